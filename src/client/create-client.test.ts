@@ -78,6 +78,7 @@ test('verbs become methods, paths, queries and bodies', async () => {
   });
 });
 
+// S-116: Names are path segments before they are sent, and the server never throws on a path.
 test('names that are no path segments never reach the handler', async () => {
   const { handler, seen } = recording(json({}));
   const client = createClient(handler);

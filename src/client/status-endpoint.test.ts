@@ -63,6 +63,7 @@ for (const place of ['', 'status'] as const)
     assert.equal(server.requests.length, 1);
   });
 
+// S-417: Controllers and agents write a status where the server takes it, nulls kept.
 test('an object that is gone is not found; other kinds are written without asking', async () => {
   const { server, client, write } = serverWith('status');
   server.exists = false;

@@ -12,6 +12,9 @@ import { openWorkspace } from './workspace.ts';
 const document = (kind: string, more: object): string =>
   JSON.stringify({ apiVersion: 'apiserver.config.k8s.io/v1', kind, ...more });
 
+// S-287
+// S-823: `coracle up --quota-backend-bytes` and `--quota-namespace-bytes` say how many bytes of objects are taken, in
+//   all and of one namespace.
 test('files of authentication and authorisation: refused in one line, else kept by the process in the background', async (t) => {
   const at = openWorkspace(t);
   const [authentication, authorization] = [join(at.dir, 'authentication'), join(at.dir, 'authorization')];

@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { makeBackedUp } from '../testkit/backed-up.ts';
 import { openWorkspace, root, runProgram } from './workspace.ts';
 
+// S-651
 test('a running control plane is backed up, and goes on elsewhere with a history of its own', async (t) => {
   const { dir, data, run, up, kubectl, home } = openWorkspace(t);
   await up();
@@ -86,6 +87,7 @@ test('wrong calls of backup are reported in one line', async (t) => {
   assert.equal(existsSync(join(dir, 'b')), false);
 });
 
+// S-657
 test('killed before the last step, create and restore leave nothing, and the next one finds no trace', async (t) => {
   const { root: at, create } = await makeBackedUp(t);
   await create('good');

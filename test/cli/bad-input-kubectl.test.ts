@@ -75,6 +75,7 @@ const CASES: readonly [string, string, readonly RegExp[]][] = [
   ],
 ];
 
+// S-117
 test('kubectl says what is wrong, where, and how to correct it', {
   skip: !found && 'kubectl is not installed',
 }, async (t) => {

@@ -26,6 +26,8 @@ const accepts = (host: string, port: number): Promise<boolean> =>
     socket.once('error', () => tell(false));
   });
 
+// S-239: Without `--bind-address` only this host reaches the API; with it clients without credentials get no more than
+//   such clients on this host.
 test('without the flag only this host reaches the API, and nothing is said', { skip }, async (t) => {
   const at = openWorkspace(t);
   const up = await at.up();
@@ -35,6 +37,7 @@ test('without the flag only this host reaches the API, and nothing is said', { s
   assert.equal(await accepts(outside!, Number(server.port)), false);
 });
 
+// S-239
 test('with an address of this host the API and the nodes are there, for those who may', {
   skip,
   timeout: 90_000,
@@ -95,6 +98,7 @@ test('with an address of this host the API and the nodes are there, for those wh
   });
 });
 
+// S-239
 test('an address that cannot be served on is refused in one line', async (t) => {
   const at = openWorkspace(t);
   for (const [address, code, message] of [

@@ -15,6 +15,8 @@ const PROGRAMS = /^(main|body-worker|sqlite-worker|filter-process)\.js$/;
 /** Characters. */
 const TEXT = 200_000;
 
+// S-1002: `npm run build` makes a package without dependencies that npm packs and installs; what is installed serves
+//   what an earlier start wrote, finds all of its own parts, and names itself in units of systemd.
 test('a build is packed, installed without anything else, serves what it wrote before, and says where it lies', async (t) => {
   const at = openWorkspace(t);
   const built = join(at.dir, 'built');
@@ -44,6 +46,7 @@ test('a build is packed, installed without anything else, serves what it wrote b
   assert.ok(lstatSync(coracle).isSymbolicLink());
   assert.deepEqual(await run(coracle, 'version'), { code: 0, stdout: `coracle ${version}\n`, stderr: '' });
 
+  // S-1002
   await t.test('each part of it can be loaded, and the programs that it starts by name are there', async () => {
     const lib = join(home, 'lib');
     const parts = readdirSync(lib).filter((name) => !PROGRAMS.test(name));
@@ -59,6 +62,7 @@ test('a build is packed, installed without anything else, serves what it wrote b
     assert.equal((await run(process.execPath, '--input-type=module', '--eval', filter)).stderr, '');
   });
 
+  // S-1002
   await t.test('it serves a second time what was written the first time, as YAML too', async () => {
     const up = ['up', '--data-dir', at.data, '--port', '0', '--nodes', '0', '--detach', '--no-merge-kubeconfig'];
     for (const isFirst of [true, false]) {
@@ -91,6 +95,7 @@ test('a build is packed, installed without anything else, serves what it wrote b
     }
   });
 
+  // S-1002
   await t.test('a unit of systemd names the launcher that was installed', async () => {
     const unit = await run(coracle, 'systemd', '--data-dir', at.data);
     assert.match(unit.stdout, new RegExp(`^ExecStart=${join(home, 'coracle')} up `, 'm'));

@@ -20,6 +20,7 @@ const FILES = {
   'elsewhere.yaml': map('elsewhere', { 'configsync.gke.io/cluster-name-selector': 'west' }),
 };
 
+// S-982: `--cluster-name` of `coracle up` and `coracle sync plan` is what selectors of clusters go by.
 test('up --cluster-name: objects of this cluster are applied and say its name, those of others are not; a plan may take another', async (t) => {
   const at = openWorkspace(t);
   const repository = await createRepository();

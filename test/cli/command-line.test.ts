@@ -24,6 +24,9 @@ const refusal = (outcome: Outcome, code: number): string => {
 };
 const holds = (path: string): string => JSON.parse(readFileSync(path, 'utf8')).process.pid;
 
+// S-081: `up --detach` returns 0 once `/readyz` is ok and prints exactly one line that begins `ready in`;
+//   `DIR/kubeconfig` exists then.
+// S-107: Files of the data directory are private (0600, 0700).
 test('up --detach: one ready line, private files, one holder of a directory', async (t) => {
   const at = openWorkspace(t);
   const first = await at.up();
@@ -39,6 +42,7 @@ test('up --detach: one ready line, private files, one holder of a directory', as
   }
   const pid = holds(join(at.data, 'running.json'));
 
+  // S-082: A second `up` on the same directory exits 1 with the pid that holds it, also at the same moment.
   await t.test('a second up exits 1 and names the holder', async () => {
     const detached = await at.up();
     const inFront = await at.run(['up', '--data-dir', at.data, '--port', '0', '--nodes', '0', '--no-merge-kubeconfig']);
@@ -53,6 +57,7 @@ test('up --detach: one ready line, private files, one holder of a directory', as
     assert.match(refusal(outcome, 1), new RegExp(`\\bpid ${pid}\\b`));
   });
 
+  // S-084
   await t.test('status, kubeconfig and their JSON', async () => {
     const plain = await at.run(['status', '--data-dir', at.data]);
     assert.equal(plain.code, 0);
@@ -65,6 +70,7 @@ test('up --detach: one ready line, private files, one holder of a directory', as
     assert.equal(raw.stdout, 'ok');
   });
 
+  // S-084: `down`, `status`, `kubeconfig` and their JSON.
   await t.test('down stops it; down again is no error; status says so', async () => {
     const down = await at.run(['down', '--data-dir', at.data]);
     assert.deepEqual(down, { code: 0, stdout: 'stopped\n', stderr: '' });
@@ -80,6 +86,7 @@ test('up --detach: one ready line, private files, one holder of a directory', as
   });
 });
 
+// S-082
 test('two ups at the same moment: one is ready, the other exits 1 with the pid of the first', async (t) => {
   const at = openWorkspace(t);
   const outcomes = await Promise.all([at.up(), at.up()]);
@@ -88,6 +95,7 @@ test('two ups at the same moment: one is ready, the other exits 1 with the pid o
   assert.match(refusal(loser!, 1), new RegExp(`\\bpid ${holds(join(at.data, 'running.json'))}\\b`));
 });
 
+// S-039: Down, then up: data and certificates stay, the revision goes on.
 test('down, then up: data and certificates stay, the revision goes on', async (t) => {
   const at = openWorkspace(t);
   assert.equal((await at.up()).code, 0);
@@ -123,6 +131,7 @@ test('down, then up: data and certificates stay, the revision goes on', async (t
   await two.close();
 });
 
+// S-085: A foreground `up` ends with 0 on SIGINT and SIGTERM.
 test('up in the foreground: SIGINT and SIGTERM stop it with exit code 0; a killed one leaves nothing in the way', async (t) => {
   const at = openWorkspace(t);
   const argv = ['up', '--data-dir', at.data, '--port', '0', '--nodes', '0', '--no-merge-kubeconfig'];
@@ -144,6 +153,7 @@ test('up in the foreground: SIGINT and SIGTERM stop it with exit code 0; a kille
   assert.equal((await at.up()).code, 0);
 });
 
+// S-341: A killed process leaves what it compiled, so that the next start takes no longer than one after a proper end.
 test('a killed one leaves what it compiled to the next start', async (t) => {
   const at = openWorkspace(t);
   const compiled = join(at.data, 'compiled');
@@ -154,6 +164,7 @@ test('a killed one leaves what it compiled to the next start', async (t) => {
   await plane.kill('SIGKILL');
 });
 
+// S-083: A taken port is one line and exit code 1, and changes nothing.
 test('a taken port is one line and exit code 1, and changes nothing in the data', async (t) => {
   const at = openWorkspace(t);
   const taken = createServer();
@@ -179,6 +190,7 @@ test('a taken port is one line and exit code 1, and changes nothing in the data'
   assert.ok(!existsSync(at.kubeconfig));
 });
 
+// S-087
 test('a wrong call is one line that says where help is, and exit code 2', async (t) => {
   const at = openWorkspace(t);
   const file = join(at.dir, 'file');
@@ -235,6 +247,7 @@ test('a wrong call is one line that says where help is, and exit code 2', async 
   });
 });
 
+// S-087: `--help` everywhere, completion for three shells, exit codes 0, 1 and 2.
 test('help, version, completion', async (t) => {
   const at = openWorkspace(t);
   const help = await at.run(['--help']);
@@ -282,6 +295,7 @@ test('help, version, completion', async (t) => {
       for (const flag of Object.keys(flags)) assert.ok(zsh.includes(`--${flag}`) && fish.includes(` -l ${flag}`), flag);
     }
   });
+  // S-093: The launcher finds a Node of 24 or newer through a symbolic link, and prints one line when it finds none.
   await t.test('the launcher runs through a symbolic link, and says in one line when there is no Node', async () => {
     const link = join(at.dir, 'bin');
     mkdirSync(link);
@@ -300,6 +314,7 @@ test('help, version, completion', async (t) => {
   });
 });
 
+// S-312: A host without QEMU says so at the start.
 test('up --detach on a host without QEMU says so, and keeps whom the user trusts', async (t) => {
   const at = openWorkspace(t);
   const authorities = join(at.dir, 'authorities.pem');
@@ -314,6 +329,8 @@ test('up --detach on a host without QEMU says so, and keeps whom the user trusts
   assert.equal((await at.run(['down', '--data-dir', at.data])).code, 0);
 });
 
+// S-088: `doctor` and `image list` speak plain and JSON.
+// S-367
 test('doctor and image list speak plain and JSON', async (t) => {
   const at = openWorkspace(t);
   const plain = await at.run(['doctor', '--data-dir', at.data]);
@@ -338,6 +355,8 @@ test('doctor and image list speak plain and JSON', async (t) => {
   assert.equal((await at.run(['image', 'list', '--data-dir', at.data])).code, 0);
 });
 
+// S-301: A closed terminal, a full or closed output, a directory that cannot be made and Ctrl-C while `up --detach`
+//   waits each end in one line or none, and leave nothing running.
 test('a directory that cannot be made is one line and exit code 1, without trying for ever', async (t) => {
   const at = openWorkspace(t);
   // /proc answers ENOENT to a new directory although its parent is there.
@@ -354,6 +373,7 @@ test('a directory that cannot be made is one line and exit code 1, without tryin
   assert.equal((await at.run(['down', '--data-dir', at.data])).code, 0);
 });
 
+// S-301
 test('output that nobody takes is no stack trace', async () => {
   const main = join(root, 'src/cmd/main.ts');
   const through = (rest: string) => runProgram('/bin/sh', ['-c', `"$0" "$1" ${rest}`, process.execPath, main]);
@@ -365,6 +385,7 @@ test('output that nobody takes is no stack trace', async () => {
   assert.deepEqual([gone.code, gone.stderr], [0, '']);
 });
 
+// S-301
 test('Ctrl-C while up --detach waits ends what it has started', async (t) => {
   const at = openWorkspace(t);
   const first = at.start([
@@ -388,6 +409,7 @@ test('Ctrl-C while up --detach waits ends what it has started', async (t) => {
   assert.equal(await left(), 0);
 });
 
+// S-301
 test('a terminal that is closed ends a foreground up as SIGTERM does', async (t) => {
   const at = openWorkspace(t);
   const first = at.start(['up', '--data-dir', at.data, '--port', '0', '--nodes', '0']);
@@ -398,6 +420,7 @@ test('a terminal that is closed ends a foreground up as SIGTERM does', async (t)
   assert.doesNotMatch(readFileSync(join(at.home, '.kube/config'), 'utf8'), /coracle/);
 });
 
+// S-301
 test('a disk that has no room for the log either is named', async (t) => {
   const at = openWorkspace(t);
   mkdirSync(at.data);

@@ -45,6 +45,7 @@ const launchers = async (client: Client, name: string) =>
 const has = async (client: Client, name: string) =>
   (await client.list(VIRTUAL_MACHINE_INSTANCES, { namespace })).items.some((vmi) => vmi.metadata.name === name);
 
+// S-089: `--controllers` takes `*`, `name` and `-name`; an outside process takes a job over.
 test("--controllers '*,-vm': no instance is made of a machine, all else goes on", async (t) => {
   const { at, client } = await controlPlane(t, '*,-vm');
   await client.create(VIRTUAL_MACHINES, machine('left-alone'));
@@ -62,6 +63,7 @@ test("--controllers '*,-vm': no instance is made of a machine, all else goes on"
   const { status } = await client.get(VIRTUAL_MACHINES, { namespace, name: 'left-alone' });
   assert.deepEqual([status?.created, status?.ready, status?.desiredGeneration], [undefined, undefined, undefined]);
 
+  // S-089
   await t.test('the controller left out takes the job over in another process', async () => {
     const outside = at.start(['controllers', '--data-dir', at.data, '--controllers', 'vm']);
     assert.match(await outside.line(/^running /), /^running vm against https:\/\/127\.0\.0\.1:\d+$/);
@@ -71,6 +73,7 @@ test("--controllers '*,-vm': no instance is made of a machine, all else goes on"
   });
 });
 
+// S-053: The controllers work the same over HTTPS, in another process, with their own tokens.
 test("coracle controllers drives a machine to its Pod on a control plane that has none of its own (--controllers '')", async (t) => {
   const { at, client } = await controlPlane(t, '');
   await client.create(VIRTUAL_MACHINES, machine('tiny'));

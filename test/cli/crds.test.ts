@@ -7,6 +7,8 @@ import { kubevirtCrds } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { startServer } from '../testkit/in-process-server.ts';
 import { openWorkspace } from './workspace.ts';
 
+// S-323: `coracle crds` prints definitions that an API server takes as they are.
+// S-900
 test('coracle crds prints definitions that an API server takes as they are', async (t) => {
   const at = openWorkspace(t);
   const { code, stdout, stderr } = await at.run(['crds']);

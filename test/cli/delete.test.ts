@@ -36,6 +36,18 @@ spec: {source: {apiGroup: kubevirt.io, kind: VirtualMachine, name: db}}
 `,
 ];
 
+// S-794: `coracle delete vm NAME --what-if` says what a dry run of the DELETE says, as `kubectl delete
+//   --dry-run=server` does, and shows what would go by the rule of the garbage collector, what other protected machines
+//   hold back, what stays and who shares it, what is missing, and the finalizers of what would go; of a namespace the
+//   protected machines in it.
+// S-795: It names what stands against the deletion, the command that lifts each, whether the caller may, and who else
+//   is granted that, where the caller may read it.
+// S-796: `coracle delete vm NAME` deletes and waits until the machine is gone; a refusal is one line with the way out,
+//   a deletion that takes too long names what holds it.
+// S-797: `coracle protect status` lists protected machines with what each keeps and what of that is missing; of one
+//   machine also by which field, who shares it, and who may lift the protection.
+// S-798: Both commands work where the server has no object graph of ours, and for who may read little: what may not be
+//   read is unknown, and named.
 test('delete and protect status say what the server says, why, and what to do', { timeout: 600_000 }, async (t) => {
   const at = openWorkspace(t);
   assert.equal((await at.up()).code, 0);

@@ -51,6 +51,7 @@ async function fakeGuest(
   await client.patch(PODS, pod, { type: 'merge', body }, { subresource: 'status' });
 }
 
+// S-199
 test('coracle drain --what-if changes nothing and names each blocker; a drain that cannot end says who holds it', {
   timeout: 150_000,
 }, async (t) => {
@@ -135,6 +136,8 @@ test('coracle drain --what-if changes nothing and names each blocker; a drain th
   assert.equal((await drain()).code, 2);
 });
 
+// S-199
+// S-366
 test('coracle drain empties a node: one guest moves while it runs, another is started elsewhere', {
   timeout: 150_000,
   ...(why && { skip: why }),

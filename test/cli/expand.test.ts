@@ -28,6 +28,8 @@ spec: {cpu: {guest: 3}, memory: {guest: 96Mi}}
 `;
 const NANO = 'instancetype: {name: u1.nano}\n  preference: {name: alpine}';
 
+// S-183: `expand` and `convert preset` say what a machine becomes, and who set each field; the guide to instance types
+//   works as printed.
 test('expand and convert', { timeout: 60_000 }, async (t) => {
   const at = openWorkspace(t);
   const file = join(at.dir, 'vm.yaml');

@@ -37,6 +37,7 @@ test('identity', { timeout: 120_000 }, async (t) => {
     assert.equal(statSync(two).mode & 0o777, 0o640);
   });
 
+  // S-618
   await t.test('pin refuses bad input in one line and writes nothing', async () => {
     const good = path('good.yaml', vm('web'));
     for (const [bad, words] of [
@@ -54,6 +55,7 @@ test('identity', { timeout: 120_000 }, async (t) => {
     assert.equal((await at.run(['identity', 'pin', '-i', '-'])).code, 2);
   });
 
+  // S-617
   await t.test('audit lists what a server has, and the doctor who shares a UUID', async () => {
     assert.equal((await at.up()).code, 0);
     const uuid = '5d307ca9-b3ef-428c-8861-06e72d69f223';

@@ -22,6 +22,8 @@ function textOf(bytes: Buffer): string {
   return texts.join('\n');
 }
 
+// S-945: `coracle nomos status --poll` follows a sync; `migrate` says that there is nothing to migrate; `bugreport`
+//   holds syncs, inventories and events, and no credential.
 test('nomos status follows a sync, migrate finds nothing to do, bugreport holds what there is and no secret', async (t) => {
   const at = openWorkspace(t);
   const repository = await createRepository();

@@ -17,6 +17,8 @@ const write = (dir: string, files: Readonly<Record<string, string>>): string => 
 const configMap = (name: string, more: object = {}): string =>
   JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, ...more } });
 
+// S-930: `coracle nomos vet` finds in a directory what a sync would find in a commit of it: every error with its code,
+//   its file and its object, with the kinds of a server or without one.
 test('nomos vet names each error with its file; kinds come from the server, or not', async (t) => {
   const at = openWorkspace(t);
   const source = write(join(at.dir, 'source'), {
@@ -82,6 +84,8 @@ test('nomos vet names each error with its file; kinds come from the server, or n
   }
 });
 
+// S-935: `coracle nomos init` makes a source of format hierarchy; `vet` and `hydrate` say and write what each cluster
+//   gets of a source, and files of others are not overwritten.
 test('nomos init, vet and hydrate: a source of format hierarchy, and what each cluster gets of it', async (t) => {
   const at = openWorkspace(t);
   const source = join(at.dir, 'fleet');

@@ -16,6 +16,7 @@ spec:
       volumes: [${more.volume ? `{name: data, persistentVolumeClaim: {claimName: ${more.volume}}}` : ''}]
 `;
 
+// S-758
 test('protect audit lists unprotected machines with data, why, and the command that protects them', async (t) => {
   const at = openWorkspace(t);
   assert.equal((await at.up()).code, 0);

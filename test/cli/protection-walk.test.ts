@@ -54,6 +54,9 @@ metadata:
 spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 16Mi}}}
 `;
 
+// S-951: A machine that is protected with one label is destroyed by no command of kubectl or coracle, each refusal says
+//   why, somebody with the right to lifts the protection, and the machine is deleted and comes back with its disk and
+//   identity.
 test('protect, fail to destroy, read why, lift, delete, undelete', { timeout: 600_000 }, async (t) => {
   const at = openWorkspace(t);
   // The later of two flags counts: volumes lie on a node.

@@ -12,6 +12,7 @@ interface Printed {
   readonly rules?: readonly unknown[];
 }
 
+// S-240
 test('coracle rbac prints the tables the embedded server uses, and no more than was asked for', async (t) => {
   const at = openWorkspace(t);
   const print = async (...argv: string[]): Promise<Printed[]> => {

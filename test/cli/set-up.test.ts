@@ -20,6 +20,7 @@ function refusingPrograms(t: { after(end: () => void): void }): string {
   return join(dir, 'bin');
 }
 
+// S-096: Set-up is idempotent and quiet; a second run costs under half a second.
 test('a second set-up installs nothing and says nothing', async (t) => {
   const bin = refusingPrograms(t);
   const PATH = `${bin}${delimiter}${process.env['PATH'] ?? ''}`;

@@ -15,6 +15,7 @@ spec:
   template: {spec: {domain: {devices: {}, memory: {guest: 64Mi}}}}
 `;
 
+// S-941
 test('sync plan reads a directory, sync explain an object; both say what is wrong in one line', async (t) => {
   const at = openWorkspace(t);
   assert.equal((await at.up()).code, 0);
@@ -74,6 +75,7 @@ test('sync plan reads a directory, sync explain an object; both say what is wron
   );
 });
 
+// S-942
 test('sync ignore prints YAML of each tool, with the same fields', async (t) => {
   const at = openWorkspace(t);
   const rules = async (tool: string) => parse((await at.run(['sync', 'ignore', '--for', tool])).stdout);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { openWorkspace, root } from './workspace.ts';
 
+// S-203: `systemd` prints a unit whose stop fits its budget.
 test('coracle systemd prints a unit whose stop fits its budget', async (t) => {
   const at = openWorkspace(t);
   const program = join(root, 'coracle');

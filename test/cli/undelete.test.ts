@@ -15,6 +15,8 @@ spec:
 `;
 const [FIRST, SECOND] = ['aaaaaaaa-0000-4000-8000-000000000001', 'aaaaaaaa-0000-4000-8000-000000000002'];
 
+// S-780: `coracle undelete`, `bin list` and `bin empty` say what there is, what came back and what stands in the way,
+//   and on an external server that they need our own.
 test('undelete and bin say what there is, what comes back, and what stands in the way', async (t) => {
   const at = openWorkspace(t);
   assert.equal((await at.up()).code, 0);

@@ -36,6 +36,8 @@ const up = (data: string): string[] => ['up', '--data-dir', data, '--port', '0',
 const read = (path: string): any => parse(readFileSync(path, 'utf8'));
 const names = (list: readonly { name: string }[]): string[] => list.map(({ name }) => name);
 
+// S-091: The user's kubeconfig gains a context atomically, keeps its current one and its comments; `down` leaves it
+//   usable.
 test('$KUBECONFIG gains a context, keeps its current one, its comments and its link; down takes the context out', async (t) => {
   const at = openWorkspace(t);
   const target = join(at.dir, 'real-config');
@@ -121,6 +123,7 @@ test("the admin's own file as $KUBECONFIG stays whole", async (t) => {
   assert.equal(read(at.kubeconfig)['current-context'], 'coracle');
 });
 
+// S-091
 test('two control planes in one kubeconfig: the second takes the name, and the end of the first leaves it usable', async (t) => {
   const at = openWorkspace(t);
   const other = join(at.dir, 'other');
@@ -136,6 +139,7 @@ test('two control planes in one kubeconfig: the second takes the name, and the e
   assert.deepEqual(read(path).contexts, []);
 });
 
+// S-092: The default data directory follows XDG.
 test('the default data directory follows XDG', async (t) => {
   const at = openWorkspace(t);
   const xdg = join(at.dir, 'xdg');
@@ -157,6 +161,7 @@ test('the default data directory follows XDG', async (t) => {
   assert.equal((await at.run(['down'], env)).stdout, 'stopped\n');
 });
 
+// S-301
 test('$KUBECONFIG may be a path from where the command is called, and a link to a file that is not there yet', async (t) => {
   const at = openWorkspace(t);
   const relativePath = relative(process.cwd(), join(at.home, 'config'));

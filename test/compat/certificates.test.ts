@@ -47,6 +47,7 @@ const request = (name: string, pem: string): string =>
     },
   });
 
+// S-186
 test('an approved request becomes a certificate that kubectl logs in with; a denied one does not', {
   skip,
 }, async () => {
@@ -80,6 +81,7 @@ test('a token bound to an object ends with the object', { skip: skip || kubectl!
   assert.match((await run(`auth whoami ${as}`.split(' '))).stderr, /You must be logged in to the server/);
 });
 
+// S-172
 test('audit flags of coracle up write a file that only its owner reads', { skip }, async () => {
   const path = join(folder, 'audit.log');
   const policy = join(folder, 'policy.yaml');

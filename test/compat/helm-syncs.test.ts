@@ -146,6 +146,9 @@ for (const helm of helms.length === 0 ? [{ path: '', major: 4 }] : helms) {
     });
     const map = async (name: string, namespace?: string) => (await at.configMap(name, namespace))?.data;
 
+    // S-924: A chart of an HTTP or OCI repository is rendered by helm with the values of the spec and of ConfigMaps,
+    //   and applied; a range follows what is published; `chart:version` is the commit. A host without helm, and specs
+    //   that cannot be meant, are said to be so and change nothing.
     test('a version is rendered with values and applied; a range follows what is published', async () => {
       charts.publish('app', '1.0.0', await packed('app', '1.0.0', APP));
       await at.rootSync('chart', '', helmSync({ version: '1.x', releaseName: 'a', values: { color: 'red' } }));
@@ -164,6 +167,7 @@ for (const helm of helms.length === 0 ? [{ path: '', major: 4 }] : helms) {
       assert.equal((await map('a-map'))?.['version'], '1.1.0');
     });
 
+    // S-924
     test('values of ConfigMaps, in order and below those of the spec; namespaces; definitions', async () => {
       charts.publish('app', '2.0.0', await packed('app', '2.0.0', APP));
       const values = async (name: string, immutable: boolean, data: Record<string, string>) =>
@@ -205,6 +209,7 @@ for (const helm of helms.length === 0 ? [{ path: '', major: 4 }] : helms) {
       assert.match(loose.status?.source?.errors?.[0]?.errorMessage ?? '', /"loose" holds values and is not immutable/);
     });
 
+    // S-924
     test('a RepoSync takes a chart of a registry, by version and the newest, into its namespace', async () => {
       await createNamespace(at.client, 'chart-team');
       const push = async (version: string): Promise<void> => {
@@ -234,6 +239,8 @@ for (const helm of helms.length === 0 ? [{ path: '', major: 4 }] : helms) {
       assert.deepEqual(sync.status?.source?.helmStatus, { repo, chart: 'app', version: '0.1.0' });
     });
 
+    // S-925: The token of a chart repository is on no command line, in no error and in no file afterwards; a chart that
+    //   was made to do harm reads nothing of this host, asks no address, and is ended when it takes too much memory.
     test('a token is sent to its repository, and is on no command line, in no error and in no file afterwards', async (t) => {
       charts.publish('app', '3.0.0', await packed('app', '3.0.0', APP));
       charts.basic = 'user:canary-password';
@@ -271,6 +278,7 @@ for (const helm of helms.length === 0 ? [{ path: '', major: 4 }] : helms) {
       process.env['PATH'] = `${join(place, 'bin')}${delimiter}${hostPath}`;
     });
 
+    // S-924
     test('a host without helm says so, and goes on when there is one', async (t) => {
       charts.publish('app', '4.0.0', await packed('app', '4.0.0', APP));
       const bin = join(place, 'without');
@@ -308,6 +316,7 @@ for (const helm of helms.length === 0 ? [{ path: '', major: 4 }] : helms) {
       ['a release that is an option', { releaseName: '-x' }, /no name of a release/],
       ['two namespaces', { namespace: 'a', deployNamespace: 'b' }, /do not go together/],
     ];
+    // S-924
     test('specs of charts that cannot be meant are KNV1061', async () => {
       for (const [number, [what, more, text]] of REFUSED.entries()) {
         const name = `refused-${number}`;
@@ -326,6 +335,8 @@ for (const helm of helms.length === 0 ? [{ path: '', major: 4 }] : helms) {
         configMap: async () => ({ immutable: true, data: {} }),
         ...more,
       });
+    // S-983: Charts are fetched by TLS from whoever the authority in `caCertSecretRef` vouches for, and from nobody
+    //   else.
     test('caCertSecretRef: the authority of the Secret is believed, and no other', async (t) => {
       const pki = await openPki(join(place, 'pki'), systemClock);
       const pair = await pki.pair('charts', {
@@ -376,6 +387,7 @@ for (const helm of helms.length === 0 ? [{ path: '', major: 4 }] : helms) {
     ];
     // What templates may do is the same for all of them, and each run takes a while.
     for (const [what, files, text, maxMemory] of helm === helms[0] ? HOSTILE : []) {
+      // S-925
       test(`a chart that ${what} is refused, and nothing of the host is in what it says`, async (t) => {
         if (maxMemory !== undefined && programPath('prlimit') === undefined)
           return t.skip('there is no prlimit on PATH');
@@ -398,6 +410,7 @@ for (const helm of helms.length === 0 ? [{ path: '', major: 4 }] : helms) {
       });
     }
 
+    // S-925
     test('a schema that names an address is not followed, and the chart is rendered', async () => {
       const asked = charts.requests.length;
       const schema = JSON.stringify({ $ref: `${charts.url}/schema-canary.json` });

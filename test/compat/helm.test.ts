@@ -76,6 +76,10 @@ for (const helm of helms.length === 0 ? [{ path: '', major: 4 }] : helms) {
     const colour = async (namespace: string): Promise<string | undefined> =>
       (await admin.client.get(CONFIG_MAPS, { namespace, name: 's-part' })).data?.['color'];
 
+    // S-317: helm installs, upgrades, tests, rolls back and takes away releases, and waits for a guest.
+    // Compat Pods, nodes, drain, P1, yes: helm 4 and 3: install, upgrade, rollback, test, uninstall, hooks, `crds/`,
+    //   `lookup`, `--dry-run=server`, conflicts, `--take-ownership`, `--force-conflicts`, `--force-replace`, `--wait`
+    //   on a booting VirtualMachine; releases in Secrets and ConfigMaps, over 1 MiB
     test('a release is installed, upgraded, tested, rolled back and taken away', async () => {
       const namespace = await own('settings');
       const run = runner(helm, namespace);
@@ -118,6 +122,7 @@ for (const helm of helms.length === 0 ? [{ path: '', major: 4 }] : helms) {
       await run('uninstall m --wait --timeout 60s');
     });
 
+    // S-317
     test('what others made is not taken over unasked', async () => {
       const namespace = await own('adopted');
       const run = runner(helm, namespace);
@@ -166,6 +171,7 @@ for (const helm of helms.length === 0 ? [{ path: '', major: 4 }] : helms) {
       await run('uninstall s', { driver: 'configmap' });
     });
 
+    // S-317
     test('a guest is waited for, reached by the name of its port, and gone at the end', {
       skip: noGuests ?? false,
       timeout: 300_000,

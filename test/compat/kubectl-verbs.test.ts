@@ -169,6 +169,8 @@ async function answerOf(port: number): Promise<string> {
 }
 
 suite('a guest', { skip: skip || (whyNoGuests() ?? false) }, () => {
+  // S-171
+  // Compat Pods, nodes, drain, P1, yes: log and portforward of launcher Pods
   test('its logs are read, its ports forwarded, and its Service has it as an endpoint', async (t) => {
     const kubectl = newest!;
     // Whatever happens, no guest outlives the test.

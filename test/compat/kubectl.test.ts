@@ -111,6 +111,8 @@ const EVERY_VERSION: readonly Step[] = [
 
 suite('older versions', { skip, concurrency: 2 }, () => {
   for (const kubectl of kubectls.slice(0, -1)) {
+    // S-127: kubectl of earlier minor versions, from 1.27 on, applies, reads, scales, explains and deletes.
+    // Compat Pods, nodes, drain, P1, yes: kubectl get, describe, wait, apply, edit, diff, drain, auth, explain
     test(`kubectl 1.${kubectl.minor}`, async (t) => {
       const context = contextOf(kubectl, await createNamespace(`v1-${kubectl.minor}`));
       for (const step of EVERY_VERSION) await t.test(step.run, () => runStep(step, context));
@@ -127,6 +129,8 @@ const oneLanguage =
     ? 'a kubectl before 1.32 and one after it are needed'
     : false;
 
+// S-126
+// Compat HTTP, P0, yes: protobuf request bodies of every built-in kind
 test('protobuf bodies make the same objects as JSON bodies', { skip: oneLanguage }, async (t) => {
   const [json, protobuf] = await Promise.all([
     createAndRead(contextOf(speaksJson!, await createNamespace('as-json'))),

@@ -37,6 +37,9 @@ suite('kustomize', { skip }, () => {
     return [repository, await repository.commit(files)];
   };
 
+  // S-922: A directory with a kustomization is built with the files of the whole source by `kustomize` or `kubectl`,
+  //   and what they print is applied; what cannot be built, a kustomization further down, or a host without either is
+  //   KNV1068 and changes nothing.
   test('a directory with a kustomization is built, with bases beside it, and what it makes is applied', async () => {
     const [repository, first] = await repositoryOf({
       'app/kustomization.yaml':
@@ -63,6 +66,7 @@ suite('kustomize', { skip }, () => {
     assert.deepEqual(left, []);
   });
 
+  // S-922
   test('a kustomization that cannot be built changes nothing and is KNV1068; so is one that is only further down', async () => {
     const [repository, first] = await repositoryOf({
       'kustomization.yaml': 'resources: [a.yaml]',
@@ -88,6 +92,7 @@ suite('kustomize', { skip }, () => {
     assert.deepEqual((await at.configMap('stays'))?.data, { k: '1' });
   });
 
+  // S-922
   test('a host without kustomize and kubectl says so, and goes on when there is one', async (t) => {
     const bin = join(place, 'bin');
     mkdirSync(bin);
@@ -123,6 +128,7 @@ suite('kustomize', { skip }, () => {
       { dir: 'app', directory: join(place, 'private'), signal: NEVER, ...more },
     );
 
+  // S-923
   test('names that lead out of the directory that it is written to are not written, and the rest is built', async () => {
     const { files } = await built({
       'app/kustomization.yaml': 'resources: [a.yaml]',
@@ -162,6 +168,7 @@ suite('kustomize', { skip }, () => {
     ],
   ];
   for (const [what, files] of CLOSED) {
+    // S-923
     test(`${what} is not run, read or fetched`, async () => {
       writeFileSync(join(place, 'secret'), 'canary');
       const asked: string[] = [];
@@ -177,6 +184,7 @@ suite('kustomize', { skip }, () => {
     });
   }
 
+  // S-923
   test('a kustomization that takes too much memory or time is ended', async (t) => {
     if (programPath('prlimit') === undefined) return t.skip('there is no prlimit on PATH');
     const many = Array.from({ length: 2000 }, (_, at) => configMapYaml(`c-${at}`, { k: 'x'.repeat(2000) }));

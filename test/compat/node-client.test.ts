@@ -51,6 +51,8 @@ const refused = (code: number, reason: string) => (error: unknown) => {
   return true;
 };
 
+// S-210: The official Node client of Kubernetes works unchanged: objects, patches, lists, watches, an informer, custom
+//   resources.
 test('objects are made, read, replaced, listed and deleted', { timeout: 60_000 }, async () => {
   const made = await core.createNamespacedConfigMap({ namespace, body: map('crud', { a: '1' }) });
   assert.ok(made.metadata?.uid && made.metadata.creationTimestamp instanceof Date);
@@ -113,6 +115,7 @@ test('every kind of patch', { timeout: 60_000 }, async () => {
   );
 });
 
+// S-210
 test('a watch, and an informer that follows it', { timeout: 60_000 }, async () => {
   const reported: string[] = [];
   const ended: unknown[] = [];
@@ -144,6 +147,7 @@ test('a watch, and an informer that follows it', { timeout: 60_000 }, async () =
   await eventually(() => ended.length === 1);
 });
 
+// S-210
 test('custom resources, from their definition on', { timeout: 60_000 }, async () => {
   const schema = {
     openAPIV3Schema: {

@@ -92,6 +92,9 @@ const withLarge = new Set(ofProtocol.flatMap((of) => [of[0], of.at(-1)]));
 
 for (const kubectl of kubectls) {
   const large = withLarge.has(kubectl);
+  // S-224: `kubectl` of every version forwards ports, over SPDY or WebSockets; so do client libraries that use two
+  //   channels for each port.
+  // Compat Pods, nodes, drain, P1, yes: portforward by kubectl of every version, over SPDY and WebSockets
   test(`kubectl 1.${kubectl.minor} port-forward: many connections${large ? ', large bodies both ways' : ''}`, {
     skip,
   }, async () => {
@@ -120,6 +123,7 @@ for (const kubectl of kubectls) {
     );
   });
 
+  // S-224
   test(`kubectl 1.${kubectl.minor} port-forward: a port nobody listens on is an error and no end`, {
     skip,
   }, async () => {
@@ -134,6 +138,7 @@ for (const kubectl of kubectls) {
 
 for (const kubectl of [kubectls[0], kubectls.at(-1)]) {
   if (kubectl === undefined) continue;
+  // S-224
   test(`kubectl 1.${kubectl.minor} get --raw and kubectl proxy reach the guest`, { skip }, async () => {
     const raw = await runKubectl(
       kubectl,

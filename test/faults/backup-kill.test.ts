@@ -7,6 +7,7 @@ import { restoreBackup } from '../../src/cmd/backup/restore-backup.ts';
 import { root, runProgram } from '../cli/workspace.ts';
 import { DISK, makeBackedUp } from '../testkit/backed-up.ts';
 
+// S-657: A backup or restore that is killed at any step leaves nothing, or all of it.
 test('killed at any step, create and restore leave nothing or all of it, and the next one finds no trace', async (t) => {
   const { root: at, create } = await makeBackedUp(t);
   const steps: string[] = [];

@@ -21,10 +21,16 @@ async function afterEach(what: (write: number) => Promise<boolean>, least: numbe
   assert.fail(`not done after ${MOST} writes`);
 }
 
+// S-781: The controller of the bin may be killed after any of its writes, on the way into the bin, back, and out:
+//   nothing is lost and nothing is left over.
 test('a machine goes to the bin, wherever its controller was killed', () => afterEach((n) => board.remove(n), 1));
+// S-781
 test('a machine comes back whole, wherever its controller was killed', () => afterEach((n) => board.undelete(n), 8));
+// S-781
 test('what cannot come back leaves nothing and loses nothing, wherever its controller was killed', () =>
   afterEach((n) => board.refused(n), 10));
+// S-781
 test('a disk is released, wherever its controller was killed', () => afterEach((n) => board.empty(n, 'kept'), 1));
+// S-781
 test('a machine that is on its way back when the bin is emptied is whole or gone, wherever its controller was killed', () =>
   afterEach((n) => board.empty(n, 'undeleting'), 1));

@@ -98,6 +98,8 @@ const revisions = async (client: Client): Promise<Record<string, string>> =>
     ]),
   );
 
+// S-036
+// S-140: A control plane on a full disk does not start, says why in one line, and starts when there is space.
 test('a full disk: refusals that say why, reads and watches go on, and nothing is lost when there is space again', async (t) => {
   const disk = smallDisk(t);
   if (!disk) return;

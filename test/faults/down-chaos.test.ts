@@ -59,6 +59,8 @@ interface Shown {
   readonly guests?: readonly { readonly pid: number }[];
 }
 
+// S-365: Through downs that lapse, are repeated and killed, starts with fewer nodes, and instances deleted and applied
+//   again, one QEMU runs of a name at most, `status` shows what runs, and no machine is on a node that nobody serves.
 test(`stops and starts under fire, seed ${seed}`, {
   timeout: (seconds + 300) * 1000,
   ...(why && { skip: why }),

@@ -103,6 +103,8 @@ const hadGuest = ({ point, delay, victim }: Strike, isPost: boolean): boolean =>
   return decided && (victim === 'target' || isPost);
 };
 
+// S-238: Whatever is killed in the middle of moves and drains (a process, a QEMU, at any step of a hand-over), of one
+//   instance one guest runs at most, every drain ends, and every machine runs again.
 test(`drains under fire, seed ${seed}`, { timeout: (seconds + 150) * 1000, ...(why && { skip: why }) }, async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'coracle-chaos-'));
   const history: string[] = [];

@@ -128,6 +128,10 @@ async function onFullDisk(at: Workspace): Promise<void> {
   );
 }
 
+// S-826
+// S-802: A disk that really fills up is reported by the node (DiskPressure, a taint), by `up`, `status` and refusals,
+//   each with the directory and what is missing; guests that write wait while the API server still takes objects,
+//   deletes pass, and all goes on when there is space.
 test('the disk of a node fills up: it is reported everywhere, guests wait, deletes pass, and all goes on with space', {
   timeout: 300_000,
   ...(why && { skip: why }),

@@ -27,6 +27,9 @@ const qemuOf = (dataDir: string): number[] =>
     })
     .map(Number);
 
+// S-059: `kill -9` of QEMU: the machine gets another guest by its strategy, under the same firmware identity; a start
+//   that failed is backed off.
+// S-060: `kill -9` of the control plane leaves guests running; a heartbeat in the guest shows no reset.
 test('guests run on through kill -9 of the control plane; a killed guest starts anew with back-off', {
   timeout: 300_000,
   ...(why && { skip: why }),

@@ -13,6 +13,7 @@ import { importTinyGuest, tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';
 const why = whyNoGuests();
 const namespace = 'default';
 
+// S-202: After a reboot of the host, Always and RerunOnFailure run again, Manual and Once have ended.
 test('after a reboot of the host: Always and RerunOnFailure run again, Manual and Once have ended', {
   timeout: 300_000,
   ...(why && { skip: why }),

@@ -13,6 +13,7 @@ import { watchRuns } from './run-watch.ts';
 const why = whyNoGuests();
 const UID = '00000000-0000-4000-8000-000000000001';
 
+// S-238
 test('watchRuns() tells of a guest that runs twice, and not of one that stands by', {
   timeout: 60_000,
   ...(why && { skip: why }),

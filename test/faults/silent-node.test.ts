@@ -20,6 +20,9 @@ const namespace = 'default';
 const guests = (uid: string): Promise<readonly number[]> =>
   findProcesses((argv) => argv[0]?.includes('qemu-system') === true && argv.some((word) => word.includes(uid)));
 
+// S-201: A silent node is Unknown, its Pods not ready and its machines Unknown; they are moved only by force, and what
+//   comes back is adopted or ended.
+// S-497
 test('a silent node: Unknown, moved only by force, adopted or ended on return', {
   timeout: 300_000,
   ...(why && { skip: why }),

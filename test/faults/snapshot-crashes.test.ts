@@ -26,23 +26,31 @@ async function afterEach(what: (write: number) => Promise<boolean>, least: numbe
   assert.fail(`not done after ${MOST} writes`);
 }
 
+// S-573: The controller of snapshots and restores may be killed after any of its writes: the next one finishes the
+//   work, and nothing is left over.
 test('a snapshot is taken once, wherever its controller was killed', { timeout }, () => afterEach(board.snapshot, 10));
+// S-573
 test('a snapshot that is deleted on its way leaves nothing, wherever its controller was killed', { timeout }, () =>
   afterEach(board.deleteSnapshot, 4),
 );
 test('a restore to the same machine ends, wherever its controller was killed', { timeout }, () =>
   afterEach((write) => board.restore(write, 'same'), 7),
 );
+// S-573
 test('a restore in place ends, wherever its controller was killed', { timeout }, () =>
   afterEach((write) => board.restore(write, 'in-place'), 9),
 );
 test('a restore to a new machine ends, wherever its controller was killed', { timeout }, () =>
   afterEach((write) => board.restore(write, 'new'), 7),
 );
+// S-843: A clone and a fork end as they should wherever one of the two controllers at work was killed: no snapshot,
+//   content, restore, VolumeSnapshot, claim or saved memory is left, both machines are free, and the source of a fork
+//   runs on.
 for (const killed of ['clone', 'snapshot'] as const)
   test(`a clone ends, wherever the controller of ${killed}s was killed`, { timeout }, () =>
     afterEach((write) => board.clone(write, killed), killed === 'clone' ? 6 : 16),
   );
+// S-843
 for (const killed of ['memory', 'snapshot'] as const)
   test(
     `a fork ends, wherever the controller of ${killed === 'memory' ? 'memory' : 'snapshots'} was killed`,

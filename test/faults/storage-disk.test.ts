@@ -64,6 +64,8 @@ async function smallDisk(test: TestContext): Promise<string | undefined> {
 }
 
 describe('storage on a failing disk', () => {
+  // S-036: A full disk: writes are answered 507 with a clear Status, reads go on, nothing is corrupt when space
+  //   returns.
   it('full: writes are answered 507, reads go on, nothing is lost, and writing resumes when space returns', async (test) => {
     const directory = await smallDisk(test);
     if (!directory) return;
@@ -100,6 +102,7 @@ describe('storage on a failing disk', () => {
     await again.close();
   });
 
+  // S-036
   it('nearly full: creates are refused before the disk is full, deletes pass', async (test) => {
     const directory = await smallDisk(test);
     if (!directory) return;
@@ -124,6 +127,7 @@ describe('storage on a failing disk', () => {
     await store.close();
   });
 
+  // S-037: A read-only file system: the store opens, reads are served. A failed fsync ends all writing.
   it('read-only: the store opens, reads are served and writes say why not', async (test) => {
     const directory = await smallDisk(test);
     if (!directory) return;
@@ -150,6 +154,7 @@ describe('storage on a failing disk', () => {
     }
   });
 
+  // S-037
   it('fsync fails: that write and all after it fail, what was answered before is there', async (test) => {
     try {
       execFileSync('strace', ['-f', '-o', '/dev/null', 'true'], { stdio: 'ignore' });
@@ -187,6 +192,7 @@ describe('storage on a failing disk', () => {
     await store.close();
   });
 
+  // S-033
   it('a second process is refused with the pid of the first, and let in when that was killed', async (test) => {
     const directory = await mkdtemp(join(tmpdir(), 'storage-disk-'));
     test.after(() => rm(directory, { recursive: true }));

@@ -47,6 +47,7 @@ async function runAndKill(directory: string, round: number): Promise<string[]> {
   return lines;
 }
 
+// S-029
 it(`${ROUNDS} kills lose no answered write`, { timeout: ROUNDS * 20_000 }, async (test) => {
   test.diagnostic(`CORACLE_SEED=${seed}`);
   const directory = await mkdtemp(join(tmpdir(), 'storage-kill-'));

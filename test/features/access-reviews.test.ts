@@ -17,6 +17,7 @@ const review = (kind: string, spec: object, path = `${kind.toLowerCase()}s`) =>
   });
 const node = { user: 'system:node:n1', groups: ['system:nodes', 'system:authenticated'] };
 
+// Compat Authorisation, P2, yes: selectors as attributes of authorisation
 test('a review takes selectors into account: a node lists the Pods on it and no others', async () => {
   const pods = (more: object) => ({ resourceAttributes: { verb: 'list', resource: 'pods', ...more }, ...node });
   const requirement = (value: string) => ({
@@ -55,6 +56,7 @@ test('what a node may do is no list of rules', async () => {
   assert.equal(json.status.evaluationError, 'node authorizer does not support user rule resolution');
 });
 
+// Compat Authorisation, P0, yes: SubjectAccessReview and its kin, SelfSubjectRulesReview
 test('questions that are none are 422, with every field that is wrong', async () => {
   const resourceAttributes = { verb: 'get', resource: 'pods' };
   for (const [kind, spec, message, path] of [
@@ -97,6 +99,8 @@ test('questions that are none are 422, with every field that is wrong', async ()
   }
 });
 
+// S-272
+// Compat Authorisation, P2, yes: reviews of one's own and of others take no metadata
 test('a question has no metadata of its own', async () => {
   const spec = { user: 'u', resourceAttributes: { verb: 'get', resource: 'pods', namespace: 'default' } };
   const ask = (path: string, kind: string, metadata: object) =>
@@ -124,6 +128,9 @@ test('a question has no metadata of its own', async () => {
   assert.equal((await ask(local, 'LocalSubjectAccessReview', { namespace: 'default' })).status, 201);
 });
 
+// S-272
+// Compat Authentication and impersonation, P1, yes: TokenRequest answers with kind and apiVersion, and binds to nothing
+//   else
 test('a token request answers with its kind, and binds to three core kinds only', async () => {
   const ask = (boundObjectRef?: object) =>
     plane.ask('POST /api/v1/namespaces/default/serviceaccounts/default/token', {

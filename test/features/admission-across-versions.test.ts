@@ -138,6 +138,8 @@ const SUBRESOURCES: readonly (readonly [object, 'status' | 'scale', boolean])[] 
 ];
 for (const [wanted, subresource, matches] of SUBRESOURCES) {
   const { apiVersions, resources } = wanted as ReturnType<typeof rule>;
+  // S-303: Policies and webhooks match every version of a kind, also by subresource, also versions that are no longer
+  //   served, and are shown what the conversion webhook makes of an object.
   test(`${resources} of ${apiVersions} is ${matches ? '' : 'not '}about ${subresource} of v1`, async () => {
     await post('plates', 'v1', { replicas: 1 });
     await policy('Validating', [wanted], { validations: [{ expression: 'false' }] });
@@ -152,6 +154,9 @@ for (const [wanted, subresource, matches] of SUBRESOURCES) {
   });
 }
 
+// S-303
+// Compat Admission and quota, P1, yes: equivalent versions for policies and webhooks: by subresource, also versions
+//   that are no longer served, through conversion webhooks
 test('a version that is no longer served is equivalent, for policies and for webhooks', async () => {
   const seen = "request.kind.version == 'v3' && object.apiVersion == 'example.com/v3'";
   await policy('Validating', [rule('v3', 'plates')], { validations: [{ expression: `!(${seen})`, message: 'as v3' }] });
@@ -162,6 +167,9 @@ test('a version that is no longer served is equivalent, for policies and for web
   assert.equal(hooks.calls[0]!.body.request.object.apiVersion, 'example.com/v3');
 });
 
+// S-303
+// Compat Admission and quota, P1, yes: match conditions: `request.resource` is what was asked for, `request.kind` what
+//   was matched
 test('match conditions see the resource that was asked for and the kind that was matched', async () => {
   const conditions = [
     { name: 'resource', expression: "request.resource.version == 'v2'" },
@@ -177,6 +185,7 @@ test('match conditions see the resource that was asked for and the kind that was
   assert.equal((await post('plates', 'v2', {})).status, 400);
 });
 
+// S-303
 test('policies are shown what the conversion webhook makes of an object', async () => {
   await policy('Validating', [{ ...rule('v1', 'doors'), operations: ['CREATE'] }], {
     matchConditions: [{ name: 'port', expression: "object.spec.port != '22'" }],
@@ -190,6 +199,7 @@ test('policies are shown what the conversion webhook makes of an object', async 
   assert.equal((await post('doors', 'v2', { address: 'there:22' })).status, 201);
 });
 
+// S-303
 test('a mutation of another version goes through the conversion webhook and back', async () => {
   await policy('Mutating', [rule('v1', 'doors')], {
     reinvocationPolicy: 'Never',
@@ -205,6 +215,7 @@ test('a mutation of another version goes through the conversion webhook and back
   assert.deepEqual(json.spec, { address: 'here:443' });
 });
 
+// S-303
 test('an object that cannot be converted is a matter of the policy, and none of the webhook', async () => {
   const problem = 'conversion webhook for example.com/v2, Kind=Door failed: out of ink';
   const rules = [rule('v1', 'doors')];

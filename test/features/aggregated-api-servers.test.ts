@@ -196,6 +196,8 @@ const slice = () => ({
   ports: [{ name: '', port: backTls.port, protocol: 'TCP' }],
 });
 
+// S-160
+// Compat Aggregation, P1, yes: availability: reasons in upstream's order, 503 `service unavailable`
 test('an APIService becomes available step by step, and says why it is not', async () => {
   const made = await send(SERVICES, {
     method: 'POST',
@@ -224,6 +226,11 @@ test('an APIService becomes available step by step, and says why it is not', asy
   assert.equal(await untilReason('Passed'), 'all checks passed');
 });
 
+// S-160: Groups of other servers are served through APIServices, in the name of the user and without their credentials;
+//   what is not available says why.
+// Compat Aggregation, P1, yes: proxying with X-Remote-* and a client certificate of its own, without the caller's
+//   credentials
+// Compat Authentication and impersonation, P0, yes: credentials go no further than authentication
 test('requests go through in the name of their user, without his credentials', async () => {
   const created = await send(FLUNDERS, {
     method: 'POST',
@@ -252,6 +259,7 @@ test('requests go through in the name of their user, without his credentials', a
   assert.equal((await send(`${FLUNDERS}/nobody`)).json.reason, 'NotFound');
 });
 
+// Compat Aggregation, P1, yes: authorisation comes before the proxy
 test('who may not is refused before anything is passed on', async () => {
   const before = seen.length;
   const refused = await send(FLUNDERS, { headers: { authorization: 'Bearer none' } });
@@ -267,6 +275,7 @@ test('a body that was too large to be read whole is not passed on', async () => 
   assert.equal(seen.length, before);
 });
 
+// Compat Aggregation, P1, yes: streams pass through
 test('a watch streams', async () => {
   const stop = new AbortController();
   const response: ApiResponse = await client({
@@ -301,6 +310,7 @@ test('a watch streams', async () => {
   stop.abort();
 });
 
+// Compat Aggregation, P1, yes: upgrades pass through
 test('an upgrade passes through, its bearer protocol does not', async () => {
   const response = await client({
     method: 'GET',
@@ -327,6 +337,7 @@ test('an upgrade passes through, its bearer protocol does not', async () => {
   assert.deepEqual(headersOf(request, 'x-remote-user'), ['jane']);
 });
 
+// Compat Aggregation, P1, yes: OpenAPI v2 merged, v3 passed on
 test('discovery and OpenAPI show the group', async () => {
   assert.equal((await send(`/apis/${GROUP}/v1alpha1`)).json.resources[0].name, 'flunders');
   assert.equal((await send(`/apis/${GROUP}`)).json.preferredVersion.groupVersion, `${GROUP}/v1alpha1`);
@@ -351,6 +362,8 @@ test('discovery and OpenAPI show the group', async () => {
   assert.ok(swagger.definitions['io.k8s.api.core.v1.Pod'], 'ours stay');
 });
 
+// S-160
+// Compat Aggregation, P1, yes: discovery merged, Stale when the far end is gone
 test('a far end that is gone is unavailable, and its discovery is stale', async () => {
   await front.request('PATCH', '/apis/discovery.k8s.io/v1/namespaces/wardle/endpointslices/api-1', {
     body: { ports: [{ name: '', port: 9, protocol: 'TCP' }] },
@@ -374,6 +387,8 @@ test('a deleted APIService takes its group out of discovery', async () => {
   assert.ok(!groups.includes(GROUP));
 });
 
+// S-160
+// Compat Aggregation, P1, yes: an APIService for each group version served here, made and removed with it
 test('APIServices of run-time kinds come and go with them', async () => {
   const own = await startServer();
   const name = `v2.${GROUP}`;

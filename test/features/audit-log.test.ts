@@ -29,6 +29,7 @@ const secret = (name: string) => ({
   stringData: { password: 'hunter2' },
 });
 
+// S-172: By default the audit log has one event without contents for each request; a policy decides otherwise.
 test('by default every request is one event without contents; probes are none', async () => {
   policy = compilePolicy(DEFAULT_POLICY);
   await plane.ask('POST /api/v1/namespaces/default/secrets', {
@@ -105,6 +106,8 @@ test('a refusal, a failed authentication and an impersonation are recorded as su
   assert.deepEqual(events[1].impersonatedUser, { username: 'jane', groups: ['system:authenticated'] });
 });
 
+// S-172
+// Compat Priority and fairness, audit, health, metrics, P2, yes: audit events by policy
 test('contents are written at their levels, without managedFields where those are not wanted', async () => {
   const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'c1' }, data: { a: 'b' } };
   const post = (name: string) =>

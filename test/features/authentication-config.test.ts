@@ -105,6 +105,9 @@ const whoIs = async (asking: { headers: Record<string, string> }) => {
   return answer.status === 201 ? answer.json.status.userInfo : answer.status;
 };
 
+// S-288
+// Compat Authentication and impersonation, P2, yes: `--authentication-config`: several issuers, CEL mappings and rules,
+//   anonymous paths, followed when it changes
 test('expressions make the user of a token, and conditions refuse one', async () => {
   const claims = { sub: 'jane', active: true, teams: ['a'], floor: '7', jti: 'x', aud: ['others', 'more'] };
   assert.deepEqual(await whoIs(await staff!.bearer(claims)), {
@@ -146,6 +149,7 @@ test('expressions make the user of a token, and conditions refuse one', async ()
   }
 });
 
+// S-288
 test('without a credential only some paths are served', async () => {
   assert.equal((await plane.ask('GET /livez')).status, 200);
   assert.equal((await plane.ask('GET /version')).status, 401);
@@ -153,6 +157,7 @@ test('without a credential only some paths are served', async () => {
   assert.equal((await plane.ask('GET /livez', { headers: { authorization: 'Bearer a.b.c' } })).status, 401);
 });
 
+// S-290
 test('the file is followed: an issuer more, and one less; a bad one changes nothing', async () => {
   const robot = await robots!.bearer({ sub: 'r2', serial: '2' });
   const jane = await staff!.bearer({ sub: 'jane', active: true, floor: '7' });

@@ -95,6 +95,9 @@ beforeEach(() => {
 const jane = { as: ['jane', 'staff'] } as const;
 const asked = () => hook.calls.map(({ body }) => body.spec.resourceAttributes ?? body.spec.nonResourceAttributes);
 
+// S-287
+// Compat Authorisation, P2, yes: webhook authorisation: `--authorization-mode`, `--authorization-webhook-*`,
+//   `--authorization-config` with match conditions, failure policy, reload
 test('what nobody before allows is asked, and its answer counts', async () => {
   say = ({ resourceAttributes }) =>
     resourceAttributes?.resource === 'pods' ? { allowed: true } : { allowed: false, reason: 'not on a Sunday' };
@@ -120,12 +123,14 @@ test('what nobody before allows is asked, and its answer counts', async () => {
   );
 });
 
+// S-287
 test('what RBAC allows, and members of system:masters, are not its business', async () => {
   assert.equal((await plane.ask('GET /version', jane)).status, 200);
   await plane.admin('GET /api/v1/secrets');
   assert.deepEqual(hook.calls, []);
 });
 
+// S-287
 test('a webhook that fails makes no refusal but an error, in upstream`s words', async () => {
   say = () => 400;
   const { status, headers, response } = await plane.ask('GET /api/v1/secrets?limit=1', jane);
@@ -152,6 +157,7 @@ test('reviews ask it as well, and say what is a denial; rules alone are not the 
   assert.deepEqual([incomplete, evaluationError], [true, 'webhook authorizer does not support user rule resolution']);
 });
 
+// S-287
 test('rights beyond the request itself are asked too: creation by PUT and apply, escalation, impersonation', async () => {
   const allowed = new Set(['update', 'patch']);
   say = ({ resourceAttributes: { verb } }) => ({ allowed: allowed.has(verb) });
@@ -176,6 +182,7 @@ test('rights beyond the request itself are asked too: creation by PUT and apply,
   assert.equal((await plane.ask('GET /api/v1/pods', as)).status, 200);
 });
 
+// S-291: A policy's expression gets the answer of an authorizer that has to be waited for.
 test('an expression of a policy gets its answer, though it cannot wait for it', async () => {
   const group = '/apis/admissionregistration.k8s.io/v1';
   const match = {
@@ -242,6 +249,7 @@ test('an expression of a policy gets its answer, though it cannot wait for it', 
   }
 });
 
+// S-290: Such a file is followed; a bad one changes nothing.
 test('the file is followed: order, conditions and failure policy become what it says now', async () => {
   const condition = { expression: `request.user != 'joe'` };
   await replace(

@@ -63,6 +63,9 @@ const makeInstance = (name: string): Promise<unknown> =>
     spec,
   } as never);
 
+// S-633: A machine whose TPM state or EFI variables shall last has a claim for them, made as upstream makes it: found
+//   by its label, used by the launcher, reported in `volumeStatus`, gone with the machine; its instance says what it
+//   waits for.
 test('without a storage class the instance says why it waits; with one it goes on by itself', async () => {
   await makeInstance('lonely');
   await synchronized('lonely', 'FailedBackendStorageCreate');
@@ -88,6 +91,7 @@ test('without a storage class the instance says why it waits; with one it goes o
   assert.equal((await claims()).length, 1);
 });
 
+// S-633
 test("the claim of a machine is the machine's: it outlives the instance, and the next one uses it", async () => {
   const vm = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', metadata: { name: 'kept', namespace } };
   const template = { metadata: {}, spec };
@@ -112,6 +116,7 @@ test("the claim of a machine is the machine's: it outlives the instance, and the
   );
 });
 
+// S-633
 test('a claim that is lost, and one that waits for its first consumer', async () => {
   const annotations = { 'storageclass.kubevirt.io/is-default-virt-class': 'true' };
   const late = storageClass('late', annotations, { volumeBindingMode: 'WaitForFirstConsumer' });
@@ -144,6 +149,9 @@ const namesOf = async (name: string): Promise<(string | undefined)[]> =>
     .filter(({ metadata }) => !metadata.deletionTimestamp && metadata.name?.startsWith(`persistent-state-for-${name}-`))
     .map(({ metadata }) => metadata.name);
 
+// S-636: A claim of firmware state that one node alone may open is followed by one of the target: labelled on success,
+//   deleted where the migration fails; one that both may open serves both.
+// S-680
 test('a claim that one node alone may open moves with the guest, and stays where the migration fails', async () => {
   await makeInstance('mover');
   const source = await claimOf('mover');
@@ -185,6 +193,7 @@ test('a claim that one node alone may open moves with the guest, and stays where
   assert.ok(used.includes(target.metadata.name), 'the launcher of the target has the new claim');
 });
 
+// S-636
 test('a claim that both nodes may open serves both ends of a migration', async () => {
   const annotations = { 'storageclass.kubevirt.io/is-default-virt-class': 'true' };
   const pool = { ...storageClass('pool', annotations), provisioner: 'local.coracle.dev' };

@@ -23,6 +23,7 @@ const create = (kind: string, name: string, spec: object) =>
 const backup = (name: string, spec: object) => create('VirtualMachineBackup', name, { pvcName: 'out', ...spec });
 const messageOf = ({ json }: { json: unknown }): string => String((json as { message?: string }).message);
 
+// S-659
 test('backups need their feature gate', async () => {
   const { status, json } = await backup('early', { source: VM });
   assert.equal(status, 400);
@@ -62,6 +63,8 @@ test('a tracker is of one virtual machine', async () => {
   assert.equal((await create('VirtualMachineBackupTracker', 'daily', { source: VM })).status, 201);
 });
 
+// S-659: VirtualMachineBackups and VirtualMachineBackupTrackers are refused in upstream's words; a source has one
+//   backup at a time.
 test('a source has one backup at a time, and its spec stays', async () => {
   assert.equal((await backup('one', { source: VM })).status, 201);
   const second = await backup('two', { source: VM });

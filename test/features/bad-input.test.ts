@@ -136,6 +136,7 @@ for (const [name, manifest, code, causes] of REFUSED) {
   });
 }
 
+// S-003
 test('every mistake is reported at once, not one at a time', async () => {
   const { json } = await send(
     'POST',
@@ -147,6 +148,7 @@ test('every mistake is reported at once, not one at a time', async () => {
     assert.ok(fields.includes(field), `${field} is not in ${fields}`);
 });
 
+// S-003
 test('values of a wrong type: 400 that names the field and both types', async () => {
   const cases: [Json, RegExp][] = [
     [
@@ -211,6 +213,8 @@ test('unknown and duplicate fields: an error when strict, a warning by default, 
   assert.match(inJson.json.message, /duplicate field "metadata\.name"/);
 });
 
+// S-003
+// Compat HTTP, P0, yes: bodies over 3 MiB, and JSON patches of more than 10 000 operations: 413
 test('a body that cannot be read: 400, 413 or 415, and never a crash', async () => {
   const bad: [string, string | Uint8Array, string, number][] = [
     ['JSON cut short', '{"apiVersion":"v1","kind":"ConfigMap"', 'application/json', 400],
@@ -250,6 +254,7 @@ test('a body that cannot be read: 400, 413 or 415, and never a crash', async () 
   }
 });
 
+// S-114
 test('names of inherited members are only names', async () => {
   const body =
     '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"proto","labels":{"constructor":"x"}},"data":{"__proto__":"a","toString":"b"}}';
@@ -310,6 +315,7 @@ function* strange(schema: Schema, build: (value: unknown) => Json, depth = 0): G
   }
 }
 
+// S-003
 test('no place of a KubeVirt object makes the server stumble: null, nothing, a list with a hole', async () => {
   let count = 0;
   const crashes: string[] = [];

@@ -31,6 +31,8 @@ const count = async (name: string, uuid: string): Promise<void> => {
   await board.remove(name);
 };
 
+// S-776: The window is an annotation of the KubeVirt object, holds from the moment it is written, and is refused when
+//   it is no duration; a dry run keeps nothing.
 test('what was in it when its time is over is released, and a shorter time holds at once', async () => {
   await board.machine('old', { uuid: UUID(1) });
   const handle = await board.handle('old-disk');
@@ -56,6 +58,7 @@ test('what was in it when its time is over is released, and a shorter time holds
   await board.setWindow(null);
 });
 
+// S-776
 test('a window that is no duration is refused with its field', async () => {
   const path = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
   const body = { metadata: { annotations: { 'coracle.dev/undelete-window': 'tomorrow' } } };
@@ -64,12 +67,15 @@ test('a window that is no duration is refused with its field', async () => {
   assert.equal(json.details.causes[0].field, 'metadata.annotations[coracle.dev/undelete-window]');
 });
 
+// S-776
 test('a dry run keeps nothing', async () => {
   await board.machine('dry', { uuid: UUID(2) });
   await board.admin(`DELETE ${VMS}/dry?dryRun=All`);
   assert.equal((await board.admin(`GET ${CONTENTS}`)).items.length, 0);
 });
 
+// S-777: Tenants list, empty and undelete in their own namespace by the rights of its roles, and see no Secret of a
+//   deleted machine; to undelete is a right of its own.
 test('whoever may make machines in a namespace lists, empties and undeletes there, and sees no Secret', async () => {
   await bind('edit', 'alice');
   await bind('view', 'bob');
@@ -109,6 +115,7 @@ test('whoever may make machines in a namespace lists, empties and undeletes ther
   assert.equal(board.pool.volumes.has(handle), false, 'emptied: its disk is released');
 });
 
+// S-950: Who asks for a machine of the bin whose storage is being released already gets an error that says so at once.
 test('who asks too late, while its storage is being released, is answered so', async () => {
   await board.machine('late', { uuid: UUID(40) });
   const handle = await board.handle('late-disk');
@@ -127,6 +134,8 @@ test('who asks too late, while its storage is being released, is answered so', a
   assert.equal(board.pool.volumes.has(handle), false);
 });
 
+// S-778: The bin shows its space and keeps within its bounds, the oldest going first, before a node is under pressure;
+//   a volume that cannot be released is tried again.
 test('its space is shown, and the oldest goes first when room is needed', async () => {
   await board.machine('first', { uuid: UUID(4) });
   const first = await board.handle('first-disk');
@@ -151,6 +160,7 @@ test('its space is shown, and the oldest goes first when room is needed', async 
   assert.equal(board.pool.volumes.has(second), false);
 });
 
+// S-778
 test('a pool that cannot be asked keeps what it holds until it can', async () => {
   await board.machine('away', { uuid: UUID(6) });
   const handle = await board.handle('away-disk');
@@ -165,6 +175,8 @@ test('a pool that cannot be asked keeps what it holds until it can', async () =>
   assert.equal(board.pool.volumes.has(handle), false);
 });
 
+// S-779: Machines of a deleted namespace come back, by an administrator, with the claims that they used, into a
+//   namespace of that name that is made again and shows nothing of them.
 test('with its namespace a machine goes to the administrators, and comes back into one of that name', async () => {
   await count('earlier', UUID(7));
   await board.machine('kept', { uuid: UUID(8) });
@@ -222,6 +234,7 @@ test('with its namespace a machine goes to the administrators, and comes back in
   assert.ok(board.pool.volumes.has(handle));
 });
 
+// S-779
 test('a Secret that a machine only names stays where it is', async () => {
   await board.machine('names', { uuid: UUID(9) });
   await board.admin(`PATCH ${SECRETS}/names-login`, { metadata: { ownerReferences: null } });

@@ -44,6 +44,8 @@ const bootstrap = (id: string, data: Record<string, string> = {}, more: object =
   ...more,
 });
 
+// S-187
+// Compat Authentication and impersonation, P1, yes: bootstrap tokens
 test('a bootstrap token is its bearer’s identity until it expires or goes', async () => {
   const expiration = new Date(clock.now() + 60_000).toISOString();
   await plane.admin(
@@ -83,6 +85,8 @@ test('its bearer may ask for a certificate of a node, and may do nothing else', 
   assert.equal(await status('GET /api/v1/secrets'), 403);
 });
 
+// Compat Authentication and impersonation, P1, yes: static token file
+// Compat Authentication and impersonation, P0, yes: TokenReview
 test('the token file names its users; TokenReview knows all kinds of tokens', async () => {
   assert.deepEqual(await whoIs('file-token'), {
     username: 'jane',
@@ -108,6 +112,7 @@ test('the token file names its users; TokenReview knows all kinds of tokens', as
     assert.throws(() => parseStaticTokens(text), message);
 });
 
+// S-187: Tokens of Secrets and bootstrap tokens are their bearer's identity until they expire or go.
 test('a Secret for a service account is filled with a token that ends with it', async () => {
   await plane.admin(`POST ${CORE}/serviceaccounts`, {
     apiVersion: 'v1',
@@ -156,6 +161,8 @@ test('a Secret for a service account is filled with a token that ends with it', 
   );
 });
 
+// S-187
+// Compat Authentication and impersonation, P0, yes: TokenRequest, tokens bound to Pods, Secrets and Nodes
 test('tokens bound to a Node and to a Secret end with it', async () => {
   await plane.admin(`POST ${CORE}/serviceaccounts`, {
     apiVersion: 'v1',

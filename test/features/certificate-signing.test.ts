@@ -117,6 +117,7 @@ test('what a signer does not sign becomes Failed, with the reason', async () => 
   }
 });
 
+// S-186
 test('nodes are approved by themselves: a first time by a bootstrapper, later by the node, never for another node', async () => {
   const subject = (node: string) => ({ commonName: `system:node:${node}`, organizations: ['system:nodes'] });
   const spec = { signerName: KUBELET, usages: NODE_USAGES };
@@ -199,6 +200,9 @@ test('malformed and forbidden requests are refused when they are made', async ()
   );
 });
 
+// S-186: Certificate requests: a right on the signer is needed beside the one on the subresource; an approved one
+//   becomes a certificate that logs in.
+// Compat Admission and quota, P1, yes: certificate approval and signing
 test('approving and signing take a right on the signer beside the one on the subresource', async () => {
   await test_.admin(`POST ${CSR}`, await requestFor('guarded', { commonName: 'x' }, { signerName: 'example.com/s' }));
   const RBAC = '/apis/rbac.authorization.k8s.io/v1';
@@ -260,6 +264,8 @@ test('approving and signing take a right on the signer beside the one on the sub
   assert.match(maybe.json.message, /status\.conditions\[0\]\.status: Unsupported value: "False"/);
 });
 
+// Compat Admission and quota, P1, yes: verdicts on CertificateSigningRequests through `/approval` alone; a certificate
+//   that was issued stays
 test('a verdict is given through approval alone and stays as it was given, and a certificate stays', async () => {
   await test_.admin(`POST ${CSR}`, await requestFor('kept', { commonName: 'x' }, { signerName: 'example.com/s' }));
   const put = async (subresource: string, status: object) => {
@@ -303,6 +309,8 @@ test('a verdict is given through approval alone and stays as it was given, and a
   assert.deepEqual([status.conditions[0].reason, status.certificate], ['Test', certificate]);
 });
 
+// Compat Admission and quota, P2, yes: `/metrics` counts certificates issued to requests for a certain duration, and
+//   those that have about that (`csr_requested_duration_total`, `csr_honored_duration_total`)
 test('/metrics counts the certificates asked for with a duration, and those that have about that', async () => {
   const counted = async (signerName: string): Promise<[requested: number, honored: number]> => {
     const { response } = await test_.ask('GET /metrics', { as: ['admin', 'system:masters'] });

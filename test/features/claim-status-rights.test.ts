@@ -77,6 +77,7 @@ function accepted({ status, json }: Answer): void {
   assert.equal(status, 200, JSON.stringify(json));
 }
 
+// S-347: Parts of a ResourceClaim's status take rights of their own.
 test('the state of devices takes a right to their driver', async () => {
   await given({ allocation });
   refused(await written(changed), driver(['arbitrary-node:update']));
@@ -108,6 +109,9 @@ test('a right to the driver of any node is one everywhere, for that driver', asy
   refused(await written(more), driver(['arbitrary-node:update']).replace(`"${DRIVER}"`, '"other.io"'));
 });
 
+// S-347
+// Compat Authorisation, P2, yes: ResourceClaim status: `resourceclaims/binding` for allocations,
+//   `resourceclaims/driver` for states of devices
 test('what is allocated and for whom takes a right to bind', async () => {
   await given({ allocation }, ['/driver', 'associated-node:update', 'arbitrary-node:update']);
   refused(await written({}), binding('update'));

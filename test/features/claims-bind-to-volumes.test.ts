@@ -151,6 +151,8 @@ test('a claim that waits for its first Pod is given to the provisioner when a no
   await reported('selected', 'ExternalProvisioning', /./);
 });
 
+// S-841: A claim is bound to volumes of its VolumeAttributesClass only, and one that names a volume it cannot have says
+//   why.
 for (const [what, spec, wanted] of [
   ['too small', { capacity: { storage: '1Mi' } }, 'requested PV is too small'],
   ['of another class', { storageClassName: 'other' }, 'storageClassName does not match'],
@@ -171,6 +173,9 @@ for (const [what, spec, wanted] of [
     assert.equal((await get(`${VOLUMES}/${name}`))['spec'].claimRef, undefined);
   });
 
+// S-523: Claims and volumes find each other, and say where they are, as with kube-controller-manager: class, size,
+//   modes, selector, phases, events.
+// Compat Types, P1, yes: binding of claims and volumes, phases, reclaim policies, default class that comes later
 test('a volume whose claim is deleted is Released, and free again when its claimRef is taken away', async () => {
   await volume('kept', { storageClassName: 'kept' });
   await claim('kept', { storageClassName: 'kept' });
@@ -208,6 +213,7 @@ test('a bound claim whose volume is gone is Lost', async () => {
   await reported('lost', 'ClaimLost', /Data on the volume is lost/);
 });
 
+// S-523
 test('a claim that named no class gets the default class when there is one', async () => {
   await claim('late');
   await reported('late', 'FailedBinding', /no persistent volumes available for this claim and no storage class is set/);

@@ -99,6 +99,8 @@ const refused: [name: string, spec: object, causes: [field: string, message: str
     [['spec.newMacAddresses.eth', `interface eth has malformed MAC address (${mac}).`]],
   ]),
 ];
+// S-591
+// Compat KubeVirt's API, P1, yes: VirtualMachineClone: rules about new clones
 for (const [name, spec, causes] of refused)
   test(`a clone with ${name} is refused in upstream's words`, async () => {
     const { status, json } = await create(spec);
@@ -121,6 +123,7 @@ test('the schema refuses a clone without a source, and an unknown policy of name
   }
 });
 
+// S-591
 test('a target that is not named gets a name of its source', async () => {
   const generated = /^clone-db-[bcdfghjklmnpqrstvwxz2456789]{5}$/;
   const { json } = await create({ source: SOURCE });
@@ -132,6 +135,7 @@ test('a target that is not named gets a name of its source', async () => {
   assert.notEqual(other.json.spec.target.name, name);
 });
 
+// S-591
 test('the spec of a clone never changes; its metadata and its status do', async () => {
   const { json } = await create({ source: SOURCE, target: TARGET });
   const at = `${CLONES}/${json.metadata.name}`;
@@ -148,6 +152,7 @@ test('the spec of a clone never changes; its metadata and its status do', async 
   assert.equal(reported.json.spec.newSMBiosSerial, undefined);
 });
 
+// S-597: What `virtctl create clone` prints works as it is.
 test('what virtctl create clone prints is taken as it is', async () => {
   // virtctl 1.6: create clone --source-name db --label-filter '*' --new-mac-address eth:00-11-22-33-44-55
   const printed = `apiVersion: clone.kubevirt.io/v1beta1
@@ -192,6 +197,8 @@ test('a clone is refused where the cluster makes no snapshots', async () => {
   await gates(null);
 });
 
+// S-591: VirtualMachineClone is served as v1beta1 and v1alpha1 of clone.kubevirt.io; its target is named where the user
+//   did not, its spec never changes, and what is wrong is refused in upstream's words.
 test('kubectl lists a clone with its phase, source and target', async () => {
   const { json } = await board.send('GET', CLONES);
   assert.ok(json.items.length > 0);

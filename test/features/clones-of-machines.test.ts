@@ -137,6 +137,8 @@ const run = async (name: string): Promise<void> => {
   });
 };
 
+// S-599: A clone is another machine than its source and than any clone of it, whatever it is named, and has claims and
+//   copies of instance types of its own.
 test('a machine that runs is cloned to one that runs too, with claims and an identity of its own', async () => {
   await createMachine('db', {}, ['root', 'data']);
   await run('db');
@@ -164,6 +166,7 @@ test('a machine that runs is cloned to one that runs too, with claims and an ide
   assert.equal(source.status?.snapshotInProgress, undefined);
 });
 
+// S-599
 test('filters that let nothing through, patches, and claims named after the target; and a clone of the clone', async () => {
   await createMachine('first');
   const filters = { labelFilters: [], annotationFilters: [] };
@@ -194,6 +197,7 @@ test('filters that let nothing through, patches, and claims named after the targ
   assert.equal(new Set(uuids).size, 3);
 });
 
+// S-599
 test('a clone of a snapshot under the name of its lost source is another machine, also of one without a UUID', async () => {
   await createMachine('lost');
   const snapshot = await cluster.client.create(VIRTUAL_MACHINE_SNAPSHOTS, {
@@ -214,6 +218,7 @@ test('a clone of a snapshot under the name of its lost source is another machine
   await cluster.client.delete(VIRTUAL_MACHINE_SNAPSHOTS, key('of-lost'));
 });
 
+// S-599
 for (const runStrategy of ['Always', 'Halted'])
   test(`a clone has copies of instance type and preference of its own (source ${runStrategy})`, async () => {
     const suffix = runStrategy.toLowerCase();
@@ -257,6 +262,7 @@ for (const runStrategy of ['Always', 'Halted'])
     for (const i of [0, 1]) assert.deepEqual(await data(copied[i]!), await data(own[i]!));
   });
 
+// S-599
 test('a clone of claims that wait for their consumer keeps what it made until the target has run', async () => {
   await createMachine('waits', {}, ['root'], 'local-wait');
   await eventually(
@@ -272,6 +278,7 @@ test('a clone of claims that wait for their consumer keeps what it made until th
   await released(clone);
 });
 
+// S-599
 test('a target that is there already, and a patch that does not fit, are reported on the clone', async () => {
   await createMachine('source');
   await createMachine('taken', {}, []);

@@ -142,6 +142,10 @@ const reasons = async (clone: VirtualMachineClone): Promise<string[]> =>
   (await cluster.events(clone.metadata.name!)).map((event) => event.split(' ')[1]!);
 const firmwareOf = ({ spec }: VirtualMachine) => spec.template.spec!.domain.firmware!;
 
+// S-594: A VirtualMachineClone makes a stopped machine from a machine or a snapshot, says in phase, conditions and
+//   events where it is and what it waits for, and lets its snapshot and restore go when the claims of the target are
+//   bound.
+// Compat KubeVirt's API, P1, yes: VirtualMachineClone: phases, conditions, events, helpers that go
 test('a machine is cloned: another identity and address, the labels that are asked for, and nothing left over', async () => {
   const source = await createMachine('db', ['root', 'data']);
   const clone = await createClone('db', 'copy', {
@@ -181,6 +185,9 @@ test('a machine is cloned: another identity and address, the labels that are ask
   ]);
 });
 
+// S-594
+// Compat KubeVirt's API, P1, yes: VirtualMachineClone: source that comes later, snapshot as source, target that is
+//   there, target that goes
 test('a clone waits for its source, and for volumes that can be saved', async () => {
   const clone = await createClone('late', 'late-copy');
   const waiting = await until(clone, 'waits', ({ status }) => status?.conditions !== undefined);
@@ -198,6 +205,7 @@ test('a clone waits for its source, and for volumes that can be saved', async ()
   );
 });
 
+// S-594
 test("a user's snapshot is cloned once it is there and ready, and stays", async () => {
   await createMachine('saved', ['root']);
   played.hold = true;
@@ -212,6 +220,7 @@ test("a user's snapshot is cloned once it is there and ready, and stays", async 
   assert.deepEqual(await helpers(clone), [undefined, undefined]);
 });
 
+// S-594
 test('snapshot and restore stay until the claims of the target are bound', async () => {
   await createMachine('slow', ['root']);
   played.claimPhase = 'Pending';
@@ -232,6 +241,7 @@ test('snapshot and restore stay until the claims of the target are bound', async
   assert.deepEqual(await helpers(clone), [undefined, undefined]);
 });
 
+// S-594
 test('a source that is deleted when it is saved does not stop the clone', async () => {
   await createMachine('gone', ['root']);
   played.restoreStatus = { complete: false };
@@ -282,6 +292,7 @@ const failures: readonly [name: string, act: (name: string) => Promise<VirtualMa
     'SnapshotDeleted',
   ],
 ];
+// S-595: A clone that cannot be made fails with the reason, and what it made goes with it.
 for (const [i, [name, act, reason]] of failures.entries())
   test(`a clone fails with ${name}, and what it made goes with it`, async () => {
     const clone = await act(`fails-${i}`);
@@ -320,6 +331,7 @@ test('a target that is there already is reported, and the clone goes on when it 
   stopController = runClones();
 });
 
+// S-594
 test('a clone goes with its target', async () => {
   await createMachine('two');
   const clone = await createClone('two', 'two-copy');
@@ -328,6 +340,8 @@ test('a clone goes with its target', async () => {
   await eventually('gone', async () => (await found(VIRTUAL_MACHINE_CLONES, clone.metadata.name!)) === undefined);
 });
 
+// S-596: A controller of clones that ends after any of its writes leaves a clone that the next one finishes, and
+//   nothing left over.
 test('a controller that ends after any of its writes leaves a clone that the next one finishes', async () => {
   await stopController();
   await createMachine('crash', ['root']);

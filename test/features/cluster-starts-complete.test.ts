@@ -20,6 +20,10 @@ interface Conditions {
   status: { conditions: { type: string; status: string; reason: string }[] };
 }
 
+// S-133: A fresh control plane has the objects tools look for: API services, flow schemas, the range of Service
+//   addresses, the `kubernetes` Service.
+// Compat Bootstrap objects, controllers, events, leases, P0, yes: namespaces, `kubernetes` Service, its endpoints,
+//   ServiceCIDR, APIServices before readyz
 test('every served group and version has an APIService that is available', async () => {
   const found = (await items('/apis/apiregistration.k8s.io/v1/apiservices')) as (UnstructuredObject & Conditions)[];
   const served = new Set(server.catalog.all().map(({ group, version }) => `${version}.${group}`));
@@ -31,6 +35,7 @@ test('every served group and version has an APIService that is available', async
   }
 });
 
+// S-133
 test('flow schemas and the priority levels they name are there', async () => {
   const root = '/apis/flowcontrol.apiserver.k8s.io/v1';
   const levels = new Set(await names(`${root}/prioritylevelconfigurations`));
@@ -48,6 +53,7 @@ test('flow schemas and the priority levels they name are there', async () => {
   );
 });
 
+// S-349: The mandatory flow schemas and levels are as they have to be, whatever an older store holds.
 test('flow control that has to be as it is is put right at the next start, and what a user may change stays', async (t) => {
   const backend = createMemoryBackend();
   const changed: [resource: string, name: string, change: (spec: Record<string, unknown>) => void][] = [
@@ -78,6 +84,7 @@ test('flow control that has to be as it is is put right at the next start, and w
   assert.deepEqual(specs, [10_000, 1, 8000, ['Limited', undefined], ['Exempt', 50]]);
 });
 
+// S-133
 test('the range of cluster IPs is ready and its first address taken', async () => {
   const [cidr] = (await items('/apis/networking.k8s.io/v1/servicecidrs')) as (UnstructuredObject & Conditions)[];
   assert.equal(cidr?.metadata.name, 'kubernetes');

@@ -11,6 +11,9 @@ const KUBEVIRT = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
 // biome-ignore lint/suspicious/noExplicitAny: objects of every shape.
 type Any = any;
 
+// S-180: The published common instance types and preferences come by themselves, stay as users edit them, and go when
+//   they are switched off.
+// Compat KubeVirt's API, P1, yes: `commonInstancetypesDeployment`
 test('the common instance types come by themselves, stay as users edit them, and go', { timeout: 90_000 }, async () => {
   const plane = await startPlane();
   const countOf = async (path: string): Promise<number> => (await plane.admin(`GET ${path}`)).items.length;

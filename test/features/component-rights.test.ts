@@ -31,6 +31,8 @@ import { startServer } from '../testkit/in-process-server.ts';
 
 const parts = [...kubeControllers, { name: 'scheduler', rules: schedulerRules, create: createScheduler }];
 
+// S-103: Scheduler and kube-controllers have an identity each and do all their work with the rights they name, no rule
+//   with a wildcard verb.
 test('scheduler and kube-controllers do all their work with the rights they name', async () => {
   const refused: string[] = [];
   const rulesOf = new Map<string, readonly PolicyRule[]>(parts.map(({ name, rules }) => [name, rules]));

@@ -20,6 +20,9 @@ const rootSync = (name: string, spec: object, version = 'v1beta1') => ({
 });
 const git = { repo: 'https://git.example/fleet', auth: 'none' };
 
+// S-900: RootSync and RepoSync (configsync.gke.io/v1beta1 and v1alpha1) and ResourceGroup (kpt.dev/v1alpha1) are served
+//   by a new server and printed by `coracle crds`, with upstream's fields, columns and the namespace
+//   `config-management-system`.
 test('discovery names RootSync and RepoSync in both versions, and ResourceGroup', async () => {
   for (const path of [`${GROUP}/v1beta1`, `${GROUP}/v1alpha1`, '/apis/kpt.dev/v1alpha1']) {
     const { json } = await plane.send('GET', path);
@@ -52,6 +55,7 @@ test('a sync is shown in both versions, with the default of sourceType and of ob
   assert.equal(written.json.status.observedGeneration, 0);
 });
 
+// S-900
 test('its columns are upstream’s', async () => {
   await plane.send('POST', ROOT_SYNCS, rootSync('shown', { git }));
   const errorSummary = { totalCount: 2, truncated: false, errorCountAfterTruncation: 2 };
@@ -94,6 +98,7 @@ const REFUSED: readonly [what: string, spec: object, message: RegExp][] = [
   ],
 ];
 for (const [what, spec, message] of REFUSED) {
+  // S-900
   test(`refused by the schema: ${what}`, async () => {
     const { status, json } = await plane.send('POST', ROOT_SYNCS, rootSync('bad', spec));
     assert.equal(status, 422);

@@ -13,6 +13,7 @@ import { createNamespaceController } from '../../src/control/kube-controllers/na
 import { createAuthority, openAuthority } from '../../src/server/auth/certificate-authority.ts';
 import { startServer } from '../testkit/in-process-server.ts';
 
+// S-053
 test('controllers work the same over HTTPS, and go on after the server was away', async () => {
   const server = await startServer();
   const authority = await openAuthority(await createAuthority(systemClock), systemClock);

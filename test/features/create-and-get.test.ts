@@ -11,6 +11,7 @@ after(() => server.stop());
 const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';
 const configMap = (name: string): object => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } });
 
+// S-001: A created object is returned by GET byte for byte, and what belongs to the server cannot be set by a client.
 test('POST creates an object that GET returns byte for byte', async () => {
   const created = await server.request('POST', CONFIG_MAPS, { body: { ...configMap('one'), data: { a: '1' } } });
   assert.equal(created.status, 201);
@@ -28,11 +29,14 @@ test('POST creates an object that GET returns byte for byte', async () => {
   assert.ok(got.headers['audit-id']);
 });
 
+// Compat HTTP, P0, yes: every answer has `Audit-Id` (the one sent, else new) and `Cache-Control`
 test('the audit id of the request comes back', async () => {
   const answer = await server.request('GET', '/version', { headers: { 'audit-id': 'my-id' } });
   assert.equal(answer.headers['audit-id'], 'my-id');
 });
 
+// S-001
+// Compat Writing, P0, yes: create: checks in order, system metadata of clients is not taken
 test('system metadata sent by a client is not taken', async () => {
   const created = await server.request('POST', CONFIG_MAPS, {
     body: {
@@ -57,12 +61,16 @@ test('system metadata sent by a client is not taken', async () => {
   );
 });
 
+// S-002: `generateName`, dry runs and YAML bodies work; what cannot be given is 406.
 test('generateName appends five characters without vowels', async () => {
   const body = { ...configMap(''), metadata: { generateName: `${'a'.repeat(60)}-` } };
   const created = await server.request('POST', CONFIG_MAPS, { body });
   assert.match(created.json.metadata.name, /^a{58}[bcdfghjklmnpqrstvwxz2456789]{5}$/);
 });
 
+// S-003: A refused create says what is wrong and where, in upstream's words, all of it at once; no shape of input makes
+//   the server stumble.
+// Compat Status, P0, yes: Invalid: message and one cause for each field
 test('a refused create says why, in upstream words', async (t) => {
   await server.request('POST', CONFIG_MAPS, { body: configMap('taken') });
   const cases: [string, { path?: string; body: unknown; type?: string }, number, string, RegExp][] = [
@@ -139,6 +147,8 @@ test('a refused create says why, in upstream words', async (t) => {
   }
 });
 
+// S-002
+// Compat HTTP, P0, yes: media types of built-in kinds: JSON, YAML, protobuf
 test('a YAML body is accepted and YAML is given when asked for', async () => {
   const created = await server.request('POST', CONFIG_MAPS, {
     body: 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: yaml\ndata:\n  a: "1"\n',
@@ -149,17 +159,23 @@ test('a YAML body is accepted and YAML is given when asked for', async () => {
   assert.match(created.text, /^kind: ConfigMap\napiVersion: v1\n.*data:\n {2}a: "1"\n/s);
 });
 
+// S-002
+// Compat HTTP, P0, yes: 406 as indented JSON, 415 with the accepted types, an empty Content-Type is JSON
 test('what cannot be given is 406, pretty printed', async () => {
   const answer = await server.request('GET', `${CONFIG_MAPS}/yaml`, { headers: { accept: 'image/png' } });
   assert.equal(answer.status, 406);
   assert.match(answer.text, /^\{\n {2}"kind": "Status"/);
 });
 
+// Compat HTTP, P0, yes: pretty JSON for `?pretty`, browsers and curl; a newline at the end of JSON in one line, none
+//   behind indented
 test('browsers and curl get indented JSON', async () => {
   const answer = await server.request('GET', `${CONFIG_MAPS}/yaml`, { headers: { 'user-agent': 'curl/8' } });
   assert.match(answer.text, /^\{\n {2}"kind": "ConfigMap",\n/);
 });
 
+// S-002
+// Compat Writing, P0, yes: dryRun=All: everything but the write
 test('a dry run answers like a create and keeps nothing', async () => {
   const before = server.store.revision();
   const answer = await server.request('POST', `${CONFIG_MAPS}?dryRun=All`, { body: configMap('dry') });
@@ -175,6 +191,8 @@ test('a dry run answers like a create and keeps nothing', async () => {
   assert.match(wrong.json.message, /dryRun: Unsupported value/);
 });
 
+// Compat Status, P0, yes: Expired (410), Timeout with ResourceVersionTooLarge (504)
+// Compat Reading, P0, yes: GET with a resourceVersion waits for it, 3 s at most
 test('GET with a resourceVersion from the future gives up with 504 after its wait', async () => {
   const { createFakeClock } = await import('../../src/base/clock/fake-clock.ts');
   const clock = createFakeClock();
@@ -193,6 +211,7 @@ test('GET with a resourceVersion from the future gives up with 504 after its wai
 });
 
 /** A CSR is called what its maker likes; the Event of a ClusterRole is called after it. */
+// Compat Types, P2, yes: names of core Events and CertificateSigningRequests need only fit a path
 test('some names need only fit a path', async () => {
   const cases: [string, object][] = [
     [

@@ -46,6 +46,7 @@ const apply = (name: string, spec?: unknown, metadata: object = {}) =>
   });
 const merge = (path: string, body: object) => server.request('PATCH', path, { body, headers: MERGE });
 
+// S-337: What apiextensions answers to odd applies, deletions, paths and watches of custom resources is answered here.
 test('an apply of null is treated as null, and a map that it empties is null', async () => {
   assert.equal((await apply('nulls', { size: null })).status, 422);
   assert.equal(
@@ -65,6 +66,8 @@ test('an apply of null is treated as null, and a map that it empties is null', a
   assert.equal('labels' in meta.json.metadata, false, 'metadata has types');
 });
 
+// S-337
+// Compat Writing, P2, yes: the DELETED event of an object whose last finalizer went shows the state that was stored
 test('what is removed by its last finalizer is answered as it was stored', async () => {
   await server.request('POST', ODDS, { body: odd('held', {}, { finalizers: ['example.com/hold'] }) });
   const { json } = await server.request('DELETE', `${ODDS}/held`);
@@ -117,6 +120,8 @@ test('an update of another incarnation is refused with the key', async () => {
   );
 });
 
+// S-337
+// Compat HTTP, P2, yes: paths and methods that fit nothing: upstream's code for each
 test('paths and methods that fit nothing', async () => {
   const answerOf = async (method: string, path: string, body?: object) => {
     const { status, json } = await server.request(method, path, { ...(body && { body }), headers: MERGE });
@@ -144,6 +149,7 @@ test('a list of one name has one page, and a selector of nothing takes all', asy
   assert.equal((await server.request('GET', `${ODDS}?fieldSelector=%3D`)).status, 200);
 });
 
+// S-337
 test('a watch that could not be', async () => {
   const answer = await server.request('GET', `${ODDS}?watch=true&continue=x`);
   assert.match(answer.json.message, /resourceVersionMatch is forbidden when continue is provided/);
@@ -168,6 +174,7 @@ test('routes of built-in kinds say what they produce', async () => {
   assert.deepEqual(await asked(`${ODDS}/nosuch/scale`, 'text/html'), [406, custom]);
 });
 
+// Compat Discovery, version, OpenAPI, P2, yes: `/openapi/v3` is revalidated: ETag and 304
 test('the index of OpenAPI documents is fetched once', async () => {
   const { headers } = await server.request('GET', '/openapi/v3');
   const again = await server.request('GET', '/openapi/v3', { headers: { 'if-none-match': headers['etag']! } });
@@ -175,6 +182,7 @@ test('the index of OpenAPI documents is fetched once', async () => {
   assert.equal((await server.request('GET', '/openapi/v3/apis/example.com/v1?hash=')).status, 200);
 });
 
+// Compat Writing, P2, yes: kinds that count no generations keep the one they are sent
 test('kinds that count no generations keep the one they were sent', async () => {
   const secrets = '/api/v1/namespaces/default/configmaps';
   const body = (name: string, generation: number) => ({
@@ -186,6 +194,9 @@ test('kinds that count no generations keep the one they were sent', async () => 
   assert.equal((await server.request('POST', secrets, { body: body('below', -1) })).status, 422);
 });
 
+// S-337
+// Compat CustomResourceDefinitions, P2, yes: the first DELETE of a definition ignores the policy and moves no
+//   generation
 test('the first DELETE of a definition is a step of its own', async () => {
   const GONE = definition({ name: 'gone', spec: { type: 'object' } });
   await establish(server, GONE);

@@ -76,6 +76,9 @@ const ruled = (name: string, spec: object) => ({
   spec,
 });
 
+// S-154: Rules of a schema (`x-kubernetes-validations`) are run with their messages, reasons and fields, over what
+//   changed and within a budget.
+// Compat CustomResourceDefinitions, P0, yes: x-kubernetes-validations: rules, messages, reasons, transition rules
 test('rules are run over objects, with their messages, reasons and fields', async () => {
   await establish(
     server,
@@ -142,6 +145,7 @@ test('rules are run over objects, with their messages, reasons and fields', asyn
   assert.equal((await server.request('POST', PATH, { body: ruled('r', { min: 1, max: 2 }) })).status, 201);
 });
 
+// S-154
 test('transition rules speak of changes only', async () => {
   const body = ruled('rt', { kept: 'a', grow: 2, items: [{ name: 'x', size: 2 }] });
   assert.equal((await server.request('POST', PATH, { body })).status, 201);
@@ -168,6 +172,8 @@ test('transition rules speak of changes only', async () => {
   );
 });
 
+// S-154
+// Compat CustomResourceDefinitions, P0, yes: CEL budgets: estimates at the definition, cost at run time
 test('a rule that is too dear for one object stops there', async () => {
   const list = { type: 'array', items: int, maxItems: 1000 };
   await establish(
@@ -190,6 +196,7 @@ test('rules are not run over values of a wrong type', async () => {
   assert.match(answer.json.message, /some validation rules were not checked because the object was invalid/);
 });
 
+// S-154
 test('a new rule does not bind what is not touched', async () => {
   const CRD = definition({ name: 'later', spec: { type: 'object', properties: { a: text, b: text } } });
   await establish(server, CRD);

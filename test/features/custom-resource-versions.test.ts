@@ -103,6 +103,9 @@ test('the defaults of the stored version are there in each, whichever version th
   }
 });
 
+// S-336: A write through one endpoint of a custom resource gives nothing of the other one defaults of its version.
+// Compat CustomResourceDefinitions, P2, yes: a write of the status, or of the main resource, through another version
+//   gives what it keeps of the stored object no defaults of that version
 test('a write of the status gives the spec no defaults of its version, nor the other way round', async () => {
   const part = object({ a: { ...text, default: 'A' }, c: text });
   const more = object({ a: { ...text, default: 'A' }, c: { ...text, default: 'C' } });
@@ -138,6 +141,8 @@ test('a write of the status gives the spec no defaults of its version, nor the o
   assert.deepEqual([patched.json.spec, patched.json.status], [{ a: 'A', c: 'C' }, { a: 'A' }]);
 });
 
+// S-155
+// Compat CustomResourceDefinitions, P0, yes: storedVersions; versions that objects may lie in stay
 test('versions come, go and change places; what was stored in one is remembered', async () => {
   const CRD = definition({
     name: 'move',
@@ -226,6 +231,7 @@ const hook = (name: string, address: string) => ({
   spec: { address },
 });
 
+// Compat CustomResourceDefinitions, P1, yes: conversion webhooks
 test('a webhook converts what is written and read', async () => {
   await establish(server, HOOKED);
   const created = await server.request('POST', HOOKS('v2'), { body: hook('a', 'here:80') });
@@ -244,6 +250,8 @@ test('a webhook converts what is written and read', async () => {
   assert.deepEqual((await server.request('GET', `${HOOKS('v2')}/a`)).json.spec, { address: 'here:80' });
 });
 
+// S-155: Versions of a custom kind are converted, by a webhook in one call for a list; watches see every change in
+//   their version and in order.
 test('a list is converted in one call, and selectors see what was converted', async () => {
   await server.request('POST', HOOKS('v2'), { body: hook('b', 'there:81') });
   reviews = [];
@@ -263,6 +271,7 @@ test('a list is converted in one call, and selectors see what was converted', as
   );
 });
 
+// S-155
 test('patch, apply and update work in the version of the request', async () => {
   const patched = await server.request('PATCH', `${HOOKS('v2')}/a`, { body: { spec: { address: 'new:1' } } });
   assert.deepEqual(patched.json.spec, { address: 'new:1' });
@@ -277,6 +286,7 @@ test('patch, apply and update work in the version of the request', async () => {
   assert.deepEqual(put.json.spec, { address: 'c:4' });
 });
 
+// S-155
 test('watches see every change in their version and in order', async () => {
   const { json } = await server.request('GET', HOOKS('v2'));
   const initial = await server.watch(`${HOOKS('v2')}?watch=true`);

@@ -62,6 +62,7 @@ const thing = (): UnstructuredObject =>
     metadata: { name: 't', namespace: 'default', uid: 'u' },
   }) as UnstructuredObject;
 
+// S-156
 test('what was established before is served before anything else happens', async () => {
   const server = await start(createMemoryBackend());
   await server.store.write(KEY, () => ({ type: 'put', object: stored({ status: ESTABLISHED }) }));
@@ -87,6 +88,7 @@ test('a definition that was created as the server ended is established at the ne
   await server.store.close();
 });
 
+// S-156
 test('a deletion that was under way is finished at the next start', async () => {
   const server = await start(createMemoryBackend());
   await server.store.write(KEY, () => ({ type: 'put', object: stored({ deleted: true, status: ESTABLISHED }) }));

@@ -73,6 +73,8 @@ const WIDGET = definition({
   },
 });
 
+// S-150: A CustomResourceDefinition is served before its status says Established; discovery and OpenAPI know the kind.
+// Compat CustomResourceDefinitions, P0, yes: served, and in discovery, before the status says Established
 test('a definition is served before its status says Established', async () => {
   const watch = await server.watch(`${DEFINITIONS}?watch=true`);
   const created = await server.request('POST', DEFINITIONS, { body: WIDGET });
@@ -99,6 +101,7 @@ test('a definition is served before its status says Established', async () => {
   assert.equal((await server.request('GET', WIDGETS)).status, 200);
 });
 
+// S-150
 test('discovery, aggregated discovery and OpenAPI know the kind', async () => {
   const list = await server.request('GET', '/apis/example.com/v1');
   const found = Object.fromEntries(list.json.resources.map((one: { name: string }) => [one.name, one]));
@@ -121,6 +124,9 @@ test('discovery, aggregated discovery and OpenAPI know the kind', async () => {
   assert.ok(swagger.json.definitions['com.example.v1.Widget']);
 });
 
+// S-151: Custom resources are pruned, defaulted and checked in that order; status, scale, columns and selectable fields
+//   are those of the definition.
+// Compat CustomResourceDefinitions, P0, yes: prune, drop nulls, default, in that order, also on reads
 test('input is pruned, nulls without a default go, defaults come, in that order', async () => {
   const sent = widget('order', { color: 'red', replicas: null, label: null, note: null, foo: 1, any: { x: { y: 1 } } });
   const { status, json, headers } = await server.request('POST', WIDGETS, { body: sent });
@@ -166,6 +172,9 @@ test('a wrong kind is refused, another version is a bad request', async () => {
   refused(await server.request('POST', WIDGETS, { body: other }), 400, /does not match the expected API version/);
 });
 
+// S-308: A body of a custom resource says its kind and version.
+// Compat CustomResourceDefinitions, P1, yes: a body must say its kind and apiVersion, which is asked of built-in kinds
+//   by nobody
 test('a body must say its kind and its version, which is asked of built-in kinds by nobody', async () => {
   const { kind, apiVersion, ...bare } = widget('says-nothing', { color: 'red' });
   const create = (body: object) => server.request('POST', WIDGETS, { body });
@@ -220,6 +229,7 @@ test('a body must say its kind and its version, which is asked of built-in kinds
   );
 });
 
+// Compat Writing, P1, yes: a PUT without a version, and a patch that takes it away, are 422 where one is needed
 test('a PUT must name the version it replaces', async () => {
   await server.create(WIDGETS, widget('put', { color: 'red' }));
   const blind = await server.request('PUT', `${WIDGETS}/put`, { body: widget('put', { color: 'blue' }) });
@@ -236,6 +246,8 @@ test('a PUT must name the version it replaces', async () => {
   assert.equal(put.json.metadata.generation, 2);
 });
 
+// S-151
+// Compat Writing, P0, yes: generation of custom resources
 test('status has an endpoint of its own and moves no generation', async () => {
   await server.create(WIDGETS, widget('status', { color: 'red' }, { status: { replicas: 9 } }));
   const before = await server.request('GET', `${WIDGETS}/status`);
@@ -248,6 +260,8 @@ test('status has an endpoint of its own and moves no generation', async () => {
   assert.equal(json.metadata.generation, 1);
 });
 
+// S-151
+// Compat Writing, P0, yes: `/scale` of custom kinds by their paths
 test('the scale subresource reads and writes the paths of the definition', async () => {
   await server.create(WIDGETS, widget('scaled', { color: 'red' }));
   await server.request('PATCH', `${WIDGETS}/scaled/status`, { body: { status: { replicas: 2, selector: 'app=x' } } });
@@ -272,6 +286,9 @@ test('the scale subresource reads and writes the paths of the definition', async
   assert.equal((await put({ name: 'scaled' })).json.spec.replicas, 4, 'the version may be left out');
 });
 
+// S-151
+// Compat Reading, P0, yes: columns of custom kinds
+// Compat CustomResourceDefinitions, P0, yes: selectableFields, printer columns
 test('printed columns are those of the definition, and selectors may name selectable fields', async () => {
   const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io';
   await server.create(WIDGETS, widget('shown', { color: 'blue', note: 'here' }));
@@ -291,6 +308,7 @@ test('printed columns are those of the definition, and selectors may name select
   refused(unknown, 400, /field label not supported: spec.replicas/);
 });
 
+// S-151
 test('server-side apply: keyed lists merge, plain lists and conflicts are taken whole', async () => {
   const apply = (manager: string, spec: object, query = '') =>
     server.request('PATCH', `${WIDGETS}/applied?fieldManager=${manager}${query}`, {
@@ -315,6 +333,7 @@ test('strategic merge patch is not for custom resources', async () => {
   assert.equal(answer.status, 415);
 });
 
+// Compat CustomResourceDefinitions, P0, yes: endpoints by scope, a namespace must be there
 test('a namespaced kind has no cluster path, and a namespace must be there', async () => {
   const across = await server.request('POST', '/apis/example.com/v1/widgets', { body: widget('x', { color: 'red' }) });
   assert.equal(across.status, 404);
@@ -325,6 +344,9 @@ test('a namespaced kind has no cluster path, and a namespace must be there', asy
   assert.equal((await server.request('GET', '/apis/example.com/v1/widgets')).status, 200);
 });
 
+// S-152: A changed definition takes effect: open watches end, old objects get new defaults when read, and a stricter
+//   schema lets stand what a write does not touch.
+// Compat CustomResourceDefinitions, P1, yes: a changed definition ends watches and keeps data
 test('a changed schema ends watches and gives old objects its defaults when they are read', async () => {
   const CRD = definition({
     name: 'grow',
@@ -361,6 +383,8 @@ test('a changed schema ends watches and gives old objects its defaults when they
   assert.deepEqual(written?.object['spec'], { a: 'x', b: 'new' });
 });
 
+// S-152
+// Compat CustomResourceDefinitions, P1, yes: ratcheting
 test('a stricter schema lets stand what is not touched', async () => {
   const CRD = definition({
     name: 'ratchet',
@@ -387,6 +411,7 @@ test('a stricter schema lets stand what is not touched', async () => {
   assert.equal((await change({ a: 'ok' })).status, 200);
 });
 
+// S-152
 test('names that another definition has are not given twice, and are given when they become free', async () => {
   await establish(server, definition({ name: 'first', names: { shortNames: ['same'] } }));
   const second = definition({ name: 'second', names: { shortNames: ['same'] } });
@@ -461,6 +486,8 @@ test('a version of Kubernetes’ own kinds is theirs alone', async () => {
   await server.request('DELETE', `${DEFINITIONS}/besides.${group}`);
 });
 
+// S-153: The definition of a kind that the program serves by itself cannot be deleted, and a change of it is warned
+//   about.
 test('the definition of a kind that the program serves by itself cannot be deleted, and a change of it is warned about', async () => {
   const virt = await startServer({ resources: kubevirtResources() });
   try {
@@ -481,6 +508,7 @@ test('the definition of a kind that the program serves by itself cannot be delet
   }
 });
 
+// Compat CustomResourceDefinitions, P2, yes: formats that nobody checks are warned about
 test('formats that nobody checks are warned about', async () => {
   const properties = { a: { type: 'string', format: 'colour' }, b: { type: 'integer', format: 'int32' } };
   const crd = definition({ name: 'format', spec: { type: 'object', properties } });

@@ -31,6 +31,9 @@ before(async () => {
 });
 after(() => plane.stop());
 
+// S-759: A machine with `coracle.dev/delete-only-when-stopped`, or every machine where the KubeVirt or an SSP object
+//   says so, is deleted only while no instance of it is there that has not ended: in a collection, in v1alpha3 and in a
+//   dry run too.
 test('a labelled machine goes when it is stopped, and not before', async () => {
   await plane.admin(`POST ${VMS}`, vm('db', { [KEY]: 'true', tier: 'data' }));
   await plane.admin(`POST ${VMS}`, vm('other', { tier: 'data' }, 'Halted'));
@@ -61,6 +64,7 @@ test('a labelled machine goes when it is stopped, and not before', async () => {
 const KUBEVIRT = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
 const SSPS = '/apis/ssp.kubevirt.io/v1beta3/namespaces/kubevirt/ssps';
 
+// S-759
 test('the KubeVirt or an SSP object asks for it of every machine; by default nobody does', async () => {
   const setting = (path: string, value: string | null) =>
     plane.admin(`PATCH ${path}`, { metadata: { annotations: { [KEY]: value } } });

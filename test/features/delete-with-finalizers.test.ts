@@ -17,6 +17,7 @@ const make = (name: string, metadata: object = {}) =>
     body: { kind: 'ConfigMap', apiVersion: 'v1', metadata: { name, ...metadata } },
   });
 
+// Compat Deleting, P0, yes: the answer: a Status, or the object for some kinds
 test('DELETE answers with a Status that names what is gone', async () => {
   const { json: created } = await make('plain');
   const { status, json } = await server.request('DELETE', `${CONFIG_MAPS}/plain`);
@@ -32,6 +33,8 @@ test('DELETE answers with a Status that names what is gone', async () => {
   assert.equal((await server.request('DELETE', `${CONFIG_MAPS}/plain`)).status, 404);
 });
 
+// S-014: Deletion honours finalizers, preconditions, grace periods and propagation policies.
+// Compat Writing, P0, yes: taking the last finalizer off deletes in the same request
 test('finalizers hold an object until the last one is removed', async () => {
   await make('held', { finalizers: ['example.com/a', 'example.com/b'] });
   const marked = await server.request('DELETE', `${CONFIG_MAPS}/held`);
@@ -62,6 +65,8 @@ test('finalizers hold an object until the last one is removed', async () => {
   assert.equal((await server.request('GET', `${CONFIG_MAPS}/held`)).status, 404);
 });
 
+// S-014
+// Compat Deleting, P0, yes: propagation policies; grace periods of Pods
 test('a propagation policy becomes a finalizer of the garbage collector', async (t) => {
   const cases: [string, object, string[] | undefined][] = [
     ['Foreground', { propagationPolicy: 'Foreground' }, ['foregroundDeletion']],
@@ -80,6 +85,9 @@ test('a propagation policy becomes a finalizer of the garbage collector', async 
   }
 });
 
+// S-014
+// Compat Deleting, P0, yes: DeleteOptions in the body (JSON, YAML, protobuf) or the query; preconditions
+// Compat Deleting, P1, yes: a precondition that fails names the kind and both values
 test('preconditions and options are checked', async (t) => {
   await make('kept');
   const cases: [string, object, number, RegExp][] = [
@@ -153,6 +161,7 @@ test('a pod nobody runs goes at once, whatever its grace period', async () => {
   assert.equal((await server.request('GET', `${PODS}/unscheduled`)).status, 404);
 });
 
+// S-014
 test('a bound pod waits for its node to say it is gone', async () => {
   await server.request('POST', PODS, { body: pod('running') });
   const bound = await bind('running');
@@ -174,6 +183,7 @@ test('a bound pod waits for its node to say it is gone', async () => {
   assert.equal((await server.request('GET', `${PODS}/running`)).status, 404);
 });
 
+// Compat What is easily got wrong, P0, yes: 9, status shapes
 test('an eviction deletes the pod and answers with a Status', async () => {
   await server.request('POST', PODS, { body: pod('evicted') });
   await bind('evicted');
@@ -195,6 +205,7 @@ test('an eviction deletes the pod and answers with a Status', async () => {
   assert.equal(missing.status, 404);
 });
 
+// Compat Pods, nodes, drain, P2, yes: `policy/v1beta1` Eviction, in protobuf too
 test('an eviction in the beta version is taken, also as a Go client of old writes it', async () => {
   const eviction = { apiVersion: 'policy/v1beta1', kind: 'Eviction', metadata: { name: 'old', namespace: 'default' } };
   for (const headers of [{}, { 'content-type': PROTOBUF }]) {
@@ -226,6 +237,8 @@ for (const { path, kind, apiVersion, spec, warning } of [
     warning: `299 - "${ORPHANED}"`,
   },
 ]) {
+  // Compat Deleting, P1, yes: a DELETE without a policy orphans the Pods of a ReplicationController and of a Job in
+  //   batch/v1, of a Job with upstream's warning
   test(`a ${kind} leaves its pods behind unless the delete says otherwise`, async () => {
     const create = async (name: string) => {
       const made = await server.request('POST', path, { body: { apiVersion, kind, metadata: { name }, spec } });
@@ -247,6 +260,7 @@ for (const { path, kind, apiVersion, spec, warning } of [
   });
 }
 
+// Compat Deleting, P0, yes: deletecollection: selectors, the list of what went
 test('deleting a collection takes what the selector chooses', async () => {
   await make('c1', { labels: { go: 'yes' } });
   await make('c2', { labels: { go: 'yes' }, finalizers: ['example.com/hold'] });

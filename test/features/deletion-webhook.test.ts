@@ -151,6 +151,7 @@ async function clear(): Promise<void> {
 const REFERS = /protected VirtualMachine shop\/db .*refers to it; disable\/remove label/;
 
 describe('while the webhook is away', () => {
+  // S-711
   it('the policy of coracle rbac keeps what protected machines name', async () => {
     await make();
     for (const [path] of PARTS) {
@@ -179,6 +180,9 @@ describe('with the webhook', () => {
   });
   after(() => stopComponent());
 
+  // S-711: On an external cluster the API server asks a webhook of `coracle controllers`, which decides as the embedded
+  //   server does, by the state that is there now; while it is away a policy that `coracle rbac` prints keeps what
+  //   protected machines name, and namespaces and definitions stay.
   it('refuses as the embedded server does: parts, firmware state, volumes, and what holds machines', async () => {
     await make();
     const claims = PARTS[0]![0];
@@ -230,6 +234,7 @@ describe('with the webhook', () => {
     for (const path of [`${claims}/state`, '/api/v1/persistentvolumes/pv']) await accepted('DELETE', path);
   });
 
+  // S-711
   it('is right at once after a label was set or taken away, whatever its copy says', async () => {
     await accepted('POST', `${NAMESPACE}/secrets`, { metadata: { name: 'part' } });
     await accepted('POST', VMS, vm('db', [{ name: 'b', secret: { secretName: 'part' } }]));
@@ -243,6 +248,7 @@ describe('with the webhook', () => {
     await accepted('DELETE', `${NAMESPACE}/secrets/part`);
   });
 
+  // S-711
   it('its configuration comes back when it is edited or deleted', async () => {
     const before = (await accepted('GET', CONFIGURATION)).webhooks;
     await accepted('PATCH', CONFIGURATION, { webhooks: [] });
@@ -256,6 +262,7 @@ describe('with the webhook', () => {
 });
 
 describe('when it is away again', () => {
+  // S-711
   it('parts are decided by the policy, and nothing that holds machines goes until its configuration is taken away', async () => {
     await accepted('POST', `${NAMESPACE}/secrets`, { metadata: { name: 'free' } });
     await accepted('DELETE', `${NAMESPACE}/secrets/free`);

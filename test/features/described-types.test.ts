@@ -16,6 +16,8 @@ const textsLoaded = (): boolean => [...loaded].some((url) => url.includes('/api/
 const V2_PROTO = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
 const V3_PROTO = 'application/com.github.proto-openapi.spec.v3@v1.0+protobuf';
 
+// S-249
+// Compat Discovery, version, OpenAPI, P1, yes: descriptions of every built-in type and field, for `kubectl explain`
 test('fields of built-in types say what they are for, and no text is loaded before somebody asks', async (t) => {
   const server = await startServer();
   t.after(() => server.stop());

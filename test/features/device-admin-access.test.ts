@@ -16,6 +16,8 @@ const template = (name: string): object => ({ metadata: { name }, spec: { spec: 
 const label = (value: string): Promise<Answer> =>
   server.request('PATCH', '/api/v1/namespaces/default', { body: { metadata: { labels: { [LABEL]: value } } } });
 
+// S-264: Admin access to devices is for namespaces that are marked for it.
+// Compat Admission and quota, P2, yes: DeviceAdminAccess: the namespace label `resource.kubernetes.io/admin-access`
 test('admin access to devices is for namespaces that are marked for it', async () => {
   const refused = `spec.devices.requests[0].adminAccess: Forbidden: admin access to devices requires the \`${LABEL}: true\` label on the containing namespace`;
   for (const value of [undefined, 'false']) {

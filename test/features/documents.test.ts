@@ -10,6 +10,8 @@ after(() => server.stop());
 
 const AGGREGATED = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 
+// S-019: Discovery (plain and aggregated), `/version`, `/openapi/v2`, `/openapi/v3`, health endpoints.
+// Compat What is easily got wrong, P0, yes: 13, discovery details
 test('discovery names groups, versions and resources', async () => {
   assert.deepEqual((await server.request('GET', '/api')).json.versions, ['v1']);
   const group = await server.request('GET', '/apis/apps');
@@ -23,6 +25,8 @@ test('discovery names groups, versions and resources', async () => {
   assert.deepEqual([eviction?.group, eviction?.version, eviction?.kind], ['policy', 'v1', 'Eviction']);
 });
 
+// S-019
+// Compat Discovery, version, OpenAPI, P0, yes: aggregated discovery v2; v2beta1 is not answered
 test('aggregated discovery echoes its parameters and can be revalidated', async () => {
   const accept = `${AGGREGATED},application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json`;
   const first = await server.request('GET', '/apis', { headers: { accept } });
@@ -37,6 +41,7 @@ test('aggregated discovery echoes its parameters and can be revalidated', async 
   assert.equal(old.json.kind, 'APIGroupList');
 });
 
+// Compat HTTP, P0, yes: unknown paths are `404 page not found` in plain text
 test('discovery follows the catalog', async () => {
   const own = await startServer();
   assert.equal((await own.request('GET', '/apis/batch/v1')).status, 200);
@@ -47,6 +52,8 @@ test('discovery follows the catalog', async () => {
   await own.stop();
 });
 
+// S-019
+// Compat Discovery, version, OpenAPI, P0, yes: OpenAPI v3: index, hash, 301, `immutable`
 test('OpenAPI v3 documents are named by their hash', async () => {
   const { json: index } = await server.request('GET', '/openapi/v3');
   const url: string = index.paths['apis/apps/v1'].serverRelativeURL;
@@ -60,6 +67,8 @@ test('OpenAPI v3 documents are named by their hash', async () => {
   assert.equal(moved.headers['location'], url);
 });
 
+// S-019
+// Compat What is easily got wrong, P0, yes: 14, OpenAPI formats
 test('OpenAPI v2 is one Swagger document', async () => {
   const { status, json } = await server.request('GET', '/openapi/v2');
   assert.equal(status, 200);
@@ -72,6 +81,9 @@ test('OpenAPI v2 is one Swagger document', async () => {
   assert.ok(proto.text.startsWith('\n\u00032.0'));
 });
 
+// S-019
+// Compat HTTP, P0, yes: 503 with Retry-After instead of 404 until every kind is served
+// Compat Priority and fairness, audit, health, metrics, P2, yes: `/metrics/slis`
 test('health endpoints tell what is wrong', async () => {
   const starting = await startServer({ ready: false });
   assert.equal((await starting.request('GET', '/livez')).text, 'ok');
@@ -109,6 +121,9 @@ test('health endpoints tell what is wrong', async () => {
   await starting.stop();
 });
 
+// S-354: `/statusz` and `/flagz` tell what runs since when and with which flags, as text and as objects of
+//   config.k8s.io.
+// Compat Priority and fairness, audit, health, metrics, P2, yes: `/statusz`, `/flagz`
 test('z-pages tell what runs since when, as text or as an object', async (t) => {
   const { text, headers } = await server.request('GET', '/statusz');
   assert.equal(headers['content-type'], 'text/plain; charset=utf-8');
@@ -164,6 +179,10 @@ test('z-pages tell what runs since when, as text or as an object', async (t) => 
     });
 });
 
+// S-019
+// Compat Discovery, version, OpenAPI, P0, yes: `/version`, readable without a credential, with `gitCommit`, `goVersion`
+//   and `platform`
+// Compat Priority and fairness, audit, health, metrics, P1, yes: metrics with the useful names
 test('version, paths and metrics', async () => {
   assert.match((await server.request('GET', '/version')).json.gitVersion, /^v1\.\d+\.\d+/);
   const { json } = await server.request('GET', '/');
@@ -175,6 +194,8 @@ test('version, paths and metrics', async () => {
   assert.match(text, /^apiserver_storage_objects\{resource="namespaces"\} 4$/m);
 });
 
+// Compat HTTP, P0, yes: a verb a resource does not have: 405, in the router's words for built-in kinds, with verb and
+//   kind for custom ones
 test('what exists but cannot be done is 405', async (t) => {
   const cases: [string, string][] = [
     ['DELETE', '/api/v1/namespaces'],
@@ -195,6 +216,7 @@ test('what exists but cannot be done is 405', async (t) => {
   }
 });
 
+// Compat HTTP, P0, yes: time limits: 60 s, 34 s for writes, `?timeout=` as a Go duration
 test('a timeout that is no duration is refused', async () => {
   const { status, json } = await server.request('GET', '/api/v1/pods?timeout=soon');
   assert.equal(status, 400);

@@ -60,6 +60,7 @@ const service = (name: string, spec: object) =>
     spec: { selector: { app: name }, ports: [{ name: 'http', port: 80, targetPort: 'web' }], ...spec },
   } as never);
 
+// S-169: Services have EndpointSlices, and Endpoints, that follow their Pods.
 test('a Service has a slice, and Endpoints, that follow its Pods', async () => {
   await service('web', {});
   await eventually(async () => (await slicesOf('web')).length === 1);
@@ -118,6 +119,7 @@ test('Pods that call the port by another number are in a slice of their own', as
   }
 });
 
+// S-169
 test('everything goes with the Service; what somebody else made stays', async () => {
   await service('leaving', {});
   await eventually(async () => (await server.request('GET', `${PATH}/endpoints/leaving`)).status === 200);
@@ -140,6 +142,8 @@ test('everything goes with the Service; what somebody else made stays', async ()
   assert.equal((await server.request('GET', `${PATH}/endpoints/by-hand`)).status, 200);
 });
 
+// Compat Bootstrap objects, controllers, events, leases, P2, yes: EndpointSlices carry hints for zones and nodes, as
+//   `spec.trafficDistribution` asks
 test('hints say who should send traffic, as spec.trafficDistribution asks', async () => {
   const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node1' } };
   await server.create('/api/v1/nodes', {

@@ -85,6 +85,7 @@ const budgetOf = async (name: string): Promise<PodDisruptionBudget | undefined> 
   return items.find((budget) => budget.metadata.ownerReferences?.[0]?.uid === metadata.uid);
 };
 
+// Compat KubeVirt's API, P0, yes: `evacuationNodeName`: set by an eviction, gone with the move
 test('an evicted instance moves, once, and the mark goes with it', async () => {
   await cluster.run('moves', { evictionStrategy: 'LiveMigrate' });
   await openOthers();
@@ -120,6 +121,9 @@ test('an evicted instance moves, once, and the mark goes with it', async () => {
   assert.equal(noted.status?.phase, 'Running');
 });
 
+// S-274: Who drains reads why a migration failed while the next one waits; times from the creation to each phase are
+//   counted.
+// Compat KubeVirt's API, P2, yes: evictions of an instance whose last migration failed say why, behind upstream's words
 test('who drains reads why a migration failed while the next one waits, and the times of both are counted', async () => {
   await cluster.run('again', { evictionStrategy: 'LiveMigrate' });
   await openOthers();
@@ -159,6 +163,7 @@ test('who drains reads why a migration failed while the next one waits, and the 
     );
 });
 
+// Compat KubeVirt's API, P2, yes: evictions by the descheduler
 test('the descheduler tidies up: lowest priority, and its mark outlives an uncordon', async () => {
   await cluster.run('tidy', { evictionStrategy: 'LiveMigrate' });
   await cordon('node-1');
@@ -179,6 +184,7 @@ test('the descheduler tidies up: lowest priority, and its mark outlives an uncor
   );
 });
 
+// Compat KubeVirt's API, P2, yes: the drain taint (`nodeDrainTaintKey`)
 test('a drain taint moves what wants to move, without a mark', async () => {
   await cluster.run('tainted', { evictionStrategy: 'LiveMigrate' });
   await cluster.run('stays', { evictionStrategy: 'None' });
@@ -195,6 +201,7 @@ test('a drain taint moves what wants to move, without a mark', async () => {
   assert.deepEqual([...(await cluster.migrations('stays')), ...(await cluster.migrations('outside'))], []);
 });
 
+// S-196
 test('uncordon in the middle: what waits is called off, what moves arrives', async () => {
   await limits({ parallelOutboundMigrationsPerNode: 1 });
   for (const name of ['mid-1', 'mid-2', 'mid-3']) await cluster.run(name, { evictionStrategy: 'LiveMigrate' });
@@ -248,6 +255,9 @@ test('uncordon in the middle: what waits is called off, what moves arrives', asy
   assert.equal(where.filter((node) => node === 'node-1').length, 2);
 });
 
+// S-196: Evicted instances move, no more at a time than the limits, each in its turn; an uncordon calls off what waits
+//   and lets arrive what moves.
+// Compat KubeVirt's API, P1, yes: limits for the cluster and each node, priorities
 test('no more at a time than the limits, and everything gets its turn', async () => {
   await limits({ parallelMigrationsPerCluster: 3, parallelOutboundMigrationsPerNode: 2 });
   const names = Array.from({ length: 6 }, (_, i) => `many-${i}`);
@@ -285,6 +295,9 @@ test('an instance that cannot move is reported and stays', async () => {
   assert.deepEqual(await cluster.migrations('stuck'), []);
 });
 
+// S-198: An External instance is marked and left alone, everybody can see who waits for whom, and whoever watches the
+//   marks can empty the node.
+// Compat KubeVirt's API, P0, yes: External: marked, never moved by us
 test('External: marked and left alone, and everybody can see who waits for whom', async () => {
   await cluster.run('ext', { evictionStrategy: 'External' });
   await openOthers();
@@ -305,6 +318,9 @@ test('External: marked and left alone, and everybody can see who waits for whom'
   assert.deepEqual(await cluster.migrations('ext'), []);
 });
 
+// S-197: An instance that an eviction must not kill has a budget; where a policy forbids it, the instance runs on and
+//   is still held.
+// Compat KubeVirt's API, P1, yes: a budget for each protected instance
 test('each instance that an eviction must not kill has a budget: one Pod, two while it moves', async () => {
   const { metadata } = await cluster.run('held', { evictionStrategy: 'LiveMigrate' });
   await cluster.run('free', { evictionStrategy: 'None' });
@@ -332,6 +348,7 @@ test('each instance that an eviction must not kill has a budget: one Pod, two wh
   assert.equal(await budgetOf('free'), undefined);
 });
 
+// S-197
 test('where a policy forbids budgets the instance runs on, is still held, and an event says what is missing', async () => {
   const root = '/apis/admissionregistration.k8s.io/v1';
   const policy = {
@@ -370,6 +387,7 @@ test('where a policy forbids budgets the instance runs on, is still held, and an
   }
 });
 
+// S-196
 test('drains, uncordons, cancelled migrations and controllers that start anew, in any order: every guest survives', async () => {
   await openOthers();
   await limits({ parallelMigrationsPerCluster: 3, parallelOutboundMigrationsPerNode: 2 });

@@ -36,6 +36,7 @@ const sampleOf = (info: ResourceInfo): object | undefined => SAMPLES[keyOf(info)
 for (const info of stored) {
   const { group, version, resource, kind } = info;
   const apiVersion = group === '' ? version : `${group}/${version}`;
+  // S-021
   test(`${apiVersion} ${resource}`, async () => {
     const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
     const collection = info.namespaced ? `${root}/namespaces/default/${resource}` : `${root}/${resource}`;

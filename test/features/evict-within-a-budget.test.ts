@@ -58,6 +58,7 @@ const evict = (name: string, more: object = {}, query = '') =>
 const exists = async (name: string): Promise<boolean> =>
   (await server.request('GET', `${PODS}/${name}`)).status === 200;
 
+// S-130: An eviction asks the disruption budget, whose status follows the Pods.
 test('an eviction takes one disruption from the budget and deletes the pod', async () => {
   const watch = await server.watch(`${PODS}?watch=1&resourceVersion=${server.store.revision()}`);
   const name = await podUnder([{ disruptionsAllowed: 1 }]);
@@ -77,6 +78,8 @@ test('an eviction takes one disruption from the budget and deletes the pod', asy
   watch.close();
 });
 
+// S-130
+// Compat Pods, nodes, drain, P0, yes: eviction within budgets
 test('an exhausted budget answers 429 with the reason clients look for', async () => {
   const name = await podUnder([{ disruptionsAllowed: 0, currentHealthy: 1, desiredHealthy: 1 }]);
   const { status, json } = await evict(name);
@@ -92,6 +95,9 @@ test('an exhausted budget answers 429 with the reason clients look for', async (
   assert.equal(await exists(name), true);
 });
 
+// S-235: The cause of an eviction's 429 says why the budget allows nothing; a budget that was changed and not counted
+//   again says when to come back.
+// Compat Pods, nodes, drain, P1, yes: the cause of an eviction's 429 in upstream's words
 test('the cause of a 429 says why the budget allows nothing', async (t) => {
   const none = (name: string): string => `The disruption budget ${name}-0 does not allow evicting pods currently`;
   const condition = (reason: string, message: string) => [
@@ -124,6 +130,7 @@ test('the cause of a 429 says why the budget allows nothing', async (t) => {
     });
 });
 
+// S-235
 test('a pod that disturbs nobody gets the reason why it goes too, and one that began meanwhile is asked about', async () => {
   const watch = await server.watch(`${PODS}?watch=1&resourceVersion=${server.store.revision()}`);
   for (const phase of ['Pending', 'Succeeded']) {
@@ -141,6 +148,7 @@ test('a pod that disturbs nobody gets the reason why it goes too, and one that b
   assert.equal(await exists(name), true);
 });
 
+// S-272
 test('an eviction names its pod', async () => {
   const name = await podUnder([]);
   const { status, json } = await evict(name, { metadata: { name: 'other' } });
@@ -148,6 +156,7 @@ test('an eviction names its pod', async () => {
   assert.equal((await evict(name, { metadata: {} })).json.message, json.message, 'nothing is filled in');
 });
 
+// S-235
 test('a budget that was changed and not counted again answers 429 and says when to come back', async () => {
   const name = await podUnder([{ disruptionsAllowed: 5, observedGeneration: 0 }]);
   const { status, json, headers } = await evict(name);
@@ -193,6 +202,8 @@ test('a dry run asks the budget and changes nothing', async () => {
   assert.equal((await server.request('GET', `${BUDGETS}/${name}-0`)).json.status.disruptionsAllowed, 1);
 });
 
+// S-272
+// Compat Pods, nodes, drain, P1, yes: preconditions of an eviction
 test('preconditions of the eviction hold', async () => {
   const name = await podUnder([]);
   const wrong = await evict(name, { deleteOptions: { preconditions: { uid: 'other' } } });

@@ -73,6 +73,8 @@ const cases: { strategy: string; migratable: boolean; outcome: 'gone' | 'marked'
   { strategy: 'External', migratable: false, outcome: 'marked' },
 ];
 for (const [at, { strategy, migratable, outcome }] of cases.entries()) {
+  // S-174
+  // Compat KubeVirt's API, P0, yes: evictions of launchers by strategy: codes and words
   test(`${strategy}, ${migratable ? 'migratable' : 'not migratable'}: ${outcome}`, async () => {
     const name = `case-${at}`;
     await running(name, { strategy, migratable });
@@ -111,6 +113,7 @@ for (const [at, { strategy, migratable, outcome }] of cases.entries()) {
   });
 }
 
+// S-174
 test('the launcher that a migration goes to is neither marked nor let go', async () => {
   await running('target', { strategy: 'LiveMigrate', migratable: true, on: 'node-2' });
   const answer = await evict('target');
@@ -128,6 +131,7 @@ test('an eviction by the descheduler is written down as one, with and without an
   assert.deepEqual([annotations['kubevirt.io/eviction-source'], annotations.note], ['descheduler', 'kept']);
 });
 
+// S-174
 test('the mark is taken back by evacuate/cancel, and comes back with the next eviction', async () => {
   await running('back', { strategy: 'External' });
   await evict('back');

@@ -82,6 +82,9 @@ const ok = ({ status, json }: Answer): ExtendedGraphNode => {
   return json;
 };
 
+// S-792: `objectgraph?extended=true` shows beside that what saves, restores, backs up or exports the machine, what
+//   upstream leaves out, revisions below their source and volumes below their claims; of each object whether it is
+//   there, whether it goes with the machine, and who else refers to it. Without the option the answer is upstream's.
 test('the extended graph: revisions, volumes, snapshots; existence, ownership and sharing', async () => {
   assert.deepEqual(flat(ok(await board.send('GET', graphOf('db')))), [
     'VirtualMachine/db exists',
@@ -94,6 +97,7 @@ test('the extended graph: revisions, volumes, snapshots; existence, ownership an
   ]);
 });
 
+// S-792
 test('without the option, and with extended=false, the answer is upstream’s to the letter', async () => {
   const plain = await board.send('GET', graphOf('db', ''));
   const explicit = await board.send('GET', graphOf('db', '?extended=false'));
@@ -135,6 +139,8 @@ async function user(name: string, rules: { apiGroups: string[]; resources: strin
     ok(await board.sendAs([name, 'system:authenticated'], 'GET', graphOf('db')));
 }
 
+// S-793: Of an object that the caller may not get the extended graph tells neither existence nor sharing, and of kinds
+//   that the caller may not list nothing but their names.
 test('who may read nothing learns what the plain graph says, and nothing more', async () => {
   const graph = await (await user('nobody-special', []))();
   assert.deepEqual(flat(graph), [
@@ -156,6 +162,7 @@ test('who may read nothing learns what the plain graph says, and nothing more', 
   ]);
 });
 
+// S-793
 test('who may list machines and not read a Secret does not learn who shares it', async () => {
   const ask = await user('lister', [
     { apiGroups: ['kubevirt.io'], resources: ['*'], verbs: ['list'] },
@@ -169,6 +176,7 @@ test('who may list machines and not read a Secret does not learn who shares it',
   ]);
 });
 
+// S-793
 test('who may read a Secret and not list machines does not learn who shares it either', async () => {
   const ask = await user('reader', [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'] }]);
   assert.deepEqual(flat(await ask()).slice(3), ['  Secret/shared exists', '  Secret/absent missing']);

@@ -15,6 +15,7 @@ const root = resolve(import.meta.dirname, '../..');
 const namespace = 'default';
 const GRACE = 'example.coracle.dev/vmi-deletion-grace-time';
 
+// S-198
 test('an External machine: marked by an eviction, emptied, deleted, and uncordoned when it is back', {
   timeout: 150_000,
 }, async (t) => {

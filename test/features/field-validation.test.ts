@@ -13,6 +13,9 @@ before(async () => {
 });
 after(() => server.stop());
 
+// S-017: `fieldValidation`: unknown and duplicate fields are warned about, refused or ignored as asked.
+// S-022
+// Compat Writing, P0, yes: fieldValidation Ignore, Warn (default), Strict
 test('unknown and duplicate fields are warned about by default, and dropped', async () => {
   const { status, headers, json } = await server.request('POST', PODS, { body: body('warned') });
   assert.equal(status, 201);
@@ -24,6 +27,7 @@ test('unknown and duplicate fields are warned about by default, and dropped', as
   assert.equal(json.spec.containers[0].image, 'c');
 });
 
+// S-017
 test('Strict refuses them all together', async () => {
   const { status, json } = await server.request('POST', `${PODS}?fieldValidation=Strict`, { body: body('strict') });
   assert.equal(status, 400);
@@ -33,6 +37,7 @@ test('Strict refuses them all together', async () => {
   );
 });
 
+// S-017
 test('Ignore says nothing', async () => {
   const { status, headers } = await server.request('POST', `${PODS}?fieldValidation=Ignore`, { body: body('ignored') });
   assert.equal(status, 201);
@@ -60,6 +65,8 @@ const DEPLOYMENT = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"nam
   "template":{"metadata":{"labels":{"app":"a"}},"spec":{"containers":[{"name":"a","image":"b","nested":1,
   "imagePullPolicy":"Always","imagePullPolicy":"Never"}]}}}}`;
 
+// S-268: Unknown and duplicate fields are reported in upstream's order.
+// Compat Writing, P2, yes: unknown and duplicate fields are reported in upstream's order
 test('the problems of a built-in kind are reported in the order of the document, an unknown field once', async () => {
   const { status, json } = await server.request('POST', `${DEPLOYMENTS}?fieldValidation=Strict`, { body: DEPLOYMENT });
   assert.equal(status, 400);
@@ -77,6 +84,7 @@ test('the problems of a built-in kind are reported in the order of the document,
   );
 });
 
+// S-268
 test('what was YAML tells of unknown fields in the order of sorted members, and so does a patched document', async () => {
   const body = 'apiVersion: v1\nkind: ConfigMap\nzone: 1\nmetadata: {name: sorted, odd: 1}\nanother: 1\n';
   const { json } = await server.request('POST', '/api/v1/namespaces/default/configmaps?fieldValidation=Strict', {
@@ -96,6 +104,7 @@ test('what was YAML tells of unknown fields in the order of sorted members, and 
   assert.ok(at('spec.containers[10].a') < at('spec.odd') && at('spec.odd') < at('zone'));
 });
 
+// S-268
 test('of a custom kind: duplicates, unknown metadata, unknown fields, unknown metadata of embedded resources', async () => {
   const embedded = { type: 'object', 'x-kubernetes-embedded-resource': true, properties: { a: { type: 'string' } } };
   const schema = { type: 'object', properties: { known: { type: 'integer' }, embedded } };

@@ -53,6 +53,8 @@ const policy = async (value: string | null): Promise<unknown> => {
   return plane.admin(line, { metadata: { annotations: { 'coracle.dev/duplicate-firmware-uuids': value } } });
 };
 
+// S-614: Two machines of one firmware UUID are found whole-server: warned about at the write, condition and event on
+//   both, a metric; the UUID is read in any form.
 test('a create that brings a UUID in use is warned about, and both machines say so until one changes', async () => {
   const uuid = '5d307ca9-b3ef-428c-8861-06e72d69f223';
   assert.equal((await create('default', vmOf('a', uuid))).headers['warning'], undefined);
@@ -93,6 +95,7 @@ test('a create that brings a UUID in use is warned about, and both machines say 
   await shown(`${pathOf('default')}/b`, undefined);
 });
 
+// S-615: Who shares a UUID with a machine of another namespace sees how many there are, not which.
 test('instances without a machine count, machines of other namespaces are counted and not named', async () => {
   const uuid = '11111111-b3ef-428c-8861-06e72d69f223';
   await create('default', vmiOf('alone', uuid));
@@ -104,6 +107,7 @@ test('instances without a machine count, machines of other namespaces are counte
   await shown(`${pathOf('default', 'virtualmachineinstances')}/alone`, undefined);
 });
 
+// S-614
 test('two older machines of one name share the UUID of the name, and are reported', async () => {
   for (const namespace of ['default', 'other']) {
     await create(namespace, vmOf('twin'));
@@ -120,6 +124,7 @@ test('two older machines of one name share the UUID of the name, and are reporte
   }
 });
 
+// S-616: Where the KubeVirt object says so, a firmware UUID in use is refused: of many at once one gets it.
 test('where the cluster says so it is refused: of many at once one gets it, and what has one keeps it', async () => {
   await assert.rejects(policy('Never'), /must be one of Warn, Refuse/);
   await policy('Refuse');

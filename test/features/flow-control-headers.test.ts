@@ -91,6 +91,9 @@ for (const [user, path, schemaName, levelName] of BUILTIN) {
   });
 }
 
+// S-161: Flow schemas and priority levels that users write are followed; without a seat a request waits where its level
+//   has queues, else it is 429.
+// Compat Priority and fairness, audit, health, metrics, P1, yes: the matched pair stands in the headers of every answer
 test('a pair that a user makes is matched from then on', async () => {
   const pair = await server.create(`${ROOT}/prioritylevelconfigurations`, level('noxu', {}) as never);
   const flow = await server.create(`${ROOT}/flowschemas`, schema('noxu', 'noxu') as never);
@@ -102,6 +105,8 @@ test('a pair that a user makes is matched from then on', async () => {
   assert.deepEqual(await headersFor('/api/v1/namespaces/default/pods/none', 'noxu'), uids);
 });
 
+// Compat Priority and fairness, audit, health, metrics, P1, yes: flow schemas and priority levels exist, come back, and
+//   say whether they dangle
 test('a schema without its level is dangling, and passed over', async () => {
   const watch = await server.watch(`${ROOT}/flowschemas?watch=1&fieldSelector=metadata.name=lost`);
   await server.create(`${ROOT}/flowschemas`, schema('lost', 'lost', 'no-such-level') as never);
@@ -131,6 +136,10 @@ const hold = (user: string) => {
   return { reached, answer };
 };
 
+// S-161
+// Compat Status, P0, yes: TooManyRequests (429)
+// Compat Priority and fairness, audit, health, metrics, P1, yes: a bound of requests in flight by priority level: 429
+//   and Retry-After
 test('without a seat a request is refused with 429, or waits where its level has queues', async () => {
   await server.create(
     `${ROOT}/prioritylevelconfigurations`,

@@ -77,6 +77,10 @@ const executing = async (): Promise<(string | undefined)[]> => {
   );
 };
 
+// S-228: A long list takes more seats of its priority level than one object, and a write that many watch keeps its
+//   seats longer.
+// Compat Priority and fairness, audit, health, metrics, P1, yes: lists and writes that many watch take more seats, or
+//   keep them longer
 test('a list takes a seat for each 100 kB, one object and a short page take one', async () => {
   const reached = new Promise<void>((resolve) => {
     arrived = resolve;
@@ -102,6 +106,7 @@ test('a list takes a seat for each 100 kB, one object and a short page take one'
   assert.equal(await status(MAPS), 200, 'what is wider than its level runs alone');
 });
 
+// S-228
 test('a write that many watch keeps its seats a little longer than the request', async () => {
   const watches = await Promise.all(
     Array.from({ length: 25 }, () => server.watch(`${MAPS}?watch=1&resourceVersion=1`)),

@@ -71,6 +71,9 @@ async function whoAmI(identity: { certificate: string; key: string } | undefined
 const pair = (authority: CertificateAuthority, commonName: string) =>
   authority.issue({ commonName, usage: 'client', days: 1 });
 
+// S-189: Identity headers count only from the holder of the front proxy's certificate, which has an authority of its
+//   own.
+// Compat Authentication and impersonation, P1, yes: front-proxy headers, with a certificate of the request-header CA
 test('the proxy’s certificate and its name make the headers count', async () => {
   assert.deepEqual(await whoAmI(await pair(proxy, 'front-proxy-client'), HEADERS), {
     username: 'jane',
@@ -80,6 +83,7 @@ test('the proxy’s certificate and its name make the headers count', async () =
   });
 });
 
+// S-189
 test('without that certificate, or with another name, they are a failed credential or nothing', async () => {
   assert.equal(await whoAmI(await pair(proxy, 'somebody'), HEADERS), 401);
   assert.equal(await whoAmI(await pair(proxy, 'front-proxy-client'), {}), 401);
@@ -88,6 +92,8 @@ test('without that certificate, or with another name, they are a failed credenti
   assert.equal(await whoAmI(undefined, HEADERS), 403);
 });
 
+// Compat Authentication and impersonation, P1, yes: extension-apiserver-authentication tells extension servers whom to
+//   believe
 test('extension API servers learn whom to trust', async () => {
   const { data } = await plane.admin(
     'GET /api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication',
@@ -103,6 +109,7 @@ test('extension API servers learn whom to trust', async () => {
   });
 });
 
+// S-188: A page of a foreign origin cannot use the certificate its browser holds; pages of named origins may call.
 test('a page of a foreign origin cannot use the certificate its browser holds', async () => {
   const peer = certified('admin', 'system:masters');
   const ask = async (method: string, headers: Record<string, string>, more: object = {}) => {

@@ -275,10 +275,12 @@ async function play({ things, deletions, together }: Schedule): Promise<void> {
   finals.push({ state: real.state, wanted: wanted() });
 }
 
+// S-205
 test('garbage collector: deletions one after the other, circles and orphans among them', async () => {
   await fc.assert(fc.asyncProperty(schedules(true), play), { numRuns: 150 });
 });
 
+// S-205: The garbage collector takes what it must and nothing else, in whatever order owners go.
 test('garbage collector: deletions all at once', async () => {
   await fc.assert(fc.asyncProperty(schedules(false), play), { numRuns: 150 });
 });

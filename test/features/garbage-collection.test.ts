@@ -70,6 +70,7 @@ const remove = (name: string, propagationPolicy: NonNullable<DeleteCallOptions['
   client.delete(CONFIG_MAPS, key(name), { propagationPolicy });
 const gone = (name: string) => eventually(async () => (await read(name)) === undefined);
 
+// S-015: Garbage collection by owner references: background, foreground, orphan, cycles.
 test('background: dependents go after their owner, level by level', async () => {
   const owner = await make('bg-owner');
   const child = await make('bg-child', [refTo(owner)]);
@@ -81,6 +82,7 @@ test('background: dependents go after their owner, level by level', async () => 
   assert.equal((await read('bg-unrelated'))?.metadata.uid, unrelated.metadata.uid);
 });
 
+// S-329
 test('orphan: the dependents of a large family forget their owner, some of them at a time', async () => {
   const owner = await make('patriarch');
   for (let i = 0; i < 200; i++) await make(`heir-${i}`, [refTo(owner)]);
@@ -100,6 +102,7 @@ test('a dependent of an owner that never was, or is another by now, is collected
   assert.ok(await read('real-owner'));
 });
 
+// S-329
 test('of thousands of owners each is looked for, and others have their turns meanwhile', async () => {
   const nobody = (i: number): OwnerReference => ({
     apiVersion: 'v1',
@@ -124,6 +127,8 @@ test('an object with an owner left keeps it and loses the reference to the other
   assert.equal((await read('two-child'))?.metadata.ownerReferences?.[0]?.uid, right.metadata.uid);
 });
 
+// S-015
+// Compat Bootstrap objects, controllers, events, leases, P0, yes: garbage collector, custom kinds included
 test('foreground: the owner stays until the dependents that block it are gone', async () => {
   const owner = await make('fg-owner');
   await make('fg-blocking', [refTo(owner, { blockOwnerDeletion: true })], { finalizers: ['test.dev/hold'] });
@@ -139,6 +144,7 @@ test('foreground: the owner stays until the dependents that block it are gone', 
   await gone('fg-owner');
 });
 
+// S-485: What lies in another namespace holds no deletion in the foreground.
 test('foreground: what lies in another namespace holds no owner', async () => {
   await client.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'stranded' } });
   const owner = await make('fg-far-owner');
@@ -162,6 +168,7 @@ test('foreground goes down the tree: the leaves go first', async () => {
   await gone('tree-owner');
 });
 
+// S-015
 test('orphan: dependents stay and forget their owner', async () => {
   const owner = await make('orphan-owner');
   await make('orphan-child', [refTo(owner)]);
@@ -172,6 +179,7 @@ test('orphan: dependents stay and forget their owner', async () => {
   assert.equal(child?.metadata.deletionTimestamp, undefined);
 });
 
+// S-015
 test('objects that own each other go when one is deleted', async () => {
   const first = await make('circle-a');
   const second = await make('circle-b', [refTo(first, { blockOwnerDeletion: true })]);
@@ -220,6 +228,7 @@ test('a cluster-scoped object with a namespaced owner is never collected, and an
   assert.equal(child.metadata.ownerReferences?.length, 2);
 });
 
+// S-205
 test('an owner of a kind that nobody serves is not taken for gone; it is once the kind is served without it', async () => {
   const owner = { apiVersion: 'late.test.dev/v1', kind: 'Lamp', name: 'lamp', uid: 'lamp-uid' };
   await make('of-a-lamp', [owner]);

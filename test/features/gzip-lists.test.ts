@@ -76,6 +76,8 @@ async function both(path: string, headers: Record<string, string> = {}): Promise
   return { plain: plain.text, zipped: zipped.text };
 }
 
+// S-302: A list in gzip is the list, for who may read it, as fresh as without.
+// Compat HTTP, P1, yes: gzip from 128 KiB on, never for watches; only the bare word `gzip` asks for it
 test('a list in gzip is the list, in every representation and selection', async () => {
   const paths = [ALL, IN_A, `${ALL}?limit=100`, `${ALL}?labelSelector=even%3Dtrue`, `${ALL}?pretty=1`];
   const accepts = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'];
@@ -89,6 +91,7 @@ test('a list in gzip is the list, in every representation and selection', async 
   }
 });
 
+// S-302
 test('the pages of a snapshot stay what they were while others write', async () => {
   const seen: string[] = [];
   let next = '';
@@ -109,6 +112,7 @@ test('the pages of a snapshot stay what they were while others write', async () 
   assert.equal(seen.length, 240);
 });
 
+// S-302
 test('a write is in the next list, a deletion too', async () => {
   await read(IN_A, GZIP);
   await server.request('PATCH', `${IN_A}/m150`, { body: { data: { text: `new ${'x'.repeat(2000)}` } } });
@@ -123,6 +127,7 @@ test('a write is in the next list, a deletion too', async () => {
   assert.match(after.zipped, /"name":"m1500"/);
 });
 
+// S-302
 test('who may not list gets nothing of what was compressed for others', async () => {
   await both(ALL);
   await both(IN_A);

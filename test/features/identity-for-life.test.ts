@@ -380,6 +380,7 @@ async function live(steps: readonly Step[]): Promise<void> {
   await world.end();
 }
 
+// S-620
 test(
   'the life of a machine of an older server: upgrade, snapshots old and new, restores, a clone, a fork',
   {
@@ -414,6 +415,9 @@ test(
     ]),
 );
 
+// S-620: Whatever users do with machines in whatever order (create, edit, restart, migrate, snapshot, restore, clone,
+//   fork, delete, crashes of controllers): no UUID changes after the first boot, and no two machines share one, unless
+//   a user asked for it.
 test('any sequence', { timeout: 120_000 }, () =>
   fc.assert(
     fc.asyncProperty(

@@ -43,6 +43,7 @@ async function create(status?: object): Promise<any> {
 }
 const ready = (status: string) => ({ type: 'Ready', status, lastProbeTime: null, lastTransitionTime: null });
 
+// S-415
 test('there is no /status: not in discovery, not as a route, not in the definition; other kinds have theirs', async () => {
   const { metadata } = await create();
   const { json } = await server.send('GET', '/apis/kubevirt.io/v1');
@@ -63,6 +64,8 @@ test('there is no /status: not in discovery, not as a route, not in the definiti
   for (const { name, subresources } of crd.spec.versions) assert.equal(subresources, undefined, name);
 });
 
+// S-415: The status of a VirtualMachineInstance is a part of the object: KubeVirt's own accounts write it by PUT and
+//   every kind of patch, nulls kept; of anybody else it is left out.
 test('virt-controller puts metadata, spec and status in one write, nulls and all', async () => {
   const vmi = await create();
   vmi.metadata.labels = { 'kubevirt.io/nodeName': 'n1' };
@@ -130,6 +133,7 @@ for (const [who, user] of [
     assert.equal(both.json.metadata.generation, vmi.metadata.generation);
   });
 
+// S-416: A node writes the status of its own instances and nothing else of them, though both come in one write.
 test('a node writes the status of its own instances, and nothing beside it', async () => {
   const { metadata } = await create();
   const path = `${INSTANCES}/${metadata.name}`;
@@ -154,6 +158,7 @@ test('a node writes the status of its own instances, and nothing beside it', asy
   assert.equal((await server.send('GET', path)).json.status.phase, 'Running');
 });
 
+// S-417
 test('our controllers and agents write through the object, nulls kept, and only where nobody wrote in between', async () => {
   const { metadata } = await create();
   const client = server.plane.clientFor('coracle-vmi');

@@ -68,6 +68,7 @@ const revisionsOf = async (name: string): Promise<Any[]> =>
   );
 
 describe('admission', WAIT, () => {
+  // Compat KubeVirt's API, P1, yes: the four kinds of instancetype.kubevirt.io: rules and warnings
   it('validates the four kinds', async () => {
     const wrong = instancetype('wrong', { ...small, memory: { guest: '1Gi', overcommitPercent: 10, hugepages: {} } });
     const answer = await refused(`POST ${TYPES}/namespaces/default/virtualmachineinstancetypes`, wrong);
@@ -83,6 +84,7 @@ describe('admission', WAIT, () => {
     assert.match(old.headers['warning'] ?? '', /preferCores is deprecated/);
   });
 
+  // Compat KubeVirt's API, P0, yes: matchers: rules, conflicts with every field path
   it('refuses matchers that are not well-formed, and conflicts with every field path', async () => {
     await plane.admin(`POST ${TYPES}/namespaces/default/virtualmachineinstancetypes`, instancetype('checked', small));
     assert.deepEqual((await refused(`POST ${VMS}`, vm('a', { instancetype: {} }))).details.causes, [
@@ -101,6 +103,8 @@ describe('admission', WAIT, () => {
     );
   });
 
+  // S-179
+  // Compat KubeVirt's API, P1, yes: requirements of a preference
   it('asks what a preference requires', async () => {
     const preference = { requirements: { cpu: { guest: 4 } } };
     await plane.admin(
@@ -115,6 +119,8 @@ describe('admission', WAIT, () => {
     assert.equal(answer.details.causes[0].field, 'spec.instancetype');
   });
 
+  // S-179: Instance types and preferences are inferred from the labels of volumes, requirements are checked, and
+  //   presets are applied to new instances.
   it('infers both from the labels of a claim', async () => {
     await plane.admin('POST /api/v1/namespaces/default/persistentvolumeclaims', {
       apiVersion: 'v1',
@@ -146,6 +152,8 @@ describe('admission', WAIT, () => {
     );
   });
 
+  // Compat KubeVirt's API, P1, yes: architecture, machine type and storage class of a preference are kept in the
+  //   machine
   it('keeps machine type and architecture of a preference in the machine', async () => {
     await plane.admin(
       `POST ${TYPES}/namespaces/default/virtualmachinepreferences`,
@@ -155,6 +163,8 @@ describe('admission', WAIT, () => {
     assert.equal(made.spec.template.spec.domain.machine.type, 'pc-q35-6.2');
   });
 
+  // S-179
+  // Compat KubeVirt's API, P2, yes: VirtualMachineInstancePreset
   it('applies presets to new instances, warns, and refuses presets that contradict each other', async () => {
     const preset = (name: string, model: string) => ({
       apiVersion: 'kubevirt.io/v1',
@@ -200,6 +210,7 @@ describe('captured copies', WAIT, () => {
     );
   });
 
+  // Compat KubeVirt's API, P0, yes: ControllerRevisions: name, data, labels, owner, status references
   it('are made with the machine, in one commit, and named in its status', async () => {
     const matchers = { instancetype: named('kept'), preference: preferred('liked') };
     const writes = plane.plane.store.stats();
@@ -230,6 +241,7 @@ describe('captured copies', WAIT, () => {
     assert.equal((await revisionsOf('copies')).length, 2, 'once');
   });
 
+  // S-176
   it('are not made in a dry run or for a machine that is refused', async () => {
     await plane.admin(`POST ${VMS}?dryRun=All`, vm('dry', { instancetype: named('kept') }));
     await refused(`POST ${VMS}`, vm('copies', { instancetype: named('kept') }));
@@ -237,6 +249,9 @@ describe('captured copies', WAIT, () => {
     assert.equal((await revisionsOf('copies')).length, 2);
   });
 
+  // S-177: A machine starts though the source of its copies is gone; a lost copy comes back while the source is the
+  //   same, and its absence is a condition otherwise; clearing `revisionName` alone resolves a pinned copy that is
+  //   missing, and one that comes or goes is noticed at once.
   it('start the machine when what they were taken from is gone', async () => {
     await plane.admin(`POST ${TYPES}/namespaces/default/virtualmachineinstancetypes`, instancetype('brief', small));
     await plane.admin(`POST ${VMS}`, vm('survivor', { instancetype: named('brief') }));
@@ -249,6 +264,8 @@ describe('captured copies', WAIT, () => {
     await captured('survivor');
   });
 
+  // S-177
+  // Compat KubeVirt's API, P0, yes: a missing instance type, preference or copy is a condition, not a refusal
   it('come back while the source is the same, and their absence is a condition otherwise', async () => {
     await plane.admin(`POST ${TYPES}/namespaces/default/virtualmachineinstancetypes`, instancetype('again', small));
     await plane.admin(`POST ${VMS}`, vm('rebuilt', { instancetype: named('again') }));
@@ -275,6 +292,8 @@ describe('captured copies', WAIT, () => {
     );
   });
 
+  // S-177
+  // Compat KubeVirt's API, P1, yes: `revisionName` wins
   it('that a machine names itself win, and a missing one is no deadlock', async () => {
     const matcher = { ...named('kept'), revisionName: 'nowhere' };
     await plane.admin(`POST ${VMS}`, vm('pinned', { instancetype: matcher }));
@@ -348,6 +367,8 @@ describe('captured copies', WAIT, () => {
       status: { instancetypeRef: { ...named('kept'), controllerRevisionRef: { name: copy } } },
     });
 
+  // S-177
+  // Compat KubeVirt's API, P1, yes: copies of older versions are read and renewed
   it('written by older releases are renewed', async () => {
     await plane.admin(`POST ${VMS}`, vm('older', { instancetype: named('kept') }));
     const { metadata } = await captured('older');
@@ -363,6 +384,8 @@ describe('captured copies', WAIT, () => {
     );
   });
 
+  // S-404: The copy that `controllerRevisionRef` of the status names is in force, whoever set it, and renewed when it
+  //   is old.
   it('that an upgrade tool set stay, and are renewed where nothing says their version', async () => {
     for (const name of ['upgraded', 'unlabelled'])
       await plane.admin(`POST ${VMS}`, vm(name, { instancetype: named('kept') }));
@@ -400,6 +423,7 @@ describe('captured copies', WAIT, () => {
     assert.equal((await getVm('upgraded')).status.instancetypeRef.controllerRevisionRef.name, 'set-by-a-tool');
   });
 
+  // S-243: A captured copy that cannot be renewed says so, and stays.
   it('that cannot be renewed say so, and stay', async () => {
     await plane.admin(`POST ${VMS}`, vm('torn', { instancetype: named('kept') }));
     const { metadata } = await captured('torn');
@@ -420,6 +444,9 @@ describe('a change of mind', WAIT, () => {
   const restart = async (name: string): Promise<boolean> =>
     (await getVm(name)).status.conditions.some(({ type }: Any) => type === 'RestartRequired');
 
+  // S-178: Another instance type asks for a restart when more than amounts differ; the reference policies expand and
+  //   remove references and copies.
+  // Compat KubeVirt's API, P1, yes: another instance type, or an equivalent one, while the guest runs
   it('asks for a restart when more than amounts differ, and not for an equivalent instance type', async () => {
     for (const [name, more] of [
       ['twin-a', {}],
@@ -471,6 +498,8 @@ describe('the reference policy', WAIT, () => {
       spec: { configuration: { instancetype: referencePolicy && { referencePolicy } } },
     });
 
+  // S-178
+  // Compat KubeVirt's API, P1, yes: `referencePolicy` reference, expand, expandAll
   it('expand puts the amounts into new machines, expandAll into captured ones, and copies go', async () => {
     await plane.admin(`POST ${VMS}`, vm('captured', { runStrategy: 'Always', instancetype: named('kept') }));
     await started('captured');
@@ -512,6 +541,9 @@ describe('expansion over the API', WAIT, () => {
   const EXPAND = '/apis/subresources.kubevirt.io';
 
   for (const version of ['v1', 'v1alpha3']) {
+    // S-242: `expand-vm-spec` takes what Go clients send, and names each unknown field.
+    // Compat KubeVirt's API, P1, yes: `expand-spec`, `expand-vm-spec`: as Go clients send and read them, each unknown
+    //   field named
     it(`${version}: expand-spec of a machine, expand-vm-spec of one that is sent`, async () => {
       const matchers = { instancetype: named('kept'), preference: preferred('liked') };
       const name = `expand-${version}`;

@@ -33,6 +33,8 @@ async function isRefused(target: string, by: string, why: string): Promise<void>
 }
 const labels = (value: string) => ({ [LABEL]: value });
 
+// S-741: OpenKruise's label `policy.kruise.io/delete-protection` refuses deletions as OpenKruise does: its checks for
+//   `Always` and `Cascading`, its messages, its counters; nothing in kube-system, nothing that is being deleted.
 test('a namespace: Always, then Cascading with a Pod, with a bound claim, and with neither', async () => {
   const ns = '/api/v1/namespaces/kruise-e2e';
   await done('POST', '/api/v1/namespaces', { metadata: { name: 'kruise-e2e', labels: labels('Always') } });
@@ -59,6 +61,7 @@ test('a namespace: Always, then Cascading with a Pod, with a bound claim, and wi
   await done('DELETE', ns);
 });
 
+// S-741
 test('a definition: Always, then Cascading with an object, and with none', async () => {
   const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
   const name = 'testdeletioncases.e2e.kruise.io';
@@ -82,6 +85,7 @@ test('a definition: Always, then Cascading with an object, and with none', async
   await done('DELETE', `${crds}/${name}`);
 });
 
+// S-741
 test('workloads: Always, then Cascading with replicas, and with none', async () => {
   const selector = { matchLabels: { owner: 'one' } };
   const template = { metadata: { labels: { owner: 'one' } }, spec: { containers: [{ name: 'c', image: 'i' }] } };
@@ -97,6 +101,7 @@ test('workloads: Always, then Cascading with replicas, and with none', async () 
   }
 });
 
+// S-741
 test('a Service and an Ingress: Always, then without the label; Cascading means nothing to them', async () => {
   const service = { spec: { selector: { owner: 'foo' }, ports: [{ port: 80, name: 'http' }] } };
   const path = { path: '/', pathType: 'Prefix', backend: { service: { name: 'one', port: { number: 80 } } } };
@@ -118,6 +123,7 @@ test('a Service and an Ingress: Always, then without the label; Cascading means 
   await done('DELETE', `${system}/one`);
 });
 
+// S-741
 test('what was refused is counted under the names of OpenKruise', async () => {
   const configs = '/api/v1/namespaces/default/services';
   await done('POST', '/api/v1/namespaces', { metadata: { name: 'counted', labels: labels('Always') } });

@@ -6,6 +6,8 @@ import { eventually } from '../testkit/eventually.ts';
 
 const KUBEVIRT = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
 
+// S-520: The status of the KubeVirt object names the generation and the version in effect, and nodes carry
+//   virt-handler's heartbeat.
 test('the KubeVirt object says which generation and which version are in effect', async () => {
   const plane = await startPlane();
   try {

@@ -53,6 +53,8 @@ const map = (name: string, count: number): object => ({
 const same = (bytes: Uint8Array, document: Document): void =>
   assert.ok(Buffer.from(encodeProtobuf(document)!).equals(bytes), document.metadata.name);
 
+// S-324: An answer that turns a large object into another form is written in steps, and is what one go would have
+//   written.
 test('large objects in protobuf: created, read, listed, changed, and their metadata alone', async () => {
   const created = await call('POST', MAPS, {
     object: map('big', 6_000),
@@ -78,6 +80,7 @@ test('large objects in protobuf: created, read, listed, changed, and their metad
   });
 });
 
+// S-324
 test('an answer that is being written is of one revision, whatever is written meanwhile', async () => {
   const before = (await server.request('GET', `${MAPS}/big`)).json;
   const read = call('GET', `${MAPS}/big`, { headers: ONLY });
@@ -91,6 +94,7 @@ test('an answer that is being written is of one revision, whatever is written me
   assert.equal(stale.status, 409);
 });
 
+// S-326: A large event in protobuf stands where it happened; what comes after it waits for it.
 test('watches in protobuf: large events stand where they happened, and small ones wait for them', async () => {
   const { resourceVersion } = (await server.request('GET', MAPS)).json.metadata;
   const gone = new AbortController();
@@ -137,6 +141,7 @@ test('watches in protobuf: large events stand where they happened, and small one
   assert.ok(Buffer.from(joinBytes(other)).equals(wanted));
 });
 
+// S-328
 test('a small body that defaults make a large object is stored whole, and owned as a small one is', async () => {
   const properties = Object.fromEntries(
     Array.from({ length: 12_000 }, (_, at) => [`f${at}`, { type: 'string', default: `d${at}` }]),

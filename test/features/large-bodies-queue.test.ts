@@ -31,6 +31,7 @@ for (const [name, send] of [
   ['created', post],
   ['applied', apply],
 ] as const) {
+  // S-294
   test(`one that comes when too many wait is asked to retry: ${name}`, async () => {
     const [first, second] = await Promise.all([send(`${name}-a`), send(`${name}-b`)]);
     assert.equal(first.status, 201, first.text);

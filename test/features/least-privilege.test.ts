@@ -285,6 +285,8 @@ function rightsOf(rules: readonly PolicyRuleData[]): Set<string> {
 const isRefused = ({ status }: { readonly status: number }): boolean => status === 403;
 
 for (const { account, rules } of parts) {
+  // S-104: Every component has an identity of its own that may do what its rules name and nothing else; wide rights are
+  //   listed, each with its reason.
   test(`${account}: its token may do what its rules name and nothing else`, async () => {
     const headers = bearer(await tokenOf(account));
     const rights = rightsOf(rules);
@@ -374,6 +376,7 @@ const NODE_WITHOUT_PODS: ReadonlySet<string> = new Set([
   'list kubevirt.io/kubevirts',
 ]);
 
+// S-136: A node agent may do what every node may, and touches nothing that is not its own.
 test('a node may do what every node may, and touches nothing that is not its own', async () => {
   const certificate = {
     verified: true,
@@ -401,6 +404,7 @@ test('a node may do what every node may, and touches nothing that is not its own
   assert.deepEqual(wrong, []);
 });
 
+// S-104
 test('wide and dangerous rights are the ones on the list, each with its reason', () => {
   for (const { account, rules } of everywhere) {
     const verbs = rules.flatMap((rule) => rule.verbs);
@@ -432,6 +436,7 @@ test('wide and dangerous rights are the ones on the list, each with its reason',
     );
 });
 
+// S-904
 test('another’s name is asked in by one component, and in the accounts of one namespace', async () => {
   const named = COMPONENTS.filter(({ localRules = [] }) => JSON.stringify(localRules).includes('impersonate'));
   assert.deepEqual(
@@ -451,6 +456,7 @@ test('another’s name is asked in by one component, and in the accounts of one 
   assert.match(await ask('kube-system:any'), /cannot impersonate/);
 });
 
+// S-104
 test('each account is bound to one role, the one of its rules', async () => {
   const { json } = await asAdmin('GET', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings');
   const local = await asAdmin('GET', '/apis/rbac.authorization.k8s.io/v1/rolebindings');
@@ -482,6 +488,8 @@ test('each account is bound to one role, the one of its rules', async () => {
   }
 });
 
+// S-105: Without a credential: version and health, and nothing else; a credential that does not hold is 401, forged,
+//   expired or orphaned.
 test('without a credential: version and health, and nothing else', async () => {
   for (const path of ['/version', '/version/', '/healthz', '/livez', '/readyz'])
     assert.equal((await send({ method: 'GET', path })).status, 200, path);
@@ -518,6 +526,8 @@ test('without a credential: version and health, and nothing else', async () => {
   assert.deepEqual(open, []);
 });
 
+// S-105
+// Compat Authentication and impersonation, P0, yes: a wrong credential is 401, never anonymous
 test('a credential that does not hold is 401, whatever is asked', async (t) => {
   const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'guest', namespace: 'default' } };
   assert.equal((await asAdmin('POST', '/api/v1/namespaces/default/serviceaccounts', account)).status, 201);

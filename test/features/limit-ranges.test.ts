@@ -35,6 +35,8 @@ const podOf = (resources: object, more: object = {}) => ({
   spec: { containers: [{ name: 'c', image: 'i', resources }], ...more },
 });
 
+// S-167: Limit ranges fill in what a container leaves out and refuse what is outside.
+// Compat Admission and quota, P1, yes: LimitRanger
 test('what a container leaves out is filled in, and named in an annotation', async () => {
   const path = await namespaceWith([
     { type: 'Container', default: { cpu: '1', memory: '512Mi' }, defaultRequest: { cpu: '500m' } },
@@ -54,6 +56,7 @@ test('what a container leaves out is filled in, and named in an annotation', asy
   assert.equal(json.status.qosClass, 'Burstable');
 });
 
+// S-167
 test('a Pod outside the range is refused in words that say which bound', async (t) => {
   const cases: [string, object, object, string][] = [
     [

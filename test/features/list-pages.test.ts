@@ -24,6 +24,9 @@ after(() => server.stop());
 const names = (list: { items: { metadata: { namespace: string; name: string } }[] }): string[] =>
   list.items.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
 
+// S-004: A list is one snapshot; its pages show that snapshot whatever is written meanwhile.
+// Compat Reading, P0, yes: the list envelope, key order, revision of the snapshot
+// Compat What is easily got wrong, P0, yes: 4, one resourceVersion for everything
 test('a list holds every object in key order and the revision of its snapshot', async () => {
   const { json } = await server.request('GET', ALL);
   assert.equal(json.kind, 'ConfigMapList');
@@ -41,6 +44,9 @@ test('an empty list has an items array', async () => {
   assert.deepEqual(json.items, []);
 });
 
+// S-004
+// Compat Reading, P0, yes: continue tokens over one snapshot, exact remainingItemCount
+// Compat What is easily got wrong, P0, yes: 12, continue tokens over live data
 test('pages show the first page snapshot, whatever is written meanwhile', async () => {
   const first = await server.request('GET', `${ALL}?limit=4`);
   assert.equal(first.json.metadata.remainingItemCount, 6);
@@ -62,6 +68,7 @@ test('pages show the first page snapshot, whatever is written meanwhile', async 
   await server.request('DELETE', `${inNamespace('a')}/m9`);
 });
 
+// Compat Reading, P1, yes: resourceVersion=0 makes no pages, whatever the limit
 test('where any state will do there are no pages', async () => {
   const { json } = await server.request('GET', `${ALL}?limit=4&resourceVersion=0`);
   assert.ok(json.items.length > 4);
@@ -75,6 +82,7 @@ test('a page under a selector does not count what is left', async () => {
   assert.equal(json.metadata.remainingItemCount, undefined);
 });
 
+// S-005: Label and field selectors choose what a list and a watch show.
 test('selectors choose', async (t) => {
   const cases: [string, string[]][] = [
     ['labelSelector=even%3Dfalse', ['a/m1', 'a/m3']],
@@ -91,6 +99,7 @@ test('selectors choose', async (t) => {
   }
 });
 
+// S-272: Options of lists, reviews and token requests that make no sense are refused in upstream's words.
 test('options that make no sense are refused', async (t) => {
   const token = (await server.request('GET', `${ALL}?limit=1`)).json.metadata.continue;
   const cases: [string, number, RegExp][] = [
@@ -137,6 +146,8 @@ test('options that make no sense are refused', async (t) => {
   }
 });
 
+// S-272
+// Compat Reading, P1, yes: wrong tokens, versions, numbers and selectors are refused in upstream's words, kind by kind
 test('each kind words by itself what it cannot be selected by', async (t) => {
   const onlyNames = '"a.b" is not a known field selector: only "metadata.name", "metadata.namespace"';
   const cases: [string, string][] = [
@@ -160,6 +171,7 @@ test('each kind words by itself what it cannot be selected by', async (t) => {
   assert.equal(json.kind, 'PersistentVolumeList', 'a namespace is a word of all kinds that declare none');
 });
 
+// S-004
 test('an exact revision is shown as it was', async () => {
   const before = server.store.revision();
   const path = `${inNamespace('a')}/m0`;

@@ -54,6 +54,9 @@ const settled = (name: string) =>
     return isHome && labels['kubevirt.io/migrationTargetNodeName'] === undefined;
   });
 
+// S-194: A migration passes through every phase; one that fails, is aborted or is deleted leaves the guest where it is
+//   and takes the target away.
+// Compat KubeVirt's API, P0, yes: phases, conditions and events of a migration
 test('a migration passes through every phase, and the guest is on another node', async () => {
   const vmi = await cluster.run('one', {
     ...LIVE,
@@ -160,6 +163,7 @@ test('back and forth: the newest Pod on a node counts', async () => {
   assert.deepEqual(seen, [seen[0], other, seen[0], other]);
 });
 
+// S-194
 test('a failed migration leaves the guest where it is and takes the target away', async () => {
   const vmi = await cluster.run('fails', LIVE);
   everywhere((node) => {
@@ -188,6 +192,8 @@ const CANCELS: readonly [hold: 'target-pod' | 'prepare-target' | 'start' | 'fini
   ['finish', 'Running'],
 ];
 for (const [hold, phase] of CANCELS) {
+  // S-194
+  // Compat KubeVirt's API, P0, yes: a migration that is deleted in any phase
   test(`deleted in ${phase}: the guest stays, the target goes, the object goes last`, async () => {
     const at = `cancel-${phase.toLowerCase()}`;
     const vmi = await cluster.run(at, LIVE);
@@ -212,6 +218,7 @@ for (const [hold, phase] of CANCELS) {
 }
 
 for (const [hold, phase] of CANCELS) {
+  // S-194
   test(`controllers that start anew in ${phase} go on where the others were`, async () => {
     const at = `restart-${phase.toLowerCase()}`;
     const vmi = await cluster.run(at, LIVE);
@@ -280,6 +287,7 @@ test('no more than five finished migrations are kept for an instance', async () 
   assert.deepEqual(kept, names.slice(2));
 });
 
+// Compat KubeVirt's API, P1, yes: MigrationPolicy: the best match shapes the migration
 test('the policy that matches best shapes the migration', async () => {
   const policy = (name: string, labels: Record<string, string>, more: object): MigrationPolicy =>
     ({
@@ -367,6 +375,7 @@ test('a quota that leaves no room for the target is a condition, and the migrati
   assert.deepEqual(done.conditions ?? [], []);
 });
 
+// Compat KubeVirt's API, P1, yes: events of a migration: called off, host-model without a node for it
 test('a guest with the CPU of its host says so when no other node has it', async () => {
   const vmi = await cluster.run('host-model', {
     ...LIVE,

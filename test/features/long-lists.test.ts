@@ -97,6 +97,10 @@ for (const [name, accept, member] of [
   ['Table', TABLE, 'rows'],
   ['metadata', PARTIAL, 'items'],
 ] as const) {
+  // S-325: Long lists in any form, selections over many objects and watches that begin with thousands let others in.
+  // Compat What makes it fast, P1, yes: no answer, however large, keeps others waiting for long: objects, lists and
+  //   watches in every form, OpenAPI documents Note: One object: `test/features/large-answers.test.ts`; OpenAPI:
+  //   `src/api/kinds/openapi/large-kinds.test.ts`
   test(`${name}: the elements of the pages, made in steps`, async () => {
     const { bytes, turns } = await read(PATH, accept);
     const whole = JSON.parse(bytes.toString());
@@ -112,6 +116,7 @@ for (const [name, accept, member] of [
   });
 }
 
+// S-325
 test('YAML, indented JSON and protobuf say what JSON says, made in steps', async () => {
   const whole = await json(PATH);
   const yaml = await read(`${PATH}?limit=300`, 'application/yaml');
@@ -126,6 +131,7 @@ test('YAML, indented JSON and protobuf say what JSON says, made in steps', async
   for (const { turns } of [pretty, protobuf, partial]) assert.ok(turns >= MANY_TURNS, `${turns} turns`);
 });
 
+// S-325
 test('a selector finds what it finds in each object, in steps, page by page', async () => {
   const { items } = await json(PATH);
   for (const selector of [
@@ -167,6 +173,7 @@ test('a selector finds what it finds in each object, in steps, page by page', as
   );
 });
 
+// S-325
 test('a watch that begins with thousands of objects, or with those of them it selects, lets others in', async () => {
   const watched = async (query: string): Promise<{ names: string[]; turns: number }> => {
     const names: string[] = [];
@@ -206,6 +213,7 @@ test('a watch that begins with thousands of objects, or with those of them it se
   assert.ok(some.turns >= 1, `${some.turns} turns`);
 });
 
+// S-329
 test('a deletion of thousands that is only tried lets others in', async () => {
   const { bytes, turns } = await read(`${PATH}?dryRun=All`, 'application/json', 'DELETE');
   assert.equal(JSON.parse(bytes.toString()).items.length, COUNT + 1);
@@ -256,6 +264,7 @@ test('objects from before a change of their definition are shown as it is now, i
   assert.ok(whole.turns >= MANY_TURNS, `${whole.turns} turns`);
 });
 
+// S-329: Thousands of policies, quotas, bindings, rules or dependents do not stop the event loop.
 test('a write that hundreds of parameters and policies have a say in lets others in', async () => {
   const group = '/apis/admissionregistration.k8s.io/v1';
   const apiVersion = 'admissionregistration.k8s.io/v1';

@@ -73,6 +73,9 @@ test('since when uses are noted is published, and comes back when it is deleted'
   );
 });
 
+// S-345: The use of tokens that Secrets hold is noted, and one that is marked invalid is refused.
+// Compat Authentication and impersonation, P2, yes: tokens of Secrets: the day of the last use, the mark
+//   `invalid-since`, warnings, audit annotations
 test('the Secret says on which day its token was used last', async () => {
   assert.deepEqual(await use(), {
     status: 200,
@@ -89,6 +92,7 @@ test('the Secret says on which day its token was used last', async () => {
   await labelled('2030-01-02');
 });
 
+// S-345
 test('a Secret that its account names was made by a controller of old: its users are warned', async () => {
   await plane.admin(`PATCH ${CORE}/serviceaccounts/robot`, { secrets: [{ name: 'other' }, { name: 'held' }] });
   assert.deepEqual(await use(), {
@@ -99,6 +103,7 @@ test('a Secret that its account names was made by a controller of old: its users
   });
 });
 
+// S-345
 test('a token that was marked invalid is refused until the mark is taken off; that somebody tried is noted', async () => {
   const mark = (day: string) =>
     plane.admin(`PATCH ${SECRET}`, { metadata: { labels: { 'kubernetes.io/legacy-token-invalid-since': day } } });
@@ -119,6 +124,8 @@ test('a token that was marked invalid is refused until the mark is taken off; th
   assert.equal((await use()).status, 200);
 });
 
+// Compat Authentication and impersonation, P2, yes: mounted tokens used after their time: audit annotation
+//   `stale-token`
 test('a mounted token that is used after its time says so in the audit event', async () => {
   const { metadata } = await plane.admin(`POST ${CORE}/pods`, {
     apiVersion: 'v1',
@@ -142,6 +149,8 @@ test('a mounted token that is used after its time says so in the audit event', a
   });
 });
 
+// Compat Authentication and impersonation, P1, yes: TokenReview: `status.error` in upstream's words, of tokens of
+//   service accounts, of issuers and of a webhook
 test('a TokenReview says what is wrong with a token that is known', async () => {
   const made = async (name: string) => {
     const { metadata } = await plane.admin(`POST ${CORE}/serviceaccounts`, { metadata: { name } });

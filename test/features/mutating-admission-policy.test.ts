@@ -57,6 +57,9 @@ const post = (more: object = {}) =>
     },
   });
 
+// S-159: MutatingAdmissionPolicies merge as server-side apply merges and come to own nothing; atomic values cannot be
+//   set in part.
+// Compat Admission and quota, P1, yes: MutatingAdmissionPolicy
 test('an ApplyConfiguration is merged as server-side apply merges, and owns nothing', async () => {
   await policy('p', [
     apply("Object{metadata: Object.metadata{labels: {'policy': 'was-here'}}, data: {'n': string(size(object.data))}}"),
@@ -89,6 +92,7 @@ test('a keyed list is merged by its key', async () => {
   assert.ok(containers.every(({ imagePullPolicy }) => imagePullPolicy === 'IfNotPresent'));
 });
 
+// S-159
 test('JSONPatch: operations in order, escaped keys, a test that fails changes nothing', async () => {
   await policy('p', [
     patch(`[
@@ -152,6 +156,7 @@ test('an earlier policy is asked again after a later change when it allows that'
   assert.deepEqual(json.data, { a: 'b', b: 'set', late: 'set', seen: 'xx' });
 });
 
+// S-304: Mutating policies are asked again, decoded and refused as upstream does.
 test('a policy that allows it is asked twice, even when it was the last and changed nothing that others see', async () => {
   const count = "string(int(object.data.?n.orValue('0')) + 1)";
   await policy('a', [apply(`Object{data: {'n': ${count}}}`)], { reinvocationPolicy: 'IfNeeded' });
@@ -161,6 +166,9 @@ test('a policy that allows it is asked twice, even when it was the last and chan
   assert.deepEqual((await post()).json.data, { a: 'b', n: '2', m: 'x' });
 });
 
+// S-304
+// Compat Admission and quota, P1, yes: mutating policies are asked twice with IfNeeded; JSON patches are decoded
+//   strictly; 403 with reason Invalid
 test('the result of a JSON patch is decoded strictly', async () => {
   await policy('p', [patch('[JSONPatch{op: "add", path: "/nonsense", value: "1"}]')], { failurePolicy: 'Ignore' });
   const { status, json } = await post();
@@ -170,6 +178,7 @@ test('the result of a JSON patch is decoded strictly', async () => {
   );
 });
 
+// S-304
 test('what a mutation may not do is refused in upstream’s words', async () => {
   const cases: [object, RegExp][] = [
     [
@@ -197,6 +206,7 @@ test('what a mutation may not do is refused in upstream’s words', async () => 
   }
 });
 
+// S-159
 test('atomic values may not be set in part', async () => {
   await policy('p', [apply("Object{spec: Object.spec{nodeSelector: {'a': 'b'}}}")], {
     rules: [{ ...RULE, resources: ['pods'], operations: ['CREATE'] }],

@@ -70,6 +70,8 @@ const fill = async (namespace: string): Promise<void> => {
   });
 };
 
+// S-016: Namespaces have their full life cycle, and say in their conditions what holds them up.
+// Compat Bootstrap objects, controllers, events, leases, P0, yes: service account and CA of each namespace
 test('a new namespace gets its service account and its CA, a deleted one goes with all its content', async () => {
   await make('short-lived');
   await eventually(() => exists('short-lived'));
@@ -106,6 +108,7 @@ test('a namespace that another finalizer keeps says that its content is gone', a
   await eventually(async () => (await read('kept')) === undefined);
 });
 
+// S-016
 test('what holds a namespace up is reported in its conditions, and it goes when that is gone', async () => {
   await make('stuck');
   const metadata = { name: 'held', namespace: 'stuck', finalizers: ['test.dev/hold'] };
@@ -132,6 +135,7 @@ test('what holds a namespace up is reported in its conditions, and it goes when 
   await eventually(async () => (await read('stuck')) === undefined);
 });
 
+// Compat Bootstrap objects, controllers, events, leases, P0, yes: namespace controller: order, conditions, speed
 test('pods go first: what they use stays as long as they do', async () => {
   await make('ordered');
   await fill('ordered');

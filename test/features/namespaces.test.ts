@@ -31,6 +31,11 @@ test('a namespace is active, labelled with its name and held by its own finalize
   assert.equal(json.status.phase, 'Active');
 });
 
+// S-016
+// S-441
+// Compat Status, P0, yes: NamespaceTerminating as a cause of 403
+// Compat Deleting, P0, yes: a namespace ends through `/finalize`
+// Compat What is easily got wrong, P0, yes: 15, finalizers and namespaces
 test('deleting a namespace ends in three steps: marked, emptied, finalised', async () => {
   await make('leaving');
   const marked = await server.request('DELETE', '/api/v1/namespaces/leaving');
@@ -61,6 +66,7 @@ test('deleting a namespace ends in three steps: marked, emptied, finalised', asy
   assert.equal((await server.request('GET', '/api/v1/namespaces/leaving')).status, 404);
 });
 
+// Compat Admission and quota, P0, yes: NamespaceLifecycle
 test('the namespaces of the system stay', async () => {
   for (const name of ['default', 'kube-system', 'kube-public']) {
     const { status, json } = await server.request('DELETE', `/api/v1/namespaces/${name}`);

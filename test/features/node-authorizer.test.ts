@@ -140,6 +140,8 @@ after(async () => {
 
 const NOT_RELATED = "no relationship found between node 'n2' and this object";
 
+// S-136
+// Compat Authorisation, P1, yes: Node authorizer and NodeRestriction
 test('a node reads what Pods bound to it refer to; another node is refused, with the reason', async () => {
   for (const path of [
     `${CORE}/secrets/volume`,
@@ -164,6 +166,7 @@ test('a node reads what Pods bound to it refer to; another node is refused, with
   assert.equal((await ask(N1, `GET ${CORE}/secrets?fieldSelector=metadata.name%3Dvolume`)).status, 200);
 });
 
+// S-184: A node reads what Pods bound to it refer to, as long as they do, and writes nothing that is not its own.
 test('what no Pod of the node refers to is 403, whether it exists or not', async () => {
   const reasons: Readonly<Record<string, string>> = {
     [`GET ${CORE}/secrets/other`]: "no relationship found between node 'n1' and this object",
@@ -196,6 +199,7 @@ test('what no Pod of the node refers to is 403, whether it exists or not', async
   assert.equal((await ask(N1, 'GET /api/v1/nodes/n1')).status, 200);
 });
 
+// S-184
 test('NodeRestriction refuses writes to what is not the node’s own', async () => {
   const refusals: readonly [string, unknown, string][] = [
     [
@@ -270,6 +274,7 @@ test('NodeRestriction refuses writes to what is not the node’s own', async () 
   assert.equal((await ask(N1, `PATCH ${CORE}/pods/p/status`, { status: { phase: 'Running' } })).status, 200);
 });
 
+// S-184
 test('tokens a node asks for are bound to a Pod on it', async () => {
   const request = (boundObjectRef?: object) => ({
     apiVersion: 'authentication.k8s.io/v1',
@@ -309,6 +314,7 @@ test('a group without a node name, and a node name without the group, are no nod
   }
 });
 
+// S-184
 test('when the Pod goes, so does the right', async () => {
   assert.equal((await ask(N1, `GET ${CORE}/secrets/volume`)).status, 200);
   assert.equal((await ask(N1, `DELETE ${CORE}/pods/p?gracePeriodSeconds=0`)).status, 200);

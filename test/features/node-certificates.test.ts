@@ -46,6 +46,7 @@ async function settling<T>(pending: Promise<T>): Promise<T> {
   return pending;
 }
 
+// S-185: A node elsewhere has a certificate of its own: asked for once, kept for the next start, renewed by itself.
 test('a node is asked for once, kept for the next start, and renewed by itself', async () => {
   const url = `https://127.0.0.1:${server.port}`;
   const admin = await authority.issue({ commonName: 'a', organizations: ['system:masters'], usage: 'client', days: 1 });

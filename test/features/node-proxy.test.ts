@@ -89,6 +89,8 @@ test('its Pods, as a list whose items do not say what they are', async () => {
   assert.deepEqual((await get('/pods/')).json, json);
 });
 
+// S-293: Of itself a node serves health, Pods and figures through `nodes/proxy`, and nothing else.
+// Compat Pods, nodes, drain, P2, yes: kubelet's healthz, pods, metrics, stats/summary through `nodes/proxy`
 test('what the node and its guests take', async () => {
   const { json } = await get('/stats/summary');
   assert.equal(json.node.nodeName, GUEST_NODE);
@@ -116,6 +118,7 @@ test('what the node and its guests take', async () => {
   assert.equal((await get('/metrics')).status, 200);
 });
 
+// S-293
 test('nothing else is there, and nothing can be changed', async () => {
   const paths = [
     '/',
@@ -139,6 +142,7 @@ test('nothing else is there, and nothing can be changed', async () => {
   assert.deepEqual([bare.status, bare.headers['location']], [301, `${PROXY}/`]);
 });
 
+// S-293
 test('the right asked for is the verb on nodes/proxy', async () => {
   refused = 'get nodes/proxy';
   const before = node.seen.length;

@@ -109,6 +109,9 @@ const CASES: readonly [title: string, driver: string, audience: string, volume: 
     ],
   ];
 
+// S-346: A node gets tokens for the audiences its Pods' volumes name, and certificates in its own name.
+// Compat Authorisation, P1, yes: tokens that nodes ask for: audiences named by volumes, CSI drivers or RBAC; kubelet
+//   certificates in the node's own name
 test('a node asks for the audiences that volumes of its Pods name', async (t) => {
   for (const [title, driver, audience, volume, answer] of CASES)
     await t.test(title, async () => {
@@ -128,6 +131,7 @@ test('a node asks for the audiences that volumes of its Pods name', async (t) =>
   assert.equal(await asked(['a', 'b']), `${FORBIDDEN}node may only request 0 or 1 audiences`);
 });
 
+// S-346
 test('for other audiences it takes a right, by audience and by account', async () => {
   const RBAC = '/apis/rbac.authorization.k8s.io/v1/namespaces/default';
   const grant = async (resource: string, resourceNames: readonly string[]) => {
@@ -157,6 +161,7 @@ test('for other audiences it takes a right, by audience and by account', async (
   }
 });
 
+// S-346
 test('a node asks for certificates of kubelets in its own name', async () => {
   const ask = async (commonName: string, signerName: string) => {
     const { request } = await createSigningRequest({ commonName, organizations: ['system:nodes'] });

@@ -21,6 +21,7 @@ const machine = (domain: object) => ({
 const REQUESTS = { cpu: 2.2, memory: 2222222.2 };
 const TEXTS = { cpu: '2200m', memory: '2222222200m' };
 
+// S-422: Amounts of machines and instances may be numbers of any size, with fractions; they are kept as text.
 test('a machine and an instance take numbers of any size, with fractions, and keep them as text', async () => {
   const made = await server.send('POST', `${KUBEVIRT}/virtualmachines`, machine({ resources: { requests: REQUESTS } }));
   assert.equal(made.status, 201, JSON.stringify(made.json));
@@ -50,6 +51,7 @@ interface Domain {
   readonly resources: { readonly requests: object };
 }
 
+// S-801: Amounts in templates of replica sets and in presets may be numbers with fractions; they are kept as text.
 for (const [kind, resource, spec, of] of [
   [
     'VirtualMachineInstanceReplicaSet',

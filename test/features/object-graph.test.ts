@@ -161,11 +161,16 @@ describe('a started machine with a claim, firmware state and a Secret', () => {
     'PersistentVolumeClaim/persistent-state-for-worker-x',
   ];
 
+  // Compat KubeVirt's API, P2, yes: objectgraph of machines and instances: nodes, order, options in the body
   for (const version of ['v1', 'v1alpha3'])
     it(`has all of them, in ${version}`, async () =>
       assert.deepEqual(await linesOf(pathOf('worker', { version })), ALL));
 
   const STORAGE = { labelSelector: { matchLabels: { 'kubevirt.io/dependency-type': 'storage' } } };
+  // S-791: `objectgraph` of a virtual machine and of an instance answers what it depends on, in upstream's form and
+  //   order; options travel in the body of the GET as JSON or YAML, by HTTP/1.1 and HTTP/2. A parent that the selector
+  //   leaves out takes along what is below it; while the claim for the firmware state is not made yet, the rest is
+  //   answered.
   for (const [way, send] of Object.entries(WAYS))
     it(`is filtered by the options in the body, by ${way}`, async () => {
       const { status, json } = await send(pathOf('worker'), JSON.stringify(STORAGE));
@@ -211,6 +216,7 @@ describe('a started machine with a claim, firmware state and a Secret', () => {
   });
 });
 
+// S-791
 test('a machine whose firmware state has no claim yet has the rest of its graph', async () => {
   await makeMachine('early', {
     runStrategy: 'Halted',

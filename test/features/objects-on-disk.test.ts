@@ -82,6 +82,8 @@ describe('objects on the disk', () => {
       .request('GET', path)
       .then(({ json }) => json.items.map((item: never) => (item as { metadata: { name: string } }).metadata.name));
 
+  // S-691: Objects that are large or many lie on the disk: every request sees them whole, memory keeps a bound, and a
+  //   start reads none of the large ones into memory.
   it('memory holds no more than the bound', () => {
     assert.ok(server.store.stats().heldBytes <= HELD.large + HELD.small);
     assert.equal(server.store.count('/configmaps'), LARGE);
@@ -106,6 +108,7 @@ describe('objects on the disk', () => {
     assert.ok(server.store.stats().heldBytes <= HELD.large + HELD.small);
   });
 
+  // S-691
   it('a list of all is read while it is taken, and shows the state it began with although that is compacted', async () => {
     const { text, pieces } = await slowly(CONFIG_MAPS, async () => {
       // At once: most are on the disk again when they are superseded.
@@ -130,6 +133,7 @@ describe('objects on the disk', () => {
     assert.ok(pieces > LARGE);
   });
 
+  // S-691
   it('an update and a watch see them after a restart, which reads none of them into memory', async () => {
     const before = await names(`${CONFIG_MAPS}?limit=500`);
     await server.stop();

@@ -49,6 +49,7 @@ test('a Pod that is likely a mistake is taken with warnings', async (t) => {
   }
 });
 
+// S-261
 test('an update warns of what it leaves odd, and /status does not', async () => {
   const path = `/api/v1/persistentvolumes`;
   const volume = {
@@ -102,6 +103,7 @@ test('a namespace finalizer needs a domain as well', async () => {
   assert.match(json.message, /spec\.finalizers\[0\]: Invalid value: "own"/);
 });
 
+// Compat Writing, P0, yes: uid, creationTimestamp, MicroTime, no selfLink
 test('times are shown as the typed API shows them', async () => {
   const path = '/apis/coordination.k8s.io/v1/namespaces/default/leases';
   const body = {

@@ -53,6 +53,10 @@ async function bearer(claims: object): Promise<{ headers: Record<string, string>
 
 const REVIEW = 'POST /apis/authentication.k8s.io/v1/selfsubjectreviews';
 
+// S-229: Users by ID tokens of an OpenID Connect issuer: name and groups come from claims; a token for somebody else,
+//   of another issuer, or past its end is nobody's.
+// Compat Authentication and impersonation, P2, yes: OIDC: issuer, claims, prefixes, groups, algorithms, as the
+//   `--oidc-*` flags say
 test('an ID token says who its user is, and RBAC speaks of its groups', async () => {
   const jane = await bearer({ sub: 'jane', groups: ['readers'] });
   const answer = await plane.ask(REVIEW, { ...jane, body: {} });
@@ -68,6 +72,7 @@ test('an ID token says who its user is, and RBAC speaks of its groups', async ()
   assert.equal((await plane.ask('GET /api/v1/nodes', jane)).status, 200);
 });
 
+// S-229
 test('a token for somebody else is 401, and a TokenReview says so', async () => {
   const other = await bearer({ sub: 'jane', aud: 'other' });
   assert.equal((await plane.ask('GET /api/v1/nodes', other)).status, 401);

@@ -46,6 +46,8 @@ const ownersOf = (object: Any): string[] =>
     .filter((entry: Any) => entry.fieldsV1['f:spec']?.['f:template']?.['f:spec']?.['f:domain']?.['f:firmware'])
     .map((entry: Any) => entry.manager);
 
+// S-612: A machine that was stored without UUID keeps the one its guest sees: without a restart, RestartRequired or a
+//   new generation; a user's edit at the same time wins.
 test('an older machine gets the UUID of its name: stopped, running, and against edits at the same time', async () => {
   await plane.admin(`POST ${VMS}`, vmOf('stopped', 'Halted'));
   await plane.admin(`POST ${VMS}`, vmOf('running', 'Always'));
@@ -108,6 +110,7 @@ test('an older machine gets the UUID of its name: stopped, running, and against 
   assert.equal(uuidOf(edited), mine);
 });
 
+// S-613
 test('a change of the UUID of a running machine needs a restart, and counts as an edit', async () => {
   const { metadata } = await vm('running');
   const uuid = '77777777-2222-4333-8444-555555555555';
@@ -122,6 +125,7 @@ test('a change of the UUID of a running machine needs a restart, and counts as a
   );
 });
 
+// S-613: An update that leaves the identity out keeps it, and is no change; one that gives another needs a restart.
 test('a manifest from before the UUID takes it away from nobody', async () => {
   const stored = await vm('stopped');
   const { firmware: _, machine: __, ...domain } = stored.spec.template.spec.domain;
@@ -137,6 +141,7 @@ test('a manifest from before the UUID takes it away from nobody', async () => {
   assert.equal(uuidOf(removed.json), legacyFirmwareUuid('stopped'));
 });
 
+// S-612
 test('a policy that refuses the write is reported, and the machine starts with its UUID all the same', async () => {
   await plane.admin('POST /apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies', {
     metadata: { name: 'frozen-templates' },

@@ -55,6 +55,8 @@ const release = (): void => {
 };
 const settle = (): Promise<void> => new Promise((wake) => setTimeout(wake, 300));
 
+// S-364: The controller of instances holds each of them by its finalizer before it makes a launcher Pod, whoever
+//   admitted it, and makes none while a launcher of an earlier instance of the name has not ended.
 test('an instance gets its finalizer from its controller: it is not gone before its guest', async () => {
   await createUnheld('plain');
   const first = await cluster.untilVmi('plain', 'runs', ({ status }) => status?.phase === 'Running');
@@ -71,6 +73,7 @@ test('an instance gets its finalizer from its controller: it is not gone before 
   assert.deepEqual(await launchers('plain'), []);
 });
 
+// S-364
 test('an instance whose namesake was let go by force waits until the launcher of that one has ended', async () => {
   await createUnheld('twice');
   await cluster.untilVmi('twice', 'runs', ({ status }) => status?.phase === 'Running');

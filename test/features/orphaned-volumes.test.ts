@@ -42,6 +42,9 @@ before(async () => {
 });
 after(() => plane.stop());
 
+// S-684: A volume that was made in a pool and that no PersistentVolume was ever written for, because the program was
+//   killed between the two and the claim went, is found and removed after ten minutes; never one that a guest has, that
+//   a claim waits for, or that policy Retain left.
 test('a volume whose claim went before its PersistentVolume was written is removed, and no other', async () => {
   const { volumes } = plane.pool;
   await eventually(() => !volumes.has(ORPHAN) && volumes.get(WRITTEN)?.provisionalSince === undefined);
@@ -51,12 +54,14 @@ test('a volume whose claim went before its PersistentVolume was written is remov
   assert.ok(volumes.has(WRITTEN), 'one with a PersistentVolume stays, and is not looked at again');
 });
 
+// S-684
 test('a claim whose provisioning was cut off gets the volume that was made for it', async () => {
   const claim = await plane.settled(`${CLAIMS}/cut-off`, ({ status }) => status?.phase === 'Bound');
   assert.equal(claim['spec'].volumeName, `pvc-${claimed}`);
   await eventually(() => plane.pool.volumes.get(claimed)?.provisionalSince === undefined);
 });
 
+// S-684
 test('a volume that was in use is removed when it no longer is', async () => {
   plane.pool.inUse.delete(BUSY);
   // The pool is looked through every five minutes, and when another node serves it.

@@ -93,6 +93,9 @@ const owned = ({ json }: Answer): string[] =>
 const asked = (): string[] =>
   hooks.calls.map(({ body }) => `${body.request.objects.length} to ${body.request.desiredAPIVersion}`);
 
+// S-226: Ownership written down in a version that only a webhook can convert is read there: conflicts name fields as
+//   their owner wrote them.
+// Compat Server-side apply, P0, yes: entries are validated in their own version, also where only a webhook converts
 test('a conflict names the fields as their owner wrote them down', async () => {
   assert.equal((await apply('v1', 'a', 'one', { host: 'here', port: '80' })).status, 201);
   const shared = await apply('v2', 'a', 'two', { address: 'here:80' });
@@ -106,6 +109,7 @@ test('a conflict names the fields as their owner wrote them down', async () => {
   assert.deepEqual((await server.request('GET', at('v1', 'a'))).json.spec, { host: 'there', port: '80' });
 });
 
+// S-226
 test('an update takes fields from owners in other versions', async () => {
   await apply('v1', 'b', 'one', { host: 'here', port: '80', note: 'n' });
   const patched = await merge('v2', 'b', 'editor', { spec: { address: 'here:81' } });
@@ -114,6 +118,7 @@ test('an update takes fields from owners in other versions', async () => {
   assert.deepEqual(owned(cleared), ['one v1: note'], 'the address is another one now');
 });
 
+// S-226
 test('an apply in another version takes away what the manager applied in the version before', async () => {
   await apply('v1', 'c', 'one', { host: 'here', port: '80', note: 'n' });
   const moved = await apply('v2', 'c', 'one', { note: 'n' });
@@ -132,6 +137,7 @@ test('what somebody owns in another version stays', async () => {
   assert.deepEqual(owned(alone), ['two v2: address', 'one v1: ']);
 });
 
+// S-226
 test('both states are converted in one call, and not at all when nothing changed', async () => {
   await apply('v1', 'e', 'one', { host: 'here', port: '80' });
   await merge('v1', 'e', 'editor', { spec: { note: 'x' } });
@@ -145,6 +151,7 @@ test('both states are converted in one call, and not at all when nothing changed
   assert.deepEqual(asked(), []);
 });
 
+// S-226
 test('while the webhook is away an apply fails and an update forgets who owned what', async () => {
   await apply('v1', 'f', 'one', { host: 'here', port: '80' });
   await apply('v2', 'f', 'two', { note: 'x' });

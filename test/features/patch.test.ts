@@ -24,6 +24,7 @@ async function fresh(name: string): Promise<string> {
   return `${CONFIG_MAPS}/${name}`;
 }
 
+// S-012: JSON, merge and strategic merge patches follow their standards and upstream's directives.
 test('a JSON patch runs its operations in order', async () => {
   const path = await fresh('json');
   const { status, json } = await patch(path, 'json-patch+json', [
@@ -42,12 +43,14 @@ test('a JSON patch whose test fails is 422 and changes nothing', async () => {
   assert.equal(json.reason, 'Invalid');
 });
 
+// S-012
 test('a merge patch merges maps and removes what is null', async () => {
   const path = await fresh('merge');
   const { json } = await patch(path, 'merge-patch+json; charset=utf-8', { data: { a: null, c: '4' } });
   assert.deepEqual(json.data, { b: '2', c: '4' });
 });
 
+// S-012
 test('a strategic merge patch merges containers by name', async () => {
   await server.create(PODS, {
     apiVersion: 'v1',
@@ -97,6 +100,8 @@ test('a configuration that is no YAML map is refused in the words of the decoder
   }
 });
 
+// S-267
+// Compat Patch, P0, yes: content types; strategic merge is not for custom kinds (415)
 test('refused patches', async (t) => {
   const path = await fresh('refused');
   const { json: current } = await server.request('GET', path);
@@ -186,6 +191,7 @@ test('a patch that changes nothing writes nothing', async () => {
   assert.equal(server.store.revision(), before);
 });
 
+// S-114: Keys like `__proto__` are plain data everywhere.
 test('a member named __proto__ is harmless', async () => {
   const path = await fresh('proto');
   const answer = await patch(path, 'merge-patch+json', '{"data":{"__proto__":"x"},"__proto__":{"polluted":true}}');

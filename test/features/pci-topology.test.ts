@@ -15,6 +15,8 @@ before(async () => {
 });
 after(() => plane.stop());
 
+// S-244: A machine keeps the PCI topology that its guest has seen.
+// Compat KubeVirt's API, P1, yes: a template that lost its PCI topology gets it back from the instance
 test('a template that lost its PCI topology gets it back from the instance, without a restart', async () => {
   await plane.admin(`POST ${VMS}`, {
     apiVersion: 'kubevirt.io/v1',

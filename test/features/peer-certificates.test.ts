@@ -165,6 +165,7 @@ function startAgent(nodeName: string, { bound = true } = {}): KeptPeerIdentity {
 const isReady = (kept: KeptPeerIdentity) =>
   eventually('the agent has its certificate', () => (kept.identity.obstacle?.() === undefined ? true : undefined));
 
+// S-286
 test('an agent says what it waits for: the node, the authority, the controllers', async () => {
   const early = startAgent('n1');
   await eventually('no authority', () =>
@@ -177,6 +178,7 @@ test('an agent says what it waits for: the node, the authority, the controllers'
   await world.admin(`PATCH ${CSR}/by-hand/approval`, BY_HAND);
 });
 
+// S-284
 test('of two controllers that make the authority at the same moment one does, and the other takes it', async () => {
   const arrived: (() => void)[] = [];
   const outcomes: string[] = [];
@@ -216,6 +218,7 @@ test('of two controllers that make the authority at the same moment one does, an
   assert.ok(Math.abs(Date.parse(validTo) - clock.now() - 90 * DAY) < HOUR);
 });
 
+// S-285
 test('an agent gets a certificate of its own node and keeps it; the next start takes it from the file', async () => {
   const kept = startAgent('n1');
   let changes = 0;
@@ -243,6 +246,7 @@ test('an agent gets a certificate of its own node and keeps it; the next start t
   await again.close();
 });
 
+// S-285
 test('who asks for what is not theirs is denied, with the reason; what was approved by hand fails', async () => {
   const [one, none] = [await tokenOfNode('n1'), (await mintThrough(agent, AGENT_ACCOUNT)()).token];
   for (const [name, ask, reason] of [
@@ -277,6 +281,7 @@ test('who asks for what is not theirs is denied, with the reason; what was appro
   assert.ok(Date.parse(long.validTo) <= clock.now() + DAY, 'no longer than a day');
 });
 
+// S-285
 test('requests to other signers are not touched; to its own, the rule holds whoever has approved', async () => {
   await post('foreign', { token: await tokenOfNode('n1'), spec: { signerName: 'example.com/other' } });
   await world.admin(`PATCH ${CSR}/foreign/approval`, BY_HAND);
@@ -288,6 +293,7 @@ test('requests to other signers are not touched; to its own, the rule holds whoe
   assert.deepEqual([status.certificate, status.conditions.length], [undefined, 1]);
 });
 
+// S-285
 test('the component may do this and nothing more', async () => {
   const asked = `POST ${SPACE}/serviceaccounts/${COMPONENT!.account}/token`;
   const { token } = (await world.admin(asked, { spec: {} })).status;
@@ -315,6 +321,7 @@ test('the component may do this and nothing more', async () => {
   }
 });
 
+// S-284
 test('the authority is replaced before it ends: published first, then signing; nobody is without a certificate', async () => {
   const kept = startAgent('n2');
   await isReady(kept);
@@ -355,6 +362,7 @@ test('the authority is replaced before it ends: published first, then signing; n
   await kept.close();
 });
 
+// S-284
 test('a Secret that is gone or garbled is filled anew; the certificates of before are good until they end', async (t) => {
   const kept = startAgent('n1');
   await isReady(kept);

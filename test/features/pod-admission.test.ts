@@ -34,6 +34,9 @@ const create = (spec: object = {}, metadata: object = {}, namespace = 'default')
 
 const MOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 
+// S-128: A Pod runs as an account of its namespace, with its token mounted, its priority, its tolerations; claims get
+//   the default class.
+// Compat Admission and quota, P1, yes: ServiceAccount, Priority, DefaultTolerationSeconds, DefaultStorageClass
 test('a Pod runs as the default account, with its token mounted', async () => {
   const { spec } = (await create()).json;
   assert.equal(spec.serviceAccountName, 'default');
@@ -77,6 +80,7 @@ test('pull secrets of the account are taken when the Pod has none', async () => 
   assert.deepEqual(own.json.spec.imagePullSecrets, [{ name: 'mine' }]);
 });
 
+// S-128
 test('an account that is not there is refused', async () => {
   const { status, json } = await create({ serviceAccountName: 'nobody' });
   assert.equal(status, 403);
@@ -95,6 +99,7 @@ test('a Pod that comes before its namespace has the default account waits for it
   assert.equal((await late).status, 403);
 });
 
+// S-128
 test('a priority class becomes a number', async (t) => {
   await server.create('/apis/scheduling.k8s.io/v1/priorityclasses', {
     apiVersion: 'scheduling.k8s.io/v1',
@@ -119,6 +124,7 @@ test('a priority class becomes a number', async (t) => {
   }
 });
 
+// S-128
 test('a Pod outlives its node by five minutes unless it says otherwise', async () => {
   const { tolerations } = (await create()).json.spec;
   assert.deepEqual(
@@ -131,6 +137,7 @@ test('a Pod outlives its node by five minutes unless it says otherwise', async (
   assert.equal((await create({ tolerations: [{ operator: 'Exists' }] })).json.spec.tolerations.length, 1);
 });
 
+// Compat Admission and quota, P1, yes: Priority and DefaultTolerationSeconds act on updates of a Pod too
 test('a Pod that is put again keeps what a create gave it', async () => {
   const { json } = await create();
   const { priority: _priority, preemptionPolicy: _policy, tolerations: _tolerations, ...spec } = json.spec;
@@ -140,6 +147,7 @@ test('a Pod that is put again keeps what a create gave it', async () => {
   assert.deepEqual(answer.json.spec, json.spec);
 });
 
+// S-128
 test('the default class of a claim', async () => {
   await server.create('/apis/storage.k8s.io/v1/storageclasses', {
     apiVersion: 'storage.k8s.io/v1',

@@ -44,6 +44,7 @@ const PODS = '/api/v1/namespaces/default/pods';
 const log = (pod: string, query = '') =>
   server.request('GET', `${PODS}/${pod}/log${query}`, { headers: { authorization: 'Bearer secret', cookie: 'a=b' } });
 
+// S-171: Logs come from the node of the Pod, and ports of a guest are forwarded by `kubectl`.
 test('a log comes from the node of the Pod, which sees the options and no credentials', async () => {
   const { status, text } = await log('here', '?tailLines=5&follow=false');
   assert.deepEqual([status, text], [200, 'log of /containerLogs/default/here/c']);
@@ -52,6 +53,8 @@ test('a log comes from the node of the Pod, which sees the options and no creden
   assert.deepEqual([last.headers['authorization'], last.headers['cookie']], [undefined, undefined]);
 });
 
+// S-827: A log that is asked of the API server is text, whatever its node calls it: a guest's words, or a node's, are
+//   no page of the server's origin.
 test('a log is text of nobody’s page, whatever the node calls it', async () => {
   for (const query of ['', '?sinceSeconds=5', '?sinceSeconds=5&container=unknown']) {
     const { status, headers } = await log('here', query);
@@ -173,6 +176,7 @@ for (const { name, protocols, expected } of [
     expected: ['', Buffer.from('log of /containerLogs/default/here/c').toString('base64')],
   },
 ]) {
+  // Compat Pods, nodes, drain, P2, yes: log over a WebSocket, `binary.k8s.io` and `base64.binary.k8s.io`
   test(`a log over a WebSocket ${name} ends with the log`, async () => {
     const { status, protocol, messages, code } = await overSocket('here', protocols);
     assert.deepEqual([status, code], [101, 1000]);

@@ -44,6 +44,8 @@ const RESTRICTED =
   'runAsNonRoot != true (pod or container "a" must set securityContext.runAsNonRoot=true), ' +
   'seccompProfile (pod or container "a" must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost")';
 
+// S-168: The levels of Pod security are enforced, warned about and audited as the labels of the namespace say.
+// Compat Admission and quota, P1, yes: PodSecurity
 test('the restricted level: what it wants is said, and kept it lets in', async () => {
   const namespace = await namespaceWith({ enforce: 'restricted' });
   const { status, json } = await create(namespace, PLAIN);
@@ -52,6 +54,7 @@ test('the restricted level: what it wants is said, and kept it lets in', async (
   assert.equal((await create(namespace, GOOD)).status, 201);
 });
 
+// S-168
 test('the baseline level', async (t) => {
   const namespace = await namespaceWith({ enforce: 'baseline' });
   const one = (securityContext: object) => ({ containers: [{ name: 'a', image: 'i', securityContext }] });
@@ -95,6 +98,7 @@ test('the baseline level', async (t) => {
   assert.equal((await create(namespace, PLAIN)).status, 201);
 });
 
+// S-168
 test('warn lets the Pod in and says why it should not have been; so for controllers of Pods', async () => {
   const namespace = await namespaceWith({ warn: 'restricted', 'warn-version': 'v1.30' });
   const { status, headers } = await create(namespace, PLAIN);

@@ -27,6 +27,8 @@ const bind = (name: string, how: string = `${PODS}/${name}/binding`) =>
     body: { apiVersion: 'v1', kind: 'Binding', metadata: { name }, target: { kind: 'Node', name: 'n1' } },
   });
 
+// S-131: Pods are bound once; what needs a container runtime is refused at once, with the reason.
+// Compat Pods, nodes, drain, P0, yes: binding, which moves no generation of the Pod
 test('only a binding puts a pod on a node, once', async () => {
   const name = await pod();
   const patched = await server.request('PATCH', `${PODS}/${name}`, { body: { spec: { nodeName: 'n1' } } });
@@ -47,6 +49,9 @@ test('only a binding puts a pod on a node, once', async () => {
   assert.deepEqual([other.status, other.json.message], [400, 'name in URL does not match name in Binding object']);
 });
 
+// S-272
+// Compat Pods, nodes, drain, P1, yes: Bindings and Evictions name their Pod; conflicts name `pods/binding`; the uid is
+//   a precondition
 test('a binding that means another pod of that name is a conflict', async () => {
   const name = await pod();
   const { status, json } = await server.request('POST', `${PODS}/${name}/binding`, {
@@ -80,6 +85,7 @@ test('ephemeral containers are added through their subresource alone, and stay',
   assert.match(removed.json.message, /may not be removed/);
 });
 
+// Compat Pods, nodes, drain, P2, yes: ephemeral containers, resize
 test('resize changes amounts of cpu and memory and nothing else', async () => {
   const resize = async (before: object, after: object) => {
     const name = await pod();
@@ -121,6 +127,9 @@ test('resize changes amounts of cpu and memory and nothing else', async () => {
   }
 });
 
+// S-131
+// Compat Pods, nodes, drain, P0, yes: log, exec, attach, portforward: parameters are validated before the Pod is looked
+//   for; refusals
 test('without a runtime, log and exec answer at once and say why', async (t) => {
   const free = await pod();
   const two = await pod('a', 'b');
@@ -177,6 +186,7 @@ test('without a runtime, log and exec answer at once and say why', async (t) => 
   assert.match(service.json.message, /no endpoints available for service "kubernetes"/);
 });
 
+// Compat Authorisation, P0, yes: exec by GET takes the right to create
 test('exec by GET takes the right to create', async () => {
   const careful = await startServer({
     authorize: (_user, attributes) => ({ allowed: attributes.verb === 'get', reason: '' }),
@@ -187,6 +197,7 @@ test('exec by GET takes the right to create', async () => {
   await careful.stop();
 });
 
+// Compat Writing, P0, yes: metadata on `/status` by kind
 test('labels of a Deployment and owners of a Pod do not change through /status', async () => {
   const name = await pod();
   const ownerReferences = [{ apiVersion: 'v1', kind: 'Node', name: 'n', uid: 'u' }];

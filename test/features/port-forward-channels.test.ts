@@ -75,6 +75,8 @@ test('the JavaScript client`s PortForward reaches the guest, and hears why it do
   await eventually(() => wrong().startsWith('error forwarding port 9 to pod web, uid : connect ECONNREFUSED'));
 });
 
+// S-224
+// Compat Pods, nodes, drain, P2, yes: portforward by `v4.channel.k8s.io`
 test('several ports have two channels each, and the first message on each says which', async () => {
   const url = `wss://127.0.0.1:${tls.port}/api/v1/namespaces/default/pods/web/portforward?ports=80,9&ports=1025`;
   const socket = new WebSocket(url, ['v5.channel.k8s.io', 'v4.channel.k8s.io'], { ca: authority.certificate });

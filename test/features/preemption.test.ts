@@ -65,6 +65,7 @@ const scheduled = (name: string) =>
     async () => (await get(name)).spec.nodeName,
   );
 
+// S-209: A Pod of a lower priority leaves, gracefully, for one that finds no room; Pods are spread as they ask.
 test('a pod of a higher class takes the place of a lower one, which leaves gracefully', {
   timeout: 60_000,
 }, async () => {
@@ -104,6 +105,7 @@ test('a pod of a higher class takes the place of a lower one, which leaves grace
   await plane.admin(`DELETE ${PODS}/urgent`, { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0 });
 });
 
+// S-209
 test('spread over zones, devices of which there is one, and what is said when nothing fits', {
   timeout: 60_000,
 }, async () => {

@@ -186,6 +186,9 @@ const ROWS: readonly Row[] = [
 
 describe('what a protected machine refers to', () => {
   for (const [index, row] of ROWS.entries()) {
+    // S-703: Whatever a protected machine refers to is not deleted, by anybody: alone, with any propagation policy, in
+    //   a dry run or in a collection; the refusal (403) names the machine and the field. Unprotected, or being deleted
+    //   itself, the machine guards nothing.
     it(`${row.what} stays, whoever deletes it and how, until the machine is unprotected`, async () => {
       const namespace = `part-${index}`;
       await makeNamespace(namespace);
@@ -216,6 +219,7 @@ describe('what a protected machine refers to', () => {
     });
   }
 
+  // S-703
   it('PersistentVolume of its claim stays', async () => {
     await makeNamespace('volumes');
     const { metadata } = await plane.admin(`POST ${claims('volumes')}`, claim('data'));
@@ -240,6 +244,7 @@ describe('what a protected machine refers to', () => {
     assert.equal((await remove(`${path}/pv`)).status, 200);
   });
 
+  // S-703
   it('a part that two machines share stays until both are unprotected', async () => {
     await makeNamespace('shared');
     await plane.admin(`POST ${secrets('shared')}`, secret);
@@ -258,6 +263,7 @@ describe('what a protected machine refers to', () => {
     assert.equal((await remove(path)).status, 200);
   });
 
+  // S-703
   it('a reference counts while it is there: added, taken away, put elsewhere', async () => {
     await makeNamespace('moves');
     for (const name of ['one', 'two']) await plane.admin(`POST ${secrets('moves')}`, { metadata: { name } });
@@ -282,6 +288,7 @@ describe('what a protected machine refers to', () => {
     await unprotect('moves');
   });
 
+  // S-703
   it('what is on its way out already goes on: it is not decided again, and its finalizers can be removed', async () => {
     await makeNamespace('under-way');
     const path = `${secrets('under-way')}/part`;
@@ -297,6 +304,7 @@ describe('what a protected machine refers to', () => {
     await unprotect('under-way');
   });
 
+  // S-703
   it('its own deletion takes the parts with it: a machine that is being deleted guards nothing', async () => {
     await makeNamespace('going');
     await plane.admin(`POST ${secrets('going')}`, secret);
@@ -313,6 +321,9 @@ describe('what a protected machine refers to', () => {
 });
 
 describe('what holds protected machines', () => {
+  // S-704: A namespace with protected machines is not deleted, and says which hold it, up to ten by name; nor is the
+  //   KubeVirt object or the namespace that it is in, nor the definition of a kind that one refers to. Those of
+  //   KubeVirt's own kinds are never deleted.
   it('a namespace stays, and everything in it; the first ten machines are named', async () => {
     await makeNamespace('full');
     await plane.admin(`POST ${secrets('full')}`, secret);
@@ -344,6 +355,7 @@ describe('what holds protected machines', () => {
     );
   });
 
+  // S-704
   it('the definition of virtual machines, those of what they refer to, the KubeVirt object and its namespace stay', async () => {
     await makeNamespace('upward');
     await plane.admin(`POST ${machines('upward')}`, machine('vm', volume({ dataVolume: { name: 'part' } })));
@@ -379,6 +391,7 @@ describe('what holds protected machines', () => {
     assert.ok(!json.message?.includes('protected VirtualMachine'), json.message);
   });
 
+  // S-705
   it('nothing is protected in a namespace that goes', async () => {
     await plane.admin('POST /api/v1/namespaces', { metadata: { name: 'ending', finalizers: ['example.com/hold'] } });
     const vm = machine('vm', {}, {});
@@ -402,6 +415,8 @@ describe('what holds protected machines', () => {
 });
 
 describe('a collection with something protected in it', () => {
+  // S-706: A collection of KubeVirt's kinds, or of those that machines refer to, is deleted whole or not at all:
+  //   refused before the first object goes, with each refused object as a cause, in a dry run too.
   it('of virtual machines: none goes, and those that are kept are listed', async () => {
     await makeNamespace('all-vms');
     const labels = { [LABEL]: 'true' };
@@ -428,6 +443,7 @@ describe('a collection with something protected in it', () => {
     );
   });
 
+  // S-706
   it('of Secrets: none goes, before the first', async () => {
     await makeNamespace('all-secrets');
     for (const name of ['a', 'b', 'c', 'd', 'e'])

@@ -102,6 +102,9 @@ const ownedBy = ({ kind, apiVersion, metadata }: Any, more: object = {}): object
 });
 
 describe('controllers do their work on a protected machine', WAIT, () => {
+  // S-707: Restores, upgrades of revisions and moves of firmware state work on a protected machine without an exception
+  //   for names: only a restore in place under way may replace what the machine names. While a restore is under way
+  //   nothing that it needs goes.
   it('a restore: under way nothing that it needs goes, by anybody; then it may', async () => {
     await words.machine('same', ['same-a']);
     await set('same', ON);
@@ -133,6 +136,7 @@ describe('controllers do their work on a protected machine', WAIT, () => {
     for (const path of needed) assert.equal((await send('DELETE', `${path}?dryRun=All`)).status, 200);
   });
 
+  // S-707
   it('a restore in place replaces the claim that the machine names, which nobody else may', async () => {
     await words.machine('place', ['place-a']);
     await set('place', ON);
@@ -148,6 +152,7 @@ describe('controllers do their work on a protected machine', WAIT, () => {
     assert.equal((await accepted('GET', `${vms()}/place`)).metadata.labels[LABEL], 'true');
   });
 
+  // S-707
   it('firmware state comes back: the claim that was replaced goes, the new one stays', async () => {
     await words.claim('tpm-state', { labels: { 'persistent-state-for': 'tpm' } });
     const volumes = [{ name: 'a', persistentVolumeClaim: { claimName: 'tpm-a' } }];
@@ -166,6 +171,7 @@ describe('controllers do their work on a protected machine', WAIT, () => {
     await refused(`${core('persistentvolumeclaims')}/restore-${metadata.uid}-persistent-state-for-tpm`);
   });
 
+  // S-707
   it('an upgrade of a revision: a new one, the switch, and the old one goes', async () => {
     await typed('kept');
     const vm = await accepted('POST', vms(), withType(machine('upgraded'), 'kept'));
@@ -195,6 +201,7 @@ describe('controllers do their work on a protected machine', WAIT, () => {
     await refused(`${revisions()}/${now}`);
   });
 
+  // S-707
   it('a matcher that is dropped after an expansion: the machine forgets its copy, and that goes', async () => {
     const kubevirt = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
     const policy = (referencePolicy: string | null): Promise<Any> =>
@@ -216,6 +223,8 @@ describe('controllers do their work on a protected machine', WAIT, () => {
     }
   });
 
+  // S-708: What a protected machine holds, and the machine, stay when their owners go, without the owner references: no
+  //   owner waits for them.
   it('the collector keeps what a protected machine holds, without its owners, and nobody waits for it', async () => {
     const owner = await accepted('POST', core('configmaps'), { metadata: { name: 'owner' } });
     const far = ownedBy(
@@ -245,6 +254,9 @@ describe('controllers do their work on a protected machine', WAIT, () => {
 });
 
 describe('backup tools', WAIT, () => {
+  // S-709: Backup tools: to delete a protected machine first is refused before anything is touched; to write over it
+  //   works; parts made before their machine are guarded from the machine's making on; a restored copy in another
+  //   namespace is protected there alone.
   it('restore over a protected machine by deletion first: refused before anything is touched', async () => {
     await secret('over');
     await typed('over');
@@ -260,6 +272,7 @@ describe('backup tools', WAIT, () => {
     await refused(vms(), /none of the \d+ objects of the collection was deleted/);
   });
 
+  // S-709
   it('restore over a protected machine by writing it: what was saved is there, protected as it was', async () => {
     const saved = await accepted('GET', `${vms()}/over`);
     await accepted('PATCH', `${vms()}/over`, { metadata: { annotations: { later: 'x' } } });
@@ -271,6 +284,7 @@ describe('backup tools', WAIT, () => {
     await refused(`${vms()}/over`, /cannot be deleted/);
   });
 
+  // S-709
   it('unprotect, delete, make again: parts first, then the machine, which guards them from then on', async () => {
     const saved = await accepted('GET', `${vms()}/over`);
     const revision = await accepted('GET', `${revisions()}/${saved.status.instancetypeRef.controllerRevisionRef.name}`);
@@ -289,6 +303,7 @@ describe('backup tools', WAIT, () => {
     for (const path of [`${core('secrets')}/over`, `${revisions()}/${name}`]) await refused(path);
   });
 
+  // S-709
   it('a revision with the uid of a machine that was: collected before the machine is there, kept after', async () => {
     await namespace('stale');
     const stale = (name: string): Any => ({
@@ -324,6 +339,7 @@ describe('backup tools', WAIT, () => {
     await refused(`${revisions('stale')}/vm-x-u-old-1`);
   });
 
+  // S-709
   it('restore into another namespace: the copy is protected there, and neither holds the other', async () => {
     await namespace('copy');
     await secret('over', 'copy');
@@ -346,6 +362,9 @@ describe('backup tools', WAIT, () => {
 });
 
 describe('where other schemes fail', WAIT, () => {
+  // S-710: Protection needs no list of names, no copied labels and no finalizers: unprotected namespaces go, what is
+  //   left over can be removed by a person, a part counts as soon as it is named and no longer, and an unprotected
+  //   machine that is deleted takes along what it owns.
   it('allow-lists of names: an unprotected namespace with revisions goes, and a person removes what is left over', async () => {
     await namespace('names');
     await typed('t', 'names');
@@ -364,6 +383,7 @@ describe('where other schemes fail', WAIT, () => {
     await isGone('/api/v1/namespaces/names');
   });
 
+  // S-710
   it('copied labels: a part counts as soon as it is named, and no label of its own says anything', async () => {
     await namespace('drift');
     for (const name of ['now', 'later', 'labelled'])
@@ -381,6 +401,7 @@ describe('where other schemes fail', WAIT, () => {
     await accepted('DELETE', '/api/v1/namespaces/drift');
   });
 
+  // S-710
   it('a machine whose label came off and that is deleted in the foreground takes along all it owns', async () => {
     await typed('fg');
     const vm = await accepted('POST', vms(), withType(machine('fg', [secretVolume('fg')]), 'fg'));
@@ -391,6 +412,7 @@ describe('where other schemes fail', WAIT, () => {
     for (const path of [`${vms()}/fg`, `${core('secrets')}/fg`, `${revisions()}/${revision}`]) await isGone(path);
   });
 
+  // S-710
   it('finalizers: none is set, on the machine or on its parts', async () => {
     const own = ['kubevirt.io/virtualMachineControllerFinalize'];
     const vm = await cluster.client.get(VIRTUAL_MACHINES, { namespace: 'default', name: 'over' });

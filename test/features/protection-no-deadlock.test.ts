@@ -317,6 +317,10 @@ const LIMIT = { concurrency: true, timeout: 60_000 };
 describe('a machine that lacks what it depends on', LIMIT, () => {
   for (const [index, row] of ROWS.entries()) {
     const namespace = `row-${index}`;
+    // S-771: Whatever a machine depends on is missing (revision, instance type, preference, claim, DataVolume, Secret,
+    //   ConfigMap, backend storage, snapshot of a restore under way), its protection comes on and off by patch, apply
+    //   and update, it is patched, stopped, started and, unprotected, deleted, also in a namespace that goes and with
+    //   finalizers; so is one that became invalid.
     it(`${row.missing}: it is changed, stopped, unprotected and deleted`, async () => {
       const vm = await prepare(row, namespace);
       await walk(namespace, vm);
@@ -326,6 +330,7 @@ describe('a machine that lacks what it depends on', LIMIT, () => {
     });
 
     if (row.goes !== true) continue;
+    // S-771
     it(`${row.missing}: with a finalizer, in a namespace that goes, it can be changed and let go`, async () => {
       const vm = await prepare(row, `${namespace}-going`);
       const before = await accepted('GET', vm);
@@ -350,6 +355,7 @@ describe('a machine that lacks what it depends on', LIMIT, () => {
   }
 });
 
+// S-771
 it('a machine whose preference came back with other demands is not valid, and is stopped, unprotected and deleted', async () => {
   const namespace = 'demanding';
   const vm = await prepare({ missing: '', spec: preferred('small'), before: sources }, namespace);
@@ -467,6 +473,9 @@ describe('a machine whose ControllerRevision is gone starts again', LIMIT, () =>
     ],
   ];
   for (const [index, [what, guest, go]] of WAYS_OUT.entries()) {
+    // S-772: A protected machine whose ControllerRevision is gone starts again: by itself while the source is what was
+    //   captured, else when the revision is made again, another is named, or the reference is cleared or points
+    //   elsewhere; never with other data than was captured.
     it(`when ${what}`, async () => {
       const namespace = `out-${index}`;
       const [vm, copy] = await lost(namespace);
@@ -477,6 +486,7 @@ describe('a machine whose ControllerRevision is gone starts again', LIMIT, () =>
     });
   }
 
+  // S-772
   it('by itself, while the source is what was captured', async () => {
     const namespace = 'out-alone';
     await accepted('POST', '/api/v1/namespaces', {

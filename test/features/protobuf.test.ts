@@ -46,6 +46,9 @@ const MAPS = '/api/v1/namespaces/default/configmaps';
 const configMap = (name: string): Uint8Array =>
   encodeProtobuf({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { a: 'b' } })!;
 
+// S-126: Built-in kinds are read and written as protobuf, watches included, as Go clients write them; custom resources
+//   are not.
+// Compat What is easily got wrong, P0, yes: 1, protobuf bodies
 test('an object sent in protobuf is answered in JSON when that is welcome, in protobuf when nothing else is', async () => {
   const created = await call('POST', MAPS, { body: configMap('one'), headers: POST });
   assert.equal(created.status, 201);
@@ -103,6 +106,8 @@ test('options in protobuf steer a delete; its answer may be protobuf too', async
   assert.deepEqual(decode(deleted.bytes)['status'], 'Success');
 });
 
+// S-126
+// Compat HTTP, P0, yes: custom resources: JSON and YAML; protobuf for metadata and Status only
 test('custom resources: metadata alone has a protobuf form, the rest is 415 and 406', async () => {
   const path = '/apis/kubevirt.io/v1/namespaces/default/virtualmachines';
   await server.create(path, {
@@ -123,6 +128,7 @@ test('custom resources: metadata alone has a protobuf form, the rest is 415 and 
   assert.equal(list['items'][0].metadata.name, 'w');
 });
 
+// S-355: Metadata alone comes in protobuf where that is preferred; a WatchList is never a Table.
 test('metadata is protobuf where that is preferred to JSON: of one object, after a patch, in a watch', async () => {
   await call('POST', MAPS, { body: configMap('metadata'), headers: POST });
   const shape = 'as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
@@ -139,6 +145,8 @@ test('metadata is protobuf where that is preferred to JSON: of one object, after
   assert.equal(watch.type, `${PROTOBUF};stream=watch`);
 });
 
+// S-126
+// Compat Watch, P0, yes: framing in protobuf; no YAML
 test('a watch in protobuf: length, event, enveloped object', async () => {
   const answer = await call('GET', `${MAPS}?watch=true&timeoutSeconds=5&fieldSelector=metadata.name%3Dwatched`, {
     headers: { accept: `${PROTOBUF};stream=watch` },

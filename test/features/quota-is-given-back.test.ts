@@ -36,6 +36,8 @@ const pod = (name: string) =>
     },
   });
 
+// S-166
+// Compat Admission and quota, P1, yes: quota status is filled and given back
 test('a quota is filled in, charged, and gets back what was deleted or has ended', async () => {
   await server.create(`${PATH}/serviceaccounts`, {
     apiVersion: 'v1',
@@ -55,6 +57,7 @@ test('a quota is filled in, charged, and gets back what was deleted or has ended
   await server.request('DELETE', `${PATH}/resourcequotas/pods`);
 });
 
+// S-166
 test('a charge for a write that failed is given back', async () => {
   await createQuota('names', { 'count/configmaps': '5' });
   await eventually(async () => (await statusOf('names')).used?.['count/configmaps'] !== undefined);

@@ -94,6 +94,10 @@ async function count(kind: string, reason: string): Promise<number> {
   return line === undefined ? 0 : Number(line.slice(prefix.length));
 }
 
+// S-747: What protection refuses (upstream's policy, what machines refer to and what holds them, OpenKruise's label,
+//   delete only when stopped, the right to unprotect) is a Warning event of the object and of up to ten machines that
+//   block it, a counter by kind and reason, and an annotation of the request's audit event with policy, decision,
+//   reason, object and blockers. Refusals of other policies are none of these.
 test('upstream’s policy: event, counter and audit annotation of the machine; in a collection and in v1alpha3 too', async () => {
   const { metadata } = await plane.admin(`POST ${VMS}`, vm('db', { ...PROTECTED, of: 'policy' }));
   const before = await count('VirtualMachine', 'DeleteProtected');
@@ -121,6 +125,8 @@ test('upstream’s policy: event, counter and audit annotation of the machine; i
   assert.equal(found.message, message);
 });
 
+// S-748: A dry run that protection refuses leaves the audit annotation and nothing else; who asks again and again makes
+//   one event that is counted 25 times at once, then once in five minutes.
 test('a dry run leaves the audit annotation and nothing else', async () => {
   const uid = await uidOf(`${VMS}/probe`);
   const before = await count('VirtualMachine', 'DeleteProtected');
@@ -134,6 +140,7 @@ test('a dry run leaves the audit annotation and nothing else', async () => {
   assert.deepEqual(await eventsOf(uid), []);
 });
 
+// S-747
 test('what a protected machine refers to: an event of it, and one of each machine', async () => {
   const { metadata } = await plane.admin(`POST ${SECRETS}`, { metadata: { name: 'login' } });
   const volumes = [{ name: 'd', secret: { secretName: 'login' } }];
@@ -162,6 +169,7 @@ test('what a protected machine refers to: an event of it, and one of each machin
   assert.equal(await count('Secret', 'Referenced'), 1);
 });
 
+// S-747
 test('what holds machines: the namespace, the KubeVirt object', async () => {
   await plane.admin(`POST ${NAMESPACES}`, { metadata: { name: 'held' } });
   const { metadata } = await plane.admin(`POST ${VMS.replace('default', 'held')}`, vm('in-it', PROTECTED));
@@ -183,6 +191,7 @@ test('what holds machines: the namespace, the KubeVirt object', async () => {
   assert.deepEqual(found.map(({ message }) => message.split(' ')[0]).sort(), ['KubeVirt', 'Namespace']);
 });
 
+// S-747
 test('OpenKruise’s label', async () => {
   const { metadata } = await plane.admin(`POST ${SERVICES}`, {
     metadata: { name: 'front', labels: KRUISE },
@@ -195,6 +204,7 @@ test('OpenKruise’s label', async () => {
   assert.equal(await count('Service', 'KruiseDeleteProtected'), 1);
 });
 
+// S-747
 test('a machine that is to be stopped first', async () => {
   const labels = { 'coracle.dev/delete-only-when-stopped': 'true' };
   const { metadata } = await plane.admin(`POST ${VMS}`, vm('busy', labels));
@@ -216,6 +226,7 @@ test('a machine that is to be stopped first', async () => {
   assert.equal(await count('VirtualMachine', 'NotStopped'), 1);
 });
 
+// S-747
 test('protection that somebody without the right wants to switch off', async () => {
   const rbac = '/apis/rbac.authorization.k8s.io/v1';
   await plane.admin(`POST ${rbac}/namespaces/default/rolebindings`, {
@@ -235,6 +246,7 @@ test('protection that somebody without the right wants to switch off', async () 
   assert.equal(await count('VirtualMachine', 'UnprotectForbidden'), 1);
 });
 
+// S-747
 test('a refusal of another policy is none of protection’s', async () => {
   const admission = '/apis/admissionregistration.k8s.io/v1';
   await plane.admin(`POST ${admission}/validatingadmissionpolicies`, {
@@ -257,6 +269,7 @@ test('a refusal of another policy is none of protection’s', async () => {
   assert.deepEqual(await eventsOf(metadata.uid), []);
 });
 
+// S-748
 test('who asks again and again makes one event and few writes', async () => {
   const { metadata } = await plane.admin(`POST ${VMS}`, vm('hammered', PROTECTED));
   for (let i = 0; i < 300; i++) await refused(`DELETE ${VMS}/hammered`, 422);

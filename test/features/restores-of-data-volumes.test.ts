@@ -132,6 +132,9 @@ const templatesOf = ({ spec }: VirtualMachine): unknown[] =>
 const volumesOf = ({ spec }: VirtualMachine): unknown[] =>
   (spec.template.spec?.volumes ?? []).map(({ dataVolume }) => dataVolume?.name);
 
+// S-846: Where DataVolumes are served, a machine with templates of them is saved once they are filled; a restore names
+//   the templates as its policy says, hands the claims over filled and takes away what was replaced; in place neither
+//   the spec nor a name changes.
 test('a snapshot waits until the disk of a DataVolume is filled', async () => {
   await machine('slow');
   await words.snapshot('s-slow', 'slow');
@@ -150,6 +153,7 @@ test('a snapshot waits until the disk of a DataVolume is filled', async () => {
   assert.deepEqual(status?.snapshotVolumes, { includedVolumes: ['a'] });
 });
 
+// S-846
 test('a restore names the template anew, hands the claim over filled, and takes the old DataVolume away', async () => {
   await machine('web');
   await settle('web-a');
@@ -177,6 +181,7 @@ test('a restore names the template anew, hands the claim over filled, and takes 
   });
 });
 
+// S-846
 test('in place the machine that Git describes does not change: templates, volumes and names of disks', async () => {
   await machine('git');
   await settle('git-a');
@@ -199,6 +204,7 @@ test('in place the machine that Git describes does not change: templates, volume
   });
 });
 
+// S-846
 test('a new machine of a snapshot has DataVolumes of its own, by the policy of names', async () => {
   await words.restore('r-twin', 's-git', 'twin', { volumeRestorePolicy: 'PrefixTargetName' });
   await words.restored('r-twin');

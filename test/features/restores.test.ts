@@ -53,6 +53,8 @@ const run = async (vm: string): Promise<void> => {
   });
 };
 
+// S-567: A restore brings back the machine it was taken of on new claims, and keeps its run strategy, its metadata and
+//   its identity.
 test('the machine that was saved comes back as it was, on new claims, with its run strategy and its identity', async () => {
   const vm = await words.machine('same', ['same-a', 'same-b']);
   await words.snapshot('s-same', 'same');
@@ -102,6 +104,7 @@ test('the machine that was saved comes back as it was, on new claims, with its r
   assert.equal(restore.metadata.ownerReferences?.[0]?.uid, vm.metadata.uid);
 });
 
+// S-568: A restore in place changes neither the spec of the machine nor the names of its claims.
 test('InPlace: neither the spec nor the names of the claims change', async () => {
   await cluster.client.create(VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES, {
     apiVersion: 'instancetype.kubevirt.io/v1beta1',
@@ -134,6 +137,7 @@ test('InPlace: neither the spec nor the names of the claims change', async () =>
   assert.equal(replaced.spec?.dataSource?.kind, 'VolumeSnapshot');
 });
 
+// S-572: An instance type that was changed or deleted since comes back with the snapshot that was taken before.
 test('an instance type that has changed since comes back as it was saved', async () => {
   await cluster.client.create(VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES, {
     apiVersion: 'instancetype.kubevirt.io/v1beta1',
@@ -171,6 +175,8 @@ test('an instance type that has changed since comes back as it was saved', async
   assert.equal(own.metadata.ownerReferences?.[0]?.uid, made.metadata.uid);
 });
 
+// Compat KubeVirt's API, P1, yes: VirtualMachineRestore: target that is there, new target, policies, overrides,
+//   patches, owners
 test('a new machine: halted, with a new identity, its patches and claims of its own', async () => {
   const source = await words.machine('first', ['first-a', 'first-b'], undefined);
   await words.snapshot('s-first', 'first');
@@ -237,6 +243,8 @@ async function oldSnapshot(name: string, vm: string, sourceUID: string): Promise
   return content;
 }
 
+// S-569: Restoring a snapshot without a UUID gives the machine it was taken of the UUID that its guest has always seen,
+//   and another machine a new one; the snapshot stays as it is.
 test('a snapshot without a UUID: the legacy one for the machine it was taken of, a new one for another', async () => {
   const vm = await words.machine('elder', []);
   await cluster.restart(async () => {
@@ -263,6 +271,7 @@ test('a snapshot without a UUID: the legacy one for the machine it was taken of,
   assert.equal((await words.vm('elder')).spec.template.spec?.domain.firmware?.uuid, legacyFirmwareUuid('elder'));
 });
 
+// S-570: A restore never writes over what it did not make: neither another machine nor another's claim.
 test('a machine that is there and is not the one that was saved is left alone', async () => {
   await words.machine('mine', ['mine-a']);
   await words.machine('other', []);
@@ -282,6 +291,7 @@ test('a machine that is there and is not the one that was saved is left alone', 
   await isFree('other');
 });
 
+// S-570
 test('a claim that somebody else has under the name of a restored one is not taken', async () => {
   await words.machine('crowd', ['crowd-a']);
   await words.snapshot('s-crowd', 'crowd');
@@ -298,6 +308,7 @@ test('a claim that somebody else has under the name of a restored one is not tak
   await cluster.client.get(PERSISTENT_VOLUME_CLAIMS, key('mob-a'));
 });
 
+// Compat KubeVirt's API, P1, yes: VirtualMachineRestore: readiness policies
 test('a target that runs: failed at once, waited for, or stopped, as the policy says', async () => {
   await words.machine('busy', ['busy-a']);
   await words.snapshot('s-busy', 'busy');
@@ -337,6 +348,7 @@ test('a target that runs: failed at once, waited for, or stopped, as the policy 
   await isFree('busy');
 });
 
+// S-571: A machine is not started while it is restored, whatever its run strategy.
 test('a machine that is to run always is not started while it is restored', async () => {
   await words.machine('eager', ['eager-a']);
   await words.snapshot('s-eager', 'eager');
@@ -364,6 +376,7 @@ test('a machine that is to run always is not started while it is restored', asyn
   await eventually('started', () => cluster.client.get(VIRTUAL_MACHINE_INSTANCES, key('eager')).catch(() => undefined));
 });
 
+// S-578: A restore waits for a snapshot of its machine that is in progress, and a snapshot for a restore.
 test('a restore waits for a snapshot of its machine, and touches no claim before', async () => {
   await words.machine('twice', ['twice-a']);
   await words.snapshot('s-once', 'twice');
@@ -407,6 +420,7 @@ test('a restore that is deleted on its way leaves nothing behind', async () => {
   assert.deepEqual(await claimsOf('changed'), ['changed-a', 'tiny']);
 });
 
+// S-576: A machine that is deleted while it is restored stays deleted.
 test('a machine that is deleted while it is restored stays deleted, and its restore goes', async () => {
   await words.machine('doomed', ['doomed-a']);
   await words.snapshot('s-doomed', 'doomed');
@@ -423,6 +437,7 @@ test('a machine that is deleted while it is restored stays deleted, and its rest
   await assert.rejects(words.vm('doomed'), /not found/);
 });
 
+// S-577: What a user may not write into a machine a restore does not write for them.
 test('patches give nobody what they may not write: reserved labels are refused', async () => {
   await words.machine('plain', []);
   await words.snapshot('s-plain', 'plain');

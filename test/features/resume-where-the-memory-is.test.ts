@@ -68,6 +68,9 @@ const launchers = async (name: string): Promise<Pod[]> =>
     metadata.ownerReferences?.some((owner) => owner.name === name),
   );
 
+// S-685: A guest that goes on from saved memory is placed on a node that has it, and may migrate from there; while none
+//   has it the instance waits with condition `Synchronized` False, reason `FailedResume`, which names the node, and
+//   goes on when one comes. With `coracle.dev/resume-fallback: Boot` it goes there if it can.
 test('guests go where their memory is, and may migrate from there', async () => {
   for (const node of ['node-3', 'node-2']) {
     const state = await saved(`saved-on-${node}`, node);
@@ -80,6 +83,7 @@ test('guests go where their memory is, and may migrate from there', async () => 
   await cluster.untilVmi('node-2-1', 'is elsewhere', ({ status }) => status?.nodeName !== 'node-2');
 });
 
+// S-685
 test('while no node has the memory the instance waits and says so; when one comes it goes on', async () => {
   const state = await saved('lost', 'node-9');
   await make('waits', state);
@@ -99,6 +103,7 @@ test('while no node has the memory the instance waits and says so; when one come
   assert.equal((await runs('waits')).status?.nodeName, 'node-1');
 });
 
+// S-685
 test('a guest that may boot instead had better go where its memory is', async () => {
   await make('prefers', await saved('preferred', 'node-3'), { 'coracle.dev/resume-fallback': 'Boot' });
   assert.equal((await runs('prefers')).status?.nodeName, 'node-3');

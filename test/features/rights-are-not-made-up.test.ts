@@ -85,6 +85,9 @@ async function asJane<T>(act: () => Promise<T>): Promise<T> {
   }
 }
 
+// S-135: Nobody hands out rights they do not hold: roles, bindings, and roles that collect others.
+// Compat Authorisation, P0, yes: escalation: roles and bindings take what they grant Note: A refusal names at most
+//   5,000 missing parts of rules
 test('a role may hold what its writer holds, and no more', async () => {
   const held = await asJane(() => write('ok', [{ apiGroups: [''], resources: ['pods'], verbs: ['get'] }]));
   assert.equal(held.status, 201, held.text);
@@ -114,6 +117,7 @@ test('an update is checked like a create, but not one that only a collector woul
   assert.equal(free.status, 200, free.text);
 });
 
+// S-135
 test('binding takes the rules of the role, or the right to bind it', async () => {
   assert.equal((await asJane(() => bind('one', 'reader'))).status, 201);
   const strong = await asJane(() => bind('two', 'strong'));
@@ -125,6 +129,7 @@ test('binding takes the rules of the role, or the right to bind it', async () =>
   await server.request('DELETE', `${RBAC}/clusterrolebindings/two`);
 });
 
+// S-135
 test('only who may do everything lets a role collect the rules of others', async () => {
   const body = {
     apiVersion: 'rbac.authorization.k8s.io/v1',

@@ -81,6 +81,7 @@ const causeOf: Readonly<Record<string, string>> = {
   'labels/b': '.metadata.labels.b',
 };
 
+// S-213: Owners of fields obey laws under random applies: who said a value owns it, and conflicts are symmetric.
 test('fields have the owners that said their value; who says another conflicts, or takes it by force', async () => {
   const step = fc.record({ manager: fc.constantFrom(...MANAGERS), said: leaves, force: fc.boolean() });
   await fc.assert(
@@ -124,6 +125,7 @@ test('fields have the owners that said their value; who says another conflicts, 
   );
 });
 
+// S-213
 test('conflicts are symmetric: what stands in B’s way after A stands in A’s way after B', async () => {
   const causes = (answer: { json: Wire }): string[] =>
     (answer.json.details?.causes ?? []).map(({ field }: { field: string }) => field).sort();

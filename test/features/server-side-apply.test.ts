@@ -37,6 +37,7 @@ const managers = ({ json }: Answer): string[] =>
       `${entry.manager} ${entry.operation}${entry.subresource ? ` ${entry.subresource}` : ''}`,
   );
 
+// S-013
 test('apply creates what is missing and changes nothing the second time', async () => {
   const path = `${DEPLOYMENTS}/one`;
   const first = await apply(path, 'a', deployment('one'));
@@ -47,6 +48,9 @@ test('apply creates what is missing and changes nothing the second time', async 
   assert.deepEqual(again.json.metadata.managedFields, first.json.metadata.managedFields);
 });
 
+// S-333: Applying the same configuration again never moves the generation.
+// Compat Server-side apply, P1, yes: applying the same again moves no generation, also where defaults of an atomic list
+//   are left out or a quantity is written otherwise
 test('an apply that leaves defaults out of an atomic list, or writes a quantity otherwise, changes nothing', async () => {
   const labels = { app: 'db' };
   const container = { name: 'db', image: 'db', resources: { limits: { memory: '2048Mi' } } };
@@ -70,6 +74,7 @@ test('an apply that leaves defaults out of an atomic list, or writes a quantity 
   assert.equal(second.metadata.resourceVersion, first.json.metadata.resourceVersion);
 });
 
+// S-013
 test('a value somebody else owns is a conflict unless it is the same or forced', async () => {
   const path = `${DEPLOYMENTS}/two`;
   await apply(path, 'a', deployment('two'));
@@ -88,6 +93,8 @@ test('a value somebody else owns is a conflict unless it is the same or forced',
   assert.equal('f:replicas' in entries.find(({ manager }) => manager === 'a')!.fieldsV1['f:spec']!, false);
 });
 
+// S-013
+// Compat Server-side apply, P0, yes: merge, removal, shared and forced ownership
 test('what one leaves out stays while another owns it, and goes with the last', async () => {
   const path = `${MAPS}/shared`;
   const map = (data: object) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'shared' }, data });
@@ -97,6 +104,7 @@ test('what one leaves out stays while another owns it, and goes with the last', 
   assert.equal((await apply(path, 'b', map({}))).json.data?.k, undefined);
 });
 
+// Compat Server-side apply, P0, yes: every write is tracked; `[]` and `[{}]` forget
 test('managedFields of [{}] or [] forget everybody, null and nothing do not', async (t) => {
   const path = `${DEPLOYMENTS}/reset`;
   await apply(path, 'a', deployment('reset'));
@@ -131,6 +139,8 @@ test('managedFields of [{}] or [] forget everybody, null and nothing do not', as
   });
 });
 
+// S-013
+// Compat Server-side apply, P1, yes: subresources keep their own entries
 test('writes through a subresource are kept apart', async () => {
   const path = `${DEPLOYMENTS}/subs`;
   await apply(path, 'a', deployment('subs', { replicas: undefined }));
@@ -147,6 +157,7 @@ test('writes through a subresource are kept apart', async () => {
   assert.match(conflict.json.message, /conflict with "scaler" with subresource "scale"/);
 });
 
+// S-357
 test('an apply to the status owns the metadata that it writes: that of a definition, not that of other kinds', async () => {
   const schema = { openAPIV3Schema: { type: 'object' } };
   const spec = {
@@ -195,6 +206,7 @@ test('an apply to the status owns the metadata that it writes: that of a definit
   }
 });
 
+// S-013
 test('nobody comes to own what admission adds', async () => {
   const adding = await startServer({
     admission: [
@@ -215,6 +227,7 @@ test('nobody comes to own what admission adds', async () => {
   await adding.stop();
 });
 
+// Compat Server-side apply, P0, yes: the request: fieldManager, force, kinds, managedFields, uid
 test('refused applies', async (t) => {
   const good = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'r' } };
   const cases: [string, string, unknown, number, RegExp][] = [
@@ -255,6 +268,7 @@ test('refused applies', async (t) => {
   }
 });
 
+// S-165: Ownership written down in one version of a kind is read in that version.
 test('ownership written down in one version is read in that version', async () => {
   const path = (version: string, name = 'two-versions') =>
     `/apis/autoscaling/${version}/namespaces/default/horizontalpodautoscalers/${name}`;
@@ -309,6 +323,7 @@ test('empty maps of built-in kinds are owned by who applies them, and not there'
   assert.equal(again.json.metadata.resourceVersion, first.json.metadata.resourceVersion, again.text);
 });
 
+// S-260
 test('empty lists and maps of built-in kinds are not stored, whatever the verb', async () => {
   const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'hollow' }, data: {}, binaryData: {} };
   const created = await server.request('POST', MAPS, { body });

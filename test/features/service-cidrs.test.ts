@@ -50,6 +50,10 @@ describe('addresses of Services', () => {
   });
   after(() => server.stop());
 
+  // S-278: Each cluster IP has an IPAddress that comes and goes in the commit of its Service; what a user does to one
+  //   by hand is respected or corrected.
+  // Compat Bootstrap objects, controllers, events, leases, P2, yes: each cluster IP has an IPAddress, made and removed
+  //   in the commit of its Service
   test('an IPAddress comes and goes with its Service', async () => {
     const { json } = await api.create('one');
     const ip = json.spec.clusterIP as string;
@@ -69,6 +73,7 @@ describe('addresses of Services', () => {
     assert.equal((await api.address(ip)).status, 404);
   });
 
+  // S-278
   test('a change of type takes and gives it back', async () => {
     await api.create('turning', { type: 'ExternalName', externalName: 'example.com', ports: [] });
     const patch = (spec: object) => server.request('PATCH', `${SERVICES}/turning`, { body: { spec } });
@@ -95,6 +100,7 @@ describe('addresses of Services', () => {
     assert.equal(await count(), before);
   });
 
+  // S-278
   test('an address that somebody has made by hand is not given out', async () => {
     assert.equal((await api.makeAddress('10.96.4.4')).status, 201);
     for (const query of ['', '?dryRun=All']) {
@@ -108,6 +114,7 @@ describe('addresses of Services', () => {
     assert.equal((await api.makeAddress('10.96.4.4')).status, 409);
   });
 
+  // S-278
   test('of a Service and an address made at the same time one is refused', async () => {
     for (let i = 10; i < 30; i++) {
       const ip = `10.96.4.${i}`;
@@ -116,6 +123,9 @@ describe('addresses of Services', () => {
     }
   });
 
+  // S-278
+  // Compat Bootstrap objects, controllers, events, leases, P2, yes: an IPAddress made by hand is not given out; one
+  //   that is deleted by hand comes back
   test('an address that is deleted by hand comes back', async () => {
     const stop = keepServiceAddresses(server.server.registry, silentLogger);
     const ip = (await api.create('kept')).json.spec.clusterIP;
@@ -128,6 +138,9 @@ describe('addresses of Services', () => {
     stop();
   });
 
+  // S-278
+  // Compat Bootstrap objects, controllers, events, leases, P2, yes: an IPAddress labelled as the allocator's that is no
+  //   Service's goes after a minute, at a start at once
   test("an address that says it was allocated and is no Service's goes after a minute", async () => {
     const clock = createFakeClock(Date.now());
     const stop = keepServiceAddresses({ ...server.server.registry, clock }, silentLogger);
@@ -144,6 +157,7 @@ describe('addresses of Services', () => {
     stop();
   });
 
+  // S-278
   test('state of a time without IPAddresses is put right at the start', async () => {
     const old = { ...serviceOf('old', { clusterIP: '10.96.5.5', clusterIPs: ['10.96.5.5'], type: 'ClusterIP' }) };
     const object = { ...old, metadata: { name: 'old', namespace: 'default', uid: crypto.randomUUID() } };
@@ -172,6 +186,10 @@ describe('ranges of cluster IPs', () => {
     return { server, start, api: clientOf(server) };
   };
 
+  // S-279: Services get addresses from every range that is ready, also from one that the server was newly started with;
+  //   a range stays while Services have addresses of it.
+  // Compat Bootstrap objects, controllers, events, leases, P2, yes: cluster IPs come from every ServiceCIDR for IPv4
+  //   that is Ready; IPv6 ones are stored and give nothing
   test('Services are allocated from every range that is ready', async (t) => {
     const { server, api } = await started('192.168.0.0/29');
     t.after(() => server.stop());
@@ -195,6 +213,7 @@ describe('ranges of cluster IPs', () => {
     assert.equal((await api.create('later')).status, 500, 'no longer ready');
   });
 
+  // S-279
   test('a server that starts with another range gives out of that, and leaves what it gave before', async (t) => {
     const { server, start, api } = await started('192.168.0.0/29');
     t.after(() => server.stop());
@@ -207,6 +226,9 @@ describe('ranges of cluster IPs', () => {
     assert.deepEqual([touched.status, touched.json.spec.clusterIP], [200, before]);
   });
 
+  // S-279
+  // Compat Bootstrap objects, controllers, events, leases, P2, yes: a deleted ServiceCIDR stays while Services have
+  //   addresses of it
   test('a ServiceCIDR is kept while Services have addresses of it', async (t) => {
     const { server, api } = await started('192.168.0.0/24');
     // Far enough ahead that the ten seconds after a delete are over at once.

@@ -15,6 +15,7 @@ const create = (name: string, spec: object, query = '') =>
   });
 const patch = (name: string, spec: object) => server.request('PATCH', `${SERVICES}/${name}`, { body: { spec } });
 
+// S-129: Services get addresses and node ports, each given once and kept.
 test('a Service gets an address of its own from the range', async () => {
   const answers = await Promise.all(Array.from({ length: 50 }, (_, i) => create(`many-${i}`, {})));
   const addresses = answers.map(({ json }) => json.spec.clusterIP as string);
@@ -29,6 +30,8 @@ test('headless and external Services get none', async () => {
   assert.equal(external.json.spec.clusterIP, undefined);
 });
 
+// Compat Bootstrap objects, controllers, events, leases, P1, yes: IPv6 and `RequireDualStack` are refused: not
+//   configured
 test('families and stacks that are not there are refused', async (t) => {
   const cases: [string, object, string][] = [
     [
@@ -55,6 +58,7 @@ test('the class of a balancer goes with its type', async () => {
   assert.deepEqual([status, json.spec.loadBalancerClass], [200, undefined]);
 });
 
+// S-129
 test('an address or port that was asked for is given once', async (t) => {
   assert.equal((await create('asked', { clusterIP: '10.96.3.3' })).json.spec.clusterIP, '10.96.3.3');
   const first = await create('port', { type: 'NodePort', ports: [{ port: 80, nodePort: 30_080 }] });
@@ -75,6 +79,7 @@ test('an address or port that was asked for is given once', async (t) => {
   await server.request('DELETE', `${SERVICES}/asked`);
 });
 
+// S-129
 test('what was allocated stays through updates that leave it out', async () => {
   const { json } = await create('kept', { type: 'NodePort' });
   const { clusterIP, ports } = json.spec;
@@ -100,6 +105,9 @@ test('a change of type gives and takes addresses', async () => {
   assert.equal(out.clusterIP, undefined);
 });
 
+// S-309: A Service that turns external loses its address, named or not; what a balancer said goes with the type.
+// Compat Bootstrap objects, controllers, events, leases, P1, yes: a Service that turns ExternalName loses its address,
+//   families and policy, each that was not changed; one without a balancer loses its balancer's status
 test('a Service that turns external may say so with or without its address', async (t) => {
   const external = { type: 'ExternalName', externalName: 'example.com' };
   for (const [what, without] of [
@@ -121,6 +129,8 @@ test('a Service that turns external may say so with or without its address', asy
   assert.equal((await patch('external-other', { ...external, clusterIP: '10.96.7.8' })).status, 422);
 });
 
+// Compat Bootstrap objects, controllers, events, leases, P1, yes: Services of type ExternalName show no
+//   `internalTrafficPolicy`
 test('an ExternalName shows no internalTrafficPolicy, made so or turned so', async () => {
   const external = { type: 'ExternalName', externalName: 'example.com', ports: [] };
   const made = await create('policy-made', { ...external, internalTrafficPolicy: 'Cluster' });
@@ -133,6 +143,7 @@ test('an ExternalName shows no internalTrafficPolicy, made so or turned so', asy
   assert.equal((await create('policy-wrong', { ...external, internalTrafficPolicy: 'None' })).status, 422);
 });
 
+// S-309
 test('what a balancer said goes with the type', async () => {
   await create('left-balancer', { type: 'LoadBalancer' });
   const said = { status: { loadBalancer: { ingress: [{ ip: '203.0.113.1' }] } } };
@@ -156,6 +167,9 @@ test('a dry run keeps no address', async () => {
   assert.equal((await create('wet', { clusterIP: '10.96.8.8' })).status, 201);
 });
 
+// S-263: A cluster IP or node port is free as soon as nobody has it.
+// Compat Bootstrap objects, controllers, events, leases, P1, yes: cluster IPs and node ports are free at once after a
+//   deletion, a change of type or a refused create
 test('an address is free again as soon as nobody has it', async (t) => {
   const address = '10.96.9.9';
   const ports = [{ port: 80, nodePort: 30_099 }];

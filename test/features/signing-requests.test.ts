@@ -13,6 +13,7 @@ const patch = async (path: string, body: object) => (await server.request('PATCH
 const types = (json: { status?: { conditions?: { type: string }[] } }): string[] =>
   (json.status?.conditions ?? []).map(({ type }) => type);
 
+// S-134: A signing request says who made it, is decided in one place and signed in another.
 test('a signing request says who made it, is decided in one place and signed in another', async () => {
   const body = {
     apiVersion: 'certificates.k8s.io/v1',

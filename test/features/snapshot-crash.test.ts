@@ -15,6 +15,7 @@ test('a snapshot whose controller is killed between its VolumeSnapshots is taken
 test('a restore in place whose controller is killed when the old claims are gone is finished by the next', async () => {
   assert.equal(await board.restore(6, 'in-place'), false);
 });
+// S-843
 test('a clone whose controller, or that of its snapshot, is killed in the middle is finished by the next', async () => {
   assert.equal(await board.clone(4, 'clone'), false);
   assert.equal(await board.clone(7, 'snapshot'), false);

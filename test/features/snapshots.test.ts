@@ -122,6 +122,10 @@ const connectAgent = async (vm: string, more: object[] = []): Promise<void> => {
   assert.equal(answer.status, 200);
 };
 
+// S-563: A snapshot locks its machine, saves every claim that can be saved at one point in time, and lets the machine
+//   go; while it works the run strategy and the volumes of the machine stay as they are.
+// Compat KubeVirt's API, P1, yes: VirtualMachineSnapshot: rules, phases, conditions, indications, volumes in and out,
+//   deadline, deletion policies
 test('a machine that is off: saved with its claims, locked meanwhile, free after', async () => {
   const vm = await machine('off', ['off-a', 'off-b']);
   await snapshotOf('s-off', 'off');
@@ -160,6 +164,9 @@ test('a machine that is off: saved with its claims, locked meanwhile, free after
   assert.equal(taken.metadata.ownerReferences?.[0]?.kind, 'VirtualMachineSnapshotContent');
 });
 
+// S-564: A snapshot of a running machine freezes the guest through its agent before the first VolumeSnapshot and thaws
+//   it when all are taken, also when the snapshot fails.
+// Compat KubeVirt's API, P1, yes: VirtualMachineSnapshot of a running guest: freeze, pause, spec as started
 test('a machine that runs: frozen before the first VolumeSnapshot, thawed when all are taken', async () => {
   await machine('on', ['on-a', 'on-b']);
   await run('on');
@@ -257,6 +264,7 @@ test('claims that no VolumeSnapshotClass can save are left out, and the snapshot
   assert.deepEqual(status?.indications, ['PartialSnapshot']);
 });
 
+// S-565: The copy of an instance type or preference that only the status of a machine names is saved with its snapshot.
 test('the copy of an instance type that only the status names is saved with the snapshot', async () => {
   await cluster.client.create(VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES, {
     apiVersion: 'instancetype.kubevirt.io/v1beta1',
@@ -287,6 +295,7 @@ test('the copy of an instance type that only the status names is saved with the 
   assert.deepEqual(revision.data, (await cluster.client.get(CONTROLLER_REVISIONS, key(own))).data);
 });
 
+// S-564
 test('a deadline that passes: failed, nothing left but the snapshot, the guest thawed, the machine free', async () => {
   await machine('late', ['late-a']);
   await run('late');
@@ -395,6 +404,7 @@ test('Delete takes the content along, Retain keeps it', async () => {
   }
 });
 
+// S-566: A machine whose snapshot is not there any more is let go.
 test('a machine is let go although its snapshot was taken away by force', async () => {
   await machine('forced', ['forced-a']);
   storage.holds.add('snapshot');

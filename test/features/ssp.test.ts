@@ -59,6 +59,11 @@ const isKept = async (): Promise<boolean> =>
   (await plane.ask(`DELETE ${MACHINES}/db?dryRun=All`, { as: ADMIN })).status === 422;
 const labels = { 'app.kubernetes.io/part-of': 'hyperconverged', 'app.kubernetes.io/version': '4.2' };
 
+// S-742: An SSP object gets policy and binding in its name (owner annotations, part-of and version labels), the
+//   finalizer, phase, conditions, versions and observedGeneration of ssp-operator; Deployed once the policy was
+//   checked; v1beta2 is served as well, as deprecated.
+// Compat KubeVirt's API, P2, partly: SSP (ssp.kubevirt.io/v1beta3, v1beta2): status, pause, finalizer, rules;
+//   ssp-operator's own objects Note: Missing: operands that take OpenShift or CDI
 test('an SSP object is deployed: its name and labels are on the operands, its status is upstream’s', async () => {
   await eventually(() => read(POLICY), Boolean);
   await plane.admin(`PATCH ${POLICY}`, { metadata: { labels: { mine: 'label' } } });
@@ -103,6 +108,7 @@ test('an SSP object is deployed: its name and labels are on the operands, its st
   assert.match(older.headers['warning'] ?? '', /SSP v1beta2 is deprecated/);
 });
 
+// S-742
 test('what is edited or deleted comes back in its name; a change of the object is followed', async () => {
   await plane.admin(`PATCH ${BINDING}`, { spec: { validationActions: ['Warn'] } });
   await plane.admin(`PATCH ${POLICY}`, { metadata: { annotations: { 'operator-sdk/primary-resource': 'a/b' } } });
@@ -125,6 +131,7 @@ test('what is edited or deleted comes back in its name; a change of the object i
   );
 });
 
+// S-745: A second SSP object, and one that ssp-operator's webhook refuses, is refused in its words.
 test('a second one is refused, as by the webhook of ssp-operator', async () => {
   const { status, json } = await plane.ask(`POST ${SSPS}`, { as: ADMIN, body: ssp({ name: 'other' }) });
   assert.equal(status, 403);
@@ -145,6 +152,8 @@ test('a bad change is refused by its webhook and its schema', async () => {
   assert.match(await refused({ commonTemplates: null }), /spec.commonTemplates: Required value/);
 });
 
+// S-743: Annotation `kubevirt.io/operator.paused` of an SSP object stops all work on what is in its name; afterwards
+//   edits are put back.
 test('paused, edits stay; afterwards they are put back', async () => {
   const pause = (value: string | null) =>
     plane.admin(`PATCH ${SSPS}/ssp`, { metadata: { annotations: { 'kubevirt.io/operator.paused': value } } });
@@ -163,6 +172,7 @@ test('paused, edits stay; afterwards they are put back', async () => {
   assert.equal(status.paused, undefined);
 });
 
+// S-744: Deleting an SSP object takes its name off policy and binding; machines are protected all the while.
 test('deleted, it leaves the operands, without its name, and machines are protected all the while', async () => {
   const uids = await Promise.all(OPERANDS.map(async (path) => (await read(path)).metadata.uid));
   await plane.admin(`DELETE ${SSPS}/ssp`);
@@ -225,6 +235,8 @@ const theirVariables = {
   variables: [{ name: 'label', expression: "string('kubevirt.io/vm-delete-protection') + ''" }],
 };
 
+// S-746: ssp-operator's own objects work unchanged: while it holds its Lease nobody here writes to its SSP objects or
+//   to what is in their name; later they are taken over; without a Lease writes of two who disagree are bounded.
 test('while ssp-operator leads, its SSP object and its policy are its own; a policy of another release stays', async () => {
   await plane.admin(`POST ${LEASES}`, lease(3600));
   const { metadata } = await plane.admin(`POST ${SSPS}`, ssp({ name: 'theirs' }));
@@ -247,6 +259,7 @@ test('while ssp-operator leads, its SSP object and its policy are its own; a pol
   assert.equal((await read(`${SSPS}/theirs`)).metadata.resourceVersion, metadata.resourceVersion);
 });
 
+// S-746
 test('once it leads no more its objects are taken over', { timeout: 40_000 }, async () => {
   await plane.admin(`PATCH ${LEASES}/734f7229.kubevirt.io`, { spec: { leaseDurationSeconds: 1 } });
   await new Promise((resolve) => setTimeout(resolve, 1000));
@@ -257,6 +270,7 @@ test('once it leads no more its objects are taken over', { timeout: 40_000 }, as
   assert.deepEqual(spec.variables, DELETION_POLICY.spec.variables);
 });
 
+// S-746
 test('with one that leads without a Lease there is no endless quarrel', async () => {
   let writes = 0;
   let quiet = 0;
@@ -275,6 +289,7 @@ test('with one that leads without a Lease there is no endless quarrel', async ()
   assert.ok(await isKept());
 });
 
+// S-746
 test('its own deletion: it deletes the policy, which comes back in nobody’s name, and is not taken for its own', async () => {
   await plane.admin(`PATCH ${LEASES}/734f7229.kubevirt.io`, { spec: lease(3600).spec });
   await operate(POLICIES, typed(DELETION_POLICY));
@@ -296,6 +311,7 @@ test('its own deletion: it deletes the policy, which comes back in nobody’s na
   await eventually(isKept, Boolean);
 });
 
+// S-746
 test('the objects that its client sends are taken as they are, and decide', async () => {
   const bare = await startPlane();
   try {

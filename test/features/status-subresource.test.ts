@@ -23,6 +23,9 @@ before(async () => {
 });
 after(() => server.stop());
 
+// S-011: The status subresource and the main endpoint do not write each other's fields; generation moves with the spec.
+// Compat Writing, P0, yes: status is written through `/status` and nowhere else
+// Compat What is easily got wrong, P0, yes: 10 and 11, spec, status and optimistic locks
 test('the main endpoint ignores status, /status ignores the rest', async () => {
   const created = await server.request('POST', DEPLOYMENTS, { body: deployment('walls') });
   assert.equal(created.status, 201, created.text);
@@ -43,6 +46,9 @@ test('the main endpoint ignores status, /status ignores the rest', async () => {
   assert.equal(got.text, main.text);
 });
 
+// S-259
+// Compat Writing, P1, yes: a create takes no status, also by apply or by a PUT that creates; a Node keeps that it is
+//   registered with
 test('a create takes no status, however it is asked for, but that of a node', async (t) => {
   const deployed = (name: string) => ({ ...deployment(name), status: { replicas: 7 } });
   const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'put' }, spec: { ports: [{ port: 1 }] } };
@@ -120,6 +126,8 @@ for (const [collection, body, name, taken] of METADATA_THROUGH_STATUS) {
   });
 }
 
+// S-011
+// Compat Writing, P0, yes: generation: which kinds, which changes
 test('generation moves with the spec, not with labels; deployments count annotations', async () => {
   await server.request('POST', DEPLOYMENTS, { body: deployment('generations') });
   const patch = async (body: object): Promise<number> =>
@@ -136,6 +144,7 @@ test('a resource without status has no /status', async () => {
   assert.equal(answer.text, '404 page not found\n');
 });
 
+// Compat Writing, P0, yes: `/scale` of built-in kinds
 test('/scale shows and changes the replica count only', async () => {
   await server.request('POST', DEPLOYMENTS, { body: deployment('scaled') });
   const { json: scale } = await server.request('GET', `${DEPLOYMENTS}/scaled/scale`);
@@ -159,6 +168,7 @@ test('/scale shows and changes the replica count only', async () => {
 });
 
 /** Upstream's conformance tests write statuses that hold nothing but their conditions. */
+// S-260
 test('a status needs no field that Go writes anyway, and a JSON patch reaches below it', async () => {
   const labels = { app: 'a' };
   const template = { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'i' }] } };

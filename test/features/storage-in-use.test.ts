@@ -35,6 +35,8 @@ const claim = (name: string, spec: object = {}) =>
   } as never);
 const gone = (path: string) => eventually(async () => (await server.request('GET', path)).status === 404);
 
+// S-170: A claim stays while a bound Pod uses it; a volume stays while it is bound.
+// Compat Admission and quota, P1, yes: StorageObjectInUseProtection, claim resize
 test('a claim stays while a bound Pod uses it', async () => {
   const { metadata } = await claim('used');
   assert.deepEqual((metadata as { finalizers?: string[] }).finalizers, ['kubernetes.io/pvc-protection']);
@@ -76,6 +78,7 @@ test('a Pod that has ended holds no claim', async () => {
   assert.equal((await server.request('GET', `${PATH}/pods/ended`)).status, 200);
 });
 
+// S-170
 test('a volume stays while it is bound', async () => {
   await server.create('/api/v1/persistentvolumes', {
     apiVersion: 'v1',

@@ -33,6 +33,8 @@ async function prepare(): Promise<void> {
   });
 }
 
+// S-351: Bodies of subresources are read as strictly as objects, whoever wrote them.
+// Compat Writing, P2, yes: the same of Scale, Binding, Eviction and TokenRequest, and of what webhooks patch into them
 test('unknown fields are reported, or refused', async () => {
   await prepare();
   const cases: [method: string, path: string, kind: string, body: object][] = [
@@ -59,6 +61,7 @@ test('unknown fields are reported, or refused', async () => {
   }
 });
 
+// S-351
 test('what is not of its kind is refused in the words of the decoder', async () => {
   await prepare();
   const of = (kind: string, why: string): string => `${kind} in version "v1" cannot be handled as a ${why}`;
@@ -152,6 +155,7 @@ test('an applied Scale is typed', async () => {
   }
 });
 
+// S-351
 test('what a webhook puts into them is pruned, and must decode', async () => {
   await prepare();
   const rules = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods/binding'], operations: ['CREATE'] }];
@@ -181,6 +185,7 @@ test('an Eviction of the beta version is shown to webhooks in v1', async () => {
   assert.equal(suite.hooks.calls[0]!.body.request.object.apiVersion, 'policy/v1');
 });
 
+// S-351
 test('a webhook decides where a Pod is bound, and how it is evicted', async () => {
   await prepare();
   const rule = (resource: string) => [

@@ -9,6 +9,7 @@ before(async () => {
 });
 after(() => server.stop());
 
+// Compat KubeVirt's API, P1, yes: refusals of subresources.kubevirt.io
 for (const [method, path, verb, resource, subresource] of [
   ['PUT', 'virtualmachineinstances/vm/pause', 'update', 'virtualmachineinstances', 'pause'],
   ['PUT', 'virtualmachines/vm/start', 'update', 'virtualmachines', 'start'],
@@ -37,6 +38,9 @@ for (const [method, path, verb, resource, subresource] of [
       });
     });
 
+// S-423: `/openapi/v2` holds the paths of `subresources.kubevirt.io`.
+// S-800: `/openapi/v2` names the operations of `subresources.kubevirt.io` as upstream, each once, with port and
+//   protocol of a forward as parts of the path.
 test('/openapi/v2 holds the paths of the subresources', async () => {
   const { status, json } = await server.send('GET', '/openapi/v2');
   assert.equal(status, 200);

@@ -71,6 +71,8 @@ async function give(): Promise<void> {
   await eventually(by, (answer) => answer === 'theirs');
 }
 
+// S-421: An APIService with a service gives `subresources.kubevirt.io` to another server; when it is deleted, ours
+//   answers again.
 test('an APIService with a service takes the group over, in discovery too, and it is not put back', async () => {
   await eventually(isLocal, (local) => local);
   assert.equal(await by(), 'ours');

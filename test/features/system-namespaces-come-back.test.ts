@@ -40,6 +40,9 @@ async function living(): Promise<Map<string, string>> {
   return new Map(items.map(({ metadata }) => [metadata.name, metadata.uid]));
 }
 
+// S-332: All namespaces can be deleted at once; what the system needs comes back.
+// Compat Bootstrap objects, controllers, events, leases, P1, yes: all namespaces may be deleted at once: the others
+//   end, those of the system come back with what is in them
 test('all namespaces are deleted, and those of the system come back with what is in them', async () => {
   await cluster.send('POST', '/api/v1/namespaces', { metadata: { name: 'mine' } });
   await eventually('service account', async () => {
@@ -76,6 +79,7 @@ test('all namespaces are deleted, and those of the system come back with what is
   await eventually('a later one', async () => (await cluster.send('GET', '/api/v1/namespaces/later')).status === 404);
 });
 
+// S-332
 test('the KubeVirt object comes back with its defaults', async () => {
   const path = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
   const { uid } = (await cluster.send('GET', path)).json.metadata;

@@ -20,6 +20,7 @@ after(() => server.stop());
 
 const get = (path: string, accept = TABLE) => server.request('GET', path, { headers: { accept } });
 
+// S-018: Table and PartialObjectMetadata output with upstream's columns.
 test('a list as a Table has the columns kubectl prints, and metadata of each object', async () => {
   const { json, headers } = await get(PODS);
   assert.equal(headers['content-type'], 'application/json');
@@ -39,6 +40,7 @@ test('a list as a Table has the columns kubectl prints, and metadata of each obj
   assert.equal(json.metadata.resourceVersion, String(server.store.revision()));
 });
 
+// Compat Reading, P0, yes: Tables: negotiation, includeObject, watches
 test('includeObject chooses what rows carry', async () => {
   assert.equal((await get(`${PODS}?includeObject=Object`)).json.rows[0].object.kind, 'Pod');
   assert.equal((await get(`${PODS}?includeObject=None`)).json.rows[0].object, null);
@@ -50,6 +52,7 @@ test('one object is a one-row Table', async () => {
   assert.equal(json.rows.length, 1);
 });
 
+// Compat Reading, P2, yes: order of flow schemas in a Table, conditions of rows of Pods that ended
 test('flow schemas stand in the order in which they are matched', async () => {
   const { json } = await get('/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas');
   const at = json.columnDefinitions.findIndex(({ name }: { name: string }) => name === 'MatchingPrecedence');
@@ -92,6 +95,8 @@ test('columns that all kinds share say what they are', async () => {
   assert.equal(attachments.json.columnDefinitions[1].format, 'name');
 });
 
+// S-273: `/scale` is shown with columns of its own.
+// Compat Reading, P2, yes: columns of `/scale`: NAME, DESIRED, AVAILABLE, AGE
 test('/scale has columns of its own, on a read and on a write', async () => {
   const deployments = '/apis/apps/v1/namespaces/default/deployments';
   const labels = { app: 'counted' };
@@ -129,6 +134,7 @@ test('/scale has columns of its own, on a read and on a write', async () => {
   assert.equal(partial.json.kind, 'PartialObjectMetadata');
 });
 
+// S-273
 test('/scale of a custom resource shows what its Scale has, and nothing for a count of 0', async () => {
   const group = 'counted.example.com';
   const count = { type: 'object', properties: { size: { type: 'integer' } } };
@@ -168,6 +174,8 @@ test('a kind without columns of its own shows when it was created', async () => 
   );
 });
 
+// S-018
+// Compat Reading, P0, yes: PartialObjectMetadata and its list, JSON and protobuf
 test('metadata only, for one object and for a list', async () => {
   const one = await get(`${PODS}/p`, 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1');
   assert.deepEqual([one.json.kind, one.json.apiVersion], ['PartialObjectMetadata', 'meta.k8s.io/v1']);

@@ -23,6 +23,9 @@ const MERGE = { 'content-type': 'application/merge-patch+json' };
 // biome-ignore lint/suspicious/noExplicitAny: answers of every shape.
 const owns = (entry: any): boolean => entry.fieldsV1?.['f:metadata']?.['f:annotations']?.[`f:${KEY}`] !== undefined;
 
+// S-335: A DaemonSet counts its templates in an annotation that no update of a client can set.
+// Compat Writing, P2, yes: a DaemonSet counts its templates in annotation `deprecated.daemonset.template.generation`:
+//   at least 1, not taken from updates, 400 for what is no number
 test('a DaemonSet counts its templates in an annotation, which is the server’s alone', async () => {
   const { json: created } = await server.request('POST', ALL, { body: daemonSet('d') });
   assert.deepEqual(created.metadata.annotations, { [KEY]: '1' });
@@ -44,6 +47,7 @@ test('a DaemonSet counts its templates in an annotation, which is the server’s
   assert.equal(status.json.metadata?.annotations?.[KEY], '2', status.text);
 });
 
+// S-335
 test('a DaemonSet may begin at a higher number, and at nothing that is none', async () => {
   const first = async (sent: string) => {
     const body = daemonSet(`d${sent.length}`, { annotations: { [KEY]: sent } });

@@ -52,6 +52,8 @@ const whoIs = (token: string) =>
     body: {},
   });
 
+// S-230: A token that nobody else knows is shown to a webhook, whose answer stands for its time.
+// Compat Authentication and impersonation, P2, yes: webhook authentication
 test('a token that nobody else knows is shown to the webhook', async () => {
   const { status, json } = await whoIs('open sesame');
   assert.equal(status, 201, JSON.stringify(json));

@@ -27,6 +27,7 @@ const newEvent = (name: string, more: object = {}) => ({
   ...more,
 });
 
+// S-132: Events and autoscalers are the same objects in both of their versions.
 test('an event written through events.k8s.io is the same event in core, under other names', async () => {
   const watch = await server.watch(`${CORE}?watch=1&resourceVersion=${server.store.revision()}`);
   const created = await server.request('POST', NEW, { body: newEvent('e1') });
@@ -43,6 +44,7 @@ test('an event written through events.k8s.io is the same event in core, under ot
   watch.close();
 });
 
+// Compat Bootstrap objects, controllers, events, leases, P1, yes: events: two views, time to live
 test('an event written through core is seen in events.k8s.io, in lists and by either name of a field', async () => {
   const body = {
     apiVersion: 'v1',
@@ -124,6 +126,7 @@ test('events.k8s.io is strict where core is lenient', async (t) => {
 
 const target = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'd' };
 
+// S-132
 test('a v1 autoscaler is a v2 autoscaler with one CPU metric', async () => {
   const spec = { scaleTargetRef: target, maxReplicas: 3, targetCPUUtilizationPercentage: 55 };
   const body = { apiVersion: 'autoscaling/v1', kind: 'HorizontalPodAutoscaler', metadata: { name: 'one' }, spec };
@@ -137,6 +140,7 @@ test('a v1 autoscaler is a v2 autoscaler with one CPU metric', async () => {
   assert.equal(json.spec.targetCPUUtilizationPercentage, undefined);
 });
 
+// S-132
 test('what v1 cannot say goes through it unharmed', async () => {
   const metrics = [
     { type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 70 } } },

@@ -273,6 +273,15 @@ const WAYS = [
 ];
 
 let count = 0;
+// S-783: With a machine come back the copies of its instance type and preference, named in its spec, and it starts
+//   with that hardware, whatever the objects say by then; its ConfigMaps and Secrets with type, content, labels and
+//   annotations. All are the new machine's, under its name, under another, and beside a new machine of its name with
+//   parts of the same names.
+// S-784: Its firmware state comes back under every name, also of a claim that has no label yet, and of two claims the
+//   newer one: one claim has the label of the new name, and the launcher Pod mounts it.
+// S-785: A volume with reclaim policy Retain, ours or another driver's, is bound to the machine's claim again without
+//   being made anew, whoever has a claim of the old name by then; an undelete that is taken back leaves it released,
+//   and no other claim gets it.
 for (const part of PARTS)
   for (const { how, rename, beside } of WAYS)
     test(`${part.what} comes back ${how}`, { timeout: 60_000 }, async () => {
@@ -298,6 +307,7 @@ const failed = async (name: string, message: RegExp): Promise<void> => {
   );
 };
 
+// S-785
 test('a volume with policy Retain is nobody’s again when the undelete is taken back', { timeout: 60_000 }, async () => {
   const given = await foreignVolume(await board.machine('held', { uuid: UUID(1), spec: withData('held') }), 'Retain');
   const path = `${VOLUMES}/${given['metadata'].name}`;
@@ -323,6 +333,8 @@ test('a volume with policy Retain is nobody’s again when the undelete is taken
   assert.equal((await bound('held-data'))['spec'].volumeName, given['metadata'].name);
 });
 
+// S-786: A volume of another driver with policy Delete is lost: the answer names the claim, the volume and who deleted
+//   it, before anything is made.
 test('a volume of another driver with policy Delete is lost, which is said before anything is made', {
   timeout: 60_000,
 }, async () => {

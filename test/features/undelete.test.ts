@@ -20,6 +20,8 @@ const failure = async (name: string, message: RegExp): Promise<void> => {
 };
 const firmware = (vm: Row) => vm['spec'].template.spec.domain.firmware;
 
+// S-773: A deleted machine comes back with its disks, Secrets, UUID, serial number and MAC addresses by `spec.undelete`
+//   of its record, and is really gone in between; with a window of 0 everything goes at once.
 test('a machine comes back with its disk, Secret and identity, and is really gone in between', async () => {
   const before = await board.machine('db', { uuid: UUID(1) });
   const handle = await board.handle('db-disk');
@@ -70,6 +72,7 @@ test('a machine comes back with its disk, Secret and identity, and is really gon
   await board.setWindow(null);
 });
 
+// S-773
 test('a machine that is still being deleted is waited for', async () => {
   await board.machine('slow', { metadata: { finalizers: ['example.com/hold'] } });
   await board.admin(`DELETE ${VMS}/slow`);
@@ -85,6 +88,8 @@ test('a machine that is still being deleted is waited for', async () => {
   await board.emptied();
 });
 
+// S-774: A machine, a claim or a firmware UUID that is there by then, a node that is gone and a disk that is lost are
+//   named with the way out before anything is made.
 test('a new machine of the name, and its claim, stand in the way of one but not of another name', async () => {
   await board.machine('web', { uuid: UUID(2) });
   const old = await board.handle('web-disk');
@@ -111,6 +116,7 @@ test('a new machine of the name, and its claim, stand in the way of one but not 
   assert.equal(await board.handle('web-old-web-disk'), old);
 });
 
+// S-774
 test('a claim of the name stands in the way', async () => {
   await board.machine('c', { uuid: UUID(4) });
   await board.remove('c');
@@ -123,6 +129,7 @@ test('a claim of the name stands in the way', async () => {
   await board.emptied();
 });
 
+// S-774
 test('a firmware UUID that another machine has by now takes a new identity', async () => {
   await board.machine('twin', { uuid: UUID(5) });
   await board.remove('twin');
@@ -140,6 +147,7 @@ test('a firmware UUID that another machine has by now takes a new identity', asy
   assert.equal(vm['spec'].template.spec.domain.devices.interfaces[0].macAddress, undefined);
 });
 
+// S-774
 test('a disk that is lost, and one on a node that is gone, are named before anything is made', async () => {
   await board.machine('lost', { uuid: UUID(6) });
   const handle = await board.handle('lost-disk');
@@ -162,6 +170,8 @@ test('a disk that is lost, and one on a node that is gone, are named before anyt
   await board.emptied();
 });
 
+// S-775: What the server refuses on the way is taken back, and the bin holds the machine as before; dependents that
+//   were orphaned are owned again.
 test('what the server refuses is taken back, and the bin holds the machine as before', async () => {
   await board.machine('full', { uuid: UUID(7) });
   const handle = await board.handle('full-disk');
@@ -190,6 +200,7 @@ test('what the server refuses is taken back, and the bin holds the machine as be
   assert.equal(await board.handle('full-disk'), handle);
 });
 
+// S-775
 test('with dependents orphaned the machine owns them again', async () => {
   await board.machine('alone', { uuid: UUID(8) });
   const claim = await board.admin(`GET ${CLAIMS}/alone-disk`);

@@ -65,6 +65,8 @@ for (const [name, domain] of Object.entries(MACHINES)) {
   });
 }
 
+// S-435: An amount that no node has leaves the Pod Pending and the machine `ErrorUnschedulable`; no controller, quota
+//   or agent fails on it.
 test('a quota counts such amounts, and a Pod of any shape with them waits', async () => {
   const hard = { 'requests.memory': BEYOND, 'requests.cpu': BEYOND, 'requests.ephemeral-storage': BEYOND, pods: '1Ei' };
   await cluster.client.create(RESOURCE_QUOTAS, {

@@ -49,6 +49,8 @@ const events = async (name: string): Promise<{ message: string; involvedObject: 
 };
 
 for (const [path, kind, apiVersion, spec, expected] of CASES) {
+  // S-443: What is stored and nothing acts on says so at its creation, by a warning and an event; not where another's
+  //   controller does.
   test(`a ${kind} that nothing acts on is answered with a warning and has an event`, async () => {
     const name = `a-${kind.toLowerCase()}`;
     const { status, warnings, json } = await make(path, kind, apiVersion, spec, name);
@@ -61,6 +63,7 @@ for (const [path, kind, apiVersion, spec, expected] of CASES) {
   });
 }
 
+// S-443
 test('nothing is reported where an external controller holds its Lease', async () => {
   const renewTime = '2030-01-01T00:00:00.000000Z';
   const { status, json } = await board.send('POST', '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases', {

@@ -34,6 +34,8 @@ test('PUT replaces the object and keeps what belongs to the server', async () =>
   assert.ok(Number(json.metadata.resourceVersion) > Number(created.metadata.resourceVersion));
 });
 
+// S-010
+// Compat Writing, P0, yes: an update that changes nothing writes nothing
 test('a PUT that changes nothing writes nothing', async () => {
   const created = await make('same', { a: '1' });
   const before = server.store.revision();
@@ -43,6 +45,8 @@ test('a PUT that changes nothing writes nothing', async () => {
   assert.equal(server.store.revision(), before);
 });
 
+// S-010: Updates are compare-and-swap; an update that changes nothing writes nothing; concurrent patches all land.
+// Compat Status, P0, yes: NotFound, AlreadyExists, Conflict and their messages
 test('a stale resourceVersion is a conflict', async () => {
   const created = await make('stale');
   await server.request('PUT', `${CONFIG_MAPS}/stale`, { body: { ...created, data: { a: '1' } } });
@@ -57,6 +61,7 @@ test('a stale resourceVersion is a conflict', async () => {
   );
 });
 
+// Compat Writing, P0, yes: PUT: 409, unconditional updates, create on update, immutable metadata
 test('an update without a resourceVersion is unconditional for some kinds and refused for others', async () => {
   await make('free');
   const free = await server.request('PUT', `${CONFIG_MAPS}/free`, {
@@ -72,6 +77,8 @@ test('an update without a resourceVersion is unconditional for some kinds and re
   assert.match(refused.json.message, /metadata.resourceVersion: Invalid value: .*must be specified for an update/);
 });
 
+// S-259
+// Compat Writing, P1, yes: resourceVersion `0` is unconditional, as none is
 test('resourceVersion 0 says as little as none', async (t) => {
   const path = await (async () => {
     await make('zero', { a: '1' });
@@ -96,6 +103,7 @@ test('resourceVersion 0 says as little as none', async (t) => {
   }
 });
 
+// Compat Bootstrap objects, controllers, events, leases, P1, yes: leases
 test('PUT creates only kinds that say so', async () => {
   const lease = await server.request('PUT', '/apis/coordination.k8s.io/v1/namespaces/default/leases/fresh', {
     body: { metadata: { name: 'fresh' } },
@@ -105,6 +113,7 @@ test('PUT creates only kinds that say so', async () => {
   assert.equal(map.status, 404);
 });
 
+// Compat Writing, P0, yes: names of URL and body agree; name rules of each kind
 test('name, namespace and uid of the body must be those of the object', async (t) => {
   await make('identity');
   const cases: [object, number, RegExp][] = [
@@ -126,6 +135,9 @@ test('name, namespace and uid of the body must be those of the object', async (t
   }
 });
 
+// S-259: What only the server says cannot be said by an update or a patch; `resourceVersion: "0"` says as little as
+//   none.
+// Compat Writing, P0, yes: an update cannot mark an object as being deleted, a patch cannot change its uid
 test('an update cannot say that an object is being deleted, and a patch cannot give it another uid', async (t) => {
   await make('alive');
   const time = '2030-01-01T00:00:00Z';
@@ -150,6 +162,7 @@ test('an update cannot say that an object is being deleted, and a patch cannot g
   assert.notEqual(json.metadata.creationTimestamp, time);
 });
 
+// S-259
 test('once it is being deleted, the time is put back and the grace period is validated', async () => {
   const created = await make('dying');
   const path = `${CONFIG_MAPS}/dying`;
@@ -164,6 +177,7 @@ test('once it is being deleted, the time is put back and the grace period is val
   assert.equal((await write({ finalizers: null })).json.metadata.uid, created.metadata.uid);
 });
 
+// S-010
 test('concurrent patches all land', async () => {
   await make('busy');
   const answers = await Promise.all(
@@ -176,6 +190,7 @@ test('concurrent patches all land', async () => {
   assert.equal(Object.keys(json.data).length, 20);
 });
 
+// Compat Patch, P0, yes: retries when another write came between
 test('a patch is computed again when another write came in between', async () => {
   let interfere: (() => Promise<unknown>) | undefined;
   const slow: AdmissionPlugin = {

@@ -34,6 +34,7 @@ async function policy(name: string, spec: object, actions: string[]): Promise<vo
   });
 }
 
+// S-206
 test('checks of policies are counted by what they came to', async () => {
   await policy('named', { validations: [{ expression: "object.metadata.name != 'bad'" }] }, ['Deny', 'Audit']);
   await eventually(
@@ -83,6 +84,7 @@ test('webhooks that cannot be reached are counted as refusals, or as passed by',
   await plane.admin(`DELETE ${path}/shut`);
 });
 
+// Compat Admission and quota, P2, yes: `authorizer` with field and label selectors
 test('a policy asks for a narrowed list and gets the answer for a narrowed list', async () => {
   const NODE = ['system:node:alpha', 'system:nodes'] as const;
   await plane.admin('POST /apis/rbac.authorization.k8s.io/v1/clusterroles', {
@@ -108,6 +110,8 @@ test('a policy asks for a narrowed list and gets the answer for a narrowed list'
   assert.equal(answer.status, 201, answer.json?.message);
 });
 
+// S-231
+// Compat Priority and fairness, audit, health, metrics, P2, yes: metrics of webhooks and policies, durations among them
 test('durations are sorted into buckets: of the two steps, of plug-ins, webhooks and policies', async () => {
   await policy('timing', { validations: [{ expression: "object.metadata.name != 'bad'" }] }, ['Deny']);
   let text = '';

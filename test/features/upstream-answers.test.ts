@@ -49,6 +49,8 @@ const apply = (name: string, body: object) =>
     body,
   });
 
+// Compat Reading, P2, yes: lists of custom resources carry an empty `continue`; an empty PartialObjectMetadataList has
+//   `items: null`
 test('lists: an empty token of custom resources, no items of metadata that nothing has', async () => {
   const plain = await server.request('GET', GADGETS);
   assert.equal(plain.json.metadata.continue, '');
@@ -58,6 +60,7 @@ test('lists: an empty token of custom resources, no items of metadata that nothi
   assert.equal('continue' in json.metadata, false);
 });
 
+// Compat Status, P2, yes: errors for readers of Tables alone are indented
 test('errors for readers of Tables alone are indented and end without a newline', async () => {
   const { text, status } = await server.request('GET', `${GADGETS}/none`, { headers: { accept: TABLE } });
   assert.equal(status, 404);
@@ -118,6 +121,7 @@ test('options that are refused are quoted whole', async () => {
   );
 });
 
+// Compat Patch, P1, yes: a patch of nothing is 404 before it is read
 test('what is not there: a subresource of a custom resource, and an object before the patch of it', async () => {
   const sub = await server.request('GET', '/apis/example.com/v2/namespaces/default/gadgets/x/status');
   assert.equal(`${sub.status} ${sub.json.message}`, '404 gadgets.example.com "x" not found');
@@ -152,6 +156,7 @@ test('mistakes in the metadata keep rules from being asked, and are reported onc
   );
 });
 
+// Compat CustomResourceDefinitions, P1, yes: metadata of an embedded object is decoded with the whole: 400
 test('the metadata of an object inside is decoded with the whole', async () => {
   const template = { apiVersion: 'v1', kind: 'Pod', metadata: { labels: { a: 1 } } };
   const { status, json } = await server.request('POST', GADGETS, { body: gadget('inside', { spec: { template } }) });
@@ -179,6 +184,8 @@ test('a built-in kind is refused for another one in the words of its scheme', as
   );
 });
 
+// Compat Server-side apply, P1, yes: an apply creates under the name in the configuration alone; a wrong name is
+//   reported after conflicts
 test('apply: a configuration goes by the name that it gives itself', async () => {
   const untyped = await apply('named', gadget('named', { extra: 1 }));
   assert.equal(
@@ -200,6 +207,7 @@ test('apply: a configuration goes by the name that it gives itself', async () =>
   assert.match(core.json.message, /\(\/x; \/v1, Kind=ConfigMap\)/);
 });
 
+// Compat Writing, P2, yes: a Scale can be patched where no count is set
 test('a Scale can be written where nothing has been counted yet', async () => {
   await server.create(GADGETS, gadget('bare'));
   const patch = (body: object) =>

@@ -29,6 +29,9 @@ const generated = (name: string, uid: string) => ({
   'batch.kubernetes.io/job-name': name,
 });
 
+// S-352: Workloads get the defaults that upstream gives them, and keep their generation when nothing changes.
+// Compat Types, P1, yes: what new Jobs, namespaces and workloads are given: selectors, labels, finalizers, defaults of
+//   Pods apart from those of templates
 test('a new Job selects its Pods by its uid, whatever its selector says already', async () => {
   for (const [name, spec, labels, own, shown] of [
     ['plain', {}, undefined, undefined, {}],
@@ -53,6 +56,7 @@ test('a new Job selects its Pods by its uid, whatever its selector says already'
   assert.deepEqual([own.spec.selector, own.metadata.labels], [selector, { a: 'b' }]);
 });
 
+// S-352
 test('a Job that is replaced by the manifest it was made of lacks a selector', async () => {
   await send('POST', JOBS, job('twice'));
   const refused = await send('PUT', `${JOBS}/twice`, job('twice'), 422);
@@ -86,6 +90,7 @@ test('a node is not configured through the API any more', async () => {
   assert.equal((await send('PATCH', '/api/v1/nodes/n', { spec: { configSource } })).spec.configSource, undefined);
 });
 
+// S-352
 test('a workload without a selector selects nothing, and a DaemonSet gets no other error than that', async () => {
   const body = {
     metadata: { name: 'w' },

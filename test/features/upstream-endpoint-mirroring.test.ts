@@ -36,6 +36,9 @@ const endpoints = (name: string, subsets: object[], metadata: object = {}) =>
     subsets,
   } as object as never);
 
+// S-206: Endpoints that users write are mirrored as slices; metrics of admission count what checks came to.
+// Compat Bootstrap objects, controllers, events, leases, P1, yes: Endpoints of a Service without a selector are
+//   mirrored as EndpointSlices
 test('Endpoints are mirrored through create, update and delete', async () => {
   await service('custom');
   await endpoints('custom', [{ addresses: [{ ip: '10.1.2.3' }], ports: [{ port: 80 }] }], {
@@ -94,6 +97,9 @@ test('there is one slice for each set of ports and each family of addresses', as
   assert.deepEqual(shown.sort(), ['IPv4 port80', 'IPv4 port81', 'IPv6 port80']);
 });
 
+// S-358: Ports that the same addresses offer share a mirrored EndpointSlice.
+// Compat Bootstrap objects, controllers, events, leases, P1, yes: Mirrored Endpoints: ports that the same addresses
+//   offer share a slice, however the subsets were cut
 test('ports that the same addresses offer share a slice, however the subsets were cut', async () => {
   const ports = (...numbers: number[]) => numbers.map((port) => ({ name: `port${port}`, port }));
   const shown = async (name: string, length: number) => {

@@ -23,6 +23,9 @@ const pod = (name: string, spec: object, metadata: object = {}) => ({
   spec: { containers: [{ name: 'c', image: 'x' }], ...spec },
 });
 
+// S-342: Objects are prepared and validated as upstream's strategies do it where a typed client can tell.
+// Compat Writing, P1, yes: what strategies prepare: the time of a volume's phase, both sources of a claim, gates, label
+//   keys and AppArmor of Pods, secrets of service accounts
 test('a volume says since when it is in its phase', async () => {
   const made = await send('POST', '/api/v1/persistentvolumes', {
     metadata: { name: 'v' },
@@ -41,6 +44,7 @@ test('a volume says since when it is in its phase', async () => {
   assert.equal((await send('PATCH', path, { status: own })).status.lastPhaseTransitionTime, '2020-01-01T00:00:00Z');
 });
 
+// S-342
 test('the source of a claim is in both its fields', async () => {
   const claim = async (name: string, source: object) => {
     const { spec } = await send('POST', `${CORE}/persistentvolumeclaims`, {
@@ -62,6 +66,7 @@ test('the source of a claim is in both its fields', async () => {
   assert.deepEqual((await send('PUT', `${CORE}/persistentvolumeclaims/new`, live)).spec.dataSourceRef, filler);
 });
 
+// S-342
 test('a Pod with gates is born with the condition of one', async () => {
   const { status } = await send('POST', `${CORE}/pods`, pod('gated', { schedulingGates: [{ name: 'a.b/c' }] }));
   assert.deepEqual(status.conditions, [
@@ -76,6 +81,7 @@ test('a Pod with gates is born with the condition of one', async () => {
   ]);
 });
 
+// S-342
 test('label keys are merged into the selectors that they stand beside', async () => {
   const labelSelector = { matchLabels: { a: 'b' } };
   const spread = { maxSkew: 1, topologyKey: 'zone', whenUnsatisfiable: 'DoNotSchedule', matchLabelKeys: ['h', 'no'] };
@@ -113,6 +119,7 @@ test('label keys are merged into the selectors that they stand beside', async ()
   );
 });
 
+// S-342
 test('the AppArmor annotation of a container becomes its field', async () => {
   const key = 'container.apparmor.security.beta.kubernetes.io/c';
   const make = (name: string, value: string, spec: object = {}) =>
@@ -130,6 +137,7 @@ test('the AppArmor annotation of a container becomes its field', async () => {
   assert.equal(same.headers['warning'], undefined);
 });
 
+// S-342
 test('what an old agent leaves out of a status it has observed stays', async () => {
   await send('POST', `${CORE}/pods`, pod('observed', {}));
   const path = `${CORE}/pods/observed/status`;
@@ -144,6 +152,7 @@ test('what an old agent leaves out of a status it has observed stays', async () 
   assert.deepEqual(generations, [1, undefined]);
 });
 
+// S-342
 test('a service account names its secrets and says no more of them', async () => {
   const made = await send('POST', `${CORE}/serviceaccounts`, {
     metadata: { name: 's' },
@@ -154,11 +163,13 @@ test('a service account names its secrets and says no more of them', async () =>
   assert.deepEqual(put.secrets, [{ name: 'b' }]);
 });
 
+// S-342
 test('a LimitRange need not be named', async () => {
   const made = await send('POST', `${CORE}/limitranges`, { spec: { limits: [{ type: 'Pod', max: { cpu: '1' } }] } });
   assert.match(made.metadata.name, /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/);
 });
 
+// S-342
 test('topology of an EndpointSlice is not taken in v1', async () => {
   const { endpoints } = await send('POST', '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices', {
     metadata: { name: 't' },
@@ -168,6 +179,7 @@ test('topology of an EndpointSlice is not taken in v1', async () => {
   assert.deepEqual(endpoints, [{ addresses: ['1.2.3.4'], conditions: {} }]);
 });
 
+// S-342
 test('an APIService that no other server stands behind is available at once', async () => {
   const made = await send('POST', '/apis/apiregistration.k8s.io/v1/apiservices', {
     metadata: { name: 'v1.local.example.com' },
@@ -182,6 +194,8 @@ test('an APIService that no other server stands behind is available at once', as
   assert.deepEqual(remote.status, {});
 });
 
+// S-342
+// Compat Writing, P1, yes: addresses of load balancers: their mode, and only where `spec.type` asks for one
 test('addresses of a load balancer have a mode, and only a load balancer has them', async () => {
   const ports = [{ port: 80 }];
   await send('POST', `${CORE}/services`, { metadata: { name: 'lb' }, spec: { type: 'LoadBalancer', ports } });
@@ -203,6 +217,7 @@ test('addresses of a load balancer have a mode, and only a load balancer has the
   ]);
 });
 
+// S-342
 test('the one range of a node is the first of its ranges, and the one address of a Pod the first of its addresses', async () => {
   await send('POST', '/api/v1/nodes', { metadata: { name: 'n' }, spec: { podCIDR: '10.0.0.0/24' } });
   assert.deepEqual((await send('GET', '/api/v1/nodes/n')).spec.podCIDRs, ['10.0.0.0/24']);
@@ -215,6 +230,7 @@ test('the one range of a node is the first of its ranges, and the one address of
   assert.deepEqual(status.podIPs, [{ ip: '192.0.2.2' }]);
 });
 
+// S-342
 test('of devices that a claim no longer has its status tells nothing', async () => {
   const path = '/apis/resource.k8s.io/v1/namespaces/default/resourceclaims';
   const requests = ['a', 'b'].map((name) => ({ name, exactly: { deviceClassName: 'x' } }));

@@ -30,6 +30,7 @@ const WRONG_NUMBER: readonly (readonly [path: string, as: string, message: strin
   ['/apis/apps/v1/deployments', 'PartialObjectMetadata', 'the requested object is a list (*apps.DeploymentList)'],
 ];
 for (const [path, as, message] of WRONG_NUMBER) {
+  // Compat Reading, P1, yes: metadata of one asked of a list, or the other way round: 406
   test(`metadata in the wrong number is 406: ${as} of ${path}`, async () => {
     await server.request('POST', CONFIG_MAPS, { body: { metadata: { name: 'one' } } });
     const { status, json } = await get(path, shape(as));
@@ -39,6 +40,7 @@ for (const [path, as, message] of WRONG_NUMBER) {
   });
 }
 
+// S-207
 test('metadata in the right number is given, and a watch takes the name of one', async () => {
   assert.equal((await get(CONFIG_MAPS, shape('PartialObjectMetadataList'))).json.kind, 'PartialObjectMetadataList');
   await server.request('POST', CONFIG_MAPS, { body: { metadata: { name: 'watched' } } });
@@ -77,6 +79,9 @@ test('a review has no table: 406', async () => {
 });
 
 for (const path of ['/version', '/api', '/apis', '/apis/apps', '/apis/apps/v1', '/api/v1', '/openapi/v2', '/metrics']) {
+  // S-207: What cannot be had is refused as upstream refuses it: 405 for documents that can only be read, 406 for
+  //   metadata in the wrong number, undeclared fields of an apply.
+  // Compat HTTP, P2, yes: discovery, version, OpenAPI and metrics are read-only: 405
   test(`what can only be read is 405 for other methods: ${path}`, async () => {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
       const { status, json } = await server.request(method, path, method === 'DELETE' ? {} : { body: {} });
@@ -87,6 +92,7 @@ for (const path of ['/version', '/api', '/apis', '/apis/apps', '/apis/apps/v1', 
   });
 }
 
+// Compat HTTP, P2, yes: HEAD of built-in kinds is 405; custom resources and proxies take it
 test('HEAD of a built-in kind is no method its router knows', async () => {
   for (const path of ['/api/v1/pods', '/api/v1/namespaces/default', '/api/v1/namespaces/default/pods/none/log']) {
     assert.equal((await server.request('HEAD', path)).status, 405, path);
@@ -123,6 +129,7 @@ for (const [probe, more] of [
   ['livez', []],
   ['readyz', ['informer-sync', 'shutdown']],
 ] as const) {
+  // Compat Priority and fairness, audit, health, metrics, P0, yes: healthz, livez, readyz with upstream's names
   test(`${probe} lists the checks that upstream lists, by any method`, async () => {
     const { text } = await server.request('GET', `/${probe}?verbose=1`);
     const lines = text.split('\n');
@@ -133,6 +140,8 @@ for (const [probe, more] of [
   });
 }
 
+// S-234: Component statuses tell of the store, of the scheduler and of the controllers that run beside the server.
+// Compat Reading, P2, yes: ComponentStatus, made up when it is asked for
 test('component statuses: the store, as upstream lists its etcd, and what runs beside the server', async () => {
   const { json } = await server.request('GET', '/api/v1/componentstatuses');
   assert.equal(json.kind, 'ComponentStatusList');
@@ -187,6 +196,7 @@ for (const [path, status, message] of PROXIED) {
   });
 }
 
+// Compat Discovery, version, OpenAPI, P1, yes: OpenAPI v3 survives a round trip through Go types: nothing empty
 test('OpenAPI v3 documents say nothing empty: they survive a round trip through Go types', () => {
   const empty: string[] = [];
   const walk = (value: unknown, path: string): void => {
@@ -202,6 +212,7 @@ test('OpenAPI v3 documents say nothing empty: they survive a round trip through 
   );
 });
 
+// Compat Discovery, version, OpenAPI, P2, yes: OpenAPI v3 in protobuf
 test('OpenAPI v3 in protobuf, under either name', async () => {
   for (const sign of ['.', '@']) {
     const accept = `application/com.github.proto-openapi.spec.v3${sign}v1.0+protobuf`;

@@ -24,6 +24,9 @@ async function counted(resource: string): Promise<Record<string, number>> {
   return found;
 }
 
+// S-231: Metrics of requests and of admission have upstream's names, labels and buckets; what clients make up is no
+//   label.
+// Compat Priority and fairness, audit, health, metrics, P2, yes: metrics of requests: labels and buckets as upstream
 test('verbs are upper case: of HTTP for writes, of the API for reads', async () => {
   const one = `${MAPS}/one`;
   await server.request('POST', `${MAPS}?dryRun=All`, { body: map('one') });
@@ -65,6 +68,7 @@ test('subresources are distinguished, and those that are entered are CONNECT', a
   assert.match(Object.keys(found)[1]!, /^CONNECT resource exec {2}\d+$/);
 });
 
+// S-231
 test('what clients make up is no label', async () => {
   for (const [method, path] of [
     ['BREW', '/coffee'],
@@ -79,6 +83,7 @@ test('what clients make up is no label', async () => {
   assert.equal((await counted(''))['other    404'], 1);
 });
 
+// S-231
 test('durations are sorted into the buckets of upstream', async () => {
   const { text } = await server.request('GET', '/metrics');
   const labels =

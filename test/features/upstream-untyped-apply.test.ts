@@ -86,6 +86,9 @@ const UNDECLARED: readonly (readonly [name: string, path: string, body: string, 
   ],
 ];
 for (const [name, path, body, problem] of UNDECLARED) {
+  // S-207
+  // Compat Server-side apply, P0, yes: fields a kind does not have: 500 `failed to create typed patch object`, whatever
+  //   fieldValidation says
   test(`an undeclared field is refused whatever fieldValidation says: ${name}`, async () => {
     const [apiVersion, kind] = [...body.matchAll(/^(?:apiVersion|kind): (.*)$/gm)].map(([, value]) => value);
     for (const mode of ['Ignore', 'Warn', 'Strict']) {
@@ -146,6 +149,8 @@ const MISTYPED: readonly (readonly [name: string, path: string, body: string, pr
   ],
 ];
 for (const [name, path, body, problem] of MISTYPED) {
+  // S-227: A value of the wrong type in an apply is refused as upstream refuses it.
+  // Compat Server-side apply, P0, yes: values of the wrong type in an apply: the same
   test(`a value of the wrong type is refused as upstream refuses it: ${name}`, async () => {
     const [apiVersion, kind] = [...body.matchAll(/^(?:apiVersion|kind): (.*)$/gm)].map(([, value]) => value);
     const { status, json } = await apply(path, body, 'Warn');
@@ -205,6 +210,7 @@ test('a key given twice is refused by its line in strict mode, and warned of oth
   assert.equal(quiet.headers['warning'], undefined);
 });
 
+// Compat Writing, P1, yes: keys given twice in YAML are named by their line
 test('YAML bodies that are no patches name the line, too, before unknown fields', async () => {
   const body = `${head('v1', 'ConfigMap')}metadata:\n  name: twice\n  extra: 1\ndata:\n  a: x\n  a: z\n`;
   const post = (mode: string) =>
@@ -223,6 +229,7 @@ test('YAML bodies that are no patches name the line, too, before unknown fields'
   assert.match((await post('Warn')).headers['warning'] ?? '', /line 8: key .*unknown field/s);
 });
 
+// S-266
 test('what an apply sets to null is its own, and is what the kind makes of null', async () => {
   const path = '/apis/apps/v1/namespaces/default/deployments/nulls';
   const template = 'template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}';
@@ -233,6 +240,9 @@ test('what an apply sets to null is its own, and is what the kind makes of null'
   assert.deepEqual(json.metadata.managedFields[0].fieldsV1['f:spec']['f:replicas'], {});
 });
 
+// S-266
+// Compat Server-side apply, P1, yes: custom kinds: an apply to `/status` owns the status alone, a PUT there what it
+//   sends besides spec and metadata; `managedFields: []` is not heard
 test('who owns what is written to the status of a custom kind', async () => {
   await establish(
     server,

@@ -106,6 +106,9 @@ test('of many volumes one is bound, the smallest that is large enough; without i
   await phase(`${VOLUMES}/sized-19`, 'Released');
 });
 
+// S-840: Upstream's own tests of the volume controller hold: many claims and volumes at once, changes underneath, a
+//   start over what is bound, selectors with expressions, provisioning of many, and the life of a pair through both
+//   protections.
 test('as many claims as volumes are bound, each to one of its own, while users change all of them underneath', async () => {
   const volumes = numbered('pair-v');
   const claims = numbered('pair-c');
@@ -135,6 +138,7 @@ test('as many claims as volumes are bound, each to one of its own, while users c
     assert.equal(spec.claimRef.uid, ends.get(metadata.name), metadata.name);
 });
 
+// S-840
 test('a controller that starts leaves everything as it is that is bound', async () => {
   const own = await startServer({ defaultAdmission: true });
   for (const name of numbered('there')) {
@@ -171,6 +175,7 @@ test('a controller that starts leaves everything as it is that is bound', async 
   await running.stop();
 });
 
+// S-840
 test('many claims are provisioned at once, each has a volume of its own, and all go with their claims', async () => {
   const plane = await startStoragePlane();
   try {
@@ -188,6 +193,7 @@ test('many claims are provisioned at once, each has a volume of its own, and all
   }
 });
 
+// S-840
 test('the life of a pair: made, listed, changed, deleted by name and by label, through both protections', async () => {
   const labels = { pair: 'life' };
   const both = async (): Promise<void> => {

@@ -89,6 +89,8 @@ function assertDenied(answer: Answer, message: string, code = 422): void {
   assert.equal(answer.status, code);
 }
 
+// S-158: ValidatingAdmissionPolicies: denials, parameters, match conditions and audit annotations are upstream's.
+// Compat Admission and quota, P1, yes: ValidatingAdmissionPolicy
 test('a denial is shaped as upstream shapes it', async () => {
   await policy({ validations: [{ expression: 'false', message: ' no ' }] });
   const { status, json } = await post();
@@ -225,6 +227,7 @@ test('errors follow failurePolicy', async () => {
   assert.equal((await post()).status, 201);
 });
 
+// S-158
 test('match conditions: one false wins over errors, errors follow failurePolicy', async () => {
   const cases: [string[], 'Fail' | 'Ignore', number, string?][] = [
     [['true'], 'Fail', 422, 'no'],
@@ -376,6 +379,7 @@ test('Equivalent converts to the version of the rule, Exact does not match', asy
   assert.equal((await server.request('POST', path, { body: scaler })).status, 201);
 });
 
+// S-158
 test('parameters: by name, by selector, of the request’s namespace, absent', async () => {
   const params = (name: string, max: string, labels: object, namespace = 'default') =>
     server.create(`/api/v1/namespaces/${namespace}/secrets`, {
@@ -450,6 +454,8 @@ test('an audit annotation that fails refuses the request even when the binding o
   assertDenied(await post(), denied("expression 'string(object.data.absent)' resulted in error: no such key: absent"));
 });
 
+// S-158
+// Compat Admission and quota, P2, yes: the audit annotation of a failed validation holds the first failure
 test('Audit and audit annotations reach the audit event', async () => {
   for (const name of ['first', 'second']) {
     await server.create('/api/v1/namespaces/default/secrets', {
@@ -514,6 +520,7 @@ test('an audit annotation may name the authorizer, which has no value there', as
   );
 });
 
+// S-191
 test('whoever may not read the parameters may not write the policy', async () => {
   const mine = await startServer({
     authorize: (_user, attributes) => ({
@@ -539,6 +546,7 @@ test('whoever may not read the parameters may not write the policy', async () =>
   await mine.stop();
 });
 
+// S-192: A policy that costs too much stops at its budget.
 test('too costly an expression runs out of budget', async () => {
   const items = Array.from({ length: 300 }, (_, i) => [`k${i}`, 'x'.repeat(20)]);
   const all = 'object.data.all(a, object.data.all(b, object.data.all(c, a != "" || b != "" || c != "")))';
@@ -578,6 +586,7 @@ test('policies are never asked about policies, and scale is validated as a Scale
   assert.equal((await server.request('DELETE', `${GROUP}/validatingadmissionpolicies/p`)).status, 200);
 });
 
+// S-356: Admission policies check configurations of webhooks as any other object, and never policies or their bindings.
 test('configurations of webhooks are validated', async () => {
   await policy({
     rules: [{ apiGroups: ['*'], apiVersions: ['*'], resources: ['*/*'], operations: ['CREATE'] }],

@@ -68,6 +68,9 @@ test('both objects are made, as ssp-operator makes them', async () => {
   }
 });
 
+// S-702: The policy of deletion protection and its binding are there after a start, and come back at once when they are
+//   edited or deleted; labels and annotations of users stay.
+// Compat KubeVirt's API, P1, yes: deletion protection: upstream's policy and its binding, reconciled
 test('what is edited is put back, and what users noted stays', async () => {
   const labels = { mine: 'label', 'app.kubernetes.io/component': 'other', 'app.kubernetes.io/name': null };
   const edits: readonly [path: string, change: object][] = [
@@ -96,6 +99,7 @@ test('what is edited is put back, and what users noted stays', async () => {
   }
 });
 
+// S-702
 test('what is deleted comes back, once it is gone', async () => {
   for (const path of [POLICY, BINDING]) {
     const { uid } = (await read(path)).metadata;
@@ -147,6 +151,8 @@ const CASES: readonly [name: string, labels: Record<string, string> | undefined,
 ];
 
 for (const [name, labels, isKept] of CASES) {
+  // S-701: A VirtualMachine labelled `kubevirt.io/vm-delete-protection: "true"` or `"True"` is not deleted, and one
+  //   with another value is, as upstream's policy says it; the label can be changed.
   test(`a machine with ${labels ? JSON.stringify(labels) : 'no labels'} is ${isKept ? 'kept' : 'deleted'}`, async () => {
     await plane.admin(`POST ${MACHINES}`, machine(name, labels));
     const as: [string, string] = ['admin', 'system:masters'];
@@ -171,6 +177,8 @@ for (const [name, labels, isKept] of CASES) {
   });
 }
 
+// S-749: On a server without the kind SSP the policy is made and kept, and loses the name of an SSP object that is no
+//   more.
 test('where SSP is not served the policy is made and kept, and loses the name of an SSP object that is no more', async () => {
   const server = await startServer();
   const { client, stop } = runControllers(server, (environment) => [createProtectionController(environment)]);

@@ -28,6 +28,7 @@ const shows = (what: string, observed: number, desired: number): Promise<Any> =>
 const annotation = async (): Promise<string | undefined> =>
   (await plane.admin(`GET ${VMIS}/a`)).metadata.annotations?.['kubevirt.io/vm-generation'];
 
+// S-403: `observedGeneration` of a machine is that of what runs, `desiredGeneration` its own.
 test('observedGeneration is that of what runs, desiredGeneration that of the machine', async () => {
   const { metadata } = await plane.admin(`POST ${VMS}`, {
     apiVersion: 'kubevirt.io/v1',

@@ -33,6 +33,8 @@ const content = (name: string, spec: object = {}) => ({
   },
 });
 
+// S-521: VolumeSnapshot, VolumeSnapshotContent and VolumeSnapshotClass are served as external-snapshotter defines them;
+//   its own definitions may be put in the place of ours.
 test('discovery names the kinds, their short names and status', async () => {
   const { json } = await plane.send('GET', GROUP);
   const listed = json.resources.map(({ name, kind, shortNames, namespaced }: Record<string, unknown>) =>
@@ -94,6 +96,7 @@ test('the source of a snapshot does not change, and its status is written apart'
   assert.deepEqual(shown, [...columns.slice(1), 'SnapshotContent', 'CreationTime', 'Age']);
 });
 
+// S-521
 test('somebody may put another definition in the place of ours', async () => {
   const at = `${DEFINITIONS}/volumesnapshotclasses.snapshot.storage.k8s.io`;
   const { json } = await plane.send('GET', at);
@@ -114,6 +117,8 @@ test('somebody may put another definition in the place of ours', async () => {
   await eventually(async () => (await plane.send('POST', classes, made)).json.more === 'x');
 });
 
+// S-522: A fresh server has the StorageClasses `local` and `local-wait` and the VolumeSnapshotClass `local`; edited and
+//   deleted ones stay so.
 test('a fresh server has classes, and what a user makes of them stays', async () => {
   const backend = createMemoryBackend();
   let other = await startInProcess({ backend });

@@ -22,6 +22,9 @@ const ready = (name: string) => plane.settled(`${SNAPSHOTS}/${name}`, ({ status 
 const fails = (name: string, message: RegExp) =>
   plane.settled(`${SNAPSHOTS}/${name}`, ({ status }) => message.test(status?.error?.message ?? ''));
 
+// S-528: A VolumeSnapshot of a claim of class `local` is taken, bound to a content both ways and reported; claims are
+//   made from it; it goes with its content and its space, or keeps them with policy Retain.
+// Compat Types, P1, yes: VolumeSnapshots
 test('a snapshot of a claim gets a content, both name each other, and it becomes ready', async () => {
   const claim = await plane.claim('a');
   await bound('a');
@@ -49,6 +52,7 @@ test('a snapshot of a claim gets a content, both name each other, and it becomes
   await plane.reported('a', 'SnapshotReady');
 });
 
+// S-528
 test('a claim is made from a snapshot, and asks for no less than it holds', async () => {
   const { metadata } = await plane.admin(`GET ${SNAPSHOTS}/a`);
   const dataSource = { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 'a' };
@@ -72,6 +76,7 @@ test('a deleted snapshot goes with its content and its space', async () => {
   assert.equal(plane.pool.snapshots.has(metadata.uid), false);
 });
 
+// S-528
 test('with policy Retain the content stays, and can be given to another snapshot', async () => {
   await plane.claim('r');
   await bound('r');
@@ -127,6 +132,7 @@ for (const [index, [what, spec, message]] of FAILURES.entries()) {
   });
 }
 
+// S-530: Nobody gets a snapshot that is another's by naming its content.
 test('a snapshot does not get a content that is another’s', async () => {
   const { metadata } = await snapshot('mine', of('r'));
   await ready('mine');
@@ -135,6 +141,7 @@ test('a snapshot does not get a content that is another’s', async () => {
   await fails('thief', /expecting a pre-provisioned one|bound to a different snapshot/);
 });
 
+// S-529: VolumeSnapshots of one group are taken by one call, when all of them are there.
 test('snapshots of a group are taken by one call, when all of them are there', async () => {
   const annotations = { 'coracle.dev/snapshot-group': 'g', 'coracle.dev/snapshot-group-size': '3' };
   for (const name of ['g1', 'g2', 'g3']) await plane.claim(name);
@@ -160,6 +167,7 @@ test('what the pool refuses is reported on the snapshot, and goes with a later s
   assert.equal(status.error, undefined);
 });
 
+// S-531: The snapshot controller stands back while upstream's holds its Lease.
 test('our controller stands back while upstream’s holds its Lease', async () => {
   const renewTime = new Date().toISOString().replace('Z', '000Z');
   await plane.admin('POST /apis/coordination.k8s.io/v1/namespaces/kube-system/leases', {

@@ -14,6 +14,9 @@ const isBound = ({ status }: { status?: { phase?: string } }): boolean => status
 const bound = (name: string) => plane.settled(`${CLAIMS}/${name}`, isBound as never);
 const gone = (path: string) => plane.settled(path, (object) => Object.keys(object).length === 0);
 
+// S-525: A claim of class `local` gets a volume in a pool, also made from another claim; deletion gives the space back,
+//   Retain keeps the content; a claim grows while it is used.
+// Compat Types, P1, yes: provisioning, expansion, deletion of volumes
 test('a claim without a class gets a volume of its uid in the pool', async () => {
   const { metadata } = await plane.claim('first');
   const claim = await bound('first');
@@ -39,6 +42,7 @@ test('a claim without a class gets a volume of its uid in the pool', async () =>
   await plane.reported('first', 'ProvisioningSucceeded');
 });
 
+// S-525
 test('a deleted claim gives its space back, whatever was deleted first', async () => {
   const { metadata } = await plane.claim('brief');
   await bound('brief');
@@ -58,6 +62,7 @@ test('a volume in use is deleted later, and says why', async () => {
   assert.ok(plane.pool.volumes.has(metadata.uid));
 });
 
+// S-525
 test('with policy Retain the content stays when the claim goes, and when the volume goes', async () => {
   const { metadata } = await plane.claim('kept');
   await bound('kept');
@@ -71,6 +76,7 @@ test('with policy Retain the content stays when the claim goes, and when the vol
   assert.ok(plane.pool.volumes.has(metadata.uid));
 });
 
+// S-525
 test('a claim that asks for more grows, and says so while it does', async () => {
   const { metadata } = await plane.claim('grows');
   await bound('grows');
@@ -95,6 +101,7 @@ test('a resize that the pool refuses is reported on the claim', async () => {
   await plane.settled(`${CLAIMS}/stuck`, ({ status }) => status.capacity.storage === '2Gi');
 });
 
+// S-841
 test('a claim that names a VolumeAttributesClass gets an event that there is none', async () => {
   await plane.claim('attributed', { volumeAttributesClassName: 'fast' });
   await plane.reported(
@@ -108,6 +115,7 @@ test('a claim that names a VolumeAttributesClass gets an event that there is non
   );
 });
 
+// S-525
 test('a claim of a claim is made from its volume, and asks for no less', async () => {
   const { metadata } = await plane.claim('origin');
   await bound('origin');
@@ -141,6 +149,7 @@ test('a node without a pool is given back to the scheduler', async () => {
   );
 });
 
+// S-527: Storage counts in quotas, all of it and by class.
 test('storage counts in quotas, all of it and by class', async () => {
   await plane.admin('POST /api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'small' } });
   await plane.admin('POST /api/v1/namespaces/small/resourcequotas', {
@@ -172,6 +181,7 @@ test('storage counts in quotas, all of it and by class', async () => {
   assert.match((await ask('d', '1Mi', 'local-wait')).json.message, /persistentvolumeclaims/);
 });
 
+// S-526: A claim of an earlier version gets the volume that has its content.
 test('a claim of an earlier version gets the volume that has its content, whatever its class', async () => {
   let uid = '';
   const upgraded = await startStoragePlane([], async (old, pool) => {

@@ -42,6 +42,9 @@ const refused = (name: string, message: RegExp) =>
     (status?.conditions ?? []).some((one: Row) => one['type'] === 'PodScheduled' && message.test(one['message'])),
   );
 
+// S-532: Pods go where their volumes are reached; volumes of claims that wait for their first Pod are made where it
+//   goes.
+// Compat Types, P1, yes: WaitForFirstConsumer, node affinity of volumes
 test('a Pod of a claim that waits selects a node, and is bound when the claim is', async () => {
   await plane.claim('waits', { storageClassName: 'local-wait' });
   await plane.reported('waits', 'WaitForFirstConsumer');
@@ -52,6 +55,7 @@ test('a Pod of a claim that waits selects a node, and is bound when the claim is
   assert.equal(status.phase, 'Bound');
 });
 
+// S-532
 test('a Pod goes to a node that serves the pool of its volume', async () => {
   await plane.claim('there');
   await plane.settled(`${CLAIMS}/there`, ({ status }) => status?.phase === 'Bound');

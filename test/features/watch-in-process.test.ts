@@ -28,6 +28,7 @@ const cases: { name: string; options: WatchCallOptions; types: string[] }[] = [
 ];
 
 for (const [i, { name, options, types }] of cases.entries()) {
+  // S-164: A reader in the process sees what one over the wire sees.
   test(`a reader in this process is given values that say what the bytes say: ${name}`, async () => {
     const namespace = `values-${i}`;
     const path = `/api/v1/namespaces/${namespace}/configmaps`;

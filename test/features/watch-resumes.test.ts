@@ -33,6 +33,8 @@ async function take(reader: WatchReader, count: number): Promise<string[]> {
   return seen;
 }
 
+// S-006: A watch sees every change once, in order, and resumes from the last revision it has seen.
+// Compat Watch, P0, yes: framing in JSON
 test('a watch from a list sees every later change once, in order', async () => {
   const path = await freshNamespace();
   await make(path, 'old');
@@ -51,6 +53,7 @@ test('a watch from a list sees every later change once, in order', async () => {
   reader.close();
 });
 
+// S-006
 test('a watch resumes from the last revision it has seen', async () => {
   const path = await freshNamespace();
   const first = await make(path, 'a');
@@ -61,6 +64,7 @@ test('a watch resumes from the last revision it has seen', async () => {
   reader.close();
 });
 
+// Compat Watch, P0, yes: start points: N, none, 0
 test('a watch without a revision begins with what is there', async () => {
   const path = await freshNamespace();
   await make(path, 'a');
@@ -71,6 +75,8 @@ test('a watch without a revision begins with what is there', async () => {
   reader.close();
 });
 
+// S-007: `sendInitialEvents` ends with an annotated bookmark; bookmarks cover only what was sent.
+// Compat Watch, P0, yes: WatchList: initial events, annotated bookmark, 422 for wrong options
 test('a watch list ends its initial events with an annotated bookmark', async () => {
   const path = await freshNamespace();
   await make(path, 'a');
@@ -95,6 +101,7 @@ test('a watch list ends its initial events with an annotated bookmark', async ()
   reader.close();
 });
 
+// Compat What is easily got wrong, P0, yes: 2 and 3, watch parameters and bookmarks
 test('options of a watch that make no sense are 422', async (t) => {
   for (const query of [
     'sendInitialEvents=true',
@@ -108,6 +115,7 @@ test('options of a watch that make no sense are 422', async (t) => {
   }
 });
 
+// S-005
 test('an object that enters or leaves the selection is ADDED or DELETED', async () => {
   const path = await freshNamespace();
   const { json: list } = await server.request('GET', path);
@@ -139,6 +147,7 @@ test('a watch of one object by name sees only that object', async () => {
   reader.close();
 });
 
+// Compat Watch, P2, yes: Tables: columns in the first event, `columnDefinitions: null` in the others
 test('a Table watch sends one-row tables, with columns only in the first', async () => {
   const path = await freshNamespace();
   await make(path, 'a');
@@ -159,6 +168,8 @@ test('a Table watch sends one-row tables, with columns only in the first', async
   reader.close();
 });
 
+// S-355
+// Compat Watch, P1, yes: a WatchList is no Table: 406, or the next form that the client takes
 test('a watch list is no Table: 406, or the next form that the client takes', async () => {
   const path = await freshNamespace();
   await make(path, 'a');
@@ -171,6 +182,8 @@ test('a watch list is no Table: 406, or the next form that the client takes', as
   reader.close();
 });
 
+// S-007
+// Compat Watch, P0, yes: bookmarks each minute and before the end
 test('bookmarks come every minute and before the end, with a revision that covers what was sent', async () => {
   const clock = createFakeClock();
   const own = await startServer({ clock });
@@ -190,6 +203,9 @@ test('bookmarks come every minute and before the end, with a revision that cover
   await own.stop();
 });
 
+// S-008: A revision that is too old is 410, never a gap.
+// Compat Watch, P0, yes: too old: 200 and an ERROR event with 410
+// Compat What is easily got wrong, P0, yes: 5, watch errors are events
 test('a revision that is too old is an ERROR event with 410, not a gap', async () => {
   const clock = createFakeClock();
   const own = await startServer({ clock });
@@ -221,6 +237,7 @@ test('shutting down ends watches in good order', async () => {
   await own.store.close();
 });
 
+// Compat Watch, P0, yes: one object by name; the end of a kind ends its watches
 test('a resource that is no longer served ends its watches', async () => {
   const own = await startServer();
   const reader = await own.watch('/api/v1/configmaps?watch=true&resourceVersion=1');

@@ -11,6 +11,7 @@ const suite = webhookSuite({
 });
 const called = () => suite.hooks.calls.map(({ path }) => path).sort();
 
+// S-344: A webhook is given no more time than its request has left, and none is asked when that is over.
 test('a webhook gets the lesser of its own time and of what is left of the request', async () => {
   await suite.configure(
     'Mutating',
@@ -24,6 +25,9 @@ test('a webhook gets the lesser of its own time and of what is left of the reque
   assert.deepEqual(called(), ['/now?timeout=2s', '/now?timeout=3s', '/now?timeout=9s', '/soon?timeout=10s']);
 });
 
+// S-344
+// Compat HTTP, P2, yes: a request that is over is 504 with a Status of no kind, which clients see as a server that did
+//   not answer; its webhooks know its time
 test('when the request is over no further webhook is asked, whatever its failure policy, and nothing is written', async () => {
   const hook = { failurePolicy: 'Ignore', timeoutSeconds: 5 };
   await suite.configure('Mutating', 'times', { path: '/late', ...hook }, { path: '/now', ...hook });

@@ -83,6 +83,8 @@ const suite = webhookSuite({
 });
 const { annotations, configure, post } = suite;
 
+// S-157: Admission webhooks are called as upstream calls them, and their failures are worded as upstream words them.
+// Compat Admission and quota, P0, yes: mutating pass, validation, validating pass
 test('a mutating webhook sees the whole review and its patch is applied', async () => {
   await configure('Mutating', 'm', { path: '/label' });
   const { status, json } = await post(configMap(), '?fieldManager=me&fieldValidation=Strict');
@@ -161,6 +163,8 @@ test('owners named twice count once, and the warning says who named them', async
   for (const { json } of [sent, patched, created, updated]) assert.deepEqual(json.metadata.ownerReferences, [OWNER]);
 });
 
+// S-157
+// Compat Admission and quota, P1, yes: reinvocation, once
 test('a change by a later webhook has the earlier one asked again, once, when it allows that', async () => {
   await configure('Mutating', 'a', { path: '/count', reinvocationPolicy: 'IfNeeded' });
   await configure('Mutating', 'b', { path: '/seal' });
@@ -194,6 +198,8 @@ test('a patch of the options of a connection is taken', async () => {
   assert.deepEqual(object, { kind: 'PodAttachOptions', apiVersion: 'v1', container: 'c' });
 });
 
+// S-191: A webhook is bound by the walls that bind a client, and whoever may not read parameters may not write the
+//   policy that uses them.
 test('a webhook is bound by the walls that bind a client', async () => {
   await configure('Mutating', 'm', { path: '/rename' });
   const moved = await post();

@@ -24,6 +24,8 @@ const suite = webhookSuite({
 });
 const { annotations, configure, post } = suite;
 
+// S-157
+// Compat Admission and quota, P1, yes: webhooks: review, order, conversion, results, time-outs, dry run
 test('failures are worded as upstream words them', async () => {
   const dead = { url: 'https://127.0.0.1:1/x', caBundle: suite.hooks.caBundle };
   const service = { service: { namespace: 'default', name: 'nowhere', path: '/x' }, caBundle: suite.hooks.caBundle };
@@ -125,6 +127,7 @@ test('a denial is the webhook’s own status, at least a 400', async () => {
   }
 });
 
+// S-157
 test('webhooks are reached through a Service and its endpoints', async () => {
   const slice = (ready: boolean) => ({
     apiVersion: 'discovery.k8s.io/v1',

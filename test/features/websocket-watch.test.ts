@@ -70,6 +70,8 @@ async function open(pathAndQuery: string, protocols: string[], headers: Record<s
 const make = (name: string) =>
   server.create(PATH, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default' } });
 
+// S-163: A watch can be a WebSocket: each event is one message.
+// Compat Watch, P2, yes: WebSocket: one message for each event, token as a sub-protocol
 test('each event is one text message', async () => {
   await make('a');
   await make('b');
@@ -90,6 +92,7 @@ test('each event is one text message', async () => {
   await watch.closed;
 });
 
+// S-163
 test('protobuf events are binary messages', async () => {
   const watch = await open(`${PATH}?watch=1&fieldSelector=metadata.name=b`, [bearer, 'x'], {
     accept: 'application/vnd.kubernetes.protobuf;stream=watch,application/vnd.kubernetes.protobuf',
@@ -109,6 +112,7 @@ test('the watch ends with its time, and the socket with it', async () => {
   assert.equal(await watch.closed, 1000);
 });
 
+// Compat Authentication and impersonation, P1, yes: WebSocket bearer sub-protocol, beside another one
 test('a socket without a token, or with a token alone, is refused before it opens', async () => {
   for (const protocols of [['x'], [bearer]]) {
     await assert.rejects(open(`${PATH}?watch=1`, protocols), /401/);

@@ -55,6 +55,9 @@ const launchers = async (name: string): Promise<Pod[]> =>
   ).items;
 const synchronized = (vm: VirtualMachine) => vm.status?.conditions?.find(({ type }) => type === 'Synchronized');
 
+// S-440: A missing claim, a failed mount and a machine that cannot be built stand on the machine as a condition and an
+//   event; volumes say why they cannot be snapshotted.
+// S-598
 test('a claim that is missing is an event of the instance, a condition of the machine, and reported on snapshots', async () => {
   const volumes = [
     { name: 'data', persistentVolumeClaim: { claimName: 'data' } },
@@ -95,6 +98,8 @@ test('a claim that is missing is an event of the instance, a condition of the ma
   await untilVm('claims', 'sees the claim', ({ status }) => status?.volumeSnapshotStatuses?.[0]?.enabled === true);
 });
 
+// S-441: A running instance has `guestOSInfo`, its launcher Pod the label of its node, and a terminating Namespace no
+//   grace period.
 test('a running instance has guest information, and its launcher Pod the label of its node', async () => {
   const vmi = await cluster.run('plain');
   assert.deepEqual(vmi.status?.guestOSInfo, {});
@@ -104,6 +109,7 @@ test('a running instance has guest information, and its launcher Pod the label o
   });
 });
 
+// S-440
 test('a volume that cannot be mounted, and a machine that cannot be built, stand on the machine', async () => {
   for (const [name, status, reason] of [
     [
@@ -135,6 +141,8 @@ test('a volume that cannot be mounted, and a machine that cannot be built, stand
   }
 });
 
+// S-805: Conditions of machines and instances have the null that Go writes for a probe that never was, so that JSON
+//   patches of typed clients that test them hold.
 test('a JSON patch that tests the conditions as Go writes them holds, for machine and instance', async () => {
   await create('typed');
   await untilVm('typed', 'runs', (vm) => vm.status?.ready === true);

@@ -9,6 +9,8 @@ import type { UnstructuredObject } from '../../src/api/meta/object.ts';
 import { validateObject } from '../../src/server/registry/normalize-input.ts';
 import { startInProcess } from '../testkit/in-process-control-plane.ts';
 
+// S-208: Every object of a fresh control plane is one that a user could have written.
+// S-220: Every object that a fresh control plane makes for itself is valid.
 test('every object of a fresh control plane is one that a user could have written', async (t) => {
   const board = await startInProcess({ advertise: { address: '127.0.0.1', port: 6443 } });
   t.after(() => board.stop());

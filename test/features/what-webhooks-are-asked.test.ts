@@ -14,6 +14,7 @@ const suite = webhookSuite({
 });
 const { configure, post, webhook } = suite;
 
+// Compat Admission and quota, P1, yes: matching: rules, selectors, match conditions
 test('selectors and match conditions narrow what a webhook is asked about', async () => {
   const cases: [string, object, object, boolean][] = [
     [
@@ -117,6 +118,7 @@ test('a delete under a grace period that does not shorten it asks nobody', async
   assert.deepEqual(await remove('?gracePeriodSeconds=0'), [200, 3]);
 });
 
+// S-157
 test('a deleted collection stops at the first denial, in list order', async () => {
   for (const name of ['a', 'b', 'c']) await post(configMap(name));
   const matchConditions = [{ name: 'b', expression: "oldObject.metadata.name == 'b'" }];

@@ -4,6 +4,8 @@ import { unauthorized } from '../../src/api/meta/status.ts';
 import type { AggregatedApi } from '../../src/server/endpoints/aggregated-api.ts';
 import { startServer } from '../testkit/in-process-server.ts';
 
+// S-100
+// Compat Status, P0, yes: Forbidden: who cannot do what, where
 test('refusals say who cannot do what, where', async (t) => {
   const server = await startServer({
     authenticate: async () => ({ username: 'jane<&>', groups: [] }),
@@ -43,6 +45,8 @@ test('refusals say who cannot do what, where', async (t) => {
   await server.stop();
 });
 
+// S-100: 401 comes before anything else, 403 before 404; refusals say who cannot do what, where.
+// Compat HTTP, P0, yes: 401 before 403, 403 before 404, the body last
 test('a bad credential is 401 before anything else', async () => {
   const server = await startServer({
     authenticate: async () => {
@@ -72,6 +76,8 @@ test('a list selected by name asks about that name', async () => {
   await server.stop();
 });
 
+// S-420: A missing right on a subresource of KubeVirt's is a 403 Status of reason Forbidden, in kube-apiserver's words.
+// Compat Aggregation, P0, yes: `subresources.kubevirt.io` in this process, in discovery
 test('an aggregated API names the right, a refusal is the server’s, and it is discovered', async () => {
   const api: AggregatedApi = {
     group: 'subresources.kubevirt.io',

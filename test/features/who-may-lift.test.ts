@@ -86,6 +86,9 @@ const BLOCKS = [
   },
 ];
 
+// S-787: So it does of a machine that is to be stopped first (update on `virtualmachines/stop` of
+//   `subresources.kubevirt.io`) and of OpenKruise's label on a namespace (patch or update of the namespace, by bindings
+//   in it, too); what it says of the caller is what the server answers to the command.
 for (const { what, reason, rule, who, takes, lift, body, preview } of BLOCKS)
   test(`who may lift what stands against the deletion: ${what}`, async () => {
     await grant(`may-${who}`, [who], rule, 'shop');

@@ -17,6 +17,8 @@ const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';
 const ask = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
   server.request(method, path, { headers });
 
+// S-188
+// Compat HTTP, P2, yes: CORS, off unless origins are named
 test('pages of a named origin may call, others may not', async () => {
   const preflight = await ask('/api/v1/nodes', { origin: 'https://ui.example.com' }, 'OPTIONS');
   assert.equal(preflight.status, 204);
@@ -39,6 +41,7 @@ const BODIES: readonly (readonly [body: string, message: string])[] = [
   ['[1', 'unexpected end of JSON input (5b31)'],
 ];
 for (const [body, message] of BODIES) {
+  // Compat Status, P1, yes: a body that does not parse: `the object provided is unrecognized ...` with its beginning
   test(`a body that does not parse is quoted: ${JSON.stringify(body)}`, async () => {
     const answer = await server.request('POST', CONFIG_MAPS, { body, headers: { 'content-type': 'application/json' } });
     assert.equal(answer.status, 400);
@@ -55,6 +58,7 @@ test('a long body that does not parse is cut', async () => {
   assert.ok(answer.json.message.endsWith(`(${body.slice(0, 30)} ...)`), answer.json.message);
 });
 
+// Compat HTTP, P0, yes: legacy `/api/v1/watch/...` paths
 test('watches by the old path are watches', async () => {
   for (const path of [
     '/api/v1/watch/namespaces',
@@ -71,6 +75,7 @@ test('watches by the old path are watches', async () => {
   named.close();
 });
 
+// Compat Watch, P0, yes: selectors: ADDED on entering, DELETED with the old state on leaving
 test('a watch by label follows an object in and out', async () => {
   const send = (method: string, path: string, options: RequestOptions = {}) => server.request(method, path, options);
   const watch = await server.watch(
@@ -101,6 +106,7 @@ test('a watch by label follows an object in and out', async () => {
   watch.close();
 });
 
+// Compat Watch, P0, yes: an object that goes while its watch begins
 test('an object deleted while its watch begins is not left over', async () => {
   const brief = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'brief' } };
   await server.create(CONFIG_MAPS, brief);
@@ -120,6 +126,7 @@ test('an object deleted while its watch begins is not left over', async () => {
   watch.close();
 });
 
+// Compat Aggregation, P1, yes: checks of APIService objects
 test('an APIService is checked as the aggregator checks it', async () => {
   const post = (name: string, spec: object) =>
     server.request('POST', '/apis/apiregistration.k8s.io/v1/apiservices', {
@@ -144,6 +151,8 @@ test('an APIService is checked as the aggregator checks it', async () => {
   assert.equal(bundle.json.details.causes[0].field, 'spec.insecureSkipTLSVerify');
 });
 
+// S-162: Objects that every cluster needs come back when somebody deletes them.
+// Compat Bootstrap objects, controllers, events, leases, P1, yes: what the cluster needs comes back when it was deleted
 test('what the cluster needs comes back when somebody deletes it', async () => {
   const own = await startServer();
   const options = {
@@ -190,6 +199,7 @@ test('what the cluster needs comes back when somebody deletes it', async () => {
   await own.stop();
 });
 
+// Compat Types, P1, yes: deprecated kinds warn
 test('kinds on their way out say so in every answer', async () => {
   const { headers } = await ask('/api/v1/namespaces/default/endpoints');
   assert.match(

@@ -27,6 +27,7 @@ after(() => board.stop());
 // biome-ignore lint/suspicious/noExplicitAny: OpenAPI documents, read field by field.
 type Document = any;
 
+// S-221: Objects of every kind that are nearly right are refused or taken, never answered with a 500.
 test('nearly right objects of every kind', async (t) => {
   t.diagnostic(`CORACLE_SEED=${seed}`);
   let kinds = 0;

@@ -89,6 +89,9 @@ after(async () => {
 const hooks = async (): Promise<string[]> =>
   ((await send('GET', `${CONFIGURATIONS}/${NAME}`)).json.webhooks ?? []).map(({ name }: { name: string }) => name);
 
+// S-961: On an external cluster `coracle controllers --webhook-address` serves the same decisions as a webhook, fills
+//   the configuration in with one webhook for each version of a group that is declared, and puts it right when it is
+//   altered.
 test('the configuration that turns it on is filled; then it decides as in process, and is put right', async () => {
   await repository.commit({ 'a.yaml': configMapYaml('a', { k: 'declared' }) });
   const made = await send('POST', SYNCS, {
@@ -133,6 +136,7 @@ test('the configuration that turns it on is filled; then it decides as in proces
   );
 });
 
+// S-970
 test('with annotation coracle.dev/guards: dependents deletions alone are asked about: warned, refused, let through', async () => {
   await send('PATCH', `${CONFIGURATIONS}/${NAME}`, {
     metadata: { annotations: { 'coracle.dev/guards': 'dependents' } },

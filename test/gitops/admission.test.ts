@@ -54,6 +54,10 @@ const refused = (act: Promise<unknown>, message: RegExp) =>
     return true;
   });
 
+// S-960: While ValidatingWebhookConfiguration `admission-webhook.configsync.gke.io` is there and does not say
+//   `disabled`, managed objects are made and deleted by their source alone, and their declared fields, their metadata
+//   of Config Sync and inventories are nobody else's to change; fields that nobody declares stay free, a namespace that
+//   is not managed goes with what is in it, and commits are applied as before.
 test('TestAdmission: declared objects are not deleted, declared data not changed, the rest is free', async () => {
   await refused(
     at.client.delete(NAMESPACES, { namespace: '', name: 'hello' }),
@@ -86,6 +90,7 @@ test('TestAdmission: declared objects are not deleted, declared data not changed
   await at.client.delete(NAMESPACES, { namespace: '', name: 'test-ns' });
 });
 
+// S-960
 test('collections and applies are decided alike, a dry run is free; an inventory is nobody’s to change', async () => {
   const map = { namespace: 'hello', name: 'map' };
   await at.client.delete(CONFIG_MAPS, map, { dryRun: true });
@@ -104,6 +109,7 @@ test('collections and applies are decided alike, a dry run is free; an inventory
   );
 });
 
+// S-960
 test('commits change, add and prune as before; declared fields follow', async () => {
   const commit = await repository.commit({
     'ns.yaml': namespaceYaml('hello', { more: '1' }),
@@ -122,6 +128,7 @@ test('commits change, add and prune as before; declared fields follow', async ()
   });
 });
 
+// S-960
 test('an object that ignores mutations may be changed by anybody, and not deleted', async () => {
   const ignored = { annotations: { 'client.lifecycle.config.k8s.io/mutation': 'ignore' }, namespace: 'hello' };
   const commit = await repository.commit({ 'ignored.yaml': configMapYaml('ignored', { k: 'declared' }, ignored) });
@@ -138,6 +145,7 @@ test('an object that ignores mutations may be changed by anybody, and not delete
   );
 });
 
+// S-960
 test('a namespace that is not managed goes with the managed objects in it', async (t) => {
   await createNamespace(at.client, 'tenant');
   await at.client.create(ROLE_BINDINGS, {
@@ -161,6 +169,7 @@ test('a namespace that is not managed goes with the managed objects in it', asyn
   await at.gone(NAMESPACES as never, 'tenant');
 });
 
+// S-960
 test('TestDisableWebhookConfigurationUpdate: disabled, or gone, nothing is guarded, and drift is put back', async () => {
   const disable = (value: string | null) =>
     at.client.patch(

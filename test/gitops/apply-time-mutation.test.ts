@@ -34,6 +34,9 @@ const filled = (name: string, source: string, path: string, data: Record<string,
 const untilUrl = (name: string, url: string) =>
   eventually(`${name} has ${url}`, async () => ((await at.configMap(name))?.data?.['url'] === url ? true : undefined));
 
+// S-962: Fields are filled in by `config.kubernetes.io/apply-time-mutation` once their sources are there and ready, in
+//   this source or outside; drift goes back to what was filled in, the object is pruned before its sources, and what
+//   cannot be filled in holds up that object alone.
 test('it is filled in once its source is there, drift goes back to that, and a commit follows the source', async () => {
   const commit = await repository.commit({
     '1.yaml': filled('filled', 'source', '$.data.host', { url: 'http://%host%/', k: 'declared' }),
@@ -56,6 +59,7 @@ test('it is filled in once its source is there, drift goes back to that, and a c
   await untilUrl('filled', 'http://two/');
 });
 
+// S-962
 test('a field that is not there, and an annotation that cannot be read, hold up those objects alone', async () => {
   await repository.commit({
     '3.yaml': filled('lacking', 'source', '$.data.nothing', { url: '%host%' }),
@@ -76,6 +80,7 @@ test('a field that is not there, and an annotation that cannot be read, hold up 
   assert.ok(!(await at.inventory('root-sync'))?.some(({ name }) => name === 'lacking'));
 });
 
+// S-962
 test('a source that nobody declares is waited for and reported; with what it fills in, it is pruned last', async () => {
   await repository.commit({
     '3.yaml': filled('waits', 'from-outside', '$.data.host', { url: '%host%' }),

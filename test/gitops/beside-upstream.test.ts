@@ -20,6 +20,8 @@ const manager = {
   },
 };
 
+// S-916: Where upstream's `reconciler-manager` is installed the component leaves all syncs to it, and takes them up
+//   when it is gone.
 test('while upstream’s manager is installed nothing is done, and all of it when it is gone', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'coracle-mirrors-'));
   mkdirSync(join(directory, 'of-a-sync-that-went'));

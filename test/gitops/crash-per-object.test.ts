@@ -124,6 +124,8 @@ for (const isDone of [false, true])
     const when = `${isDone ? 'after' : 'before'} write ${number}`;
     const sync = `kill-${isDone ? 'done' : 'asked'}-${number}`;
 
+    // S-978: A component that dies before or after the write of any object, of an apply, a prune or an end, leaves no
+    //   object without an entry and deletes nothing that Git has; the next one ends it.
     test(`${when} of an apply, of a prune, and of a deletion with policy Foreground`, async (t) => {
       const repository = await createRepository();
       t.after(repository.remove);
@@ -161,6 +163,7 @@ for (const isDone of [false, true])
       assert.equal(await at.inventory(sync), undefined);
     });
 
+    // S-978
     test(`${when} of a deletion with policy Orphan, and of objects that are let go`, async (t) => {
       const repository = await createRepository();
       t.after(repository.remove);

@@ -28,6 +28,8 @@ after(() => at.stop());
 
 const STEPS: readonly AttemptStep[] = ['inventory', 'let-go', 'apply', 'prune', 'inventory-again', 'report'];
 for (const [number, step] of STEPS.entries()) {
+  // S-909: A component that dies before any step of an attempt leaves every object that it made in the inventory, and
+  //   the next one ends where Git says.
   test(`before ${step}`, async (t) => {
     const repository = await createRepository();
     t.after(repository.remove);
@@ -79,6 +81,8 @@ for (const policy of ['Foreground', 'Orphan'] as const)
   for (const [number, step] of END_STEPS.entries()) {
     // Where objects stay the inventory is not made smaller.
     if (policy === 'Orphan' && step === 'shrink-inventory') continue;
+    // S-956: A component that dies before any step of the end of a sync leaves no object without an entry and deletes
+    //   nothing that the sync did not make; the next one ends it.
     test(`${policy}, before ${step}`, async (t) => {
       const repository = await createRepository();
       t.after(repository.remove);

@@ -82,6 +82,9 @@ test('nothing is asked for: objects say nothing, deletions are allowed and put r
   await isMadeAnew('plain', uid);
 });
 
+// S-970: The deletion by hand of what other objects of a source depend on is allowed, warned about or refused, as the
+//   sync or the object says, in process and by the webhook; what is pruned, or goes with its sync, its namespace or its
+//   owner, is never held up.
 test('warn: the answer warns, the sync has an event, and the object is made anew', async () => {
   await start('warned', 'warn');
   assert.deepEqual(JSON.parse((await dependentsAt('warned')) ?? ''), {
@@ -104,6 +107,7 @@ test('warn: the answer warns, the sync has an event, and the object is made anew
   assert.match(event.message ?? '', /^ConfigMap, warned\/a was deleted while .*: ConfigMap, warned\/b$/);
 });
 
+// S-970
 test('refuse: by name and in a collection, not in a dry run; what nobody depends on goes; the object lets one through', async () => {
   await start('refused', 'refuse');
   const { status, json } = await remove('refused', 'a');
@@ -123,6 +127,7 @@ test('refuse: by name and in a collection, not in a dry run; what nobody depends
   assert.equal((await remove('refused', 'a')).status, 403, 'made anew it does not say allow');
 });
 
+// S-970
 test('who depends on it is put back, follows commits and the annotation of the sync', async () => {
   const repository = await start('follows', 'refuse');
   const written = await dependentsAt('follows');
@@ -175,6 +180,7 @@ test('an object that ignores mutations says it too, and no longer when that is o
   await eventually('it says nothing', async () => ((await dependentsAt('ignores')) === undefined ? true : undefined));
 });
 
+// S-970
 test('nothing else is held up: pruned, deleted with the sync, let go, with the namespace', async () => {
   const names = ['pruned', 'ended', 'let-go', 'emptied'] as const;
   const [repository] = await Promise.all(names.map((name) => start(name, 'refuse')));

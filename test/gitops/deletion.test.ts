@@ -132,6 +132,9 @@ const left = async (namespace: string): Promise<string[]> =>
     .sort();
 
 for (const kind of ['RootSync', 'RepoSync'] as const) {
+  // S-910: Deletion of a sync: with Foreground its objects go, dependents first, with Orphan they stay without its
+  //   metadata; then inventory, account and bindings. Neither source nor a valid spec nor the inventory is needed, and
+  //   a cycle of dependencies is no hindrance.
   test(`${kind}, Foreground: its objects go, dependents first, and everything of its own`, async (t) => {
     const row = await start(kind, 'Foreground');
     t.after(() => end(row));
@@ -151,6 +154,7 @@ for (const kind of ['RootSync', 'RepoSync'] as const) {
     await nothingOfItsOwn(row);
   });
 
+  // S-910
   for (const policy of ['Orphan', undefined] as const)
     test(`${kind}, ${policy ?? 'no policy'}: its objects stay without its metadata, and another sync of that name takes them up`, async (t) => {
       const row = await start(kind, policy);
@@ -167,6 +171,7 @@ for (const kind of ['RootSync', 'RepoSync'] as const) {
       await at.synced(row.at, row.commit);
     });
 
+  // S-910
   test(`${kind}, its source is gone, its spec no longer valid and the process killed: it ends all the same`, async (t) => {
     const row = await start(kind, 'Foreground');
     await end(row);
@@ -184,6 +189,7 @@ for (const kind of ['RootSync', 'RepoSync'] as const) {
     await nothingOfItsOwn(row);
   });
 
+  // S-910
   test(`${kind}, Foreground, without its inventory: what its labels name is deleted`, async (t) => {
     const row = await start(kind, 'Foreground');
     t.after(() => end(row));
@@ -199,6 +205,7 @@ for (const kind of ['RootSync', 'RepoSync'] as const) {
     assert.deepEqual(await left(row.namespace), []);
   });
 
+  // S-910
   test(`${kind}, Foreground, objects that depend on each other: they go at once`, async (t) => {
     const row = await start(kind, 'Foreground');
     t.after(() => end(row));
@@ -210,6 +217,9 @@ for (const kind of ['RootSync', 'RepoSync'] as const) {
     assert.deepEqual(await left(row.namespace), []);
   });
 
+  // S-911: No deletion of a sync waits without a word: an object that does not go is named in condition
+  //   ReconcilerFinalizerFailure with the command that decides; a RepoSync in a terminating namespace ends, also
+  //   without any rights; a RootSync and the namespace that it declares end in either order.
   test(`${kind}, Foreground, an object that does not go: the condition names it and the command that decides`, async (t) => {
     const row = await start(kind, 'Foreground', { override: { reconcileTimeout: '1s' } });
     t.after(() => end(row));
@@ -239,6 +249,7 @@ for (const kind of ['RootSync', 'RepoSync'] as const) {
 }
 
 for (const policy of ['Foreground', 'Orphan'] as const) {
+  // S-911
   test(`RepoSync, ${policy}, its namespace is deleted: both end`, async (t) => {
     const row = await start('RepoSync', policy);
     t.after(() => end(row));
@@ -247,6 +258,7 @@ for (const policy of ['Foreground', 'Orphan'] as const) {
     assert.equal(await at.find(SERVICE_ACCOUNTS, `ns-reconciler-${row.namespace}`, CONFIG_SYNC_NAMESPACE), undefined);
   });
 
+  // S-911
   test(`RepoSync, ${policy}, its rights are gone and its namespace is deleted: both end`, async (t) => {
     const row = await start('RepoSync', policy);
     t.after(() => end(row));
@@ -260,6 +272,7 @@ for (const policy of ['Foreground', 'Orphan'] as const) {
   });
 }
 
+// S-911
 test('RepoSync, its rights are gone: Foreground says so; Orphan ends after its time, with an event', async (t) => {
   const row = await start('RepoSync', 'Foreground', { override: { reconcileTimeout: '1s' } });
   t.after(() => end(row));
@@ -282,6 +295,7 @@ test('RepoSync, its rights are gone: Foreground says so; Orphan ends after its t
   assert.match(event.message ?? '', /metadata of this sync is left on: ConfigMap .*\/a/);
 });
 
+// S-911
 test('RootSync that declares the namespace: deleted together, and the namespace first', async (t) => {
   for (const isFirst of [false, true]) {
     const own = await createRepository();
@@ -302,6 +316,7 @@ test('RootSync that declares the namespace: deleted together, and the namespace 
   }
 });
 
+// S-910
 test('RootSync that declares a RepoSync: all goes, level by level', async (t) => {
   const inner = await createRepository();
   t.after(inner.remove);
@@ -342,6 +357,8 @@ test('RootSync that declares a RepoSync: all goes, level by level', async (t) =>
   await at.gone(NAMESPACES as never, namespace);
 });
 
+// S-912: A protected machine that Git no longer declares, or whose sync is deleted, is kept with its namespace and
+//   reported, and goes once it is unprotected.
 test('a protected machine is kept, with its namespace, when it is pruned and when its sync is deleted; and goes once it is unprotected', async (t) => {
   const own = await createRepository();
   t.after(own.remove);
@@ -495,6 +512,8 @@ const SITUATIONS: readonly Situation[] = [
   },
 ];
 
+// S-955: The deletion of a sync ends in what the table of docs/gitops.md names, for RootSync and RepoSync,
+//   Foreground and Orphan, whatever is deleted first and whatever is missing or holds an object.
 for (const kind of ['RootSync', 'RepoSync'] as const)
   for (const policy of ['Foreground', 'Orphan'] as const)
     for (const situation of SITUATIONS)
@@ -573,6 +592,8 @@ async function endsIn(outcome: Outcome, row: Row, { hasMachine }: Situation): Pr
     );
 }
 
+// S-954: A namespace that is deleted leaves the RepoSyncs in it, and RootSyncs that are being deleted and have objects
+//   in it, the time to delete in order, 35 seconds at most, and says in its conditions what it waits for.
 test('a namespace that is deleted waits for the order of a RepoSync in it, and of a RootSync that goes and has objects in it', async (t) => {
   for (const kind of ['RepoSync', 'RootSync'] as const) {
     const row = await start(
@@ -598,6 +619,7 @@ test('a namespace that is deleted waits for the order of a RepoSync in it, and o
   }
 });
 
+// S-954
 test('a namespace whose RepoSync cannot end in order goes on after its time', async (t) => {
   const row = await start('RepoSync', 'Foreground');
   t.after(() => end(row));

@@ -40,12 +40,16 @@ const untilData = (name: string, data: object | undefined) =>
     JSON.stringify((await at.configMap(name))?.data) === JSON.stringify(data) ? true : undefined,
   );
 
+// S-908: What is declared is put back when it is changed, deleted or stripped of its metadata, also while the source is
+//   down; fields that nobody declared stay, and so do objects that carry a copy of the metadata. `mutation: ignore` and
+//   `managed: disabled` mean what they mean upstream; a fight is KNV2005.
 test('a declared field is put back, one that nobody declared stays', async () => {
   await patch('kept', { data: { k: 'changed', theirs: 'x' } });
   await untilData('kept', { k: 'declared', theirs: 'x' });
   await patch('kept', { data: { theirs: null } });
 });
 
+// S-908
 test('a deleted object is made anew, and metadata that was taken off comes back', async () => {
   await at.client.delete(CONFIG_MAPS, { namespace: 'default', name: 'kept' });
   await untilData('kept', { k: 'declared' });
@@ -65,6 +69,7 @@ test('a deleted object is made anew, and metadata that was taken off comes back'
   assert.equal(back.annotations?.['configmanagement.gke.io/managed'], 'enabled');
 });
 
+// S-908
 test('an object that carries the metadata of the sync and is not declared is deleted; a copy of it is not', async () => {
   const { labels, annotations } = (await at.configMap('kept'))!.metadata;
   const make = (name: string, more: Record<string, string>) =>
@@ -83,6 +88,7 @@ test('an object that carries the metadata of the sync and is not declared is del
   assert.ok((await at.configMap('copy')) && (await at.configMap('owned-by-other')));
 });
 
+// S-908
 test('mutation: ignore: changes stay, a deletion does not', async () => {
   await patch('ignored', {
     data: { k: 'changed' },
@@ -106,6 +112,7 @@ test('mutation: ignore: changes stay, a deletion does not', async () => {
   await untilData('ignored', { k: 'other' });
 });
 
+// S-908
 test('managed: disabled: never made, and let go where it was', async () => {
   assert.equal(await at.configMap('let-go'), undefined);
   const managed = await repository.commit({ 'd.yaml': configMapYaml('let-go', { k: 'declared' }) });
@@ -127,6 +134,7 @@ test('managed: disabled: never made, and let go where it was', async () => {
   assert.deepEqual((await at.configMap('let-go'))?.data, { k: 'mine' });
 });
 
+// S-908
 test('a fight is KNV2005', async () => {
   for (let round = 0; round < 6; round++) {
     await patch('fought', { data: { k: `round ${round}` } });
@@ -146,6 +154,7 @@ test('a fight is KNV2005', async () => {
   ]);
 });
 
+// S-908
 test('drift is put back while the source is down', async (t) => {
   const other = await createRepository();
   t.after(() => other.remove());

@@ -33,6 +33,8 @@ const maps = async () =>
       .map((one) => [one.metadata.name!, (one as unknown as { data?: Record<string, string> }).data?.['k']]),
   );
 
+// S-957: 50 repositories with 2,000 objects are synced beside each other, follow a change of each and are deleted with
+//   their own objects alone, within 600 MiB.
 test('50 repositories with 2,000 objects: all are applied, a change of each is, and deletion takes its own alone', {
   timeout: 900_000,
 }, async (t) => {

@@ -108,6 +108,8 @@ function sourceOf(secret: SecretData, directory = join(place, `mirror-${places++
 }
 const known = (host: string): string => `[127.0.0.1]:${port} ${key(`${host}.pub`).split(' ').slice(0, 2).join(' ')}\n`;
 
+// S-915: A repository is fetched by ssh with the key of a Secret, from the hosts that its `known_hosts` names, else
+//   from the host that answered first; the key is in no error and no file afterwards.
 test('a key and known hosts: fetched; another host, another key: refused, and nothing of the key is shown or left', async (t) => {
   if (sshd === undefined || server?.exitCode !== null) return t.skip('there is no sshd here');
   const { source, directory } = sourceOf({ ssh: key('user'), known_hosts: known('host') });
@@ -135,6 +137,7 @@ test('a key and known hosts: fetched; another host, another key: refused, and no
     );
 });
 
+// S-915
 test('without known hosts the first host is believed, and another in its place is not', async (t) => {
   if (sshd === undefined || server?.exitCode !== null) return t.skip('there is no sshd here');
   const { source, directory } = sourceOf({ ssh: key('user') });

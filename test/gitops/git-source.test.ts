@@ -53,6 +53,9 @@ const readAll = async (source: Source): Promise<Record<string, string>> => {
   return Object.fromEntries(files.map(({ path, bytes }) => [path, Buffer.from(bytes).toString()]));
 };
 
+// S-901: A branch, a tag, a ref or a commit of a Git repository is fetched by HTTP, TLS or from a file, with the depth
+//   asked for, a token, a certificate authority and a proxy; credentials are on no command line, in no error and in no
+//   file afterwards, and are not handed on to a server that is redirected to.
 test('a branch is followed, a tag and a commit stay; only manifests below the directory are read', async () => {
   const source = sourceOf({ repo: repository.url, dir: '/apps' });
   const first = await repository.commit({ 'apps/a.yaml': 'a: 1', 'apps/README.md': 'x', 'other/b.yaml': 'b: 1' });
@@ -88,6 +91,8 @@ test('a rewritten branch is followed; a fetch that fails and a branch that is go
   await assert.rejects(sourceOf({ repo: repository.url, revision: 'f'.repeat(40) }).resolve(NEVER), /no commit f/);
 });
 
+// S-990: A poll of a branch that finds nothing new starts no program over HTTP and for files of this host, and is one
+//   request over HTTP; of a commit that is new only files that differ are read.
 test('a poll that finds nothing new starts no program, also when the branch has moved before', async () => {
   const source = sourceOf({ repo: repository.url });
   await repository.git('checkout', '--quiet', 'main');
@@ -107,6 +112,7 @@ test('a poll that finds nothing new starts no program, also when the branch has 
   assert.equal(await source.resolve(NEVER), await repository.git('rev-parse', 'main'));
 });
 
+// S-990
 test('over HTTP a poll is one request, and a commit is looked for once', async (t) => {
   const server = await serveRepository(repository, { username: 'robot', password: 'polls' });
   t.after(() => server.stop());
@@ -129,6 +135,7 @@ test('over HTTP a poll is one request, and a commit is looked for once', async (
   assert.deepEqual(await asked(), ['POST /.git/git-upload-pack']);
 });
 
+// S-990
 test('what is known of a commit is not read again, but for links', async () => {
   await repository.git('checkout', '--quiet', '-b', 'known');
   const source = sourceOf({ repo: repository.url, branch: 'known', dir: 'known' });
@@ -177,6 +184,7 @@ test('a mirror that a killed process left locked is fetched anew; another URL ta
   assert.equal(existsSync(join(first.directory, mirror)), false);
 });
 
+// S-902
 test('a repository that outgrows its bound is refused, and takes no room', async () => {
   const large = await createRepository();
   const noise = Array.from({ length: 40_000 }, () => Math.random().toString(36)).join('');
@@ -187,6 +195,7 @@ test('a repository that outgrows its bound is refused, and takes no room', async
   large.remove();
 });
 
+// S-901
 test('HTTP with user and password: they are in no argument, no error and no file afterwards', async (t) => {
   const server = await serveRepository(repository, { username: 'robot', password: 'hunter2-secret' });
   t.after(() => server.stop());
@@ -221,6 +230,9 @@ test('HTTP with user and password: they are in no argument, no error and no file
     );
 });
 
+// S-963: A repository is fetched with the cookies of a Secret (auth `cookiefile`), which go to the hosts that they name
+//   and are in no argument, no error and no file afterwards; `githubapp`, `gcenode` and `gcpserviceaccount` are refused
+//   with what serves instead.
 test('cookies of a Secret: they are in no argument, no error and no file afterwards, and go to their host alone', async (t) => {
   const server = await serveRepository(repository, { cookie: 'session=hunter2-cookie' });
   t.after(() => server.stop());
@@ -255,6 +267,7 @@ test('cookies of a Secret: they are in no argument, no error and no file afterwa
     );
 });
 
+// S-901
 test('a server that redirects to another does not hand on the password', async (t) => {
   const other = await serveRepository(repository);
   const server = await serveRepository(repository, { username: 'robot', password: 'hunter2-secret' });
@@ -284,6 +297,7 @@ test('a server that answers by 503 is an error, and what was fetched stays', asy
   assert.ok((await source.read(commit, NEVER)).files.length > 0);
 });
 
+// S-901
 test('TLS: the authority of the secret is believed, others are not, unless nothing is checked', async (t) => {
   const keys = mkdtempSync(join(place, 'pki-'));
   const pki = await openPki(join(keys, 'pki'), systemClock);
@@ -298,6 +312,7 @@ test('TLS: the authority of the secret is believed, others are not, unless nothi
   assert.equal(await sourceOf({ repo: server.url, noSSLVerify: true }).resolve(NEVER), commit);
 });
 
+// S-901
 test('a proxy is asked in place of the server', async (t) => {
   const asked: string[] = [];
   const proxy = await listen((request) => asked.push(request.url ?? ''));

@@ -36,6 +36,8 @@ const namespaceYaml = (name: string, metadata: object = {}): string =>
 const noConfigMap = (name: string, namespace: string) =>
   eventually(`${namespace}/${name} gone`, async () => ((await at.configMap(name, namespace)) ? undefined : true));
 
+// S-931: In format hierarchy the directories are namespaces, which inherit what lies above them; what lies wrongly has
+//   upstream's code and holds up itself and pruning; without a Repo nothing is done.
 test('format hierarchy: namespaces come from directories, inherit, and are pruned with them', async () => {
   const [repository, first] = await repositoryOf({
     'fleet/system/repo.yaml': config('Repo', 'repo', { version: '1.0.0' }),
@@ -108,6 +110,8 @@ test('format hierarchy: namespaces come from directories, inherit, and are prune
   assert.match(condition(stalled, 'Stalled')?.message ?? '', /KNV1061.*unstructured/);
 });
 
+// S-933: A NamespaceSelector copies objects into the namespaces that it means; of mode dynamic it follows those of the
+//   cluster, and makes none.
 test('a NamespaceSelector of mode dynamic follows the namespaces of the cluster, and makes none', async () => {
   const label = (name: string, team: string | null) =>
     at.client.patch(NAMESPACES, { namespace: '', name }, { type: 'merge', body: { metadata: { labels: { team } } } });

@@ -124,6 +124,8 @@ const ROWS: readonly [what: string, entries: () => readonly Entry[], unread: rea
 ];
 
 for (const [what, entries, unread] of ROWS) {
+  // S-902: A repository that was made to do harm runs, writes and reads nothing on this host, and what else it holds is
+  //   read; what is larger than the bounds is refused.
   test(`${what}: the rest is read, and nothing else is touched`, async () => {
     const { files, unread: found, directory } = await read(await commitOf([good, ...entries()]));
     assert.deepEqual(
@@ -166,6 +168,7 @@ test('trees beyond the limits are refused as a whole, single files are left out'
   await assert.rejects(readTree({ ...at, path: 'missing' }), /no directory "missing"/);
 });
 
+// S-902
 test('a repository with a config that runs programs runs none when it is fetched from', async () => {
   const hostile = await createRepository();
   await hostile.commit({ 'a.yaml': 'a: 1' });

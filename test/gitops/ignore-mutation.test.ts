@@ -39,6 +39,9 @@ const state = async (name: string): Promise<(string | undefined)[]> => {
   return [annotations['season'], annotations[MUTATION]];
 };
 
+// S-965: An object that is declared with `mutation: ignore` keeps what users make of it, but for its metadata of Config
+//   Sync and the directive itself; it is made anew when it is deleted, pruned, and applied as a whole once the
+//   directive is gone.
 test('TestAddIgnoreMutationToManagedObject: from then on nothing but the directive changes', async () => {
   await push('add', { season: 'summer' });
   await push('add', { season: 'winter', ...IGNORE });
@@ -47,18 +50,21 @@ test('TestAddIgnoreMutationToManagedObject: from then on nothing but the directi
   assert.deepEqual(await state('add'), ['winter', undefined]);
 });
 
+// S-965
 test('TestDeclareIgnoreMutationForUnmanagedObject: it is taken up as it is', async () => {
   await at.client.create(NAMESPACES, object('unmanaged', {}) as never);
   await push('unmanaged', { season: 'summer', ...IGNORE });
   assert.deepEqual(await state('unmanaged'), [undefined, 'ignore']);
 });
 
+// S-965
 test('TestDeclareExistingObjectWithIgnoreAnnotation: what Git says of the directive counts', async () => {
   await at.client.create(NAMESPACES, object('existing', IGNORE) as never);
   await push('existing', { season: 'summer' });
   assert.deepEqual(await state('existing'), ['summer', undefined]);
 });
 
+// S-965
 test('TestIgnoreObjectIsDeleted: changes stay; deleted, it is made as it is declared now', async () => {
   await push('deleted', { season: 'summer', foo: 'bar', ...IGNORE });
   await push('deleted', { season: 'summer', ...IGNORE });
@@ -76,6 +82,7 @@ test('TestIgnoreObjectIsDeleted: changes stay; deleted, it is made as it is decl
   );
 });
 
+// S-965
 test('TestMutationIgnoredObjectPruned: it is pruned, and made anew as it is declared then', async () => {
   await push('pruned', { season: 'summer', ...IGNORE });
   await push('pruned', null);
@@ -84,6 +91,7 @@ test('TestMutationIgnoredObjectPruned: it is pruned, and made anew as it is decl
   assert.deepEqual(await state('pruned'), ['winter', 'ignore']);
 });
 
+// S-965
 test('TestAddUpdateAdd: what a user wrote stays through later commits', async () => {
   await push('update', IGNORE);
   await push('update', { season: 'summer', ...IGNORE });
@@ -93,12 +101,14 @@ test('TestAddUpdateAdd: what a user wrote stays through later commits', async ()
   assert.deepEqual(await state('update'), ['winter', 'ignore']);
 });
 
+// S-965
 test('TestDeclareObjectWithoutIgnoreMutationAnnotation: without the directive all of it is applied', async () => {
   await push('without', { season: 'summer', ...IGNORE });
   await push('without', { season: 'winter' });
   assert.deepEqual(await state('without'), ['winter', undefined]);
 });
 
+// S-965
 test('TestDriftKubectlAnnotateManagedFieldWithIgnoreMutationAnnotation: metadata of Config Sync comes back, the rest stays', async () => {
   await push('drift', { season: 'summer', ...IGNORE });
   await annotate('drift', { season: 'winter', 'configmanagement.gke.io/managed': null });

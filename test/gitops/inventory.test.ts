@@ -63,6 +63,7 @@ function dyingClient(at: number): { client: Client; readonly writes: () => numbe
   };
 }
 
+// S-952
 test('the first object has upstream’s name and label, the others neither; it names them, and reports lie beside their entries', async () => {
   const sync = newSync();
   const inventory = openInventory({ client, sync, showsStatus, maxBytes: SMALL });
@@ -108,6 +109,7 @@ test('the first object has upstream’s name and label, the others neither; it n
   assert.deepEqual(await objects(sync), []);
 });
 
+// S-952
 test('its first object is deleted by hand: the others are taken up again, and none is left behind', async () => {
   const sync = newSync();
   const inventory = openInventory({ client, sync, showsStatus, maxBytes: SMALL });
@@ -121,6 +123,7 @@ test('its first object is deleted by hand: the others are taken up again, and no
   assert.deepEqual(await objects(sync), []);
 });
 
+// S-952
 test('20,000 objects, each with its status: every object of it is one that the server takes', async () => {
   const sync = newSync();
   const inventory = openInventory({ client, sync, showsStatus });
@@ -144,6 +147,7 @@ test('20,000 objects, each with its status: every object of it is one that the s
   assert.equal((await inventory.read(signal))?.length, 20_000);
 });
 
+// S-952
 test('more than all parts may hold is refused, with a sentence, and nothing is written', async () => {
   const sync = newSync();
   const inventory = openInventory({ client, sync, showsStatus, maxBytes: entryBytes(ref(0)) });
@@ -159,6 +163,7 @@ test('more than all parts may hold is refused, with a sentence, and nothing is w
   assert.deepEqual(await objects(sync), []);
 });
 
+// S-952
 test('killed at any write, whatever changes: no entry is lost whose object may be there, and the next run makes it right', async () => {
   const set = fc.uniqueArray(fc.integer({ min: 0, max: 30 }), { maxLength: 16 });
   await fc.assert(

@@ -41,6 +41,8 @@ const isLetGo = ({ metadata: { annotations = {}, labels = {}, deletionTimestamp 
   Object.keys(annotations).every((key) => !/gke\.io\/|owning-inventory/.test(key)) &&
   Object.keys(labels).every((key) => !/gke\.io\/|part-of|managed-by/.test(key));
 
+// S-964: What is declared with `deletion: detach`, special namespaces and implied ones are let go where they would be
+//   deleted, and taken up again when they are declared again.
 test('TestPreventDeletionNamespace: a detached namespace is let go, a role in it is deleted', async () => {
   const role = {
     apiVersion: RBAC,
@@ -61,6 +63,7 @@ test('TestPreventDeletionNamespace: a detached namespace is let go, a role in it
   await at.gone(NAMESPACES as never, 'shipping');
 });
 
+// S-964
 for (const [name, kind, type, namespace] of [
   ['TestPreventDeletionRole', 'Role', ROLES, 'default'],
   ['TestPreventDeletionClusterRole', 'ClusterRole', CLUSTER_ROLES, ''],
@@ -85,6 +88,7 @@ for (const [name, kind, type, namespace] of [
     await at.gone(type as never, 'test-admin', namespace);
   });
 
+// S-964
 test('TestPreventDeletionSpecialNamespaces: they are detached by themselves, and never deleted', async () => {
   const special = ['default', 'kube-system', 'kube-public', 'kube-node-lease', 'gatekeeper-system'];
   const files = (declared: boolean) =>
@@ -105,6 +109,7 @@ test('TestPreventDeletionSpecialNamespaces: they are detached by themselves, and
   await at.gone(NAMESPACES as never, 'bookstore');
 });
 
+// S-964
 test('TestAdoptImplicitNamespace: who declares a namespace that another RootSync implied says so, and has it once that lets go', async () => {
   await push({
     'implied.yaml': { ...JSON.parse(configMapYaml('cm', {})), metadata: { name: 'cm', namespace: 'implied' } },

@@ -71,6 +71,8 @@ const COPIES: readonly [
 ];
 
 for (const scope of SCOPES) {
+  // S-972: What drifts of a managed object is put back, field by field; what carries metadata of a sync that is not
+  //   quite its own is left alone.
   test(`TestDriftKubectlApply${scope.name}: what carries our metadata and is not declared is deleted, and nothing else`, async () => {
     const { annotations = {}, labels = {} } = (await live(scope))!.metadata;
     const make = async (name: string, [, changed, otherLabels]: (typeof COPIES)[number]): Promise<void> => {
@@ -91,6 +93,7 @@ for (const scope of SCOPES) {
       assert.equal((await live(scope, `copy-${index}`)) === undefined, isDeleted, what);
   });
 
+  // S-972
   test(`TestDriftKubectlDelete, ${scope.name}: it is made anew`, async () => {
     const { uid } = (await live(scope))!.metadata;
     await at.client.delete(scope.type, keyOf(scope));
@@ -98,17 +101,20 @@ for (const scope of SCOPES) {
     await eventually('the map is there', () => live(SCOPES[1]!));
   });
 
+  // S-972
   test(`TestDriftKubectlAnnotate, ${scope.name}: a declared field is put back, another stays through it`, async () => {
     await patch(scope, { annotations: { mine: 'x', season: 'winter' } });
     const back = await until(scope, 'put back', ({ metadata }) => metadata.annotations?.['season'] === 'summer');
     assert.equal(back.metadata.annotations?.['mine'], 'x');
   });
 
+  // S-972
   test(`TestDriftKubectlAnnotateDeleteManagedFields, ${scope.name}: a declared field that is taken off comes back`, async () => {
     await patch(scope, { annotations: { season: null } });
     await until(scope, 'put back', ({ metadata }) => metadata.annotations?.['season'] === 'summer');
   });
 
+  // S-972
   test(`TestDriftRemoveApplySetPartOfLabel, ${scope.name}: metadata of the sync comes back, each part of it`, async () => {
     const { annotations, labels } = (await live(scope))!.metadata;
     await patch(scope, { labels: { [PART_OF]: null } });

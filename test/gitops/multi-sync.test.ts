@@ -74,6 +74,8 @@ const ROWS: readonly [name: string, first: Kind, second: Kind, has: 'first' | 's
   ['RootToRoot', 'Root', 'Root', 'first'],
   ['NamespaceToNamespace', 'Namespace', 'Namespace', 'first'],
 ];
+// S-973: Of two sources that declare one object one has it, the other says KNV1060 with both names and has it as soon
+//   as the first lets go, also while declared fields are guarded.
 for (const [index, [name, firstKind, secondKind, has]] of ROWS.entries())
   test(`TestConflictingDefinitions_${name}: the ${has} has it, the other reports it and has it once that lets go`, async (t) => {
     const namespace = `multi-${index}`;
@@ -112,6 +114,7 @@ for (const [index, [name, firstKind, secondKind, has]] of ROWS.entries())
     });
   });
 
+// S-973
 test('TestConflictingDefinitions, guarded: the rules are the same while the admission webhook is on', async (t) => {
   await at.client.create(GUARD_CONFIGURATIONS, {
     apiVersion: 'admissionregistration.k8s.io/v1',
@@ -130,6 +133,7 @@ test('TestConflictingDefinitions, guarded: the rules are the same while the admi
   await hasObject(root, 'guarded');
 });
 
+// S-973
 test('TestControllerValidationErrors: what no sync may be called, and where it may not be', async () => {
   const { url } = await sources.served({ 'a.yaml': configMapYaml('never', {}) });
   const long = 'x'.repeat(60);

@@ -33,6 +33,7 @@ const strategy = (name: string, namespaceStrategy: string) =>
 const namespaceYaml = (name: string): string =>
   JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
 
+// S-976: Namespaces that are used and not declared are made or waited for, and let go, never deleted.
 test('TestNamespaceStrategy: implicit makes it, explicit lets it go and waits for others, declared it is an object like any other', async () => {
   const { repository, url, commit } = await sources.of({ 'a.yaml': configMapYaml('a', {}, { namespace: 'used' }) });
   await at.rootSync('strategy', url, { spec: { override: { namespaceStrategy: 'explicit', reconcileTimeout: '1s' } } });
@@ -60,6 +61,7 @@ test('TestNamespaceStrategy: implicit makes it, explicit lets it go and waits fo
   assert.equal(await at.configMap('a', 'used'), undefined);
 });
 
+// S-976
 test('TestNamespaceStrategyMultipleRootSyncs: two use one namespace: it is the first one’s, and nobody deletes it while the other uses it', async () => {
   const first = await sources.of({
     'a.yaml': configMapYaml('of-first', {}, { namespace: 'shared' }),

@@ -40,6 +40,9 @@ const ociSync = (spec: Partial<OciSpec>) => ({
   spec: { sourceType: 'oci', git: null, oci: { auth: 'none', period: '100ms', ...spec } },
 });
 
+// S-920: A RootSync or RepoSync takes its objects from an OCI image: a tag is followed, a digest pins, and the digest
+//   is the commit in status and metadata; an authority of its own is believed with that alone, and content that does
+//   not fit its digest is not used.
 test('an image is applied, followed by its tag, and named by its digest in status and metadata', async () => {
   const first = await push('fleet/app', 'v1', {
     'app/a.yaml': configMapYaml('oci-a', { k: '1' }),
@@ -67,6 +70,7 @@ test('an image is applied, followed by its tag, and named by its digest in statu
   assert.equal(await at.configMap('oci-b'), undefined);
 });
 
+// S-920
 test('a RepoSync takes an image; what cannot be had changes nothing and says why', async () => {
   await createNamespace(at.client, 'oci-team');
   await at.client.create(ROLE_BINDINGS, {
@@ -108,6 +112,7 @@ test('specs of images that cannot be meant are KNV1061', async () => {
 const sourceOf = (spec: Omit<OciSpec, 'auth'>, secrets: Readonly<Record<string, SecretData>> = {}): Source =>
   createOciSource({ spec: { auth: 'none', ...spec }, clock: systemClock, secret: async (name) => secrets[name] ?? {} });
 
+// S-920
 test('a digest pins: the registry is asked for it once, and its content is believed only when it fits', async () => {
   const digest = await push('pinned', 'v1', { 'a.yaml': 'a: 1' });
   const source = sourceOf({ image: `${registry.host}/pinned@sha256:${digest}` });
@@ -129,6 +134,7 @@ test('a digest pins: the registry is asked for it once, and its content is belie
   assert.equal((await source.read(digest, NEVER)).files.length, 1);
 });
 
+// S-921
 test('an image whose layers are larger than the bound is not pulled', async () => {
   const layers = [{ mediaType: '', digest: `sha256:${'a'.repeat(64)}`, size: 65 * 1024 ** 2 }];
   const digest = registry.addManifest(
@@ -147,6 +153,7 @@ test('an image whose layers are larger than the bound is not pulled', async () =
   );
 });
 
+// S-920
 test('a registry whose authority is in a Secret is spoken to by TLS, and is believed with that alone', async (t) => {
   const place = mkdtempSync(join(tmpdir(), 'coracle-oci-'));
   const pki = await openPki(join(place, 'pki'), systemClock);

@@ -29,6 +29,9 @@ const after_ = (name: string, ...needs: readonly string[]): string =>
   );
 const revision = async (name: string): Promise<number> => Number((await at.configMap(name))?.metadata.resourceVersion);
 
+// S-914: Objects are applied after what they depend on and pruned before it, by `config.kubernetes.io/depends-on`,
+//   their namespace and the definition of their kind; a cycle or a malformed item holds up those objects alone, and
+//   what other sources or nobody declares is waited for.
 test('dependents come after what they depend on, and go before it', async () => {
   const [repository, commit] = await repositoryOf({
     '1.yaml': after_('order-a', 'order-b'),
@@ -59,6 +62,7 @@ test('dependents come after what they depend on, and go before it', async () => 
   assert.deepEqual(gone, ['order-a', 'order-b', 'order-c']);
 });
 
+// S-914
 test('a cycle, a duplicate and a malformed item hold up those objects alone', async () => {
   const [repository, first] = await repositoryOf({ '1.yaml': configMapYaml('cycle-kept', { k: '1' }) });
   await at.rootSync('cycle', repository.url);
@@ -86,6 +90,7 @@ test('a cycle, a duplicate and a malformed item hold up those objects alone', as
   assert.equal(await at.configMap('cycle-a'), undefined);
 });
 
+// S-914
 test('an object of another source, or of nobody, is waited for; too long, and it is reported', async () => {
   const [repository, commit] = await repositoryOf({
     '1.yaml': after_('waits', 'from-outside'),
@@ -106,6 +111,7 @@ test('an object of another source, or of nobody, is waited for; too long, and it
   await at.synced('outside', commit);
 });
 
+// S-914
 test('a definition and an object of it in one commit; with the definition its objects go', async () => {
   const definition = {
     apiVersion: 'apiextensions.k8s.io/v1',
@@ -142,6 +148,7 @@ test('a definition and an object of it in one commit; with the definition its ob
   );
 });
 
+// S-914
 test('what a declared object still needs is not pruned', async () => {
   const [repository, first] = await repositoryOf({
     '1.yaml': configMapYaml('needed', {}),

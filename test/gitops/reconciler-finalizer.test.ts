@@ -70,6 +70,8 @@ async function levels(
   return { outer, repoSync: [name, 'repo-sync'] };
 }
 
+// S-977: A sync ends with what it declares, level by level, also where that is a sync with a policy of its own, or what
+//   is not valid or does not go.
 test('TestReconcilerFinalizer_Orphan: objects stay without its metadata, and a sync that is made again takes them up', async () => {
   const { url, commit } = await sources.of({ 'a.yaml': configMapYaml('orphaned', { k: '1' }) });
   const make = () => at.rootSync('orphan', url, { annotations: { [POLICY]: 'Orphan' } });
@@ -85,6 +87,7 @@ test('TestReconcilerFinalizer_Orphan: objects stay without its metadata, and a s
   assert.equal((await at.configMap('orphaned'))?.metadata.uid, uid);
 });
 
+// S-977
 test('TestReconcilerFinalizer_Foreground: objects go with it, those of its namespaces too', async () => {
   const { url, commit } = await sources.of({
     'ns.yaml': namespaceYaml('foreground'),
@@ -99,6 +102,7 @@ test('TestReconcilerFinalizer_Foreground: objects go with it, those of its names
   assert.equal(await at.configMap('of-foreground'), undefined);
 });
 
+// S-977
 test('TestReconcilerFinalizer_MultiLevelForeground: a RepoSync that a RootSync has goes with its objects, before its rights do', async () => {
   await levels('deep', { policy: 'Foreground' });
   await remove('deep');
@@ -106,6 +110,7 @@ test('TestReconcilerFinalizer_MultiLevelForeground: a RepoSync that a RootSync h
   assert.equal(await at.find(NAMESPACES, 'deep'), undefined);
 });
 
+// S-977
 test('TestReconcilerFinalizer_MultiLevelMixed: the RepoSync lets its objects go, its namespace is detached: both stay', async () => {
   await levels('mixed', {
     policy: 'Orphan',
@@ -121,6 +126,7 @@ test('TestReconcilerFinalizer_MultiLevelMixed: the RepoSync lets its objects go,
   assert.equal(left?.metadata.annotations?.['configsync.gke.io/manager'], undefined);
 });
 
+// S-977
 test('TestReconcileFinalizerReconcileTimeout: what does not go in time is named; it is tried again until it has gone', async () => {
   const { url, commit } = await sources.of({
     'ns.yaml': namespaceYaml('held'),
@@ -151,6 +157,7 @@ test('TestReconcileFinalizerReconcileTimeout: what does not go in time is named;
   assert.equal(await at.find(NAMESPACES, 'held'), undefined);
 });
 
+// S-977
 test('TestReconcilerManagerTeardownInvalidRSyncs: a sync that was never valid leaves nothing', async () => {
   await at.rootSync('invalid', 'ext::sh -c x', { annotations: { [POLICY]: 'Foreground' } });
   await at.until('invalid', 'stalled', (one) => condition(one, 'Stalled')?.status === 'True');
@@ -158,6 +165,7 @@ test('TestReconcilerManagerTeardownInvalidRSyncs: a sync that was never valid le
   await isGone('invalid');
 });
 
+// S-977
 test('TestDeleteRepoSync, its rights deleted with it: with policy Orphan it ends', async () => {
   const { outer } = await levels('rights', { policy: 'Orphan' });
   // The binding and the sync are pruned by one commit, the sync first.

@@ -166,8 +166,10 @@ const ROWS: readonly [declared: string, live: string, action: string, act: () =>
   ],
   ['none', 'ours', 'deleted', allIsLookedAt],
 ];
+// S-974: What a watch brings is created, applied, let go, deleted, reported or left alone by upstream’s decision table.
 for (const [declared, live, action, act] of ROWS) test(`declared: ${declared}; live: ${live}: ${action}`, act);
 
+// S-974
 test('TestSurfaceFightError: it is KNV2005 and counted; other objects are put back as before', async () => {
   for (let round = 0; round < 6; round++) {
     await patch('fought', { data: { k: `round ${round}` } });

@@ -41,6 +41,9 @@ const mayEdit = (namespace: string, account: string) =>
     subjects: [{ kind: 'ServiceAccount', name: account, namespace: 'config-management-system' }],
   });
 
+// S-913: A RepoSync manages objects of its namespace alone, with the rights that users give its account. Of one object
+//   that two syncs declare one has it: the other reports KNV1060, holds nothing else up, and has it once the first is
+//   gone; a RootSync goes before a RepoSync.
 test('nothing is written without the rights that users give; with them and a token it is', async () => {
   await createNamespace(at.client, 'tenant');
   const { url, commit } = await served(
@@ -69,6 +72,7 @@ test('nothing is written without the rights that users give; with them and a tok
   );
 });
 
+// S-913
 test('objects of the cluster and of other namespaces are KNV1058, files of the host KNV1061', async () => {
   await createNamespace(at.client, 'bounded');
   await mayEdit('bounded', 'ns-reconciler-bounded-mine-4');
@@ -89,6 +93,7 @@ test('objects of the cluster and of other namespaces are KNV1058, files of the h
   assert.match(condition(stalled, 'Stalled')?.message ?? '', /file:\/\/ repositories are for RootSyncs/);
 });
 
+// S-913
 test('two RepoSyncs declare one object: the second reports KNV1060, and has it when the first lets go', async () => {
   await createNamespace(at.client, 'shared');
   for (const account of ['ns-reconciler-shared-first-5', 'ns-reconciler-shared-second-6'])
@@ -111,6 +116,7 @@ test('two RepoSyncs declare one object: the second reports KNV1060, and has it w
   assert.deepEqual((await at.configMap('a', 'shared'))?.data, { of: 'second' });
 });
 
+// S-913
 test('a RootSync takes over from a RepoSync, which reports it and does not fight; against a RootSync it gives way', async () => {
   await createNamespace(at.client, 'contested');
   await mayEdit('contested', 'ns-reconciler-contested');

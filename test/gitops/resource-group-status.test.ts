@@ -47,6 +47,7 @@ const hold = (name: string, isHeld: boolean) =>
     { type: 'merge', body: { metadata: { finalizers: isHeld ? [HOLD] : null } } },
   );
 
+// S-975: The inventory says of each object how it is, what was done with it and how that ended, and follows it.
 test('TestResourceGroupApplyStatus: it follows what is applied, how it is, and what is deleted', async () => {
   const { repository, url, commit } = await sources.of({
     'map.yaml': configMapYaml('rg-map', {}),
@@ -87,6 +88,7 @@ test('TestResourceGroupApplyStatus: it follows what is applied, how it is, and w
   );
 });
 
+// S-975
 test('what failed and what was skipped: named when it was there before, and not when it never was', async () => {
   const { repository, url, commit } = await sources.of({
     'needed.yaml': configMapYaml('rg-needed', {}),
@@ -106,6 +108,7 @@ test('what failed and what was skipped: named when it was there before, and not 
   assert.deepEqual((await at.inventory('rg-skips'))?.map(({ name }) => name).sort(), ['rg-needed', 'rg-needs']);
 });
 
+// S-975
 test('TestStatusEnabledAndDisabled: without it single objects have none, and have it again afterwards', async () => {
   const { url, commit } = await sources.of({ 'map.yaml': configMapYaml('rg-mode', {}) });
   await at.rootSync('rg-mode', url, { spec: { override: { statusMode: 'disabled' } } });
@@ -129,6 +132,7 @@ test('TestStatusEnabledAndDisabled: without it single objects have none, and hav
   await until(['disabled', 0]);
 });
 
+// S-975
 test('TestOverrideReconcileTimeout: who waits for what is not ready in time is skipped; with more time it is applied', async () => {
   const { url, commit } = await sources.of({
     'slow.yaml': deploymentYaml('rg-slow'),

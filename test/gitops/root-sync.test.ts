@@ -22,6 +22,8 @@ const repositoryOf = async (files: Readonly<Record<string, string | null>>): Pro
   return [repository, await repository.commit(files)];
 };
 
+// S-903: A RootSync applies a commit by server-side apply under upstream's field manager, labels and annotations, with
+//   the inventory and the conditions that upstream's clients read; the next commit changes and prunes.
 test('a commit is applied, with upstream’s metadata, inventory and status; the next one changes and prunes', async () => {
   const [repository, first] = await repositoryOf({
     'ns.yaml': 'apiVersion: v1\nkind: Namespace\nmetadata:\n  name: shop\n',
@@ -93,6 +95,8 @@ test('a commit is applied, with upstream’s metadata, inventory and status; the
   );
 });
 
+// S-904: The objects of a sync are written under an account of its own: of a RootSync with cluster-admin or the roles
+//   it names.
 test('the account of a RootSync is cluster-admin, or has the roles that are named', async () => {
   const [repository, commit] = await repositoryOf({ 'a.yaml': configMapYaml('of-admin', {}) });
   await at.rootSync('admin', repository.url);
@@ -115,6 +119,8 @@ test('the account of a RootSync is cluster-admin, or has the roles that are name
   assert.deepEqual((await at.configMap('of-admin'))?.data, undefined);
 });
 
+// S-905: An object or a file that is not valid, or is refused, holds up itself and what depends on it, and nothing
+//   else; what is there of it stays. The error has upstream's code, and names file and object.
 test('one bad object, and one bad file, hold up themselves alone, and nothing of theirs is pruned', async () => {
   const [repository, first] = await repositoryOf({
     'a.yaml': configMapYaml('good', { k: '1' }),
@@ -151,6 +157,8 @@ test('one bad object, and one bad file, hold up themselves alone, and nothing of
   assert.deepEqual([await at.configMap('held'), await at.configMap('in-file')], [undefined, undefined]);
 });
 
+// S-906: A source that cannot be had, that declares nothing any more, or that would remove all namespaces changes
+//   nothing, also after a restart.
 test('a source that cannot be had, and one that declares nothing, change nothing', async () => {
   const [repository, first] = await repositoryOf({
     'app/a.yaml': configMapYaml('kept-1', {}),
@@ -169,6 +177,7 @@ test('a source that cannot be had, and one that declares nothing, change nothing
   assert.equal((await at.inventory('emptied'))?.length, 2);
 });
 
+// S-906
 test('all namespaces are not removed by one commit', async () => {
   const ns = (name: string) => `apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ${name}\n`;
   const [repository, first] = await repositoryOf({
@@ -188,6 +197,7 @@ test('all namespaces are not removed by one commit', async () => {
   await at.gone(NAMESPACES as never, 'safe-a');
 });
 
+// S-903
 test('a namespace that is used and not declared is made and let go; explicit waits for it', async () => {
   const [repository, first] = await repositoryOf({
     'a.yaml': configMapYaml('a', {}, { namespace: 'implied' }),
@@ -236,6 +246,8 @@ const REFUSED: readonly [
     /Foreground or Orphan/,
   ],
 ];
+// S-907: A spec that cannot be meant is KNV1061 and condition Stalled with reason Validation, until it is put right.
+// S-963
 test('specs that cannot be meant are KNV1061 and Stalled, until they are put right', async () => {
   const [repository, commit] = await repositoryOf({ 'a.yaml': configMapYaml('after-all', {}) });
   for (const [at_, [what, more, text]] of REFUSED.entries()) {

@@ -64,6 +64,9 @@ async function lookedAt(): Promise<VirtualMachine> {
   });
 }
 
+// S-940: What the server fills into a machine (firmware UUID and serial, machine type, architecture), gives it (MAC
+//   addresses) or what is plugged into it is no drift of a sync and survives every commit that says nothing of it; what
+//   Git declared itself goes when Git declares it no longer.
 test('what the server fills in, gives and plugs in stays, whatever Git changes beside it', async () => {
   await at.rootSync('root-sync', repository.url);
   await at.synced('root-sync', await repository.commit({ 'vm.yaml': vmYaml() }));
@@ -123,12 +126,14 @@ test('what the server fills in, gives and plugs in stays, whatever Git changes b
   });
 });
 
+// S-940
 test('an attempt that finds a machine as it is declared, but for what is the server’s, writes none of its spec', async () => {
   const before = await machine();
   await at.synced('root-sync', await repository.commit({ 'other.yaml': configMapYaml('other', {}) }));
   assert.equal((await machine()).metadata.generation, before.metadata.generation);
 });
 
+// S-980: While declared fields are guarded volumes of a declared machine are plugged in and out as before.
 test('while declared fields are guarded volumes are plugged in and out as before, and what Git declares beside them is refused', async (t) => {
   const guard = 'admission-webhook.configsync.gke.io';
   await at.client.create(GUARD_CONFIGURATIONS, {

@@ -40,6 +40,9 @@ const status = async (): Promise<string> => {
 };
 const history = (sync: Sync) => attemptsOf(sync).map(({ commit, result, codes }) => [commit, result, codes.join()]);
 
+// S-943: Each attempt of a sync is in its metrics (upstream's names and labels, the newest commit alone), in an event,
+//   in the history of the sync and in `coracle nomos status`; what is repaired is no longer an error in any of them,
+//   and a sync that is gone is in none.
 test('metrics, history, events and nomos status tell of a sync that goes well, fails and is repaired', async () => {
   const first = await repository.commit({
     'n.yaml': 'apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n',
@@ -115,6 +118,7 @@ test('metrics, history, events and nomos status tell of a sync that goes well, f
   assert.ok(events.some((text) => text === `Synced synced commit ${first}`));
 });
 
+// S-943
 test('a sync that is gone is in no metric, and nomos status says that there is none', async () => {
   await at.client.delete(ROOT_SYNCS, { namespace: CONFIG_SYNC_NAMESPACE, name: 'root-sync' });
   await at.gone(ROOT_SYNCS as never, 'root-sync', CONFIG_SYNC_NAMESPACE);

@@ -46,6 +46,8 @@ const hold = (name: string, isHeld: boolean) =>
 const messagesOf = (sync: { status?: { sync?: { errors?: readonly { errorMessage: string }[] } } }): string =>
   (sync.status?.sync?.errors ?? []).map(({ errorMessage }) => errorMessage).join('\n');
 
+// S-971: Objects are made, kept and pruned in the order of depends-on as upstream’s scenarios of ordering have it; a
+//   cycle or a missing dependency holds up those objects alone, and one outside of the source is waited for.
 test('TestMultiDependencies: made in order, also beside what is there; a cycle holds up its own; removed and let go', async () => {
   const { repository, url, commit } = await sources.of({
     'foo.yaml': map('multi-foo'),
@@ -83,6 +85,7 @@ test('TestMultiDependencies: made in order, also beside what is there; a cycle h
   assert.deepEqual([await uidOf('multi-foo'), await uidOf('multi-bar')], [undefined, before]);
 });
 
+// S-971
 test('TestExternalDependencyError: one that is pruned is refused; one that is only on the cluster, let go or of another sync is waited for', async () => {
   const { repository, url, commit } = await sources.of({
     'foo.yaml': map('ext-foo'),
@@ -117,6 +120,7 @@ test('TestExternalDependencyError: one that is pruned is refused; one that is on
   assert.ok(await uidOf('ext-baz'));
 });
 
+// S-971
 test('TestDependencyWithReconciliation: a dependent waits until it is ready, others do not; too long, and it is skipped', async () => {
   const { repository, url, commit } = await sources.of({
     'slow.yaml': deploymentYaml('rec-slow'),
@@ -141,6 +145,7 @@ test('TestDependencyWithReconciliation: a dependent waits until it is ready, oth
   await at.gone(DEPLOYMENTS, 'rec-slow', 'default');
 });
 
+// S-971
 test('TestSplitRSyncsWithDeletion: an object moves to a new source while the old sync goes, and is the same object after it', async () => {
   const both = await sources.of({ 'a.yaml': map('split-a'), 'b.yaml': map('split-b') });
   await at.rootSync('split-old', both.url, { annotations: { [POLICY]: 'Orphan' } });

@@ -86,6 +86,9 @@ const effects = async ({ items }: Preview) =>
   );
 const NAMES = ['live', 'restart', 'stopped', 'same', 'gone'];
 
+// S-941: `coracle sync plan` says of each object what the attempt then does, and of each guest whether it gets the
+//   change while it runs or with a restart, as its controller then decides; what would be refused or stays is named
+//   with the reason, and nothing is written.
 test('a plan says of each object what the attempt then does, and of each guest what it gets', async () => {
   const machines = Object.fromEntries(NAMES.map((name) => [`${name}.yaml`, vmYaml(name)]));
   const first = await repository.commit({ 'a.yaml': configMapYaml('a', { k: '1' }) });
@@ -163,6 +166,7 @@ test('a plan says of each object what the attempt then does, and of each guest w
   assert.deepEqual(new Set(again.items.map(({ action }) => action)), new Set(['none']), 'then nothing is left to do');
 });
 
+// S-941
 test('what would be refused or stays is in the plan, with the reason', async () => {
   const protect = { metadata: { labels: { 'kubevirt.io/vm-delete-protection': 'true' } } };
   await at.client.patch(VIRTUAL_MACHINES, { namespace: 'default', name: 'same' }, { type: 'merge', body: protect });
@@ -177,6 +181,7 @@ test('what would be refused or stays is in the plan, with the reason', async () 
   assert.deepEqual(planned.errors.map(({ code }) => code).sort(), ['1029', '2009', '2009']);
 });
 
+// S-941
 test('a tenant plans a RepoSync with the rights of his namespace, and sees what he may not do', async () => {
   const rule = (apiGroups: string[], resources: string[], verbs: string[]) => ({ apiGroups, resources, verbs });
   const group = { apiGroup: 'rbac.authorization.k8s.io' };
@@ -218,6 +223,8 @@ test('a tenant plans a RepoSync with the rights of his namespace, and sees what 
   assert.deepEqual(planned.errors.map(({ code }) => code).sort(), ['1060', '2013']);
 });
 
+// S-942: `coracle sync explain` names the owner of each field; `coracle sync ignore` prints the fields that the server
+//   owns for Argo CD and Flux.
 test('explain names Git for what is declared, the server for what it fills in, and others by their names', async () => {
   await at.client.patch(
     VIRTUAL_MACHINES,

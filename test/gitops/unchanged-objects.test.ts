@@ -17,6 +17,8 @@ after(() => at.stop());
 const patchSync = (name: string, body: object) =>
   at.client.patch(ROOT_SYNCS, { namespace: CONFIG_SYNC_NAMESPACE, name }, { type: 'merge', body });
 
+// S-953: A new commit writes what it changes and what has drifted, and nothing else; a new spec writes every object
+//   anew.
 test('a commit that changes one object of many writes that one, and not the others', async (t) => {
   const repository = await createRepository();
   t.after(repository.remove);
@@ -55,6 +57,7 @@ test('a commit that changes one object of many writes that one, and not the othe
   assert.equal(statuses.length, names.length);
 });
 
+// S-953
 test('what drifted while a commit is applied is put back, and a new spec writes every object', async (t) => {
   const repository = await createRepository();
   t.after(repository.remove);

@@ -76,6 +76,7 @@ async function run(breakage: Partial<Breakage>, operations: number): Promise<Ver
   return checkHistory(records);
 }
 
+// S-211
 test('a whole server: nothing to tell', { timeout: 120_000 }, async (t) => {
   t.diagnostic(`CORACLE_SEED=${seed}`);
   const { violations, broken, ...figures } = await run({}, 1000);
@@ -86,6 +87,7 @@ test('a whole server: nothing to tell', { timeout: 120_000 }, async (t) => {
 });
 
 for (const breakage of BREAKAGES) {
+  // S-211
   test(`caught: ${breakage.name}`, { timeout: 120_000 }, async (t) => {
     t.diagnostic(`CORACLE_SEED=${seed}`);
     const { violations, broken, ...figures } = await run(breakage, 1000);

@@ -28,6 +28,8 @@ const CLIENTS = 3;
 const MORE_FOR_A_START = 0.5;
 const sleep = (milliseconds: number): Promise<void> => new Promise((done) => setTimeout(done, milliseconds));
 
+// S-211: Many clients under `kill -9` see one history: nothing lost, nothing back, no gap in a watch; the checker that
+//   says so catches broken servers.
 test(`${SECONDS} s of ${CLIENTS} client processes under kill -9: one history, L1-L8 and W1-W11`, {
   timeout: (SECONDS + 700) * 1000,
 }, async (t) => {

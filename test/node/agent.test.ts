@@ -30,6 +30,7 @@ const gone = (name: string): Promise<void> =>
     return vmi === undefined && !pods.some((pod) => pod.metadata.labels?.['vmi.kubevirt.io/id'] === name);
   });
 
+// S-056: The agent registers a Node with capacity, conditions, a Lease and labels.
 test('a node is registered with what it offers', async () => {
   const node = await board.client.get(NODES, { namespace: '', name: NODE });
   assert.equal(node.metadata.labels?.['kubevirt.io/schedulable'], 'true');
@@ -42,6 +43,16 @@ test('a node is registered with what it offers', async () => {
   assert.equal(node.status?.capacity?.['devices.kubevirt.io/tun'], '1k');
 });
 
+// S-057: A guest boots from a VMI, is reachable on its address, survives the agent and is adopted again, and shuts down
+//   when it is deleted.
+// S-071
+// S-073: Masquerade on user-mode networking: one loopback address for each machine, declared ports forwarded, others on
+//   demand, the address in the VMI's and the Pod's status.
+// S-076: The serial console shows its backlog to a client that asks for it, also after a restart of the agent.
+// S-293
+// S-399: A freeze or unfreeze of a guest without an agent fails in upstream's words.
+// S-402: The event `Deleted` tells that a guest is ended for its deletion; `FailedMount` is reported of the launcher
+//   Pod.
 test('a VMI boots, is reachable, survives the agent, and shuts down when it is deleted', async () => {
   const created = await board.createVmi('life', kernelSpec());
   const running = await board.until('life', 'running', isRunningPhase);
@@ -136,6 +147,7 @@ test('a VMI boots, is reachable, survives the agent, and shuts down when it is d
   assert.equal(stopped?.message, 'the guest shut down');
 });
 
+// S-058: `kill -9` of QEMU: the VMI becomes Failed.
 test('a QEMU that is killed leaves a Failed VMI', async () => {
   await board.createVmi('killed', kernelSpec());
   const vmi = await board.until('killed', 'running', isRunningPhase);
@@ -147,6 +159,7 @@ test('a QEMU that is killed leaves a Failed VMI', async () => {
   await gone('killed');
 });
 
+// S-061: A guest that was killed while no agent watched is Failed.
 test('a guest that died while no agent watched is Failed', async () => {
   await board.createVmi('unseen', kernelSpec());
   const vmi = await board.until('unseen', 'running', isRunningPhase);
@@ -164,6 +177,7 @@ test('a guest that died while no agent watched is Failed', async () => {
   await gone('unseen');
 });
 
+// S-062: A damaged record is never acted upon: the guest is neither killed nor started twice.
 test('a damaged record is left alone: the guest is neither killed nor started twice, until it is deleted', async () => {
   await board.createVmi('damaged', kernelSpec({ terminationGracePeriodSeconds: 1 }));
   const vmi = await board.until('damaged', 'running', isRunningPhase);
@@ -202,6 +216,7 @@ test('a QEMU that does not answer keeps its phase, is reported, and is not touch
   assert.equal(await isRunning(identity), false);
 });
 
+// S-069: An image that does not exist is reported in the status of the Pod.
 test('an image that is not there is reported, and the guest starts once it is', async () => {
   await board.createVmi('late', {
     ...kernelSpec(),
@@ -218,6 +233,7 @@ test('an image that is not there is reported, and the guest starts once it is', 
   await gone('late');
 });
 
+// S-078: A Pod that is no launcher stays Pending with an event.
 test('a pod that is no launcher stays pending, gets the reason as an event, and can be deleted', async () => {
   await board.client.create(PODS, {
     apiVersion: 'v1',
@@ -234,6 +250,7 @@ test('a pod that is no launcher stays pending, gets the reason as an event, and 
   await eventually('deleted', async () => !(await board.pods()).some((pod) => pod.metadata.name === 'plain'));
 });
 
+// S-401
 test('a guest that asks for a processor model of old finds no node', async () => {
   const spec = kernelSpec();
   await board.createVmi('old-model', { ...spec, domain: { ...(spec['domain'] as object), cpu: { model: 'qemu64' } } });

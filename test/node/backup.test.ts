@@ -121,6 +121,10 @@ async function backUpTwice(data: string, client: Client): Promise<void> {
   rmSync(raw);
 }
 
+// S-662: Guests that are backed up while they run, volumes of one guest at one moment, come back on another machine
+//   with their data, UUID, serial, MAC addresses and revisions, each once; nodes of the directory that are no more go.
+// S-664: A VirtualMachineBackup of a running guest is a qcow2 file for each volume in the claim it names; the next one
+//   of its tracker holds what has changed since, and no more.
 test('guests that are backed up while they run come back elsewhere with their data and identity, each once', {
   timeout: 300_000,
   ...(why && { skip: why }),

@@ -36,6 +36,10 @@ const machine = (name: string, claimName: string, script: string) =>
         volume.cloudInitNoCloud.userData = `#!/bin/sh\nd=/dev/$(grep -l data /sys/block/vd*/serial | cut -d/ -f4)\n${script}\n`;
   });
 
+// S-500
+// S-549: With kubectl alone: a claim of the default class is bound, a machine writes to it, is snapshotted and enlarged
+//   as it runs, a claim of the snapshot gives another machine what was written, and when all is deleted all space is
+//   free.
 test('what a machine writes is in its snapshot, and another machine reads it there; all space is free at the end', {
   timeout: 240_000,
   ...(why && { skip: why }),

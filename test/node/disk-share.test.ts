@@ -17,6 +17,8 @@ after(() => board.close());
 const MIB = 1024 * 1024;
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
+// S-501: A guest that fills its share of the disk, or the node's last room, is paused with a condition and goes on when
+//   there is room; empty disks count in scheduling and quotas.
 test('a guest that fills its share is paused with a condition, and goes on when there is room again', async () => {
   const spec = kernelSpec() as {
     domain: { devices: Record<string, unknown>; resources?: Record<string, unknown> };

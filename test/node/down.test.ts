@@ -47,6 +47,7 @@ async function heartbeat(address: string): Promise<number | undefined> {
   return response.ok ? Number(await response.text()) : undefined;
 }
 
+// S-086: `down --keep-vms` leaves guests running; the next `up` adopts them.
 test('down --keep-vms leaves guests running; the next up adopts them', {
   timeout: 240_000,
   ...(why && { skip: why }),
@@ -82,6 +83,8 @@ test('down --keep-vms leaves guests running; the next up adopts them', {
   assert.ok(after >= alone, 'the guest was not started anew');
 });
 
+// S-146: `coracle down` stops the controllers before the guests: a machine that is shut down is not started anew
+//   meanwhile.
 test('down shuts guests down and starts none anew meanwhile; the next up brings them back', {
   timeout: 240_000,
   ...(why && { skip: why }),
@@ -134,6 +137,8 @@ async function deafGuest(at: Workspace, name: string, grace = 600): Promise<void
   await close();
 }
 
+// S-360: `coracle down` abandons no guest: a second `down`, SIGTERM or Ctrl-C joins the wait and names the guests and
+//   the seconds left, a third also names `--force`, which alone ends guests before their grace period.
 test('down never abandons a guest that ignores ACPI: asked again it joins the wait, and only --force cuts it short', {
   timeout: 240_000,
   ...(why && { skip: why }),
@@ -212,6 +217,8 @@ test('down never abandons a guest that ignores ACPI: asked again it joins the wa
   assert.deepEqual(await qemusOf(at), []);
 });
 
+// S-361: Guests without a control plane (after `--keep-vms`, a crash, a kill) are shown by `status`; `down` shuts them
+//   down within their grace period, and the next agent reports how they ended.
 test('down shuts down guests that were left without a control plane, by ACPI and within their grace period', {
   timeout: 240_000,
   ...(why && { skip: why }),
@@ -230,6 +237,7 @@ test('down shuts down guests that were left without a control plane, by ACPI and
   );
 });
 
+// S-362
 test('a start with fewer nodes removes those that nobody serves, says so, and ends what hangs on them', {
   timeout: 120_000,
   ...(why && { skip: why }),
@@ -279,6 +287,7 @@ test('a start with fewer nodes removes those that nobody serves, says so, and en
   );
 });
 
+// S-368: `coracle node --stop-vms` ends when its guests have shut down; asked again, it says which it waits for.
 test('coracle node --stop-vms shuts its guests down before it ends', {
   timeout: 120_000,
   ...(why && { skip: why }),

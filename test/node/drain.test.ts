@@ -44,6 +44,10 @@ function drain(kubeconfig: string, node: string, ...more: readonly string[]): Dr
   return { done, output: () => output };
 }
 
+// S-199: `kubectl drain` and `coracle drain` end: guests move, start anew, or wait for somebody who is named;
+//   `--what-if` changes nothing. An uncordon ends `coracle drain` with 1, and it evicts nothing more.
+// Compat KubeVirt's API, P0, yes: `kubectl drain` with each strategy, twice at once, with a user's budget, with an
+//   uncordon
 test('kubectl drain: guests move, start anew, or wait for somebody, and every drain ends', {
   timeout: 420_000,
   ...(why && { skip: why }),

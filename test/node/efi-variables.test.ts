@@ -17,6 +17,9 @@ if (!skip) useIdentityBoard();
 const inShell = (name: string, command: string, isThere = false): Promise<string> =>
   inUefiShell(async () => board.console(await board.vmi(name)), command, { isThere });
 
+// S-634
+// S-679: EFI variables that last come along when their guest migrates, are there after restarts of the moved guest, and
+//   go back with a restore.
 test('EFI variables that shall last move with their guest, are there after a restart, and go back with a restore', {
   skip,
   timeout: 300_000,

@@ -40,6 +40,8 @@ const withTpm = (tpm: object) => {
 const directoryOf = (uid: string): string => `${board.directory}/node/vms/${uid}`;
 const running = (name: string) => board.until(name, 'running', (vmi) => vmi.status?.phase === 'Running');
 
+// S-631: A guest with `devices.tpm` has a TPM of its own, whose process outlives the agent, ends with the guest
+//   whatever ended it, and starts empty.
 test('a guest has a TPM, which outlives the agent, ends with the guest, and is empty at the next start', {
   skip,
 }, async () => {
@@ -88,6 +90,10 @@ async function restart(name: string): Promise<void> {
   );
 }
 
+// S-634: The state of a TPM and the EFI variables that shall last are there after a restart of the guest, and are never
+//   replaced by empty ones.
+// S-678: The state of a TPM that lasts is in a snapshot of its machine and comes back with a restore; it goes to no
+//   other machine and into no clone.
 test('the state of a TPM that shall last is there after a restart, goes back with a restore, and to no other machine', {
   skip,
 }, async () => {

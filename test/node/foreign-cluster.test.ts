@@ -81,6 +81,9 @@ async function foreignFront(t: TestContext, at: Workspace) {
   return { server: `https://127.0.0.1:${front.port}`, ca: authority.certificate, refused };
 }
 
+// S-240: What `coracle rbac` prints is what agents and controllers need on an external cluster, and no more.
+// S-283: On an external cluster a guest moves between two agents that hold nothing but the rights that `coracle rbac`
+//   prints.
 test('what coracle rbac prints is what controllers and agents need on an external cluster', {
   timeout: 150_000,
   ...(why && { skip: why }),
@@ -159,6 +162,7 @@ test('what coracle rbac prints is what controllers and agents need on an externa
     assert.equal(metadata.managedFields?.[0]?.manager, 'coracle-agent');
   }
 
+  // S-318
   await t.test('a second process waits: each controller runs in one', async () => {
     const second = at.start(['controllers', '--kubeconfig', forControllers, '--controllers', names]);
     let waits = 0;

@@ -25,6 +25,8 @@ const vmOf = (name: string): Promise<VirtualMachine> => board.client.get(VIRTUAL
 const setStrategy = (name: string, runStrategy: string): Promise<VirtualMachine> =>
   board.client.patch(VIRTUAL_MACHINES, keyOf(name), { type: 'merge', body: { spec: { runStrategy } } });
 
+// S-674: A fork makes machines that go on from the present moment of a running one, each with a UUID of its own; a
+//   guest sees its new identity from its next reboot on and learns at once that it was copied. Nothing is left behind.
 test('a fork goes on in two machines with identities of their own, and leaves nothing behind', async () => {
   await board.client.create(VIRTUAL_MACHINES, {
     apiVersion: 'kubevirt.io/v1',
@@ -76,6 +78,8 @@ test('a fork goes on in two machines with identities of their own, and leaves no
   for (const name of ['web', 'web-1', 'web-2']) await board.client.delete(VIRTUAL_MACHINES, keyOf(name));
 });
 
+// S-677: Volumes of claims are snapshotted in the moment in which the memory is saved, and each fork has claims of its
+//   own, which go with it.
 test('volumes of claims are of the moment of the memory, and each fork has its own', async () => {
   await board.client.create(PERSISTENT_VOLUME_CLAIMS, {
     apiVersion: 'v1',
@@ -121,6 +125,9 @@ test('volumes of claims are of the moment of the memory, and each fork has its o
   });
 });
 
+// S-673: A snapshot with `coracle.dev/include-memory` has the memory of the running guest and says so; what is restored
+//   from it goes on there at its next start, and boots from then on; the state goes with the snapshot.
+// S-685
 test('a machine that is restored with its memory goes on where it was; from its next restart on it boots', async () => {
   await board.client.create(VIRTUAL_MACHINES, {
     apiVersion: 'kubevirt.io/v1',

@@ -28,6 +28,8 @@ async function ask(method: string, action: string, { query = '', body = NO_BYTES
   return { status: answer.status, bytes: answer.body, json: text.startsWith('{') ? JSON.parse(text) : undefined };
 }
 
+// S-204: A guest that runs the QEMU guest agent tells of itself, takes a freeze, and shows its screen; a silent or
+//   endless one costs its limit.
 test('a guest that runs the QEMU guest agent tells of itself, takes a freeze, and shows its screen', async (t) => {
   await board.createVmi(NAME, {
     terminationGracePeriodSeconds: 0,

@@ -57,6 +57,8 @@ async function serviceAt(host: string, port = 0) {
   };
 }
 
+// S-382: A guest reaches neither services of the host's loopback nor forwarded ports of other guests, whatever routes
+//   it makes; without its packet filter it reaches nothing.
 test('a guest reaches neither services of this host’s loopback nor ports of other guests, and the world as before', async (t) => {
   await board.createVmi('prisoner', {
     ...kernelSpec({ terminationGracePeriodSeconds: 0 }),

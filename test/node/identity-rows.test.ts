@@ -27,6 +27,7 @@ import {
 
 useIdentityBoard();
 
+// S-619
 test('a new machine: what is written in it is what its guest sees, through restart, edit and another UUID', {
   timeout: 240_000,
 }, async () => {
@@ -54,6 +55,7 @@ test('a new machine: what is written in it is what its guest sees, through resta
   await patch('web', { runStrategy: 'Halted' });
 });
 
+// S-619
 test('who is given a UUID and a serial sees them from the first boot, with and without a machine', {
   timeout: 240_000,
 }, async () => {
@@ -70,6 +72,7 @@ test('who is given a UUID and a serial sees them from the first boot, with and w
   await board.client.delete(VIRTUAL_MACHINE_INSTANCES, keyOf('named-alone'));
 });
 
+// S-619
 test('an instance without a machine has a UUID of its own and no serial', { timeout: 120_000 }, async () => {
   const { spec } = await board.createVmi('alone', specWith());
   await runs('alone');
@@ -80,6 +83,7 @@ test('an instance without a machine has a UUID of its own and no serial', { time
   await board.client.delete(VIRTUAL_MACHINE_INSTANCES, keyOf('alone'));
 });
 
+// S-619
 test('a machine of an older server that was stopped wakes up as who it was', { timeout: 120_000 }, async () => {
   await createVm('slept', 'Halted');
   await storeAsOlderServer('slept');
@@ -94,6 +98,7 @@ test('a machine of an older server that was stopped wakes up as who it was', { t
   await patch('slept', { runStrategy: 'Halted' });
 });
 
+// S-619
 test('a fork is somebody new: its guest sees it when it has booted, as its memory is a copy until then', {
   timeout: 240_000,
 }, async () => {

@@ -34,6 +34,8 @@ import {
 
 useIdentityBoard();
 
+// S-619: What docs/identity.md says of a guest's UUID and serial holds inside real guests: new, given, edited,
+//   restarted, migrated, of an older server, restored, cloned, forked.
 test('a machine of an older server that runs stays who it is: upgrade, migration, restart', {
   timeout: 240_000,
 }, async () => {
@@ -66,6 +68,7 @@ test('a machine of an older server that runs stays who it is: upgrade, migration
   assert.deepEqual(await guest('old'), seen, 'after a restart');
 });
 
+// S-619
 test('an old snapshot of it: restored it is who it was; another machine, and a clone, are somebody new', {
   timeout: 240_000,
 }, async () => {

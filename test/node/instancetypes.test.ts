@@ -76,6 +76,7 @@ async function kilobytesOf(name: string): Promise<number> {
   return Number(/(\d+) kB/.exec(said)![1]);
 }
 
+// S-182: A guest has the processors and the memory of its instance type.
 test('u1.nano and the fedora preference boot; u1.nano is too small for ubuntu, and the refusal says so', async () => {
   // The preference wants EFI with secure boot; the tiny guest is started by its kernel, and says BIOS itself.
   const vmi = await boot('fedora', {

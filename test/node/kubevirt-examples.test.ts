@@ -32,6 +32,7 @@ const EXAMPLES = existsSync(SHARED)
 const KERNEL = { from: [/\/boot\/vmlinuz-virt/g, /\/boot\/initramfs-virt/g], to: ['/boot/vmlinuz', '/boot/initrd'] };
 const why = whyNoGuests();
 
+// S-080: KubeVirt's own example manifests run with their image swapped (where they are at hand; else our example does).
 test("KubeVirt's example manifests boot with only the image swapped", {
   timeout: 170_000,
   ...(why && { skip: why }),

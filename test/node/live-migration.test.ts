@@ -51,6 +51,9 @@ async function callPool(node: string, name: string, body: object): Promise<numbe
   return status;
 }
 
+// S-193: A running guest moves to another node with its disks and its address and does not notice, and back again.
+// S-282
+// Compat KubeVirt's API, P0, yes: a guest moves with its disks and its address
 test('a guest moves with its disks and its address and does not notice; and back again', {
   timeout: 240_000,
 }, async () => {
@@ -103,6 +106,7 @@ test('a guest moves with its disks and its address and does not notice; and back
   await end.has(/head -c 13[^\n]*\n[^\n]*written-after/);
 });
 
+// S-395: Guests with disks that they cannot write, CD-ROMs of images among them, migrate: such disks are not mirrored.
 test('disks that the guest cannot write stay out of the way: CD-ROMs of images, read-only and not', {
   timeout: 240_000,
 }, async () => {
@@ -134,6 +138,8 @@ test('disks that the guest cannot write stay out of the way: CD-ROMs of images, 
   await guests.movedTo('reader', await board.hand('reader'), beats);
 });
 
+// S-193
+// S-545
 test('a disk on a shared claim stays where it is, and a claim of one node keeps its guest', {
   timeout: 240_000,
 }, async () => {
@@ -202,6 +208,7 @@ test('a disk on a shared claim stays where it is, and a claim of one node keeps 
   assert.deepEqual([condition?.status, condition?.reason], ['False', 'DisksNotLiveMigratable']);
 });
 
+// S-194
 test('a migration that is aborted leaves the guest where it is', { timeout: 240_000 }, async () => {
   const { beats } = await guests.startGuest('aborted');
   const handed = await board.hand('aborted', { configuration: SLOW });
@@ -212,6 +219,7 @@ test('a migration that is aborted leaves the guest where it is', { timeout: 240_
   assert.equal(vmi.status?.migrationState?.failureReason, 'Live migration aborted by request');
 });
 
+// S-194
 test('one that takes too long is given up', { timeout: 240_000 }, async () => {
   const { beats } = await guests.startGuest('late');
   const handed = await board.hand('late', { configuration: { ...SLOW, completionTimeoutPerGiB: 1 } });
@@ -219,6 +227,7 @@ test('one that takes too long is given up', { timeout: 240_000 }, async () => {
   assert.match(vmi.status?.migrationState?.failureReason ?? '', /^Live migration is not completed after/);
 });
 
+// S-195
 test('the target dies in the middle: the guest stays, and moves at the next try', { timeout: 240_000 }, async () => {
   const { beats } = await guests.startGuest('target-dies');
   const handed = await board.hand('target-dies', { configuration: SLOW });

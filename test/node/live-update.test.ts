@@ -77,6 +77,8 @@ const until = (sockets: number, memory: string): Promise<VirtualMachineInstance>
       !status.conditions?.some(({ type }) => type.startsWith('Hot')),
   );
 
+// S-246
+// S-282
 test('a guest is given processors and memory where it is, then by a migration, gives memory back, and never stops', {
   timeout: 240_000,
 }, async () => {

@@ -46,6 +46,9 @@ async function inGuest(name: string, command: string): Promise<string> {
   return text;
 }
 
+// S-065: Acceleration is probed by running guest code under a time limit.
+// S-353: A host whose KVM runs no guest, or only interprets one, is distinguished from one that has KVM before a guest
+//   is started on it.
 test('the probe runs guest code under TCG, and says so only when it did', async () => {
   const directory = join(board.directory, 'probe');
   await mkdir(directory);
@@ -56,6 +59,7 @@ test('the probe runs guest code under TCG, and says so only when it did', async 
   assert.equal((await runsGuestCode('false', 'tcg', { directory, signal: NEVER })).works, false);
 });
 
+// S-071: Volumes: containerDisk, kernelBoot, emptyDisk, cloudInitNoCloud inline, configMap, on every bus.
 test('disks on every bus, cloud-init, a ConfigMap, a guest agent and a soft reboot', async () => {
   await board.client.create(CONFIG_MAPS, {
     apiVersion: 'v1',
@@ -120,6 +124,9 @@ test('disks on every bus, cloud-init, a ConfigMap, a guest agent and a soft rebo
   await eventually('gone', async () => !(await isRunning(identity!)));
 });
 
+// S-074: A port already taken is an event and a condition, not a crash.
+// S-380: A guest takes no port of the host that a program would want by number, with root or without; its Pod says
+//   where each port is.
 test('a guest takes no port of the host by number, but those asked for; it gives them back to who wants them', async () => {
   /** Listens on all addresses of one family, as a service of the host does; undefined when it cannot. */
   const serve = (port: number, host: '0.0.0.0' | '::'): Promise<Server | undefined> =>
@@ -187,6 +194,7 @@ test('a guest takes no port of the host by number, but those asked for; it gives
   await eventually('gone', async () => (await board.vmi('ports').catch(() => undefined)) === undefined);
 });
 
+// S-075: A guest whose node runs out of disk space is paused, reported, and goes on by itself.
 test('a guest whose node runs out of disk space is paused, reported, and goes on by itself', async (context) => {
   const mountPoint = join(board.directory, 'node/vms');
   const mount = (size: string, ...more: string[]) =>

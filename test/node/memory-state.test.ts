@@ -54,6 +54,9 @@ const diskSpec = (): Record<string, unknown> => {
 const runs = (name: string): Promise<VirtualMachineInstance> =>
   board.until(name, 'running', (vmi) => vmi.status?.phase === 'Running');
 
+// S-671: A running guest is saved with its own disks at one point in time and runs on; asked again, the state is the
+//   same.
+// S-672
 test('a guest is saved and runs on; another instance goes on from the same moment, with its own identity', async () => {
   await board.createVmi('source', diskSpec());
   const source = await runs('source');

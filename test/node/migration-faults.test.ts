@@ -16,6 +16,8 @@ before(async () => {
 afterEach(() => board.endGuests());
 after(() => board?.close());
 
+// S-276: What QEMU has sent is not cut off on its way; who could not send tells the reason before the streams close.
+// S-281: A guest that moved over a line that stood still for a second answers at its address, and its counter goes on.
 test('what QEMU has sent is not cut off on its way: the guest moves over a line that stands still at the end', {
   timeout: 240_000,
 }, async (t) => {
@@ -29,6 +31,7 @@ test('what QEMU has sent is not cut off on its way: the guest moves over a line 
   assert.equal(line.times, 1);
 });
 
+// S-195
 test('the agent of the source is restarted in the middle: the guest stays', { timeout: 240_000 }, async () => {
   const { beats } = await guests.startGuest('source-agent');
   const handed = await board.hand('source-agent', { configuration: SLOW });
@@ -41,6 +44,7 @@ test('the agent of the source is restarted in the middle: the guest stays', { ti
   await guests.movedTo('source-agent', await board.hand('source-agent'), beats);
 });
 
+// S-195
 test('the agent of the target is restarted in the middle: the guest stays', { timeout: 240_000 }, async () => {
   const { beats } = await guests.startGuest('target-agent');
   const handed = await board.hand('target-agent', { configuration: SLOW });
@@ -50,6 +54,7 @@ test('the agent of the target is restarted in the middle: the guest stays', { ti
   await guests.staysAt('target-agent', handed, beats);
 });
 
+// S-195
 test('the API is gone when all is sent: both wait, through a restart of the source; then the target runs', {
   timeout: 240_000,
 }, async () => {
@@ -76,6 +81,7 @@ test('the API is gone when all is sent: both wait, through a restart of the sour
   await guests.movedTo('api-down', handed, beats);
 });
 
+// S-195
 test('the target agent dies between the write that decides and the go: the next one lets the guest run', {
   timeout: 240_000,
 }, async () => {
@@ -103,6 +109,7 @@ test('the target agent dies between the write that decides and the go: the next 
   await guests.movedTo('written', handed, beats);
 });
 
+// S-195
 test('the target dies, or its agent, when all is sent and before it takes over: the source takes the guest back', {
   timeout: 240_000,
 }, async () => {

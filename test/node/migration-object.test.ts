@@ -15,6 +15,7 @@ before(async () => {
 });
 after(() => board?.close());
 
+// S-194
 test('a VirtualMachineInstanceMigration moves a real guest, from Pending to Succeeded', {
   timeout: 240_000,
 }, async () => {
@@ -51,6 +52,8 @@ test('a VirtualMachineInstanceMigration moves a real guest, from Pending to Succ
   assert.deepEqual([...(await board.qemus(moved)).keys()], [moved.status?.nodeName]);
 });
 
+// S-405: The annotations by which KubeVirt's tests make launchers fail or wait act where gate `FunctionalTestHooks` is
+//   on, and there alone; a migration that fails keeps the mark of an eviction.
 test("hooks of KubeVirt's own tests: where the gate is on, launchers fail and wait as those say", {
   timeout: 240_000,
 }, async () => {
@@ -159,6 +162,7 @@ test("hooks of KubeVirt's own tests: where the gate is on, launchers fail and wa
   await client.delete(VIRTUAL_MACHINE_INSTANCES, { namespace: NAMESPACE, name: 'hooked' });
 });
 
+// S-405
 test('a launcher that is to fail fast fails before there is a guest, where the gate is on', async () => {
   const { client } = board;
   const gate = { spec: { configuration: { developerConfiguration: { featureGates: ['FunctionalTestHooks'] } } } };
@@ -179,6 +183,7 @@ test('a launcher that is to fail fast fails before there is a guest, where the g
   });
 });
 
+// S-286: A node that cannot prove its name sends no guest and takes none, and says why.
 test('a node that cannot prove its name sends no guest and takes none, and says why', {
   timeout: 240_000,
 }, async () => {

@@ -30,6 +30,8 @@ const ask = (vmi: VirtualMachineInstance, command: string): Promise<string> =>
   inGuest({ connect: () => board.console(vmi) }, '', command);
 const whoAmI = 'cat /sys/class/dmi/id/product_uuid /sys/class/dmi/id/product_serial';
 
+// S-635: A guest that moves while it runs keeps its UUID, its serial number and the state of its TPM; a state that came
+//   with a migration counts only once the guest is there for good.
 test('a guest that moves keeps its UUID, its serial number and the state of its TPM', {
   skip,
   timeout: 240_000,

@@ -29,6 +29,8 @@ const claims = async () =>
     migration: metadata.labels?.['kubevirt.io/migrationName'],
   }));
 
+// S-680: Firmware state in a claim that one node alone may open moves to a second claim, which takes its place; where
+//   the migration fails the first one stays. The migration state names both.
 test('a TPM in a claim of one node moves to a second claim, which takes its place; a failed migration leaves none', {
   skip,
   timeout: 300_000,

@@ -140,6 +140,8 @@ async function asBeforeTheEnd(handle: string, snapshot: string): Promise<void> {
   await writeFile(stateFile(), JSON.stringify({ ...state, snapshots, volumes }));
 }
 
+// S-546: Volumes of a guest that writes are snapshotted at one moment, enlarged where it sees it, merged, and found
+//   again over restarts of the agent and crashes of QEMU in the middle, with what is newest.
 test('volumes of a guest that writes are snapshotted at one moment, grown and found again over restarts and crashes', {
   timeout: 120_000,
 }, async () => {

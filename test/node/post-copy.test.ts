@@ -199,6 +199,8 @@ const kill = async (vmi: VirtualMachineInstance, node: string): Promise<void> =>
   process.kill(pid, 'SIGKILL');
 };
 
+// S-250: A guest whose memory never ends moves by post-copy where that is allowed, with its disks; where a host cannot
+//   take it the migration says so and goes on without.
 test('a guest whose memory never ends: given up without post-copy, moved with it, and its disks go along', {
   timeout: 240_000,
 }, async () => {
@@ -243,6 +245,7 @@ test('a guest whose memory never ends: given up without post-copy, moved with it
   assert.deepEqual(watch.violations(), []);
 });
 
+// Compat KubeVirt's API, P1, yes: `allowPostCopy`, `allowWorkloadDisruption`
 test('workload disruption that is forbidden gives up, and without post-copy pauses', { timeout: 240_000 }, async () => {
   const { beats } = await startBusyGuest('strict');
   const strict = { ...POST_COPY, allowWorkloadDisruption: false };
@@ -269,6 +272,7 @@ test('workload disruption that is forbidden gives up, and without post-copy paus
   assert.equal(moved.status?.migrationState?.mode, 'Paused');
 });
 
+// S-251: Before the write that decides post-copy, whatever ends, the guest stays where it is.
 test('before the write: the target dies, or the source agent is restarted, and the guest stays', {
   timeout: 240_000,
 }, async () => {
@@ -290,6 +294,7 @@ test('before the write: the target dies, or the source agent is restarted, and t
   }
 });
 
+// S-252: After that write the end of either side is the end of the guest, which is reported; there are never two.
 test('after the write, before QEMU has sent the guest: either end dies and the guest is lost, never two', {
   timeout: 240_000,
 }, async () => {
@@ -354,6 +359,7 @@ async function killInTheMiddle(victim: 'source' | 'target', name: string): Promi
   return true;
 }
 
+// S-252
 test('in the middle of the memory: either end dies and the guest is lost, never two', {
   timeout: 240_000,
 }, async () => {
@@ -368,6 +374,7 @@ test('in the middle of the memory: either end dies and the guest is lost, never 
   }
 });
 
+// S-252
 test('the agent of the target is restarted in the middle of the memory: the guest is lost and reported as lost', {
   timeout: 240_000,
 }, async () => {
@@ -388,6 +395,7 @@ test('the agent of the target is restarted in the middle of the memory: the gues
   assert.deepEqual(watch.violations(), []);
 });
 
+// S-250
 test('a host that cannot take post-copy says so, and the migration goes on without it', {
   timeout: 240_000,
 }, async () => {

@@ -85,6 +85,8 @@ const restoreRunning = async (name: string, snapshot: string, target: string, mo
 /** How often a pair is saved while it is written to: one could be consistent by chance. */
 const TIMES = 4;
 
+// S-681: A VirtualMachineSnapshot of a running machine has all of its disks at one point in time: of writes made in
+//   order to several of them none is saved without those before it.
 test('disks that a guest writes to in order are saved in that order, at one point in time', async () => {
   for (const name of ['left', 'right']) await claim(name);
   await machine('pair', ['left', 'right']);
@@ -126,6 +128,8 @@ test('disks that a guest writes to in order are saved in that order, at one poin
 const data = (guest: Shell): Promise<string> =>
   guest.run('echo 1 >/proc/sys/vm/drop_caches; head -c 5 /dev/vda; cat /run/mark');
 
+// S-682: A machine with claims that is restored in place with its memory goes on where it was, its disks as they were
+//   at that moment, under each volume restore policy; without its memory it boots from the same disks.
 test('a machine with a claim goes on in place where it was, with the disk of that moment, under each policy', async () => {
   await claim('store');
   await machine('store', ['store']);
@@ -167,6 +171,7 @@ test('a machine with a claim goes on in place where it was, with the disk of tha
   await board.client.delete(VIRTUAL_MACHINES, key('store'));
 });
 
+// S-683: A guest that was booted by UEFI goes on from its saved memory, with its EFI variables of that moment.
 test('a guest that was booted by UEFI goes on where it was, with its variables of that moment', {
   skip: whyNoFirmware() ?? false,
   timeout: 240_000,

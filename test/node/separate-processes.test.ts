@@ -33,6 +33,10 @@ function runOn(argv: readonly string[], ready: RegExp): Promise<ChildProcess> {
   });
 }
 
+// S-054: The server in one process and all controllers and the agent in another, over HTTPS with their own tokens, boot
+//   a machine.
+// S-090: `coracle node` runs an agent alone against any kubeconfig.
+// S-147: `node --address` serves the node API on an address of the host that a control plane elsewhere reaches.
 test('API server, controllers and agent in three processes boot a VM over HTTPS, each with its own token', {
   timeout: 120_000,
   ...(why && { skip: why }),

@@ -48,6 +48,8 @@ const write = (guest: Shell, text: string) =>
 const read = (guest: Shell) => guest.run(`head -c 5 ${DISK}`);
 const uuid = (guest: Shell) => guest.run('cat /sys/class/dmi/id/product_uuid');
 
+// S-575: A guest that was restored reads what its disk held when the snapshot was taken, running or not, under the same
+//   UUID; a machine made from a snapshot has another.
 test('a machine goes back to what its disk held while it ran, and a new one to what it held when it was off', async () => {
   await board.client.create(PERSISTENT_VOLUME_CLAIMS, {
     apiVersion: 'v1',

@@ -27,6 +27,8 @@ const seen = async (isWritten: boolean): Promise<string> => {
   );
 };
 
+// S-782: A guest whose machine was deleted and brought back finds the disk, UUID, serial number and MAC address of
+//   before.
 test('a guest whose machine was deleted and brought back finds its disk, UUID, serial number and MAC address', async () => {
   const spec = kernelSpec({
     terminationGracePeriodSeconds: 0,

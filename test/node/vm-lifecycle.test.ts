@@ -76,6 +76,7 @@ async function inConsole(name: string, line: string): Promise<void> {
 const isReady = (object: { status?: { conditions?: readonly { type: string; status: string }[] } }): boolean =>
   object.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') ?? false;
 
+// S-125: At most 5 writes to a VMI between its creation and Running and Ready.
 test('from creation to Running and Ready a VMI is written five times at most', async () => {
   const phases: string[] = [];
   const stop = new AbortController();
@@ -95,6 +96,7 @@ test('from creation to Running and Ready a VMI is written five times at most', a
   await setStrategy('writes', 'Halted');
 });
 
+// S-141
 test('a restart of a Manual VM brings another guest; with no grace the old one goes at once', async () => {
   // Ten minutes of grace, and a guest that hears no power button: only the Pod's own grace can make this swift.
   await createVm('manual', 'Manual', specWith({ grace: 600, kernelArgs: 'console=ttyS0 acpi=off' }));
@@ -133,6 +135,7 @@ test('a guest without ACPI is not waited for, and counts as shut down', async ()
   await remove('deaf');
 });
 
+// S-143: A paused guest is not ready, nor is its Pod.
 test('a paused guest is not ready, nor is its Pod', async () => {
   await createVm('paused', 'Always', kernelSpec({ terminationGracePeriodSeconds: 3 }));
   const vmi = await runs('paused');
@@ -155,6 +158,7 @@ test('a paused guest is not ready, nor is its Pod', async () => {
   await setStrategy('paused', 'Halted');
 });
 
+// S-070: A guest whose image was missing starts once the image is there.
 test('an image that comes late ends the trouble, and is reported no more', async () => {
   await createVm('late', 'Always', {
     terminationGracePeriodSeconds: 0,
@@ -172,6 +176,7 @@ test('an image that comes late ends the trouble, and is reported no more', async
   await remove('late');
 });
 
+// S-141: There are never two guests of one machine, however its strategy is turned, and the last word holds.
 test('Halted and Always twenty times over: never two guests, and the last word holds', async () => {
   await createVm('flip', 'Always', kernelSpec({ terminationGracePeriodSeconds: 0 }));
   const seen = new Map<string, { pid: number; startTime: string }>();
@@ -196,6 +201,7 @@ test('Halted and Always twenty times over: never two guests, and the last word h
   await remove('flip');
 });
 
+// S-142: A guest that powers itself off stays off under Manual and RerunOnFailure.
 test('a guest that powers off: Manual and Once leave it, RerunOnFailure takes it away and stays off', async () => {
   const names = ['off-manual', 'off-rerun', 'off-once'];
   await Promise.all([
@@ -215,6 +221,8 @@ test('a guest that powers off: Manual and Once leave it, RerunOnFailure takes it
   await Promise.all(names.map(remove));
 });
 
+// S-396: With `rebootPolicy: Terminate` a reboot of any kind ends the instance as Succeeded; what follows is the run
+//   strategy's.
 test('rebootPolicy Terminate: a reboot ends the instance, asked for in the guest or from outside', async () => {
   const spec = (): Record<string, unknown> => {
     const kernel = kernelSpec();
@@ -240,6 +248,7 @@ test('rebootPolicy Terminate: a reboot ends the instance, asked for in the guest
   await remove('term-always');
 });
 
+// S-068: A guest that shut down while no agent watched is Succeeded.
 test('a guest that shut down while no agent watched is Succeeded', async () => {
   await createVm('alone', 'Manual');
   await request('alone', [{ action: 'Start' }]);

@@ -117,6 +117,10 @@ printf 'written by the guest' | dd of=/dev/vdb conv=notrunc 2>/dev/null; printf 
 echo LOOK-END
 `;
 
+// S-066
+// S-072: Volumes: cloudInitNoCloud from a secret, secret, downwardAPI, serviceAccount, sysprep, persistentVolumeClaim,
+//   hostDisk behind its gate and below named directories.
+// S-112
 test('one guest with every kind of volume, kernel and disks from a registry that wants a token', async () => {
   const guest = await ensureGuest();
   const disk = readFileSync(guest.disk);
@@ -315,6 +319,8 @@ test('one guest with every kind of volume, kernel and disks from a registry that
   assert.notEqual((await board.until('again', 'running', isRunning)).metadata.uid, created.metadata.uid);
 });
 
+// S-108
+// S-402
 test('images, paths and texts that cannot be used are refused by name, and nothing outside is touched', async () => {
   const guarded = join(outside, 'guarded');
   await writeFile(guarded, 'untouched');
@@ -418,6 +424,7 @@ test('images, paths and texts that cannot be used are refused by name, and nothi
   assert.deepEqual((await readdir(join(outside, 'root'))).sort(), ['leaf.img', 'new.img', 'out']);
 });
 
+// S-107
 test('started under umask 0000, everything is still closed to others, sockets included', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'coracle-umask-'));
   const before = process.umask(0);

@@ -5,6 +5,8 @@ import { readSeed } from './seed.ts';
 
 const unheard = (line: string): void => assert.fail(line);
 
+// S-245: Two runs of the tests make the same choices: one seed decides them all, `CORACLE_SEED=random` draws and prints
+//   another.
 test('the seed is the same in each run, a number is taken as it is, "random" is printed and handed on', () => {
   assert.equal(readSeed({}, unheard), readSeed({}, unheard));
   assert.equal(readSeed({ CORACLE_SEED: '0' }, unheard), 0);
@@ -19,6 +21,7 @@ test('the seed is the same in each run, a number is taken as it is, "random" is 
   }
 });
 
+// S-245
 test('with seed-properties.ts loaded, fast-check draws from the seed', () => {
   const program = `
     import fc from 'fast-check';

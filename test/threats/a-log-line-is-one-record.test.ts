@@ -46,6 +46,7 @@ const EVIL = [
   '\0',
 ];
 
+// S-215
 test('requests full of control characters: every line of log and audit is one record of its own', async () => {
   const as = ['admin', 'system:masters'] as const;
   for (const evil of EVIL) {

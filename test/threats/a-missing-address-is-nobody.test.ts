@@ -65,6 +65,8 @@ async function resetAfter(bytes: string | Buffer, protocol: string, late: boolea
   await systemClock.sleep(5, NEVER);
 }
 
+// S-455: A connection without an address is dropped; callers of the agent's process carry an identity that no socket
+//   has.
 for (const [what, bytes, protocol] of [
   ['an HTTP/1.1 request', `${HEAD}\r\n`, 'http/1.1'],
   ['an upgrade', `${HEAD}${UPGRADE}\r\n`, 'http/1.1'],
@@ -79,6 +81,7 @@ for (const [what, bytes, protocol] of [
     );
   });
 
+// S-455
 test('the agent believes the identity of a caller in its process, and nothing that looks like it', async () => {
   const request: ApiRequest = {
     method: 'GET',

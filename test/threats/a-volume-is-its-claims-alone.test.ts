@@ -72,6 +72,8 @@ const open = async (namespace: string, name: string): Promise<string> => {
   return (await claimDisk({ ...request, pool } as unknown as VolumeRequest, 'disk', name, 'write')).file;
 };
 
+// S-456: A PersistentVolume is for the claim that its `claimRef` names by uid, whatever a claim names: at binding, in
+//   the agent, and in what a node may read.
 test('a claim of another namespace that names a bound volume is not bound, and no agent opens a disk for it', async () => {
   const path = await volume('data');
   await claim('victim', 'mine', 'data');
@@ -102,6 +104,8 @@ test('a claim of another namespace that names a bound volume is not bound, and n
   assert.deepEqual(await readdir(path), ['disk.img']);
 });
 
+// S-457: A claim that names a free volume is bound to it, and a volume that is kept for a claim is completed with its
+//   uid.
 test('a volume that is kept for a claim by name is completed with its uid; nobody else gets it', async () => {
   const path = await volume('kept', { claimRef: { namespace: 'victim', name: 'waits' } });
   await claim('tenant', 'waits', 'kept');
@@ -114,6 +118,7 @@ test('a volume that is kept for a claim by name is completed with its uid; nobod
   assert.equal(await open('victim', 'waits'), join(path, 'disk.img'));
 });
 
+// S-456
 test('a volume that does not exist, or is nobody’s yet, is opened for nobody', async () => {
   await claim('tenant', 'early', 'later');
   await assert.rejects(open('tenant', 'early'), /persistentvolumes "later" not found/);
@@ -121,6 +126,7 @@ test('a volume that does not exist, or is nobody’s yet, is opened for nobody',
   await assert.rejects(open('tenant', 'early'), /volume later is not bound to it/);
 });
 
+// S-456
 test('a node does not read the Secrets of a volume that a claim of its Pods merely names', async () => {
   const plane: TestPlane = await startPlane();
   try {

@@ -61,6 +61,8 @@ after(() => plane.stop());
 const status = async (line: string, body?: object): Promise<number> =>
   (await plane.ask(line, { as: N1, ...(body && { body }) })).status;
 
+// S-460: A node reads the instances that run on it, move to or from it, or whose launcher is bound to it; lists and
+//   watches are narrowed to it.
 test('instances: those of the node, those on their way to it, those whose launcher is bound to it, and no others', async () => {
   for (const [name, expected] of [
     ['here', 200],
@@ -77,6 +79,7 @@ test('instances: those of the node, those on their way to it, those whose launch
   assert.equal(await status(`DELETE ${instances()}/here`), 403);
 });
 
+// S-460
 test('lists and watches of instances are narrowed to the node by its label', async () => {
   const all = `${GROUP}/virtualmachineinstances`;
   for (const [selector, expected] of [
@@ -94,12 +97,15 @@ test('lists and watches of instances are narrowed to the node by its label', asy
   }
 });
 
+// S-460
 test('Secrets of guests of the node, and of no others', async () => {
   assert.equal(await status('GET /api/v1/namespaces/default/secrets/secret-starting'), 200);
   assert.equal(await status('GET /api/v1/namespaces/default/secrets/secret-elsewhere'), 403);
   assert.equal(await status('GET /api/v1/namespaces/default/secrets'), 403);
 });
 
+// S-461: Who may bring nodes in gets no certificate of a node that exists; certificates of nodes last a day at most,
+//   whatever was asked for.
 test('who may bring nodes in gets a certificate of a new one, for a day at most, and none of one that exists', async () => {
   const authority = await newAuthority();
   const rbac = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings';

@@ -67,6 +67,7 @@ const statusOf = async (stream: ClientHttp2Stream): Promise<[status: unknown, re
 /** What was begun or closed has reached the server, which says nothing of it: on a busy machine that takes a while. */
 const arrived = (): Promise<void> => new Promise((done) => setTimeout(done, 500));
 
+// S-475: A body is held for nobody who may not send it; all bodies in flight have one bound and everybody a part of it.
 test('nobody is refused before a byte of the body counts, over HTTP/2 and HTTP/1.1', async () => {
   const over = await session();
   const streams = Array.from({ length: 50 }, () => begin(over, 3 * MIB));
@@ -85,6 +86,7 @@ test('who may not write is refused likewise, whoever it is', async () => {
   assert.deepEqual(await statusOf(begin(over, 3 * MIB)), [403, undefined]);
 });
 
+// S-475
 test('one user’s bodies take half of the room; another’s are still taken', async () => {
   const greedy = await session({ name: 'greedy', groups: ADMIN });
   const held = [begin(greedy, 2 * MIB), begin(greedy, 2 * MIB)];

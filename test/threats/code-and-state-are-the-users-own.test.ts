@@ -38,6 +38,8 @@ const make = (name: string, mode: number): string => {
 const shellTrusts = (path: string): boolean =>
   spawnSync('sh', ['-c', '. "$0/tools/setup/private-cache.sh"; private_cache "$1"', ROOT, path]).status === 0;
 
+// S-462: A compile cache that another user owns or may write is not used, state in such a place ends the program with
+//   1, and every process closes its files to others (umask 077).
 test('a directory is trusted when nobody else may change it or what is above it; the shell agrees', () => {
   make('open', 0o777);
   make('open/inner', 0o700);
@@ -69,6 +71,7 @@ test('a directory is trusted when nobody else may change it or what is above it;
   }
 });
 
+// S-462
 test('what belongs to another user is refused', {
   skip: process.getuid?.() !== 0 && 'only root gives files away',
 }, () => {
@@ -79,6 +82,7 @@ test('what belongs to another user is refused', {
   assert.match(distrust(join(path, 'inner')) ?? '', /belongs to another user/);
 });
 
+// S-462
 test('state that others may write is not used, and is left as it was', () => {
   const path = make('state', 0o777);
   assert.throws(
@@ -88,6 +92,7 @@ test('state that others may write is not used, and is left as it was', () => {
   assert.equal(statSync(path).mode & 0o777, 0o777);
 });
 
+// S-462
 test('the program: no cache from a folder of others, exit 1 for such state, and its own folders are 0700', () => {
   const run = (cacheHome: string, ...words: string[]) =>
     spawnSync('sh', ['-c', 'umask 0; exec "$0" "$@"', join(ROOT, 'coracle'), ...words], {

@@ -137,6 +137,7 @@ const cases = asked.flatMap(([kind, request, more]) =>
 );
 
 for (const [what, text, request] of cases) {
+  // S-218: A client that asked for an upgrade gets a tunnel to the server behind only when that server agreed.
   test(`the server behind ${what}: not one byte of the client reaches it after`, async () => {
     answer = text;
     received = '';
@@ -151,6 +152,8 @@ for (const [what, text, request] of cases) {
   });
 }
 
+// S-225: A SPDY upgrade reaches an aggregated server, once that server has agreed.
+// Compat Aggregation, P1, yes: SPDY upgrades too
 test('asked for SPDY, the server behind agrees: then the bytes of both pass, and nothing else does', async () => {
   answer = `${AGREED}hello`;
   received = '';

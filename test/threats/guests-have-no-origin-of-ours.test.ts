@@ -65,6 +65,7 @@ async function get(path: string, host: string): Promise<string> {
 const headerOf = (text: string, name: string): string | undefined =>
   new RegExp(`^${name}: (.*)\r$`, 'im').exec(text)?.[1];
 
+// S-480: Pages behind a proxy are of an origin of their own, and their cookies are shown to their guest alone.
 test('answers of a guest are sandboxed, are not sniffed, and say nothing for the origin', async () => {
   for (const path of ['/', '/own', '']) {
     const text = await get(`${PROXY}${path}`, '127.0.0.1');
@@ -77,12 +78,14 @@ test('answers of a guest are sandboxed, are not sniffed, and say nothing for the
   }
 });
 
+// S-480
 test('a cookie of a guest is shown to that guest alone', async () => {
   const text = await get(`${PROXY}/`, '127.0.0.1');
   assert.match(text, new RegExp(`^set-cookie: a=1; HttpOnly; Path=${PROXY}\r$`, 'im'));
   assert.match(text, new RegExp(`^set-cookie: b=2; Path=${PROXY}\r$`, 'im'));
 });
 
+// S-481: A request for a host that the API server is not is answered with 421.
 test('a name that is not this server’s is misdirected, whatever is asked', async () => {
   for (const path of ['/version', `${PROXY}/`, '/api/v1/namespaces']) {
     for (const host of [
@@ -96,6 +99,7 @@ test('a name that is not this server’s is misdirected, whatever is asked', asy
   }
 });
 
+// S-481
 test('its addresses, localhost and the names of its certificate are its own, in any spelling and with any port', async () => {
   for (const host of [
     '127.0.0.1',
@@ -111,6 +115,7 @@ test('its addresses, localhost and the names of its certificate are its own, in 
     assert.match(await get('/version', host), /^HTTP\/1.1 200 /, host);
 });
 
+// S-481
 test('HTTP/2 names the host in :authority', async () => {
   const session = connectHttp2(`https://127.0.0.1:${tls.port}`, { ca: authority.certificate });
   const ask = async (name: string): Promise<unknown> => {
@@ -124,6 +129,7 @@ test('HTTP/2 names the host in :authority', async () => {
   session.destroy();
 });
 
+// S-482: Request lines of HTTP/0.9 and HTTP/2.0 on a connection of HTTP/1 are refused.
 test('request lines of versions that this connection does not speak are refused', async () => {
   for (const line of ['GET /version HTTP/2.0', 'GET /version HTTP/0.9', 'GET /version']) {
     const socket = connect({ host: '127.0.0.1', port: tls.port, ca: authority.certificate });

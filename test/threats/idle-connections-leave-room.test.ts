@@ -53,6 +53,7 @@ const living = async (some: readonly TLSSocket[]): Promise<number> => {
   return some.filter((socket) => !socket.destroyed).length;
 };
 
+// S-476: Connections without a credential end after half a minute, and neither they nor one user's keep others out.
 test('connections without a credential: the oldest go, and a user gets in and stays', async () => {
   const worker = await open('worker');
   assert.equal(await ask(worker), 'HTTP/1.1 200');
@@ -64,6 +65,7 @@ test('connections without a credential: the oldest go, and a user gets in and st
   assert.equal(await ask(await open('late')), 'HTTP/1.1 200');
 });
 
+// S-476
 test('connections of one user: beyond a part the oldest idle one goes, others stay', async () => {
   const worker = await open('steady');
   const many: TLSSocket[] = [];
@@ -82,6 +84,7 @@ test('handshakes that are never finished: the oldest are given up', async () => 
   for (const socket of half) socket.destroy();
 });
 
+// S-476
 test('half a minute without a credential ends a connection, one that is asked on it half a minute later', () => {
   const connections = new Connections();
   const ended: string[] = [];

@@ -72,6 +72,7 @@ const machine = (name: string, namespace: string, policy?: string) => ({
   },
 });
 
+// S-442: What `inferFromVolume` reads labels of must be readable by who asks, in its namespace.
 test("the labels of a claim are read only for those who may read it, whatever the machine's failure policy says", async () => {
   const own = await asTenant(machine('own', 'mine'));
   assert.equal(own.status, 201, own.text);

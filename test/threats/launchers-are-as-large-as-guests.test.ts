@@ -111,6 +111,8 @@ async function meet(pod: ReadonlyPod, ratio?: number): Promise<{ started: boolea
   return outcome;
 }
 
+// S-820: A guest is started for a Pod only that asks for what the instance is to get (memory, processors, disk), and
+//   whose limit of memory its machine fits: what scheduling, quotas and limit ranges count is what runs.
 for (const [what, resources, says] of [
   ['memory', { requests: { memory: '1Mi', cpu: '2' } }, /too small for it: it asks for \d+ bytes of memory/],
   ['no resources at all', {}, /too small for it: it asks for \d+ bytes of memory/],
@@ -123,6 +125,7 @@ for (const [what, resources, says] of [
     assert.match(reported.join('\n'), says);
   });
 
+// S-820
 test('the one that the controllers make starts it, also where more processors share a core', async () => {
   assert.equal((await meet(podWith())).started, true);
   assert.equal((await meet(podWith(undefined, 100), 100)).started, true);

@@ -48,6 +48,8 @@ const pod = (name: string, metadata: object, spec: object = {}) => ({
 });
 const REFUSED = /only KubeVirt's controllers make launcher pods, of virtual machine instance "vm"/;
 
+// S-459: Launcher Pods come from KubeVirt's controllers alone: nobody else makes one, or makes a Pod into one, whatever
+//   its requests or its node.
 for (const [what, more, spec] of [
   ['with next to no requests', {}, {}],
   ['bound to a node', {}, { nodeName: 'n1' }],
@@ -60,6 +62,7 @@ for (const [what, more, spec] of [
     assert.match(json.message, REFUSED);
   });
 
+// S-459
 test('what is no launcher yet does not become one: by its label, its owner, or another instance', async () => {
   const ask = async (line: string, body: object) => (await plane.ask(line, { ...tenant, body })).status;
   assert.equal(await ask(`POST ${PODS}`, pod('owned', { ownerReferences: owner() })), 201);
@@ -73,6 +76,8 @@ test('what is no launcher yet does not become one: by its label, its owner, or a
   );
 });
 
+// S-459
+// S-828: Nobody but KubeVirt's controllers resizes a launcher Pod, here and on external clusters.
 test('the controllers make theirs, whose other labels stay the tenant’s to change', async () => {
   await plane.run(['vmi'], { rootCa: '' });
   const launchers = async () =>
@@ -112,6 +117,8 @@ test('the controllers make theirs, whose other labels stay the tenant’s to cha
   assert.match(shrunk.json.message, /only KubeVirt's controllers resize launcher pods/);
 });
 
+// S-828
+// S-692: On external clusters, too, a Pod made by hand starts no guest that the controllers did not ask for.
 test('on an external cluster the policy of coracle rbac refuses the same', async () => {
   const groups = ({ username }: { username: string }) => [
     'system:authenticated',

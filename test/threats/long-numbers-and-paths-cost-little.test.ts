@@ -61,6 +61,8 @@ const CASES: readonly (readonly [what: string, type: keyof typeof TYPES, body: s
   ['a path of escapes', 'patch', operations(1, `/data/${'~0'.repeat(700_000)}`), 422],
 ];
 
+// S-824: Numbers of millions of digits, in JSON, YAML, amounts and patches, and long paths of JSON patches cost what
+//   they are long.
 for (const [what, type, body, wanted] of CASES)
   test(`${what}: ${wanted}, at a price that fits its length`, async () => {
     const [method, resource, contentType] = TYPES[type];

@@ -32,6 +32,7 @@ const ask = (path: string, query: string, headers: Record<string, string>) =>
 
 const selector = (bytes: number): string => `labelSelector=a+notin+(${'v,'.repeat(bytes / 2)}v)`;
 
+// S-477: Long paths, queries and selectors cost the server little, and of nobody they are not parsed.
 test('a long target of nobody is refused, and with a wrong credential it is 401', async () => {
   for (const [path, query] of [
     [PODS, selector(900_000)],
@@ -53,6 +54,7 @@ test('a selector has a bound for everybody, the last character within it counts'
   assert.equal(status, 400);
 });
 
+// S-477
 test('thousands of values are looked up, not looked through', () => {
   const values = Array.from({ length: 10_000 }, (_, at) => `v${at}`);
   const looked = new Set<string>();

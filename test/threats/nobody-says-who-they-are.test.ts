@@ -102,6 +102,7 @@ test('a second request hidden in the first one’s body is never answered as its
   }
 });
 
+// S-484
 test('a token in another spelling is no token: padding, bits that mean nothing, white space', async () => {
   await plane.admin('POST /api/v1/namespaces/default/serviceaccounts', {
     apiVersion: 'v1',

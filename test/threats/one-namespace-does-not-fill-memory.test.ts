@@ -31,6 +31,7 @@ async function fill(namespace: string): Promise<{ readonly stored: number; reado
   }
 }
 
+// S-486: The bytes of a namespace's objects have a bound, which administrators set, and so have those of all together.
 test('a namespace takes so much and no more, the text says what to do, and others go on', async () => {
   const { stored, refusal } = await fill('greedy');
   assert.ok(stored >= 15 && stored < 20, String(stored));
@@ -55,6 +56,7 @@ test('what is there may change a little, shrink and go, and then there is room a
   assert.equal((await put('greedy', 'again', 5 * KIB)).status, 201);
 });
 
+// S-486
 test('an administrator gives a namespace more; all together have a bound of their own', async () => {
   const annotations = { 'coracle.dev/max-object-bytes': String(400 * KIB) };
   await server.request('PATCH', '/api/v1/namespaces/large', { body: { metadata: { annotations } } as never });
@@ -64,12 +66,15 @@ test('an administrator gives a namespace more; all together have a bound of thei
   assert.equal((await server.request('DELETE', `${maps('large')}/map-0`)).status, 200);
 });
 
+// S-486
 test('after a restart the bytes count as before', async () => {
   await server.stop();
   server = await startServer({ backend, byteLimits });
   assert.equal((await put('greedy', 'after', 20 * KIB)).status, 403);
 });
 
+// S-829: A store that is beyond its bounds of bytes starts, with all that a start has to make; objects can then be
+//   deleted.
 test('a store beyond its bounds starts, with what a start has to make, and is emptied again', async () => {
   const full = createMemoryBackend();
   const roles = '/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/roles';

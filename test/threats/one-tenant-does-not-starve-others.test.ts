@@ -41,6 +41,7 @@ const write = (who: string, at: number): Promise<number> =>
     })
     .then(({ status }) => status);
 
+// S-216: Somebody who asks a hundred times as much as others is queued; the others are answered.
 test('4,000 writes at once by one, 20 by another: the 20 are answered long before the 4,000 are', {
   timeout: 120_000,
 }, async () => {

@@ -88,6 +88,8 @@ async function meet(namespace: string, { status = {}, vmi }: { status?: object; 
   }
 }
 
+// S-458: An owner counts in the namespace of its object only: the agent removes files of a VM that it has seen in the
+//   Pod's own namespace, launchers are those of the instance's namespace, and no foreign dependent holds a deletion.
 for (const [what, status] of [
   ['that waits', {}],
   ['that has ended', { phase: 'Failed' }],
@@ -96,6 +98,7 @@ for (const [what, status] of [
     assert.equal(await meet('attacker', { status }), true);
   });
 
+// S-458
 test('the same from the VM’s own namespace, when the VM is gone, clears up', async () => {
   assert.equal(await meet('victim', { status: { phase: 'Failed' } }), false);
 });
@@ -117,6 +120,7 @@ after(() => plane.stop());
 const INSTANCES = '/apis/kubevirt.io/v1/namespaces/victim/virtualmachineinstances';
 const podsOf = async (namespace: string) => (await plane.admin(`GET /api/v1/namespaces/${namespace}/pods`)).items;
 
+// S-458
 test('a Pod of another namespace is no launcher of the instance: the instance gets its own', async () => {
   const vmi = await plane.admin(`POST ${INSTANCES}`, {
     apiVersion: 'kubevirt.io/v1',
@@ -141,6 +145,7 @@ test('a Pod of another namespace is no launcher of the instance: the instance ge
   assert.deepEqual(Object.keys(status.activePods ?? {}), [(await podsOf('victim'))[0].metadata.uid]);
 });
 
+// S-458
 test('a dependent of another namespace holds no foreground deletion', async () => {
   await plane.run(['garbage-collector-controller'], { rootCa: '' });
   const configMaps = '/api/v1/namespaces/victim/configmaps';

@@ -27,6 +27,7 @@ test('the pattern of a schema', { timeout: 120_000 }, async () => {
   assert.equal(json.details.causes.length, EVIL.length);
 });
 
+// S-217
 test('matches() in a policy', { timeout: 120_000 }, async () => {
   const apiVersion = 'admissionregistration.k8s.io/v1';
   const group = `/apis/${apiVersion}`;
@@ -53,6 +54,7 @@ test('matches() in a policy', { timeout: 120_000 }, async () => {
   assert.equal(status, 422);
 });
 
+// S-217
 test('names, labels, selectors, quantities, times and durations that are nearly right for long', {
   timeout: 120_000,
 }, async () => {

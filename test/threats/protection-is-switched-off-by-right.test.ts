@@ -67,6 +67,9 @@ const put = async (labels: object | undefined, path = VMS) => {
 };
 const patch = (labels: unknown) => ({ metadata: { labels } });
 
+// S-756: Where the KubeVirt or an SSP object asks for it, nobody switches the protection of a machine off without the
+//   verb `unprotect` on it, by any verb, version, subresource, dry run or identity; the refusal names the right, the
+//   machine and the command that grants it. Off by default.
 test('no write takes the protection away without the right', async () => {
   const ways: readonly [what: string, line: string, asking: () => Promise<Asking> | Asking][] = [
     ['merge patch, false', `PATCH ${VMS}/vm`, () => ({ body: patch({ [LABEL]: 'false' }) })],
@@ -123,6 +126,7 @@ test('what is no write of the label leaves it on: status, delete, create over it
   assert.equal(await label(), 'true');
 });
 
+// S-756
 test('nobody without the right gives it to himself', async () => {
   const bound = await plane.ask(RBAC, { ...as('tenant'), body: binding('mine', 'coracle:unprotect', 'tenant') });
   assert.equal(bound.status, 403);
@@ -196,6 +200,7 @@ test('a machine whose deletion has begun has no protection to lose', async () =>
   assert.equal(status, 200);
 });
 
+// S-756
 test('it is off by default, and where the setting says anything but true', async () => {
   for (const value of [null, 'false']) {
     await setting(value);
@@ -205,6 +210,7 @@ test('it is off by default, and where the setting says anything but true', async
   }
 });
 
+// S-756
 test('an SSP object asks for it as well as the KubeVirt object, in each of its versions', async () => {
   await plane.admin(`PATCH ${VMS}/vm`, patch({ [LABEL]: 'true' }));
   await setting(null);
@@ -227,6 +233,7 @@ test('an SSP object asks for it as well as the KubeVirt object, in each of its v
   assert.equal((await plane.ask(`PATCH ${VMS}/vm`, { ...as('tenant'), body: patch({ [LABEL]: null }) })).status, 200);
 });
 
+// S-757: On external clusters a policy that `coracle rbac` prints has the same rule, by the same annotation.
 test('on an external cluster the policy of coracle rbac refuses the same, when the KubeVirt object asks for it', async () => {
   const other = await startServer({
     resources: kubevirtResources(),

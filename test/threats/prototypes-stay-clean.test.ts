@@ -41,6 +41,8 @@ function assertClean(): void {
   assert.equal(([] as unknown as Record<string, unknown>)['polluted'], undefined);
 }
 
+// S-217: `__proto__` and its like are plain data or refused, wherever they stand; no pattern or nearly right text takes
+//   more than linear time.
 test('as a whole object, by every kind of patch, as JSON and as YAML', async () => {
   await server.create(THINGS, {
     apiVersion: 'example.com/v1',

@@ -109,6 +109,7 @@ const get = (path: string, ...fields: string[]) =>
     [`GET ${path} HTTP/1.1`, ...(fields.some((one) => /^host:/i.test(one)) ? [] : ['Host: a']), ...fields].join('\r\n'),
   );
 
+// S-223: A proxy leads to guests and nowhere else.
 test('an address that a Pod claims is never dialled', async () => {
   let number = 0;
   for (const ip of ['127.0.0.1', '169.254.169.254', '10.0.0.1', '0.0.0.0', '::1', 'localhost']) {
@@ -122,6 +123,7 @@ test('an address that a Pod claims is never dialled', async () => {
   }
 });
 
+// S-223
 test('a Service leads to Pods of its own namespace alone, at the address they have', async () => {
   await server.create(`${API}/default/services`, {
     apiVersion: 'v1',
@@ -160,6 +162,7 @@ test('a Service leads to Pods of its own namespace alone, at the address they ha
   assert.deepEqual(reached, []);
 });
 
+// S-223
 test('nothing in the id, the path or a header leads to another Pod, another path of the node, or another host', async () => {
   const upgrade = [
     'Connection: Upgrade',
@@ -200,6 +203,7 @@ test('nothing in the id, the path or a header leads to another Pod, another path
   assert.ok(node.seen.length > 0, 'some of them are pages of the guest`s');
 });
 
+// S-222
 test('an answer that is shorter than it says ends its connection, so that no other answer is taken for its rest', async () => {
   answer = 'HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nshort';
   heard = '';
@@ -233,6 +237,7 @@ test('a guest that talks nonsense is a 503, and one that never answers is left w
   silent.close();
 });
 
+// S-223
 test('forwarded ports and proxies take a right of their own each', async () => {
   const careful = await startServer({
     connectNode: node.connectNode,

@@ -38,6 +38,7 @@ const pull = (registry: string, resolve?: Resolve) =>
     ...(resolve && { resolve }),
   });
 
+// S-498: A registry cannot send those who pull from it, or their credentials, to services of another network.
 test('a challenge that names a service of another network gets neither the credential nor a connection', async (t) => {
   let realm = '';
   const registry = await listen(t, (_, response) =>
@@ -70,6 +71,7 @@ test('a challenge that names a service of another network gets neither the crede
   assert.ok(registry.seen.every((line) => line.endsWith(' -')));
 });
 
+// S-498
 test('a redirect carries no credential to another host or port, and leads to no other network', async (t) => {
   let location = '';
   const other = await listen(t, (_, response) => response.writeHead(404).end());
@@ -91,6 +93,7 @@ test('a redirect carries no credential to another host or port, and leads to no 
   await assert.rejects(pull(registry.at).manifest(signal), /redirects to file: which is refused/);
 });
 
+// S-498
 test('a name that means another address the second time is connected to where it was checked', async (t) => {
   const inside = await listen(t, (_, response) => response.end('{"token":"t"}'));
   const registry = await listen(t, (_, response) =>

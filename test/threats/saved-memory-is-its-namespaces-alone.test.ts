@@ -87,6 +87,8 @@ const vmi = (name: string, annotations: object) => ({
 const MACHINES = '/apis/kubevirt.io/v1/namespaces/tenant';
 const as = (user: string) => ({ as: [user, 'system:authenticated'] as const });
 
+// S-676: Nobody goes on from the memory of another namespace, or without the right to restore; a fork takes the right
+//   to create virtual machines.
 test('a machine goes on from the memory of its own namespace, by whom may restore there', async () => {
   const post = (user: string, resource: string, body: object) =>
     plane.ask(`POST ${MACHINES}/${resource}`, { ...as(user), body });
@@ -111,6 +113,7 @@ test('a machine goes on from the memory of its own namespace, by whom may restor
   assert.equal(later.status, 403, 'nor by a change later on');
 });
 
+// S-676
 test('a fork takes the right to make machines, and its names are set once', async () => {
   const into = { 'coracle.dev/fork-into': 'copy' };
   const post = (user: string, body: object) => plane.ask(`POST ${snapshotsOf('tenant')}`, { ...as(user), body });
@@ -124,6 +127,7 @@ test('a fork takes the right to make machines, and its names are set once', asyn
   assert.equal((await post('tenant', snapshot('w', into))).status, 201);
 });
 
+// S-676
 test('an agent gives an instance no state of another namespace, and removes none', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'coracle-memory-'));
   t.after(() => rm(root, { recursive: true, force: true }));

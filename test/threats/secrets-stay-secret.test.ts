@@ -21,6 +21,8 @@ before(async () => {
 });
 after(() => plane.stop());
 
+// S-215: What is secret turns up in no log, audit event, Event, metric or error message; a log line is one record
+//   whatever is in it.
 test('canaries in every place a secret stands: read back by who may, shown to nobody else', async () => {
   const admin = ['admin', 'system:masters'] as const;
   const secrets = '/api/v1/namespaces/default/secrets';

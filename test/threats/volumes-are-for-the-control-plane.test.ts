@@ -60,6 +60,7 @@ async function ask(call: string, body: unknown, more: Partial<ApiRequest> & { re
   return { status, said, reason: said.startsWith('{') ? (JSON.parse(said) as { reason?: string }).reason : undefined };
 }
 
+// S-547: Only the control plane asks an agent for volumes; handles are no paths, and calls have a bound.
 test('volumes are made and inspected for the control plane, and for nobody else', async () => {
   for (const call of ['createVolume', 'deleteVolume', 'inspect', 'nothing']) {
     assert.equal((await ask(call, RAW, { as: 'kube-apiserver' })).status, 403, call);
@@ -76,6 +77,7 @@ test('volumes are made and inspected for the control plane, and for nobody else'
   assert.equal((await ask('deleteVolume', { handle: VOLUME })).said, '{}\n');
 });
 
+// S-547
 test('what is no call, too large, or a path in place of a handle is refused with its reason', async () => {
   const cases: [call: string, body: unknown, status: number, reason?: string][] = [
     ['nothing', {}, 404, 'NotFound'],

@@ -62,6 +62,7 @@ after(async () => {
 });
 
 for (const code of [301, 302, 303, 307, 308]) {
+  // S-214: A webhook that answers with a redirect leads nowhere, and the write is refused.
   test(`a webhook that answers ${code}: the write is refused, nobody goes there`, async () => {
     status = code;
     reached.length = 0;

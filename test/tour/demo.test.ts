@@ -7,6 +7,7 @@ import { whyNoGuests } from '../testkit/tiny-guest.ts';
 const root = resolve(import.meta.dirname, '../..');
 const why = whyNoGuests();
 
+// S-094: `npm run demo -- --once` exits 0 and shows the guest's banner with the UUID of the VMI.
 test("the demo ends with the guest's own words and the uuid the API knows", {
   timeout: 300_000,
   ...(why && { skip: why }),
@@ -33,6 +34,7 @@ test("the demo ends with the guest's own words and the uuid the API knows", {
   assert.match(out, /hello from tiny/);
 });
 
+// S-803: `npm run demo -- --help` prints help and starts nothing; a wrong flag is one line and exit code 2.
 for (const [flag, status, printed, said] of [
   ['--help', 0, /^A control plane, a virtual machine.*Usage: npm run demo -- \[flags\].*--image REF/s, /^$/],
   ['--nonsense', 2, /^$/, /^error: Unknown option '--nonsense' \(see: npm run demo -- --help\)\n$/],

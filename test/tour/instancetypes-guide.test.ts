@@ -12,6 +12,7 @@ const blocks = [
   ...readFileSync(join(root, 'docs/guide/instancetypes.md'), 'utf8').matchAll(/^```sh guide\n([\s\S]*?)^```$/gm),
 ].map(([, script]) => script!);
 
+// S-183
 test('every command of the guide to instance types works as printed', { timeout: 240_000 }, async (t) => {
   const missing = Object.keys(KUBECTL_PROGRAM).filter((program) => !isInstalled(program));
   if (missing.length > 0) return t.skip(`not on this host: ${missing.join(', ')}`);

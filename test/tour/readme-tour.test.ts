@@ -51,6 +51,7 @@ const isFree = (port: number): Promise<boolean> =>
     server.listen(port, '127.0.0.1', () => server.close(() => done(true)));
   });
 
+// S-095: Every command of the README's tour works as printed.
 test("every command of the README's tour works as printed", { timeout: 300_000 }, async (t) => {
   const missing = Object.keys({ ...QEMU_PROGRAMS, ...KUBECTL_PROGRAM }).filter((program) => !isInstalled(program));
   if (missing.length > 0) return t.skip(`not on this host: ${missing.join(', ')}`);

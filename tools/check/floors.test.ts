@@ -43,6 +43,8 @@ const CASES: [name: string, file: string, source: string, expected: RegExp | und
 ];
 
 for (const [name, file, source, expected] of CASES) {
+  // S-098: Imports go downward, and the engine-neutral floors import no `node:` module; child processes, the time,
+  //   flags and environment each have one place.
   test(`floorViolations(): ${name}`, () => {
     const wrong = floorViolations(importsOf(file, source), plan);
     if (expected) assert.match(wrong.join('\n'), expected);
@@ -59,6 +61,7 @@ const MONOPOLIES: [file: string, source: string, expected: RegExp | undefined][]
   ['src/node/agent/a.ts', "const path = process.env['PATH'];", /only cmd/],
   ['src/cmd/cli/a.ts', "const path = process.env['PATH'];", undefined],
 ];
+// S-098
 test('monopolyViolations() names what a place may not do', () => {
   for (const [file, source, expected] of MONOPOLIES) {
     const wrong = monopolyViolations(file, source).join();

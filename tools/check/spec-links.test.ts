@@ -93,6 +93,7 @@ function deadLinks(page: string, { path, read }: { readonly path: string; readon
   return wrong;
 }
 
+// S-099: Every promise of this page has a proof that exists, or says that it is pending.
 test('SPECIFICATION.md: every promise is proved by a test that exists, or pending', () => {
   assert.deepEqual(deadPromises(readHere('SPECIFICATION.md') ?? '', readHere), []);
 });

@@ -16,6 +16,7 @@ const skip =
 
 const fact = async (name: string): Promise<never> => JSON.parse(await readFile(join(FACTS, name), 'utf8')) as never;
 
+// S-021
 test('the committed tables are what derive.ts makes of the facts', { skip }, async () => {
   const types = await readFile(join(TABLES, 'types.generated.json'), 'utf8');
   const resources = await readFile(join(TABLES, 'resources.generated.json'), 'utf8');

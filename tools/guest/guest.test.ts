@@ -55,12 +55,15 @@ before(async () => {
 
 after(() => rm(dir, { recursive: true, force: true }));
 
+// S-079
 test('a cached guest is found at once, under the same digest', async () => {
   assert.deepEqual(await ensureGuest(), guest);
   assert.match(guest.digest, /^[0-9a-f]{64}$/);
   assert.ok((await stat(guest.disk)).size < 25 * 1024 * 1024);
 });
 
+// S-079: The tiny guest boots by BIOS or by kernel, reads NoCloud data, serves HTTP, answers ACPI power-off; it is
+//   built once.
 test('the disk boots by BIOS, applies cloud-config, serves HTTP and powers off when asked', {
   timeout: 60_000,
 }, async (t) => {
@@ -119,6 +122,7 @@ test('the disk boots by BIOS, applies cloud-config, serves HTTP and powers off w
   }
 });
 
+// S-079
 test('kernel and initrd boot without a disk and read a SATA seed', { timeout: 60_000 }, async (t) => {
   const script = '#!/bin/sh\necho "script ran as $(id -un)"\n';
   const seed = await seedImage('kernel', 'instance-id: i-2\nlocal-hostname: yaml-name\n', script);

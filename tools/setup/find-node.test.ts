@@ -19,6 +19,8 @@ const HERE = resolve(import.meta.dirname);
 /** As large as a Node that holds all of itself. */
 const LARGE = 40_000_000;
 
+// S-1000: The launcher asks a Node for its version once, and again when another binary lies in its place; a Node of
+//   less than 24 is never remembered, and a shim is asked each time.
 test('a Node is asked for its version once, and again when another one lies there; a shim is asked each time', (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'coracle-find-node-'));
   t.after(() => rmSync(dir, { recursive: true }));

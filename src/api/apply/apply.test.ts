@@ -109,6 +109,7 @@ class Board {
   }
 }
 
+// Compat Server-side apply, P0, yes: FieldsV1, and what is never tracked
 test('fieldsV1 of an applied configuration', () => {
   const board = new Board();
   board.apply('one', {
@@ -165,6 +166,7 @@ test('an unchanged apply changes nothing, not even the time', () => {
   assert.deepEqual(after, before);
 });
 
+// S-013
 test('a field that is no longer mentioned goes, unless somebody else owns it', () => {
   const board = new Board();
   board.apply('one', {
@@ -180,6 +182,8 @@ test('a field that is no longer mentioned goes, unless somebody else owns it', (
   assert.deepEqual(board.owner('two'), { 'f:spec': {} }, 'an empty spec is still spoken of');
 });
 
+// Compat Server-side apply, P1, yes: a map or list that an apply empties is null, and still owned by who applied it;
+//   what nobody owns stays
 test('a map or list that an apply empties is null, though the configuration speaks of it', () => {
   const board = new Board();
   board.apply('one', { labels: { a: '1' }, set: ['s'], replicas: 1 });
@@ -198,6 +202,8 @@ test('fields of updaters stay when an applier drops them', () => {
   assert.deepEqual(board.spec, { labels: { b: '2' } });
 });
 
+// S-013: Server-side apply merges, finds conflicts and keeps managedFields.
+// Compat What is easily got wrong, P0, yes: 6 and 7, managedFields and strategic merge
 test('equal values are shared, different ones conflict', () => {
   const board = new Board();
   board.apply('one', { replicas: 1, labels: { a: '1' } });
@@ -218,6 +224,7 @@ test('equal values are shared, different ones conflict', () => {
   assert.deepEqual(board.owner('one'), { 'f:spec': { 'f:labels': { 'f:a': {} } } });
 });
 
+// Compat Server-side apply, P0, yes: conflicts: 409, causes, texts
 test('conflicts with updaters name version and subresource, not the time', () => {
   const board = new Board();
   board.update('scaler', () => object({ replicas: 3, containers: [{ name: 'x', image: '1' }] }), T1, 'scale');
@@ -244,6 +251,7 @@ test('updates take fields over and lose them', () => {
   assert.deepEqual(board.live, before);
 });
 
+// Compat Server-side apply, P0, yes: managedFields: identity, order, time, at most ten updaters
 test('entries are sorted, the oldest updates share a bucket', () => {
   const board = new Board();
   board.apply('applier', { labels: { z: '0' } }, { now: T2 });
@@ -313,6 +321,7 @@ test('faulty configurations are refused', () => {
   );
 });
 
+// Compat Server-side apply, P0, yes: topology: sets, maps, atomic lists, keys with defaults
 test('a live list that breaks its own rule loses nothing', () => {
   const board = new Board();
   board.live = object({ containers: [{ name: 'x', image: '1' }, { name: 'x', image: '2' }, { image: 'keyless' }] });
@@ -331,6 +340,7 @@ test('entries of versions no longer served are dropped', () => {
   assert.equal(board.owner('old'), undefined);
 });
 
+// Compat Server-side apply, P0, yes: ownership follows a list that became atomic
 test('a list that became atomic is owned as a whole', () => {
   const board = new Board();
   board.apply('one', { containers: [{ name: 'x', image: '1' }] });
@@ -346,6 +356,8 @@ test('a list that became atomic is owned as a whole', () => {
   );
 });
 
+// S-013
+// Compat Server-side apply, P1, yes: kubectl takes over from client-side apply
 test('kubectl takes over from client-side apply without conflicts', () => {
   const last = { ...object({ replicas: 1, labels: { a: '1' } }), metadata: { name: 'a' } };
   const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': JSON.stringify(last) };

@@ -75,6 +75,7 @@ function counted<T>(work: Steps<T>): { value: T; stops: number } {
   }
 }
 
+// S-232
 test('sets of fields, comparisons and their FieldsV1 are the same in steps', () => {
   let stops = 0;
   fc.assert(
@@ -163,6 +164,7 @@ test('an apply with more conflicts than a call takes arguments is refused with t
   assert.match(status.message!, /\nand 149000 more$/);
 });
 
+// S-232
 test('managedFields of creates and updates are the same in steps', () => {
   const base = { schema, apiVersion: 'v1', now: '2026-01-01T00:00:00Z' };
   fc.assert(

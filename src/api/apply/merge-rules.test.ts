@@ -31,6 +31,10 @@ const spec: Record<string, Schema> = {
 const schema: Schema = { type: 'object', properties: { spec: { type: 'object', properties: spec } } };
 const at = (name: string): Schema => spec[name]!;
 
+// S-266: Server-side apply merges, owns and refuses as structured-merge-diff v6 does, nulls, duplicates, order and
+//   times among it.
+// Compat Server-side apply, P1, yes: nulls, partial keys, duplicates, order of elements, times of appliers as
+//   structured-merge-diff v6 has them
 test('null says nothing of the members and items that are there, and replaces all else', () => {
   const cases: [string, unknown, unknown][] = [
     ['labels', { a: '1' }, { a: '1' }],
@@ -59,6 +63,7 @@ test('an item that the live list names twice is replaced, not merged with', () =
   assert.deepEqual(mergeObjects(at('set'), ['a', 'b', 'a'], ['b']), ['a', 'b', 'a']);
 });
 
+// S-266
 test('items are told apart by the keys they have', () => {
   const list = [{ name: 'a' }, { name: 'a', zone: 'x' }, { zone: 'x' }];
   assert.deepEqual(Object.keys(toFieldsV1(toFieldSet(ports, list))), [
@@ -68,6 +73,7 @@ test('items are told apart by the keys they have', () => {
   ]);
 });
 
+// S-266
 test('elements are in the order of their values', () => {
   const port = { ...ports, 'x-kubernetes-list-map-keys': ['port'] };
   const keyed = (...values: unknown[]): string[] =>
@@ -93,6 +99,7 @@ test('elements are in the order of their values', () => {
   assert.deepEqual(set(10, 9, -1, 1.5), ['v:-1', 'v:1.5', 'v:9', 'v:10']);
 });
 
+// S-266
 test('what a list names twice is owned as it is', () => {
   const twice = [
     { name: 'a', host: '1' },
@@ -137,6 +144,7 @@ const apply = (
 };
 const times = (of: UnstructuredObject): unknown[] => of.metadata.managedFields!.map((m) => [m.manager, m.time]);
 
+// S-266
 test('the time of an applier is that of its last change of the object', () => {
   const first = apply(undefined, { host: 'a', labels: { a: '1' } }, 'one', T0);
   assert.deepEqual(times(first), [['one', T0]]);
@@ -153,6 +161,7 @@ test('the time of an applier is that of its last change of the object', () => {
   ]);
 });
 
+// S-266
 test('a map that turns into a leaf is owned by who turned it', () => {
   const live = object({ open: { a: { b: '1' } } });
   const updated = object({ open: { a: 'text' } });
@@ -186,6 +195,8 @@ function ownedBy(manager: string, updated: UnstructuredObject) {
   return trackUpdate({ schema, live: undefined, updated, manager, apiVersion: 'v1', now: T0 })!;
 }
 
+// S-357: Who creates an object owns what Go would write of it; who applies a status owns metadata only where that is
+//   written.
 test('structs that Go always writes come with what they are in; a list that it writes as null is none that is new', () => {
   const written = (kind: string, before: UnstructuredObject | undefined, spec: object): unknown => {
     const entries = trackUpdate({

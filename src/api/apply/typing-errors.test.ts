@@ -17,6 +17,8 @@ const kind = (spec: Record<string, Schema>): Schema => ({
   properties: { spec: { type: 'object', properties: spec } },
 });
 
+// S-266
+// Compat Server-side apply, P1, yes: typing errors in the words of structured-merge-diff
 test('typingErrors() says what structured-merge-diff says', () => {
   const two = { a: text, b: { type: 'integer' } } satisfies Record<string, Schema>;
   const defaulted = { a: text, b: { type: 'integer', default: 1 } } satisfies Record<string, Schema>;

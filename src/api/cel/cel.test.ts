@@ -166,6 +166,7 @@ const COMPILE_ERRORS: readonly (readonly [string, string])[] = [
 ];
 
 for (const [expression, issues] of COMPILE_ERRORS) {
+  // Compat Admission and quota, P1, yes: CEL type errors: words, count, order, places and snippet as cel-go's
   test(`does not compile: ${expression}`, () => {
     assert.throws(
       () => compileCel(expression, { variables: { self } }),
@@ -231,6 +232,7 @@ test('the result type must be exactly one of those asked for', () => {
   });
 });
 
+// S-149
 test('budgets: one for a call, one shared over calls', () => {
   const program = compileCel('[1,2,3,4,5,6,7,8,9,10].all(x, x > 0)', { variables: {} });
   const budget = celBudget(150, 100);
@@ -392,6 +394,7 @@ test('any text either compiles or is refused with a report', () => {
   );
 });
 
+// S-149
 test('an expression that is too deep, or a chain that would double, is no danger', () => {
   const chain = `1${' + 1'.repeat(300)}`;
   assert.throws(() => compileCel(chain, { variables: {} }), {
@@ -401,6 +404,7 @@ test('an expression that is too deep, or a chain that would double, is no danger
   assert.equal(run(`optional.of(0)${'.optMap(x, x + 1)'.repeat(60)}.value()`, {}, {}), 60);
 });
 
+// S-149
 test('what is too dear is not begun', () => {
   const object = { object: DYN };
   const text = 'a'.repeat(3_000_000);
@@ -432,6 +436,7 @@ test('celToJson', () => {
   assert.throws(() => run('type(1)', {}, {}), CelEvaluationError);
 });
 
+// S-280
 test('data that an integer cannot be is reported with its type', () => {
   const self = celTypeOfSchema({
     type: 'object',
@@ -516,6 +521,10 @@ const REFUSED: readonly (readonly [string, string])[] = [
   ["d[b'x']", 'program instantiation failed: invalid qualifier type: bytes'],
 ];
 for (const [text, problem] of REFUSED) {
+  // S-305: What cannot work in an expression is refused when it is written: calls of `format()`, mixed literals,
+  //   constants that fail.
+  // Compat Admission and quota, P1, yes: calls of `format()` and literals of lists and maps are checked when an
+  //   expression is written
   test(`${text} is refused: ${problem}`, () => {
     const compiled = (): unknown => compileCel(text, { variables: { d: DYN } });
     assert.throws(compiled, (error: Error) => error.message.includes(problem));

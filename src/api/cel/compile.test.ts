@@ -300,6 +300,9 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
 };
 
 for (const [title, rows] of Object.entries(TABLES)) {
+  // S-338: A failure inside of an expression costs what it costs upstream, and the rest of the expression goes on.
+  // Compat Admission and quota, P1, yes: CEL at run time: what surrounds a failure goes on, and costs what it costs
+  //   upstream
   test(`costs and failures: ${title}`, () => {
     for (const [expression, cost, fails] of rows) {
       const outcome = evaluate(expression);
@@ -346,6 +349,7 @@ test('values that upstream makes of these', () => {
     assert.deepEqual([expression, evaluate(expression).value], [expression, value]);
 });
 
+// S-338
 test('a budget that runs out beats what the evaluation fails with', () => {
   const program = compileCel('[1, 2, 3].map(x, object.missing)', { variables: { object: DYN } });
   assert.throws(() => program.run({ object: {} }, celBudget(1000, 20)), {

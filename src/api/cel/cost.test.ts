@@ -122,6 +122,8 @@ const estimate = (schema: Schema, rule: string): number => {
 };
 
 for (const [make, rule, unbounded, max, bounded] of CASES) {
+  // S-149: An expression has a price: the estimate equals upstream's and is never below what is spent; a call and
+  //   several calls together have a budget.
   test(`estimate of ${rule} over ${JSON.stringify(make(undefined))}`, () => {
     assert.equal(estimate(make(undefined), rule), unbounded, 'without a bound');
     assert.equal(estimate(make(max), rule), bounded, `with a bound of ${max}`);
@@ -173,6 +175,7 @@ const RULES = [
 ];
 
 for (const rule of RULES) {
+  // S-149
   test(`the estimate is never below what is spent: ${rule}`, () => {
     const program = compileCel(rule, { variables: { self: celTypeOfSchema(BOUNDED) } });
     fc.assert(

@@ -143,6 +143,10 @@ const TABLES: Readonly<Record<string, readonly (readonly [text: string, error: s
 };
 
 for (const [title, cases] of Object.entries(TABLES)) {
+  // S-316: The first syntax error of an expression in CEL is reported with its line and column; type errors all, in
+  //   cel-go's words.
+  // Compat Admission and quota, P2, yes: CEL syntax errors: the first one, with its line, column and snippet, in a
+  //   short sentence; upstream lists what ANTLR's recovery finds after it
   test(`${title}: the first syntax error is reported with its place`, () => {
     for (const [text, error] of cases) assert.deepEqual(errorsOf(text), [error], text);
   });
@@ -166,6 +170,7 @@ test('a name that optMap repeats is reported as often as it is used', () => {
   assert.equal(errorsOf('z.optMap(v, v)').length, 2);
 });
 
+// S-316
 test('reading ends at the limits of upstream', () => {
   assert.deepEqual(errorsOf('('.repeat(260)), ['-1:0: expression recursion limit exceeded: 250']);
   assert.deepEqual(errorsOf(`x${'.y'.repeat(260)}`), ['-1:0: max recursion depth exceeded']);

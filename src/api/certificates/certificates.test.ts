@@ -52,6 +52,8 @@ test('a request of a great many elements is not read', () => {
   assert.throws(() => parseCertificateRequest(pem(new Uint8Array(most))), /asn1: structure error/);
 });
 
+// Compat Admission and quota, P2, yes: CertificateSigningRequests may be signed with SHA-1 (RSA, ECDSA), as Go has it
+//   for requests alone
 test('a request may be signed with SHA-1, as Go has it for requests alone', async () => {
   const algorithm = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-1' };
   const size = { modulusLength: 2048, publicExponent: Uint8Array.of(1, 0, 1) };

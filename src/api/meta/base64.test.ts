@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decodeBase64Url, encodeBase64Url } from './base64.ts';
 
+// S-484: A token has one spelling: padding, white space and bits that mean nothing make it none.
 test('some bytes have one spelling as base64url', () => {
   for (let length = 0; length < 8; length++) {
     const bytes = Uint8Array.from({ length }, (_, at) => 250 - 37 * at);

@@ -20,6 +20,7 @@ test('cloneJson() gives an equal value that shares nothing', () => {
   );
 });
 
+// S-114
 test('a member named __proto__ stays a member', () => {
   const value = JSON.parse('{"__proto__":{"polluted":true},"a":1}') as Record<string, unknown>;
   const copy = cloneJson(value);
@@ -91,6 +92,7 @@ test('name checks take linear time', () => {
   assert.notDeepEqual(checkQualifiedName(`${'a.'.repeat(100_000)}!`), []);
 });
 
+// Compat Writing, P1, yes: owner references, labels, annotations, finalizers are checked
 test('validateObjectMeta() names each wrong field', () => {
   const options = { namespaced: true, names: 'subdomain' } as const;
   assert.deepEqual(validateObjectMeta({ name: 'a', namespace: 'b', labels: { x: 'y' } }, options), []);

@@ -53,6 +53,7 @@ test('what the work throws is thrown, and nothing is done after it', async () =>
   await assert.rejects(() => inPieces(failing(), async () => {}), RangeError);
 });
 
+// S-232
 test('JSON in steps is the JSON that JSON.stringify writes', () => {
   const value = fc.anything({
     maxDepth: 6,

@@ -17,6 +17,7 @@ const freeze = <T>(value: T): T => {
 const json = (): fc.Arbitrary<unknown> =>
   fc.jsonValue({ maxDepth: 4 }).map((v) => JSON.parse(JSON.stringify(v)) as unknown);
 
+// S-012
 test('JSON patch: the examples of RFC 6902, appendix A, and then some', () => {
   const cases: [unknown, unknown[] | null, unknown][] = [
     [{ foo: 'bar' }, [{ op: 'add', path: '/baz', value: 'qux' }], { baz: 'qux', foo: 'bar' }],
@@ -69,6 +70,9 @@ test('JSON patch: the examples of RFC 6902, appendix A, and then some', () => {
   }
 });
 
+// S-267: Patches are refused with upstream's codes and words.
+// Compat HTTP, P1, yes: copies of a JSON patch beyond 3 MiB: 422
+// Compat Patch, P0, yes: JSON patch as evanphx/json-patch v4 reads RFC 6902, with upstream's codes
 test('JSON patch: failing operations are 422, undecodable patches 400, excess 413', () => {
   const index = (at: string): string => `Unable to access invalid index: ${at}: invalid index referenced`;
   const atoi = (text: string): string => `strconv.Atoi: parsing "${text}": invalid syntax`;
@@ -168,6 +172,9 @@ test('JSON patch: failing operations are 422, undecodable patches 400, excess 41
   );
 });
 
+// S-267
+// Compat Patch, P1, yes: field validation of patches: members of an operation without a meaning, a kind that is not the
+//   resource's
 test('JSON patch: members without a meaning are named', () => {
   assert.deepEqual(
     unknownMembers([
@@ -178,6 +185,7 @@ test('JSON patch: members without a meaning are named', () => {
   );
 });
 
+// S-114
 test('JSON patch cannot touch prototypes', () => {
   const out = applyJsonPatch({ a: {} }, [
     { op: 'add', path: '/__proto__', value: { polluted: true } },
@@ -189,6 +197,7 @@ test('JSON patch cannot touch prototypes', () => {
   assert.throws(() => applyJsonPatch({}, [{ op: 'add', path: '/__proto__/x', value: 1 }]), /rejected/);
 });
 
+// Compat Patch, P0, yes: merge patch (RFC 7386)
 test('merge patch: the table of RFC 7386, appendix A', () => {
   const cases: [unknown, unknown, unknown][] = [
     [{ a: 'b' }, { a: 'c' }, { a: 'c' }],

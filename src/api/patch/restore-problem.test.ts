@@ -5,6 +5,8 @@ import { restoreProblem } from './restore-problem.ts';
 
 const pod = builtinResource({ group: '', version: 'v1', resource: 'pods' })!.schema;
 
+// S-267
+// Compat Patch, P1, yes: a result of a wrong type: `cannot restore map from string`
 test('restoreProblem() says what the converter says', async (t) => {
   const cases: [string, object, string | undefined][] = [
     ['a good pod', { metadata: { labels: { a: 'b' } }, spec: { hostNetwork: true } }, undefined],

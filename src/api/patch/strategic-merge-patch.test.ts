@@ -48,6 +48,8 @@ const schema: Schema = {
 const named = (...names: string[]): { name: string }[] => names.map((name) => ({ name }));
 const order = (...names: string[]): Record<string, unknown> => ({ '$setElementOrder/containers': named(...names) });
 
+// S-012
+// Compat Patch, P0, yes: strategic merge with its directives
 test('strategic merge', () => {
   const cases: [string, unknown, unknown, unknown][] = [
     [
@@ -251,6 +253,9 @@ test('strategic merge', () => {
   }
 });
 
+// S-267
+// Compat Patch, P1, yes: refusals of strategic merges: 400 malformed directives, 422 lists of lists, 500 what
+//   contradicts the type
 test('patches that contradict themselves are refused', () => {
   const cases: [unknown, unknown, number, RegExp][] = [
     [{}, [], 400, /must be an object/],
@@ -331,6 +336,7 @@ test('patches that contradict themselves are refused', () => {
 
 const names = fc.uniqueArray(fc.constantFrom<string[]>('a', 'b', 'c', 'd', 'e', 'f'), { maxLength: 6 });
 
+// Compat Patch, P0, yes: order of merged lists
 test('a merged list holds every item once, patched ones in the order asked for', () => {
   fc.assert(
     fc.property(names, names, (before, wanted) => {

@@ -64,6 +64,8 @@ test('malformed quantities are refused', () => {
   assert.throws(() => parseQuantity('9'.repeat(1000)), QuantityError);
 });
 
+// S-269
+// Compat Types, P2, yes: a quantity that Go takes for canonical keeps its text
 test('a quantity that upstream takes for canonical keeps its text', () => {
   const cases: [string, string][] = [
     ['1.234', '1.234'],

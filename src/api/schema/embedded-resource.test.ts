@@ -38,6 +38,8 @@ const CASES: readonly (readonly [object, readonly string[]])[] = [
   ],
 ];
 
+// S-270
+// Compat CustomResourceDefinitions, P1, yes: x-kubernetes-embedded-resource
 test('embeddedErrors() asks of objects inside what is asked of any object', () => {
   for (const [value, wanted] of CASES) {
     const errors = embeddedErrors(value, schema, root);

@@ -7,6 +7,8 @@ const shown = (text: string, kind: 'time' | 'micro' = 'time'): string => {
   return typeof time === 'string' ? time : `${secondsText(time.seconds)} ${time.fraction}`;
 };
 
+// S-269: Times and quantities are read and shown as Go does.
+// Compat Writing, P1, yes: times as Go parses them, a MicroTime with its six decimals
 test('times as Go reads them', () => {
   const cases: [string, string][] = [
     ['2024-01-31T00:00:00Z', '2024-01-31T00:00:00 '],
@@ -21,6 +23,7 @@ test('times as Go reads them', () => {
   assert.equal(shown('2024-01-01T00:00:00.123456Z', 'micro'), '2024-01-01T00:00:00 123456');
 });
 
+// S-269
 test('and what it says of those it does not read', () => {
   const layout = '"2006-01-02T15:04:05Z07:00"';
   const parse = (text: string, rest: string, element: string): string =>

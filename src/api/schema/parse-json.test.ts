@@ -71,6 +71,7 @@ test('the strict scanner and JSON.parse agree on what is JSON', () => {
   );
 });
 
+// S-113: Depth, size, duplicates and numbers of JSON and YAML are bounded before anything recurses.
 test('depth is bounded before anything recurses', () => {
   const nested = (n: number): string => '['.repeat(n) + ']'.repeat(n);
   parseJson(bytes(nested(MAX_DEPTH)));
@@ -80,6 +81,7 @@ test('depth is bounded before anything recurses', () => {
   assert.throws(() => parseYaml(`a: ${nested(2000)}`), is400(/maximum depth/));
 });
 
+// S-113
 test('numbers are exact or refused', () => {
   assert.deepEqual(
     parseJson(bytes('[9007199254740991,1e20,100000000000000000000,0.1]')).value,
@@ -92,6 +94,7 @@ test('numbers are exact or refused', () => {
   assert.throws(() => parseYaml('a: .inf'), is400(/^json: unsupported value: \+Inf$/));
 });
 
+// S-256
 test('where wide integers are wanted they are kept as Go keeps them: int64 exactly, beyond it the nearest double', async () => {
   const wideIntegers = { wideIntegers: true };
   const texts: [string, unknown][] = [
@@ -165,6 +168,8 @@ test('YAML trouble is 400', () => {
   assert.throws(() => parseYaml(bomb), is400(/alias/));
 });
 
+// S-113
+// Compat HTTP, P0, yes: YAML bodies: one document, duplicate keys are found, control characters are 400
 test('YAML duplicates, aliases and odd keys', () => {
   assert.deepEqual(parseYaml('a: 1\nb:\n  - x: 1\n    x: 2\na: 3\n').duplicates(), [
     'line 4: key "x" already set in map',
@@ -182,6 +187,7 @@ test('YAML duplicates, aliases and odd keys', () => {
   assert.equal(Object.getPrototypeOf(odd), Object.prototype);
 });
 
+// S-232
 test('the readers in pieces say what the others say, and pause on the way', async () => {
   const many = Array.from({ length: 20_000 }, (_, at) => `k${at}: ${at}`).join('\n');
   let pauses = 0;
@@ -218,6 +224,7 @@ test('the readers in pieces say what the others say, and pause on the way', asyn
   assert.ok(pauses > 20, `${pauses} pauses`);
 });
 
+// S-232: A large body is read in pieces, with others served in between, and comes to the same as in one go.
 test('any text, JSON or nearly, is read in pieces as in one go', async () => {
   const outcome = async (read: () => unknown): Promise<unknown> => {
     try {

@@ -204,6 +204,7 @@ const defaulted: Schema = {
   },
 };
 
+// Compat What is easily got wrong, P0, yes: 8, nulls, pruning, defaults
 test('defaults apply from the top down; nulls follow nullability', () => {
   const run = (value: unknown): unknown => {
     dropNulls(defaulted, value, { custom: true });
@@ -235,6 +236,7 @@ test('a cyclic schema defaults along the value only', () => {
   assert.deepEqual(pruneUnknown(pod, value, { custom: false }), []);
 });
 
+// Compat Writing, P0, yes: integers stay integers, null is unset, empty lists as Go prints them
 test('nulls of built-in kinds are unset, zero inside lists and maps', () => {
   const value = {
     metadata: { name: null, labels: { a: null, b: 'x' } },
@@ -296,6 +298,7 @@ test('decode errors use the words of Go', () => {
   );
 });
 
+// Compat Types, P0, yes: quantities, IntOrString, times in their printed form
 test('scalars of built-in kinds get their printed form', () => {
   const value = {
     metadata: { creationTimestamp: '2024-01-01T02:00:00.5+02:00' },
@@ -311,6 +314,7 @@ test('scalars of built-in kinds get their printed form', () => {
   });
 });
 
+// Compat CustomResourceDefinitions, P0, yes: validation by schema: keywords, formats, lists, messages
 test('validation speaks like kube-openapi', () => {
   const at = (property: Schema): Schema => ({
     type: 'object',
@@ -507,6 +511,7 @@ test('validation speaks like kube-openapi', () => {
   );
 });
 
+// S-115: Patterns of users take linear time.
 test('a hostile pattern costs linear time', () => {
   const schema: Schema = { type: 'string', pattern: '^(a+)+$' };
   assert.equal(validateSchema(schema, `${'a'.repeat(5000)}!`, { custom: true }).length, 1);

@@ -10,6 +10,9 @@ function settled(type: string, body: string): unknown {
   return value;
 }
 
+// S-315
+// Compat Writing, P2, yes: a Quantity given as a number, base64 with line breaks or loose bits come back as Go writes
+//   them
 test('a Quantity keeps the digits it was written with', () => {
   assert.deepEqual(settled('core.v1.LimitRangeItem', '{"max":{"a.b/c":9223372036854775808,"d":1e3,"e":2}}'), {
     max: { 'a.b/c': '9223372036854775808', d: '1e3', e: 2 },

@@ -29,6 +29,7 @@ test('says nothing of what must not be there', () => {
     assert.equal(mayMeet(selector, { app: 'web' }), undefined, selector);
 });
 
+// S-325
 test('never says no to an object that meets the selector', () => {
   const key = fc.constantFrom('a', 'b', 'aa', 'a/b', 'ab');
   const value = fc.constantFrom('', 'a', 'aa', 'ab', 'aab', '7');

@@ -5,6 +5,8 @@ import type { ApiError } from '../meta/status.ts';
 import { escapeFieldValue, formatFieldSelector, parseFieldSelector } from './field-selector.ts';
 import { formatLabelSelector, fromLabelSelectorObject, matchesLabels, parseLabelSelector } from './label-selector.ts';
 
+// S-005
+// Compat Reading, P0, yes: label selectors
 test('label selectors match', () => {
   const labels = { app: 'web', tier: '', n: '7', in: 'in' };
   const cases: [string, boolean][] = [
@@ -126,6 +128,7 @@ test('selector objects', () => {
   }
 });
 
+// S-005
 test('field selectors', () => {
   assert.deepEqual(parseFieldSelector(''), []);
   assert.deepEqual(parseFieldSelector('status.phase!=Running,metadata.name=x'), [

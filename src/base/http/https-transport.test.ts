@@ -123,6 +123,7 @@ after(async () => {
   await server.close();
 });
 
+// S-025: HTTP/1.1, HTTP/2 and WebSocket on one TLS port, with client certificates.
 test('requests carry method, query, body, certificate and the newest token', async () => {
   const response = await transport(request('/echo', { method: 'POST', query: 'a=1', body: bytes('{"x":1}') }));
   assert.equal(response.status, 200);
@@ -166,6 +167,7 @@ test('more watches than one session carries do not starve short requests', async
   stop.abort();
 });
 
+// S-025
 test('an upgrade joins two message sockets and passes the sub-protocol on', async () => {
   const response = await transport(
     request('/socket', {

@@ -230,6 +230,8 @@ const digest = (data: Uint8Array): string => createHash('sha256').update(data).d
 const GET = (path: string, ...more: string[]): string =>
   [`GET ${path} HTTP/1.1`, 'Host: x', ...more, '', ''].join('\r\n');
 
+// S-025
+// Compat HTTP, P0, yes: TLS 1.2 and newer, `h2` and `http/1.1` on one port
 test('HTTP/1.1 and HTTP/2 on one port', async (t) => {
   const wire = await dial(t);
   wire.send(GET('/echo?a=1&b=%2F'));
@@ -267,6 +269,7 @@ test('repeated header fields are joined, the raw ones stay as sent', async (t) =
   assert.deepEqual(last().rawHeaders!.slice(-4), ['impersonate-group', 'a', 'impersonate-group', 'b']);
 });
 
+// S-025
 test('bodies arrive whole: with a length, in chunks, in HTTP/2 frames, and a limit of bytes is the limit', async (t) => {
   const body = randomBytes(LIMIT);
   const wire = await dial(t);
@@ -421,6 +424,7 @@ test('a handler that fails is a plain 500 that tells nothing', async (t) => {
   assert.equal((await ask(openHttp2(t), { ':path': '/crash' })).status, 500);
 });
 
+// S-025
 test('a granted upgrade is a WebSocket with the chosen sub-protocol', async (t) => {
   const socket = new WebSocket(`wss://${HOST}:${server.port}/socket?x=1`, ['other', 'plain.kubevirt.io'], { ca });
   t.after(() => socket.terminate());
@@ -562,6 +566,8 @@ test('an upgrade to something else, and one granted that is no valid handshake, 
   }
 });
 
+// S-025
+// Compat HTTP, P0, yes: client certificates are asked for, not required
 test('who the client is comes from its verified certificate and nothing else', async (t) => {
   const cases: [string, Identity | undefined, object | undefined][] = [
     ['none', undefined, undefined],
@@ -593,6 +599,8 @@ test('who the client is comes from its verified certificate and nothing else', a
   }
 });
 
+// S-139: Requests that two parsers could read in two ways are refused; floods of headers, streams and connections end
+//   themselves, not the server.
 test('requests that two parsers could read in two ways are refused, and nothing of them is handled', async (t) => {
   const smuggled = GET('/smuggled');
   const cases: Record<string, string> = {
@@ -626,6 +634,8 @@ test('requests that two parsers could read in two ways are refused, and nothing 
   }
 });
 
+// S-139
+// Compat HTTP, P0, yes: limits: 100 streams, 1 MiB of headers, idle and header time-outs
 test('headers of a mebibyte are refused, and the next client is served', async (t) => {
   const wire = await dial(t);
   const count = seen.length;
@@ -655,6 +665,7 @@ test('headers of a mebibyte are refused, and the next client is served', async (
   await next.until(/200 OK/);
 });
 
+// S-139
 test('hundreds of idle and half-finished connections do not stop one that asks', async (t) => {
   const own = await listen();
   t.after(() => own.close());
@@ -671,6 +682,7 @@ test('hundreds of idle and half-finished connections do not stop one that asks',
   assert.equal((await ask(openHttp2(t, trusted, own), { ':path': '/echo' })).status, 200);
 });
 
+// S-139
 test('a flood of streams opened and reset ends its own session at most', async (t) => {
   const session = openHttp2(t);
   await ask(session, { ':path': '/echo' });

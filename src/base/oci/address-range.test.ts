@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addressRange } from './address-range.ts';
 
+// S-498
 test('addressRange() knows what is no address of the Internet, however it is written', () => {
   const cases: readonly [string, readonly string[]][] = [
     [

@@ -42,6 +42,7 @@ test('parseReference() refuses what could reach another path or host', () => {
     assert.throws(() => parseReference(bad), /invalid image reference/, bad);
 });
 
+// S-110: An image reference never becomes a path or another host.
 test('what parseReference() accepts never holds a path step upwards, a query or white space', () => {
   fc.assert(
     fc.property(fc.string({ maxLength: 60 }), (text) => {

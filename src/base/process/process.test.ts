@@ -13,6 +13,7 @@ const signal = new AbortController().signal;
 const node = process.execPath;
 const script = (code: string): string[] => [node, '-e', code];
 
+// S-111: No shell between us and a tool, no inherited environment.
 test('run() returns stdout, and passes arguments untouched by any shell', async () => {
   const hostile = '$(touch /tmp/x); `id` "\'\n*';
   const result = await run([node, '-e', 'process.stdout.write(process.argv[1])', hostile], {
@@ -55,6 +56,7 @@ test('run() reports each way to fail as a value', async () => {
   }
 });
 
+// S-111
 test('run() inherits no environment beyond PATH and locale, and feeds stdin', async () => {
   process.env['CORACLE_TEST_SECRET'] = 'canary';
   const result = await run(
@@ -69,6 +71,8 @@ test('run() inherits no environment beyond PATH and locale, and feeds stdin', as
   assert.equal(new TextDecoder().decode(result.stdout), 'in:undefined');
 });
 
+// S-822: What a guest makes QEMU say, or writes to its console, takes two MiB of disk each at most, also while no agent
+//   runs.
 test('a detached process that floods its output fills no disk; what it said last is kept, also while nobody looks', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'coracle-flood-'));
   t.after(() => rm(dir, { recursive: true }));
@@ -149,6 +153,7 @@ test('processes are looked for by many at once in one look, and each is shown wh
   await rm(dir, { recursive: true });
 });
 
+// S-063: A process is distinguished from another that reuses its pid.
 test('a detached process is found, distinguished from a reused pid, and ended by the ladder', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'coracle-process-'));
   const marker = `marker-${process.pid}`;

@@ -87,6 +87,7 @@ for (const { name, after, options, plan } of cases) {
   test(`planCommit(): ${name}`, () => assert.deepEqual(planCommit(pod, after, options), plan));
 }
 
+// S-051: A controller saves only the difference, metadata and spec apart from status, under the revision it read.
 test('planCommit() refuses spec and status in one pass, and an object that was never stored', () => {
   const both = changed((one) => {
     one.metadata.labels = {};
@@ -97,6 +98,7 @@ test('planCommit() refuses spec and status in one pass, and an object that was n
   assert.throws(() => planCommit({ ...pod, metadata }, both), /no uid or resourceVersion/);
 });
 
+// S-051
 test('commit() returns what is stored, and 409 when somebody wrote in between', async () => {
   const api = createFakeApi([PODS] as ResourceType<never>[]);
   const client = createClient(api.handler);

@@ -42,6 +42,7 @@ test('event() writes a core Event about the object', async () => {
   );
 });
 
+// S-024: Events are counted, combined and bounded for each object.
 test('the same event again is counted on the first, also when that has expired meanwhile', async () => {
   const { clock, api, recorder, events } = harness();
   recorder.event(pod, 'Normal', 'Tick', 'tick');
@@ -67,6 +68,7 @@ test('events about cluster-scoped objects live in namespace default', async () =
   assert.equal(events()[0]?.metadata.namespace, 'default');
 });
 
+// S-024
 test('one object gets 25 events at once, then one in five minutes', async () => {
   const { clock, api, recorder } = harness();
   for (let i = 0; i < 40; i++) recorder.event(pod, 'Normal', `Reason${i}`, 'x');

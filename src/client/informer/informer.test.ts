@@ -363,6 +363,7 @@ test('synced() rejects with the reason when its signal aborts first', async () =
   await assert.rejects(forEver, /over/);
 });
 
+// S-052: Informers never go back and end as the server is, whatever breaks or repeats.
 test('whatever the script of breaks and repeats, the store ends as the server is and never goes back', async () => {
   const names = ['a', 'b', 'c'];
   const write = fc.record({ name: fc.constantFrom(...names), remove: fc.boolean() });
@@ -419,6 +420,7 @@ test('whatever the script of breaks and repeats, the store ends as the server is
   );
 });
 
+// S-321: A kind that is not served is reported once, and waited for.
 test('a kind that the server does not have is reported once, and waited for', async () => {
   const clock = createFakeClock();
   const reported: string[] = [];
@@ -504,6 +506,8 @@ for (const code of [401, 410, 429])
     await h.ended;
   });
 
+// S-418: A watch-list that is refused for any reason but 401, 410 and 429 is followed by a LIST; a kind that has not
+//   synced for 10 s is reported at level warning with its last error.
 test('a kind that has not synced for 10 s is reported at level warning with the last error, and when it works', async () => {
   const clock = createFakeClock();
   const reported: string[] = [];

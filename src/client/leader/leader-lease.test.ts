@@ -61,6 +61,7 @@ function candidates() {
   return { api, clock, running, log, cut, start, pass, stored, most: () => most };
 }
 
+// S-318: On an external cluster each controller runs in one process at a time, and another takes over.
 test('one of two leads; when it stops, the other begins without waiting for the lease to run out', async () => {
   const { start, pass, running, log, stored, most } = candidates();
   const a = start('a');
@@ -83,6 +84,7 @@ test('one of two leads; when it stops, the other begins without waiting for the 
   await b.done;
 });
 
+// S-318
 test('who cannot reach the API stops before another begins, and comes back as one who waits', async () => {
   const { start, pass, running, log, cut, most, stored } = candidates();
   const a = start('a');
@@ -105,6 +107,7 @@ test('who cannot reach the API stops before another begins, and comes back as on
   await Promise.all([a.done, b.done]);
 });
 
+// S-318
 test('a holder that died is followed when its lease has stood still for its duration, whatever its times say', async () => {
   const { api, start, pass, running } = candidates();
   api.put({
@@ -168,6 +171,8 @@ test('what the job fails with comes out, and the lease is free', async () => {
   assert.equal(stored().spec?.holderIdentity, '');
 });
 
+// S-419: No controller holds a Lease or counts as healthy while its informers do not sync: it says so, gives the Lease
+//   up and tries again.
 test('a controller whose informers do not sync gives its lease up, so that another process may hold it', async () => {
   const api = createFakeApi([LEASES, CONFIG_MAPS] as never);
   const clock = createFakeClock();

@@ -44,6 +44,8 @@ const listing = (root: string): string[] =>
     .map((name) => `${name} ${(lstatSync(join(root, name)).mode & 0o777).toString(8)}`)
     .sort();
 
+// S-651: A backup of a data directory holds the state at one revision, keys, volumes with their holes and imported
+//   images, readable by its owner alone; a restored directory has the same content.
 test('what was backed up is restored: state, keys, holes, images, ids; and nobody else may read any of it', async (t) => {
   const { root, create } = await makeBackedUp(t);
   const { manifest } = await create('backup');
@@ -81,6 +83,7 @@ test('what was backed up is restored: state, keys, holes, images, ids; and nobod
   assert.ok(meta['reserved']! > 2 ** 40 && meta['compacted'] === meta['reserved'], 'revisions begin far above');
 });
 
+// S-652: `--without-keys` leaves every key of the control plane out of a backup.
 test('without keys no secret of the control plane is in it', async (t) => {
   const { root, create } = await makeBackedUp(t);
   const { manifest } = await create('backup', { keys: false });
@@ -91,6 +94,7 @@ test('without keys no secret of the control plane is in it', async (t) => {
   assert.equal(existsSync(join(root, 'restored/pki')), false);
 });
 
+// S-653: A backup with `--base` writes what has changed, shares the rest, and is whole without the base.
 test('a backup on a base writes what has changed, shares the rest, and does not need the base', async (t) => {
   const { root, dir, create } = await makeBackedUp(t);
   const first = await create('first');
@@ -230,6 +234,7 @@ async function madeOnce(t: TestContext): Promise<{ readonly made: BackedUp; copy
   };
 }
 
+// S-654: `backup verify` finds every kind of damage, and `backup restore` refuses it and leaves nothing behind.
 test('verify finds, and restore refuses, every kind of damage; nothing is left behind', async (t) => {
   const { made, copy } = await madeOnce(t);
   for (const [i, [what, damage, found]] of DAMAGE.entries()) {
@@ -252,6 +257,7 @@ test('verify finds, and restore refuses, every kind of damage; nothing is left b
   );
 });
 
+// S-655: Names that climb, links, huge sizes and more data than was said are refused in a backup of unknown origin.
 test('a manifest of somebody with bad intentions is refused before a file is touched', async (t) => {
   const { made, copy } = await madeOnce(t);
   const backup = await copy('hostile');
@@ -267,6 +273,8 @@ test('a manifest of somebody with bad intentions is refused before a file is tou
   assert.equal(existsSync(join(made.root, 'to')), false);
 });
 
+// S-656: A restore into a directory that is not empty is refused; a full disk is reported with the bytes that are
+//   missing.
 test('restore refuses a directory that is not empty; a full disk is reported with what is missing', async (t) => {
   const { made } = await madeOnce(t);
   const from = join(made.root, 'good');

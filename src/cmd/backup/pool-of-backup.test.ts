@@ -39,6 +39,7 @@ const state: PoolState = {
   doomed: ['x/y'],
 };
 
+// S-662
 test('a volume of a backup goes on with the layer that was frozen for it; what came since is left out', () => {
   const kept = poolOfBackup(state, [{ handle: OWN, volume: V }]);
   assert.deepEqual(kept.state, {
@@ -64,6 +65,8 @@ test('a volume that was removed meanwhile is not in the backup; one that others 
   assert.throws(() => poolOfBackup(cloned, [{ handle: OWN, volume: V }]), /was copied while it was backed up/);
 });
 
+// S-663: Snapshots that a killed backup left in the pool go with the next backup; two backups of a directory at once
+//   are refused.
 test('a backup that was killed leaves snapshots, and the next one removes them; two at once are refused', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'coracle-left-'));
   t.after(() => rm(root, { recursive: true, force: true }));

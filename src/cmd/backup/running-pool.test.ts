@@ -44,6 +44,8 @@ const api = (calls: string[]): Client => {
   } as unknown as Client;
 };
 
+// S-666: `backup create` takes the volumes of one guest at one moment, with its file systems frozen where its agent
+//   answers, waits while they cannot be taken, and leaves nothing in the pool.
 test('volumes of one guest are taken at one moment, frozen; others one by one; nothing is left in the pool', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'coracle-running-'));
   const dir = dataDirAt(root);
@@ -88,6 +90,7 @@ test('volumes of one guest are taken at one moment, frozen; others one by one; n
   await assert.rejects(readFile(join(root, 'backup.json')), { code: 'ENOENT' });
 });
 
+// S-666
 test('a pool that refuses is reported with the name of the guest, and no snapshot is left', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'coracle-running-'));
   const pool = await openPool({ directory: join(root, 'claims'), clock: systemClock, log: silentLogger, signal });

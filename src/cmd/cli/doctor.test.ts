@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { kvmRemedy } from './doctor.ts';
 
+// S-367: `doctor` names the obstacle that KVM has on this host, and looks at UEFI firmware, kubectl and low ports.
 test('kvmRemedy() names the obstacle that there is, and no other', () => {
   for (const [exists, opens, says, never] of [
     [false, false, /enable virtualisation in the firmware/, /usermod/],

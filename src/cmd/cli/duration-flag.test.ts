@@ -11,6 +11,7 @@ test('a duration is written as Go writes it', () => {
   for (const wrong of ['5', '-1s', 'soon', '']) assert.throws(() => of(wrong), UsageError, wrong);
 });
 
+// S-340: The token webhook's time to remember is a duration.
 test('the token webhook remembers for a duration, as kube-apiserver says it; bare seconds are taken as before', () => {
   const file = '/etc/hook';
   const flags = (ttl?: string) => ({

@@ -53,6 +53,8 @@ const turns = async (): Promise<void> => {
   for (let turn = 0; turn < 50; turn++) await new Promise((next) => setImmediate(next));
 };
 
+// S-872: `coracle fork` hears of the end by watching, asks nothing because of other machines, and learns of it too
+//   where it may not watch.
 test('a fork is done when each of its machines runs and needs the saved memory no more', async () => {
   const { api, instance, machine, end, follow, printed } = begin(['a', 'b']);
   const done = follow();
@@ -76,6 +78,7 @@ test('a fork is done when each of its machines runs and needs the saved memory n
   assert.deepEqual(printed, ['virtualmachine.kubevirt.io/b runs', 'virtualmachine.kubevirt.io/a runs']);
 });
 
+// S-872
 test('a fork that the server has given up names the machines that do not run', async () => {
   const { machine, instance, end, follow } = begin(['a', 'b']);
   const done = follow();
@@ -86,6 +89,7 @@ test('a fork that the server has given up names the machines that do not run', a
   await assert.rejects(done, /^Error: not forked: b \(kubectl get events -n ns/);
 });
 
+// S-872
 test('who may not watch learns of the end all the same', async () => {
   const { api, machine, instance, follow, printed } = begin(['a']);
   api.intercept = ({ query }) => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fullDiskText } from './full-disk.ts';
 
+// S-504: `status` and `up` tell of a full disk, its directory and what is missing.
 test('a full disk is reported with its directory, what it means and what is missing', () => {
   const MIB = 1024 ** 2;
   const at = (freeMib: number): string | undefined =>

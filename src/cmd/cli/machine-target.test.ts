@@ -8,6 +8,8 @@ import { machineTargets, runningMachine } from './machine-target.ts';
 const texts = (word: string, given?: string): string[] =>
   machineTargets(word, { given, ofContext: 'ctx' }).map(({ namespace, name }) => `${namespace}/${name}`);
 
+// S-366: `console` takes NAME, `vm/NAME`, `vmi/NAME` and NAME.NAMESPACE, in the context's namespace or that of `-n`,
+//   and says of a stopped machine that it is stopped; `drain` takes `node/NAME`.
 test('machineTargets() reads each form of a name', () => {
   for (const [word, given, expected] of [
     ['a', undefined, ['ctx/a']],
@@ -23,6 +25,7 @@ test('machineTargets() reads each form of a name', () => {
   for (const word of ['pod/a', 'vm/', 'vm/a/b', '/a']) assert.throws(() => texts(word), /a machine is named/, word);
 });
 
+// S-366
 test('runningMachine() finds the instance, and says of a stopped machine that it is stopped', async () => {
   const api = createFakeApi([VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES] as never);
   const client = createClient(api.handler);

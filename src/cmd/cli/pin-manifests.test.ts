@@ -51,12 +51,15 @@ describe('pinManifests()', () => {
     ],
   ];
   for (const [name, before, after] of rows) {
+    // S-618: `coracle identity pin` writes the UUID of the name into manifests and touches nothing else of them; bad
+    //   input changes no file.
     it(`writes the UUID of ${name}, and nothing else`, () => {
       assert.equal(pinManifests(before, 'f').text, after);
       assert.deepEqual(pinManifests(after, 'f').machines, [], 'a second time changes nothing');
     });
   }
 
+  // S-618
   it('goes through documents and lists, with comments between them', () => {
     const list = `apiVersion: v1
 kind: List

@@ -29,6 +29,7 @@ test('a background process keeps its log file within a size, and writes on', (t)
   assert.equal(readFileSync(`${path}.1`, 'utf8'), `${'old\n'.repeat(100)}before\n`);
 });
 
+// S-301
 test('a log that cannot be written stops nothing', () => {
   const script = `
     import { systemClock } from ${JSON.stringify(join(import.meta.dirname, '../../base/clock/clock.ts'))};

@@ -35,6 +35,7 @@ const RBAC = {
   ],
 } as unknown as Rbac;
 
+// S-795
 describe('grantsOf()', () => {
   const machine = { group: 'kubevirt.io', resource: 'virtualmachines', namespace: 'shop', name: 'db' };
   const rows: [what: string, asked: Partial<Asked>, expected: string[]][] = [

@@ -13,12 +13,15 @@ const read = async (reading: ReturnType<typeof yaml>): Promise<unknown> =>
 const CONFIG_MAP = { group: '', version: 'v1', kind: 'ConfigMap', resource: 'configmaps', custom: false };
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 
+// S-258: Large YAML and protobuf is decoded on a thread of its own; what takes too long there is refused, and the next
+//   body finds a new thread.
 test('YAML comes back as JSON, with what was given twice', async () => {
   assert.deepEqual(await read(yaml('a: yes\nb: [1, 0x10]\n')), { a: true, b: [1, 16] });
   const { duplicates } = await yaml('a: 1\na: 2\n');
   assert.deepEqual(duplicates, ['line 2: key "a" already set in map']);
 });
 
+// S-258
 test('protobuf comes back as JSON', async () => {
   const bytes = envelope(Uint8Array.from([0x0a, 3, 0x0a, 1, 0x61]));
   assert.deepEqual(await read(reader.read({ type: PROTOBUF, bytes, kind: CONFIG_MAP })), {
@@ -28,6 +31,7 @@ test('protobuf comes back as JSON', async () => {
   });
 });
 
+// S-258
 test('what does not decode is refused as on this thread, and the next one is read', async () => {
   await assert.rejects(yaml('a: [1'), (error) => error instanceof ApiError && error.code === 400);
   const custom = { ...CONFIG_MAP, group: 'a.example', custom: true };
@@ -38,6 +42,7 @@ test('what does not decode is refused as on this thread, and the next one is rea
   assert.deepEqual(await read(yaml('a: b')), { a: 'b' });
 });
 
+// S-258
 test('bodies that wait are all answered, each with its own', async () => {
   const texts = Array.from({ length: 20 }, (_, at) => `at: ${at}`);
   assert.deepEqual(
@@ -46,6 +51,8 @@ test('bodies that wait are all answered, each with its own', async () => {
   );
 });
 
+// S-258
+// S-479
 test('what takes too long is refused; those behind it find a new thread', async () => {
   const hasty = createBodyReader({ patience: 2000 });
   const document = (text: string) => ({ type: 'application/yaml', bytes: utf8.encode(text), kind: undefined });
@@ -58,6 +65,7 @@ test('what takes too long is refused; those behind it find a new thread', async 
   await hasty.close();
 });
 
+// S-479: Owners take turns on the thread that reads large documents, and one that takes too long ends alone.
 test('whoever sends many documents waits behind whoever sends one', async () => {
   const fair = createBodyReader();
   const order: string[] = [];
@@ -70,6 +78,8 @@ test('whoever sends many documents waits behind whoever sends one', async () => 
   await fair.close();
 });
 
+// S-825: A YAML or protobuf body that takes long to read holds up others like it only: whoever else sends one waits for
+//   it a second at most.
 test('documents that take long wait for each other, and nobody else waits for them', async () => {
   const fair = createBodyReader({ quick: 500, patience: 60_000 });
   const order: string[] = [];
@@ -87,6 +97,7 @@ test('documents that take long wait for each other, and nobody else waits for th
   assert.deepEqual(order.slice(3), Array(2).fill('Error: the server stops'));
 });
 
+// S-825
 test('what moves to where long documents are read is answered all the same, each with its own', async () => {
   const fair = createBodyReader({ quick: 0, patience: 60_000 });
   const texts = Array.from({ length: 6 }, (_, at) => `at: ${at}\n${'a: b\n'.repeat(5000)}`);
@@ -102,6 +113,7 @@ test('what moves to where long documents are read is answered all the same, each
   await fair.close();
 });
 
+// S-294: Bodies that wait for the thread that reads them are bounded.
 test('beyond its bounds a body is refused for now, and later taken', async () => {
   const isTooMany = (error: unknown) =>
     error instanceof ApiError && error.code === 429 && error.status.details?.retryAfterSeconds === 1;

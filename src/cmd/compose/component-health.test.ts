@@ -10,6 +10,7 @@ import { createFakeApi } from '../../client/fake-api.fixture.ts';
 import { createComponentRuns } from './component-health.ts';
 import { COMPONENTS, keepRunning } from './components.ts';
 
+// S-234
 test('what runs is healthy, what has ended is named, what runs elsewhere is unknown', async () => {
   const runs = createComponentRuns();
   const shown = (): string[] => runs.health().map(({ name, status, message }) => `${name} ${status} ${message}`);
@@ -29,6 +30,7 @@ test('what runs is healthy, what has ended is named, what runs elsewhere is unkn
   assert.deepEqual(shown(), ['controller-manager False ended: vm', 'scheduler False ended: scheduler']);
 });
 
+// S-419
 test('a component whose informers do not sync is unhealthy until they do, and is run anew', async () => {
   const clock = createFakeClock();
   const types = COMPONENTS.find(({ name }) => name === 'vmi')!;

@@ -6,6 +6,7 @@ import { createTokenSource } from './component-token.ts';
 
 const HOUR = 3_600_000;
 
+// S-495
 test('a token is renewed at four fifths of its life, tried again when that fails, and on a refusal', async () => {
   const clock = createFakeClock();
   let minted = 0;
@@ -36,6 +37,7 @@ test('a token is renewed at four fifths of its life, tried again when that fails
   assert.equal(tokens.current(), 't4');
 });
 
+// S-495
 test('a host that slept finds its token renewed within a minute of waking', async () => {
   const clock = createFakeClock();
   let slept = 0;

@@ -109,6 +109,9 @@ const ready = async (labels: object): Promise<World> => {
 const ON = { [LABEL]: 'true' };
 
 describe('a deletion and a write that protects, one after the other', () => {
+  // S-705: A deletion and a write that protects a machine or has it refer to something are decided one after the other:
+  //   the later one knows of the earlier, durable or not. A refusal that rests on a write under way is given when that
+  //   is durable. In a namespace that goes nothing is protected any more.
   it('the label is decided first: the deletion waits until that is durable, and is refused', async () => {
     const { backend, label, remove } = await ready({});
     const labelled = label('true');
@@ -147,6 +150,7 @@ describe('a deletion and a write that protects, one after the other', () => {
     await removed;
   });
 
+  // S-705
   it('the label comes while the deletion is admitted: it is refused when it is written', async () => {
     const { backend, label, remove } = await ready({});
     await backend.letThrough();
@@ -169,6 +173,7 @@ describe('a deletion and a write that protects, one after the other', () => {
     await labelled;
   });
 
+  // S-705
   it('a namespace whose deletion is decided takes no protected machine, one that is being admitted too', async () => {
     const { backend, create, vm, label, remove } = await ready({});
     await backend.letThrough();

@@ -19,6 +19,7 @@ const reply = (status: number, body: unknown): ApiResponse => ({
   body: text(JSON.stringify(body)),
 });
 
+// S-495
 test('an agent renews its certificate before it ends, and at once when the server knows it no more', async (t) => {
   // Of today: certificates are checked by the time of the host.
   const clock = createFakeClock(Date.now());

@@ -11,6 +11,8 @@ import { keepNodePair } from './node-pair.ts';
 
 const DAY = 86_400_000;
 
+// S-821: Nodes in the process of the server prove their names to other nodes with certificates of a day, replaced while
+//   they are good; one of an earlier version, which lasts a year, is not used.
 test('nodes of this process prove their names with certificates of a day, which are replaced while they are good', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'coracle-pair-'));
   t.after(() => rmSync(directory, { recursive: true }));

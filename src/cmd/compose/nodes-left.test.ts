@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { nodesLeft } from './nodes-left.ts';
 
+// S-298: Nodes that were not asked for and have guests are started.
 test('nodesLeft() names nodes that nobody asked for and that have guests', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'nodes-left-'));
   const uid = '00000000-0000-4000-8000-000000000000';

@@ -6,6 +6,7 @@ import { serverMake } from './remote-components.ts';
 
 const of = (answer: unknown) => serverMake({ raw: async () => answer } as unknown as Client, NEVER);
 
+// S-320: A server that is too old is refused in one line.
 test('serverMake() tells our servers from others, refuses those that are too old, and says what an old one lacks', async () => {
   assert.deepEqual(await of({ gitVersion: 'v1.36.0+coracle.0.2' }), { isOurs: true });
   for (const gitVersion of ['v1.31.0', 'v1.36.2-gke.100', 'v1.33.4+k3s1', 'v2.0.0', '', 'main'])

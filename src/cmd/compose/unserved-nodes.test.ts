@@ -67,6 +67,9 @@ async function setUp(t: TestContext) {
   return { api, client, clear };
 }
 
+// S-362: A start removes the nodes of its own data directory that it does not serve and that have no guests, ends the
+//   Pods on them, and says so; nodes of other agents whose Lease has lapsed are Unknown at once, until they are heard
+//   of.
 test('a start removes its own nodes that it does not serve, and ends the Pods on them', async (t) => {
   const { api, client, clear } = await setUp(t);
   for (const one of [
@@ -84,6 +87,7 @@ test('a start removes its own nodes that it does not serve, and ends the Pods on
   assert.deepEqual((await clear()).removed, [], 'it is done once');
 });
 
+// S-362
 test('a start holds nodes of other agents whose Lease has lapsed for Unknown, and nothing is scheduled there', async (t) => {
   const { client, clear } = await setUp(t);
   assert.deepEqual((await clear()).silent, ['far-new', 'far-silent']);

@@ -9,6 +9,8 @@ const DAY_MS = 86_400_000;
 const NOW = 1_800_000_000_000;
 const LIMITS = { entries: 8, unusedMs: 30 * DAY_MS };
 
+// S-1001: The compile cache is bounded: folders of Nodes that wrote nothing for 30 days go, and of more than 16,384
+//   files the oldest half; nothing else in its folder is touched.
 test('the oldest entries and the folders of Nodes that are used no more go, and nothing else', async (t) => {
   const root = mkdtempSync(join(tmpdir(), 'coracle-cache-'));
   t.after(() => rmSync(root, { recursive: true }));

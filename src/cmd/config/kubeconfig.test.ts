@@ -33,6 +33,8 @@ test('renderKubeconfig() makes a usable file', () => {
   assert.equal(atob(config.users[0].user['client-key-data']), 'K');
 });
 
+// S-871: Commands read the kubeconfig that the control plane wrote without a YAML parser, as a parser would; every
+//   other text goes to the parser.
 test('parseRendered() reads what renderKubeconfig() made as a YAML parser does, and nothing else', () => {
   const users = [
     access.user,
@@ -87,6 +89,7 @@ test('mergeKubeconfig() refuses what is no kubeconfig', () => {
   assert.throws(() => mergeKubeconfig('a: [', access), /not valid YAML/);
 });
 
+// S-091
 test('editUserKubeconfig() writes 0600 and leaves the file alone when the edit throws', () => {
   const dir = mkdtempSync(join(tmpdir(), 'coracle-'));
   try {

@@ -21,6 +21,7 @@ const fits = ({ certificate, key }: { certificate: string; key: string }, ca: st
   return read.checkPrivateKey(createPrivateKey(key)) && read.verify(new X509Certificate(ca).publicKey);
 };
 
+// S-107
 test('a second opening finds the same keys, in files for their owner only', async (t) => {
   const directory = place(t);
   const first = await openPki(directory, systemClock);
@@ -34,6 +35,7 @@ test('a second opening finds the same keys, in files for their owner only', asyn
   for (const name of readdirSync(directory)) assert.equal(statSync(join(directory, name)).mode & 0o777, 0o600, name);
 });
 
+// S-311: A lost key of the cluster is reported and never replaced silently.
 test('a key that is lost is an error that names it, and no other takes its place', async (t) => {
   for (const name of ['ca.key', 'ca.crt', 'sa.key']) {
     for (const lose of [(file: string) => writeFileSync(file, ''), (file: string) => rmSync(file)]) {
@@ -51,6 +53,8 @@ test('a key that is lost is an error that names it, and no other takes its place
   }
 });
 
+// S-138: Two starts at the same moment agree on one authority; a certificate is renewed before its end and when it does
+//   not fit.
 test('openings at the same moment agree on one authority and one signing key', async (t) => {
   const directory = place(t);
   const opened = await Promise.all(Array.from({ length: 6 }, () => openPki(directory, systemClock)));
@@ -59,6 +63,7 @@ test('openings at the same moment agree on one authority and one signing key', a
   assert.deepEqual(readdirSync(join(directory, '..')), ['pki'], 'what lost the race is cleared away');
 });
 
+// S-138
 test('a certificate is renewed when it nears its end, lacks an address, or its key is another', async (t) => {
   const directory = place(t);
   const clock = createFakeClock(Date.now());
@@ -80,6 +85,7 @@ test('a certificate is renewed when it nears its end, lacks an address, or its k
   assert.ok(fits(await pki.pair('server', options), pki.ca));
 });
 
+// S-821
 test('a pair of a day is made anew when three tenths are left, and takes the place of one that lasts longer', async (t) => {
   const clock = createFakeClock(Date.now());
   const pki = await openPki(place(t), clock);
@@ -94,6 +100,7 @@ test('a pair of a day is made anew when three tenths are left, and takes the pla
   assert.notEqual((await pki.pair('node', day)).certificate, pair.certificate);
 });
 
+// S-189
 test('the front proxy has an authority of its own, kept from one opening to the next', async (t) => {
   const directory = place(t);
   const first = await openPki(directory, systemClock);

@@ -68,6 +68,8 @@ async function lapsingServer(t: TestContext) {
   return { authority, state, dir, path, write, clock, open };
 }
 
+// S-495: A credential that lapses is replaced while the process runs: kubeconfigs and token files are read again,
+//   plug-ins run again, tokens of components and certificates of nodes are asked for anew.
 test('a token file is read again each minute, and at once when the server answers 401', async (t) => {
   const { state, dir, write, clock, open } = await lapsingServer(t);
   const file = join(dir, 'token');
@@ -106,6 +108,7 @@ test('a token file is read again each minute, and at once when the server answer
   assert.equal(await ask(), 200);
 });
 
+// S-495
 test('a kubeconfig is read again: its credential counts, its current context and server stay', async (t) => {
   const { authority, state, path, write, clock, open } = await lapsingServer(t);
   write({ token: 'first' });
@@ -162,6 +165,7 @@ const STANZA = {
   provideClusterInfo: true,
 };
 
+// S-496: A credential plug-in of a kubeconfig gives tokens and certificates; what it prints is never shown.
 test('a credential plug-in runs when it must: first, at expiry, and on a 401', async (t) => {
   const { authority, state, dir, write, clock, open } = await lapsingServer(t);
   const login = plugin(dir);
@@ -200,6 +204,7 @@ test('a credential plug-in runs when it must: first, at expiry, and on a 401', a
   assert.equal(login.calls().length, 4);
 });
 
+// S-496
 test('a plug-in that fails or prints nonsense is one line, without what it printed', async (t) => {
   const { dir, write, clock, open } = await lapsingServer(t);
   const login = plugin(dir);

@@ -16,6 +16,7 @@ describe('serviceRange()', () => {
     ['', /takes one IPv4 range/],
   ];
   for (const [text, wanted] of cases) {
+    // S-279
     it(`${typeof wanted === 'string' ? 'takes' : 'refuses'} ${JSON.stringify(text)}`, () => {
       if (typeof wanted === 'string') assert.equal(serviceRange(text), wanted);
       else assert.throws(() => serviceRange(text), wanted);

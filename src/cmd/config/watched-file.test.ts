@@ -26,6 +26,7 @@ function follow(path: string, initial: string, clock = systemClock) {
   return { seen, errors, until, stop: file.stop };
 }
 
+// S-290
 test('a file is followed, also where another takes its place, or a link leads elsewhere', async () => {
   const path = join(folder, 'a');
   writeFileSync(path, 'one');
@@ -43,6 +44,7 @@ test('a file is followed, also where another takes its place, or a link leads el
   stop();
 });
 
+// S-290
 test('what cannot be read is reported, and looked at again; the same text is no change', async () => {
   const clock = createFakeClock();
   const path = join(folder, 'b');

@@ -30,6 +30,8 @@ for (const [name, held, wanted] of [
   ['one is lost, and the next one is there', { next: made(0) }, 'promote'],
   ['the next one has expired', { current: made(70), next: made(90) }, 'make-next'],
 ] as const) {
+  // S-284: Two replicas of `peer-certificates` make one authority; it is replaced without a node losing its
+  //   certificate; a lost or garbled Secret heals.
   test(`what to do with the authority when ${name}: ${wanted}`, () => {
     const step = authorityStep(held, NOW);
     assert.equal(step.type, wanted);
@@ -50,6 +52,7 @@ test('what is written into the Secret is read again; what is no text or not whol
   assert.deepEqual(readAuthorities({ 'tls.crt': '%', 'tls.key': key }), {});
 });
 
+// S-284
 test('the list holds what signs, what will sign, and what was published and has not expired; never without bound', async () => {
   const [lost, current, next, over] = [await authority(5), await authority(1), await authority(0), await authority(91)];
   const list = bundleOf({ current, next }, `no pem\n${lost.certificate}${over.certificate}${current.certificate}`, NOW);
@@ -96,6 +99,7 @@ for (const [name, subject, spec, reason] of [
   ['no request', {}, { ...node('n1'), request: 'eA==' }, 'NotAPeerRequest'],
   ['no base64', {}, { ...node('n1'), request: '%' }, 'NotAPeerRequest'],
 ] as const) {
+  // S-285: A node gets a peer certificate of its own name, and nobody gets another.
   test(`a request for n1 by ${name}: ${reason ?? 'may be signed'}`, async () => {
     const { request } = await createSigningRequest({
       commonName: 'system:node:n1',

@@ -24,6 +24,7 @@ const TYPES = [
   VIRTUAL_MACHINE_INSTANCES,
 ] as unknown as ResourceType<never>[];
 
+// S-339: A disruption budget is raised in one write, whoever writes its status meanwhile.
 test('a budget is raised in one write, though the disruption controller writes its status just before', async () => {
   const clock = createFakeClock();
   const api = createFakeApi(TYPES);

@@ -12,6 +12,8 @@ import { createClaimFilesController } from './claim-files-controller.ts';
 const TYPES = [NODES, PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES] as unknown as ResourceType<never>[];
 const uid = (n: number): string => `00000000-0000-4000-8000-00000000000${n}`;
 
+// S-500: The files of a deleted claim go on every node that holds some, once no guest has them open; what is to be
+//   retained stays.
 test('every node that holds files of a deleted claim is notified, unless its class retains them', async () => {
   const clock = createFakeClock();
   const api = createFakeApi(TYPES);

@@ -74,6 +74,7 @@ const namespace = (name: string) => ({
   spec: { finalizers: ['kubernetes'] },
 });
 
+// S-047: Every namespace has its default service account and `kube-root-ca.crt`; events end after an hour.
 test('serviceaccount-controller: every active namespace has the account default, again after it was deleted', async () => {
   const h = harness(createServiceAccountController);
   h.api.put(namespace('a'));
@@ -87,6 +88,7 @@ test('serviceaccount-controller: every active namespace has the account default,
   await h.end();
 });
 
+// S-047
 test('root-ca-certificate-publisher-controller: the ConfigMap is made, put back and corrected', async () => {
   const h = harness(createRootCaController);
   h.api.put(namespace('a'));
@@ -102,6 +104,7 @@ test('root-ca-certificate-publisher-controller: the ConfigMap is made, put back 
   await h.end();
 });
 
+// S-047
 test('event-ttl-controller: an event goes an hour after it was last written', async () => {
   const h = harness(createEventTtlController);
   const event = { apiVersion: 'v1', kind: 'Event', metadata: { name: 'e', namespace: 'a' }, involvedObject: {} };
@@ -166,6 +169,8 @@ const pod = (name: string, spec: object, metadata: object = {}) => ({
   status: { phase: 'Running' },
 });
 
+// S-048: A node whose Lease stands still becomes Unknown and tainted, and recovers.
+// Compat Pods, nodes, drain, P1, yes: node life cycle and its taints
 test('node-lifecycle-controller: a node whose Lease stands still for 50 s becomes Unknown and unreachable, and recovers', async () => {
   const h = harness(createNodeLifecycleController);
   const lease = (name = 'n') => ({
@@ -222,6 +227,7 @@ test('node-lifecycle-controller: a node whose Lease stands still for 50 s become
   await h.end();
 });
 
+// S-201
 test('node-lifecycle-controller: when no node is ready, none is emptied', async () => {
   const h = harness(createNodeLifecycleController);
   h.api.put(readyNode('n'));
@@ -270,6 +276,7 @@ test('pod-garbage-collector-controller: a node that comes back in time keeps its
   await h.end();
 });
 
+// S-201
 test('taint-eviction-controller: pods go when their patience ends, and stay when the taint goes first', async () => {
   const h = harness(createTaintEvictionController);
   const taint = { key: 'node.kubernetes.io/unreachable', effect: 'NoExecute' };
@@ -306,6 +313,8 @@ test('taint-eviction-controller: pods go when their patience ends, and stay when
   await h.end();
 });
 
+// S-236
+// Compat Pods, nodes, drain, P1, yes: of several tolerations for a taint the first counts
 test('toleratedFor(): of several tolerations that answer, the first counts', () => {
   const taints = [{ key: 'node.kubernetes.io/not-ready', effect: 'NoExecute' }] as const;
   const own = { key: 'node.kubernetes.io/not-ready', operator: 'Exists', effect: 'NoExecute' };
@@ -333,6 +342,8 @@ test('toleratedFor(): of several tolerations that answer, the first counts', () 
   assert.equal(toleratedFor(pod('p', { nodeName: 'n', tolerations }) as unknown as Pod, two), 30_000);
 });
 
+// S-236
+// Compat Pods, nodes, drain, P2, yes: events RegisteredNode and RemovingNode
 test('node-lifecycle-controller: the Node of an agent that comes and goes has events', async () => {
   const h = harness(createNodeLifecycleController);
   h.api.put(readyNode('n'));
@@ -349,6 +360,7 @@ test('node-lifecycle-controller: the Node of an agent that comes and goes has ev
   await h.end();
 });
 
+// S-201
 test('pod-garbage-collector-controller: out-of-service lets terminating pods of a silent node go', async () => {
   const h = harness(createPodGcController);
   const off = (status: string) => ({
@@ -371,6 +383,7 @@ test('pod-garbage-collector-controller: out-of-service lets terminating pods of 
   await h.end();
 });
 
+// S-103
 test('every kube-controller has its own name and rules that name no more than they must', () => {
   const names = kubeControllers.map((one) => one.name);
   assert.equal(new Set(names).size, names.length);
@@ -393,6 +406,7 @@ async function settled(clock: { advance(ms: number): Promise<void> }): Promise<v
   for (let i = 0; i < 10; i++) await clock.advance(1);
 }
 
+// S-329
 test('clusterrole-aggregation-controller: of thousands of rules each is looked at a few times', () => {
   const COUNT = 3000;
   let looks = 0;
@@ -414,6 +428,7 @@ test('clusterrole-aggregation-controller: of thousands of rules each is looked a
   assert.ok(looks < 10 * COUNT, `${looks} looks`);
 });
 
+// Compat Authorisation, P1, yes: aggregated ClusterRoles
 test('clusterrole-aggregation-controller: the rules of selected roles are written down, once each, level by level', async () => {
   const h = harness(createClusterRoleAggregationController);
   const rule = (resource: string) => ({ apiGroups: [''], resources: [resource], verbs: ['get'] });
@@ -498,6 +513,7 @@ test('budgetStatus(): how many pods may go', () => {
   assert.equal(disruptionsAllowed, 1);
 });
 
+// S-130
 test('disruption-controller: the status follows the pods', async () => {
   const h = harness(createDisruptionController);
   h.api.put(budgetOf({ minAvailable: 1 }));
@@ -514,6 +530,8 @@ test('disruption-controller: the status follows the pods', async () => {
   await h.end();
 });
 
+// S-236: A Pod whose end was announced and that lives two minutes later has a condition that it does not come; of
+//   several tolerations the first that answers counts; nodes that come and go are events.
 test('staleAt(): which marks of an end that did not come are taken back, and when', () => {
   const marked = (condition: object, metadata: object = {}, phase = 'Running'): Pod => {
     const one = podOf('x', true, metadata);
@@ -538,6 +556,8 @@ test('staleAt(): which marks of an end that did not come are taken back, and whe
   for (const [name, one, expected] of cases) assert.equal(staleAt(one), expected, name);
 });
 
+// S-236
+// Compat Pods, nodes, drain, P1, yes: DisruptionTarget is taken back when no end came
 test('disruption-controller: what did not come to an end is reported and taken back', async () => {
   const h = harness(createDisruptionController);
   const since = formatTime(h.clock.now());

@@ -28,6 +28,8 @@ const holder = (name: string, metadata: object = {}): Secret => ({
   type: 'kubernetes.io/service-account-token',
 });
 
+// S-350: Tokens in Secrets that nobody uses are marked after a year and go after another; used ones and users' own
+//   stay.
 test('tokenVerdict() goes by the days that stand on the Secret', () => {
   const now = Date.UTC(2032, 5, 15, 12);
   // A year before is 2031-06-16, as 2032 has a 29th of February.
@@ -52,6 +54,9 @@ test('tokenVerdict() goes by the days that stand on the Secret', () => {
   }
 });
 
+// S-350
+// Compat Authentication and impersonation, P2, yes: tokens of Secrets that nobody uses: marked after a year, deleted
+//   after another, where a controller made them and no Pod mounts them
 test('a token that nobody uses is marked after a year and goes after another, if a controller made it', async () => {
   const clock = createFakeClock(Date.UTC(2030, 0, 1));
   const api = createFakeApi([CONFIG_MAPS, PODS, SECRETS, SERVICE_ACCOUNTS] as ResourceType<never>[]);

@@ -39,6 +39,8 @@ test('migrationMetrics() has upstream names and labels', () => {
   ]);
 });
 
+// S-274
+// Compat KubeVirt's API, P2, yes: metrics of migrations, times from the creation to each phase among them
 test('createPhaseTimes() counts each change of phase once, by the time from the creation', () => {
   const times = createPhaseTimes();
   const at = (second: number) =>

@@ -111,6 +111,8 @@ const BACKOFFS: readonly [what: string, history: ReturnType<typeof evacuation>[]
   ["a user's own failures do not count", [evacuation('f', 10, 'Failed', { manual: true })], undefined],
 ];
 for (const [what, history, seconds] of BACKOFFS) {
+  // S-275: After a failure every automatic migration of the instance that waits is held back, longer each time, until
+  //   one succeeds.
   test(`backoffUntil(): ${what}`, () => {
     const newest = evacuation('new', 30);
     const expected = seconds === undefined ? undefined : Date.parse(at(0)) + seconds * 1000;
@@ -119,6 +121,8 @@ for (const [what, history, seconds] of BACKOFFS) {
   });
 }
 
+// S-275
+// Compat KubeVirt's API, P1, yes: back-off of automatic migrations
 test('backoffUntil() holds back every one that waits, in whatever order they were made', () => {
   const failed = evacuation('m', 10, 'Failed');
   // Of the second in which the first one failed, and with names on both sides of its.

@@ -44,6 +44,7 @@ function quarrel(annotations: Record<string, string> | undefined) {
   return { clock, written, edited, keep, last: () => written.at(-1)! };
 }
 
+// S-746
 test('keepOperand() ends a quarrel over an object of an SSP after ten writes in a minute, and begins anew after it', async () => {
   const { clock, written, edited, keep } = quarrel(inTheNameOf);
   for (let i = 0; i < 10; i++) assert.equal(await keep(edited()), 'kept');
@@ -55,6 +56,7 @@ test('keepOperand() ends a quarrel over an object of an SSP after ten writes in 
   assert.equal(written.length, 11);
 });
 
+// S-746
 test('keepOperand() puts back what is in nobody’s name however often it is edited', async () => {
   const { written, edited, keep } = quarrel(undefined);
   for (let i = 0; i < 50; i++) assert.equal(await keep(edited()), 'kept');

@@ -97,6 +97,8 @@ test('a pod is bound to a node with room, and an event says so', async () => {
   await h.end();
 });
 
+// S-046: The scheduler honours resources, node selectors, affinity and taints, says why a Pod has no place, and never
+//   overfills a node.
 test('a pod without a place says why, once, and is bound when a node makes room', async () => {
   const h = harness();
   h.node('n1', '1');
@@ -219,6 +221,7 @@ test('heartbeats of nodes do not try waiting pods again', async () => {
   await h.end();
 });
 
+// S-209
 test('preemption: the less important pod is asked to leave, and its room is kept for the one that asked', async () => {
   const h = harness();
   h.node('n1', '1');

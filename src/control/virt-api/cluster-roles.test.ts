@@ -44,6 +44,7 @@ describe('kubevirtClusterRoles', () => {
     const screenshot = 'virtualmachineinstances/vnc/screenshot';
     assert.ok(allows('kubevirt.io:admin', 'get', 'subresources.kubevirt.io', screenshot));
   });
+  // S-806: The ClusterRoles of KubeVirt allow what upstream's allow, verb by verb, and nothing else.
   it('allow exactly what upstream allows', () => {
     const list = (words: string): string[] => words.trim().split(/\s+/);
     const below = (resource: string, words: string): string[] => list(words).map((word) => `${resource}/${word}`);

@@ -69,6 +69,7 @@ test('applyVmStatus() without an instance', () => {
   assert.equal(status?.desiredGeneration, 3);
 });
 
+// S-043: The machine mirrors the conditions of its instance, and says when a restart is required.
 test('applyVmStatus() mirrors the conditions of the instance and lets go of them with it', () => {
   const machine = apply(
     vm(),
@@ -105,6 +106,7 @@ test('applyVmStatus() twice changes nothing', () => {
   assert.deepEqual(apply(machine, vmi('Running', [{ type: 'Ready', status: 'True' }]), 60_000), once);
 });
 
+// S-043
 test('restartRequired() sees a change of the template', () => {
   const machine = vm();
   const revision = startRevision(machine) as ControllerRevision;
@@ -123,6 +125,7 @@ test('restartRequired() sees a change of the template', () => {
   assert.equal(isRequired(), true);
 });
 
+// S-613
 test('restartRequired() sees another identity, and not the UUID of the guest that is written down', () => {
   const uuid = legacyFirmwareUuid('a');
   const started = { spec: withGuestUuid(vm().spec, uuid), layers: {} };

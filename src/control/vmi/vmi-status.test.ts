@@ -56,6 +56,7 @@ const PHASES: [name: string, vmi: VirtualMachineInstance, over: Partial<VmiStatu
   ['deleted before a pod', instance({ phase: 'Pending', deleting: true }), {}, 'Failed'],
 ];
 for (const [name, vmi, over, phase] of PHASES) {
+  // S-044: The instance's phases and conditions before the agent claims it.
   test(`applyVmiStatus() phase: ${name}`, () => {
     applyVmiStatus({
       vmi,
@@ -114,6 +115,7 @@ const CONDITIONS: [
   ],
 ];
 for (const [name, vmi, over, expected] of CONDITIONS) {
+  // S-044
   test(`applyVmiStatus() conditions: ${name}`, () => {
     applyVmiStatus({
       vmi,

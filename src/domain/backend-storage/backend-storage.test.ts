@@ -29,6 +29,7 @@ test('needsBackendStorage() holds for state that shall last, and for nothing els
   for (const [what, domain, wanted] of cases) assert.equal(needsBackendStorage(spec(domain)), wanted, what);
 });
 
+// S-633
 test('backendStorageClaimOf() finds the claim in use by its label, else by its old name', () => {
   const claim = (name: string, more: object = {}): PersistentVolumeClaim =>
     ({ metadata: { namespace: 'a', name, ...more } }) as PersistentVolumeClaim;
@@ -87,6 +88,7 @@ test('newStateClaim() belongs to the machine, and to a standalone instance', () 
   assert.equal(target.metadata.labels?.['kubevirt.io/migrationName'], 'm');
 });
 
+// S-633
 test('stateClass() takes what is configured, the default for machines, the default, in this order', () => {
   const storageClass = (name: string, annotation?: string, provisioner = 'csi.example'): StorageClass =>
     ({ metadata: { name, ...(annotation && { annotations: { [annotation]: 'true' } }) }, provisioner }) as StorageClass;

@@ -16,6 +16,7 @@ const entry = (n: number, more: Partial<BinEntry> = {}): BinEntry => ({
 const names = (entries: readonly BinEntry[], spaces: Record<string, DiskSpace> = {}): string[] =>
   evictions(entries, spaces).map(({ name }) => name);
 
+// S-778
 test('evictions() takes the oldest of too many machines, and of too many bytes', () => {
   const many = Array.from({ length: MAX_RECORDS + 2 }, (_, n) => entry(MAX_RECORDS + 2 - n));
   assert.deepEqual(names(many), ['vm-1', 'vm-2']);
@@ -24,6 +25,7 @@ test('evictions() takes the oldest of too many machines, and of too many bytes',
   assert.deepEqual(names([entry(1, { bytes: MAX_BYTES + 1, isBusy: true }), entry(2)]), ['vm-2']);
 });
 
+// S-778
 test('evictions() leaves room in a pool, counts what is on its way out as free, and ignores pools it knows nothing of', () => {
   const held = [entry(1, { disks: { a: 200 } }), entry(2, { disks: { a: 200 } }), entry(3, { disks: { b: 9e9 } })];
   const a = (free: number): Record<string, DiskSpace> => ({ a: { free, total: 1000 } });
@@ -34,6 +36,7 @@ test('evictions() leaves room in a pool, counts what is on its way out as free, 
   assert.deepEqual(names(held, { a: { free: 0, total: 0 } }), [], 'an agent that does not say');
 });
 
+// S-778
 test('evictions() ends within the bounds, or with nothing left that may go', () => {
   const entries = fc.array(
     fc.record({ used: fc.nat(1000), bytes: fc.nat(MAX_BYTES), isBusy: fc.boolean(), isLeaving: fc.boolean() }),

@@ -6,6 +6,7 @@ const saying = (value?: string) => ({
   metadata: value === undefined ? {} : { annotations: { [UNDELETE_WINDOW_ANNOTATION]: value } },
 });
 
+// S-776
 test('undeleteWindowOf() reads durations, and takes the shortest', () => {
   const table: [number, ...(string | undefined)[]][] = [
     [DEFAULT_UNDELETE_WINDOW],

@@ -26,6 +26,7 @@ const claim = (name: string, second: number, labels?: object): KubeObject =>
   }) as KubeObject;
 
 const of = (name = 'db') => ({ [LABEL]: name, app: 'x' });
+// S-784
 for (const { what, machine = withState, claims, labels } of [
   { what: 'one by its label', claims: [claim('z', 1, of())], labels: [of()] },
   {

@@ -47,6 +47,7 @@ const content = {
 } as unknown as DeletedVirtualMachineContent;
 const plan = { request: 'r', namespace: 'shop', name: 'db' };
 
+// S-979: A machine that is undeleted, or restored after it has gone, is no sync's, and stays.
 test('what is undeleted belongs to no sync: one that took it out of Git would take it away again', () => {
   for (const made of [restoredMachine(content, plan), restoredDependent(content, plan, secret)]) {
     assert.deepEqual(made.metadata.labels, { app: 'shop' });

@@ -58,6 +58,7 @@ function targetOf(parts: Parts, more: Partial<CloneSpec>) {
 type Target = Partial<ReturnType<typeof targetOf>>;
 const notes = (...keys: string[]): Record<string, string> => Object.fromEntries(keys.map((key) => [key, 'x']));
 
+// S-592
 describe('clonePatches()', () => {
   const cases: [name: string, parts: Parts, clone: Partial<CloneSpec>, target: Record<string, unknown>][] = [
     [
@@ -171,6 +172,7 @@ describe('clonePatches()', () => {
     ['the UUID that follows from the name', { firmware: {} }, legacyFirmwareUuid('db'), {}],
   ];
   for (const [name, parts, uuid, annotations] of pinned) {
+    // S-593
     it(`tells cloud-init apart when the user keeps the UUID: ${name}`, () => {
       const { template, firmware } = targetOf(parts, pin(uuid));
       assert.equal(firmware?.uuid, uuid);

@@ -59,6 +59,7 @@ describe('unsaveableVolumes()', () => {
     it(name, () => assert.equal(unsaveableVolumes(vmOf(spec, statuses)), problem));
 });
 
+// S-595
 describe('uncloneableContent()', () => {
   const volumes = [claim('a'), claim('b'), { name: 'c', emptyDisk: { capacity: '1Mi' } }];
   const cases: [name: string, content: VirtualMachineSnapshotContent, problem: string | undefined][] = [

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { filterProblems, removedKeys } from './key-filters.ts';
 
+// S-592: A clone keeps the labels and annotations that its filters let through, and gets its own UUID, serial and MAC
+//   addresses.
 describe('removedKeys()', () => {
   const keys = ['prefix1/a', 'prefix1/b', 'prefix2/a', 'key', 'key1', 'my-key', 'a.b'];
   const cases: [name: string, filters: string[] | undefined, kept: string[]][] = [

@@ -18,6 +18,7 @@ const object = (uid: string, owners: string[] = [], kind = 'Secret'): Dependent 
   },
 });
 
+// S-794
 describe('collectedWith()', () => {
   const rows: [what: string, objects: Dependent[], expected: string, held?: string[]][] = [
     ['nothing without owners', [object('a')], ''],

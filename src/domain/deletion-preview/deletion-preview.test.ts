@@ -31,6 +31,7 @@ const machine = (name: string, labels: Record<string, string> = {}, volumes: obj
     spec: { template: { spec: { domain: {}, volumes } } },
   }) as unknown as VirtualMachine;
 
+// S-794
 test('rows: deleted, held by a protected machine, kept, missing, unknown, and what the graph does not have', () => {
   const shared = [{ persistentVolumeClaim: { claimName: 'shared' } }];
   const copy = machine('copy', { [LABEL]: 'true' }, shared);
@@ -85,6 +86,7 @@ test('rows: deleted, held by a protected machine, kept, missing, unknown, and wh
   );
 });
 
+// S-795
 describe('blocksOf()', () => {
   const off = { unprotectNeedsPermission: false, deleteOnlyWhenStopped: false };
   const running = {

@@ -12,6 +12,7 @@ const machine = (name: string, volumes: object[], { namespace = 'ns', devices = 
 const disk = { dataVolume: { name: 'disk' } };
 const keys = { secret: { secretName: 'keys' } };
 
+// S-797
 test('guardedParts() names each object once, with the field, and the claim of the firmware state', () => {
   const state = { metadata: { name: 'state-1', namespace: 'ns', labels: { 'persistent-state-for': 'vm' } } };
   const vm = machine('vm', [disk, keys, keys], { devices: { tpm: { persistent: true } } });

@@ -221,6 +221,8 @@ for (const { name, guest: options, is, ...more } of cases)
     assert.deepEqual(Object.fromEntries(Object.keys(is).map((key) => [key, row?.[key as keyof DrainRow]])), is);
   });
 
+// S-299: A drain shows where a guest is on its way to, what holds its target Pod, and how fast its migration policy
+//   lets it move.
 test('drainPlan(): a guest on its way goes where its target Pod is, and is held by what holds that', () => {
   const one = guest('g', { strategy: 'LiveMigrate', status: { evacuationNodeName: 'a' } });
   one.pod.metadata.creationTimestamp = '2030-01-01T00:00:10Z';
@@ -254,6 +256,7 @@ test('drainPlan(): a guest on its way goes where its target Pod is, and is held 
   assert.equal(rowOf(target({ nodeName: 'b' }, old))[0], 'blocked', 'an earlier source that ends is no target');
 });
 
+// S-299
 test('drainPlan(): the policy that is for a guest says how fast it may move', () => {
   const policy = {
     metadata: { name: 'slow' },
@@ -315,6 +318,7 @@ test('drainPlan(): what a migration asked of this node does not hold for the nex
   assert.equal(verdictOf(born), 'blocked', 'it was made with that selector');
 });
 
+// S-237
 test('drainPlan(): a node whose agent does not answer can neither send nor end a guest', () => {
   const silent = {
     ...node('a'),

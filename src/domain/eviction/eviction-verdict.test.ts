@@ -46,6 +46,7 @@ describe('evictionVerdict()', () => {
     ['External', false, false, false, refuse('Eviction request for target Pod')],
   ];
   for (const [strategy, migratable, marked, own, expected] of table) {
+    // S-174: An eviction of a launcher is let go, refused or marked by strategy, with upstream's codes and words.
     it(`${strategy}, ${migratable ? '' : 'not '}migratable${marked ? ', marked' : ''}${own ? '' : ', target Pod'}`, () => {
       const vmi = vmiWith({ migratable: migratable ? 'True' : 'False', ...(marked && { mark: 'node-1' }) });
       assert.deepEqual(evictionVerdict({ vmi, strategy, nodeName: own ? 'node-1' : 'node-2' }), expected);

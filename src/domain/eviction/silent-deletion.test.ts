@@ -32,6 +32,8 @@ const node = (...keys: string[]): Node =>
     spec: { taints: keys.map((key) => ({ key, effect: 'NoExecute' })) },
   }) as unknown as Node;
 
+// S-497: A node that comes back keeps the guests that were marked for deletion for its silence, or hands them over; it
+//   ends none of them by itself.
 test('only a mark of the taint manager for the silence of the node keeps a guest', () => {
   const cases: readonly [string, Pod, Node | undefined, boolean][] = [
     ['not marked', pod({ marked: false }), node(), false],

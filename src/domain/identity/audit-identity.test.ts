@@ -17,6 +17,8 @@ const vm = (name: string, uuid?: string, annotations?: Record<string, string>): 
     spec: { template: { spec: { domain: { devices: {}, ...(uuid && { firmware: { uuid } }) } } } },
   }) as unknown as VirtualMachine;
 
+// S-617: `coracle identity audit` lists machines, instances and snapshots, of a server or of a backup, by how their
+//   UUID came to be, as table and JSON; `coracle doctor` lists shared ones with the way out.
 test('auditIdentities() says how each UUID came to be: as noted, else as it can be concluded', () => {
   const rows: readonly [VirtualMachine, origin: string, noted: boolean, written: boolean][] = [
     [vm('a', V4, { 'coracle.dev/firmware-identity': 'Given' }), 'Given', true, true],
@@ -39,6 +41,7 @@ test('auditIdentities() says how each UUID came to be: as noted, else as it can 
   }
 });
 
+// S-617
 test('auditIdentities() lists instances, snapshots and who shares a UUID', () => {
   const instance = (name: string, uuid: string, owner?: string): VirtualMachineInstance =>
     ({

@@ -6,6 +6,7 @@ const UUID = 'e9d8a4f0-7a3c-4f27-9a53-0d7c1f3f5a11';
 const OTHER = '1b4e28ba-2fa1-4d2e-883f-0016d3cca427';
 const marked = (text: string) => ({ [CLOUD_INIT_INSTANCE]: text });
 
+// S-593: cloud-init sees a clone as another machine than its source, also where the user keeps the UUID.
 test('cloudInitInstanceId() is the firmware UUID, and another for a machine that shares it', () => {
   assert.equal(cloudInitInstanceId(UUID, undefined), UUID);
   assert.equal(cloudInitInstanceId(UUID, { other: 'x' }), UUID);

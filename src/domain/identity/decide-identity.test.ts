@@ -125,6 +125,9 @@ describe('decideIdentity()', () => {
     });
   }
 
+  // S-050: A new machine gets a firmware UUID and serial; an older one keeps the UUID its guests have seen.
+  // S-611: One rule decides the firmware identity in every case: created, started, found without one, restored, cloned,
+  //   forked, imported.
   it('gives what already exists the same UUID each time it is asked', () => {
     const firmware = fc.option(fc.record({ uuid: fc.option(fc.uuid(), { nil: undefined }) }), { nil: undefined });
     fc.assert(

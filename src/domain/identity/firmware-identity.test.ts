@@ -28,6 +28,7 @@ describe('uuidV5()', () => {
 });
 
 describe('legacyFirmwareUuid()', () => {
+  // S-050
   it('is a version 5 UUID of the name alone', () => {
     assert.equal(legacyFirmwareUuid('x'), uuidV5('6a1a24a1-4061-4607-8bf4-a3963d0c5895', 'x'));
     assert.notEqual(legacyFirmwareUuid('x'), legacyFirmwareUuid('y'));

@@ -155,6 +155,7 @@ describe('conflicts', () => {
     launchSecurity: {},
     annotations: { k: '1', 'a.b/c': '1' },
   };
+  // S-175
   it('are all reported, in the order of the steps; of memory only the first', () => {
     const spec: Spec = {
       nodeSelector: {},
@@ -333,6 +334,7 @@ describe('expandVirtualMachine()', () => {
       'VM field(s) spec.template.spec.domain.cpu.sockets, spec.template.spec.domain.cpu.cores conflicts with selected instance type',
     );
   });
+  // S-241
   it('leaves a topology written in part, and the pull policy of a kernel, as they are', () => {
     const firmware = { kernelBoot: { container: { image: 'k', kernelPath: '/k' } } };
     const vm = machine({ domain: { devices: {}, cpu: { cores: 2 }, firmware } });
@@ -342,6 +344,7 @@ describe('expandVirtualMachine()', () => {
     assert.deepEqual(domain.cpu, { cores: 2 });
     assert.deepEqual(domain.firmware, firmware);
   });
+  // S-241
   it('writes metadata, status and claims as typed objects are written', () => {
     const vm = machine({ domain: { devices: {} } });
     const claim = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '2048Mi' } } };
@@ -407,6 +410,8 @@ describe('applyAtStart()', () => {
     const metadata: { annotations?: Record<string, string> } = {};
     return { found: applyAtStart({ vm, spec, metadata, config, ...layers }), spec, metadata };
   };
+  // S-175
+  // Compat KubeVirt's API, P1, yes: order of preferences and autoattach at start
   it('applies the autoattach preferences before the input device and the network follow from them', () => {
     const preference: PreferenceSpec = {
       devices: {

@@ -27,6 +27,8 @@ interface Fixture {
 const FIXTURE = new URL('../../../test/fixtures/instancetypes/expansions.json', import.meta.url);
 const { instancetypes, preferences, cases } = JSON.parse(readFileSync(FIXTURE, 'utf8')) as Fixture;
 
+// S-241: Expansions are upstream's, field by field, and so are refusals.
+// Compat KubeVirt's API, P1, yes: expansions and conflicts, field by field
 describe('an expansion, read twice', () => {
   for (const { name, template, expanded, refused, ...layers } of cases) {
     it(name, () => {

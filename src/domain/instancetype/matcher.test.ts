@@ -304,6 +304,7 @@ describe('inferMatcher()', () => {
     const vm = machine({ instancetype: { inferFromVolume: 'v', inferFromVolumeFailurePolicy: 'Ignore' } });
     assert.equal(run(vm, {}).error, 'unable to find volume v to infer defaults');
   });
+  // Compat KubeVirt's API, P1, yes: inference from claims; DataVolumes, DataSources and failure policies
   it('takes the memory away that was meant for a failed inference', () => {
     const vm = vmWith({ persistentVolumeClaim: { claimName: 'c' } }, {}, 'Ignore');
     run(vm, { 'persistentvolumeclaims/here/c': labelled });

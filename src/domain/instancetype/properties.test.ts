@@ -137,6 +137,8 @@ function changed(user: unknown, result: unknown, path = ''): string[] {
 const runs = { numRuns: 1500 };
 
 describe('expansion', () => {
+  // S-175: Expansion of an instance type and a preference tells every conflict, never changes a field that the user
+  //   set, and is idempotent.
   it('without conflicts never changes a field that the user set', () => {
     let expanded = 0;
     fc.assert(
@@ -150,6 +152,7 @@ describe('expansion', () => {
     );
     assert.ok(expanded > runs.numRuns / 20, `only ${expanded} of ${runs.numRuns} were without conflicts`);
   });
+  // S-175
   it('is idempotent: what is expanded expands to itself, and a preference adds nothing the second time', () => {
     fc.assert(
       fc.property(userSpec, layers, (spec, chosen) => {
@@ -180,6 +183,7 @@ describe('expansion', () => {
       { numRuns: 500 },
     );
   });
+  // S-176
   it('of captured copies equals expansion of the objects', () => {
     fc.assert(
       fc.property(userSpec, layers, (spec, chosen) => {

@@ -19,6 +19,7 @@ const instance = (spec: object = {}): VirtualMachineInstance =>
     spec: { domain: { memory: { guest: '128Mi' }, cpu: { sockets: 2, cores: 1, threads: 1 } }, ...spec },
   }) as unknown as VirtualMachineInstance;
 
+// S-045: The launcher Pod has upstream's labels, owner, grace padding and resources.
 test('launcherPod() carries upstream labels, owner and grace padding', () => {
   const made = launcherPod(
     instance({
@@ -99,6 +100,7 @@ test('launcherPod() has the sidecar of the serial log unless instance or cluster
   assert.deepEqual(sidecar({ autoattachSerialConsole: false, logSerialConsole: true }), undefined);
 });
 
+// S-045
 test('launcherResources() shares cores, adds overhead, asks for kvm only where it is used', () => {
   const spec = instance().spec;
   const emulated = launcherResources(spec, { cpuAllocationRatio: 10, useEmulation: true });

@@ -23,6 +23,7 @@ test('launcherResources() asks for each device of the host under its resource na
   }
 });
 
+// S-300: A launcher with processors of its own asks for them whole, with equal limits.
 test("launcherResources() asks for whole processors, and no more than them, where they are the guest's alone", () => {
   const cpu = { sockets: 1, cores: 2, threads: 2, dedicatedCpuPlacement: true };
   const of = (more: object): ReturnType<typeof launcherResources> =>
@@ -40,6 +41,8 @@ test("launcherResources() asks for whole processors, and no more than them, wher
   assert.deepEqual([shared.requests['cpu'], shared.limits], ['400m', {}]);
 });
 
+// S-436: A launcher Pod asks for upstream's memory overhead; `status.memory.memoryOverhead` shows it and grows when
+//   processors or memory were plugged.
 test('memoryOverhead() is 248 MiB, page tables, and what processors, devices and settings of the guest cost', () => {
   const MIB = 1024 ** 2;
   const cases: [name: string, domain: object, spec: object, mebibytes: number][] = [

@@ -118,6 +118,7 @@ const cases: readonly {
   },
 ];
 
+// S-219: A launcher asks for nodes that have what its machine needs, and a node tells what it has.
 test('launcherNodeSelector() names what a node must have', async (t) => {
   for (const { what, spec, status, options = {}, labels } of cases)
     await t.test(what, () =>
@@ -128,6 +129,7 @@ test('launcherNodeSelector() names what a node must have', async (t) => {
     );
 });
 
+// S-219
 test('launcherAffinity() keeps guests away from features they forbid, in each alternative', () => {
   const cpu = { features: [{ name: 'svm', policy: 'forbid' }, { name: 'aes' }] };
   const away = { key: 'cpu-feature.node.kubevirt.io/svm', operator: 'DoesNotExist' };

@@ -55,6 +55,7 @@ test('a Pod that asks for less than its guest is to get is too small, and the me
   }
 });
 
+// S-820
 test('the Pod that the controllers make of an instance is large enough for it', () => {
   const amounts = fc.constantFrom(undefined, '1Gi', '4Gi', '5000M', '8Gi');
   const counts = fc.integer({ min: 1, max: 64 });

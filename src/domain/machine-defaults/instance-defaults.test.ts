@@ -32,6 +32,7 @@ function defaulted(
   return vmi;
 }
 
+// S-437
 describe('processor topology', () => {
   type Topology = [sockets: number | undefined, cores: number | undefined, threads: number | undefined];
   const cases: [name: string, domain: Domain, expected: Topology][] = [
@@ -101,6 +102,8 @@ describe('guest memory', () => {
   }
 });
 
+// S-437: A VirtualMachineInstance keeps the axes that it leaves open; what may be plugged follows from what is written,
+//   memory from 1 GiB on.
 describe('hot-plug limits', () => {
   const cases: [name: string, domain: Domain, configuration: Configuration, maxSockets: unknown, maxGuest: unknown][] =
     [
@@ -157,6 +160,7 @@ describe('hot-plug limits', () => {
 });
 
 describe('machine and architecture', () => {
+  // S-049: Admission: upstream's defaults and rules for the fields served here, each with a row of a table.
   it('is q35 on amd64', () => {
     const { spec } = defaulted();
     assert.equal(spec.architecture, 'amd64');

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { KubeVirt } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { obsoleteCpuModels } from './obsolete-cpu-models.ts';
 
+// S-401: Processor models of `obsoleteCPUModels` have no label on nodes, and labels of what is no longer offered go.
 test('obsoleteCpuModels(): the defaults, and what the KubeVirt object says of single models', () => {
   const of = (obsoleteCPUModels?: Record<string, boolean>): ReadonlySet<string> =>
     obsoleteCpuModels({ spec: { configuration: { obsoleteCPUModels } } } as unknown as KubeVirt);

@@ -13,6 +13,10 @@ import {
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
 
+// S-826: Where a node is short of disk space, guests that have written more than was set aside for them
+//   (`requests.ephemeral-storage`: overlays, empty disks and logs count) are paused first; those within their request
+//   go on to the node's floor.
+// S-501
 test('a guest is paused at its limit and at the floor of the node, and goes on only with room to spare', () => {
   const cases: readonly [
     what: string,
@@ -82,6 +86,7 @@ test('a guest is paused at its limit and at the floor of the node, and goes on o
     );
 });
 
+// S-501
 test('the floor lies above the marks of the API server on a disk of any size, and pressure above the floor', () => {
   for (const total of [100 * MIB, GIB, 20 * GIB, 4000 * GIB]) {
     const { pause, pressure } = diskFloor(total);
@@ -95,6 +100,7 @@ test('the floor lies above the marks of the API server on a disk of any size, an
   assert.equal(hasDiskPressure({ free: 2.6 * GIB, total }, true), false);
 });
 
+// S-501
 test('a Pod has the limits of its containers together, or none, and their requests', () => {
   const pod = (...limits: (string | undefined)[]): Pod =>
     ({

@@ -29,6 +29,7 @@ function room(domain: object, facts = FACTS): [number | undefined, number | unde
   return [cpu.maxSockets, hotMemory?.bytes];
 }
 
+// S-435
 test('a machine has room for what its instance may be given, and no other device than before where that is nothing', () => {
   const cpu = { sockets: 1, maxSockets: 4 };
   const cases: [name: string, domain: object, expected: [number | undefined, number | undefined]][] = [

@@ -263,6 +263,7 @@ test('disks: order, targets, kinds', () => {
   assert.deepEqual([0, 25, 26, 701, 702].map(diskLetters), ['a', 'z', 'aa', 'zz', 'aaa']);
 });
 
+// S-112
 test('what QEMU would choke on is refused by the name of its field', () => {
   const volumes = [{ name: 'c', persistentVolumeClaim: { claimName: 'c', readOnly: true } }];
   const networks = [{ name: 'pod', pod: {} }];

@@ -56,6 +56,8 @@ const planOf = ({ name = 'vm', uuid = A, domain = {}, nic = {}, annotations = {}
     { ...FACTS, ...facts },
   );
 
+// S-672: A machine that differs from the saved one (hardware, release of QEMU, processor of the host) is not resumed,
+//   and says what differs; identity may differ. It boots instead only where its user says so.
 test('a machine of another identity fits a state; one of other hardware, or another QEMU, does not', () => {
   const saved = { plan: planOf({}), host: { qemuVersion: '7.2.22' } };
   const cases: readonly [what: string, change: Change, problem: RegExp | undefined][] = [
@@ -80,6 +82,7 @@ test('a machine of another identity fits a state; one of other hardware, or anot
   }
 });
 
+// S-672
 test('a guest that was given the processor of its host goes on beside one of that name only', () => {
   const plan = { ...planOf({ facts: { accelerator: 'kvm' } }), cpu: { ...planOf({}).cpu, model: 'host' } };
   const facts = { qemuVersion: '7.2.22' };

@@ -113,6 +113,7 @@ test('crash points of the target', () => {
   for (const [name, change, wanted] of table) assert.equal(nextTargetStep(view(change)), wanted, name);
 });
 
+// S-195: Whatever ends in the middle of a migration (an agent, a QEMU, the API), one guest runs, never two.
 test('never do both ends run: in no pair of records that the protocol can leave, whatever is seen of the API', () => {
   const flag = fc.boolean();
   // What is durable: who wrote the deciding record, if anybody did. Each end may or may not see it.

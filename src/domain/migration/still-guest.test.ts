@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mustStandStill } from './still-guest.ts';
 
+// S-282: An emulated guest comes whole, however often its memory is gone through.
 test('mustStandStill(): an emulated guest of which writes could be overlooked', () => {
   const whole = { accelerator: 'tcg' } as const;
   const less = { ...whole, heldBackBytes: 131072 };

@@ -30,6 +30,7 @@ const childrenOf = ({ children = [] }: ObjectGraphNode): string[] => children.ma
 
 const secret = (secretName: string) => ({ source: { secret: { secretName } } });
 
+// S-791
 test('everything that a machine depends on, in upstream’s order', () => {
   const vm = machine(
     {

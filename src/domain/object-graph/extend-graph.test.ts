@@ -22,6 +22,7 @@ const line = ({ objectReference: { kind, name }, optional, children = [] }: Obje
 const extended = (vm: VirtualMachine, lists: GraphLists = {}): string[] =>
   (extendMachineGraph(buildMachineGraph(vm, { launchers: [], stateClaims: [] }), vm, lists).children ?? []).map(line);
 
+// S-792
 describe('extendMachineGraph()', () => {
   const rows: [what: string, vm: VirtualMachine, lists: GraphLists, expected: string[]][] = [
     ['nothing beyond', machine(), {}, []],

@@ -334,6 +334,7 @@ test('podRequests() counts containers, sidecars, init containers and overhead', 
   assert.equal(sum.get('cpu'), 1110);
 });
 
+// S-046
 test('placePod() never overfills a node, and always finds room where there is some', () => {
   const size = fc.integer({ min: 1, max: 4000 });
   fc.assert(
@@ -364,6 +365,8 @@ test('allocationScores() stay within 0 and 100, also on a node that offers nothi
   }
 });
 
+// S-632: A guest with a TPM goes only to nodes that have an emulator for one; where none has, its instance says so and
+//   other guests are not affected.
 test('a guest with a TPM goes where an emulator for it is, and hears of it where none is', () => {
   const labels = { 'coracle.dev/tpm': 'true' };
   const guest = pod('p', { nodeSelector: labels });

@@ -133,6 +133,7 @@ for (const [what, claims, volumes, at, expected] of CASES) {
   });
 }
 
+// S-532
 test('podVolumes() gives no volume to two claims of a Pod', () => {
   const claims = [claim('a', { storageClassName: 'wait' }), claim('b', { storageClassName: 'wait' })];
   const facts = (volumes: PersistentVolume[]) => ({

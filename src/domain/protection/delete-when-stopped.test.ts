@@ -44,6 +44,7 @@ test('mustStopFirst() by the label of the machine, or the annotation of the Kube
     assert.equal(mustStopFirst(machine, settings(all)), expected, `${JSON.stringify(machine.metadata)} ${all}`);
 });
 
+// S-759
 test('notStopped() while an instance of the machine is there that has not ended, with the command that stops it', () => {
   const cases: readonly [VirtualMachineInstance | undefined, text: RegExp | undefined][] = [
     [undefined, undefined],

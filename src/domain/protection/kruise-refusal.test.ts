@@ -55,6 +55,7 @@ test('nothing in kube-system is refused, and kube-system itself is not', () => {
   assert.equal(of(SERVICE, 'Always', { metadata: { name: 'kube-system', namespace: 'a' } }), `${PREFIX}Always`);
 });
 
+// S-741
 test('Cascading counts what is in a namespace: Pods first, then bound claims', () => {
   const asked: string[] = [];
   const counts = (pods: number, claims: number): KruiseCounts => ({

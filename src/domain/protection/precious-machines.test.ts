@@ -34,6 +34,8 @@ const find = (input: Record<string, readonly unknown[]>) =>
     now: NOW,
   } as unknown as PreciousInput);
 
+// S-758: `coracle protect audit` lists the unprotected machines that have snapshots, backups or claims, run for long or
+//   are old, with the reasons and a command that protects each.
 test('findPreciousMachines() says of each sign what it saw', () => {
   const claim = { name: 'disk', persistentVolumeClaim: { claimName: 'db-data' } };
   const cases: readonly (readonly [what: string, input: Record<string, readonly unknown[]>, messages: string[]])[] = [
@@ -69,6 +71,7 @@ test('findPreciousMachines() says of each sign what it saw', () => {
     );
 });
 
+// S-758
 test('findPreciousMachines() leaves out what is protected or going, and gives the command for the rest', () => {
   const old = { creationTimestamp: daysAgo(40) };
   const rows = find({

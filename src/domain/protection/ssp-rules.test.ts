@@ -11,6 +11,7 @@ const ssp = (spec: object): Ssp => ({
   spec: { commonTemplates, ...spec },
 });
 
+// S-745
 for (const [spec, problem] of [
   [{}, undefined],
   [{ enableMultipleArchitectures: false }, undefined],

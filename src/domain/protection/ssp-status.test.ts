@@ -58,6 +58,7 @@ const one = (kind: string, message: string) => ({
   Progressing: ['True', `${kind} ${NAME}: ${message}`],
   Degraded: ['True', `${kind} ${NAME}: ${message}`],
 });
+// S-742
 for (const [what, operands, expected] of [
   [
     'an expression does not fit',

@@ -42,6 +42,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 const history = fc.array(fc.tuple(fc.constantFrom('one', 'two', 'three'), step), { maxLength: 60 });
 
+// S-705
 test('an object has a key while any state has it that is stored or may still be', () => {
   fc.assert(
     fc.property(history, (steps) => {

@@ -51,6 +51,7 @@ const VERDICTS: [
   ['Once', vmi('Failed'), [], 'Once', 'keep'],
 ];
 
+// S-040: Run strategies Always, Halted, Manual, RerunOnFailure and Once decide as upstream's table.
 test('startStopVerdict() follows the run strategy table', () => {
   for (const [strategy, instance, requests, lastStrategy, expected] of VERDICTS) {
     const verdict = startStopVerdict({ strategy, instance, requests, lastStrategy, backoffMs: 0 });
@@ -64,6 +65,7 @@ test('startStopVerdict() follows the run strategy table', () => {
   }
 });
 
+// S-059
 test('startStopVerdict() waits out the back-off, but not for Manual', () => {
   const of = (strategy: RunStrategy) =>
     startStopVerdict({ strategy, instance: undefined, requests: [START], lastStrategy: '', backoffMs: 7 });
@@ -72,6 +74,7 @@ test('startStopVerdict() waits out the back-off, but not for Manual', () => {
   assert.equal(of('Manual').type, 'create');
 });
 
+// S-040
 test('effectiveRunStrategy() reads both forms', () => {
   assert.equal(effectiveRunStrategy({ running: true }), 'Always');
   assert.equal(effectiveRunStrategy({ running: false }), 'Halted');
@@ -94,6 +97,7 @@ test('openRequests() drops what has been done', () => {
   assert.deepEqual(openRequests([paused], undefined, 'Halted'), [paused]);
 });
 
+// S-041: Failed starts back off, with the square of their number and five minutes at most.
 test('startBackoffSeconds() grows with the square and never passes five minutes', () => {
   fc.assert(
     fc.property(
@@ -107,6 +111,7 @@ test('startBackoffSeconds() grows with the square and never passes five minutes'
   );
 });
 
+// S-041
 test('nextStartFailure() counts each instance once and forgets when a guest ran', () => {
   const base = { strategy: 'Always' as const, now: 0, random: 0 };
   const failed = { uid: 'a', phase: 'Failed', everRan: false };
@@ -180,6 +185,7 @@ const PRINTED: [over: Partial<PrintableInput>, expected: string][] = [
   [{ instance: { ...running, phase: 'Strange' } }, 'Unknown'],
   [{ instance: { ...running, conditions: [{ type: 'Ready', status: 'False', reason: 'NodeNotReady' }] } }, 'Unknown'],
 ];
+// S-042: `printableStatus` follows upstream's order.
 test('printableStatus() takes the first rule that matches', () => {
   for (const [over, expected] of PRINTED)
     assert.equal(

@@ -13,6 +13,8 @@ const CLASSES: Record<string, ClassChoice> = {
 const none = (storageClass: string): string =>
   `No VolumeSnapshotClass: Volume snapshots are not configured for this StorageClass [${storageClass}] [v]`;
 
+// S-598: A machine says of each of its volumes whether it can be snapshotted, and if not why, and follows its claims
+//   and the classes.
 describe('volumeSnapshotStatuses()', () => {
   const cases: [name: string, source: object, reason: string | undefined][] = [
     ['a claim with a class', { persistentVolumeClaim: { claimName: 'good' } }, undefined],

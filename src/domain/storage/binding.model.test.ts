@@ -132,6 +132,7 @@ const action = fc.oneof(
   { weight: 3, arbitrary: fc.record({ type: fc.constant('see' as const), key }) },
 );
 
+// S-524: No volume is two claims' and no claim has two volumes, wherever the controller stops.
 test('no volume is two claims’ and no claim has two volumes, whatever stops where', () => {
   let uids = 0;
   fc.assert(

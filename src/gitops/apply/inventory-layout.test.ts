@@ -28,6 +28,8 @@ test('entries fill one part after the other, stay where they are, and move only 
   assert.deepEqual(sizes(layOut([range(0, 15)], range(0, 16), 10 * ENTRY)), [15, 1], 'too full as it is');
 });
 
+// S-952: The inventory of a sync is in several objects before it grows past what one may hold: the first has upstream's
+//   name and label, a kill at any write loses no entry, it shrinks again, and all of it goes at the end.
 test('whatever was there: exactly what is wanted, once each, within the bound, and nothing but the last part is moved', () => {
   const set = fc.uniqueArray(fc.integer({ min: 0, max: 60 }), { maxLength: 40 });
   fc.assert(

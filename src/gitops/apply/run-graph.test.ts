@@ -66,6 +66,7 @@ test('tasks that wait for each other are done at once, or not at all, and those 
   assert.deepEqual(await play(rows, 'skip'), ['d', 'a not: b cycle', 'b not: a cycle', 'c not: a skipped']);
 });
 
+// S-905
 test('in any graph every task is done or passed over once, after all that it needs', async () => {
   const graph = fc.array(
     fc.tuple(fc.array(fc.nat(9), { maxLength: 3 }), fc.constantFrom<Acted>('done', 'done', 'failed')),

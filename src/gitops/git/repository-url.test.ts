@@ -46,6 +46,7 @@ const REFUSED: readonly string[] = [
   'file:/srv/fleet.git',
   'transport::https://x',
 ];
+// S-902
 for (const text of REFUSED)
   test(`parseRepositoryUrl() refuses ${JSON.stringify(text)}`, () => {
     assert.throws(() => parseRepositoryUrl(text, { allowsFile: true }), { name: 'SourceError' });

@@ -40,6 +40,7 @@ const rows: [what: string, username: string, oldObject: KubeObject, decision: 'a
   ['as all controllers in one', 'system:kube-controller-manager', refuse, 'allow'],
   ['as another controller', 'system:serviceaccount:kube-system:job-controller', refuse, 'refuse'],
 ];
+// S-970
 for (const [what, username, oldObject, decision] of rows)
   test(`${username.replace(/^.*:/, '')} deletes ${what}: ${decision}`, () => {
     const said = decideDelete({ username, oldObject }, [COMPONENT]);

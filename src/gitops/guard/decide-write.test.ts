@@ -147,6 +147,7 @@ const rows: Row[] = [
     sync('RootSync', 'my', 'config-management-system', ':root'),
   ],
 ];
+// S-960
 for (const [what, username, oldObject, object, refusal] of rows)
   test(`${username.replace(/^.*:/, '')} ${what}: ${refusal ? 'refused' : 'allowed'}`, () => {
     const operation = !oldObject ? 'CREATE' : object ? 'UPDATE' : 'DELETE';

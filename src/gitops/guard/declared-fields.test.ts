@@ -60,6 +60,7 @@ const with_ = (change: (copy: Thing) => void): KubeObject => {
   change(copy);
   return copy;
 };
+// S-960
 for (const [what, change, paths] of [
   ['nothing', () => {}, []],
   ['a declared value', (o) => (o.metadata.annotations!['goodbye'] = 'world'), ['.metadata.annotations.goodbye']],

@@ -222,6 +222,7 @@ const IN_TREE: readonly [
   ['a Namespace with a NamespaceSelector', { 'namespaces/x/ns.yaml': ns('x', by('s')) }, '1004'],
   ['an object of the cluster with a NamespaceSelector', { 'cluster/r.yaml': object('Role', 'r', by('s')) }, '1004'],
 ];
+// S-931
 for (const [what, files, codes, missing = [], added = []] of IN_TREE)
   test(`format hierarchy: ${what} is ${codes || 'as it should be'}`, () => {
     const set = setOf({ ...TREE, ...files });
@@ -232,6 +233,7 @@ for (const [what, files, codes, missing = [], added = []] of IN_TREE)
     if (codes !== '') assert.ok(!set.isWhole || set.held.length > 0);
   });
 
+// S-931
 for (const [what, repo, code] of [
   ['no Repo', {}, '1017'],
   ['two', { ...REPO, 'system/again.yaml': object('Repo', 'again', {}, { version: '1.0.0' }) }, '2012'],
@@ -329,6 +331,8 @@ const CLUSTERS: readonly [what: string, files: Files, cluster: string, expected:
 for (const [what, files, clusterName, expected, codes = ''] of CLUSTERS)
   for (const kind of ['RootSync', 'RepoSync'] as const) {
     if (kind === 'RepoSync' && JSON.stringify(files).includes('Namespace"')) continue;
+    // S-932: Objects that name clusters, by their names or by a ClusterSelector, are applied to those alone, in both
+    //   formats and by both kinds of syncs.
     test(`${kind}, a cluster and ${what}: ${codes || (expected.length > 0 ? 'in' : 'out')}`, () => {
       const own = kind === 'RootSync' ? PLAIN : { 'a.yaml': map('a') };
       const options = { format: 'unstructured', kind, clusterName } as const;
@@ -340,6 +344,7 @@ for (const [what, files, clusterName, expected, codes = ''] of CLUSTERS)
     });
   }
 
+// S-932
 test('format hierarchy: a namespace that is for other clusters goes with its objects, and no directory is at fault', () => {
   const files = { ...TREE, 'namespaces/eng/dev/ns.yaml': ns('dev', forCluster('east')) };
   assert.deepEqual(
@@ -389,6 +394,7 @@ const NAMESPACES: readonly [what: string, files: Files, expected: readonly strin
     '1029,1029',
   ],
 ];
+// S-933
 for (const [what, files, expected, codes = ''] of NAMESPACES)
   test(`format unstructured: a NamespaceSelector ${what}: ${codes || expected.length}`, () => {
     const options = { format: 'unstructured', liveNamespaces: () => LIVE } as const;
@@ -406,6 +412,7 @@ test('a RepoSync selects no namespaces, and format unstructured has no Repo', ()
   assert.equal(codesOf(setOf({ ...REPO, ...hierarchyConfig({}) }, { format: 'unstructured' })), '1032,1032');
 });
 
+// S-934: What inheritance and selectors make of a source is bounded.
 test('what inheritance and selectors make is bounded', () => {
   const list = (kind: string, count: number) => ({
     apiVersion: 'v1',
@@ -423,6 +430,7 @@ test('what inheritance and selectors make is bounded', () => {
   assert.throws(() => setOf(tree), /KNV2009.*20000/);
 });
 
+// S-931
 test('in any tree every object has its namespace, or an error names its file', () => {
   const name = fc.constantFrom('a', 'b', 'c', 'B');
   const path = fc

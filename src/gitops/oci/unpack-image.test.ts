@@ -52,6 +52,8 @@ const ROWS: readonly [what: string, entries: readonly TarEntry[], beside: Record
   ['a program', [{ name: 'install.sh', content: '#!/bin/sh' }], {}],
 ];
 for (const [what, entries, beside] of ROWS) {
+  // S-921: An image that was made to do harm writes and reads nothing on this host, and what else it holds is read; one
+  //   that unpacks to more than the bounds is refused as a whole.
   test(`unpackImage(): ${what}: the rest is read`, async () => {
     assert.deepEqual(await unpack([[...entries, good]]), { 'good.yaml': 'good: true', ...beside });
   });
@@ -101,6 +103,7 @@ const LIMITS: readonly [what: string, layers: readonly (readonly TarEntry[])[], 
   ['a bomb', [[{ name: 'big', content: Buffer.alloc(1 << 20) }]], { maxUnpackedBytes: 65_536 }, /unpacks to more/],
 ];
 for (const [what, layers, limits, text] of LIMITS) {
+  // S-921
   test(`unpackImage() refuses ${what} as a whole`, async () => {
     await assert.rejects(unpack(layers, limits), { name: 'SourceError', message: text });
   });

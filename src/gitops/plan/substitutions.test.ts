@@ -33,6 +33,7 @@ const item = (sourcePath: string, targetPath: string, token?: string): string =>
 const read = (text: string) => parseSubstitutions(text, TARGET, () => undefined);
 const run = (text: string): UnstructuredObject => substitute(target(), read(text), sources);
 
+// S-962
 for (const [what, text, changed] of [
   ['the whole value, of any type', item('$.spec.ports', '$.data.plain'), { plain: source.spec.ports }],
   [
@@ -72,6 +73,7 @@ test('items are filled in by name and number, one after the other', () => {
   );
 });
 
+// S-962
 for (const [text, problem] of [
   [
     item('$.spec.nothing', '$.data.plain'),

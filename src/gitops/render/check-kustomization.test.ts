@@ -94,6 +94,8 @@ const REFUSED: readonly [what: string, kustomization: string, text: RegExp, more
   ],
 ];
 for (const [what, kustomization, text, more = {}] of REFUSED) {
+  // S-923: A kustomization fetches nothing, runs nothing, and reads no file outside of its source; one that takes too
+  //   much memory or time is ended.
   test(`checkKustomization() refuses ${what}`, () => {
     assert.throws(
       () => check({ 'app/kustomization.yaml': kustomization, ...more }),

@@ -5,6 +5,7 @@ import { attemptAt, attemptsOf, SYNC_HISTORY, withAttempt } from './sync-history
 const sync = (value?: string) => ({ metadata: { annotations: value === undefined ? {} : { [SYNC_HISTORY]: value } } });
 const error = (code: string) => ({ code, errorMessage: `KNV${code}: x` });
 
+// S-943
 test('the history keeps the newest ten outcomes; one that repeats itself is no news', () => {
   let value: string | undefined;
   for (let n = 0; n < 25; n++) {

@@ -11,6 +11,9 @@ import { listClaimFiles, noteClaim, removeClaimFiles } from './claim-files.ts';
 
 const uid = (n: number): string => `00000000-0000-4000-8000-00000000000${n}`;
 
+// S-500
+// S-548: Files of claims that nobody provisions go with their claim, when no guest has them; those of provisioned
+//   volumes go by the provisioner alone.
 test('files of a claim go when it is named, and only those: not in use, not retained, not half', async (t) => {
   const claims = await mkdtemp(join(tmpdir(), 'coracle-claims-'));
   t.after(() => rm(claims, { recursive: true, force: true }));
@@ -44,6 +47,7 @@ test('files of a claim go when it is named, and only those: not in use, not reta
   assert.deepEqual(await removeClaimFiles(pool, [uid(3)], () => false), [], 'the pool knows of a guest');
 });
 
+// S-500
 test('a Node lists as many claims as fit, and what somebody else wrote there names none', () => {
   const many = Array.from({ length: 5000 }, (_, i) => ({
     uid: `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`,

@@ -10,6 +10,7 @@ import type { VolumeRequest } from './volume-request.ts';
 
 const UUID = '11111111-2222-4333-8444-555555555555';
 
+// S-593
 test('cloudInitVolume() names the instance by its firmware UUID, and a clone that shares it by another id', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'coracle-cloud-init-'));
   t.after(() => rm(directory, { recursive: true }));

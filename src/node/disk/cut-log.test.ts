@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { createFakeClock } from '../../base/clock/fake-clock.ts';
 import { cutLog, keepLogShort, MAX_LOG_BYTES } from './cut-log.ts';
 
+// S-503: What a guest makes QEMU write is kept short, and its end is kept.
 test('a log that a guest floods stays short, its end is kept, and its writer goes on', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'coracle-log-'));
   t.after(() => rm(dir, { recursive: true, force: true }));

@@ -78,6 +78,7 @@ test('directories are named by UID only, and must be ours alone', async () => {
   await assert.rejects(openVmDirectory(dir, UID), /not a directory of ours/);
 });
 
+// S-072
 test('hostDisk stays below its roots, with links resolved, and is off without them', async () => {
   const root = join(dir, 'root');
   await mkdir(root);
@@ -149,6 +150,7 @@ test('resourceField() rounds up to the divisor, and has no value for a limit tha
   assert.equal(resourceField(pod, { containerName: 'other', resource: 'requests.cpu' }), undefined);
 });
 
+// S-144: Raw images are made whole or not at all, and are never probed for a format, whatever a guest writes into them.
 test('raw images appear whole or not at all, once, and whatever a guest writes into them they stay raw', async () => {
   const file = join(dir, 'disk.img');
   assert.equal(await rawImageSize(file), undefined);

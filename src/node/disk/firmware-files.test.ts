@@ -17,6 +17,7 @@ async function directory(name: string): Promise<string> {
   return path;
 }
 
+// S-634
 test('the first guest finds the variables of the firmware, the next ones those of the guest before', async () => {
   const files = await directory('variables');
   const template = join(root, 'template.fd');
@@ -31,6 +32,7 @@ test('the first guest finds the variables of the firmware, the next ones those o
   assert.equal(await readFile(vars, 'utf8'), 'mine!', 'they are never replaced');
 });
 
+// S-634
 test('the state of a TPM is found again, and is never replaced by an empty one', async () => {
   const files = await directory('tpm');
   const state = await lastingTpmState(files);
@@ -43,6 +45,7 @@ test('the state of a TPM is found again, and is never replaced by an empty one',
   assert.equal(await readFile(join(state, 'tpm2-00.permall'), 'utf8'), 'secret');
 });
 
+// S-635
 test('the state that a migration brings counts once the guest is here for good; else it goes', async () => {
   const files = await directory('moving');
   const uid = '00000000-0000-4000-8000-000000000001';

@@ -30,6 +30,7 @@ test('inspectDiskHeader() accepts sound qcow2 and raw', () => {
   assert.deepEqual(inspectDiskHeader(new Uint8Array([1]), 1), { format: 'raw', virtualSize: 512 });
 });
 
+// S-108: The headers of untrusted disk images are checked: nothing points beyond its own file.
 test('inspectDiskHeader() refuses every header that reaches beyond its own file', () => {
   const cases: [string, (view: DataView) => void, RegExp][] = [
     ['backing file', (v) => v.setBigUint64(8, 512n), /backing file/],
@@ -60,6 +61,7 @@ test('inspectDiskHeader() refuses every header that reaches beyond its own file'
   assert.throws(() => inspectDiskHeader(new Uint8Array(0), 0), /empty/);
 });
 
+// S-108
 test('inspectDiskHeader() either throws an Error or answers within bounds, for any bytes', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), fc.boolean(), (bytes, magic) => {

@@ -39,6 +39,7 @@ const isPull = (pattern: RegExp) => (error: ImageError) => {
 };
 const content = (image: StoredImage): Promise<Buffer> => readFile(image.disk?.path ?? '');
 
+// S-066: Container disks come from any OCI registry: bearer challenge, manifest lists, resume, digest check.
 test('ensure() pulls plain, gzip and zstd layers and keeps the one disk', async () => {
   const tar = await tarOf([
     { name: 'disk/', type: 'directory' },
@@ -79,6 +80,7 @@ test('a present image is not pulled again, except that Always asks the registry 
   });
 });
 
+// S-067: Images are stored once by digest, within a bound; local images are imported, listed and removed.
 test('concurrent pulls are one pull, and one caller leaving does not end it', async () => {
   registry.addImage('x', 'v1', [await tarOf([{ name: 'disk/a', content: DISK }])]);
   const leaver = new AbortController();
@@ -90,6 +92,7 @@ test('concurrent pulls are one pull, and one caller leaving does not end it', as
   assert.equal(registry.requests.filter((r) => r.includes('/blobs/')).length, 1);
 });
 
+// S-066
 test('a cut download is resumed where it broke, and a store that forgot midway continues the part', async () => {
   const layer = await tarOf([{ name: 'disk/a', content: DISK }]);
   registry.addImage('x', 'v1', [layer]);
@@ -136,6 +139,7 @@ test('images of a repository that share a layer may be pulled at once, and so ma
   assert.deepEqual(await readdir(join(dir, 'images/parts')), []);
 });
 
+// S-145: Layers of images that cannot be used are kept within a bound, and not for ever.
 test('layers of images that cannot be used are kept within a bound, and not for ever', async () => {
   let now = Date.now();
   const later: Clock = { ...clock, now: () => now };
@@ -151,6 +155,7 @@ test('layers of images that cannot be used are kept within a bound, and not for 
   assert.deepEqual(await parts(), []);
 });
 
+// S-066
 test('a layer that does not match its digest is thrown away', async () => {
   const layer = await tarOf([{ name: 'disk/a', content: DISK }]);
   const digest = registry.addBlob(layer).digest;
@@ -164,6 +169,7 @@ test('a layer that does not match its digest is thrown away', async () => {
   assert.deepEqual(await content(await ensure('x:v1')), DISK);
 });
 
+// S-109: Hostile layers and decompression bombs are refused and leave nothing behind.
 test('evil and unusable layers are refused and leave nothing behind', async () => {
   const qcowWithBacking = Buffer.alloc(65536);
   qcowWithBacking.writeUInt32BE(0x514649fb, 0);
@@ -194,12 +200,15 @@ test('evil and unusable layers are refused and leave nothing behind', async () =
   assert.deepEqual([await readdir(join(dir, 'images/files')), await readdir(join(dir, 'images/scratch'))], [[], []]);
 });
 
+// S-109
 test('a decompression bomb stops at the bound', async () => {
   store = await openImageStore(join(dir, 'small'), { clock, maxImageBytes: 1_000_000 });
   registry.addImage('bomb', 'v1', [gzipSync(await tarOf([{ name: 'junk', content: Buffer.alloc(5_000_000) }]))]);
   await assert.rejects(ensure('bomb:v1'), isPull(/unpacks to more than 1000000 bytes/));
 });
 
+// S-830: An image is not pulled where the node keeps the room that is left, nor to its end where the disk gets so full
+//   meanwhile; what was pulled of it is given back, and the message names the directory.
 test('a pull ends before the node has no room for itself, leaves nothing, and is made when there is room', async () => {
   const GIB = 1024 ** 3;
   let free = 50 * GIB;
@@ -249,6 +258,7 @@ test('later layers replace and white out, paths pick one file, kernels come out 
     await assert.rejects(ensure('layers:v1', { wanted: { disk: path } }), isPull(/must be absolute|no disk at/));
 });
 
+// S-066
 test('an index is walked to our architecture', async () => {
   const inner = registry.addImage('multi', 'inner', [await tarOf([{ name: 'disk/a', content: 'amd' }])]);
   const index = (architecture: string): unknown => ({
@@ -263,6 +273,7 @@ test('an index is walked to our architecture', async () => {
   await assert.rejects(ensure('multi:v2'), isPull(/not offered for amd64/));
 });
 
+// S-066
 test('the bearer challenge is answered, and the token does not follow a redirect to another host', async () => {
   registry.addImage('private', 'v1', [await tarOf([{ name: 'disk/a', content: 'secret' }])]);
   registry.auth = { token: 'tok-canary', basic: 'me:pw-canary' };
@@ -278,6 +289,7 @@ test('the bearer challenge is answered, and the token does not follow a redirect
   assert.doesNotMatch(String(error), /canary/);
 });
 
+// S-499: An image that was pulled with a credential is given to no Pod that cannot present one.
 test('an image that was pulled with a credential is given to nobody who cannot present one', async () => {
   const layer = await tarOf([{ name: 'disk/a', content: 'secret' }]);
   registry.addImage('private', 'v1', [layer]);
@@ -322,6 +334,7 @@ test('an image that was pulled with a credential is given to nobody who cannot p
   assert.equal((await ensure('private:v1', { policy: 'Never' })).pulled, false);
 });
 
+// S-499
 test('the manifest of a private image, shown by another repository, opens nothing', async () => {
   const layer = await tarOf([{ name: 'disk/a', content: 'secret' }]);
   const digest = registry.addImage('private', 'v1', [layer]);
@@ -346,6 +359,7 @@ test('the manifest of a private image, shown by another repository, opens nothin
   }
 });
 
+// S-693: A layer of a private image that is on its way, or was left, is given to no other repository that names it.
 test('a layer that is on its way, or was left, serves the repository it came from and no other that names it', async () => {
   const layer = await tarOf([{ name: 'elsewhere/a', content: 'secret' }]);
   const digest = registry.addImage('private', 'v1', [layer]);
@@ -369,6 +383,7 @@ test('a layer that is on its way, or was left, serves the repository it came fro
   }
 });
 
+// S-499
 test('a record of an older version is not believed: the registry is asked once, and then no more', async () => {
   registry.addImage('old', 'v1', [await tarOf([{ name: 'disk/a', content: 'x' }])]);
   await ensure('old:v1', { policy: 'IfNotPresent' });
@@ -383,6 +398,7 @@ test('a record of an older version is not believed: the registry is asked once, 
   assert.equal(registry.requests.length, asked);
 });
 
+// S-067
 test('the store stays within its bound by dropping what was used longest ago; imports stay', async () => {
   let now = systemClock.now();
   store = await openImageStore(join(dir, 'bounded'), { clock: { ...clock, now: () => now }, maxBytes: 700_000 });
@@ -402,6 +418,7 @@ test('the store stays within its bound by dropping what was used longest ago; im
   assert.equal((await readdir(join(dir, 'bounded/files'))).length, 3);
 });
 
+// S-067
 test('importImage(), listImages() and removeImage() manage localhost/ images', async () => {
   await writeFile(join(dir, 'disk.raw'), DISK);
   await writeFile(join(dir, 'vmlinuz'), 'kernel');

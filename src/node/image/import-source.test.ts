@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { checkDiskSource } from './import-source.ts';
 
+// S-505: An import of what is no disk image is refused in one line that says what to do instead.
 test('what is no disk image is refused in one line that says what to do instead', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'coracle-import-'));
   t.after(() => rm(dir, { recursive: true, force: true }));

@@ -12,6 +12,7 @@ import { FILTER_FILES, type FilterConfig } from './filter-files.ts';
 
 const MIB = 1024 * 1024;
 
+// S-822
 test('the log of a console that a guest floods stays short while no agent is there', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'coracle-filter-'));
   t.after(() => rm(dir, { recursive: true }));

@@ -68,6 +68,7 @@ function usernet(refused: (rule: string) => boolean = () => false) {
 const HTTP = { protocol: 'tcp', port: 80, declared: true } as const;
 const DNS = { protocol: 'udp', port: 53, declared: true } as const;
 
+// S-380
 test('ports of a guest are at high ports of its address, and none under its own number', async () => {
   const { forwarder, said } = usernet((rule) => rule.startsWith('udp') && !rule.includes(':0-'));
   assert.deepEqual(await forwarder.forward([HTTP, DNS], []), []);
@@ -89,6 +90,7 @@ test('ports of a guest are at high ports of its address, and none under its own 
   assert.deepEqual(forwarder.published(), []);
 });
 
+// S-381
 test('a port under its own number is had as long as it is asked for, and reported when it cannot be', async () => {
   const { forwarder, rules } = usernet((rule) => rule.includes(':53-'));
   const problems = await forwarder.forward([HTTP], [HTTP, DNS]);
@@ -99,6 +101,7 @@ test('a port under its own number is had as long as it is asked for, and reporte
   assert.deepEqual([...rules.keys()].sort(), ['tcp:127.64.0.9:40080', 'udp:127.64.0.9:40053']);
 });
 
+// S-380
 test('rules of an earlier version are read back, and give the ports of the host free', async () => {
   const { forwarder, rules, put } = usernet();
   put('tcp', '127.64.0.9', 22, 22);

@@ -65,11 +65,13 @@ const CASES: readonly (readonly [string, boolean, Packet])[] = [
 ];
 
 for (const [what, passes, packet] of CASES) {
+  // S-382
   test(`from a guest: ${what} ${passes ? 'passes' : 'does not pass'}`, () => {
     assert.equal(rule.mayPass(frame(packet), never), passes);
   });
 }
 
+// S-382
 test('from a guest: what is no IPv4 and no ARP does not pass, nor what is cut off', () => {
   const typed = (type: number): Buffer => {
     const bytes = frame({ to: '192.0.2.7', protocol: 'tcp' });
@@ -84,6 +86,7 @@ test('from a guest: what is no IPv4 and no ARP does not pass, nor what is cut of
     assert.equal(rule.mayPass(frame({ to: '192.0.2.7', protocol: 'tcp', length }), never), false);
 });
 
+// S-382
 test('a datagram is answered where it came from, and only for a while', () => {
   let now = 0;
   const peers = createUdpPeers(() => now);

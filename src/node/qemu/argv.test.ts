@@ -128,6 +128,7 @@ test('the argument vector of a small VMI, whole', () => {
   ]);
 });
 
+// S-112: Text of users never splits a QEMU option, and reaches the guest unchanged.
 test('every text of a user arrives as one value, whatever it holds', () => {
   const nasty = fc.string({
     unit: fc.constantFrom(',', '=', '\n', '-', '"', '{', '}', '\\', 'a', 'é', ' ', "'"),

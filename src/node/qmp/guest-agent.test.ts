@@ -86,6 +86,7 @@ test('a refusal carries the words of the agent', async () => {
   );
 });
 
+// S-204
 test('conversations follow each other; a silent agent costs the limit and the next one is heard', async () => {
   const clock = createFakeClock();
   let silent = true;
@@ -127,6 +128,7 @@ test('a port that is not there, or that closes, is a failure and no wait', async
   );
 });
 
+// S-204
 test('an endless line ends the conversation', async () => {
   const path = await fakeAgent(() => 'x'.repeat(2 * 1024 * 1024));
   const agent = createGuestAgent(path, { clock: systemClock, signal });
@@ -136,6 +138,7 @@ test('an endless line ends the conversation', async () => {
   );
 });
 
+// S-478: A guest that floods its agent port is hung up on.
 test('a guest that floods its port with small or empty lines is hung up on', async () => {
   for (const line of ['1\n', '{}\n', 'x\n', '\n']) {
     let sent = 0;

@@ -74,6 +74,7 @@ test('execute() throws QEMU error text and class', async () => {
   qmp.close();
 });
 
+// S-064: Every QMP call has a time limit; garbage and endless lines cost the connection, nothing else.
 test('a silent QEMU costs the limit of the call, and a late answer is ignored', async () => {
   const clock = createFakeClock();
   let late: () => void = () => {};
@@ -102,6 +103,7 @@ test('a silent QEMU costs the limit of the call, and a late answer is ignored', 
   qmp.close();
 });
 
+// S-064
 test('no greeting, garbage and early close are errors, not hangs', async () => {
   for (const [greeting, failure] of [
     ['not json\n', 'closed'],
@@ -124,6 +126,7 @@ test('closing rejects what is in flight', async () => {
   await assert.rejects(qmp.execute('query-status'), { failure: 'closed' });
 });
 
+// S-064
 test('the line reader joins pieces, drops CR and blank lines, and enforces its bound', () => {
   const lines: string[] = [];
   const reader = createLineReader(10, (line) => lines.push(line));

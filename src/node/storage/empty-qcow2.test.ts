@@ -21,6 +21,7 @@ const CASES: readonly [what: string, image: EmptyQcow2][] = [
   ['a disk over a raw one', { bytes: 4 * MIB, backing: { name: 'below.raw', format: 'raw' } }],
   ['a disk over a qcow2 one, larger than it', { bytes: 64 * MIB, backing: { name: './below.qcow2', format: 'qcow2' } }],
 ];
+// S-847: Images of new volumes and snapshots are made without a process of QEMU, and QEMU finds them whole.
 for (const [what, image] of CASES)
   test(`emptyQcow2() makes ${what}, which QEMU finds whole, reads as empty and writes to`, async (t) => {
     const directory = await mkdtemp(join(tmpdir(), 'coracle-qcow2-'));

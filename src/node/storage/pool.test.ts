@@ -57,6 +57,8 @@ const usedIn = async (pool: Pool): Promise<number> => {
   return (await Promise.all(sizes)).reduce((sum, bytes) => sum + bytes, 0);
 };
 
+// S-541: A volume, its snapshots and what is made of them share layers; each keeps its content and size whatever
+//   becomes of the others, and space that nobody needs is free again.
 test('a volume, its snapshot and what is made of them share layers, and each is whatever becomes of the others', async (t) => {
   const pool = await poolIn(t);
   assert.deepEqual(await pool.createVolume(raw(1)), { handle: VOLUME, bytes: 4 * MIB, format: 'raw' });
@@ -100,6 +102,8 @@ test('a volume, its snapshot and what is made of them share layers, and each is 
   assert.deepEqual(await readdir(pool.directory), ['pool.json'], 'all space is free again');
 });
 
+// S-542: Snapshots of several volumes are taken all or none, at one point in time; a call that is repeated has the same
+//   answer.
 test('snapshots of several volumes are taken all or none', async (t) => {
   const pool = await poolIn(t);
   await pool.createVolume(raw(1));
@@ -119,6 +123,7 @@ test('snapshots of several volumes are taken all or none', async (t) => {
   await assert.rejects(pool.createVolume({ ...raw(1), handle: '../x' }), refused('Invalid'));
 });
 
+// S-845: A volume that is made of a snapshot or of another volume copies none of its content.
 test('what is made of a snapshot or of a volume copies none of its content', async (t) => {
   const pool = await poolIn(t);
   await pool.createVolume(raw(1, 64));
@@ -133,6 +138,8 @@ test('what is made of a snapshot or of a volume copies none of its content', asy
   assert.ok(copied < 2 * MIB, `${copied} bytes`);
 });
 
+// S-842: A volume that a process which is not looked after writes to is neither snapshotted nor enlarged, whatever its
+//   format.
 for (const format of ['raw', 'qcow2'] as const)
   test(`a ${format} volume that an unknown process writes to is not snapshotted, and nothing is left of the attempt`, async (t) => {
     const pool = await poolIn(t);
@@ -152,6 +159,8 @@ for (const format of ['raw', 'qcow2'] as const)
     await pool.createSnapshots({ snapshots });
   });
 
+// S-545: One guest has a volume at a time, unless all only read it or share it; while it starts or moves its layers
+//   stay as they are, and calls say so.
 test('who has a volume decides what may be done with it', async (t) => {
   const pool = await poolIn(t);
   await pool.createVolume(raw(1));
@@ -174,6 +183,7 @@ test('who has a volume decides what may be done with it', async (t) => {
   await assert.rejects(pool.reserve(uid(7), guest), refused('NotFound'));
 });
 
+// S-541
 test('many snapshots keep a bounded chain, and merged layers keep what each snapshot holds', async (t) => {
   const pool = await poolIn(t, { maxLayers: 4 });
   await pool.createVolume(raw(1, 16));
@@ -198,6 +208,7 @@ test('many snapshots keep a bounded chain, and merged layers keep what each snap
   assert.equal((await filesIn(pool)).length, 1);
 });
 
+// S-544: Files of claims that earlier versions made are volumes as they are; damaged metadata touches nothing.
 test('files of older versions are volumes as they are', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'coracle-pool-'));
   const old = async (handle: string): Promise<void> => {
@@ -228,6 +239,7 @@ test('files of older versions are volumes as they are', async (t) => {
   assert.ok(existsSync(join(directory, VOLUME, 'disk.img')));
 });
 
+// S-543: A crash between any two steps of a call to the pool leaves the old state or the new, and no file over.
 test('a crash between any two steps leaves the old or the new, and nothing over', async (t) => {
   const copies = await mkdtemp(join(tmpdir(), 'coracle-crash-'));
   t.after(() => rm(copies, { recursive: true, force: true }));
@@ -290,6 +302,7 @@ test('a crash between any two steps leaves the old or the new, and nothing over'
   }
 });
 
+// S-684
 test('a provisional volume says since when, also after a restart, until it is confirmed', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'coracle-pool-'));
   const signal = new AbortController().signal;

@@ -28,6 +28,7 @@ test('two directories never have the same socket, and no option of swtpm holds a
   assert.ok(!swtpmArgv('/a,b/u').some((word) => word.includes('/a')));
 });
 
+// S-631
 test('a TPM listens for this user alone, is found again, and ends', { skip }, async () => {
   const directory = await vmDirectory('one');
   const identity = await startTpm({ directory, ...with_ });
@@ -41,6 +42,7 @@ test('a TPM listens for this user alone, is found again, and ends', { skip }, as
   assert.equal(await findTpm(directory), undefined);
 });
 
+// S-631
 test('a kill at any step leaves none: the next start and the end find what nobody wrote down', { skip }, async () => {
   const directory = await vmDirectory('two');
   const first = await startTpm({ directory, ...with_ });

@@ -4,6 +4,8 @@ import type { ApiRequest } from '../../base/http/seam.ts';
 import type { AuditLevel } from './policy.ts';
 import { AuditRecord } from './record.ts';
 
+// Compat Admission and quota, P2, yes: audit annotations of webhooks; the patch
+//   (`patch.webhook.admission.k8s.io/round_N_index_M`) at levels Request and RequestResponse alone
 test('an annotation that shows something of the body is written at the levels that show the body', () => {
   const annotationsAt = (level: AuditLevel): unknown => {
     const events: Record<string, unknown>[] = [];

@@ -23,6 +23,7 @@ const request = (over: Partial<ApiRequest>): ApiRequest => ({
 });
 const is401 = (error: unknown): boolean => error instanceof ApiError && error.code === 401;
 
+// S-101
 test('issue() makes a certificate that chains to the authority and carries its names', async () => {
   const pair = await createAuthority(clock);
   const authority = await openAuthority(pair, clock);
@@ -41,6 +42,8 @@ test('issue() makes a certificate that chains to the authority and carries its n
   assert.equal(certificate.checkIP('127.0.0.1'), '127.0.0.1');
 });
 
+// S-101
+// Compat Authentication and impersonation, P0, yes: service-account tokens: claims, bound objects, audiences
 test('verify() accepts a token only while it is fresh, ours, for us, and its service account lives', async () => {
   const uids = new Map([
     ['ServiceAccount ns/sa', 'u1'],
@@ -84,6 +87,9 @@ test('verify() accepts a token only while it is fresh, ours, for us, and its ser
   assert.equal(await tokens.verify(token), undefined);
 });
 
+// S-101: Certificates and tokens: a wrong credential is never anonymous; a token ends with its service account.
+// Compat Authentication and impersonation, P0, yes: certificate, bearer token, anonymous: the first that knows the
+//   request decides
 test('authenticate(): a credential that is present but wrong is 401, none is anonymous', async () => {
   const good = { user: { username: 'x', groups: [] }, audiences: [] };
   const authenticator = createAuthenticator({
@@ -174,6 +180,8 @@ const RESOURCE_CASES: [
   ],
   [{ verbs: ['get'], nonResourceURLs: ['*'] }, 'get', '', 'pods', '', 'a', false],
 ];
+// S-102: RBAC matches rules as upstream.
+// Compat Authorisation, P0, yes: RBAC: subjects, rules, names, non-resource URLs
 test('allowsResource() matches as upstream', () => {
   for (const [rule, verb, group, resource, subresource, name, allowed] of RESOURCE_CASES)
     assert.equal(
@@ -192,6 +200,7 @@ test('allowsResource() matches as upstream', () => {
     );
 });
 
+// S-102
 test('allowsPath() takes a trailing star', () => {
   const may = (urls: string[], path: string): boolean =>
     allowsPath({ verbs: ['get'], nonResourceURLs: urls }, { type: 'path', verb: 'get', path });

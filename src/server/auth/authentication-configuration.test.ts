@@ -67,6 +67,8 @@ test('claims with prefixes make a user', () => {
   assert.throws(() => userOf({ claimMappings }, { email: 'j@x' }), /oidc: parse uid claim "id": claim not present$/);
 });
 
+// S-288: Several issuers of tokens, with expressions for who their users are, and a rule for those without a
+//   credential.
 test('expressions make a user', () => {
   const claimMappings = {
     username: { expression: `claims.name + '@' + claims.realm` },
@@ -96,6 +98,7 @@ test('expressions make a user', () => {
   assert.throws(() => userOf({ claimMappings: { username: { expression: '7' } } }, {}), /must return a string$/);
 });
 
+// S-288
 test('conditions on claims, and on the user that came out', () => {
   const rules = {
     claimMappings: { username: { claim: 'sub', prefix: 'p:' }, groups: { expression: 'claims.roles' } },
@@ -240,6 +243,7 @@ const REFUSED: readonly (readonly [name: string, document: Json, message: string
   ['a field nobody knows', at({ claims: {} }), 'strict decoding error: unknown field "jwt[0].claims"'],
 ];
 for (const [name, document, message] of REFUSED) {
+  // S-289
   test(`refused: ${name}`, () => {
     refuses(() => read(document), message);
   });

@@ -160,6 +160,7 @@ const REFUSED: readonly (readonly [name: string, document: unknown, message: str
   ['no document', '[', /^failed to load /],
 ];
 for (const [name, document, message] of REFUSED) {
+  // S-289: What is wrong in a file of authentication or authorisation is reported in one line of upstream's words.
   test(`refused: ${name}`, () => {
     refuses(() => read(document), message);
   });

@@ -126,6 +126,7 @@ const REFUSED: readonly (readonly [name: string, make: () => Promise<string>, se
   ['no token', async () => 'a.b.c'],
 ];
 for (const [name, make, settings] of REFUSED) {
+  // S-229
   test(`refused: ${name}`, async () => {
     const find = users(settings);
     assert.equal(await find(await make()), undefined);
@@ -139,6 +140,8 @@ const elsewhere = (endpoint: string, more: object = {}) => ({
   ...more,
 });
 
+// S-292: Groups that an ID token says elsewhere are asked for there, and believed when they are signed.
+// Compat Authentication and impersonation, P2, yes: groups that an ID token says elsewhere (`_claim_names`)
 test('groups that are said elsewhere are asked for there, and believed when they are signed', async () => {
   const asked: [path: string, authorization: string | undefined][] = [];
   const texts = new Map<string, string>();
@@ -196,6 +199,7 @@ test('elliptic curves, where they are allowed', async () => {
   assert.equal((await users({ signingAlgorithms: ['ES256'] })(made))?.username, `${ISSUER}#jane`);
 });
 
+// S-229
 test('a key that is new is fetched, but no more often than every ten seconds', async () => {
   const find = users();
   assert.ok(await find(await token()));
@@ -222,6 +226,7 @@ test('a signature is checked once in ten seconds, an end is seen at once', async
   assert.equal(await find(made), undefined);
 });
 
+// S-229
 test('an issuer that names another one is not believed; who cannot be asked knows nobody', async () => {
   issuerOfDocument = 'https://other.test';
   assert.equal(await users()(await token()), undefined);

@@ -54,6 +54,7 @@ const refTo = (name: string, kind = 'Role') => ({ roleRef: { kind, name } });
 const rules = (resource: string) => ({ rules: [{ verbs: ['get'], apiGroups: [''], resources: [resource] }] });
 const people = (...names: string[]) => ({ subjects: names.map((name) => ({ kind: 'User', name })) });
 
+// S-329
 test('a write of a binding does not make it look at the others again', async () => {
   const store = await newStore();
   let lists = 0;
@@ -103,6 +104,7 @@ test('bindings of the cluster are told first, then the others in the order of th
   await store.close();
 });
 
+// S-329
 test('after any writes it says what one that starts anew says', async () => {
   const name = fc.constantFrom('a', 'b', 'c');
   const subject = fc.oneof(

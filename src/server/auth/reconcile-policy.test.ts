@@ -45,6 +45,7 @@ async function rulesAfter(
   return rules;
 }
 
+// S-137: A component's role holds exactly its rules: those of an older version go.
 test('an exact role holds the rules it names: those of an older version go, those added by hand as well', async () => {
   assert.deepEqual(await rulesAfter([role([READ, WRITE], true), role([READ], true)]), [READ]);
   assert.deepEqual(await rulesAfter([role([READ], true), role([WRITE], true)]), [WRITE]);
@@ -57,6 +58,7 @@ test('an exact role holds the rules it names: those of an older version go, thos
   assert.deepEqual(await rulesAfter([...rounds, role([READ], true)], () => {}), [READ]);
 });
 
+// Compat Authorisation, P0, yes: default roles and bindings, reconciled at start
 test('a default role is only added to; one marked as not to be updated is left alone', async () => {
   assert.deepEqual(await rulesAfter([role([READ, WRITE]), role([READ])]), [READ, WRITE]);
   const pinned = (object: UnstructuredObject): void => {

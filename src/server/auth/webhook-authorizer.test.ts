@@ -58,6 +58,8 @@ const about = (more: Partial<AuthorizationAttributes & { type: 'resource' }> = {
   ...more,
 });
 
+// S-287: An authorization webhook is asked in upstream's words, in the order that is configured; it may allow, deny or
+//   fail.
 test('the webhook is asked with a SubjectAccessReview, selectors among what it is about', async () => {
   const verdict = await authorizer()(
     JANE,
@@ -138,6 +140,7 @@ test('without a time to live every request is asked about', async () => {
   assert.equal(asked.length, 2);
 });
 
+// S-287
 test('a no that is meant as one, and a yes and no at once', async () => {
   answer = said({ allowed: false, denied: true, reason: 'never' });
   assert.deepEqual(await authorizer()(JANE, about()), { allowed: false, denied: true, reason: 'never' });
@@ -147,6 +150,7 @@ test('a no that is meant as one, and a yes and no at once', async () => {
   assert.equal(both.error, 'webhook subject access review returned both allow and deny response');
 });
 
+// S-287
 test('what may pass is tried five times, what will not pass once; failurePolicy says what it means', async () => {
   const passing: [string, () => Error | { status: number; json?: Json }, string][] = [
     [
@@ -202,6 +206,7 @@ test('no answer in time is a failure', async () => {
   assert.match((await waited).error!, /^context deadline exceeded/);
 });
 
+// S-287
 test('conditions decide whether it is asked; one that fails is a failure unless another is false', async () => {
   const conditions = (...expressions: string[]) => ({ conditions: expressions.map(compileAccessCondition) });
   const mine = `has(request.resourceAttributes) && request.resourceAttributes.namespace == 'default'`;

@@ -53,6 +53,7 @@ test('the webhook is asked with a TokenReview, and what it says is believed', as
   });
 });
 
+// S-230
 test('an answer stands for its time, a refusal too; those who come together ask once', async () => {
   const find = users();
   const [one, two] = await Promise.all([find('a'), find('a')]);
@@ -83,6 +84,7 @@ for (const [name, given] of REFUSED) {
   });
 }
 
+// S-230
 test('a webhook that fails is asked again, five times at most, and not remembered', async () => {
   let failures = 2;
   const good = answer;

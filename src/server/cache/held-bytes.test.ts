@@ -18,6 +18,7 @@ function member(revision: number, size: number): Leavable & { isHeld: boolean; r
   };
 }
 
+// S-691
 test('the oldest leave when there are more bytes than the bound, large and small ones apart', () => {
   const held = new HeldBytes({ large: 2 * LARGE_OBJECT, small: 300 });
   const large = [1, 2, 3].map((revision) => member(revision, LARGE_OBJECT));

@@ -200,6 +200,8 @@ const lineOf = (item: StoredObject): string => `${item.revision} ${item.name} ${
 /** All in memory; all on the disk; two or three of the six in memory. */
 const HELD: fc.Arbitrary<Partial<HeldLimits>> = fc.constantFrom({}, { small: 0 }, { small: 250 });
 
+// S-031
+// Compat Writing, P0, yes: resourceVersion: one counter for everything, also for deletes
 it('the store agrees with the model under any interleaving', () =>
   fc.assert(
     fc.asyncProperty(HELD, fc.array(command, { maxLength: 60 }), async (held, commands) => {

@@ -62,6 +62,7 @@ describe('object store: objects', () => {
     }
   });
 
+  // S-114
   it('takes a hostile key as a key like any other', async () => {
     const store = await fresh();
     const object = JSON.parse(
@@ -93,6 +94,7 @@ describe('object store: objects', () => {
 });
 
 describe('object store: writes', () => {
+  // S-029: An answered write is on stable storage; nothing is shown before it is durable.
   it('shows nothing before it is durable, and to the next writer at once', async () => {
     const { store, backend } = await held();
     const first = put(store, 'a', 'one');
@@ -118,6 +120,8 @@ describe('object store: writes', () => {
     );
   });
 
+  // S-030: Writes share commits, keep their order, and fail together with what was decided on them.
+  // Compat What makes it fast, P0, yes: group commit, visible only when durable
   it('gathers what is written while a commit is under way into the next', async () => {
     const { store, backend } = await held();
     const writes = [put(store, 'a', '1'), put(store, 'b', '1')];
@@ -167,6 +171,7 @@ describe('object store: writes', () => {
     assert.equal(store.stats().queued, 0);
   });
 
+  // Compat Watch, P0, yes: DELETED carries the last state and the revision of the delete
   it('a delete shows the last state with the revision of the delete', async () => {
     const backend = createMemoryBackend();
     const store = await openStore(backend, clock);
@@ -208,6 +213,7 @@ describe('object store: writes', () => {
 
 describe('object store: failures', () => {
   for (const kind of ['no-space', 'read-only', 'in-use'] satisfies StorageFailure[]) {
+    // S-030
     it(`${kind}: the batch fails with all that was decided on it, the rest goes on`, async () => {
       const { store, backend } = await held();
       const lost = [put(store, 'a', '1')];
@@ -306,6 +312,7 @@ describe('object store: lists', () => {
     assert.deepEqual(store.list('g/none'), { items: [], revision: 6, next: undefined, remaining: undefined });
   });
 
+  // Compat Reading, P0, yes: a compacted snapshot: 410 with a token that goes on from the newest state
   it('refuses a compacted revision with 410 and a future one with 504', async () => {
     const store = await openStore(createMemoryBackend(), clock, { historyLimit: { minChanges: 2, maxChanges: 2 } });
     for (const value of ['1', '2', '3', '4']) await put(store, 'a', value);
@@ -408,6 +415,7 @@ describe('object store: watches', () => {
     assert.equal(heard, 1000);
   });
 
+  // Compat Watch, P0, yes: revision order, no gap, no duplicate
   it('a watch begun by a listener, in the middle of a publication, misses and repeats nothing', async () => {
     const store = await fresh();
     const inner: number[] = [];
@@ -467,6 +475,7 @@ describe('object store: watches', () => {
 describe('object store: compaction', () => {
   const MINUTES = 60_000;
 
+  // S-035: The log is compacted; a failed compaction is tried again.
   it('forgets what is older than one interval, on disk and in memory', async () => {
     const time = createFakeClock();
     const disk = createMemoryBackend();
@@ -487,6 +496,7 @@ describe('object store: compaction', () => {
     assert.deepEqual(revisions, [2, 3]);
   });
 
+  // S-035
   it('is tried again after a failure, and counted', async () => {
     const time = createFakeClock();
     const backend = holdCommits(createMemoryBackend());

@@ -21,6 +21,7 @@ const together = (store: Store, first: string, ...others: string[]) =>
   );
 
 describe('writeTogether()', () => {
+  // S-173: A group of writes is one commit, however many wait before it; when it fails, all of it fails.
   it('puts all into one commit, however many writes wait before it', async () => {
     // 16 waiting writes are worth a commit of their own: the group must not be torn there.
     for (let before = 0; before <= 20; before++) {
@@ -65,6 +66,7 @@ describe('writeTogether()', () => {
     assert.equal(store.get(key('copy')), before);
   });
 
+  // S-173
   it('fails as a whole', async () => {
     const { backend, store } = await held();
     const written = together(store, 'vm', 'copy');
@@ -75,6 +77,7 @@ describe('writeTogether()', () => {
     assert.equal(store.get(key('copy')), undefined);
   });
 
+  // S-278
   it('fails with the write that one of its parts was decided on', async () => {
     const { backend, store } = await held();
     const address = put(store, 'address', 'theirs');
@@ -94,6 +97,7 @@ describe('writeTogether()', () => {
     assert.equal(store.peek(key('address')), undefined);
   });
 
+  // S-278
   it('is let in or sent away as a whole', async () => {
     const { backend, store } = await held();
     await backend.letThrough();

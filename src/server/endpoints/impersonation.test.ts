@@ -59,6 +59,8 @@ test('without the headers the user stays', async () => {
   assert.deepEqual(asked, []);
 });
 
+// S-106: Impersonation asks for the right to each identity it takes.
+// Compat Authentication and impersonation, P0, yes: impersonation: user, groups, uid, extra, each authorised
 test('who the request is for, and what the asker is asked to hold', async () => {
   const cases: [string, [string, string][], UserInfo, string[]][] = [
     ['a user', [['Impersonate-User', 'jane']], { username: 'jane', groups: ['system:authenticated'] }, ['users/jane']],
@@ -163,6 +165,10 @@ const AGENT: UserInfo = {
   },
 };
 
+// S-265: Constrained impersonation asks for what is done in the name and for the name; no constrained mode gives
+//   `system:masters`.
+// Compat Authentication and impersonation, P2, yes: constrained impersonation: associated-node, arbitrary-node,
+//   serviceaccount, user-info, then the legacy right; the audit event names the constraint
 test('constrained modes ask for what is done in the name, and for the name', async () => {
   const auth = 'authentication.k8s.io';
   const nodes = ['system:nodes', 'system:authenticated'];
@@ -255,6 +261,7 @@ test('constrained modes ask for what is done in the name, and for the name', asy
   }
 });
 
+// S-265
 test('what the first mode lacks is told', async () => {
   const refusal = async (
     headers: [string, string][],

@@ -46,6 +46,8 @@ const plain = (items: readonly StoredObject[]): string =>
 
 const sizeOf = (items: readonly StoredObject[]): number => items.reduce((sum, { bytes }) => sum + bytes.length, 0);
 
+// S-331: Every reader of a plain list gets the same text; what is kept of it stays within its bound and goes after a
+//   minute.
 test('every reader gets the same text, whether its runs are joined or not', () => {
   const lists = createJoinedLists(createFakeClock());
   for (const count of [0, 1, 2, 30, 500])
@@ -96,6 +98,7 @@ test('what a webhook shows is not kept: it is asked anew for each list', () => {
   assert.equal(lists.keptBytes, 0);
 });
 
+// S-331
 test('very large lists are left as they lie, and all that is kept stays below its bound', () => {
   const lists = createJoinedLists(createFakeClock());
   const large = many(2500);
@@ -110,6 +113,7 @@ test('very large lists are left as they lie, and all that is kept stays below it
   assert.ok(lists.keptBytes > MAX_JOINED_BYTES / 2);
 });
 
+// S-331
 test('what nobody asks for any more goes after a minute', async () => {
   const clock = createFakeClock();
   const lists = createJoinedLists(clock);

@@ -14,6 +14,9 @@ const pick = (accept: string | undefined, scope: Partial<typeof MAIN> = {}): str
   }
 };
 
+// Compat HTTP, P0, yes: Accept clauses in q order; one whose parameters cannot be met is passed over
+// Compat Reading, P1, yes: metadata is protobuf where that is preferred: of one object, in lists and in watches, so
+//   that what client-go lists equals what it gets
 test('negotiate() takes the best clause that can be met', () => {
   const table = 'application/json;as=Table;v=v1;g=meta.k8s.io';
   const partial = 'application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io';
@@ -66,6 +69,7 @@ test('parseGoDuration() reads durations and nothing else', () => {
   for (const text of ['', '5', 's', '1 s', '1d', 'NaN']) assert.equal(parseGoDuration(text), undefined, text);
 });
 
+// Compat HTTP, P0, yes: warnings: one header each, escaped, bounded
 test('a warning is unique, escaped, printable and bounded', () => {
   const recorder = new WarningRecorder();
   assert.equal(recorder.header(), undefined);

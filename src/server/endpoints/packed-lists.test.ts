@@ -141,6 +141,7 @@ test('two resources that show the same stored objects do not share runs', async 
   assert.equal(compressor.blocks, 2 * blocks);
 });
 
+// S-302
 test('readers who ask at the same time share one compression', async () => {
   const { lists, compressor } = begin();
   compressor.held = [];
@@ -164,6 +165,7 @@ test('at most four runs are compressed at a time, whoever asks', async () => {
   assert.equal(compressor.most, 4);
 });
 
+// S-302
 test('a first reader who goes away ends his own list and spoils nobody else’s', async () => {
   const { lists, compressor } = begin();
   compressor.held = [];
@@ -200,6 +202,7 @@ test('a compression that failed is not kept', async () => {
   assert.equal(textOf(await lists.pack(listOf(items))), plain(items));
 });
 
+// S-302
 test('what is kept stays below its bound, and the longest unused goes first', async () => {
   const bound = 400_000;
   const { lists, compressor } = begin(bound);

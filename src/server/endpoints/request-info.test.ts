@@ -8,6 +8,7 @@ const info = (method: string, pathAndQuery: string) => {
   return parseRequestInfo({ method, path, query });
 };
 
+// Compat HTTP, P0, yes: request info: verbs, groups, namespaces, subresources, name from a field selector
 test('parseRequestInfo() reads resource requests', () => {
   // method, path -> verb group/version namespace resource/subresource name
   const cases: [string, string, string][] = [
@@ -70,6 +71,7 @@ test('parseRequestInfo() keeps the segments behind a subresource', () => {
   assert.deepEqual(parts, ['vmis', 'vm', 'portforward', '22', 'tcp']);
 });
 
+// S-116
 test('parseRequestInfo() never throws', () => {
   fc.assert(
     fc.property(fc.string(), fc.string(), fc.string(), (method, path, query) => {

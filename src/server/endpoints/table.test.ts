@@ -30,6 +30,8 @@ const CASES: readonly (readonly [unknown, ...(readonly unknown[])])[] = [
 ];
 
 for (const [value, ...shown] of CASES) {
+  // Compat Reading, P2, yes: values of custom columns: text shows anything, the others their own type, dates
+  //   `<unknown>` or `<invalid>`
   test(`columns of ${JSON.stringify(value)}`, () => {
     const types = ['string', 'integer', 'number', 'boolean', 'date'];
     assert.deepEqual(
@@ -39,6 +41,7 @@ for (const [value, ...shown] of CASES) {
   });
 }
 
+// Compat Reading, P2, yes: paths of columns take `..name` and `['a','b']`; a column called Name stands beside the name
 test('a column that is called Name does not replace the name', () => {
   const column: PrinterColumn = { name: 'Name', type: 'string', path: '.v', priority: 0 };
   const object = { apiVersion: 'x/v1', kind: 'X', metadata: { name: 'n' }, v: 'other' } as never;

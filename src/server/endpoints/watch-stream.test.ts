@@ -106,6 +106,8 @@ function setUp() {
   };
 }
 
+// S-009: A reader that stays behind is disconnected and harms nobody; a change is encoded once for all watchers.
+// Compat Watch, P0, yes: slow readers are disconnected
 test('a reader that stays behind for ten seconds is disconnected', async () => {
   const { clock, state, publish, server, counted } = setUp();
   await clock.advance(0);
@@ -129,6 +131,8 @@ test('a reader that catches up in time stays', async () => {
   assert.equal(state.ended, false);
 });
 
+// S-009
+// Compat What makes it fast, P0, yes: back-pressure and bounds for every reader
 test('a reader too many bytes behind is disconnected at once', async () => {
   const { clock, state, publish } = setUp();
   await clock.advance(0);
@@ -147,6 +151,8 @@ test('a reader that has gone leaves nothing behind', async () => {
   assert.deepEqual([state.stopped, state.ended, server.watches.size], [true, false, 0]);
 });
 
+// S-009
+// Compat What makes it fast, P0, yes: an event is encoded once for all its watchers
 test('two watchers are sent the same buffer', () => {
   const cache = new FrameCache();
   const frames = () =>

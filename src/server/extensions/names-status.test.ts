@@ -21,6 +21,7 @@ const crd = (wanted: CrdNames, status?: CrdStatus): Crd => ({
 const reasons = (status: CrdStatus): string[] => status.conditions!.map(({ type, reason }) => `${type}/${reason}`);
 const NOBODY = takenNames([]);
 
+// Compat CustomResourceDefinitions, P0, yes: conditions NamesAccepted, Established, NonStructuralSchema, Terminating
 test('definitionStatus() accepts free names and establishes', () => {
   const status = definitionStatus(crd(names('as')), NOBODY, NOW);
   assert.deepEqual(reasons(status), ['NamesAccepted/NoConflicts', 'Established/InitialNamesAccepted']);
@@ -63,6 +64,7 @@ const MOVED: readonly (readonly [Partial<CrdNames>, Partial<CrdNames>, string])[
   [{ shortNames: ['x'] }, { shortNames: ['y', 'x'] }, 'NoConflicts: no conflicts found'],
 ];
 for (const [before, after, said] of MOVED) {
+  // S-307
   test(`definitionStatus() of ${JSON.stringify(before)} changed to ${JSON.stringify(after)}: ${said}`, () => {
     const first = definitionStatus(crd(names('as', before)), NOBODY, NOW);
     const { reason, message } = definitionStatus(crd(names('as', after), first), NOBODY, NOW).conditions[0]!;
@@ -77,6 +79,10 @@ test('definitionStatus() says nothing new of a definition that has all the names
   assert.deepEqual(definitionStatus(crd(names('as'), conflict), NOBODY, NOW).conditions, conflict.conditions);
 });
 
+// S-307: A definition whose converter cannot be trusted is not established; a name that a definition has in another
+//   place is in use.
+// Compat CustomResourceDefinitions, P1, yes: Established/InvalidCABundle; a name that a definition has in another place
+//   is in use
 test('definitionStatus() does not establish a definition whose converter cannot be trusted', () => {
   const wanted = crd(names('as'));
   const bundled = (caBundle: string): Crd => ({

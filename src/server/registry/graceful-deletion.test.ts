@@ -250,6 +250,7 @@ for (const { name, resource, object = {}, metadata = {}, options = {}, expected,
   });
 }
 
+// Compat Deleting, P0, yes: pending finalizers: marked once, MODIFIED
 test('finishedDeleting() is true only when nothing is left to wait for', () => {
   const object = (metadata: object, spec: object = {}): UnstructuredObject => ({
     apiVersion: 'v1',

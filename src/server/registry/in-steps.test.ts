@@ -72,6 +72,7 @@ function* once<T>(work: () => T): Steps<T> {
 }
 
 for (const [name, resource, more] of cases) {
+  // S-257
   test(`thousands of ${name} are judged in steps as in one go`, () => {
     const info = builtinResources().find((one) => one.resource === resource)!;
     const given = {

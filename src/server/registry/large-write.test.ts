@@ -24,15 +24,18 @@ const cases: readonly [string, Uint8Array, string, boolean][] = [
 ];
 
 for (const [name, bytes, type, wanted] of cases) {
+  // S-257: A write of many bytes or many parts is worked on in steps, with the result that one go would have.
   test(`isLargeBody() of ${name}: ${wanted}`, () => assert.equal(isLargeBody(bytes, type), wanted));
 }
 
+// S-257
 test('isLargeObject() counts the parts of what is stored only above 32 kB', () => {
   assert.equal(isLargeObject(list(5000, '{}')), false);
   assert.equal(isLargeObject(list(15_000, '{}')), true);
   assert.equal(isLargeObject(utf8.encode(`"${'x'.repeat(LARGE_WRITE)}"`)), true);
 });
 
+// S-328
 test('growsLarge() looks at what defaults may add to each list and map of a body', () => {
   const texts = (count: number): Schema => ({
     type: 'object',

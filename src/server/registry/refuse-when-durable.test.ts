@@ -55,6 +55,7 @@ function watched(call: Promise<unknown>): () => string {
   return () => state;
 }
 
+// S-233: A refusal (404, 409) that rests on a write still on its way is reported only when that write is durable.
 test('a refusal that rests on a write on its way is told once that is durable', async () => {
   const { backend, create, update, remove } = await open();
   const steps = [
@@ -85,6 +86,7 @@ test('with nothing on its way a refusal is told at once', async () => {
   assert.deepEqual([taken(), stale()], ['AlreadyExists', 'Conflict']);
 });
 
+// S-233
 test('when the write it rests on fails, the call is tried again', async () => {
   const { backend, create } = await open();
   const lost = watched(create('one'));

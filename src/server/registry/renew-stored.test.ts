@@ -40,6 +40,7 @@ test('what is so already, of another kind, or no object at all is given back as 
   }
 });
 
+// S-334
 test('a store shows what an older version wrote as it shows its own, and takes what is younger as it is', async () => {
   const key = 'rbac.authorization.k8s.io/roles/default/';
   const row = (revision: number, name: string): Row => {

@@ -30,6 +30,7 @@ test('what is no token is 400, whatever it is', () => {
   );
 });
 
+// Compat Writing, P0, yes: generateName: 58 characters, five without vowels, tried again
 test('generateName() cuts the base to 58 characters and appends five of its alphabet', () => {
   fc.assert(
     fc.property(fc.stringMatching(/^[a-z]{0,80}$/), (base) => {
@@ -47,6 +48,7 @@ test('parseResourceVersion() takes decimal numbers only', () => {
   }
 });
 
+// Compat Reading, P0, yes: resourceVersion and resourceVersionMatch in every combination
 test('validateListOptions() accepts what makes sense and no more', () => {
   const cases: [Partial<ListOptions>, boolean, boolean][] = [
     [{}, true, true],

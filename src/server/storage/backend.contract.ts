@@ -117,6 +117,7 @@ export function backendContract(name: string, open: () => Promise<BackendUnderTe
         );
       }));
 
+    // S-030
     it('commit() keeps the order of batches that were sent without waiting', () =>
       using(async ({ backend, again }) => {
         const { revision } = await backend.open(signal);
@@ -227,6 +228,8 @@ export function backendContract(name: string, open: () => Promise<BackendUnderTe
         assert.deepEqual(await readAll(reopened), [`${r + 1} a 1`]);
       }));
 
+    // S-031: One contract suite runs on the SQLite and the memory backend; the store agrees with a model under any
+    //   interleaving.
     it('any mix of commits, compactions and reopenings keeps the state, and every change since the compaction', () =>
       fc.assert(
         fc.asyncProperty(

@@ -5,6 +5,7 @@ import { nextDiskState } from './disk-state.ts';
 
 const MIB = 1024 * 1024;
 
+// S-036
 it('nextDiskState() gets worse at the marks and better at twice the marks', () => {
   const cases: [from: DiskState, freeMib: number, totalMib: number, to: DiskState][] = [
     ['ok', 64, 100_000, 'ok'],

@@ -49,6 +49,7 @@ describe('sqlite backend', () => {
     return (error: StorageError): boolean => error.kind === kind && message.test(error.message);
   };
 
+  // S-107
   it('makes its directory 0700 and its files 0600', () =>
     inDirectory(async (parent) => {
       const directory = join(parent, 'a', 'b');
@@ -66,6 +67,7 @@ describe('sqlite backend', () => {
       await backend.close();
     })());
 
+  // S-032: A revision that was ever shown is never given out again.
   it('never gives out a revision of a block that was reserved', () =>
     inDirectory(async (directory) => {
       const first = onDisk(directory);
@@ -102,6 +104,8 @@ describe('sqlite backend', () => {
       await later.close();
     })());
 
+  // S-033: A second process on the same directory is refused with the pid of the first; one that was taken over cannot
+  //   write.
   it('open() is refused with the pid of the holder while another opening lives', () =>
     inDirectory(async (directory) => {
       const first = onDisk(directory);
@@ -117,6 +121,7 @@ describe('sqlite backend', () => {
       await second.close();
     })());
 
+  // S-033
   it('commit() of an opening that was taken over fails with fenced, and all after it', () =>
     inDirectory(async (directory) => {
       const first = onDisk(directory);
@@ -134,6 +139,8 @@ describe('sqlite backend', () => {
       await second.close();
     })());
 
+  // S-034: A damaged row is found by its checksum, named, and healed by the next write; files of others or of newer
+  //   versions are left untouched.
   it('quarantines and names damaged rows, and heals when the key is written again', () =>
     inDirectory(async (directory) => {
       const first = onDisk(directory);
@@ -172,6 +179,7 @@ describe('sqlite backend', () => {
       left.close();
     })());
 
+  // S-034
   it('refuses the file of another program and of a newer version, untouched', () =>
     inDirectory(async (directory) => {
       const path = join(directory, 'store.db');
@@ -210,6 +218,7 @@ describe('sqlite backend', () => {
       await again.close();
     })());
 
+  // S-035
   it('gives space back and keeps the write-ahead log short', () =>
     inDirectory(async (directory) => {
       const backend = onDisk(directory);

@@ -26,6 +26,7 @@ const inDirectory = (act: (directory: string) => Promise<void>) => async (): Pro
   }
 };
 
+// S-651
 it(
   'copies a store whose process writes on, at one revision, and looks through it without a change',
   inDirectory(async (directory) => {
@@ -72,6 +73,8 @@ it(
   }),
 );
 
+// S-658: A restored control plane gives out no resourceVersion of the original, and answers 410 to clients that bring
+//   one.
 it(
   'a copy with a history of its own gives no revision of the original out again, and tells old clients to list anew',
   inDirectory(async (directory) => {

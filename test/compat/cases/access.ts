@@ -2,6 +2,7 @@ import type { Group } from '../steps.ts';
 
 export const ACCESS: readonly Group[] = [
   {
+    // S-026
     name: 'auth',
     steps: [
       {

@@ -3,6 +3,7 @@ import { CONFIG_MAP, CONFIG_MAP_WITHOUT_ONE, VM } from './manifests.ts';
 
 export const CHANGE: readonly Group[] = [
   {
+    // S-026
     name: 'apply',
     steps: [
       { run: 'apply -f -', input: CONFIG_MAP, out: 'configmap/c created' },
@@ -56,6 +57,7 @@ export const CHANGE: readonly Group[] = [
     ],
   },
   {
+    // S-026
     name: 'server-side apply',
     steps: [
       { run: 'apply --server-side -f -', input: CONFIG_MAP, out: 'configmap/c serverside-applied' },
@@ -84,6 +86,7 @@ Please review the fields above--they currently have other managers. Here
     ],
   },
   {
+    // S-026
     name: 'edit',
     steps: [
       { run: 'create cm c --from-literal=a=before', out: 'configmap/c created' },

@@ -6,6 +6,7 @@ const POD_HEAD = 'apiVersion: v1\nkind: Pod\nmetadata: {name: bad}\n';
 
 export const CREATE: readonly Group[] = [
   {
+    // S-026
     name: 'create',
     steps: [
       { run: 'create ns {ns}-2', out: 'namespace/{ns}-2 created' },
@@ -58,6 +59,8 @@ export const CREATE: readonly Group[] = [
     ],
   },
   {
+    // S-117: Bad input (unknown fields, wrong types, a port out of range, YAML that is not YAML) is shown by kubectl
+    //   with what, where and how to correct it.
     name: 'validation',
     steps: [
       {

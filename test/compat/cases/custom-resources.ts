@@ -48,6 +48,7 @@ const CRD = 'customresourcedefinition.apiextensions.k8s.io/crontabs.stable.examp
 
 export const CUSTOM_RESOURCES: readonly Group[] = [
   {
+    // S-150
     name: 'custom resources',
     steps: [
       { run: 'apply -f -', input: DEFINITION, out: `${CRD} created` },

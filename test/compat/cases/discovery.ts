@@ -2,6 +2,8 @@ import type { Group } from '../steps.ts';
 
 export const DISCOVERY: readonly Group[] = [
   {
+    // S-026: The unmodified `kubectl` discovers, explains, creates, gets, describes, applies, edits, waits and deletes,
+    //   and reads what it reads from a cluster.
     name: 'discovery',
     steps: [
       {

@@ -24,6 +24,7 @@ const MATCHERS =
 
 export const INSTANCETYPES: readonly Group[] = [
   {
+    // S-182
     name: 'instancetypes',
     steps: [
       {

@@ -102,6 +102,8 @@ const ASKED_FOR: readonly Step[] = [
 
 export const PROTECTION: readonly Group[] = [
   {
+    // S-701
+    // S-742
     name: 'deletion protection',
     steps: [
       ...isKept('lower-true', 'true'),
@@ -124,6 +126,7 @@ export const PROTECTION: readonly Group[] = [
     ],
   },
   {
+    // S-794
     name: 'dry runs of deletions',
     steps: [
       { run: 'create secret generic keys', out: 'secret/keys created' },

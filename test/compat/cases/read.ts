@@ -3,6 +3,7 @@ import { CONFIG_MAP, VM } from './manifests.ts';
 
 export const READ: readonly Group[] = [
   {
+    // S-026
     name: 'get',
     steps: [
       {
@@ -80,6 +81,7 @@ metadata:
     ],
   },
   {
+    // S-026
     name: 'describe',
     steps: [
       { run: 'run p --image=i --restart=Never', out: 'pod/p created' },
@@ -142,6 +144,7 @@ No LimitRange resource.`,
     ],
   },
   {
+    // S-026
     name: 'watch',
     steps: [
       {

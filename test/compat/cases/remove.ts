@@ -3,6 +3,7 @@ import { CONFIG_MAP, VM } from './manifests.ts';
 
 export const REMOVE: readonly Group[] = [
   {
+    // S-026
     name: 'delete',
     steps: [
       { run: 'create cm c', out: 'configmap/c created' },
@@ -51,6 +52,7 @@ export const REMOVE: readonly Group[] = [
     ],
   },
   {
+    // S-026
     name: 'wait',
     steps: [
       {

@@ -22,6 +22,8 @@ spec:
 
 export const SNAPSHOTS: readonly Group[] = [
   {
+    // S-574: kubectl takes, shows, restores and deletes snapshots of machines with upstream's columns, conditions and
+    //   words.
     name: 'snapshots',
     steps: [
       {

@@ -45,6 +45,8 @@ ${more}`;
 
 export const VOLUMES_AND_COPIES: readonly Group[] = [
   {
+    // S-844: kubectl makes, shows, binds, releases and deletes volumes, claims, VolumeSnapshots and clones of machines
+    //   with upstream's columns and words; backups of machines say which feature gate they need.
     name: 'volumes and claims',
     steps: [
       {
@@ -99,6 +101,7 @@ local-wait  local.coracle.dev  Delete  WaitForFirstConsumer  true  <age>`,
     ],
   },
   {
+    // S-844
     name: 'clones and backups of machines',
     steps: [
       {

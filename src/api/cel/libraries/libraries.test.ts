@@ -163,6 +163,7 @@ const ERRORS: readonly (readonly [string, string])[] = [
 ];
 
 for (const [expression, message] of ERRORS) {
+  // S-148
   test(`${expression} fails: ${message}`, () => {
     assert.throws(
       () => json(expression),

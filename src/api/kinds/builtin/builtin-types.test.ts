@@ -17,6 +17,7 @@ test('builtinSchema() gives one shared node for each name', () => {
   assert.equal(hasBuiltinType('io.k8s.api.core.v1.constructor'), false);
 });
 
+// Compat Types, P0, yes: list keys, merge keys, strategies of every built-in list
 test('list keys, merge keys and strategies survive the encoding', () => {
   const ports = property(core('Container'), 'ports');
   assert.deepEqual(ports['x-kubernetes-list-map-keys'], ['containerPort', 'protocol']);
@@ -51,6 +52,7 @@ test('protobuf numbers, also through inlined messages', () => {
   assert.deepEqual(rule['x-coracle-proto-inline']?.['scope'], [2, 2, 4]);
 });
 
+// S-021
 test('every type decodes, and every field is on the wire or names the object', () => {
   const offWire = new Set(['apiVersion', 'kind']);
   for (const name of builtinTypeNames()) {

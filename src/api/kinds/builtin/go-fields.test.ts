@@ -80,6 +80,8 @@ const CASES: readonly [what: string, body: string, problem: string | undefined][
 ];
 
 for (const [what, body, problem] of CASES) {
+  // Compat Writing, P1, yes: a value of a wrong type is told in Go's words: named types, embedded structs, the number
+  //   as spelled, which of several
   test(`decode errors name what Go names: ${what}`, () => {
     const { value, numbers } = parseJson(new TextEncoder().encode(body), { judgedByType: true });
     const text = problem === undefined ? undefined : `Pod in version "v1" cannot be handled as a Pod: ${problem}`;

@@ -69,6 +69,10 @@ for (const {
   given,
   kept,
 } of ROWS) {
+  // S-315: Objects of built-in kinds come back as Go writes them: without empty fields, with every digit of a quantity
+  //   and of content of any form.
+  // Compat Writing, P1, yes: empty fields of built-in kinds (`paused: false`, `''`, 0) that Go leaves out are not kept,
+  //   and ask for the default
   test(`zeros that Go leaves out: ${resource}`, () => {
     const info = builtinResource({ group, version: 'v1', resource }) ?? assert.fail(`no ${resource}`);
     const object = structuredClone(given);
@@ -77,6 +81,8 @@ for (const {
   });
 }
 
+// Compat CustomResourceDefinitions, P1, yes: schemas in `items`, `additionalProperties`, `dependencies` of a definition
+//   are decoded: unknown fields go untold, empty ones are left out, wrong types are 400
 test('schemas of a definition that may be something else are decoded as well', () => {
   const info =
     builtinResource({ group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' }) ??

@@ -22,6 +22,9 @@ function filled(apiVersion: string, resource: string, object: Json): Json {
   return copy;
 }
 
+// S-260
+// Compat Writing, P1, yes: fields that Go always writes (`status: {}`, counters of 0) are always shown and never asked
+//   for Note: ScaleIO volumes without a secretRef are valid, as upstream
 test('what Go always writes is there though nobody sent it', () => {
   const cases: [string, string, Json, Json][] = [
     ['apps/v1', 'deployments', {}, { status: {} }],
@@ -85,6 +88,7 @@ test('what Go always writes is there though nobody sent it', () => {
   }
 });
 
+// S-260
 test('what has a zero need not be sent', () => {
   const missing = (apiVersion: string, resource: string, object: Json): string[] => {
     const { schema } = resourceOf(apiVersion, resource);
@@ -100,6 +104,7 @@ test('what has a zero need not be sent', () => {
   ]);
 });
 
+// S-260
 test('every zero belongs to a field that its type has', () => {
   // Reading the properties of a type throws where the table names something else.
   const seen = new Set<unknown>();

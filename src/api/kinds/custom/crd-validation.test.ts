@@ -267,6 +267,7 @@ const INVALID: readonly (readonly [string, Shape, readonly string[]])[] = [
   ],
 ];
 for (const [what, shape, expected] of INVALID) {
+  // Compat CustomResourceDefinitions, P0, yes: structural schemas only
   test(`validateCrd() refuses: ${what}`, () => {
     assert.deepEqual(errorsOf(crd(shape)), expected);
   });
@@ -387,11 +388,16 @@ const AS_UPSTREAM: readonly (readonly [string, Shape, readonly string[]])[] = [
   ],
 ];
 for (const [what, shape, expected] of AS_UPSTREAM) {
+  // S-270: A definition is validated in the words of apiextensions and may keep in an update what it was accepted with;
+  //   a rule that was broken before the update is a warning.
+  // Compat CustomResourceDefinitions, P1, yes: mistakes of a definition in the words and order of apiextensions
   test(`validateCrd() says what apiextensions says: ${what}`, () => {
     assert.deepEqual(errorsOf(crd(shape)), expected);
   });
 }
 
+// S-270
+// Compat CustomResourceDefinitions, P1, yes: what a definition was accepted with may stay when it is updated
 test('an update may keep what was accepted once, and nothing more', () => {
   const withSchema = (schema: Json): Json => crd({ schema, spec: { preserveUnknownFields: true } });
   const change = (schema: Json, spec: object = {}): Json => {
@@ -472,6 +478,7 @@ test('validateCrd() forgets no version that objects may lie in', () => {
   assert.deepEqual(errorsOf(old, old), []);
 });
 
+// Compat CustomResourceDefinitions, P0, yes: rules for the object: name, scope, versions, approval of protected groups
 test('validateCrd() asks protected groups for a word of approval', () => {
   const made = (annotation?: string): Json =>
     crd({

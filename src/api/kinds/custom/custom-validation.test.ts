@@ -67,6 +67,7 @@ test('what the scale subresource could not show is refused', () => {
   }
 });
 
+// S-270
 test('a failed rule shows a scalar and neither object nor list; its message stands where its field is', () => {
   const rule = (text: string, more: Json = {}): Json => ({ 'x-kubernetes-validations': [{ rule: text, ...more }] });
   assert.deepEqual(errorsOf({ spec: { type: 'string', ...rule("self == 'b'") } }, { spec: 'a' }), [
@@ -86,6 +87,9 @@ test('rules are not checked beside a value that is not among its choices', () =>
   ]);
 });
 
+// S-270
+// Compat CustomResourceDefinitions, P1, yes: a rule that was broken before the update warns; a failed rule shows a
+//   scalar, neither object nor list
 test('a rule that is broken as before is a warning', () => {
   const spec = { type: 'string', 'x-kubernetes-validations': [{ rule: "self == 'b'" }] };
   const warnings: string[] = [];

@@ -61,6 +61,8 @@ const CASES: Readonly<Record<string, Case>> = {
 };
 
 for (const [what, { rule, spec, old, errors }] of Object.entries(CASES)) {
+  // S-338
+  // Compat CustomResourceDefinitions, P1, yes: in rules a null is no value: `has(self.x)` is false
   test(`rules: ${what}`, () => {
     const check = createRuleCheck(ruled(rule))!;
     const found = check({ spec }, old && { spec: old });

@@ -33,6 +33,7 @@ const options = { hashes: await storageVersionHashes(infos) };
 type Doc = Record<string, unknown>;
 const list = (doc: Doc | undefined, key: string): Doc[] => doc?.[key] as Doc[];
 
+// Compat Discovery, version, OpenAPI, P0, yes: storageVersionHash as kube-apiserver computes it
 test('storage version hashes are those of kube-apiserver', () => {
   // Published by every cluster: kubectl get --raw /api/v1.
   const known: [string, string, string][] = [
@@ -78,6 +79,7 @@ test('/api and /apis', () => {
   assert.equal(apiGroup(infos, { ...options, group: 'gone.example.com' }), undefined);
 });
 
+// Compat Discovery, version, OpenAPI, P1, yes: ETag and 304, group order by priority, groups that go
 test('built-in groups stand in the order that was measured', async () => {
   const table = (await import('../builtin/resources.generated.json', { with: { type: 'json' } })).default;
   const measured = [...new Set(table.groupVersions.map(({ group }) => group))];
@@ -105,6 +107,7 @@ test('definitions in a group of Kubernetes come before its own versions', () => 
   );
 });
 
+// Compat Discovery, version, OpenAPI, P0, yes: `/api`, `/apis`, group and resource lists with subresources
 test('a resource list has each subresource as an entry of its own', () => {
   const core = apiResourceList(infos, { ...options, group: '', version: 'v1' });
   assert.equal(core?.['apiVersion'], undefined);

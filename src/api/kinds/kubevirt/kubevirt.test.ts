@@ -31,6 +31,8 @@ describe('real manifests', () => {
   for (const [file, object] of [...manifests(OWN), ...manifests(SHARED)]) {
     const kind = String(object['kind']);
     if (!ours.has(kind)) continue;
+    // S-022: KubeVirt's example manifests have no unknown field and fit the schema; an unknown field is reported as
+    //   upstream reports it.
     it(`${file} has no unknown field and fits the schema`, () => {
       assert.deepEqual(unknownFields(kind, object), []);
       assert.deepEqual(validateSchema(infoOf(kind).schema, object, { custom: true }), []);
@@ -107,6 +109,7 @@ describe('schema', () => {
     assert.deepEqual(object.status, { printableStatus: 'Stopped' });
   });
 
+  // S-020: `kubectl explain` of KubeVirt kinds shows our descriptions, of every property.
   it('describes every property of ours', () => {
     const missing: string[] = [];
     const walk = (node: Schema, path: string): void => {
@@ -127,6 +130,9 @@ describe('schema', () => {
 });
 
 describe('kubevirtResources()', () => {
+  // S-023: KubeVirt kinds are served as v1 and v1alpha3, with CRDs made of the same schema.
+  // S-561: VirtualMachineSnapshot, VirtualMachineSnapshotContent and VirtualMachineRestore are served as v1beta1 and
+  //   v1alpha1 of snapshot.kubevirt.io.
   it('serves v1 and the deprecated v1alpha3 of the core kinds, two versions of snapshots, one of the others', () => {
     const table = kubevirtResources().map(({ resource, version, shortNames, storageVersion, deprecationWarning }) =>
       [resource, version, shortNames.join(), storageVersion ?? 'stored', deprecationWarning !== undefined].join(' '),
@@ -164,6 +170,7 @@ describe('kubevirtResources()', () => {
 });
 
 describe('kubevirtCrd()', () => {
+  // S-023
   it('is plain JSON with one stored version and full schemas', () => {
     for (const info of kubevirtResources()) {
       const crd = kubevirtCrd(info, 0);

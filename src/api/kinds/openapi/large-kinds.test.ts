@@ -64,6 +64,7 @@ function stopsOf<T>(work: Steps<T>): { value: T; stops: number } {
   }
 }
 
+// S-327: OpenAPI documents of very many fields are made in steps.
 test('each of very many fields is published as it would be alone, in both dialects', () => {
   let stops = 0;
   fc.assert(
@@ -116,6 +117,7 @@ test('very many fields at the root, of an embedded object and of a kind that may
   assert.equal(Object.keys(v3(custom(open)).properties.spec.properties.b.properties).length, 1500);
 });
 
+// S-327
 test('the bytes of large documents are the same in steps', async () => {
   const nested = Object.fromEntries(
     Array.from({ length: 700 }, (_, at) => [`g${at}`, object({ a: { type: 'string' }, b: { type: 'integer' } })]),

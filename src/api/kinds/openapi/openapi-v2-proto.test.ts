@@ -52,6 +52,7 @@ const decode = (document: Record<string, unknown>): any =>
 // biome-ignore lint/suspicious/noExplicitAny: see above.
 const named = (list: any[], name: string): any => list.find((entry) => entry.name === name)?.value;
 
+// Compat Discovery, version, OpenAPI, P1, yes: OpenAPI v2 in JSON and protobuf, custom kinds included
 test('every definition and path of the document comes back', () => {
   const document = openApiV2(builtinResources());
   const decoded = decode(document);

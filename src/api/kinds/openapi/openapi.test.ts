@@ -68,6 +68,8 @@ test('no document refers to what it does not define', () => {
   for (const ref of refs(document)) assert.ok(document.definitions[ref.slice('#/definitions/'.length)], ref);
 });
 
+// Compat Discovery, version, OpenAPI, P0, yes: OpenAPI v3: kinds, actions, list and patch extensions, `fieldValidation`
+//   on PATCH
 test('kubectl finds fieldValidation and the kind on PATCH, in both dialects', () => {
   for (const document of [openApiV3([pods]), openApiV2([pods])] as Doc[]) {
     const patch = document.paths['/api/v1/namespaces/{namespace}/pods/{name}'].patch;
@@ -78,6 +80,7 @@ test('kubectl finds fieldValidation and the kind on PATCH, in both dialects', ()
   }
 });
 
+// Compat Discovery, version, OpenAPI, P1, yes: fields with a few values say which (`enum`), in both dialects
 test('fields with a few values say which, in both dialects, for kubectl explain and generated clients', () => {
   const v3: Doc = openApiV3(all.filter(({ group }) => group === ''));
   const v2: Doc = openApiV2(all);
@@ -105,6 +108,7 @@ test('values are told of text fields that are there, in order', () => {
     }
 });
 
+// Compat Discovery, version, OpenAPI, P2, yes: the words that upstream's own command-line tests look for in OpenAPI v2
 test('Swagger 2.0 has the words that upstream greps for', () => {
   const text = JSON.stringify(openApiV2([...all]));
   for (const words of ['list of returned', 'List of services', 'Watch for changes to the described resources']) {
@@ -128,6 +132,8 @@ test('paths and actions of a namespaced resource', () => {
   assert.equal(new Set(named).size, named.length);
 });
 
+// Compat Discovery, version, OpenAPI, P1, yes: paths, operation ids, tags, actions, media types, answers and parameters
+//   of OpenAPI v2 agree with the swagger.json of Kubernetes 1.20 on all shared paths, but for what changed since
 test('clients that are made from the document find the old watches, proxies, logs and discovery by their names', () => {
   const { paths }: Doc = openApiV2([...all, foo]);
   const watch = (path: string): unknown[] => {
@@ -194,6 +200,8 @@ test('patch metadata is where strategic merge looks for it', () => {
   ]);
 });
 
+// Compat Discovery, version, OpenAPI, P1, yes: definitions of custom kinds: names, injected fields, what Swagger cannot
+//   say
 test('a custom kind is published under its reversed group with the common fields', () => {
   const definition = (openApiV3([foo]) as Doc).components.schemas['com.example.v1.Foo'];
   assert.deepEqual(Object.keys(definition.properties), ['apiVersion', 'kind', 'metadata', 'spec']);
@@ -246,6 +254,9 @@ test('Swagger 2.0 drops what it cannot express', () => {
   assert.equal('type' in inV2({ type: 'array' }), false);
 });
 
+// S-271: Custom kinds are published in Swagger 2.0 as apiextensions publishes them.
+// Compat Discovery, version, OpenAPI, P1, yes: Swagger 2.0 of custom kinds as apiextensions publishes it: open,
+//   nullable and embedded nodes, `example`
 test('Swagger 2.0 says nothing of a kind that may hold anything: kubectl would refuse the rest', () => {
   const definition = (schema: Schema): Doc => (openApiV2([custom(schema)]) as Doc).definitions['com.example.v1.Foo'];
   const schema: Schema = {
@@ -260,6 +271,7 @@ test('Swagger 2.0 says nothing of a kind that may hold anything: kubectl would r
   });
 });
 
+// S-271
 test('an embedded object has the fields of every object and an example stays', () => {
   const schema = rootSchemaOf({
     type: 'object',
@@ -299,6 +311,8 @@ test('an embedded object has the fields of every object and an example stays', (
   });
 });
 
+// S-271
+// Compat Discovery, version, OpenAPI, P2, yes: lists of custom kinds name their selectable fields
 test('a list says which fields of its items can be selected by, as its kind does', () => {
   const schemas = (openApiV3([{ ...foo, selectableFields: { 'spec.size': () => '' } }]) as Doc).components.schemas;
   for (const name of ['com.example.v1.Foo', 'com.example.v1.FooList']) {
@@ -306,6 +320,8 @@ test('a list says which fields of its items can be selected by, as its kind does
   }
 });
 
+// Compat Discovery, version, OpenAPI, P2, yes: OpenAPI v3 documents for `api`, `apis`, `apis/GROUP`, `version`,
+//   `.well-known/openid-configuration`, `openid/v1/jwks`
 test('paths of discovery have documents of their own, and those of group versions begin with theirs', () => {
   const names = ['api', 'apis', 'apis/apps', 'version', '.well-known/openid-configuration', 'openid/v1/jwks'];
   const known = openApiV3Paths([...all, foo]);

@@ -120,6 +120,7 @@ const revision = size.map((n) => ({
   revision: 3,
 }));
 
+// S-324
 test('large objects in steps are what they are in one go', () => {
   let stops = 0;
   fc.assert(
@@ -133,6 +134,7 @@ test('large objects in steps are what they are in one go', () => {
   assert.ok(stops > 100, `${stops} stops`);
 });
 
+// S-324
 test('no part of a large object is written for long', () => {
   const data = map(60_000, () => 'v');
   const object = {

@@ -112,6 +112,7 @@ const GO_META = {
 };
 const base64 = (text: string): string => btoa(text);
 
+// S-126
 test('a Pod as a Go client marshals it becomes the JSON that it would write', () => {
   const bytes = goBytes({ apiVersion: 'v1', kind: 'Pod' }, 'Pod', {
     metadata: { ...GO_META, name: 'p', labels: { a: 'b', __proto__x: '' }, finalizers: ['x/y', ''] },
@@ -430,6 +431,7 @@ test('custom resources have no protobuf form, but their options do', () => {
   assert.deepEqual(protobufBody(bare, pods).value, { kind: 'Pod', apiVersion: 'v1', metadata: { name: 'a' } });
 });
 
+// S-126
 test('random bytes are decoded or refused with 400, never anything else', () => {
   const kinds = [
     ['v1', 'Pod'],
@@ -508,6 +510,8 @@ function sample(schema: Schema, random: () => number, depth: number): unknown {
   }
 }
 
+// S-126
+// Compat Types, P0, yes: protobuf numbers of every built-in type
 test('every built-in kind survives the way out and back', () => {
   const kinds = builtinTypeNames()
     .map((name) => builtinSchema(name))

@@ -35,6 +35,7 @@ const failed = {
   errorSummary: { totalCount: 3, truncated: true, errorCountAfterTruncation: 1 },
 };
 
+// S-944: `coracle nomos status` derives the state of a sync from its conditions as upstream does, in upstream's layout.
 test('syncState() says of each set of conditions what upstream does', () => {
   const rows: [SyncCondition[] | undefined, string, string, number][] = [
     [undefined, 'PENDING', 'N/A', 0],
@@ -82,6 +83,7 @@ test('sourceText() names every kind of source, without credentials', () => {
   assert.equal(of({}), 'N/A');
 });
 
+// S-944
 test('statusText() is upstream’s layout: objects of what is synced, errors of what is not, RootSyncs first', () => {
   const object = { group: 'kubevirt.io', kind: 'VirtualMachine', namespace: 'shop', name: 'db', sourceHash: '9f8e7d6' };
   const overlap = [{ type: 'OwnershipOverlap', status: 'True' }];

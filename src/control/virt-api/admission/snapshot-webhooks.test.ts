@@ -96,6 +96,7 @@ describe('virtualmachinesnapshot-validator', () => {
 });
 
 describe('virtualmachinesnapshotcontent-validator', () => {
+  // S-562: Snapshots and restores are refused in upstream's words; what a snapshot holds cannot be changed.
   it('refuses every change of what a snapshot holds', async () => {
     const content = { source: { virtualMachine: { spec: {} } } };
     const changed = { source: { virtualMachine: { spec: { running: true } } } };

@@ -991,8 +991,14 @@ const TABLES: Record<string, Row[]> = {
 };
 
 for (const [topic, rows] of Object.entries(TABLES)) {
+  // S-181: Rules about placement, presets, migration policies and the architecture of disk images are upstream's.
+  // S-438: Interfaces without a binding, unknown operators of tolerations and a `maxGuest` below 1 GiB are refused, and
+  //   causes name the field itself.
+  // S-804: GPUs, host devices and networks by resource claim are held to upstream's rules: a device names its resource
+  //   or a claim of the spec, a network is an SR-IOV interface of its own claim.
   describe(`rules about ${topic}`, () => {
     for (const [name, spec, expected, configuration] of rows) {
+      // S-049
       it(`${expected === undefined ? 'accept' : 'refuse'} ${name}`, () => {
         const plain = JSON.parse(JSON.stringify(spec)) as Spec;
         const causes = finish(validateInstanceSpec('spec', plain, configOf(configuration)));

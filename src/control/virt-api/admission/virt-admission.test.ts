@@ -123,6 +123,7 @@ describe('mutate()', () => {
     });
     assert.deepEqual(before, vmOf(), 'the argument is left alone');
   });
+  // S-611
   it('notes how the UUID came to be', () => {
     const noted = (vm: KubeObject) => vm.metadata.annotations?.['coracle.dev/firmware-identity'];
     const template = { spec: { domain: { devices: {}, firmware: { uuid: 'mine' } } } };
@@ -236,6 +237,7 @@ describe('a refusal', () => {
   });
 });
 
+// S-438
 describe('rules about virtual machines', () => {
   const template = vmOf().spec.template;
   const dataVolume = (more: object) => ({
@@ -440,6 +442,7 @@ describe('rules about changes of an instance', () => {
   });
 });
 
+// Compat KubeVirt's API, P1, yes: rules about new migrations
 describe('rules about migrations', () => {
   const migration = (spec: object = {}, more: object = {}) => ({
     apiVersion: 'kubevirt.io/v1',
@@ -534,6 +537,7 @@ describe('rules about migrations', () => {
   });
 });
 
+// S-181
 describe('the architecture of a disk image', () => {
   const dataSource = (name: string, label?: string, inner?: string): KubeObject =>
     ({
@@ -570,6 +574,7 @@ describe('the architecture of a disk image', () => {
     it(name, async () => assert.deepEqual(await architectureOf(names, objects, written), expected));
 });
 
+// S-181
 describe('rules about presets', () => {
   const cases: [name: string, spec: object, expected: string[]][] = [
     ['an empty domain', { domain: {} }, []],
@@ -610,6 +615,7 @@ describe('rules about presets', () => {
   }
 });
 
+// S-181
 describe('rules about migration policies', () => {
   const cases: [name: string, spec: object, expected: string[]][] = [
     ['nothing set', {}, []],

@@ -164,6 +164,8 @@ const ok: ApiHandler = () => Promise.resolve({ status: 200, headers: {} });
 const messageIn = (text: string): string =>
   text === '' ? '' : ((JSON.parse(text) as { message?: string }).message ?? '');
 
+// S-027: The subresources API answers start, stop, restart, pause, unpause, softreboot, reset, version and healthz with
+//   upstream's codes and messages.
 describe('start, stop and restart', () => {
   type Row = [
     name: string,
@@ -416,6 +418,8 @@ describe('start, stop and restart', () => {
     assert.equal((await board.call('PUT', 'virtualmachines/a/stop', { dryRun: ['Some'] })).status, 400);
     assert.deepEqual(board.writes, []);
   });
+  // S-237: A dry run of `migrate` asks the admission, and a drain of a silent node names that as its blocker.
+  // Compat KubeVirt's API, P1, yes: a dry run of `migrate` asks the admission
   it('a dry run of migrate asks the admission too', async () => {
     const createFails = new ApiError({ code: 400, message: 'in-flight migration detected.' });
     const board = boardOf([vmOf(), vmiOf('Running')], { createFails });
@@ -445,6 +449,7 @@ describe('start, stop and restart', () => {
   });
 });
 
+// S-027
 describe('requests for the node agent', () => {
   type Row = [name: string, method: string, path: string, objects: KubeObject[], status: number, expected: string];
   const running = vmiOf('Running');
@@ -669,6 +674,7 @@ describe('evacuate/cancel', () => {
       if (status === 400) assert.match(messageIn(answer.text) ?? '', /Node "node" has NodeDrainTaintKey/);
     }
   });
+  // Compat KubeVirt's API, P1, yes: `evacuate/cancel` of instances and machines
   it('takes the mark back through the machine, and only from its own instance', async () => {
     const created = vmOf({}, { created: true });
     const board = boardOf([created, marked]);
@@ -700,6 +706,7 @@ describe('the API itself', () => {
     ]);
     assert.deepEqual(board.writes, []);
   });
+  // S-027
   it('answers version, health and guestfs to everybody', async () => {
     const board = boardOf([], { allowed: () => false });
     assert.deepEqual(JSON.parse((await board.call('GET', 'version')).text), {
@@ -724,6 +731,9 @@ describe('the API itself', () => {
   });
 });
 
+// S-313
+// Compat KubeVirt's API, P1, partly: addvolume, removevolume Note: Missing: a running guest is not plugged, its machine
+//   asks for a restart; on an instance alone they are 400
 describe('addvolume and removevolume', () => {
   const root = { name: 'root', containerDisk: { image: 'i' } };
   const data = { name: 'data', persistentVolumeClaim: { claimName: 'c', hotpluggable: true } };
@@ -854,6 +864,9 @@ describe('addvolume and removevolume', () => {
   });
 });
 
+// S-313
+// Compat KubeVirt's API, P2, partly: memorydump, usbredir, vsock, sev, redefine-checkpoint Note: Missing: the actions
+//   themselves
 describe('what guests here do not have is refused with the reason', () => {
   const rows: [
     method: string,

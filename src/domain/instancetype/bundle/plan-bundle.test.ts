@@ -27,6 +27,7 @@ describe('planBundle()', () => {
     assert.deepEqual(counts(planBundle([], bundle)), { ...nothing, create: bundle.length });
     assert.deepEqual(counts(planBundle(installed, bundle)), nothing);
   });
+  // S-180
   it('brings a removed object back and leaves an edited one alone', () => {
     const [first, second, ...rest] = structuredClone(installed);
     second!.metadata.labels!['mine'] = 'yes';

@@ -22,6 +22,7 @@ const hostile: readonly [what: string, change: object][] = [
   ['another command', { cmd: 'Export' }],
   ['a huge checkpoint', { checkpoint: 'x'.repeat(10_000) }],
 ];
+// S-667
 for (const [what, change] of hostile)
   test(`a request for a backup with ${what} is refused before anything is touched`, async () => {
     const untouched = new Proxy({}, { get: (_target, name) => assert.fail(`reads ${String(name)}`) });
@@ -78,6 +79,8 @@ const DISK = 'dddddddd-1111-4111-8111-dddddddddddd';
 const CLAIM = 'cccccccc-1111-4111-8111-cccccccccccc';
 const start = { ...good, cmd: 'Start', targetPath: CLAIM } as const;
 
+// S-668: A VirtualMachineBackup is made once however often its agent is asked; one that has no room or is broken off
+//   says so and leaves nothing; a checkpoint stays until the next one has taken its place.
 test('a backup is made once, however often it is asked for, and its snapshot goes unless it is a checkpoint', async (t) => {
   const { launcher, guest, pool, backups, ended } = await launcherOf(t);
   for (let i = 0; i < 3; i++) await backUpGuest(launcher, guest, start);
@@ -89,6 +92,7 @@ test('a backup is made once, however often it is asked for, and its snapshot goe
   assert.deepEqual((await pool.inspect()).snapshots, []);
 });
 
+// S-668
 test('a checkpoint stays for the next backup, which takes its place', async (t) => {
   const { launcher, guest, pool, ended, report } = await launcherOf(t);
   await backUpGuest(launcher, guest, { ...start, keepsCheckpoint: true });
@@ -102,6 +106,7 @@ test('a checkpoint stays for the next backup, which takes its place', async (t) 
   assert.deepEqual(await handles(), [checkpointHandle('ns', 'c-1', 'disk')]);
 });
 
+// S-668
 test('a backup that has no room, or is broken off, says so and leaves nothing', async (t) => {
   const { launcher, guest, pool, backups, ended, report } = await launcherOf(t);
   await backUpGuest(launcher, guest, { ...start, maxBytes: 1 });

@@ -20,6 +20,8 @@ async function tool(...argv: string[]): Promise<void> {
   assert.ok(done.ok, done.ok ? '' : done.message);
 }
 
+// S-667: An incremental file of a VirtualMachineBackup holds what has changed since its checkpoint, whatever snapshots
+//   were taken between; a backup appears whole or not at all, under names of ours.
 test('an incremental file holds what has changed since its checkpoint, whatever layers lie between, and no more', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'coracle-backup-files-'));
   const pool = await openPool({ directory: join(root, 'claims'), clock: systemClock, log: silentLogger, signal });
@@ -76,6 +78,7 @@ test('an incremental file holds what has changed since its checkpoint, whatever 
   assert.equal(await lettersOf(join(root, 'two')), 'opq-', 'both together are the disk at that moment');
 });
 
+// S-667
 test('a backup appears whole or not at all, under names of ours', async (t) => {
   const claim = await mkdtemp(join(tmpdir(), 'coracle-backup-files-'));
   t.after(() => rm(claim, { recursive: true, force: true }));

@@ -78,6 +78,7 @@ function scene(taken: number, why: 'in-use' | 'denied' = 'in-use', allowsHostPor
   };
 }
 
+// S-255: A port that could not be had is tried again until it is forwarded, and the condition says so meanwhile.
 test('keepPorts() gets a port back that another one had, and says so meanwhile', async () => {
   const it = scene(9);
   for (let i = 0; i < 9; i++) {
@@ -102,6 +103,7 @@ test('keepPorts() looks once where all is well, and where nothing will change', 
   }
 });
 
+// S-255
 test('keepPorts() does not look at a QEMU that does not answer, and again after a migration', async () => {
   const it = scene(1);
   it.guest.state.connected = false;
@@ -128,6 +130,8 @@ test('keepPorts() keeps nothing of a look that a migration overtook', async () =
   assert.deepEqual([it.looks(), it.problems(), it.pauses], [1, [], []]);
 });
 
+// S-381: A port by number is had where operator and user ask for it, and given back when a program of the host wants it
+//   or nobody asks any more.
 test('keepPorts() gives a port by number to a guest that asks, and back when the host or nobody wants it', async () => {
   const it = scene(0);
   await it.look();
@@ -152,6 +156,7 @@ test('keepPorts() gives a port by number to a guest that asks, and back when the
   assert.deepEqual(it.held(), []);
 });
 
+// S-381
 test('keepPorts() gives no port by number where the node does not allow it', async () => {
   const it = scene(0, 'in-use', false);
   it.ask('22');

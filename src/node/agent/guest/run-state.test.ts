@@ -92,6 +92,8 @@ const turns = async (count: number): Promise<void> => {
   for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve));
 };
 
+// S-397: Every run state of QEMU has a decision, a dead guest is never shown Running, and a QEMU that refuses a command
+//   is supervised on.
 test('each state of QEMU has its meaning, and those of a dead guest end it', async () => {
   for (const [state, { is, ends }] of Object.entries(STATES) as [RunState, { is: string; ends?: string }][]) {
     assert.equal(guestCondition(state), is, state);
@@ -105,6 +107,7 @@ test('each state of QEMU has its meaning, and those of a dead guest end it', asy
   assert.equal(guestCondition('of a newer QEMU' as RunState), 'unknown');
 });
 
+// S-396
 test('a soft reboot: the guest boots again, and one whose policy is Terminate has ended', async () => {
   const rebooting = supervise('shutdown', { reboots: true }, (command, state) => {
     if (command === 'system_reset') state.value = { ...state.value, runState: 'paused' };
@@ -120,6 +123,7 @@ test('a soft reboot: the guest boots again, and one whose policy is Terminate ha
   assert.deepEqual(ending.commands, []);
 });
 
+// S-397
 test('a QEMU that does not carry out a command is supervised on', async () => {
   let refusals = 0;
   const supervised = supervise('shutdown', { reboots: true }, (command) => {

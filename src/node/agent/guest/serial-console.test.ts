@@ -53,6 +53,7 @@ async function eventually(what: string, holds: () => Promise<boolean> | boolean,
   }
 }
 
+// S-077: The scrollback of the console on disk stays within its bound.
 test('the log of a guest that never stops talking stays within two megabytes, and its tail within its bound', async (t) => {
   const { directory, console, print } = await serialLine(t);
   const log = join(directory, VM_FILES.serialLog);
@@ -73,6 +74,7 @@ test('the log of a guest that never stops talking stays within two megabytes, an
   assert.equal(console.tail().length, 64 * 1024);
 });
 
+// S-398: One client has the serial console: the next takes it over, and gets what comes, or the backlog first.
 test('one client has the console: the next takes it over and gets what comes, or the backlog first', async (t) => {
   const { console, print } = await serialLine(t);
   await print('booting\n');

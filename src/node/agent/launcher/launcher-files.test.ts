@@ -18,6 +18,7 @@ const VMI_UID = '00000000-0000-4000-8000-000000000001';
 const EARLIER_UID = '00000000-0000-4000-8000-000000000002';
 const NEXT_UID = '00000000-0000-4000-8000-000000000003';
 
+// S-254
 test('the next launcher of a VM begins with its files once the earlier one, whose Pod has ended, has removed its own', {
   timeout: 20_000,
 }, async (t) => {

@@ -19,6 +19,7 @@ const HOST = {
   vmsDirectory: '/nowhere',
 };
 
+// S-253: A Pod whose agent is restarted while its guest ends says how the guest ended.
 test('finishGuest() tells a Pod that an agent just started sees only while it clears up', {
   timeout: 10_000,
 }, async () => {
@@ -61,6 +62,8 @@ test('finishGuest() tells a Pod that an agent just started sees only while it cl
   assert.deepEqual(phases, ['Succeeded']);
 });
 
+// S-254: An agent that is started anew ends no instance for an older launcher Pod of it; the next launcher of a machine
+//   begins with its files once the earlier one has removed its own.
 test('an agent that is started anew ends no instance for a Pod whose end an earlier one reported', {
   timeout: 10_000,
 }, async () => {
@@ -104,6 +107,7 @@ test('an agent that is started anew ends no instance for a Pod whose end an earl
   assert.ok(!written.includes('virtualmachineinstances'), written.join());
 });
 
+// S-296: An agent starts no guest for a Pod that has ended and of which it has nothing.
 test('an agent that has nothing of a Pod but its end starts no guest for it, also where it was the target of a migration', {
   timeout: 10_000,
 }, async () => {

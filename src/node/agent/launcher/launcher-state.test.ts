@@ -7,6 +7,7 @@ import { launcherPod } from '../../../domain/launcher/launcher-pod.ts';
 import type { AgentEnvironment } from '../environment.ts';
 import { LauncherState } from './launcher-state.ts';
 
+// S-297: A guest has its own grace period also where its agent has just started.
 test('a guest has its own grace period also while only its Pod is known', () => {
   const vmi = {
     apiVersion: 'kubevirt.io/v1',
@@ -23,6 +24,7 @@ test('a guest has its own grace period also while only its Pod is known', () => 
   assert.equal(state.graceSeconds, 5);
 });
 
+// S-322: What a server drops from a Pod's status is not sent again.
 test('what a server drops from a status is not sent again and again, and what somebody else takes away is', async () => {
   const sent: PodStatus[] = [];
   let stored = {

@@ -52,6 +52,8 @@ test('resultOf(): the table of endings', () => {
   }
 });
 
+// S-314: Pods say which generation their status is about.
+// Compat Pods, nodes, drain, P2, yes: Pods: `status.observedGeneration` and `observedGeneration` of conditions
 test('podStatusOf() names the generation that it is about, and is written again for another', () => {
   const of = (generation: number, status = {}): Pod => {
     const { metadata, ...rest } = pod(status);
@@ -203,6 +205,7 @@ test('runningStatus(): conditions of a paused, full, silent and portless guest; 
   assert.deepEqual([well.has('Paused'), well.has('PortsForwarded')], [false, false]);
 });
 
+// S-805
 test('runningStatus(): conditions have the null that Go writes for a probe that never was', () => {
   const { conditions: made = [] } = runningStatus(vmi({ phase: 'Scheduled' }), view(), NOW) as {
     conditions?: { type: string; lastProbeTime?: null }[];

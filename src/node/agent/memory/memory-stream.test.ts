@@ -22,6 +22,8 @@ function sender(): Socket {
   return socket;
 }
 
+// S-870: What QEMU writes of a guest that is saved is whole in a file of the agent's user, or the save fails: a stream
+//   longer than its guest can be is no state.
 test('what is sent lies in a file of the owner, whatever its size', async () => {
   for (const [index, size] of [0, 1, MIB, 3 * MIB + 7].entries()) {
     const path = join(directory, `whole-${index}`);
@@ -35,6 +37,7 @@ test('what is sent lies in a file of the owner, whatever its size', async () => 
   }
 });
 
+// S-870
 test('a second stream is refused, and changes nothing in the first', async () => {
   const path = join(directory, 'first');
   const stream = await receiveStream(directory, { path, limit: 8 * MIB });
@@ -50,6 +53,7 @@ test('a second stream is refused, and changes nothing in the first', async () =>
   assert.equal(await readFile(path, 'utf8'), 'first');
 });
 
+// S-870
 test('a stream that is longer than its limit fails, also when all of it was taken', async () => {
   for (const size of [2 * MIB, 2 * MIB + 1, 32 * MIB]) {
     const stream = await receiveStream(directory, { path: join(directory, `long-${size}`), limit: 2 * MIB });

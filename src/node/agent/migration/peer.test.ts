@@ -63,6 +63,8 @@ const dial = (as: string, nodeName = 'two') =>
     { identity: identities.get(as)!, clock, signal: NEVER },
   );
 
+// S-190: The ports of a migration are open for its source node only, and a source speaks to nobody but the node it was
+//   given.
 test('only the source node of the migration gets in, and only with its migration', { timeout: 60_000 }, async (t) => {
   const table: [string, string, boolean][] = [
     ['one', 'm1', true],
@@ -97,6 +99,7 @@ test('plain TCP gets nothing, and the listener is gone when it is closed', { tim
   assert.ok(!opened.some(({ channel }) => channel === 'control'));
 });
 
+// S-190
 test('a source speaks to nobody but the node it was given', { timeout: 60_000 }, async () => {
   await assert.rejects(dial('one', 'three'), /is not node three: it is "system:node:two"/);
   const foreign: PeerIdentity = { ...identities.get('one')!, ca: (await createAuthority(clock)).certificate };
@@ -109,6 +112,7 @@ test('a source speaks to nobody but the node it was given', { timeout: 60_000 },
   );
 });
 
+// S-284
 test('while an authority is replaced, nodes of the old one and of the new one know each other', {
   timeout: 60_000,
 }, async () => {
@@ -154,6 +158,7 @@ test('while an authority is replaced, nodes of the old one and of the new one kn
   }
 });
 
+// S-286
 test('a node without a certificate, or with none that is good now, says so instead of connecting', () => {
   const identity = identities.get('one')!;
   assert.equal(peerObstacle(identity), undefined);

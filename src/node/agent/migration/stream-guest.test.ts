@@ -45,6 +45,7 @@ function send(said: object, { refused = false, plan = {}, commands = [] as strin
   return streamGuest(launcher as unknown as LauncherState, streaming as unknown as Streaming);
 }
 
+// S-276
 test('streamGuest() tells why QEMU could not send, and not what the target made of the stream that ended', async () => {
   const failed = (why?: string) => ({ status: 'failed', ...(why && { 'error-desc': why }) });
   const cases: [said: object, reason: string][] = [
@@ -58,11 +59,13 @@ test('streamGuest() tells why QEMU could not send, and not what the target made 
   for (const [said, message] of cases) await assert.rejects(send(said), { message }, JSON.stringify(said));
 });
 
+// S-276
 test('streamGuest() believes nothing that QEMU says of an earlier migration', async () => {
   const said = { status: 'failed', 'error-desc': 'of the last time' };
   await assert.rejects(send(said, { refused: true }), { message: 'refused' });
 });
 
+// S-282
 test('streamGuest() stops a guest whose writes could be overlooked, before its memory goes', async () => {
   const order = async (plan: object): Promise<string[]> => {
     const commands: string[] = [];

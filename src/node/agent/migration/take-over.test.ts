@@ -54,6 +54,8 @@ async function resumed(onSleep: (directory: string) => Promise<void>) {
   return { done: resumeReceiver(launcher, guest), launcher, commands, vmsDirectory };
 }
 
+// S-277: An agent that comes back takes over the guest that is its own, also where its record cannot be written at
+//   first.
 test('resumeReceiver() takes a guest over that is its own, although its record cannot be written at first', async () => {
   const it = await resumed(async (directory) => void (await mkdir(directory)));
   try {
@@ -67,6 +69,7 @@ test('resumeReceiver() takes a guest over that is its own, although its record c
   }
 });
 
+// S-310: A migration ends for the API although the agent that was to tell of its end was killed just before.
 test('resumeReceiver() tells the end of a post-copy although it has heard of no instance yet', async () => {
   const vmsDirectory = await mkdtemp(join(tmpdir(), 'coracle-take-over-'));
   const written: unknown[] = [];

@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import type { Node } from '../../../api/kinds/builtin/types.ts';
 import { AGENT_ID_ANNOTATION, agentId, knownAgentId, servedByAnother } from './agent-id.ts';
 
+// S-295
 test('agentId() is made once for a directory', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'agent-id-'));
   try {
@@ -26,6 +27,7 @@ const node = (shown: string | undefined, ready: string): Node => ({
   status: { conditions: [{ type: 'Ready', status: ready as 'True' }] },
 });
 
+// S-295
 for (const [what, of, id, taken] of [
   ['of another agent', node('a', 'True'), 'b', true],
   ['of another agent, for one that was never here', node('a', 'True'), undefined, true],

@@ -13,6 +13,7 @@ import { createHeldClaims } from './held-claims.ts';
 
 const CLAIM = '00000000-0000-4000-8000-000000000001';
 
+// S-500
 test('an agent removes what its Node names, once no guest has it open, and takes it off the list', async (t) => {
   const claimsDirectory = await mkdtemp(join(tmpdir(), 'coracle-held-'));
   t.after(() => rm(claimsDirectory, { recursive: true, force: true }));

@@ -49,6 +49,8 @@ function setUp() {
 const readyOf = (node: Node): string | undefined =>
   node.status?.conditions?.find(({ type }) => type === 'Ready')?.status;
 
+// S-363: An agent that stops leaves its node unschedulable, and NotReady where no guest stays; the next agent takes
+//   that back, and never a cordon of somebody else.
 test('a node that its agent left takes no machine until one serves it again', async () => {
   for (const guestsStay of [false, true]) {
     const { node, register, leave } = setUp();
@@ -66,6 +68,7 @@ test('a node that its agent left takes no machine until one serves it again', as
   }
 });
 
+// S-363
 test("somebody's own cordon outlives the agent, and another agent's node is left alone", async () => {
   const { client, node, register, leave } = setUp();
   await register();

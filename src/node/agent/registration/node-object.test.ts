@@ -30,6 +30,7 @@ test('nodeStatus() keeps memory for the host once, however many nodes share it',
   for (const share of [2, 4]) assert.ok(Math.abs(offered(share) - offered(1)) < share * 1024, String(share));
 });
 
+// S-219
 test('nodeLabels() tell what launchers ask for, and nothing that is no label', () => {
   const facts = {
     ...described(1).facts,
@@ -57,6 +58,7 @@ test('nodeLabels() tell what launchers ask for, and nothing that is no label', (
   );
 });
 
+// S-632
 test('a node says that guests can have a TPM only while it has an emulator for one', () => {
   const offers = { machineTypes: [], machineAliases: {}, cpuModels: [] } as unknown as NodeFacts;
   const tpm = (more: object): string | undefined =>
@@ -68,6 +70,7 @@ test('a node says that guests can have a TPM only while it has an emulator for o
   ]);
 });
 
+// S-401
 test('staleLabels(): offers that are no longer made, and nothing of others', () => {
   const have = {
     'cpu-model.node.kubevirt.io/qemu64': 'true',
@@ -80,6 +83,7 @@ test('staleLabels(): offers that are no longer made, and nothing of others', () 
   ]);
 });
 
+// S-400: Every node of a host offers all of its processors, and its part of memory and disk.
 test('shareOfHost(): each node of a host has all of its processors, and its part of memory and disk', () => {
   const host = { cpus: 2, memoryBytes: 8 * GIB, storageBytes: 100 };
   assert.deepEqual(shareOfHost(host, 1), { ...host, share: 1 });
@@ -91,6 +95,7 @@ test('shareOfHost(): each node of a host has all of its processors, and its part
   });
 });
 
+// S-502: A node whose disk is nearly full says DiskPressure, where, and how much is missing.
 test('a node says DiskPressure, its directory and what is missing, until there is room to spare', () => {
   const at = (free: number, before?: ReturnType<typeof nodeStatus>) => {
     const node = {

@@ -9,6 +9,7 @@ import { AGENT_ID_ANNOTATION } from './agent-id.ts';
 import type { NodeDescription } from './node-object.ts';
 import { HANDLER_HEARTBEAT_ANNOTATION, registerNode } from './node-registration.ts';
 
+// S-295
 test('registerNode() writes nothing while another agent serves the node, and takes it over when that has gone silent', async () => {
   const node = {
     apiVersion: 'v1',
@@ -61,6 +62,7 @@ test('registerNode() writes nothing while another agent serves the node, and tak
   await done;
 });
 
+// S-520
 test('registerNode() renews the heartbeat annotation once a minute, and writes the Node no more often than that', async () => {
   let now = Date.UTC(2026, 0, 1);
   const start = now;

@@ -40,6 +40,7 @@ function cluster() {
   return { may, reviews, clock, fail: () => (answers = false) };
 }
 
+// S-319: An external API server reaches logs, ports and figures of a node as of a kubelet, if the cluster lets it.
 test('the cluster is asked for the right a kubelet would ask for, in the name that the certificate proves', async () => {
   const { may, reviews } = cluster();
   assert.equal(await may(asked('/containerLogs/ns/p/compute')), true);
@@ -62,6 +63,7 @@ test('the cluster is asked for the right a kubelet would ask for, in the name th
   assert.deepEqual(reviews[0]?.groups, ['masters', 'system:authenticated']);
 });
 
+// S-319
 test('nobody is asked about for whom no authority of the cluster vouches', async () => {
   const { may, reviews } = cluster();
   assert.equal(await may(asked('/pods', { peer: shown('apiserver', false) })), false);
@@ -84,6 +86,7 @@ test('answers are kept for a while; where there is none the caller is refused, a
   assert.equal(reviews.length, 5);
 });
 
+// S-319
 test('an external API server is answered as by a kubelet: SPDY over bytes, pages under their own names', async () => {
   const launcher = {
     containers: [],

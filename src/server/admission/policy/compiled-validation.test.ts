@@ -52,6 +52,9 @@ const CASES: readonly (readonly [string, string | undefined])[] = [
 ];
 
 for (const [expression, problem] of CASES) {
+  // S-280
+  // Compat Admission and quota, P1, yes: expressions of policies over null, numbers and texts: `has()`, `.?`, `no such
+  //   key`
   test(`${expression}: ${problem ?? 'holds'}`, () => {
     const { denials } = evaluate({ validations: [{ expression }] });
     const message = `expression '${expression}' resulted in error: ${problem}`;
@@ -59,6 +62,7 @@ for (const [expression, problem] of CASES) {
   });
 }
 
+// S-280
 test('equal errors of match conditions are reported once, without brackets', () => {
   const condition = { name: 'a', expression: 'oldObject.x == 1' };
   const { denials } = evaluate({ matchConditions: [condition, { ...condition, name: 'b' }], validations: [] });
@@ -68,6 +72,7 @@ test('equal errors of match conditions are reported once, without brackets', () 
   );
 });
 
+// S-280
 test('annotations that use up their budget replace the decisions', () => {
   const ten = '[0,1,2,3,4,5,6,7,8,9]';
   const valueExpression = `string(${['a', 'b', 'c', 'd', 'e'].reduceRight((inner, name) => `${ten}.all(${name}, ${inner})`, 'true')})`;
@@ -82,6 +87,8 @@ test('annotations that use up their budget replace the decisions', () => {
   assert.deepEqual(evaluate({ ...spec, failurePolicy: 'Ignore' }).denials, []);
 });
 
+// Compat Admission and quota, P2, yes: `messageExpression` of a policy is paid from what the validations left; when
+//   that is used up, it replaces every decision
 test('messages are made of what the validations left of the budget, those of validations that hold as well', () => {
   const ten = '[0,1,2,3,4,5,6,7,8,9]';
   const dear = ['a', 'b', 'c', 'd', 'e'].reduceRight((inner, name) => `${ten}.all(${name}, ${inner})`, 'true');

@@ -78,6 +78,7 @@ test('a level that rejects has no queue', () => {
   assert.equal(strict.wait('a', NEVER), false);
 });
 
+// S-228
 test('who needs many seats is waited for, and who needs more than there are runs alone', async () => {
   const seats = { total: 3, used: 0 };
   const queued = level(seats, { queueLengthLimit: 10 });

@@ -25,6 +25,7 @@ const pod = (spec: object, status: object, metadata: object = {}): Record<string
 });
 const running = { name: 'a', ready: true, restartCount: 0, state: { running: {} } };
 
+// S-018
 test('the Status of a Pod follows its containers', () => {
   const ready = [{ type: 'Ready', status: 'True' }];
   const cases: [string, Record<string, unknown>, string, string][] = [
@@ -182,6 +183,7 @@ test('Restarts tell when the last one was', () => {
   assert.equal(row('v1', 'pods', pod({}, { containerStatuses: [{ ...running, restartCount: 2 }] }))['Restarts'], '2');
 });
 
+// Compat Reading, P0, yes: columns and cells of the built-in kinds, ages
 test('cells of the core kinds', () => {
   assert.deepEqual(
     row('v1', 'nodes', {

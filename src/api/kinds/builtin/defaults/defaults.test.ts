@@ -18,6 +18,7 @@ const at = (object: unknown, path: string): unknown =>
 
 const podSpec = { containers: [{ name: 'a', image: 'nginx' }] };
 
+// Compat Admission and quota, P0, yes: defaults of the built-in kinds
 test('a Pod gets every default that clients see', () => {
   const pod = defaulted('v1', 'pods', {
     spec: {
@@ -343,6 +344,7 @@ test('defaulting twice changes nothing more, whatever the object holds', () => {
   );
 });
 
+// Compat Types, P2, yes: a negative `terminationGracePeriodSeconds` is stored as 1
 test('a negative time to end is one second', () => {
   const pod = defaulted('v1', 'pods', { spec: { ...podSpec, terminationGracePeriodSeconds: -1 } });
   assert.equal(at(pod, 'spec.terminationGracePeriodSeconds'), 1);

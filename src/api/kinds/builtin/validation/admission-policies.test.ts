@@ -46,6 +46,7 @@ const EXPRESSIONS: readonly (readonly [expression: string, detail: string, varia
 ];
 
 for (const [expression, detail, variables = []] of EXPRESSIONS) {
+  // S-280: Policies are refused, evaluated and audited in upstream's words, to the type that an expression got.
   test(`${JSON.stringify([variables, expression])}: ${detail || 'taken'}`, () => {
     const errors = errorsOf('validatingadmissionpolicies', { ...BASE, variables, validations: [{ expression }] });
     const field = 'spec.validations[0].expression';
@@ -53,6 +54,7 @@ for (const [expression, detail, variables = []] of EXPRESSIONS) {
   });
 }
 
+// S-280
 test('a message expression knows no authorizer, and says so once', () => {
   const messageExpression = "authorizer.path('/').check('get').reason()";
   const errors = errorsOf('validatingadmissionpolicies', {
@@ -85,6 +87,7 @@ const API_VERSIONS: readonly (readonly [string, ...(readonly [string, string])[]
 ];
 
 for (const [apiVersion, ...problems] of API_VERSIONS) {
+  // S-280
   test(`paramKind of ${apiVersion}`, () => {
     const paramKind = { apiVersion, kind: 'Thing' };
     assert.deepEqual(
@@ -94,6 +97,9 @@ for (const [apiVersion, ...problems] of API_VERSIONS) {
   });
 }
 
+// S-280
+// Compat Admission and quota, P1, yes: policies that cannot be are refused in upstream's words: expressions, paramKind,
+//   reasons
 test('reasons, keys without a policy, blanks around a value expression, no actions', () => {
   assert.deepEqual(
     errorsOf('validatingadmissionpolicies', {
@@ -124,6 +130,7 @@ test('reasons, keys without a policy, blanks around a value expression, no actio
   ]);
 });
 
+// S-280
 test('the types of patches are known to mutations, not to variables', () => {
   const mutations = [{ patchType: 'ApplyConfiguration', applyConfiguration: { expression: 'Object{}' } }];
   const expression = 'Object.spec{}';

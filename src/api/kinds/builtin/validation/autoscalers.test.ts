@@ -68,6 +68,8 @@ for (const [one, wanted] of [
   test(`a metric ${JSON.stringify(one).slice(0, 80)}`, () => assert.deepEqual(of({ metrics: [one] }), wanted));
 }
 
+// S-348
+// Compat Types, P2, yes: rules of metrics and behavior of autoscalers
 test('how fast an autoscaler goes', () => {
   const policies = [{ type: 'Pods', value: 1, periodSeconds: 1 }];
   const up = (scaleUp: object): string[] => of({ behavior: { scaleUp } });

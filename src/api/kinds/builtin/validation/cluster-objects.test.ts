@@ -10,6 +10,8 @@ const judge = (apiVersion: string, resource: string, object: object, old?: objec
   return [...found].map((error) => `${error.field}: ${fieldErrorBody(error)}`);
 };
 
+// S-343: Nodes, endpoints, flow schemas, priority levels, runtime classes and volumes are validated before they are
+//   stored.
 test('an EndpointSlice: one type of addresses, ports of different names', () => {
   const slice = (object: object, old?: object) => judge('discovery.k8s.io/v1', 'endpointslices', object, old);
   const good = {
@@ -38,6 +40,7 @@ test('an EndpointSlice: one type of addresses, ports of different names', () => 
   ]);
 });
 
+// S-343
 test('Endpoints: addresses that somebody has, ports with names where there are several', () => {
   const of = (subset: object): string[] => judge('v1', 'endpoints', { subsets: [subset] });
   assert.deepEqual(of({ addresses: [{ ip: '10.0.0.1' }], ports: [{ port: 80 }] }), []);
@@ -50,6 +53,8 @@ test('Endpoints: addresses that somebody has, ports with names where there are s
   ]);
 });
 
+// S-343
+// Compat Types, P1, yes: rules of Nodes, Endpoints and EndpointSlices
 test('a Node: taints differ by key and effect, its ranges and its id stay', () => {
   const taints = [
     { key: 'k', effect: 'NoSchedule' },
@@ -67,6 +72,7 @@ test('a Node: taints differ by key and effect, its ranges and its id stay', () =
   ]);
 });
 
+// S-343
 test('a PersistentVolume lies in one place, and stays there', () => {
   const volume = (spec: object, old?: object): string[] => {
     const whole = (more: object) => ({
@@ -91,6 +97,7 @@ test('a PersistentVolume lies in one place, and stays there', () => {
   ]);
 });
 
+// S-343
 test('a RuntimeClass names a handler for good', () => {
   const of = (handler: string, old?: string) =>
     judge('node.k8s.io/v1', 'runtimeclasses', { handler }, old === undefined ? old : { handler: old });

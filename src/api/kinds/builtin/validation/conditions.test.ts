@@ -16,6 +16,7 @@ function told(...conditions: Record<string, unknown>[]): string[] {
 }
 const good = { type: 'a.io/Ready', status: 'True', reason: 'Ok', lastTransitionTime: '2020-01-01T00:00:00Z' };
 
+// S-262
 test('conditions of the common type', () => {
   const at = 'status.conditions[0]';
   assert.deepEqual(told(good, { ...good, type: 'Other', status: 'Unknown' }), []);

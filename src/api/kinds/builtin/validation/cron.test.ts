@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { scheduleError } from './cron.ts';
 
+// S-262
 test('schedules that can be read', () => {
   for (const schedule of [
     '* * * * *',
@@ -15,6 +16,8 @@ test('schedules that can be read', () => {
   }
 });
 
+// S-262
+// Compat Types, P1, yes: schedules of CronJobs; conditions of the common type
 test('schedules that cannot, in the words of the parser', () => {
   const cases: [string, string][] = [
     ['', 'empty spec string'],

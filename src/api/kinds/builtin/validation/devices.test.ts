@@ -43,6 +43,7 @@ const EXPRESSIONS: readonly (readonly [string, string | undefined])[] = [
   [`device.driver == '${'x'.repeat(10 * 1024)}'`, 'Too long: may not be more than 10240 bytes'],
 ];
 for (const [expression, problem] of EXPRESSIONS) {
+  // S-306: Device selectors are compiled when they are written, within their length and cost.
   test(`a selector ${expression.slice(0, 80)}: ${problem?.slice(0, 60) ?? 'fits'}`, () => {
     const selectors = [{ cel: { expression } }];
     const at = 'selectors[0].cel.expression';
@@ -56,6 +57,9 @@ for (const [expression, problem] of EXPRESSIONS) {
   });
 }
 
+// S-306
+// Compat Types, P2, yes: rules and defaults of resource.k8s.io: claims, templates, slices, classes, the CEL of device
+//   selectors; specs of claims do not change
 test('no more than 32 selectors', () => {
   const selectors = Array.from({ length: 33 }, () => ({ cel: { expression: 'true' } }));
   assert.deepEqual(errors('deviceclasses', { spec: { selectors } }), [
@@ -63,6 +67,7 @@ test('no more than 32 selectors', () => {
   ]);
 });
 
+// S-262
 test('claims', () => {
   const claim = (request: Json, more: Json = {}): Json => ({
     spec: { devices: { requests: [{ name: 'r', ...request }], ...more } },
@@ -108,6 +113,7 @@ test('claims', () => {
   assert.match(errors('resourceclaims', allocated('r', 'e'), allocated('r'))[0]!, /^status\.allocation: .* immutable$/);
 });
 
+// S-262
 test('requests get a mode and a count', () => {
   const object = {
     spec: { devices: { requests: [{ exactly: {} }, { firstAvailable: [{ allocationMode: 'All' }, {}] }] } },
@@ -120,6 +126,7 @@ test('requests get a mode and a count', () => {
   ]);
 });
 
+// S-262
 test('slices and classes', () => {
   const slice = (spec: Json): Json => ({
     spec: { driver: 'd.io', nodeName: 'n', pool: { name: 'p', generation: 0, resourceSliceCount: 1 }, ...spec },

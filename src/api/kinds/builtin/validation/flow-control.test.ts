@@ -23,6 +23,8 @@ const schema = (spec: object, name = 's') => ({
 });
 const rule = (more: object) => schema({ rules: [{ subjects: [subject], nonResourceRules: [everything], ...more }] });
 
+// S-343
+// Compat Writing, P2, yes: flow schemas, priority levels and runtime classes are validated
 test('flow schemas: precedence, level, subjects and rules', () => {
   const schemas = (object: object) => said(FLOWS, 'flowschemas', object);
   assert.deepEqual(schemas(schema({})), []);
@@ -73,6 +75,7 @@ test('flow schemas: precedence, level, subjects and rules', () => {
   }
 });
 
+// S-343
 test('priority levels: type, shares and queues', () => {
   const level = (spec: object, name = 'l') => said(FLOWS, 'prioritylevelconfigurations', { metadata: { name }, spec });
   const limited = (more: object) =>
@@ -100,6 +103,7 @@ test('priority levels: type, shares and queues', () => {
   ]);
 });
 
+// Compat Types, P2, yes: `exempt` and `catch-all` of flow control keep their specs
 test('what every cluster has stays as it is', () => {
   for (const [name, spec] of Object.entries(MANDATORY_SCHEMAS)) {
     assert.deepEqual(said(FLOWS, 'flowschemas', { metadata: { name }, spec }), []);

@@ -76,6 +76,7 @@ for (const [spec, wanted] of [
   });
 }
 
+// S-348
 test('what of a Job may change', () => {
   const of = (now: object, before: object): string[] => judge('jobs', now, before);
   assert.deepEqual(of(job({ ...indexed, completions: 2, parallelism: 2 }), job(indexed)), []);
@@ -94,6 +95,7 @@ test('what of a Job may change', () => {
   assert.equal(of(job({ ...waiting, template: placed({ hostNetwork: true }) }), job(waiting)).length, 1);
 });
 
+// Compat Types, P2, yes: rules of Jobs and CronJobs, of what of them may change and of the status of a Job
 test('what the status of a Job may say', () => {
   const when = (type: string) => ({ type, status: 'True' });
   const at = '2030-01-01T00:00:00Z';
@@ -128,6 +130,7 @@ test('what the status of a Job may say', () => {
   ]);
 });
 
+// S-348
 test('a CronJob: its name, its schedule, its zone, its Jobs', () => {
   const of = (spec: object, name = 'c', old?: object): string[] => {
     const whole = (more: object): object => ({

@@ -12,6 +12,7 @@ function errors(resource: string, object: Json, old?: Json): string[] {
   return [...(info.validate?.(object, old) ?? [])].map((error) => `${error.field}: ${fieldErrorBody(error)}`);
 }
 
+// S-262
 test('network policies', () => {
   const port = (fields: Json): Json => ({ spec: { podSelector: {}, egress: [{ ports: [fields] }] } });
   const peer = (fields: Json): Json => ({ spec: { podSelector: {}, ingress: [{ from: [fields] }] } });
@@ -65,6 +66,7 @@ test('network policies', () => {
   assert.deepEqual(errors('networkpolicies', lax, lax), [], 'what stood there before may stay');
 });
 
+// S-262
 test('ingresses', () => {
   const backend = { service: { name: 's', port: { number: 80 } } };
   const path = (fields: Json): Json => ({
@@ -106,6 +108,8 @@ test('ingresses', () => {
   for (const [object, wanted] of cases) assert.deepEqual(errors('ingresses', object), wanted);
 });
 
+// S-262
+// Compat Types, P1, yes: rules of networking.k8s.io: NetworkPolicy, Ingress, IngressClass, IPAddress, ServiceCIDR
 test('ingress classes, addresses and ranges', () => {
   const ingressClass = (controller: string, parameters?: Json): Json => ({ spec: { controller, parameters } });
   const parent = { resource: 'services', name: 's', namespace: 'n' };

@@ -29,6 +29,7 @@ test('a claim of a Pod has a name and one source', () => {
   assert.match(long ?? '', /: final ResourceClaim name: must be no more than 253 (?:bytes|characters)$/);
 });
 
+// Compat Types, P2, yes: `resourceClaims` of Pods and the claims of their containers
 test('containers use the claims of their Pod, each once', () => {
   assert.deepEqual(errors([claim], using({ name: 'a', request: 'r' }, { name: 'a', request: 's' })), []);
   assert.deepEqual(errors([claim], using({ name: 'a' }, { name: 'a' }, { name: '' })), [

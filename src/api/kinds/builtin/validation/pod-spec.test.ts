@@ -14,6 +14,8 @@ const sysctls = (...names: string[]): object => ({
   securityContext: { sysctls: names.map((name) => ({ name, value: '1' })) },
 });
 
+// S-262: Pods, Services and the kinds of networking, storage, devices and jobs are validated by upstream's rules, in
+//   upstream's words.
 test('sysctls are names that a kernel could have', () => {
   const at = 'spec.securityContext.sysctls';
   assert.deepEqual(errors(sysctls('kernel.shmmax', 'net/ipv4/ip_forward', 'safe-and-unsafe')), []);
@@ -27,6 +29,8 @@ test('sysctls are names that a kernel could have', () => {
   ]);
 });
 
+// S-262
+// Compat Types, P1, yes: rules of Pods: sysctls, sub-paths, names of container resources
 test('a sub-path stays below its volume', () => {
   const mounted = (mount: object): string[] =>
     errors({ volumes: [{ name: 'v', emptyDir: {} }] }, { volumeMounts: [{ name: 'v', mountPath: '/x', ...mount }] });
@@ -38,6 +42,7 @@ test('a sub-path stays below its volume', () => {
   ]);
 });
 
+// S-262
 test('a container asks for resources that exist', () => {
   const asking = (name: string): string[] => errors({}, { resources: { limits: { [name]: '1' }, requests: {} } });
   for (const name of ['cpu', 'ephemeral-storage', 'hugepages-2Mi', 'example.com/gpu'])
@@ -49,6 +54,7 @@ test('a container asks for resources that exist', () => {
   ]);
 });
 
+// Compat Types, P1, yes: rules of Pods: DNS, ports of the host, names, variables, hooks, probes, rights, tolerations
 test('DNS settings: search paths may hold underscores, the policy None needs a name server', () => {
   const searching = (search: string): string[] => errors({ dnsConfig: { searches: [search] } });
   for (const search of ['_sip._tcp.abc_d.example.com', '.', 'example.com', 'example.com.']) {

@@ -169,6 +169,8 @@ test('variables of a whole map', () => {
   assert.deepEqual(from({ secretRef: { name: '' } }), [`${list}[0].secretRef.name: Required value`]);
 });
 
+// S-348: Volumes, workloads, Jobs and autoscalers are validated before they are stored.
+// Compat Types, P1, yes: rules of volumes, of their sources, of variables and mounts; of PersistentVolumes and claims
 test('mounts and devices', () => {
   const volumes = [
     { name: 'd', emptyDir: {} },
@@ -235,6 +237,7 @@ test('a PersistentVolume: its capacity, its driver, where it lies', () => {
   assert.match(changed ?? '', /^nodeAffinity: Invalid value: .*field is immutable, except for updating/);
 });
 
+// S-348
 test('a claim: what it asks for, and what of it may change', () => {
   const claim = (spec: object, phase = 'Pending', storage = '1Gi'): object => ({
     metadata: { name: 'c' },

@@ -195,11 +195,14 @@ const CASES: readonly [string, Json, readonly string[], Json?][] = [
 ];
 
 for (const [name, spec, expected, old] of CASES) {
+  // S-262
+  // Compat Types, P1, yes: rules of Services
   test(`validateService() judges ${name}`, () => {
     assert.deepEqual(errors(spec, old), expected);
   });
 }
 
+// S-262
 test('validateService() checks names of ports and labels of the selector', () => {
   const [port, selector] = errors({ ports: [{ ...PORT, name: 'A_' }], selector: { 'a b': 'c' } });
   assert.ok(port!.startsWith('spec.ports[0].name: Invalid value: "A_": ') && port!.endsWith(LABEL_END), String(port));

@@ -12,6 +12,9 @@ function errors(resource: string, object: Json, old?: Json): string[] {
   return [...(info.validate?.(object, old) ?? [])].map((error) => `${error.field}: ${fieldErrorBody(error)}`);
 }
 
+// S-262
+// Compat Types, P2, yes: rules of storage.k8s.io: VolumeAttachment, CSINode, CSIDriver, CSIStorageCapacity,
+//   VolumeAttributesClass
 test('storage.k8s.io', () => {
   const attachment = (source: Json, attacher = 'a'): Json => ({ spec: { attacher, nodeName: 'n', source } });
   const csiNode = (...drivers: Json[]): Json => ({ spec: { drivers } });

@@ -16,6 +16,8 @@ const ANTI = 'spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDurin
 const pod = (spec: Json = {}): Json => ({ spec: { containers: [{ name: 'a', image: 'i' }], ...spec } });
 const container = (fields: Json): Json => pod({ containers: [{ name: 'a', image: 'i', ...fields }] });
 
+// S-262
+// Compat Types, P1, yes: rules of a Pod's status; gates and ephemeral containers of new Pods
 test('the status of a Pod is judged by what it was', () => {
   const was = { ...pod(), status: { qosClass: 'BestEffort', podIPs: [{ ip: 'old' }] } };
   const judge = (status: Json): string[] => errors('v1', 'pods', { ...was, status: { ...was.status, ...status } }, was);
@@ -43,6 +45,7 @@ test('the status of a Pod is judged by what it was', () => {
   );
 });
 
+// S-262
 test('a new Pod has no gates it was let through, and no ephemeral containers', () => {
   const gates = (...names: string[]): Json[] => names.map((name) => ({ name }));
   assert.deepEqual(errors('v1', 'pods', pod({ schedulingGates: gates('x', 'x'), nodeName: 'n' })), [
@@ -60,6 +63,7 @@ test('a new Pod has no gates it was let through, and no ephemeral containers', (
   assert.deepEqual(errors('v1', 'pods', stored), [], 'judged through its subresource');
 });
 
+// S-003
 test('Pods say what is wrong in upstream words', () => {
   const cases: [Json, string[]][] = [
     [pod(), []],
@@ -329,6 +333,8 @@ test('the other kinds', () => {
   }
 });
 
+// S-003
+// Compat Status, P0, yes: the shape, `details.kind` by reason, `Retry-After`
 test('errors render into the Status that clients match', () => {
   const info = builtinResource({ group: '', version: 'v1', resource: 'pods' });
   const error = invalid({ group: '', kind: 'Pod' }, 'p', info?.validate?.(pod({ containers: [] })) ?? []);

@@ -11,6 +11,7 @@ const judge = (apiVersion: string, resource: string, object: object): string[] =
 const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } };
 const spec = { selector: { matchLabels: { a: 'b' } }, template };
 
+// Compat Types, P2, yes: rules of workloads, disruption budgets and autoscalers
 test('a Deployment: strategy, deadlines', () => {
   const of = (more: object): string[] => judge('apps/v1', 'deployments', { spec: { ...spec, ...more } });
   assert.deepEqual(of({}), []);
@@ -115,6 +116,7 @@ test('a StatefulSet: its Pods mount the claims that it makes; how it updates and
   ]);
 });
 
+// Compat Types, P1, yes: a workload without a selector, StatefulSets with names, services and claims that cannot be
 test('a new StatefulSet: names that its Pods can have, claims that can be made; what is stored may stay', () => {
   const set = { metadata: { name: 'a.b' }, spec: { ...spec, serviceName: 'S', volumeClaimTemplates: [{}] } };
   const found = judge('apps/v1', 'statefulsets', set);

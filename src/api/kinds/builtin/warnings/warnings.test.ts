@@ -163,6 +163,9 @@ const PODS: readonly (readonly [name: string, pod: Json, ...wanted: string[]])[]
 ];
 
 for (const [name, object, ...wanted] of PODS) {
+  // S-261: What is valid but odd is warned about as upstream warns, on create and update.
+  // Compat Writing, P1, yes: warnings of upstream's strategies, on create and update, for Pods, every template of them
+  //   and twelve other kinds
   test(`warnings of a Pod: ${name}`, () => {
     assert.deepEqual(warningsOf('', 'pods').warnings!(object), wanted);
   });
@@ -328,12 +331,14 @@ const OTHERS: readonly (readonly [group: string, resource: string, object: Json,
 ];
 
 for (const [group, resource, object, ...wanted] of OTHERS) {
+  // S-261
   test(`warnings of ${resource}: ${wanted[0]?.slice(0, 60) ?? 'nothing odd'}`, () => {
     const { warnings } = builtinResource({ group, version: 'v1', resource })!;
     assert.deepEqual(warnings!(object), wanted);
   });
 }
 
+// S-261
 test('an update is told of a template only when it changes something', () => {
   const set = (generation: number): Json => ({
     metadata: { name: 'a.b', generation },
