@@ -37,7 +37,7 @@ const reply = (status: number, body: unknown): ApiResponse => ({
 });
 
 /** Makes a server of these resources with no objects. */
-export function createFakeApi(types: readonly ResourceType<never>[]): FakeApi {
+export function createFakeApi(types: readonly ResourceType<unknown>[]): FakeApi {
   const objects = new Map<string, UnstructuredObject>();
   const watchers = new Set<Watcher>();
   const requests: string[] = [];

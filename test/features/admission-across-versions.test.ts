@@ -94,13 +94,13 @@ async function policy(kind: 'Validating' | 'Mutating', rules: object[], spec: ob
     kind: `${kind}AdmissionPolicy`,
     metadata: { name: 'p' },
     spec: { matchConstraints: { resourceRules: rules }, ...spec },
-  } as never);
+  });
   await server.create(`${at}ybindings`, {
     apiVersion: API_VERSION,
     kind: `${kind}AdmissionPolicyBinding`,
     metadata: { name: 'b' },
     spec: { policyName: 'p', ...(kind === 'Validating' && { validationActions: ['Deny'] }) },
-  } as never);
+  });
 }
 
 async function webhooks(kind: 'Validating' | 'Mutating', ...paths: (readonly [string, object])[]): Promise<void> {
@@ -115,7 +115,7 @@ async function webhooks(kind: 'Validating' | 'Mutating', ...paths: (readonly [st
       admissionReviewVersions: ['v1'],
       ...more,
     })),
-  } as never);
+  });
 }
 
 const post = (plural: 'plates' | 'doors', versionName: string, spec: object) =>

@@ -211,13 +211,13 @@ test('an APIService becomes available step by step, and says why it is not', asy
   assert.deepEqual([refused.status, refused.text], [503, 'service unavailable\n']);
   assert.equal(refused.headers['content-type'], 'text/plain; charset=utf-8');
 
-  await front.create('/api/v1/namespaces/wardle/services', service as never);
+  await front.create('/api/v1/namespaces/wardle/services', service);
   assert.equal(await untilReason('EndpointsNotFound'), 'cannot find endpointslices for service/api in "wardle"');
 
   await front.create('/apis/discovery.k8s.io/v1/namespaces/wardle/endpointslices', {
     ...slice(),
     endpoints: [],
-  } as never);
+  });
   assert.match(await untilReason('MissingEndpoints'), /^endpointslices for service\/api in "wardle" have no addresses/);
 
   await front.request('PATCH', '/apis/discovery.k8s.io/v1/namespaces/wardle/endpointslices/api-1', {

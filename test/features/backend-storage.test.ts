@@ -61,7 +61,7 @@ const makeInstance = (name: string): Promise<unknown> =>
     kind: 'VirtualMachineInstance',
     metadata: { name, namespace },
     spec,
-  } as never);
+  });
 
 // S-633: A machine whose TPM state or EFI variables shall last has a claim for them, made as upstream makes it: found
 //   by its label, used by the launcher, reported in `volumeStatus`, gone with the machine; its instance says what it
@@ -95,7 +95,7 @@ test('without a storage class the instance says why it waits; with one it goes o
 test("the claim of a machine is the machine's: it outlives the instance, and the next one uses it", async () => {
   const vm = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', metadata: { name: 'kept', namespace } };
   const template = { metadata: {}, spec };
-  await cluster.client.create(VIRTUAL_MACHINES, { ...vm, spec: { runStrategy: 'Always', template } } as never);
+  await cluster.client.create(VIRTUAL_MACHINES, { ...vm, spec: { runStrategy: 'Always', template } });
   const claim = await claimOf('kept');
   assert.deepEqual(
     claim.metadata.ownerReferences?.map(({ kind, name }) => [kind, name]),

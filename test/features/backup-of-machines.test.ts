@@ -62,7 +62,7 @@ before(async () => {
       kind: 'PersistentVolumeClaim',
       metadata: { name, namespace },
       spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage } } },
-    } as never);
+    });
     const body = { status: { phase, ...(phase === 'Bound' && { capacity: { storage } }) } };
     await cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, key(name), { type: 'merge', body }, { subresource: 'status' });
   }
@@ -127,7 +127,7 @@ test('a backup waits, and says what for, in upstream words', async () => {
         },
       },
     },
-  } as never);
+  });
   await shows('first', /vm db has no ChangedBlockTracking, cannot start backup$/);
   assert.deepEqual(asked, []);
 });
@@ -180,7 +180,7 @@ test('a tracker has the next backup build on the last one, unless all of it is a
     kind: 'VirtualMachineBackupTracker',
     metadata: { name: 'daily', namespace },
     spec: { source: VM },
-  } as never);
+  });
   const first = await shows('waits', /^Complete=True/);
   const checkpoint = first.status?.checkpointName;
   assert.equal(checkpoint, `waits-${first.metadata.uid}`);

@@ -32,14 +32,14 @@ const volume = (name: string, spec: object = {}, metadata: object = {}) =>
       persistentVolumeReclaimPolicy: 'Retain',
       ...spec,
     },
-  } as never);
+  });
 const claim = (name: string, spec: object = {}, annotations: object = {}) =>
   server.create(CLAIMS, {
     apiVersion: 'v1',
     kind: 'PersistentVolumeClaim',
     metadata: { name, annotations },
     spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, ...spec },
-  } as never);
+  });
 const storageClass = (name: string, more: object = {}) =>
   server.create(CLASSES, {
     apiVersion: 'storage.k8s.io/v1',

@@ -362,9 +362,9 @@ test('a controller that ends after any of its writes leaves a clone that the nex
         };
       return {
         ...client,
-        create: through(client.create as never) as Client['create'],
-        patch: through(client.patch as never) as Client['patch'],
-        delete: through(client.delete as never) as Client['delete'],
+        create: through(client.create) as Client['create'],
+        patch: through(client.patch) as Client['patch'],
+        delete: through(client.delete) as Client['delete'],
       };
     });
     const target = `crash-copy-${last}`;

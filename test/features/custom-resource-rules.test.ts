@@ -202,7 +202,7 @@ test('a new rule does not bind what is not touched', async () => {
   await establish(server, CRD);
   const LATERS = '/apis/example.com/v1/namespaces/default/laters';
   const later = { apiVersion: 'example.com/v1', kind: 'Later', metadata: { name: 'l' }, spec: { a: 'bad', b: 'x' } };
-  await server.create(LATERS, later as never);
+  await server.create(LATERS, later);
   const version = structuredClone(CRD.spec.versions[0]) as { schema: { openAPIV3Schema: { properties: object } } };
   const rule = { type: 'string', 'x-kubernetes-validations': [{ rule: "self != 'bad'" }] };
   version.schema.openAPIV3Schema.properties = { spec: { type: 'object', properties: { a: rule, b: rule } } };

@@ -155,7 +155,7 @@ test('versions come, go and change places; what was stored in one is remembered'
     kind: 'Move',
     metadata: { name: 'm' },
     spec: { a: '1' },
-  } as never);
+  });
   const both = [
     version('v1', { spec: object({ a: text }) }),
     version('v2', { spec: object({ a: text }) }, { storage: true }),

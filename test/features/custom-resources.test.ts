@@ -396,7 +396,7 @@ test('a stricter schema lets stand what is not touched', async () => {
   await establish(server, CRD);
   const PATH = '/apis/example.com/v1/namespaces/default/ratchets';
   const spec = { a: 'long', b: 'x', list: ['long'] };
-  await server.create(PATH, { apiVersion: 'example.com/v1', kind: 'Ratchet', metadata: { name: 'r' }, spec } as never);
+  await server.create(PATH, { apiVersion: 'example.com/v1', kind: 'Ratchet', metadata: { name: 'r' }, spec });
   const strict = structuredClone(CRD.spec.versions[0]) as { schema: { openAPIV3Schema: { properties: object } } };
   const short = { type: 'string', maxLength: 2 };
   strict.schema.openAPIV3Schema.properties = {
@@ -450,7 +450,7 @@ test('the definition of a built-in kind stays', async () => {
     spec: { holderIdentity: 'me' },
   };
   const LEASES = '/apis/coordination.k8s.io/v1/namespaces/default/leases';
-  await server.create(LEASES, lease as never);
+  await server.create(LEASES, lease);
   await server.request('DELETE', `${DEFINITIONS}/leases.coordination.k8s.io`);
   const watch = await server.watch(`${DEFINITIONS}?watch=true&resourceVersion=0`);
   for (;;) {

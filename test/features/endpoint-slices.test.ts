@@ -43,7 +43,7 @@ async function pod(
       nodeName: 'node1',
       containers: [{ name: 'c', image: 'i', ports: [{ name: 'web', containerPort: port }] }],
     },
-  } as never);
+  });
   const status = {
     phase,
     podIP: ip,
@@ -58,7 +58,7 @@ const service = (name: string, spec: object) =>
     kind: 'Service',
     metadata: { name, labels: { tier: 'front' } },
     spec: { selector: { app: name }, ports: [{ name: 'http', port: 80, targetPort: 'web' }], ...spec },
-  } as never);
+  });
 
 // S-169: Services have EndpointSlices, and Endpoints, that follow their Pods.
 test('a Service has a slice, and Endpoints, that follow its Pods', async () => {
@@ -128,13 +128,13 @@ test('everything goes with the Service; what somebody else made stays', async ()
     kind: 'Endpoints',
     metadata: { name: 'by-hand' },
     subsets: [{ addresses: [{ ip: '10.9.9.9' }], ports: [{ port: 1 }] }],
-  } as never);
+  });
   await server.create(`${PATH}/services`, {
     apiVersion: 'v1',
     kind: 'Service',
     metadata: { name: 'by-hand' },
     spec: { ports: [{ port: 1 }] },
-  } as never);
+  });
   await server.request('DELETE', `${PATH}/services/leaving`);
   await server.request('DELETE', `${PATH}/services/by-hand`);
   await eventually(async () => (await server.request('GET', `${PATH}/endpoints/leaving`)).status === 404);
@@ -149,7 +149,7 @@ test('hints say who should send traffic, as spec.trafficDistribution asks', asyn
   await server.create('/api/v1/nodes', {
     ...node,
     metadata: { ...node.metadata, labels: { 'topology.kubernetes.io/zone': 'zone1' } },
-  } as never);
+  });
   await pod('near', 'near', '10.0.7.1');
   await pod('near-unready', 'near', '10.0.7.2', { ready: false });
   await service('near', {});

@@ -31,7 +31,7 @@ async function podUnder(
     kind: 'Pod',
     metadata: { name, labels: { app: name } },
     spec: { containers: [{ name: 'c', image: 'i' }] },
-  } as never);
+  });
   const conditions = [{ type: 'Ready', status: ready ? 'True' : 'False' }];
   await server.request('PATCH', `${PODS}/${name}/status`, { body: { status: { phase, conditions } } });
   for (const [i, status] of statuses.entries()) {
@@ -44,7 +44,7 @@ async function podUnder(
         selector: { matchLabels: { app: name } },
         ...(policy && { unhealthyPodEvictionPolicy: policy }),
       },
-    } as never);
+    });
     const full = { observedGeneration: 1, currentHealthy: 2, desiredHealthy: 1, expectedPods: 2, ...status };
     await server.request('PATCH', `${BUDGETS}/${name}-${i}/status`, { body: { status: full } });
   }
@@ -232,7 +232,7 @@ test('an empty selector is about every pod of the namespace, no selector about n
     kind: 'Pod',
     metadata: { name: 'p' },
     spec: { containers: [{ name: 'c', image: 'i' }] },
-  } as never);
+  });
   await server.request('PATCH', `${pods}/p/status`, { body: { status: { phase: 'Running' } } });
   for (const [name, spec] of [
     ['none', { minAvailable: 1 }],
@@ -243,7 +243,7 @@ test('an empty selector is about every pod of the namespace, no selector about n
       kind: 'PodDisruptionBudget',
       metadata: { name },
       spec,
-    } as never);
+    });
     const status = {
       observedGeneration: 1,
       disruptionsAllowed: 0,

@@ -95,8 +95,8 @@ for (const [user, path, schemaName, levelName] of BUILTIN) {
 //   has queues, else it is 429.
 // Compat Priority and fairness, audit, health, metrics, P1, yes: the matched pair stands in the headers of every answer
 test('a pair that a user makes is matched from then on', async () => {
-  const pair = await server.create(`${ROOT}/prioritylevelconfigurations`, level('noxu', {}) as never);
-  const flow = await server.create(`${ROOT}/flowschemas`, schema('noxu', 'noxu') as never);
+  const pair = await server.create(`${ROOT}/prioritylevelconfigurations`, level('noxu', {}));
+  const flow = await server.create(`${ROOT}/flowschemas`, schema('noxu', 'noxu'));
   const uids = [flow, pair].map(({ metadata }) => (metadata as { uid: string }).uid);
   assert.deepEqual(await headersFor('/api/v1/nodes', 'noxu'), uids);
   assert.deepEqual(await headersFor('/apis/apps', 'noxu'), uids);
@@ -109,7 +109,7 @@ test('a pair that a user makes is matched from then on', async () => {
 //   say whether they dangle
 test('a schema without its level is dangling, and passed over', async () => {
   const watch = await server.watch(`${ROOT}/flowschemas?watch=1&fieldSelector=metadata.name=lost`);
-  await server.create(`${ROOT}/flowschemas`, schema('lost', 'lost', 'no-such-level') as never);
+  await server.create(`${ROOT}/flowschemas`, schema('lost', 'lost', 'no-such-level'));
   const until = async (status: string) => {
     for (;;) {
       const conditions = (await watch.next())?.object.status?.conditions ?? [];
@@ -119,7 +119,7 @@ test('a schema without its level is dangling, and passed over', async () => {
   const condition = await until('True');
   assert.deepEqual([condition.type, condition.reason], ['Dangling', 'NotFound']);
   assert.deepEqual((await headersFor('/api/v1/nodes', 'lost'))[0], await uidOf('flowschemas', 'global-default'));
-  await server.create(`${ROOT}/prioritylevelconfigurations`, level('no-such-level', {}) as never);
+  await server.create(`${ROOT}/prioritylevelconfigurations`, level('no-such-level', {}));
   assert.equal((await until('False')).reason, 'Found');
   watch.close();
 });
@@ -145,14 +145,11 @@ test('without a seat a request is refused with 429, or waits where its level has
     `${ROOT}/prioritylevelconfigurations`,
     level('patient', {
       limitResponse: { type: 'Queue', queuing: { queues: 1, handSize: 1, queueLengthLimit: 1 } },
-    }) as never,
+    }),
   );
-  await server.create(`${ROOT}/flowschemas`, schema('patient', 'patient') as never);
-  await server.create(
-    `${ROOT}/prioritylevelconfigurations`,
-    level('brusque', { limitResponse: { type: 'Reject' } }) as never,
-  );
-  await server.create(`${ROOT}/flowschemas`, schema('brusque', 'brusque') as never);
+  await server.create(`${ROOT}/flowschemas`, schema('patient', 'patient'));
+  await server.create(`${ROOT}/prioritylevelconfigurations`, level('brusque', { limitResponse: { type: 'Reject' } }));
+  await server.create(`${ROOT}/flowschemas`, schema('brusque', 'brusque'));
 
   const first = hold('brusque');
   await first.reached;

@@ -38,7 +38,7 @@ before(async () => {
     kind: 'PriorityLevelConfiguration',
     metadata: { name: 'brusque' },
     spec: { type: 'Limited', limited: { nominalConcurrencyShares: 0, limitResponse: { type: 'Reject' } } },
-  } as never);
+  });
   await server.create(`${ROOT}/flowschemas`, {
     apiVersion: 'flowcontrol.apiserver.k8s.io/v1',
     kind: 'FlowSchema',
@@ -53,8 +53,8 @@ before(async () => {
         },
       ],
     },
-  } as never);
-  for (let i = 0; i < 5; i++) await server.create(MAPS, map(`m${i}`, 'x'.repeat(99_000)) as never);
+  });
+  for (let i = 0; i < 5; i++) await server.create(MAPS, map(`m${i}`, 'x'.repeat(99_000)));
 });
 after(() => server.stop());
 

@@ -24,7 +24,7 @@ async function namespaceWith(limits: readonly object[]): Promise<string> {
     kind: 'LimitRange',
     metadata: { name: 'limits' },
     spec: { limits },
-  } as never);
+  });
   return path;
 }
 

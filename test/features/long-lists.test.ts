@@ -19,7 +19,7 @@ before(async () => {
       kind: 'ConfigMap',
       metadata: { name: `m${10_000 + i}`, labels: { tenth: String(i % 10), own: `n${i}` } },
       data: { text: `ä: "${i}"\n `.repeat(20) },
-    } as never);
+    });
   }
   // One that is long all by itself.
   await server.create(PATH, {
@@ -27,7 +27,7 @@ before(async () => {
     kind: 'ConfigMap',
     metadata: { name: 'm2', labels: { tenth: 'large' } },
     data: Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`k${i}`, 'v'])),
-  } as never);
+  });
 });
 after(() => server.stop());
 
@@ -238,7 +238,7 @@ test('objects from before a change of their definition are shown as it is now, i
       names: { plural: 'olds', singular: 'old', kind: 'Old' },
       versions: [version({ text: { type: 'string' } })],
     },
-  } as never);
+  });
   const path = '/apis/long.example/v1/namespaces/many/olds';
   while ((await server.request('GET', path)).status !== 200) await new Promise((done) => setTimeout(done, 10));
   const many = 600;
@@ -248,7 +248,7 @@ test('objects from before a change of their definition are shown as it is now, i
       kind: 'Old',
       metadata: { name: `o${1000 + i}` },
       spec: { text: 'x'.repeat(2000) },
-    } as never);
+    });
   }
   const { status } = await server.request('PATCH', `${definitions}/olds.long.example`, {
     body: { spec: { versions: [version({ text: { type: 'string' }, added: { type: 'string', default: 'now' } })] } },
@@ -270,7 +270,7 @@ test('a write that hundreds of parameters and policies have a say in lets others
   const apiVersion = 'admissionregistration.k8s.io/v1';
   const rules = [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['secrets'] }];
   const made = (kind: string, plural: string, name: string, spec: object) =>
-    server.create(`${group}/${plural}`, { apiVersion, kind, metadata: { name }, spec } as never);
+    server.create(`${group}/${plural}`, { apiVersion, kind, metadata: { name }, spec });
   await made('ValidatingAdmissionPolicy', 'validatingadmissionpolicies', 'many', {
     failurePolicy: 'Fail',
     paramKind: { apiVersion: 'v1', kind: 'ConfigMap' },

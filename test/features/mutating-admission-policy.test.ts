@@ -37,13 +37,13 @@ async function policy(
     kind: 'MutatingAdmissionPolicy',
     metadata: { name },
     spec: { matchConstraints: { resourceRules: rules }, reinvocationPolicy: 'Never', mutations, ...spec },
-  } as never);
+  });
   await server.create(`${GROUP}/mutatingadmissionpolicybindings`, {
     apiVersion: API_VERSION,
     kind: 'MutatingAdmissionPolicyBinding',
     metadata: { name: `bind-${name}` },
     spec: { policyName: name, ...binding },
-  } as never);
+  });
 }
 
 const post = (more: object = {}) =>
@@ -114,7 +114,7 @@ test('variables, parameters and match conditions work as in validating policies'
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: { name: 'team', labels: { team: 'blue' } },
-  } as never);
+  });
   await policy('p', [apply("Object{metadata: Object.metadata{labels: {'team': variables.team}}}")], {
     paramKind: { apiVersion: 'v1', kind: 'Secret' },
     variables: [{ name: 'team', expression: 'string(params.metadata.labels.team)' }],
@@ -134,13 +134,13 @@ test('policies run by name, each on what the one before left, and validation see
     kind: 'ValidatingAdmissionPolicy',
     metadata: { name: 'v' },
     spec: { matchConstraints: { resourceRules: [RULE] }, validations: [{ expression: "object.data.order == 'ab'" }] },
-  } as never);
+  });
   await server.create(`${GROUP}/validatingadmissionpolicybindings`, {
     apiVersion: API_VERSION,
     kind: 'ValidatingAdmissionPolicyBinding',
     metadata: { name: 'v' },
     spec: { policyName: 'v', validationActions: ['Deny'] },
-  } as never);
+  });
   const { status, json } = await post();
   assert.equal(status, 201, JSON.stringify(json));
   assert.equal(json.data.order, 'ab');

@@ -40,7 +40,7 @@ before(async () => {
     }),
   });
   for (const name of [GUEST_NODE, 'silent']) {
-    await server.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name } } as never);
+    await server.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name } });
     await server.request('PATCH', `${NODES}/${name}/status`, {
       body: { status: { daemonEndpoints: { kubeletEndpoint: { Port: 10250 } } } },
     });

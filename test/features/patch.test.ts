@@ -20,7 +20,7 @@ async function fresh(name: string): Promise<string> {
     kind: 'ConfigMap',
     metadata: { name },
     data: { a: '1', b: '2' },
-  } as never);
+  });
   return `${CONFIG_MAPS}/${name}`;
 }
 
@@ -62,7 +62,7 @@ test('a strategic merge patch merges containers by name', async () => {
         { name: 'b', image: 'two' },
       ],
     },
-  } as never);
+  });
   const { status, json } = await patch(`${PODS}/p`, 'strategic-merge-patch+json', {
     spec: {
       '$setElementOrder/containers': [{ name: 'a' }, { name: 'b' }],

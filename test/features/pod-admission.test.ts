@@ -19,7 +19,7 @@ const account = (name: string, more: object = {}, namespace = 'default') =>
     kind: 'ServiceAccount',
     metadata: { name },
     ...more,
-  } as never);
+  });
 
 let number = 0;
 const create = (spec: object = {}, metadata: object = {}, namespace = 'default') =>
@@ -107,7 +107,7 @@ test('a priority class becomes a number', async (t) => {
     metadata: { name: 'high' },
     value: 100,
     preemptionPolicy: 'Never',
-  } as never);
+  });
   const { spec } = (await create({ priorityClassName: 'high' })).json;
   assert.deepEqual([spec.priority, spec.preemptionPolicy], [100, 'Never']);
   assert.equal((await create()).json.spec.priority, 0);
@@ -154,7 +154,7 @@ test('the default class of a claim', async () => {
     kind: 'StorageClass',
     metadata: { name: 'std', annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
     provisioner: 'p',
-  } as never);
+  });
   const claim = (name: string, spec: object) =>
     server.request('POST', '/api/v1/namespaces/default/persistentvolumeclaims', {
       body: {

@@ -35,7 +35,7 @@ before(async () => {
       kind: 'Pod',
       metadata: { name },
       spec: { nodeName, containers: [{ name: 'c', image: 'i' }] },
-    } as never);
+    });
   }
 });
 after(() => server.stop());

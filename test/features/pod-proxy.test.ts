@@ -283,7 +283,7 @@ test('a Service leads to a ready Pod that its slices name', async () => {
         { name: 'more', port: 8001, targetPort: 81 },
       ],
     },
-  } as never);
+  });
   assert.match(
     (await send(`${SERVICES}/front:web/proxy/`)).json.message,
     /^no endpoints available for service "front"$/,
@@ -296,7 +296,7 @@ test('a Service leads to a ready Pod that its slices name', async () => {
       addressType: 'IPv4',
       endpoints: [endpoint],
       ports: [{ name: 'web', port: 80, protocol: 'TCP' }],
-    } as never);
+    });
   const targetRef = { kind: 'Pod', namespace: 'default', name: 'web' };
   await slice('s1', {
     addresses: ['127.64.0.9'],
@@ -329,7 +329,7 @@ test('what cannot be asked says why', async () => {
     kind: 'Pod',
     metadata: { name: 'waiting' },
     spec: { containers: [{ name: 'c', image: 'i' }] },
-  } as never);
+  });
   const cases: [string, number, string, RegExp][] = [
     ['a:b:c:d', 400, 'BadRequest', /^invalid pod request "a:b:c:d"$/],
     ['ftp:web:80', 400, 'BadRequest', /^invalid pod request "ftp:web:80"$/],

@@ -19,7 +19,7 @@ async function pod(...containers: string[]): Promise<string> {
     kind: 'Pod',
     metadata: { name },
     spec: { containers: (containers.length > 0 ? containers : ['c']).map((one) => ({ name: one, image: 'i' })) },
-  } as never);
+  });
   return name;
 }
 const bind = (name: string, how: string = `${PODS}/${name}/binding`) =>

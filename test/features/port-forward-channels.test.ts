@@ -57,7 +57,7 @@ test('the JavaScript client`s PortForward reaches the guest, and hears why it do
       server: `https://127.0.0.1:${tls.port}`,
       caData: Buffer.from(authority.certificate).toString('base64'),
     } as never,
-    { name: 'u', token: 't' } as never,
+    { name: 'u', token: 't' },
   );
   const [output, errors, input] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const [said, wrong] = [textOf(output), textOf(errors)];

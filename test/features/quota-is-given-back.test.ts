@@ -25,7 +25,7 @@ const createQuota = (name: string, hard: Record<string, string>) =>
     kind: 'ResourceQuota',
     metadata: { name },
     spec: { hard },
-  } as never);
+  });
 const pod = (name: string) =>
   server.request('POST', `${PATH}/pods`, {
     body: {

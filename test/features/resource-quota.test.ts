@@ -30,7 +30,7 @@ async function namespaceWith(hard: Readonly<Record<string, string>>, spec: objec
     kind: 'ResourceQuota',
     metadata: { name: 'q' },
     spec: { hard, ...spec },
-  } as never);
+  });
   const used = Object.fromEntries(Object.keys(hard).map((key) => [key, '0']));
   await server.request('PATCH', `${path}/resourcequotas/q/status`, { body: { status: { hard, used } } });
   return {
@@ -117,7 +117,7 @@ test('scopes: a quota is about the Pods it names', async (t) => {
     kind: 'PriorityClass',
     metadata: { name: 'high' },
     value: 100,
-  } as never);
+  });
   const select = (operator: string, values?: string[]) => ({
     scopeSelector: {
       matchExpressions: [{ scopeName: 'PriorityClass', operator, ...(values && { values }) }],
@@ -217,7 +217,7 @@ test('a Service that changes its type is charged the difference', async () => {
     kind: 'Service',
     metadata: { name: 's' },
     spec: { ports: [{ port: 80 }] },
-  } as never);
+  });
   assert.deepEqual(await place.used(), { services: '1', 'services.nodeports': '0' });
   const change = (type: string) => server.request('PATCH', `${place.path}/services/s`, { body: { spec: { type } } });
   assert.equal((await change('NodePort')).status, 200);
@@ -274,7 +274,7 @@ test('hundreds of quotas of one namespace are charged in steps, and none gives o
       kind: 'ResourceQuota',
       metadata: { name },
       spec: { hard },
-    } as never);
+    });
     await server.request('PATCH', `${place.path}/resourcequotas/${name}/status`, {
       body: { status: { hard, used: { pods: '0' } } },
     });

@@ -36,7 +36,7 @@ async function saved(name: string, node: string): Promise<string> {
     kind: 'VirtualMachine',
     metadata: { name, namespace },
     spec: { runStrategy: 'Halted', template: { spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } } },
-  } as never);
+  });
   const { metadata } = await cluster.client.create(VIRTUAL_MACHINE_SNAPSHOTS, {
     apiVersion: 'snapshot.kubevirt.io/v1beta1',
     kind: 'VirtualMachineSnapshot',
@@ -51,7 +51,7 @@ async function saved(name: string, node: string): Promise<string> {
       },
     },
     spec: { source: { apiGroup: 'kubevirt.io', kind: 'VirtualMachine', name } },
-  } as never);
+  });
   return metadata.uid ?? '';
 }
 const make = (name: string, state: string, more: object = {}): Promise<unknown> =>
@@ -60,7 +60,7 @@ const make = (name: string, state: string, more: object = {}): Promise<unknown> 
     kind: 'VirtualMachineInstance',
     metadata: { name, namespace, annotations: { 'coracle.dev/resume-from': state, ...more } },
     spec: { evictionStrategy: 'LiveMigrate', domain: { devices: {}, memory: { guest: '64Mi' } } },
-  } as never);
+  });
 const runs = (name: string): Promise<VirtualMachineInstance> =>
   cluster.untilVmi(name, 'runs', ({ status }) => status?.phase === 'Running');
 const launchers = async (name: string): Promise<Pod[]> =>

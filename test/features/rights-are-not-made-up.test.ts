@@ -42,7 +42,7 @@ before(async () => {
       metadata: { name },
       rules,
       ...more,
-    } as never);
+    });
   await role('reader', [{ apiGroups: [''], resources: ['pods', 'pods/log'], verbs: ['get', 'list'] }]);
   await role('strong', [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }]);
   await role('may-bind', [
@@ -198,7 +198,7 @@ test('roles that aggregate aggregating roles hold the rules of all', async () =>
       kind: 'ClusterRole',
       metadata: { name, labels },
       ...more,
-    } as never);
+    });
   const collect = (label: string) => ({
     aggregationRule: { clusterRoleSelectors: [{ matchLabels: { [label]: 'yes' } }] },
   });
@@ -229,13 +229,13 @@ test('a role whose collected rules are not written down yet cannot be bound for 
     kind: 'ClusterRole',
     metadata: { name: 'part', labels: { part: 'yes' } },
     rules: [{ apiGroups: ['z'], resources: ['z'], verbs: ['get'] }],
-  } as never);
+  });
   await server.create(`${RBAC}/clusterroles`, {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'ClusterRole',
     metadata: { name: 'whole' },
     aggregationRule: { clusterRoleSelectors: [{ matchLabels: { part: 'yes' } }] },
-  } as never);
+  });
   const refused = await asJane(() => bind('four', 'whole'));
   assert.equal(refused.status, 403);
   assert.match(refused.json.message, /\{APIGroups:\["z"\], Resources:\["z"\], Verbs:\["get"\]\}/);

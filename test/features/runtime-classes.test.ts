@@ -33,7 +33,7 @@ const runtimeClass = (name: string, more: object = {}) =>
     metadata: { name },
     handler: 'vm',
     ...more,
-  } as never);
+  });
 let number = 0;
 const create = (spec: object) =>
   server.request('POST', '/api/v1/namespaces/default/pods', {

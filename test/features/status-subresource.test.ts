@@ -108,7 +108,7 @@ const METADATA_THROUGH_STATUS: readonly [string, object, string, boolean][] = [
 ];
 for (const [collection, body, name, taken] of METADATA_THROUGH_STATUS) {
   test(`/status of ${collection} ${taken ? 'takes metadata, and says who has written it' : 'leaves metadata, and nobody is said to have written it'}`, async () => {
-    const { kind, apiVersion } = (await server.create(collection, body as never)) as {
+    const { kind, apiVersion } = (await server.create(collection, body)) as {
       kind: string;
       apiVersion: string;
     };

@@ -49,7 +49,7 @@ test('a claim stays while a bound Pod uses it', async () => {
       containers: [{ name: 'c', image: 'i' }],
       volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'used' } }],
     },
-  } as never);
+  });
   await server.request('DELETE', `${PATH}/persistentvolumeclaims/used`);
   // Another claim that is free goes meanwhile, so the controller has had its turn.
   await claim('free');
@@ -71,7 +71,7 @@ test('a Pod that has ended holds no claim', async () => {
       containers: [{ name: 'c', image: 'i' }],
       volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'done' } }],
     },
-  } as never);
+  });
   await server.request('PATCH', `${PATH}/pods/ended/status`, { body: { status: { phase: 'Succeeded' } } });
   await server.request('DELETE', `${PATH}/persistentvolumeclaims/done`);
   await gone(`${PATH}/persistentvolumeclaims/done`);
@@ -85,7 +85,7 @@ test('a volume stays while it is bound', async () => {
     kind: 'PersistentVolume',
     metadata: { name: 'v' },
     spec: { capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'], hostPath: { path: '/x' } },
-  } as never);
+  });
   const status = (phase: string) =>
     server.request('PATCH', '/api/v1/persistentvolumes/v/status', { body: { status: { phase } } });
   await status('Bound');
@@ -103,7 +103,7 @@ test('only a bound claim of a class that says so may grow', async () => {
       metadata: { name },
       provisioner: 'p',
       allowVolumeExpansion,
-    } as never);
+    });
   await sc('grows', true);
   await sc('fixed', false);
   await claim('g', { storageClassName: 'grows' });

@@ -43,7 +43,7 @@ before(async () => {
     kind: 'Service',
     metadata,
     spec: { ports: [{ port: 443 }] },
-  } as never);
+  });
   await server.create('/apis/discovery.k8s.io/v1/namespaces/kubevirt/endpointslices', {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
@@ -51,7 +51,7 @@ before(async () => {
     addressType: 'IPv4',
     endpoints: [{ addresses: ['192.0.2.9'] }],
     ports: [{ name: '', port: 8443, protocol: 'TCP' }],
-  } as never);
+  });
 });
 after(() => server.stop());
 

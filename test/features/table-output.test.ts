@@ -14,7 +14,7 @@ before(async () => {
     kind: 'Pod',
     metadata: { name: 'p' },
     spec: { containers: [{ name: 'c', image: 'i' }] },
-  } as never);
+  });
 });
 after(() => server.stop());
 
@@ -72,7 +72,7 @@ test('a Pod that has come to its end says so in its row', async () => {
     kind: 'Pod',
     metadata: { name },
     spec: { containers: [{ name: 'c', image: 'i' }] },
-  } as never);
+  });
   const conditions = async (phase: string) => {
     await server.request('PATCH', `${PODS}/${name}/status`, {
       headers: { 'content-type': 'application/merge-patch+json' },
@@ -110,7 +110,7 @@ test('/scale has columns of its own, on a read and on a write', async () => {
       selector: { matchLabels: labels },
       template: { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'i' }] } },
     },
-  } as never);
+  });
   const scale = `${deployments}/counted/scale`;
   const { json } = await get(scale);
   assert.deepEqual(
@@ -147,7 +147,7 @@ test('/scale of a custom resource shows what its Scale has, and nothing for a co
     kind: 'Crowd',
     metadata: { name: 'five' },
     spec: { size: 5 },
-  } as never);
+  });
   const { json } = await get(`${crowds}/five/scale`);
   assert.deepEqual(
     json.columnDefinitions.map((c: { name: string; type: string; format: string }) => [c.name, c.type, c.format]),

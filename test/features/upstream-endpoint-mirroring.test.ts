@@ -27,14 +27,14 @@ const service = (name: string, spec: object = {}) =>
     kind: 'Service',
     metadata: { name },
     spec: { ports: [{ name: 'a', port: 80 }], ...spec },
-  } as object as never);
+  } as object);
 const endpoints = (name: string, subsets: object[], metadata: object = {}) =>
   server.create(`${ROOT}/endpoints`, {
     apiVersion: 'v1',
     kind: 'Endpoints',
     metadata: { name, ...metadata },
     subsets,
-  } as object as never);
+  } as object);
 
 // S-206: Endpoints that users write are mirrored as slices; metrics of admission count what checks came to.
 // Compat Bootstrap objects, controllers, events, leases, P1, yes: Endpoints of a Service without a selector are

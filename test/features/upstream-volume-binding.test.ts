@@ -57,7 +57,7 @@ const claimOf = (storageClassName: string, name: string, spec: object = {}, meta
   metadata: { name, ...metadata },
   spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1G' } }, storageClassName, ...spec },
 });
-const make = (path: string, object: object): Promise<Row> => server.create(path, object as never) as Promise<Row>;
+const make = (path: string, object: object): Promise<Row> => server.create(path, object) as Promise<Row>;
 const numbered = (prefix: string): string[] => Array.from({ length: OBJECTS }, (_, at) => `${prefix}-${at}`);
 const phase = (path: string, wanted: string) => eventually(async () => (await get(path)).status?.phase === wanted);
 const ofClass = async (path: string, name: string): Promise<Row[]> =>
@@ -143,16 +143,13 @@ test('a controller that starts leaves everything as it is that is bound', async 
   const own = await startServer({ defaultAdmission: true });
   for (const name of numbered('there')) {
     const annotations = { 'pv.kubernetes.io/bind-completed': 'yes' };
-    const claim = (await own.create(
-      CLAIMS,
-      claimOf('there', name, { volumeName: name }, { annotations }) as never,
-    )) as Row;
+    const claim = (await own.create(CLAIMS, claimOf('there', name, { volumeName: name }, { annotations }))) as Row;
     await own.request('PATCH', `${CLAIMS}/${name}/status`, {
       body: { status: { phase: 'Bound', accessModes: ['ReadWriteOnce'], capacity: { storage: '1G' } } },
     });
     const { uid } = claim['metadata'];
     const claimRef = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace: 'default', name, uid };
-    await own.create(VOLUMES, volumeOf('there', name, { claimRef }) as never);
+    await own.create(VOLUMES, volumeOf('there', name, { claimRef }));
     await own.request('PATCH', `${VOLUMES}/${name}/status`, { body: { status: { phase: 'Bound' } } });
   }
   const seen = async (): Promise<string[]> =>

@@ -49,7 +49,7 @@ async function policy({ name = 'p', binding = {}, rules, constraints, ...spec }:
     kind: 'ValidatingAdmissionPolicy',
     metadata: { name },
     spec: { matchConstraints: { resourceRules: rules ?? [CONFIGMAP_RULE], ...constraints }, ...spec },
-  } as never);
+  });
   if (binding) await bind({ policyName: name, ...binding });
 }
 
@@ -59,7 +59,7 @@ const bind = (spec: object, name = 'b') =>
     kind: 'ValidatingAdmissionPolicyBinding',
     metadata: { name },
     spec: { validationActions: ['Deny'], ...spec },
-  } as never);
+  });
 
 /** Takes the policy of a case away. */
 async function unbind(): Promise<void> {
@@ -330,8 +330,8 @@ test('namespaces are validated by their own labels, with no namespaceObject', as
     kind: 'Namespace',
     metadata: { name, labels },
   });
-  await server.create('/api/v1/namespaces', namespace('loose', {}) as never);
-  await server.create('/api/v1/namespaces', namespace('tight', { guarded: 'yes' }) as never);
+  await server.create('/api/v1/namespaces', namespace('loose', {}));
+  await server.create('/api/v1/namespaces', namespace('tight', { guarded: 'yes' }));
   assert.equal((await server.request('DELETE', '/api/v1/namespaces/loose')).status, 200);
   const { status, json } = await server.request('DELETE', '/api/v1/namespaces/tight');
   assert.equal(status, 422);
@@ -386,7 +386,7 @@ test('parameters: by name, by selector, of the request’s namespace, absent', a
       apiVersion: 'v1',
       kind: 'Secret',
       metadata: { name, labels, annotations: { max } },
-    } as never);
+    });
   await params('strict', '0', { set: 'a' });
   await params('mild', '9', { set: 'a' });
   await params('strict', '9', {}, 'kube-public');
@@ -462,7 +462,7 @@ test('Audit and audit annotations reach the audit event', async () => {
       apiVersion: 'v1',
       kind: 'Secret',
       metadata: { name, labels: { for: 'audit' } },
-    } as never);
+    });
   }
   await policy({
     paramKind: { apiVersion: 'v1', kind: 'Secret' },
@@ -578,7 +578,7 @@ test('policies are never asked about policies, and scale is validated as a Scale
       selector: { matchLabels: { a: 'b' } },
       template: { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } },
     },
-  } as never);
+  });
   const scale = (replicas: number) =>
     server.request('PATCH', '/apis/apps/v1/namespaces/default/deployments/d/scale', { body: { spec: { replicas } } });
   assert.equal((await scale(4)).json.spec?.replicas, 4);

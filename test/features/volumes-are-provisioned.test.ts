@@ -11,7 +11,7 @@ before(async () => {
 after(() => plane.stop());
 
 const isBound = ({ status }: { status?: { phase?: string } }): boolean => status?.phase === 'Bound';
-const bound = (name: string) => plane.settled(`${CLAIMS}/${name}`, isBound as never);
+const bound = (name: string) => plane.settled(`${CLAIMS}/${name}`, isBound);
 const gone = (path: string) => plane.settled(path, (object) => Object.keys(object).length === 0);
 
 // S-525: A claim of class `local` gets a volume in a pool, also made from another claim; deletion gives the space back,
@@ -198,7 +198,7 @@ test('a claim of an earlier version gets the volume that has its content, whatev
     pool.volumes.set(OLD, { bytes: 1, format: 'raw' });
   });
   try {
-    const claim = await upgraded.settled(`${CLAIMS}/old`, isBound as never);
+    const claim = await upgraded.settled(`${CLAIMS}/old`, isBound);
     assert.equal(claim['spec'].volumeName, `pvc-${uid}`);
     const volume = await upgraded.admin(`GET ${VOLUMES}/pvc-${uid}`);
     assert.equal(volume.spec.csi.volumeAttributes.format, 'raw');

@@ -189,7 +189,7 @@ test('configurations are asked by name, webhooks in their order', async () => {
 test('a patch of the options of a connection is taken', async () => {
   const pods = '/api/v1/namespaces/default/pods';
   const spec = { containers: [{ name: 'c', image: 'i' }] };
-  await suite.server.create(pods, { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'patched' }, spec } as never);
+  await suite.server.create(pods, { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'patched' }, spec });
   const rules = [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CONNECT'], resources: ['pods/attach'] }];
   await configure('Mutating', 'm', { path: '/attach', rules });
   await configure('Validating', 'v', { path: '/deny', rules });
@@ -216,7 +216,7 @@ test('a webhook is bound by the walls that bind a client', async () => {
       selector: { matchLabels: { a: 'b' } },
       template: { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } },
     },
-  } as never);
+  });
   const rules = [{ apiGroups: ['apps'], apiVersions: ['v1'], resources: ['deployments'], operations: ['UPDATE'] }];
   await configure('Mutating', 'm', { path: '/scale-up', rules });
   const { json } = await suite.server.request('PATCH', `${deployments}/d`, {

@@ -143,8 +143,8 @@ test('webhooks are reached through a Service and its endpoints', async () => {
     kind: 'Service',
     metadata: { name: 'hook' },
     spec: { ports: [{ name: 'web', port: 8443, targetPort: 'https' }] },
-  } as never);
-  await suite.server.create(slices, slice(false) as never);
+  });
+  await suite.server.create(slices, slice(false));
   const client = {
     service: { namespace: 'default', name: 'hook', port: 8443, path: '/label' },
     caBundle: suite.hooks.caBundle,

@@ -104,7 +104,7 @@ test('a delete shows the old object only, a collection gives no name', async () 
 test('a delete under a grace period that does not shorten it asks nobody', async () => {
   const pods = '/api/v1/namespaces/default/pods';
   const spec = { nodeName: 'n', containers: [{ name: 'c', image: 'i' }] };
-  await suite.server.create(pods, { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' }, spec } as never);
+  await suite.server.create(pods, { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' }, spec });
   const rules = [{ ...RULE, resources: ['pods'], operations: ['DELETE'] }];
   await configure('Validating', 'v', { path: '/allow', rules });
   const remove = async (query = ''): Promise<[status: number, asked: number]> => {
@@ -154,7 +154,7 @@ test('Equivalent shows the object in the version of the rule, Exact looks away',
   });
   const path = '/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers';
   await configure('Mutating', 'm', { path: '/label', rules });
-  const made: Review = await suite.server.create(path, scaler('one') as never);
+  const made: Review = await suite.server.create(path, scaler('one'));
   const { request } = suite.hooks.calls[0]!.body;
   assert.equal(request.object.apiVersion, 'autoscaling/v1');
   assert.equal(request.object.spec.targetCPUUtilizationPercentage, 50);
@@ -165,7 +165,7 @@ test('Equivalent shows the object in the version of the rule, Exact looks away',
   assert.equal(made.spec.metrics[0].resource.target.averageUtilization, 50);
   await suite.server.request('DELETE', `${GROUP}/mutatingwebhookconfigurations/m`);
   await configure('Mutating', 'm', { path: '/label', rules, matchPolicy: 'Exact' });
-  await suite.server.create(path, scaler('two') as never);
+  await suite.server.create(path, scaler('two'));
   assert.equal(suite.hooks.calls.length, 1);
 });
 
@@ -194,7 +194,7 @@ test('Equivalent asks the conversion webhook of a custom kind, both ways', async
         },
       },
     },
-  } as never);
+  });
   while (!suite.server.catalog.lookup('example.com', 'v2', 'doors'))
     await new Promise((resolve) => setImmediate(resolve));
   const rules = [{ apiGroups: ['example.com'], apiVersions: ['v1'], resources: ['doors'], operations: ['CREATE'] }];
@@ -216,7 +216,7 @@ test('subresources and connections are asked about by their own names', async ()
     kind: 'Pod',
     metadata: { name: 'p' },
     spec: { containers: [{ name: 'c', image: 'i' }] },
-  } as never);
+  });
   const rule = { apiGroups: [''], apiVersions: ['v1'], operations: ['*'] };
   await configure('Validating', 'v', { path: '/deny', rules: [{ ...rule, resources: ['pods/*'] }] });
   const status = await suite.server.request('PATCH', `${pods}/p/status`, { body: { status: { phase: 'Running' } } });
@@ -243,7 +243,7 @@ test('a binding of the legacy collection is asked about as a resource of its own
     kind: 'Pod',
     metadata: { name: 'to-bind' },
     spec: { containers: [{ name: 'c', image: 'i' }] },
-  } as never);
+  });
   const target = { apiVersion: 'v1', kind: 'Node', name: 'n' };
   const body = { apiVersion: 'v1', kind: 'Binding', metadata: { name: 'to-bind' }, target };
   const bound = await suite.server.request('POST', '/api/v1/namespaces/default/bindings', { body });
@@ -285,20 +285,20 @@ test('webhooks are asked about access reviews, policies are not', async () => {
     kind: 'ValidatingAdmissionPolicy',
     metadata: { name: 'p' },
     spec: { matchConstraints: { resourceRules: rules }, validations: [{ expression: 'false' }] },
-  } as never);
+  });
   await server.create(`${GROUP}/validatingadmissionpolicybindings`, {
     apiVersion: 'admissionregistration.k8s.io/v1',
     kind: 'ValidatingAdmissionPolicyBinding',
     metadata: { name: 'b' },
     spec: { policyName: 'p', validationActions: ['Deny'] },
-  } as never);
+  });
   assert.equal((await ask()).status, 201);
   await server.create(`${GROUP}/validatingwebhookconfigurations`, {
     apiVersion: 'admissionregistration.k8s.io/v1',
     kind: 'ValidatingWebhookConfiguration',
     metadata: { name: 'v' },
     webhooks: [webhook({ path: '/deny', rules })],
-  } as never);
+  });
   assert.equal((await ask()).status, 418);
   await server.stop();
 });

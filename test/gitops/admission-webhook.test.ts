@@ -50,7 +50,7 @@ before(
       }),
     });
     for (const definition of configSyncCrds(systemClock.now()))
-      await server.create('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition as never);
+      await server.create('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
     for (const name of ['config-management-system', 'default'])
       await send('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
     await eventually(

@@ -116,7 +116,7 @@ test('a source that nobody declares is waited for and reported; with what it fil
   })();
   const pruned = await repository.commit({ '1.yaml': null, '2.yaml': null });
   await at.synced('root-sync', pruned);
-  await at.gone(CONFIG_MAPS as never, 'source', 'default');
+  await at.gone(CONFIG_MAPS, 'source', 'default');
   stop.abort();
   await watching;
   assert.deepEqual(gone, ['filled', 'source']);

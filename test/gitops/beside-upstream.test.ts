@@ -32,7 +32,7 @@ test('while upstream’s manager is installed nothing is done, and all of it whe
     repository.remove();
     rmSync(directory, { recursive: true, force: true });
   });
-  await at.client.create(DEPLOYMENTS as never, manager as never);
+  await at.client.create(DEPLOYMENTS, manager);
   const commit = await repository.commit({ 'a.yaml': configMapYaml('a', { k: '1' }) });
   // The watch of Deployments has seen it when a later write of the same kind has been.
   await eventually('aside', async () => (existsSync(join(directory, 'of-a-sync-that-went')) ? undefined : true));
@@ -41,7 +41,7 @@ test('while upstream’s manager is installed nothing is done, and all of it whe
   await new Promise((resolve) => setTimeout(resolve, 1000));
   const untouched = await at.sync('root-sync');
   assert.deepEqual([untouched?.metadata.finalizers, untouched?.status], [undefined, undefined]);
-  await at.client.delete(DEPLOYMENTS as never, { namespace: CONFIG_SYNC_NAMESPACE, name: 'reconciler-manager' });
+  await at.client.delete(DEPLOYMENTS, { namespace: CONFIG_SYNC_NAMESPACE, name: 'reconciler-manager' });
   await at.synced('root-sync', commit);
   assert.equal(readdirSync(directory).length, 1);
   await at.client.delete(ROOT_SYNCS, { namespace: CONFIG_SYNC_NAMESPACE, name: 'root-sync' });

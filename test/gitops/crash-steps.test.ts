@@ -119,7 +119,7 @@ for (const policy of ['Foreground', 'Orphan'] as const)
       await at.cluster.restart(async () => {
         dies = undefined;
       });
-      await at.gone(ROOT_SYNCS as never, sync, CONFIG_SYNC_NAMESPACE);
+      await at.gone(ROOT_SYNCS, sync, CONFIG_SYNC_NAMESPACE);
       assert.equal(await at.inventory(sync), undefined);
       assert.equal(await at.find(SERVICE_ACCOUNTS, `root-reconciler-${sync}`, CONFIG_SYNC_NAMESPACE), undefined);
       for (const name of [needed, needing]) {

@@ -199,10 +199,10 @@ test('nothing else is held up: pruned, deleted with the sync, let go, with the n
   await at.client.delete(NAMESPACES, { namespace: '', name: 'emptied' });
   await at.synced('pruned', commit);
   assert.equal(await at.configMap('a', 'pruned'), undefined);
-  await at.gone(ROOT_SYNCS as never, 'ended', CONFIG_SYNC_NAMESPACE);
+  await at.gone(ROOT_SYNCS, 'ended', CONFIG_SYNC_NAMESPACE);
   assert.equal(await at.configMap('a', 'ended'), undefined);
-  await at.gone(ROOT_SYNCS as never, 'let-go', CONFIG_SYNC_NAMESPACE);
+  await at.gone(ROOT_SYNCS, 'let-go', CONFIG_SYNC_NAMESPACE);
   assert.equal(await dependentsAt('let-go'), undefined);
   assert.equal((await remove('let-go', 'a')).status, 200);
-  await at.gone(NAMESPACES as never, 'emptied');
+  await at.gone(NAMESPACES, 'emptied');
 });

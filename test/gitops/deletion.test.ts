@@ -254,7 +254,7 @@ for (const policy of ['Foreground', 'Orphan'] as const) {
     const row = await start('RepoSync', policy);
     t.after(() => end(row));
     await at.client.delete(NAMESPACES, { namespace: '', name: row.namespace });
-    await at.gone(NAMESPACES as never, row.namespace);
+    await at.gone(NAMESPACES, row.namespace);
     assert.equal(await at.find(SERVICE_ACCOUNTS, `ns-reconciler-${row.namespace}`, CONFIG_SYNC_NAMESPACE), undefined);
   });
 
@@ -268,7 +268,7 @@ for (const policy of ['Foreground', 'Orphan'] as const) {
     await at.client.delete(NAMESPACES, { namespace: '', name: row.namespace });
     await isGone(row);
     await patchMap(row.namespace, 'a', { metadata: { finalizers: null } });
-    await at.gone(NAMESPACES as never, row.namespace);
+    await at.gone(NAMESPACES, row.namespace);
   });
 }
 
@@ -312,7 +312,7 @@ test('RootSync that declares the namespace: deleted together, and the namespace 
       await at.client.delete(ROOT_SYNCS, { namespace: CONFIG_SYNC_NAMESPACE, name: namespace });
     });
     await isGone({ at: namespace, namespace, commit: made });
-    await at.gone(NAMESPACES as never, namespace);
+    await at.gone(NAMESPACES, namespace);
   }
 });
 
@@ -354,7 +354,7 @@ test('RootSync that declares a RepoSync: all goes, level by level', async (t) =>
   await at.synced([namespace, 'repo-sync'], await inner.git('rev-parse', 'main'));
   await at.client.delete(ROOT_SYNCS, { namespace: CONFIG_SYNC_NAMESPACE, name: 'outer' });
   await isGone({ at: 'outer', namespace, commit: made });
-  await at.gone(NAMESPACES as never, namespace);
+  await at.gone(NAMESPACES, namespace);
 });
 
 // S-912: A protected machine that Git no longer declares, or whose sync is deleted, is kept with its namespace and
@@ -391,9 +391,9 @@ test('a protected machine is kept, with its namespace, when it is pruned and whe
     { namespace, name: 'precious' },
     { type: 'merge', body: { metadata: { labels: { 'kubevirt.io/vm-delete-protection': null }, finalizers: null } } },
   );
-  await at.gone(VIRTUAL_MACHINES as never, 'precious', namespace);
+  await at.gone(VIRTUAL_MACHINES, 'precious', namespace);
   await isGone({ at: 'vault', namespace, commit: first });
-  await at.gone(NAMESPACES as never, namespace);
+  await at.gone(NAMESPACES, namespace);
 });
 
 /** What a cell of the matrix ends in; the words are those of docs/gitops.md. */
@@ -535,7 +535,7 @@ for (const kind of ['RootSync', 'RepoSync'] as const)
         await patchMap(row.namespace, 'b', { metadata: { finalizers: null } }).catch(notFoundIsFine);
         await unprotect(row).catch(notFoundIsFine);
         await removeNamespace(row).catch(notFoundIsFine);
-        await at.gone(NAMESPACES as never, row.namespace);
+        await at.gone(NAMESPACES, row.namespace);
       });
 
 const notFoundIsFine = (error: unknown): void => {
@@ -551,7 +551,7 @@ async function endsIn(outcome: Outcome, row: Row, { hasMachine }: Situation): Pr
   };
   if (outcome === 'namespace gone') {
     await isGone(row);
-    await at.gone(NAMESPACES as never, row.namespace);
+    await at.gone(NAMESPACES, row.namespace);
     return;
   }
   if (typeof outcome === 'object') {
@@ -614,7 +614,7 @@ test('a namespace that is deleted waits for the order of a RepoSync in it, and o
     assert.match(going.message ?? '', new RegExp(`${kind.toLowerCase()}s.configsync.gke.io has 1 resource instances`));
     assert.ok(await at.configMap('a', row.namespace), 'what b depends on is gone before b');
     await patchMap(row.namespace, 'b', { metadata: { finalizers: null } });
-    await at.gone(NAMESPACES as never, row.namespace);
+    await at.gone(NAMESPACES, row.namespace);
     await isGone(row);
   }
 });
@@ -630,5 +630,5 @@ test('a namespace whose RepoSync cannot end in order goes on after its time', as
     (await at.configMap('a', row.namespace)) === undefined ? true : undefined,
   );
   await patchMap(row.namespace, 'b', { metadata: { finalizers: null } });
-  await at.gone(NAMESPACES as never, row.namespace);
+  await at.gone(NAMESPACES, row.namespace);
 });

@@ -84,7 +84,7 @@ test('an object that carries the metadata of the sync and is not declared is del
     'configsync.gke.io/resource-id': '_configmap_default_owned-by-other',
     'configsync.gke.io/manager': ':root_other',
   });
-  await at.gone(CONFIG_MAPS as never, 'stray', 'default');
+  await at.gone(CONFIG_MAPS, 'stray', 'default');
   assert.ok((await at.configMap('copy')) && (await at.configMap('owned-by-other')));
 });
 

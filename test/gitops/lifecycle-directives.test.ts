@@ -60,7 +60,7 @@ test('TestPreventDeletionNamespace: a detached namespace is let go, a role in it
   // Declared again without the directive it is pruned as any other.
   await push({ 'ns.yaml': namespaceOf('shipping') });
   await push({ 'ns.yaml': null });
-  await at.gone(NAMESPACES as never, 'shipping');
+  await at.gone(NAMESPACES, 'shipping');
 });
 
 // S-964
@@ -75,7 +75,7 @@ for (const [name, kind, type, namespace] of [
       metadata: { name: 'test-admin', ...(namespace && { namespace }), annotations },
       rules: RULES,
     });
-    const live = async (): Promise<KubeObject> => (await at.find(type as never, 'test-admin', namespace))!;
+    const live = async (): Promise<KubeObject> => (await at.find(type, 'test-admin', namespace))!;
     await push({ 'role.yaml': of(DETACH) });
     assert.ok(isManaged(await live()));
     await push({ 'role.yaml': null });
@@ -85,7 +85,7 @@ for (const [name, kind, type, namespace] of [
     assert.ok(isManaged(await live()));
     assert.equal((await live()).metadata.annotations?.[DELETION], undefined);
     await push({ 'role.yaml': null });
-    await at.gone(type as never, 'test-admin', namespace);
+    await at.gone(type, 'test-admin', namespace);
   });
 
 // S-964
@@ -106,7 +106,7 @@ test('TestPreventDeletionSpecialNamespaces: they are detached by themselves, and
     const live = (await at.find(NAMESPACES, name))!;
     assert.ok(isLetGo(live) && live.metadata.annotations?.[DELETION] === 'detach', JSON.stringify(live.metadata));
   }
-  await at.gone(NAMESPACES as never, 'bookstore');
+  await at.gone(NAMESPACES, 'bookstore');
 });
 
 // S-964

@@ -56,7 +56,7 @@ test('dependents come after what they depend on, and go before it', async () => 
   })();
   const pruned = await repository.commit({ '1.yaml': null, '2.yaml': null, '3.yaml': null });
   await at.synced('order', pruned);
-  await at.gone(CONFIG_MAPS as never, 'order-c', 'default');
+  await at.gone(CONFIG_MAPS, 'order-c', 'default');
   stop.abort();
   await watching;
   assert.deepEqual(gone, ['order-a', 'order-b', 'order-c']);
@@ -139,7 +139,7 @@ test('a definition and an object of it in one commit; with the definition its ob
   await at.rootSync('definitions', repository.url);
   await at.synced('definitions', commit);
   const widgets = { group: 'example.org', version: 'v1', resource: 'widgets', kind: 'Widget', namespaced: true };
-  assert.ok(await at.find(widgets as never, 'w', 'default'));
+  assert.ok(await at.find(widgets, 'w', 'default'));
   const without = await repository.commit({ 'a-widget.yaml': null, 'z-definition.yaml': null });
   await at.synced('definitions', without);
   assert.deepEqual(

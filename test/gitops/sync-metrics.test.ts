@@ -121,7 +121,7 @@ test('metrics, history, events and nomos status tell of a sync that goes well, f
 // S-943
 test('a sync that is gone is in no metric, and nomos status says that there is none', async () => {
   await at.client.delete(ROOT_SYNCS, { namespace: CONFIG_SYNC_NAMESPACE, name: 'root-sync' });
-  await at.gone(ROOT_SYNCS as never, 'root-sync', CONFIG_SYNC_NAMESPACE);
+  await at.gone(ROOT_SYNCS, 'root-sync', CONFIG_SYNC_NAMESPACE);
   await eventually('its gauges are gone', async () =>
     metrics.families().some(({ name, samples }) => name.endsWith('declared_resources') && samples.length > 0)
       ? undefined

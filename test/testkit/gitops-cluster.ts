@@ -42,7 +42,7 @@ export interface GitOpsCluster {
   failing(at: SyncName, codes: readonly string[]): Promise<Sync>;
   until(at: SyncName, what: string, test: (sync: Sync) => boolean): Promise<Sync>;
   find<T extends KubeObject>(type: ResourceType<T>, name: string, namespace?: string): Promise<T | undefined>;
-  gone(type: ResourceType<KubeObject>, name: string, namespace?: string): Promise<void>;
+  gone<T extends KubeObject>(type: ResourceType<T>, name: string, namespace?: string): Promise<void>;
   inventory(at: SyncName): Promise<ObjectRef[] | undefined>;
   configMap(name: string, namespace?: string): Promise<ConfigMap | undefined>;
   stop(): Promise<void>;

@@ -94,7 +94,7 @@ export async function createGuestPod(
     kind: 'Pod',
     metadata: { name, labels: { guest: name } },
     spec: { containers },
-  } as never);
+  });
   await server.request('POST', `${pods}/${name}/binding`, {
     body: { apiVersion: 'v1', kind: 'Binding', metadata: { name }, target: { kind: 'Node', name: nodeName } },
   });

@@ -73,7 +73,7 @@ export interface InProcessServer {
   request(method: string, pathAndQuery: string, options?: RequestOptions): Promise<Answer>;
   watch(pathAndQuery: string, options?: RequestOptions): Promise<WatchReader>;
   /** Creates an object and returns it; throws when the server refuses. */
-  create<T extends KubeObject>(collection: string, object: T): Promise<T>;
+  create<T extends object = KubeObject>(collection: string, object: T): Promise<T & KubeObject>;
   stop(): Promise<void>;
 }
 

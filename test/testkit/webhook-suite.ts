@@ -97,7 +97,7 @@ export function webhookSuite(answers: Parameters<typeof startWebhookServer>[0]):
         kind: `${kind}WebhookConfiguration`,
         metadata: { name },
         webhooks: webhooks.map(webhook),
-      } as never);
+      });
     },
     post: (body = configMap(), query = '') => server.request('POST', `${CONFIGMAPS}${query}`, { body }),
   };

@@ -27,7 +27,7 @@ before(async () => {
   const server = await startServer();
   controllers = runControllers(server, (environment) => [createVolumeController(environment)]);
   for (const name of ['victim', 'tenant'])
-    await server.create('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } } as never);
+    await server.create('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
 });
 after(async () => {
   await controllers.stop();
@@ -43,7 +43,7 @@ const volume = async (name: string, spec: object = {}): Promise<string> => {
     kind: 'PersistentVolume',
     metadata: { name },
     spec: { capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'], hostPath: { path }, ...spec },
-  } as never);
+  });
   return path;
 };
 const claim = (namespace: string, name: string, volumeName?: string): Promise<PersistentVolumeClaim> =>

@@ -13,7 +13,7 @@ before(async () => {
     kind: 'ConfigMap',
     metadata: { name: 'm' },
     data: { a: '1' },
-  } as never);
+  });
 });
 after(() => server.stop());
 

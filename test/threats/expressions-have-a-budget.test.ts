@@ -58,13 +58,13 @@ test('a policy that costs more than its budget is stopped, and fails as its fail
       },
       validations: [{ expression }],
     },
-  } as never);
+  });
   await server.create(`${group}/validatingadmissionpolicybindings`, {
     apiVersion,
     kind: 'ValidatingAdmissionPolicyBinding',
     metadata: { name: 'dear' },
     spec: { policyName: 'dear', validationActions: ['Deny'] },
-  } as never);
+  });
   const { status, json } = await server.request('POST', '/api/v1/namespaces/default/configmaps', {
     body: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'm' } },
   });

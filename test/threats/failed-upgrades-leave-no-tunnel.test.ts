@@ -60,7 +60,7 @@ before(async () => {
     log: silentLogger,
   });
   const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'behind' }, spec: { ports: [{ port: 443 }] } };
-  await front.create('/api/v1/namespaces/default/services', service as never);
+  await front.create('/api/v1/namespaces/default/services', service);
   await front.create('/apis/discovery.k8s.io/v1/namespaces/default/endpointslices', {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
@@ -68,7 +68,7 @@ before(async () => {
     addressType: 'IPv4',
     endpoints: [{ addresses: ['127.0.0.1'] }],
     ports: [{ name: '', port, protocol: 'TCP' }],
-  } as never);
+  });
   const services = '/apis/apiregistration.k8s.io/v1/apiservices';
   await front.create(services, {
     apiVersion: 'apiregistration.k8s.io/v1',
@@ -82,7 +82,7 @@ before(async () => {
       groupPriorityMinimum: 2000,
       versionPriority: 200,
     },
-  } as never);
+  });
   const watch = await front.watch(`${services}?watch=1&fieldSelector=metadata.name=v1.behind.example.com`);
   for (;;) {
     const event = await watch.next();

@@ -15,7 +15,7 @@ before(async () => {
     kind: 'ConfigMap',
     metadata: { name: 'm' },
     data: { a: '1' },
-  } as never);
+  });
 });
 after(() => server.stop());
 

@@ -13,14 +13,14 @@ let server: InProcessServer;
 before(async () => {
   server = await startServer({ backend, byteLimits });
   for (const name of ['greedy', 'modest', 'large'])
-    await server.create('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } } as never);
+    await server.create('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
 });
 after(() => server.stop());
 
 const maps = (namespace: string): string => `/api/v1/namespaces/${namespace}/configmaps`;
 const put = (namespace: string, name: string, bytes: number) =>
   server.request('POST', maps(namespace), {
-    body: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { text: 'x'.repeat(bytes) } } as never,
+    body: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { text: 'x'.repeat(bytes) } },
   });
 
 /** Creates until one is refused; says how many stand, and the refusal. */

@@ -41,13 +41,13 @@ test('matches() in a policy', { timeout: 120_000 }, async () => {
       },
       validations: EVIL.map((pattern) => ({ expression: `object.data.a.matches('${pattern}')` })),
     },
-  } as never);
+  });
   await server.create(`${group}/validatingadmissionpolicybindings`, {
     apiVersion,
     kind: 'ValidatingAdmissionPolicyBinding',
     metadata: { name: 'evil' },
     spec: { policyName: 'evil', validationActions: ['Deny'] },
-  } as never);
+  });
   const { status } = await server.request('POST', '/api/v1/namespaces/default/configmaps', {
     body: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'm' }, data: { a: LONG } },
   });

@@ -49,8 +49,8 @@ test('as a whole object, by every kind of patch, as JSON and as YAML', async () 
     kind: 'Thing',
     metadata: { name: 'x' },
     spec: {},
-  } as never);
-  await server.create(MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x' } } as never);
+  });
+  await server.create(MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x' } });
   const ways = ['post', 'put', 'merge', 'strategic', 'json', 'apply', 'yaml'] as const;
   await fc.assert(
     fc.asyncProperty(jsonText, fc.constantFrom(...ways), fc.boolean(), async (text, way, custom) => {
@@ -124,12 +124,12 @@ test('the program runs in a Node without __proto__', { timeout: 60_000 }, async 
   const dir = mkdtempSync(join(tmpdir(), 'coracle-proto-'));
   const plane = await startProcess(dir, { controllers: '', nodeArguments: ['--disable-proto=delete'] });
   const admin = adminOf(dir);
-  const maps = { group: '', version: 'v1', resource: 'configmaps', kind: 'ConfigMap', namespaced: true } as never;
+  const maps = { group: '', version: 'v1', resource: 'configmaps', kind: 'ConfigMap', namespaced: true };
   await admin.client.create(maps, {
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: { name: 'm', namespace: 'default' },
-  } as never);
+  });
   await admin.close();
   await plane.kill('SIGTERM');
   rmSync(dir, { recursive: true, force: true });

@@ -56,7 +56,7 @@ before(async () => {
     apiVersion: 'v1',
     kind: 'Namespace',
     metadata: { name: 'other' },
-  } as never);
+  });
   await createGuestPod(server, 'web');
   await createGuestPod(server, 'web', { namespace: 'other', ip: '127.64.0.2' });
   authority = await newAuthority();
@@ -130,7 +130,7 @@ test('a Service leads to Pods of its own namespace alone, at the address they ha
     kind: 'Service',
     metadata: { name: 'trick' },
     spec: { ports: [{ port: canaryPort }] },
-  } as never);
+  });
   const pod = { kind: 'Pod', namespace: 'default', name: 'web' };
   const endpoints = [
     { addresses: ['127.0.0.1'] },
@@ -147,7 +147,7 @@ test('a Service leads to Pods of its own namespace alone, at the address they ha
       addressType: 'IPv4',
       endpoints: [endpoint],
       ports: [{ name: '', port: canaryPort, protocol: 'TCP' }],
-    } as never);
+    });
     const before = node.seen.length;
     const { status } = await get(`${API}/default/services/trick:${canaryPort}/proxy/`);
     assert.deepEqual([status, reached, node.seen.length], [503, [], before], JSON.stringify(endpoint));
@@ -157,7 +157,7 @@ test('a Service leads to Pods of its own namespace alone, at the address they ha
     kind: 'Service',
     metadata: { name: 'outside' },
     spec: { type: 'ExternalName', externalName: 'localhost', ports: [{ port: canaryPort }] },
-  } as never);
+  });
   assert.equal((await get(`${API}/default/services/outside:${canaryPort}/proxy/`)).status, 503);
   assert.deepEqual(reached, []);
 });

@@ -132,11 +132,10 @@ test('an agent gives an instance no state of another namespace, and removes none
   const root = await mkdtemp(join(tmpdir(), 'coracle-memory-'));
   t.after(() => rm(root, { recursive: true, force: true }));
   const memoryDirectory = join(root, 'memory');
-  const instance = (namespace: string, from: string, uid = STATE) =>
-    ({
-      ...vmi('vm', { [FROM]: from }),
-      metadata: { name: 'vm', namespace, uid, annotations: { [FROM]: from } },
-    }) as never;
+  const instance = (namespace: string, from: string, uid = STATE) => ({
+    ...vmi('vm', { [FROM]: from }),
+    metadata: { name: 'vm', namespace, uid, annotations: { [FROM]: from } },
+  });
   const making = await beginState(memoryDirectory, STATE);
   await writeFile(join(making, 'ram'), 'secret', { mode: 0o600 });
   await commitState(memoryDirectory, making, {

@@ -52,7 +52,7 @@ before(async () => {
         failurePolicy: 'Fail',
       },
     ],
-  } as never);
+  });
 });
 after(async () => {
   outbound.close();

@@ -17,7 +17,7 @@ const lease = { namespace: 'kubevirt', name: 'coracle-vm' };
 
 /** Processes that want to lead, the clock they share, and who runs at the moment. */
 function candidates() {
-  const api = createFakeApi([LEASES as never]);
+  const api = createFakeApi([LEASES]);
   const clock = createFakeClock();
   const running = new Set<string>();
   const log: string[] = [];
@@ -174,7 +174,7 @@ test('what the job fails with comes out, and the lease is free', async () => {
 // S-419: No controller holds a Lease or counts as healthy while its informers do not sync: it says so, gives the Lease
 //   up and tries again.
 test('a controller whose informers do not sync gives its lease up, so that another process may hold it', async () => {
-  const api = createFakeApi([LEASES, CONFIG_MAPS] as never);
+  const api = createFakeApi([LEASES, CONFIG_MAPS]);
   const clock = createFakeClock();
   const logged: string[] = [];
   const log = createLogger(

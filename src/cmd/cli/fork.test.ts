@@ -16,7 +16,7 @@ const metadata = (name: string, annotations = {}) => ({ namespace, name, annotat
 
 /** A fork that was asked for, and the hands of the controllers. */
 function begin(names: readonly string[]) {
-  const api = createFakeApi([VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINE_SNAPSHOTS] as never);
+  const api = createFakeApi([VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINE_SNAPSHOTS]);
   const client = createClient(api.handler);
   const printed: string[] = [];
   const snapshot = api.put({

@@ -27,10 +27,10 @@ test('machineTargets() reads each form of a name', () => {
 
 // S-366
 test('runningMachine() finds the instance, and says of a stopped machine that it is stopped', async () => {
-  const api = createFakeApi([VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES] as never);
+  const api = createFakeApi([VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES]);
   const client = createClient(api.handler);
   const put = (kind: string, namespace: string, name: string, status: object): void =>
-    void api.put({ apiVersion: 'kubevirt.io/v1', kind, metadata: { namespace, name }, spec: {}, status } as never);
+    void api.put({ apiVersion: 'kubevirt.io/v1', kind, metadata: { namespace, name }, spec: {}, status });
   put('VirtualMachineInstance', 'b', 'a', { phase: 'Running' });
   put('VirtualMachineInstance', 'ctx', 'over', { phase: 'Succeeded' });
   put('VirtualMachine', 'ctx', 'off', { printableStatus: 'Stopped' });

@@ -35,7 +35,7 @@ test('a component whose informers do not sync is unhealthy until they do, and is
   const clock = createFakeClock();
   const types = COMPONENTS.find(({ name }) => name === 'vmi')!;
   const own = [VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES, KUBEVIRTS];
-  const api = createFakeApi([PODS, PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES, NODES, ...own] as never);
+  const api = createFakeApi([PODS, PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES, NODES, ...own]);
   let blind = true;
   const client = createClient(async (request) => {
     if (blind && request.path.endsWith('/pods')) throw new Error('the line is cut');

@@ -67,7 +67,7 @@ test('an agent renews its certificate before it ends, and at once when the serve
       pairs: {
         read: (name: string) => pairs.get(name),
         write: (name: string, pair: KeyPairPem) => void pairs.set(name, pair),
-      } as never,
+      },
       clock,
       log: silentLogger,
       signal: stop.signal,

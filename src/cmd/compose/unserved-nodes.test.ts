@@ -44,7 +44,7 @@ async function setUp(t: TestContext) {
     await writeFile(join(nodesDirectory, name, 'agent.id'), OWN);
   }
   const clock = createFakeClock();
-  const api = createFakeApi([NODES, PODS, LEASES, NAMESPACES] as never);
+  const api = createFakeApi([NODES, PODS, LEASES, NAMESPACES]);
   const client = createClient(api.handler);
   const lease = (name: string, age: number): unknown => ({
     apiVersion: 'coordination.k8s.io/v1',
@@ -58,10 +58,10 @@ async function setUp(t: TestContext) {
     ['far-lively', OTHER, 5],
     ['far-silent', OTHER, 300],
   ] as const) {
-    api.put(node(name, agent) as never);
+    api.put(node(name, agent));
     api.put(lease(name, age) as never);
   }
-  api.put(node('far-new', OTHER) as never);
+  api.put(node('far-new', OTHER));
   const clear = () =>
     clearUnservedNodes({ client, nodesDirectory, served: ['vm'], clock, log: silentLogger, signal: NEVER });
   return { api, client, clear };
@@ -78,7 +78,7 @@ test('a start removes its own nodes that it does not serve, and ends the Pods on
     pod('done', 'vm-2', { phase: 'Succeeded' }),
     pod('served', 'vm'),
   ])
-    api.put(one as never);
+    api.put(one);
   assert.deepEqual((await clear()).removed, ['vm-2']);
   const names = (await client.list(NODES, {})).items.map(({ metadata }) => metadata.name);
   assert.deepEqual(names.sort(), ['far-lively', 'far-new', 'far-silent', 'vm']);

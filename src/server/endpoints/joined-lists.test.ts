@@ -22,7 +22,7 @@ const stored = (name: string, revision: number, bytes = 2000): StoredObject =>
         kind: 'ConfigMap',
         metadata: { namespace: 'a', name },
         data: { text: String(revision).padEnd(bytes, 'x') },
-      } as never,
+      },
     },
     memory,
   );

@@ -6,7 +6,7 @@ import { tableOf } from './table.ts';
 const NOW = Date.parse('2020-01-02T00:00:00Z');
 const cellOf = (type: string, v: unknown, path = '.v'): unknown => {
   const column = { name: 'C', type, path, priority: 0 } as PrinterColumn;
-  const object = { apiVersion: 'x/v1', kind: 'X', metadata: { name: 'n' }, v } as never;
+  const object = { apiVersion: 'x/v1', kind: 'X', metadata: { name: 'n' }, v };
   const options = { version: 'v1', includeObject: 'None', now: NOW, definitions: false, metadata: {} } as const;
   const { rows } = tableOf({ columns: [column] }, { ...options, objects: [object] });
   return (rows as { cells: unknown[] }[])[0]!.cells[1];
@@ -44,7 +44,7 @@ for (const [value, ...shown] of CASES) {
 // Compat Reading, P2, yes: paths of columns take `..name` and `['a','b']`; a column called Name stands beside the name
 test('a column that is called Name does not replace the name', () => {
   const column: PrinterColumn = { name: 'Name', type: 'string', path: '.v', priority: 0 };
-  const object = { apiVersion: 'x/v1', kind: 'X', metadata: { name: 'n' }, v: 'other' } as never;
+  const object = { apiVersion: 'x/v1', kind: 'X', metadata: { name: 'n' }, v: 'other' };
   const options = { version: 'v1', includeObject: 'None', now: NOW, definitions: true, metadata: {} } as const;
   const table = tableOf({ columns: [column] }, { ...options, objects: [object] });
   assert.deepEqual(
