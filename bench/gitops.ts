@@ -13,13 +13,14 @@ import type { KubeObject } from '../src/api/meta/object.ts';
 import type { Client } from '../src/client/client.ts';
 import { adminOf } from '../test/testkit/control-plane-process.ts';
 import { createRepository, type GitRepository, serveRepository } from '../test/testkit/git-repository.ts';
-import { newDataDir, removeDataDir, startPlane } from './api/plane.ts';
+import { LAUNCHER, newDataDir, removeDataDir, startPlane } from './api/plane.ts';
 import { type BenchContext, type Outcome, Runs } from './figure.ts';
 import { cpuMicros } from './process-cpu.ts';
 import { residentMib } from './process-memory.ts';
 
 const OBJECTS = 1000;
-const RUNS = 3;
+/** `CORACLE_BENCH_RUNS=1` is for a first look. */
+const RUNS = Number(process.env['CORACLE_BENCH_RUNS'] ?? 3);
 const PUSHES = 10;
 const DRIFTS = 10;
 const PERIOD = '1s';
@@ -199,7 +200,7 @@ async function startComponent(dir: string): Promise<{ readonly pid: number; stop
   const child = spawn(
     process.execPath,
     [...flags, join(root, 'src/cmd/main.ts'), 'controllers', '--controllers', 'gitops'],
-    { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, KUBECONFIG: join(dir, 'kubeconfig') } },
+    { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, ...LAUNCHER, KUBECONFIG: join(dir, 'kubeconfig') } },
   );
   const ended = new Promise<void>((done) => child.once('exit', () => done()));
   await new Promise<void>((ready, fail) => {

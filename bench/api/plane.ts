@@ -16,7 +16,7 @@ export const newDataDir = (): string => mkdtempSync(join(tmpdir(), 'coracle-benc
 export const removeDataDir = (dir: string): void => rmSync(dir, { recursive: true, force: true });
 
 /** What the `coracle` launcher gives the program beside its arguments of Node. */
-const LAUNCHER = {
+export const LAUNCHER = {
   NODE_COMPILE_CACHE: join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'coracle', 'compile'),
   MALLOC_ARENA_MAX: '2',
 };

@@ -109,6 +109,40 @@ test('the first object has upstream’s name and label, the others neither; it n
   assert.deepEqual(await objects(sync), []);
 });
 
+// S-991: An attempt reads each object of its inventory once, and what somebody else writes of it meanwhile stays.
+test('an attempt reads each object once; what somebody else writes meanwhile is found out and stays', async () => {
+  const sync = newSync();
+  const open = (client: Client) => openInventory({ client, sync, showsStatus, maxBytes: SMALL });
+  await open(client).write(range(0, 5), signal);
+  let reads = 0;
+  const get = (...args: Parameters<Client['get']>) => {
+    reads++;
+    return client.get(...args);
+  };
+  const inventory = open({ ...client, get } as Client);
+  await inventory.read(signal);
+  await inventory.write(range(0, 6), signal);
+  await inventory.write(range(1, 6), signal);
+  await inventory.report([{ ...ref(1), status: 'Current' }], signal);
+  assert.equal(reads, 2);
+
+  await inventory.read(signal);
+  const key = { namespace: 'team', name: sync.name };
+  await client.patch(RESOURCE_GROUPS, key, { type: 'merge', body: { metadata: { labels: { other: 'one' } } } });
+  await inventory.write(range(2, 6), signal);
+  await client.patch(RESOURCE_GROUPS, key, { type: 'merge', body: { metadata: { labels: { another: 'one' } } } });
+  await inventory.report([{ ...ref(2), status: 'Failed' }], signal);
+  const [first] = await objects(sync);
+  assert.equal(first?.metadata.labels?.['other'], 'one');
+  assert.equal(first?.metadata.labels?.['another'], 'one');
+  assert.deepEqual(
+    first?.status?.resourceStatuses?.map(({ name }) => name),
+    [ref(2).name],
+  );
+  assert.equal(first?.status?.observedGeneration, first?.metadata.generation);
+  assert.deepEqual(names(await inventory.read(signal)), names(range(2, 6)));
+});
+
 // S-952
 test('its first object is deleted by hand: the others are taken up again, and none is left behind', async () => {
   const sync = newSync();

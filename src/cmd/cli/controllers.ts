@@ -16,6 +16,7 @@ import {
   runComponent,
 } from '../compose/components.ts';
 import type { ServeWebhook } from '../compose/deletion-webhook.ts';
+import { giveMemoryBack } from '../compose/give-memory-back.ts';
 import { connectAs, serverMake } from '../compose/remote-components.ts';
 import { webhookEndpoint } from '../compose/webhook-endpoint.ts';
 import { clusterFrom } from '../config/cluster.ts';
@@ -62,6 +63,7 @@ export async function controllers(context: CommandContext): Promise<number> {
             // The embedded server guards declared fields itself.
             createGitOpsController({
               ...environment,
+              onQuiet: giveMemoryBack,
               ...(clusterName !== undefined && { clusterName }),
               ...(serveWebhook && external && { serveWebhook: { trusted: GUARD_TRUSTED, serve: serveWebhook } }),
             }),

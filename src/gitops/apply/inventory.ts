@@ -14,7 +14,7 @@ import {
   type ResourceStatus,
 } from '../../api/kinds/config-sync/kinds.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
-import { isNotFound } from '../../client/api-failure.ts';
+import { isAlreadyExists, isConflict, isNotFound } from '../../client/api-failure.ts';
 import type { Client } from '../../client/client.ts';
 import { refId } from '../plan/object-ref.ts';
 import { compareRefs } from '../plan/order.ts';
@@ -56,6 +56,11 @@ const MAX_BYTES = 1024 * 1024;
 const MAX_PARTS = 64;
 /** Names in a message. */
 const MAX_NAMED = 20;
+/** Of a write where somebody else writes too. */
+const ATTEMPTS = 5;
+
+/** What is stored, by part; undefined for one that is named and not there. At least one item. */
+type Parts = (ResourceGroup | undefined)[];
 
 /** Name of a part, from 1; the first is the inventory that upstream knows. No sync has such a name by accident. */
 export function partName(sync: SyncIdentity, number: number): string {
@@ -71,6 +76,8 @@ export function openInventory(options: InventoryOptions): Inventory {
 
 class PartedInventory implements Inventory {
   readonly #options: InventoryOptions;
+  /** From the first read of an attempt to the report that ends it, what is stored: as large as the inventory. */
+  #held: Parts | undefined;
 
   constructor(options: InventoryOptions) {
     this.#options = options;
@@ -78,14 +85,40 @@ class PartedInventory implements Inventory {
 
   async read(signal: AbortSignal): Promise<readonly ObjectRef[] | undefined> {
     const parts = await this.#parts(signal);
+    this.#held = parts;
     if (!parts[0]) return undefined;
     const refs = parts.flatMap((part) => part?.spec?.resources ?? []);
     return [...new Map(refs.map((ref) => [refId(ref), ref])).values()];
   }
 
-  async write(refs: readonly ObjectRef[], signal: AbortSignal): Promise<void> {
+  write(refs: readonly ObjectRef[], signal: AbortSignal): Promise<void> {
+    return this.#onParts((parts) => this.#writeAll(refs, parts, signal), signal);
+  }
+
+  async report(statuses: readonly ResourceStatus[], signal: AbortSignal): Promise<void> {
+    try {
+      await this.#onParts((parts) => this.#reportAll(statuses, parts, signal), signal);
+    } finally {
+      this.#held = undefined;
+    }
+  }
+
+  /** Acts on what is held, and when it was something else that is stored, on that. */
+  async #onParts(act: (parts: Parts) => Promise<void>, signal: AbortSignal): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      this.#held ??= await this.#parts(signal);
+      try {
+        return await act(this.#held);
+      } catch (error) {
+        this.#held = undefined;
+        const isOther = isConflict(error) || isAlreadyExists(error) || isNotFound(error);
+        if (!isOther || attempt >= ATTEMPTS) throw error;
+      }
+    }
+  }
+
+  async #writeAll(refs: readonly ObjectRef[], found: Parts, signal: AbortSignal): Promise<void> {
     const { maxBytes = MAX_BYTES } = this.#options;
-    const found = await this.#parts(signal);
     const laid = layOut(
       found.map((part) => part?.spec?.resources ?? []),
       refs.map(({ group, kind, namespace, name }) => ({ group, kind, namespace, name })),
@@ -99,16 +132,18 @@ class PartedInventory implements Inventory {
         ),
       ]);
     const named = Math.max(found.length, laid.length);
-    await this.#writePart(1, found[0], { resources: laid[0]!, parts: named }, signal);
-    for (let at = 1; at < laid.length; at++) await this.#writePart(at + 1, found[at], { resources: laid[at]! }, signal);
+    await this.#writePart(1, found, { resources: laid[0]!, parts: named }, signal);
+    for (let at = 1; at < laid.length; at++) await this.#writePart(at + 1, found, { resources: laid[at]! }, signal);
     if (named === laid.length) return;
-    for (let at = named; at > laid.length; at--) await this.#delete(at, signal);
-    await this.#patch(1, { spec: this.#spec({ resources: laid[0]!, parts: laid.length }) }, signal);
+    for (let at = named; at > laid.length; at--) {
+      await this.#delete(at, signal);
+      found.length = at - 1;
+    }
+    await this.#patchSpec(1, found, { spec: this.#spec({ resources: laid[0]!, parts: laid.length }) }, signal);
   }
 
-  async report(statuses: readonly ResourceStatus[], signal: AbortSignal): Promise<void> {
+  async #reportAll(statuses: readonly ResourceStatus[], parts: Parts, signal: AbortSignal): Promise<void> {
     const shown = this.#options.showsStatus() ? [...statuses].sort(compareRefs) : [];
-    const parts = await this.#parts(signal);
     for (const [at, part] of parts.entries()) {
       if (!part) continue;
       const own = new Set((part.spec?.resources ?? []).map(refId));
@@ -121,12 +156,13 @@ class PartedInventory implements Inventory {
         conditions: conditionsOf(failed),
       };
       if (deepEqual(part.status ?? {}, status)) continue;
-      await this.#options.client.patch(
+      const written = await this.#options.client.patch(
         RESOURCE_GROUPS,
         this.#key(at + 1),
-        { type: 'merge', body: { status } },
-        { signal, subresource: 'status', fieldManager: 'configsync.gke.io/resource-group-controller' },
+        { type: 'merge', body: { metadata: versionOf(part), status } },
+        { signal, subresource: 'status', fieldManager: STATUS_FIELD_MANAGER, metadataOnly: true },
       );
+      parts[at] = { ...part, metadata: written.metadata, status };
     }
   }
 
@@ -152,11 +188,11 @@ class PartedInventory implements Inventory {
     }
   }
 
-  /** Every part, in order; undefined for one that is named and not there. At least one item. */
-  async #parts(signal: AbortSignal): Promise<(ResourceGroup | undefined)[]> {
+  /** Every part, in order. */
+  async #parts(signal: AbortSignal): Promise<Parts> {
     const { sync } = this.#options;
     const first = await this.#get(1, signal);
-    const parts = [first];
+    const parts: Parts = [first];
     if (first) {
       const names = new Set((first.spec?.subgroups ?? []).map(({ name }) => name));
       for (let number = 2; names.has(partName(sync, number)); number++) parts.push(await this.#get(number, signal));
@@ -190,13 +226,9 @@ class PartedInventory implements Inventory {
     return { resources, subgroups };
   }
 
-  /** Writes a part where it differs; `found` is what is there. */
-  async #writePart(
-    number: number,
-    found: ResourceGroup | undefined,
-    content: PartContent,
-    signal: AbortSignal,
-  ): Promise<void> {
+  /** Writes a part where it differs, and puts down in `parts` what is stored then. */
+  async #writePart(number: number, parts: Parts, content: PartContent, signal: AbortSignal): Promise<void> {
+    const found = parts[number - 1];
     const metadata = this.#metadata(number);
     const { resources, subgroups } = this.#spec(content);
     if (!found) {
@@ -206,7 +238,9 @@ class PartedInventory implements Inventory {
         metadata: { ...this.#key(number), ...metadata },
         spec: { resources, ...(subgroups.length > 0 && { subgroups }) },
       };
-      await this.#options.client.create(RESOURCE_GROUPS, made, { signal, fieldManager: OWN_FIELD_MANAGER });
+      const how = { signal, fieldManager: OWN_FIELD_MANAGER, metadataOnly: true };
+      const stored = await this.#options.client.create(RESOURCE_GROUPS, made, how);
+      parts[number - 1] = { ...made, metadata: stored.metadata };
       return;
     }
     const { labels = {}, annotations = {} } = found.metadata;
@@ -215,17 +249,27 @@ class PartedInventory implements Inventory {
       deepEqual(found.spec?.subgroups ?? [], subgroups) &&
       Object.entries(metadata.labels).every(([name, value]) => labels[name] === value) &&
       Object.entries(metadata.annotations).every(([name, value]) => annotations[name] === value);
-    if (!isSame) await this.#patch(number, { metadata, spec: this.#spec(content) }, signal);
+    if (!isSame) await this.#patchSpec(number, parts, { metadata, spec: this.#spec(content) }, signal);
   }
 
-  async #patch(number: number, body: { spec: object; metadata?: object }, signal: AbortSignal): Promise<void> {
-    const { subgroups, ...spec } = body.spec as { subgroups: readonly object[] };
-    await this.#options.client.patch(
+  async #patchSpec(
+    number: number,
+    parts: Parts,
+    { metadata, spec: { resources, subgroups } }: { spec: WrittenSpec; metadata?: object },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const before = parts[number - 1]!;
+    const body = {
+      metadata: { ...metadata, ...versionOf(before) },
+      spec: { resources, subgroups: subgroups.length > 0 ? subgroups : null },
+    };
+    const written = await this.#options.client.patch(
       RESOURCE_GROUPS,
       this.#key(number),
-      { type: 'merge', body: { ...body, spec: { ...spec, subgroups: subgroups.length > 0 ? subgroups : null } } },
-      { signal, fieldManager: OWN_FIELD_MANAGER },
+      { type: 'merge', body },
+      { signal, fieldManager: OWN_FIELD_MANAGER, metadataOnly: true },
     );
+    parts[number - 1] = { ...before, metadata: written.metadata, spec: { ...before.spec, resources, subgroups } };
   }
 
   async #delete(number: number, signal: AbortSignal): Promise<void> {
@@ -239,6 +283,13 @@ class PartedInventory implements Inventory {
     }
   }
 }
+
+const STATUS_FIELD_MANAGER = 'configsync.gke.io/resource-group-controller';
+
+/** A write that holds for that state alone. */
+const versionOf = ({ metadata: { uid, resourceVersion } }: ResourceGroup) => ({ uid, resourceVersion });
+
+type WrittenSpec = Required<Pick<NonNullable<ResourceGroup['spec']>, 'resources' | 'subgroups'>>;
 
 interface PartContent {
   readonly resources: ObjectRef[];

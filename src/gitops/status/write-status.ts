@@ -30,15 +30,25 @@ export async function readSync(
   }
 }
 
-/** Changes the status, or with `subresource: ''` the rest. Does nothing when the sync is gone. Rejects with ApiError. */
+export interface SyncChange {
+  readonly signal: AbortSignal;
+  readonly subresource?: '' | 'status';
+  /** As it was read or written last; read anew where that is absent or no longer so. */
+  readonly known?: Sync | undefined;
+}
+
+/**
+ * Changes the status, or with `subresource: ''` the rest, and returns what is stored then. Does nothing when the sync is gone.
+ * Rejects with ApiError.
+ */
 export async function changeSync(
   client: Client,
   sync: SyncObject,
   change: (copy: Sync & { status: SyncStatus }) => void,
-  { signal, subresource = 'status' }: { readonly signal: AbortSignal; readonly subresource?: '' | 'status' },
+  { signal, subresource = 'status', known }: SyncChange,
 ): Promise<Sync | undefined> {
   for (let attempt = 1; ; attempt++) {
-    const before = await readSync(client, sync, signal);
+    const before = attempt === 1 && known ? known : await readSync(client, sync, signal);
     if (!before) return undefined;
     const after = cloneJson(before) as Sync & { status: SyncStatus };
     if (subresource === 'status') after.status ??= {};

@@ -61,6 +61,8 @@ export interface AttemptOutcome {
   readonly hasFreed: boolean;
   /** Objects are on their way out still: the inventory is to be looked at again. */
   readonly isGoing: boolean;
+  /** Objects that were looked at one by one, and not passed over. */
+  readonly looked: number;
 }
 
 /** How long an attempt waits for the last deletions, milliseconds. */
@@ -216,6 +218,7 @@ export async function attempt(set: DeclaredSet, options: AttemptOptions): Promis
     statuses,
     isGoing: pruned.going.length > 0,
     hasFreed: freed.count > 0 || pruned.gone.size > 0,
+    looked: enabled.length - unchanged.size + undeclared.length,
     kept: {
       by,
       enabled: enabled

@@ -18,6 +18,7 @@ import { createGitOpsMetrics, type GitOpsMetrics } from '../status/sync-metrics.
 import type { AttemptStep } from './attempt.ts';
 import type { EndStep } from './end-sync.ts';
 import { createGuardConfigurator, GUARD_CONFIGURATIONS, type ServeGuard } from './guard-configuration.ts';
+import { QuietWatch } from './quiet-watch.ts';
 import { type SyncTask, startSyncTask } from './sync-task.ts';
 
 export interface GitOpsOptions extends ControllerEnvironment {
@@ -28,6 +29,8 @@ export interface GitOpsOptions extends ControllerEnvironment {
   /** What is counted; without it nobody looks. */
   readonly metrics?: GitOpsMetrics;
   readonly onStep?: (step: AttemptStep | EndStep) => void;
+  /** Hears that much was done, and nothing for a while: what that took may be given back. */
+  readonly onQuiet?: () => void;
   /** Serves the webhook that guards declared fields where the API server reaches it; absent where that is done in process. */
   readonly serveWebhook?: ServeGuard;
 }
@@ -66,6 +69,7 @@ export function createGitOpsController(options: GitOpsOptions): Runnable {
         .filter((one) => one !== undefined);
     const isAside = (): boolean => managers.list(CONFIG_SYNC_NAMESPACE).length > 0;
     let isReady = false;
+    const quiet = new QuietWatch(clock, options.onQuiet ?? (() => {}));
     const webhook =
       options.serveWebhook &&
       createGuardConfigurator({
@@ -97,6 +101,7 @@ export function createGitOpsController(options: GitOpsOptions): Runnable {
         onFreed: () => {
           for (const [other, { retryConflicts }] of tasks) if (other !== id) retryConflicts();
         },
+        onAttempt: (objects) => quiet.attempted(objects),
         clusterName: options.clusterName ?? '',
         liveNamespaces,
         isNamespaceGoing: () =>
@@ -175,6 +180,7 @@ export function createGitOpsController(options: GitOpsOptions): Runnable {
       if (!signal.aborted) throw error;
     } finally {
       for (const end of unsubscribe) end();
+      quiet.stop();
       await Promise.all([...tasks.values()].map(({ ended }) => ended));
       if (options.directory === undefined) await rm(directory, { recursive: true, force: true });
     }

@@ -1,5 +1,5 @@
 /** What a sync says of itself: its status, stage by stage, and events for people. */
-import type { SyncError, SyncStatus } from '../../api/kinds/config-sync/kinds.ts';
+import type { Sync, SyncError, SyncStatus } from '../../api/kinds/config-sync/kinds.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Client } from '../../client/client.ts';
 import type { EventRecorder } from '../../client/events/recorder.ts';
@@ -30,10 +30,17 @@ export interface CommitOf {
 
 export class SyncReport {
   readonly #options: SyncReportOptions;
+  /** The sync as it was read or written last. */
+  #newest: Sync | undefined;
   #last = '';
 
   constructor(options: SyncReportOptions) {
     this.#options = options;
+  }
+
+  /** The sync as it is stored: the next write begins there. */
+  read(sync: Sync): void {
+    this.#newest = sync;
   }
 
   /** Account and bindings are there. */
@@ -175,24 +182,32 @@ export class SyncReport {
   }
 
   async #change(signal: AbortSignal, change: (status: SyncStatus) => void): Promise<void> {
-    const { client, object, metrics } = this.#options;
-    const written = await changeSync(client, object, (copy) => change(copy.status), { signal });
-    if (written?.status) metrics.stages(written.status);
+    const { metrics } = this.#options;
+    await this.#write((copy) => change(copy.status), { signal });
+    if (this.#newest?.status) metrics.stages(this.#newest.status);
   }
 
   /** Puts the outcome of an attempt into the history and an event, where it differs from the one before. */
   async #remember(commit: string, errors: readonly SyncError[], signal: AbortSignal): Promise<void> {
     this.#notice(commit, errors);
-    const { client, object, clock } = this.#options;
-    const attempt = attemptAt(commit, errors, clock.now());
-    await changeSync(
-      client,
-      object,
+    const attempt = attemptAt(commit, errors, this.#options.clock.now());
+    await this.#write(
       (copy) => {
         const value = withAttempt(copy, attempt);
         if (value !== undefined) copy.metadata.annotations = { ...copy.metadata.annotations, [SYNC_HISTORY]: value };
       },
       { signal, subresource: '' },
     );
+  }
+
+  async #write(
+    change: (copy: Sync & { status: SyncStatus }) => void,
+    how: { readonly signal: AbortSignal; readonly subresource?: '' },
+  ): Promise<void> {
+    const { client, object } = this.#options;
+    const known = this.#newest;
+    // What a write that fails leaves is not known.
+    this.#newest = undefined;
+    this.#newest = await changeSync(client, object, change, { ...how, known });
   }
 }
