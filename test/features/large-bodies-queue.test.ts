@@ -1,14 +1,16 @@
-/** Large YAML bodies wait for one thread, and only so many of them. */
+/** Large bodies wait for one thread, and only so many of them. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createBodyReader } from '../../src/cmd/compose/body-reader.ts';
+import { createLargeWork } from '../../src/cmd/compose/large-work.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 const MAPS = '/api/v1/namespaces/default/configmaps';
-const reader = createBodyReader({ maxDocuments: 1 });
+const reader = createLargeWork({ maxDocuments: 1, patience: 600_000, idle: 600_000 });
 let server: InProcessServer;
 before(async () => {
-  server = await startServer({ readElsewhere: reader.read });
+  // What its start takes is no part of a request, which has a time limit.
+  await reader.read({ type: 'application/json', bytes: new TextEncoder().encode('{}') });
+  server = await startServer({ runStage: reader.runStage });
 });
 after(async () => {
   await server.stop();

@@ -78,7 +78,7 @@ const TRIES = 5;
 
 // S-212
 // Compat What makes it fast, P1, yes: no body, whatever is in it, ends the server or keeps others waiting for long
-//   Note: Lists and maps of every built-in kind: `src/server/registry/every-list-in-steps.test.ts`. Left: a body that
+//   Note: Left: a body that
 //   an audit policy writes down whole (levels Request and RequestResponse) is parsed and written in one step
 test('bombs: refused or taken in steps of at most 50 ms, never a 500, never the end', {
   timeout: 900_000,

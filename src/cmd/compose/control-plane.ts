@@ -50,6 +50,7 @@ import { createFlowControl } from '../../server/endpoints/flow-control/flow-cont
 import { swagger2 } from '../../server/endpoints/openapi-v2-document.ts';
 import type { ReadElsewhere } from '../../server/endpoints/read-elsewhere.ts';
 import type { ConnectOutbound } from '../../server/outbound/outbound.ts';
+import type { RunStage } from '../../server/registry/stage-job.ts';
 import type { Backend } from '../../server/storage/backend.ts';
 import { createAskAgent } from './ask-agent.ts';
 import { policyOf } from './component-policy.ts';
@@ -96,6 +97,8 @@ export interface ControlPlaneOptions {
   readonly compressor?: Compressor;
   /** Reads large bodies on another thread, where the host has one. */
   readonly readElsewhere?: ReadElsewhere;
+  /** Does the stages of large writes on another thread; without it they are done on this one. */
+  readonly runStage?: RunStage;
   /** How the host calls webhooks and aggregated APIs; without it every such call fails with a sentence. */
   readonly connectOutbound?: (store: Pick<ObjectStore, 'get' | 'list'>) => ConnectOutbound;
   /** Regular expressions of the origins whose web pages may call; none when absent. */

@@ -27,11 +27,11 @@ import { VERSION } from '../config/version.ts';
 import { readFileIfAny, writePrivateFile } from '../config/write-file.ts';
 import { nodeNames, startAgents } from './agents.ts';
 import { type AuditSettings, openAuditLog } from './audit-log.ts';
-import { createBodyReader } from './body-reader.ts';
 import { createComponentRuns } from './component-health.ts';
 import { chooseComponents, keepRunning } from './components.ts';
 import { compressor } from './compressor.ts';
 import { startControlPlane } from './control-plane.ts';
+import { createLargeWork } from './large-work.ts';
 import { createNodeConnector, VIRT_API_COMMON_NAME } from './node-connection.ts';
 import { nodesLeft } from './nodes-left.ts';
 import { createOutbound, type Outbound } from './outbound.ts';
@@ -134,7 +134,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
 
   const nodes = createNodeConnector(virtApi);
   let outbound: Outbound | undefined;
-  const bodies = createBodyReader();
+  const bodies = createLargeWork();
   const components = createComponentRuns();
   let nodeMetrics: () => readonly MetricFamily[] = () => [];
 
@@ -167,6 +167,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       agentRules: NODE_VM_RULES,
       compressor,
       readElsewhere: bodies.read,
+      runStage: bodies.runStage,
       connectOutbound: (store) => {
         outbound = createOutbound({ store, frontProxy: frontProxy.client });
         return outbound.connect;

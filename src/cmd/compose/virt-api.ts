@@ -176,7 +176,7 @@ function pluginOf(
       const take = ({ object: mutated, warnings }: Mutated): void => {
         for (const warning of warnings) attributes.warn(warning);
         if (mutated === object) return;
-        if (attributes.oldObject && takesBack(object, mutated as UnstructuredObject, attributes)) {
+        if (attributes.oldObject && takesBack(object, mutated as UnstructuredObject)) {
           attributes.takenBack = true;
           keepOwners(mutated as UnstructuredObject, attributes.oldObject);
         }
@@ -208,19 +208,10 @@ function pluginOf(
 
 /**
  * True when the admission did not take a status, or completed the spec of an update: what was left out of it is no
- * change. Of a large object only the identity is compared, in no time.
+ * change.
  */
-function takesBack(
-  sent: Readonly<UnstructuredObject>,
-  kept: Readonly<UnstructuredObject>,
-  { pause }: AdmissionAttributes,
-): boolean {
-  const partOf = pause ? firmwareOf : ({ spec }: Readonly<UnstructuredObject>): unknown => spec;
-  return !deepEqual(sent['status'], kept['status']) || !deepEqual(partOf(sent), partOf(kept));
-}
-
-const firmwareOf = (object: Readonly<UnstructuredObject>): unknown =>
-  (object as unknown as Partial<VirtualMachine>).spec?.template?.spec?.domain?.firmware;
+const takesBack = (sent: Readonly<UnstructuredObject>, kept: Readonly<UnstructuredObject>): boolean =>
+  !deepEqual(sent['status'], kept['status']) || !deepEqual(sent['spec'], kept['spec']);
 
 /** Who sent nothing but a status that is not taken has written nothing, and owns nothing of it. */
 function keepOwners(object: UnstructuredObject, old: Readonly<UnstructuredObject>): void {
@@ -243,7 +234,6 @@ const requestOf = (attributes: AdmissionAttributes, object: DeepReadonly<KubeObj
   old: attributes.oldObject as DeepReadonly<KubeObject> | undefined,
   user: attributes.user,
   dryRun: attributes.dryRun,
-  ...(attributes.pause && { pause: attributes.pause }),
 });
 
 /** KubeVirt's roles for users, and what virt-api itself may do. */

@@ -3,6 +3,7 @@
  * (CertificateApproval, CertificateSigning), and that nobody gets a certificate of group system:masters
  * (CertificateSubjectRestriction). Conditions get their times here, as by the strategy.
  */
+
 import {
   type CertificateRequest,
   checkRequestSignature,
@@ -12,9 +13,6 @@ import { issuedCertificateProblem } from '../../api/certificates/issued-certific
 import { CLIENT_SIGNER, LEGACY_SIGNER } from '../../api/certificates/kubelet-request.ts';
 import {
   duplicate,
-  type Judging,
-  judgeEach,
-  newJudging,
   forbidden as refused,
   required,
   unsupported,
@@ -22,10 +20,9 @@ import {
 } from '../../api/kinds/builtin/validation/field-errors.ts';
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { decodeBase64 } from '../../api/meta/base64.ts';
-import { equalSteps } from '../../api/meta/deep-equal.ts';
+import { deepEqual } from '../../api/meta/deep-equal.ts';
 import { formatTime, type UnstructuredObject } from '../../api/meta/object.ts';
 import { type FieldError, forbidden, invalid } from '../../api/meta/status.ts';
-import { eachInSteps, Pace, runSteps, type Steps } from '../../api/meta/steps.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Authorizer } from '../auth/identity.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
@@ -86,22 +83,21 @@ export function certificatePlugins({ clock, authorize }: CertificateAdmissionOpt
       name: 'CertificateApproval',
       matches: (operation, info, subresource) =>
         operation === 'UPDATE' && subresource === 'approval' && isRequest(info),
-      mutate: (attributes) => runSteps(stampConditions(attributes, formatTime(clock.now())), attributes.pause),
+      mutate: (attributes) => stampConditions(attributes, formatTime(clock.now())),
       async validate(attributes) {
         await may(attributes, 'approve');
-        await runSteps(checkConditions(attributes), attributes.pause);
+        checkConditions(attributes);
       },
     },
     {
       name: 'CertificateSigning',
       matches: (operation, info, subresource) => operation === 'UPDATE' && subresource === 'status' && isRequest(info),
-      mutate: (attributes) => runSteps(stampConditions(attributes, formatTime(clock.now())), attributes.pause),
+      mutate: (attributes) => stampConditions(attributes, formatTime(clock.now())),
       async validate(attributes) {
-        const { pause } = attributes;
         const [before, after] = [partsOf(attributes.oldObject).status, partsOf(attributes.object).status];
-        const same = equalSteps(before?.conditions ?? [], after?.conditions ?? [], new Pace());
-        if (before?.certificate !== after?.certificate || !(await runSteps(same, pause))) await may(attributes, 'sign');
-        await runSteps(checkConditions(attributes), pause);
+        const same = deepEqual(before?.conditions ?? [], after?.conditions ?? []);
+        if (before?.certificate !== after?.certificate || !same) await may(attributes, 'sign');
+        checkConditions(attributes);
       },
     },
     {
@@ -112,7 +108,7 @@ export function certificatePlugins({ clock, authorize }: CertificateAdmissionOpt
   ];
 }
 
-async function checkNewRequest({ object, info, name, pause }: AdmissionAttributes): Promise<void> {
+async function checkNewRequest({ object, info, name }: AdmissionAttributes): Promise<void> {
   const { spec = {} } = partsOf(object);
   let parsed: CertificateRequest | undefined;
   let problem: string | undefined;
@@ -122,10 +118,9 @@ async function checkNewRequest({ object, info, name, pause }: AdmissionAttribute
   } catch (error) {
     problem = (error as Error).message;
   }
-  const judging = newJudging();
-  const { errors } = judging;
+  const errors: FieldError[] = [];
   if (problem) errors.push(requestError(spec.request, problem));
-  await runSteps(judgeSpec(judging, spec), pause);
+  validateSpec(errors, spec);
   if (errors.length > 0) throw invalid(KIND, object?.metadata.name ?? '', errors);
   if (spec.signerName === CLIENT_SIGNER && parsed?.organizations.includes(MASTERS))
     throw forbidden(info, name, `use of ${CLIENT_SIGNER} signer with ${MASTERS} group is not allowed`);
@@ -137,6 +132,17 @@ const requestError = (value: string | undefined, detail: string): FieldError => 
   value: value ?? '',
   detail,
 });
+
+/** An answer shows a thousand mistakes: of so many no more are looked for. */
+const MOST_FOUND = 2000;
+
+function findIn<T>(
+  errors: FieldError[],
+  items: readonly T[],
+  find: (item: T, at: number) => readonly FieldError[],
+): void {
+  for (let at = 0; at < items.length && errors.length < MOST_FOUND; at++) errors.push(...find(items[at]!, at));
+}
 
 const MIN_SECONDS = 600;
 const USAGES: readonly string[] = [
@@ -165,18 +171,15 @@ const USAGES: readonly string[] = [
   'timestamping',
 ];
 
-function* judgeSpec(
-  judging: Judging,
+function validateSpec(
+  errors: FieldError[],
   { usages = [], signerName = '', expirationSeconds }: NonNullable<Parts['spec']>,
-): Steps<void> {
-  const { errors } = judging;
+): void {
   const place = (at: number): string => `spec.usages[${at}]`;
   if (usages.length === 0) errors.push(required('spec.usages'));
-  yield* judgeEach(judging, usages, (usage, at) =>
-    USAGES.includes(usage) ? [] : [unsupported(place(at), usage, USAGES)],
-  );
+  findIn(errors, usages, (usage, at) => (USAGES.includes(usage) ? [] : [unsupported(place(at), usage, USAGES)]));
   const seen = new Set<string>();
-  yield* judgeEach(judging, usages, (usage, at) => {
+  findIn(errors, usages, (usage, at) => {
     const isNew = !seen.has(usage);
     seen.add(usage);
     return isNew ? [] : [duplicate(place(at), usage)];
@@ -194,14 +197,12 @@ function* judgeSpec(
 }
 
 /** A condition says when it was written and when it last changed. */
-function* stampConditions({ object, oldObject }: AdmissionAttributes, now: string): Steps<void> {
-  const pace = new Pace();
+function stampConditions({ object, oldObject }: AdmissionAttributes, now: string): void {
   const before = new Map<string | undefined, Condition>();
-  yield* eachInSteps(pace, partsOf(oldObject).status?.conditions ?? [], (condition) => {
+  for (const condition of partsOf(oldObject).status?.conditions ?? []) {
     if (!before.has(condition.type)) before.set(condition.type, condition);
-  });
+  }
   for (const condition of partsOf(object).status?.conditions ?? []) {
-    if (pace.due()) yield;
     const held = before.get(condition.type);
     condition.lastUpdateTime ||= now;
     if (held?.status === condition.status && held?.lastTransitionTime) {
@@ -220,13 +221,12 @@ const JUDGEMENTS = ['Approved', 'Denied'];
 const STATUSES = ['False', 'True', 'Unknown'];
 const CONDITIONS = 'status.conditions';
 
-function* checkConditions({ object, oldObject, subresource }: AdmissionAttributes): Steps<void> {
+function checkConditions({ object, oldObject, subresource }: AdmissionAttributes): void {
   const conditions = partsOf(object).status?.conditions ?? [];
   const before = partsOf(oldObject).status?.conditions ?? [];
-  const judging = newJudging();
-  const { errors } = judging;
+  const errors: FieldError[] = [];
   const types = new Set<string>();
-  yield* judgeEach(judging, conditions, ({ type = '', status = '' }, at) => {
+  findIn(errors, conditions, ({ type = '', status = '' }, at) => {
     const found: FieldError[] = [];
     const field = `${CONDITIONS}[${at}]`;
     const allowed = VERDICTS.includes(type) ? ['True'] : STATUSES;

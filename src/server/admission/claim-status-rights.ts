@@ -29,7 +29,7 @@ export function claimStatusRights(authorize: Authorizer): AdmissionPlugin {
       subresource === 'status' &&
       info.group === 'resource.k8s.io' &&
       info.resource === 'resourceclaims',
-    async judge(attributes) {
+    async missingRights(attributes) {
       const { info, user } = attributes;
       const ask: Ask = (question) => refusal({ authorize, user, info }, question);
       return [...(await bindingErrors(attributes, ask)), ...(await driverErrors(attributes, ask))];

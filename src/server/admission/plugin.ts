@@ -7,7 +7,6 @@
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import type { FieldError } from '../../api/meta/status.ts';
-import type { Pause } from '../../api/meta/steps.ts';
 import type { UserInfo } from '../auth/identity.ts';
 import type { Reinvocation } from './reinvocation.ts';
 
@@ -54,8 +53,6 @@ export interface AdmissionAttributes {
   readonly signal: AbortSignal;
   /** When its time is over, in monotonic milliseconds; undefined on long-running requests. */
   readonly deadline?: number | undefined;
-  /** Lets others in between the steps of a large write; absent for all others. */
-  readonly pause?: Pause | undefined;
   /** The request's options as an object of meta.k8s.io/v1 (`CreateOptions`, ...); undefined on CONNECT. */
   readonly options: Readonly<Record<string, unknown>> | undefined;
   /** What a validating plug-in adds here is created in the commit of a create or a delete. Undefined for other writes. */
@@ -80,9 +77,9 @@ export interface AdmissionPlugin {
   readonly mutate?: (attributes: AdmissionAttributes) => Promise<void> | void;
   /**
    * Rights that a kind asks for in its own rules, of writes to a subresource: what is missing is listed together with what
-   * those rules are against. After the mutating plug-ins, so that it judges what webhooks made of the object.
+   * those rules are against. After the mutating plug-ins, so that it sees what webhooks made of the object.
    */
-  readonly judge?: (attributes: AdmissionAttributes) => Promise<readonly FieldError[]>;
+  readonly missingRights?: (attributes: AdmissionAttributes) => Promise<readonly FieldError[]>;
   /** Throws ApiError to refuse. */
   readonly validate?: (attributes: AdmissionAttributes) => Promise<void> | void;
 }

@@ -95,7 +95,14 @@ export interface TokenServices {
 /** Settings of endpoints that are passed on as they are. */
 type PassedOn = Pick<
   EndpointsOptions,
-  'compressor' | 'readElsewhere' | 'corsAllowedOrigins' | 'hostNames' | 'flags' | 'components' | 'maxInFlight'
+  | 'compressor'
+  | 'readElsewhere'
+  | 'runStage'
+  | 'corsAllowedOrigins'
+  | 'hostNames'
+  | 'flags'
+  | 'components'
+  | 'maxInFlight'
 >;
 
 export interface ApiServerOptions extends PassedOn {
@@ -298,6 +305,7 @@ const peerNamed = (commonName: string, ...organizations: string[]): Peer =>
 const passedOn = (options: Settled): PassedOn => ({
   ...(options.compressor && { compressor: options.compressor }),
   ...(options.readElsewhere && { readElsewhere: options.readElsewhere }),
+  ...(options.runStage && { runStage: options.runStage }),
   ...(options.corsAllowedOrigins && { corsAllowedOrigins: options.corsAllowedOrigins }),
   ...(options.hostNames && { hostNames: options.hostNames }),
   ...(options.flags && { flags: options.flags }),

@@ -4,7 +4,7 @@
  * readers and watchers see only what is durable.
  */
 import type { UnstructuredObject } from '../../api/meta/object.ts';
-import type { Pause } from '../../api/meta/steps.ts';
+import type { Pause } from '../../api/meta/pause.ts';
 import type { WrittenObject } from './written-object.ts';
 
 /** One revision of one object. Immutable; shared by every reader. */
@@ -19,7 +19,7 @@ export interface StoredObject {
   /** That of `object` but for managedFields, which can be most of it. Frozen. Does not parse the rest. */
   readonly metadata: Readonly<UnstructuredObject['metadata']>;
   /**
-   * Parses a large object in steps, so that `object` is there soon after; undefined when it is, or is parsed quickly. The
+   * Parses a large object in pieces, so that `object` is there soon after; undefined when it is, or is parsed quickly. The
    * parsed form may be let go again at any time.
    */
   load(pause: Pause): Promise<void> | undefined;
@@ -46,7 +46,7 @@ export interface Change {
 
 /**
  * What a write wants. `object` is owned by the store afterwards (it is frozen); resourceVersion is set by the store. A
- * large one comes written (`writtenSteps`): the decision is a step of its own.
+ * large one comes written (`WrittenObject`): the decision is a step of its own.
  */
 export type Decision =
   | { readonly type: 'put'; readonly object: UnstructuredObject; readonly written?: WrittenObject }

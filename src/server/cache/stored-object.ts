@@ -5,13 +5,13 @@
  */
 import { joinBytes } from '../../api/meta/join-bytes.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
+import type { Pause } from '../../api/meta/pause.ts';
 import { ApiError } from '../../api/meta/status.ts';
-import { inPieces, Pace, type Pause } from '../../api/meta/steps.ts';
 import { parseJsonInPieces, parseStored } from '../../api/schema/parse-json.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { type HeldBytes, LARGE_OBJECT, type Leavable } from './held-bytes.ts';
 import type { StoredObject } from './object-store.ts';
-import { freezeSteps, type WrittenObject } from './written-object.ts';
+import { freezeInPieces, type WrittenObject } from './written-object.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -142,7 +142,7 @@ class Revision implements Stored {
 
   async #load(pause: Pause): Promise<void> {
     const { value } = await parseJsonInPieces(this.bytes, pause, { wideIntegers: true });
-    await inPieces(freezeSteps(value, new Pace()), pause);
+    await freezeInPieces(value, pause);
     if (this.#object === undefined) this.adopt(value as UnstructuredObject);
   }
 

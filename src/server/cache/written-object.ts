@@ -1,11 +1,10 @@
 /**
- * Large objects on their way into the cache and out of it, in steps: written and frozen before the store decides, which
- * it does in one go, and parsed before somebody looks at them.
+ * Large objects on their way into the cache: written and frozen in pieces before the store decides, which it does in one go.
  */
 import { joinBytes } from '../../api/meta/join-bytes.ts';
-import { encodeJsonSteps } from '../../api/meta/json-steps.ts';
+import { encodeJsonInPieces } from '../../api/meta/json-pieces.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
-import { Pace, type Steps } from '../../api/meta/steps.ts';
+import type { Pause } from '../../api/meta/pause.ts';
 
 const encoder = new TextEncoder();
 const utf8 = (text: string): Uint8Array => encoder.encode(text);
@@ -18,24 +17,44 @@ export interface WrittenObject {
   readonly after: Uint8Array;
 }
 
-/**
- * Writes an object, and freezes what it holds: nobody may change that afterwards. The object itself and its metadata stay
- * as they are.
- */
-export function* writtenSteps(object: UnstructuredObject): Steps<WrittenObject> {
+/** The JSON of an object around the value of its `metadata.resourceVersion`. */
+export function writeAroundVersion(object: UnstructuredObject): Pick<WrittenObject, 'before' | 'after'> {
   const { kind, apiVersion, metadata, ...rest } = object;
   const [first, last] = aroundVersion(metadata as Readonly<Record<string, unknown>>);
-  const head = yield* encodeJsonSteps({ kind, apiVersion, metadata: first });
-  const fields = yield* encodeJsonSteps(last);
-  const tail = yield* encodeJsonSteps(rest);
-  const pace = new Pace();
-  for (const member of Object.values(metadata)) yield* freezeSteps(member, pace);
-  for (const member of Object.values(rest)) yield* freezeSteps(member, pace);
+  const json = (value: unknown): Uint8Array => utf8(JSON.stringify(value));
+  return joined({ first, head: json({ kind, apiVersion, metadata: first }), fields: json(last), tail: json(rest) });
+}
+
+/**
+ * Writes an object in pieces, and freezes what it holds: nobody may change that afterwards. The object itself and its
+ * metadata stay as they are.
+ */
+export async function writeInPieces(object: UnstructuredObject, pause: Pause): Promise<WrittenObject> {
+  const { kind, apiVersion, metadata, ...rest } = object;
+  const [first, last] = aroundVersion(metadata as Readonly<Record<string, unknown>>);
+  const head = await encodeJsonInPieces({ kind, apiVersion, metadata: first }, pause);
+  const fields = await encodeJsonInPieces(last, pause);
+  const tail = await encodeJsonInPieces(rest, pause);
+  for (const member of [...Object.values(metadata), ...Object.values(rest)]) await freezeInPieces(member, pause);
+  return { object, ...joined({ first, head, fields, tail }) };
+}
+
+function joined({
+  first,
+  head,
+  fields,
+  tail,
+}: {
+  readonly first: object;
+  readonly head: Uint8Array;
+  readonly fields: Uint8Array;
+  readonly tail: Uint8Array;
+}): Pick<WrittenObject, 'before' | 'after'> {
   const isFirst = Object.values(first).every((value) => value === undefined);
   // Each is an object of its own: braces go, commas come.
   const before = joinBytes([head.subarray(0, head.length - 2), utf8(`${isFirst ? '' : ','}"resourceVersion":"`)]);
   const after = joinBytes([utf8('"'), members(fields), utf8('}'), members(tail), utf8('}')]);
-  return { object, before, after };
+  return { before, after };
 }
 
 /** What stands before `resourceVersion` and behind it, when that is set where it stands or else put at the end. */
@@ -57,25 +76,22 @@ function members(object: Uint8Array): Uint8Array {
 }
 const COMMA = 0x2c;
 
-/** As `deepFreeze`, in steps. Nobody may look whether a part is frozen before all of it is. */
-export function* freezeSteps(root: unknown, pace: Pace): Steps<void> {
+/** Nodes frozen between two pauses. */
+const SLICE = 4000;
+
+/** As `deepFreeze`, in pieces. Nobody may look whether a part is frozen before all of it is. */
+export async function freezeInPieces(root: unknown, pause: Pause): Promise<void> {
   if (typeof root !== 'object' || root === null) return;
   const open: object[] = [root];
+  let left = SLICE;
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
-    if (pace.due()) yield;
     if (Object.isFrozen(node)) continue;
     Object.freeze(node);
-    if (Array.isArray(node)) {
-      for (const value of node) {
-        if (typeof value === 'object' && value !== null) open.push(value);
-      }
-      continue;
-    }
-    const names = Object.keys(node);
-    if (pace.due(names.length)) yield;
-    for (const name of names) {
-      const value: unknown = (node as Record<string, unknown>)[name];
-      if (typeof value === 'object' && value !== null) open.push(value);
-    }
+    const values: readonly unknown[] = Array.isArray(node) ? node : Object.values(node);
+    for (const value of values) if (typeof value === 'object' && value !== null) open.push(value);
+    left -= 1 + (values.length >> 2);
+    if (left > 0) continue;
+    left = SLICE;
+    await pause();
   }
 }

@@ -20,7 +20,6 @@ class BoundAttributes implements AdmissionAttributes {
   readonly oldObject: AdmissionAttributes['oldObject'];
   readonly companions: AdmissionAttributes['companions'];
   readonly checks: AdmissionAttributes['checks'];
-  readonly pause: AdmissionAttributes['pause'];
   readonly warn: (text: string) => void;
   readonly annotate: AdmissionAttributes['annotate'];
   reinvocation: AdmissionAttributes['reinvocation'] = undefined;
@@ -45,7 +44,6 @@ class BoundAttributes implements AdmissionAttributes {
     this.oldObject = subject.oldObject;
     this.companions = subject.companions;
     this.checks = subject.checks;
-    this.pause = subject.pause;
     this.warn = exchange.warn;
     this.annotate = exchange.annotate;
     this.#exchange = exchange;
@@ -81,11 +79,13 @@ export function admissionHooks(
       if (pending) return pending.then(note);
       note();
     },
-    judge(operation, subject) {
+    missingRights(operation, subject) {
       const { info, subresource } = bound;
       if (subresource === '') return undefined;
-      const plugin = admission.find(({ judge, matches }) => judge && matches(operation, info, subresource));
-      return plugin?.judge?.(new BoundAttributes(exchange, bound, { operation, subject }));
+      const plugin = admission.find(
+        ({ missingRights, matches }) => missingRights && matches(operation, info, subresource),
+      );
+      return plugin?.missingRights?.(new BoundAttributes(exchange, bound, { operation, subject }));
     },
     validate(operation, subject) {
       const attributes = new BoundAttributes(exchange, bound, { operation, subject });

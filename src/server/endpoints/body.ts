@@ -8,7 +8,6 @@ import { apiVersionOf, parseApiVersion } from '../../api/meta/gvk.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { isJsonObject } from '../../api/meta/own-property.ts';
 import { ApiError, badRequest, fieldErrorBody } from '../../api/meta/status.ts';
-import { inPieces, type Pause, type Steps } from '../../api/meta/steps.ts';
 import { coerceEmbedded, hasEmbedded } from '../../api/schema/embedded-resource.ts';
 import {
   type NumberOptions,
@@ -19,12 +18,13 @@ import {
 } from '../../api/schema/parse-json.ts';
 import type { Schema } from '../../api/schema/schema.ts';
 import { settleNumbers } from '../../api/schema/settle-numbers.ts';
-import { decodeErrors, decodeErrorsSteps } from '../../api/schema/validate.ts';
+import { decodeErrors } from '../../api/schema/validate.ts';
 import { nextTurn } from '../../base/clock/next-turn.ts';
-import { normalizeInput, normalizeSteps } from '../registry/normalize-input.ts';
+import { normalizeInput } from '../registry/normalize-input.ts';
+import type { SentBody } from '../registry/stage-job.ts';
 import type { Exchange } from './exchange.ts';
 import type { FieldValidation } from './query.ts';
-import { bodyKindOf, parseElsewhere, parseLargeYaml } from './read-elsewhere.ts';
+import { parseElsewhere } from './read-elsewhere.ts';
 
 /** Largest request body, as upstream. */
 export const MAX_BODY_BYTES = 3 * 1024 * 1024;
@@ -43,8 +43,15 @@ export function mediaTypeOf(headers: Readonly<Record<string, string>>): string {
   return (semicolon < 0 ? header : header.slice(0, semicolon)).trim().toLowerCase();
 }
 
+/** What reading a body asks of its request. */
+export type BodyInput = Pick<Exchange, 'warn'> & {
+  readonly request: Pick<Exchange['request'], 'body' | 'headers'>;
+  readonly server: Pick<Exchange['server'], 'bodyDecoders'>;
+  readonly document?: Exchange['document'];
+};
+
 /** Parses the body by its content type. Throws ApiError 413, 415, or 400 when it is malformed. */
-export function parseBody(exchange: Exchange, info: ResourceInfo | undefined): ParsedJson {
+export function parseBody(exchange: BodyInput, info: ResourceInfo | undefined): ParsedJson {
   if (info === undefined && exchange.document) return exchange.document();
   const { body, headers } = exchange.request;
   if (body.length > MAX_BODY_BYTES) throw bodyTooLarge();
@@ -103,16 +110,36 @@ export interface DecodeMode {
 }
 
 /**
- * The body of a create or update as an object of `info`, pruned and defaulted. A promise only for a large body, which is
- * read in pieces. Throws ApiError 400, 413, 415.
+ * The body of a create or update as an object of `info`, pruned and defaulted. A promise only for a large body, which another
+ * thread reads. Throws ApiError 400, 413, 415.
  */
 export function decodeObjectBody(
   exchange: Exchange,
   options: BodyOptions,
 ): UnstructuredObject | Promise<UnstructuredObject> {
-  if (exchange.isLarge) return decodeLargeBody(exchange, options);
-  return admitDocument(exchange, documentOptions(exchange, options, parseObject(exchange, options.info)));
+  const { elsewhere } = exchange.server.registry;
+  if (!exchange.isLarge || elsewhere === undefined) return decodeBody(exchange, options);
+  const { info, dropStatus, older, fieldValidation } = options;
+  const sent = sentBody(exchange, 'create', { fieldValidation });
+  return elsewhere.decode({ info, dropStatus, older, sent, client: exchange, warn: exchange.warn });
 }
+
+/** The body with what decides how it is read, for another thread. Throws ApiError 413. */
+export function sentBody(
+  { request }: Pick<Exchange, 'request'>,
+  verb: SentBody['verb'],
+  {
+    fieldValidation,
+    force = false,
+  }: { readonly fieldValidation: FieldValidation; readonly force?: boolean | undefined },
+): SentBody {
+  if (request.body.length > MAX_BODY_BYTES) throw bodyTooLarge();
+  return { verb, type: request.headers['content-type'] ?? '', bytes: request.body, fieldValidation, force };
+}
+
+/** As `decodeObjectBody`, here and now. */
+export const decodeBody = (exchange: BodyInput, options: BodyOptions): UnstructuredObject =>
+  admitDocument(exchange, documentOptions(exchange, options, parseObject(exchange, options.info)));
 
 interface BodyOptions {
   readonly info: ResourceInfo;
@@ -123,7 +150,7 @@ interface BodyOptions {
 }
 
 function documentOptions(
-  exchange: Exchange,
+  exchange: BodyInput,
   { older, info, ...options }: BodyOptions,
   parsed: ParsedJson,
 ): DocumentOptions {
@@ -131,39 +158,13 @@ function documentOptions(
   return { parsed, ...options, info: isOlder ? older : info, ...sentOf(exchange, parsed), refuse: badRequest };
 }
 
-/** The pause between the steps of a request with a large body; undefined for others, which must not pay for it. */
-export const pauseOf = (exchange: Exchange): Pause | undefined => (exchange.isLarge ? nextTurn : undefined);
-
-async function decodeLargeBody(exchange: Exchange, options: BodyOptions): Promise<UnstructuredObject> {
-  const parsed = await parseLarge(exchange, options.info);
-  await nextTurn();
-  return inPieces(admitSteps(exchange, documentOptions(exchange, options, parsed)), nextTurn);
-}
-
-const sentOf = ({ request }: Exchange, { yaml }: ParsedJson): Pick<DecodeMode, 'sent'> =>
+const sentOf = ({ request }: BodyInput, { yaml }: ParsedJson): Pick<DecodeMode, 'sent'> =>
   yaml ? {} : { sent: request.body };
 
-/** As `admitDocument`, in steps, for large documents. */
-export function* admitSteps(exchange: Exchange, options: DocumentOptions): Steps<UnstructuredObject> {
-  const object = documentObject(options);
-  yield;
-  const { info, refuse } = options;
-  const { numbers } = options.parsed;
-  const undecodable = yield* decodeErrorsSteps(info.decodeSchema ?? info.schema, object, info, numbers);
-  if (undecodable !== undefined) throw refuse(asDecoded(info, undecodable));
-  refuseEmbedded(options, object);
-  if (numbers !== undefined) settleNumbers(info.schema, object, numbers);
-  const unknown = yield* normalizeSteps(options.info, object, options);
-  yield;
-  reportFields(exchange, { ...options, unknown });
-  yield;
-  return object;
-}
-
-/** Reads a large body that is no object of the resource in pieces, for whoever asks `parseBody` for it. */
+/** Reads a large body that is no object of the resource, for whoever asks `parseBody` for it. */
 export async function readDocument(exchange: Exchange): Promise<void> {
   try {
-    const parsed = await readLarge(exchange, undefined);
+    const parsed = await readLarge(exchange);
     exchange.document = () => parsed;
   } catch (error) {
     exchange.document = () => {
@@ -172,28 +173,18 @@ export async function readDocument(exchange: Exchange): Promise<void> {
   }
 }
 
-async function parseLarge(exchange: Exchange, info: ResourceInfo): Promise<ParsedJson> {
-  try {
-    return await readLarge(exchange, info);
-  } catch (error) {
-    throw unrecognized(error, exchange, info);
-  }
-}
-
-async function readLarge(exchange: Exchange, info: ResourceInfo | undefined): Promise<ParsedJson> {
+async function readLarge(exchange: Exchange): Promise<ParsedJson> {
   const { body, headers } = exchange.request;
   const decode = exchange.server.bodyDecoders.get(mediaTypeOf(headers));
   if (body.length > MAX_BODY_BYTES) throw bodyTooLarge();
   const read = exchange.readElsewhere;
-  if (decode === parseJsonBody) return parseJsonInPieces(body, nextTurn, numberOptions(info));
-  if (decode === parseYamlBody) return parseLargeYaml(body, { read, pause: nextTurn });
-  if (decode === undefined || read === undefined) return parseBody(exchange, info);
-  const kind = info && bodyKindOf(info);
-  return parseElsewhere(read, { type: mediaTypeOf(headers), bytes: body, kind }, nextTurn);
+  if (decode === parseJsonBody) return parseJsonInPieces(body, nextTurn, numberOptions(undefined));
+  if (decode === undefined || read === undefined) return parseBody(exchange, undefined);
+  return parseElsewhere(read, { type: mediaTypeOf(headers), bytes: body }, nextTurn);
 }
 
 /** What does not parse is reported as an object whose kind is not known (apiserver's transformDecodeError). */
-function parseObject(exchange: Exchange, info: ResourceInfo): ParsedJson {
+function parseObject(exchange: BodyInput, info: ResourceInfo): ParsedJson {
   try {
     return parseBody(exchange, info);
   } catch (error) {
@@ -201,7 +192,7 @@ function parseObject(exchange: Exchange, info: ResourceInfo): ParsedJson {
   }
 }
 
-function unrecognized(error: unknown, exchange: Exchange, info: ResourceInfo): unknown {
+function unrecognized(error: unknown, exchange: BodyInput, info: ResourceInfo): unknown {
   if (!(error instanceof ApiError) || !error.message.startsWith('json parse error')) return error;
   return badRequest(unrecognizedText(info, error.message.replace(JSON_PLACE, ''), exchange.request.body));
 }
@@ -238,7 +229,7 @@ const shortened = (text: string, most: number): string => (text.length > most ? 
 const OPENING_BRACE = 0x7b;
 
 /** Checks and normalises a parsed document. The document is changed in place. */
-export function admitDocument(exchange: Exchange, options: DocumentOptions): UnstructuredObject {
+export function admitDocument(exchange: Pick<BodyInput, 'warn'>, options: DocumentOptions): UnstructuredObject {
   const object = checkDocument(options);
   normalizeDocument(exchange, { ...options, object });
   return object;
@@ -280,7 +271,7 @@ function documentObject(options: DocumentOptions): UnstructuredObject {
 }
 
 function normalizeDocument(
-  exchange: Exchange,
+  exchange: Pick<BodyInput, 'warn'>,
   options: DocumentOptions & { readonly object: UnstructuredObject },
 ): void {
   const { info, object } = options;
@@ -357,7 +348,10 @@ type ReportOptions = DecodeMode & { readonly parsed: ParsedJson; readonly info: 
  * Unknown fields and duplicates: dropped silently, with a warning each, or refused all together. Duplicates come first
  * in YAML and for custom kinds; the decoder of the built-in ones meets both in the order of the document.
  */
-function reportFields(exchange: Exchange, options: ReportOptions & { readonly unknown: readonly string[] }): void {
+function reportFields(
+  exchange: Pick<BodyInput, 'warn'>,
+  options: ReportOptions & { readonly unknown: readonly string[] },
+): void {
   const { fieldValidation, info, unknown, parsed } = options;
   if (fieldValidation === 'Ignore') return;
   const duplicates = options.faults ? [] : duplicatesOf(parsed, info);

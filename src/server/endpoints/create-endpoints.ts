@@ -19,6 +19,8 @@ import type { Authenticator, Authorizer } from '../auth/identity.ts';
 import type { ObjectStore } from '../cache/object-store.ts';
 import { type ConnectOutbound, noOutbound } from '../outbound/outbound.ts';
 import type { ResourceSource } from '../registry/resource-catalog.ts';
+import type { RunStage } from '../registry/stage-job.ts';
+import { createStagesElsewhere } from '../registry/stages-elsewhere.ts';
 import type { FieldManagement, Registry } from '../registry/write-call.ts';
 import type { AggregatedApi } from './aggregated-api.ts';
 import { JSON_AND_YAML } from './body.ts';
@@ -75,6 +77,8 @@ export interface EndpointsOptions {
   readonly bodyDecoders?: ReadonlyMap<string, BodyDecoder>;
   /** Reads large bodies on another thread; without it they are read on this one. */
   readonly readElsewhere?: ReadElsewhere;
+  /** Does the stages of large writes on another thread; without it they are done on this one. */
+  readonly runStage?: RunStage;
   /** Field ownership; without it server-side apply is refused and managedFields are left alone. */
   readonly fields?: FieldManagement;
   /** Compresses large answers; without it they go out as they are. */
@@ -122,6 +126,7 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
     store,
     clock,
     ...(options.fields && { fields: options.fields }),
+    ...(options.runStage && { elsewhere: createStagesElsewhere(options.runStage, { store, resources, clock }) }),
     ...(options.deletesWhole && { deletesWhole: options.deletesWhole }),
   };
   const metrics = createRequestMetrics();

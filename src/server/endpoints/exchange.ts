@@ -156,11 +156,22 @@ export class Exchange {
     this.server = server;
   }
 
-  /** True when the body has to be worked on in pieces. Asked once the resource is known. */
+  /** True when the body is one for another thread, where there is one. Asked once the resource is known. */
   get isLarge(): boolean {
-    const { body, headers } = this.request;
-    this.#isLarge ??= isLargeBody(body, headers['content-type'] ?? '') || growsLarge(this.resource, body);
+    this.#isLarge ??= this.#findLarge();
     return this.#isLarge;
+  }
+
+  #findLarge(): boolean {
+    const { body, headers } = this.request;
+    // Where a webhook converts, stages of a write wait for it, which they only can on this thread.
+    if (this.server.registry.elsewhere === undefined || this.resource.remote !== undefined) return false;
+    return isLargeBody(body, headers['content-type'] ?? '') || growsLarge(this.resource, body);
+  }
+
+  /** On whose account its work is done. */
+  get owner(): string {
+    return shareOwner(this.authenticated ?? this.user);
   }
 
   /** Aborts when the client goes or its time is over. Most requests never need it, and making one costs. */
@@ -185,7 +196,7 @@ export class Exchange {
   /** As the server's, on the account of whoever sends the request. */
   get readElsewhere(): ReadElsewhere | undefined {
     const read = this.server.readElsewhere;
-    return read && ((body) => read(body, shareOwner(this.authenticated ?? this.user)));
+    return read && ((body) => read(body, this));
   }
 
   get query(): Query {

@@ -4,15 +4,13 @@ import { goPlain } from '../../api/meta/go-print.ts';
 import { goJson, jsonKind } from '../../api/meta/go-text.ts';
 import { isJsonObject } from '../../api/meta/own-property.ts';
 import { type ApiError, badRequest, invalid } from '../../api/meta/status.ts';
-import type { Steps } from '../../api/meta/steps.ts';
-import { applyJsonPatch, applyJsonPatchSteps, unknownMembers } from '../../api/patch/json-patch.ts';
-import { applyMergePatch, applyMergePatchSteps } from '../../api/patch/merge-patch.ts';
-import { applyStrategicMergePatch, applyStrategicMergeSteps } from '../../api/patch/strategic-merge-patch.ts';
-import { type ParsedJson, parseJson, parseJsonInPieces, parseYaml } from '../../api/schema/parse-json.ts';
-import { bodyTooLarge, MAX_BODY_BYTES, mediaTypeOf, pauseOf, unsupportedMediaType } from './body.ts';
+import { applyJsonPatch, unknownMembers } from '../../api/patch/json-patch.ts';
+import { applyMergePatch } from '../../api/patch/merge-patch.ts';
+import { applyStrategicMergePatch } from '../../api/patch/strategic-merge-patch.ts';
+import { type ParsedJson, parseJson, parseYaml } from '../../api/schema/parse-json.ts';
+import { bodyTooLarge, MAX_BODY_BYTES, mediaTypeOf, unsupportedMediaType } from './body.ts';
 import type { Exchange } from './exchange.ts';
 import type { WriteOptions } from './query.ts';
-import { parseLargeYaml } from './read-elsewhere.ts';
 
 export interface PatchDocument {
   readonly type: 'json' | 'merge' | 'strategic' | 'apply';
@@ -34,29 +32,27 @@ const TYPES: ReadonlyMap<string, PatchDocument['type']> = new Map([
 const SHOWN_TEXT = 1024;
 const YAML_ERROR = 'error decoding YAML';
 
-/**
- * A promise only for a large patch, which is read in pieces. Throws ApiError 413, 415, or 400 when the patch is
- * malformed.
- */
-export function readPatch(exchange: Exchange, info: ResourceInfo): PatchDocument | Promise<PatchDocument> {
+/** The kind of patch that is sent. Throws ApiError 413, 415. */
+export function patchTypeOf(exchange: Exchange, info: ResourceInfo): PatchDocument['type'] {
   const { body, headers } = exchange.request;
   const type = TYPES.get(mediaTypeOf(headers));
   const offered = acceptedTypes(exchange, info);
   if (type === undefined || !offered.some((media) => TYPES.get(media) === type)) throw unsupportedMediaType(offered);
   if (body.length > MAX_BODY_BYTES) throw bodyTooLarge();
+  return type;
+}
+
+/** Throws ApiError 413, 415, or 400 when the patch is malformed. */
+export const readPatch = (exchange: Exchange, info: ResourceInfo): PatchDocument =>
+  decodePatch(patchTypeOf(exchange, info), exchange.request.body, info);
+
+/** The kind of patch of a `content-type` header. */
+export const patchType = (header: string): PatchDocument['type'] | undefined =>
+  TYPES.get(mediaTypeOf({ 'content-type': header }));
+
+/** Throws ApiError 400 when the patch is malformed. */
+export function decodePatch(type: PatchDocument['type'], body: Uint8Array, info: ResourceInfo): PatchDocument {
   const text = new TextDecoder().decode(body);
-  const pause = pauseOf(exchange);
-  if (pause) {
-    const read = exchange.readElsewhere;
-    const reading =
-      type === 'apply' ? parseLargeYaml(body, { read, pause }) : parseJsonInPieces(body, pause, info.strategy);
-    return reading.then(
-      (parsed) => patchDocument(type, text, parsed),
-      (error: unknown) => {
-        throw unreadable(type, error);
-      },
-    );
-  }
   return patchDocument(type, text, parsePatch(type, type === 'apply' ? text : body, info));
 }
 
@@ -119,18 +115,6 @@ function acceptedTypes(exchange: Exchange, info: ResourceInfo): string[] {
     .map(([media]) => media);
 }
 
-/** As `applyPatch`, in steps. */
-export function* applyPatchSteps(
-  info: Pick<ResourceInfo, 'schema'>,
-  given: { readonly document: unknown; readonly patch: PatchDocument },
-): Steps<unknown> {
-  const { document, patch } = given;
-  if (patch.type === 'json') return yield* applyJsonPatchSteps(document, patch.value);
-  if (patch.type === 'merge') return yield* applyMergePatchSteps(document, patch.value);
-  if (patch.type === 'strategic') return yield* applyStrategicMergeSteps(info.schema, document, patch.value);
-  return applyPatch(info, given);
-}
-
 /** The document after the patch; neither is changed. Throws ApiError 400, 413 or 422 as the kind of patch has it. */
 export function applyPatch(
   info: Pick<ResourceInfo, 'schema'>,
@@ -151,7 +135,7 @@ export function applyPatch(
 }
 
 /** Throws ApiError 422 when the options do not fit the kind of patch. */
-export function checkPatchOptions(patch: PatchDocument, options: WriteOptions): void {
+export function checkPatchOptions(patch: Pick<PatchDocument, 'type'>, options: WriteOptions): void {
   const apply = patch.type === 'apply';
   const wrong = (field: string, detail: string, required = false): ApiError =>
     invalid({ group: 'meta.k8s.io', kind: 'PatchOptions' }, '', [

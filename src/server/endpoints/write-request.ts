@@ -1,13 +1,12 @@
 /** What create, update, patch and their subresources have in common: the call handed to the registry. */
 
-import { inPieces } from '../../api/meta/steps.ts';
+import { encodeJsonInPieces } from '../../api/meta/json-pieces.ts';
+import { nextTurn } from '../../base/clock/next-turn.ts';
 import type { ApiResponse } from '../../base/http/seam.ts';
 import { scalePathsOf } from '../registry/scale.ts';
-import { encodeObjectSteps } from '../registry/versioned-view.ts';
 import type { WriteCall, WriteResult } from '../registry/write-call.ts';
 import { admissionHooks } from './admission-hooks.ts';
 import { forbiddenBy } from './authorization.ts';
-import { pauseOf } from './body.ts';
 import type { Exchange } from './exchange.ts';
 import type { Representation } from './negotiation.ts';
 import type { WriteOptions } from './query.ts';
@@ -42,7 +41,7 @@ export function writeCall(
       subresource === 'scale' && exchange.subresource
         ? scaleAdmission(hooks, { info, paths: scalePathsOf(exchange.subresource) })
         : hooks,
-    pause: pauseOf(exchange),
+    client: exchange,
     warn: exchange.warn,
   };
 }
@@ -70,8 +69,10 @@ export function writeResponse(
 ): ApiResponse | Promise<ApiResponse> {
   const { stored, object } = result;
   const status = result.created ? 201 : 200;
-  const pause = stored === undefined ? (result.pause ?? pauseOf(exchange)) : undefined;
-  if (pause === undefined) return objectResponse(exchange, { status, representation, stored, object });
-  const shown = shownObject(exchange, object, representation);
-  return inPieces(encodeObjectSteps(shown), pause).then((bytes) => answerInSteps({ status, bytes, representation }));
+  if (stored !== undefined || !result.isLarge)
+    return objectResponse(exchange, { status, representation, stored, object });
+  const { kind, apiVersion, ...rest } = shownObject(exchange, object, representation);
+  return encodeJsonInPieces({ kind, apiVersion, ...rest }, nextTurn).then((bytes) =>
+    answerInSteps({ status, bytes, representation }),
+  );
 }

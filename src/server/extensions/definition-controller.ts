@@ -20,12 +20,12 @@ import {
   versionSchemas,
 } from '../../api/kinds/custom/custom-resource-info.ts';
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
-import { cloneJson, cloneSteps } from '../../api/meta/deep-clone.ts';
+import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { deepEqual, equalSteps } from '../../api/meta/deep-equal.ts';
 import { apiVersionOf } from '../../api/meta/gvk.ts';
 import { formatTime, type UnstructuredObject } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';
-import { finish, inPieces, Pace } from '../../api/meta/steps.ts';
+import { inPieces, Pace } from '../../api/meta/steps.ts';
 import { nextTurn } from '../../base/clock/next-turn.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { AdmissionPlugin } from '../admission/plugin.ts';
@@ -373,13 +373,10 @@ class DefinitionController {
       warn: () => {},
       pinned: false,
       patch: true,
-      next: (current, pause) => {
-        const copying = cloneSteps(current, new Pace());
-        const changed = (next: unknown): UnstructuredObject => {
-          change(next as UnstructuredObject);
-          return next as UnstructuredObject;
-        };
-        return pause ? inPieces(copying, pause).then(changed) : changed(finish(copying));
+      next(current) {
+        const next = cloneJson(current) as UnstructuredObject;
+        change(next);
+        return next;
       },
     });
   }

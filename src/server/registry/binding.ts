@@ -3,7 +3,7 @@ import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { formatTime, type UnstructuredObject } from '../../api/meta/object.ts';
 import { conflict, type FieldError, invalid } from '../../api/meta/status.ts';
-import { uidConflict } from './guaranteed-update.ts';
+import { uidConflict } from './uid-conflict.ts';
 
 interface PodParts {
   spec?: { nodeName?: string; schedulingGates?: readonly unknown[] };

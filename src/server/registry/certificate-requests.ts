@@ -2,10 +2,10 @@
  * Who may write what of a CertificateSigningRequest (pkg/registry/certificates): the spec stays as it was made, the
  * approval endpoint writes conditions, the status endpoint everything but what a verdict says.
  */
+
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
-import { cloneSteps } from '../../api/meta/deep-clone.ts';
+import { cloneJson } from '../../api/meta/deep-clone.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
-import { Pace, type Steps } from '../../api/meta/steps.ts';
 
 interface Condition {
   type: string;
@@ -23,13 +23,12 @@ export const isSigningRequest = (info: Pick<ResourceInfo, 'group' | 'resource'>)
   info.group === 'certificates.k8s.io' && info.resource === 'certificatesigningrequests';
 
 /** `object` with what this endpoint may not write taken from `old`. Changes `object`. */
-export function* keepRequestParts(
+export function keepRequestParts(
   subresource: string,
   { object, old }: { readonly object: UnstructuredObject; readonly old: Readonly<UnstructuredObject> },
-): Steps<UnstructuredObject> {
-  const pace = new Pace();
-  object['spec'] = yield* cloneSteps(old['spec'], pace);
-  const before = (yield* cloneSteps((old as Parts).status ?? {}, pace)) as NonNullable<Parts['status']>;
+): UnstructuredObject {
+  object['spec'] = cloneJson(old['spec']);
+  const before = cloneJson((old as Parts).status ?? {}) as NonNullable<Parts['status']>;
   const wanted = (object as Parts).status ?? {};
   let status: NonNullable<Parts['status']>;
   if (subresource === 'approval') {

@@ -1,16 +1,14 @@
 /** POST: a new object, from admission to the store. */
 
 import { type ResourceInfo, storagePrefix } from '../../api/kinds/resource.ts';
-import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { GENERATE_NAME_ATTEMPTS, generateName } from '../../api/meta/generate-name.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { ApiError, alreadyExists } from '../../api/meta/status.ts';
-import { inPieces } from '../../api/meta/steps.ts';
 import { emptyToNull } from '../../api/schema/empty-to-null.ts';
 import type { Companion, WriteCheck } from '../admission/plugin.ts';
 import type { Decision, StoreKey } from '../cache/object-store.ts';
 import { companionWrites } from './companions.ts';
-import { applyKindDefaults, applyKindDefaultsSteps, validateObject, validateSteps } from './normalize-input.ts';
+import { applyKindDefaults, validateObject } from './normalize-input.ts';
 import {
   checkGeneration,
   dedupeOwnerReferences,
@@ -20,15 +18,23 @@ import {
 } from './object-metadata.ts';
 import { refuseWhenDurable } from './refuse-when-durable.ts';
 import { writeObject } from './service-addresses.ts';
+import type { SentBody } from './stage-job.ts';
 import { countsTemplates, startTemplateGeneration } from './template-generation.ts';
 import { prepareViews, storedForm, viewObject } from './versioned-view.ts';
-import { type AdmissionSubject, type Registry, runChecks, type WriteCall, type WriteResult } from './write-call.ts';
-import { warnAboutCreate, warnAboutCreateSteps } from './write-warnings.ts';
-import { writtenDecision } from './written-decision.ts';
+import {
+  type AdmissionSubject,
+  type Completed,
+  type Registry,
+  runChecks,
+  type StageServices,
+  type WriteCall,
+  type WriteResult,
+} from './write-call.ts';
+import { warnAboutCreate } from './write-warnings.ts';
 
 export interface CreateCall extends WriteCall {
-  /** Normalised, owned by the callee. */
-  readonly object: UnstructuredObject;
+  /** Normalised, owned by the callee; or a large body as it was sent, which another thread reads. */
+  readonly object: UnstructuredObject | SentBody;
   /** True when managedFields were set already (apply). */
   readonly tracked?: boolean;
   /** True for an object out of the program itself: a test has found it valid, so no start has to find it again. */
@@ -44,97 +50,158 @@ export const dropsStatus = ({ strategy }: Pick<ResourceInfo, 'strategy'>): boole
  * admission says.
  */
 export async function createObject(registry: Registry, call: CreateCall): Promise<WriteResult> {
-  const { info, object } = call;
+  const { info } = call;
+  const stages = stagesOf(registry, call);
+  const beginning = stages.begin();
+  const { object, isVersioned } = beginning instanceof Promise ? await beginning : beginning;
   const given = object.metadata;
-  matchNamespace(given, call.namespace);
-  const versioned = isVersioned(given.resourceVersion);
-  delete given.resourceVersion;
-  const { managedFields } = given;
-  wipeSystemMetadata(given, { applied: call.tracked === true });
-  dedupeOwnerReferences(given, call.tracked ? 'made' : 'sent', call.warn);
-  if (call.tracked) {
-    if (managedFields) given.managedFields = managedFields;
-  } else {
-    const { subresource, manager } = call;
-    const change = { info, subresource, manager, live: undefined, now: registry.clock.now(), pause: call.pause };
-    const tracking = registry.fields?.track(change, object);
-    if (tracking) await tracking;
-  }
-  if (call.pause) await call.pause();
-  if (info.strategy.namesItself && !given.name && !given.generateName) given.name = crypto.randomUUID();
   const generated = !given.name && given.generateName ? given.generateName : undefined;
-  const { pause } = call;
-  const subject: AdmissionSubject = { name: given.name ?? '', object, oldObject: undefined, pause };
+  const subject: AdmissionSubject = { name: given.name ?? '', object, oldObject: undefined };
   await call.admission.mutate('CREATE', subject);
   // Admission may have put another metadata in its place.
   const { metadata } = object;
-  if (subject.rewritten) {
-    const tracked = metadata.managedFields;
-    matchNamespace(metadata, call.namespace);
-    wipeSystemMetadata(metadata);
-    dedupeOwnerReferences(metadata, 'made', call.warn);
-    if (tracked) metadata.managedFields = tracked;
-  }
-
   for (let attempt = 1; ; attempt++) {
     if (generated !== undefined) metadata.name = generateName(generated);
-    fillSystemMetadata(info, metadata, registry.clock.now());
-    checkGeneration(info, metadata);
-    // After the name and the uid: a namespace's label and a Job's selector are made of them.
-    if (call.pause) await inPieces(applyKindDefaultsSteps(info, object), call.pause);
-    else applyKindDefaults(info, object);
-    if (attempt === 1) info.prepareCreate?.(object, { now: registry.clock.now(), warn: call.warn });
-    if (countsTemplates(info)) startTemplateGeneration(object);
-    if (call.pause) await call.pause();
-    if (call.pause) await inPieces(validateSteps(info, object), call.pause);
-    else if (!call.trusted) validateObject(info, object);
-    if (attempt === 1 && call.pause) await inPieces(warnAboutCreateSteps(info, call), call.pause);
-    else if (attempt === 1) warnAboutCreate(info, call);
+    const completing = stages.complete(object, { attempt, isRewritten: subject.rewritten === true });
+    const completed = completing instanceof Promise ? await completing : completing;
     const companions: Companion[] = [];
     const checks: WriteCheck[] = [];
-    const judged = { name: metadata.name!, object, oldObject: undefined, companions, checks, pause };
-    await call.admission.validate('CREATE', judged);
+    const name = completed.object.metadata.name!;
+    await call.admission.validate('CREATE', {
+      name,
+      object: completed.object,
+      oldObject: undefined,
+      companions,
+      checks,
+    });
     // Upstream's storage says so, when everything else about the object is found right.
-    if (versioned && !call.dryRun)
+    if (isVersioned && !call.dryRun)
       throw new ApiError({ code: 500, message: 'resourceVersion should not be set on objects to be created' });
-    const key: StoreKey = { prefix: storagePrefix(info), namespace: call.namespace, name: metadata.name! };
-    if (call.pause) await call.pause();
+    const key: StoreKey = { prefix: storagePrefix(info), namespace: call.namespace, name };
     try {
-      return await refuseWhenDurable(registry.store, key, () => insert(registry, call, { key, companions, checks }));
+      return await refuseWhenDurable(registry.store, key, () =>
+        insert(registry, call, { key, completed, companions, checks }),
+      );
     } catch (error) {
       if (generated === undefined || !(error instanceof ApiError) || error.reason !== 'AlreadyExists') throw error;
       if (attempt >= GENERATE_NAME_ATTEMPTS) throw generatedNamesExhausted(error);
-      thaw(object);
     }
   }
 }
 
-/** True for a revision that the storage would take for one: upstream drops `0` and what is no number. */
-const isVersioned = (resourceVersion: string | undefined): boolean =>
-  resourceVersion !== undefined && /^[0-9]+$/.test(resourceVersion) && !/^0+$/.test(resourceVersion);
-
-/** An object whose parts were frozen for a name that somebody else took meanwhile: as copies, they can be changed again. */
-function thaw(object: UnstructuredObject): void {
-  for (const name of Object.keys(object)) {
-    const member = object[name];
-    if (name !== 'metadata' && Object.isFrozen(member)) object[name] = cloneJson(member);
-  }
-  const metadata = object.metadata as Record<string, unknown>;
-  for (const name of Object.keys(metadata)) {
-    if (Object.isFrozen(metadata[name])) metadata[name] = cloneJson(metadata[name]);
-  }
+/** What one needs to know of a create to do its stages, on whichever thread. */
+export interface CreateFacts extends Pick<WriteCall, 'info' | 'subresource' | 'namespace' | 'manager' | 'warn'> {
+  readonly tracked?: boolean;
+  readonly trusted?: boolean;
 }
+
+/** The two halves of a create that ask nobody: before the mutating admission, and between it and the validating one. */
+export interface CreateStages {
+  begin(): BegunCreate | Promise<BegunCreate>;
+  /** Once for each name that is tried; `object` is left as it is when it is not the first one. */
+  complete(
+    object: UnstructuredObject,
+    about: { readonly attempt: number; readonly isRewritten: boolean },
+  ): Completed | Promise<Completed>;
+}
+
+export interface BegunCreate {
+  readonly object: UnstructuredObject;
+  /** It names a resourceVersion, which a new object does not have. */
+  readonly isVersioned: boolean;
+}
+
+function stagesOf(registry: Registry, call: CreateCall): CreateStages {
+  const given = call.object;
+  if (isSent(given)) return registry.elsewhere!.create(call, given);
+  return {
+    begin: () => beginCreate(registry, call, given),
+    complete(object, about) {
+      completeCreate(registry.clock.now(), call, { object, ...about });
+      return { object, decide: () => storeDecision(call.info, object) };
+    },
+  };
+}
+
+const isSent = (given: UnstructuredObject | SentBody): given is SentBody => given['bytes'] instanceof Uint8Array;
+
+/** Takes what the server sets out of a new object, and writes down whose its fields are. */
+export function beginCreate(
+  { fields, clock }: StageServices,
+  facts: CreateFacts,
+  object: UnstructuredObject,
+): BegunCreate | Promise<BegunCreate> {
+  const { info, subresource, manager } = facts;
+  const given = object.metadata;
+  matchNamespace(given, facts.namespace);
+  const begun: BegunCreate = { object, isVersioned: isVersion(given.resourceVersion) };
+  delete given.resourceVersion;
+  const { managedFields } = given;
+  wipeSystemMetadata(given, { applied: facts.tracked === true });
+  dedupeOwnerReferences(given, facts.tracked ? 'made' : 'sent', facts.warn);
+  if (info.strategy.namesItself && !given.name && !given.generateName) given.name = crypto.randomUUID();
+  if (facts.tracked) {
+    if (managedFields) given.managedFields = managedFields;
+    return begun;
+  }
+  const tracking = fields?.track({ info, subresource, manager, live: undefined, now: clock.now() }, object);
+  return tracking ? tracking.then(() => begun) : begun;
+}
+
+/** Sets what the server sets, and validates. Throws ApiError 422. */
+export function completeCreate(
+  now: number,
+  facts: CreateFacts,
+  written: { readonly object: UnstructuredObject; readonly attempt: number; readonly isRewritten: boolean },
+): void {
+  const { info, warn } = facts;
+  const { object, attempt } = written;
+  const { metadata } = object;
+  if (written.isRewritten && attempt === 1) {
+    const tracked = metadata.managedFields;
+    matchNamespace(metadata, facts.namespace);
+    wipeSystemMetadata(metadata);
+    dedupeOwnerReferences(metadata, 'made', warn);
+    if (tracked) metadata.managedFields = tracked;
+  }
+  fillSystemMetadata(info, metadata, now);
+  checkGeneration(info, metadata);
+  // After the name and the uid: a namespace's label and a Job's selector are made of them.
+  applyKindDefaults(info, object);
+  if (attempt === 1) info.prepareCreate?.(object, { now, warn });
+  if (countsTemplates(info)) startTemplateGeneration(object);
+  if (!facts.trusted) validateObject(info, object);
+  if (attempt === 1) warnAboutCreate(info, { object, warn });
+}
+
+/** What the store is given of a new object. A promise only where a webhook converts. */
+export function storeDecision(info: ResourceInfo, object: UnstructuredObject): Decision | Promise<Decision> {
+  if (!info.strategy.custom) emptyToNull(info.schema, object);
+  const form = storedForm(info, object);
+  return form instanceof Promise ? form.then((object) => ({ type: 'put', object })) : { type: 'put', object: form };
+}
+
+/** True for a revision that the storage would take for one: upstream drops `0` and what is no number. */
+const isVersion = (resourceVersion: string | undefined): boolean =>
+  resourceVersion !== undefined && /^[0-9]+$/.test(resourceVersion) && !/^0+$/.test(resourceVersion);
 
 async function insert(
   registry: Registry,
   call: CreateCall,
   {
     key,
+    completed,
     companions,
     checks,
-  }: { readonly key: StoreKey; readonly companions: readonly Companion[]; readonly checks: readonly WriteCheck[] },
+  }: {
+    readonly key: StoreKey;
+    readonly completed: Completed;
+    readonly companions: readonly Companion[];
+    readonly checks: readonly WriteCheck[];
+  },
 ): Promise<WriteResult> {
-  const { info, object } = call;
+  const { info } = call;
+  const { object } = completed;
   const refuseExisting = (current: { readonly object: Readonly<UnstructuredObject> } | undefined): void => {
     if (!current) return;
     const terminating = current.object.metadata.deletionTimestamp !== undefined;
@@ -142,17 +209,10 @@ async function insert(
   };
   if (call.dryRun) {
     refuseExisting(registry.store.peek(key));
-    return { created: true, object, stored: undefined };
+    return { created: true, object, stored: undefined, isLarge: completed.isLarge === true };
   }
-  if (!info.strategy.custom) emptyToNull(info.schema, object);
-  const pending = storedForm(info, object);
-  const form = pending instanceof Promise ? await pending : pending;
-  let decision: Decision = { type: 'put', object: form };
-  if (call.pause) {
-    // Before it is frozen: under another name it may have to change once more.
-    refuseExisting(registry.store.peek(key));
-    decision = await writtenDecision(decision, call.pause);
-  }
+  const deciding = completed.decide();
+  const decision = deciding instanceof Promise ? await deciding : deciding;
   const decide = (current: { readonly object: Readonly<UnstructuredObject> } | undefined): Decision => {
     refuseExisting(current);
     runChecks(checks);

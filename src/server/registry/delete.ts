@@ -7,10 +7,10 @@ import type { Companion, WriteCheck } from '../admission/plugin.ts';
 import type { Decision, StoredObject, StoreKey } from '../cache/object-store.ts';
 import { companionWrites } from './companions.ts';
 import { type DeleteOptions, type DeletionVerdict, deletionVerdict, saysNothingNew } from './graceful-deletion.ts';
-import { uidConflict } from './guaranteed-update.ts';
 import { isLargeObject } from './large-write.ts';
 import { refuseWhenDurable } from './refuse-when-durable.ts';
 import { writeObject } from './service-addresses.ts';
+import { uidConflict } from './uid-conflict.ts';
 import { prepareViews, storedForm, viewObject } from './versioned-view.ts';
 import { MAX_CONFLICT_RETRIES, ObjectMoved, type Registry, runChecks, type WriteCall } from './write-call.ts';
 import { writtenDecision } from './written-decision.ts';
@@ -54,8 +54,7 @@ async function attemptDelete(
   { key, current }: { key: StoreKey; current: StoredObject },
 ): Promise<DeleteResult> {
   const { info, name, options } = call;
-  const pause = call.pause ?? (isLargeObject(current.bytes) ? nextTurn : undefined);
-  const loading = pause && current.load(pause);
+  const loading = current.load(nextTurn);
   if (loading) await loading;
   const before = prepareViews(info, [current], { again: false });
   if (before) await before;
@@ -79,7 +78,7 @@ async function attemptDelete(
   const pending = verdict.type === 'mark' ? storedForm(info, verdict.object) : undefined;
   const marked = pending instanceof Promise ? await pending : pending;
   let decision = decisionOf(verdict, current, marked);
-  if (pause) decision = await writtenDecision(decision, pause);
+  if (isLargeObject(current.bytes)) decision = await writtenDecision(decision, nextTurn);
   const decide = (latest: StoredObject | undefined): Decision => {
     if (latest?.revision !== current.revision) throw new ObjectMoved();
     runChecks(checks);

@@ -1,15 +1,14 @@
 /** Field ownership (server-side apply, KEP-555) as the registry's slot for it: `api/apply` with the kind's schema. */
-import { type ApplyResult, applyObject, applyObjectSteps } from '../../api/apply/apply-object.ts';
+import { type ApplyResult, applyObject } from '../../api/apply/apply-object.ts';
 import { applyConflictError } from '../../api/apply/conflict.ts';
 import type { Versions } from '../../api/apply/ownership.ts';
-import { type TrackUpdateOptions, trackUpdate, trackUpdateSteps } from '../../api/apply/track-update.ts';
+import { type TrackUpdateOptions, trackUpdate } from '../../api/apply/track-update.ts';
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { apiVersionOf, parseApiVersion } from '../../api/meta/gvk.ts';
 import { formatTime, type ManagedFieldsEntry, type UnstructuredObject } from '../../api/meta/object.ts';
-import { finish, inPieces, type Steps } from '../../api/meta/steps.ts';
-import { dropMetadataNulls, dropNullsSteps } from '../../api/schema/defaults.ts';
-import { dropEmptySteps } from '../../api/schema/drop-empty.ts';
-import { localVersions, withVersions } from './owned-versions.ts';
+import { dropMetadataNulls, dropNulls } from '../../api/schema/defaults.ts';
+import { dropEmpty } from '../../api/schema/drop-empty.ts';
+import { withVersions } from './owned-versions.ts';
 import type { ResourceSource } from './resource-catalog.ts';
 import type { FieldChange, FieldManagement } from './write-call.ts';
 
@@ -72,11 +71,6 @@ export function createFieldManagement(resources: Pick<ResourceSource, 'serves' |
   };
   return {
     track(change, object) {
-      const pause = pauseOf(change);
-      if (pause) {
-        const work = trackUpdateSteps({ ...common(change, localVersions(resources, change.info)), updated: object });
-        return inPieces(work, pause).then((entries) => setEntries(object, entries));
-      }
       const tracked = withVersions(resources, change.info, (versions) =>
         trackUpdate({ ...common(change, versions), updated: object }),
       );
@@ -88,31 +82,22 @@ export function createFieldManagement(resources: Pick<ResourceSource, 'serves' |
       );
     },
     apply(change, { config, force }) {
-      const pause = pauseOf(change);
-      if (pause) {
-        const versions = localVersions(resources, change.info);
-        const work = applyObjectSteps({ ...common(change, versions), config, force });
-        return inPieces(work, pause).then((result) => inPieces(outcomeSteps(change.info, result), pause));
-      }
       const applied = withVersions(resources, change.info, (versions) =>
         applyObject({ ...common(change, versions), config, force }),
       );
       return applied instanceof Promise
-        ? applied.then((result) => finish(outcomeSteps(change.info, result)))
-        : finish(outcomeSteps(change.info, applied));
+        ? applied.then((result) => outcome(change.info, result))
+        : outcome(change.info, applied);
     },
   };
 }
-
-/** Where a webhook converts, the work is done again after each answer, so it cannot be left in the middle. */
-const pauseOf = ({ info, pause }: FieldChange): FieldChange['pause'] => (info.remote === undefined ? pause : undefined);
 
 function setEntries(object: UnstructuredObject, entries: ManagedFieldsEntry[] | undefined): void {
   if (entries) object.metadata.managedFields = entries;
   else delete object.metadata.managedFields;
 }
 
-function* outcomeSteps(info: ResourceInfo, result: ApplyResult): Steps<UnstructuredObject> {
+function outcome(info: ResourceInfo, result: ApplyResult): UnstructuredObject {
   const { object, managedFields, conflicts } = result;
   if (conflicts.length > 0) throw applyConflictError(conflicts);
   if (info.strategy.custom) {
@@ -120,9 +105,9 @@ function* outcomeSteps(info: ResourceInfo, result: ApplyResult): Steps<Unstructu
     dropMetadataNulls(info.schema, object);
   } else {
     // What was applied as null is owned and not there: the kind decides what a null of it means.
-    yield* dropNullsSteps(info.schema, object, { custom: false });
+    dropNulls(info.schema, object, { custom: false });
     // So is an empty field that Go leaves out: before anybody asks whether the object has changed.
-    yield* dropEmptySteps(info.schema, object);
+    dropEmpty(info.schema, object);
   }
   setEntries(object, managedFields);
   return object;

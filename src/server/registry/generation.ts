@@ -1,18 +1,16 @@
 /** When metadata.generation moves on an update. */
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
-import { deepEqual, equalSteps } from '../../api/meta/deep-equal.ts';
+import { deepEqual } from '../../api/meta/deep-equal.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
-import { Pace, type Steps } from '../../api/meta/steps.ts';
 
 const OUTSIDE = new Set(['metadata', 'status', 'apiVersion', 'kind']);
 
 /** True when the change from `old` to `object` is one that controllers must act on. */
-export function* movesGeneration(
+export function movesGeneration(
   info: ResourceInfo,
   object: Readonly<UnstructuredObject>,
   old: Readonly<UnstructuredObject>,
-): Steps<boolean> {
-  const pace = new Pace();
+): boolean {
   const rule = info.strategy.generation;
   switch (rule) {
     case 'none':
@@ -21,7 +19,7 @@ export function* movesGeneration(
     case 'spec':
       // Deployments hand their annotations down to ReplicaSets, so those count as well (deployment/strategy.go).
       return (
-        !(yield* equalSteps(object['spec'], old['spec'], pace)) ||
+        !deepEqual(object['spec'], old['spec']) ||
         (info.group === 'apps' &&
           info.resource === 'deployments' &&
           !deepEqual(object.metadata.annotations ?? {}, old.metadata.annotations ?? {}))
@@ -31,14 +29,14 @@ export function* movesGeneration(
       if (
         info.group === 'discovery.k8s.io' &&
         info.resource === 'endpointslices' &&
-        !(yield* equalSteps(object.metadata.labels ?? {}, old.metadata.labels ?? {}, pace))
+        !deepEqual(object.metadata.labels ?? {}, old.metadata.labels ?? {})
       ) {
         return true;
       }
       const statusIsData = !info.strategy.statusSubresource;
       for (const field of new Set([...Object.keys(object), ...Object.keys(old)])) {
         if (OUTSIDE.has(field) && !(statusIsData && field === 'status')) continue;
-        if (!(yield* equalSteps(object[field], old[field], pace))) return true;
+        if (!deepEqual(object[field], old[field])) return true;
       }
       return false;
     }

@@ -24,7 +24,7 @@ const cases: readonly [string, Uint8Array, string, boolean][] = [
 ];
 
 for (const [name, bytes, type, wanted] of cases) {
-  // S-257: A write of many bytes or many parts is worked on in steps, with the result that one go would have.
+  // S-257: A write of many bytes or many parts is worked on by another thread, with the result of this one.
   test(`isLargeBody() of ${name}: ${wanted}`, () => assert.equal(isLargeBody(bytes, type), wanted));
 }
 
@@ -35,7 +35,7 @@ test('isLargeObject() counts the parts of what is stored only above 32 kB', () =
   assert.equal(isLargeObject(utf8.encode(`"${'x'.repeat(LARGE_WRITE)}"`)), true);
 });
 
-// S-328
+// S-328: Small bodies that defaults make large are worked on by another thread, too.
 test('growsLarge() looks at what defaults may add to each list and map of a body', () => {
   const texts = (count: number): Schema => ({
     type: 'object',

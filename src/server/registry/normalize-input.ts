@@ -2,12 +2,11 @@
 import type { ResourceInfo, ValidationAbout } from '../../api/kinds/resource.ts';
 import type { ObjectMeta, UnstructuredObject } from '../../api/meta/object.ts';
 import { type FieldError, invalid } from '../../api/meta/status.ts';
-import type { Steps } from '../../api/meta/steps.ts';
-import { validateObjectMeta, validateObjectMetaSteps } from '../../api/meta/validate-object-meta.ts';
-import { applyDefaults, applyDefaultsSteps, dropNulls, dropNullsSteps } from '../../api/schema/defaults.ts';
-import { dropEmpty, dropEmptySteps } from '../../api/schema/drop-empty.ts';
-import { pruneSteps, pruneUnknown } from '../../api/schema/prune.ts';
-import { validateSchema, validateSchemaSteps } from '../../api/schema/validate.ts';
+import { validateObjectMeta } from '../../api/meta/validate-object-meta.ts';
+import { applyDefaults, dropNulls } from '../../api/schema/defaults.ts';
+import { dropEmpty } from '../../api/schema/drop-empty.ts';
+import { pruneUnknown } from '../../api/schema/prune.ts';
+import { validateSchema } from '../../api/schema/validate.ts';
 
 interface NormalizeOptions {
   readonly dropStatus?: boolean;
@@ -33,21 +32,6 @@ export function normalizeInput(
   return unknown;
 }
 
-/** The same in steps, for large objects. */
-export function* normalizeSteps(
-  info: ResourceInfo,
-  object: UnstructuredObject,
-  options: NormalizeOptions = {},
-): Steps<string[]> {
-  const custom = info.strategy.custom;
-  const unknown = yield* pruneSteps(info.schema, object, { custom });
-  if (!options.keepNulls) yield* dropNullsSteps(info.schema, object, { custom });
-  yield;
-  complete(object, options);
-  if (!options.withoutDefaults) yield* applyKindDefaultsSteps(info, object);
-  return unknown;
-}
-
 function complete(object: UnstructuredObject, options: NormalizeOptions): void {
   if (typeof object.metadata !== 'object' || object.metadata === null) object.metadata = {};
   if (options.dropStatus) delete object['status'];
@@ -61,16 +45,6 @@ export function applyKindDefaults(info: ResourceInfo, object: UnstructuredObject
   if (!info.strategy.custom) dropEmpty(info.schema, object);
   applyDefaults(info.schema, object);
   info.setDefaults?.(object);
-  dropEmptyMetadata(info, object.metadata);
-}
-
-/** The same in steps, for large objects. */
-export function* applyKindDefaultsSteps(info: ResourceInfo, object: UnstructuredObject): Steps<void> {
-  if (!info.strategy.custom) yield* dropEmptySteps(info.schema, object);
-  yield* applyDefaultsSteps(info.schema, object);
-  yield;
-  if (info.setDefaultsSteps) yield* info.setDefaultsSteps(object);
-  else info.setDefaults?.(object);
   dropEmptyMetadata(info, object.metadata);
 }
 
@@ -112,29 +86,6 @@ export function validateObject(
   const asked = schemaErrors(info, object, old, { ...about, before: metaErrors });
   const ruled = info.validate?.(object, old) ?? [];
   const errors: FieldError[] = [...(about.more ?? []), ...metaErrors, ...untold(info, asked, ruled), ...ruled];
-  if (errors.length > 0) throw invalid(info, object.metadata.name ?? '', errors);
-}
-
-/** The same in steps, for large objects. */
-export function* validateSteps(
-  info: ResourceInfo,
-  object: UnstructuredObject,
-  old?: Readonly<UnstructuredObject>,
-  about: ObjectValidation = {},
-): Steps<void> {
-  const typeErrors = typeMetaErrors(info, object);
-  if (typeErrors.length > 0)
-    throw invalid(ownKind(info, object), nameOf(object), [...(about.more ?? []), ...typeErrors]);
-  const found: (readonly FieldError[])[] = [about.more ?? []];
-  const before = yield* validateObjectMetaSteps(object.metadata, metaOptions(info));
-  found.push(before);
-  yield;
-  const asked = yield* schemaErrorsSteps(info, object, old, { ...about, before });
-  yield;
-  const ruled = info.validateSteps ? yield* info.validateSteps(object, old) : (info.validate?.(object, old) ?? []);
-  found.push(untold(info, asked, ruled), ruled);
-  yield;
-  const errors = found.flat();
   if (errors.length > 0) throw invalid(info, object.metadata.name ?? '', errors);
 }
 
@@ -181,17 +132,6 @@ const schemaErrors = (
   about: ValidationAbout,
 ): readonly FieldError[] =>
   info.validateSchema?.(object, old, about) ?? validateSchema(info.schema, object, { custom: info.strategy.custom });
-
-function* schemaErrorsSteps(
-  info: ResourceInfo,
-  object: UnstructuredObject,
-  old: Readonly<UnstructuredObject> | undefined,
-  about: ValidationAbout,
-): Steps<readonly FieldError[]> {
-  if (info.validateSchemaSteps) return yield* info.validateSchemaSteps(object, old, about);
-  if (info.validateSchema) return info.validateSchema(object, old, about);
-  return yield* validateSchemaSteps(info.schema, object, { custom: info.strategy.custom });
-}
 
 /** Custom resources learn of a wrong kind from validation; built-in kinds fail to decode before they come here. */
 function typeMetaErrors(info: ResourceInfo, object: UnstructuredObject): FieldError[] {

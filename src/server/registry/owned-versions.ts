@@ -25,7 +25,7 @@ export function withVersions<T>(
 }
 
 /** The versions of a kind that no webhook converts. */
-export function localVersions(resources: Lookup, info: ResourceInfo): Versions {
+function localVersions(resources: Lookup, info: ResourceInfo): Versions {
   return {
     schemaOf: (apiVersion) => otherVersion(resources, info, apiVersion)?.schema,
     convert(objects, { from, to }) {

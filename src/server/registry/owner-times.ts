@@ -1,22 +1,20 @@
 /** The times of owners after an apply that leaves the object as it was. */
-import { equalSteps } from '../../api/meta/deep-equal.ts';
+import { deepEqual } from '../../api/meta/deep-equal.ts';
 import type { ManagedFieldsEntry, UnstructuredObject } from '../../api/meta/object.ts';
-import { Pace, type Steps } from '../../api/meta/steps.ts';
 
 /**
  * Takes, in place, the owners of `old` where nothing but their times is new: who applies `paused: false` again changes
  * nothing, because the object does not keep it (upstream's IgnoreManagedFieldsTimestampsTransformer).
  */
-export function* keepOwnerTimes(object: UnstructuredObject, old: Readonly<UnstructuredObject>): Steps<void> {
+export function keepOwnerTimes(object: UnstructuredObject, old: Readonly<UnstructuredObject>): void {
   const { managedFields } = object.metadata;
   const before = old.metadata.managedFields;
   if (managedFields === undefined || managedFields.length !== before?.length) return;
-  const pace = new Pace();
   for (const [i, entry] of managedFields.entries()) {
-    if (!(yield* equalSteps(timeless(entry), timeless(before[i]!), pace))) return;
+    if (!deepEqual(timeless(entry), timeless(before[i]!))) return;
   }
   object.metadata.managedFields = before;
-  if (!(yield* equalSteps(object, old, pace))) object.metadata.managedFields = managedFields;
+  if (!deepEqual(object, old)) object.metadata.managedFields = managedFields;
 }
 
 const timeless = (entry: Readonly<ManagedFieldsEntry>): unknown => ({ ...entry, time: undefined });

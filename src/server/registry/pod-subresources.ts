@@ -1,12 +1,12 @@
 /** What `pods/ephemeralcontainers` and `pods/resize` may change of a Pod (pkg/registry/core/pod/strategy.go). */
+
 import { qosClassOf } from '../../api/kinds/builtin/defaults/qos.ts';
 import { objectAt, objectsAt, textAt } from '../../api/kinds/builtin/read-value.ts';
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
-import { cloneSteps } from '../../api/meta/deep-clone.ts';
-import { equalSteps } from '../../api/meta/deep-equal.ts';
+import { cloneJson } from '../../api/meta/deep-clone.ts';
+import { deepEqual } from '../../api/meta/deep-equal.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { type FieldError, invalid } from '../../api/meta/status.ts';
-import { Pace, type Steps } from '../../api/meta/steps.ts';
 
 interface Container {
   name?: string;
@@ -22,7 +22,7 @@ export const writesPodPart = (subresource: string): boolean =>
   subresource === 'ephemeralcontainers' || subresource === 'resize';
 
 /** The stored Pod with what the subresource may change taken from `object`. Throws ApiError 422. */
-export function* preparePodPart(
+export function preparePodPart(
   info: ResourceInfo,
   {
     subresource,
@@ -33,43 +33,36 @@ export function* preparePodPart(
     readonly object: Readonly<UnstructuredObject>;
     readonly old: Readonly<UnstructuredObject>;
   },
-): Steps<UnstructuredObject> {
-  const pace = new Pace();
-  const next = (yield* cloneSteps(old, pace)) as UnstructuredObject & PodParts;
+): UnstructuredObject {
+  const next = cloneJson(old) as UnstructuredObject & PodParts;
   const wanted = object as PodParts;
   if (object.metadata.managedFields) next.metadata.managedFields = [...object.metadata.managedFields];
   if (subresource === 'resize') {
-    yield* takeResources(next.spec?.containers, wanted.spec?.containers, pace);
-    yield* takeResources(next.spec?.initContainers, wanted.spec?.initContainers, pace);
-    const errors = yield* resizeErrors(next, old, pace);
+    takeResources(next.spec?.containers, wanted.spec?.containers);
+    takeResources(next.spec?.initContainers, wanted.spec?.initContainers);
+    const errors = resizeErrors(next, old);
     if (errors.length > 0) throw invalid(info, old.metadata.name ?? '', errors);
     return next;
   }
   const containers = wanted.spec?.ephemeralContainers ?? [];
-  const errors = yield* keptEphemeral((old as PodParts).spec?.ephemeralContainers ?? [], containers, pace);
+  const errors = keptEphemeral((old as PodParts).spec?.ephemeralContainers ?? [], containers);
   if (errors.length > 0) throw invalid(info, old.metadata.name ?? '', errors);
   if (containers.length > 0) next.spec = { ...next.spec, ephemeralContainers: containers };
   return next;
 }
 
-function* takeResources(
-  target: Container[] | undefined,
-  source: readonly Container[] | undefined,
-  pace: Pace,
-): Steps<void> {
-  const wanted = yield* byName(source ?? [], pace);
+function takeResources(target: Container[] | undefined, source: readonly Container[] | undefined): void {
+  const wanted = byName(source ?? []);
   for (const container of target ?? []) {
-    if (pace.due()) yield;
     const resources = wanted.get(container.name)?.resources;
-    if (resources !== undefined) container.resources = yield* cloneSteps(resources, pace);
+    if (resources !== undefined) container.resources = cloneJson(resources);
   }
 }
 
 /** Containers by name, the first of each: there may be too many to look through them for each other. */
-function* byName(containers: readonly Container[], pace: Pace): Steps<ReadonlyMap<string | undefined, Container>> {
+function byName(containers: readonly Container[]): ReadonlyMap<string | undefined, Container> {
   const found = new Map<string | undefined, Container>();
   for (const container of containers) {
-    if (pace.due()) yield;
     if (!found.has(container.name)) found.set(container.name, container);
   }
   return found;
@@ -79,11 +72,7 @@ const COMPUTE = new Set(['cpu', 'memory']);
 const ONLY_COMPUTE = 'only cpu and memory resources for regular and sidecar containers are mutable';
 
 /** A resize changes amounts of CPU and memory: it takes none away, and the Pod stays in its class. */
-function* resizeErrors(
-  next: Readonly<UnstructuredObject>,
-  old: Readonly<UnstructuredObject>,
-  pace: Pace,
-): Steps<FieldError[]> {
+function resizeErrors(next: Readonly<UnstructuredObject>, old: Readonly<UnstructuredObject>): FieldError[] {
   const errors: FieldError[] = [];
   const value = textAt(old, 'status', 'qosClass') || qosClassOf(old);
   if (qosClassOf(next) !== value) {
@@ -98,7 +87,6 @@ function* resizeErrors(
         const before = objectAt(was, 'resources', kind);
         const after = objectAt(now[i], 'resources', kind);
         const names = Object.keys({ ...before, ...after });
-        if (pace.due(1 + (names.length >> 1))) yield;
         others ||= names.some((name) => !COMPUTE.has(name) && before[name] !== after[name]);
         if (names.every((name) => after[name] !== undefined)) continue;
         const field = `spec.${list}[${i}].resources.${kind}`;
@@ -110,14 +98,13 @@ function* resizeErrors(
 }
 
 /** Ephemeral containers are added, never changed or taken away. */
-function* keptEphemeral(before: readonly Container[], after: readonly Container[], pace: Pace): Steps<FieldError[]> {
+function keptEphemeral(before: readonly Container[], after: readonly Container[]): FieldError[] {
   const field = 'spec.ephemeralContainers';
   const errors: FieldError[] = [];
-  const kept = yield* byName(after, pace);
+  const kept = byName(after);
   for (const was of before) {
-    if (pace.due()) yield;
     const now = kept.get(was.name);
-    if (now && (yield* equalSteps(now, was, pace))) continue;
+    if (now && deepEqual(now, was)) continue;
     const what = now ? 'changed' : 'removed';
     const detail = `existing ephemeral containers ${JSON.stringify(was.name ?? '')} may not be ${what}`;
     errors.push({ type: 'FieldValueForbidden', field, detail });

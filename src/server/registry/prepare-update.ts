@@ -3,10 +3,9 @@
  * alone, and only `/finalize` touches a namespace's spec.finalizers.
  */
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
-import { cloneJson, cloneSteps } from '../../api/meta/deep-clone.ts';
+import { cloneJson } from '../../api/meta/deep-clone.ts';
 import type { ObjectMeta, UnstructuredObject } from '../../api/meta/object.ts';
 import type { FieldError } from '../../api/meta/status.ts';
-import { Pace, type Steps } from '../../api/meta/steps.ts';
 import { isSigningRequest, keepRequestParts } from './certificate-requests.ts';
 import { movesGeneration } from './generation.ts';
 import { keepSystemMetadata, systemMetadataErrors } from './object-metadata.ts';
@@ -17,7 +16,7 @@ export const isNamespace = (info: Pick<ResourceInfo, 'group' | 'resource'>): boo
   info.group === '' && info.resource === 'namespaces';
 
 /** Returns what may be stored of `object` when written through `subresource` over `old`. May reuse `object`. */
-export function* prepareUpdate(
+export function prepareUpdate(
   info: ResourceInfo,
   change: {
     readonly subresource: string;
@@ -26,34 +25,34 @@ export function* prepareUpdate(
     /** Takes what the metadata says that it may not. */
     readonly errors?: FieldError[];
   },
-): Steps<UnstructuredObject> {
+): UnstructuredObject {
   const { subresource, object, old } = change;
   const next =
     subresource === 'status' && !isSigningRequest(info)
-      ? yield* prepareStatus(info, object, old)
+      ? prepareStatus(info, object, old)
       : writesPodPart(subresource)
-        ? yield* preparePodPart(info, change)
+        ? preparePodPart(info, change)
         : isSigningRequest(info)
-          ? yield* keepRequestParts(subresource, change)
-          : yield* prepareMain(info, change);
+          ? keepRequestParts(subresource, change)
+          : prepareMain(info, change);
   change.errors?.push(...systemMetadataErrors(next.metadata, old.metadata));
   keepSystemMetadata(next.metadata, old.metadata);
   // A client that leaves the version out (or patches it away) means the one it was read at.
   if (old.metadata.resourceVersion !== undefined) next.metadata.resourceVersion = old.metadata.resourceVersion;
   // A binding writes the node past the strategy of Pods, where upstream moves the generation (pod/storage/storage.go).
   const counts = info.strategy.generation !== 'none' && subresource !== 'binding';
-  if (counts && (yield* movesGeneration(info, next, old))) {
+  if (counts && movesGeneration(info, next, old)) {
     next.metadata.generation = (old.metadata.generation ?? 0) + 1;
   }
   return next;
 }
 
-function* prepareMain(info: ResourceInfo, change: Parameters<typeof prepareUpdate>[1]): Steps<UnstructuredObject> {
+function prepareMain(info: ResourceInfo, change: Parameters<typeof prepareUpdate>[1]): UnstructuredObject {
   const { subresource, object, old } = change;
   // A binding sets the pod's node and its PodScheduled condition in one write.
   if (info.strategy.statusSubresource && subresource !== 'binding') {
     if (old['status'] === undefined) delete object['status'];
-    else object['status'] = yield* cloneSteps(old['status'], new Pace());
+    else object['status'] = cloneJson(old['status']);
   }
   if (isNamespace(info) && subresource !== 'finalize') {
     const oldSpec = old['spec'] as { finalizers?: string[] } | undefined;
@@ -65,12 +64,12 @@ function* prepareMain(info: ResourceInfo, change: Parameters<typeof prepareUpdat
   return object;
 }
 
-function* prepareStatus(
+function prepareStatus(
   info: ResourceInfo,
   object: UnstructuredObject,
   old: Readonly<UnstructuredObject>,
-): Steps<UnstructuredObject> {
-  const next = (yield* cloneSteps(old, new Pace())) as UnstructuredObject;
+): UnstructuredObject {
+  const next = cloneJson(old) as UnstructuredObject;
   if (object['status'] === undefined) delete next['status'];
   else next['status'] = object['status'];
   if (info.strategy.statusMetadata === 'accept') next.metadata = keptByStatus(info, object.metadata, old.metadata);

@@ -36,7 +36,12 @@ async function open() {
   const registry: Registry = { store, clock };
   const create = (value: string) => createObject(registry, { ...call, name: '', object: configMap(value) });
   const update = (value: string, resourceVersion: string) =>
-    updateObject(registry, { ...call, object: configMap(value, resourceVersion), authorizeCreate: () => {} });
+    updateObject(registry, {
+      ...call,
+      object: configMap(value, resourceVersion),
+      authorizeCreate: () => {},
+      sent: () => assert.fail(),
+    });
   const remove = () => deleteObject(registry, { ...call, options: {} });
   return { backend, create, update, remove };
 }

@@ -11,7 +11,7 @@ import {
   fromLabelSelectorObject,
   type LabelSelectorObject,
 } from '../../api/selector/label-selector.ts';
-import { storedUidConflict } from './guaranteed-update.ts';
+import { storedUidConflict } from './uid-conflict.ts';
 import type { WriteCall } from './write-call.ts';
 
 const BUILTIN: ScalePaths = {

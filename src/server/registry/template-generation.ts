@@ -2,11 +2,11 @@
  * How often the template of a DaemonSet has changed: a field of old versions that v1 shows as an annotation. It belongs to
  * the server: a create may begin at a higher number, an update keeps it or counts one more (daemonset/strategy.go).
  */
+
 import { TEMPLATE_GENERATION } from '../../api/kinds/builtin/defaults/workloads.ts';
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
-import { equalSteps } from '../../api/meta/deep-equal.ts';
+import { deepEqual } from '../../api/meta/deep-equal.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
-import { Pace, type Steps } from '../../api/meta/steps.ts';
 
 /** True for the one kind that counts its templates. */
 export const countsTemplates = (info: Pick<ResourceInfo, 'group' | 'resource'>): boolean =>
@@ -18,8 +18,8 @@ export function startTemplateGeneration(object: UnstructuredObject): void {
 }
 
 /** The annotation of an updated object: what `old` has, one more when the template changed. */
-export function* keepTemplateGeneration(object: UnstructuredObject, old: Readonly<UnstructuredObject>): Steps<void> {
-  const isSame = yield* equalSteps(templateOf(object), templateOf(old), new Pace());
+export function keepTemplateGeneration(object: UnstructuredObject, old: Readonly<UnstructuredObject>): void {
+  const isSame = deepEqual(templateOf(object), templateOf(old));
   set(object, generationOf(old) + (isSame ? 0n : 1n));
 }
 

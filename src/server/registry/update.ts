@@ -1,10 +1,13 @@
 /** PUT: replaces an object, or creates it where the kind allows. */
 
+import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { createObject, dropsStatus } from './create.ts';
-import { guaranteedUpdate, namesVersion } from './guaranteed-update.ts';
+import { guaranteedUpdate } from './guaranteed-update.ts';
 import { matchName, matchNamespace } from './object-metadata.ts';
+import type { SentBody } from './stage-job.ts';
+import { namesVersion } from './update-stages.ts';
 import type { Registry, WriteCall, WriteResult } from './write-call.ts';
 
 /** Replaces the object with `object` (normalised, owned by the callee). Throws ApiError as `guaranteedUpdate` does. */
@@ -12,27 +15,63 @@ export async function updateObject(
   registry: Registry,
   call: WriteCall & {
     readonly object: UnstructuredObject;
+    /** What it was sent as, should the stored object be a large one. */
+    readonly sent: () => SentBody;
     /** Asked before a PUT creates; rejects with ApiError 403. */
     readonly authorizeCreate: () => Promise<void> | void;
   },
 ): Promise<WriteResult> {
-  const { info, object, subresource } = call;
+  const { object } = call;
   matchNamespace(object.metadata, call.namespace);
   matchName(object.metadata, call.name);
-  const mayCreate = info.strategy.createOnUpdate && subresource === '';
   return guaranteedUpdate(registry, {
     ...call,
     pinned: namesVersion(object.metadata.resourceVersion),
     // Each attempt changes its object (admission, status isolation): only the caller's copy stays as it was sent.
     next: () => cloneJson(object) as UnstructuredObject,
-    ...(mayCreate && {
+    ...(mayCreate(call) && {
       create: async () => {
         await call.authorizeCreate();
-        const fresh = cloneJson(object) as UnstructuredObject;
-        delete fresh.metadata.resourceVersion;
-        if (dropsStatus(info)) delete fresh['status'];
-        return createObject(registry, { ...call, object: fresh });
+        return createObject(registry, {
+          ...call,
+          object: newObject(call.info, cloneJson(object) as UnstructuredObject),
+        });
       },
     }),
   });
+}
+
+/** As `updateObject`, with a large body that another thread reads. */
+export async function updateLarge(
+  registry: Registry,
+  call: WriteCall & { readonly sent: SentBody; readonly authorizeCreate: () => Promise<void> | void },
+): Promise<WriteResult> {
+  const { sent } = call;
+  return guaranteedUpdate(registry, {
+    ...call,
+    sent: () => sent,
+    isLarge: true,
+    pinned: false,
+    next: readElsewhere,
+    ...(mayCreate(call) && {
+      create: async () => {
+        await call.authorizeCreate();
+        return createObject(registry, { ...call, object: sent });
+      },
+    }),
+  });
+}
+
+/** Of a large body: what is wanted is made where it is read. */
+export function readElsewhere(): never {
+  throw new TypeError('a large body is read by another thread');
+}
+
+const mayCreate = ({ info, subresource }: WriteCall): boolean => info.strategy.createOnUpdate && subresource === '';
+
+/** The body of a PUT as a new object. */
+export function newObject(info: ResourceInfo, object: UnstructuredObject): UnstructuredObject {
+  delete object.metadata.resourceVersion;
+  if (dropsStatus(info)) delete object['status'];
+  return object;
 }

@@ -4,9 +4,8 @@
  */
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { apiVersionOf } from '../../api/meta/gvk.ts';
-import { encodeJsonSteps } from '../../api/meta/json-steps.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
-import { inPieces, type Steps } from '../../api/meta/steps.ts';
+import { inPieces } from '../../api/meta/steps.ts';
 import { nextTurn } from '../../base/clock/next-turn.ts';
 import type { StoredObject } from '../cache/object-store.ts';
 import { createParsedObjects } from '../cache/stored-object.ts';
@@ -237,13 +236,6 @@ export function joinItems(items: readonly ItemBytes[], { head, tail }: { head: s
   }
   bytes.set(tailBytes, at);
   return bytes;
-}
-
-/** As `encodeObject`, in steps, for large objects. */
-export function* encodeObjectSteps(object: Readonly<Record<string, unknown>>): Steps<Uint8Array> {
-  const { kind, apiVersion, ...rest } = object;
-  yield;
-  return yield* encodeJsonSteps({ kind, apiVersion, ...rest });
 }
 
 /** JSON of an object that is not stored (dry run, Table, Scale): kind and apiVersion first, as stored bytes have them. */

@@ -2,7 +2,6 @@
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { goQuote } from '../../api/meta/go-text.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
-import type { Steps } from '../../api/meta/steps.ts';
 import { unqualifiedFinalizers } from '../../api/meta/validate-object-meta.ts';
 import { type DeleteOptions, namesPolicy } from './graceful-deletion.ts';
 
@@ -17,35 +16,15 @@ interface Updated extends Created {
 }
 
 /** Warnings of a create. */
-export function warnAboutCreate(info: ResourceInfo, created: Created): void {
-  tellCreate(info, created, info.warnings?.(created.object) ?? []);
-}
-
-/** The same in steps, for large objects. */
-export function* warnAboutCreateSteps(info: ResourceInfo, created: Created): Steps<void> {
-  if (!info.warningsSteps) return warnAboutCreate(info, created);
-  tellCreate(info, created, yield* info.warningsSteps(created.object));
-}
-
-function tellCreate({ strategy }: ResourceInfo, { object, warn }: Created, texts: readonly string[]): void {
-  for (const text of texts) warn(text);
-  if (strategy.custom) warnAboutFinalizers(object, [], warn);
+export function warnAboutCreate(info: ResourceInfo, { object, warn }: Created): void {
+  for (const text of info.warnings?.(object) ?? []) warn(text);
+  if (info.strategy.custom) warnAboutFinalizers(object, [], warn);
 }
 
 /** Warnings of an update: of what came in with it. */
-export function warnAboutUpdate(info: ResourceInfo, updated: Updated): void {
-  tellUpdate(info, updated, info.updateWarnings?.(updated.object, updated.old) ?? []);
-}
-
-/** The same in steps, for large objects. */
-export function* warnAboutUpdateSteps(info: ResourceInfo, updated: Updated): Steps<void> {
-  if (!info.updateWarningsSteps) return warnAboutUpdate(info, updated);
-  tellUpdate(info, updated, yield* info.updateWarningsSteps(updated.object, updated.old));
-}
-
-function tellUpdate({ strategy }: ResourceInfo, { object, old, warn }: Updated, texts: readonly string[]): void {
-  for (const text of texts) warn(text);
-  if (strategy.custom) warnAboutFinalizers(object, old.metadata.finalizers ?? [], warn);
+export function warnAboutUpdate(info: ResourceInfo, { object, old, warn }: Updated): void {
+  for (const text of info.updateWarnings?.(object, old) ?? []) warn(text);
+  if (info.strategy.custom) warnAboutFinalizers(object, old.metadata.finalizers ?? [], warn);
 }
 
 /** Warnings of a delete, of one object or a collection; also of what is not found. */

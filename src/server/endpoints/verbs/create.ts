@@ -1,7 +1,7 @@
 /** POST to a collection. */
 import type { ApiResponse } from '../../../base/http/seam.ts';
 import { createObject, dropsStatus } from '../../registry/create.ts';
-import { decodeObjectBody } from '../body.ts';
+import { decodeBody, sentBody } from '../body.ts';
 import type { Exchange } from '../exchange.ts';
 import { parseWriteOptions } from '../query.ts';
 import { representationOf } from '../responses.ts';
@@ -11,11 +11,10 @@ export async function createVerb(exchange: Exchange): Promise<ApiResponse> {
   const { resource: info } = exchange;
   const representation = representationOf(exchange);
   const options = parseWriteOptions(exchange.query, 'CreateOptions');
-  const object = await decodeObjectBody(exchange, {
-    info,
-    fieldValidation: options.fieldValidation,
-    dropStatus: dropsStatus(info),
-  });
+  const { fieldValidation } = options;
+  const object = exchange.isLarge
+    ? sentBody(exchange, 'create', options)
+    : decodeBody(exchange, { info, fieldValidation, dropStatus: dropsStatus(info) });
   const result = await createObject(exchange.server.registry, { ...writeCall(exchange, options), object });
   return writeResponse(exchange, { result, representation });
 }

@@ -3,7 +3,6 @@
 import { bodyKind, SCALE } from '../../../api/kinds/builtin/body-kinds.ts';
 import type { ResourceInfo } from '../../../api/kinds/resource.ts';
 import type { UnstructuredObject } from '../../../api/meta/object.ts';
-import { finish } from '../../../api/meta/steps.ts';
 import type { ApiResponse } from '../../../base/http/seam.ts';
 import { guaranteedUpdate } from '../../registry/guaranteed-update.ts';
 import { matchName, matchNamespace } from '../../registry/object-metadata.ts';
@@ -13,11 +12,11 @@ import type { FieldManagement } from '../../registry/write-call.ts';
 import { decodeObjectBody } from '../body.ts';
 import type { Exchange } from '../exchange.ts';
 import { checkPatchOptions, type PatchDocument, readPatch } from '../patch-document.ts';
+import { appliedConfig, nameIn, patchedObject } from '../patched-object.ts';
 import { parseWriteOptions, type WriteOptions } from '../query.ts';
 import { scaleRepresentation, scaleResponse } from '../scale-response.ts';
 import { writeCall } from '../write-request.ts';
 import { storedObject } from './get.ts';
-import { appliedConfig, nameIn, patchedObject } from './patch.ts';
 
 export function getScaleVerb(exchange: Exchange): ApiResponse | Promise<ApiResponse> {
   const { resource: info } = exchange;
@@ -41,7 +40,7 @@ export async function updateScaleVerb(exchange: Exchange): Promise<ApiResponse> 
 export async function patchScaleVerb(exchange: Exchange): Promise<ApiResponse> {
   const { resource: info } = exchange;
   const paths = scalePathsOf(exchange.subresource!);
-  const patch = await readPatch(exchange, info);
+  const patch = readPatch(exchange, info);
   if (patch.type === 'apply') return applyScale(exchange, patch);
   const options = parseWriteOptions(exchange.query, 'PatchOptions');
   checkPatchOptions(patch, options);
@@ -71,7 +70,7 @@ async function applyScale(exchange: Exchange, patch: PatchDocument): Promise<Api
     tracked: true,
     next: (live) => {
       const { name, namespace } = live.metadata;
-      const scale = finish(appliedConfig(exchange, { info: scaleKind(), patch, options }));
+      const scale = appliedConfig(exchange, { info: scaleKind(), patch, options });
       const named = nameIn(patch);
       if (named.name) matchName(named, exchange.info.name);
       const bare = { apiVersion: live.apiVersion, kind: live.kind, metadata: { name, namespace } };

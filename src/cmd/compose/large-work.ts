@@ -1,13 +1,15 @@
-/** The door to the threads that read large bodies: started with the first of them, ended when none came for a while. */
+/** The threads that do what large bodies and objects ask for: started with the first of them, ended when none came for a while. */
 import { Worker } from 'node:worker_threads';
 import { ApiError, badRequest } from '../../api/meta/status.ts';
 import { BodyBudget } from '../../base/http/body-budget.ts';
-import type { LargeBody, ReadElsewhere } from '../../server/endpoints/read-elsewhere.ts';
-import type { BodyAnswer } from './body-worker.ts';
+import type { ReadElsewhere } from '../../server/endpoints/read-elsewhere.ts';
+import type { RunStage, StageJob } from '../../server/registry/stage-job.ts';
+import type { WriteClient } from '../../server/registry/stages-elsewhere.ts';
 import { FairQueue } from './fair-queue.ts';
+import type { ThreadAnswer, ThreadTask } from './large-work-thread.ts';
 
 /** How long one document may take. The worst that fit into a body take some seconds. */
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 30_000;
 /** What takes longer goes on beside those behind it, where only such documents wait for each other. */
 const QUICK_MS = 1000;
 /** A thread that has not loaded its program by then counts as one that reads. */
@@ -16,31 +18,39 @@ const START_MS = 10_000;
 const IDLE_MS = 30_000;
 /** Heap of a thread: what a YAML document of 3 MB becomes before it is a value. */
 const MAX_HEAP_MB = 1024;
-/** Documents that may be with the threads at once, and their bytes: one or two are being read, the others wait their turn. */
+/** Documents that may be with the threads at once, and their bytes: one or two are worked on, the others wait their turn. */
 const MAX_DOCUMENTS = 64;
-const MAX_BYTES = 32 * 1024 * 1024;
+const MAX_BYTES = 64 * 1024 * 1024;
 
-export interface BodyReader {
+export interface LargeWork {
   readonly read: ReadElsewhere;
+  readonly runStage: RunStage;
   /** Ends the threads; what they were reading is refused. */
   close(): Promise<void>;
 }
 
-export interface BodyReaderOptions {
+export interface LargeWorkOptions {
   /** How long one document may take, in milliseconds. */
   readonly patience?: number;
   /** How long others wait for one, in milliseconds. */
   readonly quick?: number;
+  /** How long a thread stays without work, in milliseconds. */
+  readonly idle?: number;
   readonly maxDocuments?: number;
   readonly maxBytes?: number;
 }
 
 interface Job {
-  readonly body: LargeBody;
+  readonly task: ThreadTask;
+  readonly bytes: number;
   readonly owner: string;
-  readonly resolve: (read: Awaited<ReturnType<ReadElsewhere>>) => void;
+  /** Nobody waits for it any more. */
+  isOver: boolean;
+  readonly resolve: (answer: Done) => void;
   readonly reject: (why: unknown) => void;
 }
+
+type Done = Extract<ThreadAnswer, { readonly type: 'read' | 'stage' }>;
 
 /**
  * Starts nothing yet. Owners take turns. Most documents are read in a moment, one at a time; one that takes longer moves, with
@@ -48,17 +58,20 @@ interface Job {
  * takes too long or too much memory is refused with 400. One that comes when too many wait, or too many of its owner, is
  * refused with 429.
  */
-export function createBodyReader(options: BodyReaderOptions = {}): BodyReader {
-  const { patience = PATIENCE_MS } = options;
+export function createLargeWork(options: LargeWorkOptions = {}): LargeWork {
+  const { patience = PATIENCE_MS, idle: idleMs = IDLE_MS } = options;
   const quickMs = Math.min(options.quick ?? QUICK_MS, patience);
   const room = new Room(options.maxDocuments ?? MAX_DOCUMENTS, options.maxBytes ?? MAX_BYTES);
   const settle = (job: Job, act: (job: Job) => void): void => {
+    if (job.isOver) return;
+    job.isOver = true;
     room.leave(job);
     act(job);
   };
-  const slow = new Lane({ settle, limitMs: patience, onLimit: (lane) => lane.giveUp(tooHard('time')) });
+  const slow = new Lane({ settle, idleMs, limitMs: patience, onLimit: (lane) => lane.giveUp(tooHard('time')) });
   const quick = new Lane({
     settle,
+    idleMs,
     limitMs: quickMs,
     onLimit(lane) {
       if (quickMs >= patience) return lane.giveUp(tooHard('time'));
@@ -72,13 +85,27 @@ export function createBodyReader(options: BodyReaderOptions = {}): BodyReader {
       lane.next();
     },
   });
+  const ask = (task: ThreadTask, bytes: number, client: WriteClient | undefined): Promise<Done> => {
+    const { owner = '', signal } = client ?? {};
+    return new Promise((resolve, reject) => {
+      const job: Job = { task, bytes, owner, isOver: false, resolve, reject };
+      if (signal?.aborted) return reject(signal.reason);
+      if (!room.enter(job)) return reject(tooMany());
+      signal?.addEventListener('abort', () => settle(job, () => reject(signal.reason)), { once: true });
+      quick.push(job);
+    });
+  };
   return {
-    read: (body, owner = '') =>
-      new Promise((resolve, reject) => {
-        const job: Job = { body, owner, resolve, reject };
-        if (!room.enter(job)) return reject(tooMany());
-        quick.push(job);
-      }),
+    async read(body, client) {
+      const done = await ask({ type: 'read', body }, body.bytes.length, client);
+      if (done.type !== 'read') throw new TypeError('an answer to another question');
+      return done;
+    },
+    async runStage(job, client) {
+      const done = await ask({ type: 'stage', job }, bytesOf(job), client);
+      if (done.type !== 'stage') throw new TypeError('an answer to another question');
+      return done.result;
+    },
     async close() {
       const stopped = new Error('the server stops');
       await Promise.all([quick.close(stopped), slow.close(stopped)]);
@@ -90,6 +117,7 @@ interface LaneOptions {
   /** Called once for each job that ends here. */
   readonly settle: (job: Job, act: (job: Job) => void) => void;
   readonly limitMs: number;
+  readonly idleMs: number;
   /** The job that is read has had its time. */
   readonly onLimit: (lane: Lane) => void;
 }
@@ -119,15 +147,16 @@ class Lane {
   /** Hands the next one over: its time begins now. */
   next(): void {
     if (this.#running) return;
-    this.#running = this.#queue.shift();
+    do this.#running = this.#queue.shift();
+    while (this.#running?.isOver);
     if (this.#running) {
       const isNew = this.#thread === undefined;
       this.#thread ??= this.#listen(startThread());
-      this.#thread.postMessage(this.#running.body);
+      this.#thread.postMessage(this.#running.task);
       // What a thread takes to start is nobody's fault.
       this.#limit(this.#options.limitMs + (isNew ? START_MS : 0));
     } else {
-      this.#await(IDLE_MS, () => void this.#end(IDLE));
+      this.#await(this.#options.idleMs, () => void this.#end(IDLE));
       this.#thread?.unref();
     }
   }
@@ -181,24 +210,28 @@ class Lane {
   }
 
   #listen(thread: Worker): Worker {
-    thread.on('message', (answer: BodyAnswer) => {
+    thread.on('message', (answer: ThreadAnswer) => {
       if (thread !== this.#thread) return;
-      if (answer !== 'ready') this.#receive(answer);
+      if (answer.type !== 'ready') this.#receive(answer);
       else if (this.#running) this.#limit(this.#options.limitMs);
     });
     thread.on('error', (error: NodeJS.ErrnoException) => {
       if (thread === this.#thread) this.giveUp(error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? tooHard('memory') : error);
     });
+    thread.on('exit', () => {
+      if (thread === this.#thread) this.giveUp(new Error('the thread ended'));
+    });
     return thread;
   }
 
-  #receive(answer: Exclude<BodyAnswer, 'ready'>): void {
+  #receive(answer: Exclude<ThreadAnswer, { readonly type: 'ready' }>): void {
     const job = this.#running;
     this.#running = undefined;
     if (job)
       this.#options.settle(job, ({ resolve, reject }) => {
-        if ('json' in answer) resolve(answer);
-        else reject('refusal' in answer ? new ApiError(answer.refusal) : new Error(answer.failure));
+        if (answer.type === 'refused') reject(new ApiError(answer.status));
+        else if (answer.type === 'failed') reject(new Error(answer.text));
+        else resolve(answer);
       });
     this.next();
   }
@@ -206,9 +239,12 @@ class Lane {
 
 function startThread(): Worker {
   // Beside this file, and compiled or not as this file is.
-  const url = new URL(import.meta.url.endsWith('.ts') ? './body-worker.ts' : './body-worker.js', import.meta.url);
+  const url = new URL(
+    import.meta.url.endsWith('.ts') ? './large-work-thread.ts' : './large-work-thread.js',
+    import.meta.url,
+  );
   return new Worker(url, {
-    name: 'bodies',
+    name: 'large-work',
     resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
     execArgv: ['--disable-warning=ExperimentalWarning'],
   });
@@ -216,7 +252,17 @@ function startThread(): Worker {
 
 const IDLE = new Error('nobody sends documents');
 
-/** What may wait or be read at once: documents and their bytes, with a part for each owner. */
+/** Bytes that are sent along with a stage. */
+function bytesOf(job: StageJob): number {
+  const sent = (value: object): number =>
+    Object.values(value).reduce((sum: number, member: unknown) => {
+      if (member instanceof Uint8Array) return sum + member.length;
+      return typeof member === 'object' && member !== null && !Array.isArray(member) ? sum + sent(member) : sum;
+    }, 0);
+  return sent({ ...job, owners: undefined });
+}
+
+/** What may wait or be worked on at once: documents and their bytes, with a part for each owner. */
 class Room {
   readonly #documents: BodyBudget;
   readonly #bytes: BodyBudget;
@@ -228,10 +274,10 @@ class Room {
   }
 
   enter(job: Job): boolean {
-    const { owner, body } = job;
+    const { owner, bytes } = job;
     if (this.#documents.take(owner, 1) !== 'granted') return false;
     const isAlone = this.#held.size === 0;
-    const held = this.#bytes.take(owner, body.bytes.length) === 'granted' ? body.bytes.length : 0;
+    const held = this.#bytes.take(owner, bytes) === 'granted' ? bytes : 0;
     // The first is read whatever its size, or it could never be.
     if (held === 0 && !isAlone) {
       this.#documents.give(owner, 1);

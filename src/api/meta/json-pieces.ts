@@ -1,0 +1,80 @@
+/** Writing JSON in pieces: what JSON.stringify writes, with others served in between. */
+import { joinBytes } from './join-bytes.ts';
+import type { Pause } from './pause.ts';
+import { keysOfLarge } from './small.ts';
+
+/** Members and items between two pauses. */
+const SLICE = 2000;
+/** Below this, what is left is written in one go: objects nest further, but not large ones. */
+const MAX_DEPTH = 12;
+
+const encoder = new TextEncoder();
+
+/** The bytes of the text JSON.stringify makes of a JSON value, which must not be undefined. */
+export async function encodeJsonInPieces(value: unknown, pause: Pause): Promise<Uint8Array> {
+  const state = { parts: [] as string[], count: 0, pause };
+  const keys = keysOfLarge(value);
+  if (keys === undefined) return encoder.encode(JSON.stringify(value) ?? 'null');
+  await write(value, keys, { depth: 0, state });
+  // Chunk by chunk: the join of a million parts, and the bytes of twenty million characters, are long work themselves.
+  const chunks: Uint8Array[] = [];
+  for (let at = 0; at < state.parts.length; at += SLICE * 10) {
+    chunks.push(encoder.encode(state.parts.slice(at, at + SLICE * 10).join('')));
+    await pause();
+  }
+  return joinBytes(chunks);
+}
+
+interface State {
+  readonly parts: string[];
+  count: number;
+  readonly pause: Pause;
+}
+
+async function write(
+  value: unknown,
+  keys: readonly string[],
+  at: { readonly depth: number; readonly state: State },
+): Promise<void> {
+  const { depth, state } = at;
+  const { parts } = state;
+  if (depth === MAX_DEPTH) {
+    parts.push(JSON.stringify(value));
+    return;
+  }
+  const inside = { depth: depth + 1, state };
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index++) {
+      const item: unknown = value[index];
+      const separator = index === 0 ? '[' : ',';
+      const within = keysOfLarge(item);
+      if (within === undefined) {
+        parts.push(`${separator}${JSON.stringify(item) ?? 'null'}`);
+      } else {
+        parts.push(separator);
+        await write(item, within, inside);
+      }
+      if (++state.count % SLICE === 0) await state.pause();
+    }
+    parts.push(value.length === 0 ? '[]' : ']');
+    return;
+  }
+  const object = value as Record<string, unknown>;
+  // Naming the members of a large one was a step of its own.
+  if (keys.length > SLICE) await state.pause();
+  let separator = '{';
+  for (const key of keys) {
+    const member = object[key];
+    if (member === undefined) continue;
+    const within = keysOfLarge(member);
+    if (within === undefined) {
+      parts.push(`${separator}${JSON.stringify(key)}:${JSON.stringify(member)}`);
+    } else {
+      parts.push(`${separator}${JSON.stringify(key)}:`);
+      await write(member, within, inside);
+    }
+    separator = ',';
+    if (++state.count % SLICE === 0) await state.pause();
+  }
+  parts.push(separator === '{' ? '{}' : '}');
+}

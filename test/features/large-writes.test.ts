@@ -1,0 +1,377 @@
+/**
+ * Large writes, whose stages another thread does: their answers, what they leave in the store and their warnings are those of
+ * the same writes on the thread that serves.
+ */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { encodeProtobuf, PROTOBUF } from '../../src/api/kinds/protobuf/documents.ts';
+import { protobufBody } from '../../src/api/kinds/protobuf/request-body.ts';
+import { createLargeWork } from '../../src/cmd/compose/large-work.ts';
+import type { RunStage } from '../../src/server/registry/stage-job.ts';
+import { type Answer, type InProcessServer, startServer } from '../testkit/in-process-server.ts';
+
+const work = createLargeWork({ patience: 600_000, idle: 600_000 });
+let stages = 0;
+const runStage: RunStage = (job, client) => {
+  stages++;
+  return work.runStage(job, client);
+};
+const bodyDecoders = new Map([[PROTOBUF, protobufBody]]);
+let elsewhere: InProcessServer;
+let here: InProcessServer;
+before(async () => {
+  // What its start takes is no part of a request, which has a time limit.
+  await work.read({ type: 'application/json', bytes: new TextEncoder().encode('{}') });
+  elsewhere = await startServer({ runStage, defaultAdmission: true, bodyDecoders });
+  here = await startServer({ defaultAdmission: true, bodyDecoders });
+  for (const server of [elsewhere, here]) {
+    await server.create('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', DEFINITION);
+    await served(server);
+  }
+});
+after(async () => {
+  await Promise.all([elsewhere.stop(), here.stop()]);
+  await work.close();
+});
+
+const CUSTOM = '/apis/large.example/v1/namespaces/default/things';
+async function served(server: InProcessServer): Promise<void> {
+  for (let at = 0; at < 2000 && (await server.request('GET', CUSTOM)).status !== 200; at++) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** As few as make an object large. */
+const MANY = 2000;
+const KEYS = 5200;
+const many = <T>(make: (at: number) => T, length = MANY): T[] => Array.from({ length }, (_, at) => make(at));
+const keys = (make: (at: number) => [string, unknown]): object => Object.fromEntries(many(make, KEYS));
+const spec = (containers: unknown, volumes: unknown = []): object => ({
+  spec: {
+    selector: { matchLabels: { a: 'b' } },
+    template: { metadata: { labels: { a: 'b' } }, spec: { containers, volumes } },
+  },
+});
+const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+const schema = (more: object): object => ({
+  openAPIV3Schema: {
+    type: 'object',
+    properties: {
+      spec: {
+        type: 'object',
+        properties: {
+          open,
+          list: {
+            type: 'array',
+            items: { type: 'object', properties: { a: { type: 'string', default: 'x' }, b: { type: 'integer' } } },
+          },
+          set: { type: 'array', 'x-kubernetes-list-type': 'set', items: { type: 'string' } },
+          ...more,
+        },
+        'x-kubernetes-validations': [{ rule: "!has(self.set) || self.set[0] != 'bad'", message: 'not a good one' }],
+      },
+      status: open,
+    },
+  },
+});
+const DEFINITION = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: 'things.large.example' },
+  spec: {
+    group: 'large.example',
+    names: { plural: 'things', singular: 'thing', kind: 'Thing' },
+    scope: 'Namespaced',
+    versions: [
+      { name: 'v1', served: true, storage: true, subresources: { status: {} }, schema: schema({}) },
+      {
+        name: 'v2',
+        served: true,
+        storage: false,
+        subresources: { status: {} },
+        schema: schema({ more: { type: 'string', default: 'y' } }),
+      },
+    ],
+  },
+};
+
+interface Ask {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: object | string | Uint8Array;
+  readonly type?: string;
+}
+
+const NEW = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g;
+
+/** Without what is new in each server. */
+function plain(value: unknown): unknown {
+  if (typeof value === 'string') return value.replace(NEW, '');
+  if (Array.isArray(value)) return value.map(plain);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([key]) => !['uid', 'creationTimestamp', 'resourceVersion', 'time'].includes(key))
+      .map(([key, member]) => [key, plain(member)]),
+  );
+}
+
+/** What both servers answer. */
+async function both({ method, path, body, type = 'application/json' }: Ask): Promise<Answer> {
+  const ask = (server: InProcessServer) =>
+    server.request(method, path, { ...(body !== undefined && { body }), headers: { 'content-type': type } });
+  const [there, locally] = [await ask(elsewhere), await ask(here)];
+  assert.deepEqual(
+    [there.status, there.headers['warning']],
+    [locally.status, locally.headers['warning']],
+    there.text.slice(0, 500),
+  );
+  assert.deepEqual(plain(there.json), plain(locally.json));
+  return there;
+}
+
+/** As `both`, of a write that the other thread works on. */
+async function large(ask: Ask): Promise<Answer> {
+  const before = stages;
+  const answer = await both(ask);
+  assert.ok(stages > before, 'nothing was done on the other thread');
+  return answer;
+}
+
+const pathOf = (resource: string): string => {
+  const info = here.catalog.all().find((one) => one.resource === resource)!;
+  const root = info.group === '' ? '/api/v1' : `/apis/${info.group}/${info.version}`;
+  return `${root}${info.namespaced ? '/namespaces/default' : ''}/${resource}`;
+};
+const kindOf = (resource: string): object => {
+  const { group, version, kind } = here.catalog.all().find((one) => one.resource === resource)!;
+  return { apiVersion: group === '' ? version : `${group}/${version}`, kind };
+};
+
+const created: readonly [name: string, resource: string, object: object][] = [
+  ['containers', 'deployments', spec(many((at) => ({ name: `c${at}`, image: 'a' })))],
+  ['containers that are wrong', 'deployments', spec(many((at) => ({ name: `C ${at}`, ports: [{}], x: 1 })))],
+  ['containers that are nothing', 'daemonsets', spec(many(() => ({}), KEYS))],
+  ['nulls for containers', 'statefulsets', spec(many(() => null, KEYS))],
+  [
+    'amounts',
+    'deployments',
+    spec(many((at) => ({ name: `c${at}`, resources: { limits: { cpu: at % 2 ? '1000m' : 'x' } } }))),
+  ],
+  [
+    'variables',
+    'replicasets',
+    spec([{ name: 'c', image: 'a', env: many((at) => ({ name: at % 3 ? `E${at}` : '' })) }]),
+  ],
+  [
+    'volumes',
+    'pods',
+    { spec: { containers: [{ name: 'c', image: 'a' }], volumes: many((at) => ({ name: `v${at}` })) } },
+  ],
+  ['keys', 'configmaps', { data: keys((at) => [`k${at}`, 'v']) }],
+  ['wrong keys', 'configmaps', { data: keys((at) => [at % 2 ? `k${at}` : ` ${at}`, 'v']) }],
+  ['keys of a secret', 'secrets', { data: keys((at) => [`k${at}`, 'AA==']), type: 'kubernetes.io/tls' }],
+  [
+    'labels',
+    'configmaps',
+    { metadata: { labels: keys((at) => [`l ${at}`, ' v']), annotations: keys((at) => [`a${at}`, 'v']) } },
+  ],
+  ['unknown fields', 'configmaps', keys((at) => [`f${at}`, at])],
+  ['values of another type', 'configmaps', { data: keys((at) => [`k${at}`, at === 4500 ? 1 : 'v']) }],
+  ['defaults of a definition', 'things', { spec: { list: many(() => ({}), KEYS) } }],
+  ['values that a schema refuses', 'things', { spec: { list: many((at) => ({ b: at % 100 ? at : 'x' })) } }],
+  ['items given twice', 'things', { spec: { set: many((at) => `s${at % (KEYS - 1)}`, KEYS) } }],
+  ['items that a rule refuses', 'things', { spec: { set: ['bad', ...many((at) => `s${at}`, KEYS)] } }],
+  ['content of any form', 'things', { spec: { open: keys((at) => [`k${at}`, { a: [at, null, 2 ** 40] }]) } }],
+];
+
+for (const [name, resource, object] of created) {
+  // S-257
+  test(`a create of thousands of ${name}`, async () => {
+    const given = { ...kindOf(resource), ...object } as { metadata?: object };
+    for (const query of ['?dryRun=All', '?fieldValidation=Strict', '']) {
+      const metadata = { name: `n-${created.findIndex(([one]) => one === name)}`, ...given.metadata };
+      const path = `${pathOf(resource)}${query}`;
+      const { status } = await large({ method: 'POST', path, body: { ...given, metadata } });
+      if (query === '' && status === 201) await both({ method: 'GET', path: `${pathOf(resource)}/${metadata.name}` });
+      if (query === '?fieldValidation=Strict' && status === 201) {
+        await both({ method: 'DELETE', path: `${pathOf(resource)}/${metadata.name}?gracePeriodSeconds=0` });
+      }
+    }
+  });
+}
+
+test('a large create with a generated name, as YAML, as protobuf, and with a number that a double does not hold', async () => {
+  const data = keys((at) => [`k${at}`, 'v']);
+  const map = { ...kindOf('configmaps'), metadata: { generateName: 'made-' }, data };
+  for (const server of [here, elsewhere]) {
+    const { status, json } = await server.request('POST', pathOf('configmaps'), { body: map });
+    assert.deepEqual([status, Object.keys(json.data).length], [201, KEYS]);
+    assert.match(json.metadata.name, /^made-.....$/);
+  }
+  const lines = many((at) => `  k${at}: v`, KEYS).join('\n');
+  const yaml = `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: yaml}\ndata:\n${lines}\n  k1: w\n`;
+  await large({ method: 'POST', path: pathOf('configmaps'), body: yaml, type: 'application/yaml' });
+  const named = { ...map, metadata: { name: 'protobuf' } };
+  await large({ method: 'POST', path: pathOf('configmaps'), body: encodeProtobuf(named)!, type: PROTOBUF });
+  const wide = JSON.stringify({
+    ...kindOf('things'),
+    metadata: { name: 'wide' },
+    spec: { open: { a: 1, ...data } },
+  }).replace('"a":1', '"a":9007199254740993');
+  assert.match((await large({ method: 'POST', path: CUSTOM, body: wide })).text, /"a":9007199254740993/);
+  await large({ method: 'POST', path: pathOf('configmaps'), body: `${JSON.stringify(named)}x` });
+  await large({ method: 'POST', path: pathOf('configmaps'), body: named });
+});
+
+// S-257
+test('updates, patches and applies of large objects, and of their subresources', async () => {
+  const containers = (image: string) => many((at) => ({ name: `c${at}`, image }));
+  const path = `${pathOf('deployments')}/large`;
+  const object = { ...kindOf('deployments'), metadata: { name: 'large' }, ...spec(containers('a')) };
+  const patch = (type: string, body: unknown, query = ''): Promise<Answer> =>
+    large({ method: 'PATCH', path: `${path}${query}`, type: `application/${type}`, body: body as object });
+  await large({ method: 'POST', path: pathOf('deployments'), body: object });
+  await large({ method: 'PUT', path, body: { ...object, ...spec(containers('b')) } });
+  await large({ method: 'PUT', path, body: { ...object, metadata: { name: 'other' } } });
+  await large({ method: 'PUT', path, body: { ...object, metadata: { name: 'large', resourceVersion: '1' } } });
+  await patch('merge-patch+json', { metadata: { labels: { a: 'b' } } });
+  await patch('strategic-merge-patch+json', {
+    spec: {
+      template: {
+        spec: {
+          containers: [
+            { name: 'c7', image: 'z' },
+            { name: 'c8', $patch: 'delete' },
+          ],
+        },
+      },
+    },
+  });
+  await patch('strategic-merge-patch+json', { spec: { template: { spec: { containers: [{ name: 'C 7' }] } } } });
+  await patch('json-patch+json', [{ op: 'remove', path: '/spec/template/spec/containers/3' }]);
+  await patch('json-patch+json', [{ op: 'test', path: '/spec/replicas', value: 7 }]);
+  await both({ method: 'PATCH', path, type: 'application/json-patch+json', body: '[{"op":' });
+  await patch('apply-patch+yaml', { ...object, ...spec(containers('b').slice(0, 5)) }, '?fieldManager=me');
+  await patch('apply-patch+yaml', { ...object, ...spec(containers('d')) }, '?fieldManager=me&force=true');
+  await patch('merge-patch+json', { status: { replicas: 3 } }, '/status');
+  await patch('merge-patch+json', { spec: { x: 1 } }, '?fieldValidation=Strict');
+  await patch('merge-patch+json', { metadata: { finalizers: ['a.b/c'] } });
+  await both({ method: 'DELETE', path });
+  const { json } = await patch('merge-patch+json', { metadata: { finalizers: null } });
+  assert.ok(json.metadata.deletionTimestamp);
+  await both({ method: 'GET', path });
+});
+
+test('applies and updates that make a large object', async () => {
+  const data = keys((at) => [`k${at}`, 'v']);
+  const map = (name: string) => ({ ...kindOf('configmaps'), metadata: { name }, data });
+  const to = (name: string, query = '?fieldManager=me'): string => `${pathOf('configmaps')}/${name}${query}`;
+  const apply = { method: 'PATCH', type: 'application/apply-patch+yaml' };
+  await large({ ...apply, path: to('applied'), body: map('applied') });
+  await large({ ...apply, path: to('applied'), body: map('applied') });
+  await large({
+    ...apply,
+    path: to('applied', '?fieldManager=you'),
+    body: { ...map('applied'), data: { ...data, k1: 'w' } },
+  });
+  await large({ ...apply, path: to('misnamed'), body: map('other') });
+  await large({ ...apply, path: to('broken'), body: `a: [${'1, '.repeat(9000)}` });
+  await both({ method: 'PATCH', path: to('absent'), type: 'application/merge-patch+json', body: map('absent') });
+  const lease = { ...kindOf('leases'), metadata: { name: 'put', annotations: data } };
+  await large({ method: 'PUT', path: `${pathOf('leases')}/put`, body: lease });
+});
+
+test('the other version of a large custom object, its status, and a definition of many fields', async () => {
+  const v2 = CUSTOM.replace('/v1/', '/v2/');
+  const thing = { apiVersion: 'large.example/v2', kind: 'Thing', metadata: { name: 'two' } };
+  const open = keys((at) => [`k${at}`, at]);
+  await large({ method: 'POST', path: v2, body: { ...thing, spec: { open, more: 'z' } } });
+  const merge = 'application/merge-patch+json';
+  await large({ method: 'PATCH', path: `${CUSTOM}/two`, type: merge, body: { spec: { list: [{}] } } });
+  await large({ method: 'PATCH', path: `${v2}/two/status`, type: merge, body: { status: { open } } });
+  await both({ method: 'GET', path: `${v2}/two` });
+  const properties = Object.fromEntries(many((at) => [`f${at}`, { type: at === 7 ? 'strin' : 'string' }]));
+  const wide = { type: 'object', properties: { spec: { type: 'object', properties } } };
+  const [version] = DEFINITION.spec.versions;
+  const versions = [{ ...version, schema: { openAPIV3Schema: wide } }];
+  const names = { plural: 'wides', singular: 'wide', kind: 'Wide' };
+  const body = {
+    ...DEFINITION,
+    metadata: { name: 'wides.large.example' },
+    spec: { ...DEFINITION.spec, names, versions },
+  };
+  await large({ method: 'POST', path: pathOf('customresourcedefinitions'), body });
+});
+
+// S-257
+test('a policy that changes large objects, and one that refuses them', async () => {
+  const bind = (policyName: string, more: object = {}) => ({ policyName, ...more });
+  const rules = {
+    resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['CREATE'] }],
+  };
+  const api = 'admissionregistration.k8s.io';
+  for (const server of [here, elsewhere]) {
+    const base = `/apis/${api}/v1`;
+    const of = (kind: string, name: string, spec: object) => ({
+      apiVersion: `${api}/v1`,
+      kind,
+      metadata: { name },
+      spec,
+    });
+    const refusing = {
+      matchConstraints: rules,
+      validations: [{ expression: "!('k5' in object.data) || object.data.k5 != 'no'", message: 'no k5' }],
+    };
+    await server.create(`${base}/validatingadmissionpolicies`, of('ValidatingAdmissionPolicy', 'p', refusing));
+    const binding = of('ValidatingAdmissionPolicyBinding', 'p', bind('p', { validationActions: ['Deny'] }));
+    await server.create(`${base}/validatingadmissionpolicybindings`, binding);
+    const expression = 'Object{metadata: Object.metadata{labels: {"changed": "yes"}}}';
+    const changing = {
+      matchConstraints: rules,
+      failurePolicy: 'Fail',
+      reinvocationPolicy: 'Never',
+      mutations: [{ patchType: 'ApplyConfiguration', applyConfiguration: { expression } }],
+    };
+    await server.create(`${base}/mutatingadmissionpolicies`, of('MutatingAdmissionPolicy', 'm', changing));
+    await server.create(
+      `${base}/mutatingadmissionpolicybindings`,
+      of('MutatingAdmissionPolicyBinding', 'm', bind('m')),
+    );
+  }
+  const data = keys((at) => [`k${at}`, 'v']);
+  const map = (name: string, more: object) => ({
+    ...kindOf('configmaps'),
+    metadata: { name },
+    data: { ...data, ...more },
+  });
+  const path = pathOf('configmaps');
+  const { json } = await large({ method: 'POST', path, body: map('changed', {}) });
+  assert.equal(json.metadata.labels.changed, 'yes');
+  const { status } = await large({ method: 'POST', path, body: map('refused', { k5: 'no' }) });
+  assert.equal(status, 422);
+});
+
+test('somebody else writes in between: a patch is made anew, an update of a revision is a conflict', async () => {
+  const path = `${pathOf('configmaps')}/raced`;
+  const data = keys((at) => [`k${at}`, 'v']);
+  const object = { ...kindOf('configmaps'), metadata: { name: 'raced' }, data };
+  const { json } = await elsewhere.request('POST', pathOf('configmaps'), { body: object });
+  const patch = (key: string) =>
+    elsewhere.request('PATCH', path, {
+      body: { data: { [key]: 'w' } },
+      headers: { 'content-type': 'application/merge-patch+json' },
+    });
+  const answers = await Promise.all(['k1', 'k2', 'k3'].map(patch));
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 200, 200],
+  );
+  const now = (await elsewhere.request('GET', path)).json;
+  assert.deepEqual(
+    ['k1', 'k2', 'k3', 'k4'].map((key) => now.data[key]),
+    ['w', 'w', 'w', 'v'],
+  );
+  const body = { ...object, metadata: json.metadata };
+  assert.equal((await elsewhere.request('PUT', path, { body })).status, 409);
+});
