@@ -11,7 +11,8 @@ import { createFakeClock, type FakeClock } from '../../src/base/clock/fake-clock
 import { silentLogger } from '../../src/base/log/log.ts';
 import type { Client } from '../../src/client/client.ts';
 import { createClient } from '../../src/client/create-client.ts';
-import { agentManifests, controllerManifests, type Manifest } from '../../src/cmd/compose/component-policy.ts';
+import { agentManifests, controllerManifests } from '../../src/cmd/compose/component-policy.ts';
+import { type Manifest } from '../../src/cmd/compose/policy-manifest.ts';
 import { AGENT_ACCOUNT, EXTERNAL_COMPONENTS, runComponent } from '../../src/cmd/compose/components.ts';
 import { type KeptPeerIdentity, keepPeerIdentity } from '../../src/cmd/compose/peer-identity.ts';
 import { mintThrough } from '../../src/cmd/compose/remote-components.ts';

@@ -12,7 +12,8 @@
  * value; booleans, strings, null and lists are themselves, small ints are JS numbers; `celToJson` makes JSON of anything.
  */
 import { checkExpression } from './check.ts';
-import { compileExpression, type Frame } from './compile.ts';
+import { compileExpression } from './compile.ts';
+import type { Frame } from './compile-frame.ts';
 import { estimateCost } from './cost.ts';
 import type { Environment } from './declarations.ts';
 import { kubernetesEnvironment, type OptionalLibrary } from './environment.ts';

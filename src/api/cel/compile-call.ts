@@ -2,9 +2,10 @@
  * Calls and operators as closures. A call whose argument fails fails with it, and costs what it would have; so does one that
  * no function takes.
  */
-import type { Code, Compiler, Frame } from './compile.ts';
-import { spend } from './compile.ts';
+
 import { constantOf, isConstantSet } from './compile-constant.ts';
+import type { Code, Frame, NodeCompiler } from './compile-frame.ts';
+import { spend } from './compile-frame.ts';
 import { type CostModel, OPAQUE_EQUALITY } from './cost-models.ts';
 import type { Implementation, Overload } from './declarations.ts';
 import { equals } from './equality.ts';
@@ -17,7 +18,7 @@ import { type CelType, isDynamic } from './types.ts';
 import { CelOpaque, CelOptional, matchesType, NONE } from './values.ts';
 
 /** Compiles a call that is no path. */
-export function compileCall(compiler: Compiler, expr: Call): Code {
+export function compileCall(compiler: NodeCompiler, expr: Call): Code {
   const { name } = expr;
   const args = argumentsOf(expr).map((arg) => compiler.compile(arg));
   const [a, b] = args;
@@ -50,7 +51,7 @@ export function compileCall(compiler: Compiler, expr: Call): Code {
 const argumentsOf = (expr: Call): Call['args'] => (expr.target === undefined ? expr.args : [expr.target, ...expr.args]);
 
 /** Whether the pattern is a literal: it is read beforehand. Throws CelCompileError when it is no pattern. */
-function hasKnownPattern(compiler: Compiler, { target, args }: Call): boolean {
+function hasKnownPattern(compiler: NodeCompiler, { target, args }: Call): boolean {
   const pattern = target === undefined ? args[1] : args[0];
   const known = pattern === undefined ? undefined : constantOf(compiler.environment, pattern);
   if (known === undefined || typeof known.value !== 'string') return false;

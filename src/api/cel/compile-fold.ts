@@ -2,9 +2,10 @@
  * Macros over lists and maps as loops. The cost of a turn is that of the accumulator cel-go spells out: reading it,
  * testing it, and joining the next value to it; the empty one that it starts with costs nothing.
  */
-import type { Code, Compiler, Frame } from './compile.ts';
-import { spend } from './compile.ts';
+
 import { constantOf } from './compile-constant.ts';
+import type { Code, Frame, NodeCompiler } from './compile-frame.ts';
+import { spend } from './compile-frame.ts';
 import { LIST_COST } from './cost-models.ts';
 import { CelEvaluationError, failureOf, isFailure, noOverload } from './errors.ts';
 import { mapFind, mapReplace } from './map-access.ts';
@@ -14,7 +15,7 @@ import { CelMap, fromJson, isPlainObject, runtimeTypeName } from './values.ts';
 /** Sets the names of each turn, until one gives false. Gives the failure when there is nothing to go over. */
 type Turns = (frame: Frame, turn: () => boolean) => CelEvaluationError | undefined;
 
-export function compileFold(compiler: Compiler, expr: Fold): Code {
+export function compileFold(compiler: NodeCompiler, expr: Fold): Code {
   const range = compiler.compile(expr.range);
   const type = expr.range.type;
   const wrap = type?.kind === 'list' ? type.params[0]?.wrap : type?.kind === 'map' ? type.params[1]?.wrap : undefined;

@@ -3,8 +3,9 @@
  * 1 when the path is a value of its own, and nothing when it is the key of another, a branch of a choice, or looked for with
  * `has`; every step costs 1, a step that may be missing only where it finds something.
  */
-import type { Code, Compiler, Frame } from './compile.ts';
+
 import { constantOf } from './compile-constant.ts';
+import type { Code, Frame, NodeCompiler } from './compile-frame.ts';
 import { CelCompileError, CelEvaluationError, failureOf, isFailure, noOverload } from './errors.ts';
 import { index, isSet, noSuchKey, optionalIndex, select } from './map-access.ts';
 import type { Call, Expr, Select } from './syntax.ts';
@@ -29,7 +30,7 @@ export function isPath(expr: Expr): boolean {
 }
 
 /** Compiles a path. */
-export function compilePath(compiler: Compiler, expr: Expr, charge: Charge): Code {
+export function compilePath(compiler: NodeCompiler, expr: Expr, charge: Charge): Code {
   if (expr.op === 'ident') return compiler.name(expr, charge);
   if (expr.op === 'select') {
     return expr.qualified === undefined ? field(compiler, expr, charge) : compiler.name(expr.qualified, charge);
@@ -41,7 +42,7 @@ export function compilePath(compiler: Compiler, expr: Expr, charge: Charge): Cod
 }
 
 /** What the steps of a path start from. The value of a call is one more thing that is read. */
-function origin(compiler: Compiler, expr: Expr, charge: Charge): Code {
+function origin(compiler: NodeCompiler, expr: Expr, charge: Charge): Code {
   if (isPath(expr)) return compilePath(compiler, expr, charge);
   const code = compiler.compile(expr);
   if (charge === 0) return code;
@@ -53,10 +54,10 @@ function origin(compiler: Compiler, expr: Expr, charge: Charge): Code {
 }
 
 /** A path that is part of another expression which is charged for it. */
-const uncharged = (compiler: Compiler, expr: Expr): Code =>
+const uncharged = (compiler: NodeCompiler, expr: Expr): Code =>
   isPath(expr) ? compilePath(compiler, expr, 0) : compiler.compile(expr);
 
-function field(compiler: Compiler, expr: Select, charge: Charge): Code {
+function field(compiler: NodeCompiler, expr: Select, charge: Charge): Code {
   const name = expr.resolved?.property ?? expr.field;
   const lifted = expr.operand.type?.kind === 'optional';
   const nullIsAbsent = expr.resolved?.nullIsAbsent === true;
@@ -149,7 +150,7 @@ function stepInto(frame: Frame, target: unknown, key: unknown, { wrap, nullIsAbs
   }
 }
 
-function element(compiler: Compiler, expr: Call, charge: Charge): Code {
+function element(compiler: NodeCompiler, expr: Call, charge: Charge): Code {
   const target = expr.args[0]!;
   const list = origin(compiler, target, charge);
   const key = uncharged(compiler, expr.args[1]!);
@@ -175,7 +176,7 @@ function element(compiler: Compiler, expr: Call, charge: Charge): Code {
   };
 }
 
-function optionalElement(compiler: Compiler, expr: Call, charge: Charge): Code {
+function optionalElement(compiler: NodeCompiler, expr: Call, charge: Charge): Code {
   const { type } = expr.args[0]!;
   const key = expr.args[1]!;
   return optionalStep(origin(compiler, expr.args[0]!, charge), uncharged(compiler, key), {
@@ -186,7 +187,7 @@ function optionalElement(compiler: Compiler, expr: Call, charge: Charge): Code {
 const elementWrap = (type: CelType | undefined): ((raw: unknown) => unknown) | undefined =>
   type?.kind === 'list' || type?.kind === 'map' ? type.params.at(-1)?.wrap : undefined;
 
-function choice(compiler: Compiler, expr: Call): Code {
+function choice(compiler: NodeCompiler, expr: Call): Code {
   const test = compiler.compile(expr.args[0]!);
   const yes = uncharged(compiler, expr.args[1]!);
   const no = uncharged(compiler, expr.args[2]!);
@@ -206,7 +207,7 @@ const badKey = (key: unknown): CelEvaluationError =>
   new CelEvaluationError(`invalid qualifier type: ${runtimeTypeName(key)}`);
 
 /** A constant that nothing can be found by, where the types say nothing. Throws CelCompileError. */
-function refuseKey(compiler: Compiler, key: Expr): void {
+function refuseKey(compiler: NodeCompiler, key: Expr): void {
   if (!compiler.environment.literalChecks) return;
   const known = constantOf(compiler.environment, key);
   if (known === undefined || isKey(known.value)) return;

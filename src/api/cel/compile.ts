@@ -7,34 +7,15 @@
 import { compileCall } from './compile-call.ts';
 import { constantOf } from './compile-constant.ts';
 import { compileFold } from './compile-fold.ts';
+import type { Binding, Code, Frame, NodeCompiler } from './compile-frame.ts';
 import { compilePath, isPath } from './compile-path.ts';
 import { LIST_COST, MAP_COST, STRUCT_COST } from './cost-models.ts';
 import type { Environment } from './declarations.ts';
-import { CelBudgetError, CelEvaluationError, isFailure } from './errors.ts';
+import { CelEvaluationError, isFailure } from './errors.ts';
 import { mapReplace } from './map-access.ts';
 import type { Bind, Expr, Ident, ListLiteral, MapLiteral, StructLiteral } from './syntax.ts';
 import type { CelType } from './types.ts';
 import { CelMap, CelOptional, CelStruct, fromJson } from './values.ts';
-
-export interface Frame {
-  /** Bound variables first, then local names. */
-  readonly values: unknown[];
-  cost: number;
-  readonly limit: number;
-}
-
-/**
- * One node, ready to run. Gives a CEL value, or the `CelEvaluationError` that it fails with: what surrounds it goes on
- * evaluating its other parts, as upstream does, and their cost counts. Only an exhausted budget is thrown.
- */
-export type Code = (frame: Frame) => unknown;
-
-/** Where a declared variable goes. */
-export interface Binding {
-  readonly name: string;
-  readonly slot: number;
-  readonly wrap: (raw: unknown) => unknown;
-}
 
 export interface CompiledExpression {
   readonly code: Code;
@@ -54,13 +35,7 @@ export function compileExpression(
   return { code, slots: compiler.slots, bound: compiler.bound };
 }
 
-/** Adds to the cost. @throws CelBudgetError beyond the limit of the call */
-export function spend(frame: Frame, cost: number): void {
-  frame.cost += cost;
-  if (frame.cost > frame.limit) throw new CelBudgetError('call');
-}
-
-export class Compiler {
+class Compiler implements NodeCompiler {
   readonly bound: Binding[] = [];
   slots = 0;
   readonly environment: Environment;

@@ -450,6 +450,6 @@ export const COMMANDS: readonly Command[] = [
     words: 'SHELL',
     choices: ['bash', 'zsh', 'fish'],
     flags: {},
-    load: async () => (await import('./completion.ts')).completion,
+    load: async () => (await import('./completion.ts')).completionOf(COMMANDS),
   },
 ];

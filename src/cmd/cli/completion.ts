@@ -1,55 +1,61 @@
-import { type CommandContext, UsageError } from './command.ts';
-import { COMMANDS } from './commands.ts';
+import { type Command, type CommandContext, UsageError } from './command.ts';
 
-const names = COMMANDS.map((command) => command.name).join(' ');
+type Commands = readonly Command[];
+
+const namesOf = (commands: Commands): string => commands.map((command) => command.name).join(' ');
 /** Flags by command; of a group those of all its subcommands. */
-const flagsOf = (prefix: string) =>
-  COMMANDS.map((c) => {
+const flagsOf = (commands: Commands, prefix: string) =>
+  commands.map((c) => {
     const names = new Set([c, ...(c.subcommands ?? [])].flatMap(({ flags }) => Object.keys(flags)));
     return [c.name, [...names, 'help'].map((f) => `${prefix}${f}`).join(' ')] as const;
   });
 /** What may follow a command's name: its choices and its flags. */
-const wordsOf = () =>
-  flagsOf('--').map(([name, flags], at) => [name, [...(COMMANDS[at]!.choices ?? []), flags].join(' ')] as const);
+const wordsOf = (commands: Commands) =>
+  flagsOf(commands, '--').map(
+    ([name, flags], at) => [name, [...(commands[at]!.choices ?? []), flags].join(' ')] as const,
+  );
 
-const SCRIPTS: Readonly<Record<string, () => string>> = {
-  bash: () => `_coracle() {
+const SCRIPTS: Readonly<Record<string, (commands: Commands) => string>> = {
+  bash: (commands) => `_coracle() {
   local word=\${COMP_WORDS[COMP_CWORD]}
-  if [ "$COMP_CWORD" -eq 1 ]; then COMPREPLY=($(compgen -W "${names}" -- "$word")); return; fi
+  if [ "$COMP_CWORD" -eq 1 ]; then COMPREPLY=($(compgen -W "${namesOf(commands)}" -- "$word")); return; fi
   case \${COMP_WORDS[1]} in
-${wordsOf()
+${wordsOf(commands)
   .map(([name, words]) => `    ${name}) COMPREPLY=($(compgen -W "${words}" -- "$word")) ;;`)
   .join('\n')}
   esac
 }
 complete -o default -F _coracle coracle
 `,
-  zsh: () => `#compdef coracle
+  zsh: (commands) => `#compdef coracle
 _coracle() {
-  if (( CURRENT == 2 )); then compadd ${names}; return; fi
+  if (( CURRENT == 2 )); then compadd ${namesOf(commands)}; return; fi
   case $words[2] in
-${wordsOf()
+${wordsOf(commands)
   .map(([name, words]) => `    ${name}) compadd -- ${words} ;;`)
   .join('\n')}
   esac
 }
 compdef _coracle coracle
 `,
-  fish: () =>
-    `complete -c coracle -n __fish_use_subcommand -f -a "${names}"\n${flagsOf('')
+  fish: (commands) =>
+    `complete -c coracle -n __fish_use_subcommand -f -a "${namesOf(commands)}"\n${flagsOf(commands, '')
       .flatMap(([name, flags]) =>
         flags.split(' ').map((flag) => `complete -c coracle -n "__fish_seen_subcommand_from ${name}" -l ${flag}`),
       )
-      .join('\n')}\n${COMMANDS.filter((c) => c.choices)
+      .join('\n')}\n${commands
+      .filter((c) => c.choices)
       .map((c) => `complete -c coracle -n "__fish_seen_subcommand_from ${c.name}" -f -a "${c.choices!.join(' ')}"\n`)
       .join('')}`,
 };
 
-/** `coracle completion SHELL`. */
-export async function completion({ words, print }: CommandContext): Promise<number> {
-  const shell = words[0] ?? '';
-  const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell] : undefined;
-  if (!script || words.length !== 1) throw new UsageError('completion takes one of: bash, zsh, fish');
-  print(script());
-  return 0;
-}
+/** `coracle completion SHELL`, for these commands. */
+export const completionOf =
+  (commands: Commands) =>
+  async ({ words, print }: CommandContext): Promise<number> => {
+    const shell = words[0] ?? '';
+    const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell] : undefined;
+    if (!script || words.length !== 1) throw new UsageError('completion takes one of: bash, zsh, fish');
+    print(script(commands));
+    return 0;
+  };

@@ -1,7 +1,8 @@
 /** `coracle rbac`: the accounts and rights that agents and controllers need on a cluster of somebody else's, as YAML. */
 import { stringify } from 'yaml';
-import { agentManifests, controllerManifests, type Manifest, STARTER_ACCOUNT } from '../compose/component-policy.ts';
+import { agentManifests, controllerManifests, STARTER_ACCOUNT } from '../compose/component-policy.ts';
 import { AGENT_ACCOUNT, COMPONENT_NAMESPACE, chooseComponents } from '../compose/components.ts';
+import type { Manifest } from '../compose/policy-manifest.ts';
 import { type CommandContext, textFlag, UsageError } from './command.ts';
 
 /** Prints; whoever applies it must hold these rights. */

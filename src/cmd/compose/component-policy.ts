@@ -1,4 +1,5 @@
 /** The roles of the components, from the rules that each names: for the embedded server, and printed for another one. */
+
 import { leaderRules } from '../../client/leader/leader-lease.ts';
 import { partsPolicy } from '../../domain/protection/parts-policy.ts';
 import { NODE_AGENT_RULES } from '../../node/agent/rbac.ts';
@@ -7,6 +8,7 @@ import type { PolicyRule } from '../../server/auth/rbac.ts';
 import { AGENT_ACCOUNT, COMPONENT_NAMESPACE, type Component, type PolicyRuleData } from './components.ts';
 import { instanceStatusPolicy } from './instance-status-policy.ts';
 import { launcherPodsPolicy } from './launcher-pods-policy.ts';
+import type { Manifest } from './policy-manifest.ts';
 import { unprotectPolicy } from './unprotect-policy.ts';
 
 /** Account that `coracle controllers` may be started as: it may ask for the components' tokens and do nothing else. */
@@ -54,9 +56,6 @@ export function policyOf(components: readonly Pick<Component, 'account' | 'rules
     }),
   };
 }
-
-/** An object as `kubectl apply` takes it. */
-export type Manifest = { readonly apiVersion: string; readonly kind: string } & Record<string, unknown>;
 
 /** What `coracle controllers` needs on a cluster of somebody else's. */
 export function controllerManifests(components: readonly Component[]): Manifest[] {

@@ -3,8 +3,9 @@
  * runs: a ValidatingAdmissionPolicy. An instance has no status subresource, so that rights alone cannot tell a report
  * from a change; upstream's webhook would leave such a change out, a policy can only refuse it.
  */
-import type { Manifest } from './component-policy.ts';
+
 import { AGENT_ACCOUNT, COMPONENT_NAMESPACE } from './components.ts';
+import type { Manifest } from './policy-manifest.ts';
 
 const NAME = 'coracle-instance-status';
 const ACCOUNTS = `system:serviceaccount:${COMPONENT_NAMESPACE}:`;

@@ -9,8 +9,8 @@ import {
   LAUNCHER_VALUE,
   MIGRATION_JOB_LABEL,
 } from '../../domain/launcher/launcher-labels.ts';
-import type { Manifest } from './component-policy.ts';
 import { COMPONENT_NAMESPACE } from './components.ts';
+import type { Manifest } from './policy-manifest.ts';
 
 const NAME = 'coracle-launcher-pods';
 const ACCOUNTS = `system:serviceaccount:${COMPONENT_NAMESPACE}:`;

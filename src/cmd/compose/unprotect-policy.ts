@@ -6,8 +6,8 @@
 import { DELETE_PROTECTION_LABEL } from '../../domain/protection/delete-protection.ts';
 import { UNPROTECT_PERMISSION_ANNOTATION } from '../../domain/protection/protection-settings.ts';
 import { UNPROTECT_ROLE, UNPROTECT_RULES, UNPROTECT_VERB } from '../../domain/protection/unprotect-permission.ts';
-import type { Manifest } from './component-policy.ts';
 import { COMPONENT_NAMESPACE } from './components.ts';
+import type { Manifest } from './policy-manifest.ts';
 
 const NAME = 'coracle-unprotect';
 

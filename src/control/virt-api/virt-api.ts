@@ -1,11 +1,11 @@
 /** virt-api: admission and subresources of KubeVirt's kinds, the roles that go with them, and the KubeVirt object. */
 export { type AdmissionUser, isKubeVirtComponent } from './admission/admission-context.ts';
+export type { ClaimUuid } from './admission/claim-uuid.ts';
 export {
   createDeletionWebhook,
   DELETION_WEBHOOK_PATH,
   deletionWebhookRules,
 } from './admission/deletion-webhook.ts';
-export type { ClaimUuid } from './admission/validate-identity.ts';
 export {
   type Mutated,
   type Validated,

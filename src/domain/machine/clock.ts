@@ -1,5 +1,5 @@
 import type { MachinePlan } from './machine-plan.ts';
-import type { PlanContext } from './plan.ts';
+import type { PlanContext } from './plan-context.ts';
 
 /** Clock and timers. The guest's clock starts at UTC. */
 export function configureClock({ vmi, facts }: PlanContext, plan: MachinePlan): void {

@@ -1,6 +1,6 @@
 import { parseQuantity, quantityValue } from '../../api/quantity/quantity.ts';
 import type { MachinePlan } from './machine-plan.ts';
-import type { PlanContext } from './plan.ts';
+import type { PlanContext } from './plan-context.ts';
 
 const FEATURE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 /** These mean: all the host, or the emulator, has. */

@@ -1,6 +1,6 @@
 import { hasPersistentTpm, hasTpm } from '../backend-storage/backend-storage.ts';
 import type { MachinePlan } from './machine-plan.ts';
-import type { PlanContext } from './plan.ts';
+import type { PlanContext } from './plan-context.ts';
 
 /** Serial console, display, balloon, watchdog, input, panic and sound devices, and the controllers they sit on. */
 export function configureDevices({ vmi, facts, serialLog }: PlanContext, plan: MachinePlan): void {

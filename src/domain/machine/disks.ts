@@ -2,7 +2,7 @@ import type { Disk } from '../../api/kinds/kubevirt/devices.ts';
 import type { Volume } from '../../api/kinds/kubevirt/volumes.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import { type DiskBus, type MachinePlan, PlanError, type PlannedDisk } from './machine-plan.ts';
-import type { PlanContext } from './plan.ts';
+import type { PlanContext } from './plan-context.ts';
 
 type ReadonlyDisk = DeepReadonly<Disk>;
 type ReadonlyVolume = DeepReadonly<Volume>;

@@ -1,5 +1,5 @@
 import type { MachinePlan } from './machine-plan.ts';
-import type { PlanContext } from './plan.ts';
+import type { PlanContext } from './plan-context.ts';
 
 /** VMI field -> QEMU processor property, for the Hyper-V enlightenments that are a plain switch. */
 const HYPERV: readonly (readonly [

@@ -3,7 +3,7 @@ import { uuidV5 } from '../identity/firmware-identity.ts';
 import { RESUME_FROM } from '../memory-state/resume-request.ts';
 import { type MachinePlan, PlanError } from './machine-plan.ts';
 import { plainText } from './plain-text.ts';
-import type { PlanContext } from './plan.ts';
+import type { PlanContext } from './plan-context.ts';
 
 /** QEMU takes no argument longer than 128 KiB; the longest kernel command line is far below this. */
 const MAX_KERNEL_ARGS = 64 * 1024;

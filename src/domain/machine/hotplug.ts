@@ -2,7 +2,7 @@
 import { quantityValue, readQuantity } from '../../api/quantity/quantity.ts';
 import { memoryHotplugObstacle } from '../machine-defaults/live-update.ts';
 import type { MachinePlan } from './machine-plan.ts';
-import type { PlanContext } from './plan.ts';
+import type { PlanContext } from './plan-context.ts';
 
 /** Processors beyond it need interrupts of a kind that older guests do not know. */
 const MAX_APIC_IDS = 255;

@@ -2,7 +2,7 @@ import type { Interface, Network } from '../../api/kinds/kubevirt/network.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import { type ForwardedPort, type MachinePlan, PlanError } from './machine-plan.ts';
 import { plainText } from './plain-text.ts';
-import type { PlanContext } from './plan.ts';
+import type { PlanContext } from './plan-context.ts';
 
 type ReadonlyInterface = DeepReadonly<Interface>;
 

@@ -1,6 +1,6 @@
 import { quantityValue, readQuantity } from '../../api/quantity/quantity.ts';
 import { type MachinePlan, PlanError } from './machine-plan.ts';
-import type { PlanContext } from './plan.ts';
+import type { PlanContext } from './plan-context.ts';
 
 const MIB = 1024 * 1024;
 /**

@@ -1,4 +1,5 @@
 /** `machinePlan`: runs the configurators in order over one draft. */
+
 import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kinds.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import { configureClock } from './clock.ts';
@@ -11,15 +12,8 @@ import { configureHotplug } from './hotplug.ts';
 import { configureInterfaces } from './interfaces.ts';
 import { DEFAULT_SMBIOS, type MachinePlan, type NodeFacts, type SmbiosConfig } from './machine-plan.ts';
 import { configureMemory } from './memory.ts';
+import type { PlanContext } from './plan-context.ts';
 import { refuseRest } from './refusals.ts';
-
-export interface PlanContext {
-  readonly vmi: DeepReadonly<VirtualMachineInstance>;
-  readonly facts: NodeFacts;
-  readonly smbios: SmbiosConfig;
-  /** False where the serial line of this guest is not logged. */
-  readonly serialLog: boolean;
-}
 
 /** Fills its part of the draft; says in `plan.unsupported` what it had to leave out. */
 export type Configurator = (context: PlanContext, plan: MachinePlan) => void;

@@ -1,5 +1,5 @@
 import type { MachinePlan } from './machine-plan.ts';
-import type { PlanContext } from './plan.ts';
+import type { PlanContext } from './plan-context.ts';
 
 /** Names what no other configurator looked at: asked for, accepted by the API, not offered by this node. */
 export function refuseRest({ vmi }: PlanContext, plan: MachinePlan): void {

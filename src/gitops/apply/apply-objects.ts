@@ -6,7 +6,7 @@ import type { Clock } from '../../base/clock/clock.ts';
 import { isConflict } from '../../client/api-failure.ts';
 import { hasKeptParts } from '../../domain/server-fields/kept-parts.ts';
 import { declaredFieldsOf } from '../guard/declared-fields.ts';
-import type { Declared } from '../plan/declare.ts';
+import type { Declared } from '../plan/declared.ts';
 import { type ManagedBy, managedObject, managementMetadata, saidFields } from '../plan/managed-object.ts';
 import { keyOfRef, refId, refText } from '../plan/object-ref.ts';
 import { compareRefs, dependencies } from '../plan/order.ts';

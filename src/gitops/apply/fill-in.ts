@@ -1,6 +1,6 @@
 /** Fills an object in from what its sources hold at that moment (annotation `config.kubernetes.io/apply-time-mutation`). */
 import type { DeepReadonly, KubeObject } from '../../api/meta/object.ts';
-import type { Declared } from '../plan/declare.ts';
+import type { Declared } from '../plan/declared.ts';
 import { keyOfRef, refText } from '../plan/object-ref.ts';
 import { SubstitutionError, sourceId, substitute } from '../plan/substitutions.ts';
 import { MUTATION } from '../status/metadata-keys.ts';

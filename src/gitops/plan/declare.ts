@@ -2,6 +2,7 @@
  * What a commit declares, object by object: each is checked by itself, so that one that is not valid holds up itself and
  * nothing else. Its place in the inventory stays, since what is wrong with it may be a slip.
  */
+
 import type { ObjectRef, SyncError } from '../../api/kinds/config-sync/kinds.ts';
 import { parseApiVersion, type ResourceType } from '../../api/meta/gvk.ts';
 import type { KubeObject, UnstructuredObject } from '../../api/meta/object.ts';
@@ -10,30 +11,13 @@ import { APPLY_TIME_MUTATION, DELETION, DEPENDS_ON, MANAGED, SPECIAL_NAMESPACES 
 import { errorResource, syncError } from '../status/sync-error.ts';
 import type { SyncIdentity } from '../status/sync-identity.ts';
 import { checkObject, type Problem } from './check-object.ts';
+import type { Declared } from './declared.ts';
 import { parseDependsOn } from './depends-on.ts';
 import { refId, refOf, refText } from './object-ref.ts';
-import type { GraphNode } from './order.ts';
 import { parseSubstitutions, type Substitution } from './substitutions.ts';
 
 /** The resource of an apiVersion and kind; undefined when the server has none. */
 export type KindLookup = (apiVersion: string, kind: string) => ResourceType<KubeObject> | undefined;
-
-/** One object that is to be there. */
-export interface Declared extends GraphNode {
-  readonly type: ResourceType<KubeObject>;
-  /** With its namespace. */
-  readonly object: UnstructuredObject;
-  /** Fields that are filled in when it is applied. */
-  readonly substitutions?: readonly Substitution[];
-  /** File that declares it; undefined for what was added. */
-  readonly path?: string;
-  /** Commit that it was last written for, where that is not the one that is synced: nothing of it has changed since. */
-  readonly since?: string;
-  /** Value of annotation `coracle.dev/dependents`: what it says of those who depend on it. */
-  readonly dependents?: string;
-  /** Its namespace is not made for it. */
-  readonly needsNoNamespace?: boolean;
-}
 
 export interface DeclaredSet {
   readonly enabled: readonly Declared[];

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Declared } from './declare.ts';
+import type { Declared } from './declared.ts';
 import { type DeleteMode, dependentsOf, readDependents, withDependents } from './dependents.ts';
 
 const declared = (kind: string, name: string, needs: readonly string[] = [], own?: string): Declared => {

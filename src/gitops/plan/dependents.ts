@@ -5,7 +5,7 @@
 import type { ObjectRef } from '../../api/kinds/config-sync/kinds.ts';
 import { isJsonObject } from '../../api/meta/own-property.ts';
 import { DELETE_WITH_DEPENDENTS } from '../status/metadata-keys.ts';
-import type { Declared } from './declare.ts';
+import type { Declared } from './declared.ts';
 import { refId, refText } from './object-ref.ts';
 import { compareRefs, dependencies } from './order.ts';
 

@@ -20,7 +20,7 @@ import {
   TOKEN,
 } from '../status/metadata-keys.ts';
 import { inventoryId, managerName, type SyncIdentity } from '../status/sync-identity.ts';
-import type { Declared } from './declare.ts';
+import type { Declared } from './declared.ts';
 import { resourceId } from './object-ref.ts';
 
 export interface SourceContext {

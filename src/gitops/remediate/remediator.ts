@@ -17,7 +17,7 @@ import { applyOne, applyWhole, conflictError, rivalOf } from '../apply/apply-obj
 import type { Target } from '../apply/target.ts';
 import { declaredFieldsOf } from '../guard/declared-fields.ts';
 import { comparable } from '../plan/changed-fields.ts';
-import type { Declared } from '../plan/declare.ts';
+import type { Declared } from '../plan/declared.ts';
 import { type ManagedBy, managedObject, managementMetadata, saidFields } from '../plan/managed-object.ts';
 import { keyOfRef, refId, refOf, refText } from '../plan/object-ref.ts';
 import { isDetached, ownershipOf, releasePatch } from '../plan/ownership.ts';

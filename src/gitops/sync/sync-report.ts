@@ -3,7 +3,7 @@ import type { Sync, SyncError, SyncStatus } from '../../api/kinds/config-sync/ki
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Client } from '../../client/client.ts';
 import type { EventRecorder } from '../../client/events/recorder.ts';
-import type { Declared } from '../plan/declare.ts';
+import type { Declared } from '../plan/declared.ts';
 import { dependentsOf, readDependents } from '../plan/dependents.ts';
 import { refText } from '../plan/object-ref.ts';
 import { type SyncFailure, syncError } from '../status/sync-error.ts';

@@ -2,7 +2,7 @@
 import type { ResourceStatus, Sync } from '../../api/kinds/config-sync/kinds.ts';
 import type { DeepReadonly, KubeObject } from '../../api/meta/object.ts';
 import { healthOf } from '../apply/health.ts';
-import type { Declared } from '../plan/declare.ts';
+import type { Declared } from '../plan/declared.ts';
 import { refId } from '../plan/object-ref.ts';
 import { DELETE_WITH_DEPENDENTS, PROPAGATION_POLICY } from '../status/metadata-keys.ts';
 

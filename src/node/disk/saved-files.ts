@@ -7,7 +7,6 @@ import { isAbsolute, join } from 'node:path';
 import type { PlannedDisk } from '../../domain/machine/machine-plan.ts';
 import type { BackingFile, DiskFile } from '../qemu/argv.ts';
 import { createOverlay } from './empty-image.ts';
-import type { VolumeRequest } from './volume-request.ts';
 
 export interface SavedFiles {
   /** Where the names below lie. */
@@ -47,7 +46,7 @@ export async function removeLayers(directory: string, prefix: string): Promise<v
 
 /** The file of a disk that was saved; undefined when it was not the guest's own. Throws what the file system says. */
 export async function savedDisk(
-  request: Pick<VolumeRequest, 'directory' | 'signal'>,
+  request: { readonly directory: string; readonly signal: AbortSignal },
   saved: SavedFiles,
   { disk, prefix }: { readonly disk: PlannedDisk; readonly prefix: string },
 ): Promise<DiskFile | undefined> {
@@ -74,7 +73,7 @@ export async function savedDisk(
 
 /** Kernel and initrd of a saved guest, as names in the VM's directory: what its next reboot loads. */
 export async function savedKernel(
-  request: Pick<VolumeRequest, 'directory'>,
+  request: { readonly directory: string },
   { directory, kernel, initrd }: SavedFiles,
 ): Promise<{ kernel?: string; initrd?: string }> {
   for (const name of [kernel, initrd])

@@ -5,7 +5,6 @@
  */
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
-import type { AdmissionAttributes } from './plugin.ts';
 
 export class Reinvocation {
   /** Somebody changed the object: another pass is wanted. */
@@ -56,7 +55,7 @@ export class Callers {
 }
 
 /** The record of the request, made when it is first asked for. */
-export function reinvocationOf(attributes: AdmissionAttributes): Reinvocation {
+export function reinvocationOf(attributes: { reinvocation: Reinvocation | undefined }): Reinvocation {
   attributes.reinvocation ??= new Reinvocation();
   return attributes.reinvocation;
 }

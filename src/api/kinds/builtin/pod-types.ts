@@ -11,7 +11,7 @@ import type {
   PersistentVolumeClaimSpec,
   QuantityText,
   ResourceList,
-} from './types.ts';
+} from './basic-types.ts';
 
 // Scheduling.
 

@@ -3,36 +3,20 @@
  * fields in general use, not all of them: the full field tree is the descriptor table (`builtin-types.ts`), and the
  * server never prunes by these interfaces. RBAC, admission-review and API-registration shapes: `access-types.ts`.
  */
+
 import type { KubeObject } from '../../meta/object.ts';
+import type {
+  Condition,
+  IntOrString,
+  LabelSelector,
+  LocalObjectReference,
+  PersistentVolumeClaimSpec,
+  ResourceList,
+} from './basic-types.ts';
 import type { NodeSelector, PodTemplateSpec, Taint } from './pod-types.ts';
 
+export type * from './basic-types.ts';
 export type * from './pod-types.ts';
-
-/** A resource amount as written: `2`, `500m`, `1Gi`. */
-export type QuantityText = string;
-export type ResourceList = Record<string, QuantityText>;
-export type IntOrString = number | string;
-
-export interface LabelSelectorRequirement {
-  key: string;
-  operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
-  values?: string[];
-}
-
-export interface LabelSelector {
-  matchLabels?: Record<string, string>;
-  matchExpressions?: LabelSelectorRequirement[];
-}
-
-/** meta/v1 Condition, and the older per-kind condition shapes that lack some of its fields. */
-export interface Condition {
-  type: string;
-  status: 'True' | 'False' | 'Unknown';
-  observedGeneration?: number;
-  lastTransitionTime?: string;
-  reason?: string;
-  message?: string;
-}
 
 export interface ObjectReference {
   apiVersion?: string;
@@ -42,20 +26,6 @@ export interface ObjectReference {
   uid?: string;
   resourceVersion?: string;
   fieldPath?: string;
-}
-
-export interface LocalObjectReference {
-  name?: string;
-}
-
-export interface TypedLocalObjectReference {
-  apiGroup?: string;
-  kind: string;
-  name: string;
-}
-
-export interface TypedObjectReference extends TypedLocalObjectReference {
-  namespace?: string;
 }
 
 // Nodes.
@@ -250,18 +220,6 @@ export interface ControllerRevision extends KubeObject {
 }
 
 // Storage.
-
-export interface PersistentVolumeClaimSpec {
-  accessModes?: string[];
-  selector?: LabelSelector;
-  resources?: { requests?: ResourceList; limits?: ResourceList };
-  volumeName?: string;
-  storageClassName?: string;
-  volumeMode?: 'Filesystem' | 'Block';
-  dataSource?: TypedLocalObjectReference;
-  dataSourceRef?: TypedObjectReference;
-  volumeAttributesClassName?: string;
-}
 
 export interface PersistentVolumeClaimStatus {
   phase?: 'Pending' | 'Bound' | 'Lost';

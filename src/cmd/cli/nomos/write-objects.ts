@@ -3,7 +3,7 @@ import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
 import type { UnstructuredObject } from '../../../api/meta/object.ts';
-import type { Declared } from '../../../gitops/plan/declare.ts';
+import type { Declared } from '../../../gitops/plan/declared.ts';
 import { DEPTH_SUFFIX, HNC_MANAGED_BY, MANAGED, MANAGED_BY } from '../../../gitops/status/metadata-keys.ts';
 import { type CommandContext, CommandError, textFlag, UsageError } from '../command.ts';
 import type { ClusterSet } from './local-source.ts';

@@ -14,8 +14,8 @@ import type { ClusterConfig } from '../../../domain/machine-defaults/cluster-con
 import { DefaultsError } from '../../../domain/machine-defaults/implicit-devices.ts';
 import { type AdmissionUser, isKubeVirtComponent } from './admission-context.ts';
 import { CauseRefusal, denial, refusedBy, rejection, WebhookRefusal } from './causes.ts';
+import type { ClaimUuid } from './claim-uuid.ts';
 import { mayRead, type ReadTarget } from './may-read.ts';
-import type { ClaimUuid } from './validate-identity.ts';
 import { isWebhookTarget, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './virt-webhooks.ts';
 import { isSteps, type Operation, type Subject } from './webhook.ts';
 

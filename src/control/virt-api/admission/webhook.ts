@@ -7,8 +7,8 @@ import type { FieldError } from '../../../api/meta/status.ts';
 import type { Steps } from '../../../api/meta/steps.ts';
 import type { Client } from '../../../client/client.ts';
 import type { AdmissionContext } from './admission-context.ts';
+import type { ClaimUuid } from './claim-uuid.ts';
 import type { ReadTarget } from './may-read.ts';
-import type { ClaimUuid } from './validate-identity.ts';
 
 export type Operation = AdmissionContext['operation'];
 
