@@ -3,7 +3,6 @@
  * with it what the server or somebody through its API has put into it. Here these parts are carried over from the live
  * object into what is applied, so that a manifest that says nothing of them leaves them alone.
  */
-import type { Disk, Interface, VirtualMachine, Volume } from '../../api/kinds/kubevirt/kubevirt.ts';
 import type { DeepReadonly, KubeObject } from '../../api/meta/object.ts';
 
 /**
@@ -12,7 +11,28 @@ import type { DeepReadonly, KubeObject } from '../../api/meta/object.ts';
  */
 export const DECLARED_PLUGGABLE = 'coracle.dev/declared-pluggable-volumes';
 
-type Spec = NonNullable<NonNullable<VirtualMachine['spec']['template']>['spec']>;
+/** What is read of a volume, a disk and an interface; the rest goes along. */
+interface Volume {
+  readonly name: string;
+  readonly dataVolume?: { readonly hotpluggable?: boolean };
+  readonly persistentVolumeClaim?: { readonly hotpluggable?: boolean };
+}
+interface Disk {
+  readonly name: string;
+}
+interface Interface {
+  readonly name: string;
+  readonly macAddress?: string;
+}
+interface Spec {
+  readonly volumes?: readonly Volume[];
+  readonly domain?: {
+    readonly devices?: { readonly disks?: readonly Disk[]; readonly interfaces?: readonly Interface[] };
+  };
+}
+interface VirtualMachine {
+  readonly spec: { readonly template: { readonly spec: Spec } };
+}
 
 /** True for objects of which parts are carried over: they are applied to the state that was read, and to no other. */
 export const hasKeptParts = ({ apiVersion, kind }: Pick<KubeObject, 'apiVersion' | 'kind'>): boolean =>
