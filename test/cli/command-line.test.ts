@@ -304,7 +304,7 @@ test('help, version, completion', async (t) => {
     assert.deepEqual(linked, { code: 0, stdout: `coracle ${version}\n`, stderr: '' });
     const bare = join(at.dir, 'bare');
     mkdirSync(join(bare, 'tools/setup'), { recursive: true });
-    for (const file of ['coracle', 'tools/setup/find-node.sh'])
+    for (const file of ['coracle', 'tools/setup/find-node.sh', 'tools/setup/private-cache.sh'])
       writeFileSync(join(bare, file), readFileSync(join(root, file)), { mode: 0o755 });
     for (const tool of ['dirname', 'readlink', 'sh'])
       symlinkSync((await runProgram('/bin/sh', ['-c', `command -v ${tool}`])).stdout.trim(), join(link, tool));

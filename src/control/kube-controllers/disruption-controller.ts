@@ -4,8 +4,7 @@
  */
 import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
 import { POD_DISRUPTION_BUDGETS, PODS, REPLICA_SETS } from '../../api/kinds/builtin/resource-types.ts';
-import type { Pod, PodDisruptionBudget } from '../../api/kinds/builtin/types.ts';
-import type { IntOrString } from '../../api/kinds/builtin/types.ts';
+import type { IntOrString, Pod, PodDisruptionBudget } from '../../api/kinds/builtin/types.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
 import { type DeepReadonly, formatTime } from '../../api/meta/object.ts';

@@ -1,6 +1,5 @@
 /** How much of a node a Pod takes: the sums the scheduler works with. */
-import type { Container, Pod } from '../../api/kinds/builtin/types.ts';
-import type { ResourceList } from '../../api/kinds/builtin/types.ts';
+import type { Container, Pod, ResourceList } from '../../api/kinds/builtin/types.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import { milliValue, quantityValue, readQuantity } from '../../api/quantity/quantity.ts';
 

@@ -16,7 +16,7 @@ import type { Target } from '../apply/target.ts';
 import { declareSource, type SourceSet } from '../hierarchy/declare-source.ts';
 import type { LiveNamespace } from '../hierarchy/select-namespaces.ts';
 import { type DeclaredSet, detachedIfSpecial, impliedNamespace } from '../plan/declare.ts';
-import { type Declared } from '../plan/declared.ts';
+import type { Declared } from '../plan/declared.ts';
 import { withDependents } from '../plan/dependents.ts';
 import type { ManagedBy } from '../plan/managed-object.ts';
 import { keyOfRef, refId, refText } from '../plan/object-ref.ts';

@@ -13,7 +13,7 @@ import { type Inventory, openInventory } from '../apply/inventory.ts';
 import type { KindCatalog } from '../apply/kind-catalog.ts';
 import { createTarget, type Target } from '../apply/target.ts';
 import type { LiveNamespace } from '../hierarchy/select-namespaces.ts';
-import type { Declared } from '../plan/declare.ts';
+import type { Declared } from '../plan/declared.ts';
 import { createRemediator, type Kept, type Remediator } from '../remediate/remediator.ts';
 import type { ParsedSource } from '../render/parse-manifests.ts';
 import { isConflictError, SyncFailure, syncError, withFights } from '../status/sync-error.ts';

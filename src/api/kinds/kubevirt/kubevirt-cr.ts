@@ -1,7 +1,6 @@
 /** KubeVirt: the one object that configures all of this. */
 import type { Static } from 'typebox';
-import type { Affinity, Toleration } from '../builtin/types.ts';
-import type { LabelSelector, LocalObjectReference } from '../builtin/types.ts';
+import type { Affinity, LabelSelector, LocalObjectReference, Toleration } from '../builtin/types.ts';
 import {
   atomicList,
   bool,

@@ -1,8 +1,7 @@
 /** VirtualMachineSnapshot and VirtualMachineSnapshotContent: a saved state of a virtual machine (snapshot.kubevirt.io). */
 import type { Static } from 'typebox';
 import type { ObjectMeta } from '../../meta/object.ts';
-import type { PersistentVolumeClaim } from '../builtin/types.ts';
-import type { TypedLocalObjectReference } from '../builtin/types.ts';
+import type { PersistentVolumeClaim, TypedLocalObjectReference } from '../builtin/types.ts';
 import { anyObject, atomicList, bool, builtin, duration, needed, object, oneOf, str, strings, time } from './fields.ts';
 import { condition } from './status.ts';
 import { vmSpec, vmStatus } from './vm.ts';
