@@ -121,68 +121,6 @@ test('health endpoints tell what is wrong', async () => {
   await starting.stop();
 });
 
-// S-354: `/statusz` and `/flagz` tell what runs since when and with which flags, as text and as objects of
-//   config.k8s.io.
-// Compat Priority and fairness, audit, health, metrics, P2, yes: `/statusz`, `/flagz`
-test('z-pages tell what runs since when, as text or as an object', async (t) => {
-  const { text, headers } = await server.request('GET', '/statusz');
-  assert.equal(headers['content-type'], 'text/plain; charset=utf-8');
-  const [, title, warning, , started, up, , binary, emulation, paths] = text.split('\n');
-  assert.deepEqual(
-    [title, binary, emulation],
-    ['apiserver statusz', 'Binary version: 1.36.0', 'Emulation version: 1.36'],
-  );
-  assert.match(warning!, /^Warning: This endpoint is not meant to be machine parseable/);
-  assert.match(started!, /^Started: [A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d UTC \d{4}$/);
-  assert.match(up!, /^Up: \d+ hr \d\d min \d\d sec$/);
-  assert.equal(paths, 'Paths: /flagz /healthz /livez /metrics /readyz /statusz /version');
-  assert.match((await server.request('GET', '/flagz')).text, /^\napiserver flagz\nWarning: /);
-
-  const object = (kind: string, version: string, type = 'json'): string =>
-    `application/${type};v=${version};g=config.k8s.io;as=${kind}`;
-  for (const version of ['v1alpha1', 'v1beta1']) {
-    const { json } = await server.request('GET', '/statusz', { headers: { accept: object('Statusz', version) } });
-    const { startTime, uptimeSeconds, goVersion, ...rest } = json;
-    assert.match(startTime, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
-    assert.deepEqual([typeof uptimeSeconds, typeof goVersion], ['number', 'string']);
-    assert.deepEqual(rest, {
-      kind: 'Statusz',
-      apiVersion: `config.k8s.io/${version}`,
-      metadata: { name: 'apiserver' },
-      binaryVersion: '1.36.0',
-      emulationVersion: '1.36',
-      paths: ['/flagz', '/healthz', '/livez', '/metrics', '/readyz', '/statusz', '/version'],
-    });
-  }
-  const cases: [accept: string, status: number, start: RegExp][] = [
-    ['text/plain', 200, /^\napiserver flagz\n/],
-    ['*/*', 200, /^\napiserver flagz\n/],
-    ['application/json, */*', 200, /^\napiserver flagz\n/],
-    [`${object('Flagz', 'foo')},*/*`, 200, /^\napiserver flagz\n/],
-    [object('Flagz', 'v1beta1'), 200, /^\{\n {2}"kind": "Flagz",\n {2}"apiVersion": "config.k8s.io\/v1beta1"/],
-    [object('Flagz', 'v1beta1', 'yaml'), 200, /^kind: Flagz\napiVersion: config.k8s.io\/v1beta1\n/],
-    [object('Statusz', 'v1beta1'), 406, /"reason": ?"NotAcceptable"/],
-    [object('Flagz', 'v1beta1', 'vnd.kubernetes.protobuf'), 406, /"reason": ?"NotAcceptable"/],
-    ['application/json', 406, /"reason": ?"NotAcceptable"/],
-    ['application/json;v=v1beta1;g=config.k8s.io', 406, /"reason": ?"NotAcceptable"/],
-    [
-      'application/xml',
-      406,
-      /only the following media types are accepted: application\/json, application\/yaml, text\/plain/,
-    ],
-  ];
-  for (const [accept, status, start] of cases)
-    await t.test(accept, async () => {
-      const answer = await server.request('GET', '/flagz', { headers: { accept } });
-      assert.equal(answer.status, status, answer.text);
-      assert.match(answer.text, start);
-    });
-});
-
-// S-019
-// Compat Discovery, version, OpenAPI, P0, yes: `/version`, readable without a credential, with `gitCommit`, `goVersion`
-//   and `platform`
-// Compat Priority and fairness, audit, health, metrics, P1, yes: metrics with the useful names
 test('version, paths and metrics', async () => {
   assert.match((await server.request('GET', '/version')).json.gitVersion, /^v1\.\d+\.\d+/);
   const { json } = await server.request('GET', '/');

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { isDeepStrictEqual } from 'node:util';
 import { createEndpointSliceController } from '../../src/control/kube-controllers/endpoint-slice-controller.ts';
 import { createGarbageCollectorController } from '../../src/control/kube-controllers/garbage-collector-controller.ts';
 import { eventually } from '../testkit/eventually.ts';
@@ -140,46 +139,4 @@ test('everything goes with the Service; what somebody else made stays', async ()
   await eventually(async () => (await server.request('GET', `${PATH}/endpoints/leaving`)).status === 404);
   await eventually(async () => (await slicesOf('leaving')).length === 0);
   assert.equal((await server.request('GET', `${PATH}/endpoints/by-hand`)).status, 200);
-});
-
-// Compat Bootstrap objects, controllers, events, leases, P2, yes: EndpointSlices carry hints for zones and nodes, as
-//   `spec.trafficDistribution` asks
-test('hints say who should send traffic, as spec.trafficDistribution asks', async () => {
-  const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node1' } };
-  await server.create('/api/v1/nodes', {
-    ...node,
-    metadata: { ...node.metadata, labels: { 'topology.kubernetes.io/zone': 'zone1' } },
-  });
-  await pod('near', 'near', '10.0.7.1');
-  await pod('near-unready', 'near', '10.0.7.2', { ready: false });
-  await service('near', {});
-  const zone = { forZones: [{ name: 'zone1' }] };
-  const forNodes = [{ name: 'node1' }];
-  const mode = 'service.kubernetes.io/topology-mode';
-  for (const [trafficDistribution, annotations, wanted] of [
-    [null, {}, undefined],
-    ['PreferClose', {}, zone],
-    ['PreferClose', { [mode]: 'Auto' }, undefined],
-    ['PreferSameZone', { [mode]: null }, zone],
-    ['PreferSameNode', {}, { ...zone, forNodes }],
-    [null, {}, undefined],
-  ] as const) {
-    const body = { metadata: { annotations }, spec: { trafficDistribution } };
-    await server.request('PATCH', `${PATH}/services/near`, { body });
-    await eventually(async () => {
-      const [first, second] = (await slicesOf('near'))[0]?.endpoints ?? [];
-      return first?.zone === 'zone1' && isDeepStrictEqual(first.hints, wanted) && second?.hints === undefined;
-    });
-  }
-  await server.request('PUT', '/api/v1/nodes/node1', { body: node });
-  let tries = 0;
-  await eventually(async () => {
-    // The controller may hear of the Service before it hears of the node.
-    const body = {
-      metadata: { annotations: { tries: `${tries++}` } },
-      spec: { trafficDistribution: 'PreferSameNode' },
-    };
-    await server.request('PATCH', `${PATH}/services/near`, { body });
-    return isDeepStrictEqual((await slicesOf('near'))[0].endpoints[0].hints, { forNodes });
-  });
 });

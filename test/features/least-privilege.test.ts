@@ -61,12 +61,6 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'update /secrets': 'fills them',
     'delete /secrets': 'removes them with their account',
   },
-  'coracle-legacy-serviceaccount-token-cleaner': {
-    'list /secrets': 'finds Secrets of type kubernetes.io/service-account-token; RBAC cannot narrow to a type',
-    'watch /secrets': 'the same',
-    'patch /secrets': 'marks those that nobody uses',
-    'delete /secrets': 'removes those that were marked long ago',
-  },
   'coracle-bin': {
     'get /secrets': 'brings back those that went with a machine, and sees whether they are there; by name alone',
     'create /secrets': 'the same',

@@ -235,34 +235,6 @@ test('a quota that was not counted yet lets nothing in', async () => {
   );
 });
 
-// Compat Admission and quota, P2, yes: quota of devices by class
-test('devices of a claim are charged by class: all of them as 32, of alternatives the dearest', async () => {
-  const devices = (name: string): string => `${name}.deviceclass.resource.k8s.io/devices`;
-  const place = await namespaceWith({ [devices('gold')]: '40', [devices('tin')]: '3' });
-  const path = place.path.replace('/api/v1', '/apis/resource.k8s.io/v1');
-  const claim = (name: string, requests: object[]) =>
-    server.request('POST', `${path}/resourceclaims`, { body: { metadata: { name }, spec: { devices: { requests } } } });
-  const exactly = (deviceClassName: string, more: object = {}) => ({ exactly: { deviceClassName, ...more } });
-  const first = await claim('first', [
-    { name: 'all', ...exactly('gold', { allocationMode: 'All' }) },
-    { name: 'one', ...exactly('gold') },
-    {
-      name: 'either',
-      firstAvailable: [
-        { name: 'a', deviceClassName: 'tin', count: 2 },
-        { name: 'b', deviceClassName: 'tin', count: 1 },
-        { name: 'c', deviceClassName: 'gold', count: 3 },
-      ],
-    },
-  ]);
-  assert.equal(first.status, 201, first.text);
-  assert.deepEqual(await place.used(), { [devices('gold')]: '36', [devices('tin')]: '2' });
-  const second = await claim('second', [{ name: 'two', ...exactly('tin', { count: 2 }) }]);
-  assert.equal(second.status, 403);
-  assert.match(second.json.message, /exceeded quota: q, requested: tin\.deviceclass.*=2, used: .*=2, limited: .*=3$/);
-});
-
-// S-329
 test('hundreds of quotas of one namespace are charged in steps, and none gives out more than it has', async () => {
   const place = await namespaceWith({ pods: '2' });
   const more = 200;

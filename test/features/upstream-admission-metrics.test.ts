@@ -34,7 +34,7 @@ async function policy(name: string, spec: object, actions: string[]): Promise<vo
   });
 }
 
-// S-206
+// S-206: Metrics of admission count what checks came to.
 test('checks of policies are counted by what they came to', async () => {
   await policy('named', { validations: [{ expression: "object.metadata.name != 'bad'" }] }, ['Deny', 'Audit']);
   await eventually(

@@ -229,17 +229,3 @@ test('the one range of a node is the first of its ranges, and the one address of
   const { status } = await send('PATCH', path, { status: { podIP: '192.0.2.2' } });
   assert.deepEqual(status.podIPs, [{ ip: '192.0.2.2' }]);
 });
-
-// S-342
-test('of devices that a claim no longer has its status tells nothing', async () => {
-  const path = '/apis/resource.k8s.io/v1/namespaces/default/resourceclaims';
-  const requests = ['a', 'b'].map((name) => ({ name, exactly: { deviceClassName: 'x' } }));
-  await send('POST', path, { metadata: { name: 'c' }, spec: { devices: { requests } } });
-  const device = (name: string) => ({ driver: 'x.y', pool: 'p', device: name });
-  const results = ['a', 'b'].map((name) => ({ request: name, ...device(name) }));
-  const status = { allocation: { devices: { results } }, devices: [device('a'), device('b')] };
-  const held = await send('PATCH', `${path}/c/status`, { status });
-  assert.equal(held.status.devices.length, 2);
-  const less = await send('PATCH', `${path}/c/status`, { status: { allocation: null } });
-  assert.equal(less.status.devices, undefined);
-});

@@ -6,7 +6,6 @@ import type { UnstructuredObject } from '../meta/object.ts';
 import type { GroupResource } from '../meta/status.ts';
 import { parseQuantity, type Quantity } from '../quantity/quantity.ts';
 import { type Amounts, larger, whole } from './amounts.ts';
-import { claimedDevices, DEVICES_SUFFIX } from './device-claims.ts';
 import { type ContainerParts, type PodSpecParts, podAmounts } from './pod-amounts.ts';
 import { claimInScope, podInScope, type QuotaSpec, type ScopeRequirement, scopesOf } from './scopes.ts';
 
@@ -164,20 +163,10 @@ const claimEvaluator: QuotaEvaluator = {
   },
 };
 
-const DEVICE_CLAIMS = 'count/resourceclaims.resource.k8s.io';
-
-const deviceClaimEvaluator: QuotaEvaluator = {
-  chargesUpdates: true,
-  counts: (name) => name === DEVICE_CLAIMS || name.endsWith(DEVICES_SUFFIX),
-  inScope: () => false,
-  usage: (claim) => new Map([[DEVICE_CLAIMS, ONE], ...claimedDevices(claim)]),
-};
-
 const BY_VALUE: ReadonlyMap<string, QuotaEvaluator> = new Map([
   ['/pods', podEvaluator],
   ['/services', serviceEvaluator],
   ['/persistentvolumeclaims', claimEvaluator],
-  ['resource.k8s.io/resourceclaims', deviceClaimEvaluator],
 ]);
 
 /** Not objects that stay, or too many to be counted. */

@@ -9,7 +9,7 @@ import { finish, NO_STOP, Pace, type Steps, type Stops } from '../meta/steps.ts'
 import { isQuantity, parseQuantity } from '../quantity/quantity.ts';
 import { parseGoTime } from './go-time.ts';
 import type { OddNumbers } from './scan-json.ts';
-import { FORMS, formOf, GO_FIELDS, goTypeName, isQuantitySchema, type Schema, UNSIGNED } from './schema.ts';
+import { FORMS, formOf, goTypeName, isQuantitySchema, type Schema, UNSIGNED } from './schema.ts';
 import { INT64_LENGTH } from './wide-integers.ts';
 
 /** Where we are: the Go struct that holds the field, its path in Go without indices, and its path in the document. */
@@ -19,8 +19,6 @@ interface Place {
   readonly at: string;
   /** The struct that errors name instead, within a type that has its own decoder. */
   readonly pinned?: string | undefined;
-  /** The Go type of the field, where the schema does not tell. */
-  readonly type?: string | undefined;
 }
 
 const ROOT: Place = { struct: '', path: '', at: '' };
@@ -142,7 +140,7 @@ class DecodeWalk {
     const form = schema[FORMS] && formOf(schema[FORMS], value);
     if (form === undefined) return;
     const inside = new DecodeWalk(this.#numbers, this.#pace);
-    yield* inside.decode(form, value, { ...place, type: undefined, pinned: place.pinned ?? place.struct });
+    yield* inside.decode(form, value, { ...place, pinned: place.pinned ?? place.struct });
     if (inside.first !== undefined) throw new Abort(inside.first);
   }
 
@@ -173,7 +171,7 @@ class DecodeWalk {
     }
     const token = this.#token(value, place);
     const range = schema[UNSIGNED] ? RANGES.uint32 : schema.format === 'int32' ? RANGES.int32 : RANGES.int64;
-    if (!isInteger(token, range)) this.first ??= sentence(`number ${token}`, place.type ?? goType(schema), place);
+    if (!isInteger(token, range)) this.first ??= sentence(`number ${token}`, goType(schema), place);
   }
 
   #number(schema: Schema, value: unknown, place: Place): void {
@@ -190,17 +188,15 @@ class DecodeWalk {
 
   *#array(schema: Schema, value: readonly unknown[], place: Place): Steps<void> {
     if (schema.items === undefined) return;
-    const type = elementType(place.type);
     for (let i = 0; i < value.length; i++) {
       if (this.#pace.due()) yield;
-      yield* this.decode(schema.items, value[i], { ...place, type, at: `${place.at}[${i}]` });
+      yield* this.decode(schema.items, value[i], { ...place, at: `${place.at}[${i}]` });
     }
   }
 
   *#object(schema: Schema, object: Readonly<Record<string, unknown>>, place: Place): Steps<void> {
     const { properties, additionalProperties } = schema;
     const struct = place.pinned ?? goTypeName(schema) ?? place.struct;
-    const fields = schema[GO_FIELDS]?.();
     const inside = (name: string, path: string): string => (path === '' ? name : `${path}.${name}`);
     const keys = Object.keys(object);
     if (this.#pace.due(1 + (keys.length >> 2))) yield;
@@ -208,62 +204,24 @@ class DecodeWalk {
       if (this.#pace.due()) yield;
       const at = inside(key, place.at);
       if (properties !== undefined && Object.hasOwn(properties, key)) {
-        const through = fields?.through.get(key);
-        const path = inside(through === undefined ? key : `${through}.${key}`, place.path);
-        yield* this.decode(properties[key]!, object[key], { ...place, struct, path, at, type: fields?.types.get(key) });
+        const path = inside(key, place.path);
+        yield* this.decode(properties[key]!, object[key], { ...place, struct, path, at });
       } else if (typeof additionalProperties === 'object') {
-        yield* this.decode(additionalProperties, object[key], { ...place, at, type: elementType(place.type) });
+        yield* this.decode(additionalProperties, object[key], { ...place, at });
       }
     }
   }
 
   #mismatch(schema: Schema, value: unknown, place: Place): void {
-    this.first ??= sentence(jsonKind(value), place.type ?? goType(schema), place);
+    this.first ??= sentence(jsonKind(value), goType(schema), place);
   }
 }
 
 const NO_QUANTITY = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
-/** `[]v1.X` and `map[string]v1.X` -> `v1.X`; what a named list or map holds is told by the schema. */
-const elementType = (type: string | undefined): string | undefined =>
-  type === undefined ? undefined : /^(?:\[\]|map\[[^\]]*\])(.+)$/.exec(type)?.[1];
-
-/** Go ignores line breaks inside base64, and names the byte where a group of four letters goes wrong. */
-function base64Problem(text: string): string | undefined {
-  if (isBase64(/[\r\n]/.test(text) ? text.replace(/[\r\n]/g, '') : text)) return undefined;
-  return `illegal base64 data at input byte ${wrongByte(new TextEncoder().encode(text))}`;
-}
-
-const PADDING = 0x3d;
-
-function wrongByte(bytes: Uint8Array): number {
-  let letters = 0;
-  for (let i = 0; i < bytes.length; i++) {
-    const c = bytes[i]!;
-    if (isLineBreak(c)) continue;
-    if (c === PADDING) return letters < 2 ? i : afterPadding(bytes, i + 1, letters);
-    if (!/[A-Za-z0-9+/]/.test(String.fromCharCode(c))) return i;
-    letters = (letters + 1) % 4;
-  }
-  return bytes.length - letters;
-}
-
-/** Two letters want two signs of padding, three want one; nothing may follow. */
-function afterPadding(bytes: Uint8Array, from: number, letters: number): number {
-  let i = from;
-  const skip = (): void => {
-    while (i < bytes.length && isLineBreak(bytes[i]!)) i++;
-  };
-  skip();
-  if (letters === 2) {
-    if (i < bytes.length && bytes[i] !== PADDING) return i - 1;
-    i++;
-    skip();
-  }
-  return Math.min(i, bytes.length);
-}
-
-const isLineBreak = (c: number): boolean => c === 0x0a || c === 0x0d;
+/** Line breaks inside base64 do not count. */
+const base64Problem = (text: string): string | undefined =>
+  isBase64(/[\r\n]/.test(text) ? text.replace(/[\r\n]/g, '') : text) ? undefined : 'illegal base64 data';
 
 interface Range {
   readonly low: bigint;

@@ -13,9 +13,6 @@ export const ZEROS: unique symbol = Symbol('zeros');
  */
 export const OMITTED: unique symbol = Symbol('omitted');
 
-/** What Go calls the fields of a built-in type where its schema does not tell; asked for when an error is worded. */
-export const GO_FIELDS: unique symbol = Symbol('go-fields');
-
 /**
  * What the objects and the lists of a type hold whose JSON takes several forms (JSONSchemaPropsOrArray). A symbol, as the
  * published schema says "anything".
@@ -34,14 +31,6 @@ export const formOf = (forms: Forms, value: unknown): Schema | undefined => {
   return typeof value === 'object' && value !== null ? forms.object : undefined;
 };
 
-/** By property. */
-export interface GoFields {
-  /** The Go type: `v1.PullPolicy`, `[]types.UID`. */
-  readonly types: ReadonlyMap<string, string>;
-  /** The names of the embedded structs that hold it: `VolumeSource`. */
-  readonly through: ReadonlyMap<string, string>;
-}
-
 /**
  * The structural schema that everything is derived from: pruning, defaulting, validation, unknown-field reports,
  * strategic merge, server-side-apply topology, OpenAPI and `kubectl explain`. It is the JSON-Schema dialect of
@@ -52,7 +41,6 @@ export interface Schema {
   readonly [UNSIGNED]?: true;
   readonly [ZEROS]?: Readonly<Record<string, unknown>>;
   readonly [OMITTED]?: ReadonlySet<string>;
-  readonly [GO_FIELDS]?: () => GoFields;
   readonly [FORMS]?: Forms;
   readonly type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean';
   readonly format?: string;

@@ -31,7 +31,6 @@ import { fullDisk } from './full-disk.ts';
 import { type OidcChoice, oidcArguments, oidcChoice, oidcSettings } from './oidc-choice.ts';
 import { originPatternProblem } from './origin-pattern.ts';
 import { processLog } from './process-log.ts';
-import { shownFlags } from './shown-flags.ts';
 import { type HostStop, stopHost } from './stop-host.ts';
 import {
   type TokenWebhookChoice,
@@ -236,14 +235,6 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
     corsAllowedOrigins: options.corsAllowedOrigins,
     serviceCidr: options.serviceCidr,
     byteLimits: options.limits,
-    flags: shownFlags(flags, {
-      'data-dir': dir.root,
-      port: String(options.port),
-      'bind-address': options.address.listen,
-      nodes: String(options.nodes),
-      controllers: options.controllers,
-      'service-cluster-ip-range': options.serviceCidr,
-    }),
     ...(options.audit && { audit: options.audit }),
     ...(options.oidc && { oidc: oidcSettings(options.oidc) }),
     ...(options.webhook && { tokenWebhook: await tokenWebhook(options.webhook) }),

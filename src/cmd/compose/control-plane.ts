@@ -3,7 +3,6 @@
  * What a host adds (TLS, files, node agents) is in host.ts; what runs beside it (controllers) in components.ts.
  */
 
-import { SECRETS } from '../../api/kinds/builtin/resource-types.ts';
 import { configSyncCrds } from '../../api/kinds/config-sync/definitions.ts';
 import { CONFIG_SYNC_NAMESPACE } from '../../api/kinds/config-sync/kinds.ts';
 import { coracleCrds } from '../../api/kinds/coracle/definitions.ts';
@@ -36,7 +35,6 @@ import type { AuthorizerSetup } from '../../server/auth/authorizer-chain.ts';
 import type { PolicyBinding } from '../../server/auth/bootstrap-policy.ts';
 import type { FrontProxyOptions } from '../../server/auth/front-proxy.ts';
 import { createIssuersUsers } from '../../server/auth/jwt-users.ts';
-import { createLegacyTokenUse, tokenTracking } from '../../server/auth/legacy-token-use.ts';
 import { createOidcUsers, type OidcSettings } from '../../server/auth/oidc.ts';
 import type { PolicyRule } from '../../server/auth/rbac.ts';
 import type { TokenIssuer } from '../../server/auth/service-account-tokens.ts';
@@ -105,8 +103,6 @@ export interface ControlPlaneOptions {
   readonly corsAllowedOrigins?: readonly string[];
   /** DNS names of the serving certificate; requests may name any host when absent. */
   readonly hostNames?: readonly string[];
-  /** Flags that it was started with, for /flagz: nothing secret. */
-  readonly flags?: Readonly<Record<string, string>>;
   /** Users by tokens from a file. */
   readonly staticTokens?: FindTokenUser;
   /** The OpenID Connect issuer whose ID tokens are believed; none without. */
@@ -142,9 +138,6 @@ export interface ControlPlane {
   /** Answers what is in flight, makes everything durable, closes the store. */
   close(signal: AbortSignal): Promise<void>;
 }
-
-/** What the server writes of its own accord, by a way that clients could take. */
-const SERVER = { name: 'system:apiserver', groups: ['system:masters'] };
 const ADMIN = { name: 'kubernetes-admin', groups: ['system:masters'] };
 const NODE_ROLE = 'coracle:agent';
 const NODE_BINDING: PolicyBinding = {
@@ -198,18 +191,6 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
       ...(authentication ? [createIssuersUsers(() => authentication().issuers, { connect, clock, log })] : []),
       ...(tokenWebhook ? [createWebhookUsers(tokenWebhook, { audiences: [options.issuer], clock, log })] : []),
     ],
-    legacyTokenUsed: ({ store, handlerAs }) =>
-      createLegacyTokenUse({
-        store,
-        clock,
-        log,
-        label: ({ namespace, name, uid }, labels) =>
-          clientAs(handlerAs, SERVER, 'kube-apiserver').patch(
-            SECRETS,
-            { namespace, name },
-            { type: 'merge', body: { metadata: { uid, labels } } },
-          ),
-      }),
     ...(authentication && { anonymous: () => authentication().anonymous ?? { enabled: true } }),
     nodeRights: (facts) => ({ 'kubevirt.io/virtualmachineinstances': nodeInstances(facts) }),
   });
@@ -273,7 +254,7 @@ function extension(
     deletesWhole,
     metrics: () => [...virtMetrics(), ...kruise.families(), ...evidence.families(), ...(options.nodeMetrics?.() ?? [])],
     objects: firstObjects(clock.now()),
-    lasting: [...componentObjects(), tokenTracking(clock.now()), ...virtApi.objects],
+    lasting: [...componentObjects(), ...virtApi.objects],
     ...componentRights(options.agentRules ?? []),
     prepare: (registry) => makeStorageClasses(registry, resources),
     stop() {

@@ -49,8 +49,6 @@ export interface HostOptions {
   readonly allowsHostPorts?: boolean;
   /** Regular expressions of the origins whose web pages may call the API; none when absent. */
   readonly corsAllowedOrigins?: readonly string[];
-  /** Flags that it was started with, for /flagz: nothing secret. */
-  readonly flags?: Readonly<Record<string, string>>;
   /** Range that Services get cluster IPs from; `DEFAULT_SERVICE_CIDR` when not given. */
   readonly serviceCidr?: string;
   /** Bytes of objects that are taken; the defaults when not given. */
@@ -174,7 +172,6 @@ export async function startHost(options: HostOptions): Promise<Host> {
       },
       hostNames: [...SERVER_NAMES, ...address.dnsNames],
       ...(options.corsAllowedOrigins && { corsAllowedOrigins: options.corsAllowedOrigins }),
-      ...(options.flags && { flags: options.flags }),
       ...(audit && { audit }),
       serviceCidr,
       ...(options.byteLimits && { byteLimits: options.byteLimits }),

@@ -8,17 +8,12 @@ import {
 } from './cluster-role-aggregation-controller.ts';
 import { createDisruptionController, disruptionRules } from './disruption-controller.ts';
 import { createEndpointSliceController, endpointSliceRules } from './endpoint-slice-controller.ts';
-import {
-  createEndpointSliceMirroringController,
-  endpointSliceMirroringRules,
-} from './endpoint-slice-mirroring-controller.ts';
 import { createEventTtlController, eventTtlRules } from './event-ttl-controller.ts';
 import {
   createGarbageCollectorController,
   type GarbageCollectorOptions,
   garbageCollectorRules,
 } from './garbage-collector-controller.ts';
-import { createLegacyTokenCleanerController, legacyTokenCleanerRules } from './legacy-token-cleaner-controller.ts';
 import { createNamespaceController, type NamespaceControllerOptions, namespaceRules } from './namespace-controller.ts';
 import { createNodeLifecycleController, nodeLifecycleRules } from './node-lifecycle-controller.ts';
 import { createPodGcController, podGcRules } from './pod-gc-controller.ts';
@@ -51,11 +46,6 @@ export const kubeControllers: readonly KubeController[] = [
   { name: 'garbage-collector-controller', rules: garbageCollectorRules, create: createGarbageCollectorController },
   { name: 'namespace-controller', rules: namespaceRules, create: createNamespaceController },
   { name: 'serviceaccount-controller', rules: serviceAccountRules, create: createServiceAccountController },
-  {
-    name: 'legacy-serviceaccount-token-cleaner-controller',
-    rules: legacyTokenCleanerRules,
-    create: createLegacyTokenCleanerController,
-  },
   { name: 'service-cidr-controller', rules: serviceCidrRules, create: createServiceCidrController },
   { name: 'root-ca-certificate-publisher-controller', rules: rootCaRules, create: createRootCaController },
   { name: 'event-ttl-controller', rules: eventTtlRules, create: createEventTtlController },
@@ -70,11 +60,6 @@ export const kubeControllers: readonly KubeController[] = [
   { name: 'pod-garbage-collector-controller', rules: podGcRules, create: createPodGcController },
   { name: 'resourcequota-controller', rules: resourceQuotaRules, create: createResourceQuotaController },
   { name: 'endpointslice-controller', rules: endpointSliceRules, create: createEndpointSliceController },
-  {
-    name: 'endpointslicemirroring-controller',
-    rules: endpointSliceMirroringRules,
-    create: createEndpointSliceMirroringController,
-  },
   {
     name: 'persistentvolumeclaim-protection-controller',
     rules: claimProtectionRules,

@@ -12,8 +12,6 @@ const ENDPOINTS_MANAGER = 'endpoint-controller';
 /** Endpoints of one slice; addresses of one Endpoints object. As upstream's flags and limits. */
 const MAX_PER_SLICE = 100;
 const MAX_ADDRESSES = 1_000;
-/** The older name counts first. */
-const TOPOLOGY_MODES = ['service.kubernetes.io/topology-aware-hints', 'service.kubernetes.io/topology-mode'];
 const OVER_CAPACITY = 'endpoints.kubernetes.io/over-capacity';
 
 type Selected = DeepReadonly<Pod>;
@@ -81,26 +79,7 @@ function endpointOf(service: Fronted, pod: Selected, zoneOf: EndpointFacts['zone
       uid: pod.metadata.uid ?? '',
     },
     ...(zone !== undefined && { zone }),
-    ...(ready && hintsFor(service, { nodeName, zone })),
   };
-}
-
-/**
- * Who should send traffic to an endpoint that is ready (staging/src/k8s.io/endpointslice/trafficdist). A Service that asks
- * for topology-aware hints has none of these.
- */
-function hintsFor(
-  { metadata, spec }: Fronted,
-  { nodeName, zone }: { readonly nodeName: string; readonly zone: string | undefined },
-): Pick<Endpoint, 'hints'> {
-  const mode = TOPOLOGY_MODES.map((key) => metadata.annotations?.[key]).find((value) => value !== undefined);
-  const wanted = spec?.trafficDistribution;
-  if (wanted === undefined || mode === 'Auto' || mode === 'auto') return {};
-  const hints = {
-    ...(zone !== undefined && { forZones: [{ name: zone }] }),
-    ...(wanted === 'PreferSameNode' && nodeName !== '' && { forNodes: [{ name: nodeName }] }),
-  };
-  return Object.keys(hints).length > 0 ? { hints } : {};
 }
 
 interface Group {

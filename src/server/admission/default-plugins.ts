@@ -3,9 +3,7 @@ import type { Clock } from '../../base/clock/clock.ts';
 import type { Authorizer } from '../auth/identity.ts';
 import type { ObjectStore } from '../cache/object-store.ts';
 import { certificateRequestor } from './certificate-requestor.ts';
-import { claimStatusRights } from './claim-status-rights.ts';
 import { defaultClasses } from './default-classes.ts';
-import { deviceAdminAccess } from './device-admin-access.ts';
 import { limitRanger } from './limit-ranger.ts';
 import { namespaceLifecycle } from './namespace-lifecycle.ts';
 import { nodeRestriction } from './node-restriction.ts';
@@ -53,8 +51,6 @@ export function defaultPlugins(
     claimResize(store),
     runtimeClass(store),
     certificateRequestor,
-    deviceAdminAccess(store),
-    claimStatusRights(authorize),
     ...defaultClasses(store),
     podTopologyLabels(store),
     serviceAllocation(store, clock),

@@ -19,20 +19,23 @@ import type { AdmissionPlugin } from '../admission/plugin.ts';
 import type { OnPolicyRefusal } from '../admission/policy/validating-policies.ts';
 import { createAuthenticator } from '../auth/authenticator.ts';
 import { type AuthorizerSetup, createAuthorizerChain, DEFAULT_AUTHORIZERS } from '../auth/authorizer-chain.ts';
-import { DEFAULT_BINDINGS, DEFAULT_ROLES, type PolicyBinding, type PolicyRole } from '../auth/bootstrap-policy.ts';
+import {
+  DEFAULT_BINDINGS,
+  DEFAULT_ROLES,
+  NODE_RULES,
+  type PolicyBinding,
+  type PolicyRole,
+} from '../auth/bootstrap-policy.ts';
 import { bootstrapTokens } from '../auth/bootstrap-tokens.ts';
-import { CONTROLLER_BINDINGS, CONTROLLER_ROLES } from '../auth/controller-roles.ts';
 import { rbacEscalation } from '../auth/escalation.ts';
 import type { FrontProxyOptions } from '../auth/front-proxy.ts';
 import type { Authorizer } from '../auth/identity.ts';
-import type { LegacyTokenUse } from '../auth/legacy-token-use.ts';
 import { createNodeAuthorizer, type NodeDecision } from '../auth/node-authorizer.ts';
 import { createNodeGraph, type NodeGraph } from '../auth/node-graph.ts';
 import { createRbac } from '../auth/rbac.ts';
 import { reconcilePolicy } from '../auth/reconcile-policy.ts';
 import { createReviewHandlers } from '../auth/reviews.ts';
 import { createSigningKey, createTokenIssuer, type TokenIssuer } from '../auth/service-account-tokens.ts';
-import { NODE_RULES, SYSTEM_BINDINGS, SYSTEM_ROLES } from '../auth/system-roles.ts';
 import { type AskTokenUser, createTokenAuthenticator, type FindTokenUser } from '../auth/token-authenticator.ts';
 import { findUidIn, requestToken, secretTokenIn } from '../auth/token-request.ts';
 import { createObjectStore } from '../cache/create-object-store.ts';
@@ -95,14 +98,7 @@ export interface TokenServices {
 /** Settings of endpoints that are passed on as they are. */
 type PassedOn = Pick<
   EndpointsOptions,
-  | 'compressor'
-  | 'readElsewhere'
-  | 'runStage'
-  | 'corsAllowedOrigins'
-  | 'hostNames'
-  | 'flags'
-  | 'components'
-  | 'maxInFlight'
+  'compressor' | 'readElsewhere' | 'runStage' | 'corsAllowedOrigins' | 'hostNames' | 'components' | 'maxInFlight'
 >;
 
 export interface ApiServerOptions extends PassedOn {
@@ -130,8 +126,6 @@ export interface ApiServerOptions extends PassedOn {
   readonly connectOutbound?: (store: Pick<ObjectStore, 'get' | 'list'>) => ConnectOutbound;
   /** Whose tokens are believed beside those of service accounts and bootstrap tokens. */
   readonly tokenUsers?: (services: TokenServices) => readonly (FindTokenUser | AskTokenUser)[];
-  /** Called with each use of a token that a Secret holds; false refuses it. */
-  readonly legacyTokenUsed?: (core: Pick<ServerCore, 'store' | 'clock' | 'log' | 'handlerAs'>) => LegacyTokenUse;
   /** Who may come without a credential, looked at with each request; everybody when not given. */
   readonly anonymous?: NonNullable<Parameters<typeof createAuthenticator>[0]['anonymous']>;
   /** Who is asked what users may do, looked at before each decision; the Node authorizer and RBAC when not given. */
@@ -208,7 +202,6 @@ async function assemble(store: ObjectStore, options: Settled): Promise<ApiServer
     clock,
     findUid: findUidIn(store, clock),
     secretToken: secretTokenIn(store),
-    ...(options.legacyTokenUsed && { legacyTokenUsed: options.legacyTokenUsed({ store, clock, log, handlerAs }) }),
   });
   const tokenAuthenticator = createTokenAuthenticator(tokens, [
     bootstrapTokens(store, clock),
@@ -308,7 +301,6 @@ const passedOn = (options: Settled): PassedOn => ({
   ...(options.runStage && { runStage: options.runStage }),
   ...(options.corsAllowedOrigins && { corsAllowedOrigins: options.corsAllowedOrigins }),
   ...(options.hostNames && { hostNames: options.hostNames }),
-  ...(options.flags && { flags: options.flags }),
   ...(options.components && { components: options.components }),
   ...(options.maxInFlight !== undefined && { maxInFlight: options.maxInFlight }),
 });
@@ -400,8 +392,8 @@ async function fill(
   definitions.start(registry);
   await extension.prepare?.(registry);
   const policy = {
-    roles: [...DEFAULT_ROLES, ...SYSTEM_ROLES, ...CONTROLLER_ROLES, ...(extension.roles ?? [])],
-    bindings: [...DEFAULT_BINDINGS, ...SYSTEM_BINDINGS, ...CONTROLLER_BINDINGS, ...(extension.bindings ?? [])],
+    roles: [...DEFAULT_ROLES, ...(extension.roles ?? [])],
+    bindings: [...DEFAULT_BINDINGS, ...(extension.bindings ?? [])],
   };
   await reconcilePolicy(registry.store, policy, (object) => {
     object.metadata.uid = crypto.randomUUID();

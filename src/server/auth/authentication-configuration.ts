@@ -139,7 +139,6 @@ function checkJwt(
     ...(certificateAuthority !== '' && { ca: certificateAuthority }),
     audiences,
     signingAlgorithms: [...SIGNING_ALGORITHMS.keys()],
-    ...(mapping.groups && 'claim' in mapping.groups && { distributedClaim: mapping.groups.claim }),
     userOf: (claims) => mappedUser(mapping, claims),
   };
 }

@@ -8,7 +8,6 @@ import type { Clock } from '../../base/clock/clock.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { ConnectOutbound } from '../outbound/outbound.ts';
 import { BoundedMap } from './bounded-map.ts';
-import { createClaimResolver } from './distributed-claims.ts';
 import type { UserInfo } from './identity.ts';
 import { readToken, validityProblem } from './jwt.ts';
 import { ClaimsRefused } from './jwt-claims.ts';
@@ -26,8 +25,6 @@ export interface JwtIssuer {
   readonly signingAlgorithms: readonly string[];
   /** PEM; absent = what the host trusts. */
   readonly ca?: string;
-  /** A claim that may be said elsewhere instead (`_claim_names`): the one of the groups. */
-  readonly distributedClaim?: string;
   /** The user that the claims of a good token name. Throws ClaimsRefused. */
   readonly userOf: (claims: JsonObject) => UserInfo;
 }
@@ -59,7 +56,6 @@ export function createJwtUsers(issuer: JwtIssuer, { connect, clock, log }: JwtSe
     ...(discoveryUrl !== undefined && { discoveryUrl }),
     ...(ca !== undefined && { ca }),
   });
-  const resolve = createClaimResolver(issuer, { connect, clock });
   const cache = new BoundedMap<string, Cached>(CACHE_BOUND);
   return async (token, told) => {
     const refused = (why: string): undefined => {
@@ -91,9 +87,7 @@ export function createJwtUsers(issuer: JwtIssuer, { connect, clock, log }: JwtSe
     }
     let user: UserInfo;
     try {
-      const all = await resolve(claims);
-      // The same user as before, but for what is said elsewhere, which may be something else now.
-      user = known && all === claims ? known.user : named(issuer.userOf(all), claims);
+      user = known?.user ?? named(issuer.userOf(claims), claims);
     } catch (error) {
       if (!(error instanceof ClaimsRefused)) throw error;
       return refused(error.message);

@@ -133,65 +133,6 @@ for (const [name, make, settings] of REFUSED) {
   });
 }
 
-/** Claims of a user whose groups are said at an endpoint. */
-const elsewhere = (endpoint: string, more: object = {}) => ({
-  _claim_names: { groups: 'src' },
-  _claim_sources: { src: { endpoint, access_token: 'key' } },
-  ...more,
-});
-
-// S-292: Groups that an ID token says elsewhere are asked for there, and believed when they are signed.
-// Compat Authentication and impersonation, P2, yes: groups that an ID token says elsewhere (`_claim_names`)
-test('groups that are said elsewhere are asked for there, and believed when they are signed', async () => {
-  const asked: [path: string, authorization: string | undefined][] = [];
-  const texts = new Map<string, string>();
-  const find = createOidcUsers(
-    { ...SETTINGS, groupsClaim: 'groups', groupsPrefix: 'g:' },
-    {
-      connect: (target) => async (request) => {
-        const text = texts.get(request.path);
-        if (text === undefined) return connect(target)(request);
-        asked.push([request.path, request.headers['authorization']]);
-        return { status: text === '' ? 500 : 200, headers: {}, body: new TextEncoder().encode(text) };
-      },
-      clock,
-      log: silentLogger,
-    },
-  );
-  const at = 'https://groups.test/jane';
-  const groups = async (): Promise<readonly string[] | undefined> =>
-    (await find(await token(elsewhere(at, { jti: String(asked.length) }))))?.groups;
-  texts.set('/jane', await token({ groups: ['a', 'b'] }));
-  assert.deepEqual(await groups(), ['g:a', 'g:b', 'system:authenticated']);
-  assert.deepEqual(asked, [['/jane', 'Bearer key']]);
-  const refusals: [string, string][] = [
-    ['another signature', await token({ groups: ['a'] }, { key: second.privateKey })],
-    ['another audience', await token({ groups: ['a'], aud: 'x' })],
-    ['another issuer', await token({ groups: ['a'], iss: 'https://other.test' })],
-    ['no such claim', await token({ teams: ['a'] })],
-    ['no token', 'no'],
-    ['a failure', ''],
-  ];
-  for (const [name, text] of refusals) {
-    texts.set('/jane', text);
-    assert.equal(await groups(), undefined, name);
-  }
-  // They may become others while the token lives.
-  texts.set('/jane', await token({ groups: ['a'] }));
-  const lasting = await token(elsewhere(at));
-  assert.deepEqual((await find(lasting))?.groups, ['g:a', 'system:authenticated']);
-  texts.set('/jane', await token({ groups: ['z'] }));
-  assert.deepEqual((await find(lasting))?.groups, ['g:a', 'system:authenticated'], 'remembered');
-  await clock.advance(10_000);
-  assert.deepEqual((await find(lasting))?.groups, ['g:z', 'system:authenticated']);
-  // What the token says itself comes first; what names no endpoint is not there.
-  const said = await find(await token(elsewhere(at, { groups: ['own'] })));
-  assert.deepEqual(said?.groups, ['g:own', 'system:authenticated']);
-  assert.deepEqual((await find(await token(elsewhere(''))))?.groups, ['system:authenticated']);
-  assert.equal(await find(await token(elsewhere('http://groups.test/jane'))), undefined, 'not https');
-  assert.equal(await find(await token({ _claim_names: { groups: 'src' } })), undefined, 'no sources');
-});
-
 test('elliptic curves, where they are allowed', async () => {
   served = [await jwk(curve, { kid: 'one' })];
   const made = await token({}, { header: { alg: 'ES256' }, key: curve.privateKey, algorithm: ES256 });

@@ -43,7 +43,6 @@ export const jwtIssuer = (settings: OidcSettings): JwtIssuer => ({
   audiences: [settings.clientId],
   signingAlgorithms: settings.signingAlgorithms,
   ...(settings.ca !== undefined && { ca: settings.ca }),
-  ...(settings.groupsClaim !== undefined && { distributedClaim: settings.groupsClaim }),
   userOf: (claims) => userOf(settings, claims),
 });
 

@@ -2,13 +2,11 @@
  * Service-account tokens: JWTs signed with ES256 and bound to objects (KEP-1205). A token is good only as long as its
  * service account, and whatever it is bound to, still exist with the same uid.
  */
-import { INVALID_SINCE } from '../../api/kinds/builtin/legacy-tokens.ts';
 import { decodeBase64Url, encodeBase64Url } from '../../api/meta/base64.ts';
 import { goQuote, goQuoteAll } from '../../api/meta/go-text.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import { BoundedMap } from './bounded-map.ts';
 import type { CredentialNotes, UserInfo } from './identity.ts';
-import type { LegacyTokenUse } from './legacy-token-use.ts';
 import { decodePem, encodePem } from './pem.ts';
 
 export interface BoundObject {
@@ -76,8 +74,6 @@ export interface TokenIssuerOptions {
   readonly findUid: FindUid;
   /** The token a Secret holds now; legacy tokens are refused without. */
   readonly secretToken?: (namespace: string, name: string) => string | undefined;
-  /** Told of each use of a token that a Secret holds; false refuses it. */
-  readonly legacyTokenUsed?: LegacyTokenUse;
 }
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
@@ -202,8 +198,7 @@ export async function createTokenIssuer(options: TokenIssuerOptions): Promise<To
         const account = findUid('ServiceAccount', namespace, name);
         if (account === undefined) return `serviceaccounts ${goQuote(name)} not found`;
         if (account !== uid) return `ServiceAccount UID (${account}) does not match claim (${uid})`;
-        if (options.legacyTokenUsed?.({ namespace, secret, serviceAccount: name }, notes) ?? true) return verified;
-        return `the token in secret ${namespace}/${secret} for service account ${namespace}/${name} has been marked invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the '${INVALID_SINCE}' label from the secret to temporarily allow use of this token`;
+        return verified;
       },
     };
   };

@@ -65,8 +65,6 @@ export interface EndpointsOptions {
   readonly version?: VersionInfo;
   /** `host:port` as clients reach the server, for discovery. */
   readonly serverAddress?: string;
-  /** Flags that the server was started with, for /flagz: nothing secret. */
-  readonly flags?: Readonly<Record<string, string>>;
   /** By `group/resource/subresource`; goes before the registry's own subresources. */
   readonly subresourceHandlers?: ReadonlyMap<string, SubresourceHandler>;
   /** Reaches what runs Pods on a node, by the kubelet's paths; rejects when it cannot. Without it nothing runs. */
@@ -191,7 +189,6 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
       checks,
       version: options.version ?? versionInfo(),
       paths: options.paths ?? new Map(),
-      flags: options.flags ?? {},
       swagger2: options.swagger2,
       metrics: () =>
         metrics.text([...storeMetrics(store, resources), ...flowMetrics(flowControl), ...(options.metrics?.() ?? [])]),

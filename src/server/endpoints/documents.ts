@@ -1,4 +1,4 @@
-/** Everything that is no resource: discovery, OpenAPI, health, version, metrics, z-pages and the index of paths. */
+/** Everything that is no resource: discovery, OpenAPI, health, version, metrics and the index of paths. */
 
 import type { VersionInfo } from '../../api/kinds/discovery/version-info.ts';
 import { methodNotAllowed } from '../../api/meta/status.ts';
@@ -11,7 +11,6 @@ import type { Exchange } from './exchange.ts';
 import { type HealthChecks, healthMetrics, healthResponse } from './health.ts';
 import { createOpenApi, type MakeSwagger } from './openapi-routes.ts';
 import { encodedResponse, JSON_HEADERS, pageNotFound, representationOf } from './responses.ts';
-import { zPageResponse } from './z-pages.ts';
 
 export interface DocumentParts {
   readonly discovery: (exchange: Exchange) => Promise<ApiResponse> | undefined;
@@ -24,8 +23,6 @@ export interface DocumentParts {
   readonly version: VersionInfo;
   readonly paths: ReadonlyMap<string, (request: ApiRequest) => ApiResponse | Promise<ApiResponse>>;
   readonly metrics: () => string;
-  /** Flags that the server was started with, for /flagz. */
-  readonly flags: Readonly<Record<string, string>>;
   /** The document at /openapi/v2, where this server has one. */
   readonly swagger2: MakeSwagger | undefined;
 }
@@ -39,15 +36,11 @@ const encoder = new TextEncoder();
 export function createDocuments(parts: DocumentParts): (exchange: Exchange) => Answer {
   const openApi = createOpenApi(parts);
   const version = encoder.encode(JSON.stringify(parts.version));
-  const { version: versionInfo, flags, clock } = parts;
-  const zPages = { version: versionInfo, flags, clock, startedAt: clock.now(), paths: () => indexedPaths(parts) };
   return (exchange) => {
     const { path, method } = exchange.request;
     const extra = parts.paths.get(path);
     if (extra) return extra(exchange.request);
     const reads = method === 'GET' || method === 'HEAD';
-    const zPage = zPageResponse(exchange, zPages);
-    if (zPage) return zPage;
     // Upstream asks its checks whatever the method is.
     if (!reads) return healthResponse(exchange, parts.checks) ?? refusal(exchange, parts);
     switch (path) {
@@ -87,7 +80,7 @@ const json = (exchange: Exchange, bytes: Uint8Array): ApiResponse =>
 /** Everything that can be asked for beside objects, sorted. */
 function indexedPaths({ resources, aggregator, checks, paths }: DocumentParts): string[] {
   const found = new Set([
-    ...['/api', '/apis', '/flagz', '/metrics', '/metrics/slis', '/openapi/v2', '/openapi/v3', '/statusz', '/version'],
+    ...['/api', '/apis', '/metrics', '/metrics/slis', '/openapi/v2', '/openapi/v3', '/version'],
     ...paths.keys(),
   ]);
   for (const { group, version } of [...resources.all(), ...aggregator.discovery().remote]) {

@@ -1,10 +1,8 @@
 /** Every built-in resource as the server needs it: the generated table joined with strategies, cells, defaults and rules. */
 import { apiVersionOf, type GroupVersionKind } from '../../meta/gvk.ts';
-import type { FieldError } from '../../meta/status.ts';
 import { finish } from '../../meta/steps.ts';
 import { canonicalizeScalars, canonicalizeSteps } from '../../schema/canonical-scalars.ts';
 import type { Schema } from '../../schema/schema.ts';
-import { validateSchema, validateSchemaSteps } from '../../schema/validate.ts';
 import { markCrdDeleted } from '../custom/crd-strategy.ts';
 import {
   formatWarnings,
@@ -85,9 +83,6 @@ const STORED: Readonly<
   'events.k8s.io/v1/events': { storageVersion: 'v1', storedAs: { group: '', resource: 'events' }, view: eventView },
 };
 
-/** A member that the description of a kind asks for, and upstream does not: the rules of the kind tell what it lacks. */
-const UNASKED: Readonly<Record<string, string>> = { 'apps/v1/daemonsets': 'spec.selector' };
-
 const verbs = (letters: string): string[] => [...letters].map((letter) => VERBS[letter] ?? letter);
 const words = (text: string | undefined): string[] => (text === undefined ? [] : text.split(' '));
 
@@ -126,8 +121,6 @@ function toResourceInfo(row: ResourceRow, { group, version }: { group: string; v
   const setKindDefaults = defaultsOf(group, resource);
   const validateKind = validatorOf(group, resource);
   const rows = rowsOf(group, resource);
-  const unasked = UNASKED[`${group}/${version}/${resource}`];
-  const asked = (errors: readonly FieldError[]) => errors.filter(({ field }) => field !== unasked);
   return {
     group,
     version,
@@ -169,12 +162,6 @@ function toResourceInfo(row: ResourceRow, { group, version }: { group: string; v
       const errors = isList(found) ? found : yield* found;
       return amounts.length === 0 ? errors : [...amounts, ...errors];
     },
-    ...(unasked !== undefined && {
-      validateSchema: (object) => asked(validateSchema(schema(), object, { custom: false })),
-      *validateSchemaSteps(object) {
-        return asked(yield* validateSchemaSteps(schema(), object, { custom: false }));
-      },
-    }),
     ...preparationOf(group, resource),
     ...warningsOf(group, resource),
     ...STORED[`${group}/${version}/${resource}`],
@@ -202,9 +189,6 @@ function toSubresource(text: string): SubresourceInfo {
   };
 }
 
-/** Columns that hold the name of something. */
-const NAMES: ReadonlySet<string> = new Set(['Name', 'Attacher']);
-
 /** Columns after Name; none when the resource has only the general Created At. */
 function toColumns(
   text: string | undefined,
@@ -217,7 +201,7 @@ function toColumns(
     const [name = '', type = 'string'] = (wide ? column.slice(0, -1) : column).split(':');
     const cell = cells[name];
     if (cell === undefined) throw new Error(`${resource}.${group}: no cell function for the column ${name}`);
-    const format = NAMES.has(name) ? { format: 'name' } : {};
+    const format = name === 'Name' ? { format: 'name' } : {};
     return { name, type: type as PrinterColumn['type'], ...format, priority: wide ? 1 : 0, cell };
   });
   const ownName = cells['Name'];

@@ -7,8 +7,7 @@
  * publish it, never reject by it.
  */
 import type { GroupVersionKind } from '../../meta/gvk.ts';
-import { FORMS, type Forms, GO_FIELDS, OMITTED, type Schema, ZEROS } from '../../schema/schema.ts';
-import { goFieldsOf } from './go-fields.ts';
+import { FORMS, type Forms, OMITTED, type Schema, ZEROS } from '../../schema/schema.ts';
 import { keepsEmpty } from './kept-empty.ts';
 import { keepsZero } from './kept-zeros.ts';
 import table from './types.generated.json' with { type: 'json' };
@@ -84,10 +83,7 @@ function decodeType(name: string): SchemaNode {
   if (zeros !== undefined) node[ZEROS] = zeros;
   const forms = formsOf(name);
   if (forms !== undefined) node[FORMS] = forms;
-  if (node.properties !== undefined) {
-    node[OMITTED] = omittedOf(node);
-    node[GO_FIELDS] = () => goFieldsOf(name, Object.keys(node.properties ?? {}));
-  }
+  if (node.properties !== undefined) node[OMITTED] = omittedOf(node);
   return node;
 }
 

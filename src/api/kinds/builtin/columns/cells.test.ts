@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseApiVersion } from '../../../meta/gvk.ts';
 import { builtinResource } from '../builtin-resources.ts';
-import { autoscalerView } from '../views/autoscaler-view.ts';
 
 const NOW = Date.UTC(2024, 5, 1, 12);
 const ago = (seconds: number): string => new Date(NOW - seconds * 1000).toISOString();
@@ -290,44 +289,6 @@ test('events show series, counts and both spellings', () => {
 });
 
 test('cells of workloads and cluster kinds', () => {
-  const template = {
-    spec: {
-      containers: [
-        { name: 'a', image: 'i:1' },
-        { name: 'b', image: 'j' },
-      ],
-    },
-  };
-  assert.deepEqual(
-    row('apps/v1', 'deployments', {
-      spec: {
-        replicas: 3,
-        selector: { matchExpressions: [{ key: 'k', operator: 'In', values: ['b', 'a'] }] },
-        template,
-      },
-      status: { readyReplicas: 1, updatedReplicas: 2, availableReplicas: 1 },
-    }),
-    {
-      Ready: '1/3',
-      'Up-to-date': 2,
-      Available: 1,
-      Age: '5m',
-      Containers: 'a,b',
-      Images: 'i:1,j',
-      Selector: 'k in (a,b)',
-    },
-  );
-  const job = row('batch/v1', 'jobs', {
-    spec: { completions: 2, template },
-    status: {
-      succeeded: 2,
-      startTime: ago(90),
-      completionTime: ago(30),
-      conditions: [{ type: 'Complete', status: 'True' }],
-    },
-  });
-  assert.deepEqual([job['Status'], job['Completions'], job['Duration']], ['Complete', '2/2', '60s']);
-  assert.equal(row('batch/v1', 'cronjobs', { spec: { suspend: false } })['Suspend'], 'False');
   assert.equal(row('policy/v1', 'poddisruptionbudgets', { spec: { minAvailable: '50%' } })['Min Available'], '50%');
   const isDefault = { 'storageclass.kubernetes.io/is-default-class': 'true' };
   assert.equal(
@@ -350,10 +311,6 @@ test('cells of workloads and cluster kinds', () => {
     })['Available'],
     'False (MissingEndpoints)',
   );
-  assert.equal(
-    row('autoscaling/v1', 'horizontalpodautoscalers', { spec: { targetCPUUtilizationPercentage: 80 } })['Targets'],
-    'cpu: <unknown>/80%',
-  );
 });
 
 test('no cell fails on an empty object', async () => {
@@ -367,14 +324,8 @@ test('no cell fails on an empty object', async () => {
 });
 
 test('lists in one cell are cut as upstream cuts them', () => {
-  const rules = (...hosts: string[]) => ({ spec: { rules: hosts.map((host) => (host === '' ? {} : { host })) } });
-  const net = 'networking.k8s.io/v1';
   const discovery = 'discovery.k8s.io/v1';
   const cases: [string, string, object, string, string][] = [
-    [net, 'ingresses', rules('a', 'b', 'c'), 'Hosts', 'a,b,c'],
-    [net, 'ingresses', rules('a', 'b', 'c', ''), 'Hosts', 'a,b,c + 1 more...'],
-    [net, 'ingresses', rules('', 'a', 'b', 'c', 'd'), 'Hosts', 'a,b,c + 2 more...'],
-    [net, 'ingresses', rules('', ''), 'Hosts', '*'],
     [discovery, 'endpointslices', { ports: [{ name: 'http' }, { port: 8 }, {}] }, 'Ports', 'http,8,*'],
     [discovery, 'endpointslices', { ports: [{ name: '' }] }, 'Ports', '<unset>'],
     ['v1', 'endpoints', {}, 'Endpoints', '<none>'],
@@ -386,17 +337,15 @@ test('lists in one cell are cut as upstream cuts them', () => {
   }
 });
 
-test('cells of flow control, classes, policies and components', () => {
+test('cells of flow control, policies and components', () => {
   const flow = 'flowcontrol.apiserver.k8s.io/v1';
   const admission = 'admissionregistration.k8s.io/v1';
   const healthy = (status: string) => ({ conditions: [{ type: 'Healthy', status }] });
   const selected = (selector: object | undefined) => ({ spec: { policyName: 'p', paramRef: { selector } } });
-  const marked = { ...METADATA, annotations: { 'volumeattributesclass.alpha.kubernetes.io/is-default-class': 'true' } };
   const exempt = { spec: { type: 'Exempt', exempt: { nominalConcurrencyShares: 0 } } };
   const matchExpressions = [{ key: 'k', operator: 'In', values: ['v', 'w'] }];
   const cases: [string, string, object, string, unknown][] = [
     [flow, 'prioritylevelconfigurations', exempt, 'NominalConcurrencyShares', '<none>'],
-    ['storage.k8s.io/v1', 'volumeattributesclasses', { metadata: marked }, 'Name', 'x (default)'],
     ['v1', 'componentstatuses', healthy('True'), 'Status', 'Healthy'],
     ['v1', 'componentstatuses', healthy('Unknown'), 'Status', 'Unhealthy'],
     ['v1', 'componentstatuses', {}, 'Status', 'Unknown'],
@@ -411,28 +360,5 @@ test('cells of flow control, classes, policies and components', () => {
   ];
   for (const [apiVersion, resource, object, column, expected] of cases) {
     assert.equal(row(apiVersion, resource, { ...object })[column], expected, `${resource} ${JSON.stringify(object)}`);
-  }
-});
-
-test('an autoscaler shows the same targets in both versions', () => {
-  const metrics = [
-    { type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 80 } } },
-    { type: 'Pods', pods: { metric: { name: 'rps' }, target: { type: 'AverageValue', averageValue: '10' } } },
-  ];
-  const currentMetrics = [
-    { type: 'Resource', resource: { name: 'cpu', current: { averageUtilization: 50 } } },
-    { type: 'Pods', pods: { metric: { name: 'rps' }, current: { averageValue: '7' } } },
-  ];
-  const stored = { metadata: METADATA, spec: { maxReplicas: 3, metrics }, status: { currentMetrics } };
-  const old = autoscalerView.fromStored(stored);
-  for (const [version, object] of [
-    ['v2', stored],
-    ['v1', old],
-  ] as const) {
-    assert.equal(
-      row(`autoscaling/${version}`, 'horizontalpodautoscalers', object)['Targets'],
-      'cpu: 50%/80%, 7/10',
-      version,
-    );
   }
 });

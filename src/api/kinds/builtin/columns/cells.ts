@@ -7,34 +7,28 @@ import {
   DISCOVERY_CELLS,
   FLOWCONTROL_CELLS,
   NETWORKING_CELLS,
-  NODE_GROUP_CELLS,
   RBAC_CELLS,
   REGISTRATION_CELLS,
-  RESOURCE_CELLS,
   SCHEDULING_CELLS,
   STORAGE_CELLS,
 } from './cluster.ts';
 import { CORE_CELLS } from './core.ts';
 import { EVENT_CELLS } from './event.ts';
-import { APPS_CELLS, AUTOSCALING_CELLS, BATCH_CELLS, POLICY_CELLS } from './workloads.ts';
+import { APPS_CELLS, POLICY_CELLS } from './workloads.ts';
 
 const BY_GROUP: Readonly<Record<string, GroupCells>> = {
   '': CORE_CELLS,
   'admissionregistration.k8s.io': ADMISSION_CELLS,
   'apiregistration.k8s.io': REGISTRATION_CELLS,
   apps: APPS_CELLS,
-  autoscaling: AUTOSCALING_CELLS,
-  batch: BATCH_CELLS,
   'certificates.k8s.io': CERTIFICATE_CELLS,
   'coordination.k8s.io': COORDINATION_CELLS,
   'discovery.k8s.io': DISCOVERY_CELLS,
   'events.k8s.io': { events: EVENT_CELLS },
   'flowcontrol.apiserver.k8s.io': FLOWCONTROL_CELLS,
   'networking.k8s.io': NETWORKING_CELLS,
-  'node.k8s.io': NODE_GROUP_CELLS,
   policy: POLICY_CELLS,
   'rbac.authorization.k8s.io': RBAC_CELLS,
-  'resource.k8s.io': RESOURCE_CELLS,
   'scheduling.k8s.io': SCHEDULING_CELLS,
   'storage.k8s.io': STORAGE_CELLS,
 };

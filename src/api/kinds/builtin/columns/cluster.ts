@@ -22,33 +22,11 @@ import {
   text,
   UNSET,
 } from './cell.ts';
-import { loadBalancerAddresses } from './core.ts';
 
 const count =
   (...path: string[]): Cell =>
   (object) =>
     listAt(object, ...path).length;
-
-/** What is left out is counted by rules, those without a host among them. */
-function ingressHosts(ingress: JsonObject): string {
-  const rules = objectsAt(ingress, 'spec', 'rules');
-  const hosts: string[] = [];
-  for (const rule of rules) {
-    if (hosts.length === SHOWN_HOSTS) return `${hosts.join(',')} + ${rules.length - SHOWN_HOSTS} more...`;
-    const host = textAt(rule, 'host');
-    if (host !== '') hosts.push(host);
-  }
-  return hosts.join(',') || '*';
-}
-
-const SHOWN_HOSTS = 3;
-
-function classParameters(ingressClass: JsonObject): string {
-  const parameters = valueAt(ingressClass, 'spec', 'parameters');
-  if (parameters == null) return NONE;
-  const group = textAt(parameters, 'apiGroup');
-  return `${textAt(parameters, 'kind')}${group === '' ? '' : `.${group}`}/${textAt(parameters, 'name')}`;
-}
 
 function parentRef(address: JsonObject): string {
   const ref = valueAt(address, 'spec', 'parentRef');
@@ -59,14 +37,6 @@ function parentRef(address: JsonObject): string {
 }
 
 export const NETWORKING_CELLS: GroupCells = {
-  ingresses: {
-    Class: text('spec.ingressClassName', NONE),
-    Hosts: ingressHosts,
-    Address: loadBalancerAddresses,
-    Ports: (ingress) => (listAt(ingress, 'spec', 'tls').length > 0 ? '80, 443' : '80'),
-    Age: age,
-  },
-  ingressclasses: { Controller: text('spec.controller'), Parameters: classParameters, Age: age },
   networkpolicies: { 'Pod-Selector': (object) => formatSelector(valueAt(object, 'spec', 'podSelector')), Age: age },
   ipaddresses: { ParentRef: parentRef },
   servicecidrs: { CIDRs: (object) => textsAt(object, 'spec', 'cidrs').join(','), Age: age },
@@ -104,12 +74,6 @@ const flag =
     return typeof value === 'boolean' ? value : preset;
   };
 
-function tokenRequests(driver: JsonObject): string {
-  const requests = valueAt(driver, 'spec', 'tokenRequests');
-  if (!Array.isArray(requests)) return UNSET;
-  return requests.map((request) => textAt(request, 'audience')).join(',');
-}
-
 export const STORAGE_CELLS: GroupCells = {
   storageclasses: {
     Name: nameOfClass(
@@ -120,28 +84,6 @@ export const STORAGE_CELLS: GroupCells = {
     ReclaimPolicy: text('reclaimPolicy', 'Delete'),
     VolumeBindingMode: text('volumeBindingMode', 'Immediate'),
     AllowVolumeExpansion: flag('allowVolumeExpansion', false),
-    Age: age,
-  },
-  csidrivers: {
-    AttachRequired: flag('spec.attachRequired', true),
-    PodInfoOnMount: flag('spec.podInfoOnMount', false),
-    StorageCapacity: flag('spec.storageCapacity', false),
-    TokenRequests: tokenRequests,
-    RequiresRepublish: flag('spec.requiresRepublish', false),
-    Modes: (object) => textsAt(object, 'spec', 'volumeLifecycleModes').join(',') || NONE,
-    Age: age,
-  },
-  csinodes: { Drivers: count('spec', 'drivers'), Age: age },
-  volumeattachments: {
-    Attacher: text('spec.attacher'),
-    PV: text('spec.source.persistentVolumeName'),
-    Node: text('spec.nodeName'),
-    Attached: (object) => isTrueAt(object, 'status', 'attached'),
-    Age: age,
-  },
-  volumeattributesclasses: {
-    Name: nameOfClass('volumeattributesclass.alpha.kubernetes.io/is-default-class'),
-    DriverName: text('driverName'),
     Age: age,
   },
 };
@@ -235,7 +177,6 @@ export const SCHEDULING_CELLS: GroupCells = {
 };
 
 export const COORDINATION_CELLS: GroupCells = { leases: { Holder: text('spec.holderIdentity'), Age: age } };
-export const NODE_GROUP_CELLS: GroupCells = { runtimeclasses: { Handler: text('handler'), Age: age } };
 
 function available(service: JsonObject): string {
   const condition = conditionOf(service, 'Available');
@@ -251,29 +192,6 @@ export const REGISTRATION_CELLS: GroupCells = {
       return service == null ? 'Local' : `${textAt(service, 'namespace')}/${textAt(service, 'name')}`;
     },
     Available: available,
-    Age: age,
-  },
-};
-
-function claimState(claim: JsonObject): string {
-  const deleted = valueAt(claim, 'metadata', 'deletionTimestamp') != null;
-  const allocated = valueAt(claim, 'status', 'allocation') != null;
-  const states = [
-    ...(deleted ? ['deleted'] : []),
-    ...(allocated ? ['allocated'] : deleted ? [] : ['pending']),
-    ...(allocated && listAt(claim, 'status', 'reservedFor').length > 0 ? ['reserved'] : []),
-  ];
-  return states.join(',');
-}
-
-export const RESOURCE_CELLS: GroupCells = {
-  deviceclasses: { Age: age },
-  resourceclaims: { State: claimState, Age: age },
-  resourceclaimtemplates: { Age: age },
-  resourceslices: {
-    Node: text('spec.nodeName'),
-    Driver: text('spec.driver'),
-    Pool: text('spec.pool.name'),
     Age: age,
   },
 };

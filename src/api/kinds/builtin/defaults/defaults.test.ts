@@ -351,3 +351,13 @@ test('a negative time to end is one second', () => {
   const zero = defaulted('v1', 'pods', { spec: { ...podSpec, terminationGracePeriodSeconds: 0 } });
   assert.equal(at(zero, 'spec.terminationGracePeriodSeconds'), 0);
 });
+
+test('requests for devices get a mode and a count', () => {
+  const requests = [{ exactly: {} }, { firstAvailable: [{ allocationMode: 'All' }, {}] }];
+  const claim = defaulted('resource.k8s.io/v1', 'resourceclaims', { spec: { devices: { requests } } });
+  const one = { allocationMode: 'ExactCount', count: 1 };
+  assert.deepEqual(at(claim, 'spec.devices.requests'), [
+    { exactly: one },
+    { firstAvailable: [{ allocationMode: 'All' }, one] },
+  ]);
+});

@@ -43,22 +43,6 @@ function dropTopology(slice: Record<string, unknown>): void {
   });
 }
 
-/** Drivers tell of the devices that a claim has: of those that are taken away from it nothing more is told. */
-function forgetDevices(claim: Record<string, unknown>, old: JsonObject): void {
-  const told = listAt(claim, 'status', 'devices');
-  if (told.length === 0) return;
-  const idOf = (device: unknown): string =>
-    ['driver', 'pool', 'device'].map((field) => textAt(device, field)).join('/');
-  const idsOf = (object: JsonObject): string[] =>
-    listAt(object, 'status', 'allocation', 'devices', 'results').map(idOf);
-  const gone = new Set(idsOf(old));
-  for (const id of idsOf(claim)) gone.delete(id);
-  const devices = told.filter((device) => !gone.has(idOf(device)));
-  if (devices.length === told.length) return;
-  const { devices: _, ...status } = objectAt(claim, 'status');
-  claim['status'] = devices.length === 0 ? status : { ...status, devices };
-}
-
 const hasSameEndpoints = (slice: JsonObject, old: JsonObject): boolean =>
   deepEqual(listAt(slice, 'endpoints'), listAt(old, 'endpoints'));
 
@@ -96,11 +80,6 @@ const PREPARATIONS: Readonly<Record<string, Preparation>> = {
     create: dropTopology,
     update: (slice, old) => {
       if (!hasSameEndpoints(slice, old)) dropTopology(slice);
-    },
-  },
-  'resourceclaims.resource.k8s.io': {
-    update: (claim, old, { subresource }) => {
-      if (subresource === 'status') forgetDevices(claim, old);
     },
   },
   'apiservices.apiregistration.k8s.io': {

@@ -10,7 +10,7 @@ const judge = (apiVersion: string, resource: string, object: object, old?: objec
   return [...found].map((error) => `${error.field}: ${fieldErrorBody(error)}`);
 };
 
-// S-343: Nodes, endpoints, flow schemas, priority levels, runtime classes and volumes are validated before they are
+// S-343: Nodes, endpoints, flow schemas, priority levels and volumes are validated before they are
 //   stored.
 test('an EndpointSlice: one type of addresses, ports of different names', () => {
   const slice = (object: object, old?: object) => judge('discovery.k8s.io/v1', 'endpointslices', object, old);
@@ -95,14 +95,6 @@ test('a PersistentVolume lies in one place, and stays there', () => {
   assert.deepEqual(volume({ hostPath: { path: '/y' } }, host), [
     'spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation',
   ]);
-});
-
-// S-343
-test('a RuntimeClass names a handler for good', () => {
-  const of = (handler: string, old?: string) =>
-    judge('node.k8s.io/v1', 'runtimeclasses', { handler }, old === undefined ? old : { handler: old });
-  assert.equal(of('A_').length, 1);
-  assert.deepEqual(of('a', 'b'), ['handler: Invalid value: "a": field is immutable']);
 });
 
 test('Endpoints of before may be labelled, whatever they hold', () => {

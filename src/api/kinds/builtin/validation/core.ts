@@ -18,7 +18,6 @@ import {
   type Judging,
   judgeEach,
   newJudging,
-  nonNegative,
   required,
 } from './field-errors.ts';
 import { validateLimitRange } from './limit-range.ts';
@@ -28,8 +27,6 @@ import { validatePod } from './pod.ts';
 import { validateResourceQuota } from './resource-quota.ts';
 import { contentErrors } from './secret-contents.ts';
 import { validateService } from './services.ts';
-import { judgeMatch, judgeTemplate, keepsStatus, keptPodErrors } from './workload-parts.ts';
-import { replicaErrors } from './workloads.ts';
 
 /** ConfigMaps and Secrets hold at most 1 MiB. */
 const MAX_DATA_BYTES = 1_048_576;
@@ -151,41 +148,8 @@ function* validateNamespace(object: JsonObject): Steps<readonly FieldError[]> {
   return judging.errors;
 }
 
-function* validateTemplate(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-  const judging = newJudging();
-  const before = valueAt(old, 'template');
-  yield* judgeTemplate(judging, valueAt(object, 'template'), { path: 'template', before });
-  return judging.errors;
-}
-
-function* validateReplicationController(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-  const judging = newJudging();
-  const { errors, pace } = judging;
-  const isKept = old !== undefined && (yield* equalSteps(valueAt(object, 'spec'), valueAt(old, 'spec'), pace));
-  if (!isKept) yield* judgeController(judging, object, old);
-  if (!keepsStatus(object, old)) errors.push(...replicaErrors(object));
-  return errors;
-}
-
-function* judgeController(judging: Judging, object: JsonObject, old: JsonObject | undefined): Steps<void> {
-  const { errors } = judging;
-  for (const field of ['minReadySeconds', 'replicas']) errors.push(...nonNegative(object, `spec.${field}`));
-  const selector = objectAt(object, 'spec', 'selector');
-  const template = valueAt(object, 'spec', 'template');
-  if (Object.keys(selector).length === 0) errors.push(required('spec.selector'));
-  if (template == null) {
-    errors.push(required('spec.template'));
-    return;
-  }
-  yield* judgeMatch(judging, { matchLabels: selector }, valueAt(template, 'metadata', 'labels'));
-  const before = valueAt(old, 'spec', 'template');
-  yield* judgeTemplate(judging, template, { path: 'spec.template', before });
-  errors.push(...keptPodErrors(valueAt(template, 'spec'), 'spec.template.spec', 'ReplicationController'));
-}
-
 export const CORE_VALIDATORS: GroupValidators = {
   pods: validatePod,
-  podtemplates: validateTemplate,
   configmaps: validateConfigMap,
   secrets: validateSecret,
   services: validateService,
@@ -195,7 +159,6 @@ export const CORE_VALIDATORS: GroupValidators = {
   events: CORE_EVENT_VALIDATOR,
   persistentvolumeclaims: validateClaim,
   persistentvolumes: validateVolume,
-  replicationcontrollers: validateReplicationController,
   limitranges: validateLimitRange,
   resourcequotas: validateResourceQuota,
 };

@@ -24,7 +24,7 @@ const schema = (spec: object, name = 's') => ({
 const rule = (more: object) => schema({ rules: [{ subjects: [subject], nonResourceRules: [everything], ...more }] });
 
 // S-343
-// Compat Writing, P2, yes: flow schemas, priority levels and runtime classes are validated
+// Compat Writing, P2, yes: flow schemas and priority levels are validated
 test('flow schemas: precedence, level, subjects and rules', () => {
   const schemas = (object: object) => said(FLOWS, 'flowschemas', object);
   assert.deepEqual(schemas(schema({})), []);

@@ -67,80 +67,12 @@ test('network policies', () => {
 });
 
 // S-262
-test('ingresses', () => {
-  const backend = { service: { name: 's', port: { number: 80 } } };
-  const path = (fields: Json): Json => ({
-    spec: { rules: [{ http: { paths: [{ path: '/', pathType: 'Prefix', backend, ...fields }] } }] },
-  });
-  const p = 'spec.rules[0].http.paths[0]';
-  const cases: [Json, string[]][] = [
-    [path({}), []],
-    [{ spec: { defaultBackend: backend } }, []],
-    [{ spec: { rules: [{ host: '*.foo.com' }] } }, []],
-    [{ spec: {} }, ['spec: Invalid value: []: either `defaultBackend` or `rules` must be specified']],
-    [path({ path: 'x' }), [`${p}.path: Invalid value: "x": must be an absolute path`]],
-    [path({ path: '/a//b' }), [`${p}.path: Invalid value: "/a//b": must not contain '//'`]],
-    [path({ path: '/a/..' }), [`${p}.path: Invalid value: "/a/..": cannot end with '/..'`]],
-    [
-      path({ pathType: 'Some' }),
-      [`${p}.pathType: Unsupported value: "Some": supported values: "Exact", "ImplementationSpecific", "Prefix"`],
-    ],
-    [path({ backend: {} }), [`${p}.backend: Invalid value: "": resource or service backend is required`]],
-    [
-      path({ backend: { service: { name: 's', port: {} } } }),
-      [`${p}.backend: Required value: port name or number is required`],
-    ],
-    [
-      path({ backend: { ...backend, resource: { kind: 'K', name: 'n' } } }),
-      [`${p}.backend: Invalid value: "": cannot set both resource and service backends`],
-    ],
-    [
-      { spec: { rules: [{ host: '1.2.3.4' }] } },
-      ['spec.rules[0].host: Invalid value: "1.2.3.4": must be a DNS name, not an IP address'],
-    ],
-    [
-      { spec: { defaultBackend: backend }, status: { loadBalancer: { ingress: [{ ip: 'x' }] } } },
-      [
-        'status.loadBalancer.ingress[0].ip: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)',
-      ],
-    ],
-  ];
-  for (const [object, wanted] of cases) assert.deepEqual(errors('ingresses', object), wanted);
-});
-
-// S-262
-// Compat Types, P1, yes: rules of networking.k8s.io: NetworkPolicy, Ingress, IngressClass, IPAddress, ServiceCIDR
-test('ingress classes, addresses and ranges', () => {
-  const ingressClass = (controller: string, parameters?: Json): Json => ({ spec: { controller, parameters } });
+// Compat Types, P1, yes: rules of networking.k8s.io: NetworkPolicy, IPAddress, ServiceCIDR
+test('addresses and ranges', () => {
   const parent = { resource: 'services', name: 's', namespace: 'n' };
   const address = (name: string, parentRef?: Json): Json => ({ metadata: { name }, spec: { parentRef } });
   const range = (...cidrs: string[]): Json => ({ spec: { cidrs } });
   const cases: [string, Json, Json | undefined, string[]][] = [
-    [
-      'ingressclasses',
-      ingressClass('a.io/b', { scope: 'Namespace', namespace: 'n', kind: 'K', name: 'n' }),
-      undefined,
-      [],
-    ],
-    ['ingressclasses', ingressClass(''), undefined, ['spec.controller: Required value']],
-    [
-      'ingressclasses',
-      ingressClass('b'),
-      undefined,
-      ['spec.controller: Invalid value: "b": must be a domain-prefixed path (such as "acme.io/foo")'],
-    ],
-    [
-      'ingressclasses',
-      ingressClass('a.io/c'),
-      ingressClass('a.io/b'),
-      ['spec.controller: Invalid value: "a.io/c": field is immutable'],
-    ],
-    [
-      'ingressclasses',
-      ingressClass('a.io/b', { scope: 'Cluster', namespace: 'n', kind: 'K', name: 'n' }),
-      undefined,
-      ["spec.parameters.namespace: Forbidden: `parameters.scope` is set to 'Cluster'"],
-    ],
     ['ipaddresses', address('10.0.0.1', parent), undefined, []],
     ['ipaddresses', address('10.0.0.1'), undefined, ['spec.parentRef: Required value']],
     [

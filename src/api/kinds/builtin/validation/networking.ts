@@ -1,11 +1,5 @@
-/** Validation of networking.k8s.io: network policies, ingresses and their classes, addresses and ranges of Services. */
-import {
-  checkDomainPath,
-  checkLabelName,
-  checkPathSegment,
-  checkPortName,
-  checkSubdomain,
-} from '../../../meta/name-rules.ts';
+/** Validation of networking.k8s.io: network policies, addresses and ranges of Services. */
+import { checkPathSegment, checkPortName, checkSubdomain } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
 import type { Steps } from '../../../meta/steps.ts';
 import { isObject, type JsonObject, listAt, objectsAt, textAt, textsAt, valueAt } from '../read-value.ts';
@@ -28,14 +22,11 @@ import {
   oneOf,
   PORT_RANGE,
   required,
-  requiredText,
   type Stops,
-  tooLong,
   unsupported,
 } from './field-errors.ts';
-import { placeHostErrors, placeIpErrors } from './load-balancer.ts';
 import { PROTOCOLS } from './pod-spec.ts';
-import { addressFault, DNS_NOT_IP, isIp, legacyNetworkFault, networkFault } from './strict-addresses.ts';
+import { addressFault, legacyNetworkFault, networkFault } from './strict-addresses.ts';
 
 function validatePolicyPort(port: JsonObject, at: string): FieldError[] {
   const number = valueAt(port, 'port');
@@ -152,151 +143,6 @@ function* judgePolicyRule(
   yield* judgeNested(judging, objectsAt(rule, peers), judge, PART);
 }
 
-const WILDCARD = /^\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
-const WILDCARD_RULE =
-  "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-
-function checkHost(host: string): string[] {
-  if (!host.includes('*')) return checkSubdomain(host);
-  return WILDCARD.test(host) ? [] : [WILDCARD_RULE];
-}
-
-const PATH_TYPES = ['Exact', 'ImplementationSpecific', 'Prefix'];
-
-function validatePath(path: JsonObject, at: string): FieldError[] {
-  const type = valueAt(path, 'pathType');
-  if (type == null) return [required(`${at}.pathType`, 'pathType must be specified')];
-  const text = textAt(path, 'path');
-  const errors: FieldError[] = [];
-  const refuse = (detail: string): void => {
-    errors.push(invalid(`${at}.path`, text, detail));
-  };
-  if (type === 'Exact' || type === 'Prefix') {
-    if (!text.startsWith('/')) refuse('must be an absolute path');
-    for (const part of ['//', '/./', '/../', '%2f', '%2F']) {
-      if (text.includes(part)) refuse(`must not contain '${part}'`);
-    }
-    for (const end of ['/..', '/.']) if (text.endsWith(end)) refuse(`cannot end with '${end}'`);
-  } else if (type === 'ImplementationSpecific') {
-    if (text !== '' && !text.startsWith('/')) refuse('must be an absolute path');
-  } else errors.push(unsupported(`${at}.pathType`, type, PATH_TYPES));
-  return [...errors, ...validateBackend(valueAt(path, 'backend'), `${at}.backend`)];
-}
-
-function validateBackend(backend: unknown, at: string): FieldError[] {
-  const resource = valueAt(backend, 'resource');
-  const service = valueAt(backend, 'service');
-  if (isObject(resource) && isObject(service)) {
-    return [invalid(at, '', 'cannot set both resource and service backends')];
-  }
-  if (isObject(resource)) return validateReference(resource, `${at}.resource`);
-  if (!isObject(service)) return [invalid(at, '', 'resource or service backend is required')];
-  const name = textAt(service, 'name');
-  const errors = requiredText(`${at}.service.name`, name, checkLabelName);
-  const portName = textAt(service, 'port', 'name');
-  const port = valueAt(service, 'port', 'number');
-  const numbered = typeof port === 'number' && port !== 0;
-  if (portName !== '' && numbered) errors.push(invalid(at, '', 'cannot set both port name & port number'));
-  else if (portName !== '') {
-    errors.push(...faults(`${at}.service.port.name`, portName, checkPortName(portName)));
-  } else if (!numbered) errors.push(required(at, 'port name or number is required'));
-  else if (!isPort(port)) errors.push(invalid(`${at}.service.port.number`, port, PORT_RANGE));
-  return errors;
-}
-
-/** Kind and name of something else, and its group when one is given. */
-function validateReference(reference: JsonObject, at: string): FieldError[] {
-  const group = valueAt(reference, 'apiGroup');
-  const errors = typeof group === 'string' ? faults(`${at}.apiGroup`, group, checkSubdomain(group)) : [];
-  for (const field of ['kind', 'name']) {
-    const text = textAt(reference, field);
-    if (text === '') errors.push(required(`${at}.${field}`));
-    else addAll(errors, faults(`${at}.${field}`, text, checkPathSegment(text)));
-  }
-  return errors;
-}
-
-function* validateIngress(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-  const spec = valueAt(object, 'spec');
-  const rules = objectsAt(spec, 'rules');
-  const backend = valueAt(spec, 'defaultBackend');
-  const judging = newJudging();
-  const { errors } = judging;
-  if (rules.length === 0 && !isObject(backend)) {
-    errors.push(invalid('spec', [], 'either `defaultBackend` or `rules` must be specified'));
-  }
-  if (isObject(backend)) addAll(errors, validateBackend(backend, 'spec.defaultBackend'));
-  yield* judgeNested(judging, rules, (rule, i) => judgeIngressRule(judging, rule, `spec.rules[${i}]`), PART);
-  yield* judgeNested(judging, objectsAt(spec, 'tls'), (tls, i) => judgeTls(judging, tls, `spec.tls[${i}]`));
-  const className = valueAt(spec, 'ingressClassName');
-  if (typeof className === 'string')
-    addAll(errors, faults('spec.ingressClassName', className, checkSubdomain(className)));
-  const annotated = textAt(object, 'metadata', 'annotations', 'kubernetes.io/ingress.class');
-  if (old === undefined && annotated !== '' && typeof className === 'string' && annotated !== className) {
-    const detail = 'must match `ingressClassName` when both are specified';
-    errors.push(invalid('annotations.kubernetes.io/ingress.class', annotated, detail));
-  }
-  yield* judgeIngressStatus(judging, object, old);
-  return errors;
-}
-
-function judgeIngressRule(judging: Judging, rule: JsonObject, at: string): Stops {
-  const { errors } = judging;
-  const host = textAt(rule, 'host');
-  if (host !== '' && isIp(host)) errors.push(invalid(`${at}.host`, host, DNS_NOT_IP));
-  if (host !== '') addAll(errors, faults(`${at}.host`, host, checkHost(host)));
-  if (!isObject(valueAt(rule, 'http'))) return NO_STOP;
-  const paths = objectsAt(rule, 'http', 'paths');
-  if (paths.length === 0) errors.push(required(`${at}.http.paths`));
-  return judgeEach(judging, paths, (path, j) => validatePath(path, `${at}.http.paths[${j}]`), PART);
-}
-
-function* judgeTls(judging: Judging, tls: JsonObject, at: string): Steps<void> {
-  yield* judgeEach(judging, textsAt(tls, 'hosts'), (host, j) => faults(`${at}.hosts[${j}]`, host, checkHost(host)));
-  const secret = textAt(tls, 'secretName');
-  if (secret !== '') addAll(judging.errors, faults(`${at}.secretName`, secret, checkSubdomain(secret)));
-}
-
-function judgeIngressStatus(judging: Judging, object: JsonObject, old: JsonObject | undefined): Stops {
-  const before = new Set(objectsAt(old, 'status', 'loadBalancer', 'ingress').map((ingress) => textAt(ingress, 'ip')));
-  return judgeEach(judging, objectsAt(object, 'status', 'loadBalancer', 'ingress'), (ingress, i) => {
-    const at = `status.loadBalancer.ingress[${i}]`;
-    return [...placeIpErrors(ingress, at, before), ...placeHostErrors(ingress, at)];
-  });
-}
-
-const MAX_CONTROLLER = 250;
-const SCOPES = ['Cluster', 'Namespace'];
-
-function validateIngressClass(object: JsonObject, old?: JsonObject): readonly FieldError[] {
-  const controller = textAt(object, 'spec', 'controller');
-  const parameters = valueAt(object, 'spec', 'parameters');
-  const errors =
-    controller === ''
-      ? [required('spec.controller')]
-      : [
-          ...(controller.length > MAX_CONTROLLER ? [tooLong('spec.controller', MAX_CONTROLLER)] : []),
-          ...faults('spec.controller', controller, checkDomainPath(controller)),
-        ];
-  if (isObject(parameters)) addAll(errors, validateClassParameters(parameters, 'spec.parameters'));
-  if (old !== undefined) errors.push(...immutable({ object, old, path: 'spec.controller' }));
-  return errors;
-}
-
-function validateClassParameters(parameters: JsonObject, at: string): FieldError[] {
-  const errors = validateReference(parameters, at);
-  const scope = valueAt(parameters, 'scope');
-  const namespace = valueAt(parameters, 'namespace');
-  if (scope == null) return [...errors, required(`${at}.scope`)];
-  if (!SCOPES.includes(String(scope))) return [...errors, unsupported(`${at}.scope`, scope, SCOPES)];
-  if (scope === 'Cluster') {
-    if (namespace != null) errors.push(forbidden(`${at}.namespace`, "`parameters.scope` is set to 'Cluster'"));
-  } else if (typeof namespace !== 'string') {
-    errors.push(required(`${at}.namespace`, "`parameters.scope` is set to 'Namespace'"));
-  } else addAll(errors, faults(`${at}.namespace`, namespace, checkLabelName(namespace)));
-  return errors;
-}
-
 function validateIpAddress(object: JsonObject, old?: JsonObject): readonly FieldError[] {
   const name = textAt(object, 'metadata', 'name');
   const parent = valueAt(object, 'spec', 'parentRef');
@@ -349,8 +195,6 @@ function* validateServiceCidr(object: JsonObject, old?: JsonObject): Steps<reado
 
 export const NETWORKING_VALIDATORS: GroupValidators = {
   networkpolicies: validateNetworkPolicy,
-  ingresses: validateIngress,
-  ingressclasses: validateIngressClass,
   ipaddresses: validateIpAddress,
   servicecidrs: validateServiceCidr,
 };

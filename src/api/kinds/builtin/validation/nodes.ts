@@ -1,5 +1,5 @@
-/** Validation of Nodes (taints, address ranges, what a node keeps for good) and of the classes of their runtimes. */
-import { checkLabelName, checkLabelValue, checkQualifiedName } from '../../../meta/name-rules.ts';
+/** Validation of Nodes: taints, address ranges, what a node keeps for good. */
+import { checkLabelValue, checkQualifiedName } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
 import type { Steps } from '../../../meta/steps.ts';
 import { formatCheck } from '../../../schema/formats.ts';
@@ -7,8 +7,6 @@ import { type JsonObject, objectsAt, textAt, textsAt } from '../read-value.ts';
 import {
   faults,
   forbidden,
-  type GroupValidators,
-  immutable,
   invalid,
   type Judging,
   judgeEach,
@@ -70,12 +68,3 @@ function judgeTaints(judging: Judging, node: JsonObject): Stops {
     return errors;
   });
 }
-
-/** The group node.k8s.io. */
-export const NODE_GROUP_VALIDATORS: GroupValidators = {
-  runtimeclasses: (object, old) => {
-    const handler = textAt(object, 'handler');
-    const errors = faults('handler', handler, checkLabelName(handler));
-    return old === undefined ? errors : [...errors, ...immutable({ object, old, path: 'handler' })];
-  },
-};

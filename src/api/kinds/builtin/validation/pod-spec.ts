@@ -26,7 +26,6 @@ import {
   uniqueNames,
   unsupportedInOrder,
 } from './field-errors.ts';
-import { judgePodClaims } from './pod-claims.ts';
 import {
   judgeDns,
   judgeHostAliases,
@@ -56,14 +55,12 @@ export interface PodSpecRules {
   readonly before?: unknown;
   /** Name of the Pod, where there is one. */
   readonly podName?: string;
-  /** Volumes that its owner gives it. */
-  readonly claims?: readonly JsonObject[];
 }
 
 export function* judgePodSpec(
   judging: Judging,
   spec: unknown,
-  { path, before, podName = '', claims = [] }: PodSpecRules,
+  { path, before, podName = '' }: PodSpecRules,
 ): Steps<void> {
   const { errors } = judging;
   const containers = objectsAt(spec, 'containers');
@@ -71,8 +68,6 @@ export function* judgePodSpec(
   const volumes = objectsAt(spec, 'volumes');
   const isKept = before !== undefined && (yield* equalSteps(volumes, objectsAt(before, 'volumes'), judging.pace));
   if (!isKept) yield* judgeVolumes(judging, volumes, { at: `${path}.volumes`, podName });
-  // Those of a Pod do not change.
-  if (path !== 'spec' || before === undefined) yield* judgePodClaims(judging, spec, { path, podName });
   if (containers.length === 0) errors.push(required(`${path}.containers`));
   yield* uniqueNames(judging, containers, `${path}.containers`);
   yield* uniqueNames(judging, initContainers, `${path}.initContainers`);
@@ -82,7 +77,7 @@ export function* judgePodSpec(
     return name !== '' && names.has(name) ? [duplicate(`${path}.initContainers[${i}].name`, name)] : [];
   });
   const known = new Map<string, JsonObject>();
-  for (const volume of [...volumes, ...claims]) known.set(textAt(volume, 'name'), volume);
+  for (const volume of volumes) known.set(textAt(volume, 'name'), volume);
   for (const [list, items] of [
     ['containers', containers],
     ['initContainers', initContainers],

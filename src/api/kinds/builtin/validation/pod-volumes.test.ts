@@ -169,7 +169,7 @@ test('variables of a whole map', () => {
   assert.deepEqual(from({ secretRef: { name: '' } }), [`${list}[0].secretRef.name: Required value`]);
 });
 
-// S-348: Volumes, workloads, Jobs and autoscalers are validated before they are stored.
+// S-348: Volumes and claims are validated before they are stored.
 // Compat Types, P1, yes: rules of volumes, of their sources, of variables and mounts; of PersistentVolumes and claims
 test('mounts and devices', () => {
   const volumes = [

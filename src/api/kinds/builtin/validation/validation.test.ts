@@ -169,9 +169,6 @@ test('the other kinds', () => {
     subjects,
   });
   const binding = (name: string): Json => ({ roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name } });
-  const workload = (selector: Json, labels: Json): Json => ({
-    spec: { selector: { matchLabels: selector }, template: { metadata: { labels }, ...pod() } },
-  });
   const cases: [string, string, Json, Json | undefined, string[]][] = [
     [
       'v1',
@@ -243,21 +240,6 @@ test('the other kinds', () => {
         'spec.accessModes: Required value: at least 1 access mode is required',
         'spec.resources[storage]: Required value',
       ],
-    ],
-    ['apps/v1', 'deployments', workload({ a: 'b' }, { a: 'b' }), undefined, []],
-    [
-      'apps/v1',
-      'deployments',
-      workload({ a: 'b' }, { a: 'c' }),
-      undefined,
-      ['spec.template.metadata.labels: Invalid value: {"a":"c"}: `selector` does not match template `labels`'],
-    ],
-    [
-      'apps/v1',
-      'deployments',
-      workload({ a: 'b' }, { a: 'b' }),
-      workload({ a: 'x' }, { a: 'x' }),
-      ['spec.selector: Invalid value: {"matchLabels":{"a":"b"}}: field is immutable'],
     ],
     [
       'rbac.authorization.k8s.io/v1',

@@ -1,16 +1,12 @@
 /** The validating function of each built-in resource that has one. */
 import { validateCrdSteps } from '../../custom/crd-validation.ts';
-import { AUTOSCALING_VALIDATORS } from './autoscalers.ts';
 import { ADMISSION_VALIDATORS, COORDINATION_VALIDATORS, RBAC_VALIDATORS, SCHEDULING_VALIDATORS } from './cluster.ts';
 import { CORE_VALIDATORS } from './core.ts';
-import { DEVICE_VALIDATORS } from './devices.ts';
 import { DISCOVERY_VALIDATORS } from './endpoints.ts';
 import { EVENTS_VALIDATORS } from './events.ts';
 import type { GroupValidators, Validate } from './field-errors.ts';
 import { FLOW_CONTROL_VALIDATORS } from './flow-control.ts';
-import { BATCH_VALIDATORS } from './jobs.ts';
 import { NETWORKING_VALIDATORS } from './networking.ts';
-import { NODE_GROUP_VALIDATORS } from './nodes.ts';
 import { REGISTRATION_VALIDATORS } from './registration.ts';
 import { STORAGE_VALIDATORS } from './storage.ts';
 import { APPS_VALIDATORS, POLICY_VALIDATORS } from './workloads.ts';
@@ -21,17 +17,13 @@ const BY_GROUP: Readonly<Record<string, GroupValidators>> = {
   'apiextensions.k8s.io': { customresourcedefinitions: validateCrdSteps },
   'apiregistration.k8s.io': REGISTRATION_VALIDATORS,
   apps: APPS_VALIDATORS,
-  autoscaling: AUTOSCALING_VALIDATORS,
-  batch: BATCH_VALIDATORS,
   'coordination.k8s.io': COORDINATION_VALIDATORS,
   'discovery.k8s.io': DISCOVERY_VALIDATORS,
   'events.k8s.io': EVENTS_VALIDATORS,
   'flowcontrol.apiserver.k8s.io': FLOW_CONTROL_VALIDATORS,
   'networking.k8s.io': NETWORKING_VALIDATORS,
-  'node.k8s.io': NODE_GROUP_VALIDATORS,
   policy: POLICY_VALIDATORS,
   'rbac.authorization.k8s.io': RBAC_VALIDATORS,
-  'resource.k8s.io': DEVICE_VALIDATORS,
   'scheduling.k8s.io': SCHEDULING_VALIDATORS,
   'storage.k8s.io': STORAGE_VALIDATORS,
 };

@@ -152,15 +152,6 @@ export function* subsetWarnings(endpoints: JsonObject): Steps<string[]> {
   return to.found;
 }
 
-const INGRESS_CLASS = 'kubernetes.io/ingress.class';
-
-/** registry/networking/ingress/strategy.go */
-export const ingressWarnings = (ingress: JsonObject): string[] =>
-  Object.hasOwn(objectAt(ingress, 'metadata', 'annotations'), INGRESS_CLASS) &&
-  typeof valueAt(ingress, 'spec', 'ingressClassName') !== 'string'
-    ? [`annotation "${INGRESS_CLASS}" is deprecated, please use 'spec.ingressClassName' instead`]
-    : [];
-
 /** Of the addresses in the status of a Pod. */
 export const podAddressWarnings = (pod: JsonObject): string[] =>
   ['podIPs', 'hostIPs'].flatMap((list) =>

@@ -1,4 +1,4 @@
-/** What is valid in a Pod, or in a template of one, and still likely to be a mistake (pkg/api/pod/warnings.go). */
+/** What is valid in a Pod and still likely to be a mistake (pkg/api/pod/warnings.go). */
 import { Pace, type Steps } from '../../../meta/steps.ts';
 import { isObject, type JsonObject, numberAt, objectAt, objectsAt, textAt, valueAt } from '../read-value.ts';
 import { claimWarnings, fractionWarnings } from './amounts.ts';
@@ -9,7 +9,6 @@ import { pathWarnings } from './volume-paths.ts';
 const BYTES = ['memory', 'ephemeral-storage'];
 const SECCOMP_POD = 'seccomp.security.alpha.kubernetes.io/pod';
 const SECCOMP_CONTAINER = 'container.seccomp.security.alpha.kubernetes.io/';
-const APP_ARMOR_CONTAINER = 'container.apparmor.security.beta.kubernetes.io/';
 const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
 const PREFERRED = 'preferredDuringSchedulingIgnoredDuringExecution';
 const NO_SELECTOR = 'a null labelSelector results in matching no pod';
@@ -37,19 +36,12 @@ const SHOWN: Readonly<Record<string, string>> = { storageos: 'storageOS' };
 /** What one container or volume takes, measured in items looked at. */
 const CONTAINER_WEIGHT = 10;
 
-/** `path` is where the template stands, `spec.template`; '' for a Pod. In steps: a Pod may hold very many containers. */
-export function* podSpecWarnings(template: unknown, path: string): Steps<string[]> {
-  const base = path === '' ? '' : `${path}.`;
-  const at = { spec: `${base}spec`, annotations: `${base}metadata.annotations` };
-  const spec = objectAt(template, 'spec');
-  const annotations = objectAt(template, 'metadata', 'annotations');
-  const pod: Pod = {
-    spec,
-    annotations,
-    annotationsPath: at.annotations,
-    isTemplate: path !== '',
-    isAnnotated: isFilled(annotations),
-  };
+/** In steps: a Pod may hold very many containers. */
+export function* podSpecWarnings(object: JsonObject): Steps<string[]> {
+  const at = { spec: 'spec', annotations: 'metadata.annotations' };
+  const spec = objectAt(object, 'spec');
+  const annotations = objectAt(object, 'metadata', 'annotations');
+  const pod: Pod = { annotations, annotationsPath: at.annotations, isAnnotated: isFilled(annotations) };
   const found: string[] = [];
   const to: Collecting = { found, pace: new Pace() };
   if (PLACES.some((field) => spec[field] !== undefined)) yield* placementWarnings(to, spec, at.spec);
@@ -154,10 +146,8 @@ const seccomp = (annotations: string, key: string): string =>
   `${annotations}[${key}]: non-functional in v1.27+; use the "seccompProfile" field instead`;
 
 interface Pod {
-  readonly spec: JsonObject;
   readonly annotations: JsonObject;
   readonly annotationsPath: string;
-  readonly isTemplate: boolean;
   readonly isAnnotated: boolean;
 }
 
@@ -175,22 +165,11 @@ function* containerWarnings(to: Collecting, { container, path }: Placed, pod: Po
   if (container['env'] !== undefined) yield* variableWarnings(to, container, path);
 }
 
+/** The annotation of AppArmor is turned into its field. */
 function profileWarnings(container: JsonObject, pod: Pod): string[] {
-  const name = textAt(container, 'name');
-  const secured = (field: string): boolean => isObject(valueAt(container, 'securityContext', field));
-  const isAnnotated = (prefix: string): boolean => Object.hasOwn(pod.annotations, prefix + name);
-  const hasAppArmor = (): boolean =>
-    secured('appArmorProfile') || isObject(valueAt(pod.spec, 'securityContext', 'appArmorProfile'));
-  const found: string[] = [];
-  if (isAnnotated(SECCOMP_CONTAINER) && !secured('seccompProfile')) {
-    found.push(seccomp(pod.annotationsPath, SECCOMP_CONTAINER + name));
-  }
-  // Of a Pod itself the annotation is turned into the field.
-  if (pod.isTemplate && isAnnotated(APP_ARMOR_CONTAINER) && !hasAppArmor()) {
-    const key = APP_ARMOR_CONTAINER + name;
-    found.push(`${pod.annotationsPath}[${key}]: deprecated since v1.30; use the "appArmorProfile" field instead`);
-  }
-  return found;
+  const key = SECCOMP_CONTAINER + textAt(container, 'name');
+  const isSecured = isObject(valueAt(container, 'securityContext', 'seccompProfile'));
+  return !isSecured && Object.hasOwn(pod.annotations, key) ? [seccomp(pod.annotationsPath, key)] : [];
 }
 
 /** A variable may build on its own earlier value; one that does not hides it. */

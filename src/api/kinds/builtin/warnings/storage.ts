@@ -55,13 +55,3 @@ export function* storageClassWarnings(storageClass: JsonObject): Steps<string[]>
   );
   return to.found;
 }
-
-export function* storageCapacityWarnings(capacity: JsonObject): Steps<string[]> {
-  const to = newCollecting();
-  yield* expressionWarnings(to, objectAt(capacity, 'nodeTopology'), 'nodeTopology');
-  yield* warnEach(to, Object.keys(objectAt(capacity, 'nodeTopology', 'matchLabels')), (label) => {
-    const why = replacedLabel(label);
-    return why === undefined ? undefined : [`nodeTopology.matchLabels.${label}: ${why}`];
-  });
-  return to.found;
-}
