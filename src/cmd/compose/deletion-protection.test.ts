@@ -11,7 +11,7 @@ import { holdCommits, openStore, settle } from '../../server/cache/store-testkit
 import { createObject } from '../../server/registry/create.ts';
 import { deleteObject } from '../../server/registry/delete.ts';
 import { guaranteedUpdate } from '../../server/registry/guaranteed-update.ts';
-import type { AdmissionHooks, WriteCall } from '../../server/registry/write-call.ts';
+import type { AdmissionHooks, WriteCall } from '../../server/registry/write-contract.ts';
 import { createMemoryBackend } from '../../server/storage/memory-backend.ts';
 import { createDeletionProtection } from './deletion-protection.ts';
 

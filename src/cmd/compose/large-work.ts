@@ -4,7 +4,7 @@ import { ApiError, badRequest } from '../../api/meta/status.ts';
 import { BodyBudget } from '../../base/http/body-budget.ts';
 import type { ReadElsewhere } from '../../server/endpoints/read-elsewhere.ts';
 import type { RunStage, StageJob } from '../../server/registry/stage-job.ts';
-import type { WriteClient } from '../../server/registry/stages-elsewhere.ts';
+import type { WriteClient } from '../../server/registry/write-contract.ts';
 import { FairQueue } from './fair-queue.ts';
 import type { ThreadAnswer, ThreadTask } from './large-work-thread.ts';
 

@@ -2,7 +2,7 @@
 import { DEFAULT_CLASS, defaultClasses } from '../../control/storage/default-classes.ts';
 import { makeOnce } from '../../server/registry/once-made-objects.ts';
 import type { ResourceSource } from '../../server/registry/resource-catalog.ts';
-import type { Registry } from '../../server/registry/write-call.ts';
+import type { Registry } from '../../server/registry/write-contract.ts';
 import { COMPONENT_NAMESPACE } from './components.ts';
 
 const STORAGE_CLASSES = 'storage.k8s.io/storageclasses';

@@ -9,7 +9,7 @@ import type { UserInfo } from '../auth/identity.ts';
 import type { ConnectOutbound } from '../outbound/outbound.ts';
 import { serviceAddresses } from '../outbound/service-address.ts';
 import type { ResourceSource } from '../registry/resource-catalog.ts';
-import type { Registry } from '../registry/write-call.ts';
+import type { Registry } from '../registry/write-contract.ts';
 import { createApiServiceIndex, type RemoteApi } from './api-service-index.ts';
 import { keepApiServices } from './auto-registration.ts';
 import { AGGREGATOR_USER, discoveryPath } from './availability.ts';

@@ -13,7 +13,8 @@ import type { Logger } from '../../base/log/log.ts';
 import { AUTO_MANAGED, apiServices } from '../registry/bootstrap-api-services.ts';
 import { createObject } from '../registry/create.ts';
 import type { ResourceSource } from '../registry/resource-catalog.ts';
-import { NO_ADMISSION, type Registry } from '../registry/write-call.ts';
+import { NO_ADMISSION } from '../registry/write-call.ts';
+import type { Registry } from '../registry/write-contract.ts';
 import { API_SERVICES, type ApiServiceIndex, type ApiServiceObject } from './api-service-index.ts';
 
 export interface AutoRegistrationOptions {

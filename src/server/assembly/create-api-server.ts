@@ -51,7 +51,7 @@ import { keepBootstrapObjects } from '../registry/keep-bootstrap-objects.ts';
 import { renewStored } from '../registry/renew-stored.ts';
 import { createResourceCatalog, type ResourceCatalog } from '../registry/resource-catalog.ts';
 import { createSigningMetrics } from '../registry/signing-metrics.ts';
-import type { Registry } from '../registry/write-call.ts';
+import type { Registry } from '../registry/write-contract.ts';
 import type { Backend } from '../storage/backend.ts';
 import { createMemoryBackend } from '../storage/memory-backend.ts';
 import type { ServerParts } from './server-parts.ts';

@@ -2,7 +2,7 @@
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { runMutating, runValidating } from '../admission/chain.ts';
 import type { AdmissionAttributes, AdmissionOperation } from '../admission/plugin.ts';
-import type { AdmissionHooks, AdmissionSubject } from '../registry/write-call.ts';
+import type { AdmissionHooks, AdmissionSubject } from '../registry/write-contract.ts';
 import type { Exchange } from './exchange.ts';
 import { operationOptions } from './operation-options.ts';
 

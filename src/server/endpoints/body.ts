@@ -21,7 +21,7 @@ import { settleNumbers } from '../../api/schema/settle-numbers.ts';
 import { decodeErrors } from '../../api/schema/validate.ts';
 import { nextTurn } from '../../base/clock/next-turn.ts';
 import { normalizeInput } from '../registry/normalize-input.ts';
-import type { SentBody } from '../registry/stage-job.ts';
+import type { SentBody } from '../registry/write-contract.ts';
 import type { Exchange } from './exchange.ts';
 import type { FieldValidation } from './query.ts';
 import { parseElsewhere } from './read-elsewhere.ts';

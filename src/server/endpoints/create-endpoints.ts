@@ -21,7 +21,7 @@ import { type ConnectOutbound, noOutbound } from '../outbound/outbound.ts';
 import type { ResourceSource } from '../registry/resource-catalog.ts';
 import type { RunStage } from '../registry/stage-job.ts';
 import { createStagesElsewhere } from '../registry/stages-elsewhere.ts';
-import type { FieldManagement, Registry } from '../registry/write-call.ts';
+import type { FieldManagement, Registry } from '../registry/write-contract.ts';
 import type { AggregatedApi } from './aggregated-api.ts';
 import { JSON_AND_YAML } from './body.ts';
 import type { ComponentHealth } from './component-health.ts';

@@ -17,7 +17,7 @@ import type { Authenticator, AuthorizationVerdict, Authorizer, UserInfo } from '
 import { shareOwner } from '../auth/share-owner.ts';
 import { growsLarge, isLargeBody } from '../registry/large-write.ts';
 import type { ResourceSource } from '../registry/resource-catalog.ts';
-import type { Registry } from '../registry/write-call.ts';
+import type { Registry } from '../registry/write-contract.ts';
 import type { AggregatedApi } from './aggregated-api.ts';
 import type { ComponentHealth } from './component-health.ts';
 import type { CorsPolicy } from './cors.ts';

@@ -8,7 +8,7 @@ import { type ApiError, badRequest, conflict, invalid } from '../../api/meta/sta
 import { restoreProblem } from '../../api/patch/restore-problem.ts';
 import { dropsStatus } from '../registry/create.ts';
 import { matchName, matchNamespace } from '../registry/object-metadata.ts';
-import type { FieldChange, FieldManagement } from '../registry/write-call.ts';
+import type { FieldChange, FieldManagement } from '../registry/write-contract.ts';
 import { admitDocument, type BodyInput } from './body.ts';
 import type { Exchange } from './exchange.ts';
 import { applyPatch, type PatchDocument, patchFaults, shownPatch } from './patch-document.ts';

@@ -4,7 +4,7 @@
  */
 import type { Pause } from '../../api/meta/pause.ts';
 import { type ParsedJson, parseJsonInPieces } from '../../api/schema/parse-json.ts';
-import type { WriteClient } from '../registry/stages-elsewhere.ts';
+import type { WriteClient } from '../registry/write-contract.ts';
 
 export interface LargeBody {
   /** Media type, without parameters. */

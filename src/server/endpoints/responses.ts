@@ -1,4 +1,5 @@
 /** Turns objects, lists and failures into responses: the one place that writes bodies. */
+
 import { stringify } from 'yaml';
 import { encodeProtobuf, PROTOBUF, protobufSteps } from '../../api/kinds/protobuf/documents.ts';
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
@@ -14,6 +15,7 @@ import { lineOf } from '../cache/stored-object.ts';
 import { encodeObject, viewBytes, viewObject } from '../registry/versioned-view.ts';
 import { StorageError } from '../storage/backend.ts';
 import type { Exchange } from './exchange.ts';
+import { LARGE_ANSWER } from './large-answer.ts';
 import {
   ACCEPTED_MEDIA_TYPES,
   checkPartial,
@@ -175,9 +177,6 @@ export function answerInSteps(result: Parameters<typeof encodedResponse>[0]): Ap
   const isSlow = encoding !== 'json' || pretty;
   return isSlow && bytes.length > LARGE_ANSWER ? slowResponse(result) : encodedResponse(result);
 }
-
-/** Bytes of JSON that are turned into another form in one go. */
-export const LARGE_ANSWER = 64 * 1024;
 
 async function slowResponse({
   status,

@@ -15,18 +15,11 @@ import { beginCreate, completeCreate, dropsStatus, storeDecision } from '../regi
 import { createFieldManagement } from '../registry/field-management.ts';
 import { matchName, matchNamespace } from '../registry/object-metadata.ts';
 import { createResourceCatalog, type ResourceCatalog } from '../registry/resource-catalog.ts';
-import type {
-  SentBody,
-  StageDefinition,
-  StageJob,
-  StageResource,
-  StageResult,
-  StoredBytes,
-} from '../registry/stage-job.ts';
+import type { StageDefinition, StageJob, StageResource, StageResult, StoredBytes } from '../registry/stage-job.ts';
 import { newObject } from '../registry/update.ts';
 import { beginUpdate, completeUpdate, namesVersion, updateDecision } from '../registry/update-stages.ts';
 import { viewObject } from '../registry/versioned-view.ts';
-import type { FieldManagement } from '../registry/write-call.ts';
+import type { FieldManagement, SentBody } from '../registry/write-contract.ts';
 import { type BodyInput, decodeBody } from './body.ts';
 import type { BodyDecoder } from './exchange.ts';
 import { decodePatch, patchType } from './patch-document.ts';

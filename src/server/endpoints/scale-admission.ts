@@ -2,7 +2,7 @@
 import type { ResourceInfo, ScalePaths } from '../../api/kinds/resource.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { scaleOf, withScale } from '../registry/scale.ts';
-import type { AdmissionHooks, AdmissionSubject } from '../registry/write-call.ts';
+import type { AdmissionHooks, AdmissionSubject } from '../registry/write-contract.ts';
 
 /** Hooks that show Scales; what a mutating plug-in changes of the replica count goes into the object. */
 export function scaleAdmission(

@@ -14,8 +14,8 @@ import type { StreamDocument } from '../../base/http/seam.ts';
 import { deepFreeze } from '../cache/deep-freeze.ts';
 import type { Change, StoredObject } from '../cache/object-store.ts';
 import { encodeObject, viewBytes, viewMetadata, viewObject } from '../registry/versioned-view.ts';
+import { LARGE_ANSWER } from './large-answer.ts';
 import type { Representation } from './negotiation.ts';
-import { LARGE_ANSWER } from './responses.ts';
 import { type IncludeObject, partialOf, tableOf } from './table.ts';
 
 export type FrameType = 'ADDED' | 'MODIFIED' | 'DELETED';

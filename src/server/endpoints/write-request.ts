@@ -4,7 +4,7 @@ import { encodeJsonInPieces } from '../../api/meta/json-pieces.ts';
 import { nextTurn } from '../../base/clock/next-turn.ts';
 import type { ApiResponse } from '../../base/http/seam.ts';
 import { scalePathsOf } from '../registry/scale.ts';
-import type { WriteCall, WriteResult } from '../registry/write-call.ts';
+import type { WriteCall, WriteResult } from '../registry/write-contract.ts';
 import { admissionHooks } from './admission-hooks.ts';
 import { forbiddenBy } from './authorization.ts';
 import type { Exchange } from './exchange.ts';

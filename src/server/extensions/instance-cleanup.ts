@@ -8,7 +8,8 @@ import { Pace } from '../../api/meta/steps.ts';
 import { nextTurn } from '../../base/clock/next-turn.ts';
 import type { StoredObject } from '../cache/object-store.ts';
 import { deleteObject } from '../registry/delete.ts';
-import { NO_ADMISSION, type Registry } from '../registry/write-call.ts';
+import { NO_ADMISSION } from '../registry/write-call.ts';
+import type { Registry } from '../registry/write-contract.ts';
 
 /** Deletes in flight at once. */
 const CONCURRENCY = 16;

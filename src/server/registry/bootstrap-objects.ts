@@ -19,7 +19,8 @@ import { createObject } from './create.ts';
 import { repairServiceAddresses } from './keep-service-addresses.ts';
 import { normalizeInput } from './normalize-input.ts';
 import type { ResourceSource } from './resource-catalog.ts';
-import { NO_ADMISSION, type Registry } from './write-call.ts';
+import { NO_ADMISSION } from './write-call.ts';
+import type { Registry } from './write-contract.ts';
 
 /** Namespaces that always exist; all but kube-node-lease cannot be deleted. */
 export const SYSTEM_NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease'] as const;

@@ -3,7 +3,7 @@
  * the first denial. Upstream deletes one after the other; here only the asking is.
  */
 import { createDeferred, type Deferred } from '../../base/signal/deferred.ts';
-import type { AdmissionHooks } from './write-call.ts';
+import type { AdmissionHooks } from './write-contract.ts';
 
 export interface CollectionAdmission {
   /** To be used by every delete. Names are not shown: the request named none. */

@@ -3,7 +3,7 @@ import { storagePrefix } from '../../api/kinds/resource.ts';
 import type { Companion } from '../admission/plugin.ts';
 import type { StoreWrite } from '../cache/object-store.ts';
 import { fillSystemMetadata } from './object-metadata.ts';
-import type { Registry } from './write-call.ts';
+import type { Registry } from './write-contract.ts';
 
 /** The writes of all of them, for `writeObject`; undefined when there are none. */
 export function companionWrites(

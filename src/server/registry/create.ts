@@ -18,28 +18,22 @@ import {
 } from './object-metadata.ts';
 import { refuseWhenDurable } from './refuse-when-durable.ts';
 import { writeObject } from './service-addresses.ts';
-import type { SentBody } from './stage-job.ts';
 import { countsTemplates, startTemplateGeneration } from './template-generation.ts';
 import { prepareViews, storedForm, viewObject } from './versioned-view.ts';
-import {
-  type AdmissionSubject,
-  type Completed,
-  type Registry,
-  runChecks,
-  type StageServices,
-  type WriteCall,
-  type WriteResult,
-} from './write-call.ts';
+import { runChecks } from './write-call.ts';
+import type {
+  AdmissionSubject,
+  BegunCreate,
+  Completed,
+  CreateCall,
+  CreateStages,
+  Registry,
+  SentBody,
+  StageServices,
+  WriteCall,
+  WriteResult,
+} from './write-contract.ts';
 import { warnAboutCreate } from './write-warnings.ts';
-
-export interface CreateCall extends WriteCall {
-  /** Normalised, owned by the callee; or a large body as it was sent, which another thread reads. */
-  readonly object: UnstructuredObject | SentBody;
-  /** True when managedFields were set already (apply). */
-  readonly tracked?: boolean;
-  /** True for an object out of the program itself: a test has found it valid, so no start has to find it again. */
-  readonly trusted?: boolean;
-}
 
 /** True when a create forgets the status it is sent (PrepareForCreate of the kind's strategy upstream). */
 export const dropsStatus = ({ strategy }: Pick<ResourceInfo, 'strategy'>): boolean =>
@@ -93,22 +87,6 @@ export async function createObject(registry: Registry, call: CreateCall): Promis
 export interface CreateFacts extends Pick<WriteCall, 'info' | 'subresource' | 'namespace' | 'manager' | 'warn'> {
   readonly tracked?: boolean;
   readonly trusted?: boolean;
-}
-
-/** The two halves of a create that ask nobody: before the mutating admission, and between it and the validating one. */
-export interface CreateStages {
-  begin(): BegunCreate | Promise<BegunCreate>;
-  /** Once for each name that is tried; `object` is left as it is when it is not the first one. */
-  complete(
-    object: UnstructuredObject,
-    about: { readonly attempt: number; readonly isRewritten: boolean },
-  ): Completed | Promise<Completed>;
-}
-
-export interface BegunCreate {
-  readonly object: UnstructuredObject;
-  /** It names a resourceVersion, which a new object does not have. */
-  readonly isVersioned: boolean;
 }
 
 function stagesOf(registry: Registry, call: CreateCall): CreateStages {

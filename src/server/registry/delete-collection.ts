@@ -7,7 +7,7 @@ import { deleteObject } from './delete.ts';
 import type { DeleteOptions } from './graceful-deletion.ts';
 import { type ListCall, type ListResult, listObjects } from './list.ts';
 import { admitWhole } from './whole-collection.ts';
-import type { Registry, WriteCall } from './write-call.ts';
+import type { Registry, WriteCall } from './write-contract.ts';
 
 /** Deletes in flight at once: enough to share commits, few enough to bound memory. */
 const CONCURRENCY = 16;

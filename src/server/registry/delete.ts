@@ -12,7 +12,8 @@ import { refuseWhenDurable } from './refuse-when-durable.ts';
 import { writeObject } from './service-addresses.ts';
 import { uidConflict } from './uid-conflict.ts';
 import { prepareViews, storedForm, viewObject } from './versioned-view.ts';
-import { MAX_CONFLICT_RETRIES, ObjectMoved, type Registry, runChecks, type WriteCall } from './write-call.ts';
+import { MAX_CONFLICT_RETRIES, ObjectMoved, runChecks } from './write-call.ts';
+import type { Registry, WriteCall } from './write-contract.ts';
 import { writtenDecision } from './written-decision.ts';
 
 export interface DeleteResult {

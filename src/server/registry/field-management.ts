@@ -10,7 +10,7 @@ import { dropMetadataNulls, dropNulls } from '../../api/schema/defaults.ts';
 import { dropEmpty } from '../../api/schema/drop-empty.ts';
 import { withVersions } from './owned-versions.ts';
 import type { ResourceSource } from './resource-catalog.ts';
-import type { FieldChange, FieldManagement } from './write-call.ts';
+import type { FieldChange, FieldManagement } from './write-contract.ts';
 
 /**
  * Fields an endpoint does not write, so that nobody comes to own them through it: what the kinds' strategies reset

@@ -2,6 +2,7 @@
  * Read, change, compare and swap, again on conflict: what PUT, PATCH and the writing subresources share
  * (storage.GuaranteedUpdate). Admission runs outside the store, so the swap checks that nobody wrote in between.
  */
+
 import { storagePrefix } from '../../api/kinds/resource.ts';
 import { conflict, notFound } from '../../api/meta/status.ts';
 import { nextTurn } from '../../base/clock/next-turn.ts';
@@ -10,35 +11,10 @@ import type { Decision, StoredObject, StoreKey } from '../cache/object-store.ts'
 import { isLargeObject } from './large-write.ts';
 import { refuseWhenDurable } from './refuse-when-durable.ts';
 import { writeObject } from './service-addresses.ts';
-import type { SentBody } from './stage-job.ts';
-import {
-  beginUpdate,
-  completeUpdate,
-  type NextObject,
-  type UpdateFacts,
-  type UpdateStages,
-  updateDecision,
-} from './update-stages.ts';
+import { beginUpdate, completeUpdate, updateDecision } from './update-stages.ts';
 import { prepareViews, viewObject } from './versioned-view.ts';
-import {
-  type AdmissionSubject,
-  type Completed,
-  MAX_CONFLICT_RETRIES,
-  ObjectMoved,
-  type Registry,
-  runChecks,
-  type WriteCall,
-  type WriteResult,
-} from './write-call.ts';
-
-export interface UpdateCall extends WriteCall, UpdateFacts {
-  readonly next: NextObject;
-  /** What to do when there is no such object; absent = 404. */
-  readonly create?: () => Promise<WriteResult>;
-  /** What was sent, for the thread that makes the wanted object of it when that or the current one is large. */
-  readonly sent?: () => SentBody;
-  readonly isLarge?: boolean;
-}
+import { MAX_CONFLICT_RETRIES, ObjectMoved, runChecks } from './write-call.ts';
+import type { AdmissionSubject, Completed, Registry, UpdateCall, UpdateStages, WriteResult } from './write-contract.ts';
 
 /** Throws ApiError: 404, 409 (stale resourceVersion, uid, or too many conflicts), 422, or what admission says. */
 export async function guaranteedUpdate(registry: Registry, call: UpdateCall): Promise<WriteResult> {

@@ -9,7 +9,7 @@ import type { Logger } from '../../base/log/log.ts';
 import { type BootstrapObject, type BootstrapOptions, ensure, lastingObjects } from './bootstrap-objects.ts';
 import { keepServiceAddresses } from './keep-service-addresses.ts';
 import type { ResourceSource } from './resource-catalog.ts';
-import type { Registry } from './write-call.ts';
+import type { Registry } from './write-contract.ts';
 
 const NAMESPACES = storagePrefix({ group: '', resource: 'namespaces' });
 

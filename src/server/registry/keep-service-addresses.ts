@@ -8,7 +8,7 @@ import type { KubeObject } from '../../api/meta/object.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { StoredObject, StoreWrite } from '../cache/object-store.ts';
 import { ADDRESSES_PREFIX, addressKey, giveBack, SERVICES_PREFIX, takeAddress } from './service-addresses.ts';
-import type { Registry } from './write-call.ts';
+import type { Registry } from './write-contract.ts';
 
 /** An allocated address that is no Service's is left alone for so long. */
 const ORPHAN_MS = 60_000;

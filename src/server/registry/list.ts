@@ -8,7 +8,7 @@ import type { ListOptions } from './list-options.ts';
 import { parseResourceVersion, waitForRevision } from './resource-version.ts';
 import type { Selection } from './selection.ts';
 import { prepareViews } from './versioned-view.ts';
-import type { Registry } from './write-call.ts';
+import type { Registry } from './write-contract.ts';
 
 export interface ListCall {
   readonly info: ResourceInfo;

@@ -8,7 +8,7 @@ import { parseApiVersion } from '../../api/meta/gvk.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { ensure } from './bootstrap-objects.ts';
 import type { ResourceSource } from './resource-catalog.ts';
-import type { Registry } from './write-call.ts';
+import type { Registry } from './write-contract.ts';
 
 export interface OnceMadeOptions {
   readonly resources: ResourceSource;

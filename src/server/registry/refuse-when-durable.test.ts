@@ -9,7 +9,8 @@ import { createMemoryBackend } from '../storage/memory-backend.ts';
 import { createObject } from './create.ts';
 import { deleteObject } from './delete.ts';
 import { updateObject } from './update.ts';
-import { NO_ADMISSION, type Registry, type WriteCall } from './write-call.ts';
+import { NO_ADMISSION } from './write-call.ts';
+import type { Registry, WriteCall } from './write-contract.ts';
 
 const clock = createFakeClock();
 const info = builtinResource({ group: '', version: 'v1', resource: 'configmaps' })!;

@@ -1,6 +1,6 @@
 /** resourceVersion on reads: what the number asks for, and waiting until the store has caught up with it. */
 import { badRequest, tooLargeResourceVersion } from '../../api/meta/status.ts';
-import type { Registry } from './write-call.ts';
+import type { Registry } from './write-contract.ts';
 
 /** How long a read waits for a revision that has not been published yet. */
 export const FRESHNESS_WAIT_MS = 3000;

@@ -12,7 +12,7 @@ import {
   type LabelSelectorObject,
 } from '../../api/selector/label-selector.ts';
 import { storedUidConflict } from './uid-conflict.ts';
-import type { WriteCall } from './write-call.ts';
+import type { WriteCall } from './write-contract.ts';
 
 const BUILTIN: ScalePaths = {
   specReplicasPath: '.spec.replicas',

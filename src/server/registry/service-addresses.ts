@@ -11,7 +11,7 @@ import { type ApiError, invalid } from '../../api/meta/status.ts';
 import type { Decision, StoredObject, StoreKey, StoreWrite } from '../cache/object-store.ts';
 import { deletionVerdict } from './graceful-deletion.ts';
 import { fillSystemMetadata } from './object-metadata.ts';
-import type { Registry } from './write-call.ts';
+import type { Registry } from './write-contract.ts';
 
 export const SERVICES_PREFIX = '/services';
 export const ADDRESSES_PREFIX = 'networking.k8s.io/ipaddresses';

@@ -2,20 +2,10 @@
  * What is sent to another thread for one stage of a large write, and what comes back: plain data, objects as JSON bytes.
  * Nothing of one job is kept for the next, so a thread may end at any time.
  */
+
 import type { FieldError } from '../../api/meta/status.ts';
 import type { Decision } from '../cache/object-store.ts';
-import type { Admitted } from './update-stages.ts';
-
-/** The body of a request as it was sent, with those of its options that decide how it is read. */
-export interface SentBody {
-  readonly verb: 'create' | 'update' | 'patch';
-  /** The `content-type` header. */
-  readonly type: string;
-  readonly bytes: Uint8Array;
-  readonly fieldValidation: 'Ignore' | 'Warn' | 'Strict';
-  /** Of an apply: takes fields from others. */
-  readonly force: boolean;
-}
+import type { Admitted, SentBody } from './write-contract.ts';
 
 /** A resource by name: every thread knows the built-in ones. */
 export interface StageResource {

@@ -2,6 +2,7 @@
  * The stages of large writes, done by another thread. This one never walks a large object in one go: what goes there and
  * what comes back is JSON, written and parsed here in pieces, with others served in between.
  */
+
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { encodeJsonInPieces } from '../../api/meta/json-pieces.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
@@ -10,34 +11,10 @@ import type { Clock } from '../../base/clock/clock.ts';
 import { nextTurn } from '../../base/clock/next-turn.ts';
 import type { Decision, ObjectStore, StoredObject } from '../cache/object-store.ts';
 import { freezeInPieces } from '../cache/written-object.ts';
-import type { CreateCall, CreateStages } from './create.ts';
-import type { UpdateCall } from './guaranteed-update.ts';
 import type { ResourceSource } from './resource-catalog.ts';
-import type { RunStage, SentBody, StageDefinition, StageJob, StageResource, StageResult } from './stage-job.ts';
-import type { UpdateStages } from './update-stages.ts';
-import type { Completed, WriteCall } from './write-call.ts';
+import type { RunStage, StageDefinition, StageJob, StageResource, StageResult } from './stage-job.ts';
+import type { Completed, StagesElsewhere, WriteCall, WriteClient } from './write-contract.ts';
 import { writtenDecision } from './written-decision.ts';
-
-/** Who waits for a large write: its owner takes turns with others, its signal ends the waiting. */
-export interface WriteClient {
-  readonly owner: string;
-  readonly signal: AbortSignal;
-}
-
-export interface StagesElsewhere {
-  create(call: CreateCall, sent: SentBody): CreateStages;
-  /** Without `sent`, what is wanted is made here by `call.next`. */
-  update(call: UpdateCall, current: StoredObject, sent?: SentBody): UpdateStages;
-  /** A large body as an object of its kind. Rejects with ApiError 400, 413, 415. */
-  decode(body: {
-    readonly info: ResourceInfo;
-    readonly sent: SentBody;
-    readonly dropStatus: boolean;
-    readonly older?: ResourceInfo | undefined;
-    readonly client: WriteClient;
-    readonly warn: (text: string) => void;
-  }): Promise<UnstructuredObject>;
-}
 
 const DEFINITIONS = 'apiextensions.k8s.io/customresourcedefinitions';
 const CORE = 'v1';

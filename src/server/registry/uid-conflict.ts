@@ -1,6 +1,6 @@
 /** Conflicts about another incarnation of a name. */
 import { type ApiError, conflict, type GroupResource } from '../../api/meta/status.ts';
-import type { WriteCall } from './write-call.ts';
+import type { WriteCall } from './write-contract.ts';
 
 /** What the parts of a key are called where upstream does not name them after the resource. */
 const KEYS: Readonly<Record<string, string>> = {

@@ -2,6 +2,7 @@
  * The halves of an update that ask nobody, as plain functions: what they are given is all they know, so that they run on any
  * thread. Between them stands the mutating admission, behind them the validating one.
  */
+
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
 import type { ObjectMeta, UnstructuredObject } from '../../api/meta/object.ts';
@@ -17,47 +18,8 @@ import { prepareUpdate } from './prepare-update.ts';
 import { countsTemplates, keepTemplateGeneration } from './template-generation.ts';
 import { storedUidConflict } from './uid-conflict.ts';
 import { storedForm } from './versioned-view.ts';
-import type { Completed, StageServices, WriteCall } from './write-call.ts';
+import type { Admitted, BegunUpdate, NextObject, StageServices, UpdateFacts } from './write-contract.ts';
 import { warnAboutUpdate } from './write-warnings.ts';
-
-/** What one needs to know of an update to do its stages, on whichever thread. */
-export interface UpdateFacts
-  extends Pick<WriteCall, 'info' | 'subresource' | 'namespace' | 'name' | 'manager' | 'dryRun' | 'warn'> {
-  /** True when the caller wants exactly the state it names: a write in between is a conflict, not a reason to repeat. */
-  readonly pinned: boolean;
-  /** True for PATCH. */
-  readonly patch?: boolean;
-  /** True when the wanted object has its managedFields already (apply). */
-  readonly tracked?: boolean;
-}
-
-/** Builds the wanted object (normalised, fresh) from the current one. Called once per attempt; may throw ApiError. */
-export type NextObject = (current: Readonly<UnstructuredObject>) => UnstructuredObject | Promise<UnstructuredObject>;
-
-/** The two halves of an update that ask nobody: before the mutating admission, and between it and the validating one. */
-export interface UpdateStages {
-  begin(old: Readonly<UnstructuredObject>): BegunUpdate | Promise<BegunUpdate>;
-  complete(
-    object: UnstructuredObject,
-    about: { readonly old: Readonly<UnstructuredObject> } & Admitted,
-  ): Completed | Promise<Completed>;
-}
-
-export interface BegunUpdate {
-  readonly object: UnstructuredObject;
-  /** What was found so far that is not valid. */
-  readonly errors: readonly FieldError[];
-  readonly pinned: boolean;
-}
-
-/** What came of the mutating admission. */
-export interface Admitted {
-  readonly errors: readonly FieldError[];
-  /** Whose the fields were before a plug-in changed some; absent when none did. */
-  readonly owners: ObjectMeta['managedFields'];
-  readonly isRewritten: boolean;
-  readonly isSameGeneration: boolean;
-}
 
 type Old = Readonly<UnstructuredObject>;
 

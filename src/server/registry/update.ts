@@ -6,9 +6,8 @@ import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { createObject, dropsStatus } from './create.ts';
 import { guaranteedUpdate } from './guaranteed-update.ts';
 import { matchName, matchNamespace } from './object-metadata.ts';
-import type { SentBody } from './stage-job.ts';
 import { namesVersion } from './update-stages.ts';
-import type { Registry, WriteCall, WriteResult } from './write-call.ts';
+import type { Registry, SentBody, WriteCall, WriteResult } from './write-contract.ts';
 
 /** Replaces the object with `object` (normalised, owned by the callee). Throws ApiError as `guaranteedUpdate` does. */
 export async function updateObject(

@@ -10,7 +10,7 @@ import type { StoredObject } from '../cache/object-store.ts';
 import { saysNothingNew } from './graceful-deletion.ts';
 import type { ListCall } from './list.ts';
 import { prepareViews, viewObject } from './versioned-view.ts';
-import type { AdmissionHooks, Registry, WriteCall } from './write-call.ts';
+import type { AdmissionHooks, Registry, WriteCall } from './write-contract.ts';
 
 /** Refusals after which nobody is asked any more, and those of them that are listed. */
 const MAX_REFUSED = 50;

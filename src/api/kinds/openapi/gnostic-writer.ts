@@ -6,7 +6,7 @@ import protobuf from 'protobufjs/minimal.js';
 import { isJsonObject, type JsonObject } from '../../meta/own-property.ts';
 import { nodesLeft } from '../../meta/small.ts';
 import type { Steps } from '../../meta/steps.ts';
-import { StepOutput } from '../protobuf/message-steps.ts';
+import { StepOutput } from '../protobuf/step-output.ts';
 
 type Writer = protobuf.Writer;
 

@@ -1,4 +1,5 @@
 /** A schema as wire fields: number -> property and codec. Compiled when a type is first met, then kept. */
+
 import type protobuf from 'protobufjs/minimal.js';
 import { isJsonObject, type JsonObject } from '../../meta/own-property.ts';
 import type { Schema } from '../../schema/schema.ts';
@@ -11,19 +12,9 @@ import { readMessage } from './read-message.ts';
 import { specialCodec } from './special-codecs.ts';
 import { BASE64, BOOL, type Codec, DOUBLE, INT32, INT64, STRING, wideInt64 } from './value-codecs.ts';
 import { BYTES, type WireInput } from './wire-input.ts';
+import type { MessagePlan, WireField } from './wire-plan.ts';
 import { wireSchemaOf } from './wire-schemas.ts';
 import { writeMessage } from './write-message.ts';
-
-/** One field of a message. */
-export type WireField =
-  | { readonly kind: 'one'; readonly property: string; readonly codec: Codec; readonly keepZero: boolean }
-  | { readonly kind: 'list'; readonly property: string; readonly codec: Codec }
-  | { readonly kind: 'map'; readonly property: string; readonly codec: Codec }
-  /** A Go struct that JSON inlines: its fields are properties of the object around it. */
-  | { readonly kind: 'inline'; readonly plan: MessagePlan };
-
-/** Fields by number, in ascending order: Go writes them so. */
-export type MessagePlan = ReadonlyMap<number, WireField>;
 
 const plans = new WeakMap<Schema, MessagePlan>();
 

@@ -2,59 +2,18 @@
  * The bytes of `writeMessage` in steps, with others served in between: for large objects. A message stands behind its
  * length, so what is large is written into an output of its own first; what is small goes the way it always goes.
  */
-import protobuf from 'protobufjs/minimal.js';
+
 import { getOwn, isJsonObject } from '../../meta/own-property.ts';
 import { nodesLeft } from '../../meta/small.ts';
-import { Pace, type Steps } from '../../meta/steps.ts';
-import type { MessagePlan, WireField } from './message-plan.ts';
+import type { Steps } from '../../meta/steps.ts';
+import type { StepOutput } from './step-output.ts';
 import { type Codec, STRING, tag } from './value-codecs.ts';
 import { BYTES } from './wire-input.ts';
+import type { MessagePlan, WireField } from './wire-plan.ts';
 import { holdsAny } from './write-message.ts';
 
 /** Nodes written in one go. */
 const TOGETHER = 500;
-
-/** What has been written so far: finished parts, and a writer that is still open. */
-export class StepOutput {
-  readonly parts: Uint8Array[] = [];
-  /** Bytes of the finished parts. */
-  length = 0;
-  writer = protobuf.Writer.create();
-  readonly #pace: Pace;
-
-  constructor(pace: Pace = new Pace()) {
-    this.#pace = pace;
-  }
-
-  /** Says that so many nodes were written; true when others should be let in. */
-  due(nodes: number): boolean {
-    if (!this.#pace.due(nodes)) return false;
-    this.close();
-    return true;
-  }
-
-  /** Finishes the part in hand. */
-  close(): void {
-    if (this.writer.len === 0) return;
-    this.#add(this.writer.finish());
-    this.writer = protobuf.Writer.create();
-  }
-
-  /** A message behind its length, whose tag has been written. */
-  *nested(write: (inner: StepOutput) => Steps<void>): Steps<void> {
-    const inner = new StepOutput(this.#pace);
-    yield* write(inner);
-    inner.close();
-    this.writer.uint32(inner.length);
-    this.close();
-    for (const part of inner.parts) this.#add(part);
-  }
-
-  #add(part: Uint8Array): void {
-    this.parts.push(part);
-    this.length += part.length;
-  }
-}
 
 /** Writes the fields of `object` as `writeMessage` does. */
 export function* messageSteps(

@@ -1,8 +1,8 @@
 /** One message from the wire into a JSON object, along its plan. Unknown numbers are skipped, as proto2 has it. */
 import { type JsonObject, setOwn } from '../../meta/own-property.ts';
-import type { MessagePlan, WireField } from './message-plan.ts';
 import type { Codec } from './value-codecs.ts';
 import { BYTES, type WireInput } from './wire-input.ts';
+import type { MessagePlan, WireField } from './wire-plan.ts';
 
 /** Reads up to `end` into `target` and returns it. Throws an Error when the bytes do not fit the plan. */
 export function readMessage(

@@ -8,7 +8,8 @@ import { isJsonObject } from '../../meta/own-property.ts';
 import type { Steps } from '../../meta/steps.ts';
 import { parseJson } from '../../schema/parse-json.ts';
 import { startsEnvelope } from './envelope.ts';
-import { type StepOutput, valueSteps } from './message-steps.ts';
+import { valueSteps } from './message-steps.ts';
+import type { StepOutput } from './step-output.ts';
 import { BOOL, type Codec, INT32, INT64, STRING, tag } from './value-codecs.ts';
 import { BYTES, VARINT, type WireInput } from './wire-input.ts';
 

@@ -2,7 +2,7 @@
 import type protobuf from 'protobufjs/minimal.js';
 import { decodeBase64, encodeBase64 } from '../../meta/base64.ts';
 import type { Steps } from '../../meta/steps.ts';
-import type { StepOutput } from './message-steps.ts';
+import type { StepOutput } from './step-output.ts';
 import { BYTES, FIXED64, VARINT, type WireInput } from './wire-input.ts';
 
 export interface Codec {

@@ -1,9 +1,9 @@
 /** One JSON object as a message, along its plan. Values that are absent or null are not written. */
 import type protobuf from 'protobufjs/minimal.js';
 import { getOwn, isJsonObject } from '../../meta/own-property.ts';
-import type { MessagePlan, WireField } from './message-plan.ts';
 import { STRING, tag } from './value-codecs.ts';
 import { BYTES } from './wire-input.ts';
+import type { MessagePlan, WireField } from './wire-plan.ts';
 
 /** Writes the fields of `object`, in the order of their numbers. Values of a wrong type are written as zero. */
 export function writeMessage(

@@ -23,7 +23,8 @@ import {
 import type { DeleteOptions } from '../../registry/graceful-deletion.ts';
 import { guaranteedUpdate } from '../../registry/guaranteed-update.ts';
 import { refuseWhenDurable } from '../../registry/refuse-when-durable.ts';
-import { NO_ADMISSION, type WriteCall } from '../../registry/write-call.ts';
+import { NO_ADMISSION } from '../../registry/write-call.ts';
+import type { WriteCall } from '../../registry/write-contract.ts';
 import { readDeleteOptions } from '../delete-options.ts';
 import type { Exchange } from '../exchange.ts';
 import { parseWriteOptions } from '../query.ts';

@@ -2,9 +2,9 @@
 import { ApiError } from '../../../api/meta/status.ts';
 import type { ApiResponse } from '../../../base/http/seam.ts';
 import { createObject } from '../../registry/create.ts';
-import { guaranteedUpdate, type UpdateCall } from '../../registry/guaranteed-update.ts';
+import { guaranteedUpdate } from '../../registry/guaranteed-update.ts';
 import { readElsewhere } from '../../registry/update.ts';
-import type { FieldManagement, WriteCall } from '../../registry/write-call.ts';
+import type { FieldManagement, UpdateCall, WriteCall } from '../../registry/write-contract.ts';
 import { sentBody } from '../body.ts';
 import type { Exchange } from '../exchange.ts';
 import { checkPatchOptions, type PatchDocument, patchTypeOf, readPatch } from '../patch-document.ts';

@@ -8,7 +8,7 @@ import { guaranteedUpdate } from '../../registry/guaranteed-update.ts';
 import { matchName, matchNamespace } from '../../registry/object-metadata.ts';
 import { NO_REPLICAS, scaleOf, scalePathsOf, withScale } from '../../registry/scale.ts';
 import { prepareViews, viewObject } from '../../registry/versioned-view.ts';
-import type { FieldManagement } from '../../registry/write-call.ts';
+import type { FieldManagement } from '../../registry/write-contract.ts';
 import { decodeObjectBody } from '../body.ts';
 import type { Exchange } from '../exchange.ts';
 import { checkPatchOptions, type PatchDocument, readPatch } from '../patch-document.ts';

@@ -1,7 +1,7 @@
 /** PUT of an object or of a subresource that has the object's own shape (status, finalize). */
 import type { ApiResponse } from '../../../base/http/seam.ts';
-import type { SentBody } from '../../registry/stage-job.ts';
 import { updateLarge, updateObject } from '../../registry/update.ts';
+import type { SentBody } from '../../registry/write-contract.ts';
 import { decodeBody, sentBody } from '../body.ts';
 import type { Exchange } from '../exchange.ts';
 import { parseWriteOptions } from '../query.ts';
