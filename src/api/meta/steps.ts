@@ -2,12 +2,10 @@
  * Work cut into steps: a generator that stops where others may be served. One description of the work serves both ways
  * of doing it, in one go and in pieces.
  */
+import type { Pause } from './pause.ts';
 
 /** Work that stops between its steps and comes to a result. */
 export type Steps<T> = Generator<undefined, T, undefined>;
-
-/** Lets others in; `nextTurn` of base/clock. */
-export type Pause = () => Promise<void>;
 
 /** Members, items and the like between two stops: at most some milliseconds, whatever is done to each. */
 const SLICE = 2000;

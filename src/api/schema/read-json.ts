@@ -3,8 +3,9 @@
  * so that duplicate keys (which JSON.parse drops silently) are noticed at almost no cost: only when the counts differ
  * does the strict scanner look for their paths.
  */
+
+import type { Pause } from '../meta/pause.ts';
 import { badRequest } from '../meta/status.ts';
-import type { Pause } from '../meta/steps.ts';
 import { type FieldProblem, JsonReader, locateInJson, type OddNumbers } from './scan-json.ts';
 import { parseWide } from './wide-integers.ts';
 

@@ -17,8 +17,9 @@ import {
   type Tags,
 } from 'yaml';
 import { setOwn } from '../meta/own-property.ts';
+import type { Pause } from '../meta/pause.ts';
 import { badRequest } from '../meta/status.ts';
-import { finish, inPieces, type Pause, type Steps } from '../meta/steps.ts';
+import { finish, inPieces, type Steps } from '../meta/steps.ts';
 import {
   inexactNumber,
   MAX_DEPTH,

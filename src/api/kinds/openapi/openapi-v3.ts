@@ -1,8 +1,9 @@
 /** OpenAPI 3.0 documents, one for each group version: what kubectl explain, apply and validate read. */
 import { apiVersionOf } from '../../meta/gvk.ts';
 import { joinBytes } from '../../meta/join-bytes.ts';
+import type { Pause } from '../../meta/pause.ts';
 import { compactSteps } from '../../meta/pretty-steps.ts';
-import { finish, inPieces, type Pause, type Steps } from '../../meta/steps.ts';
+import { finish, inPieces, type Steps } from '../../meta/steps.ts';
 import { versionInfo } from '../discovery/version-info.ts';
 import type { ResourceInfo } from '../resource.ts';
 import { Definitions, type OpenApiObject } from './definitions.ts';

@@ -8,7 +8,8 @@ import {
   type VirtualMachineInstancePreset,
 } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import type { DeepReadonly, KubeObject } from '../../../api/meta/object.ts';
-import { type Pause, runSteps } from '../../../api/meta/steps.ts';
+import type { Pause } from '../../../api/meta/pause.ts';
+import { runSteps } from '../../../api/meta/steps.ts';
 import type { Client } from '../../../client/client.ts';
 import type { ClusterConfig } from '../../../domain/machine-defaults/cluster-config.ts';
 import { DefaultsError } from '../../../domain/machine-defaults/implicit-devices.ts';
