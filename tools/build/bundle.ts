@@ -7,7 +7,7 @@ import { buildFacts } from '../../src/cmd/config/build-facts.ts';
 /** What is started by its name: the command line, its worker threads, and a guest's packet filter. */
 const PROGRAMS = {
   main: 'src/cmd/main.ts',
-  'body-worker': 'src/cmd/compose/body-worker.ts',
+  'large-work-thread': 'src/cmd/compose/large-work-thread.ts',
   'sqlite-worker': 'src/server/storage/sqlite-worker.ts',
   'filter-process': 'src/node/network/filter-process.ts',
 };

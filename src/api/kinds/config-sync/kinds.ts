@@ -1,4 +1,6 @@
 /** The kinds of Config Sync as TypeScript types, and their names as clients use them. Field names are upstream's. */
+export { PROPAGATION_POLICY } from './management.ts';
+
 import type { ResourceType } from '../../meta/gvk.ts';
 import type { KubeObject } from '../../meta/object.ts';
 
@@ -168,8 +170,6 @@ export interface Sync extends KubeObject {
   status?: SyncStatus;
 }
 
-/** Annotation of a sync: whether what it manages is deleted with it (`FOREGROUND`) or stays. */
-export const PROPAGATION_POLICY = 'configsync.gke.io/deletion-propagation-policy';
 export const FOREGROUND = 'Foreground';
 /** On a sync until what it manages has been dealt with. */
 export const RECONCILER_FINALIZER = 'configsync.gke.io/reconciler';

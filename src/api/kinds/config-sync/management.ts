@@ -1,7 +1,8 @@
 /** What a sync writes on the objects that it manages, about itself: Config Sync's keys, and one of ours. */
 import type { DeepReadonly, ObjectMeta } from '../../meta/object.ts';
-import { PROPAGATION_POLICY } from './kinds.ts';
 
+/** Annotation of a sync: whether what it manages is deleted with it (`FOREGROUND`) or stays. */
+export const PROPAGATION_POLICY = 'configsync.gke.io/deletion-propagation-policy';
 export const MANAGED_BY = { key: 'app.kubernetes.io/managed-by', value: 'configmanagement.gke.io' } as const;
 export const PART_OF = 'applyset.kubernetes.io/part-of';
 export const MANAGED = 'configmanagement.gke.io/managed';
