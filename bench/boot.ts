@@ -7,9 +7,9 @@ import { cpSync, existsSync, readdirSync, readFileSync, statSync } from 'node:fs
 import { homedir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { NODES } from '../src/api/kinds/builtin/resource-types.ts';
-import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../src/api/kinds/kubevirt/kubevirt.ts';
-import type { Client } from '../src/client/client.ts';
+import { NODES } from '../packages/apimachinery/src/types/resource-types.ts';
+import type { Client } from '../packages/client/src/client.ts';
+import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../packages/kubevirt/src/kinds/kubevirt.ts';
 import { adminOf } from '../test/testkit/control-plane-process.ts';
 import { ensureGuest } from '../tools/guest/build-guest.ts';
 import { newDataDir, removeDataDir, startPlane } from './api/plane.ts';
@@ -73,7 +73,7 @@ export function importGuest(
   dir: string,
   guest: { readonly disk: string; readonly kernel: string; readonly initrd: string },
 ): void {
-  const main = resolve(import.meta.dirname, '../src/cmd/main.ts');
+  const main = resolve(import.meta.dirname, '../packages/coracle/src/main.ts');
   const files = [guest.disk, '--kernel', guest.kernel, '--initrd', guest.initrd];
   const done = spawnSync(process.execPath, [main, 'image', 'import', 'tiny', ...files, '--data-dir', dir]);
   if (done.status !== 0) throw new Error(`image import: ${done.stderr.toString()}`);

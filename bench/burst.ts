@@ -3,8 +3,8 @@
  * that is given all of them. No guest is started: the image is one that its store does not have, which it says of each.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { VirtualMachine } from '../src/api/kinds/kubevirt/kubevirt.ts';
-import type { Client } from '../src/client/client.ts';
+import type { Client } from '../packages/client/src/client.ts';
+import type { VirtualMachine } from '../packages/kubevirt/src/kinds/kubevirt.ts';
 import { nodeIsReady, whatIsMissing } from './boot.ts';
 import { type BenchContext, type Outcome, Runs } from './figure.ts';
 import { quantile } from './load/load.ts';

@@ -3,8 +3,9 @@
  *
  *     .node/bin/node bench/cel.ts
  */
-import { celBudget, celTypeOfSchema, compileCel, DYN } from '../src/api/cel/cel.ts';
-import type { Schema } from '../src/api/schema/schema.ts';
+
+import type { Schema } from '../packages/apimachinery/src/schema/schema.ts';
+import { celBudget, celTypeOfSchema, compileCel, DYN } from '../packages/cel/src/cel.ts';
 
 const POD = {
   metadata: { name: 'p', namespace: 'd', labels: { app: 'web', 'kubevirt.io/vm-delete-protection': 'true' } },

@@ -2,8 +2,8 @@
  * Draining a node with guests that only pretend: how much the controllers add to the time the transfers take. And how
  * long the answer to an eviction takes. Run: `node bench/drain.ts`. JSON to standard output.
  */
-import { NODES, PODS } from '../src/api/kinds/builtin/resource-types.ts';
-import { KUBEVIRTS } from '../src/api/kinds/kubevirt/kubevirt.ts';
+import { NODES, PODS } from '../packages/apimachinery/src/types/resource-types.ts';
+import { KUBEVIRTS } from '../packages/kubevirt/src/kinds/kubevirt.ts';
 import { eventually } from '../test/testkit/eventually.ts';
 import { startFakeCluster } from '../test/testkit/fake-cluster.ts';
 

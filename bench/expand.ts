@@ -2,13 +2,16 @@
  * Measures the expansion of a virtual machine against a captured instance type and preference (u1.medium and fedora):
  * prints one JSON line, microseconds. Usage: node bench/expand.ts [iterations]
  */
-import type { VirtualMachine } from '../src/api/kinds/kubevirt/kubevirt.ts';
-import { systemClock } from '../src/base/clock/clock.ts';
-import { commonInstancetypes } from '../src/domain/instancetype/bundle/bundle.ts';
-import { instancetypeOfRevision, preferenceOfRevision } from '../src/domain/instancetype/decode-revision.ts';
-import { applyInstancetype, expandVirtualMachine } from '../src/domain/instancetype/expand.ts';
-import { buildRevision } from '../src/domain/instancetype/revision.ts';
-import { clusterConfigOf } from '../src/domain/machine-defaults/cluster-config.ts';
+import type { VirtualMachine } from '../packages/kubevirt/src/kinds/kubevirt.ts';
+import { commonInstancetypes } from '../packages/kubevirt/src/rules/instancetype/bundle/bundle.ts';
+import {
+  instancetypeOfRevision,
+  preferenceOfRevision,
+} from '../packages/kubevirt/src/rules/instancetype/decode-revision.ts';
+import { applyInstancetype, expandVirtualMachine } from '../packages/kubevirt/src/rules/instancetype/expand.ts';
+import { buildRevision } from '../packages/kubevirt/src/rules/instancetype/revision.ts';
+import { clusterConfigOf } from '../packages/kubevirt/src/rules/machine-defaults/cluster-config.ts';
+import { systemClock } from '../packages/runtime/src/clock/clock.ts';
 
 /** The mean that one expansion may take. */
 const TARGET_MICROSECONDS = 30;

@@ -7,10 +7,10 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CONFIG_MAPS } from '../src/api/kinds/builtin/resource-types.ts';
-import { CONFIG_SYNC_NAMESPACE, ROOT_SYNCS, type Sync } from '../src/api/kinds/config-sync/kinds.ts';
-import type { KubeObject } from '../src/api/meta/object.ts';
-import type { Client } from '../src/client/client.ts';
+import type { KubeObject } from '../packages/apimachinery/src/meta/object.ts';
+import { CONFIG_MAPS } from '../packages/apimachinery/src/types/resource-types.ts';
+import type { Client } from '../packages/client/src/client.ts';
+import { CONFIG_SYNC_NAMESPACE, ROOT_SYNCS, type Sync } from '../packages/gitops/src/kinds/kinds.ts';
 import { adminOf } from '../test/testkit/control-plane-process.ts';
 import { createRepository, type GitRepository, serveRepository } from '../test/testkit/git-repository.ts';
 import { LAUNCHER, newDataDir, removeDataDir, startPlane } from './api/plane.ts';
@@ -199,7 +199,7 @@ async function startComponent(dir: string): Promise<{ readonly pid: number; stop
   const flags = /^exec "\$node_bin" (.*) "\$main/m.exec(readFileSync(join(root, 'coracle'), 'utf8'))![1]!.split(' ');
   const child = spawn(
     process.execPath,
-    [...flags, join(root, 'src/cmd/main.ts'), 'controllers', '--controllers', 'gitops'],
+    [...flags, join(root, 'packages/coracle/src/main.ts'), 'controllers', '--controllers', 'gitops'],
     { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, ...LAUNCHER, KUBECONFIG: join(dir, 'kubeconfig') } },
   );
   const ended = new Promise<void>((done) => child.once('exit', () => done()));

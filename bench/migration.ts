@@ -7,7 +7,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { createLogger } from '../src/base/log/log.ts';
+import { createLogger } from '../packages/runtime/src/log/log.ts';
 import { eventually, kernelSpec } from '../test/node/board.ts';
 import { heartbeat, startMigrationBoard } from '../test/node/migration-board.ts';
 import { type BenchContext, type Outcome, Runs } from './figure.ts';

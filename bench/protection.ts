@@ -3,16 +3,17 @@
  * and writes of kinds that it does not look at, beside a store without it, in the same rounds. In this process, on the
  * memory backend: what is measured is the index and the decision, not the disk, in processor time.
  */
-import { builtinResource } from '../src/api/kinds/builtin/builtin-resources.ts';
-import type { ResourceInfo } from '../src/api/kinds/resource.ts';
-import type { UnstructuredObject } from '../src/api/meta/object.ts';
-import { systemClock } from '../src/base/clock/clock.ts';
-import { silentLogger } from '../src/base/log/log.ts';
-import { createDeletionProtection } from '../src/cmd/compose/deletion-protection.ts';
-import type { AdmissionAttributes, AdmissionPlugin } from '../src/server/admission/plugin.ts';
-import { createObjectStore } from '../src/server/cache/create-object-store.ts';
-import type { ObjectStore } from '../src/server/cache/object-store.ts';
-import { createMemoryBackend } from '../src/server/storage/memory-backend.ts';
+
+import type { UnstructuredObject } from '../packages/apimachinery/src/meta/object.ts';
+import type { ResourceInfo } from '../packages/apimachinery/src/types/resource.ts';
+import type { AdmissionAttributes, AdmissionPlugin } from '../packages/apiserver/src/admission/plugin.ts';
+import { createObjectStore } from '../packages/apiserver/src/cache/create-object-store.ts';
+import type { ObjectStore } from '../packages/apiserver/src/cache/object-store.ts';
+import { builtinResource } from '../packages/apiserver/src/kinds/builtin/builtin-resources.ts';
+import { createMemoryBackend } from '../packages/apiserver/src/storage/memory-backend.ts';
+import { createDeletionProtection } from '../packages/coracle/src/compose/deletion-protection.ts';
+import { systemClock } from '../packages/runtime/src/clock/clock.ts';
+import { silentLogger } from '../packages/runtime/src/log/log.ts';
 import { type BenchContext, type Outcome, Runs } from './figure.ts';
 
 const NAMESPACES = 100;

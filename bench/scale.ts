@@ -4,7 +4,7 @@
  * its own process; its CPU time stands beside the wall time, because other work on the machine moves it least.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PODS } from '../src/api/kinds/builtin/resource-types.ts';
+import { PODS } from '../packages/apimachinery/src/types/resource-types.ts';
 import { adminOf } from '../test/testkit/control-plane-process.ts';
 import { configMap, configMaps, createObjects, OBJECT_BYTES } from './api/objects.ts';
 import { answersByCode, endpointOf, type MeasuredPlane, newDataDir, removeDataDir, startPlane } from './api/plane.ts';

@@ -9,11 +9,11 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PERSISTENT_VOLUME_CLAIMS } from '../src/api/kinds/builtin/resource-types.ts';
-import { systemClock } from '../src/base/clock/clock.ts';
-import { NEVER } from '../src/base/http/seam.ts';
-import { createLogger, type Logger } from '../src/base/log/log.ts';
-import { openPool, type Pool } from '../src/node/storage/pool.ts';
+import { PERSISTENT_VOLUME_CLAIMS } from '../packages/apimachinery/src/types/resource-types.ts';
+import { openPool, type Pool } from '../packages/node-agent/src/storage/pool.ts';
+import { systemClock } from '../packages/runtime/src/clock/clock.ts';
+import { NEVER } from '../packages/runtime/src/http/seam.ts';
+import { createLogger, type Logger } from '../packages/runtime/src/log/log.ts';
 import { collect, kernelSpec, NAMESPACE, startBoard } from '../test/node/board.ts';
 import { type BenchContext, type Outcome, Runs } from './figure.ts';
 

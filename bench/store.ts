@@ -5,12 +5,12 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { UnstructuredObject } from '../src/api/meta/object.ts';
-import { systemClock } from '../src/base/clock/clock.ts';
-import { silentLogger } from '../src/base/log/log.ts';
-import { createObjectStore } from '../src/server/cache/create-object-store.ts';
-import type { ObjectStore } from '../src/server/cache/object-store.ts';
-import { createSqliteBackend } from '../src/server/storage/sqlite-backend.ts';
+import type { UnstructuredObject } from '../packages/apimachinery/src/meta/object.ts';
+import { createObjectStore } from '../packages/apiserver/src/cache/create-object-store.ts';
+import type { ObjectStore } from '../packages/apiserver/src/cache/object-store.ts';
+import { createSqliteBackend } from '../packages/apiserver/src/storage/sqlite-backend.ts';
+import { systemClock } from '../packages/runtime/src/clock/clock.ts';
+import { silentLogger } from '../packages/runtime/src/log/log.ts';
 
 const LOAD = 100_000;
 const PREFIX = '/configmaps';

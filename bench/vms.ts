@@ -3,14 +3,14 @@
  * appears. A node that no agent serves stands by, so that the scheduler has somewhere to bind; no guest is started.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { NODES, PODS } from '../src/api/kinds/builtin/resource-types.ts';
+import type { KubeObject } from '../packages/apimachinery/src/meta/object.ts';
+import { NODES, PODS } from '../packages/apimachinery/src/types/resource-types.ts';
+import type { Client } from '../packages/client/src/client.ts';
 import {
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
   type VirtualMachine,
-} from '../src/api/kinds/kubevirt/kubevirt.ts';
-import type { KubeObject } from '../src/api/meta/object.ts';
-import type { Client } from '../src/client/client.ts';
+} from '../packages/kubevirt/src/kinds/kubevirt.ts';
 import { adminOf } from '../test/testkit/control-plane-process.ts';
 import { newDataDir, removeDataDir, startPlane } from './api/plane.ts';
 import { type BenchContext, type Outcome, Runs } from './figure.ts';

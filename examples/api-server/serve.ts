@@ -1,11 +1,12 @@
 /** A Kubernetes API server of its own, without virtual machines: prints a kubeconfig and serves until it is stopped. */
-import { PROTOBUF } from '../../src/api/kinds/protobuf/documents.ts';
-import { protobufBody } from '../../src/api/kinds/protobuf/request-body.ts';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { startTlsServer } from '../../src/base/http/tls-server.ts';
-import { silentLogger } from '../../src/base/log/log.ts';
-import { createApiServer } from '../../src/server/assembly/create-api-server.ts';
-import { createAuthority, openAuthority } from '../../src/server/auth/certificate-authority.ts';
+
+import { createApiServer } from '@coracle/apiserver/assembly/create-api-server';
+import { createAuthority, openAuthority } from '@coracle/apiserver/auth/certificate-authority';
+import { PROTOBUF } from '@coracle/apiserver/kinds/protobuf/documents';
+import { protobufBody } from '@coracle/apiserver/kinds/protobuf/request-body';
+import { systemClock } from '@coracle/runtime/clock/clock';
+import { startTlsServer } from '@coracle/runtime/http/tls-server';
+import { silentLogger } from '@coracle/runtime/log/log';
 
 // kubectl sends built-in kinds as protobuf.
 const { handler } = await createApiServer({ parts: { bodyDecoders: new Map([[PROTOBUF, protobufBody]]) } });

@@ -8,17 +8,17 @@ import {
   listOf,
   mapOf,
   optionalOf,
-} from '../../src/api/cel/cel.ts';
-import { type Environment, parseType } from '../../src/api/cel/declarations.ts';
-import { makeEnvironment } from '../../src/api/cel/environment.ts';
-import { equals } from '../../src/api/cel/equality.ts';
-import { KUBERNETES } from '../../src/api/cel/libraries/kubernetes.ts';
-import { OPTIONALS } from '../../src/api/cel/libraries/optionals.ts';
-import { STANDARD } from '../../src/api/cel/libraries/standard.ts';
-import { mapReplace } from '../../src/api/cel/map-access.ts';
-import { parseDuration, parseTimestamp } from '../../src/api/cel/time.ts';
-import { opaqueType, typeOf, wrapperOf } from '../../src/api/cel/types.ts';
-import { CelDouble, CelMap, CelTypeValue, CelUint, fromJson, intFromBigInt } from '../../src/api/cel/values.ts';
+} from '../../packages/cel/src/cel.ts';
+import { type Environment, parseType } from '../../packages/cel/src/declarations.ts';
+import { makeEnvironment } from '../../packages/cel/src/environment.ts';
+import { equals } from '../../packages/cel/src/equality.ts';
+import { KUBERNETES } from '../../packages/cel/src/libraries/kubernetes.ts';
+import { OPTIONALS } from '../../packages/cel/src/libraries/optionals.ts';
+import { STANDARD } from '../../packages/cel/src/libraries/standard.ts';
+import { mapReplace } from '../../packages/cel/src/map-access.ts';
+import { parseDuration, parseTimestamp } from '../../packages/cel/src/time.ts';
+import { opaqueType, typeOf, wrapperOf } from '../../packages/cel/src/types.ts';
+import { CelDouble, CelMap, CelTypeValue, CelUint, fromJson, intFromBigInt } from '../../packages/cel/src/values.ts';
 
 type Json = Record<string, unknown>;
 

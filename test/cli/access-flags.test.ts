@@ -4,8 +4,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { createHttpsTransport } from '../../src/base/http/https-transport.ts';
-import { NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
+import { createHttpsTransport } from '../../packages/runtime/src/http/https-transport.ts';
+import { NEVER, NO_BYTES } from '../../packages/runtime/src/http/seam.ts';
 import { type Review, startWebhookServer } from '../testkit/webhook-server.ts';
 import { openWorkspace } from './workspace.ts';
 

@@ -6,10 +6,10 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { NODES } from '../../src/api/kinds/builtin/resource-types.ts';
-import { createHttpsTransport } from '../../src/base/http/https-transport.ts';
-import { NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
-import { hostAddresses, inUrl } from '../../src/cmd/config/serving-address.ts';
+import { NODES } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { hostAddresses, inUrl } from '../../packages/coracle/src/config/serving-address.ts';
+import { createHttpsTransport } from '../../packages/runtime/src/http/https-transport.ts';
+import { NEVER, NO_BYTES } from '../../packages/runtime/src/http/seam.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
 import { openWorkspace, type Workspace } from './workspace.ts';
 

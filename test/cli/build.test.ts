@@ -4,7 +4,7 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from '
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { NEVER } from '../../src/base/http/seam.ts';
+import { NEVER } from '../../packages/runtime/src/http/seam.ts';
 import { bundle } from '../../tools/build/bundle.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
 import { openWorkspace, root, runProgram } from './workspace.ts';

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parse } from 'yaml';
-import { CONFIG_MAPS } from '../../src/api/kinds/builtin/resource-types.ts';
-import { findProcesses } from '../../src/base/process/identity.ts';
-import { COMMANDS } from '../../src/cmd/cli/commands.ts';
+import { CONFIG_MAPS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { COMMANDS } from '../../packages/coracle/src/cli/commands.ts';
+import { findProcesses } from '../../packages/runtime/src/process/identity.ts';
 import { adminOf, startProcess } from '../testkit/control-plane-process.ts';
 import { type Outcome, openWorkspace, root, runProgram } from './workspace.ts';
 
@@ -375,7 +375,7 @@ test('a directory that cannot be made is one line and exit code 1, without tryin
 
 // S-301
 test('output that nobody takes is no stack trace', async () => {
-  const main = join(root, 'src/cmd/main.ts');
+  const main = join(root, 'packages/coracle/src/main.ts');
   const through = (rest: string) => runProgram('/bin/sh', ['-c', `"$0" "$1" ${rest}`, process.execPath, main]);
   const full = await through('--help >/dev/full');
   assert.equal(full.code, 1);

@@ -1,13 +1,13 @@
 /** `--controllers`, and the controllers in a process of their own: over HTTPS, each with a token of its own. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { EVENTS, PODS } from '../../src/api/kinds/builtin/resource-types.ts';
+import { EVENTS, PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { Client } from '../../packages/client/src/client.ts';
 import {
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
   type VirtualMachine,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import type { Client } from '../../src/client/client.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { openWorkspace, type Workspace } from './workspace.ts';

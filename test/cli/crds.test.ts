@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
-import { configSyncCrds } from '../../src/api/kinds/config-sync/definitions.ts';
-import { kubevirtCrds } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { configSyncCrds } from '../../packages/gitops/src/kinds/definitions.ts';
+import { kubevirtCrds } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { startServer } from '../testkit/in-process-server.ts';
 import { openWorkspace } from './workspace.ts';
 

@@ -1,13 +1,13 @@
 /** `coracle drain`: the rehearsal names what would hold a node, and the drain itself empties it while guests run on. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { NODES, POD_DISRUPTION_BUDGETS, PODS } from '../../src/api/kinds/builtin/resource-types.ts';
-import type { Pod } from '../../src/api/kinds/builtin/types.ts';
+import { NODES, POD_DISRUPTION_BUDGETS, PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { Pod } from '../../packages/apimachinery/src/types/types.ts';
 import {
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
   type VirtualMachineInstance,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { importTinyGuest, tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';

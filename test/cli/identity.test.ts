@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { legacyFirmwareUuid } from '../../src/domain/identity/firmware-identity.ts';
+import { legacyFirmwareUuid } from '../../packages/kubevirt/src/rules/identity/firmware-identity.ts';
 import { openWorkspace } from './workspace.ts';
 
 const vm = (name: string, firmware = ''): string => `apiVersion: kubevirt.io/v1

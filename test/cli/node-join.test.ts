@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { NODES } from '../../src/api/kinds/builtin/resource-types.ts';
+import { NODES } from '../../packages/apimachinery/src/types/resource-types.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { openWorkspace } from './workspace.ts';

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
-import { chooseComponents } from '../../src/cmd/compose/components.ts';
-import { NODE_AGENT_RULES } from '../../src/node/agent/rbac.ts';
+import { chooseComponents } from '../../packages/coracle/src/compose/components.ts';
+import { NODE_AGENT_RULES } from '../../packages/node-agent/src/agent/rbac.ts';
 import { openWorkspace } from './workspace.ts';
 
 interface Printed {

@@ -24,7 +24,9 @@ function refusingPrograms(t: { after(end: () => void): void }): string {
 test('a second set-up installs nothing and says nothing', async (t) => {
   const bin = refusingPrograms(t);
   const PATH = `${bin}${delimiter}${process.env['PATH'] ?? ''}`;
-  const said = await runProgram('sh', [join(root, 'tools/setup/run.sh'), 'src/cmd/main.ts', 'version'], { PATH });
+  const said = await runProgram('sh', [join(root, 'tools/setup/run.sh'), 'packages/coracle/src/main.ts', 'version'], {
+    PATH,
+  });
   assert.deepEqual([said.code, said.stderr], [0, '']);
   assert.match(said.stdout, /^coracle \S+/);
 });

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { TestContext } from 'node:test';
-import { findProcesses, identify, isRunning } from '../../src/base/process/identity.ts';
+import { findProcesses, identify, isRunning } from '../../packages/runtime/src/process/identity.ts';
 
 export const root: string = resolve(import.meta.dirname, '../..');
 
@@ -60,7 +60,7 @@ export function openWorkspace(t: TestContext): Workspace {
     rmSync(dir, { recursive: true, force: true });
   });
   const start: Workspace['start'] = (argv, env = {}) =>
-    startProgram(process.execPath, [join(root, 'src/cmd/main.ts'), ...argv], {
+    startProgram(process.execPath, [join(root, 'packages/coracle/src/main.ts'), ...argv], {
       PATH: pathOf(),
       HOME: home,
       NODE_COMPILE_CACHE: COMPILED,

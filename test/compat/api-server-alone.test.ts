@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import test from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
-import { createApiServer } from '../../src/server/assembly/create-api-server.ts';
+import { createApiServer } from '../../packages/apiserver/src/assembly/create-api-server.ts';
+import { NEVER, NO_BYTES } from '../../packages/runtime/src/http/seam.ts';
 import { findKubectls } from './kubectl.ts';
 
 const EXAMPLE = fileURLToPath(new URL('../../examples/api-server/serve.ts', import.meta.url));

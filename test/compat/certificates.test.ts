@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { createSigningRequest } from '../../src/server/auth/certificate-authority.ts';
+import { createSigningRequest } from '../../packages/apiserver/src/auth/certificate-authority.ts';
 import { type ControlPlaneProcess, startProcess } from '../testkit/control-plane-process.ts';
 import { findKubectls, type Outcome, runKubectl } from './kubectl.ts';
 

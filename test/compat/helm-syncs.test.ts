@@ -17,14 +17,19 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { CONFIG_MAPS, SECRETS } from '../../src/api/kinds/builtin/resource-types.ts';
-import { CONFIG_SYNC_NAMESPACE, type HelmSpec, ROOT_SYNCS } from '../../src/api/kinds/config-sync/kinds.ts';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { type RegistryServer, sha256, startRegistry, tarOf } from '../../src/base/oci/testing/registry-server.ts';
-import { programPath } from '../../src/base/process/program.ts';
-import { openPki } from '../../src/cmd/config/pki.ts';
-import type { Source } from '../../src/gitops/git/source.ts';
-import { createHelmSource, type HelmSourceOptions } from '../../src/gitops/helm/helm-source.ts';
+import { CONFIG_MAPS, SECRETS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { openPki } from '../../packages/coracle/src/config/pki.ts';
+import type { Source } from '../../packages/gitops/src/git/source.ts';
+import { createHelmSource, type HelmSourceOptions } from '../../packages/gitops/src/helm/helm-source.ts';
+import { CONFIG_SYNC_NAMESPACE, type HelmSpec, ROOT_SYNCS } from '../../packages/gitops/src/kinds/kinds.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import {
+  type RegistryServer,
+  sha256,
+  startRegistry,
+  tarOf,
+} from '../../packages/runtime/src/oci/testing/registry-server.ts';
+import { programPath } from '../../packages/runtime/src/process/program.ts';
 import { condition, createNamespace, type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';
 import { findHelms } from './helm-programs.ts';
 

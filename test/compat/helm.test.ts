@@ -4,8 +4,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
-import { CONFIG_MAPS, ENDPOINT_SLICES, NAMESPACES, SECRETS } from '../../src/api/kinds/builtin/resource-types.ts';
-import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import {
+  CONFIG_MAPS,
+  ENDPOINT_SLICES,
+  NAMESPACES,
+  SECRETS,
+} from '../../packages/apimachinery/src/types/resource-types.ts';
+import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { adminOf, type ControlPlaneProcess, startProcess } from '../testkit/control-plane-process.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { importTinyGuest, whyNoGuests } from '../testkit/tiny-guest.ts';

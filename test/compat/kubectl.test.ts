@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
-import { NAMESPACES } from '../../src/api/kinds/builtin/resource-types.ts';
+import { NAMESPACES } from '../../packages/apimachinery/src/types/resource-types.ts';
 import { adminOf, type ControlPlaneProcess, startProcess } from '../testkit/control-plane-process.ts';
 import { ACCESS } from './cases/access.ts';
 import { ADMISSION } from './cases/admission.ts';

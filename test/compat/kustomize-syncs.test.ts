@@ -6,9 +6,9 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
-import { programPath } from '../../src/base/process/program.ts';
-import type { SourceTree } from '../../src/gitops/git/source.ts';
-import { kustomize } from '../../src/gitops/render/kustomize.ts';
+import type { SourceTree } from '../../packages/gitops/src/git/source.ts';
+import { kustomize } from '../../packages/gitops/src/render/kustomize.ts';
+import { programPath } from '../../packages/runtime/src/process/program.ts';
 import { createRepository, type GitRepository } from '../testkit/git-repository.ts';
 import { configMapYaml, type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';
 

@@ -11,7 +11,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import type { TlsServer } from '../../src/base/http/tls-server.ts';
+import type { TlsServer } from '../../packages/runtime/src/http/tls-server.ts';
 import { createGuestPod, type GuestNode, startGuestNode } from '../testkit/guest-node.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 import { listenTls, newAuthority } from '../testkit/listen-tls.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { restoreBackup } from '../../src/cmd/backup/restore-backup.ts';
+import { restoreBackup } from '../../packages/coracle/src/backup/restore-backup.ts';
 import { root, runProgram } from '../cli/workspace.ts';
 import { DISK, makeBackedUp } from '../testkit/backed-up.ts';
 

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join, resolve } from 'node:path';
-import type { Client } from '../../src/client/client.ts';
+import type { Client } from '../../packages/client/src/client.ts';
 import { runProgram } from '../cli/workspace.ts';
 import { adminOf, type ControlPlaneProcess, startProcess } from '../testkit/control-plane-process.ts';
 import { importTinyGuest } from '../testkit/tiny-guest.ts';
@@ -43,7 +43,7 @@ const NODES = 3;
 const MAX_SAID = 20_000;
 /** Ends of processes that are remembered. */
 const MAX_ENDS = 6;
-const main = resolve(import.meta.dirname, '../../src/cmd/main.ts');
+const main = resolve(import.meta.dirname, '../../packages/coracle/src/main.ts');
 const nodeArguments = ['--import', resolve(import.meta.dirname, 'migration-failpoints.ts')];
 
 /** Everything goes under `dir`. */

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CONFIG_MAPS } from '../../src/api/kinds/builtin/resource-types.ts';
-import type { ConfigMap } from '../../src/api/kinds/builtin/types.ts';
-import { ApiError } from '../../src/api/meta/status.ts';
+import { ApiError } from '../../packages/apimachinery/src/meta/status.ts';
+import { CONFIG_MAPS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { ConfigMap } from '../../packages/apimachinery/src/types/types.ts';
 import { adminOf, startProcess } from '../testkit/control-plane-process.ts';
 import { seed } from '../testkit/seed.ts';
 

@@ -8,10 +8,10 @@ import { mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { CONFIG_MAPS } from '../../src/api/kinds/builtin/resource-types.ts';
-import type { ConfigMap } from '../../src/api/kinds/builtin/types.ts';
-import type { ApiError } from '../../src/api/meta/status.ts';
-import { wholeBody } from '../../src/client/transport/response-body.ts';
+import type { ApiError } from '../../packages/apimachinery/src/meta/status.ts';
+import { CONFIG_MAPS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { ConfigMap } from '../../packages/apimachinery/src/types/types.ts';
+import { wholeBody } from '../../packages/client/src/transport/response-body.ts';
 import { adminOf, type ControlPlaneProcess, startProcess } from '../testkit/control-plane-process.ts';
 import { eventually } from '../testkit/eventually.ts';
 

@@ -13,7 +13,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { NODES, PODS } from '../../src/api/kinds/builtin/resource-types.ts';
+import { NODES, PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import {
   MIGRATION_POLICIES,
   type MigrationPolicy,
@@ -22,8 +22,8 @@ import {
   VIRTUAL_MACHINES,
   type VirtualMachineInstance,
   type VirtualMachineInstanceMigration,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { usualHostPort } from '../../src/domain/machine/host-ports.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { usualHostPort } from '../../packages/kubevirt/src/rules/machine/host-ports.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { seed } from '../testkit/seed.ts';
 import { tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';

@@ -1,12 +1,12 @@
 /** What the API of a fleet says of everything a drain waits for, and what its guests wrote, as text for a failure's message. */
 import { readFileSync } from 'node:fs';
-import { EVENTS, PODS } from '../../src/api/kinds/builtin/resource-types.ts';
+import { EVENTS, PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { Client } from '../../packages/client/src/client.ts';
 import {
   VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
   VIRTUAL_MACHINE_INSTANCES,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import type { Client } from '../../src/client/client.ts';
-import { parseProcess } from '../../src/node/agent/requests/usage.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { parseProcess } from '../../packages/node-agent/src/agent/requests/usage.ts';
 import { qemusUnder } from './migration-failpoints.ts';
 
 /** The newest events are shown. */

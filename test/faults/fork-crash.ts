@@ -7,7 +7,7 @@ import {
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINE_SNAPSHOTS,
   VIRTUAL_MACHINES,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { adminOf, type ControlPlaneProcess, startProcess } from '../testkit/control-plane-process.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { importTinyGuest, tinyVm } from '../testkit/tiny-guest.ts';

@@ -4,8 +4,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { findProcesses, identify, isRunning } from '../../src/base/process/identity.ts';
+import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { findProcesses, identify, isRunning } from '../../packages/runtime/src/process/identity.ts';
 import { adminOf, type ControlPlaneProcess, startProcess } from '../testkit/control-plane-process.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { importTinyGuest, tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';

@@ -5,9 +5,9 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { EVENTS, NODES, PODS } from '../../src/api/kinds/builtin/resource-types.ts';
-import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { findProcesses } from '../../src/base/process/identity.ts';
+import { EVENTS, NODES, PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { findProcesses } from '../../packages/runtime/src/process/identity.ts';
 import { openWorkspace } from '../cli/workspace.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
 import { eventually } from '../testkit/eventually.ts';

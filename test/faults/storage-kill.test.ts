@@ -11,9 +11,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { it } from 'node:test';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { silentLogger } from '../../src/base/log/log.ts';
-import { createSqliteBackend } from '../../src/server/storage/sqlite-backend.ts';
+import { createSqliteBackend } from '../../packages/apiserver/src/storage/sqlite-backend.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import { randomFrom, seed } from '../testkit/seed.ts';
 
 const ROUNDS = Number(process.env['CORACLE_ROUNDS'] ?? 15);

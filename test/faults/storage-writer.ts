@@ -4,11 +4,11 @@
  * Lines: `open <revision>`, `ack <name> <counter> <revision>` (counter `-` for a delete), `fail <code> <message>`.
  */
 import { writeSync } from 'node:fs';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { silentLogger } from '../../src/base/log/log.ts';
-import { createObjectStore } from '../../src/server/cache/create-object-store.ts';
-import type { Decision, StoredObject } from '../../src/server/cache/object-store.ts';
-import { createSqliteBackend } from '../../src/server/storage/sqlite-backend.ts';
+import { createObjectStore } from '../../packages/apiserver/src/cache/create-object-store.ts';
+import type { Decision, StoredObject } from '../../packages/apiserver/src/cache/object-store.ts';
+import { createSqliteBackend } from '../../packages/apiserver/src/storage/sqlite-backend.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 
 const WRITERS = 8;
 const NAMES_PER_WRITER = 12;

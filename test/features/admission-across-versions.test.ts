@@ -1,8 +1,8 @@
 /** Policies and webhooks about kinds of several versions: what is equivalent, in which version it is shown, what that costs. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
-import { createOutbound } from '../../src/cmd/compose/outbound.ts';
-import type { ObjectStore } from '../../src/server/cache/object-store.ts';
+import type { ObjectStore } from '../../packages/apiserver/src/cache/object-store.ts';
+import { createOutbound } from '../../packages/coracle/src/compose/outbound.ts';
 import { createAdmissionRecorder } from '../testkit/admission-recorder.ts';
 import { definition, establish, version } from '../testkit/custom-definitions.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';

@@ -4,12 +4,15 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { builtinResources } from '../../src/api/kinds/builtin/builtin-resources.ts';
-import type { ResourceInfo } from '../../src/api/kinds/resource.ts';
-import { unauthorized } from '../../src/api/meta/status.ts';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { createHttpsTransport, type HttpsTransport } from '../../src/base/http/https-transport.ts';
-import { createMessagePair } from '../../src/base/http/message-pair.ts';
+import { unauthorized } from '../../packages/apimachinery/src/meta/status.ts';
+import type { ResourceInfo } from '../../packages/apimachinery/src/types/resource.ts';
+import { createAuthority, openAuthority } from '../../packages/apiserver/src/auth/certificate-authority.ts';
+import { builtinResources } from '../../packages/apiserver/src/kinds/builtin/builtin-resources.ts';
+import { readWhole } from '../../packages/apiserver/src/outbound/read-whole.ts';
+import { createOutbound, type Outbound } from '../../packages/coracle/src/compose/outbound.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import { createHttpsTransport, type HttpsTransport } from '../../packages/runtime/src/http/https-transport.ts';
+import { createMessagePair } from '../../packages/runtime/src/http/message-pair.ts';
 import {
   type ApiHandler,
   type ApiRequest,
@@ -17,12 +20,9 @@ import {
   NEVER,
   NO_BYTES,
   redirected,
-} from '../../src/base/http/seam.ts';
-import { startTlsServer, type TlsServer } from '../../src/base/http/tls-server.ts';
-import { silentLogger } from '../../src/base/log/log.ts';
-import { createOutbound, type Outbound } from '../../src/cmd/compose/outbound.ts';
-import { createAuthority, openAuthority } from '../../src/server/auth/certificate-authority.ts';
-import { readWhole } from '../../src/server/outbound/read-whole.ts';
+} from '../../packages/runtime/src/http/seam.ts';
+import { startTlsServer, type TlsServer } from '../../packages/runtime/src/http/tls-server.ts';
+import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 const GROUP = 'wardle.example.com';

@@ -1,8 +1,8 @@
 /** What is written about a request, by level and stage, and what never is. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
-import { NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
-import { type AuditPolicy, compilePolicy, DEFAULT_POLICY } from '../../src/server/audit/policy.ts';
+import { type AuditPolicy, compilePolicy, DEFAULT_POLICY } from '../../packages/apiserver/src/audit/policy.ts';
+import { NEVER, NO_BYTES } from '../../packages/runtime/src/http/seam.ts';
 import { certified, startPlane, type TestPlane } from '../testkit/control-plane.ts';
 
 let plane: TestPlane;

@@ -1,9 +1,13 @@
 /** The claim that keeps a machine's firmware state: made, waited for, reported, used by the launcher, gone with its owner. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { PERSISTENT_VOLUME_CLAIMS, PODS, STORAGE_CLASSES } from '../../src/api/kinds/builtin/resource-types.ts';
-import type { PersistentVolumeClaim, StorageClass } from '../../src/api/kinds/builtin/types.ts';
-import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import {
+  PERSISTENT_VOLUME_CLAIMS,
+  PODS,
+  STORAGE_CLASSES,
+} from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { PersistentVolumeClaim, StorageClass } from '../../packages/apimachinery/src/types/types.ts';
+import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
 

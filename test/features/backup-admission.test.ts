@@ -1,7 +1,7 @@
 /** VirtualMachineBackups and their trackers as users write them: what is refused and in which words, and that they are listed. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { KUBEVIRTS } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { KUBEVIRTS } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { type InProcessControlPlane, startInProcess } from '../testkit/in-process-control-plane.ts';
 
 let board: InProcessControlPlane;

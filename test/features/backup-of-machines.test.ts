@@ -1,7 +1,9 @@
 /** VirtualMachineBackups from creation to their end: what they wait for, what the agent is asked, what they show. The test plays the agent. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { NODES, PERSISTENT_VOLUME_CLAIMS } from '../../src/api/kinds/builtin/resource-types.ts';
+import { NODES, PERSISTENT_VOLUME_CLAIMS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { POOL_LABEL } from '../../packages/cluster-rules/src/storage/pool-names.ts';
+import { trackingState } from '../../packages/kubevirt/src/controllers/backup/tracking-controller.ts';
 import {
   KUBEVIRTS,
   VIRTUAL_MACHINE_BACKUP_TRACKERS,
@@ -9,11 +11,9 @@ import {
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
   type VirtualMachineBackup,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { trackingState } from '../../src/control/backup/tracking-controller.ts';
-import type { BackupRequest } from '../../src/domain/backup/backup-request.ts';
-import { checkpointHandle } from '../../src/domain/backup/checkpoint-handles.ts';
-import { POOL_LABEL } from '../../src/domain/storage/pool-names.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import type { BackupRequest } from '../../packages/kubevirt/src/rules/backup/backup-request.ts';
+import { checkpointHandle } from '../../packages/kubevirt/src/rules/backup/checkpoint-handles.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
 

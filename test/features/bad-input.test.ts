@@ -4,9 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { kubevirtResources } from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import type { ResourceInfo } from '../../src/api/kinds/resource.ts';
-import type { Schema } from '../../src/api/schema/schema.ts';
+import type { Schema } from '../../packages/apimachinery/src/schema/schema.ts';
+import type { ResourceInfo } from '../../packages/apimachinery/src/types/resource.ts';
+import { kubevirtResources } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { type InProcessControlPlane, startInProcess } from '../testkit/in-process-control-plane.ts';
 
 type Json = Record<string, unknown>;

@@ -1,8 +1,8 @@
 /** Tokens that are no TokenRequest's: bootstrap tokens, Secrets of service accounts, the token file; and what ends them. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createFakeClock } from '../../src/base/clock/fake-clock.ts';
-import { parseStaticTokens } from '../../src/server/auth/static-tokens.ts';
+import { parseStaticTokens } from '../../packages/apiserver/src/auth/static-tokens.ts';
+import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.ts';
 import { startPlane, TEST_ISSUER, type TestPlane } from '../testkit/control-plane.ts';
 import { eventually } from '../testkit/eventually.ts';
 

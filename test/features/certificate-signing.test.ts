@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { encodeBase64 } from '../../src/api/meta/base64.ts';
-import { systemClock } from '../../src/base/clock/clock.ts';
+import { encodeBase64 } from '../../packages/apimachinery/src/meta/base64.ts';
 import {
   type CertificateAuthority,
   createAuthority,
   createSigningRequest,
   openAuthority,
-} from '../../src/server/auth/certificate-authority.ts';
+} from '../../packages/apiserver/src/auth/certificate-authority.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { eventually } from '../testkit/eventually.ts';
 

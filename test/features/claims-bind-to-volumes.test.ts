@@ -1,7 +1,7 @@
 /** Claims and volumes find each other as kube-controller-manager has them, and say where they are. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createVolumeController } from '../../src/control/storage/volume-controller.ts';
+import { createVolumeController } from '../../packages/kube-controllers/src/storage/volume-controller.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 import { type RunningControllers, runControllers } from '../testkit/run-controllers.ts';

@@ -1,8 +1,15 @@
 /** Clones with the real controllers of snapshots and restores; only the storage is played. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS } from '../../src/api/kinds/builtin/resource-types.ts';
-import type { ControllerRevision } from '../../src/api/kinds/builtin/types.ts';
+import type { ResourceType } from '../../packages/apimachinery/src/meta/gvk.ts';
+import type { KubeObject } from '../../packages/apimachinery/src/meta/object.ts';
+import {
+  CONTROLLER_REVISIONS,
+  PERSISTENT_VOLUME_CLAIMS,
+} from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { ControllerRevision } from '../../packages/apimachinery/src/types/types.ts';
+import { isNotFound } from '../../packages/client/src/api-failure.ts';
+import { VOLUME_SNAPSHOTS } from '../../packages/cluster-rules/src/volume-snapshot/kinds.ts';
 import {
   VIRTUAL_MACHINE_CLONES,
   VIRTUAL_MACHINE_INSTANCES,
@@ -12,12 +19,8 @@ import {
   VIRTUAL_MACHINES,
   type VirtualMachine,
   type VirtualMachineClone,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { VOLUME_SNAPSHOTS } from '../../src/api/kinds/volume-snapshot/kinds.ts';
-import type { ResourceType } from '../../src/api/meta/gvk.ts';
-import type { KubeObject } from '../../src/api/meta/object.ts';
-import { isNotFound } from '../../src/client/api-failure.ts';
-import { legacyFirmwareUuid } from '../../src/domain/identity/firmware-identity.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { legacyFirmwareUuid } from '../../packages/kubevirt/src/rules/identity/firmware-identity.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
 import { playStorage, type StoragePlayer } from '../testkit/storage-player.ts';

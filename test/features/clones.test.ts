@@ -1,7 +1,12 @@
 /** VirtualMachineClones from the first write to the last, with the real controller; snapshots and restores are played. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
-import { PERSISTENT_VOLUME_CLAIMS } from '../../src/api/kinds/builtin/resource-types.ts';
+import type { ResourceType } from '../../packages/apimachinery/src/meta/gvk.ts';
+import type { KubeObject } from '../../packages/apimachinery/src/meta/object.ts';
+import { PERSISTENT_VOLUME_CLAIMS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { isNotFound } from '../../packages/client/src/api-failure.ts';
+import type { Client } from '../../packages/client/src/client.ts';
+import { chooseComponents, runComponent } from '../../packages/coracle/src/compose/components.ts';
 import {
   VIRTUAL_MACHINE_CLONES,
   VIRTUAL_MACHINE_RESTORES,
@@ -10,14 +15,9 @@ import {
   type VirtualMachine,
   type VirtualMachineClone,
   type VirtualMachineSnapshot,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import type { ResourceType } from '../../src/api/meta/gvk.ts';
-import type { KubeObject } from '../../src/api/meta/object.ts';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { silentLogger } from '../../src/base/log/log.ts';
-import { isNotFound } from '../../src/client/api-failure.ts';
-import type { Client } from '../../src/client/client.ts';
-import { chooseComponents, runComponent } from '../../src/cmd/compose/components.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
 import { type PlayedSnapshots, playSnapshots } from '../testkit/played-snapshots.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { storagePrefix } from '../../src/api/kinds/resource.ts';
-import { cloneJson } from '../../src/api/meta/deep-clone.ts';
-import type { UnstructuredObject } from '../../src/api/meta/object.ts';
-import { ensureBootstrapObjects } from '../../src/server/registry/bootstrap-objects.ts';
-import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
+import { cloneJson } from '../../packages/apimachinery/src/meta/deep-clone.ts';
+import type { UnstructuredObject } from '../../packages/apimachinery/src/meta/object.ts';
+import { storagePrefix } from '../../packages/apimachinery/src/types/resource.ts';
+import { ensureBootstrapObjects } from '../../packages/apiserver/src/registry/bootstrap-objects.ts';
+import { createMemoryBackend } from '../../packages/apiserver/src/storage/memory-backend.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 let server: InProcessServer;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { PolicyRule } from '../../src/api/kinds/builtin/access-types.ts';
+import type { KubeObject } from '../../packages/apimachinery/src/meta/object.ts';
+import type { PolicyRule } from '../../packages/apimachinery/src/types/access-types.ts';
 import {
   CONFIG_MAPS,
   ENDPOINT_SLICES,
@@ -16,17 +17,16 @@ import {
   RESOURCE_QUOTAS,
   SERVICE_ACCOUNTS,
   SERVICES,
-} from '../../src/api/kinds/builtin/resource-types.ts';
-import type { Pod } from '../../src/api/kinds/builtin/types.ts';
-import type { KubeObject } from '../../src/api/meta/object.ts';
-import { createFakeClock } from '../../src/base/clock/fake-clock.ts';
-import { createLogger, type LogRecord } from '../../src/base/log/log.ts';
-import { isNotFound } from '../../src/client/api-failure.ts';
-import { createClient } from '../../src/client/create-client.ts';
-import { createInformerSet } from '../../src/client/informer/informer-set.ts';
-import { kubeControllers } from '../../src/control/kube-controllers/kube-controllers.ts';
-import { createScheduler, schedulerRules } from '../../src/control/scheduler/scheduler.ts';
-import { allowsPath, allowsResource } from '../../src/server/auth/rbac.ts';
+} from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { Pod } from '../../packages/apimachinery/src/types/types.ts';
+import { allowsPath, allowsResource } from '../../packages/apiserver/src/auth/rbac.ts';
+import { isNotFound } from '../../packages/client/src/api-failure.ts';
+import { createClient } from '../../packages/client/src/create-client.ts';
+import { createInformerSet } from '../../packages/client/src/informer/informer-set.ts';
+import { kubeControllers } from '../../packages/kube-controllers/src/controllers/kube-controllers.ts';
+import { createScheduler, schedulerRules } from '../../packages/kube-controllers/src/scheduler/scheduler.ts';
+import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.ts';
+import { createLogger, type LogRecord } from '../../packages/runtime/src/log/log.ts';
 import { startServer } from '../testkit/in-process-server.ts';
 
 const parts = [...kubeControllers, { name: 'scheduler', rules: schedulerRules, create: createScheduler }];

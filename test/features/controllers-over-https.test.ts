@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CONFIG_MAPS, NAMESPACES } from '../../src/api/kinds/builtin/resource-types.ts';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { createHttpsTransport } from '../../src/base/http/https-transport.ts';
-import { startTlsServer } from '../../src/base/http/tls-server.ts';
-import { createLogger, type LogRecord, silentLogger } from '../../src/base/log/log.ts';
-import { isNotFound } from '../../src/client/api-failure.ts';
-import { createClient } from '../../src/client/create-client.ts';
-import { createInformerSet } from '../../src/client/informer/informer-set.ts';
-import { createGarbageCollectorController } from '../../src/control/kube-controllers/garbage-collector-controller.ts';
-import { createNamespaceController } from '../../src/control/kube-controllers/namespace-controller.ts';
-import { createAuthority, openAuthority } from '../../src/server/auth/certificate-authority.ts';
+import { CONFIG_MAPS, NAMESPACES } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { createAuthority, openAuthority } from '../../packages/apiserver/src/auth/certificate-authority.ts';
+import { isNotFound } from '../../packages/client/src/api-failure.ts';
+import { createClient } from '../../packages/client/src/create-client.ts';
+import { createInformerSet } from '../../packages/client/src/informer/informer-set.ts';
+import { createGarbageCollectorController } from '../../packages/kube-controllers/src/controllers/garbage-collector-controller.ts';
+import { createNamespaceController } from '../../packages/kube-controllers/src/controllers/namespace-controller.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import { createHttpsTransport } from '../../packages/runtime/src/http/https-transport.ts';
+import { startTlsServer } from '../../packages/runtime/src/http/tls-server.ts';
+import { createLogger, type LogRecord, silentLogger } from '../../packages/runtime/src/log/log.ts';
 import { startServer } from '../testkit/in-process-server.ts';
 
 // S-053

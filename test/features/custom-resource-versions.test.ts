@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { ApiRequest } from '../../src/base/http/seam.ts';
-import type { OutboundTarget } from '../../src/server/outbound/outbound.ts';
+import type { OutboundTarget } from '../../packages/apiserver/src/outbound/outbound.ts';
+import type { ApiRequest } from '../../packages/runtime/src/http/seam.ts';
 import { DEFINITIONS, definition, establish, settled, version } from '../testkit/custom-definitions.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { kubevirtCrds, kubevirtResources } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { kubevirtCrds, kubevirtResources } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { DEFINITIONS, definition, establish, settled, version } from '../testkit/custom-definitions.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { encodeProtobuf, PROTOBUF } from '../../src/api/kinds/protobuf/documents.ts';
-import { protobufBody } from '../../src/api/kinds/protobuf/request-body.ts';
+import { encodeProtobuf, PROTOBUF } from '../../packages/apiserver/src/kinds/protobuf/documents.ts';
+import { protobufBody } from '../../packages/apiserver/src/kinds/protobuf/request-body.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 let server: InProcessServer;

@@ -4,17 +4,17 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { kubevirtResources } from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import type { ApiHandler } from '../../src/base/http/seam.ts';
-import { silentLogger } from '../../src/base/log/log.ts';
-import { createClient } from '../../src/client/create-client.ts';
-import { controllerManifests } from '../../src/cmd/compose/component-policy.ts';
-import { chooseComponents, keepRunning, type PolicyRuleData } from '../../src/cmd/compose/components.ts';
-import { DELETION_WEBHOOK_RULES } from '../../src/cmd/compose/deletion-webhook.ts';
-import { createOutbound } from '../../src/cmd/compose/outbound.ts';
-import { webhookEndpoint } from '../../src/cmd/compose/webhook-endpoint.ts';
-import type { Authorizer } from '../../src/server/auth/identity.ts';
+import type { Authorizer } from '../../packages/apiserver/src/auth/identity.ts';
+import { createClient } from '../../packages/client/src/create-client.ts';
+import { controllerManifests } from '../../packages/coracle/src/compose/component-policy.ts';
+import { chooseComponents, keepRunning, type PolicyRuleData } from '../../packages/coracle/src/compose/components.ts';
+import { DELETION_WEBHOOK_RULES } from '../../packages/coracle/src/compose/deletion-webhook.ts';
+import { createOutbound } from '../../packages/coracle/src/compose/outbound.ts';
+import { webhookEndpoint } from '../../packages/coracle/src/compose/webhook-endpoint.ts';
+import { kubevirtResources } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import type { ApiHandler } from '../../packages/runtime/src/http/seam.ts';
+import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type Answer, type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createEndpointSliceController } from '../../src/control/kube-controllers/endpoint-slice-controller.ts';
-import { createGarbageCollectorController } from '../../src/control/kube-controllers/garbage-collector-controller.ts';
+import { createEndpointSliceController } from '../../packages/kube-controllers/src/controllers/endpoint-slice-controller.ts';
+import { createGarbageCollectorController } from '../../packages/kube-controllers/src/controllers/garbage-collector-controller.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 import { type RunningControllers, runControllers } from '../testkit/run-controllers.ts';

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
-import { NODES, POD_DISRUPTION_BUDGETS, PODS } from '../../src/api/kinds/builtin/resource-types.ts';
-import type { Pod, PodDisruptionBudget } from '../../src/api/kinds/builtin/types.ts';
+import { NODES, POD_DISRUPTION_BUDGETS, PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { Pod, PodDisruptionBudget } from '../../packages/apimachinery/src/types/types.ts';
 import {
   KUBEVIRTS,
   VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
   VIRTUAL_MACHINE_INSTANCES,
   type VirtualMachineInstance,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
 import { seed } from '../testkit/seed.ts';

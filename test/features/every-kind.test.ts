@@ -1,8 +1,8 @@
 /** The walk that conformance suites take with every resource: create, read, patch, apply, update, status, delete. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { builtinResources } from '../../src/api/kinds/builtin/builtin-resources.ts';
-import type { ResourceInfo } from '../../src/api/kinds/resource.ts';
+import type { ResourceInfo } from '../../packages/apimachinery/src/types/resource.ts';
+import { builtinResources } from '../../packages/apiserver/src/kinds/builtin/builtin-resources.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 import { SAMPLE_NAMES, SAMPLES } from './fixtures/samples.ts';
 

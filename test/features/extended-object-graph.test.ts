@@ -1,7 +1,7 @@
 /** `objectgraph?extended=true`: what it has beyond upstream's, and that nobody learns from it what he may not read. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { ExtendedGraphNode } from '../../src/domain/object-graph/mark-graph.ts';
+import type { ExtendedGraphNode } from '../../packages/kubevirt/src/rules/object-graph/mark-graph.ts';
 import { type Answer, type InProcessControlPlane, startInProcess } from '../testkit/in-process-control-plane.ts';
 
 let board: InProcessControlPlane;

@@ -1,7 +1,7 @@
 /** No two machines have one firmware UUID without a report: at the create, on both machines, in metrics. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { legacyFirmwareUuid } from '../../src/domain/identity/firmware-identity.ts';
+import { legacyFirmwareUuid } from '../../packages/kubevirt/src/rules/identity/firmware-identity.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { eventually } from '../testkit/eventually.ts';
 

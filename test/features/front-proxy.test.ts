@@ -1,10 +1,10 @@
 /** A proxy in front says who the user is, over a real connection; nobody else's headers mean anything. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createHttpsTransport } from '../../src/base/http/https-transport.ts';
-import { NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
-import type { TlsServer } from '../../src/base/http/tls-server.ts';
-import type { CertificateAuthority } from '../../src/server/auth/certificate-authority.ts';
+import type { CertificateAuthority } from '../../packages/apiserver/src/auth/certificate-authority.ts';
+import { createHttpsTransport } from '../../packages/runtime/src/http/https-transport.ts';
+import { NEVER, NO_BYTES } from '../../packages/runtime/src/http/seam.ts';
+import type { TlsServer } from '../../packages/runtime/src/http/tls-server.ts';
 import { certified, startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { listenTls, newAuthority } from '../testkit/listen-tls.ts';
 

@@ -8,19 +8,19 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
+import { apiVersionOf, type ResourceType } from '../../packages/apimachinery/src/meta/gvk.ts';
+import type { KubeObject, OwnerReference } from '../../packages/apimachinery/src/meta/object.ts';
 import {
   CLUSTER_ROLES,
   CONFIG_MAPS,
   CUSTOM_RESOURCE_DEFINITIONS,
   NAMESPACES,
   SECRETS,
-} from '../../src/api/kinds/builtin/resource-types.ts';
-import { apiVersionOf, type ResourceType } from '../../src/api/meta/gvk.ts';
-import type { KubeObject, OwnerReference } from '../../src/api/meta/object.ts';
-import { isNotFound } from '../../src/client/api-failure.ts';
-import type { Client } from '../../src/client/client.ts';
-import { createClient } from '../../src/client/create-client.ts';
-import { createGarbageCollectorController } from '../../src/control/kube-controllers/garbage-collector-controller.ts';
+} from '../../packages/apimachinery/src/types/resource-types.ts';
+import { isNotFound } from '../../packages/client/src/api-failure.ts';
+import type { Client } from '../../packages/client/src/client.ts';
+import { createClient } from '../../packages/client/src/create-client.ts';
+import { createGarbageCollectorController } from '../../packages/kube-controllers/src/controllers/garbage-collector-controller.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 import { type RunningControllers, runControllers } from '../testkit/run-controllers.ts';
 

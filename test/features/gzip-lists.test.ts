@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
-import { compressor } from '../../src/cmd/compose/compressor.ts';
-import { createAuditor } from '../../src/server/audit/auditor.ts';
-import { compilePolicy } from '../../src/server/audit/policy.ts';
+import { createAuditor } from '../../packages/apiserver/src/audit/auditor.ts';
+import { compilePolicy } from '../../packages/apiserver/src/audit/policy.ts';
+import { compressor } from '../../packages/coracle/src/compose/compressor.ts';
+import { NEVER, NO_BYTES } from '../../packages/runtime/src/http/seam.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 const ALL = '/api/v1/configmaps';

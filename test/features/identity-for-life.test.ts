@@ -5,7 +5,11 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
-import { NODES } from '../../src/api/kinds/builtin/resource-types.ts';
+import type { ResourceType } from '../../packages/apimachinery/src/meta/gvk.ts';
+import type { KubeObject, UnstructuredObject } from '../../packages/apimachinery/src/meta/object.ts';
+import { NODES } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { isNotFound } from '../../packages/client/src/api-failure.ts';
+import { POOL_LABEL } from '../../packages/cluster-rules/src/storage/pool-names.ts';
 import {
   VIRTUAL_MACHINE_CLONES,
   VIRTUAL_MACHINE_INSTANCES,
@@ -16,12 +20,8 @@ import {
   type VirtualMachineClone,
   type VirtualMachineRestore,
   type VirtualMachineSnapshot,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import type { ResourceType } from '../../src/api/meta/gvk.ts';
-import type { KubeObject, UnstructuredObject } from '../../src/api/meta/object.ts';
-import { isNotFound } from '../../src/client/api-failure.ts';
-import { canonicalUuid, legacyFirmwareUuid } from '../../src/domain/identity/firmware-identity.ts';
-import { POOL_LABEL } from '../../src/domain/storage/pool-names.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { canonicalUuid, legacyFirmwareUuid } from '../../packages/kubevirt/src/rules/identity/firmware-identity.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
 import { playMemory } from '../testkit/play-memory.ts';

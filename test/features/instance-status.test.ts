@@ -5,9 +5,9 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { commit } from '../../src/client/commit/commit.ts';
-import { instanceStatusPolicy } from '../../src/cmd/compose/instance-status-policy.ts';
+import { commit } from '../../packages/client/src/commit/commit.ts';
+import { instanceStatusPolicy } from '../../packages/coracle/src/compose/instance-status-policy.ts';
+import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { type InProcessControlPlane, startInProcess } from '../testkit/in-process-control-plane.ts';
 
 const INSTANCES = '/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances';

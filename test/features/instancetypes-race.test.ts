@@ -5,10 +5,10 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { silentLogger } from '../../src/base/log/log.ts';
-import type { Client } from '../../src/client/client.ts';
-import { COMPONENTS, runComponent } from '../../src/cmd/compose/components.ts';
+import type { Client } from '../../packages/client/src/client.ts';
+import { COMPONENTS, runComponent } from '../../packages/coracle/src/compose/components.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { eventually } from '../testkit/eventually.ts';
 

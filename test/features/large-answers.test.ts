@@ -4,9 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { encodeProtobuf, encodeWatchFrame, PROTOBUF } from '../../src/api/kinds/protobuf/documents.ts';
-import { joinBytes } from '../../src/api/meta/join-bytes.ts';
-import { type ApiResponse, type ByteSink, NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
+import { joinBytes } from '../../packages/apimachinery/src/meta/join-bytes.ts';
+import { encodeProtobuf, encodeWatchFrame, PROTOBUF } from '../../packages/apiserver/src/kinds/protobuf/documents.ts';
+import { type ApiResponse, type ByteSink, NEVER, NO_BYTES } from '../../packages/runtime/src/http/seam.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type Answer, type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 

@@ -1,7 +1,7 @@
 /** Large bodies wait for one thread, and only so many of them. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createLargeWork } from '../../src/cmd/compose/large-work.ts';
+import { createLargeWork } from '../../packages/coracle/src/compose/large-work.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 const MAPS = '/api/v1/namespaces/default/configmaps';

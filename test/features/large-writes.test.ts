@@ -4,10 +4,10 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { encodeProtobuf, PROTOBUF } from '../../src/api/kinds/protobuf/documents.ts';
-import { protobufBody } from '../../src/api/kinds/protobuf/request-body.ts';
-import { createLargeWork } from '../../src/cmd/compose/large-work.ts';
-import type { RunStage } from '../../src/server/registry/stage-job.ts';
+import { encodeProtobuf, PROTOBUF } from '../../packages/apiserver/src/kinds/protobuf/documents.ts';
+import { protobufBody } from '../../packages/apiserver/src/kinds/protobuf/request-body.ts';
+import type { RunStage } from '../../packages/apiserver/src/registry/stage-job.ts';
+import { createLargeWork } from '../../packages/coracle/src/compose/large-work.ts';
 import { type Answer, type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 const work = createLargeWork({ patience: 600_000, idle: 600_000 });

@@ -4,22 +4,22 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { KubeObject } from '../../src/api/meta/object.ts';
-import { createFakeClock, type FakeClock } from '../../src/base/clock/fake-clock.ts';
-import { type ApiResponse, NEVER, NO_BYTES, type Peer } from '../../src/base/http/seam.ts';
-import { silentLogger } from '../../src/base/log/log.ts';
+import type { KubeObject } from '../../packages/apimachinery/src/meta/object.ts';
+import { createSigningKey } from '../../packages/apiserver/src/auth/service-account-tokens.ts';
+import { createMemoryBackend } from '../../packages/apiserver/src/storage/memory-backend.ts';
 import {
   COMPONENT_NAMESPACE,
   COMPONENTS,
   EXTERNAL_COMPONENTS,
   type PolicyRuleData,
-} from '../../src/cmd/compose/components.ts';
-import { type ControlPlane, startControlPlane } from '../../src/cmd/compose/control-plane.ts';
-import { EVIDENCE_ACCOUNT, evidenceRules } from '../../src/cmd/compose/refusal-evidence.ts';
-import { VIRT_API_ACCOUNT, virtApiRules } from '../../src/control/virt-api/virt-api.ts';
-import { NODE_VM_RULES } from '../../src/node/agent/rbac.ts';
-import { createSigningKey } from '../../src/server/auth/service-account-tokens.ts';
-import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
+} from '../../packages/coracle/src/compose/components.ts';
+import { type ControlPlane, startControlPlane } from '../../packages/coracle/src/compose/control-plane.ts';
+import { EVIDENCE_ACCOUNT, evidenceRules } from '../../packages/coracle/src/compose/refusal-evidence.ts';
+import { VIRT_API_ACCOUNT, virtApiRules } from '../../packages/kubevirt/src/controllers/virt-api/virt-api.ts';
+import { NODE_VM_RULES } from '../../packages/node-agent/src/agent/rbac.ts';
+import { createFakeClock, type FakeClock } from '../../packages/runtime/src/clock/fake-clock.ts';
+import { type ApiResponse, NEVER, NO_BYTES, type Peer } from '../../packages/runtime/src/http/seam.ts';
+import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 
 const ISSUER = 'https://issuer.test';
 const parts: readonly { account: string; rules: readonly PolicyRuleData[] }[] = [

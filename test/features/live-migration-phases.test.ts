@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { NAMESPACES, NODES, PODS, RESOURCE_QUOTAS } from '../../src/api/kinds/builtin/resource-types.ts';
-import type { Pod } from '../../src/api/kinds/builtin/types.ts';
-import { MIGRATION_POLICIES, type MigrationPolicy } from '../../src/api/kinds/kubevirt/kinds.ts';
+import { NAMESPACES, NODES, PODS, RESOURCE_QUOTAS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { Pod } from '../../packages/apimachinery/src/types/types.ts';
+import { isNotFound } from '../../packages/client/src/api-failure.ts';
+import { MIGRATION_POLICIES, type MigrationPolicy } from '../../packages/kubevirt/src/kinds/kinds.ts';
 import {
   VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
   type VirtualMachine,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { isNotFound } from '../../src/client/api-failure.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
 import type { FakeNode } from '../testkit/fake-node.ts';

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { parse } from 'yaml';
-import { encodeProtobuf } from '../../src/api/kinds/protobuf/documents.ts';
-import { type ByteSink, NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
+import { encodeProtobuf } from '../../packages/apiserver/src/kinds/protobuf/documents.ts';
+import { type ByteSink, NEVER, NO_BYTES } from '../../packages/runtime/src/http/seam.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 const COUNT = 2000;
@@ -100,7 +100,7 @@ for (const [name, accept, member] of [
   // S-325: Long lists in any form, selections over many objects and watches that begin with thousands let others in.
   // Compat What makes it fast, P1, yes: no answer, however large, keeps others waiting for long: objects, lists and
   //   watches in every form, OpenAPI documents Note: One object: `test/features/large-answers.test.ts`; OpenAPI:
-  //   `src/api/kinds/openapi/large-kinds.test.ts`
+  //   `packages/apiserver/src/kinds/openapi/large-kinds.test.ts`
   test(`${name}: the elements of the pages, made in steps`, async () => {
     const { bytes, turns } = await read(PATH, accept);
     const whole = JSON.parse(bytes.toString());

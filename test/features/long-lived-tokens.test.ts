@@ -1,8 +1,8 @@
 /** What is noted of tokens that outlive what they were asked for: those of Secrets, and mounted ones that are kept. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
-import { createFakeClock } from '../../src/base/clock/fake-clock.ts';
-import { compilePolicy, DEFAULT_POLICY } from '../../src/server/audit/policy.ts';
+import { compilePolicy, DEFAULT_POLICY } from '../../packages/apiserver/src/audit/policy.ts';
+import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.ts';
 import { startPlane, TEST_ISSUER, type TestPlane } from '../testkit/control-plane.ts';
 
 const clock = createFakeClock(Date.UTC(2030, 0, 1));

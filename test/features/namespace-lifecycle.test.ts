@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { forbidden } from '../../packages/apimachinery/src/meta/status.ts';
 import {
   CONFIG_MAPS,
   NAMESPACES,
   PODS,
   SECRETS,
   SERVICE_ACCOUNTS,
-} from '../../src/api/kinds/builtin/resource-types.ts';
-import type { Namespace } from '../../src/api/kinds/builtin/types.ts';
-import { forbidden } from '../../src/api/meta/status.ts';
-import { isNotFound } from '../../src/client/api-failure.ts';
-import type { Client } from '../../src/client/client.ts';
-import { createNamespaceController } from '../../src/control/kube-controllers/namespace-controller.ts';
-import { createRootCaController } from '../../src/control/kube-controllers/root-ca-controller.ts';
-import { createServiceAccountController } from '../../src/control/kube-controllers/service-account-controller.ts';
-import type { AdmissionPlugin } from '../../src/server/admission/plugin.ts';
+} from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { Namespace } from '../../packages/apimachinery/src/types/types.ts';
+import type { AdmissionPlugin } from '../../packages/apiserver/src/admission/plugin.ts';
+import { isNotFound } from '../../packages/client/src/api-failure.ts';
+import type { Client } from '../../packages/client/src/client.ts';
+import { createNamespaceController } from '../../packages/kube-controllers/src/controllers/namespace-controller.ts';
+import { createRootCaController } from '../../packages/kube-controllers/src/controllers/root-ca-controller.ts';
+import { createServiceAccountController } from '../../packages/kube-controllers/src/controllers/service-account-controller.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 import { type RunningControllers, runControllers } from '../testkit/run-controllers.ts';

@@ -1,13 +1,13 @@
 /** What a node reads and writes: the objects of the Pods bound to it and its own, asked of a whole control plane. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { NEVER, NO_BYTES, type Peer } from '../../src/base/http/seam.ts';
-import { silentLogger } from '../../src/base/log/log.ts';
-import { type ControlPlane, startControlPlane } from '../../src/cmd/compose/control-plane.ts';
-import { NODE_VM_RULES } from '../../src/node/agent/rbac.ts';
-import { createSigningKey } from '../../src/server/auth/service-account-tokens.ts';
-import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
+import { createSigningKey } from '../../packages/apiserver/src/auth/service-account-tokens.ts';
+import { createMemoryBackend } from '../../packages/apiserver/src/storage/memory-backend.ts';
+import { type ControlPlane, startControlPlane } from '../../packages/coracle/src/compose/control-plane.ts';
+import { NODE_VM_RULES } from '../../packages/node-agent/src/agent/rbac.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import { NEVER, NO_BYTES, type Peer } from '../../packages/runtime/src/http/seam.ts';
+import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 
 let plane: ControlPlane;
 const stop = new AbortController();

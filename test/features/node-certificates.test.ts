@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { createFakeClock } from '../../src/base/clock/fake-clock.ts';
-import { createHttpsTransport } from '../../src/base/http/https-transport.ts';
-import type { TlsServer } from '../../src/base/http/tls-server.ts';
-import { silentLogger } from '../../src/base/log/log.ts';
-import { createClient } from '../../src/client/create-client.ts';
-import { connectNode } from '../../src/cmd/compose/node-identity.ts';
-import type { KeyPairPem } from '../../src/cmd/config/pki.ts';
-import type { CertificateAuthority } from '../../src/server/auth/certificate-authority.ts';
+import type { CertificateAuthority } from '../../packages/apiserver/src/auth/certificate-authority.ts';
+import { createClient } from '../../packages/client/src/create-client.ts';
+import { connectNode } from '../../packages/coracle/src/compose/node-identity.ts';
+import type { KeyPairPem } from '../../packages/coracle/src/config/pki.ts';
+import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.ts';
+import { createHttpsTransport } from '../../packages/runtime/src/http/https-transport.ts';
+import type { TlsServer } from '../../packages/runtime/src/http/tls-server.ts';
+import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { listenTls, newAuthority } from '../testkit/listen-tls.ts';
 

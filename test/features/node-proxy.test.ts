@@ -1,10 +1,10 @@
 /** `nodes/{name}/proxy`: what a node answers of itself through the API server, over a real port between the two. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
-import { identify } from '../../src/base/process/identity.ts';
-import type { MeasuredPod } from '../../src/node/agent/requests/node-summary.ts';
-import { readWhole } from '../../src/server/outbound/read-whole.ts';
+import { readWhole } from '../../packages/apiserver/src/outbound/read-whole.ts';
+import type { MeasuredPod } from '../../packages/node-agent/src/agent/requests/node-summary.ts';
+import { NEVER, NO_BYTES } from '../../packages/runtime/src/http/seam.ts';
+import { identify } from '../../packages/runtime/src/process/identity.ts';
 import { GUEST_NODE, type GuestNode, startGuestNode } from '../testkit/guest-node.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 

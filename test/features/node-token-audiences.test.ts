@@ -1,8 +1,8 @@
 /** For whom a node may ask for tokens of its Pods' accounts, and for whom for certificates (upstream's test/integration/auth). */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { encodeBase64 } from '../../src/api/meta/base64.ts';
-import { createSigningRequest } from '../../src/server/auth/certificate-authority.ts';
+import { encodeBase64 } from '../../packages/apimachinery/src/meta/base64.ts';
+import { createSigningRequest } from '../../packages/apiserver/src/auth/certificate-authority.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 
 const CORE = '/api/v1/namespaces/default';

@@ -4,10 +4,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { createFakeClock } from '../../src/base/clock/fake-clock.ts';
-import { type ByteSink, NEVER } from '../../src/base/http/seam.ts';
-import { silentLogger } from '../../src/base/log/log.ts';
-import { createSqliteBackend } from '../../src/server/storage/sqlite-backend.ts';
+import { createSqliteBackend } from '../../packages/apiserver/src/storage/sqlite-backend.ts';
+import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.ts';
+import { type ByteSink, NEVER } from '../../packages/runtime/src/http/seam.ts';
+import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';

@@ -1,7 +1,7 @@
 /** What is taken with a warning, what is written in its canonical form, what is not shown at all. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { kubevirtResources } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { kubevirtResources } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 let server: InProcessServer;

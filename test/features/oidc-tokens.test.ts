@@ -1,9 +1,9 @@
 /** Users of an OpenID Connect issuer on a real port, as `coracle up --oidc-issuer-url` believes it. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { encodeBase64Url } from '../../src/api/meta/base64.ts';
-import { oidcArguments, oidcChoice, oidcSettings } from '../../src/cmd/cli/oidc-choice.ts';
-import { createOutbound } from '../../src/cmd/compose/outbound.ts';
+import { encodeBase64Url } from '../../packages/apimachinery/src/meta/base64.ts';
+import { oidcArguments, oidcChoice, oidcSettings } from '../../packages/coracle/src/cli/oidc-choice.ts';
+import { createOutbound } from '../../packages/coracle/src/compose/outbound.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { startWebhookServer, type WebhookServer } from '../testkit/webhook-server.ts';
 

@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { UnstructuredObject } from '../../src/api/meta/object.ts';
-import { legacyFirmwareUuid } from '../../src/domain/identity/firmware-identity.ts';
+import type { UnstructuredObject } from '../../packages/apimachinery/src/meta/object.ts';
+import { legacyFirmwareUuid } from '../../packages/kubevirt/src/rules/identity/firmware-identity.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { eventually } from '../testkit/eventually.ts';
 

@@ -1,10 +1,10 @@
 /** An instance that no admission of ours has seen: its controller holds it until its guest has ended. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { PODS } from '../../src/api/kinds/builtin/resource-types.ts';
-import type { Pod } from '../../src/api/kinds/builtin/types.ts';
-import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { isNotFound } from '../../src/client/api-failure.ts';
+import { PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { Pod } from '../../packages/apimachinery/src/types/types.ts';
+import { isNotFound } from '../../packages/client/src/api-failure.ts';
+import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
 

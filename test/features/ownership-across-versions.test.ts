@@ -1,8 +1,8 @@
 /** Who owns which field of a custom resource, when a webhook on a real port converts between its versions. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
-import { createOutbound } from '../../src/cmd/compose/outbound.ts';
-import type { ObjectStore } from '../../src/server/cache/object-store.ts';
+import type { ObjectStore } from '../../packages/apiserver/src/cache/object-store.ts';
+import { createOutbound } from '../../packages/coracle/src/compose/outbound.ts';
 import { DEFINITIONS, definition, establish, settled, version } from '../testkit/custom-definitions.ts';
 import { type Answer, type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 import { type Review, startWebhookServer, type WebhookServer } from '../testkit/webhook-server.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { type ApiRequest, type ApiResponse, NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
+import { type ApiRequest, type ApiResponse, NEVER, NO_BYTES } from '../../packages/runtime/src/http/seam.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 /** A node that answers for one Pod; what it was asked is kept. */

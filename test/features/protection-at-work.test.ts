@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { VIRTUAL_MACHINES } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
 import type { Answer } from '../testkit/in-process-control-plane.ts';

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { DELETE_PROTECTION_LABEL } from '../../src/domain/protection/delete-protection.ts';
+import { DELETE_PROTECTION_LABEL } from '../../packages/kubevirt/src/rules/protection/delete-protection.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
 import type { Answer } from '../testkit/in-process-control-plane.ts';

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { after, before, test } from 'node:test';
 import protobuf from 'protobufjs/minimal.js';
-import type { TlsServer } from '../../src/base/http/tls-server.ts';
+import type { TlsServer } from '../../packages/runtime/src/http/tls-server.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { listenTls, newAuthority } from '../testkit/listen-tls.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { kubevirtResources } from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { encodeProtobuf, PROTOBUF } from '../../src/api/kinds/protobuf/documents.ts';
-import { protobufBody } from '../../src/api/kinds/protobuf/request-body.ts';
-import { type ApiResponse, type ByteSink, NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
+import { encodeProtobuf, PROTOBUF } from '../../packages/apiserver/src/kinds/protobuf/documents.ts';
+import { protobufBody } from '../../packages/apiserver/src/kinds/protobuf/request-body.ts';
+import { kubevirtResources } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { type ApiResponse, type ByteSink, NEVER, NO_BYTES } from '../../packages/runtime/src/http/seam.ts';
 import { type Answer, type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 let server: InProcessServer;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createResourceQuotaController } from '../../src/control/kube-controllers/resource-quota-controller.ts';
+import { createResourceQuotaController } from '../../packages/kube-controllers/src/controllers/resource-quota-controller.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 import { type RunningControllers, runControllers } from '../testkit/run-controllers.ts';

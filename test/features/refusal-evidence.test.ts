@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
-import { compilePolicy, DEFAULT_POLICY } from '../../src/server/audit/policy.ts';
+import { compilePolicy, DEFAULT_POLICY } from '../../packages/apiserver/src/audit/policy.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { eventually } from '../testkit/eventually.ts';
 

@@ -1,15 +1,15 @@
 /** Snapshots and restores of machines whose disks DataVolumes fill, on a server where somebody brought CDI's kind. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { PERSISTENT_VOLUME_CLAIMS } from '../../src/api/kinds/builtin/resource-types.ts';
+import type { ResourceType } from '../../packages/apimachinery/src/meta/gvk.ts';
+import type { KubeObject } from '../../packages/apimachinery/src/meta/object.ts';
+import { PERSISTENT_VOLUME_CLAIMS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { isNotFound } from '../../packages/client/src/api-failure.ts';
 import {
   VIRTUAL_MACHINE_SNAPSHOTS,
   VIRTUAL_MACHINES,
   type VirtualMachine,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import type { ResourceType } from '../../src/api/meta/gvk.ts';
-import type { KubeObject } from '../../src/api/meta/object.ts';
-import { isNotFound } from '../../src/client/api-failure.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { definition } from '../testkit/custom-definitions.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';

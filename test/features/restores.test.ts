@@ -1,7 +1,10 @@
 /** Restores of virtual machines over the API: in place, under new names, to a new machine; what waits, what is refused. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS } from '../../src/api/kinds/builtin/resource-types.ts';
+import {
+  CONTROLLER_REVISIONS,
+  PERSISTENT_VOLUME_CLAIMS,
+} from '../../packages/apimachinery/src/types/resource-types.ts';
 import {
   VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES,
   VIRTUAL_MACHINE_INSTANCES,
@@ -10,8 +13,8 @@ import {
   VIRTUAL_MACHINES,
   type VirtualMachineRestore,
   type VirtualMachineSnapshotContent,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { legacyFirmwareUuid } from '../../src/domain/identity/firmware-identity.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { legacyFirmwareUuid } from '../../packages/kubevirt/src/rules/identity/firmware-identity.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
 import { key, type SavedMachines, savedMachines } from '../testkit/saved-machines.ts';

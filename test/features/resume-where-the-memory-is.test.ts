@@ -1,14 +1,14 @@
 /** A guest that goes on from saved memory is placed where that is; when nobody has it any more, its instance says so. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { NODES, PODS } from '../../src/api/kinds/builtin/resource-types.ts';
-import type { Pod } from '../../src/api/kinds/builtin/types.ts';
+import { NODES, PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { Pod } from '../../packages/apimachinery/src/types/types.ts';
 import {
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINE_SNAPSHOTS,
   VIRTUAL_MACHINES,
   type VirtualMachineInstance,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
 
 const POOL = 'topology.coracle.dev/pool';

@@ -1,11 +1,11 @@
 /** Who writes or binds a role must hold what it grants. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { finish } from '../../src/api/meta/steps.ts';
-import type { AdmissionPlugin } from '../../src/server/admission/plugin.ts';
-import { rbacEscalation, uncovered } from '../../src/server/auth/escalation.ts';
-import type { UserInfo } from '../../src/server/auth/identity.ts';
-import { createRbac, type Rbac } from '../../src/server/auth/rbac.ts';
+import { finish } from '../../packages/apimachinery/src/meta/steps.ts';
+import type { AdmissionPlugin } from '../../packages/apiserver/src/admission/plugin.ts';
+import { rbacEscalation, uncovered } from '../../packages/apiserver/src/auth/escalation.ts';
+import type { UserInfo } from '../../packages/apiserver/src/auth/identity.ts';
+import { createRbac, type Rbac } from '../../packages/apiserver/src/auth/rbac.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { createFakeClock } from '../../src/base/clock/fake-clock.ts';
-import { silentLogger } from '../../src/base/log/log.ts';
-import { createServiceCidrController } from '../../src/control/kube-controllers/service-cidr-controller.ts';
-import { ensureBootstrapObjects } from '../../src/server/registry/bootstrap-objects.ts';
-import { keepServiceAddresses } from '../../src/server/registry/keep-service-addresses.ts';
+import { ensureBootstrapObjects } from '../../packages/apiserver/src/registry/bootstrap-objects.ts';
+import { keepServiceAddresses } from '../../packages/apiserver/src/registry/keep-service-addresses.ts';
+import { createServiceCidrController } from '../../packages/kube-controllers/src/controllers/service-cidr-controller.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.ts';
+import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type Answer, type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 import { runControllers } from '../testkit/run-controllers.ts';

@@ -1,8 +1,12 @@
 /** Snapshots of virtual machines over the API: what is locked, frozen, saved and let go, and what becomes of it. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS } from '../../src/api/kinds/builtin/resource-types.ts';
-import type { PersistentVolumeClaim } from '../../src/api/kinds/builtin/types.ts';
+import {
+  CONTROLLER_REVISIONS,
+  PERSISTENT_VOLUME_CLAIMS,
+} from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { PersistentVolumeClaim } from '../../packages/apimachinery/src/types/types.ts';
+import { VOLUME_SNAPSHOTS } from '../../packages/cluster-rules/src/volume-snapshot/kinds.ts';
 import {
   VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES,
   VIRTUAL_MACHINE_INSTANCES,
@@ -11,8 +15,7 @@ import {
   VIRTUAL_MACHINES,
   type VirtualMachine,
   type VirtualMachineSnapshot,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { VOLUME_SNAPSHOTS } from '../../src/api/kinds/volume-snapshot/kinds.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
 import { playStorage, type StoragePlayer } from '../testkit/storage-player.ts';

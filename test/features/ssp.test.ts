@@ -4,7 +4,10 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { DELETION_POLICY, DELETION_POLICY_BINDING } from '../../src/domain/protection/deletion-policy.ts';
+import {
+  DELETION_POLICY,
+  DELETION_POLICY_BINDING,
+} from '../../packages/kubevirt/src/rules/protection/deletion-policy.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { eventually } from '../testkit/eventually.ts';
 

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import {
   createClaimProtectionController,
   createVolumeProtectionController,
-} from '../../src/control/kube-controllers/storage-protection-controllers.ts';
+} from '../../packages/kube-controllers/src/controllers/storage-protection-controllers.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 import { type RunningControllers, runControllers } from '../testkit/run-controllers.ts';

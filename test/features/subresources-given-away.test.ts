@@ -1,7 +1,7 @@
 /** `subresources.kubevirt.io` is given to another server by an APIService that names it, and is ours again afterwards. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { ApiRequest } from '../../src/base/http/seam.ts';
+import type { ApiRequest } from '../../packages/runtime/src/http/seam.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 

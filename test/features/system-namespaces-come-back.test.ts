@@ -1,9 +1,9 @@
 /** `kubectl delete namespaces --all`: the controllers that finish it live in one of those namespaces. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { silentLogger } from '../../src/base/log/log.ts';
-import { chooseComponents, runComponent } from '../../src/cmd/compose/components.ts';
+import { chooseComponents, runComponent } from '../../packages/coracle/src/compose/components.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type InProcessControlPlane, startInProcess } from '../testkit/in-process-control-plane.ts';
 

@@ -4,7 +4,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { tokenWebhook, tokenWebhookArguments, tokenWebhookChoice } from '../../src/cmd/cli/token-webhook-choice.ts';
+import {
+  tokenWebhook,
+  tokenWebhookArguments,
+  tokenWebhookChoice,
+} from '../../packages/coracle/src/cli/token-webhook-choice.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { type Review, startWebhookServer, type WebhookServer } from '../testkit/webhook-server.ts';
 

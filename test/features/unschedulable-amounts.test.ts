@@ -1,9 +1,9 @@
 /** Amounts that the API takes and no node has: the Pod waits, the machine says so, and nothing fails on the way. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { PODS, RESOURCE_QUOTAS } from '../../src/api/kinds/builtin/resource-types.ts';
-import type { Pod } from '../../src/api/kinds/builtin/types.ts';
-import { VIRTUAL_MACHINES, type VirtualMachine } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { PODS, RESOURCE_QUOTAS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { Pod } from '../../packages/apimachinery/src/types/types.ts';
+import { VIRTUAL_MACHINES, type VirtualMachine } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
 

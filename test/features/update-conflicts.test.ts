@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { AdmissionPlugin } from '../../src/server/admission/plugin.ts';
+import type { AdmissionPlugin } from '../../packages/apiserver/src/admission/plugin.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 let server: InProcessServer;

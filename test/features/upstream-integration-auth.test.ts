@@ -1,7 +1,7 @@
 /** What upstream's integration tests of tokens and Pods assert (test/integration/auth, test/integration/pods). */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { KubeObject } from '../../src/api/meta/object.ts';
+import type { KubeObject } from '../../packages/apimachinery/src/meta/object.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 let server: InProcessServer;

@@ -1,7 +1,7 @@
 /** What upstream's conformance suite asks of documents, probes and representations beside resources. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { openApiV3 } from '../../src/api/kinds/openapi/openapi-v3.ts';
+import { openApiV3 } from '../../packages/apiserver/src/kinds/openapi/openapi-v3.ts';
 import { startPlane } from '../testkit/control-plane.ts';
 import { definition, establish } from '../testkit/custom-definitions.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';

@@ -8,8 +8,8 @@ import { after, before, test } from 'node:test';
 import {
   createClaimProtectionController,
   createVolumeProtectionController,
-} from '../../src/control/kube-controllers/storage-protection-controllers.ts';
-import { createVolumeController } from '../../src/control/storage/volume-controller.ts';
+} from '../../packages/kube-controllers/src/controllers/storage-protection-controllers.ts';
+import { createVolumeController } from '../../packages/kube-controllers/src/storage/volume-controller.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 import { type RunningControllers, runControllers } from '../testkit/run-controllers.ts';

@@ -1,11 +1,11 @@
 /** ValidatingAdmissionPolicy: what it matches, what its expressions see, what it answers. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { NEVER } from '../../src/base/http/seam.ts';
-import { silentLogger } from '../../src/base/log/log.ts';
-import { createAdmissionMetrics } from '../../src/server/admission/admission-metrics.ts';
-import { policyPlugins } from '../../src/server/admission/policy/policy-plugins.ts';
+import { createAdmissionMetrics } from '../../packages/apiserver/src/admission/admission-metrics.ts';
+import { policyPlugins } from '../../packages/apiserver/src/admission/policy/policy-plugins.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import { NEVER } from '../../packages/runtime/src/http/seam.ts';
+import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import { type Answer, type InProcessServer, type RequestOptions, startServer } from '../testkit/in-process-server.ts';
 
 const GROUP = '/apis/admissionregistration.k8s.io/v1';

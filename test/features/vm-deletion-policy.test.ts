@@ -4,9 +4,12 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { VALIDATING_ADMISSION_POLICIES as POLICY_TYPE } from '../../src/api/kinds/builtin/admission-policies.ts';
-import { createProtectionController } from '../../src/control/protection/protection-controller.ts';
-import { DELETION_POLICY, DELETION_POLICY_BINDING } from '../../src/domain/protection/deletion-policy.ts';
+import { VALIDATING_ADMISSION_POLICIES as POLICY_TYPE } from '../../packages/apimachinery/src/types/admission-policies.ts';
+import { createProtectionController } from '../../packages/kubevirt/src/controllers/protection/protection-controller.ts';
+import {
+  DELETION_POLICY,
+  DELETION_POLICY_BINDING,
+} from '../../packages/kubevirt/src/rules/protection/deletion-policy.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { startServer } from '../testkit/in-process-server.ts';

@@ -1,7 +1,7 @@
 /** The kinds of snapshot.storage.k8s.io/v1 and the classes of a fresh server. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
+import { createMemoryBackend } from '../../packages/apiserver/src/storage/memory-backend.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type InProcessControlPlane, startInProcess } from '../testkit/in-process-control-plane.ts';
 

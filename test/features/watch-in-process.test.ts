@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { KubeObject } from '../../src/api/meta/object.ts';
-import type { WatchCallOptions, WatchEvent } from '../../src/client/client.ts';
-import { createClient } from '../../src/client/create-client.ts';
+import type { KubeObject } from '../../packages/apimachinery/src/meta/object.ts';
+import type { WatchCallOptions, WatchEvent } from '../../packages/client/src/client.ts';
+import { createClient } from '../../packages/client/src/create-client.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 let server: InProcessServer;

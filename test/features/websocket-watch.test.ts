@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { WebSocket } from 'ws';
-import { encodeBase64Url } from '../../src/api/meta/base64.ts';
-import { unauthorized } from '../../src/api/meta/status.ts';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { startTlsServer, type TlsServer } from '../../src/base/http/tls-server.ts';
-import { silentLogger } from '../../src/base/log/log.ts';
-import { bearerToken } from '../../src/server/auth/authenticator.ts';
-import { createAuthority, openAuthority } from '../../src/server/auth/certificate-authority.ts';
+import { encodeBase64Url } from '../../packages/apimachinery/src/meta/base64.ts';
+import { unauthorized } from '../../packages/apimachinery/src/meta/status.ts';
+import { bearerToken } from '../../packages/apiserver/src/auth/authenticator.ts';
+import { createAuthority, openAuthority } from '../../packages/apiserver/src/auth/certificate-authority.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import { startTlsServer, type TlsServer } from '../../packages/runtime/src/http/tls-server.ts';
+import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 let server: InProcessServer;

@@ -1,15 +1,15 @@
 /** What a VirtualMachine and its instance tell of claims, volumes and nodes, as KubeVirt's own controllers write it. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { PERSISTENT_VOLUME_CLAIMS, PODS } from '../../src/api/kinds/builtin/resource-types.ts';
-import type { Pod } from '../../src/api/kinds/builtin/types.ts';
+import type { ResourceType } from '../../packages/apimachinery/src/meta/gvk.ts';
+import type { KubeObject } from '../../packages/apimachinery/src/meta/object.ts';
+import { PERSISTENT_VOLUME_CLAIMS, PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { Pod } from '../../packages/apimachinery/src/types/types.ts';
 import {
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
   type VirtualMachine,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import type { ResourceType } from '../../src/api/meta/gvk.ts';
-import type { KubeObject } from '../../src/api/meta/object.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
 

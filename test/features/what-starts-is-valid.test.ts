@@ -1,12 +1,12 @@
 /** What a fresh control plane finds in itself is not validated at every start: here it is, once. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { builtinResources } from '../../src/api/kinds/builtin/builtin-resources.ts';
-import { kubevirtResources } from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { storagePrefix } from '../../src/api/kinds/resource.ts';
-import { cloneJson } from '../../src/api/meta/deep-clone.ts';
-import type { UnstructuredObject } from '../../src/api/meta/object.ts';
-import { validateObject } from '../../src/server/registry/normalize-input.ts';
+import { cloneJson } from '../../packages/apimachinery/src/meta/deep-clone.ts';
+import type { UnstructuredObject } from '../../packages/apimachinery/src/meta/object.ts';
+import { storagePrefix } from '../../packages/apimachinery/src/types/resource.ts';
+import { builtinResources } from '../../packages/apiserver/src/kinds/builtin/builtin-resources.ts';
+import { validateObject } from '../../packages/apiserver/src/registry/normalize-input.ts';
+import { kubevirtResources } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { startInProcess } from '../testkit/in-process-control-plane.ts';
 
 // S-208: Every object of a fresh control plane is one that a user could have written.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { unauthorized } from '../../src/api/meta/status.ts';
-import type { AggregatedApi } from '../../src/server/endpoints/aggregated-api.ts';
+import { unauthorized } from '../../packages/apimachinery/src/meta/status.ts';
+import type { AggregatedApi } from '../../packages/apiserver/src/endpoints/aggregated-api.ts';
 import { startServer } from '../testkit/in-process-server.ts';
 
 // S-100

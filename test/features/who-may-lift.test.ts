@@ -1,10 +1,10 @@
 /** Who may take away what stands against a deletion, as a preview says it: what it says of the caller is what happens. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createClient } from '../../src/client/create-client.ts';
-import { type ClusterReader, clusterReader } from '../../src/cmd/cli/cluster-reader.ts';
-import { previewMachine, previewNamespace } from '../../src/cmd/cli/delete-preview.ts';
-import { liftingText } from '../../src/cmd/cli/who-may-lift.ts';
+import { createClient } from '../../packages/client/src/create-client.ts';
+import { type ClusterReader, clusterReader } from '../../packages/coracle/src/cli/cluster-reader.ts';
+import { previewMachine, previewNamespace } from '../../packages/coracle/src/cli/delete-preview.ts';
+import { liftingText } from '../../packages/coracle/src/cli/who-may-lift.ts';
 import { certified, startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { eventually } from '../testkit/eventually.ts';
 

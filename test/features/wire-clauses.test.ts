@@ -1,9 +1,9 @@
 /** Small print of the wire, clause by clause: what clients see that is no feature of its own. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { silentLogger } from '../../src/base/log/log.ts';
-import { ensureBootstrapObjects } from '../../src/server/registry/bootstrap-objects.ts';
-import { keepBootstrapObjects } from '../../src/server/registry/keep-bootstrap-objects.ts';
+import { ensureBootstrapObjects } from '../../packages/apiserver/src/registry/bootstrap-objects.ts';
+import { keepBootstrapObjects } from '../../packages/apiserver/src/registry/keep-bootstrap-objects.ts';
+import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import { type InProcessServer, type RequestOptions, startServer } from '../testkit/in-process-server.ts';
 
 let server: InProcessServer;

@@ -1,8 +1,8 @@
 /** Objects of every kind that are nearly right, created and replaced in a dry run: refused or taken, never a 500. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { builtinResources } from '../../src/api/kinds/builtin/builtin-resources.ts';
-import { kubevirtResources } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { builtinResources } from '../../packages/apiserver/src/kinds/builtin/builtin-resources.ts';
+import { kubevirtResources } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { type InProcessControlPlane, startInProcess } from '../testkit/in-process-control-plane.ts';
 import { seed } from '../testkit/seed.ts';
 import { nearly } from './odd-values.ts';

@@ -4,15 +4,15 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { configSyncCrds } from '../../src/api/kinds/config-sync/definitions.ts';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import type { ApiHandler } from '../../src/base/http/seam.ts';
-import { silentLogger } from '../../src/base/log/log.ts';
-import { createClient } from '../../src/client/create-client.ts';
-import { COMPONENTS, keepRunning } from '../../src/cmd/compose/components.ts';
-import { createOutbound } from '../../src/cmd/compose/outbound.ts';
-import { webhookEndpoint } from '../../src/cmd/compose/webhook-endpoint.ts';
-import { createGitOpsController } from '../../src/gitops/sync/gitops-controller.ts';
+import { createClient } from '../../packages/client/src/create-client.ts';
+import { COMPONENTS, keepRunning } from '../../packages/coracle/src/compose/components.ts';
+import { createOutbound } from '../../packages/coracle/src/compose/outbound.ts';
+import { webhookEndpoint } from '../../packages/coracle/src/compose/webhook-endpoint.ts';
+import { configSyncCrds } from '../../packages/gitops/src/kinds/definitions.ts';
+import { createGitOpsController } from '../../packages/gitops/src/sync/gitops-controller.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import type { ApiHandler } from '../../packages/runtime/src/http/seam.ts';
+import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { createRepository, type GitRepository } from '../testkit/git-repository.ts';
 import { configMapYaml } from '../testkit/gitops-cluster.ts';

@@ -1,10 +1,10 @@
 /** The guard of declared fields, turned on by the configuration that upstream's webhook has: scenarios of admission_test.go. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { CONFIG_MAPS, NAMESPACES, ROLE_BINDINGS } from '../../src/api/kinds/builtin/resource-types.ts';
-import { RESOURCE_GROUPS } from '../../src/api/kinds/config-sync/kinds.ts';
-import { ApiError } from '../../src/api/meta/status.ts';
-import { GUARD_CONFIGURATIONS } from '../../src/gitops/sync/guard-configuration.ts';
+import { ApiError } from '../../packages/apimachinery/src/meta/status.ts';
+import { CONFIG_MAPS, NAMESPACES, ROLE_BINDINGS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { RESOURCE_GROUPS } from '../../packages/gitops/src/kinds/kinds.ts';
+import { GUARD_CONFIGURATIONS } from '../../packages/gitops/src/sync/guard-configuration.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { createRepository, type GitRepository, serveRepository } from '../testkit/git-repository.ts';
 import { configMapYaml, createNamespace, type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';

@@ -1,8 +1,8 @@
 /** Annotation `config.kubernetes.io/apply-time-mutation`: fields that are filled in from objects that are there and ready. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { CONFIG_MAPS } from '../../src/api/kinds/builtin/resource-types.ts';
-import { ROOT_SYNCS } from '../../src/api/kinds/config-sync/kinds.ts';
+import { CONFIG_MAPS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { ROOT_SYNCS } from '../../packages/gitops/src/kinds/kinds.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { createRepository, type GitRepository } from '../testkit/git-repository.ts';
 import { configMapYaml, type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';

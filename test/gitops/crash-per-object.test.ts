@@ -4,13 +4,13 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { CONFIG_MAPS, ROLES, SECRETS, SERVICE_ACCOUNTS } from '../../src/api/kinds/builtin/resource-types.ts';
-import { CONFIG_SYNC_NAMESPACE, ROOT_SYNCS } from '../../src/api/kinds/config-sync/kinds.ts';
-import type { ResourceType } from '../../src/api/meta/gvk.ts';
-import type { KubeObject } from '../../src/api/meta/object.ts';
-import { aborted } from '../../src/base/signal/abortable.ts';
-import { createDeferred, type Deferred } from '../../src/base/signal/deferred.ts';
-import type { Client } from '../../src/client/client.ts';
+import type { ResourceType } from '../../packages/apimachinery/src/meta/gvk.ts';
+import type { KubeObject } from '../../packages/apimachinery/src/meta/object.ts';
+import { CONFIG_MAPS, ROLES, SECRETS, SERVICE_ACCOUNTS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { Client } from '../../packages/client/src/client.ts';
+import { CONFIG_SYNC_NAMESPACE, ROOT_SYNCS } from '../../packages/gitops/src/kinds/kinds.ts';
+import { aborted } from '../../packages/runtime/src/signal/abortable.ts';
+import { createDeferred, type Deferred } from '../../packages/runtime/src/signal/deferred.ts';
 import { createRepository } from '../testkit/git-repository.ts';
 import { type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';
 

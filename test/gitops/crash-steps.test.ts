@@ -4,11 +4,11 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { CONFIG_MAPS, SERVICE_ACCOUNTS } from '../../src/api/kinds/builtin/resource-types.ts';
-import { CONFIG_SYNC_NAMESPACE, ROOT_SYNCS } from '../../src/api/kinds/config-sync/kinds.ts';
-import { createDeferred, type Deferred } from '../../src/base/signal/deferred.ts';
-import type { AttemptStep } from '../../src/gitops/sync/attempt.ts';
-import type { EndStep } from '../../src/gitops/sync/end-sync.ts';
+import { CONFIG_MAPS, SERVICE_ACCOUNTS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { CONFIG_SYNC_NAMESPACE, ROOT_SYNCS } from '../../packages/gitops/src/kinds/kinds.ts';
+import type { AttemptStep } from '../../packages/gitops/src/sync/attempt.ts';
+import type { EndStep } from '../../packages/gitops/src/sync/end-sync.ts';
+import { createDeferred, type Deferred } from '../../packages/runtime/src/signal/deferred.ts';
 import { createRepository } from '../testkit/git-repository.ts';
 import { configMapYaml, type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';
 

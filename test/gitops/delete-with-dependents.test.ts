@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { EVENTS, NAMESPACES } from '../../src/api/kinds/builtin/resource-types.ts';
-import { CONFIG_SYNC_NAMESPACE, ROOT_SYNCS } from '../../src/api/kinds/config-sync/kinds.ts';
+import { EVENTS, NAMESPACES } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { CONFIG_SYNC_NAMESPACE, ROOT_SYNCS } from '../../packages/gitops/src/kinds/kinds.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { createRepository, type GitRepository } from '../testkit/git-repository.ts';
 import {

@@ -11,15 +11,15 @@ import {
   NAMESPACES,
   ROLE_BINDINGS,
   SERVICE_ACCOUNTS,
-} from '../../src/api/kinds/builtin/resource-types.ts';
+} from '../../packages/apimachinery/src/types/resource-types.ts';
+import { isNotFound } from '../../packages/client/src/api-failure.ts';
 import {
   CONFIG_SYNC_NAMESPACE,
   REPO_SYNCS,
   RESOURCE_GROUPS,
   ROOT_SYNCS,
-} from '../../src/api/kinds/config-sync/kinds.ts';
-import { VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { isNotFound } from '../../src/client/api-failure.ts';
+} from '../../packages/gitops/src/kinds/kinds.ts';
+import { VIRTUAL_MACHINES } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { createRepository, type GitRepository, type GitServer, serveRepository } from '../testkit/git-repository.ts';
 import {

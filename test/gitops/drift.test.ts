@@ -1,7 +1,7 @@
 /** Drift: what is declared is put back, what nobody declared is left alone, and a fight is reported. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { CONFIG_MAPS } from '../../src/api/kinds/builtin/resource-types.ts';
+import { CONFIG_MAPS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { createRepository, type GitRepository, serveRepository } from '../testkit/git-repository.ts';
 import { configMapYaml, type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';

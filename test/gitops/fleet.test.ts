@@ -1,8 +1,8 @@
 /** Many syncs beside each other: 50 repositories with 2,000 objects, made, changed and deleted, within bounds of time and memory. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { CONFIG_MAPS } from '../../src/api/kinds/builtin/resource-types.ts';
-import { CONFIG_SYNC_NAMESPACE, ROOT_SYNCS } from '../../src/api/kinds/config-sync/kinds.ts';
+import { CONFIG_MAPS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { CONFIG_SYNC_NAMESPACE, ROOT_SYNCS } from '../../packages/gitops/src/kinds/kinds.ts';
 import { createRepository, type GitRepository } from '../testkit/git-repository.ts';
 import { configMapYaml, createNamespace, type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';
 

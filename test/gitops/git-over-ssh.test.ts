@@ -15,9 +15,9 @@ import { connect, createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { createGitSource } from '../../src/gitops/git/git-source.ts';
-import type { SecretData } from '../../src/gitops/git/source.ts';
+import { createGitSource } from '../../packages/gitops/src/git/git-source.ts';
+import type { SecretData } from '../../packages/gitops/src/git/source.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
 import { createRepository, type GitRepository } from '../testkit/git-repository.ts';
 
 const NEVER = new AbortController().signal;

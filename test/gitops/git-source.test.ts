@@ -4,11 +4,11 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import type { GitSpec } from '../../src/api/kinds/config-sync/kinds.ts';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { openPki } from '../../src/cmd/config/pki.ts';
-import { createGitSource } from '../../src/gitops/git/git-source.ts';
-import type { SecretData, Source } from '../../src/gitops/git/source.ts';
+import { openPki } from '../../packages/coracle/src/config/pki.ts';
+import { createGitSource } from '../../packages/gitops/src/git/git-source.ts';
+import type { SecretData, Source } from '../../packages/gitops/src/git/source.ts';
+import type { GitSpec } from '../../packages/gitops/src/kinds/kinds.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
 import { createRepository, type GitRepository, type GitServer, serveRepository } from '../testkit/git-repository.ts';
 
 const NEVER = new AbortController().signal;

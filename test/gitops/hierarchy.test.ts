@@ -1,9 +1,9 @@
 /** Sources that are laid out by directories, and objects that are meant for some clusters and namespaces alone. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { NAMESPACES } from '../../src/api/kinds/builtin/resource-types.ts';
-import type { ResourceType } from '../../src/api/meta/gvk.ts';
-import type { KubeObject } from '../../src/api/meta/object.ts';
+import type { ResourceType } from '../../packages/apimachinery/src/meta/gvk.ts';
+import type { KubeObject } from '../../packages/apimachinery/src/meta/object.ts';
+import { NAMESPACES } from '../../packages/apimachinery/src/types/resource-types.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { createRepository, type GitRepository } from '../testkit/git-repository.ts';
 import {

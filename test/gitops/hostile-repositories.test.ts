@@ -7,10 +7,10 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { createGitSource } from '../../src/gitops/git/git-source.ts';
-import { readTree } from '../../src/gitops/git/read-tree.ts';
-import type { SourceTree } from '../../src/gitops/git/source.ts';
+import { createGitSource } from '../../packages/gitops/src/git/git-source.ts';
+import { readTree } from '../../packages/gitops/src/git/read-tree.ts';
+import type { SourceTree } from '../../packages/gitops/src/git/source.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
 import { createRepository, type GitRepository } from '../testkit/git-repository.ts';
 
 const NEVER = new AbortController().signal;

@@ -1,8 +1,8 @@
 /** `client.lifecycle.config.k8s.io/mutation: ignore`: scenarios of upstream's ignore_mutation_test.go. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { NAMESPACES } from '../../src/api/kinds/builtin/resource-types.ts';
-import type { KubeObject } from '../../src/api/meta/object.ts';
+import type { KubeObject } from '../../packages/apimachinery/src/meta/object.ts';
+import { NAMESPACES } from '../../packages/apimachinery/src/types/resource-types.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { createRepository, type GitRepository } from '../testkit/git-repository.ts';
 import { configMapYaml, type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';

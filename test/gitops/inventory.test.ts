@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
-import { NAMESPACES } from '../../src/api/kinds/builtin/resource-types.ts';
-import { type ObjectRef, RESOURCE_GROUPS, type ResourceStatus } from '../../src/api/kinds/config-sync/kinds.ts';
-import type { Client } from '../../src/client/client.ts';
-import { openInventory, partName } from '../../src/gitops/apply/inventory.ts';
-import { entryBytes } from '../../src/gitops/apply/inventory-layout.ts';
-import { refId } from '../../src/gitops/plan/object-ref.ts';
-import { SyncFailure } from '../../src/gitops/status/sync-error.ts';
-import type { SyncIdentity } from '../../src/gitops/status/sync-identity.ts';
+import { NAMESPACES } from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { Client } from '../../packages/client/src/client.ts';
+import { openInventory, partName } from '../../packages/gitops/src/apply/inventory.ts';
+import { entryBytes } from '../../packages/gitops/src/apply/inventory-layout.ts';
+import { type ObjectRef, RESOURCE_GROUPS, type ResourceStatus } from '../../packages/gitops/src/kinds/kinds.ts';
+import { refId } from '../../packages/gitops/src/plan/object-ref.ts';
+import { SyncFailure } from '../../packages/gitops/src/status/sync-error.ts';
+import type { SyncIdentity } from '../../packages/gitops/src/status/sync-identity.ts';
 import { type InProcessControlPlane, startInProcess } from '../testkit/in-process-control-plane.ts';
 
 const { signal } = new AbortController();

@@ -1,8 +1,8 @@
 /** What a commit takes away and is kept all the same: scenarios of upstream's lifecycle_directives_test.go. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { CLUSTER_ROLES, NAMESPACES, ROLES } from '../../src/api/kinds/builtin/resource-types.ts';
-import type { KubeObject } from '../../src/api/meta/object.ts';
+import type { KubeObject } from '../../packages/apimachinery/src/meta/object.ts';
+import { CLUSTER_ROLES, NAMESPACES, ROLES } from '../../packages/apimachinery/src/types/resource-types.ts';
 import { createRepository, type GitRepository } from '../testkit/git-repository.ts';
 import { configMapYaml, type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';
 

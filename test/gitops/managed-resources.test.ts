@@ -1,9 +1,9 @@
 /** What is kept as it is declared, and what is nobody's: scenarios of upstream's managed_resources_test.go. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { CONFIG_MAPS, NAMESPACES } from '../../src/api/kinds/builtin/resource-types.ts';
-import type { ResourceType } from '../../src/api/meta/gvk.ts';
-import type { KubeObject } from '../../src/api/meta/object.ts';
+import type { ResourceType } from '../../packages/apimachinery/src/meta/gvk.ts';
+import type { KubeObject } from '../../packages/apimachinery/src/meta/object.ts';
+import { CONFIG_MAPS, NAMESPACES } from '../../packages/apimachinery/src/types/resource-types.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { configMapYaml, type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';
 import { createSources } from '../testkit/gitops-sources.ts';

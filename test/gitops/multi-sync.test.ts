@@ -1,8 +1,8 @@
 /** Several sources declare one object: scenarios of upstream's multi_sync_test.go. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { CONFIG_SYNC_NAMESPACE, REPO_SYNCS, ROOT_SYNCS } from '../../src/api/kinds/config-sync/kinds.ts';
-import { GUARD_CONFIGURATIONS } from '../../src/gitops/sync/guard-configuration.ts';
+import { CONFIG_SYNC_NAMESPACE, REPO_SYNCS, ROOT_SYNCS } from '../../packages/gitops/src/kinds/kinds.ts';
+import { GUARD_CONFIGURATIONS } from '../../packages/gitops/src/sync/guard-configuration.ts';
 import { eventually } from '../testkit/eventually.ts';
 import {
   condition,

@@ -1,8 +1,8 @@
 /** Namespaces that are used and not declared: scenarios of upstream's namespace_strategy_test.go. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { NAMESPACES } from '../../src/api/kinds/builtin/resource-types.ts';
-import { CONFIG_SYNC_NAMESPACE, ROOT_SYNCS } from '../../src/api/kinds/config-sync/kinds.ts';
+import { NAMESPACES } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { CONFIG_SYNC_NAMESPACE, ROOT_SYNCS } from '../../packages/gitops/src/kinds/kinds.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { configMapYaml, type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';
 import { createSources } from '../testkit/gitops-sources.ts';

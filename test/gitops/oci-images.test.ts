@@ -4,13 +4,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { ROLE_BINDINGS } from '../../src/api/kinds/builtin/resource-types.ts';
-import { CONFIG_SYNC_NAMESPACE, type OciSpec } from '../../src/api/kinds/config-sync/kinds.ts';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { type RegistryServer, startRegistry, tarOf } from '../../src/base/oci/testing/registry-server.ts';
-import { openPki } from '../../src/cmd/config/pki.ts';
-import type { SecretData, Source } from '../../src/gitops/git/source.ts';
-import { createOciSource } from '../../src/gitops/oci/oci-source.ts';
+import { ROLE_BINDINGS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { openPki } from '../../packages/coracle/src/config/pki.ts';
+import type { SecretData, Source } from '../../packages/gitops/src/git/source.ts';
+import { CONFIG_SYNC_NAMESPACE, type OciSpec } from '../../packages/gitops/src/kinds/kinds.ts';
+import { createOciSource } from '../../packages/gitops/src/oci/oci-source.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import { type RegistryServer, startRegistry, tarOf } from '../../packages/runtime/src/oci/testing/registry-server.ts';
 import {
   condition,
   configMapYaml,

@@ -1,7 +1,7 @@
 /** Order: depends-on in the set and outside of it, definitions before what they define, and the reverse when pruned. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { CONFIG_MAPS } from '../../src/api/kinds/builtin/resource-types.ts';
+import { CONFIG_MAPS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import { createRepository, type GitRepository } from '../testkit/git-repository.ts';
 import { configMapYaml, type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';
 

@@ -1,13 +1,13 @@
 /** The end of a sync, level by level: scenarios of upstream's reconciler_finalizer_test.go and of deletions in namespace_repo_test.go. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { NAMESPACES, ROLE_BINDINGS, SERVICE_ACCOUNTS } from '../../src/api/kinds/builtin/resource-types.ts';
+import { NAMESPACES, ROLE_BINDINGS, SERVICE_ACCOUNTS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import {
   CONFIG_SYNC_NAMESPACE,
   REPO_SYNCS,
   RESOURCE_GROUPS,
   ROOT_SYNCS,
-} from '../../src/api/kinds/config-sync/kinds.ts';
+} from '../../packages/gitops/src/kinds/kinds.ts';
 import {
   condition,
   configMapYaml,

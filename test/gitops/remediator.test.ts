@@ -1,9 +1,9 @@
 /** What is done with an object that a watch brings: each row of upstream's decision table, and remediator_test.go. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { CONFIG_MAPS } from '../../src/api/kinds/builtin/resource-types.ts';
-import { familyText } from '../../src/base/metrics/metric-family.ts';
-import { createGitOpsMetrics } from '../../src/gitops/status/sync-metrics.ts';
+import { CONFIG_MAPS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { createGitOpsMetrics } from '../../packages/gitops/src/status/sync-metrics.ts';
+import { familyText } from '../../packages/runtime/src/metrics/metric-family.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { configMapYaml, type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';
 import { createSources, type Source } from '../testkit/gitops-sources.ts';

@@ -1,8 +1,8 @@
 /** RepoSyncs: one namespace, the rights that users give their account, and who has an object that two sources declare. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { ROLE_BINDINGS, SECRETS } from '../../src/api/kinds/builtin/resource-types.ts';
-import { REPO_SYNCS, ROOT_SYNCS } from '../../src/api/kinds/config-sync/kinds.ts';
+import { ROLE_BINDINGS, SECRETS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { REPO_SYNCS, ROOT_SYNCS } from '../../packages/gitops/src/kinds/kinds.ts';
 import { createRepository, type GitRepository, serveRepository } from '../testkit/git-repository.ts';
 import {
   condition,

@@ -1,14 +1,14 @@
 /** What the inventory says of each object: resource_group_controller_test.go, status_enablement_test.go, override_reconcile_timeout_test.go. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { CONFIG_MAPS } from '../../src/api/kinds/builtin/resource-types.ts';
+import { CONFIG_MAPS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import {
   CONFIG_SYNC_NAMESPACE,
   RESOURCE_GROUPS,
   type ResourceGroup,
   type ResourceStatus,
   ROOT_SYNCS,
-} from '../../src/api/kinds/config-sync/kinds.ts';
+} from '../../packages/gitops/src/kinds/kinds.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { configMapYaml, type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';
 import { createSources, deploymentYaml, setReady } from '../testkit/gitops-sources.ts';

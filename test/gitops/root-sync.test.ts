@@ -1,8 +1,12 @@
 /** RootSyncs from commit to objects: what is applied, pruned, refused, and what their status says. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { CLUSTER_ROLE_BINDINGS, NAMESPACES, SERVICE_ACCOUNTS } from '../../src/api/kinds/builtin/resource-types.ts';
-import { CONFIG_SYNC_NAMESPACE, ROOT_SYNCS } from '../../src/api/kinds/config-sync/kinds.ts';
+import {
+  CLUSTER_ROLE_BINDINGS,
+  NAMESPACES,
+  SERVICE_ACCOUNTS,
+} from '../../packages/apimachinery/src/types/resource-types.ts';
+import { CONFIG_SYNC_NAMESPACE, ROOT_SYNCS } from '../../packages/gitops/src/kinds/kinds.ts';
 import { createRepository, type GitRepository } from '../testkit/git-repository.ts';
 import { condition, configMapYaml, type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';
 

@@ -1,8 +1,8 @@
 /** Machines that Git declares, beside the controllers that fill them in: what the server owns is no drift. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { VIRTUAL_MACHINES, type VirtualMachine } from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { GUARD_CONFIGURATIONS } from '../../src/gitops/sync/guard-configuration.ts';
+import { GUARD_CONFIGURATIONS } from '../../packages/gitops/src/sync/guard-configuration.ts';
+import { VIRTUAL_MACHINES, type VirtualMachine } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { createRepository, type GitRepository } from '../testkit/git-repository.ts';
 import { configMapYaml, type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';

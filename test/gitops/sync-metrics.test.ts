@@ -1,13 +1,13 @@
 /** What a sync leaves behind for those who watch it: metrics with upstream's names, a history, `nomos status`. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { CONFIG_MAPS, EVENTS } from '../../src/api/kinds/builtin/resource-types.ts';
-import { CONFIG_SYNC_NAMESPACE, ROOT_SYNCS, type Sync } from '../../src/api/kinds/config-sync/kinds.ts';
-import { familyText } from '../../src/base/metrics/metric-family.ts';
-import { clusterState } from '../../src/cmd/cli/nomos/cluster-state.ts';
-import { statusText } from '../../src/cmd/cli/nomos/status-text.ts';
-import { attemptsOf } from '../../src/gitops/status/sync-history.ts';
-import { createGitOpsMetrics } from '../../src/gitops/status/sync-metrics.ts';
+import { CONFIG_MAPS, EVENTS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { clusterState } from '../../packages/coracle/src/cli/nomos/cluster-state.ts';
+import { statusText } from '../../packages/coracle/src/cli/nomos/status-text.ts';
+import { CONFIG_SYNC_NAMESPACE, ROOT_SYNCS, type Sync } from '../../packages/gitops/src/kinds/kinds.ts';
+import { attemptsOf } from '../../packages/gitops/src/status/sync-history.ts';
+import { createGitOpsMetrics } from '../../packages/gitops/src/status/sync-metrics.ts';
+import { familyText } from '../../packages/runtime/src/metrics/metric-family.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { createRepository, type GitRepository } from '../testkit/git-repository.ts';
 import { configMapYaml, type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';

@@ -1,8 +1,8 @@
 /** What a commit costs: objects that it does not change are not written, and are kept as they are declared all the same. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { CONFIG_MAPS } from '../../src/api/kinds/builtin/resource-types.ts';
-import { CONFIG_SYNC_NAMESPACE, RESOURCE_GROUPS, ROOT_SYNCS } from '../../src/api/kinds/config-sync/kinds.ts';
+import { CONFIG_MAPS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { CONFIG_SYNC_NAMESPACE, RESOURCE_GROUPS, ROOT_SYNCS } from '../../packages/gitops/src/kinds/kinds.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { createRepository } from '../testkit/git-repository.ts';
 import { configMapYaml, type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';

@@ -1,8 +1,8 @@
 /** The history checker is worth as much as what it notices: a whole server passes, and each broken one is caught. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ApiHandler } from '../../src/base/http/seam.ts';
-import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
+import { createMemoryBackend } from '../../packages/apiserver/src/storage/memory-backend.ts';
+import type { ApiHandler } from '../../packages/runtime/src/http/seam.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 import { seed } from '../testkit/seed.ts';

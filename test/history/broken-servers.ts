@@ -1,8 +1,9 @@
 /** Servers that break one promise each, through the seams of the real one: what the history checker has to notice. */
-import { type ApiHandler, redirected } from '../../src/base/http/seam.ts';
-import type { Change, ObjectStore, StoredObject } from '../../src/server/cache/object-store.ts';
-import type { Backend, Row } from '../../src/server/storage/backend.ts';
-import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
+
+import type { Change, ObjectStore, StoredObject } from '../../packages/apiserver/src/cache/object-store.ts';
+import type { Backend, Row } from '../../packages/apiserver/src/storage/backend.ts';
+import { createMemoryBackend } from '../../packages/apiserver/src/storage/memory-backend.ts';
+import { type ApiHandler, redirected } from '../../packages/runtime/src/http/seam.ts';
 
 export interface Breakage {
   readonly name: string;

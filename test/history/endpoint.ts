@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Agent, request as httpsRequest, type RequestOptions } from 'node:https';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { type ApiHandler, type ByteSink, NO_BYTES, type Peer } from '../../src/base/http/seam.ts';
+import { type ApiHandler, type ByteSink, NO_BYTES, type Peer } from '../../packages/runtime/src/http/seam.ts';
 
 export interface Answered {
   readonly status: number;

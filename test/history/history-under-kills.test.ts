@@ -10,9 +10,9 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { silentLogger } from '../../src/base/log/log.ts';
-import { createSqliteBackend } from '../../src/server/storage/sqlite-backend.ts';
+import { createSqliteBackend } from '../../packages/apiserver/src/storage/sqlite-backend.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import { type ControlPlaneProcess, startProcess } from '../testkit/control-plane-process.ts';
 import { randomFrom, seed } from '../testkit/seed.ts';
 import { checkHistory } from './check-history.ts';

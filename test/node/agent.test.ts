@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { access, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { EVENTS, NODES, PODS } from '../../src/api/kinds/builtin/resource-types.ts';
-import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../src/api/kinds/kubevirt/kinds.ts';
-import { ApiError } from '../../src/api/meta/status.ts';
-import { isRunning } from '../../src/base/process/identity.ts';
-import { usualHostPort } from '../../src/domain/machine/host-ports.ts';
+import { ApiError } from '../../packages/apimachinery/src/meta/status.ts';
+import { EVENTS, NODES, PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../packages/kubevirt/src/kinds/kinds.ts';
+import { usualHostPort } from '../../packages/kubevirt/src/rules/machine/host-ports.ts';
+import { isRunning } from '../../packages/runtime/src/process/identity.ts';
 import { type Board, collect, eventually, kernelSpec, NAMESPACE, NODE, startBoard } from './board.ts';
 
 let board: Board;

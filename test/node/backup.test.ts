@@ -12,17 +12,17 @@ import {
   NODES,
   PERSISTENT_VOLUME_CLAIMS,
   PODS,
-} from '../../src/api/kinds/builtin/resource-types.ts';
+} from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { Client } from '../../packages/client/src/client.ts';
+import { nodeNames } from '../../packages/coracle/src/compose/agents.ts';
 import {
   KUBEVIRTS,
   VIRTUAL_MACHINE_BACKUP_TRACKERS,
   VIRTUAL_MACHINE_BACKUPS,
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { findProcesses, identify, isRunning } from '../../src/base/process/identity.ts';
-import type { Client } from '../../src/client/client.ts';
-import { nodeNames } from '../../src/cmd/compose/agents.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { findProcesses, identify, isRunning } from '../../packages/runtime/src/process/identity.ts';
 import { root, runProgram } from '../cli/workspace.ts';
 import { adminOf, type ControlPlaneProcess, startProcess } from '../testkit/control-plane-process.ts';
 import { eventually } from '../testkit/eventually.ts';
@@ -43,7 +43,7 @@ echo MARK LEFT
 `;
 
 const coracle = (argv: readonly string[]) =>
-  runProgram(process.execPath, [join(root, 'src/cmd/main.ts'), ...argv], {
+  runProgram(process.execPath, [join(root, 'packages/coracle/src/main.ts'), ...argv], {
     PATH: process.env['PATH']!,
     HOME: process.env['HOME'] ?? '/',
   });

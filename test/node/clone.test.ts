@@ -1,14 +1,14 @@
 /** A clone of a running guest with a disk of its own: the same data, another machine in every respect, the source as it was. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { PERSISTENT_VOLUME_CLAIMS } from '../../src/api/kinds/builtin/resource-types.ts';
+import { PERSISTENT_VOLUME_CLAIMS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import {
   VIRTUAL_MACHINE_CLONES,
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
   type VirtualMachine,
   type VirtualMachineClone,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { type Board, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';
 import { inGuest } from './in-guest.ts';
 

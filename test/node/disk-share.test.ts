@@ -4,8 +4,8 @@ import { randomBytes } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { PODS } from '../../src/api/kinds/builtin/resource-types.ts';
-import { directoryBytes } from '../../src/node/agent/guest/disk-watch.ts';
+import { PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { directoryBytes } from '../../packages/node-agent/src/agent/guest/disk-watch.ts';
 import { type Board, collect, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';
 
 let board: Board;

@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { EVENTS, NODES, PODS } from '../../src/api/kinds/builtin/resource-types.ts';
+import { EVENTS, NODES, PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import {
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
   type VirtualMachineInstance,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { findProcesses } from '../../src/base/process/identity.ts';
-import { usualHostPort } from '../../src/domain/machine/host-ports.ts';
-import { findGuestsOnDisk } from '../../src/node/agent/launcher/guests-on-disk.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { usualHostPort } from '../../packages/kubevirt/src/rules/machine/host-ports.ts';
+import { findGuestsOnDisk } from '../../packages/node-agent/src/agent/launcher/guests-on-disk.ts';
+import { findProcesses } from '../../packages/runtime/src/process/identity.ts';
 import { openWorkspace, type Workspace } from '../cli/workspace.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
 import { eventually } from '../testkit/eventually.ts';

@@ -5,16 +5,16 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { test } from 'node:test';
-import { NODES, POD_DISRUPTION_BUDGETS } from '../../src/api/kinds/builtin/resource-types.ts';
+import { NODES, POD_DISRUPTION_BUDGETS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import {
   KUBEVIRTS,
   VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
   type VirtualMachineInstance,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { findProcesses } from '../../src/base/process/identity.ts';
-import { usualHostPort } from '../../src/domain/machine/host-ports.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { usualHostPort } from '../../packages/kubevirt/src/rules/machine/host-ports.ts';
+import { findProcesses } from '../../packages/runtime/src/process/identity.ts';
 import { openWorkspace } from '../cli/workspace.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
 import { eventually } from '../testkit/eventually.ts';

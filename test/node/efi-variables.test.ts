@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kinds.ts';
+import { VIRTUAL_MACHINES } from '../../packages/kubevirt/src/kinds/kinds.ts';
 import { savedMachines } from '../testkit/saved-machines.ts';
 import { whyNoFirmware } from '../testkit/tiny-guest.ts';
 import { NAMESPACE } from './board.ts';

@@ -1,15 +1,15 @@
 /** The TPM and the EFI variables of real guests: what is there, what lasts, and what must not. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { PERSISTENT_VOLUME_CLAIMS } from '../../src/api/kinds/builtin/resource-types.ts';
+import { PERSISTENT_VOLUME_CLAIMS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import {
   VIRTUAL_MACHINE_CLONES,
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
   type VirtualMachineClone,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { isRunning, signalProcess } from '../../src/base/process/identity.ts';
-import { findTpm } from '../../src/node/tpm/swtpm.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { findTpm } from '../../packages/node-agent/src/tpm/swtpm.ts';
+import { isRunning, signalProcess } from '../../packages/runtime/src/process/identity.ts';
 import { savedMachines } from '../testkit/saved-machines.ts';
 import { whyNoFirmware } from '../testkit/tiny-guest.ts';
 import { type Board, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';

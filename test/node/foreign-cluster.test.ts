@@ -17,20 +17,20 @@ import {
   NODES,
   SECRETS,
   SERVICE_ACCOUNTS,
-} from '../../src/api/kinds/builtin/resource-types.ts';
+} from '../../packages/apimachinery/src/types/resource-types.ts';
+import { createAuthority, openAuthority } from '../../packages/apiserver/src/auth/certificate-authority.ts';
+import { createClient } from '../../packages/client/src/create-client.ts';
+import { chooseComponents } from '../../packages/coracle/src/compose/components.ts';
 import {
   VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
   type VirtualMachineInstanceMigration,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { createHttpsTransport } from '../../src/base/http/https-transport.ts';
-import { startTlsServer } from '../../src/base/http/tls-server.ts';
-import { createLogger } from '../../src/base/log/log.ts';
-import { createClient } from '../../src/client/create-client.ts';
-import { chooseComponents } from '../../src/cmd/compose/components.ts';
-import { createAuthority, openAuthority } from '../../src/server/auth/certificate-authority.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import { createHttpsTransport } from '../../packages/runtime/src/http/https-transport.ts';
+import { startTlsServer } from '../../packages/runtime/src/http/tls-server.ts';
+import { createLogger } from '../../packages/runtime/src/log/log.ts';
 import { openWorkspace, type Workspace } from '../cli/workspace.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
 import { eventually } from '../testkit/eventually.ts';

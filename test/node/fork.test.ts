@@ -3,14 +3,14 @@ import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { NODES, PERSISTENT_VOLUME_CLAIMS } from '../../src/api/kinds/builtin/resource-types.ts';
+import { NODES, PERSISTENT_VOLUME_CLAIMS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import {
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINE_RESTORES,
   VIRTUAL_MACHINE_SNAPSHOTS,
   VIRTUAL_MACHINES,
   type VirtualMachine,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { type Board, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';
 import { shell } from './shell.ts';
 

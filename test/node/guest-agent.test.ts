@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { VIRTUAL_MACHINE_INSTANCES } from '../../src/api/kinds/kubevirt/kinds.ts';
-import { calledInProcess } from '../../src/base/http/in-process-peer.ts';
-import { NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
+import { VIRTUAL_MACHINE_INSTANCES } from '../../packages/kubevirt/src/kinds/kinds.ts';
+import { calledInProcess } from '../../packages/runtime/src/http/in-process-peer.ts';
+import { NEVER, NO_BYTES } from '../../packages/runtime/src/http/seam.ts';
 import { type Board, collect, eventually, NAMESPACE, startBoard } from './board.ts';
 
 let board: Board;

@@ -1,6 +1,6 @@
 /** What a guest says of itself: read inside of it, over its serial console. */
-import type { VirtualMachineInstance } from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import type { MessageSocket } from '../../src/base/http/seam.ts';
+import type { VirtualMachineInstance } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import type { MessageSocket } from '../../packages/runtime/src/http/seam.ts';
 import { collect, eventually } from './board.ts';
 
 export interface GuestIdentity {

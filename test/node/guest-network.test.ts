@@ -6,8 +6,8 @@ import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { VIRTUAL_MACHINE_INSTANCES } from '../../src/api/kinds/kubevirt/kinds.ts';
-import { usualHostPort } from '../../src/domain/machine/host-ports.ts';
+import { VIRTUAL_MACHINE_INSTANCES } from '../../packages/kubevirt/src/kinds/kinds.ts';
+import { usualHostPort } from '../../packages/kubevirt/src/rules/machine/host-ports.ts';
 import { type Board, collect, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';
 
 let board: Board;

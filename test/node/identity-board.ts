@@ -1,6 +1,8 @@
 /** Short words for tests of what a guest sees of its identity, on a board of two nodes. */
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
+import type { UnstructuredObject } from '../../packages/apimachinery/src/meta/object.ts';
+import { isNotFound } from '../../packages/client/src/api-failure.ts';
 import {
   VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
   VIRTUAL_MACHINE_INSTANCES,
@@ -12,9 +14,7 @@ import {
   type VirtualMachineInstanceMigration,
   type VirtualMachineRestore,
   type VirtualMachineSnapshot,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import type { UnstructuredObject } from '../../src/api/meta/object.ts';
-import { isNotFound } from '../../src/client/api-failure.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { eventually, kernelSpec, NAMESPACE } from './board.ts';
 import { type GuestIdentity, readIdentity } from './guest-identity.ts';
 import { type MigrationBoard, startMigrationBoard } from './migration-board.ts';

@@ -6,8 +6,8 @@ import {
   VIRTUAL_MACHINE_SNAPSHOTS,
   VIRTUAL_MACHINES,
   type VirtualMachineSnapshot,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { legacyFirmwareUuid } from '../../src/domain/identity/firmware-identity.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { legacyFirmwareUuid } from '../../packages/kubevirt/src/rules/identity/firmware-identity.ts';
 import { eventually, NAMESPACE } from './board.ts';
 import {
   board,

@@ -5,13 +5,13 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { UnstructuredObject } from '../../packages/apimachinery/src/meta/object.ts';
 import {
   VIRTUAL_MACHINE_CLONES,
   VIRTUAL_MACHINE_SNAPSHOT_CONTENTS,
   type VirtualMachineClone,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import type { UnstructuredObject } from '../../src/api/meta/object.ts';
-import { legacyFirmwareUuid } from '../../src/domain/identity/firmware-identity.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { legacyFirmwareUuid } from '../../packages/kubevirt/src/rules/identity/firmware-identity.ts';
 import { eventually, NAMESPACE } from './board.ts';
 import {
   board,

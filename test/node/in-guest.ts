@@ -1,5 +1,5 @@
 /** Commands in a guest, over its console. */
-import { systemClock } from '../../src/base/clock/clock.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
 import { type Board, collect, eventually } from './board.ts';
 
 /** Logs in on the console, where nobody is yet, and runs one command; returns what came since. */

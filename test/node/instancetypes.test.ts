@@ -1,13 +1,13 @@
 /** A virtual machine of the common instance types, booted for real: the guest has what the API says. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import type { ResourceType } from '../../packages/apimachinery/src/meta/gvk.ts';
+import type { KubeObject } from '../../packages/apimachinery/src/meta/object.ts';
 import {
   VIRTUAL_MACHINE_CLUSTER_PREFERENCES,
   VIRTUAL_MACHINES,
   type VirtualMachine,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import type { ResourceType } from '../../src/api/meta/gvk.ts';
-import type { KubeObject } from '../../src/api/meta/object.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { type Board, collect, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';
 
 let board: Board;

@@ -9,7 +9,7 @@ import {
   VIRTUAL_MACHINES,
   type VirtualMachine,
   type VirtualMachineInstance,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { adminOf, type ControlPlaneProcess, startProcess } from '../testkit/control-plane-process.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { importTinyGuest, whyNoGuests } from '../testkit/tiny-guest.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { PERSISTENT_VOLUME_CLAIMS } from '../../src/api/kinds/builtin/resource-types.ts';
-import { calledInProcess } from '../../src/base/http/in-process-peer.ts';
-import { NEVER } from '../../src/base/http/seam.ts';
+import { PERSISTENT_VOLUME_CLAIMS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { calledInProcess } from '../../packages/runtime/src/http/in-process-peer.ts';
+import { NEVER } from '../../packages/runtime/src/http/seam.ts';
 import { collect, eventually, kernelSpec, NAMESPACE } from './board.ts';
 import { heartbeat, type MigrationBoard, startMigrationBoard } from './migration-board.ts';
 import { type MovingGuests, movingGuests, SLOW } from './moving-guests.ts';

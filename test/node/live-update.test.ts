@@ -1,14 +1,14 @@
 /** Real guests that are given processors and memory while they run, and say so themselves. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { NODES } from '../../src/api/kinds/builtin/resource-types.ts';
+import { quantityToBytes } from '../../packages/apimachinery/src/quantity/quantity.ts';
+import { NODES } from '../../packages/apimachinery/src/types/resource-types.ts';
 import {
   KUBEVIRTS,
   VIRTUAL_MACHINES,
   type VirtualMachine,
   type VirtualMachineInstance,
-} from '../../src/api/kinds/kubevirt/kinds.ts';
-import { quantityToBytes } from '../../src/api/quantity/quantity.ts';
+} from '../../packages/kubevirt/src/kinds/kinds.ts';
 import { collect, eventually, kernelSpec, NAMESPACE } from './board.ts';
 import { heartbeat, type MigrationBoard, startMigrationBoard } from './migration-board.ts';
 

@@ -3,20 +3,20 @@ import { mkdir } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { CONFIG_MAPS, EVENTS } from '../../src/api/kinds/builtin/resource-types.ts';
-import { VIRTUAL_MACHINE_INSTANCES } from '../../src/api/kinds/kubevirt/kinds.ts';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { NEVER } from '../../src/base/http/seam.ts';
-import { isRunning } from '../../src/base/process/identity.ts';
-import { run } from '../../src/base/process/run.ts';
+import { CONFIG_MAPS, EVENTS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { VIRTUAL_MACHINE_INSTANCES } from '../../packages/kubevirt/src/kinds/kinds.ts';
 import {
   FORWARDED_PORTS_ANNOTATION,
   HOST_PORTS_ANNOTATION,
   type PublishedPort,
   usualHostPort,
-} from '../../src/domain/machine/host-ports.ts';
-import { claimAddress } from '../../src/node/network/address-pool.ts';
-import { runsGuestCode } from '../../src/node/qemu/kvm-probe.ts';
+} from '../../packages/kubevirt/src/rules/machine/host-ports.ts';
+import { claimAddress } from '../../packages/node-agent/src/network/address-pool.ts';
+import { runsGuestCode } from '../../packages/node-agent/src/qemu/kvm-probe.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import { NEVER } from '../../packages/runtime/src/http/seam.ts';
+import { isRunning } from '../../packages/runtime/src/process/identity.ts';
+import { run } from '../../packages/runtime/src/process/run.ts';
 import { type Board, collect, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';
 
 let board: Board;

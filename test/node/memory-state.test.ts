@@ -8,10 +8,10 @@ import {
   VIRTUAL_MACHINE_SNAPSHOTS,
   VIRTUAL_MACHINES,
   type VirtualMachineInstance,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { calledInProcess } from '../../src/base/http/in-process-peer.ts';
-import { NEVER } from '../../src/base/http/seam.ts';
-import type { MemorySaved } from '../../src/domain/memory-state/memory-calls.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import type { MemorySaved } from '../../packages/kubevirt/src/rules/memory-state/memory-calls.ts';
+import { calledInProcess } from '../../packages/runtime/src/http/in-process-peer.ts';
+import { NEVER } from '../../packages/runtime/src/http/seam.ts';
 import { type Board, kernelSpec, NAMESPACE, startBoard } from './board.ts';
 import { shell } from './shell.ts';
 

@@ -6,30 +6,34 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PODS } from '../../src/api/kinds/builtin/resource-types.ts';
-import type { Pod } from '../../src/api/kinds/builtin/types.ts';
-import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../src/api/kinds/kubevirt/kinds.ts';
-import { cloneJson } from '../../src/api/meta/deep-clone.ts';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { calledInProcess } from '../../src/base/http/in-process-peer.ts';
-import { createMessagePair } from '../../src/base/http/message-pair.ts';
-import { type MessageSocket, NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
-import { createLogger, type Logger, silentLogger } from '../../src/base/log/log.ts';
-import { isConflict, isNotFound } from '../../src/client/api-failure.ts';
-import type { Client } from '../../src/client/client.ts';
-import { chooseComponents, runComponent } from '../../src/cmd/compose/components.ts';
-import { startControlPlane } from '../../src/cmd/compose/control-plane.ts';
-import { FORWARDED_PORTS_ANNOTATION, type PublishedPort, usualHostPort } from '../../src/domain/machine/host-ports.ts';
-import { type Agent, createAgent } from '../../src/node/agent/agent.ts';
-import { NODE_VM_RULES } from '../../src/node/agent/rbac.ts';
-import { openImageStore } from '../../src/node/image/image-store.ts';
-import { importImage } from '../../src/node/image/local-images.ts';
-import { readNodeFacts } from '../../src/node/qemu/node-facts.ts';
-import { openPool } from '../../src/node/storage/pool.ts';
-import { createAuthority, openAuthority } from '../../src/server/auth/certificate-authority.ts';
-import { createSigningKey } from '../../src/server/auth/service-account-tokens.ts';
-import type { ObjectStore } from '../../src/server/cache/object-store.ts';
-import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
+import { cloneJson } from '../../packages/apimachinery/src/meta/deep-clone.ts';
+import { PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { Pod } from '../../packages/apimachinery/src/types/types.ts';
+import { createAuthority, openAuthority } from '../../packages/apiserver/src/auth/certificate-authority.ts';
+import { createSigningKey } from '../../packages/apiserver/src/auth/service-account-tokens.ts';
+import type { ObjectStore } from '../../packages/apiserver/src/cache/object-store.ts';
+import { createMemoryBackend } from '../../packages/apiserver/src/storage/memory-backend.ts';
+import { isConflict, isNotFound } from '../../packages/client/src/api-failure.ts';
+import type { Client } from '../../packages/client/src/client.ts';
+import { chooseComponents, runComponent } from '../../packages/coracle/src/compose/components.ts';
+import { startControlPlane } from '../../packages/coracle/src/compose/control-plane.ts';
+import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../packages/kubevirt/src/kinds/kinds.ts';
+import {
+  FORWARDED_PORTS_ANNOTATION,
+  type PublishedPort,
+  usualHostPort,
+} from '../../packages/kubevirt/src/rules/machine/host-ports.ts';
+import { type Agent, createAgent } from '../../packages/node-agent/src/agent/agent.ts';
+import { NODE_VM_RULES } from '../../packages/node-agent/src/agent/rbac.ts';
+import { openImageStore } from '../../packages/node-agent/src/image/image-store.ts';
+import { importImage } from '../../packages/node-agent/src/image/local-images.ts';
+import { readNodeFacts } from '../../packages/node-agent/src/qemu/node-facts.ts';
+import { openPool } from '../../packages/node-agent/src/storage/pool.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import { calledInProcess } from '../../packages/runtime/src/http/in-process-peer.ts';
+import { createMessagePair } from '../../packages/runtime/src/http/message-pair.ts';
+import { type MessageSocket, NEVER, NO_BYTES } from '../../packages/runtime/src/http/seam.ts';
+import { createLogger, type Logger, silentLogger } from '../../packages/runtime/src/log/log.ts';
 import { ensureGuest } from '../../tools/guest/build-guest.ts';
 import { boardComponents, eventually, NAMESPACE } from './board.ts';
 

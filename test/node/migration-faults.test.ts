@@ -1,7 +1,7 @@
 /** Guests that move while something dies, restarts or stands still: one end has them in the end, and only one. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { usualHostPort } from '../../src/domain/machine/host-ports.ts';
+import { usualHostPort } from '../../packages/kubevirt/src/rules/machine/host-ports.ts';
 import { eventually } from './board.ts';
 import { holdLine } from './held-line.ts';
 import { type Handed, heartbeat, type MigrationBoard, startMigrationBoard } from './migration-board.ts';

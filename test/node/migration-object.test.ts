@@ -5,7 +5,7 @@ import {
   VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
   VIRTUAL_MACHINE_INSTANCES,
   type VirtualMachineInstanceMigration,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { eventually, kernelSpec, NAMESPACE } from './board.ts';
 import { heartbeat, type MigrationBoard, startMigrationBoard } from './migration-board.ts';
 

@@ -1,6 +1,6 @@
 /** What tests of moving guests ask again and again: a guest that beats, one that stays, one that has moved. */
 import assert from 'node:assert/strict';
-import type { VirtualMachineInstance } from '../../src/api/kinds/kubevirt/kinds.ts';
+import type { VirtualMachineInstance } from '../../packages/kubevirt/src/kinds/kinds.ts';
 import { eventually, kernelSpec } from './board.ts';
 import { type Handed, heartbeat, httpPortOf, type MigrationBoard } from './migration-board.ts';
 

@@ -4,13 +4,13 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PERSISTENT_VOLUME_CLAIMS } from '../../src/api/kinds/builtin/resource-types.ts';
+import { PERSISTENT_VOLUME_CLAIMS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import {
   KUBEVIRTS,
   VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
   VIRTUAL_MACHINES,
   type VirtualMachineInstanceMigration,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { whyNoFirmware } from '../testkit/tiny-guest.ts';
 import { eventually, kernelSpec, NAMESPACE } from './board.ts';
 import { board, keyOf, migrate, restart, runs, useIdentityBoard } from './identity-board.ts';

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { PERSISTENT_VOLUME_CLAIMS } from '../../src/api/kinds/builtin/resource-types.ts';
+import { PERSISTENT_VOLUME_CLAIMS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import {
   VIRTUAL_MACHINE_RESTORES,
   VIRTUAL_MACHINE_SNAPSHOT_CONTENTS,
@@ -12,7 +12,7 @@ import {
   VIRTUAL_MACHINES,
   type VirtualMachine,
   type VirtualMachineSnapshot,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { key, type SavedMachines, savedMachines } from '../testkit/saved-machines.ts';
 import { whyNoFirmware } from '../testkit/tiny-guest.ts';
 import { type Board, kernelSpec, NAMESPACE, startBoard } from './board.ts';

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
-import { NODES } from '../../src/api/kinds/builtin/resource-types.ts';
-import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { NODES } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { adminOf, startProcess } from '../testkit/control-plane-process.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { importTinyGuest, tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';
@@ -18,7 +18,7 @@ const ADDRESS = '127.0.0.3';
 
 /** Starts a `coracle` command that runs on, and resolves when it has said `ready`. */
 function runOn(argv: readonly string[], ready: RegExp): Promise<ChildProcess> {
-  const child = spawn(process.execPath, [join(root, 'src/cmd/main.ts'), ...argv], {
+  const child = spawn(process.execPath, [join(root, 'packages/coracle/src/main.ts'), ...argv], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   return new Promise((started, fail) => {

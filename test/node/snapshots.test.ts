@@ -1,13 +1,13 @@
 /** Snapshots and restores of machines on real guests: what is on the disk, and who the guest is. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { PERSISTENT_VOLUME_CLAIMS } from '../../src/api/kinds/builtin/resource-types.ts';
+import { PERSISTENT_VOLUME_CLAIMS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { isNotFound } from '../../packages/client/src/api-failure.ts';
 import {
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
   type VirtualMachine,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { isNotFound } from '../../src/client/api-failure.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { key, type SavedMachines, savedMachines } from '../testkit/saved-machines.ts';
 import { type Board, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';
 import { type Shell, shell } from './shell.ts';

@@ -1,6 +1,6 @@
 /** Commands in the UEFI shell of a guest, which one without a disk comes to. */
-import { systemClock } from '../../src/base/clock/clock.ts';
-import type { MessageSocket } from '../../src/base/http/seam.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import type { MessageSocket } from '../../packages/runtime/src/http/seam.ts';
 import { collect, eventually } from './board.ts';
 
 /** In a namespace of its own: in that of the UEFI specification only its own names may be. */

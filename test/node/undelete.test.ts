@@ -1,11 +1,11 @@
 /** A real guest whose machine is deleted and brought back: the same disk, UUID, serial number and MAC address. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { PERSISTENT_VOLUME_CLAIMS } from '../../src/api/kinds/builtin/resource-types.ts';
-import { DELETED_VIRTUAL_MACHINES } from '../../src/api/kinds/coracle/kinds.ts';
-import { VIRTUAL_MACHINES, type VirtualMachine } from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { controllerReference } from '../../src/api/meta/controller-reference.ts';
-import { isNotFound } from '../../src/client/api-failure.ts';
+import { controllerReference } from '../../packages/apimachinery/src/meta/controller-reference.ts';
+import { PERSISTENT_VOLUME_CLAIMS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { isNotFound } from '../../packages/client/src/api-failure.ts';
+import { DELETED_VIRTUAL_MACHINES } from '../../packages/kubevirt/src/kinds/coracle/kinds.ts';
+import { VIRTUAL_MACHINES, type VirtualMachine } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { key } from '../testkit/saved-machines.ts';
 import { type Board, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';
 import { shell } from './shell.ts';

@@ -1,17 +1,17 @@
 /** Life of VirtualMachines with real guests: the promises that only hold when all controllers and the agent agree. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { PODS } from '../../src/api/kinds/builtin/resource-types.ts';
-import type { Pod } from '../../src/api/kinds/builtin/types.ts';
+import { PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { Pod } from '../../packages/apimachinery/src/types/types.ts';
 import {
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
   type VirtualMachine,
   type VirtualMachineInstance,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { isRunning } from '../../src/base/process/identity.ts';
-import { usualHostPort } from '../../src/domain/machine/host-ports.ts';
-import { importImage } from '../../src/node/image/local-images.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { usualHostPort } from '../../packages/kubevirt/src/rules/machine/host-ports.ts';
+import { importImage } from '../../packages/node-agent/src/image/local-images.ts';
+import { isRunning } from '../../packages/runtime/src/process/identity.ts';
 import { ensureGuest } from '../../tools/guest/build-guest.ts';
 import { type Board, collect, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';
 

@@ -12,10 +12,10 @@ import {
   PERSISTENT_VOLUME_CLAIMS,
   SECRETS,
   STORAGE_CLASSES,
-} from '../../src/api/kinds/builtin/resource-types.ts';
-import { KUBEVIRTS, VIRTUAL_MACHINE_INSTANCES } from '../../src/api/kinds/kubevirt/kinds.ts';
-import { type RegistryServer, startRegistry, tarOf } from '../../src/base/oci/testing/registry-server.ts';
-import { usualHostPort } from '../../src/domain/machine/host-ports.ts';
+} from '../../packages/apimachinery/src/types/resource-types.ts';
+import { KUBEVIRTS, VIRTUAL_MACHINE_INSTANCES } from '../../packages/kubevirt/src/kinds/kinds.ts';
+import { usualHostPort } from '../../packages/kubevirt/src/rules/machine/host-ports.ts';
+import { type RegistryServer, startRegistry, tarOf } from '../../packages/runtime/src/oci/testing/registry-server.ts';
 import { ensureGuest } from '../../tools/guest/build-guest.ts';
 import { adminOf, startProcess } from '../testkit/control-plane-process.ts';
 import { type Board, collect, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';

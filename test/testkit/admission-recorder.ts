@@ -1,5 +1,5 @@
 /** Hears what the admission plugins before and after it note for the audit log. */
-import type { AdmissionAttributes, AdmissionPlugin } from '../../src/server/admission/plugin.ts';
+import type { AdmissionAttributes, AdmissionPlugin } from '../../packages/apiserver/src/admission/plugin.ts';
 
 export interface AdmissionRecorder {
   /** What was noted since the last `clear()`, by key. */

@@ -5,12 +5,12 @@ import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { createFakeClock } from '../../src/base/clock/fake-clock.ts';
-import { silentLogger } from '../../src/base/log/log.ts';
-import { type Created, createBackup } from '../../src/cmd/backup/create-backup.ts';
-import { restingPool } from '../../src/cmd/backup/pool-files.ts';
-import { type DataDir, dataDirAt } from '../../src/cmd/config/data-dir.ts';
-import { createSqliteBackend } from '../../src/server/storage/sqlite-backend.ts';
+import { createSqliteBackend } from '../../packages/apiserver/src/storage/sqlite-backend.ts';
+import { type Created, createBackup } from '../../packages/coracle/src/backup/create-backup.ts';
+import { restingPool } from '../../packages/coracle/src/backup/pool-files.ts';
+import { type DataDir, dataDirAt } from '../../packages/coracle/src/config/data-dir.ts';
+import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.ts';
+import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 
 export const VOLUME = '11111111-2222-3333-4444-555555555555';
 export const DISK = `claims/${VOLUME}/disk.img`;

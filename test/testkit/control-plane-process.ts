@@ -3,10 +3,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
-import { createHttpsTransport } from '../../src/base/http/https-transport.ts';
-import type { ApiHandler } from '../../src/base/http/seam.ts';
-import type { Client } from '../../src/client/client.ts';
-import { createClient } from '../../src/client/create-client.ts';
+import type { Client } from '../../packages/client/src/client.ts';
+import { createClient } from '../../packages/client/src/create-client.ts';
+import { createHttpsTransport } from '../../packages/runtime/src/http/https-transport.ts';
+import type { ApiHandler } from '../../packages/runtime/src/http/seam.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 
@@ -56,7 +56,12 @@ export function startProcess(
   ];
   const child: ChildProcess = spawn(
     process.execPath,
-    [...LAUNCHER_ARGUMENTS, ...(options.nodeArguments ?? []), options.main ?? join(root, 'src/cmd/main.ts'), ...argv],
+    [
+      ...LAUNCHER_ARGUMENTS,
+      ...(options.nodeArguments ?? []),
+      options.main ?? join(root, 'packages/coracle/src/main.ts'),
+      ...argv,
+    ],
     {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...options.env },

@@ -1,12 +1,17 @@
 /** A whole control plane in this process, on the memory backend: asked as somebody with a certificate or a token. */
-import { type Clock, systemClock } from '../../src/base/clock/clock.ts';
-import { type ApiResponse, NEVER, NO_BYTES, type Peer } from '../../src/base/http/seam.ts';
-import { silentLogger } from '../../src/base/log/log.ts';
-import { COMPONENTS, type ComponentFacts, keepRunning } from '../../src/cmd/compose/components.ts';
-import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from '../../src/cmd/compose/control-plane.ts';
-import { NODE_VM_RULES } from '../../src/node/agent/rbac.ts';
-import { createSigningKey } from '../../src/server/auth/service-account-tokens.ts';
-import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
+
+import { createSigningKey } from '../../packages/apiserver/src/auth/service-account-tokens.ts';
+import { createMemoryBackend } from '../../packages/apiserver/src/storage/memory-backend.ts';
+import { COMPONENTS, type ComponentFacts, keepRunning } from '../../packages/coracle/src/compose/components.ts';
+import {
+  type ControlPlane,
+  type ControlPlaneOptions,
+  startControlPlane,
+} from '../../packages/coracle/src/compose/control-plane.ts';
+import { NODE_VM_RULES } from '../../packages/node-agent/src/agent/rbac.ts';
+import { type Clock, systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import { type ApiResponse, NEVER, NO_BYTES, type Peer } from '../../packages/runtime/src/http/seam.ts';
+import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 
 export { eventually } from './eventually.ts';
 

@@ -1,6 +1,11 @@
 /** One snapshot, restore, clone or fork, a controller of which is killed after a given write; another one takes over. */
 import assert from 'node:assert/strict';
-import { PERSISTENT_VOLUME_CLAIMS } from '../../src/api/kinds/builtin/resource-types.ts';
+import { deepEqual } from '../../packages/apimachinery/src/meta/deep-equal.ts';
+import type { ResourceType } from '../../packages/apimachinery/src/meta/gvk.ts';
+import type { KubeObject } from '../../packages/apimachinery/src/meta/object.ts';
+import { PERSISTENT_VOLUME_CLAIMS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { isNotFound } from '../../packages/client/src/api-failure.ts';
+import { VOLUME_SNAPSHOTS } from '../../packages/cluster-rules/src/volume-snapshot/kinds.ts';
 import {
   VIRTUAL_MACHINE_CLONES,
   VIRTUAL_MACHINE_INSTANCES,
@@ -9,12 +14,7 @@ import {
   VIRTUAL_MACHINE_SNAPSHOTS,
   VIRTUAL_MACHINES,
   type VirtualMachine,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { VOLUME_SNAPSHOTS } from '../../src/api/kinds/volume-snapshot/kinds.ts';
-import { deepEqual } from '../../src/api/meta/deep-equal.ts';
-import type { ResourceType } from '../../src/api/meta/gvk.ts';
-import type { KubeObject } from '../../src/api/meta/object.ts';
-import { isNotFound } from '../../src/client/api-failure.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { runUntilWrite } from './crashing-component.ts';
 import { eventually } from './eventually.ts';
 import { type FakeCluster, startFakeCluster } from './fake-cluster.ts';

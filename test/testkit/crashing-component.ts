@@ -1,8 +1,9 @@
 /** A component that stops for good right after one of its writes, as a process that is killed there. */
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { silentLogger } from '../../src/base/log/log.ts';
-import type { Client } from '../../src/client/client.ts';
-import { COMPONENTS, type ComponentFacts, runComponent } from '../../src/cmd/compose/components.ts';
+
+import type { Client } from '../../packages/client/src/client.ts';
+import { COMPONENTS, type ComponentFacts, runComponent } from '../../packages/coracle/src/compose/components.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import type { InProcessControlPlane } from './in-process-control-plane.ts';
 
 export interface CrashingComponent {

@@ -1,19 +1,24 @@
 /** A control plane in memory with its real controllers, and nodes that only pretend (`fake-node.ts`). */
-import { EVENTS, SERVICE_ACCOUNTS } from '../../src/api/kinds/builtin/resource-types.ts';
+import { EVENTS, SERVICE_ACCOUNTS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { isNotFound } from '../../packages/client/src/api-failure.ts';
+import type { Client } from '../../packages/client/src/client.ts';
+import type { AskAgent } from '../../packages/client/src/controller/ask-agent.ts';
+import {
+  COMPONENTS,
+  type ComponentFacts,
+  chooseComponents,
+  runComponent,
+} from '../../packages/coracle/src/compose/components.ts';
+import type { ControlPlaneOptions } from '../../packages/coracle/src/compose/control-plane.ts';
 import {
   VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
   VIRTUAL_MACHINE_INSTANCES,
   type VirtualMachineInstance,
   type VirtualMachineInstanceMigration,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { createLogger, type LogRecord } from '../../src/base/log/log.ts';
-import { isNotFound } from '../../src/client/api-failure.ts';
-import type { Client } from '../../src/client/client.ts';
-import type { AskAgent } from '../../src/client/controller/ask-agent.ts';
-import { COMPONENTS, type ComponentFacts, chooseComponents, runComponent } from '../../src/cmd/compose/components.ts';
-import type { ControlPlaneOptions } from '../../src/cmd/compose/control-plane.ts';
-import { NODE_VM_RULES } from '../../src/node/agent/rbac.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { NODE_VM_RULES } from '../../packages/node-agent/src/agent/rbac.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import { createLogger, type LogRecord } from '../../packages/runtime/src/log/log.ts';
 import { eventually } from './eventually.ts';
 import { type FakeNode, startFakeNode } from './fake-node.ts';
 import { type InProcessControlPlane, startInProcess } from './in-process-control-plane.ts';

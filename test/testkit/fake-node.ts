@@ -2,17 +2,26 @@
  * A node without a hypervisor: it answers for its Pods and instances as an agent does, with the agent's own rights, and
  * plays both ends of a live migration. Guests are words in a status.
  */
-import { NODES, PODS } from '../../src/api/kinds/builtin/resource-types.ts';
-import type { Node, Pod } from '../../src/api/kinds/builtin/types.ts';
-import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { type DeepReadonly, formatTime, keyOf } from '../../src/api/meta/object.ts';
-import { ApiError } from '../../src/api/meta/status.ts';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import type { Client } from '../../src/client/client.ts';
-import { createInformer } from '../../src/client/informer/informer.ts';
-import { currentPod } from '../../src/domain/launcher/launcher-pods.ts';
-import { hasPendingCondition, isMoving, pendingChanges } from '../../src/domain/live-update/pending-changes.ts';
-import { coversInstance, isResizing, type PodResizeVerdict } from '../../src/domain/live-update/pod-resize.ts';
+
+import { type DeepReadonly, formatTime, keyOf } from '../../packages/apimachinery/src/meta/object.ts';
+import { ApiError } from '../../packages/apimachinery/src/meta/status.ts';
+import { NODES, PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { Node, Pod } from '../../packages/apimachinery/src/types/types.ts';
+import type { Client } from '../../packages/client/src/client.ts';
+import { createInformer } from '../../packages/client/src/informer/informer.ts';
+import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { currentPod } from '../../packages/kubevirt/src/rules/launcher/launcher-pods.ts';
+import {
+  hasPendingCondition,
+  isMoving,
+  pendingChanges,
+} from '../../packages/kubevirt/src/rules/live-update/pending-changes.ts';
+import {
+  coversInstance,
+  isResizing,
+  type PodResizeVerdict,
+} from '../../packages/kubevirt/src/rules/live-update/pod-resize.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
 
 export { eventually } from './eventually.ts';
 

@@ -1,7 +1,13 @@
 /** A pool of volumes in memory, behind an agent's port as storage controllers call it, and a node that serves it. */
-import type { ApiHandler } from '../../src/base/http/seam.ts';
-import type { CreateSnapshots, CreateVolume, DeleteHandle, ExpandVolume } from '../../src/domain/storage/pool-calls.ts';
-import { POOL_LABEL } from '../../src/domain/storage/pool-names.ts';
+
+import type {
+  CreateSnapshots,
+  CreateVolume,
+  DeleteHandle,
+  ExpandVolume,
+} from '../../packages/cluster-rules/src/storage/pool-calls.ts';
+import { POOL_LABEL } from '../../packages/cluster-rules/src/storage/pool-names.ts';
+import type { ApiHandler } from '../../packages/runtime/src/http/seam.ts';
 
 interface FakeVolume {
   bytes: number;

@@ -1,5 +1,10 @@
 /** A control plane in memory with the GitOps component and what it needs beside it, and ways to look at its syncs. */
-import { CONFIG_MAPS, NAMESPACES } from '../../src/api/kinds/builtin/resource-types.ts';
+
+import type { ResourceType } from '../../packages/apimachinery/src/meta/gvk.ts';
+import type { KubeObject } from '../../packages/apimachinery/src/meta/object.ts';
+import { CONFIG_MAPS, NAMESPACES } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { isNotFound } from '../../packages/client/src/api-failure.ts';
+import type { Client } from '../../packages/client/src/client.ts';
 import {
   CONFIG_SYNC_NAMESPACE,
   type ObjectRef,
@@ -8,15 +13,11 @@ import {
   ROOT_SYNCS,
   type Sync,
   type SyncConditionType,
-} from '../../src/api/kinds/config-sync/kinds.ts';
-import type { ResourceType } from '../../src/api/meta/gvk.ts';
-import type { KubeObject } from '../../src/api/meta/object.ts';
-import { isNotFound } from '../../src/client/api-failure.ts';
-import type { Client } from '../../src/client/client.ts';
-import type { GitOpsMetrics } from '../../src/gitops/status/sync-metrics.ts';
-import type { AttemptStep } from '../../src/gitops/sync/attempt.ts';
-import type { EndStep } from '../../src/gitops/sync/end-sync.ts';
-import { createGitOpsController } from '../../src/gitops/sync/gitops-controller.ts';
+} from '../../packages/gitops/src/kinds/kinds.ts';
+import type { GitOpsMetrics } from '../../packages/gitops/src/status/sync-metrics.ts';
+import type { AttemptStep } from '../../packages/gitops/src/sync/attempt.ts';
+import type { EndStep } from '../../packages/gitops/src/sync/end-sync.ts';
+import { createGitOpsController } from '../../packages/gitops/src/sync/gitops-controller.ts';
 import { eventually } from './eventually.ts';
 import { type FakeCluster, startFakeCluster } from './fake-cluster.ts';
 

@@ -1,9 +1,10 @@
 /** Repositories of scenarios with several sources, the rights that a RepoSync needs, and objects that become ready on request. */
-import { ROLE_BINDINGS } from '../../src/api/kinds/builtin/resource-types.ts';
-import { CONFIG_SYNC_NAMESPACE } from '../../src/api/kinds/config-sync/kinds.ts';
-import type { ResourceType } from '../../src/api/meta/gvk.ts';
-import type { KubeObject } from '../../src/api/meta/object.ts';
-import type { Client } from '../../src/client/client.ts';
+
+import type { ResourceType } from '../../packages/apimachinery/src/meta/gvk.ts';
+import type { KubeObject } from '../../packages/apimachinery/src/meta/object.ts';
+import { ROLE_BINDINGS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { Client } from '../../packages/client/src/client.ts';
+import { CONFIG_SYNC_NAMESPACE } from '../../packages/gitops/src/kinds/kinds.ts';
 import { createRepository, type GitRepository, serveRepository } from './git-repository.ts';
 
 export interface Source {

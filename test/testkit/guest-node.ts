@@ -2,13 +2,14 @@
  * A node behind a real port whose Pods have guests that are servers of this process: what an agent answers about Pods,
  * without a QEMU. For tests of what leads through the API server to a port of a guest.
  */
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { createHttpsTransport } from '../../src/base/http/https-transport.ts';
-import type { ApiHandler, ApiRequest } from '../../src/base/http/seam.ts';
-import { silentLogger } from '../../src/base/log/log.ts';
-import type { Launcher } from '../../src/node/agent/launcher/launcher.ts';
-import { createNodeHandler } from '../../src/node/agent/requests/handler.ts';
-import type { MeasuredPod } from '../../src/node/agent/requests/node-summary.ts';
+
+import type { Launcher } from '../../packages/node-agent/src/agent/launcher/launcher.ts';
+import { createNodeHandler } from '../../packages/node-agent/src/agent/requests/handler.ts';
+import type { MeasuredPod } from '../../packages/node-agent/src/agent/requests/node-summary.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import { createHttpsTransport } from '../../packages/runtime/src/http/https-transport.ts';
+import type { ApiHandler, ApiRequest } from '../../packages/runtime/src/http/seam.ts';
+import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import type { InProcessServer } from './in-process-server.ts';
 import { listenTls, newAuthority } from './listen-tls.ts';
 

@@ -1,10 +1,15 @@
 /** A whole control plane in this process, in memory: schemas, defaulting, admission, KubeVirt's API; no controllers, no node. */
-import { createFakeClock } from '../../src/base/clock/fake-clock.ts';
-import { NEVER, type Peer } from '../../src/base/http/seam.ts';
-import { silentLogger } from '../../src/base/log/log.ts';
-import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from '../../src/cmd/compose/control-plane.ts';
-import { createSigningKey } from '../../src/server/auth/service-account-tokens.ts';
-import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
+
+import { createSigningKey } from '../../packages/apiserver/src/auth/service-account-tokens.ts';
+import { createMemoryBackend } from '../../packages/apiserver/src/storage/memory-backend.ts';
+import {
+  type ControlPlane,
+  type ControlPlaneOptions,
+  startControlPlane,
+} from '../../packages/coracle/src/compose/control-plane.ts';
+import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.ts';
+import { NEVER, type Peer } from '../../packages/runtime/src/http/seam.ts';
+import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 
 const peerOf = (commonName: string, ...organizations: string[]): Peer => ({
   address: '',

@@ -3,35 +3,45 @@
  * may do everything unless a test brings its own authenticator or authorizer.
  */
 
-import { builtinResources } from '../../src/api/kinds/builtin/builtin-resources.ts';
-import type { ResourceInfo } from '../../src/api/kinds/resource.ts';
-import type { KubeObject } from '../../src/api/meta/object.ts';
-import { type Clock, systemClock } from '../../src/base/clock/clock.ts';
-import { type ApiRequest, type ApiResponse, type ByteSink, NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
-import { silentLogger } from '../../src/base/log/log.ts';
-import { createAdmissionMetrics } from '../../src/server/admission/admission-metrics.ts';
-import { defaultPlugins } from '../../src/server/admission/default-plugins.ts';
-import { namespaceLifecycle } from '../../src/server/admission/namespace-lifecycle.ts';
-import type { AdmissionPlugin } from '../../src/server/admission/plugin.ts';
-import { podSecurity } from '../../src/server/admission/pod-security/pod-security.ts';
-import { policyPlugins } from '../../src/server/admission/policy/policy-plugins.ts';
-import { resourceQuota } from '../../src/server/admission/resource-quota.ts';
-import { webhookPlugins } from '../../src/server/admission/webhook/webhook-plugins.ts';
-import { createAggregator } from '../../src/server/aggregation/aggregator.ts';
-import { createObjectStore, type ObjectStoreOptions } from '../../src/server/cache/create-object-store.ts';
-import type { HistoryLimit } from '../../src/server/cache/history.ts';
-import type { ObjectStore } from '../../src/server/cache/object-store.ts';
-import { createEndpoints, type Endpoints, type EndpointsOptions } from '../../src/server/endpoints/create-endpoints.ts';
-import { createFlowControl } from '../../src/server/endpoints/flow-control/flow-control.ts';
-import { swagger2 } from '../../src/server/endpoints/openapi-v2-document.ts';
-import { createExtensions } from '../../src/server/extensions/definition-controller.ts';
-import { noOutbound } from '../../src/server/outbound/outbound.ts';
-import { ensureBootstrapObjects } from '../../src/server/registry/bootstrap-objects.ts';
-import { createFieldManagement } from '../../src/server/registry/field-management.ts';
-import { renewStored } from '../../src/server/registry/renew-stored.ts';
-import { createResourceCatalog, type ResourceCatalog } from '../../src/server/registry/resource-catalog.ts';
-import type { Backend } from '../../src/server/storage/backend.ts';
-import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
+import type { KubeObject } from '../../packages/apimachinery/src/meta/object.ts';
+import type { ResourceInfo } from '../../packages/apimachinery/src/types/resource.ts';
+import { createAdmissionMetrics } from '../../packages/apiserver/src/admission/admission-metrics.ts';
+import { defaultPlugins } from '../../packages/apiserver/src/admission/default-plugins.ts';
+import { namespaceLifecycle } from '../../packages/apiserver/src/admission/namespace-lifecycle.ts';
+import type { AdmissionPlugin } from '../../packages/apiserver/src/admission/plugin.ts';
+import { podSecurity } from '../../packages/apiserver/src/admission/pod-security/pod-security.ts';
+import { policyPlugins } from '../../packages/apiserver/src/admission/policy/policy-plugins.ts';
+import { resourceQuota } from '../../packages/apiserver/src/admission/resource-quota.ts';
+import { webhookPlugins } from '../../packages/apiserver/src/admission/webhook/webhook-plugins.ts';
+import { createAggregator } from '../../packages/apiserver/src/aggregation/aggregator.ts';
+import { createObjectStore, type ObjectStoreOptions } from '../../packages/apiserver/src/cache/create-object-store.ts';
+import type { HistoryLimit } from '../../packages/apiserver/src/cache/history.ts';
+import type { ObjectStore } from '../../packages/apiserver/src/cache/object-store.ts';
+import {
+  createEndpoints,
+  type Endpoints,
+  type EndpointsOptions,
+} from '../../packages/apiserver/src/endpoints/create-endpoints.ts';
+import { createFlowControl } from '../../packages/apiserver/src/endpoints/flow-control/flow-control.ts';
+import { swagger2 } from '../../packages/apiserver/src/endpoints/openapi-v2-document.ts';
+import { createExtensions } from '../../packages/apiserver/src/extensions/definition-controller.ts';
+import { builtinResources } from '../../packages/apiserver/src/kinds/builtin/builtin-resources.ts';
+import { noOutbound } from '../../packages/apiserver/src/outbound/outbound.ts';
+import { ensureBootstrapObjects } from '../../packages/apiserver/src/registry/bootstrap-objects.ts';
+import { createFieldManagement } from '../../packages/apiserver/src/registry/field-management.ts';
+import { renewStored } from '../../packages/apiserver/src/registry/renew-stored.ts';
+import { createResourceCatalog, type ResourceCatalog } from '../../packages/apiserver/src/registry/resource-catalog.ts';
+import type { Backend } from '../../packages/apiserver/src/storage/backend.ts';
+import { createMemoryBackend } from '../../packages/apiserver/src/storage/memory-backend.ts';
+import { type Clock, systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import {
+  type ApiRequest,
+  type ApiResponse,
+  type ByteSink,
+  NEVER,
+  NO_BYTES,
+} from '../../packages/runtime/src/http/seam.ts';
+import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 
 export interface RequestOptions {
   /** A string or bytes are sent as they are, anything else as JSON. */

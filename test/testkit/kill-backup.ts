@@ -1,10 +1,10 @@
 /** Kills itself at a step of a backup: `kill-backup.ts create|restore ROOT STEP TO` (ROOT as of `backed-up.ts`). */
 import { join } from 'node:path';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { createBackup } from '../../src/cmd/backup/create-backup.ts';
-import { restingPool } from '../../src/cmd/backup/pool-files.ts';
-import { restoreBackup } from '../../src/cmd/backup/restore-backup.ts';
-import { dataDirAt } from '../../src/cmd/config/data-dir.ts';
+import { createBackup } from '../../packages/coracle/src/backup/create-backup.ts';
+import { restingPool } from '../../packages/coracle/src/backup/pool-files.ts';
+import { restoreBackup } from '../../packages/coracle/src/backup/restore-backup.ts';
+import { dataDirAt } from '../../packages/coracle/src/config/data-dir.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
 
 const [verb, root, step, to] = process.argv.slice(2) as [string, string, string, string];
 /** Never aborts: of many files in one process, a time that began with the first would be over for the last. */

@@ -1,13 +1,14 @@
 /** A handler of this process behind a real port with TLS, for tests of what only a connection has. */
-import { type Clock, systemClock } from '../../src/base/clock/clock.ts';
-import type { ApiHandler } from '../../src/base/http/seam.ts';
-import { startTlsServer, type TlsServer, type TlsServerOptions } from '../../src/base/http/tls-server.ts';
-import { silentLogger } from '../../src/base/log/log.ts';
+
 import {
   type CertificateAuthority,
   createAuthority,
   openAuthority,
-} from '../../src/server/auth/certificate-authority.ts';
+} from '../../packages/apiserver/src/auth/certificate-authority.ts';
+import { type Clock, systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import type { ApiHandler } from '../../packages/runtime/src/http/seam.ts';
+import { startTlsServer, type TlsServer, type TlsServerOptions } from '../../packages/runtime/src/http/tls-server.ts';
+import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 
 /** A CA with a new key. */
 export const newAuthority = async (clock: Clock = systemClock, name?: string): Promise<CertificateAuthority> =>

@@ -1,7 +1,7 @@
 /** Plays the agents of all nodes towards the controller of saved memory. Nothing is in it. */
-import { formatTime } from '../../src/api/meta/object.ts';
-import type { AskAgent } from '../../src/client/controller/ask-agent.ts';
-import type { DeleteMemory } from '../../src/domain/memory-state/memory-calls.ts';
+import { formatTime } from '../../packages/apimachinery/src/meta/object.ts';
+import type { AskAgent } from '../../packages/client/src/controller/ask-agent.ts';
+import type { DeleteMemory } from '../../packages/kubevirt/src/rules/memory-state/memory-calls.ts';
 
 export interface PlayedMemory {
   readonly askAgent: AskAgent;

@@ -3,14 +3,15 @@
  * since Pods go nowhere without.
  * Nothing is stored in it.
  */
-import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '../../src/api/kinds/builtin/resource-types.ts';
-import type { PersistentVolumeClaim } from '../../src/api/kinds/builtin/types.ts';
-import type { DeepReadonly } from '../../src/api/meta/object.ts';
-import { isAlreadyExists, isConflict, isNotFound } from '../../src/client/api-failure.ts';
-import type { Client } from '../../src/client/client.ts';
-import { createInformer } from '../../src/client/informer/informer.ts';
-import { BIND_COMPLETED, SELECTED_NODE } from '../../src/domain/storage/claim-step.ts';
-import { POOL_DRIVER } from '../../src/domain/storage/pool-names.ts';
+
+import type { DeepReadonly } from '../../packages/apimachinery/src/meta/object.ts';
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { PersistentVolumeClaim } from '../../packages/apimachinery/src/types/types.ts';
+import { isAlreadyExists, isConflict, isNotFound } from '../../packages/client/src/api-failure.ts';
+import type { Client } from '../../packages/client/src/client.ts';
+import { createInformer } from '../../packages/client/src/informer/informer.ts';
+import { BIND_COMPLETED, SELECTED_NODE } from '../../packages/cluster-rules/src/storage/claim-step.ts';
+import { POOL_DRIVER } from '../../packages/cluster-rules/src/storage/pool-names.ts';
 
 /** Plays until the signal aborts. */
 export async function playVolumes(client: Client, signal: AbortSignal): Promise<void> {

@@ -2,8 +2,14 @@
  * Plays the controllers of snapshots and restores: makes contents, machines and claims as soon as it sees what asks for
  * them. For tests of those who use snapshots.
  */
-import { PERSISTENT_VOLUME_CLAIMS } from '../../src/api/kinds/builtin/resource-types.ts';
-import type { PersistentVolumeClaim } from '../../src/api/kinds/builtin/types.ts';
+
+import type { ResourceType } from '../../packages/apimachinery/src/meta/gvk.ts';
+import { type KubeObject, keyOf } from '../../packages/apimachinery/src/meta/object.ts';
+import { applyJsonPatch } from '../../packages/apimachinery/src/patch/json-patch.ts';
+import { PERSISTENT_VOLUME_CLAIMS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { PersistentVolumeClaim } from '../../packages/apimachinery/src/types/types.ts';
+import { isAlreadyExists, isConflict, isNotFound } from '../../packages/client/src/api-failure.ts';
+import type { Client } from '../../packages/client/src/client.ts';
 import {
   VIRTUAL_MACHINE_RESTORES,
   VIRTUAL_MACHINE_SNAPSHOT_CONTENTS,
@@ -13,12 +19,7 @@ import {
   type VirtualMachineRestore,
   type VirtualMachineSnapshot,
   type VirtualMachineSnapshotContent,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import type { ResourceType } from '../../src/api/meta/gvk.ts';
-import { type KubeObject, keyOf } from '../../src/api/meta/object.ts';
-import { applyJsonPatch } from '../../src/api/patch/json-patch.ts';
-import { isAlreadyExists, isConflict, isNotFound } from '../../src/client/api-failure.ts';
-import type { Client } from '../../src/client/client.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 
 export interface PlayedSnapshots {
   /** While true nothing becomes ready. */

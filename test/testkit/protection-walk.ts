@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import type { Change, StoredObject } from '../../src/server/cache/object-store.ts';
+import type { Change, StoredObject } from '../../packages/apiserver/src/cache/object-store.ts';
 import { type Answer, startPlane, type TestPlane } from './control-plane.ts';
 
 const LABEL = 'kubevirt.io/vm-delete-protection';

@@ -1,10 +1,11 @@
 /** Controllers beside an in-process server, under the system's clock: for tests of what they do to objects over the API. */
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { silentLogger } from '../../src/base/log/log.ts';
-import type { Client } from '../../src/client/client.ts';
-import type { ControllerEnvironment, Runnable } from '../../src/client/controller/environment.ts';
-import { createClient } from '../../src/client/create-client.ts';
-import { createInformerSet } from '../../src/client/informer/informer-set.ts';
+
+import type { Client } from '../../packages/client/src/client.ts';
+import type { ControllerEnvironment, Runnable } from '../../packages/client/src/controller/environment.ts';
+import { createClient } from '../../packages/client/src/create-client.ts';
+import { createInformerSet } from '../../packages/client/src/informer/informer-set.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import type { InProcessServer } from './in-process-server.ts';
 
 export { eventually as until } from './eventually.ts';

@@ -1,6 +1,10 @@
 /** Machines with claims, their snapshots and restores, on a fake cluster: short words for tests. */
-import { PERSISTENT_VOLUME_CLAIMS } from '../../src/api/kinds/builtin/resource-types.ts';
-import type { PersistentVolumeClaim } from '../../src/api/kinds/builtin/types.ts';
+
+import type { ResourceType } from '../../packages/apimachinery/src/meta/gvk.ts';
+import type { KubeObject } from '../../packages/apimachinery/src/meta/object.ts';
+import { PERSISTENT_VOLUME_CLAIMS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { PersistentVolumeClaim } from '../../packages/apimachinery/src/types/types.ts';
+import type { Client } from '../../packages/client/src/client.ts';
 import {
   VIRTUAL_MACHINE_RESTORES,
   VIRTUAL_MACHINE_SNAPSHOTS,
@@ -8,10 +12,7 @@ import {
   type VirtualMachine,
   type VirtualMachineRestore,
   type VirtualMachineSnapshot,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import type { ResourceType } from '../../src/api/meta/gvk.ts';
-import type { KubeObject } from '../../src/api/meta/object.ts';
-import type { Client } from '../../src/client/client.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { eventually } from './eventually.ts';
 
 export const key = (name: string) => ({ namespace: 'default', name });

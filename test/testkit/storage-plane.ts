@@ -1,7 +1,7 @@
 /** A control plane with the controllers of volumes and snapshots, over a pool in memory. */
 
-import { NODES } from '../../src/api/kinds/builtin/resource-types.ts';
-import type { Client } from '../../src/client/client.ts';
+import { NODES } from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { Client } from '../../packages/client/src/client.ts';
 import { startPlane, type TestPlane } from './control-plane.ts';
 import { createFakePool, type FakePool, poolNode } from './fake-pool.ts';
 

@@ -1,10 +1,11 @@
 /** Plays the storage of a cluster: claims become bound, VolumeSnapshots are taken. Data are none; a test may hold it. */
-import { PERSISTENT_VOLUME_CLAIMS } from '../../src/api/kinds/builtin/resource-types.ts';
-import type { PersistentVolumeClaim } from '../../src/api/kinds/builtin/types.ts';
-import { VOLUME_SNAPSHOTS, type VolumeSnapshot } from '../../src/api/kinds/volume-snapshot/kinds.ts';
-import { formatTime } from '../../src/api/meta/object.ts';
-import { ApiError } from '../../src/api/meta/status.ts';
-import type { Client } from '../../src/client/client.ts';
+
+import { formatTime } from '../../packages/apimachinery/src/meta/object.ts';
+import { ApiError } from '../../packages/apimachinery/src/meta/status.ts';
+import { PERSISTENT_VOLUME_CLAIMS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { PersistentVolumeClaim } from '../../packages/apimachinery/src/types/types.ts';
+import type { Client } from '../../packages/client/src/client.ts';
+import { VOLUME_SNAPSHOTS, type VolumeSnapshot } from '../../packages/cluster-rules/src/volume-snapshot/kinds.ts';
 
 export interface StoragePlayer {
   /** What it leaves undone. */

@@ -3,11 +3,11 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
-import type { VirtualMachine } from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { NEVER } from '../../src/base/http/seam.ts';
-import { openImageStore } from '../../src/node/image/image-store.ts';
-import { importImage } from '../../src/node/image/local-images.ts';
+import type { VirtualMachine } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { openImageStore } from '../../packages/node-agent/src/image/image-store.ts';
+import { importImage } from '../../packages/node-agent/src/image/local-images.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import { NEVER } from '../../packages/runtime/src/http/seam.ts';
 import { ensureGuest } from '../../tools/guest/build-guest.ts';
 import { FIRMWARE_PROGRAMS, isInstalled, QEMU_PROGRAMS } from '../../tools/setup/host-packages.ts';
 

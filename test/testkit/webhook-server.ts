@@ -1,8 +1,8 @@
 /** A webhook on a real TLS port, with a CA of its own: what tests of outbound calls talk to. */
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { createAuthority, openAuthority } from '../../src/server/auth/certificate-authority.ts';
+import { createAuthority, openAuthority } from '../../packages/apiserver/src/auth/certificate-authority.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: reviews of every shape.
 export type Review = any;

@@ -1,7 +1,7 @@
 /** A server and the webhooks it asks, for a whole test file: every test begins without configurations and ConfigMaps. */
 import { after, before, beforeEach } from 'node:test';
-import { createOutbound } from '../../src/cmd/compose/outbound.ts';
-import type { ConnectOutbound } from '../../src/server/outbound/outbound.ts';
+import type { ConnectOutbound } from '../../packages/apiserver/src/outbound/outbound.ts';
+import { createOutbound } from '../../packages/coracle/src/compose/outbound.ts';
 import { createAdmissionRecorder } from './admission-recorder.ts';
 import { type Answer, type InProcessServer, startServer } from './in-process-server.ts';
 import { startWebhookServer, type WebhookServer } from './webhook-server.ts';

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
-import { createLogger, formatRecord } from '../../src/base/log/log.ts';
-import { compilePolicy } from '../../src/server/audit/policy.ts';
+import { compilePolicy } from '../../packages/apiserver/src/audit/policy.ts';
+import { createLogger, formatRecord } from '../../packages/runtime/src/log/log.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 
 const logs: string[] = [];

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { decodeBase64, encodeBase64 } from '../../src/api/meta/base64.ts';
-import { ApiError } from '../../src/api/meta/status.ts';
-import { isOfOthers } from '../../src/node/agent/launcher/no-relationship.ts';
-import { createSigningRequest } from '../../src/server/auth/certificate-authority.ts';
+import { decodeBase64, encodeBase64 } from '../../packages/apimachinery/src/meta/base64.ts';
+import { ApiError } from '../../packages/apimachinery/src/meta/status.ts';
+import { createSigningRequest } from '../../packages/apiserver/src/auth/certificate-authority.ts';
+import { isOfOthers } from '../../packages/node-agent/src/agent/launcher/no-relationship.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { newAuthority } from '../testkit/listen-tls.ts';

@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from 'node:http2';
 import { after, before, test } from 'node:test';
 import { connect } from 'node:tls';
-import type { TlsServer } from '../../src/base/http/tls-server.ts';
-import type { CertificateAuthority } from '../../src/server/auth/certificate-authority.ts';
+import type { CertificateAuthority } from '../../packages/apiserver/src/auth/certificate-authority.ts';
+import type { TlsServer } from '../../packages/runtime/src/http/tls-server.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { listenTls, newAuthority } from '../testkit/listen-tls.ts';
 

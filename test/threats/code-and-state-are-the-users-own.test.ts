@@ -16,8 +16,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, test } from 'node:test';
-import { ensurePrivateDir } from '../../src/cmd/config/data-dir.ts';
-import { distrust, distrustCache } from '../../src/cmd/config/trusted-dir.ts';
+import { ensurePrivateDir } from '../../packages/coracle/src/config/data-dir.ts';
+import { distrust, distrustCache } from '../../packages/coracle/src/config/trusted-dir.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 let home: string;

@@ -4,11 +4,11 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { connect, createServer, type Server, type TLSSocket } from 'node:tls';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { startTlsServer, type TlsServer } from '../../src/base/http/tls-server.ts';
-import { silentLogger } from '../../src/base/log/log.ts';
-import { createOutbound, type Outbound } from '../../src/cmd/compose/outbound.ts';
-import { createAuthority, openAuthority } from '../../src/server/auth/certificate-authority.ts';
+import { createAuthority, openAuthority } from '../../packages/apiserver/src/auth/certificate-authority.ts';
+import { createOutbound, type Outbound } from '../../packages/coracle/src/compose/outbound.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import { startTlsServer, type TlsServer } from '../../packages/runtime/src/http/tls-server.ts';
+import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 

@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import { connect as connectHttp2, constants } from 'node:http2';
 import { after, before, test } from 'node:test';
 import { connect, type TLSSocket } from 'node:tls';
-import { createHttpsTransport } from '../../src/base/http/https-transport.ts';
-import { NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
-import type { TlsServer } from '../../src/base/http/tls-server.ts';
-import type { CertificateAuthority } from '../../src/server/auth/certificate-authority.ts';
+import type { CertificateAuthority } from '../../packages/apiserver/src/auth/certificate-authority.ts';
+import { createHttpsTransport } from '../../packages/runtime/src/http/https-transport.ts';
+import { NEVER, NO_BYTES } from '../../packages/runtime/src/http/seam.ts';
+import type { TlsServer } from '../../packages/runtime/src/http/tls-server.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { listenTls, newAuthority } from '../testkit/listen-tls.ts';
 

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, before, test } from 'node:test';
 import { connect, type TLSSocket } from 'node:tls';
-import { Connections } from '../../src/base/http/connections.ts';
-import type { TlsServer } from '../../src/base/http/tls-server.ts';
-import type { CertificateAuthority } from '../../src/server/auth/certificate-authority.ts';
+import type { CertificateAuthority } from '../../packages/apiserver/src/auth/certificate-authority.ts';
+import { Connections } from '../../packages/runtime/src/http/connections.ts';
+import type { TlsServer } from '../../packages/runtime/src/http/tls-server.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { listenTls, newAuthority } from '../testkit/listen-tls.ts';
 

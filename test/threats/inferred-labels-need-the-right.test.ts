@@ -1,7 +1,7 @@
 /** A tenant names another tenant's claim in inferFromVolume, to have its labels written into a machine of theirs. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { NEVER } from '../../src/base/http/seam.ts';
+import { NEVER } from '../../packages/runtime/src/http/seam.ts';
 import { type InProcessControlPlane, startInProcess } from '../testkit/in-process-control-plane.ts';
 
 let board: InProcessControlPlane;

@@ -1,7 +1,7 @@
 /** A Pod that a tenant makes with a launcher's label and owner starts no guest: only KubeVirt's controllers make launchers. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { launcherPodsPolicy } from '../../src/cmd/compose/launcher-pods-policy.ts';
+import { launcherPodsPolicy } from '../../packages/coracle/src/compose/launcher-pods-policy.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { startServer } from '../testkit/in-process-server.ts';

@@ -1,8 +1,8 @@
 /** Threats 20 and 24: a long path, query or selector costs the server little, and of nobody it is not even parsed. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { matchesLabels, parseLabelSelector } from '../../src/api/selector/label-selector.ts';
-import { NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
+import { matchesLabels, parseLabelSelector } from '../../packages/apimachinery/src/selector/label-selector.ts';
+import { NEVER, NO_BYTES } from '../../packages/runtime/src/http/seam.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, before, test } from 'node:test';
 import { connect } from 'node:tls';
-import type { TlsServer } from '../../src/base/http/tls-server.ts';
-import type { CertificateAuthority } from '../../src/server/auth/certificate-authority.ts';
+import type { CertificateAuthority } from '../../packages/apiserver/src/auth/certificate-authority.ts';
+import type { TlsServer } from '../../packages/runtime/src/http/tls-server.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { listenTls, newAuthority } from '../testkit/listen-tls.ts';
 

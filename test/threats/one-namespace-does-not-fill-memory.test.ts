@@ -1,7 +1,7 @@
 /** Threat 27: all objects lie in memory, so what one tenant stores has a bound, and so has what all of them do. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
+import { createMemoryBackend } from '../../packages/apiserver/src/storage/memory-backend.ts';
 import { startPlane } from '../testkit/control-plane.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 

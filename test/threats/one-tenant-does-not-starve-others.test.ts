@@ -1,10 +1,10 @@
 /** Threat 27: somebody who asks a hundred times as much as others is queued and refused; the others are answered. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createFakeClock } from '../../src/base/clock/fake-clock.ts';
-import { MAX_BEHIND_MS, MAX_BUFFERED_BYTES } from '../../src/server/endpoints/watch-stream.ts';
-import type { Backend } from '../../src/server/storage/backend.ts';
-import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
+import { MAX_BEHIND_MS, MAX_BUFFERED_BYTES } from '../../packages/apiserver/src/endpoints/watch-stream.ts';
+import type { Backend } from '../../packages/apiserver/src/storage/backend.ts';
+import { createMemoryBackend } from '../../packages/apiserver/src/storage/memory-backend.ts';
+import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 
 let testPlane: TestPlane;

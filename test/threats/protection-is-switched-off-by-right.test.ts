@@ -1,8 +1,8 @@
 /** Who may change a machine and may not unprotect it does not get its protection off by any way there is. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { kubevirtResources } from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { unprotectPolicy } from '../../src/cmd/compose/unprotect-policy.ts';
+import { unprotectPolicy } from '../../packages/coracle/src/compose/unprotect-policy.ts';
+import { kubevirtResources } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { type Asking, startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { startServer } from '../testkit/in-process-server.ts';
 

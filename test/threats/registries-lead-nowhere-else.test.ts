@@ -4,11 +4,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { type TestContext, test } from 'node:test';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { addressRange } from '../../src/base/oci/address-range.ts';
-import type { Resolve } from '../../src/base/oci/checked-request.ts';
-import { parseReference } from '../../src/base/oci/reference.ts';
-import { createRegistryClient } from '../../src/base/oci/registry-client.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import { addressRange } from '../../packages/runtime/src/oci/address-range.ts';
+import type { Resolve } from '../../packages/runtime/src/oci/checked-request.ts';
+import { parseReference } from '../../packages/runtime/src/oci/reference.ts';
+import { createRegistryClient } from '../../packages/runtime/src/oci/registry-client.ts';
 
 const signal = new AbortController().signal;
 const credentials = { username: 'me', password: 'canary' };

@@ -4,12 +4,17 @@ import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import type { NodeFacts } from '../../src/domain/machine/machine-plan.ts';
-import { machinePlan } from '../../src/domain/machine/plan.ts';
-import type { AgentEnvironment } from '../../src/node/agent/environment.ts';
-import { memoryRequest } from '../../src/node/agent/memory/memory-requests.ts';
-import { resumeOf } from '../../src/node/agent/memory/resume-memory.ts';
-import { beginState, commitState, markUsed, type SavedState } from '../../src/node/agent/memory/state-files.ts';
+import type { NodeFacts } from '../../packages/kubevirt/src/rules/machine/machine-plan.ts';
+import { machinePlan } from '../../packages/kubevirt/src/rules/machine/plan.ts';
+import type { AgentEnvironment } from '../../packages/node-agent/src/agent/environment.ts';
+import { memoryRequest } from '../../packages/node-agent/src/agent/memory/memory-requests.ts';
+import { resumeOf } from '../../packages/node-agent/src/agent/memory/resume-memory.ts';
+import {
+  beginState,
+  commitState,
+  markUsed,
+  type SavedState,
+} from '../../packages/node-agent/src/agent/memory/state-files.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 
 const FACTS: NodeFacts = {

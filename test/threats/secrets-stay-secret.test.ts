@@ -1,8 +1,8 @@
 /** Threat 15: what is secret turns up in no log, no audit event, no Event, no metric and no error message. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createLogger, formatRecord } from '../../src/base/log/log.ts';
-import { compilePolicy } from '../../src/server/audit/policy.ts';
+import { compilePolicy } from '../../packages/apiserver/src/audit/policy.ts';
+import { createLogger, formatRecord } from '../../packages/runtime/src/log/log.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 
 const CANARY = 'CANARY-7f3a91';

@@ -1,7 +1,7 @@
 /** Threat 18: whoever has no identity is refused on every route, with whatever body, and never makes the server stumble. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
+import { NEVER, NO_BYTES } from '../../packages/runtime/src/http/seam.ts';
 import { bombs } from '../fuzz/bombs.ts';
 import { oddHeaders, oddQuery, oddValue } from '../fuzz/odd-values.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';

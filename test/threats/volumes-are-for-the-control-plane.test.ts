@@ -7,12 +7,12 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { type ApiHandler, type ApiRequest, NEVER } from '../../src/base/http/seam.ts';
-import { silentLogger } from '../../src/base/log/log.ts';
-import { createNodeHandler } from '../../src/node/agent/requests/handler.ts';
-import { PROXY_PATH_HEADER } from '../../src/node/agent/requests/pod-proxy.ts';
-import { openPool, type Pool } from '../../src/node/storage/pool.ts';
+import { createNodeHandler } from '../../packages/node-agent/src/agent/requests/handler.ts';
+import { PROXY_PATH_HEADER } from '../../packages/node-agent/src/agent/requests/pod-proxy.ts';
+import { openPool, type Pool } from '../../packages/node-agent/src/storage/pool.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import { type ApiHandler, type ApiRequest, NEVER } from '../../packages/runtime/src/http/seam.ts';
+import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 
 const VOLUME = '00000000-0000-4000-8000-000000000001';
 const RAW = { handle: VOLUME, bytes: 1024 * 1024, mode: 'Filesystem', format: 'raw' };

@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { createOutbound } from '../../src/cmd/compose/outbound.ts';
-import { createAuthority, openAuthority } from '../../src/server/auth/certificate-authority.ts';
-import type { ObjectStore } from '../../src/server/cache/object-store.ts';
+import { createAuthority, openAuthority } from '../../packages/apiserver/src/auth/certificate-authority.ts';
+import type { ObjectStore } from '../../packages/apiserver/src/cache/object-store.ts';
+import { createOutbound } from '../../packages/coracle/src/compose/outbound.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 const HOOKS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';

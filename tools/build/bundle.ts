@@ -2,14 +2,14 @@
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { build, type Plugin } from 'esbuild';
-import { buildFacts } from '../../src/cmd/config/build-facts.ts';
+import { buildFacts } from '../../packages/coracle/src/config/build-facts.ts';
 
 /** What is started by its name: the command line, its worker threads, and a guest's packet filter. */
 const PROGRAMS = {
-  main: 'src/cmd/main.ts',
-  'large-work-thread': 'src/cmd/compose/large-work-thread.ts',
-  'sqlite-worker': 'src/server/storage/sqlite-worker.ts',
-  'filter-process': 'src/node/network/filter-process.ts',
+  main: 'packages/coracle/src/main.ts',
+  'large-work-thread': 'packages/coracle/src/compose/large-work-thread.ts',
+  'sqlite-worker': 'packages/apiserver/src/storage/sqlite-worker.ts',
+  'filter-process': 'packages/node-agent/src/network/filter-process.ts',
 };
 /** As they are: the launcher, and what it and users read. */
 const COPIED = [
@@ -30,7 +30,7 @@ const REQUIRE =
 const lateYaml: Plugin = {
   name: 'late yaml',
   setup({ onLoad }) {
-    onLoad({ filter: /\/src\/cmd\/config\/kubeconfig(-access)?\.ts$/ }, ({ path }) => {
+    onLoad({ filter: /\/coracle\/src\/config\/kubeconfig(-access)?\.ts$/ }, ({ path }) => {
       const source = readFileSync(path, 'utf8');
       const contents = source.replaceAll("createRequire(import.meta.url)('yaml')", "require('yaml')");
       if (contents === source) throw new Error(`${path} loads yaml in another way than is known here`);

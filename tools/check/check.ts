@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { checkDocs } from '../docs/docs.ts';
-import { checkFloors } from './floors.ts';
+import { checkPackages } from './packages.ts';
 import { checkWords } from './words.ts';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
@@ -34,7 +34,7 @@ const inProcess = (name: string, violations: readonly string[]): boolean => {
   return violations.length === 0;
 };
 
-const isOrdered = inProcess('floors', checkFloors(root));
+const isOrdered = inProcess('packages', checkPackages(root));
 const isPlain = inProcess('words', checkWords(root));
 const isPrinted = inProcess('docs', checkDocs(root));
 const results = await Promise.all([

@@ -1,5 +1,5 @@
 /**
- * No function of `src` is longer than 100 lines (`biome.json`). The files that are exempt from it each hold one that still
+ * No function of the packages is longer than 100 lines (`biome.json`). The files that are exempt from it each hold one that still
  * is: the list gets shorter, until it is gone.
  */
 import assert from 'node:assert/strict';

@@ -84,7 +84,9 @@ function deadLinks(page: string, { path, read }: { readonly path: string; readon
   for (const [, target = ''] of page.matchAll(/\]\(([^)\s#]+)[^)]*\)/g))
     if (!/^[a-z]+:/.test(target) && !existsSync(join(root, dirname(path), target)))
       wrong.push(`${path}: links to ${target}`);
-  for (const [, file = '', symbol] of page.matchAll(/`((?:src|test|tools|examples)\/[\w./-]+\.\w+)(?::(\w+))?`/g)) {
+  for (const [, file = '', symbol] of page.matchAll(
+    /`((?:packages|test|tools|examples)\/[\w./-]+\.\w+)(?::(\w+))?`/g,
+  )) {
     const source = read(file);
     if (source === undefined) wrong.push(`${path}: names ${file}`);
     else if (symbol !== undefined && !new RegExp(`\\b${symbol}\\b`).test(source))
@@ -99,7 +101,7 @@ test('SPECIFICATION.md: every promise is proved by a test that exists, or pendin
 });
 
 test('no page holds what a merge left undecided', () => {
-  const folders = ['docs', 'src', 'test', 'tools', 'bench', 'examples'].flatMap((folder) =>
+  const folders = ['docs', 'packages', 'test', 'tools', 'bench', 'examples'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
   );
   const pages = [...readdirSync(root), ...folders].filter((name) => name.endsWith('.md'));
@@ -150,12 +152,12 @@ for (const [name, page, expected] of CASES) {
 }
 
 test('deadLinks() finds what is gone and passes what is there', () => {
-  const read: Read = (path) => (path === 'src/a.ts' ? 'const HERE = 1;' : undefined);
+  const read: Read = (path) => (path === 'packages/a.ts' ? 'const HERE = 1;' : undefined);
   const page =
-    '[x](README.md) [y](nowhere.md#z) [w](https://example.org/) `src/a.ts:HERE` `src/a.ts:GONE` `src/b.ts` `src/a.ts`';
+    '[x](README.md) [y](nowhere.md#z) [w](https://example.org/) `packages/a.ts:HERE` `packages/a.ts:GONE` `packages/b.ts` `packages/a.ts`';
   assert.deepEqual(deadLinks(page, { path: 'README.md', read }), [
     'README.md: links to nowhere.md',
-    'README.md: names GONE of src/a.ts',
-    'README.md: names src/b.ts',
+    'README.md: names GONE of packages/a.ts',
+    'README.md: names packages/b.ts',
   ]);
 });

@@ -21,6 +21,6 @@ test('oldWords(): a word that is gone from some places', () => {
     '1: told (say: reported, notified, requested, known)',
     '1: Judgement (say: validate, decide, decision)',
   ];
-  assert.deepEqual(oldWords('told of the newJudgement', 'src/node/a.ts'), found);
+  assert.deepEqual(oldWords('told of the newJudgement', 'packages/node-agent/src/a.ts'), found);
   assert.deepEqual(oldWords('told of the newJudgement', 'src/elsewhere/a.ts'), []);
 });

@@ -19,7 +19,15 @@ const OLD_WORDS: readonly (readonly [expression: string, term: string])[] = [
   ['puts? up with', 'tolerates'],
 ];
 
-const PLACES = ['src/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts', 'tools/**/*.ts', 'docs/**/*.md', 'src/**/*.md', '*.md'];
+const PLACES = [
+  'packages/*/src/**/*.ts',
+  'test/**/*.ts',
+  'bench/**/*.ts',
+  'tools/**/*.ts',
+  'docs/**/*.md',
+  'packages/**/*.md',
+  '*.md',
+];
 /** Words that are gone from some places only, and how the paths of those begin. */
 const OLD_WORDS_OF_PLACES: readonly {
   readonly words: readonly (readonly [expression: string, term: string])[];
@@ -30,7 +38,16 @@ const OLD_WORDS_OF_PLACES: readonly {
       ['(?:un)?told', 'reported, notified, requested, known'],
       ['judg(?:e|es|ed|ing|ement|ements)', 'validate, decide, decision'],
     ],
-    places: ['src/control/', 'src/domain/', 'src/node/', 'test/features/', 'test/node/'],
+    places: [
+      'packages/kubevirt/src/controllers/',
+      'packages/kubevirt/src/rules/',
+      'packages/kube-controllers/',
+      'packages/cluster-rules/src/storage/',
+      'packages/cluster-rules/src/placement/',
+      'packages/node-agent/',
+      'test/features/',
+      'test/node/',
+    ],
   },
 ];
 

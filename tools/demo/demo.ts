@@ -8,21 +8,21 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { parse } from 'yaml';
+import { createClient } from '../../packages/client/src/create-client.ts';
+import { startHost } from '../../packages/coracle/src/compose/host.ts';
+import { dataDirAt, ensurePrivateDir } from '../../packages/coracle/src/config/data-dir.ts';
 import {
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
   type VirtualMachine,
-} from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { createHttpsTransport } from '../../src/base/http/https-transport.ts';
-import { createMessagePair } from '../../src/base/http/message-pair.ts';
-import { NO_BYTES } from '../../src/base/http/seam.ts';
-import { createLogger, formatRecord } from '../../src/base/log/log.ts';
-import { createClient } from '../../src/client/create-client.ts';
-import { startHost } from '../../src/cmd/compose/host.ts';
-import { dataDirAt, ensurePrivateDir } from '../../src/cmd/config/data-dir.ts';
-import { openImageStore } from '../../src/node/image/image-store.ts';
-import { importImage } from '../../src/node/image/local-images.ts';
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { openImageStore } from '../../packages/node-agent/src/image/image-store.ts';
+import { importImage } from '../../packages/node-agent/src/image/local-images.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import { createHttpsTransport } from '../../packages/runtime/src/http/https-transport.ts';
+import { createMessagePair } from '../../packages/runtime/src/http/message-pair.ts';
+import { NO_BYTES } from '../../packages/runtime/src/http/seam.ts';
+import { createLogger, formatRecord } from '../../packages/runtime/src/log/log.ts';
 import { ensureGuest } from '../guest/build-guest.ts';
 import { ensurePrograms, QEMU_PROGRAMS } from '../setup/host-packages.ts';
 

@@ -41,8 +41,8 @@ async function main(): Promise<void> {
   }
   const types = JSON.parse(await readFile(values.types, 'utf8')) as Record<string, TypeFacts>;
   const resources = JSON.parse(await readFile(values.resources, 'utf8')) as ResourceFacts;
-  await writeFile(join(values.out, 'types.generated.json'), renderTypes(types));
-  await writeFile(join(values.out, 'resources.generated.json'), renderResources(resources));
+  await writeFile(join(values.out, 'apimachinery/src/types/types.generated.json'), renderTypes(types));
+  await writeFile(join(values.out, 'apiserver/src/kinds/builtin/resources.generated.json'), renderResources(resources));
 }
 
 if (import.meta.main) await main();

@@ -59,7 +59,7 @@ test('rows of the specification are read, and go when they have moved', () => {
 
 test('the page of promises lists each sentence once, with every file that proves it', () => {
   const marks = [
-    ...readMarks('src/api/b.test.ts', "// S-002\ntest('b', f);"),
+    ...readMarks('packages/cel/src/b.test.ts', "// S-002\ntest('b', f);"),
     ...readMarks('test/features/a.test.ts', "// S-002: Two | bars.\n// S-001: One.\ntest('a', f);"),
   ];
   assert.deepEqual(promiseFaults(marks, new Set()), []);

@@ -17,7 +17,13 @@ import { insertMark, type Mark, type NewMark, readMarks } from './promise-marks.
 import { promiseFaults, promisesPage } from './promises-page.ts';
 import { readRows, withoutRows } from './specification-rows.ts';
 
-const PLACES = ['src/**/*.test.ts', 'src/**/*.contract.ts', 'test/**/*.ts', 'tools/**/*.test.ts', 'bench/**/*.test.ts'];
+const PLACES = [
+  'packages/*/src/**/*.test.ts',
+  'packages/*/src/**/*.contract.ts',
+  'test/**/*.ts',
+  'tools/**/*.test.ts',
+  'bench/**/*.test.ts',
+];
 /** Tests of this tool, whose texts hold marks. */
 const OWN = 'tools/docs/';
 const SPECIFICATION = 'SPECIFICATION.md';

@@ -1,6 +1,6 @@
 # Sourced by POSIX shells. private_cache DIR fails unless DIR, the folders in it and all above it are this user's (above
 # it: or root's), and nobody else may write there (above it: but for sticky directories): Node runs what a compile cache
-# holds. As `distrustCache` in src/cmd/config/trusted-dir.ts. Single entries are not looked at: there may be tens of
+# holds. As `distrustCache` in packages/coracle/src/config/trusted-dir.ts. Single entries are not looked at: there may be tens of
 # thousands, and others could place one only in a folder that they may write. One process does it all; each costs a
 # launcher as much as the rest of this.
 private_cache() (

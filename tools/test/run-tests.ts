@@ -4,7 +4,7 @@
  * is waiting, in which the units and features run, many files to a process, and are reported when all of them are through.
  * `npm run test:full` (`--full`) runs the long ones that `npm test` leaves out: chaos, fuzzing, fault matrices.
  * `--record` keeps how long heavy files took, for the order of later runs.
- * Arguments pick files, long ones too: `npm test -- src/api test/features/patch.test.ts`. Two runs make the same choices,
+ * Arguments pick files, long ones too: `npm test -- packages/cel test/features/patch.test.ts`. Two runs make the same choices,
  * unless CORACLE_SEED says otherwise (`test/testkit/seed.ts`).
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { pipeline } from 'node:stream/promises';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { distrustCache } from '../../src/cmd/config/trusted-dir.ts';
+import { distrustCache } from '../../packages/coracle/src/config/trusted-dir.ts';
 import { seed } from '../../test/testkit/seed.ts';
 import { ensureClientBinaries } from '../setup/client-binaries.ts';
 import { ensurePrograms, FIRMWARE_PROGRAMS, KUBECTL_PROGRAM, QEMU_PROGRAMS } from '../setup/host-packages.ts';
@@ -37,7 +37,7 @@ const record = process.argv.includes('--record');
 const LONG_RUNNING =
   /^test\/(fuzz\/every-route|history\/history-under-kills|node\/(identity-rows|post-copy|migration-faults|efi-variables|moving-state-claim|restored-machines)|gitops\/(deletion|crash-steps|crash-per-object|fleet)|faults\/(backup-kill|snapshot-crashes|bin-crashes|protection-walk|drain-chaos|down-chaos|control-plane-kill|silent-node|storage-kill|fork-crash-steps|full-node))\.test\.ts$/;
 
-const all = globSync(['src/**/*.test.ts', 'test/**/*.test.ts', 'tools/**/*.test.ts', 'bench/**/*.test.ts'], {
+const all = globSync(['packages/*/src/**/*.test.ts', 'test/**/*.test.ts', 'tools/**/*.test.ts', 'bench/**/*.test.ts'], {
   cwd: root,
 }).sort();
 const existing = new Set(all);

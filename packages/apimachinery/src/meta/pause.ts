@@ -1,0 +1,2 @@
+/** Lets others in between the pieces of work that takes long; `nextTurn` of runtime/clock. */
+export type Pause = () => Promise<void>;

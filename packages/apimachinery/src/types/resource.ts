@@ -1,0 +1,218 @@
+/**
+ * One served resource as data: everything the server must know about a kind to serve it. Built-in kinds come from the
+ * generated table (`api/kinds/builtin`), KubeVirt kinds from TypeBox (`kubevirt/kinds`), custom resources from
+ * their CustomResourceDefinition: the server treats the three alike.
+ */
+import type { Schema } from '../schema/schema.ts';
+
+/** A printed column: `path` is a JSONPath without braces (`.status.phase`), or `cell` computes the value. */
+export interface PrinterColumn {
+  readonly name: string;
+  readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date';
+  readonly format?: string;
+  readonly description?: string;
+  /** 0 = always shown, > 0 = only with `-o wide`. */
+  readonly priority: number;
+  readonly path?: string;
+  readonly cell?: (object: Readonly<Record<string, unknown>>, now: number) => string | number | boolean | null;
+}
+
+/** What a Table says of its rows beside their cells. */
+export interface TableRows {
+  /** What is to be known of the whole object, as that it has come to its end. */
+  readonly conditions?: (object: Readonly<Record<string, unknown>>) => readonly object[] | undefined;
+  /** The order of the rows of a list; absent = that of the list. */
+  readonly compare?: (a: Readonly<Record<string, unknown>>, b: Readonly<Record<string, unknown>>) => number;
+}
+
+/** Where a scalable kind keeps its replica counts: dotted paths, named as in a CRD's `subresources.scale`. */
+export interface ScalePaths {
+  readonly specReplicasPath: string;
+  readonly statusReplicasPath: string;
+  /** Leads to a string or a LabelSelector; absent = no selector. */
+  readonly labelSelectorPath?: string;
+}
+
+export interface SubresourceInfo {
+  /** `status`, `scale`, `binding`, `token`, ... */
+  readonly name: string;
+  readonly kind: string;
+  /** Only when they differ from the parent's. */
+  readonly group?: string;
+  readonly version?: string;
+  readonly verbs: readonly string[];
+  /** Only for `scale`; absent = `.spec.replicas`, `.status.replicas`, `.spec.selector`. */
+  readonly scale?: ScalePaths;
+}
+
+/** How one kind departs from the common registry behaviour (apiserver "strategy"). */
+export interface ResourceStrategy {
+  /** When `metadata.generation` moves: 'spec' = on a change of spec; 'except-status' = any change outside metadata and status; 'one' = never, after the create; 'none' = never set. */
+  readonly generation: 'none' | 'one' | 'spec' | 'except-status';
+  /** True when `/status` is served: the main endpoint then ignores status and `/status` ignores the rest. */
+  readonly statusSubresource: boolean;
+  /** What a create does with the status in the body: drops it, as nearly all kinds do, or takes it. */
+  readonly statusOnCreate: 'drop' | 'take';
+  /** What `/status` writes may change in metadata: nothing ('reset') or labels and annotations ('accept'). */
+  readonly statusMetadata: 'reset' | 'accept';
+  /** DELETE answers with the object rather than a Status. */
+  readonly deleteReturnsObject: boolean;
+  /** A PUT without resourceVersion is allowed. */
+  readonly unconditionalUpdate: boolean;
+  /** A PUT of an absent object creates it. */
+  readonly createOnUpdate: boolean;
+  /** True for CRD-backed kinds: lists keep apiVersion/kind on items, strategic merge patch is refused, pruning rules of CRDs apply. */
+  readonly custom: boolean;
+  /** Whole numbers beyond ±2^53 are kept (as bigints): no code of ours counts with what is in these objects. */
+  readonly wideIntegers?: true;
+  /** A new object that says no name is given a uuid for one. */
+  readonly namesItself?: true;
+  /** Name rule of the kind. */
+  readonly names: 'subdomain' | 'label' | 'path-segment';
+  /** A delete that names no policy leaves the dependents behind; `warning` is what it is told. */
+  readonly orphansDependents?: { readonly warning?: string };
+}
+
+/** How apiextensions-apiserver keeps custom resources, KubeVirt's own among them. */
+export const customStrategy = (statusSubresource: boolean): ResourceStrategy => ({
+  generation: 'except-status',
+  statusSubresource,
+  statusOnCreate: 'drop',
+  statusMetadata: 'reset',
+  deleteReturnsObject: false,
+  unconditionalUpdate: false,
+  createOnUpdate: false,
+  custom: true,
+  names: 'subdomain',
+});
+
+/** How a stored object becomes the shape of one version and back. Neither changes what it is given. */
+export interface StoredView {
+  /** May return the object it was given when nothing is to be changed. */
+  fromStored(object: Readonly<Record<string, unknown>>): Record<string, unknown>;
+  /** The same in steps, for large objects; absent: it never takes long. */
+  fromStoredSteps?(
+    object: Readonly<Record<string, unknown>>,
+  ): import('../meta/steps.ts').Steps<Record<string, unknown>>;
+  toStored(object: Readonly<Record<string, unknown>>): Record<string, unknown>;
+  /** Objects written at this revision or later are stored in this shape already; absent = none are. */
+  readonly currentFrom?: number;
+}
+
+/**
+ * Conversion that has to ask somebody else (a webhook), for all objects of a request at once and in their order. Rejects
+ * with ApiError 500 when it fails. Objects already in the wanted version are given through.
+ */
+export interface RemoteConversion {
+  fromStored(objects: readonly Readonly<Record<string, unknown>>[]): Promise<Record<string, unknown>[]>;
+  toStored(object: Readonly<Record<string, unknown>>): Promise<Record<string, unknown>>;
+  /** Objects on their way through a write, in whichever version, as this version shows them: nothing is completed. */
+  fromOther(objects: readonly Readonly<Record<string, unknown>>[]): Promise<Record<string, unknown>[]>;
+}
+
+/** What a validation may want to know beside the object. */
+export interface ValidationAbout {
+  /** '' or absent = the object itself is written. */
+  readonly subresource?: string;
+  /** Is told of what is let pass and should not stay. */
+  readonly warn?: (text: string) => void;
+  /** What was found in the metadata before: rules are not asked about an object in which something is missing. */
+  readonly before?: readonly import('../meta/status.ts').FieldError[];
+}
+
+/** One served resource in one version. */
+export interface ResourceInfo {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly singular: string;
+  readonly kind: string;
+  readonly listKind: string;
+  readonly namespaced: boolean;
+  readonly verbs: readonly string[];
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+  readonly subresources: readonly SubresourceInfo[];
+  /** The schema of the whole object. */
+  readonly schema: Schema;
+  /** Columns after Name; empty = `Created At` fallback. */
+  readonly columns: readonly PrinterColumn[];
+  /** Absent = rows are their cells, in the order of the list. */
+  readonly rows?: TableRows;
+  /** Field selectors beside metadata.name/namespace: label -> reader of the value. */
+  readonly selectableFields: Readonly<Record<string, (object: Readonly<Record<string, unknown>>) => string>>;
+  readonly strategy: ResourceStrategy;
+  /** Kind-specific defaulting after schema defaults; returns a new or the same (mutable, unfrozen) object. */
+  readonly setDefaults?: (object: Record<string, unknown>) => void;
+  /** The same in steps, for large objects; absent = there is never much to do. */
+  readonly setDefaultsSteps?: (object: Record<string, unknown>) => import('../meta/steps.ts').Steps<void>;
+  /** What becomes of a new object beside its defaults, once, after mutating admission. Sets members of the object. */
+  readonly prepareCreate?: (
+    object: Record<string, unknown>,
+    about: { readonly now: number; readonly warn: (text: string) => void },
+  ) => void;
+  /** The same of an object that was written through `subresource` over `old`. */
+  readonly prepareUpdate?: (
+    object: Record<string, unknown>,
+    old: Readonly<Record<string, unknown>>,
+    about: { readonly now: number; readonly subresource: string },
+  ) => void;
+  /** Kind-specific validation after schema validation. `old` is present on update. */
+  readonly validate?: (
+    object: Readonly<Record<string, unknown>>,
+    old?: Readonly<Record<string, unknown>>,
+  ) => readonly import('../meta/status.ts').FieldError[];
+  /** The same in steps, for large objects; absent = there is never much to judge. */
+  readonly validateSteps?: (
+    object: Readonly<Record<string, unknown>>,
+    old?: Readonly<Record<string, unknown>>,
+  ) => import('../meta/steps.ts').Steps<readonly import('../meta/status.ts').FieldError[]>;
+  /** What a create deserves to be told about an object that is valid and odd. */
+  readonly warnings?: (object: Readonly<Record<string, unknown>>) => readonly string[];
+  /** The same in steps, for large objects; absent = there is never much to look at. */
+  readonly warningsSteps?: (
+    object: Readonly<Record<string, unknown>>,
+  ) => import('../meta/steps.ts').Steps<readonly string[]>;
+  /** The same for an update: what `old` did not deserve already. */
+  readonly updateWarnings?: (
+    object: Readonly<Record<string, unknown>>,
+    old: Readonly<Record<string, unknown>>,
+  ) => readonly string[];
+  readonly updateWarningsSteps?: (
+    object: Readonly<Record<string, unknown>>,
+    old: Readonly<Record<string, unknown>>,
+  ) => import('../meta/steps.ts').Steps<readonly string[]>;
+  /** What a write of the status deserves to be told. */
+  readonly statusWarnings?: (object: Readonly<Record<string, unknown>>) => readonly string[];
+  /** Every version that the kind is defined in, the unserved ones too, in that order; absent = those that are served. */
+  readonly versions?: () => readonly ResourceInfo[];
+  /** Storage version (`group/version`) when it differs from this one. */
+  readonly storageVersion?: string;
+  /** The resource that keeps the objects, when this one is a second face of it. */
+  readonly storedAs?: { readonly group: string; readonly resource: string };
+  /** Absent = versions differ in apiVersion only. */
+  readonly view?: StoredView;
+  /** Goes before `view` for objects in other versions. Readers have views prepared (`prepareViews`) before they look. */
+  readonly remote?: RemoteConversion;
+  /** What must decode before the kind's schema is looked at; absent = the schema itself. Custom resources: metadata. */
+  readonly decodeSchema?: Schema;
+  /** In place of plain schema validation, for kinds that judge a change by what was there before. */
+  readonly validateSchema?: (
+    object: Readonly<Record<string, unknown>>,
+    old?: Readonly<Record<string, unknown>>,
+    about?: ValidationAbout,
+  ) => readonly import('../meta/status.ts').FieldError[];
+  /** The same in steps, for large objects. */
+  readonly validateSchemaSteps?: (
+    object: Readonly<Record<string, unknown>>,
+    old?: Readonly<Record<string, unknown>>,
+    about?: ValidationAbout,
+  ) => import('../meta/steps.ts').Steps<readonly import('../meta/status.ts').FieldError[]>;
+  /** What the first DELETE puts on an object that then has to wait: sets members of it and of its metadata, none below. */
+  readonly markDeleted?: (object: Record<string, unknown>, now: number) => void;
+  readonly deprecationWarning?: string;
+}
+
+/** `group/resource`: the prefix under which objects of all versions of a resource are stored; core is `/pods`. */
+export const storagePrefix = (info: Pick<ResourceInfo, 'group' | 'resource' | 'storedAs'>): string =>
+  info.storedAs === undefined ? `${info.group}/${info.resource}` : `${info.storedAs.group}/${info.storedAs.resource}`;

@@ -1,0 +1,182 @@
+/** Short constructors of field errors with upstream's wording, and the small checks many kinds share. */
+import { deepEqual, equalSteps } from '../meta/deep-equal.ts';
+import { checkLabelName, checkLabelValue, checkQualifiedName } from '../meta/name-rules.ts';
+import { sortedSteps } from '../meta/sort-steps.ts';
+import type { FieldError } from '../meta/status.ts';
+import { eachInSteps, NO_STOP, Pace, type Steps, type Stops } from '../meta/steps.ts';
+import { type JsonObject, textAt, valueAt } from '../types/read-value.ts';
+
+/** Kinds that may hold very much are judged in steps. */
+export type Validate = (object: JsonObject, old?: JsonObject) => readonly FieldError[] | Steps<readonly FieldError[]>;
+
+/** Where one judgement collects what it finds, and how it lets others in. */
+export interface Judging {
+  readonly errors: FieldError[];
+  readonly pace: Pace;
+}
+
+export { NO_STOP, type Stops };
+
+/** A judgement that begins. */
+export const newJudging = (): Judging => ({ errors: [], pace: new Pace() });
+
+/**
+ * Mistakes after which no more are looked for in what is left of a list: an answer tells a thousand, and an object of
+ * 3 MiB may hold more than a million.
+ */
+const MOST_FOUND = 100_000;
+
+type Judge<T> = (item: T, index: number) => readonly FieldError[];
+
+/**
+ * Judges item by item. What is found is added one by one: as arguments, some hundred thousand would not fit the stack.
+ * `weight` is what one item counts: 1 is a name that is checked.
+ */
+export function judgeEach<T>(judging: Judging, items: readonly T[], judge: Judge<T>, weight = 1): Stops {
+  const { errors, pace } = judging;
+  const one = (item: T, i: number): void => {
+    if (errors.length < MOST_FOUND) for (const error of judge(item, i)) errors.push(error);
+  };
+  return eachInSteps(pace, items, one, weight);
+}
+
+/** Judges items that hold lists of their own: `judge` adds to the same judgement. */
+export function* judgeNested<T>(
+  { errors, pace }: Judging,
+  items: readonly T[],
+  judge: (item: T, index: number) => Stops,
+  weight = 1,
+): Steps<void> {
+  for (let i = 0; i < items.length && errors.length < MOST_FOUND; i++) {
+    if (pace.due(weight)) yield;
+    yield* judge(items[i]!, i);
+  }
+}
+
+/** The names of a map, sorted as `sortedTexts` does. */
+export const sortedKeys = (map: JsonObject): Steps<readonly string[]> => sortedTexts(Object.keys(map));
+
+/** Texts as `sort` brings them in order; changes the list that it is given. */
+export function* sortedTexts(texts: string[]): Steps<readonly string[]> {
+  return texts.length > MANY ? yield* sortedSteps(texts, byText) : texts.sort();
+}
+
+const MANY = 1000;
+const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** Adds one by one: as arguments of `push`, some hundred thousand would not fit the stack. */
+export function addAll(errors: FieldError[], more: Iterable<FieldError>): void {
+  for (const error of more) errors.push(error);
+}
+
+/** Validators of one group's resources, by plural name. */
+export type GroupValidators = Readonly<Record<string, Validate>>;
+
+export const required = (field: string, detail = ''): FieldError => ({ type: 'FieldValueRequired', field, detail });
+export const forbidden = (field: string, detail: string): FieldError => ({
+  type: 'FieldValueForbidden',
+  field,
+  detail,
+});
+export const duplicate = (field: string, value: unknown): FieldError => ({ type: 'FieldValueDuplicate', field, value });
+export const absent = (field: string, value: unknown): FieldError => ({ type: 'FieldValueNotFound', field, value });
+export const tooLong = (field: string, max: number): FieldError => ({
+  type: 'FieldValueTooLong',
+  field,
+  detail: `may not be more than ${max} bytes`,
+});
+export const invalid = (field: string, value: unknown, detail: string): FieldError => ({
+  type: 'FieldValueInvalid',
+  field,
+  value,
+  detail,
+});
+/** What a check of names says of one value. */
+export const faults = (field: string, value: unknown, details: readonly string[]): FieldError[] =>
+  details.map((detail) => invalid(field, value, detail));
+/** A text that has to be there, and what a check says of it. */
+export const requiredText = (field: string, text: string, check: (text: string) => readonly string[]): FieldError[] =>
+  text === '' ? [required(field)] : faults(field, text, check(text));
+export const tooMany = (field: string, count: number, max: number): FieldError => ({
+  type: 'FieldValueTooMany',
+  field,
+  value: count,
+  detail: `must have at most ${max} items`,
+});
+
+/** `supported values: "A", "B"`, sorted as upstream sorts its sets. */
+export const unsupported = (field: string, value: unknown, supported: readonly string[]): FieldError =>
+  unsupportedInOrder(field, value, [...supported].sort());
+
+/** The same in the order given, as upstream has lists. */
+export const unsupportedInOrder = (field: string, value: unknown, supported: readonly string[]): FieldError => ({
+  type: 'FieldValueNotSupported',
+  field,
+  value,
+  detail: `supported values: ${supported.map((one) => JSON.stringify(one)).join(', ')}`,
+});
+
+export const IMMUTABLE = 'field is immutable';
+
+interface Kept {
+  readonly object: JsonObject;
+  readonly old: JsonObject;
+  readonly path: string;
+  readonly detail?: string;
+}
+
+/** An error when a text or number that must stay has changed. */
+export function immutable({ object, old, path, detail = IMMUTABLE }: Kept): FieldError[] {
+  const steps = path.split('.');
+  const now = valueAt(object, ...steps);
+  return deepEqual(now, valueAt(old, ...steps)) ? [] : [invalid(path, now, detail)];
+}
+
+/** The same of what may hold very much, or be gone. */
+export function* judgeImmutable({ errors, pace }: Judging, kept: Kept): Steps<void> {
+  const { object, old, path, detail = IMMUTABLE } = kept;
+  const steps = path.split('.');
+  const now = valueAt(object, ...steps);
+  if (!(yield* equalSteps(now, valueAt(old, ...steps), pace))) errors.push(invalid(path, now ?? null, detail));
+}
+
+/** An error when a text field is set to something outside a list. */
+export function oneOf(
+  object: unknown,
+  field: { name: string; path: string },
+  supported: readonly string[],
+): FieldError[] {
+  const value = valueAt(object, field.name);
+  if (value === undefined || value === null || (typeof value === 'string' && supported.includes(value))) return [];
+  return [unsupported(field.path, value, supported)];
+}
+
+/** An error for a number below zero; it is told of at `at`. */
+export function nonNegative(object: unknown, path: string, at = path): FieldError[] {
+  const value = valueAt(object, ...path.split('.'));
+  return typeof value === 'number' && value < 0 ? [invalid(at, value, 'must be greater than or equal to 0')] : [];
+}
+
+export const isPort = (port: unknown): boolean =>
+  typeof port === 'number' && Number.isInteger(port) && port >= 1 && port <= 65_535;
+
+export const PORT_RANGE = 'must be between 1 and 65535, inclusive';
+
+/** Checks the `name` of each list item: present, a DNS label, used once. */
+export function uniqueNames(judging: Judging, items: readonly JsonObject[], path: string): Stops {
+  const seen = new Set<string>();
+  return judgeEach(judging, items, (item, i) => {
+    const name = textAt(item, 'name');
+    if (name === '') return [required(`${path}[${i}].name`)];
+    if (seen.has(name)) return [duplicate(`${path}[${i}].name`, name)];
+    seen.add(name);
+    return faults(`${path}[${i}].name`, name, checkLabelName(name));
+  });
+}
+
+/** Judges labels by which something is selected: a key or a value that is none is told of at the whole. */
+export const judgeLabels = (judging: Judging, labels: JsonObject, at: string): Stops =>
+  judgeEach(judging, Object.keys(labels), (key) => [
+    ...faults(at, key, checkQualifiedName(key)),
+    ...faults(at, labels[key], checkLabelValue(String(labels[key]))),
+  ]);

@@ -1,0 +1,259 @@
+/**
+ * CertificateSigningRequests: what may be asked for (validation.go), who may approve and sign for which signer
+ * (CertificateApproval, CertificateSigning), and that nobody gets a certificate of group system:masters
+ * (CertificateSubjectRestriction). Conditions get their times here, as by the strategy.
+ */
+
+import {
+  type CertificateRequest,
+  checkRequestSignature,
+  parseCertificateRequest,
+} from '@coracle/apimachinery/certificates/certificate-request';
+import { issuedCertificateProblem } from '@coracle/apimachinery/certificates/issued-certificate';
+import { CLIENT_SIGNER, LEGACY_SIGNER } from '@coracle/apimachinery/certificates/kubelet-request';
+import { decodeBase64 } from '@coracle/apimachinery/meta/base64';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
+import { formatTime, type UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import { type FieldError, forbidden, invalid } from '@coracle/apimachinery/meta/status';
+import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
+import {
+  duplicate,
+  forbidden as refused,
+  required,
+  unsupported,
+  invalid as wrong,
+} from '@coracle/apimachinery/validation/field-errors';
+import type { Clock } from '@coracle/runtime/clock/clock';
+import type { Authorizer } from '../auth/identity.ts';
+import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
+import { signerNameErrors } from './signer-name.ts';
+
+const GROUP = 'certificates.k8s.io';
+const KIND = { group: GROUP, kind: 'CertificateSigningRequest' };
+const MASTERS = 'system:masters';
+
+interface Condition {
+  type?: string;
+  status?: string;
+  reason?: string;
+  message?: string;
+  lastUpdateTime?: string;
+  lastTransitionTime?: string;
+}
+
+interface Parts {
+  spec?: { request?: string; signerName?: string; usages?: string[]; expirationSeconds?: number };
+  status?: { certificate?: string; conditions?: Condition[] };
+}
+
+const partsOf = (object: Readonly<UnstructuredObject> | undefined): Parts => (object ?? {}) as Parts;
+
+const isRequest = (info: Pick<ResourceInfo, 'group' | 'resource'>): boolean =>
+  info.resource === 'certificatesigningrequests' && info.group === GROUP;
+
+export interface CertificateAdmissionOptions {
+  readonly clock: Pick<Clock, 'now'>;
+  /** Absent = whoever may write the subresource may write it for any signer. */
+  readonly authorize?: Authorizer;
+}
+
+/** The plug-ins, in upstream's order. */
+export function certificatePlugins({ clock, authorize }: CertificateAdmissionOptions): AdmissionPlugin[] {
+  const may = async (attributes: AdmissionAttributes, verb: 'approve' | 'sign'): Promise<void> => {
+    const { user, oldObject, info, name } = attributes;
+    const signer = partsOf(oldObject).spec?.signerName ?? '';
+    const allows = async (one: string): Promise<boolean> => {
+      const verdict = await authorize?.(user, {
+        type: 'resource',
+        verb,
+        group: GROUP,
+        version: '*',
+        resource: 'signers',
+        subresource: '',
+        namespace: '',
+        name: one,
+      });
+      return verdict?.allowed ?? true;
+    };
+    if (!(await allows(signer)) && !(await allows(`${signer.split('/')[0]}/*`)))
+      throw forbidden(info, name, `user not permitted to ${verb} requests with signerName ${JSON.stringify(signer)}`);
+  };
+  return [
+    {
+      name: 'CertificateApproval',
+      matches: (operation, info, subresource) =>
+        operation === 'UPDATE' && subresource === 'approval' && isRequest(info),
+      mutate: (attributes) => stampConditions(attributes, formatTime(clock.now())),
+      async validate(attributes) {
+        await may(attributes, 'approve');
+        checkConditions(attributes);
+      },
+    },
+    {
+      name: 'CertificateSigning',
+      matches: (operation, info, subresource) => operation === 'UPDATE' && subresource === 'status' && isRequest(info),
+      mutate: (attributes) => stampConditions(attributes, formatTime(clock.now())),
+      async validate(attributes) {
+        const [before, after] = [partsOf(attributes.oldObject).status, partsOf(attributes.object).status];
+        const same = deepEqual(before?.conditions ?? [], after?.conditions ?? []);
+        if (before?.certificate !== after?.certificate || !same) await may(attributes, 'sign');
+        checkConditions(attributes);
+      },
+    },
+    {
+      name: 'CertificateSubjectRestriction',
+      matches: (operation, info, subresource) => operation === 'CREATE' && subresource === '' && isRequest(info),
+      validate: checkNewRequest,
+    },
+  ];
+}
+
+async function checkNewRequest({ object, info, name }: AdmissionAttributes): Promise<void> {
+  const { spec = {} } = partsOf(object);
+  let parsed: CertificateRequest | undefined;
+  let problem: string | undefined;
+  try {
+    parsed = parseCertificateRequest(new TextDecoder().decode(decodeBase64(spec.request ?? '')));
+    problem = await checkRequestSignature(parsed);
+  } catch (error) {
+    problem = (error as Error).message;
+  }
+  const errors: FieldError[] = [];
+  if (problem) errors.push(requestError(spec.request, problem));
+  validateSpec(errors, spec);
+  if (errors.length > 0) throw invalid(KIND, object?.metadata.name ?? '', errors);
+  if (spec.signerName === CLIENT_SIGNER && parsed?.organizations.includes(MASTERS))
+    throw forbidden(info, name, `use of ${CLIENT_SIGNER} signer with ${MASTERS} group is not allowed`);
+}
+
+const requestError = (value: string | undefined, detail: string): FieldError => ({
+  type: 'FieldValueInvalid',
+  field: 'spec.request',
+  value: value ?? '',
+  detail,
+});
+
+/** An answer shows a thousand mistakes: of so many no more are looked for. */
+const MOST_FOUND = 2000;
+
+function findIn<T>(
+  errors: FieldError[],
+  items: readonly T[],
+  find: (item: T, at: number) => readonly FieldError[],
+): void {
+  for (let at = 0; at < items.length && errors.length < MOST_FOUND; at++) errors.push(...find(items[at]!, at));
+}
+
+const MIN_SECONDS = 600;
+const USAGES: readonly string[] = [
+  'any',
+  'cert sign',
+  'client auth',
+  'code signing',
+  'content commitment',
+  'crl sign',
+  'data encipherment',
+  'decipher only',
+  'digital signature',
+  'email protection',
+  'encipher only',
+  'ipsec end system',
+  'ipsec tunnel',
+  'ipsec user',
+  'key agreement',
+  'key encipherment',
+  'microsoft sgc',
+  'netscape sgc',
+  'ocsp signing',
+  's/mime',
+  'server auth',
+  'signing',
+  'timestamping',
+];
+
+function validateSpec(
+  errors: FieldError[],
+  { usages = [], signerName = '', expirationSeconds }: NonNullable<Parts['spec']>,
+): void {
+  const place = (at: number): string => `spec.usages[${at}]`;
+  if (usages.length === 0) errors.push(required('spec.usages'));
+  findIn(errors, usages, (usage, at) => (USAGES.includes(usage) ? [] : [unsupported(place(at), usage, USAGES)]));
+  const seen = new Set<string>();
+  findIn(errors, usages, (usage, at) => {
+    const isNew = !seen.has(usage);
+    seen.add(usage);
+    return isNew ? [] : [duplicate(place(at), usage)];
+  });
+  const signer = 'spec.signerName';
+  if (signerName !== LEGACY_SIGNER) errors.push(...signerNameErrors(signerName, signer));
+  else errors.push(wrong(signer, signerName, 'the legacy signerName is not allowed via this API version'));
+  if (expirationSeconds !== undefined && expirationSeconds !== null && expirationSeconds < MIN_SECONDS)
+    errors.push({
+      type: 'FieldValueInvalid',
+      field: 'spec.expirationSeconds',
+      value: expirationSeconds,
+      detail: `may not specify a duration less than ${MIN_SECONDS} seconds (10 minutes)`,
+    });
+}
+
+/** A condition says when it was written and when it last changed. */
+function stampConditions({ object, oldObject }: AdmissionAttributes, now: string): void {
+  const before = new Map<string | undefined, Condition>();
+  for (const condition of partsOf(oldObject).status?.conditions ?? []) {
+    if (!before.has(condition.type)) before.set(condition.type, condition);
+  }
+  for (const condition of partsOf(object).status?.conditions ?? []) {
+    const held = before.get(condition.type);
+    condition.lastUpdateTime ||= now;
+    if (held?.status === condition.status && held?.lastTransitionTime) {
+      condition.lastTransitionTime ||= held.lastTransitionTime;
+    } else condition.lastTransitionTime ||= now;
+  }
+}
+
+const certificateProblem = (encoded: string): string | undefined =>
+  issuedCertificateProblem(new TextDecoder().decode(decodeBase64(encoded)));
+
+/** Conditions that are true, or are not there. */
+const VERDICTS = ['Approved', 'Denied', 'Failed'];
+/** Those that the approval endpoint alone gives. */
+const JUDGEMENTS = ['Approved', 'Denied'];
+const STATUSES = ['False', 'True', 'Unknown'];
+const CONDITIONS = 'status.conditions';
+
+function checkConditions({ object, oldObject, subresource }: AdmissionAttributes): void {
+  const conditions = partsOf(object).status?.conditions ?? [];
+  const before = partsOf(oldObject).status?.conditions ?? [];
+  const errors: FieldError[] = [];
+  const types = new Set<string>();
+  findIn(errors, conditions, ({ type = '', status = '' }, at) => {
+    const found: FieldError[] = [];
+    const field = `${CONDITIONS}[${at}]`;
+    const allowed = VERDICTS.includes(type) ? ['True'] : STATUSES;
+    if (type === '') found.push(required(`${field}.type`));
+    if (status === '') found.push(required(`${field}.status`));
+    else if (!allowed.includes(status)) found.push(unsupported(`${field}.status`, status, allowed));
+    const isContrary = JUDGEMENTS.includes(type) && JUDGEMENTS.some((one) => one !== type && types.has(one));
+    if (isContrary) found.push(wrong(`${field}.type`, type, 'Approved and Denied conditions are mutually exclusive'));
+    if (types.has(type)) found.push(duplicate(`${field}.type`, type));
+    types.add(type);
+    return found;
+  });
+  const count = (list: readonly Condition[], type: string): number => list.filter((one) => one.type === type).length;
+  const refuse = (what: 'add' | 'remove', type: string): void => {
+    errors.push(refused(CONDITIONS, `updates may not ${what} a condition of type ${JSON.stringify(type)}`));
+  };
+  for (const type of VERDICTS) if (count(conditions, type) < count(before, type)) refuse('remove', type);
+  for (const type of subresource === 'approval' ? [] : JUDGEMENTS) {
+    if (count(conditions, type) > count(before, type)) refuse('add', type);
+  }
+  const issued = partsOf(oldObject).status?.certificate;
+  const certificate = partsOf(object).status?.certificate;
+  // One that came here before it was judged stays.
+  const problem = certificate && certificate !== issued ? certificateProblem(certificate) : undefined;
+  if (problem !== undefined) errors.push(wrong('status.certificate', '<certificate data>', problem));
+  if (issued && certificate !== issued) {
+    errors.push(refused('status.certificate', 'updates may not modify existing certificate content'));
+  }
+  if (errors.length > 0) throw invalid(KIND, object?.metadata.name ?? '', errors);
+}

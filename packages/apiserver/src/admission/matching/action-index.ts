@@ -1,0 +1,34 @@
+import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
+import type { AdmissionOperation } from '../plugin.ts';
+
+/**
+ * What concerns an action on a resource, worked out by `find` when it is first asked for: on every write after that it is
+ * two look-ups. As large as the resources that are served, times their actions; `clear` it when an answer may change.
+ */
+export class ActionIndex<T> {
+  readonly #find: (operation: AdmissionOperation, info: ResourceInfo, subresource: string) => T;
+  readonly #byResource = new Map<ResourceInfo, Map<string, T>>();
+
+  constructor(find: (operation: AdmissionOperation, info: ResourceInfo, subresource: string) => T) {
+    this.#find = find;
+  }
+
+  get(operation: AdmissionOperation, info: ResourceInfo, subresource: string): T {
+    let byAction = this.#byResource.get(info);
+    if (byAction === undefined) {
+      byAction = new Map();
+      this.#byResource.set(info, byAction);
+    }
+    const action = `${operation}/${subresource}`;
+    let found = byAction.get(action);
+    if (found === undefined) {
+      found = this.#find(operation, info, subresource);
+      byAction.set(action, found);
+    }
+    return found;
+  }
+
+  clear(): void {
+    this.#byResource.clear();
+  }
+}

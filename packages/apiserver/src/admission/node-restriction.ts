@@ -1,0 +1,305 @@
+/**
+ * NodeRestriction (plugin/pkg/admission/noderestriction): what a node may write is its own Node, Lease and CSINode, the
+ * status of the Pods bound to it, tokens bound to those, and requests of certificates in its own name. The Node
+ * authorizer has let the request pass by its kind; here its contents are looked at. Users that are no nodes are none of
+ * its business.
+ */
+import { parseCertificateRequest } from '@coracle/apimachinery/certificates/certificate-request';
+import { KUBELET_CLIENT_SIGNER, KUBELET_SERVING_SIGNER } from '@coracle/apimachinery/certificates/kubelet-request';
+import { decodeBase64 } from '@coracle/apimachinery/meta/base64';
+import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
+import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import { type ApiError, forbidden, notFound } from '@coracle/apimachinery/meta/status';
+import { nodeIdentity } from '../auth/node-authorizer.ts';
+import type { ObjectStore } from '../cache/object-store.ts';
+import { nodeNameOf, podReferences } from '../kinds/builtin/pod-references.ts';
+import { type AudienceOptions, checkTokenAudience } from './node-token-audience.ts';
+import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
+
+const MIRROR = 'kubernetes.io/config.mirror';
+const NODE_LEASES = 'kube-node-lease';
+const RESTRICTED_LABELS = 'node-restriction.kubernetes.io';
+const PODS = { group: '', resource: 'pods' };
+const NODES = { group: '', resource: 'nodes' };
+
+/** kubelet's own labels in the namespaces of Kubernetes (kubelet/pkg/apis/well_known_labels.go). */
+const KUBELET_LABELS = new Set([
+  'kubernetes.io/hostname',
+  'kubernetes.io/os',
+  'kubernetes.io/arch',
+  'topology.kubernetes.io/zone',
+  'topology.kubernetes.io/region',
+  'node.kubernetes.io/instance-type',
+  'node.kubernetes.io/windows-build',
+  'failure-domain.beta.kubernetes.io/zone',
+  'failure-domain.beta.kubernetes.io/region',
+  'beta.kubernetes.io/instance-type',
+  'beta.kubernetes.io/os',
+  'beta.kubernetes.io/arch',
+]);
+const KUBELET_LABEL_NAMESPACES = ['kubelet.kubernetes.io', 'node.kubernetes.io'];
+
+type Store = Pick<ObjectStore, 'peek'>;
+type Check = (node: string, attributes: AdmissionAttributes, store: Store) => void;
+
+/** By `group/resource`. */
+const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
+  ['/pods', checkPods],
+  ['/nodes', checkNode],
+  ['/persistentvolumeclaims', checkClaim],
+  ['/serviceaccounts', checkTokenRequest],
+  ['coordination.k8s.io/leases', checkLease],
+  ['storage.k8s.io/csinodes', checkCsiNode],
+  ['resource.k8s.io/resourceslices', checkSlice],
+  ['certificates.k8s.io/certificatesigningrequests', checkSigningRequest],
+]);
+
+/** Group by resource: what `matches` asks at every write. */
+const GROUPS: ReadonlyMap<string, string> = new Map(
+  [...CHECKS.keys()].map((key) => [key.slice(key.indexOf('/') + 1), key.slice(0, key.indexOf('/'))]),
+);
+
+const refusal = ({ info, name }: AdmissionAttributes, why: string): ApiError => forbidden(info, name, why);
+const quoted = (text: string): string => JSON.stringify(text);
+
+/** The plug-in over this store's Pods, Nodes and volumes. */
+export function nodeRestriction(options: AudienceOptions): AdmissionPlugin {
+  return {
+    name: 'NodeRestriction',
+    matches: (operation, info) => GROUPS.get(info.resource) === info.group && operation !== 'CONNECT',
+    mutate(attributes) {
+      const node = nodeIdentity(attributes.user);
+      if (node === undefined) return;
+      if (node === '')
+        throw refusal(attributes, `could not determine node from user ${quoted(attributes.user.username)}`);
+      CHECKS.get(`${attributes.info.group}/${attributes.info.resource}`)!(node, attributes, options.store);
+      const pod = boundPod(attributes, options.store);
+      return pod && checkTokenAudience(attributes, pod, options);
+    },
+  };
+}
+
+function checkPods(node: string, attributes: AdmissionAttributes, store: Store): void {
+  const { subresource, operation } = attributes;
+  if (subresource === 'status') checkPodStatus(node, attributes);
+  else if (subresource === '' && operation === 'CREATE') checkMirrorPod(node, attributes, store);
+  else if (subresource === '') {
+    if (operation !== 'DELETE')
+      throw refusal(
+        attributes,
+        `unexpected operation ${quoted(operation)}, node ${quoted(node)} can only create and delete mirror pods`,
+      );
+    if (nodeNameOf(podOf(attributes, store)) !== node)
+      throw refusal(attributes, `node ${quoted(node)} can only delete pods with spec.nodeName set to itself`);
+  } else if (subresource === 'eviction') {
+    if (operation !== 'CREATE') throw refusal(attributes, `unexpected operation ${operation}`);
+    if (nodeNameOf(podOf(attributes, store)) !== node)
+      throw refusal(attributes, `node ${node} can only evict pods with spec.nodeName set to itself`);
+  } else {
+    throw refusal(
+      attributes,
+      `unexpected pod subresource ${quoted(subresource)}, only 'status' and 'eviction' are allowed`,
+    );
+  }
+}
+
+function podOf({ oldObject, namespace, name, object }: AdmissionAttributes, store: Store) {
+  if (oldObject) return oldObject;
+  const wanted = name || (object?.metadata.name ?? '');
+  const found = store.peek({ prefix: '/pods', namespace, name: wanted });
+  if (!found) throw notFound(PODS, wanted);
+  return found.object;
+}
+
+function checkMirrorPod(node: string, attributes: AdmissionAttributes, store: Store): void {
+  const pod = attributes.object!;
+  const who = `node ${quoted(node)}`;
+  const refuse = (why: string): never => {
+    throw refusal(attributes, why);
+  };
+  if (pod.metadata.annotations?.[MIRROR] === undefined)
+    refuse(`pod does not have ${quoted(MIRROR)} annotation, ${who} can only create mirror pods`);
+  if (nodeNameOf(pod) !== node) refuse(`${who} can only create pods with spec.nodeName set to itself`);
+  const owners = pod.metadata.ownerReferences ?? [];
+  const [owner] = owners;
+  if (owners.length > 1) refuse(`${who} can only create pods with a single owner reference set to itself`);
+  if (owner?.apiVersion !== 'v1' || owner.kind !== 'Node' || owner.name !== node)
+    throw refusal(attributes, `${who} can only create pods with an owner reference set to itself`);
+  if (!owner.controller) refuse(`${who} can only create pods with a controller owner reference set to itself`);
+  if (owner.blockOwnerDeletion) refuse(`${who} must not set blockOwnerDeletion on an owner reference`);
+  const found = store.peek({ prefix: '/nodes', namespace: '', name: node });
+  if (!found) throw notFound(NODES, node);
+  if (found.object.metadata.uid !== owner.uid)
+    refuse(`node ${node} UID mismatch: expected ${owner.uid} got ${found.object.metadata.uid}`);
+  // No Pod of its own making lets a node read what it could not.
+  const refs = podReferences(pod);
+  if (refs.serviceaccounts.size > 0) refuse(`${who} can not create pods that reference a service account`);
+  if (refs.secrets.size > 0) refuse(`${who} can not create pods that reference secrets`);
+  if (refs.configmaps.size > 0) refuse(`${who} can not create pods that reference configmaps`);
+  if (refs.trustBundles) refuse(`${who} can not create pods that reference clustertrustbundles`);
+  if (refs.persistentvolumeclaims.size > 0) refuse(`${who} can not create pods that reference persistentvolumeclaims`);
+  if (refs.resourceclaims.size > 0) refuse(`${who} can not create pods that reference resourceclaims`);
+}
+
+interface PodStatusParts {
+  status?: { resourceClaimStatuses?: unknown };
+}
+
+function checkPodStatus(node: string, attributes: AdmissionAttributes): void {
+  const { operation, object, oldObject } = attributes;
+  if (operation !== 'UPDATE') throw refusal(attributes, `unexpected operation ${quoted(operation)}`);
+  if (nodeNameOf(oldObject!) !== node)
+    throw refusal(
+      attributes,
+      `node ${quoted(node)} can only update pod status for pods with spec.nodeName set to itself`,
+    );
+  if (!deepEqual(object!.metadata.labels ?? {}, oldObject!.metadata.labels ?? {}))
+    throw refusal(attributes, `node ${quoted(node)} cannot update labels through pod status`);
+  const claims = (pod: unknown): unknown => (pod as PodStatusParts).status?.resourceClaimStatuses ?? [];
+  if (!deepEqual(claims(object), claims(oldObject)))
+    throw refusal(attributes, `node ${quoted(node)} cannot update resource claim statues`);
+}
+
+interface NodeParts {
+  spec?: { configSource?: unknown; taints?: unknown[] };
+}
+
+function checkNode(node: string, attributes: AdmissionAttributes): void {
+  const { operation, object, oldObject } = attributes;
+  const requested = attributes.name || (object?.metadata.name ?? '');
+  if (requested !== node)
+    throw refusal(attributes, `node ${quoted(node)} is not allowed to modify node ${quoted(requested)}`);
+  if (operation === 'DELETE' || !object) return;
+  const { configSource, taints = [] } = (object as NodeParts).spec ?? {};
+  const held = oldObject ? ((oldObject as NodeParts).spec ?? {}) : undefined;
+  if (configSource !== undefined && !(held && deepEqual(configSource, held.configSource)))
+    throw refusal(
+      attributes,
+      held
+        ? `node ${quoted(node)} is not allowed to update configSource to a new non-nil configSource`
+        : `node ${quoted(node)} is not allowed to create pods with a non-nil configSource`,
+    );
+  if (held && !deepEqual(taints, held.taints ?? []))
+    throw refusal(attributes, `node ${quoted(node)} is not allowed to modify taints`);
+  // Else a node could have itself collected (CVE-2025-5187) and come back with other labels and taints.
+  const owners = object.metadata.ownerReferences ?? [];
+  if (oldObject && !deepEqual(owners, oldObject.metadata.ownerReferences ?? []))
+    throw refusal(attributes, `node ${quoted(node)} is not allowed to modify ownerReferences`);
+  const changed = changedLabels(object.metadata.labels ?? {}, oldObject?.metadata.labels ?? {});
+  const bad = changed.filter(isForbiddenLabel).sort();
+  if (bad.length === 0) return;
+  throw refusal(
+    attributes,
+    held
+      ? `is not allowed to modify labels: ${bad.join(', ')}`
+      : `node ${quoted(node)} is not allowed to set the following labels: ${bad.join(', ')}`,
+  );
+}
+
+const changedLabels = (a: Readonly<Record<string, string>>, b: Readonly<Record<string, string>>): string[] =>
+  [...new Set([...Object.keys(a), ...Object.keys(b)])].filter((key) => a[key] !== b[key]);
+
+const isIn = (namespace: string, parent: string): boolean => namespace === parent || namespace.endsWith(`.${parent}`);
+
+function isForbiddenLabel(key: string): boolean {
+  const slash = key.indexOf('/');
+  const namespace = slash < 0 ? '' : key.slice(0, slash);
+  if (isIn(namespace, RESTRICTED_LABELS)) return true;
+  if (!isIn(namespace, 'kubernetes.io') && !isIn(namespace, 'k8s.io')) return false;
+  return !KUBELET_LABELS.has(key) && !KUBELET_LABEL_NAMESPACES.some((allowed) => isIn(namespace, allowed));
+}
+
+function checkClaim(node: string, attributes: AdmissionAttributes): void {
+  const { subresource, operation, object, oldObject } = attributes;
+  if (subresource !== 'status') throw refusal(attributes, 'may only update PVC status');
+  if (operation !== 'UPDATE') throw refusal(attributes, `unexpected operation ${quoted(operation)}`);
+  if (!deepEqual(withoutCapacity(object!), withoutCapacity(oldObject!)))
+    throw refusal(
+      attributes,
+      `node ${quoted(node)} is not allowed to update fields other than status.capacity and status.conditions`,
+    );
+}
+
+function withoutCapacity(claim: Readonly<UnstructuredObject>): unknown {
+  const { metadata, status, ...rest } = cloneJson(claim) as UnstructuredObject & { status?: Record<string, unknown> };
+  const { resourceVersion: _r, managedFields: _m, ...kept } = metadata;
+  for (const field of ['capacity', 'conditions', 'allocatedResourceStatuses', 'allocatedResources'])
+    delete status?.[field];
+  return { ...rest, metadata: kept, status: status ?? {} };
+}
+
+interface BoundRef {
+  spec?: { boundObjectRef?: { apiVersion?: string; kind?: string; name?: string; uid?: string } };
+}
+
+const isTokenRequest = ({ operation, subresource, info }: AdmissionAttributes): boolean =>
+  info.resource === 'serviceaccounts' && operation === 'CREATE' && subresource === 'token';
+
+/** The Pod that a token is asked for, once `checkTokenRequest` has found nothing wrong with it; undefined for all else. */
+function boundPod(attributes: AdmissionAttributes, store: Store): Readonly<UnstructuredObject> | undefined {
+  if (!isTokenRequest(attributes)) return undefined;
+  const name = (attributes.object as BoundRef | undefined)?.spec?.boundObjectRef?.name ?? '';
+  return store.peek({ prefix: '/pods', namespace: attributes.namespace, name })?.object;
+}
+
+/** Tokens a node asks for are bound to a Pod on it. */
+function checkTokenRequest(node: string, attributes: AdmissionAttributes, store: Store): void {
+  if (!isTokenRequest(attributes)) return;
+  const { object, namespace } = attributes;
+  const ref = (object as BoundRef | undefined)?.spec?.boundObjectRef;
+  if (ref?.apiVersion !== 'v1' || ref.kind !== 'Pod' || !ref.name)
+    throw refusal(attributes, 'node requested token not bound to a pod');
+  if (!ref.uid) throw refusal(attributes, 'node requested token with a pod binding without a uid');
+  const pod = store.peek({ prefix: '/pods', namespace, name: ref.name });
+  if (!pod) throw notFound(PODS, ref.name);
+  if (pod.object.metadata.uid !== ref.uid)
+    throw refusal(
+      attributes,
+      `the UID in the bound object reference (${ref.uid}) does not match the UID in record. The object might have been deleted and then recreated`,
+    );
+  if (nodeNameOf(pod.object) !== node)
+    throw refusal(attributes, 'node requested token bound to a pod scheduled on a different node');
+}
+
+function checkLease(node: string, attributes: AdmissionAttributes): void {
+  if (attributes.namespace !== NODE_LEASES)
+    throw refusal(attributes, `can only access leases in the "${NODE_LEASES}" system namespace`);
+  if (ownName(attributes) !== node)
+    throw refusal(attributes, 'can only access node lease with the same name as the requesting node');
+}
+
+function checkCsiNode(node: string, attributes: AdmissionAttributes): void {
+  if (ownName(attributes) !== node)
+    throw refusal(attributes, 'can only access CSINode with the same name as the requesting node');
+}
+
+function checkSlice(node: string, attributes: AdmissionAttributes): void {
+  const { operation, object, oldObject } = attributes;
+  const named = (slice: unknown): string | undefined =>
+    (slice as { spec?: { nodeName?: string } } | undefined)?.spec?.nodeName;
+  if (operation === 'CREATE' && named(object) !== node)
+    throw refusal(attributes, 'can only create ResourceSlice with the same NodeName as the requesting node');
+  if (operation === 'DELETE' && named(oldObject) !== node)
+    throw refusal(attributes, 'can only delete ResourceSlice with the same NodeName as the requesting node');
+}
+
+/** Certificates of kubelets are asked for by the node they name. What else is in them the signer judges. */
+function checkSigningRequest(node: string, attributes: AdmissionAttributes): void {
+  if (attributes.operation !== 'CREATE') return;
+  const { signerName, request = '' } =
+    (attributes.object as { spec?: { signerName?: string; request?: string } }).spec ?? {};
+  if (signerName !== KUBELET_SERVING_SIGNER && signerName !== KUBELET_CLIENT_SIGNER) return;
+  let commonName: string;
+  try {
+    ({ commonName } = parseCertificateRequest(new TextDecoder().decode(decodeBase64(request))));
+  } catch (error) {
+    throw refusal(attributes, `unable to parse csr: ${(error as Error).message}`);
+  }
+  if (commonName !== `system:node:${node}`)
+    throw refusal(attributes, `can only create a node CSR with CN=system:node:${node}`);
+}
+
+/** On create the URL has no name. */
+const ownName = ({ operation, name, object }: AdmissionAttributes): string =>
+  operation === 'CREATE' ? (object?.metadata.name ?? '') : name;

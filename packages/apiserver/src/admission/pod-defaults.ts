@@ -1,0 +1,116 @@
+/** Priority and DefaultTolerationSeconds: what a Pod gets from the cluster when it does not say it itself. */
+import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
+import { forbidden } from '@coracle/apimachinery/meta/status';
+import type { ObjectStore } from '../cache/object-store.ts';
+import type { AdmissionPlugin } from './plugin.ts';
+
+const CLASSES_PREFIX = 'scheduling.k8s.io/priorityclasses';
+const PODS = { group: '', resource: 'pods' };
+const TOLERATION_SECONDS = 300;
+const UNREACHABLE_TAINTS = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
+
+interface PodSpec {
+  priorityClassName?: string;
+  priority?: number;
+  preemptionPolicy?: string;
+  tolerations?: { key?: string; effect?: string; operator?: string; tolerationSeconds?: number }[];
+}
+
+interface PriorityClass {
+  value?: number;
+  globalDefault?: boolean;
+  preemptionPolicy?: string;
+}
+
+const isPodWrite: AdmissionPlugin['matches'] = (operation, info, subresource) =>
+  (operation === 'CREATE' || operation === 'UPDATE') &&
+  info.resource === 'pods' &&
+  info.group === '' &&
+  subresource === '';
+
+/** Priority: resolves the class of a Pod to its number (plugin/pkg/admission/priority). */
+export function priority(store: Pick<ObjectStore, 'peek' | 'list'>): AdmissionPlugin {
+  const defaultClass = (): { name: string; found: PriorityClass } | undefined => {
+    let best: { name: string; found: PriorityClass } | undefined;
+    for (const { name, object } of store.list(CLASSES_PREFIX).items) {
+      const found = object as PriorityClass;
+      // Two of them may exist for a moment: the lower one counts.
+      if (found.globalDefault && (!best || (found.value ?? 0) < (best.found.value ?? 0))) best = { name, found };
+    }
+    return best;
+  };
+  return {
+    name: 'Priority',
+    matches: isPodWrite,
+    mutate({ object, oldObject, name }) {
+      if (!isJsonObject(object!['spec'])) return;
+      const spec = object!['spec'] as PodSpec;
+      if (oldObject) {
+        keepResolved(spec, oldObject['spec'] as Readonly<PodSpec>);
+        return;
+      }
+      let found: PriorityClass = {};
+      if (spec.priorityClassName) {
+        const stored = store.peek({ prefix: CLASSES_PREFIX, namespace: '', name: spec.priorityClassName });
+        if (!stored) throw forbidden(PODS, name, `no PriorityClass with name ${spec.priorityClassName} was found`);
+        found = stored.object as PriorityClass;
+      } else {
+        const fallback = defaultClass();
+        if (fallback) {
+          spec.priorityClassName = fallback.name;
+          found = fallback.found;
+        }
+      }
+      const value = found.value ?? 0;
+      const policy = found.preemptionPolicy ?? 'PreemptLowerPriority';
+      if (spec.priority !== undefined && spec.priority !== value) {
+        throw forbidden(
+          PODS,
+          name,
+          `the integer value of priority (${spec.priority}) must not be provided in pod spec; priority admission controller computed ${value} from the given PriorityClass name`,
+        );
+      }
+      if (spec.preemptionPolicy !== undefined && spec.preemptionPolicy !== policy) {
+        throw forbidden(
+          PODS,
+          name,
+          `the string value of PreemptionPolicy (${spec.preemptionPolicy}) must not be provided in pod spec; priority admission controller computed ${policy} from the given PriorityClass name`,
+        );
+      }
+      spec.priority = value;
+      spec.preemptionPolicy = policy;
+    },
+  };
+}
+
+/** A manifest that is put again does not name what a create resolved. */
+function keepResolved(spec: PodSpec, old: Readonly<PodSpec>): void {
+  if (spec.priority === undefined && old.priority !== undefined) spec.priority = old.priority;
+  if (spec.preemptionPolicy === undefined && old.preemptionPolicy !== undefined) {
+    spec.preemptionPolicy = old.preemptionPolicy;
+  }
+}
+
+/** DefaultTolerationSeconds: a Pod outlives its node's silence by five minutes, no more. */
+export const defaultTolerationSeconds: AdmissionPlugin = {
+  name: 'DefaultTolerationSeconds',
+  matches: isPodWrite,
+  mutate({ object }) {
+    if (!isJsonObject(object!['spec'])) return;
+    const spec = object!['spec'] as PodSpec;
+    const tolerations = spec.tolerations ?? [];
+    const missing = UNREACHABLE_TAINTS.filter(
+      (taint) => !tolerations.some(({ key, effect }) => (key === taint || !key) && (effect === 'NoExecute' || !effect)),
+    );
+    if (missing.length === 0) return;
+    spec.tolerations = [
+      ...tolerations,
+      ...missing.map((key) => ({
+        key,
+        operator: 'Exists',
+        effect: 'NoExecute',
+        tolerationSeconds: TOLERATION_SECONDS,
+      })),
+    ];
+  },
+};

@@ -1,0 +1,109 @@
+/** Policies with their bindings: watched in the store, compiled once per revision, indexed by what they are about. */
+import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
+import type { ObjectStore, StoredObject, StoreWatch } from '../../cache/object-store.ts';
+import { ActionIndex } from '../matching/action-index.ts';
+import { isExemptFromPolicies } from '../matching/exempt-kinds.ts';
+import type { AdmissionOperation } from '../plugin.ts';
+import { compileMatchResources, type MatchServices, type ResourceMatcher } from './match-resources.ts';
+import type { BindingSpec, PolicySpec, WithSpec } from './policy-types.ts';
+
+export interface PolicyBinding {
+  readonly name: string;
+  readonly spec: BindingSpec;
+  readonly matcher: ResourceMatcher;
+}
+
+/** A policy that at least one binding puts to work. */
+export interface BoundPolicy<S, C> {
+  readonly name: string;
+  readonly spec: S;
+  readonly matcher: ResourceMatcher;
+  readonly compiled: C;
+  readonly bindings: readonly PolicyBinding[];
+}
+
+export interface PolicySource<S, C> {
+  /** By policy name, bindings by theirs; the same array until something changes. */
+  candidates(operation: AdmissionOperation, info: ResourceInfo, subresource: string): readonly BoundPolicy<S, C>[];
+  stop(): void;
+}
+
+export interface PolicySourceOptions<S, C> extends MatchServices {
+  readonly store: ObjectStore;
+  readonly generation: () => number;
+  /** Plural names of the two kinds. */
+  readonly policies: string;
+  readonly bindings: string;
+  readonly compile: (spec: S) => C;
+}
+
+/** Shared, so that a write that no policy concerns costs nothing. */
+const NONE: readonly never[] = [];
+
+const GROUP = 'admissionregistration.k8s.io';
+
+/** Watches both kinds. A policy works from the moment it and its binding are published. */
+export function createPolicySource<S extends PolicySpec, C>(options: PolicySourceOptions<S, C>): PolicySource<S, C> {
+  const { store } = options;
+  const prefixes = { policies: `${GROUP}/${options.policies}`, bindings: `${GROUP}/${options.bindings}` };
+  const compiledPolicies = new WeakMap<StoredObject, Omit<BoundPolicy<S, C>, 'bindings'>>();
+  const compiledBindings = new WeakMap<StoredObject, PolicyBinding>();
+  let policies: readonly BoundPolicy<S, C>[] | undefined;
+  const index = new ActionIndex<readonly BoundPolicy<S, C>[]>((operation, info, subresource) =>
+    isExemptFromPolicies(info)
+      ? NONE
+      : (policies ?? []).filter(({ matcher }) => matcher.mayMatch({ operation, info, subresource, name: undefined })),
+  );
+  let generation = options.generation();
+  const stale = (): void => {
+    policies = undefined;
+  };
+  const watches: StoreWatch[] = Object.values(prefixes).map((prefix) => store.watch(prefix, store.revision(), stale));
+
+  const policyOf = (item: StoredObject): Omit<BoundPolicy<S, C>, 'bindings'> =>
+    remembered(compiledPolicies, item, () => {
+      const spec = (item.object as WithSpec<S>).spec ?? ({} as S);
+      const matcher = compileMatchResources(spec.matchConstraints ?? {}, options);
+      return { name: item.name, spec, matcher, compiled: options.compile(spec) };
+    });
+  const bindingOf = (item: StoredObject): PolicyBinding =>
+    remembered(compiledBindings, item, () => {
+      const spec = (item.object as WithSpec<BindingSpec>).spec ?? {};
+      return { name: item.name, spec, matcher: compileMatchResources(spec.matchResources ?? {}, options) };
+    });
+  const load = (): readonly BoundPolicy<S, C>[] => {
+    const byPolicy = Map.groupBy(
+      byName(store.list(prefixes.bindings).items).map(bindingOf),
+      ({ spec }) => spec.policyName,
+    );
+    return byName(store.list(prefixes.policies).items)
+      .filter(({ name }) => byPolicy.has(name))
+      .map((item) => ({ ...policyOf(item), bindings: byPolicy.get(item.name)! }));
+  };
+
+  return {
+    candidates(operation, info, subresource) {
+      if (policies === undefined || generation !== options.generation()) {
+        generation = options.generation();
+        policies = load();
+        index.clear();
+      }
+      return policies.length === 0 ? NONE : index.get(operation, info, subresource);
+    },
+    stop() {
+      for (const watch of watches) watch.stop();
+    },
+  };
+}
+
+const byName = (items: readonly StoredObject[]): readonly StoredObject[] =>
+  items.toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+
+function remembered<V>(known: WeakMap<StoredObject, V>, item: StoredObject, make: () => V): V {
+  let value = known.get(item);
+  if (value === undefined) {
+    value = make();
+    known.set(item, value);
+  }
+  return value;
+}

@@ -1,0 +1,142 @@
+/** One call of one webhook: the review out, the verdict back, within its time. */
+import type { JsonObject } from '@coracle/apimachinery/meta/own-property';
+import { ApiError, internalError } from '@coracle/apimachinery/meta/status';
+import type { Clock } from '@coracle/runtime/clock/clock';
+import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
+import { answerProblem } from '../../outbound/answer-problem.ts';
+import { readWhole } from '../../outbound/read-whole.ts';
+import type { AdmissionMetrics } from '../admission-metrics.ts';
+import type { AdmissionAttributes } from '../plugin.ts';
+import { buildReview, type Review, readVerdict, type Verdict } from './admission-review.ts';
+import { parseAnswer } from './review-answer.ts';
+import { denial, dryRunUnsupported, WebhookCallFailed } from './webhook-failure.ts';
+import type { Candidate, Hook } from './webhook-source.ts';
+
+/** Largest answer of a webhook: a patch may carry as much as a request. */
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+const DEFAULT_TIMEOUT_SECONDS = 10;
+const CANCELLED_DEADLINE = 'context deadline exceeded';
+
+/**
+ * Asks the webhook and passes its warnings and audit annotations on. Rejects with WebhookCallFailed when there is no
+ * verdict, with ApiError when the verdict is no, when a dry run must not reach it, or when the client's own time is over.
+ */
+export async function callWebhook(
+  candidate: Candidate,
+  call: { attributes: AdmissionAttributes; mutating: boolean; clock: Clock; metrics: AdmissionMetrics },
+): Promise<Verdict> {
+  const { webhook } = candidate.hook;
+  const { mutating, metrics, attributes } = call;
+  const counted = { name: webhook.name, mutating, operation: attributes.operation };
+  const began = metrics.now();
+  try {
+    const verdict = await ask(candidate, call);
+    metrics.webhook({ ...counted, ms: metrics.now() - began });
+    return verdict;
+  } catch (error) {
+    const passedBy = error instanceof WebhookCallFailed && webhook.failurePolicy === 'Ignore';
+    metrics.webhook({ ...counted, error, passedBy, ms: metrics.now() - began });
+    throw error;
+  }
+}
+
+async function ask(
+  { hook, matched }: Candidate,
+  { attributes, mutating, clock }: { attributes: AdmissionAttributes; mutating: boolean; clock: Clock },
+): Promise<Verdict> {
+  const { webhook } = hook;
+  if (attributes.dryRun && webhook.sideEffects !== 'None' && webhook.sideEffects !== 'NoneOnDryRun') {
+    throw dryRunUnsupported(webhook.name);
+  }
+  let review: Review;
+  try {
+    review = await buildReview(attributes, { matched, reviewVersions: webhook.admissionReviewVersions ?? [] });
+  } catch (error) {
+    // An object that cannot be shown in the webhook's version is no failure of the webhook.
+    if (error instanceof ApiError) throw mutating ? internalError(error.status.message ?? '') : error;
+    throw new WebhookCallFailed(webhook.name, `could not create admission objects: ${(error as Error).message}`);
+  }
+  if (hook.trustProblem !== undefined) {
+    throw new WebhookCallFailed(webhook.name, `could not get REST client: ${hook.trustProblem}`);
+  }
+  const answer = await send(hook, review, { signal: attributes.signal, deadline: attributes.deadline, clock });
+  let verdict: Verdict;
+  try {
+    verdict = readVerdict(answer, { uid: review.uid, version: review.version, mutating });
+  } catch (error) {
+    throw new WebhookCallFailed(webhook.name, `received invalid webhook response: ${(error as Error).message}`);
+  }
+  for (const [key, value] of Object.entries(verdict.auditAnnotations)) {
+    attributes.annotate(`${webhook.name}/${key}`, value);
+  }
+  for (const warning of verdict.warnings) attributes.warn(warning);
+  if (!verdict.allowed) throw denial(webhook.name, verdict.status);
+  return verdict;
+}
+
+class DeadlineExceeded extends Error {
+  constructor() {
+    super(CANCELLED_DEADLINE);
+  }
+}
+
+async function send(
+  hook: Hook,
+  review: Review,
+  { signal, deadline, clock }: { signal: AbortSignal; deadline: number | undefined; clock: Clock },
+): Promise<JsonObject> {
+  if (signal.aborted) throw requestTimedOut();
+  const { webhook } = hook;
+  const seconds = webhook.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS;
+  // What is left of the request's own time, where that is less.
+  const left = deadline === undefined ? seconds : Math.ceil((deadline - clock.monotonic()) / 1000);
+  const query = `${hook.query === '' ? '' : `${hook.query}&`}timeout=${Math.max(Math.min(seconds, left), 1)}s`;
+  const own = createLinkedController(signal);
+  const cancel = clock.schedule(seconds * 1000, () => own.abort(new DeadlineExceeded()));
+  try {
+    const response = await hook.call({
+      method: 'POST',
+      path: hook.path,
+      query,
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, */*',
+        'user-agent': 'kube-apiserver-admission',
+      },
+      body: review.body,
+      peer: { address: '' },
+      signal: own.signal,
+    });
+    const body = await readWhole(response, { limit: MAX_ANSWER_BYTES, signal: own.signal });
+    if (response.status < 200 || response.status > 206) throw new AnswerRefused(answerProblem(response, body));
+    return parsed(new TextDecoder().decode(body));
+  } catch (error) {
+    if (signal.aborted) throw requestTimedOut();
+    const why =
+      error instanceof AnswerRefused
+        ? error.message
+        : `Post ${JSON.stringify(`${hook.url.split('?')[0]}?${query}`)}: ${(error as Error).message}`;
+    throw new WebhookCallFailed(webhook.name, `failed to call webhook: ${why}`, { cause: error });
+  } finally {
+    cancel();
+    own.release();
+  }
+}
+
+/** There was an answer, and it is none that can be used. */
+class AnswerRefused extends Error {}
+
+function parsed(text: string): JsonObject {
+  try {
+    return parseAnswer(text);
+  } catch (error) {
+    throw new AnswerRefused((error as Error).message);
+  }
+}
+
+const requestTimedOut = (): ApiError =>
+  new ApiError({
+    code: 504,
+    reason: 'Timeout',
+    message: 'Timeout: request did not complete within requested timeout',
+  });

@@ -1,0 +1,33 @@
+/** Whether a webhook that is about a kind of write wants this very write (webhook/generic ShouldCallHook). */
+import { forbidden } from '@coracle/apimachinery/meta/status';
+import type { ObjectStore } from '../../cache/object-store.ts';
+import type { AuthorizerFor } from '../matching/expression-environment.ts';
+import { whenAnswered } from '../matching/request-authorizer.ts';
+import { matchesSelectors } from '../matching/selectors.ts';
+import { showObjects } from '../matching/served-kinds.ts';
+import { settle, type Waits, waitFor } from '../matching/waits.ts';
+import type { AdmissionAttributes } from '../plugin.ts';
+import type { Candidate } from './webhook-source.ts';
+
+/**
+ * A promise only where a condition asks an authorizer, or is shown an object, that has to be waited for. Throws, or rejects with, ApiError: 404
+ * without the namespace whose labels decide, 403 when a match condition fails and must not.
+ */
+export function shouldCall(
+  { hook, matched }: Candidate,
+  attributes: AdmissionAttributes,
+  { store, authorizer }: { readonly store: Pick<ObjectStore, 'peek'>; readonly authorizer: AuthorizerFor },
+): boolean | Promise<boolean> {
+  const { conditions, selectors } = hook;
+  if (!matchesSelectors(selectors, attributes, store)) return false;
+  if (!conditions) return true;
+  return settle(
+    (function* (): Waits<boolean> {
+      const shown = yield* waitFor(showObjects(attributes, matched));
+      const match = () => conditions.match(attributes, { matched, shown, params: null, authorizer });
+      const { matches, error } = yield* waitFor(whenAnswered(authorizer, attributes, match));
+      if (error !== undefined) throw forbidden(attributes.info, attributes.name, error);
+      return matches;
+    })(),
+  );
+}

@@ -1,0 +1,130 @@
+/** Whether a remote API is there: its Service, somebody behind it, and an answer to a probe (upstream's order and words). */
+import { type ApiHandler, NEVER, NO_BYTES } from '@coracle/runtime/http/seam';
+import type { UserInfo } from '../auth/identity.ts';
+import type { ObjectStore } from '../cache/object-store.ts';
+import type { Condition, RemoteApi } from './api-service-index.ts';
+import { remoteUserHeaders } from './proxy-request.ts';
+
+export type Verdict = Pick<Condition, 'status' | 'reason' | 'message'>;
+
+/** Who the server is when it asks for itself. */
+export const AGGREGATOR_USER: UserInfo = { username: 'system:kube-aggregator', groups: ['system:masters'] };
+
+interface ServiceParts {
+  readonly spec?: {
+    readonly type?: string;
+    readonly clusterIP?: string;
+    readonly ports?: readonly { readonly name?: string; readonly port: number }[];
+  };
+}
+
+interface NamedPort {
+  readonly name?: string;
+  readonly port?: number;
+}
+
+interface SliceParts {
+  readonly endpoints?: readonly { readonly conditions?: { readonly ready?: boolean } }[] | null;
+  readonly ports?: readonly NamedPort[] | null;
+}
+
+interface EndpointsParts {
+  readonly subsets?: readonly { readonly addresses?: readonly unknown[]; readonly ports?: readonly NamedPort[] }[];
+}
+
+const no = (reason: string, message: string): Verdict => ({ status: 'False', reason, message });
+
+/** What is wrong with the Service or its endpoints; undefined when the API can be probed. */
+export function serviceVerdict(store: Pick<ObjectStore, 'get' | 'list'>, { service }: RemoteApi): Verdict | undefined {
+  const { namespace, name, port } = service;
+  const where = `service/${name} in ${JSON.stringify(namespace)}`;
+  const found = store.get({ prefix: '/services', namespace, name });
+  if (!found) return no('ServiceNotFound', `${where} is not present`);
+  const { spec = {} } = found.object as ServiceParts;
+  if ((spec.type ?? 'ClusterIP') !== 'ClusterIP') return undefined;
+  const servicePort = spec.ports?.find((one) => one.port === port);
+  if (!servicePort) return no('ServicePortError', `${where} is not listening on port ${port}`);
+  const portName = servicePort.name ?? '';
+  const named = (ports: readonly NamedPort[] | null | undefined): boolean =>
+    ports?.some((one) => (one.name ?? '') === portName && one.port !== undefined) === true;
+
+  const slices = store.list('discovery.k8s.io/endpointslices', {
+    namespace,
+    match: ({ object }) => object.metadata.labels?.['kubernetes.io/service-name'] === name,
+  }).items;
+  // Slices of Endpoints are made a little later, and by a controller that may be off: both count.
+  const endpoints = store.get({ prefix: '/endpoints', namespace, name });
+  if (slices.length === 0 && !endpoints) {
+    return no('EndpointsNotFound', `cannot find endpointslices for ${where}`);
+  }
+  const active =
+    slices.some(({ object }) => {
+      const slice = object as SliceParts;
+      return slice.endpoints?.some(({ conditions }) => conditions?.ready !== false) && named(slice.ports);
+    }) ||
+    (endpoints?.object as EndpointsParts | undefined)?.subsets?.some(
+      ({ addresses = [], ports }) => addresses.length > 0 && named(ports),
+    );
+  if (active) return undefined;
+  return no(
+    'MissingEndpoints',
+    `endpointslices for ${where} have no addresses with port name ${JSON.stringify(portName)}`,
+  );
+}
+
+/** Asks the far end for a document it must have. Never rejects but with the signal's reason. */
+export async function probeVerdict(
+  store: Pick<ObjectStore, 'get'>,
+  {
+    remote,
+    handler,
+    signal,
+  }: { readonly remote: RemoteApi; readonly handler: ApiHandler; readonly signal: AbortSignal },
+): Promise<Verdict> {
+  const path = discoveryPath(remote);
+  const url = `https://${hostOf(store, remote)}:${remote.service.port}${path}`;
+  try {
+    const { status, body } = await handler(aggregatorRequest(path, { signal }));
+    // Nobody reads the body: it is begun and given up, so that the connection is free again.
+    if (typeof body === 'function') body(discard());
+    if (status >= 200 && status < 300) return { status: 'True', reason: 'Passed', message: 'all checks passed' };
+    return no('FailedDiscoveryCheck', `failing or missing response from ${url}: bad status from ${url}: ${status}`);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return no('FailedDiscoveryCheck', `failing or missing response from ${url}: Get ${JSON.stringify(url)}: ${why}`);
+  }
+}
+
+const discard = () => ({
+  buffered: 0,
+  signal: NEVER,
+  write: () => true,
+  drained: () => Promise.resolve(),
+  end: () => {},
+});
+
+/** `/apis/<group>/<version>`; the core group has its own root. */
+export const discoveryPath = ({ group, version }: Pick<RemoteApi, 'group' | 'version'>): string =>
+  group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+
+/** A GET in the server's own name. */
+export function aggregatorRequest(
+  path: string,
+  { signal, accept }: { readonly signal: AbortSignal; readonly accept?: string },
+): Parameters<ApiHandler>[0] {
+  const pairs = [...remoteUserHeaders(AGGREGATOR_USER), ...(accept === undefined ? [] : [['accept', accept] as const])];
+  return {
+    method: 'GET',
+    path,
+    query: '',
+    headers: Object.fromEntries(pairs),
+    body: NO_BYTES,
+    peer: { address: '' },
+    signal,
+  };
+}
+
+function hostOf(store: Pick<ObjectStore, 'get'>, { service: { namespace, name } }: RemoteApi): string {
+  const { clusterIP } = (store.get({ prefix: '/services', namespace, name })?.object as ServiceParts)?.spec ?? {};
+  return clusterIP === undefined || clusterIP === '' || clusterIP === 'None' ? `${name}.${namespace}.svc` : clusterIP;
+}

@@ -1,0 +1,82 @@
+/**
+ * One request passed on to another API server, in the caller's name (kube-aggregator's proxyHandler). Who the caller is
+ * stands in X-Remote-* headers, which the far end believes because of the front proxy's certificate; what the caller
+ * proved it with stays here.
+ */
+import { HOP_BY_HOP } from '@coracle/runtime/http/hop-by-hop';
+import { type ApiRequest, type ApiResponse, redirected } from '@coracle/runtime/http/seam';
+import type { UserInfo } from '../auth/identity.ts';
+
+const BEARER_PROTOCOL = 'base64url.bearer.authorization.k8s.io.';
+
+const isPrivate = (name: string): boolean =>
+  HOP_BY_HOP.has(name) ||
+  name === 'authorization' ||
+  name === 'host' ||
+  name === 'content-length' ||
+  name.startsWith(':') ||
+  name.startsWith('x-remote-') ||
+  name.startsWith('impersonate-');
+
+/** The request as the far end gets it: `user` in headers, nothing that would let anybody act as the caller. */
+export function forwardedRequest(
+  request: ApiRequest,
+  { user, auditId }: { readonly user: UserInfo; readonly auditId?: string },
+): ApiRequest {
+  const pairs: [string, string][] = [];
+  for (const [name, value] of Object.entries(request.headers)) {
+    if (isPrivate(name) || name === 'x-forwarded-for' || (name === 'audit-id' && auditId !== undefined)) continue;
+    const kept = name === 'sec-websocket-protocol' ? withoutBearer(value) : value;
+    if (kept !== '') pairs.push([name, kept]);
+  }
+  if (auditId !== undefined) pairs.push(['audit-id', auditId]);
+  const before = request.headers['x-forwarded-for'];
+  const { address } = request.peer;
+  if (address !== '') pairs.push(['x-forwarded-for', before === undefined ? address : `${before}, ${address}`]);
+  pairs.push(...remoteUserHeaders(user));
+  const headers: Record<string, string> = {};
+  for (const [name, value] of pairs) headers[name] = name in headers ? `${headers[name]}, ${value}` : value;
+  return redirected(request, { headers, rawHeaders: pairs.flat() });
+}
+
+/** X-Remote-User, -Uid, -Group (one each) and -Extra-*: names lower-case, as on HTTP/2. */
+export function remoteUserHeaders({ username, uid, groups, extra = {} }: UserInfo): [string, string][] {
+  return [
+    ['x-remote-user', username],
+    ...(uid ? ([['x-remote-uid', uid]] satisfies [string, string][]) : []),
+    ...groups.map((group): [string, string] => ['x-remote-group', group]),
+    ...Object.entries(extra).flatMap(([key, values]) =>
+      values.map((value): [string, string] => [`x-remote-extra-${escapeHeaderKey(key)}`, value]),
+    ),
+  ];
+}
+
+const encoder = new TextEncoder();
+
+/** Percent-encodes what may not stand in a header name, and the percent sign (client-go's headerKeyEscape). */
+function escapeHeaderKey(key: string): string {
+  let out = '';
+  for (const byte of encoder.encode(key)) {
+    const char = String.fromCharCode(byte);
+    out += /[A-Za-z0-9!#$&'*+.^_`|~-]/.test(char) ? char : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+  }
+  return out.toLowerCase();
+}
+
+const withoutBearer = (protocols: string): string =>
+  protocols
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '' && !one.startsWith(BEARER_PROTOCOL))
+    .join(', ');
+
+/** The far end's answer as the client gets it: its own status, headers and body. */
+export function forwardedResponse(response: ApiResponse): ApiResponse {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(response.headers)) {
+    // A length would be a lie when the far end breaks off; CORS is between this server and its browser.
+    if (HOP_BY_HOP.has(name) || name === 'content-length' || name.startsWith('access-control-')) continue;
+    headers[name] = value;
+  }
+  return { ...response, headers };
+}

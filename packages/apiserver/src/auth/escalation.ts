@@ -1,0 +1,200 @@
+/**
+ * Nobody hands out rights they do not hold (pkg/registry/rbac/escalation_check.go): who writes a role must hold every
+ * rule in it or may `escalate` it, who binds a role must hold its rules or may `bind` it.
+ */
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
+import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import { forbidden, notFound } from '@coracle/apimachinery/meta/status';
+import { inPieces, type Steps } from '@coracle/apimachinery/meta/steps';
+import { nextTurn } from '@coracle/runtime/clock/next-turn';
+import type { AdmissionAttributes, AdmissionPlugin } from '../admission/plugin.ts';
+import type { Authorizer } from './identity.ts';
+import { type PolicyRule, RBAC_GROUP, type Rbac } from './rbac.ts';
+
+const ROLES = new Set(['roles', 'clusterroles']);
+const BINDINGS = new Set(['rolebindings', 'clusterrolebindings']);
+/** What it takes to let a role collect rules that others may write. */
+const EVERYTHING: readonly PolicyRule[] = [
+  { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
+  { verbs: ['*'], nonResourceURLs: ['*'] },
+];
+
+type Rights = Pick<Rbac, 'rulesFor' | 'rulesOf'> & { readonly authorize: Authorizer };
+
+interface RoleParts {
+  rules?: PolicyRule[] | null;
+  aggregationRule?: unknown;
+}
+
+interface BindingParts {
+  roleRef: { kind: string; name: string };
+}
+
+/** The check as an admission plug-in: it sees what all other plug-ins have made of the object. */
+export function rbacEscalation(rbac: Rights): AdmissionPlugin {
+  return {
+    name: 'RbacEscalation',
+    matches: (operation, info, subresource) =>
+      info.group === RBAC_GROUP &&
+      (operation === 'CREATE' || operation === 'UPDATE') &&
+      subresource === '' &&
+      (ROLES.has(info.resource) || BINDINGS.has(info.resource)),
+    async validate(attributes) {
+      const { user, object, oldObject, info } = attributes;
+      if (user.groups.includes('system:masters') || onlyForCollectors(object!, oldObject)) return;
+      if (ROLES.has(info.resource)) await checkRole(rbac, attributes);
+      else await checkBinding(rbac, attributes);
+    },
+  };
+}
+
+/** The garbage collector strips owners and finalizers from roles without holding their rights. */
+function onlyForCollectors(object: UnstructuredObject, old: Readonly<UnstructuredObject> | undefined): boolean {
+  if (!old) return false;
+  const bare = ({ metadata, ...rest }: Readonly<UnstructuredObject>) => {
+    const { ownerReferences: _o, finalizers: _f, managedFields: _m, resourceVersion: _r, ...kept } = metadata;
+    return { ...rest, metadata: kept };
+  };
+  return deepEqual(bare(object), bare(old));
+}
+
+async function checkRole(rbac: Rights, attributes: AdmissionAttributes): Promise<void> {
+  const { user, info, namespace, name, object, oldObject } = attributes;
+  const { aggregationRule } = object as RoleParts;
+  const rules = (object as RoleParts).rules ?? [];
+  const allowed = await rbac.authorize(user, {
+    type: 'resource',
+    verb: 'escalate',
+    group: RBAC_GROUP,
+    version: 'v1',
+    resource: info.resource,
+    subresource: '',
+    namespace: info.namespaced ? namespace : '',
+    name,
+  });
+  if (allowed.allowed) return;
+  const held = rbac.rulesFor(user, info.namespaced ? namespace : '');
+  const aggregates =
+    aggregationRule !== undefined || (oldObject as RoleParts | undefined)?.aggregationRule !== undefined;
+  if (aggregates && (await inPieces(uncovered(held, EVERYTHING), nextTurn)).length > 0) {
+    throw forbidden(info, name, 'must have cluster-admin privileges to use an aggregationRule');
+  }
+  refuseMissing(attributes, await inPieces(uncovered(held, rules), nextTurn));
+}
+
+async function checkBinding(rbac: Rights, attributes: AdmissionAttributes): Promise<void> {
+  const { user, info, object } = attributes;
+  const namespace = info.namespaced ? attributes.namespace : '';
+  const { kind, name } = (object as unknown as BindingParts).roleRef;
+  const resource = kind === 'ClusterRole' ? 'clusterroles' : 'roles';
+  const allowed = await rbac.authorize(user, {
+    type: 'resource',
+    verb: 'bind',
+    group: RBAC_GROUP,
+    version: 'v1',
+    resource,
+    subresource: '',
+    namespace,
+    name,
+  });
+  if (allowed.allowed) return;
+  const granted = rbac.rulesOf({ kind, namespace, name });
+  if (!granted) throw notFound({ group: RBAC_GROUP, resource }, name);
+  refuseMissing(attributes, await inPieces(uncovered(rbac.rulesFor(user, namespace), granted), nextTurn));
+}
+
+function refuseMissing({ user, info, name }: AdmissionAttributes, missing: readonly PolicyRule[]): void {
+  if (missing.length === 0) return;
+  const lines = compact(missing).map(ruleText).sort();
+  throw forbidden(
+    info,
+    name,
+    `user ${JSON.stringify(user.username)} (groups=${listText(user.groups)}) is attempting to grant RBAC permissions not currently held:\n${lines.join('\n')}`,
+  );
+}
+
+/** Missing parts that are told. A rule of a thousand verbs, groups and resources has a thousand million parts. */
+const MAX_MISSING = 5000;
+/** Rules looked at between two stops. */
+const LOOKED_TOGETHER = 20_000;
+
+/**
+ * The parts of `wanted`, one group, resource, name and verb each, that no held rule covers, or the first thousands of
+ * them. In steps: both sides may be long.
+ */
+export function* uncovered(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): Steps<PolicyRule[]> {
+  const missing: PolicyRule[] = [];
+  let looked = 0;
+  for (const rule of wanted) {
+    for (const part of breakDown(rule)) {
+      const at = held.findIndex((one) => covers(one, part));
+      looked += at < 0 ? held.length + 1 : at + 1;
+      if (at < 0 && missing.push(part) === MAX_MISSING) return missing;
+      if (looked < LOOKED_TOGETHER) continue;
+      looked = 0;
+      yield;
+    }
+  }
+  return missing;
+}
+
+function* breakDown(rule: PolicyRule): Generator<PolicyRule, void, void> {
+  for (const verb of rule.verbs) {
+    for (const url of rule.nonResourceURLs ?? []) yield { verbs: [verb], nonResourceURLs: [url] };
+    for (const group of rule.apiGroups ?? []) {
+      for (const resource of rule.resources ?? []) {
+        const part: PolicyRule = { verbs: [verb], apiGroups: [group], resources: [resource] };
+        if (!rule.resourceNames?.length) yield part;
+        else for (const name of rule.resourceNames) yield { ...part, resourceNames: [name] };
+      }
+    }
+  }
+}
+
+const includes = (list: readonly string[] | undefined, value: string): boolean =>
+  list !== undefined && (list.includes('*') || list.includes(value));
+
+function covers(rule: PolicyRule, part: PolicyRule): boolean {
+  if (!includes(rule.verbs, part.verbs[0]!)) return false;
+  const url = part.nonResourceURLs?.[0];
+  if (url !== undefined) {
+    return (rule.nonResourceURLs ?? []).some(
+      (held) => held === url || held === '*' || (held.endsWith('*') && url.startsWith(held.slice(0, -1))),
+    );
+  }
+  const resource = part.resources![0]!;
+  const slash = resource.indexOf('/');
+  const anyParent = slash >= 0 && rule.resources?.includes(`*${resource.slice(slash)}`) === true;
+  if (!includes(rule.apiGroups, part.apiGroups![0]!) || !(includes(rule.resources, resource) || anyParent))
+    return false;
+  if (!rule.resourceNames?.length) return true;
+  return part.resourceNames !== undefined && rule.resourceNames.includes(part.resourceNames[0]!);
+}
+
+/** Parts that differ in their verb only become one rule again. */
+function compact(parts: readonly PolicyRule[]): PolicyRule[] {
+  const merged = new Map<string, { readonly rest: Omit<PolicyRule, 'verbs'>; readonly verbs: Set<string> }>();
+  for (const { verbs, ...rest } of parts) {
+    const key = JSON.stringify(rest);
+    const known = merged.get(key);
+    if (known) known.verbs.add(verbs[0]!);
+    else merged.set(key, { rest, verbs: new Set(verbs) });
+  }
+  return [...merged.values()].map(({ rest, verbs }) => ({ ...rest, verbs: [...verbs] }));
+}
+
+const listText = (list: readonly string[]): string => `[${list.map((text) => JSON.stringify(text)).join(' ')}]`;
+
+function ruleText(rule: PolicyRule): string {
+  const fields: [string, readonly string[] | undefined][] = [
+    ['APIGroups', rule.apiGroups],
+    ['Resources', rule.resources],
+    ['NonResourceURLs', rule.nonResourceURLs],
+    ['ResourceNames', rule.resourceNames],
+    ['Verbs', rule.verbs],
+  ];
+  const shown = fields
+    .filter(([, list]) => list && list.length > 0)
+    .map(([name, list]) => `${name}:${listText(list!)}`);
+  return `{${shown.join(', ')}}`;
+}

@@ -1,0 +1,262 @@
+/**
+ * The create-only review kinds of authentication.k8s.io and authorization.k8s.io: each takes the posted object and
+ * answers it with its status filled in. Nothing is stored.
+ */
+
+import { formatTime, type UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import { badRequest, type FieldError, invalid } from '@coracle/apimachinery/meta/status';
+import type { Clock } from '@coracle/runtime/clock/clock';
+import type { AuthorizerChain } from './authorizer-chain.ts';
+import type { AuthorizationAttributes, Authorizer, UserInfo } from './identity.ts';
+import type { PolicyRule } from './rbac.ts';
+import { type AccessSelectors, accessSelectors, selectorErrors } from './review-selectors.ts';
+import type { TokenAuthenticator } from './token-authenticator.ts';
+import { aggregated } from './union.ts';
+
+export type ReviewHandler = (
+  object: UnstructuredObject,
+  user: UserInfo,
+  namespace: string,
+) => Promise<UnstructuredObject>;
+
+interface ResourceAttributes extends AccessSelectors {
+  namespace?: string;
+  verb?: string;
+  group?: string;
+  version?: string;
+  resource?: string;
+  subresource?: string;
+  name?: string;
+}
+
+interface AccessSpec {
+  resourceAttributes?: ResourceAttributes;
+  nonResourceAttributes?: { path?: string; verb?: string };
+  user?: string;
+  groups?: string[];
+  uid?: string;
+  extra?: Record<string, string[]>;
+}
+
+export interface ReviewOptions {
+  readonly authorize: Authorizer;
+  readonly rulesFor: AuthorizerChain['rulesFor'];
+  readonly tokens: TokenAuthenticator;
+  readonly clock: Pick<Clock, 'now'>;
+}
+
+const AUTHORIZATION = 'authorization.k8s.io';
+
+const specOf = (object: UnstructuredObject): AccessSpec => (object['spec'] ?? {}) as AccessSpec;
+const fieldInvalid = (field: string, value: unknown, detail: string): FieldError => ({
+  type: 'FieldValueInvalid',
+  field,
+  value,
+  detail,
+});
+
+/** As upstream's texts show it: a value of its internal type, which has no JSON names. */
+const internalPath = ({ path = '', verb = '' }: NonNullable<AccessSpec['nonResourceAttributes']>) => ({
+  Path: path,
+  Verb: verb,
+});
+
+/** A question has no metadata of its own, but for what the request says: its namespace and who manages its fields. */
+function metadataErrors({ metadata }: UnstructuredObject, { local = false } = {}): FieldError[] {
+  const { managedFields: _tracked, namespace, ...own } = metadata;
+  const rest = { ...own, ...(!local && { namespace }) };
+  const isEmpty = (value: unknown): boolean =>
+    value === undefined || value === '' || (typeof value === 'object' && Object.keys(value ?? {}).length === 0);
+  if (Object.values(rest).every(isEmpty)) return [];
+  return [fieldInvalid('metadata', metadata, local ? 'must be empty except for namespace' : 'must be empty')];
+}
+
+/** Every problem of a spec at once (authorization/validation). */
+function specErrors(spec: AccessSpec, { withSubject }: { readonly withSubject: boolean }): FieldError[] {
+  const { resourceAttributes, nonResourceAttributes } = spec;
+  const errors: FieldError[] = [];
+  if (resourceAttributes && nonResourceAttributes)
+    errors.push(
+      fieldInvalid(
+        'spec.nonResourceAttributes',
+        internalPath(nonResourceAttributes),
+        'cannot be specified in combination with resourceAttributes',
+      ),
+    );
+  else if (!resourceAttributes && !nonResourceAttributes)
+    errors.push(
+      fieldInvalid(
+        'spec.resourceAttributes',
+        null,
+        'exactly one of nonResourceAttributes or resourceAttributes must be specified',
+      ),
+    );
+  if (withSubject && !spec.user && !spec.groups?.length)
+    errors.push(fieldInvalid('spec.user', spec.user ?? '', 'at least one of user or group must be specified'));
+  if (resourceAttributes) errors.push(...selectorErrors(resourceAttributes, 'spec.resourceAttributes'));
+  return errors;
+}
+
+interface Question {
+  readonly attributes: AuthorizationAttributes;
+  /** Why a selector was not looked at. */
+  readonly problems: readonly string[];
+}
+
+function questionOf({ resourceAttributes: r, nonResourceAttributes: n }: AccessSpec): Question {
+  if (n) return { attributes: { type: 'path', verb: n.verb ?? '', path: n.path ?? '' }, problems: [] };
+  const { problems, ...selectors } = accessSelectors(r ?? {});
+  return {
+    problems,
+    attributes: {
+      type: 'resource',
+      verb: r?.verb ?? '',
+      group: r?.group ?? '',
+      version: r?.version ?? '',
+      resource: r?.resource ?? '',
+      subresource: r?.subresource ?? '',
+      namespace: r?.namespace ?? '',
+      name: r?.name ?? '',
+      ...selectors,
+    },
+  };
+}
+
+const shown = (rules: readonly PolicyRule[], resource: boolean): Partial<PolicyRule>[] =>
+  rules
+    .filter((rule) => (rule.resources !== undefined) === resource)
+    .map(({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }) =>
+      resource
+        ? { verbs, apiGroups: apiGroups ?? [], resources: resources ?? [], ...(resourceNames && { resourceNames }) }
+        : { verbs, nonResourceURLs: nonResourceURLs ?? [] },
+    );
+
+const userJson = ({ username, uid, groups, extra }: UserInfo): Record<string, unknown> => ({
+  username,
+  ...(uid && { uid }),
+  groups: [...groups],
+  ...(extra && { extra }),
+});
+
+/** Review handlers by `group/resource`, for the server's create-only kinds. */
+export function createReviewHandlers(options: ReviewOptions): ReadonlyMap<string, ReviewHandler> {
+  const { authorize, tokens, clock } = options;
+  const answer = async (object: UnstructuredObject, user: UserInfo): Promise<UnstructuredObject> => {
+    const { attributes, problems } = questionOf(specOf(object));
+    const { allowed, denied, reason, error } = await authorize(user, attributes);
+    const troubles = [...(error === undefined ? [] : [error]), ...problems];
+    return {
+      ...object,
+      status: {
+        allowed,
+        ...(denied && { denied }),
+        ...(reason !== '' && { reason }),
+        ...(troubles.length > 0 && { evaluationError: troubles.join(', ') }),
+      },
+    };
+  };
+  const check = (object: UnstructuredObject, errors: readonly FieldError[]): void => {
+    if (errors.length > 0) throw invalid({ group: AUTHORIZATION, kind: object.kind }, '', errors);
+  };
+  const subject = (object: UnstructuredObject): Promise<UnstructuredObject> => {
+    const spec = specOf(object);
+    return answer(object, {
+      username: spec.user ?? '',
+      groups: spec.groups ?? [],
+      ...(spec.uid && { uid: spec.uid }),
+      ...(spec.extra && { extra: spec.extra }),
+    });
+  };
+  return new Map<string, ReviewHandler>([
+    [
+      `${AUTHORIZATION}/selfsubjectaccessreviews`,
+      async (object, user) => {
+        check(object, [...specErrors(specOf(object), { withSubject: false }), ...metadataErrors(object)]);
+        return answer(object, user);
+      },
+    ],
+    [
+      `${AUTHORIZATION}/subjectaccessreviews`,
+      async (object) => {
+        check(object, [...specErrors(specOf(object), { withSubject: true }), ...metadataErrors(object)]);
+        return subject(object);
+      },
+    ],
+    [
+      `${AUTHORIZATION}/localsubjectaccessreviews`,
+      async (object, _user, namespace) => {
+        const spec = specOf(object);
+        const errors = [...specErrors(spec, { withSubject: true }), ...metadataErrors(object, { local: true })];
+        if (spec.resourceAttributes && (spec.resourceAttributes.namespace ?? '') !== namespace)
+          errors.push(
+            fieldInvalid(
+              'spec.resourceAttributes.namespace',
+              spec.resourceAttributes.namespace ?? '',
+              'must match metadata.namespace',
+            ),
+          );
+        if (spec.nonResourceAttributes)
+          errors.push(
+            fieldInvalid(
+              'spec.nonResourceAttributes',
+              internalPath(spec.nonResourceAttributes),
+              'disallowed on this kind of request',
+            ),
+          );
+        check(object, errors);
+        return subject(object);
+      },
+    ],
+    [
+      `${AUTHORIZATION}/selfsubjectrulesreviews`,
+      async (object, user) => {
+        const { namespace } = (object['spec'] ?? {}) as { namespace?: string };
+        if (!namespace) throw badRequest('no namespace on request');
+        const { rules, problems } = options.rulesFor(user, namespace);
+        const evaluationError = aggregated(problems);
+        return {
+          ...object,
+          status: {
+            resourceRules: shown(rules, true),
+            nonResourceRules: shown(rules, false),
+            incomplete: problems.length > 0,
+            ...(evaluationError !== undefined && { evaluationError }),
+          },
+        };
+      },
+    ],
+    [
+      'authentication.k8s.io/selfsubjectreviews',
+      // It is made anew: nothing of the body comes back.
+      async ({ apiVersion, kind }, user) => ({
+        apiVersion,
+        kind,
+        metadata: { creationTimestamp: formatTime(clock.now()) },
+        status: { userInfo: userJson(user) },
+      }),
+    ],
+    [
+      'authentication.k8s.io/tokenreviews',
+      async (object) => {
+        const { token, audiences } = (object['spec'] ?? {}) as { token?: string; audiences?: string[] };
+        if (!token) throw badRequest('token is required for TokenReview in authentication');
+        const wanted = audiences?.length ? audiences : tokens.audiences;
+        // Who knows the loopback credential alone is asked first upstream: that is the one word on every token.
+        const problems = ['invalid bearer token'];
+        const verified = await tokens.verify(token, { audiences: wanted, refused: (why) => void problems.push(why) });
+        // The token itself is never sent back.
+        const spec = audiences ? { audiences } : {};
+        if (!verified) return { ...object, spec, status: { user: {}, error: aggregated(problems) } };
+        return {
+          ...object,
+          spec,
+          status: {
+            authenticated: true,
+            user: userJson(verified.user),
+            audiences: wanted.filter((audience) => verified.audiences.includes(audience)),
+          },
+        };
+      },
+    ],
+  ]);
+}

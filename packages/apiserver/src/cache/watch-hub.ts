@@ -1,0 +1,141 @@
+/**
+ * Who is told of which change. Every watch has its own position, the revision up to which it has been told, so that a
+ * change is neither missed nor told twice whenever the watch began.
+ */
+import { nextTurn } from '@coracle/runtime/clock/next-turn';
+import type { Logger } from '@coracle/runtime/log/log';
+import type { History } from './history.ts';
+import type { Change, StoreWatch } from './object-store.ts';
+
+/** Changes handed over in one call while a watch catches up with the retained log, and the bytes of their states. */
+const REPLAY_CHUNK = 1000;
+const REPLAY_BYTES = 256 * 1024;
+
+export type WatchListener = (changes: readonly Change[]) => void;
+
+class Watch {
+  readonly prefix: string;
+  readonly listener: WatchListener;
+  position: number;
+  stopped = false;
+  /** `waiting` for the retained log to be told, `behind` while that is done in pieces, then `live`. */
+  state: 'waiting' | 'behind' | 'live' = 'waiting';
+  /** Changes that are still to be told while it is behind. What comes meanwhile stands at their end, so that the log may be cut. */
+  missed: Change[] = [];
+
+  constructor(prefix: string, from: number, listener: WatchListener) {
+    this.prefix = prefix;
+    this.position = from;
+    this.listener = listener;
+  }
+
+  /** Notes what comes while it is behind; what stands in `missed` already is not told again. */
+  miss(changes: readonly Change[]): void {
+    const last = this.missed.at(-1)?.revision ?? this.position;
+    for (const change of changes) if (change.revision > last) this.missed.push(change);
+  }
+}
+
+export class WatchHub {
+  readonly #history: History;
+  readonly #log: Logger;
+  readonly #byPrefix = new Map<string, Set<Watch>>();
+  readonly #published: () => number;
+
+  /** `published`: the newest published revision. */
+  constructor(history: History, log: Logger, published: () => number) {
+    this.#history = history;
+    this.#log = log;
+    this.#published = published;
+  }
+
+  /** Starts a watch after `from`; what the history holds beyond it is told in a microtask. */
+  start(prefix: string, from: number, listener: WatchListener): StoreWatch {
+    const watch = new Watch(prefix, from, listener);
+    let watches = this.#byPrefix.get(prefix);
+    if (!watches) {
+      watches = new Set();
+      this.#byPrefix.set(prefix, watches);
+    }
+    watches.add(watch);
+    queueMicrotask(() => this.#replay(watch));
+    return {
+      // One that is behind has not been told of what was published since.
+      through: () => (watch.state === 'live' ? Math.max(watch.position, this.#published()) : watch.position),
+      stop: () => {
+        watch.stopped = true;
+        const remaining = this.#byPrefix.get(prefix);
+        remaining?.delete(watch);
+        if (remaining?.size === 0) this.#byPrefix.delete(prefix);
+      },
+    };
+  }
+
+  /** Tells the changes of one commit, grouped by prefix. The history holds them already. */
+  publish(changes: ReadonlyMap<string, readonly Change[]>): void {
+    for (const [prefix, ofPrefix] of changes) {
+      for (const watch of [...(this.#byPrefix.get(prefix) ?? [])]) {
+        if (watch.state === 'waiting') this.#replay(watch);
+        else if (watch.state === 'behind') watch.miss(ofPrefix);
+        else if (watch.position < ofPrefix[0]!.revision) this.#tell(watch, ofPrefix);
+        else
+          this.#tell(
+            watch,
+            ofPrefix.filter((change) => change.revision > watch.position),
+          );
+      }
+    }
+  }
+
+  stopAll(): void {
+    for (const watches of this.#byPrefix.values()) for (const watch of watches) watch.stopped = true;
+    this.#byPrefix.clear();
+  }
+
+  #replay(watch: Watch): void {
+    if (watch.state !== 'waiting' || watch.stopped) return;
+    watch.missed = [...this.#history.since(watch.prefix, watch.position, Number.POSITIVE_INFINITY)];
+    const told = this.#tellSome(watch, 0);
+    if (told === watch.missed.length) {
+      watch.state = 'live';
+      watch.missed = [];
+      return;
+    }
+    watch.state = 'behind';
+    void this.#catchUp(watch, told);
+  }
+
+  /** The rest of the log in pieces, for that many watches may begin at once. */
+  async #catchUp(watch: Watch, from: number): Promise<void> {
+    let told = from;
+    while (!watch.stopped && told < watch.missed.length) {
+      await nextTurn();
+      told = this.#tellSome(watch, told);
+    }
+    watch.missed = [];
+    watch.state = 'live';
+  }
+
+  /** Tells some of what was missed; returns how much has been told. */
+  #tellSome(watch: Watch, from: number): number {
+    let to = from;
+    for (let bytes = 0; to < watch.missed.length && to - from < REPLAY_CHUNK && bytes < REPLAY_BYTES; to++) {
+      const { current, previous } = watch.missed[to]!;
+      bytes += current.size + (previous?.size ?? 0);
+    }
+    this.#tell(watch, watch.missed.slice(from, to));
+    return to;
+  }
+
+  #tell(watch: Watch, changes: readonly Change[]): void {
+    const last = changes.at(-1);
+    if (watch.stopped || !last) return;
+    watch.position = last.revision;
+    try {
+      watch.listener(changes);
+    } catch (error) {
+      // A listener that throws is a bug of its owner and must not stop the others.
+      this.#log.error('watch listener failed', { prefix: watch.prefix, error: String(error) });
+    }
+  }
+}

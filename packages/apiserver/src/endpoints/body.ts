@@ -1,0 +1,431 @@
+/** Request bodies: size, media type, parsing, and the checks that make a document an object of its resource. */
+
+import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
+import { jsonKind } from '@coracle/apimachinery/meta/go-text';
+import { apiVersionOf, parseApiVersion } from '@coracle/apimachinery/meta/gvk';
+import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
+import { ApiError, badRequest, fieldErrorBody } from '@coracle/apimachinery/meta/status';
+import { coerceEmbedded, hasEmbedded } from '@coracle/apimachinery/schema/embedded-resource';
+import {
+  type NumberOptions,
+  type ParsedJson,
+  parseJson,
+  parseJsonInPieces,
+  parseYaml,
+} from '@coracle/apimachinery/schema/parse-json';
+import type { Schema } from '@coracle/apimachinery/schema/schema';
+import { settleNumbers } from '@coracle/apimachinery/schema/settle-numbers';
+import { decodeErrors } from '@coracle/apimachinery/schema/validate';
+import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
+import { nextTurn } from '@coracle/runtime/clock/next-turn';
+import { isVersionOf, unknownConversion, unregisteredKind } from '../kinds/builtin/foreign-kind.ts';
+import { normalizeInput } from '../registry/normalize-input.ts';
+import type { SentBody } from '../registry/write-contract.ts';
+import type { Exchange } from './exchange.ts';
+import type { FieldValidation } from './query.ts';
+import { parseElsewhere } from './read-elsewhere.ts';
+
+/** Largest request body, as upstream. */
+export const MAX_BODY_BYTES = 3 * 1024 * 1024;
+
+export const bodyTooLarge = (): ApiError =>
+  new ApiError({
+    code: 413,
+    reason: 'RequestEntityTooLarge',
+    message: `Request entity too large: limit is ${MAX_BODY_BYTES}`,
+  });
+
+/** The media type without parameters, lower-case, '' when the header is absent. */
+export function mediaTypeOf(headers: Readonly<Record<string, string>>): string {
+  const header = headers['content-type'] ?? '';
+  const semicolon = header.indexOf(';');
+  return (semicolon < 0 ? header : header.slice(0, semicolon)).trim().toLowerCase();
+}
+
+/** What reading a body asks of its request. */
+export type BodyInput = Pick<Exchange, 'warn'> & {
+  readonly request: Pick<Exchange['request'], 'body' | 'headers'>;
+  readonly server: Pick<Exchange['server'], 'bodyDecoders'>;
+  readonly document?: Exchange['document'];
+};
+
+/** Parses the body by its content type. Throws ApiError 413, 415, or 400 when it is malformed. */
+export function parseBody(exchange: BodyInput, info: ResourceInfo | undefined): ParsedJson {
+  if (info === undefined && exchange.document) return exchange.document();
+  const { body, headers } = exchange.request;
+  if (body.length > MAX_BODY_BYTES) throw bodyTooLarge();
+  const type = mediaTypeOf(headers);
+  const decode = exchange.server.bodyDecoders.get(type);
+  if (!decode) throw unsupportedMediaType([...exchange.server.bodyDecoders.keys()]);
+  return decode(body, info);
+}
+
+export const unsupportedMediaType = (accepted: readonly string[]): ApiError =>
+  new ApiError({
+    code: 415,
+    reason: 'UnsupportedMediaType',
+    message: `the body of the request was in an unknown format - accepted media types include: ${accepted
+      .filter((type) => type !== '')
+      .join(', ')}`,
+  });
+
+/** The decoders every server has. An empty content type means JSON. */
+export const JSON_AND_YAML: readonly (readonly [string, (bytes: Uint8Array, info?: ResourceInfo) => ParsedJson])[] = [
+  ['', parseJsonBody],
+  ['application/json', parseJsonBody],
+  ['application/yaml', parseYamlBody],
+];
+
+function parseJsonBody(bytes: Uint8Array, info?: ResourceInfo): ParsedJson {
+  return parseJson(bytes, numberOptions(info));
+}
+
+/** The numbers of a built-in kind are judged once their types are known. */
+const numberOptions = (info: ResourceInfo | undefined): NumberOptions =>
+  info === undefined || info.strategy.custom ? (info?.strategy ?? {}) : { judgedByType: true };
+
+function parseYamlBody(bytes: Uint8Array, info?: ResourceInfo): ParsedJson {
+  return parseYaml(new TextDecoder().decode(bytes), info?.strategy);
+}
+
+/** How a document that is wrong is reported: an ordinary body with 400, a patch result with 422. */
+export interface DecodeMode {
+  readonly fieldValidation: FieldValidation;
+  readonly dropStatus: boolean;
+  /** Leaves defaults out: an applied configuration owns only what it says. */
+  readonly withoutDefaults?: boolean;
+  /** Leaves nulls in: an applied configuration owns what it sets to null. */
+  readonly keepNulls?: boolean;
+  /** A configuration for server-side apply: always read as YAML, and its duplicates are reported in other words. */
+  readonly applied?: boolean;
+  /** The result of a patch: of a document, or of an object (strategic), whose unknown fields are told by name. */
+  readonly ofPatch?: 'document' | 'object';
+  /** Of the result of a patch: sentences about the patch itself, told before those about the result. */
+  readonly faults?: () => string[];
+  /** Makes the error of a document that does not decode, or is refused in strict mode. */
+  readonly refuse: (problem: string) => ApiError;
+  /** The body as JSON, where that is what was sent: what says no kind is told of as it was spelled. */
+  readonly sent?: Uint8Array;
+}
+
+/**
+ * The body of a create or update as an object of `info`, pruned and defaulted. A promise only for a large body, which another
+ * thread reads. Throws ApiError 400, 413, 415.
+ */
+export function decodeObjectBody(
+  exchange: Exchange,
+  options: BodyOptions,
+): UnstructuredObject | Promise<UnstructuredObject> {
+  const { elsewhere } = exchange.server.registry;
+  if (!exchange.isLarge || elsewhere === undefined) return decodeBody(exchange, options);
+  const { info, dropStatus, older, fieldValidation } = options;
+  const sent = sentBody(exchange, 'create', { fieldValidation });
+  return elsewhere.decode({ info, dropStatus, older, sent, client: exchange, warn: exchange.warn });
+}
+
+/** The body with what decides how it is read, for another thread. Throws ApiError 413. */
+export function sentBody(
+  { request }: Pick<Exchange, 'request'>,
+  verb: SentBody['verb'],
+  {
+    fieldValidation,
+    force = false,
+  }: { readonly fieldValidation: FieldValidation; readonly force?: boolean | undefined },
+): SentBody {
+  if (request.body.length > MAX_BODY_BYTES) throw bodyTooLarge();
+  return { verb, type: request.headers['content-type'] ?? '', bytes: request.body, fieldValidation, force };
+}
+
+/** As `decodeObjectBody`, here and now. */
+export const decodeBody = (exchange: BodyInput, options: BodyOptions): UnstructuredObject =>
+  admitDocument(exchange, documentOptions(exchange, options, parseObject(exchange, options.info)));
+
+interface BodyOptions {
+  readonly info: ResourceInfo;
+  readonly fieldValidation: FieldValidation;
+  readonly dropStatus: boolean;
+  /** Another version of the kind that is taken as it is. */
+  readonly older?: ResourceInfo | undefined;
+}
+
+function documentOptions(
+  exchange: BodyInput,
+  { older, info, ...options }: BodyOptions,
+  parsed: ParsedJson,
+): DocumentOptions {
+  const isOlder = older && isJsonObject(parsed.value) && parsed.value['apiVersion'] === apiVersionOf(older);
+  return { parsed, ...options, info: isOlder ? older : info, ...sentOf(exchange, parsed), refuse: badRequest };
+}
+
+const sentOf = ({ request }: BodyInput, { yaml }: ParsedJson): Pick<DecodeMode, 'sent'> =>
+  yaml ? {} : { sent: request.body };
+
+/** Reads a large body that is no object of the resource, for whoever asks `parseBody` for it. */
+export async function readDocument(exchange: Exchange): Promise<void> {
+  try {
+    const parsed = await readLarge(exchange);
+    exchange.document = () => parsed;
+  } catch (error) {
+    exchange.document = () => {
+      throw error;
+    };
+  }
+}
+
+async function readLarge(exchange: Exchange): Promise<ParsedJson> {
+  const { body, headers } = exchange.request;
+  const decode = exchange.server.bodyDecoders.get(mediaTypeOf(headers));
+  if (body.length > MAX_BODY_BYTES) throw bodyTooLarge();
+  const read = exchange.readElsewhere;
+  if (decode === parseJsonBody) return parseJsonInPieces(body, nextTurn, numberOptions(undefined));
+  if (decode === undefined || read === undefined) return parseBody(exchange, undefined);
+  return parseElsewhere(read, { type: mediaTypeOf(headers), bytes: body }, nextTurn);
+}
+
+/** What does not parse is reported as an object whose kind is not known (apiserver's transformDecodeError). */
+function parseObject(exchange: BodyInput, info: ResourceInfo): ParsedJson {
+  try {
+    return parseBody(exchange, info);
+  } catch (error) {
+    throw unrecognized(error, exchange, info);
+  }
+}
+
+function unrecognized(error: unknown, exchange: BodyInput, info: ResourceInfo): unknown {
+  if (!(error instanceof ApiError) || !error.message.startsWith('json parse error')) return error;
+  return badRequest(unrecognizedText(info, error.message.replace(JSON_PLACE, ''), exchange.request.body));
+}
+
+/** Where the parser stopped, which Go does not tell. */
+const JSON_PLACE = / \(line [0-9]+, column [0-9]+\)$/;
+
+function unrecognizedText({ kind }: ResourceInfo, problem: string, body: Uint8Array): string {
+  const why = `couldn't get version/kind; ${problem} (${summaryOf(body)})`;
+  return `the object provided is unrecognized (must be of type ${kind}): ${why}`;
+}
+
+/** Of a custom resource the metadata is a document of its own to Go, whose members are not told as the object's. */
+const asDecoded = ({ strategy }: ResourceInfo, problem: string): string =>
+  strategy.custom
+    ? problem.replace('Go struct field metadata of', 'Go value of').replace(/(Go struct field \w+)\.metadata\./, '$1.')
+    : problem;
+
+/** The first bytes of a body, as text when it looks like JSON. */
+function summaryOf(body: Uint8Array): string {
+  if (body.length === 0) return '<empty>';
+  const head = body.subarray(0, SUMMARY_BYTES);
+  const text =
+    head[0] === OPENING_BRACE
+      ? new TextDecoder().decode(head)
+      : Array.from(head, (byte) => byte.toString(16).padStart(2, '0')).join('');
+  return body.length > SUMMARY_BYTES ? `${text} ...` : text;
+}
+
+const SUMMARY_BYTES = 30;
+/** Upstream shows a body without a kind whole. */
+const SHOWN_BODY = 1024;
+const shortened = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most)} ...` : text);
+const OPENING_BRACE = 0x7b;
+
+/** Checks and normalises a parsed document. The document is changed in place. */
+export function admitDocument(exchange: Pick<BodyInput, 'warn'>, options: DocumentOptions): UnstructuredObject {
+  const object = checkDocument(options);
+  normalizeDocument(exchange, { ...options, object });
+  return object;
+}
+
+type DocumentOptions = DecodeMode & { readonly parsed: ParsedJson; readonly info: ResourceInfo };
+
+function checkDocument(options: DocumentOptions): UnstructuredObject {
+  const object = documentObject(options);
+  const { info, refuse, parsed } = options;
+  const undecodable = decodeErrors(info.decodeSchema ?? info.schema, object, info, parsed.numbers);
+  if (undecodable !== undefined) throw refuse(asDecoded(info, undecodable));
+  refuseEmbedded(options, object);
+  if (parsed.numbers !== undefined) settleNumbers(info.schema, object, parsed.numbers);
+  return object;
+}
+
+/** The metadata of objects inside of a custom resource is decoded with it. */
+function refuseEmbedded({ info, refuse, applied }: DocumentOptions, object: UnstructuredObject): void {
+  if (applied || !info.strategy.custom || !hasEmbedded(info.schema)) return;
+  const wrong = coerceEmbedded(cloneJson(object), info.schema, { path: '', whole: false });
+  if (wrong === undefined) return;
+  const problem = `${wrong.field}: ${fieldErrorBody(wrong)}`;
+  throw refuse(`${info.kind} in version "${info.version}" cannot be handled as a ${info.kind}: ${problem}`);
+}
+
+function documentObject(options: DocumentOptions): UnstructuredObject {
+  const { parsed, info, refuse } = options;
+  // Go reads null into a struct as nothing: an object that says nothing.
+  const document = parsed.value === null && !info.strategy.custom ? {} : parsed.value;
+  if (!isJsonObject(document)) {
+    if (document === null && options.sent !== undefined) throw refuse(withoutKind(info, options.sent));
+    const problem = `json parse error: json: cannot unmarshal ${jsonKind(document)} into Go value of type ${TYPE_META}`;
+    throw refuse(unrecognizedText(info, problem, options.sent ?? encodeText(document)));
+  }
+  const object = document as UnstructuredObject;
+  checkTypeMeta(info, object, options);
+  return object;
+}
+
+function normalizeDocument(
+  exchange: Pick<BodyInput, 'warn'>,
+  options: DocumentOptions & { readonly object: UnstructuredObject },
+): void {
+  const { info, object } = options;
+  const unknown = normalizeInput(info, object, options);
+  reportFields(exchange, { ...options, unknown });
+}
+
+/** What Go reads of a document to learn its kind. */
+const TYPE_META =
+  'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
+const encodeText = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
+
+function checkTypeMeta(info: ResourceInfo, object: UnstructuredObject, mode: DecodeMode): void {
+  const { refuse, ofPatch } = mode;
+  const apiVersion = apiVersionOf(info);
+  const body = (): Uint8Array => mode.sent ?? encodeText(object);
+  for (const key of Object.keys(object)) {
+    const value = object[key];
+    if ((key !== 'apiVersion' && key !== 'kind') || typeof value === 'string' || value === null) continue;
+    const problem = `json: cannot unmarshal ${jsonKind(value)} into Go struct field .${key} of type string`;
+    const why = `json parse error: ${problem}`;
+    throw refuse(ofPatch === undefined ? unrecognizedText(info, why, body()) : `couldn't get version/kind; ${why}`);
+  }
+  // Custom resources must say what they are, built-in ones need not: nothing else tells an unstructured object's kind.
+  const mustTell = info.strategy.custom && ofPatch === undefined && !mode.applied;
+  if (mustTell && !object.kind) throw refuse(withoutKind(info, body()));
+  if (!mustTell) object.apiVersion ||= apiVersion;
+  object.kind ||= info.kind;
+  const isOther = object.apiVersion !== apiVersion || object.kind !== info.kind;
+  if (ofPatch !== undefined && isOther && !info.strategy.custom) {
+    if (ofPatch === 'document') throw refuse(notOfKind(info, object));
+    // A strategic patch makes an object of the type it began with, whatever it calls it.
+    Object.assign(object, { apiVersion, kind: info.kind });
+  }
+  if (isOther && ofPatch === undefined && !info.strategy.custom && !mode.applied) requireKind(info, object);
+  if (object.apiVersion !== apiVersion) {
+    throw badRequest(
+      `the API version in the data (${object.apiVersion ?? ''}) does not match the expected API version (${apiVersion})`,
+    );
+  }
+  // Custom resources learn of a wrong kind from validation (422).
+  if (object.kind !== info.kind && !info.strategy.custom) {
+    throw badRequest(
+      `${object.kind} in version "${info.version}" cannot be handled as a ${info.kind}: the request is for ${info.resource}`,
+    );
+  }
+}
+
+function withoutKind({ kind }: ResourceInfo, body: Uint8Array): string {
+  const text = new TextDecoder().decode(body);
+  const why = `Object 'Kind' is missing in '${shortened(text, SHOWN_BODY)}' (${summaryOf(body)})`;
+  return `the object provided is unrecognized (must be of type ${kind}): ${why}`;
+}
+
+/** A body for a built-in kind must be one of its versions, or it cannot be converted. Throws ApiError 400. */
+function requireKind(info: ResourceInfo, object: UnstructuredObject): void {
+  if (isVersionOf(info, object)) return;
+  const { version } = parseApiVersion(object.apiVersion);
+  throw badRequest(
+    `${object.kind} in version "${version}" cannot be handled as a ${info.kind}: ${notOfKind(info, object)}`,
+  );
+}
+
+/** Why a patched document is not read as its kind any more: it names another one, or one that is unknown. */
+const notOfKind = (info: ResourceInfo, object: UnstructuredObject): string =>
+  unregisteredKind(object) ?? unknownConversion(info, object);
+
+/** More than this many warnings of unknown fields do not fit into the header, however short they are. */
+const SHOWN_WARNINGS = 1000;
+
+type ReportOptions = DecodeMode & { readonly parsed: ParsedJson; readonly info: ResourceInfo };
+
+/**
+ * Unknown fields and duplicates: dropped silently, with a warning each, or refused all together. Duplicates come first
+ * in YAML and for custom kinds; the decoder of the built-in ones meets both in the order of the document.
+ */
+function reportFields(
+  exchange: Pick<BodyInput, 'warn'>,
+  options: ReportOptions & { readonly unknown: readonly string[] },
+): void {
+  const { fieldValidation, info, unknown, parsed } = options;
+  if (fieldValidation === 'Ignore') return;
+  const duplicates = options.faults ? [] : duplicatesOf(parsed, info);
+  const faults = options.faults?.() ?? [];
+  if (unknown.length === 0 && duplicates.length === 0 && faults.length === 0) return;
+  const told = fieldValidation === 'Warn' ? unknown.slice(0, SHOWN_WARNINGS) : unknown;
+  const mixed = mixedProblems(told, { ...options, duplicates });
+  const fields = mixed ?? inOrder(told, options).map(unknownField);
+  const repeated = mixed ? [] : parsed.yaml ? duplicates : duplicates.map(duplicateField);
+  if (fieldValidation === 'Warn') {
+    for (const problem of [...faults, ...repeated, ...fields]) exchange.warn(problem);
+    return;
+  }
+  const inYaml = `yaml: unmarshal errors:\n${duplicates.map((line) => `  ${line}`).join('\n')}`;
+  if (options.applied) throw options.refuse(`error strict decoding YAML: error converting YAML to JSON: ${inYaml}`);
+  const before = parsed.yaml && duplicates.length > 0 ? [inYaml] : [...faults, ...repeated];
+  const problems = [...before, ...fields];
+  throw options.refuse(
+    `${info.kind} in version "${info.version}" cannot be handled as a ${info.kind}: strict decoding error: ${problems.join(', ')}`,
+  );
+}
+
+const unknownField = (path: string): string => `unknown field ${JSON.stringify(path)}`;
+const duplicateField = (path: string): string => `duplicate field ${JSON.stringify(path)}`;
+
+/** As many as Go's strict decoder tells of. */
+const MIXED_PROBLEMS = 100;
+
+/** Of a built-in kind in JSON, both kinds of sentences as its decoder meets them; undefined where they stand apart. */
+function mixedProblems(
+  unknown: readonly string[],
+  { info, parsed, duplicates }: ReportOptions & { readonly duplicates: readonly string[] },
+): string[] | undefined {
+  if (info.strategy.custom || duplicates.length === 0 || unknown.length === 0) return undefined;
+  const problems = parsed.problems?.(unknown).filter(({ path, repeated }) => !repeated || !isOpaque(info.schema, path));
+  const told = problems?.map(({ path, repeated }) => (repeated ? duplicateField : unknownField)(path));
+  return told && [...new Set(told)].slice(0, MIXED_PROBLEMS);
+}
+
+/** What is given twice and looked at: of content of any form in a built-in kind, Go keeps the bytes. */
+function duplicatesOf(parsed: ParsedJson, { schema, strategy }: ResourceInfo): string[] {
+  const duplicates = parsed.duplicates();
+  if (parsed.yaml || strategy.custom || duplicates.length === 0) return duplicates;
+  return duplicates.filter((path) => !isOpaque(schema, path));
+}
+
+/** Whether the member at a path lies in content of any form. */
+function isOpaque(schema: Schema, path: string): boolean {
+  let node: Schema | undefined = schema;
+  for (const segment of path.split(SEGMENT)) {
+    if (segment === '') continue;
+    if (node === undefined) return false;
+    if (node['x-kubernetes-preserve-unknown-fields']) return true;
+    if (node.items !== undefined) node = node.items;
+    else if (node.properties !== undefined && Object.hasOwn(node.properties, segment)) node = node.properties[segment];
+    else node = typeof node.additionalProperties === 'object' ? node.additionalProperties : undefined;
+  }
+  return false;
+}
+
+/** Unknown fields as told: what was YAML or a patched document went through maps, whose members are sorted. */
+function inOrder(unknown: readonly string[], { info, parsed, ofPatch }: ReportOptions): readonly string[] {
+  if (ofPatch === 'object') return [...unknown].sort();
+  if (info.strategy.custom || !(parsed.yaml || ofPatch === 'document')) return unknown;
+  return [...unknown].sort(byPath);
+}
+
+/** By the members on the way, and by number in a list. */
+function byPath(a: string, b: string): number {
+  const [left, right] = [a.split(SEGMENT), b.split(SEGMENT)];
+  const at = left.findIndex((part, i) => part !== right[i]);
+  const [x, y] = [left[at] ?? '', right[at] ?? ''];
+  const order = Number.parseInt(x, 10) - Number.parseInt(y, 10);
+  return order || (x < y ? -1 : x > y ? 1 : left.length - right.length);
+}
+
+const SEGMENT = /\.|\[|\]\.?/;

@@ -1,0 +1,278 @@
+/** Turns objects, lists and failures into responses: the one place that writes bodies. */
+
+import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import { prettySteps } from '@coracle/apimachinery/meta/pretty-steps';
+import { ApiError, internalError, type Status } from '@coracle/apimachinery/meta/status';
+import { inPieces } from '@coracle/apimachinery/meta/steps';
+import { parseJsonInPieces, parseStored } from '@coracle/apimachinery/schema/parse-json';
+import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
+import { nextTurn } from '@coracle/runtime/clock/next-turn';
+import type { ApiResponse } from '@coracle/runtime/http/seam';
+import { stringify } from 'yaml';
+import type { StoredObject } from '../cache/object-store.ts';
+import { lineOf } from '../cache/stored-object.ts';
+import { encodeProtobuf, PROTOBUF, protobufSteps } from '../kinds/protobuf/documents.ts';
+import { encodeObject, viewBytes, viewObject } from '../registry/versioned-view.ts';
+import { StorageError } from '../storage/backend.ts';
+import type { Exchange } from './exchange.ts';
+import { LARGE_ANSWER } from './large-answer.ts';
+import {
+  ACCEPTED_MEDIA_TYPES,
+  checkPartial,
+  goTypeOf,
+  negotiate,
+  PLAIN,
+  PRODUCED_BY_LISTS,
+  type Representation,
+  wantsPretty,
+} from './negotiation.ts';
+import { parseIncludeObject, partialOf, tableOf } from './table.ts';
+import { YAML_STYLE, yamlSteps } from './yaml-steps.ts';
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+export const NEWLINE = encoder.encode('\n');
+/** Shared header objects: the last stage copies them once into the final headers. */
+export const JSON_HEADERS: Readonly<Record<string, string>> = Object.freeze({ 'content-type': 'application/json' });
+/** Of a body that is compressed already. */
+export const JSON_GZIP_HEADERS: Readonly<Record<string, string>> = Object.freeze({
+  ...JSON_HEADERS,
+  'content-encoding': 'gzip',
+  vary: 'Accept-Encoding',
+});
+export const YAML_HEADERS: Readonly<Record<string, string>> = Object.freeze({ 'content-type': 'application/yaml' });
+export const PROTOBUF_HEADERS: Readonly<Record<string, string>> = Object.freeze({ 'content-type': PROTOBUF });
+export const TEXT_HEADERS: Readonly<Record<string, string>> = Object.freeze({
+  'content-type': 'text/plain; charset=utf-8',
+});
+
+/** Content types of a stream of events; YAML is never agreed on for one. */
+export const WATCH_HEADERS: Readonly<Record<Representation['encoding'], Readonly<Record<string, string>>>> = {
+  json: JSON_HEADERS,
+  yaml: JSON_HEADERS,
+  protobuf: Object.freeze({ 'content-type': `${PROTOBUF};stream=watch` }),
+};
+
+/** The representation the client asked for. Throws ApiError 406. */
+export function representationOf(
+  exchange: Exchange,
+  scope: {
+    readonly transforms?: boolean;
+    readonly tables?: boolean;
+    readonly stream?: boolean;
+    readonly protobuf?: 'all';
+    readonly produces?: string;
+  } = {},
+): Representation {
+  const { headers, query } = exchange.request;
+  const resource: ResourceInfo | undefined = exchange.resource;
+  return negotiate(headers, {
+    transforms: scope.transforms ?? true,
+    tables: scope.tables ?? true,
+    stream: scope.stream ?? false,
+    protobuf: scope.protobuf ?? (resource === undefined ? 'none' : resource.strategy.custom ? 'metadata' : 'all'),
+    pretty: wantsPretty(headers, query === '' ? null : exchange.query.get('pretty')),
+    ...producedBy(exchange, scope.produces),
+  });
+}
+
+/** One handler serves all custom resources; all others have routes of their own, which say what they produce. */
+function producedBy({ info, resource }: Exchange, produces: string | undefined): { readonly produces?: string } {
+  if (produces !== undefined) return { produces };
+  if (resource === undefined || resource.strategy.custom) return NOT_ROUTED;
+  return info.verb === 'list' || info.verb === 'watch' ? ROUTED_LIST : ROUTED;
+}
+
+const NOT_ROUTED = Object.freeze({});
+const ROUTED = Object.freeze({ produces: ACCEPTED_MEDIA_TYPES });
+const ROUTED_LIST = Object.freeze({ produces: PRODUCED_BY_LISTS });
+
+/**
+ * One object of the exchange's resource, in the representation asked for. The common case sends the stored bytes; a promise
+ * only for a large one in another form.
+ */
+export function objectResponse(
+  exchange: Exchange,
+  result: {
+    readonly status: number;
+    readonly representation: Representation;
+    readonly stored?: StoredObject | undefined;
+    /** Needed when there is no `stored`. */
+    readonly object?: Readonly<UnstructuredObject>;
+  },
+): ApiResponse | Promise<ApiResponse> {
+  const { status, representation, stored } = result;
+  const info = exchange.resource;
+  if (representation.as === 'object') {
+    const bytes = stored ? viewBytes(info, stored) : encodeObject(result.object!);
+    return answerInSteps({ status, bytes, representation });
+  }
+  const answer = (): ApiResponse | Promise<ApiResponse> => {
+    const shown = shownObject(exchange, stored ? viewObject(info, stored) : result.object!, representation);
+    return answerInSteps({ status, bytes: encodeObject(shown), representation });
+  };
+  const loading = stored?.load(nextTurn);
+  return loading ? loading.then(answer) : answer();
+}
+
+/** The document that shows an object: itself, its metadata or a Table. Throws ApiError 406. */
+export function shownObject(
+  exchange: Exchange,
+  object: Readonly<UnstructuredObject>,
+  representation: Representation,
+): Readonly<Record<string, unknown>> {
+  if (representation.as === 'object') return object;
+  checkPartial(representation, { list: false, goType: goTypeOf(exchange.resource, false) });
+  return representation.as === 'partial'
+    ? partialOf(object, representation.version)
+    : objectTable(exchange, object, representation);
+}
+
+function objectTable(
+  exchange: Exchange,
+  object: Readonly<UnstructuredObject>,
+  { version }: Representation,
+): Record<string, unknown> {
+  return tableOf(exchange.resource, {
+    objects: [object],
+    version,
+    includeObject: parseIncludeObject(exchange.query.get('includeObject')),
+    now: exchange.server.clock.now(),
+    definitions: true,
+    metadata: object.metadata.resourceVersion ? { resourceVersion: object.metadata.resourceVersion } : {},
+  });
+}
+
+/** A JSON document (without newline) in the encoding asked for. */
+export function encodedResponse(result: {
+  readonly status: number;
+  readonly bytes: Uint8Array;
+  readonly representation: Pick<Representation, 'encoding' | 'pretty'>;
+}): ApiResponse {
+  const { status, bytes, representation } = result;
+  if (representation.encoding === 'yaml') {
+    const text = stringify(parseStored(decoder.decode(bytes)), YAML_STYLE);
+    return { status, headers: YAML_HEADERS, body: encoder.encode(text) };
+  }
+  if (representation.encoding === 'protobuf') {
+    const encoded = encodeProtobuf(parseStored(decoder.decode(bytes)) as Record<string, unknown>);
+    if (encoded) return { status, headers: PROTOBUF_HEADERS, body: encoded };
+  }
+  if (representation.pretty) {
+    // Without a newline at its end, which upstream's encoder writes behind JSON of one line alone.
+    const text = JSON.stringify(parseStored(decoder.decode(bytes)), null, 2);
+    return { status, headers: JSON_HEADERS, body: encoder.encode(text) };
+  }
+  return { status, headers: JSON_HEADERS, body: lineOf(bytes) ?? [bytes, NEWLINE] };
+}
+
+/**
+ * The same for a document that may be large: a promise where making its form takes long, which then is done in steps, with
+ * others served between them.
+ */
+export function answerInSteps(result: Parameters<typeof encodedResponse>[0]): ApiResponse | Promise<ApiResponse> {
+  const { bytes, representation } = result;
+  const { encoding, pretty } = representation;
+  const isSlow = encoding !== 'json' || pretty;
+  return isSlow && bytes.length > LARGE_ANSWER ? slowResponse(result) : encodedResponse(result);
+}
+
+async function slowResponse({
+  status,
+  bytes,
+  representation,
+}: Parameters<typeof encodedResponse>[0]): Promise<ApiResponse> {
+  const { value } = await parseJsonInPieces(bytes, nextTurn, { wideIntegers: true });
+  if (representation.encoding === 'yaml') {
+    return { status, headers: YAML_HEADERS, body: await inPieces(yamlSteps(value), nextTurn) };
+  }
+  if (representation.encoding === 'protobuf') {
+    const body = await inPieces(protobufSteps(value as Record<string, unknown>), nextTurn);
+    if (body) return { status, headers: PROTOBUF_HEADERS, body };
+    if (!representation.pretty) return encodedResponse({ status, bytes, representation: PLAIN });
+  }
+  return { status, headers: JSON_HEADERS, body: await inPieces(prettySteps(value), nextTurn) };
+}
+
+/** Any document that is no stored object. A promise only for a large one in another form. */
+export const documentResponse = (
+  exchange: Exchange,
+  result: { readonly status: number; readonly object: Readonly<Record<string, unknown>> },
+): ApiResponse | Promise<ApiResponse> =>
+  answerInSteps({
+    status: result.status,
+    bytes: encodeObject(result.object),
+    representation: representationOf(exchange, { transforms: false, protobuf: 'all' }),
+  });
+
+export const textResponse = (status: number, text: string): ApiResponse => ({
+  status,
+  headers: TEXT_HEADERS,
+  body: encoder.encode(text),
+});
+
+/** What mux answers for a path nobody serves; clients turn it into NotFound themselves. */
+export const pageNotFound = (): ApiResponse => ({
+  status: 404,
+  headers: { ...TEXT_HEADERS, 'x-content-type-options': 'nosniff' },
+  body: encoder.encode('404 page not found\n'),
+});
+
+/** What a request gets that found no seat: plain text, as upstream's filter answers before anything is negotiated. */
+export const tooManyRequests = (): ApiResponse => ({
+  status: 429,
+  headers: { ...TEXT_HEADERS, 'x-content-type-options': 'nosniff', 'retry-after': '1' },
+  body: encoder.encode('Too many requests, please try again later.\n'),
+});
+
+/** A Status as a response, in JSON. */
+export function statusResponse(status: Status, { pretty }: { readonly pretty: boolean }): ApiResponse {
+  const retryAfter = status.details?.retryAfterSeconds;
+  const text = pretty ? JSON.stringify(status, null, 2) : `${JSON.stringify(status)}\n`;
+  return {
+    status: status.code,
+    headers: retryAfter ? { ...JSON_HEADERS, 'retry-after': String(retryAfter) } : JSON_HEADERS,
+    body: encoder.encode(text),
+  };
+}
+
+/** The ApiError behind anything thrown: what is no ApiError is a bug or a broken disk, and says no more than that. */
+export function toApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  if (error instanceof StorageError) return storageFailure(error);
+  return internalError(error instanceof Error ? error.message : String(error), error);
+}
+
+function storageFailure(error: StorageError): ApiError {
+  const full = error.kind === 'no-space';
+  return new ApiError(
+    {
+      code: full ? 507 : 503,
+      reason: full ? 'InsufficientStorage' : 'ServiceUnavailable',
+      message: `the store cannot take the write: ${error.message}`,
+      details: { retryAfterSeconds: 5 },
+    },
+    { cause: error },
+  );
+}
+
+/** `{status: "Success"}` about an object: answers of delete, binding and eviction. */
+export const successStatus = (
+  code: number,
+  about?: { readonly info: ResourceInfo; readonly name: string; readonly uid?: string | undefined },
+): Record<string, unknown> => ({
+  kind: 'Status',
+  apiVersion: 'v1',
+  metadata: {},
+  status: 'Success',
+  ...(about && {
+    details: {
+      name: about.name,
+      ...(about.info.group !== '' && { group: about.info.group }),
+      kind: about.info.resource,
+      ...(about.uid !== undefined && { uid: about.uid }),
+    },
+  }),
+  ...(code !== 200 && { code }),
+});

@@ -1,0 +1,241 @@
+/**
+ * One stage of a large write, done where this is called: on a thread of its own. It is the same code as for small writes;
+ * only that objects come and go as JSON.
+ */
+
+import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import { parseStored } from '@coracle/apimachinery/schema/parse-json';
+import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
+import type { Decision, StoredObject } from '../cache/object-store.ts';
+import { createParsedObjects, loadedObject } from '../cache/stored-object.ts';
+import { writeAroundVersion } from '../cache/written-object.ts';
+import { bodyKind } from '../kinds/builtin/body-kinds.ts';
+import { asCrd } from '../kinds/custom/crd.ts';
+import { customResourceInfos } from '../kinds/custom/custom-resource-info.ts';
+import { beginCreate, completeCreate, dropsStatus, storeDecision } from '../registry/create.ts';
+import { createFieldManagement } from '../registry/field-management.ts';
+import { matchName, matchNamespace } from '../registry/object-metadata.ts';
+import { createResourceCatalog, type ResourceCatalog } from '../registry/resource-catalog.ts';
+import type { StageDefinition, StageJob, StageResource, StageResult, StoredBytes } from '../registry/stage-job.ts';
+import { newObject } from '../registry/update.ts';
+import { beginUpdate, completeUpdate, namesVersion, updateDecision } from '../registry/update-stages.ts';
+import { viewObject } from '../registry/versioned-view.ts';
+import type { FieldManagement, SentBody } from '../registry/write-contract.ts';
+import { type BodyInput, decodeBody } from './body.ts';
+import type { BodyDecoder } from './exchange.ts';
+import { decodePatch, patchType } from './patch-document.ts';
+import { applied, appliedAnew, patchedObject } from './patched-object.ts';
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+export interface StageRunnerOptions {
+  /** Every resource that has no CustomResourceDefinition in the store. */
+  readonly resources: readonly ResourceInfo[];
+  /** By media type. */
+  readonly bodyDecoders: ReadonlyMap<string, BodyDecoder>;
+}
+
+/** Does one stage; throws ApiError as it does. */
+export type StageRunner = (job: StageJob) => Promise<StageResult>;
+
+/** Definitions whose resources are kept at hand. */
+const KEPT_DEFINITIONS = 8;
+
+export function createStageRunner({ resources, bodyDecoders }: StageRunnerOptions): StageRunner {
+  const catalog = createResourceCatalog(resources);
+  const defined = new Map<string, ResourceCatalog>();
+  const catalogOf = ({ definition, resource }: StageJob): ResourceCatalog => {
+    const { group, version } = resource;
+    if (definition === undefined || catalog.lookup(group, version, resource.resource)) return catalog;
+    const key = `${definition.name} ${definition.revision} ${definition.currentFrom ?? ''}`;
+    const known = defined.get(key) ?? createResourceCatalog(resourcesOf(definition));
+    defined.delete(key);
+    defined.set(key, known);
+    const [oldest] = defined.keys();
+    if (defined.size > KEPT_DEFINITIONS) defined.delete(oldest!);
+    return known;
+  };
+  return (job) => runStage(job, { catalog: catalogOf(job), bodyDecoders });
+}
+
+function resourcesOf({ bytes, currentFrom = 0 }: StageDefinition): readonly ResourceInfo[] {
+  const crd = asCrd(parseStored(decoder.decode(bytes)) as UnstructuredObject);
+  return customResourceInfos(crd, { unchangedSince: currentFrom }).served;
+}
+
+interface Place {
+  readonly catalog: ResourceCatalog;
+  readonly bodyDecoders: ReadonlyMap<string, BodyDecoder>;
+}
+
+/** One job with all that its stage needs at hand. */
+interface Work<J extends StageJob> extends Place {
+  readonly job: J;
+  readonly info: ResourceInfo;
+  readonly warn: (text: string) => void;
+}
+
+async function runStage(job: StageJob, place: Place): Promise<StageResult> {
+  const warnings: string[] = [];
+  const warn = (text: string): void => void warnings.push(text);
+  const result = await outcomeOf(job, { ...place, info: infoOf(place.catalog, job.resource), warn });
+  return { ...result, warnings };
+}
+
+type Outcome = Omit<StageResult, 'warnings'>;
+type Stage<S extends StageJob['stage']> = Extract<StageJob, { readonly stage: S }>;
+
+function outcomeOf(job: StageJob, work: Omit<Work<StageJob>, 'job'>): Outcome | Promise<Outcome> {
+  switch (job.stage) {
+    case 'decode': {
+      const { dropStatus, older, sent } = job;
+      const options = { info: work.info, dropStatus, fieldValidation: sent.fieldValidation };
+      return {
+        object: toJson(decodeBody(inputOf(sent, work), { ...options, older: older && infoOf(work.catalog, older) })),
+      };
+    }
+    case 'begin-create':
+      return beginCreateJob({ ...work, job });
+    case 'complete-create':
+      return completeCreateJob({ ...work, job });
+    case 'begin-update':
+      return beginUpdateJob({ ...work, job });
+    case 'complete-update':
+      return completeUpdateJob({ ...work, job });
+    default:
+      return job satisfies never;
+  }
+}
+
+function infoOf(catalog: ResourceCatalog, { group, version, resource, kind }: StageResource): ResourceInfo {
+  const info = catalog.lookup(group, version, resource) ?? bodyKind({ group, version, kind });
+  if (info === undefined) throw new Error(`no resource ${resource} in ${group}/${version}`);
+  return info;
+}
+
+const inputOf = (sent: SentBody, { bodyDecoders, warn }: Pick<Work<StageJob>, 'bodyDecoders' | 'warn'>): BodyInput => ({
+  request: { body: sent.bytes, headers: { 'content-type': sent.type } },
+  server: { bodyDecoders },
+  warn,
+});
+
+const toJson = (object: unknown): Uint8Array => encoder.encode(JSON.stringify(object));
+const fromJson = (bytes: Uint8Array): UnstructuredObject => parseStored(decoder.decode(bytes)) as UnstructuredObject;
+
+/** The version of a resource as its objects of other versions of this server know it. */
+function servicesOf({ catalog, job }: Pick<Work<StageJob>, 'catalog' | 'job'>) {
+  const served = new Set(job.served);
+  const serves = (group: string, version: string): boolean =>
+    served.has(group === '' ? version : `${group}/${version}`);
+  const fields: FieldManagement = createFieldManagement({ lookup: catalog.lookup, serves });
+  return { fields, clock: { now: () => job.now } };
+}
+
+async function beginCreateJob(work: Work<Stage<'begin-create'>>): Promise<Outcome> {
+  const { job, info, warn } = work;
+  const services = servicesOf(work);
+  const tracked = job.sent.verb === 'patch';
+  const { object, isVersioned } = await beginCreate(
+    services,
+    { ...job, info, warn, tracked },
+    await newOf(work, services),
+  );
+  return { object: toJson(object), isVersioned };
+}
+
+/** The new object that a request wants. */
+function newOf(
+  work: Work<Stage<'begin-create'>>,
+  { fields }: Pick<ReturnType<typeof servicesOf>, 'fields'>,
+): UnstructuredObject | Promise<UnstructuredObject> {
+  const { job, info } = work;
+  const { sent, namespace, name } = job;
+  const { fieldValidation, force, verb } = sent;
+  const input = { ...inputOf(sent, work), namespace, info: { name } };
+  switch (verb) {
+    case 'create':
+      return decodeBody(input, { info, fieldValidation, dropStatus: dropsStatus(info) });
+    case 'update': {
+      const object = decodeBody(input, { info, fieldValidation, dropStatus: false });
+      matchNamespace(object.metadata, namespace);
+      matchName(object.metadata, name);
+      return newObject(info, object);
+    }
+    case 'patch': {
+      const patch = decodePatch('apply', sent.bytes, info);
+      return appliedAnew(input, { ...job, info, patch, fields, options: { fieldValidation, force } });
+    }
+    default:
+      return verb satisfies never;
+  }
+}
+
+function completeCreateJob({ job, info, warn }: Work<Stage<'complete-create'>>): Promise<Outcome> {
+  const object = fromJson(job.object);
+  completeCreate(job.now, { ...job, info, warn }, { object, attempt: 1, isRewritten: job.isRewritten });
+  return completedOutcome(object, () => storeDecision(info, object));
+}
+
+async function beginUpdateJob(work: Work<Stage<'begin-update'>>): Promise<Outcome> {
+  const { job, info, warn } = work;
+  const { wanted } = job;
+  const { old } = currentOf(info, job);
+  const services = servicesOf(work);
+  const facts = { ...job, info, warn };
+  if (wanted instanceof Uint8Array)
+    return begunOutcome(beginUpdate(services, facts, { old, next: () => fromJson(wanted) }));
+  const { fieldValidation, force, verb } = wanted;
+  const { namespace, name } = job;
+  const input = { ...inputOf(wanted, work), namespace, info: { name } };
+  if (verb !== 'patch') {
+    const object = decodeBody(input, { info, fieldValidation, dropStatus: false });
+    matchNamespace(object.metadata, namespace);
+    matchName(object.metadata, name);
+    const pinned = namesVersion(object.metadata.resourceVersion);
+    return begunOutcome(beginUpdate(services, { ...facts, pinned }, { old, next: () => object }));
+  }
+  const patch = decodePatch(patchType(wanted.type)!, wanted.bytes, info);
+  const options = { fieldValidation, force };
+  const next = (live: typeof old) =>
+    patch.type === 'apply'
+      ? applied(input, { ...job, info, patch, options, live, fields: services.fields })
+      : patchedObject(input, { info, current: live, patch, options });
+  return begunOutcome(beginUpdate(services, facts, { old, next }));
+}
+
+async function begunOutcome(beginning: ReturnType<typeof beginUpdate>): Promise<Outcome> {
+  const { object, errors, pinned } = await beginning;
+  return { object: toJson(object), errors, pinned };
+}
+
+function completeUpdateJob({ job, info, warn }: Work<Stage<'complete-update'>>): Promise<Outcome> {
+  const { old, current } = currentOf(info, job);
+  const facts = { ...job, info, warn, pinned: false };
+  const object = completeUpdate(job.now, facts, { ...job, object: fromJson(job.object), old });
+  return completedOutcome(object, () => updateDecision(info, { object, old, current }));
+}
+
+function currentOf(
+  info: ResourceInfo,
+  { current, namespace, name }: { current: StoredBytes; namespace: string; name: string },
+) {
+  const place = { prefix: '', namespace, name, key: name };
+  const memory = { parsed: createParsedObjects(Number.POSITIVE_INFINITY) };
+  const stored: StoredObject = loadedObject(place, { ...current, isOnDisk: false }, memory);
+  return { old: viewObject(info, stored), current: stored.object };
+}
+
+/** The object as admission sees it, and as it is stored: mostly the same. */
+async function completedOutcome(
+  object: UnstructuredObject,
+  decide: () => Decision | Promise<Decision>,
+): Promise<Outcome> {
+  const shown = JSON.stringify(object);
+  const decision = await decide();
+  const done = { object: encoder.encode(shown), decision: decision.type };
+  if (decision.type !== 'put') return done;
+  const whole = JSON.stringify(decision.object);
+  const around = writeAroundVersion(decision.object);
+  return { ...done, form: { ...around, whole: whole === shown ? undefined : encoder.encode(whole) } };
+}

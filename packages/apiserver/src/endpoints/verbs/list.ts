@@ -1,0 +1,213 @@
+/** GET of a collection: the stored items joined into one buffer, or a Table, or metadata only. */
+
+import { apiVersionOf } from '@coracle/apimachinery/meta/gvk';
+import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
+import type { ApiResponse } from '@coracle/runtime/http/seam';
+import type { StoredObject } from '../../cache/object-store.ts';
+import { type ListCall, type ListResult, listObjects } from '../../registry/list.ts';
+import { validateListOptions } from '../../registry/list-options.ts';
+import { createSelection } from '../../registry/selection.ts';
+import { itemBytes, joinItems, prepareViews, viewObject } from '../../registry/versioned-view.ts';
+import type { Exchange } from '../exchange.ts';
+import { type Around, isLong, type ListOutline, longList } from '../long-list.ts';
+import { acceptsGzip, COMPRESS_FROM_BYTES, checkPartial, goTypeOf, type Representation } from '../negotiation.ts';
+import { parseListOptions } from '../query.ts';
+import { answerInSteps, JSON_GZIP_HEADERS, JSON_HEADERS, representationOf } from '../responses.ts';
+import { isLeftOnDisk, streamedList } from '../streamed-list.ts';
+import { parseIncludeObject, partialOf, tableOf } from '../table.ts';
+
+const encoder = new TextEncoder();
+
+export function listVerb(exchange: Exchange): ApiResponse | Promise<ApiResponse> {
+  const representation = representationOf(exchange);
+  const result = listObjects(exchange.server.registry, listCall(exchange));
+  return result instanceof Promise
+    ? result.then((listed) => packedOrPlain(exchange, { listed, representation }))
+    : packedOrPlain(exchange, { listed: result, representation });
+}
+
+/** In the order in which a Table shows them. */
+function inOrder(info: ResourceInfo, items: readonly StoredObject[]): readonly StoredObject[] {
+  const compare = info.rows?.compare;
+  return compare ? [...items].sort((a, b) => compare(viewObject(info, a), viewObject(info, b))) : items;
+}
+
+interface Page {
+  readonly listed: ListResult;
+  readonly representation: Representation;
+}
+
+const packedOrPlain = (exchange: Exchange, page: Page): ApiResponse | Promise<ApiResponse> =>
+  streamedResponse(exchange, page) ?? packedResponse(exchange, page) ?? listResponse(exchange, page);
+
+/** A page of which much lies on the disk, read while it is sent; undefined for others. */
+function streamedResponse(
+  { resource: info, audit }: Exchange,
+  { listed, representation }: Page,
+): ApiResponse | undefined {
+  if (!isPlainJson(representation) || info.view !== undefined || info.remote !== undefined) return undefined;
+  if (audit?.wantsResponse || !isLeftOnDisk(listed.items)) return undefined;
+  const body = streamedList({ info, items: listed.items, ...envelope(info, listed) });
+  return { status: 200, headers: JSON_HEADERS, body };
+}
+
+/**
+ * A page as gzip, of parts that were compressed before or are shared with others who ask now; undefined when it is
+ * small, when the client does not read gzip, and when it is no mere sequence of stored objects.
+ */
+function packedResponse(
+  { server: { packedLists }, request, resource: info, audit }: Exchange,
+  { listed, representation }: Page,
+): ApiResponse | Promise<ApiResponse> | undefined {
+  if (!packedLists || !acceptsGzip(request.headers)) return undefined;
+  if (!isPlainJson(representation)) return undefined;
+  // A webhook is asked anew for each list, and an audit event wants to show the body.
+  if (info.remote !== undefined || audit?.wantsResponse) return undefined;
+  const { items } = listed;
+  const { head, tail } = envelope(info, listed);
+  if (!isLarge(info, items, COMPRESS_FROM_BYTES - head.length - tail.length)) return undefined;
+  const packed = packedLists.pack({
+    info,
+    items,
+    head,
+    tail,
+    get signal() {
+      return request.signal;
+    },
+  });
+  const response = (body: readonly Uint8Array[]): ApiResponse => ({ status: 200, headers: JSON_GZIP_HEADERS, body });
+  return packed instanceof Promise ? packed.then(response) : response(packed);
+}
+
+const isPlainJson = ({ as, encoding, pretty }: Representation): boolean =>
+  as === 'object' && encoding === 'json' && !pretty;
+
+/** True when the items and their commas are that many bytes; of those not shown as they are stored, by their stored size. */
+function isLarge({ strategy }: ResourceInfo, items: readonly StoredObject[], atLeast: number): boolean {
+  let size = -1;
+  for (const { size: stored, headLength } of items) {
+    size += strategy.custom ? stored + 1 : stored - headLength + 2;
+    if (size >= atLeast) return true;
+  }
+  return false;
+}
+
+/** What stands before and behind the items of a list. */
+function envelope(info: ResourceInfo, listed: ListResult): { readonly head: string; readonly tail: string } {
+  const metadata = JSON.stringify(metadataOf(info, listed));
+  return {
+    head: `{"kind":${JSON.stringify(info.listKind)},"apiVersion":${JSON.stringify(apiVersionOf(info))},"metadata":${metadata},"items":[`,
+    tail: ']}\n',
+  };
+}
+
+/** A list of custom resources is a map upstream, in which the token is there when it is empty. */
+const metadataOf = (info: ResourceInfo, listed: ListResult): Readonly<Record<string, unknown>> => ({
+  ...(info.strategy.custom && { continue: '' }),
+  ...listMetadata(listed),
+});
+
+const listMetadata = (listed: ListResult): Readonly<Record<string, unknown>> => ({
+  resourceVersion: String(listed.revision),
+  ...(listed.continue !== '' && { continue: listed.continue }),
+  ...(listed.remaining !== undefined && { remainingItemCount: listed.remaining }),
+});
+
+/** The validated list of the request's query. Throws ApiError 400 and 422. */
+export function listCall(exchange: Exchange): ListCall {
+  const options = parseListOptions(exchange.query);
+  validateListOptions(options, { watch: false });
+  return {
+    info: exchange.resource,
+    namespace: exchange.namespace,
+    options,
+    selection: createSelection(exchange.resource, options),
+    get signal() {
+      return exchange.request.signal;
+    },
+  };
+}
+
+/** A page of items as a response. */
+export function listResponse(exchange: Exchange, { listed, representation }: Page): ApiResponse | Promise<ApiResponse> {
+  const info = exchange.resource;
+  // What has to be converted is not picked together in no time.
+  if (isPlainJson(representation) && (info.view === undefined || !isLong(listed.items))) {
+    const body = exchange.server.joinedLists.parts({ info, items: listed.items, ...envelope(info, listed) });
+    return { status: 200, headers: JSON_HEADERS, body };
+  }
+  if (representation.as !== 'object') checkPartial(representation, { list: true, goType: goTypeOf(info, true) });
+  const outline = outlineOf(exchange, { listed, representation });
+  const items = representation.as === 'table' ? inOrder(info, listed.items) : listed.items;
+  if (isLong(items)) {
+    return longList(items, { outline, representation, signal: exchange.request.signal });
+  }
+  const around = { before: `${JSON.stringify(outline.head).slice(0, -1)},"${outline.member}":`, after: '}' };
+  // Go's slice that nothing was put into.
+  const isNull = items.length === 0 && representation.as === 'partial';
+  const bytes = isNull
+    ? encoder.encode(`${around.before}null}`)
+    : outline.items(items, { before: `${around.before}[`, after: ']}' });
+  return answerInSteps({ status: 200, bytes, representation });
+}
+
+function outlineOf(exchange: Exchange, { listed, representation }: Page): ListOutline {
+  const info = exchange.resource;
+  const { as, version } = representation;
+  const prepare: ListOutline['prepare'] = (some) => prepareViews(info, some, { again: false });
+  switch (as) {
+    case 'object':
+      return {
+        head: { kind: info.listKind, apiVersion: apiVersionOf(info), metadata: metadataOf(info, listed) },
+        member: 'items',
+        prepare,
+        items: (some, { before, after }) =>
+          joinItems(
+            some.map((item) => itemBytes(info, item)),
+            { head: before, tail: after },
+          ),
+      };
+    case 'partial':
+      return {
+        head: {
+          kind: 'PartialObjectMetadataList',
+          apiVersion: `meta.k8s.io/${version}`,
+          metadata: listMetadata(listed),
+        },
+        member: 'items',
+        prepare,
+        items: (some, around) =>
+          jsonItems(
+            some.map((item) => partialOf(viewObject(info, item), version)),
+            around,
+          ),
+      };
+    case 'table':
+      return tableOutline(exchange, { listed, representation });
+    default:
+      return as satisfies never;
+  }
+}
+
+function tableOutline(exchange: Exchange, { listed, representation: { version } }: Page): ListOutline {
+  const info = exchange.resource;
+  const options = {
+    version,
+    includeObject: parseIncludeObject(exchange.query.get('includeObject')),
+    now: exchange.server.clock.now(),
+    metadata: listMetadata(listed),
+  };
+  const { rows: _, ...head } = tableOf(info, { ...options, objects: [], definitions: true });
+  return {
+    head: head as ListOutline['head'],
+    member: 'rows',
+    prepare: (some) => prepareViews(info, some, { again: false }),
+    items: (some, around) => {
+      const objects = some.map((item) => viewObject(info, item));
+      return jsonItems(tableOf(info, { ...options, objects, definitions: false })['rows'] as unknown[], around);
+    },
+  };
+}
+
+const jsonItems = (items: readonly unknown[], { before, after }: Around): Uint8Array =>
+  encoder.encode(`${before}${JSON.stringify(items).slice(1, -1)}${after}`);

@@ -1,0 +1,219 @@
+/**
+ * Watch events as bytes. A change is encoded once per representation and the same buffer goes to every watcher; only
+ * the newest changes are kept, because all watchers are served in the moment of publication.
+ */
+
+import { apiVersionOf } from '@coracle/apimachinery/meta/gvk';
+import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import type { Status } from '@coracle/apimachinery/meta/status';
+import { inPieces } from '@coracle/apimachinery/meta/steps';
+import { parseJsonInPieces, parseStored } from '@coracle/apimachinery/schema/parse-json';
+import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
+import { nextTurn } from '@coracle/runtime/clock/next-turn';
+import type { StreamDocument } from '@coracle/runtime/http/seam';
+import { deepFreeze } from '../cache/deep-freeze.ts';
+import type { Change, StoredObject } from '../cache/object-store.ts';
+import { encodeProtobuf, encodeWatchFrame, protobufSteps } from '../kinds/protobuf/documents.ts';
+import { encodeObject, viewBytes, viewMetadata, viewObject } from '../registry/versioned-view.ts';
+import { LARGE_ANSWER } from './large-answer.ts';
+import type { Representation } from './negotiation.ts';
+import { type IncludeObject, partialOf, tableOf } from './table.ts';
+
+export type FrameType = 'ADDED' | 'MODIFIED' | 'DELETED';
+
+const encoder = new TextEncoder();
+const HEADS: Record<FrameType | 'BOOKMARK' | 'ERROR', Uint8Array> = {
+  ADDED: encoder.encode('{"type":"ADDED","object":'),
+  MODIFIED: encoder.encode('{"type":"MODIFIED","object":'),
+  DELETED: encoder.encode('{"type":"DELETED","object":'),
+  BOOKMARK: encoder.encode('{"type":"BOOKMARK","object":'),
+  ERROR: encoder.encode('{"type":"ERROR","object":'),
+};
+const TAIL = encoder.encode('}\n');
+const decoder = new TextDecoder();
+
+/** One event around the JSON of its object. */
+type MakeFrame = (type: keyof typeof HEADS, object: Uint8Array) => Uint8Array;
+
+const protobufFrame: MakeFrame = (type, object) => {
+  const encoded = encodeProtobuf(parseStored(decoder.decode(object)) as Record<string, unknown>);
+  if (!encoded) throw formless();
+  return encodeWatchFrame(type, encoded);
+};
+
+/** The same in steps, for a large object. */
+async function largeProtobufFrame(type: keyof typeof HEADS, object: Uint8Array): Promise<Uint8Array> {
+  const { value } = await parseJsonInPieces(object, nextTurn, { wideIntegers: true });
+  const encoded = await inPieces(protobufSteps(value as Record<string, unknown>), nextTurn);
+  if (!encoded) throw formless();
+  return encodeWatchFrame(type, ...encoded);
+}
+
+const formless = (): TypeError => new TypeError('a watch in protobuf was agreed on for a kind that has no such form');
+
+function jsonFrame(type: keyof typeof HEADS, object: Uint8Array): Uint8Array {
+  const head = HEADS[type];
+  const bytes = new Uint8Array(head.length + object.length + TAIL.length);
+  bytes.set(head);
+  bytes.set(object, head.length);
+  bytes.set(TAIL, head.length + object.length);
+  return bytes;
+}
+
+/** Changes whose frames are kept, and the bytes they may hold together. */
+const MAX_CHANGES = 256;
+const MAX_BYTES = 16 * 1024 * 1024;
+
+/** A frame, or one that is still being made: of a large object in protobuf. */
+export type Frame = Uint8Array | Promise<Uint8Array>;
+
+/** The shared frames of the newest changes. */
+export class FrameCache {
+  readonly #frames = new Map<StoredObject, Map<string, Frame>>();
+  #bytes = 0;
+
+  /** The frame of a change under `key`, made by `make` the first time. */
+  shared(change: StoredObject, key: string, make: () => Frame): Frame {
+    let frames = this.#frames.get(change);
+    const known = frames?.get(key);
+    if (known) return known;
+    const made = make();
+    if (!frames) {
+      frames = new Map();
+      this.#frames.set(change, frames);
+    }
+    frames.set(key, made);
+    if (made instanceof Promise) this.#awaitFrame(change, key, made);
+    else this.#keep(made);
+    return made;
+  }
+
+  #awaitFrame(change: StoredObject, key: string, making: Promise<Uint8Array>): void {
+    making.then(
+      (made) => {
+        if (this.#frames.get(change)?.get(key) !== making) return;
+        this.#frames.get(change)!.set(key, made);
+        this.#keep(made);
+      },
+      () => this.#frames.get(change)?.delete(key),
+    );
+  }
+
+  #keep(made: Uint8Array): void {
+    this.#bytes += made.length;
+    this.#evict();
+  }
+
+  #evict(): void {
+    for (const [change, frames] of this.#frames) {
+      if (this.#frames.size <= MAX_CHANGES && this.#bytes <= MAX_BYTES) return;
+      if (this.#frames.size === 1) return;
+      this.#frames.delete(change);
+      for (const made of frames.values()) if (!(made instanceof Promise)) this.#bytes -= made.length;
+    }
+  }
+}
+
+/** Encodes the events of one watch. */
+export interface FrameEncoder {
+  /**
+   * The same events as values, for a reader in this process that wants no bytes: there where a frame is no more than an
+   * object, or its metadata, in JSON.
+   */
+  readonly values?: ValueEncoder;
+  /** A change as it was published. */
+  change(type: FrameType, change: Change): Frame;
+  /** The object left the selection: DELETED with its previous state and the change's resourceVersion. */
+  left(change: Change): Frame;
+  /** A synthetic ADDED of the initial state. Not kept: its reader is alone. */
+  initial(stored: StoredObject): Frame;
+  bookmark(revision: number, initialEventsEnd: boolean): Uint8Array;
+  /** The last event of a watch that failed. */
+  error(status: Status): Uint8Array;
+}
+
+/** Events as frozen values. Where they are metadata only, managedFields may be left out: no reader in this process asks. */
+export interface ValueEncoder {
+  change(type: FrameType, change: Change): StreamDocument;
+  left(change: Change): StreamDocument;
+  initial(stored: StoredObject): StreamDocument;
+}
+
+/** An encoder for one watch over `info` in `representation`. */
+export function createFrameEncoder(
+  cache: FrameCache,
+  options: {
+    readonly info: ResourceInfo;
+    readonly representation: Representation;
+    readonly includeObject: IncludeObject;
+    readonly now: () => number;
+  },
+): FrameEncoder {
+  const { info, representation } = options;
+  const isProtobuf = representation.encoding === 'protobuf';
+  const frame = isProtobuf ? protobufFrame : jsonFrame;
+  const framed = (type: FrameType, object: Uint8Array): Frame =>
+    isProtobuf && object.length > LARGE_ANSWER ? largeProtobufFrame(type, object) : frame(type, object);
+  const scope = `${apiVersionOf(info)} ${representation.encoding} ${representation.as} ${representation.version} ${options.includeObject}`;
+  const keys = { ADDED: `ADDED ${scope}`, MODIFIED: `MODIFIED ${scope}`, DELETED: `DELETED ${scope}`, LEFT: scope };
+  // Only the first event of a Table watch carries the column definitions.
+  let definitions = representation.as === 'table';
+
+  const shape = (object: Readonly<UnstructuredObject>): Uint8Array => {
+    if (representation.as === 'object') return encodeObject(object);
+    if (representation.as === 'partial') return encodeObject(partialOf(object, representation.version));
+    const table = tableOf(info, {
+      objects: [object],
+      version: representation.version,
+      includeObject: options.includeObject,
+      now: options.now(),
+      definitions,
+      metadata: { resourceVersion: object.metadata.resourceVersion ?? '' },
+    });
+    definitions = false;
+    return encodeObject(table);
+  };
+  const bytesOf = (stored: StoredObject): Uint8Array =>
+    representation.as === 'object' ? viewBytes(info, stored) : shape(viewObject(info, stored));
+  const sharedOrFirst = (change: StoredObject, key: string, make: () => Frame): Frame =>
+    definitions ? make() : cache.shared(change, key, make);
+
+  return {
+    ...(representation.as !== 'table' && representation.encoding === 'json' && { values: valueEncoder(options) }),
+    change: (type, { current }) => sharedOrFirst(current, keys[type], () => framed(type, bytesOf(current))),
+    left: (change) => sharedOrFirst(change.current, keys.LEFT, () => framed('DELETED', shape(lastSeen(info, change)))),
+    initial: (stored) => framed('ADDED', bytesOf(stored)),
+    bookmark: (revision, initialEventsEnd) => {
+      const object: UnstructuredObject = {
+        kind: info.kind,
+        apiVersion: apiVersionOf(info),
+        metadata: {
+          resourceVersion: String(revision),
+          ...(initialEventsEnd && { annotations: { 'k8s.io/initial-events-end': 'true' } }),
+        },
+      };
+      return frame('BOOKMARK', shape(object));
+    },
+    error: (status) => frame('ERROR', encoder.encode(JSON.stringify(status))),
+  };
+}
+
+function valueEncoder({ info, representation }: { info: ResourceInfo; representation: Representation }): ValueEncoder {
+  const event = (type: FrameType, object: Readonly<UnstructuredObject>): StreamDocument =>
+    deepFreeze({ type, object: representation.as === 'partial' ? partialOf(object, representation.version) : object });
+  // Most objects of a whole state are read by nobody else: of them no more than this reader wants is parsed.
+  const initial =
+    representation.as === 'partial'
+      ? (stored: StoredObject) => ({ metadata: viewMetadata(info, stored) }) as UnstructuredObject
+      : (stored: StoredObject) => viewObject(info, stored);
+  return {
+    change: (type, { current }) => event(type, viewObject(info, current)),
+    left: (change) => event('DELETED', lastSeen(info, change)),
+    initial: (stored) => event('ADDED', initial(stored)),
+  };
+}
+
+function lastSeen(info: ResourceInfo, { previous, current, revision }: Change): UnstructuredObject {
+  const object = viewObject(info, previous ?? current);
+  return { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } };
+}

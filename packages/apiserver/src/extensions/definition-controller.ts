@@ -1,0 +1,385 @@
+/**
+ * Custom resources at run time: follows the CustomResourceDefinitions in the store and keeps the catalog of served
+ * resources in step, writes their status, and clears up behind those that are deleted.
+ *
+ * Guarantees: a definition is served before its status says Established; a change of spec replaces what is served in one
+ * step, which ends the watches on it; the last objects are gone, and their DELETED events out, before the kind is.
+ */
+
+import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
+import { deepEqual, equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import { apiVersionOf } from '@coracle/apimachinery/meta/gvk';
+import { formatTime, type UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import { ApiError } from '@coracle/apimachinery/meta/status';
+import { inPieces, Pace } from '@coracle/apimachinery/meta/steps';
+import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
+import { nextTurn } from '@coracle/runtime/clock/next-turn';
+import type { Logger } from '@coracle/runtime/log/log';
+import type { AdmissionPlugin } from '../admission/plugin.ts';
+import type { Change, StoreKey, StoreWatch } from '../cache/object-store.ts';
+import {
+  asCrd,
+  CLEANUP_FINALIZER,
+  type Crd,
+  type CrdCondition,
+  type CrdNames,
+  conditionOf,
+  withCondition,
+} from '../kinds/custom/crd.ts';
+import { type CustomInfoOptions, customResourceInfos, versionSchemas } from '../kinds/custom/custom-resource-info.ts';
+import type { ConnectOutbound } from '../outbound/outbound.ts';
+import { guaranteedUpdate } from '../registry/guaranteed-update.ts';
+import { isLargeObject } from '../registry/large-write.ts';
+import type { ResourceCatalog } from '../registry/resource-catalog.ts';
+import { NO_ADMISSION } from '../registry/write-call.ts';
+import type { Registry } from '../registry/write-contract.ts';
+import { createWebhookConverter } from './conversion-webhook.ts';
+import { builtInDefinitions, DEFINITIONS, terminatingKinds } from './definition-admission.ts';
+import { deleteInstances } from './instance-cleanup.ts';
+import { definitionStatus, takenNames } from './names-status.ts';
+
+export interface ExtensionsOptions {
+  readonly resources: ResourceCatalog;
+  readonly connect: ConnectOutbound;
+  readonly log: Logger;
+}
+
+/** Custom resources of one server. */
+export interface Extensions {
+  /** For the admission chain; they know nothing to refuse before `start`. */
+  readonly admission: readonly AdmissionPlugin[];
+  /** Serves what the store defines, at once, and follows it from then on. Call before the server says it is ready. */
+  start(registry: Registry): void;
+  stop(): void;
+}
+
+const PREFIX = `${DEFINITIONS.group}/${DEFINITIONS.resource}`;
+const RETRY_MS = 5000;
+
+const keyOf = (name: string): StoreKey => ({ prefix: PREFIX, namespace: '', name });
+
+/** Makes the extensions. What `resources` holds now is built in and is never touched. */
+export function createExtensions(options: ExtensionsOptions): Extensions {
+  const terminating = new Set<string>();
+  const all = options.resources.all();
+  const builtIn = new Map(all.map((info) => [`${info.resource}.${info.group}`, info]));
+  const ownVersions = new Set(all.filter((info) => !info.strategy.custom).map(apiVersionOf));
+  let controller: DefinitionController | undefined;
+  return {
+    admission: [
+      terminatingKinds(terminating),
+      // Kubernetes' own kinds have no definition here; one that somebody adds beside them may go again.
+      builtInDefinitions((name) => builtIn.get(name)?.strategy.custom === true),
+    ],
+    start(registry) {
+      controller = new DefinitionController(registry, { ...options, terminating, builtIn, ownVersions });
+      controller.start();
+    },
+    stop: () => controller?.stop(),
+  };
+}
+
+/** What is served for one definition. */
+interface Served {
+  readonly crd: Crd;
+  readonly infos: readonly ResourceInfo[];
+  readonly storage: ResourceInfo;
+}
+
+interface ControllerOptions extends ExtensionsOptions {
+  /** `group/resource` of definitions that are going. */
+  readonly terminating: Set<string>;
+  /** By name of the definition. */
+  readonly builtIn: ReadonlyMap<string, ResourceInfo>;
+  /** The versions (`group/version`) of Kubernetes' own kinds. */
+  readonly ownVersions: ReadonlySet<string>;
+}
+
+interface Known {
+  readonly group: string;
+  readonly names: CrdNames | undefined;
+  readonly accepted: boolean;
+}
+
+class DefinitionController {
+  readonly #registry: Registry;
+  readonly #options: ControllerOptions;
+  readonly #served = new Map<string, Served>();
+  /** What definitions must know of one another, by name: reading them all for each would cost a parse of every schema. */
+  readonly #known = new Map<string, Known>();
+  readonly #cleanups = new Map<string, AbortController>();
+  /** Names to look at, in order; looked at one by one, because definitions compete for names. */
+  readonly #pending = new Set<string>();
+  #working = false;
+  #watch: StoreWatch | undefined;
+  readonly #stopped = new AbortController();
+
+  constructor(registry: Registry, options: ControllerOptions) {
+    this.#registry = registry;
+    this.#options = options;
+  }
+
+  start(): void {
+    const { store } = this.#registry;
+    const { items, revision } = store.list(PREFIX);
+    const infos: ResourceInfo[] = [];
+    for (const { name, object, revision: written } of items) {
+      const crd = asCrd(object);
+      if (conditionOf(crd.status, 'Established')?.status !== 'True' || this.#isBuiltIn(name)) continue;
+      // A definition that was never changed has no objects from before a change.
+      const served = this.#make(crd, crd.metadata.generation === 1 ? 0 : written + 1);
+      if (served === undefined) continue;
+      this.#served.set(name, served);
+      infos.push(...served.infos);
+    }
+    if (infos.length > 0) this.#options.resources.add(...infos);
+    for (const { name, object } of items) {
+      this.#note(name, asCrd(object));
+      this.#pending.add(name);
+    }
+    this.#watch = store.watch(PREFIX, revision, (changes) => this.#receive(changes));
+    void this.#work();
+  }
+
+  stop(): void {
+    this.#stopped.abort(new Error('the server stops'));
+    this.#watch?.stop();
+    for (const cleanup of this.#cleanups.values()) cleanup.abort(this.#stopped.signal.reason);
+  }
+
+  #isBuiltIn(name: string): boolean {
+    return this.#options.builtIn.has(name);
+  }
+
+  #receive(changes: readonly Change[]): void {
+    for (const { type, current } of changes) {
+      const crd = asCrd(current.object);
+      if (type === 'DELETED') {
+        this.#known.delete(current.name);
+        this.#options.terminating.delete(`${crd.spec.group}/${crd.spec.names.plural}`);
+      } else {
+        this.#note(current.name, crd);
+      }
+      this.#pending.add(current.name);
+    }
+    void this.#work();
+  }
+
+  #note(name: string, { metadata, spec, status }: Crd): void {
+    const accepted = conditionOf(status, 'NamesAccepted')?.status === 'True';
+    this.#known.set(name, { group: spec.group, names: status?.acceptedNames, accepted });
+    if (metadata.deletionTimestamp !== undefined) this.#options.terminating.add(`${spec.group}/${spec.names.plural}`);
+  }
+
+  async #work(): Promise<void> {
+    if (this.#working) return;
+    this.#working = true;
+    try {
+      for (const name of this.#pending) {
+        this.#pending.delete(name);
+        if (this.#stopped.signal.aborted) return;
+        // At the start all are looked at, and most are found as they should be.
+        if (this.#registry.clock.turnIsLong()) await nextTurn();
+        try {
+          await this.#sync(name);
+        } catch (error) {
+          this.#retry(name, error);
+        }
+      }
+    } finally {
+      this.#working = false;
+    }
+  }
+
+  /** A definition that cannot be handled now (the disk is full, an object cannot be deleted) is looked at again later. */
+  #retry(name: string, error: unknown): void {
+    const isGone = error instanceof ApiError && error.code === 404;
+    if (this.#stopped.signal.aborted || isGone) return;
+    this.#options.log.error('custom resource definition not handled', { name, error: String(error) });
+    this.#registry.clock.schedule(RETRY_MS, () => {
+      this.#pending.add(name);
+      void this.#work();
+    });
+  }
+
+  async #sync(name: string): Promise<void> {
+    const stored = this.#registry.store.get(keyOf(name));
+    if (stored === undefined) {
+      this.#unserve(name);
+      this.#lookAtGroup(name);
+      return;
+    }
+    const loading = stored.load(nextTurn);
+    if (loading) await loading;
+    const crd = asCrd(stored.object);
+    const isLarge = isLargeObject(stored.bytes);
+    const before = this.#served.get(name)?.crd;
+    // A large one is compared, and its schemas are made, in steps.
+    const isSame =
+      isLarge && before !== undefined && (await inPieces(equalSteps(before.spec, crd.spec, new Pace()), nextTurn));
+    const schemas = isLarge && !isSame ? await this.#schemasOf(crd) : undefined;
+    // What became of it meanwhile is looked at next.
+    if (this.#registry.store.get(keyOf(name)) !== stored) return;
+    const status = definitionStatus(crd, this.#takenBeside(name, crd.spec.group), this.#now());
+    const established = conditionOf(status, 'Established')?.status === 'True';
+    if (established && !this.#isBuiltIn(name)) {
+      // A spec that is the same is compared in no time.
+      this.#serve(name, { ...crd, spec: isSame ? before!.spec : crd.spec, status }, schemas);
+    }
+    if (!deepEqual(status, crd.status)) {
+      const freed = !deepEqual(status.acceptedNames, crd.status?.acceptedNames);
+      await this.#writeStatus(name, (current) =>
+        definitionStatus(current, this.#takenBeside(name, crd.spec.group), this.#now()),
+      );
+      if (freed) this.#lookAtGroup(name);
+    }
+    if (crd.metadata.deletionTimestamp !== undefined && crd.metadata.finalizers?.includes(CLEANUP_FINALIZER)) {
+      this.#beginCleanup(name);
+    }
+  }
+
+  /** Undefined when they cannot be made: that is told of when they are to be served. */
+  async #schemasOf(crd: Crd): Promise<CustomInfoOptions['schemas']> {
+    try {
+      return await inPieces(versionSchemas(crd.spec.versions), nextTurn);
+    } catch {
+      return undefined;
+    }
+  }
+
+  #now(): string {
+    return formatTime(this.#registry.clock.now());
+  }
+
+  #takenBeside(name: string, group: string): ReturnType<typeof takenNames> {
+    const others = [...this.#known].filter(([other, known]) => other !== name && known.group === group);
+    return takenNames(others.map(([, { names }]) => names));
+  }
+
+  /** A name may have become free: whoever waits for one is looked at again. */
+  #lookAtGroup(name: string): void {
+    const group = name.slice(name.indexOf('.') + 1);
+    for (const [other, known] of this.#known) {
+      if (other !== name && known.group === group && !known.accepted) this.#pending.add(other);
+    }
+  }
+
+  #make(crd: Crd, unchangedSince: number, schemas?: CustomInfoOptions['schemas']): Served | undefined {
+    const { connect, log, ownVersions } = this.#options;
+    try {
+      const convert = createWebhookConverter(crd, { connect, clock: this.#registry.clock });
+      const { served, storage } = customResourceInfos(crd, {
+        unchangedSince,
+        ...(convert && { convert }),
+        ...(schemas && { schemas }),
+      });
+      // A version of Kubernetes' own kinds is answered for by these alone: what a definition adds to it is not reached.
+      return { crd, infos: served.filter((info) => !ownVersions.has(apiVersionOf(info))), storage };
+    } catch (error) {
+      // Written by another program, or before a rule was known here.
+      log.error('custom resource definition cannot be served', { name: crd.metadata.name ?? '', error: String(error) });
+      return undefined;
+    }
+  }
+
+  #serve(name: string, crd: Crd, schemas: CustomInfoOptions['schemas']): void {
+    const before = this.#served.get(name);
+    if (before !== undefined && sameService(before.crd, crd)) return;
+    const { store } = this.#registry;
+    // Whatever is decided by now may have been written under the definition as it was.
+    const since =
+      before === undefined && crd.metadata.generation === 1 ? 0 : store.revision() + store.stats().queued + 1;
+    const next = this.#make(crd, since, schemas);
+    if (next === undefined) return;
+    this.#served.set(name, next);
+    this.#options.resources.update({ remove: before?.infos ?? [], add: next.infos });
+  }
+
+  #unserve(name: string): void {
+    const before = this.#served.get(name);
+    this.#served.delete(name);
+    this.#cleanups.get(name)?.abort(new Error('the definition is gone'));
+    if (before !== undefined) this.#options.resources.remove(...before.infos);
+  }
+
+  #beginCleanup(name: string): void {
+    if (this.#cleanups.has(name)) return;
+    const stop = new AbortController();
+    this.#cleanups.set(name, stop);
+    this.#cleanUp(name, stop.signal)
+      .catch((error: unknown) => this.#retry(name, error))
+      .finally(() => this.#cleanups.delete(name));
+  }
+
+  async #cleanUp(name: string, signal: AbortSignal): Promise<void> {
+    const stored = this.#registry.store.get(keyOf(name));
+    if (stored === undefined) return;
+    const crd = asCrd(stored.object);
+    const say = (status: 'True' | 'False', reason: string, message: string): Promise<void> =>
+      this.#writeCondition(name, { type: 'Terminating', status, reason, message });
+    if (this.#isBuiltIn(name)) {
+      await say('False', 'OverlappingBuiltInResource', 'instances overlap with built-in resources in storage');
+    } else if (conditionOf(crd.status, 'Established')?.status !== 'True') {
+      await say('False', 'NeverEstablished', 'resource was never established');
+    } else {
+      await say('True', 'InstanceDeletionInProgress', 'CustomResource deletion is in progress');
+      const info = this.#served.get(name)?.storage ?? this.#make(crd, 0)?.storage;
+      try {
+        if (info !== undefined) await deleteInstances(this.#registry, info, signal);
+      } catch (error) {
+        if (!signal.aborted)
+          await say(
+            'True',
+            'InstanceDeletionFailed',
+            `could not issue all deletes: ${error instanceof Error ? error.message : String(error)}`,
+          );
+        throw error;
+      }
+      await say('False', 'InstanceDeletionCompleted', 'removed all instances');
+      // A create that was decided while the last of them went is in front of that write, and is seen by now.
+      if (info !== undefined) await deleteInstances(this.#registry, info, signal);
+    }
+    await this.#update(name, '', (next) => {
+      next.metadata.finalizers = (next.metadata.finalizers ?? []).filter((one) => one !== CLEANUP_FINALIZER);
+    });
+  }
+
+  #writeCondition(name: string, condition: Omit<CrdCondition, 'lastTransitionTime'>): Promise<void> {
+    return this.#writeStatus(name, (crd) => ({
+      ...crd.status,
+      conditions: withCondition(crd.status?.conditions ?? [], condition, this.#now()),
+    }));
+  }
+
+  #writeStatus(name: string, statusOf: (crd: Crd) => object): Promise<void> {
+    return this.#update(name, 'status', (next) => {
+      next['status'] = cloneJson(statusOf(asCrd(next)));
+    });
+  }
+
+  async #update(name: string, subresource: string, change: (next: UnstructuredObject) => void): Promise<void> {
+    const info = this.#options.resources.lookup(DEFINITIONS.group, 'v1', DEFINITIONS.resource);
+    if (info === undefined) return;
+    await guaranteedUpdate(this.#registry, {
+      info,
+      subresource,
+      namespace: '',
+      name,
+      dryRun: false,
+      manager: 'kube-apiserver',
+      admission: NO_ADMISSION,
+      warn: () => {},
+      pinned: false,
+      patch: true,
+      next(current) {
+        const next = cloneJson(current) as UnstructuredObject;
+        change(next);
+        return next;
+      },
+    });
+  }
+}
+
+/** Nothing that readers could see has changed. */
+const sameService = (a: Crd, b: Crd): boolean =>
+  deepEqual(a.spec, b.spec) && deepEqual(a.status?.acceptedNames, b.status?.acceptedNames);

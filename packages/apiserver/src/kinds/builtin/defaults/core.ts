@@ -1,0 +1,201 @@
+/** Defaults of the core group (core/v1 defaults.go and the create strategies of pkg/registry/core). */
+import { encodeBase64 } from '@coracle/apimachinery/meta/base64';
+import { setOwn } from '@coracle/apimachinery/meta/own-property';
+import { eachInSteps, Pace, type Steps } from '@coracle/apimachinery/meta/steps';
+import { listAt, textAt } from '@coracle/apimachinery/types/read-value';
+import { setPodOnlyDefaults, setPodSpecDefaults, setSourceDefaults } from './pod-spec.ts';
+import {
+  ensureObject,
+  type GroupDefaults,
+  type MutableObject,
+  member,
+  members,
+  preset,
+  presetSteps,
+} from './preset.ts';
+import { qosClassOf } from './qos.ts';
+
+const CLIENT_IP_SECONDS = 10_800;
+
+function* setPodDefaults(pod: MutableObject): Steps<void> {
+  const spec = ensureObject(pod, 'spec');
+  if (spec === undefined) return;
+  const pace = new Pace();
+  yield* setPodSpecDefaults(spec, pace);
+  yield* setPodOnlyDefaults(spec, pace);
+  const status = ensureObject(pod, 'status');
+  if (status === undefined) return;
+  preset(status, { phase: 'Pending', qosClass: qosClassOf(pod) });
+  const { hostIP } = status;
+  if (typeof hostIP === 'string' && hostIP !== '') preset(status, { hostIPs: [{ ip: hostIP }] });
+  alignFirst(status, 'podIP', { field: 'podIPs', item: (ip) => ({ ip }), text: (item) => textAt(item, 'ip') });
+}
+
+/**
+ * A field that became a list: the one value is the first of many. A client that knows but the one means no other, and one
+ * that sends many need not send the one (core/v1 conversion.go).
+ */
+function alignFirst(
+  holder: MutableObject,
+  one: string,
+  many: { readonly field: string; readonly item: (text: string) => unknown; readonly text: (item: unknown) => string },
+): void {
+  const single = textAt(holder, one);
+  const [first] = listAt(holder, many.field);
+  if (first === undefined) {
+    if (single !== '') holder[many.field] = [many.item(single)];
+  } else if (single === '') holder[one] = many.text(first);
+  else if (single !== many.text(first)) holder[many.field] = [many.item(single)];
+}
+
+function setNodeDefaults(node: MutableObject): void {
+  const spec = member(node, 'spec');
+  const status = member(node, 'status');
+  // A node that keeps nothing for itself gives away all that it has.
+  const capacity = member(status, 'capacity');
+  if (status !== undefined && capacity !== undefined) preset(status, { allocatable: { ...capacity } });
+  const text = (item: unknown): string => (typeof item === 'string' ? item : '');
+  if (spec !== undefined) alignFirst(spec, 'podCIDR', { field: 'podCIDRs', item: (cidr) => cidr, text });
+}
+
+/** The defaults of a pod template; the template itself may be missing, validation says so. */
+export function* setTemplateDefaults(holder: MutableObject | undefined): Steps<void> {
+  const template = member(holder, 'template');
+  const spec = template === undefined ? undefined : ensureObject(template, 'spec');
+  if (spec !== undefined) yield* setPodSpecDefaults(spec, new Pace());
+}
+
+function* setServiceDefaults(service: MutableObject): Steps<void> {
+  const spec = ensureObject(service, 'spec');
+  if (spec === undefined) return;
+  preset(spec, { sessionAffinity: 'None', type: 'ClusterIP' });
+  const type = spec['type'];
+  if (spec['sessionAffinity'] === 'None') delete spec['sessionAffinityConfig'];
+  if (spec['sessionAffinity'] === 'ClientIP') {
+    const config = ensureObject(spec, 'sessionAffinityConfig');
+    const clientIP = config === undefined ? undefined : ensureObject(config, 'clientIP');
+    if (clientIP !== undefined) preset(clientIP, { timeoutSeconds: CLIENT_IP_SECONDS });
+  }
+  yield* eachInSteps(new Pace(), members(spec, 'ports'), (port) => {
+    preset(port, { protocol: 'TCP' });
+    if (port['targetPort'] === '' || port['targetPort'] === 0) delete port['targetPort'];
+    preset(port, { targetPort: port['port'] ?? 0 });
+  });
+  const exposed = type === 'NodePort' || type === 'LoadBalancer';
+  const hasExternalIps = Array.isArray(spec['externalIPs']) && spec['externalIPs'].length > 0;
+  if (exposed || (type === 'ClusterIP' && hasExternalIps)) preset(spec, { externalTrafficPolicy: 'Cluster' });
+  if (type === 'LoadBalancer') preset(spec, { allocateLoadBalancerNodePorts: true });
+  if (type !== 'ExternalName') {
+    preset(spec, { internalTrafficPolicy: 'Cluster', ipFamilies: ['IPv4'], ipFamilyPolicy: 'SingleStack' });
+  }
+  if (typeof spec['clusterIP'] === 'string' && spec['clusterIP'] !== '') {
+    preset(spec, { clusterIPs: [spec['clusterIP']] });
+  }
+  const status = ensureObject(service, 'status');
+  if (status === undefined) return;
+  preset(status, { loadBalancer: {} });
+  if (type !== 'LoadBalancer') return;
+  yield* eachInSteps(new Pace(), members(member(status, 'loadBalancer'), 'ingress'), (ingress) => {
+    if (ingress['ip']) preset(ingress, { ipMode: 'VIP' });
+  });
+}
+
+function setNamespaceDefaults(namespace: MutableObject): void {
+  const metadata = ensureObject(namespace, 'metadata');
+  if (metadata === undefined) return;
+  const name = metadata['name'];
+  const labels = ensureObject(metadata, 'labels');
+  if (labels !== undefined && typeof name === 'string' && name !== '') {
+    labels['kubernetes.io/metadata.name'] = name;
+  }
+  // A namespace on its way out loses `kubernetes` through /finalize: it must not come back.
+  if (metadata['deletionTimestamp']) return;
+  const spec = ensureObject(namespace, 'spec');
+  if (spec !== undefined) preset(spec, { finalizers: ['kubernetes'] });
+  const status = ensureObject(namespace, 'status');
+  if (status !== undefined) preset(status, { phase: 'Active' });
+}
+
+function* setSecretDefaults(secret: MutableObject): Steps<void> {
+  if (secret['type'] === '') delete secret['type'];
+  preset(secret, { type: 'Opaque' });
+  const plain = member(secret, 'stringData');
+  if (plain !== undefined) {
+    const data = ensureObject(secret, 'data');
+    const encoder = new TextEncoder();
+    yield* eachInSteps(new Pace(), data === undefined ? [] : Object.keys(plain), (key) => {
+      const value = plain[key];
+      if (typeof value === 'string') setOwn(data!, key, encodeBase64(encoder.encode(value)));
+    });
+  }
+  delete secret['stringData'];
+}
+
+export function setClaimDefaults(claim: MutableObject): void {
+  const spec = ensureObject(claim, 'spec');
+  if (spec !== undefined) preset(spec, { volumeMode: 'Filesystem' });
+  const status = ensureObject(claim, 'status');
+  if (status !== undefined) preset(status, { phase: 'Pending' });
+}
+
+function setVolumeDefaults(volume: MutableObject): void {
+  const spec = ensureObject(volume, 'spec');
+  if (spec !== undefined) {
+    preset(spec, { persistentVolumeReclaimPolicy: 'Retain', volumeMode: 'Filesystem' });
+    setSourceDefaults(spec);
+  }
+  const status = ensureObject(volume, 'status');
+  if (status !== undefined) preset(status, { phase: 'Pending' });
+}
+
+function* setReplicationControllerDefaults(controller: MutableObject): Steps<void> {
+  const spec = ensureObject(controller, 'spec');
+  const labels = member(member(member(spec, 'template'), 'metadata'), 'labels');
+  if (spec === undefined) return;
+  preset(spec, { replicas: 1 });
+  if (labels !== undefined) {
+    preset(spec, { selector: { ...labels } });
+    const metadata = ensureObject(controller, 'metadata');
+    if (metadata !== undefined && Object.keys(member(metadata, 'labels') ?? {}).length === 0) {
+      metadata['labels'] = { ...labels };
+    }
+  }
+  yield* setTemplateDefaults(spec);
+}
+
+function* setLimitRangeDefaults(range: MutableObject): Steps<void> {
+  const pace = new Pace();
+  for (const limit of members(member(range, 'spec'), 'limits')) {
+    if (pace.due()) yield;
+    if (limit['type'] !== 'Container') continue;
+    const defaults = ensureObject(limit, 'default');
+    const requests = ensureObject(limit, 'defaultRequest');
+    if (defaults === undefined || requests === undefined) continue;
+    yield* presetSteps(pace, defaults, { values: member(limit, 'max') ?? {} });
+    yield* presetSteps(pace, requests, { values: defaults });
+    yield* presetSteps(pace, requests, { values: member(limit, 'min') ?? {} });
+    for (const key of ['default', 'defaultRequest']) {
+      if (Object.keys(member(limit, key) ?? {}).length === 0) delete limit[key];
+    }
+  }
+}
+
+export const CORE_DEFAULTS: GroupDefaults = {
+  pods: setPodDefaults,
+  podtemplates: setTemplateDefaults,
+  nodes: setNodeDefaults,
+  services: setServiceDefaults,
+  namespaces: setNamespaceDefaults,
+  secrets: setSecretDefaults,
+  persistentvolumeclaims: setClaimDefaults,
+  persistentvolumes: setVolumeDefaults,
+  replicationcontrollers: setReplicationControllerDefaults,
+  limitranges: setLimitRangeDefaults,
+  *endpoints(endpoints) {
+    const pace = new Pace();
+    for (const subset of members(endpoints, 'subsets')) {
+      if (pace.due()) yield;
+      yield* eachInSteps(pace, members(subset, 'ports'), (port) => preset(port, { protocol: 'TCP' }));
+    }
+  },
+};

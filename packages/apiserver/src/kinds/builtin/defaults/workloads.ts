@@ -1,0 +1,176 @@
+/** Defaults of apps, batch and autoscaling. */
+import { badRequest } from '@coracle/apimachinery/meta/status';
+import { eachInSteps, Pace, type Steps } from '@coracle/apimachinery/meta/steps';
+import { isObject } from '@coracle/apimachinery/types/read-value';
+import { setClaimDefaults, setTemplateDefaults } from './core.ts';
+import { ensureObject, type GroupDefaults, type MutableObject, member, members, preset } from './preset.ts';
+
+const HISTORY = 10;
+const MAX_INT32 = 2_147_483_647;
+
+/** Runs `set` on spec with the pod template's own defaults after it. */
+const withTemplate = (set: (spec: MutableObject, object: MutableObject) => void | Steps<void>) =>
+  function* (object: MutableObject): Steps<void> {
+    const spec = ensureObject(object, 'spec');
+    if (spec === undefined) return;
+    const work = set(spec, object);
+    if (work) yield* work;
+    yield* setTemplateDefaults(spec);
+  };
+
+const setDeployment = withTemplate((spec) => {
+  preset(spec, { replicas: 1, revisionHistoryLimit: HISTORY, progressDeadlineSeconds: 600 });
+  setRollingUpdate(spec, 'strategy', { maxUnavailable: '25%', maxSurge: '25%' });
+});
+
+/** Annotation of DaemonSets: a count of templates, which older versions had as a field. */
+export const TEMPLATE_GENERATION = 'deprecated.daemonset.template.generation';
+
+const INT64 = /^[+-]?[0-9]+$/;
+
+/** v1 always shows the number, 0 where nobody has set it; what is no number cannot be read (apps/v1/conversion.go). */
+function showTemplateGeneration(object: MutableObject): void {
+  const metadata = ensureObject(object, 'metadata');
+  const annotations = metadata && ensureObject(metadata, 'annotations');
+  if (annotations === undefined) return;
+  const sent = annotations[TEMPLATE_GENERATION] ?? '0';
+  const text = String(sent);
+  const wrong = !INT64.test(text)
+    ? 'invalid syntax'
+    : text.length > 400 || BigInt.asIntN(64, BigInt(text)) !== BigInt(text)
+      ? 'value out of range'
+      : undefined;
+  if (wrong !== undefined) {
+    throw badRequest(
+      `DaemonSet in version "v1" cannot be handled as a DaemonSet: strconv.ParseInt: parsing ${JSON.stringify(text)}: ${wrong}`,
+    );
+  }
+  annotations[TEMPLATE_GENERATION] = String(BigInt(text));
+}
+
+const setDaemonSet = withTemplate((spec, object) => {
+  showTemplateGeneration(object);
+  preset(spec, { revisionHistoryLimit: HISTORY });
+  setRollingUpdate(spec, 'updateStrategy', { maxUnavailable: 1, maxSurge: 0 });
+});
+
+const setStatefulSet = withTemplate(function* (spec) {
+  preset(spec, { replicas: 1, podManagementPolicy: 'OrderedReady', revisionHistoryLimit: HISTORY });
+  const strategy = ensureObject(spec, 'updateStrategy');
+  // One that names its type says of partitions what it says.
+  if (strategy !== undefined && (strategy['type'] == null || isObject(strategy['rollingUpdate']))) {
+    setRollingUpdate(spec, 'updateStrategy', { partition: 0 });
+  }
+  // The gate of this field (MaxUnavailableStatefulSet) is shut by default: nobody hears of it.
+  delete member(strategy, 'rollingUpdate')?.['maxUnavailable'];
+  const retention = ensureObject(spec, 'persistentVolumeClaimRetentionPolicy');
+  if (retention !== undefined) preset(retention, { whenDeleted: 'Retain', whenScaled: 'Retain' });
+  const setClaim = (claim: MutableObject): void => {
+    preset(claim, { apiVersion: 'v1', kind: 'PersistentVolumeClaim' });
+    setClaimDefaults(claim);
+  };
+  yield* eachInSteps(new Pace(), members(spec, 'volumeClaimTemplates'), setClaim, CLAIM);
+});
+
+/** What a claim counts as. */
+const CLAIM = 4;
+
+function setRollingUpdate(spec: MutableObject, field: string, values: Record<string, unknown>): void {
+  const strategy = ensureObject(spec, field);
+  if (strategy === undefined) return;
+  preset(strategy, { type: 'RollingUpdate' });
+  if (strategy['type'] !== 'RollingUpdate') return;
+  const rolling = ensureObject(strategy, 'rollingUpdate');
+  if (rolling !== undefined) preset(rolling, values);
+}
+
+const setJob = withTemplate(function* (spec, job) {
+  if (spec['completions'] == null && spec['parallelism'] == null) preset(spec, { completions: 1 });
+  preset(spec, {
+    parallelism: 1,
+    backoffLimit: spec['backoffLimitPerIndex'] == null ? 6 : MAX_INT32,
+    completionMode: 'NonIndexed',
+    suspend: false,
+    manualSelector: false,
+    podReplacementPolicy: spec['podFailurePolicy'] == null ? 'TerminatingOrFailed' : 'Failed',
+  });
+  yield* setFailurePolicy(spec);
+  takeLabels(spec, job);
+});
+
+function* setFailurePolicy(spec: MutableObject): Steps<void> {
+  const pace = new Pace();
+  for (const rule of members(member(spec, 'podFailurePolicy'), 'rules')) {
+    if (pace.due()) yield;
+    yield* eachInSteps(pace, members(rule, 'onPodConditions'), (pattern) => preset(pattern, { status: 'True' }));
+  }
+}
+
+/** A Job without labels has those of its Pods, with the ones by which it selects them: not before it has those. */
+function takeLabels(spec: MutableObject, job: MutableObject): void {
+  const labels = member(member(member(spec, 'template'), 'metadata'), 'labels');
+  const metadata = member(job, 'metadata');
+  if (labels === undefined || metadata === undefined) return;
+  if (spec['manualSelector'] !== true && labels[CONTROLLER_UID] === undefined) return;
+  if (Object.keys(member(metadata, 'labels') ?? {}).length === 0) metadata['labels'] = { ...labels };
+}
+
+/** Label of the Pods of a Job, by which it selects them. */
+export const CONTROLLER_UID = 'batch.kubernetes.io/controller-uid';
+
+function* setCronJob(cronJob: MutableObject): Steps<void> {
+  const spec = ensureObject(cronJob, 'spec');
+  if (spec === undefined) return;
+  preset(spec, {
+    concurrencyPolicy: 'Allow',
+    suspend: false,
+    successfulJobsHistoryLimit: 3,
+    failedJobsHistoryLimit: 1,
+  });
+  const jobSpec = member(member(spec, 'jobTemplate'), 'spec');
+  if (jobSpec === undefined) return;
+  yield* setFailurePolicy(jobSpec);
+  yield* setTemplateDefaults(jobSpec);
+}
+
+export const APPS_DEFAULTS: GroupDefaults = {
+  deployments: setDeployment,
+  daemonsets: setDaemonSet,
+  statefulsets: setStatefulSet,
+  replicasets: withTemplate((spec) => preset(spec, { replicas: 1 })),
+};
+
+export const BATCH_DEFAULTS: GroupDefaults = { jobs: setJob, cronjobs: setCronJob };
+
+const percent = { type: 'Percent', value: 100, periodSeconds: 15 };
+const SCALING: Readonly<Record<string, Record<string, unknown>>> = {
+  scaleUp: {
+    stabilizationWindowSeconds: 0,
+    selectPolicy: 'Max',
+    policies: [{ type: 'Pods', value: 4, periodSeconds: 15 }, percent],
+  },
+  scaleDown: { selectPolicy: 'Max', policies: [percent] },
+};
+
+/** Whoever says how to scale in one way is shown what that means for both. */
+function setScaling(behavior: MutableObject | undefined): void {
+  if (behavior === undefined) return;
+  for (const [way, values] of Object.entries(SCALING)) {
+    const rules = ensureObject(behavior, way);
+    if (rules !== undefined) preset(rules, structuredClone(values));
+  }
+}
+
+/** v1 keeps its one target in a field of its own; only v2 has metrics to default. */
+export const AUTOSCALING_DEFAULTS: GroupDefaults = {
+  horizontalpodautoscalers: (hpa) => {
+    const spec = ensureObject(hpa, 'spec');
+    if (spec === undefined) return;
+    preset(spec, { minReplicas: 1 });
+    if (hpa['apiVersion'] === 'autoscaling/v2') {
+      const target = { type: 'Utilization', averageUtilization: 80 };
+      preset(spec, { metrics: [{ type: 'Resource', resource: { name: 'cpu', target } }] });
+      setScaling(member(spec, 'behavior'));
+    }
+  },
+};

@@ -1,0 +1,146 @@
+/** What becomes of a Pod between its defaults and its store (pod/strategy.go). */
+import { formatTime } from '@coracle/apimachinery/meta/object';
+import {
+  isObject,
+  type JsonObject,
+  listAt,
+  numberAt,
+  objectAt,
+  objectsAt,
+  textAt,
+  textsAt,
+} from '@coracle/apimachinery/types/read-value';
+import type { Preparation } from './preparation.ts';
+
+const APP_ARMOR_CONTAINER = 'container.apparmor.security.beta.kubernetes.io/';
+const LOCALHOST = 'localhost/';
+const CONTAINER_LISTS = ['initContainers', 'containers', 'ephemeralContainers'] as const;
+/** bound of validation: a longer profile is no profile. */
+const MAX_PROFILE = 4095;
+
+export const podPreparation: Preparation = {
+  create(pod, { now, warn }) {
+    if (!isObject(pod['spec'])) return;
+    markGated(pod, now);
+    mergeLabelKeys(pod);
+    takeAppArmorAnnotations(pod, warn);
+  },
+  update(pod, old, { subresource }) {
+    if (subresource === 'status') keepObserved(pod, old);
+  },
+};
+
+/** The scheduler does not look at a Pod with gates: its condition is there from the start. */
+function markGated(pod: Record<string, unknown>, now: number): void {
+  if (listAt(pod, 'spec', 'schedulingGates').length === 0) return;
+  const conditions = listAt(pod, 'status', 'conditions');
+  if (conditions.some((condition) => textAt(condition, 'type') === 'PodScheduled')) return;
+  const gated = {
+    type: 'PodScheduled',
+    status: 'False',
+    lastProbeTime: null,
+    lastTransitionTime: formatTime(now),
+    reason: 'SchedulingGated',
+    message: 'Scheduling is blocked due to non-empty scheduling gates',
+  };
+  pod['status'] = { ...objectAt(pod, 'status'), conditions: [...conditions, gated] };
+}
+
+/** Values of the labels that terms and constraints name by key go into their selectors. */
+function mergeLabelKeys(pod: Record<string, unknown>): void {
+  const labels = objectAt(pod, 'metadata', 'labels');
+  const spec: Record<string, unknown> = { ...objectAt(pod, 'spec') };
+  const merged = (term: unknown): unknown => (isObject(term) ? withLabelKeys(term, labels) : term);
+  if (Array.isArray(spec['topologySpreadConstraints'])) {
+    spec['topologySpreadConstraints'] = spec['topologySpreadConstraints'].map(merged);
+  }
+  if (isObject(spec['affinity'])) {
+    const affinity: Record<string, unknown> = { ...spec['affinity'] };
+    for (const name of ['podAffinity', 'podAntiAffinity']) {
+      const part = affinity[name];
+      if (!isObject(part)) continue;
+      const required = part['requiredDuringSchedulingIgnoredDuringExecution'];
+      const preferred = part['preferredDuringSchedulingIgnoredDuringExecution'];
+      affinity[name] = {
+        ...part,
+        ...(Array.isArray(required) && { requiredDuringSchedulingIgnoredDuringExecution: required.map(merged) }),
+        ...(Array.isArray(preferred) && {
+          preferredDuringSchedulingIgnoredDuringExecution: preferred.map((item) =>
+            isObject(item) ? { ...item, podAffinityTerm: merged(item['podAffinityTerm']) } : item,
+          ),
+        }),
+      };
+    }
+    spec['affinity'] = affinity;
+  }
+  pod['spec'] = spec;
+}
+
+/** A term without a selector selects nothing, and goes on so. */
+function withLabelKeys(term: JsonObject, labels: JsonObject): JsonObject {
+  const selector = term['labelSelector'];
+  if (!isObject(selector)) return term;
+  const requirements = [
+    ...textsAt(term, 'matchLabelKeys').map((key) => ({ key, operator: 'In' })),
+    ...textsAt(term, 'mismatchLabelKeys').map((key) => ({ key, operator: 'NotIn' })),
+  ].flatMap((one) => (typeof labels[one.key] === 'string' ? [{ ...one, values: [labels[one.key]] }] : []));
+  if (requirements.length === 0) return term;
+  const matchExpressions = [...listAt(selector, 'matchExpressions'), ...requirements];
+  return { ...term, labelSelector: { ...selector, matchExpressions } };
+}
+
+/** The old annotation of a container becomes its field, unless the Pod says the same already. */
+function takeAppArmorAnnotations(pod: Record<string, unknown>, warn: (text: string) => void): void {
+  const annotations = objectAt(pod, 'metadata', 'annotations');
+  if (textAt(pod, 'spec', 'os', 'name') === 'windows') return;
+  if (!Object.keys(annotations).some((key) => key.startsWith(APP_ARMOR_CONTAINER))) return;
+  const ofPod = profileText(objectAt(pod, 'spec', 'securityContext', 'appArmorProfile'));
+  const taken = (container: unknown): unknown => {
+    const key = APP_ARMOR_CONTAINER + textAt(container, 'name');
+    const text = annotations[key];
+    const context = objectAt(container, 'securityContext');
+    if (!isObject(container) || typeof text !== 'string' || isObject(context['appArmorProfile'])) return container;
+    const profile = profileOf(text);
+    if (profile !== undefined && profileText(profile) === ofPod) return container;
+    warn(`metadata.annotations[${key}]: deprecated since v1.30; use the "appArmorProfile" field instead`);
+    if (profile === undefined) return container;
+    return { ...container, securityContext: { ...context, appArmorProfile: profile } };
+  };
+  const spec: Record<string, unknown> = { ...objectAt(pod, 'spec') };
+  for (const list of CONTAINER_LISTS) if (Array.isArray(spec[list])) spec[list] = spec[list].map(taken);
+  pod['spec'] = spec;
+}
+
+const profileText = (profile: JsonObject): string =>
+  `${textAt(profile, 'type')} ${textAt(profile, 'localhostProfile')}`;
+
+function profileOf(annotation: string): JsonObject | undefined {
+  if (annotation === 'unconfined') return { type: 'Unconfined' };
+  if (annotation === 'runtime/default') return { type: 'RuntimeDefault' };
+  const profile = annotation.startsWith(LOCALHOST) ? annotation.slice(LOCALHOST.length) : '';
+  const isValid = profile !== '' && profile.trim() === profile && profile.length <= MAX_PROFILE;
+  return isValid ? { type: 'Localhost', localhostProfile: profile } : undefined;
+}
+
+/** Agents of old do not know `observedGeneration`: what they leave out stays, of conditions by type and in order. */
+function keepObserved(pod: Record<string, unknown>, old: JsonObject): void {
+  const before = new Map<string, number[]>();
+  for (const condition of objectsAt(old, 'status', 'conditions')) {
+    const type = textAt(condition, 'type');
+    const generation = numberAt(condition, 'observedGeneration');
+    const seen = before.get(type);
+    if (seen) seen.push(generation);
+    else before.set(type, [generation]);
+  }
+  const status: Record<string, unknown> = { ...objectAt(pod, 'status') };
+  const observed = numberAt(old, 'status', 'observedGeneration');
+  if (numberAt(status, 'observedGeneration') === 0 && observed !== 0) status['observedGeneration'] = observed;
+  if (Array.isArray(status['conditions'])) {
+    status['conditions'] = status['conditions'].map((condition) => {
+      const kept = before.get(textAt(condition, 'type'))?.shift() ?? 0;
+      if (!isObject(condition) || kept === 0 || numberAt(condition, 'observedGeneration') !== 0) return condition;
+      return { ...condition, observedGeneration: kept };
+    });
+  }
+  pod['status'] = status;
+}

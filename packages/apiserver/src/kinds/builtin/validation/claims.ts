@@ -1,0 +1,189 @@
+/** Validation of PersistentVolumeClaims and of templates of them (core/validation). */
+import { equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import { checkLabelName, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
+import type { FieldError } from '@coracle/apimachinery/meta/status';
+import type { Steps } from '@coracle/apimachinery/meta/steps';
+import { exceeds, quantityValue, readQuantity } from '@coracle/apimachinery/quantity/quantity';
+import { isObject, type JsonObject, listAt, objectAt, textAt, valueAt } from '@coracle/apimachinery/types/read-value';
+import {
+  faults,
+  forbidden,
+  IMMUTABLE,
+  immutable,
+  invalid,
+  type Judging,
+  judgeEach,
+  newJudging,
+  oneOf,
+  required,
+  unsupported,
+} from '@coracle/apimachinery/validation/field-errors';
+import { judgeSelectorField } from './admission-rules.ts';
+
+const ACCESS_MODES = ['ReadWriteOnce', 'ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOncePod'];
+const ALONE = 'ReadWriteOncePod';
+export const VOLUME_MODES = ['Block', 'Filesystem'];
+const BETA_CLASS = 'volume.beta.kubernetes.io/storage-class';
+
+/** Judges how a claim or volume may be used; upstream names the list, not the item. */
+export function* judgeAccessModes(
+  judging: Judging,
+  spec: unknown,
+  { at, detail }: { readonly at: string; readonly detail: string },
+): Steps<void> {
+  const path = `${at}.accessModes`;
+  const modes = listAt(spec, 'accessModes');
+  if (modes.length === 0) judging.errors.push(required(path, detail));
+  let others = false;
+  yield* judgeEach(judging, modes, (mode) => {
+    const isKnown = ACCESS_MODES.includes(String(mode));
+    others ||= isKnown && mode !== ALONE;
+    return isKnown ? [] : [unsupported(path, mode, ACCESS_MODES)];
+  });
+  if (others && modes.includes(ALONE)) {
+    judging.errors.push(forbidden(path, 'may not use ReadWriteOncePod with other access modes'));
+  }
+}
+
+/** What must be more than nothing. */
+export function positiveErrors(value: unknown, at: string): FieldError[] {
+  const amount = readQuantity(value);
+  return amount !== undefined && amount.nano <= 0n ? [invalid(at, value, 'must be greater than zero')] : [];
+}
+
+/** The name of a class, where one is given. */
+export const classErrors = (name: string, at: string): FieldError[] =>
+  name === '' ? [] : faults(at, name, checkSubdomain(name));
+
+/** Judges what a claim asks for, in one or in a template of one. */
+export function* judgeClaimSpec(judging: Judging, spec: JsonObject, at: string): Steps<void> {
+  const { errors } = judging;
+  yield* judgeSelectorField(judging, spec, { field: 'selector', at });
+  yield* judgeAccessModes(judging, spec, { at, detail: 'at least 1 access mode is required' });
+  const storage = valueAt(spec, 'resources', 'requests', 'storage');
+  const amount = `${at}.resources[storage]`;
+  errors.push(...(storage === undefined ? [required(amount)] : positiveErrors(storage, amount)));
+  errors.push(...classErrors(textAt(spec, 'storageClassName'), `${at}.storageClassName`));
+  errors.push(...oneOf(spec, { name: 'volumeMode', path: `${at}.volumeMode` }, VOLUME_MODES));
+  for (const field of ['dataSource', 'dataSourceRef']) {
+    const source = valueAt(spec, field);
+    if (isObject(source)) errors.push(...sourceErrors(source, `${at}.${field}`));
+  }
+  errors.push(...agreementErrors(spec, at));
+  errors.push(...classErrors(textAt(spec, 'volumeAttributesClassName'), `${at}.volumeAttributesClassName`));
+}
+
+function sourceErrors(source: JsonObject, at: string): FieldError[] {
+  const [group, kind, namespace] = [textAt(source, 'apiGroup'), textAt(source, 'kind'), textAt(source, 'namespace')];
+  const errors = ['name', 'kind'].flatMap((field) =>
+    textAt(source, field) === '' ? [required(`${at}.${field}`)] : [],
+  );
+  if (group === '' && kind !== 'PersistentVolumeClaim') {
+    errors.push(invalid(at, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup"));
+  }
+  if (group !== '') errors.push(...faults(`${at}.apiGroup`, group, checkSubdomain(group)));
+  if (namespace !== '') errors.push(...faults(`${at}.namespace`, namespace, checkLabelName(namespace)));
+  return errors;
+}
+
+/** The two fields say the same. Upstream shows its own way of writing a path as the value, which is an empty object. */
+function agreementErrors(spec: JsonObject, at: string): FieldError[] {
+  const [source, reference] = [valueAt(spec, 'dataSource'), valueAt(spec, 'dataSourceRef')];
+  if (!isObject(source) || !isObject(reference)) return [];
+  if (textAt(reference, 'namespace') !== '') {
+    return [invalid(at, {}, 'may not be specified when dataSourceRef.namespace is specified')];
+  }
+  const isSame = ['apiGroup', 'kind', 'name'].every(
+    (field) => (valueAt(source, field) ?? null) === (valueAt(reference, field) ?? null),
+  );
+  return isSame ? [] : [invalid(at, {}, 'must match dataSourceRef')];
+}
+
+const OF_TEMPLATES = new Set(['labels', 'annotations', 'creationTimestamp']);
+
+/** Judges the claim that an ephemeral volume of a Pod makes. */
+export function* judgeClaimTemplate(judging: Judging, template: unknown, at: string): Steps<void> {
+  if (!isObject(template)) {
+    judging.errors.push(required(at));
+    return;
+  }
+  for (const field of Object.keys(objectAt(template, 'metadata'))) {
+    if (OF_TEMPLATES.has(field)) continue;
+    judging.errors.push(forbidden(`${at}.metadata.${field}`, 'cannot be set'));
+  }
+  yield* judgeClaimSpec(judging, objectAt(template, 'spec'), `${at}.spec`);
+}
+
+const CLAIM_FIXED =
+  'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims';
+
+export function* validateClaim(claim: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
+  const judging = newJudging();
+  const { errors, pace } = judging;
+  const isKept = old !== undefined && (yield* equalSteps(valueAt(claim, 'spec'), valueAt(old, 'spec'), pace));
+  if (!isKept) yield* judgeClaimSpec(judging, objectAt(claim, 'spec'), 'spec');
+  if (old === undefined) return errors;
+  if (!(yield* equalSteps(claim['status'], old['status'], pace))) yield* judgeStatus(judging, claim);
+  const annotation = (one: JsonObject): string => textAt(one, 'metadata', 'annotations', BETA_CLASS);
+  const isUpgrade = upgradesClass(claim, old);
+  if (!isUpgrade && annotation(claim) !== annotation(old)) {
+    errors.push(invalid(`metadata.annotations.${BETA_CLASS}`, annotation(claim), IMMUTABLE));
+  }
+  if (isKept) return errors;
+  const same = yield* equalSteps(fixedFields(claim, old), fixedFields(old, old), pace);
+  if (!same) errors.push(forbidden('spec', CLAIM_FIXED));
+  errors.push(...sizeErrors(claim, old));
+  for (const error of immutable({ object: claim, old, path: 'spec.volumeMode' })) {
+    errors.push({ ...error, field: 'volumeMode' });
+  }
+  const classAt = 'spec.volumeAttributesClassName';
+  const now = valueAt(claim, ...classAt.split('.')) ?? null;
+  if ((valueAt(old, ...classAt.split('.')) ?? null) === null) return errors;
+  if (now === null) errors.push(forbidden(classAt, 'update from non-nil value to nil is forbidden'));
+  else if (now === '') errors.push(forbidden(classAt, 'update from non-nil value to an empty string is forbidden'));
+  return errors;
+}
+
+/** Amounts that a claim has. */
+function* judgeStatus(judging: Judging, claim: JsonObject): Steps<void> {
+  for (const field of ['capacity', 'allocatedResources']) {
+    const amounts = objectAt(claim, 'status', field);
+    yield* judgeEach(judging, Object.keys(amounts), (name) => {
+      const amount = readQuantity(amounts[name]);
+      if (amount === undefined || amount.nano >= 0n) return [];
+      return [invalid(`status.${field}[${name}]`, quantityValue(amount), 'must be a valid resource quantity')];
+    });
+  }
+}
+
+/** The class that an annotation of old named becomes the field, and nothing else changes. */
+function upgradesClass(claim: JsonObject, old: JsonObject): boolean {
+  const before = valueAt(old, 'metadata', 'annotations', BETA_CLASS);
+  const after = valueAt(claim, 'metadata', 'annotations', BETA_CLASS) ?? before;
+  const isUnset = (valueAt(old, 'spec', 'storageClassName') ?? null) === null;
+  return (
+    typeof before === 'string' && isUnset && valueAt(claim, 'spec', 'storageClassName') === before && after === before
+  );
+}
+
+/** The part of a claim's spec that stays: a volume is bound and a class filled in once, a bound claim may grow. */
+function fixedFields(claim: JsonObject, old: JsonObject): JsonObject {
+  const fixed: Record<string, unknown> = { ...objectAt(claim, 'spec') };
+  if (textAt(old, 'spec', 'volumeName') === '') delete fixed['volumeName'];
+  const beta = valueAt(old, 'metadata', 'annotations', BETA_CLASS);
+  const isFree = beta === undefined || beta === valueAt(claim, 'spec', 'storageClassName');
+  if ((valueAt(old, 'spec', 'storageClassName') ?? null) === null && isFree) delete fixed['storageClassName'];
+  if (textAt(old, 'status', 'phase') !== 'Bound') return fixed;
+  const { storage: _, ...requests } = objectAt(claim, 'spec', 'resources', 'requests');
+  fixed['resources'] = { ...objectAt(claim, 'spec', 'resources'), requests };
+  delete fixed['volumeAttributesClassName'];
+  return fixed;
+}
+
+/** A claim whose growth failed may ask for less again, and for no less than it has. */
+function sizeErrors(claim: JsonObject, old: JsonObject): FieldError[] {
+  const size = (one: JsonObject) => readQuantity(valueAt(one, 'spec', 'resources', 'requests', 'storage'));
+  const has = readQuantity(valueAt(old, 'status', 'capacity', 'storage')) ?? readQuantity(0);
+  if (!exceeds(size(old), size(claim)) || exceeds(size(claim), has)) return [];
+  return [forbidden('spec.resources.requests.storage', 'field can not be less than status.capacity')];
+}

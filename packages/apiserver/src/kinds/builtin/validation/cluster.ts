@@ -1,0 +1,169 @@
+/** Validation of rbac, coordination, scheduling and admission configuration. */
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
+import { checkPathSegment, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
+import type { FieldError } from '@coracle/apimachinery/meta/status';
+import type { Steps } from '@coracle/apimachinery/meta/steps';
+import { isObject, type JsonObject, objectsAt, textAt, textsAt, valueAt } from '@coracle/apimachinery/types/read-value';
+import {
+  faults,
+  forbidden,
+  type GroupValidators,
+  immutable,
+  invalid,
+  type Judging,
+  judgeEach,
+  judgeNested,
+  newJudging,
+  nonNegative,
+  oneOf,
+  required,
+  requiredText,
+  unsupported,
+} from '@coracle/apimachinery/validation/field-errors';
+import { POLICY_KIND_VALIDATORS } from './admission-policies.ts';
+import { judgeSelector } from './admission-rules.ts';
+import { validateWebhooks } from './webhooks.ts';
+
+const RBAC_GROUP = 'rbac.authorization.k8s.io';
+
+function* validateRules(object: JsonObject, namespaced: boolean): Steps<readonly FieldError[]> {
+  const judging = newJudging();
+  yield* judgeEach(judging, objectsAt(object, 'rules'), (rule, i) => ruleErrors(rule, `rules[${i}]`, namespaced), RULE);
+  if (!namespaced) yield* judgeAggregation(judging, object);
+  return judging.errors;
+}
+
+/** A role that is made of others must say of which. */
+function* judgeAggregation(judging: Judging, object: JsonObject): Steps<void> {
+  const at = 'aggregationRule.clusterRoleSelectors';
+  if (!isObject(valueAt(object, 'aggregationRule'))) return;
+  const selectors = objectsAt(object, 'aggregationRule', 'clusterRoleSelectors');
+  if (selectors.length === 0) {
+    judging.errors.push(required(at, 'at least one clusterRoleSelector required if aggregationRule is non-nil'));
+  }
+  yield* judgeNested(judging, selectors, (selector, i) => judgeSelector(judging, selector, `${at}[${i}]`));
+}
+
+/** What a rule or a subject counts as. */
+const RULE = 3;
+
+function ruleErrors(rule: JsonObject, at: string, namespaced: boolean): FieldError[] {
+  const errors: FieldError[] = [];
+  if (textsAt(rule, 'verbs').length === 0) {
+    errors.push(required(`${at}.verbs`, 'verbs must contain at least one value'));
+  }
+  const urls = textsAt(rule, 'nonResourceURLs');
+  const groups = textsAt(rule, 'apiGroups');
+  const resources = textsAt(rule, 'resources');
+  if (urls.length > 0) {
+    if (namespaced) {
+      errors.push(invalid(`${at}.nonResourceURLs`, urls, 'namespaced rules cannot apply to non-resource URLs'));
+    }
+    if (groups.length > 0 || resources.length > 0 || textsAt(rule, 'resourceNames').length > 0) {
+      errors.push(
+        invalid(`${at}.nonResourceURLs`, urls, 'rules cannot apply to both regular resources and non-resource URLs'),
+      );
+    }
+    return errors;
+  }
+  if (groups.length === 0) {
+    errors.push(required(`${at}.apiGroups`, 'resource rules must supply at least one api group'));
+  }
+  if (resources.length === 0) {
+    errors.push(required(`${at}.resources`, 'resource rules must supply at least one resource'));
+  }
+  return errors;
+}
+
+function validateSubject(subject: JsonObject, at: string, namespaced: boolean): FieldError[] {
+  const errors: FieldError[] = [];
+  if (textAt(subject, 'name') === '') errors.push(required(`${at}.name`));
+  const kind = textAt(subject, 'kind');
+  const group = textAt(subject, 'apiGroup');
+  if (kind === 'ServiceAccount') {
+    const name = textAt(subject, 'name');
+    if (name !== '') errors.push(...faults(`${at}.name`, name, checkSubdomain(name)));
+    if (group !== '') errors.push(unsupported(`${at}.apiGroup`, group, ['']));
+    // That of a RoleBinding is the default.
+    if (!namespaced && textAt(subject, 'namespace') === '') errors.push(required(`${at}.namespace`));
+  } else if (kind === 'User' || kind === 'Group') {
+    if (group !== RBAC_GROUP) errors.push(unsupported(`${at}.apiGroup`, group, [RBAC_GROUP]));
+  } else {
+    errors.push(unsupported(`${at}.kind`, kind, ['ServiceAccount', 'User', 'Group']));
+  }
+  return errors;
+}
+
+const validateBinding = (kinds: readonly string[]) =>
+  function* (object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
+    const judging = newJudging();
+    const { errors } = judging;
+    const group = textAt(object, 'roleRef', 'apiGroup');
+    if (group !== RBAC_GROUP) errors.push(unsupported('roleRef.apiGroup', group, [RBAC_GROUP]));
+    const kind = textAt(object, 'roleRef', 'kind');
+    if (!kinds.includes(kind)) errors.push(unsupported('roleRef.kind', kind, kinds));
+    const name = textAt(object, 'roleRef', 'name');
+    errors.push(...requiredText('roleRef.name', name, checkPathSegment));
+    const judge = (subject: JsonObject, i: number): FieldError[] =>
+      validateSubject(subject, `subjects[${i}]`, kinds.includes('Role'));
+    yield* judgeEach(judging, objectsAt(object, 'subjects'), judge, RULE);
+    if (old !== undefined && immutable({ object, old, path: 'roleRef' }).length > 0) {
+      // Upstream shows a value of its internal type, which has no JSON names.
+      errors.push(invalid('roleRef', { APIGroup: group, Kind: kind, Name: name }, 'cannot change roleRef'));
+    }
+    return errors;
+  };
+
+export const RBAC_VALIDATORS: GroupValidators = {
+  roles: (object) => validateRules(object, true),
+  clusterroles: (object) => validateRules(object, false),
+  rolebindings: validateBinding(['Role', 'ClusterRole']),
+  clusterrolebindings: validateBinding(['ClusterRole']),
+};
+
+export const COORDINATION_VALIDATORS: GroupValidators = {
+  leases: (object) => {
+    const seconds = valueAt(object, 'spec', 'leaseDurationSeconds');
+    return [
+      ...(typeof seconds === 'number' && seconds <= 0
+        ? [invalid('spec.leaseDurationSeconds', seconds, 'must be greater than 0')]
+        : []),
+      ...nonNegative(object, 'spec.leaseTransitions'),
+    ];
+  },
+};
+
+const HIGHEST_USER_PRIORITY = 1_000_000_000;
+const SYSTEM_CLASSES: Readonly<Record<string, number>> = {
+  'system-node-critical': 2_000_001_000,
+  'system-cluster-critical': 2_000_000_000,
+};
+
+function validatePriorityClass(object: JsonObject, old?: JsonObject): readonly FieldError[] {
+  const name = textAt(object, 'metadata', 'name');
+  const value = valueAt(object, 'value');
+  const errors: FieldError[] = [];
+  if (name.startsWith('system-')) {
+    if (SYSTEM_CLASSES[name] !== value) {
+      errors.push(
+        forbidden('metadata.name', "priority class names with 'system-' prefix are reserved for system use only"),
+      );
+    }
+  } else if (typeof value === 'number' && value > HIGHEST_USER_PRIORITY) {
+    errors.push(forbidden('value', `maximum allowed value of a user defined priority is ${HIGHEST_USER_PRIORITY}`));
+  }
+  errors.push(
+    ...oneOf(object, { name: 'preemptionPolicy', path: 'preemptionPolicy' }, ['Never', 'PreemptLowerPriority']),
+  );
+  if (old === undefined) return errors;
+  if (!deepEqual(value, valueAt(old, 'value'))) errors.push(forbidden('value', 'may not be changed in an update.'));
+  return [...errors, ...immutable({ object, old, path: 'preemptionPolicy' })];
+}
+
+export const SCHEDULING_VALIDATORS: GroupValidators = { priorityclasses: validatePriorityClass };
+
+export const ADMISSION_VALIDATORS: GroupValidators = {
+  mutatingwebhookconfigurations: validateWebhooks,
+  validatingwebhookconfigurations: validateWebhooks,
+  ...POLICY_KIND_VALIDATORS,
+};

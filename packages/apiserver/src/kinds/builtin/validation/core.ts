@@ -1,0 +1,164 @@
+/** Validation of the core group beside Pods. */
+import { equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import { byteLength, checkQualifiedName } from '@coracle/apimachinery/meta/name-rules';
+import type { FieldError } from '@coracle/apimachinery/meta/status';
+import type { Pace, Steps } from '@coracle/apimachinery/meta/steps';
+import { isUnqualifiedFinalizer, UNQUALIFIED_FINALIZER } from '@coracle/apimachinery/meta/validate-object-meta';
+import { isTrueAt, type JsonObject, objectAt, textAt, textsAt, valueAt } from '@coracle/apimachinery/types/read-value';
+import {
+  faults,
+  forbidden,
+  type GroupValidators,
+  immutable,
+  invalid,
+  type Judging,
+  judgeEach,
+  newJudging,
+  required,
+} from '@coracle/apimachinery/validation/field-errors';
+import { validateClaim } from './claims.ts';
+import { checkDataKey } from './data-keys.ts';
+import { ENDPOINTS_VALIDATOR } from './endpoints.ts';
+import { CORE_EVENT_VALIDATOR } from './events.ts';
+import { validateLimitRange } from './limit-range.ts';
+import { validateNode } from './nodes.ts';
+import { validateVolume } from './persistent-volumes.ts';
+import { validatePod } from './pod.ts';
+import { validateResourceQuota } from './resource-quota.ts';
+import { contentErrors } from './secret-contents.ts';
+import { validateService } from './services.ts';
+
+/** ConfigMaps and Secrets hold at most 1 MiB. */
+const MAX_DATA_BYTES = 1_048_576;
+
+/** The keys of one map of data, one by one, because there may be a hundred thousand; and the length of its texts. */
+function* judgeData(judging: Judging, object: JsonObject, field: string): Steps<number> {
+  const data = objectAt(object, field);
+  const keys = Object.keys(data);
+  if (judging.pace.due(keys.length)) yield;
+  let units = 0;
+  yield* judgeEach(judging, keys, (key) => {
+    const value = data[key];
+    if (typeof value === 'string') units += value.length;
+    const details = checkDataKey(key);
+    return details.length === 0 ? NONE : faults(`${field}[${key}]`, key, details);
+  });
+  return units;
+}
+
+/** Longest UTF-8 of one UTF-16 unit. */
+const MAX_UNIT_BYTES = 3;
+
+/** The bytes of all values. */
+function* sizeOf(data: JsonObject, bytesOf: (text: string) => number, pace: Pace): Steps<number> {
+  let size = 0;
+  for (const key of Object.keys(data)) {
+    const value = data[key];
+    if (typeof value === 'string') size += bytesOf(value);
+    if (pace.due()) yield;
+  }
+  return size;
+}
+
+const NONE: readonly FieldError[] = Object.freeze([]);
+
+function decodedLength(base64: string): number {
+  let length = base64.length;
+  while (length > 0 && base64[length - 1] === '=') length--;
+  return Math.floor((length * 3) / 4);
+}
+
+const tooLarge = (field: string): FieldError => ({
+  type: 'FieldValueTooLong',
+  field,
+  detail: `may not be more than ${MAX_DATA_BYTES} bytes`,
+});
+
+/** Once `immutable` is true it stays, and so do the fields it guards. */
+function* judgeImmutableData(
+  { errors, pace }: Judging,
+  { object, old, fields }: { object: JsonObject; old: JsonObject | undefined; fields: readonly string[] },
+): Steps<void> {
+  if (old === undefined || !isTrueAt(old, 'immutable')) return;
+  const why = 'field is immutable when `immutable` is set';
+  if (!isTrueAt(object, 'immutable')) errors.push(forbidden('immutable', why));
+  for (const field of fields) {
+    const same = yield* equalSteps(valueAt(object, field) ?? {}, valueAt(old, field) ?? {}, pace);
+    if (!same) errors.push(forbidden(field, why));
+  }
+}
+
+function* validateConfigMap(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
+  const judging = newJudging();
+  const { errors } = judging;
+  const text = objectAt(object, 'data');
+  const units = (yield* judgeData(judging, object, 'data')) + (yield* judgeData(judging, object, 'binaryData'));
+  yield* judgeEach(judging, Object.keys(objectAt(object, 'binaryData')), (key) =>
+    Object.hasOwn(text, key) ? [invalid(`data[${key}]`, key, 'duplicate of key present in binaryData')] : NONE,
+  );
+  // Counted only where it may be too much.
+  if (units * MAX_UNIT_BYTES > MAX_DATA_BYTES) {
+    const { pace } = judging;
+    const texts = yield* sizeOf(text, byteLength, pace);
+    const size = texts + (yield* sizeOf(objectAt(object, 'binaryData'), decodedLength, pace));
+    if (size > MAX_DATA_BYTES) errors.push(tooLarge('[]'));
+  }
+  yield* judgeImmutableData(judging, { object, old, fields: ['data', 'binaryData'] });
+  return errors;
+}
+
+/** Keys that a Secret of a known type must have; one of each inner list is enough. */
+const SECRET_KEYS: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  'kubernetes.io/tls': [['tls.crt'], ['tls.key']],
+  'kubernetes.io/dockercfg': [['.dockercfg']],
+  'kubernetes.io/dockerconfigjson': [['.dockerconfigjson']],
+  'kubernetes.io/basic-auth': [['username', 'password']],
+  'kubernetes.io/ssh-auth': [['ssh-privatekey']],
+};
+
+function* validateSecret(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
+  const type = textAt(object, 'type');
+  const data = objectAt(object, 'data');
+  const missing = (Object.hasOwn(SECRET_KEYS, type) ? SECRET_KEYS[type]! : []).filter(
+    (keys) => !keys.some((key) => Object.hasOwn(data, key)),
+  );
+  const account = 'kubernetes.io/service-account.name';
+  const judging = newJudging();
+  const { errors, pace } = judging;
+  const units = yield* judgeData(judging, object, 'data');
+  const size = units > MAX_DATA_BYTES ? yield* sizeOf(data, decodedLength, pace) : 0;
+  if (size > MAX_DATA_BYTES) errors.push(tooLarge('data'));
+  for (const keys of missing) for (const key of keys) errors.push(required(`data[${key}]`));
+  if (missing.length === 0 && size <= MAX_DATA_BYTES) errors.push(...(yield* contentErrors(object)));
+  if (type === 'kubernetes.io/service-account-token' && textAt(object, 'metadata', 'annotations', account) === '') {
+    errors.push(required(`metadata.annotations[${account}]`));
+  }
+  if (old !== undefined) errors.push(...immutable({ object, old, path: 'type' }));
+  yield* judgeImmutableData(judging, { object, old, fields: ['data'] });
+  return errors;
+}
+
+function* validateNamespace(object: JsonObject): Steps<readonly FieldError[]> {
+  const judging = newJudging();
+  yield* judgeEach(judging, textsAt(object, 'spec', 'finalizers'), (finalizer, i) =>
+    [...checkQualifiedName(finalizer), ...(isUnqualifiedFinalizer(finalizer) ? [UNQUALIFIED_FINALIZER] : [])].map(
+      (detail) => invalid(`spec.finalizers[${i}]`, finalizer, detail),
+    ),
+  );
+  return judging.errors;
+}
+
+export const CORE_VALIDATORS: GroupValidators = {
+  pods: validatePod,
+  configmaps: validateConfigMap,
+  secrets: validateSecret,
+  services: validateService,
+  namespaces: validateNamespace,
+  nodes: validateNode,
+  endpoints: ENDPOINTS_VALIDATOR,
+  events: CORE_EVENT_VALIDATOR,
+  persistentvolumeclaims: validateClaim,
+  persistentvolumes: validateVolume,
+  limitranges: validateLimitRange,
+  resourcequotas: validateResourceQuota,
+};

@@ -1,0 +1,208 @@
+/** Validation of networking.k8s.io: network policies, addresses and ranges of Services. */
+import { checkPathSegment, checkPortName, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
+import type { FieldError } from '@coracle/apimachinery/meta/status';
+import type { Steps } from '@coracle/apimachinery/meta/steps';
+import {
+  isObject,
+  type JsonObject,
+  listAt,
+  objectsAt,
+  textAt,
+  textsAt,
+  valueAt,
+} from '@coracle/apimachinery/types/read-value';
+import { type IpRange, parseIpRange } from '@coracle/apimachinery/types/service-cidrs';
+import {
+  addAll,
+  faults,
+  forbidden,
+  type GroupValidators,
+  IMMUTABLE,
+  immutable,
+  invalid,
+  isPort,
+  type Judging,
+  judgeEach,
+  judgeNested,
+  NO_STOP,
+  newJudging,
+  oneOf,
+  PORT_RANGE,
+  required,
+  type Stops,
+  unsupported,
+} from '@coracle/apimachinery/validation/field-errors';
+import { judgeSelectorField } from './admission-rules.ts';
+import { PROTOCOLS } from './pod-spec.ts';
+import { addressFault, legacyNetworkFault, networkFault } from './strict-addresses.ts';
+
+function validatePolicyPort(port: JsonObject, at: string): FieldError[] {
+  const number = valueAt(port, 'port');
+  const end = valueAt(port, 'endPort');
+  const errors = oneOf(port, { name: 'protocol', path: `${at}.protocol` }, PROTOCOLS);
+  const refuseEnd = (detail: string): void => {
+    if (end != null) errors.push(invalid(`${at}.endPort`, end, detail));
+  };
+  if (number == null) refuseEnd('may not be specified when `port` is not specified');
+  else if (typeof number === 'number') {
+    if (!isPort(number)) errors.push(invalid(`${at}.port`, number, PORT_RANGE));
+    if (typeof end === 'number' && end < number) refuseEnd('must be greater than or equal to `port`');
+    if (end != null && !isPort(end)) refuseEnd(PORT_RANGE);
+  } else {
+    refuseEnd('may not be specified when `port` is non-numeric');
+    errors.push(...faults(`${at}.port`, number, checkPortName(String(number))));
+  }
+  return errors;
+}
+
+/** Where a peer stands, and the networks that stood in the policy before: those may stay as they are. */
+interface PeerPlace {
+  readonly at: string;
+  readonly before: ReadonlySet<string>;
+}
+
+function* judgePeer(judging: Judging, peer: JsonObject, { at, before }: PeerPlace): Steps<void> {
+  const { errors } = judging;
+  const named = ['podSelector', 'namespaceSelector'].filter((field) => isObject(valueAt(peer, field)));
+  const block = valueAt(peer, 'ipBlock');
+  for (const field of named) yield* judgeSelectorField(judging, peer, { field, at });
+  if (isObject(block)) yield* judgeBlock(judging, block, { at: `${at}.ipBlock`, before });
+  if (named.length === 0 && !isObject(block)) errors.push(required(at, 'must specify a peer'));
+  else if (named.length > 0 && isObject(block)) {
+    errors.push(forbidden(at, 'may not specify both ipBlock and another peer'));
+  }
+}
+
+function judgeBlock(judging: Judging, block: JsonObject, { at, before }: PeerPlace): Stops {
+  const cidr = textAt(block, 'cidr');
+  if (cidr === '') {
+    judging.errors.push(required(`${at}.cidr`));
+    return NO_STOP;
+  }
+  const judge = (network: string, path: string): FieldError[] => {
+    const fault = before.has(network) ? undefined : legacyNetworkFault(network);
+    return fault === undefined ? [] : [invalid(path, network, fault)];
+  };
+  judging.errors.push(...judge(cidr, `${at}.cidr`));
+  const whole = parseIpRange(cidr);
+  return judgeEach(judging, textsAt(block, 'except'), (except, i) => {
+    const path = `${at}.except[${i}]`;
+    const part = parseIpRange(except);
+    const isOutside = whole !== undefined && part !== undefined && !isWithin(part, whole);
+    return [...judge(except, path), ...(isOutside ? [invalid(path, except, 'must be a strict subset of `cidr`')] : [])];
+  });
+}
+
+const isWithin = (part: IpRange, whole: IpRange): boolean =>
+  part.family === whole.family &&
+  part.size < whole.size &&
+  part.first >= whole.first &&
+  part.first < whole.first + whole.size;
+
+/** What a port, a peer or a path counts as, beside what it lists. */
+const PART = 3;
+
+const POLICY_PEERS = [
+  ['ingress', 'from'],
+  ['egress', 'to'],
+] as const;
+
+/** The networks that a policy names. */
+const networksOf = (policy: JsonObject | undefined): string[] =>
+  POLICY_PEERS.flatMap(([direction, peers]) =>
+    objectsAt(policy, 'spec', direction).flatMap((rule) =>
+      objectsAt(rule, peers).flatMap((peer) => [
+        textAt(peer, 'ipBlock', 'cidr'),
+        ...textsAt(peer, 'ipBlock', 'except'),
+      ]),
+    ),
+  );
+
+function* validateNetworkPolicy(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
+  const judging = newJudging();
+  const spec = valueAt(object, 'spec');
+  const before = new Set(networksOf(old));
+  yield* judgeSelectorField(judging, spec, { field: 'podSelector', at: 'spec' });
+  for (const [direction, peers] of POLICY_PEERS) {
+    yield* judgeNested(judging, objectsAt(spec, direction), (rule, i) =>
+      judgePolicyRule(judging, rule, { at: `spec.${direction}[${i}]`, peers, before }),
+    );
+  }
+  const types = listAt(spec, 'policyTypes');
+  if (types.length > 2) {
+    judging.errors.push(invalid('spec.policyTypes', types, 'may not specify more than two policyTypes'));
+    return judging.errors;
+  }
+  for (const [i, type] of types.entries()) {
+    if (type === 'Ingress' || type === 'Egress') continue;
+    judging.errors.push(unsupported(`spec.policyTypes[${i}]`, type, ['Ingress', 'Egress']));
+  }
+  return judging.errors;
+}
+
+function* judgePolicyRule(
+  judging: Judging,
+  rule: JsonObject,
+  { at, peers, before }: PeerPlace & { readonly peers: 'from' | 'to' },
+): Steps<void> {
+  const judgePort = (port: JsonObject, j: number) => validatePolicyPort(port, `${at}.ports[${j}]`);
+  yield* judgeEach(judging, objectsAt(rule, 'ports'), judgePort, PART);
+  const judge = (peer: JsonObject, j: number) => judgePeer(judging, peer, { at: `${at}.${peers}[${j}]`, before });
+  yield* judgeNested(judging, objectsAt(rule, peers), judge, PART);
+}
+
+function validateIpAddress(object: JsonObject, old?: JsonObject): readonly FieldError[] {
+  const name = textAt(object, 'metadata', 'name');
+  const parent = valueAt(object, 'spec', 'parentRef');
+  const fault = addressFault(name);
+  const errors = fault === undefined ? [] : [invalid('metadata.name', name, fault)];
+  if (!isObject(parent)) errors.push(required('spec.parentRef'));
+  else {
+    const group = textAt(parent, 'group');
+    if (group !== '') addAll(errors, faults('spec.parentRef.group', group, checkSubdomain(group)));
+    for (const field of ['resource', 'name', 'namespace']) {
+      const text = textAt(parent, field);
+      if (text !== '') addAll(errors, faults(`spec.parentRef.${field}`, text, checkPathSegment(text)));
+      else if (field !== 'namespace') errors.push(required(`spec.parentRef.${field}`));
+    }
+  }
+  return old === undefined ? errors : [...errors, ...immutable({ object, old, path: 'spec.parentRef' })];
+}
+
+const ONE_PER_FAMILY = 'may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64';
+
+function* validateServiceCidr(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
+  const judging = newJudging();
+  const { errors } = judging;
+  const at = 'spec.cidrs';
+  const ranges = textsAt(object, 'spec', 'cidrs');
+  const before = old === undefined ? undefined : textsAt(old, 'spec', 'cidrs');
+  const judgeMoved = (count: number): Stops =>
+    judgeEach(judging, ranges.slice(0, count), (range, i) =>
+      range === before?.[i] ? [] : [invalid(`${at}[${i}]`, range, IMMUTABLE)],
+    );
+  if (before !== undefined && before.length === ranges.length) {
+    yield* judgeMoved(ranges.length);
+    return errors;
+  }
+  // A second family may be added, nothing else.
+  if (before !== undefined && !(before.length === 1 && ranges.length === 2)) return [invalid(at, ranges, IMMUTABLE)];
+  if (ranges.length === 0) return [required(at, 'at least one CIDR required')];
+  if (ranges.length > 2) return [invalid(at, valueAt(object, 'spec'), 'may only hold up to 2 values')];
+  if (before !== undefined) yield* judgeMoved(1);
+  for (const [i, range] of ranges.entries()) {
+    const fault = networkFault(range);
+    if (fault !== undefined) errors.push(invalid(`${at}[${i}]`, range, fault));
+  }
+  const [first, second] = ranges;
+  if (errors.length === 0 && second !== undefined && first!.includes(':') === second.includes(':')) {
+    errors.push(invalid(at, ranges, ONE_PER_FAMILY));
+  }
+  return errors;
+}
+
+export const NETWORKING_VALIDATORS: GroupValidators = {
+  networkpolicies: validateNetworkPolicy,
+  ipaddresses: validateIpAddress,
+  servicecidrs: validateServiceCidr,
+};

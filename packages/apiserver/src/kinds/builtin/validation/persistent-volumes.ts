@@ -1,0 +1,143 @@
+/** Validation of PersistentVolumes (core/validation, ValidatePersistentVolumeSpec). */
+import { equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import type { FieldError } from '@coracle/apimachinery/meta/status';
+import type { Steps } from '@coracle/apimachinery/meta/steps';
+import {
+  isObject,
+  type JsonObject,
+  objectAt,
+  objectsAt,
+  textAt,
+  valueAt,
+} from '@coracle/apimachinery/types/read-value';
+import { judgeRequiredNodes } from '@coracle/apimachinery/validation/affinity';
+import {
+  forbidden,
+  IMMUTABLE,
+  invalid,
+  type Judging,
+  judgeEach,
+  newJudging,
+  oneOf,
+  required,
+  unsupported,
+} from '@coracle/apimachinery/validation/field-errors';
+import { classErrors, judgeAccessModes, positiveErrors, VOLUME_MODES } from './claims.ts';
+import { PERSISTENT_SOURCE_RULES, SECOND_PATHS, SOURCE_PATHS } from './volume-sources.ts';
+
+/** In the order in which upstream looks for them. */
+const SOURCES = [
+  ...['hostPath', 'gcePersistentDisk', 'awsElasticBlockStore', 'glusterfs', 'flocker', 'nfs', 'rbd', 'quobyte'],
+  ...['cephfs', 'iscsi', 'cinder', 'fc', 'flexVolume', 'azureFile', 'vsphereVolume', 'photonPersistentDisk'],
+  ...['portworxVolume', 'azureDisk', 'scaleIO', 'local', 'storageos', 'csi'],
+];
+const RECLAIM_POLICIES = ['Delete', 'Recycle', 'Retain'];
+const NODES = 'spec.nodeAffinity';
+
+export function* validateVolume(volume: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
+  const judging = newJudging();
+  const { errors, pace } = judging;
+  const spec = objectAt(volume, 'spec');
+  const isKept = old !== undefined && (yield* equalSteps(spec, valueAt(old, 'spec'), pace));
+  if (isKept) return errors;
+  yield* judgeAccessModes(judging, spec, { at: 'spec', detail: '' });
+  yield* judgeCapacity(judging, objectAt(spec, 'capacity'));
+  const reclaim = { name: 'persistentVolumeReclaimPolicy', path: 'spec.persistentVolumeReclaimPolicy' };
+  errors.push(...oneOf(spec, reclaim, RECLAIM_POLICIES));
+  yield* judgeNodes(judging, spec);
+  errors.push(...sourceErrors(spec, textAt(volume, 'metadata', 'name')));
+  if (isRoot(textAt(spec, 'hostPath', 'path')) && textAt(spec, reclaim.name) === 'Recycle') {
+    errors.push(forbidden(reclaim.path, "may not be 'recycle' for a hostPath mount of '/'"));
+  }
+  errors.push(...classErrors(textAt(spec, 'storageClassName'), 'spec.storageClassName'));
+  errors.push(...oneOf(spec, { name: 'volumeMode', path: 'spec.volumeMode' }, VOLUME_MODES));
+  errors.push(...attributesErrors(spec));
+  if (old !== undefined) yield* judgeUpdate(judging, spec, objectAt(old, 'spec'));
+  return errors;
+}
+
+function* judgeCapacity({ errors, pace }: Judging, capacity: JsonObject): Steps<void> {
+  const names = Object.keys(capacity);
+  if (names.length === 0) errors.push(required('spec.capacity'));
+  if (names.length !== 1 || names[0] !== 'storage') errors.push(unsupported('spec.capacity', capacity, ['storage']));
+  yield* judgeEach({ errors, pace }, names, (name) => positiveErrors(capacity[name], `spec.capacity[${name}]`));
+}
+
+function* judgeNodes(judging: Judging, spec: JsonObject): Steps<void> {
+  const affinity = valueAt(spec, 'nodeAffinity');
+  if (!isObject(affinity)) return;
+  const wanted = valueAt(affinity, 'required');
+  if (isObject(wanted)) yield* judgeRequiredNodes(judging, wanted, `${NODES}.required`);
+  else judging.errors.push(required(`${NODES}.required`, 'must specify required node constraints'));
+}
+
+function sourceErrors(spec: JsonObject, name: string): FieldError[] {
+  const [kind, ...more] = SOURCES.filter((one) => isObject(valueAt(spec, one)));
+  if (kind === undefined) return [required('spec', 'must specify a volume type')];
+  const source = valueAt(spec, kind) as JsonObject;
+  const errors = PERSISTENT_SOURCE_RULES[kind]?.(source, `spec.${SOURCE_PATHS[kind] ?? kind}`, name) ?? [];
+  const hasNodes = isObject(valueAt(spec, 'nodeAffinity', 'required'));
+  if (kind === 'local' && !hasNodes) errors.push(required(NODES, 'Local volume requires node affinity'));
+  for (const one of more) {
+    errors.push(forbidden(`spec.${SECOND_PATHS[one] ?? one}`, 'may not specify more than 1 volume type'));
+  }
+  return errors;
+}
+
+const isRoot = (path: string): boolean => path !== '' && path.split('/').every((part) => part === '' || part === '.');
+
+function attributesErrors(spec: JsonObject): FieldError[] {
+  const at = 'spec.volumeAttributesClassName';
+  const name = valueAt(spec, 'volumeAttributesClassName');
+  if (typeof name !== 'string') return [];
+  const errors = name === '' ? [required(at, 'an empty string is disallowed')] : classErrors(name, at);
+  if (isObject(valueAt(spec, 'csi'))) return errors;
+  return [...errors, required('spec.csi', 'has to be specified when using volumeAttributesClassName')];
+}
+
+function* judgeUpdate({ errors, pace }: Judging, spec: JsonObject, before: JsonObject): Steps<void> {
+  if (!(yield* equalSteps(sourcesOf(spec, before), sourcesOf(before, before), pace))) {
+    const detail = 'spec.persistentvolumesource is immutable after creation';
+    errors.push(forbidden('spec.persistentvolumesource', detail));
+  }
+  const mode = valueAt(spec, 'volumeMode');
+  if (mode !== valueAt(before, 'volumeMode')) errors.push(invalid('volumeMode', mode ?? null, IMMUTABLE));
+  const at = 'spec.volumeAttributesClassName';
+  const [now, was] = [spec, before].map((one) => valueAt(one, 'volumeAttributesClassName') ?? null);
+  if (was !== null && now === null) errors.push(forbidden(at, 'update from non-nil value to nil is forbidden'));
+  const nodes = valueAt(before, 'nodeAffinity');
+  if (!isObject(nodes)) return;
+  const next = valueAt(spec, 'nodeAffinity') ?? null;
+  if (!(yield* equalSteps(withoutBeta(next), withoutBeta(nodes), pace))) {
+    errors.push(invalid('nodeAffinity', next, `${IMMUTABLE}, except for updating from beta label to GA`));
+  }
+}
+
+/** A secret to grow with may be named later. */
+function sourcesOf(spec: JsonObject, before: JsonObject): JsonObject {
+  const sources: Record<string, unknown> = {};
+  for (const name of SOURCES) if (isObject(valueAt(spec, name))) sources[name] = valueAt(spec, name);
+  const grows = isObject(valueAt(before, 'csi', 'controllerExpandSecretRef'));
+  if (isObject(sources['csi']) && !grows) sources['csi'] = { ...sources['csi'], controllerExpandSecretRef: undefined };
+  return sources;
+}
+
+const SUCCESSORS: Readonly<Record<string, string>> = {
+  'beta.kubernetes.io/os': 'kubernetes.io/os',
+  'beta.kubernetes.io/arch': 'kubernetes.io/arch',
+  'beta.kubernetes.io/instance-type': 'node.kubernetes.io/instance-type',
+  'failure-domain.beta.kubernetes.io/region': 'topology.kubernetes.io/region',
+  'failure-domain.beta.kubernetes.io/zone': 'topology.kubernetes.io/zone',
+};
+
+/** Labels of old stand for those that came after them. */
+function withoutBeta(affinity: unknown): unknown {
+  const terms = objectsAt(affinity, 'required', 'nodeSelectorTerms').map((term) => ({
+    ...term,
+    matchExpressions: objectsAt(term, 'matchExpressions').map((one) => ({
+      ...one,
+      key: SUCCESSORS[textAt(one, 'key')] ?? textAt(one, 'key'),
+    })),
+  }));
+  return isObject(affinity) ? terms : null;
+}

@@ -1,0 +1,189 @@
+/** What a PodSpec says beside its containers: names, DNS, security context, gates (core/validation, ValidatePodSpec). */
+import {
+  checkLabelName,
+  checkQualifiedName,
+  checkSubdomain,
+  checkSubdomainWithUnderscore,
+} from '@coracle/apimachinery/meta/name-rules';
+import type { FieldError } from '@coracle/apimachinery/meta/status';
+import type { Steps } from '@coracle/apimachinery/meta/steps';
+import {
+  isObject,
+  isTrueAt,
+  listAt,
+  objectAt,
+  objectsAt,
+  textAt,
+  textsAt,
+  valueAt,
+} from '@coracle/apimachinery/types/read-value';
+import {
+  duplicate,
+  faults,
+  invalid,
+  type Judging,
+  judgeEach,
+  judgeLabels,
+  judgeNested,
+  required,
+  unsupported,
+} from '@coracle/apimachinery/validation/field-errors';
+import { IP_RULE, isIp } from './strict-addresses.ts';
+import { judgeSysctls } from './sysctls.ts';
+
+const MAX_NAMESERVERS = 3;
+const MAX_SEARCHES = 32;
+const MAX_SEARCH_CHARACTERS = 2048;
+const MAX_ID = 2_147_483_647;
+const ID_RANGE = `must be between 0 and ${MAX_ID}, inclusive`;
+const GROUP_POLICIES = ['OnRootMismatch', 'Always'];
+const SYSTEMS = ['linux', 'windows'];
+
+const addressErrors = (ip: string, at: string): FieldError[] => (isIp(ip) ? [] : [invalid(at, ip, IP_RULE)]);
+
+/** Ids of users and groups, where they are given. */
+export function idErrors(holder: unknown, names: readonly string[], path: string): FieldError[] {
+  return names.flatMap((name) => idError(valueAt(holder, name), `${path}.${name}`));
+}
+
+const idError = (id: unknown, at: string): FieldError[] =>
+  typeof id === 'number' && (id < 0 || id > MAX_ID) ? [invalid(at, id, ID_RANGE)] : [];
+
+/** Judges the labels that a node must have. */
+export function* judgeNodeSelector(judging: Judging, spec: unknown, path: string): Steps<void> {
+  yield* judgeLabels(judging, objectAt(spec, 'nodeSelector'), `${path}.nodeSelector`);
+}
+
+/** Judges the security context of the Pod, and what it shares with its host. */
+export function* judgePodSecurity(judging: Judging, spec: unknown, path: string): Steps<void> {
+  const { errors } = judging;
+  const context = valueAt(spec, 'securityContext');
+  const at = `${path}.securityContext`;
+  errors.push(...idErrors(context, ['fsGroup', 'runAsUser', 'runAsGroup'], at));
+  yield* judgeEach(judging, listAt(context, 'supplementalGroups'), (id, i) =>
+    idError(id, `${at}.supplementalGroups[${i}]`),
+  );
+  if (isTrueAt(spec, 'shareProcessNamespace') && isTrueAt(spec, 'hostPID')) {
+    const detail = 'ShareProcessNamespace and HostPID cannot both be enabled';
+    errors.push(invalid(`${path}.shareProcessNamespace`, true, detail));
+  }
+  yield* judgeSysctls(judging, spec, path);
+  const policy = valueAt(context, 'fsGroupChangePolicy');
+  if (typeof policy === 'string' && !GROUP_POLICIES.includes(policy)) {
+    errors.push(unsupported(`${at}.fsGroupChangePolicy`, policy, GROUP_POLICIES));
+  }
+}
+
+/** Ports of the host: those of a Pod in its network are the container's own, and no two containers want the same. */
+export function* judgeHostPorts(
+  judging: Judging,
+  spec: unknown,
+  { path, isPod }: { readonly path: string; readonly isPod: boolean },
+): Steps<void> {
+  for (const list of ['containers', 'initContainers']) {
+    const seen = new Set<string>();
+    const judge = (container: unknown, i: number) =>
+      judgeEach(judging, objectsAt(container, 'ports'), (port, j) => {
+        const host = valueAt(port, 'hostPort') ?? 0;
+        if (host === 0) return [];
+        const key = `${textAt(port, 'protocol') || 'TCP'}/${textAt(port, 'hostIP')}/${host}`;
+        // Init containers run one after the other.
+        const isTaken = list === 'containers' && seen.has(key);
+        seen.add(key);
+        return isTaken ? [duplicate(`${path}.${list}[${i}].ports[${j}].hostPort`, key)] : [];
+      });
+    yield* judgeNested(judging, objectsAt(spec, list), judge);
+  }
+  if (!isTrueAt(spec, 'hostNetwork')) return;
+  const judge = (container: unknown, i: number) =>
+    judgeEach(judging, objectsAt(container, 'ports'), (port, j) => {
+      const host = valueAt(port, 'hostPort') ?? 0;
+      if (host === valueAt(port, 'containerPort') || (host === 0 && !isPod)) return [];
+      const detail = 'must match `containerPort` when `hostNetwork` is true';
+      return [invalid(`${path}.containers[${i}].ports[${j}].hostPort`, host, detail)];
+    });
+  yield* judgeNested(judging, objectsAt(spec, 'containers'), judge);
+}
+
+/** Judges `dnsConfig`, which the policy `None` needs. */
+export function* judgeDns(judging: Judging, spec: unknown, path: string): Steps<void> {
+  const { errors } = judging;
+  const config = valueAt(spec, 'dnsConfig');
+  const at = `${path}.dnsConfig`;
+  const servers = textsAt(config, 'nameservers');
+  if (textAt(spec, 'dnsPolicy') === 'None') {
+    if (!isObject(config)) errors.push(required(at, 'must provide `dnsConfig` when `dnsPolicy` is None'));
+    else if (servers.length === 0) {
+      const detail = 'must provide at least one DNS nameserver when `dnsPolicy` is None';
+      errors.push(required(`${at}.nameservers`, detail));
+    }
+    if (servers.length === 0) return;
+  }
+  if (!isObject(config)) return;
+  if (servers.length > MAX_NAMESERVERS) {
+    const detail = `must not have more than ${MAX_NAMESERVERS} nameservers`;
+    errors.push(invalid(`${at}.nameservers`, servers, detail));
+  }
+  yield* judgeEach(judging, servers, (server, i) => addressErrors(server, `${at}.nameservers[${i}]`));
+  const searches = textsAt(config, 'searches');
+  if (searches.length > MAX_SEARCHES) {
+    errors.push(invalid(`${at}.searches`, searches, `must not have more than ${MAX_SEARCHES} search paths`));
+  }
+  if (searches.join(' ').length > MAX_SEARCH_CHARACTERS) {
+    const detail = `must not have more than ${MAX_SEARCH_CHARACTERS} characters (including spaces) in the search list`;
+    errors.push(invalid(`${at}.searches`, searches, detail));
+  }
+  yield* judgeEach(judging, searches, (search, i) => {
+    if (search === '.') return [];
+    const domain = search.replace(/\.$/, '');
+    return faults(`${at}.searches[${i}]`, domain, checkSubdomainWithUnderscore(domain));
+  });
+  yield* judgeEach(judging, objectsAt(config, 'options'), (option, i) =>
+    textAt(option, 'name') === '' ? [required(`${at}.options[${i}]`, 'must not be empty')] : [],
+  );
+}
+
+/** Conditions that must hold besides the containers' own. */
+export function* judgeReadinessGates(judging: Judging, spec: unknown, path: string): Steps<void> {
+  yield* judgeEach(judging, objectsAt(spec, 'readinessGates'), (gate, i) => {
+    const type = textAt(gate, 'conditionType');
+    return faults(`${path}.readinessGates[${i}].conditionType`, type, checkQualifiedName(type));
+  });
+}
+
+/** The names that a Pod gives itself, its account and its node. */
+export function nameErrors(spec: unknown, path: string): FieldError[] {
+  const errors: FieldError[] = [];
+  for (const [field, check] of NAMES) {
+    const value = textAt(spec, field);
+    if (value !== '') errors.push(...faults(`${path}.${field}`, value, check(value)));
+  }
+  return errors;
+}
+
+const NAMES = [
+  ['serviceAccountName', checkSubdomain],
+  ['nodeName', checkSubdomain],
+  ['hostname', checkLabelName],
+  ['subdomain', checkLabelName],
+] as const;
+
+/** Judges the lines of /etc/hosts. */
+export function* judgeHostAliases(judging: Judging, spec: unknown, path: string): Steps<void> {
+  yield* judgeNested(judging, objectsAt(spec, 'hostAliases'), (alias, i) => {
+    const at = `${path}.hostAliases[${i}]`;
+    judging.errors.push(...addressErrors(textAt(alias, 'ip'), `${at}.ip`));
+    return judgeEach(judging, textsAt(alias, 'hostnames'), (name, j) =>
+      faults(`${at}.hostnames[${j}]`, name, checkSubdomain(name)),
+    );
+  });
+}
+
+/** The operating system, where one is named. */
+export function systemErrors(spec: unknown, path: string): FieldError[] {
+  const os = valueAt(spec, 'os');
+  if (!isObject(os)) return [];
+  const name = textAt(os, 'name');
+  if (name === '') return [required(`${path}.os.name`, 'cannot be empty')];
+  return SYSTEMS.includes(name) ? [] : [unsupported(`${path}.os`, name, SYSTEMS)];
+}

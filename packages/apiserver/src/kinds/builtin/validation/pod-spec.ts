@@ -1,0 +1,217 @@
+/** Validation of a PodSpec, wherever one stands (core/validation, ValidatePodSpec): the rules users meet. */
+
+import { equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import { checkPortName } from '@coracle/apimachinery/meta/name-rules';
+import type { FieldError } from '@coracle/apimachinery/meta/status';
+import type { Steps } from '@coracle/apimachinery/meta/steps';
+import { compareQuantity, readQuantity } from '@coracle/apimachinery/quantity/quantity';
+import {
+  isObject,
+  type JsonObject,
+  objectAt,
+  objectsAt,
+  textAt,
+  valueAt,
+} from '@coracle/apimachinery/types/read-value';
+import { validateAffinity, validateTopologySpread } from '@coracle/apimachinery/validation/affinity';
+import {
+  duplicate,
+  faults,
+  forbidden,
+  invalid,
+  isPort,
+  type Judging,
+  judgeEach,
+  judgeNested,
+  oneOf,
+  PORT_RANGE,
+  required,
+  type Stops,
+  uniqueNames,
+  unsupportedInOrder,
+} from '@coracle/apimachinery/validation/field-errors';
+import { validateToleration } from '@coracle/apimachinery/validation/tolerations';
+import { lifecycleErrors, probeErrors, securityErrors, variableErrors, variablesErrors } from './container-details.ts';
+import { judgeMounts } from './container-mounts.ts';
+import { judgeEphemeral } from './ephemeral-containers.ts';
+import {
+  judgeDns,
+  judgeHostAliases,
+  judgeHostPorts,
+  judgeNodeSelector,
+  judgePodSecurity,
+  judgeReadinessGates,
+  nameErrors,
+  systemErrors,
+} from './pod-settings.ts';
+import { judgeVolumes } from './pod-volumes.ts';
+import { checkContainerResourceName } from './resource-names.ts';
+
+export const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
+const RESTART_POLICIES = ['Always', 'OnFailure', 'Never'];
+const DNS_POLICIES = ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None'];
+const PULL_POLICIES = ['Always', 'IfNotPresent', 'Never'];
+const PROBES = ['livenessProbe', 'readinessProbe', 'startupProbe'];
+const MESSAGE_POLICIES = ['File', 'FallbackToLogsOnError'];
+const NOT_OF_INIT = ['lifecycle', ...PROBES];
+
+export interface PodSpecRules {
+  /** Where the spec stands: `spec`, `spec.template.spec`. */
+  readonly path: string;
+  /** The spec that is replaced: volumes that stand there already are not judged again. */
+  readonly before?: unknown;
+  /** Name of the Pod, where there is one. */
+  readonly podName?: string;
+}
+
+export function* judgePodSpec(
+  judging: Judging,
+  spec: unknown,
+  { path, before, podName = '' }: PodSpecRules,
+): Steps<void> {
+  const { errors } = judging;
+  const containers = objectsAt(spec, 'containers');
+  const initContainers = objectsAt(spec, 'initContainers');
+  const volumes = objectsAt(spec, 'volumes');
+  const isKept = before !== undefined && (yield* equalSteps(volumes, objectsAt(before, 'volumes'), judging.pace));
+  if (!isKept) yield* judgeVolumes(judging, volumes, { at: `${path}.volumes`, podName });
+  if (containers.length === 0) errors.push(required(`${path}.containers`));
+  yield* uniqueNames(judging, containers, `${path}.containers`);
+  yield* uniqueNames(judging, initContainers, `${path}.initContainers`);
+  const names = new Set(containers.map((container) => textAt(container, 'name')));
+  yield* judgeEach(judging, initContainers, (container, i) => {
+    const name = textAt(container, 'name');
+    return name !== '' && names.has(name) ? [duplicate(`${path}.initContainers[${i}].name`, name)] : [];
+  });
+  const known = new Map<string, JsonObject>();
+  for (const volume of volumes) known.set(textAt(volume, 'name'), volume);
+  for (const [list, items] of [
+    ['containers', containers],
+    ['initContainers', initContainers],
+    ['ephemeralContainers', objectsAt(spec, 'ephemeralContainers')],
+  ] as const) {
+    const judge = (container: JsonObject, i: number) =>
+      judgeContainer(judging, container, { path: `${path}.${list}[${i}]`, list, volumes: known });
+    yield* judgeNested(judging, items, judge);
+  }
+  yield* judgeEphemeral(judging, spec, path);
+  yield* judgeHostPorts(judging, spec, { path, isPod: path === 'spec' });
+  const policy = valueAt(spec, 'restartPolicy');
+  if (policy !== undefined && !RESTART_POLICIES.includes(String(policy))) {
+    errors.push(unsupportedInOrder(`${path}.restartPolicy`, policy, RESTART_POLICIES));
+  }
+  const dns = valueAt(spec, 'dnsPolicy');
+  if (typeof dns === 'string' && !DNS_POLICIES.includes(dns)) {
+    errors.push(unsupportedInOrder(`${path}.dnsPolicy`, dns, DNS_POLICIES));
+  }
+  yield* judgeNodeSelector(judging, spec, path);
+  yield* judgePodSecurity(judging, spec, path);
+  yield* validateAffinity(judging, valueAt(spec, 'affinity'), `${path}.affinity`);
+  yield* judgeDns(judging, spec, path);
+  yield* judgeReadinessGates(judging, spec, path);
+  yield* validateTopologySpread(judging, spec, `${path}.topologySpreadConstraints`);
+  errors.push(...validateDeadline(spec, path), ...nameErrors(spec, path));
+  yield* judgeEach(judging, objectsAt(spec, 'tolerations'), (toleration, i) =>
+    validateToleration(toleration, `${path}.tolerations[${i}]`),
+  );
+  yield* judgeHostAliases(judging, spec, path);
+  errors.push(...systemErrors(spec, path));
+}
+
+function validateDeadline(spec: unknown, path: string): FieldError[] {
+  const deadline = valueAt(spec, 'activeDeadlineSeconds');
+  if (typeof deadline !== 'number' || (deadline >= 1 && deadline <= 2_147_483_647)) return [];
+  return [invalid(`${path}.activeDeadlineSeconds`, deadline, 'must be between 1 and 2147483647, inclusive')];
+}
+
+interface ContainerPlace {
+  readonly path: string;
+  readonly list: string;
+  readonly volumes: ReadonlyMap<string, JsonObject>;
+}
+
+function* judgeContainer(judging: Judging, container: JsonObject, place: ContainerPlace): Steps<void> {
+  const { path, list } = place;
+  const { errors } = judging;
+  const image = textAt(container, 'image');
+  if (image === '') errors.push(required(`${path}.image`));
+  else if (image !== image.trim()) {
+    errors.push(invalid(`${path}.image`, image, 'must not have leading or trailing whitespace'));
+  }
+  const message = { name: 'terminationMessagePolicy', path: `${path}.terminationMessagePolicy` };
+  errors.push(...oneOf(container, message, MESSAGE_POLICIES));
+  if (container['ports'] !== undefined) yield* validatePorts(judging, container, path);
+  yield* judgeEach(judging, objectsAt(container, 'env'), (env, i) => variableErrors(env, `${path}.env[${i}]`));
+  yield* judgeEach(judging, objectsAt(container, 'envFrom'), (source, i) =>
+    variablesErrors(source, { path: `${path}.envFrom`, i }),
+  );
+  if (container['volumeMounts'] !== undefined || container['volumeDevices'] !== undefined) {
+    yield* judgeMounts(judging, container, place);
+  }
+  errors.push(...oneOf(container, { name: 'imagePullPolicy', path: `${path}.imagePullPolicy` }, PULL_POLICIES));
+  yield* validateResources(judging, valueAt(container, 'resources'), `${path}.resources`);
+  const security = valueAt(container, 'securityContext');
+  if (isObject(security)) errors.push(...securityErrors(security, `${path}.securityContext`));
+  // An ephemeral one may have neither, which is told elsewhere.
+  if (list === 'ephemeralContainers') return;
+  if (list === 'initContainers' && textAt(container, 'restartPolicy') !== 'Always') {
+    for (const field of NOT_OF_INIT.filter((one) => isObject(valueAt(container, one)))) {
+      errors.push(forbidden(`${path}.${field}`, 'may not be set for init containers without restartPolicy=Always'));
+    }
+    return;
+  }
+  errors.push(...lifecycleErrors(valueAt(container, 'lifecycle'), `${path}.lifecycle`));
+  for (const probe of PROBES) {
+    const value = valueAt(container, probe);
+    if (isObject(value)) errors.push(...probeErrors(value, probe, `${path}.${probe}`));
+  }
+}
+
+function validatePorts(judging: Judging, container: JsonObject, path: string): Stops {
+  const names = new Set<string>();
+  return judgeEach(judging, objectsAt(container, 'ports'), (port, i) => {
+    const at = `${path}.ports[${i}]`;
+    const errors: FieldError[] = [];
+    const number = valueAt(port, 'containerPort');
+    if (number === undefined || number === 0) errors.push(required(`${at}.containerPort`));
+    else if (!isPort(number)) errors.push(invalid(`${at}.containerPort`, number, PORT_RANGE));
+    const host = valueAt(port, 'hostPort');
+    if (host !== undefined && host !== 0 && !isPort(host)) errors.push(invalid(`${at}.hostPort`, host, PORT_RANGE));
+    errors.push(...oneOf(port, { name: 'protocol', path: `${at}.protocol` }, PROTOCOLS));
+    const name = textAt(port, 'name');
+    if (name !== '') {
+      if (names.has(name)) errors.push(duplicate(`${at}.name`, name));
+      names.add(name);
+      errors.push(...faults(`${at}.name`, name, checkPortName(name)));
+    }
+    return errors;
+  });
+}
+
+/** Amounts are not negative, and no request exceeds its limit. */
+function* validateResources(judging: Judging, resources: unknown, path: string): Steps<void> {
+  if (!isObject(resources)) return;
+  const limits = objectAt(resources, 'limits');
+  const requests = objectAt(resources, 'requests');
+  for (const [list, amounts] of [
+    ['limits', limits],
+    ['requests', requests],
+  ] as const) {
+    yield* judgeEach(judging, Object.keys(amounts), (name) => {
+      const value = amounts[name];
+      const errors = checkContainerResourceName(name, `${path}.${list}[${name}]`);
+      const amount = readQuantity(value);
+      if (amount === undefined || amount.nano >= 0n) return errors;
+      return [...errors, invalid(`${path}.${list}[${name}]`, value, 'must be greater than or equal to 0')];
+    });
+  }
+  yield* judgeEach(judging, Object.keys(requests), (name) => {
+    const value = requests[name];
+    const request = readQuantity(value);
+    const limit = readQuantity(Object.hasOwn(limits, name) ? limits[name] : undefined);
+    if (request === undefined || limit === undefined || compareQuantity(request, limit) <= 0) return [];
+    return [
+      invalid(`${path}.requests`, value, `must be less than or equal to ${name} limit of ${String(limits[name])}`),
+    ];
+  });
+}

@@ -1,0 +1,162 @@
+/** Validation of Pods: the spec on create, and on update that only the few mutable fields moved. */
+import { equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import { checkQualifiedName } from '@coracle/apimachinery/meta/name-rules';
+import type { FieldError } from '@coracle/apimachinery/meta/status';
+import type { Pace, Steps } from '@coracle/apimachinery/meta/steps';
+import { stableText } from '@coracle/apimachinery/schema/list-types';
+import {
+  isObject,
+  type JsonObject,
+  listAt,
+  numberAt,
+  objectAt,
+  objectsAt,
+  textAt,
+  valueAt,
+} from '@coracle/apimachinery/types/read-value';
+import {
+  duplicate,
+  faults,
+  forbidden,
+  invalid,
+  type Judging,
+  judgeEach,
+  newJudging,
+  type Stops,
+} from '@coracle/apimachinery/validation/field-errors';
+import { affinityBesideNodes, judgeKeptGates, judgePlacement } from './gated-pod.ts';
+import { judgePodSpec } from './pod-spec.ts';
+import { judgePodStatus } from './pod-status.ts';
+
+const ONLY_THESE =
+  'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
+
+export function* validatePod(pod: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
+  const judging = newJudging();
+  const { errors } = judging;
+  const podName = textAt(pod, 'metadata', 'name');
+  yield* judgePodSpec(judging, valueAt(pod, 'spec'), { path: 'spec', podName, before: valueAt(old, 'spec') });
+  yield* judgeGates(judging, pod);
+  if (old !== undefined) {
+    yield* judgePodUpdate(judging, pod, old);
+    yield* judgePodStatus(judging, pod, old);
+  }
+  // Writes through some subresources are judged without what was before: only what is new has no version.
+  else if (valueAt(pod, 'metadata', 'resourceVersion') === undefined) errors.push(...newPodErrors(pod));
+  return errors;
+}
+
+function judgeGates(judging: Judging, pod: JsonObject): Stops {
+  const seen = new Set<string>();
+  return judgeEach(judging, objectsAt(pod, 'spec', 'schedulingGates'), (gate, i) => {
+    const name = textAt(gate, 'name');
+    const field = `spec.schedulingGates[${i}]`;
+    const errors = faults(field, name, checkQualifiedName(name));
+    if (seen.has(name)) errors.push(duplicate(field, name));
+    seen.add(name);
+    return errors;
+  });
+}
+
+function newPodErrors(pod: JsonObject): FieldError[] {
+  const spec = valueAt(pod, 'spec');
+  const errors: FieldError[] = [];
+  if (listAt(spec, 'ephemeralContainers').length > 0) {
+    errors.push(forbidden('spec.ephemeralContainers', 'cannot be set on create'));
+  }
+  if (textAt(spec, 'nodeName') !== '' && listAt(spec, 'schedulingGates').length > 0) {
+    errors.push(forbidden('spec.nodeName', 'cannot be set until all schedulingGates have been cleared'));
+  }
+  return errors;
+}
+
+function* judgePodUpdate(judging: Judging, pod: JsonObject, old: JsonObject): Steps<void> {
+  const { errors, pace } = judging;
+  errors.push(...deadlineErrors(pod, old));
+  yield* judgeTolerations(judging, pod, old);
+  yield* judgeKeptGates(judging, pod, old);
+  if (isGated(old)) yield* judgePlacement(judging, valueAt(pod, 'spec'), valueAt(old, 'spec'));
+  const now = yield* withMutableFieldsOf(pod, old, pace);
+  const before = valueAt(old, 'spec');
+  const changed = yield* changedFields(now, before, pace);
+  if (changed.length > 0) errors.push(forbidden('spec', `${ONLY_THESE}\n${changed.sort().join(', ')}`));
+}
+
+/** The new spec with every field that may change put back as it was: what still differs may not. */
+function* withMutableFieldsOf(pod: JsonObject, old: JsonObject, pace: Pace): Steps<Record<string, unknown>> {
+  const spec = { ...objectAt(pod, 'spec') };
+  const before = valueAt(old, 'spec');
+  for (const list of ['containers', 'initContainers']) {
+    const now = valueAt(spec, list);
+    if (!Array.isArray(now)) continue;
+    const previous = objectsAt(before, list);
+    const restored: unknown[] = [];
+    // What comes here is valid: each item is a container.
+    for (const [i, container] of now.entries()) {
+      if (pace.due()) yield;
+      const was = previous[i];
+      const kept = isObject(container) && was !== undefined ? { ...container } : container;
+      if (kept !== container) restore(kept, was, 'image');
+      restored.push(kept);
+    }
+    spec[list] = restored;
+  }
+  restore(spec, before, 'activeDeadlineSeconds');
+  restore(spec, before, 'tolerations');
+  if (numberAt(before, 'terminationGracePeriodSeconds') < 0 && spec['terminationGracePeriodSeconds'] === 1) {
+    restore(spec, before, 'terminationGracePeriodSeconds');
+  }
+  restore(spec, before, 'schedulingGates');
+  if (!isGated(old)) return spec;
+  restore(spec, before, 'nodeSelector');
+  const affinity = affinityBesideNodes(spec, before);
+  if (affinity === undefined) delete spec['affinity'];
+  else spec['affinity'] = affinity;
+  return spec;
+}
+
+const isGated = (pod: JsonObject): boolean => listAt(pod, 'spec', 'schedulingGates').length > 0;
+
+function restore(object: Record<string, unknown>, before: unknown, field: string): void {
+  const value = valueAt(before, field);
+  if (value === undefined) delete object[field];
+  else object[field] = value;
+}
+
+/** The top-level fields of spec that differ, so that the user need not search. */
+function* changedFields(now: Record<string, unknown>, before: unknown, pace: Pace): Steps<string[]> {
+  const was = isObject(before) ? before : {};
+  const changed: string[] = [];
+  for (const name of new Set([...Object.keys(now), ...Object.keys(was)])) {
+    if (!(yield* equalSteps(now[name], was[name], pace))) changed.push(`spec.${name}`);
+  }
+  return changed;
+}
+
+/** A deadline may be set and shortened, never lengthened or removed. */
+function deadlineErrors(pod: JsonObject, old: JsonObject): FieldError[] {
+  const before = valueAt(old, 'spec', 'activeDeadlineSeconds');
+  if (typeof before !== 'number') return [];
+  const path = 'spec.activeDeadlineSeconds';
+  const now = valueAt(pod, 'spec', 'activeDeadlineSeconds');
+  if (typeof now !== 'number') return [invalid(path, null, 'must not update from a positive integer to nil value')];
+  return now > before ? [invalid(path, now, 'must be less than or equal to previous value')] : [];
+}
+
+/** Every toleration stays, but for how long it lasts. */
+function* judgeTolerations({ errors, pace }: Judging, pod: JsonObject, old: JsonObject): Steps<void> {
+  const kept = new Set<string>();
+  for (const toleration of objectsAt(pod, 'spec', 'tolerations')) {
+    if (pace.due()) yield;
+    kept.add(timeless(toleration));
+  }
+  for (const toleration of objectsAt(old, 'spec', 'tolerations')) {
+    if (pace.due()) yield;
+    if (kept.has(timeless(toleration))) continue;
+    const detail = 'existing toleration can not be modified except its tolerationSeconds';
+    errors.push(forbidden('spec.tolerations', detail));
+    return;
+  }
+}
+
+const timeless = (toleration: JsonObject): string => stableText({ ...toleration, tolerationSeconds: null });

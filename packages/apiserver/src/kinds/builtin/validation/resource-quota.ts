@@ -1,0 +1,156 @@
+/** Validation of ResourceQuotas (pkg/apis/core/validation, ValidateResourceQuota). */
+import type { FieldError } from '@coracle/apimachinery/meta/status';
+import type { Steps } from '@coracle/apimachinery/meta/steps';
+import {
+  isObject,
+  type JsonObject,
+  objectAt,
+  objectsAt,
+  textAt,
+  textsAt,
+  valueAt,
+} from '@coracle/apimachinery/types/read-value';
+import {
+  IMMUTABLE,
+  invalid,
+  type Judging,
+  judgeEach,
+  judgeNested,
+  newJudging,
+  required,
+  sortedKeys,
+} from '@coracle/apimachinery/validation/field-errors';
+import { checkQuotaResourceName, checkResourceAmount, isQuotaResource } from './resource-names.ts';
+
+const PODS: readonly string[] = ['pods'];
+const PODS_AND_COMPUTE: readonly string[] = [
+  ...PODS,
+  ...['', 'requests.', 'limits.'].flatMap((kind) => [`${kind}cpu`, `${kind}memory`]),
+];
+/** Scope -> the resources it can be applied to. */
+const SCOPES: Readonly<Record<string, readonly string[]>> = {
+  BestEffort: PODS,
+  CrossNamespacePodAffinity: PODS_AND_COMPUTE,
+  NotBestEffort: PODS_AND_COMPUTE,
+  NotTerminating: PODS_AND_COMPUTE,
+  PriorityClass: PODS_AND_COMPUTE,
+  Terminating: PODS_AND_COMPUTE,
+  VolumeAttributesClass: ['persistentvolumeclaims', 'requests.storage'],
+};
+const OPPOSITES = [
+  ['BestEffort', 'NotBestEffort'],
+  ['Terminating', 'NotTerminating'],
+] as const;
+const ONLY_EXISTS = new Set([
+  'BestEffort',
+  'NotBestEffort',
+  'Terminating',
+  'NotTerminating',
+  'CrossNamespacePodAffinity',
+]);
+const EXISTS_RULE =
+  "must be 'Exist' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
+
+export function* validateResourceQuota(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
+  const judging = newJudging();
+  const { errors } = judging;
+  const unscoped = unscopedOf(object);
+  yield* judgeAmounts(judging, object, 'spec.hard');
+  yield* judgeScopes(judging, object, unscoped);
+  yield* judgeSelector(judging, object, unscoped);
+  yield* judgeAmounts(judging, object, 'status.hard');
+  yield* judgeAmounts(judging, object, 'status.used');
+  if (!old) return errors;
+  const scopes = textsAt(object, 'spec', 'scopes');
+  const before = new Set(textsAt(old, 'spec', 'scopes'));
+  const now = new Set(scopes);
+  if (before.size !== now.size || [...now].some((scope) => !before.has(scope))) {
+    errors.push(invalid('spec.scopes', scopes, IMMUTABLE));
+  }
+  return errors;
+}
+
+function* judgeAmounts(judging: Judging, object: JsonObject, path: string): Steps<void> {
+  const list = objectAt(object, ...path.split('.'));
+  yield* judgeEach(judging, yield* sortedKeys(list), (name) => {
+    const field = `${path}[${name}]`;
+    return [...checkQuotaResourceName(name, field), ...checkResourceAmount(name, list[name], field)];
+  });
+}
+
+/** The quota's standard resources that a scope has no say over. */
+type Unscoped = (scope: string) => readonly string[];
+
+/** There are few scopes, which may be named very often, and there may be very many resources: each is asked for once. */
+function unscopedOf(object: JsonObject): Unscoped {
+  const known = new Map<string, readonly string[]>();
+  return (scope) => {
+    const allowed = Object.hasOwn(SCOPES, scope) ? SCOPES[scope] : undefined;
+    if (!allowed) return [];
+    let names = known.get(scope);
+    if (!names) {
+      const all = Object.keys(objectAt(object, 'spec', 'hard'));
+      names = all.filter((name) => isQuotaResource(name) && !allowed.includes(name));
+      known.set(scope, names);
+    }
+    return names;
+  };
+}
+
+const conflicts = (scopes: readonly string[]): number =>
+  OPPOSITES.filter((pair) => pair.every((one) => scopes.includes(one))).length;
+
+function* judgeScopes(judging: Judging, object: JsonObject, unscoped: Unscoped): Steps<void> {
+  const scopes = textsAt(object, 'spec', 'scopes');
+  const refuse = (detail: string): FieldError => invalid('spec.scopes', scopes, detail);
+  yield* judgeNested(judging, scopes, (scope) => {
+    if (!Object.hasOwn(SCOPES, scope)) judging.errors.push(refuse('unsupported scope'));
+    return judgeEach(judging, unscoped(scope), () => [refuse('unsupported scope applied to resource')]);
+  });
+  for (let i = conflicts(scopes); i > 0; i--) judging.errors.push(refuse('conflicting scopes'));
+}
+
+function* judgeSelector(judging: Judging, object: JsonObject, unscoped: Unscoped): Steps<void> {
+  const selector = valueAt(object, 'spec', 'scopeSelector');
+  if (!isObject(selector)) return;
+  const path = 'spec.scopeSelector.matchExpressions';
+  const expressions = objectsAt(selector, 'matchExpressions');
+  yield* judgeNested(judging, expressions, (expression) =>
+    judgeExpression(judging, expression, { selector, unscoped }),
+  );
+  const scopes = expressions.map((expression) => textAt(expression, 'scopeName'));
+  for (let i = conflicts(scopes); i > 0; i--) {
+    judging.errors.push(invalid(path, valueAt(object, 'spec', 'scopes') ?? null, 'conflicting scopes'));
+  }
+}
+
+function* judgeExpression(
+  judging: Judging,
+  expression: JsonObject,
+  { selector, unscoped }: { readonly selector: JsonObject; readonly unscoped: Unscoped },
+): Steps<void> {
+  const { errors } = judging;
+  const path = 'spec.scopeSelector.matchExpressions';
+  const scope = textAt(expression, 'scopeName');
+  const operator = textAt(expression, 'operator');
+  const values = textsAt(expression, 'values');
+  if (!Object.hasOwn(SCOPES, scope)) errors.push(invalid(`${path}.scopeName`, scope, 'unsupported scope'));
+  const wrong = invalid(path, selector, 'unsupported scope applied to resource');
+  yield* judgeEach(judging, unscoped(scope), () => [wrong]);
+  if (ONLY_EXISTS.has(scope) && operator !== 'Exists') {
+    errors.push(invalid(`${path}.operator`, operator, EXISTS_RULE));
+  }
+  if (operator === 'In' || operator === 'NotIn') {
+    if (values.length === 0) {
+      const detail = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector";
+      errors.push(required(`${path}.values`, detail));
+    }
+  } else if (operator === 'Exists' || operator === 'DoesNotExist') {
+    if (values.length > 0) {
+      const detail = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector";
+      errors.push(invalid(`${path}.values`, values, detail));
+    }
+  } else {
+    errors.push(invalid(`${path}.operator`, operator, 'not a valid selector operator'));
+  }
+}

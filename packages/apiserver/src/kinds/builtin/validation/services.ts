@@ -1,0 +1,315 @@
+/** Validation of Services (core/validation ValidateService); what needs the allocated ranges is judged where they are. */
+
+import { deepEqual, equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import {
+  checkLabelName,
+  checkPortName,
+  checkQualifiedName,
+  checkSubdomain,
+} from '@coracle/apimachinery/meta/name-rules';
+import type { FieldError } from '@coracle/apimachinery/meta/status';
+import type { Steps } from '@coracle/apimachinery/meta/steps';
+import {
+  isObject,
+  type JsonObject,
+  listAt,
+  objectAt,
+  objectsAt,
+  textAt,
+  textsAt,
+  valueAt,
+} from '@coracle/apimachinery/types/read-value';
+import {
+  addAll,
+  duplicate,
+  faults,
+  forbidden,
+  invalid,
+  isPort,
+  type Judging,
+  judgeEach,
+  judgeLabels,
+  newJudging,
+  oneOf,
+  PORT_RANGE,
+  required,
+  requiredText,
+  type Stops,
+  unsupported,
+} from '@coracle/apimachinery/validation/field-errors';
+import { placeHostErrors, placeIpErrors } from './load-balancer.ts';
+import { PROTOCOLS } from './pod-spec.ts';
+import { legacyAddressFault, legacyNetworkFault } from './strict-addresses.ts';
+
+const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
+const FAMILIES = ['IPv4', 'IPv6'];
+const FAMILY_POLICIES = ['PreferDualStack', 'RequireDualStack', 'SingleStack'];
+const DISTRIBUTIONS = ['PreferClose', 'PreferSameNode', 'PreferSameZone'];
+const LB_ONLY = "may only be used when `type` is 'LoadBalancer'";
+const NOT_EXTERNAL_NAME = 'may not be set for ExternalName services';
+const IP_MODES = ['Proxy', 'VIP'];
+const KUBELET_PORT = 10_250;
+const MAX_AFFINITY_SECONDS = 86_400;
+
+/** Every problem of a Service, and of what an update changes in it. */
+export function* validateService(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
+  const spec = objectAt(object, 'spec');
+  const type = textAt(spec, 'type');
+  const ips = textsAt(spec, 'clusterIPs');
+  const headless = (ips.length === 1 && ips[0] === 'None') || textAt(spec, 'clusterIP') === 'None';
+  const ports = objectsAt(spec, 'ports');
+  const judging = newJudging();
+  const { errors } = judging;
+  if (ports.length === 0 && !headless && type !== 'ExternalName') errors.push(required('spec.ports'));
+  yield* judgeType(judging, spec, { type, headless });
+  yield* judgePorts(judging, ports);
+  yield* judgeLabels(judging, objectAt(spec, 'selector'), 'spec.selector');
+  addAll(errors, judgeAffinity(spec));
+  if (type !== 'ExternalName') yield* judgeAddresses(judging, spec, old);
+  const external = new Set(textsAt(old, 'spec', 'externalIPs'));
+  yield* judgeEach(judging, textsAt(spec, 'externalIPs'), (ip, i) =>
+    judgeExternalIp(ip, `spec.externalIPs[${i}]`, external),
+  );
+  errors.push(...oneOf(spec, { name: 'type', path: 'spec.type' }, TYPES));
+  yield* judgeNumbers(judging, ports, type);
+  yield* judgeBalancer(judging, spec, { type, old });
+  addAll(errors, judgeTraffic(spec, type));
+  if (old !== undefined) yield* judgeBalancerStatus(judging, { type, object, old });
+  return errors;
+}
+
+function* judgeType(
+  judging: Judging,
+  spec: JsonObject,
+  { type, headless }: { readonly type: string; readonly headless: boolean },
+): Steps<void> {
+  const { errors } = judging;
+  if (type === 'ExternalName') {
+    const name = textAt(spec, 'externalName').replace(/\.$/, '');
+    if (listAt(spec, 'clusterIPs').length > 0) errors.push(forbidden('spec.clusterIPs', NOT_EXTERNAL_NAME));
+    if (listAt(spec, 'ipFamilies').length > 0) errors.push(forbidden('spec.ipFamilies', NOT_EXTERNAL_NAME));
+    if (textAt(spec, 'ipFamilyPolicy') !== '') errors.push(forbidden('spec.ipFamilyPolicy', NOT_EXTERNAL_NAME));
+    errors.push(...requiredText('spec.externalName', name, checkSubdomain));
+    return;
+  }
+  if (type === 'LoadBalancer') {
+    const detail = `may not expose port ${KUBELET_PORT} externally since it is used by kubelet`;
+    yield* judgeEach(judging, objectsAt(spec, 'ports'), (port, i) =>
+      port['port'] === KUBELET_PORT ? [invalid(`spec.ports[${i}]`, KUBELET_PORT, detail)] : [],
+    );
+  }
+  if (headless && (type === 'NodePort' || type === 'LoadBalancer')) {
+    errors.push(invalid('spec.clusterIPs[0]', 'None', `may not be set to 'None' for ${type} services`));
+  }
+}
+
+function judgePorts(judging: Judging, ports: readonly JsonObject[]): Stops {
+  const names = new Set<string>();
+  return judgeEach(judging, ports, (port, i) => {
+    const at = `spec.ports[${i}]`;
+    const errors: FieldError[] = [];
+    const name = textAt(port, 'name');
+    if (name === '' && ports.length > 1) errors.push(required(`${at}.name`));
+    if (name !== '') {
+      errors.push(...faults(`${at}.name`, name, checkLabelName(name)));
+      if (names.has(name)) errors.push(duplicate(`${at}.name`, name));
+      names.add(name);
+    }
+    const number = valueAt(port, 'port');
+    if (!isPort(number)) errors.push(invalid(`${at}.port`, number ?? 0, PORT_RANGE));
+    errors.push(...oneOf(port, { name: 'protocol', path: `${at}.protocol` }, PROTOCOLS));
+    const target = valueAt(port, 'targetPort');
+    if (typeof target === 'number' && !isPort(target)) errors.push(invalid(`${at}.targetPort`, target, PORT_RANGE));
+    if (typeof target === 'string') errors.push(...faults(`${at}.targetPort`, target, checkPortName(target)));
+    const protocol = textAt(port, 'appProtocol');
+    if (protocol !== '') errors.push(...faults(`${at}.appProtocol`, protocol, checkQualifiedName(protocol)));
+    return errors;
+  });
+}
+
+/** Numbers that stand twice for one protocol, and node ports where there are none. */
+function* judgeNumbers(judging: Judging, ports: readonly JsonObject[], type: string): Steps<void> {
+  const nodePorts = new Set<string>();
+  yield* judgeEach(judging, ports, (port, i) => {
+    const nodePort = valueAt(port, 'nodePort');
+    if (!nodePort) return [];
+    const errors: FieldError[] = [];
+    const field = `spec.ports[${i}].nodePort`;
+    if (type === 'ClusterIP') errors.push(forbidden(field, "may not be used when `type` is 'ClusterIP'"));
+    const key = `${textAt(port, 'protocol')}/${String(nodePort)}`;
+    if (nodePorts.has(key)) errors.push(duplicate(field, nodePort));
+    nodePorts.add(key);
+    return errors;
+  });
+  const numbers = new Set<string>();
+  yield* judgeEach(judging, ports, (port, i) => {
+    const key = `${textAt(port, 'protocol')}/${String(valueAt(port, 'port'))}`;
+    if (numbers.has(key)) return [duplicate(`spec.ports[${i}]`, internalPort(port))];
+    numbers.add(key);
+    return [];
+  });
+}
+
+/** The key upstream compares, as its text shows it: a value of an internal type, which has no JSON names. */
+const internalPort = (port: JsonObject): JsonObject => ({
+  Name: '',
+  Protocol: textAt(port, 'protocol'),
+  AppProtocol: null,
+  Port: valueAt(port, 'port'),
+  TargetPort: 0,
+  NodePort: 0,
+});
+
+function judgeAffinity(spec: JsonObject): FieldError[] {
+  const at = 'spec.sessionAffinityConfig';
+  const config = valueAt(spec, 'sessionAffinityConfig');
+  const errors = oneOf(spec, { name: 'sessionAffinity', path: 'spec.sessionAffinity' }, ['ClientIP', 'None']);
+  if (textAt(spec, 'sessionAffinity') === 'None' && isObject(config)) {
+    errors.push(forbidden(at, 'must not be set when session affinity is None'));
+  }
+  if (textAt(spec, 'sessionAffinity') !== 'ClientIP') return errors;
+  const seconds = valueAt(config, 'clientIP', 'timeoutSeconds');
+  if (typeof seconds === 'number' && (seconds <= 0 || seconds > MAX_AFFINITY_SECONDS)) {
+    const detail = `must be greater than 0 and less than or equal to ${MAX_AFFINITY_SECONDS}`;
+    errors.push(invalid(`${at}.clientIP.timeoutSeconds`, seconds, detail));
+  }
+  return errors;
+}
+
+function* judgeAddresses(judging: Judging, spec: JsonObject, old: JsonObject | undefined): Steps<void> {
+  const { errors } = judging;
+  const at = 'spec.clusterIPs';
+  const ip = textAt(spec, 'clusterIP');
+  const ips = textsAt(spec, 'clusterIPs');
+  if (ip !== '' && ips.length > 0 && ips[0] !== ip) errors.push(invalid(at, ips, 'first value must match `clusterIP`'));
+  const seen = new Set<string>();
+  yield* judgeEach(judging, textsAt(spec, 'ipFamilies'), (family, i) => {
+    const found: FieldError[] = [];
+    if (!FAMILIES.includes(family)) found.push(unsupported(`spec.ipFamilies[${i}]`, family, FAMILIES));
+    if (seen.has(family)) found.push(duplicate(`spec.ipFamilies[${i}]`, family));
+    seen.add(family);
+    return found;
+  });
+  errors.push(...oneOf(spec, { name: 'ipFamilyPolicy', path: 'spec.ipFamilyPolicy' }, FAMILY_POLICIES));
+  if (ips[0] === 'None' && ips.length > 1) {
+    errors.push(invalid(at, ips, "'None' must be the first and only value"));
+    return;
+  }
+  const before = new Set(textsAt(old, 'spec', 'clusterIPs'));
+  const known = errors.length;
+  yield* judgeEach(judging, ips, (one, i) => {
+    const fault = (one === 'None' && i === 0) || before.has(one) ? undefined : legacyAddressFault(one);
+    return fault === undefined ? [] : [invalid(`${at}[${i}]`, one, fault)];
+  });
+  const isWrong = errors.length > known;
+  if (ips.length > 2) errors.push(invalid(at, ips, 'may only hold up to 2 values'));
+  if (isWrong) return;
+  const isSix = ips.map((one) => one.includes(':'));
+  if (ips.length > 1 && new Set(isSix).size < 2) {
+    errors.push(invalid(at, ips, 'may specify no more than one IP for each IP family'));
+  }
+  for (const [i, family] of textsAt(spec, 'ipFamilies').slice(0, 2).entries()) {
+    const one = ips[i];
+    if (one === undefined || one === 'None' || isSix[i] === (family === 'IPv6')) continue;
+    errors.push(invalid(`${at}[${i}]`, one, `expected an ${family} value as indicated by \`ipFamilies[${i}]\``));
+  }
+  const was = textAt(old, 'spec', 'clusterIP');
+  if (was !== '' && was !== ip && textAt(old, 'spec', 'type') !== 'ExternalName') {
+    errors.push(invalid(`${at}[0]`, ip, 'may not change once set'));
+  }
+}
+
+/** An address that leads somewhere else than to a place of its own. */
+function judgeExternalIp(ip: string, at: string, before: ReadonlySet<string>): FieldError[] {
+  const fault = before.has(ip) ? undefined : legacyAddressFault(ip);
+  if (fault !== undefined) return [invalid(at, ip, fault)];
+  const text = ip.toLowerCase();
+  if (text === '0.0.0.0' || /^[0:]+$/.test(text)) return [invalid(at, ip, `may not be unspecified (${ip})`)];
+  if (text.startsWith('127.') || /^[0:]*:0*1$/.test(text)) {
+    return [invalid(at, ip, 'may not be in the loopback range (127.0.0.0/8, ::1/128)')];
+  }
+  if (text.startsWith('169.254.') || /^fe[89ab][0-9a-f]:/.test(text)) {
+    return [invalid(at, ip, 'may not be in the link-local range (169.254.0.0/16, fe80::/10)')];
+  }
+  if (text.startsWith('224.0.0.') || /^ff[0-9a-f]2:/.test(text)) {
+    return [invalid(at, ip, 'may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)')];
+  }
+  return [];
+}
+
+function* judgeBalancer(
+  judging: Judging,
+  spec: JsonObject,
+  { type, old }: { readonly type: string; readonly old: JsonObject | undefined },
+): Steps<void> {
+  const balanced = type === 'LoadBalancer';
+  const { errors } = judging;
+  const ranges = textsAt(spec, 'loadBalancerSourceRanges');
+  // The path is spelled as upstream spells it.
+  const at = 'spec.LoadBalancerSourceRanges';
+  if (ranges.length > 0 && !balanced) errors.push(forbidden(at, LB_ONLY));
+  const known = new Set(textsAt(old, 'spec', 'loadBalancerSourceRanges').map((range) => range.trim()));
+  yield* judgeEach(judging, ranges, (text, i) => {
+    const range = text.trim();
+    const fault = known.has(range) ? undefined : legacyNetworkFault(range);
+    return fault === undefined ? [] : [invalid(`${at}[${i}]`, range, fault)];
+  });
+  if (!balanced && typeof valueAt(spec, 'allocateLoadBalancerNodePorts') === 'boolean') {
+    errors.push(forbidden('spec.allocateLoadBalancerNodePorts', LB_ONLY));
+  }
+  const name = valueAt(spec, 'loadBalancerClass');
+  const before = valueAt(old, 'spec', 'loadBalancerClass');
+  if (balanced && textAt(old, 'spec', 'type') === 'LoadBalancer' && !deepEqual(name ?? null, before ?? null)) {
+    errors.push(invalid('spec.loadBalancerClass', name ?? null, 'may not change once set'));
+  }
+  if (typeof name !== 'string') return;
+  if (balanced) errors.push(...faults('spec.loadBalancerClass', name, checkQualifiedName(name)));
+  else errors.push(forbidden('spec.loadBalancerClass', LB_ONLY));
+}
+
+/** What a balancer says of itself, where that has changed (ValidateLoadBalancerStatus). */
+function* judgeBalancerStatus(
+  judging: Judging,
+  { type, object, old }: { readonly type: string; readonly object: JsonObject; readonly old: JsonObject },
+): Steps<void> {
+  const ingresses = objectsAt(object, 'status', 'loadBalancer', 'ingress');
+  const before = objectsAt(old, 'status', 'loadBalancer', 'ingress');
+  const at = 'status.loadBalancer.ingress';
+  if (ingresses.length === 0 || (yield* equalSteps(ingresses, before, judging.pace))) return;
+  if (type !== 'LoadBalancer') {
+    judging.errors.push(forbidden(at, "may only be used when `spec.type` is 'LoadBalancer'"));
+    return;
+  }
+  const known = new Set(before.map((ingress) => textAt(ingress, 'ip')));
+  yield* judgeEach(judging, ingresses, (ingress, i) => {
+    const errors = placeIpErrors(ingress, `${at}[${i}]`, known);
+    const [ip, mode] = [textAt(ingress, 'ip'), textAt(ingress, 'ipMode')];
+    if (mode === '' && ip !== '') errors.push(required(`${at}[${i}].ipMode`, 'must be specified when `ip` is set'));
+    else if (mode !== '' && ip === '') {
+      errors.push(forbidden(`${at}[${i}].ipMode`, 'may not be specified when `ip` is not set'));
+    } else if (mode !== '' && !IP_MODES.includes(mode)) {
+      errors.push(unsupported(`${at}[${i}].ipMode`, mode, IP_MODES));
+    }
+    return [...errors, ...placeHostErrors(ingress, `${at}[${i}]`)];
+  });
+}
+
+function judgeTraffic(spec: JsonObject, type: string): FieldError[] {
+  const errors: FieldError[] = [];
+  const policy = textAt(spec, 'externalTrafficPolicy');
+  const isOpen =
+    type === 'NodePort' || type === 'LoadBalancer' || (type === 'ClusterIP' && textsAt(spec, 'externalIPs').length > 0);
+  const at = 'spec.externalTrafficPolicy';
+  if (!isOpen) {
+    if (policy !== '') errors.push(invalid(at, policy, 'may only be set for externally-accessible services'));
+  } else errors.push(...oneOf(spec, { name: 'externalTrafficPolicy', path: at }, ['Cluster', 'Local']));
+  const health = valueAt(spec, 'healthCheckNodePort');
+  if (health && !(type === 'LoadBalancer' && policy === 'Local')) {
+    const detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
+    errors.push(invalid('spec.healthCheckNodePort', health, detail));
+  }
+  const internal = { name: 'internalTrafficPolicy', path: 'spec.internalTrafficPolicy' };
+  errors.push(...oneOf(spec, internal, ['Cluster', 'Local']));
+  errors.push(...oneOf(spec, { name: 'trafficDistribution', path: 'spec.trafficDistribution' }, DISTRIBUTIONS));
+  return errors;
+}

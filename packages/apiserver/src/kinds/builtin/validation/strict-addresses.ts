@@ -1,0 +1,56 @@
+/** Addresses and networks that may be written in one way only: IsValidIP and IsValidCIDR of apimachinery's validation. */
+import { type Address, formatAddress, parseAddress } from '@coracle/apimachinery/meta/ip-address';
+import { formatCheck } from '@coracle/apimachinery/schema/formats';
+import { formatIpRange, parseIpRange } from '@coracle/apimachinery/types/service-cidrs';
+
+export const IP_RULE = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
+export const CIDR_RULE = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)';
+
+export const DNS_NOT_IP = 'must be a DNS name, not an IP address';
+
+const isIpv4 = formatCheck('ipv4')!;
+const isIpv6 = formatCheck('ipv6')!;
+/** True for the text of an address of either version. */
+export const isIp = (text: string): boolean => isIpv4(text) || isIpv6(text);
+
+/** What is wrong with the text of an address; undefined when nothing is. */
+export function addressFault(text: string): string | undefined {
+  const address = parseAddress(text);
+  return legacyAddressFault(text) ?? (address && differs(text, formatAddress(address)));
+}
+
+/** What is wrong with the text of a network; undefined when nothing is. */
+export function networkFault(text: string): string | undefined {
+  const range = parseIpRange(text);
+  return legacyNetworkFault(text) ?? (range && differs(text, formatIpRange(range)));
+}
+
+/** The same of a field that older releases were laxer about: it need not be in canonical form, but mean one thing. */
+export function legacyAddressFault(text: string): string | undefined {
+  const address = parseAddress(text);
+  if (!address) return isSloppyIpv4(text) ? 'must not have leading 0s' : IP_RULE;
+  return isMapped(address) ? 'must not be an IPv4-mapped IPv6 address' : undefined;
+}
+
+/** The same of a field that older releases were laxer about: it need not be in canonical form, but mean one thing. */
+export function legacyNetworkFault(text: string): string | undefined {
+  const [ip = '', bits = '', ...more] = text.split('/');
+  const address = parseAddress(ip);
+  const width = ip.includes(':') ? 128 : 32;
+  if (more.length > 0 || !(address || isSloppyIpv4(ip)) || !/^[0-9]+$/.test(bits) || Number(bits) > width) {
+    return CIDR_RULE;
+  }
+  const range = parseIpRange(text);
+  if (!address || !range) return 'must not have leading 0s in IP or prefix length';
+  if (isMapped(address)) return 'must not have an IPv4-mapped IPv6 address';
+  return range.first === address.bits ? undefined : 'must not have bits set beyond the prefix length';
+}
+
+const differs = (text: string, canonical: string): string | undefined =>
+  text === canonical ? undefined : `must be in canonical form (${JSON.stringify(canonical)})`;
+
+const isMapped = ({ family, bits }: Address): boolean => family === 6 && bits >> 32n === 0xffffn;
+
+/** With zeros in front, which older releases took. */
+const isSloppyIpv4 = (text: string): boolean =>
+  /^[0-9]+(\.[0-9]+){3}$/.test(text) && text.split('.').every((part) => Number(part) <= 255);

@@ -1,0 +1,29 @@
+/** Kernel parameters of a Pod (core/validation, validateSysctls). Whether a node takes them is the node's to say. */
+import { objectsAt, textAt } from '@coracle/apimachinery/types/read-value';
+import {
+  duplicate,
+  invalid,
+  type Judging,
+  judgeEach,
+  required,
+  type Stops,
+} from '@coracle/apimachinery/validation/field-errors';
+
+const MAX_NAME = 253;
+const SEGMENT = '[a-z0-9]([-_a-z0-9]*[a-z0-9])?';
+const PATTERN = `(${SEGMENT}[\\./])*${SEGMENT}`;
+const NAME = new RegExp(`^${PATTERN}$`);
+const RULE = `must have at most ${MAX_NAME} characters and match regex ${PATTERN}`;
+
+export function judgeSysctls(judging: Judging, spec: unknown, path: string): Stops {
+  const seen = new Set<string>();
+  return judgeEach(judging, objectsAt(spec, 'securityContext', 'sysctls'), (sysctl, i) => {
+    const at = `${path}.securityContext.sysctls[${i}].name`;
+    const name = textAt(sysctl, 'name');
+    if (name === '') return [required(at)];
+    if (name.length > MAX_NAME || !NAME.test(name)) return [invalid(at, name, RULE)];
+    if (seen.has(name)) return [duplicate(at, name)];
+    seen.add(name);
+    return [];
+  });
+}

@@ -1,0 +1,67 @@
+/** Validation of ControllerRevisions and PodDisruptionBudgets. */
+
+import type { FieldError } from '@coracle/apimachinery/meta/status';
+import type { Steps } from '@coracle/apimachinery/meta/steps';
+import { isObject, type JsonObject, objectAt, valueAt } from '@coracle/apimachinery/types/read-value';
+import {
+  type GroupValidators,
+  invalid,
+  judgeImmutable,
+  newJudging,
+  nonNegative,
+  oneOf,
+  required,
+} from '@coracle/apimachinery/validation/field-errors';
+import { judgeSelectorField } from './admission-rules.ts';
+import { judgeConditions } from './conditions.ts';
+
+const PERCENT = /^[0-9]+%$/;
+const PERCENT_RULE =
+  "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
+
+/** A number from 0 on, or a percentage. */
+function amountErrors(amount: unknown, at: string): FieldError[] {
+  if (typeof amount === 'number') {
+    return amount < 0 ? [invalid(at, amount, 'must be greater than or equal to 0')] : [];
+  }
+  return typeof amount === 'string' && !PERCENT.test(amount) ? [invalid(at, amount, PERCENT_RULE)] : [];
+}
+
+/** No more than the whole. */
+function shareErrors(amount: unknown, at: string): FieldError[] {
+  const isMore = typeof amount === 'string' && PERCENT.test(amount) && Number.parseInt(amount, 10) > 100;
+  return isMore ? [invalid(at, amount, 'must not be greater than 100%')] : [];
+}
+
+function* validateControllerRevision(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
+  const judging = newJudging();
+  if (valueAt(object, 'data') == null) judging.errors.push(required('data', 'data is mandatory'));
+  judging.errors.push(...nonNegative(object, 'revision'));
+  if (old !== undefined) yield* judgeImmutable(judging, { object, old, path: 'data' });
+  return judging.errors;
+}
+
+function* validateBudget(object: JsonObject): Steps<readonly FieldError[]> {
+  const judging = newJudging();
+  const { errors } = judging;
+  const spec = valueAt(object, 'spec');
+  const isSet = (field: string): boolean => valueAt(spec, field) !== undefined && valueAt(spec, field) !== null;
+  if (isObject(spec) && isSet('minAvailable') && isSet('maxUnavailable')) {
+    errors.push(invalid('spec', spec, 'minAvailable and maxUnavailable cannot be both set'));
+  }
+  for (const field of isSet('minAvailable') && isSet('maxUnavailable') ? [] : ['minAvailable', 'maxUnavailable']) {
+    const amount = valueAt(spec, field);
+    errors.push(...amountErrors(amount, `spec.${field}`), ...shareErrors(amount, `spec.${field}`));
+  }
+  yield* judgeSelectorField(judging, spec, { field: 'selector', at: 'spec' });
+  const policy = { name: 'unhealthyPodEvictionPolicy', path: 'spec.unhealthyPodEvictionPolicy' };
+  errors.push(...oneOf(spec, policy, ['AlwaysAllow', 'IfHealthyBudget']));
+  yield* judgeConditions(judging, objectAt(object, 'status'), 'status');
+  return errors;
+}
+
+export const APPS_VALIDATORS: GroupValidators = {
+  controllerrevisions: validateControllerRevision,
+};
+
+export const POLICY_VALIDATORS: GroupValidators = { poddisruptionbudgets: validateBudget };

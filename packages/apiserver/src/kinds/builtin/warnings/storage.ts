@@ -1,0 +1,57 @@
+/** Volumes, claims and classes (pkg/api/persistentvolume, persistentvolumeclaim and storage of upstream). */
+import type { Steps } from '@coracle/apimachinery/meta/steps';
+import { isObject, type JsonObject, objectAt, objectsAt, textAt } from '@coracle/apimachinery/types/read-value';
+import { claimWarnings } from './amounts.ts';
+import { add, newCollecting, warnEach, warnNested } from './collect.ts';
+import { expressionWarnings, replacedLabel } from './node-labels.ts';
+
+const BETA_CLASS = 'volume.beta.kubernetes.io/storage-class';
+const BETA_OPTIONS = 'volume.beta.kubernetes.io/mount-options';
+
+const SOURCES: readonly (readonly [field: string, shown: string, why: string])[] = [
+  ['cephfs', 'cephfs', 'deprecated in v1.28, non-functional in v1.31+'],
+  ['photonPersistentDisk', 'photonPersistentDisk', 'deprecated in v1.11, non-functional in v1.16+'],
+  ['rbd', 'rbd', 'deprecated in v1.28, non-functional in v1.31+'],
+  ['scaleIO', 'scaleIO', 'deprecated in v1.16, non-functional in v1.22+'],
+  ['storageos', 'storageOS', 'deprecated in v1.22, non-functional in v1.25+'],
+  ['glusterfs', 'glusterfs', 'deprecated in v1.25, non-functional in v1.26+'],
+];
+
+const annotated = (object: JsonObject, key: string, why: string): string[] =>
+  Object.hasOwn(objectAt(object, 'metadata', 'annotations'), key) ? [`metadata.annotations[${key}]: ${why}`] : [];
+
+const classAnnotation = (object: JsonObject): string[] =>
+  annotated(object, BETA_CLASS, 'deprecated since v1.8; use "storageClassName" attribute instead');
+
+export function* volumeWarnings(volume: JsonObject): Steps<string[]> {
+  const to = newCollecting();
+  add(to.found, classAnnotation(volume));
+  add(to.found, annotated(volume, BETA_OPTIONS, 'deprecated since v1.31; use "mountOptions" attribute instead'));
+  if (textAt(volume, 'spec', 'persistentVolumeReclaimPolicy') === 'Recycle') {
+    to.found.push(
+      'spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.',
+    );
+  }
+  yield* warnNested(to, objectsAt(volume, 'spec', 'nodeAffinity', 'required', 'nodeSelectorTerms'), (term, i) =>
+    expressionWarnings(to, term, `spec.nodeAffinity.required.nodeSelectorTerms[${i}]`),
+  );
+  const spec = objectAt(volume, 'spec');
+  for (const [field, shown, why] of SOURCES) if (isObject(spec[field])) to.found.push(`spec.${shown}: ${why}`);
+  return to.found;
+}
+
+export const volumeClaimWarnings = (claim: JsonObject): string[] => [
+  ...classAnnotation(claim),
+  ...claimWarnings(objectAt(claim, 'spec'), 'spec'),
+];
+
+export function* storageClassWarnings(storageClass: JsonObject): Steps<string[]> {
+  const to = newCollecting();
+  yield* warnNested(to, objectsAt(storageClass, 'allowedTopologies'), (topology, i) =>
+    warnEach(to, objectsAt(topology, 'matchLabelExpressions'), (expression, j) => {
+      const why = replacedLabel(textAt(expression, 'key'));
+      return why === undefined ? undefined : [`allowedTopologies[${i}].matchLabelExpressions[${j}].key: ${why}`];
+    }),
+  );
+  return to.found;
+}

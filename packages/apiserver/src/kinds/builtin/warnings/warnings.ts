@@ -1,0 +1,87 @@
+/** Which kinds warn of what, on a create and on an update (WarningsOnCreate and WarningsOnUpdate of their strategies). */
+import { checkLabelName } from '@coracle/apimachinery/meta/name-rules';
+import { finish, type Steps } from '@coracle/apimachinery/meta/steps';
+import { type JsonObject, objectAt, textAt, valueAt } from '@coracle/apimachinery/types/read-value';
+import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
+import {
+  addressTypeWarnings,
+  endpointWarnings,
+  networkPolicyWarnings,
+  podAddressWarnings,
+  serviceWarnings,
+  subsetWarnings,
+} from './network.ts';
+import { podSpecWarnings } from './pod-spec.ts';
+import { storageClassWarnings, volumeClaimWarnings, volumeWarnings } from './storage.ts';
+
+type Warns = Pick<
+  ResourceInfo,
+  'warnings' | 'updateWarnings' | 'warningsSteps' | 'updateWarningsSteps' | 'statusWarnings'
+>;
+type Judge = (object: JsonObject) => string[];
+/** Of kinds that may hold very much. */
+type StepsJudge = (object: JsonObject) => Steps<string[]>;
+
+const always = (judge: Judge): Warns => ({ warnings: judge, updateWarnings: judge });
+const alwaysInSteps = (judge: StepsJudge): Warns => ({
+  ...always((object) => finish(judge(object))),
+  warningsSteps: judge,
+  updateWarningsSteps: judge,
+});
+
+function* pod(object: JsonObject): Steps<string[]> {
+  const problems = checkLabelName(textAt(object, 'metadata', 'name'));
+  const first =
+    problems.length === 0
+      ? []
+      : [
+          `metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: [${problems.join(' ')}]`,
+        ];
+  return [...first, ...(yield* podSpecWarnings(object))];
+}
+
+const node: Judge = (object) => [
+  ...(valueAt(object, 'spec', 'configSource') == null ? [] : ['spec.configSource: the feature is removed']),
+  ...(textAt(object, 'spec', 'externalID') === ''
+    ? []
+    : ['spec.externalID: this field is deprecated, and is unused by Kubernetes']),
+];
+
+const ENFORCED = 'kubernetes.io/enforce-mountable-secrets';
+const isEnforced = (account: JsonObject): boolean =>
+  Object.hasOwn(objectAt(account, 'metadata', 'annotations'), ENFORCED);
+const account: Judge = (object) =>
+  isEnforced(object)
+    ? [
+        `metadata.annotations[${ENFORCED}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`,
+      ]
+    : [];
+
+function* newSlice(slice: JsonObject): Steps<string[]> {
+  return [...addressTypeWarnings(slice), ...(yield* endpointWarnings(slice))];
+}
+
+const KINDS: Readonly<Record<string, Warns>> = {
+  // Those who update Pods all day are no people.
+  pods: { warnings: (object) => finish(pod(object)), warningsSteps: pod, statusWarnings: podAddressWarnings },
+  endpoints: alwaysInSteps(subsetWarnings),
+  nodes: always(node),
+  services: alwaysInSteps(serviceWarnings),
+  serviceaccounts: {
+    warnings: account,
+    updateWarnings: (object, old) => (isEnforced(old) ? [] : account(object)),
+  },
+  persistentvolumes: alwaysInSteps(volumeWarnings),
+  persistentvolumeclaims: always(volumeClaimWarnings),
+  'storageclasses.storage.k8s.io': alwaysInSteps(storageClassWarnings),
+  'networkpolicies.networking.k8s.io': alwaysInSteps(networkPolicyWarnings),
+  'endpointslices.discovery.k8s.io': {
+    ...alwaysInSteps(endpointWarnings),
+    warnings: (slice) => finish(newSlice(slice)),
+    warningsSteps: newSlice,
+  },
+};
+
+/** What the server says of objects of this kind that are valid and odd. */
+export const warningsOf = (group: string, resource: string): Warns =>
+  KINDS[group === '' ? resource : `${resource}.${group}`] ?? {};

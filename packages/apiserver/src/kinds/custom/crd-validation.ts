@@ -1,0 +1,351 @@
+/** Validation of CustomResourceDefinitions, with the paths and texts of apiextensions (validation.go). */
+import { equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import { byteLength, checkDns1035Label, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
+import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
+import type { FieldError } from '@coracle/apimachinery/meta/status';
+import { finish, Pace, type Steps } from '@coracle/apimachinery/meta/steps';
+import {
+  addAll,
+  forbidden,
+  immutable,
+  invalid,
+  required,
+  unsupported,
+} from '@coracle/apimachinery/validation/field-errors';
+import { approvalErrors } from './api-approval.ts';
+import { judgeConversion } from './conversion-rules.ts';
+import { asCrd, type Crd, type CrdNames, type CrdSpec, type CrdVersion, conditionOf, type RawSchema } from './crd.ts';
+import { NO_TOLERANCE, type Tolerance } from './crd-tolerance.ts';
+import { defaultErrors } from './default-rules.ts';
+import { internalVersions, VERSION_PARTS, type VersionPart } from './internal-form.ts';
+import { ruleErrors } from './rule-errors.ts';
+import { samePart } from './same-parts.ts';
+import { schemaFaults } from './schema-rules.ts';
+import { anySchemaSteps, structuralErrors, structuralProblemSteps } from './structural-rules.ts';
+import { toleranceOf } from './update-tolerance.ts';
+import { columnErrors, rootKeywordErrors, selectableFieldErrors, subresourceErrors } from './version-rules.ts';
+
+/**
+ * What is wrong with a definition, in upstream's order; [] when it can be served. On an update whose spec is what it was,
+ * only the rest is looked at.
+ */
+export const validateCrd = (
+  object: Readonly<Record<string, unknown>>,
+  old?: Readonly<Record<string, unknown>>,
+): readonly FieldError[] => finish(validateCrdSteps(object, old));
+
+/** The same in steps: a schema may have tens of thousands of fields, and is looked through several times. */
+export function* validateCrdSteps(
+  object: Readonly<Record<string, unknown>>,
+  old?: Readonly<Record<string, unknown>>,
+): Steps<readonly FieldError[]> {
+  if (!isJsonObject(object['spec'])) return [required('spec')];
+  const crd = asCrd(object as never);
+  const before = old === undefined ? undefined : asCrd(old as never);
+  const { names, group } = crd.spec;
+  const errors: FieldError[] = [];
+  if (before === undefined && crd.metadata.name !== `${names?.plural ?? ''}.${group ?? ''}`) {
+    const detail = 'must be spec.names.plural+"."+spec.group';
+    errors.push(invalid('metadata.name', crd.metadata.name ?? '', detail));
+  }
+  const isChanged = before === undefined || !(yield* equalSteps(crd.spec, before.spec, new Pace()));
+  yield;
+  if (isChanged) for (const error of yield* specErrors(crd.spec, before)) errors.push(error);
+  if (before !== undefined) addAll(errors, changeErrors(crd, before));
+  const accepted = crd.status?.acceptedNames;
+  if (accepted !== undefined) addAll(errors, nameErrors(accepted, 'status.acceptedNames'));
+  // Who migrates objects takes versions out of this list through /status, where nobody asks about the rest.
+  if (isChanged) addAll(errors, storedVersionErrors(crd));
+  errors.push(...approvalErrors(crd, before));
+  if (crd.spec.preserveUnknownFields === true && before?.spec.preserveUnknownFields !== true) {
+    errors.push(
+      invalid(
+        'spec.preserveUnknownFields',
+        true,
+        'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead',
+      ),
+    );
+  }
+  return errors;
+}
+
+/** What may not change: names that are part of every path, and what is stored under them once it is served. */
+function changeErrors(crd: Crd, before: Crd): FieldError[] {
+  const paths = ['spec.group', 'spec.names.plural'];
+  if (conditionOf(before.status, 'Established')?.status === 'True') paths.unshift('spec.scope', 'spec.names.kind');
+  return paths
+    .flatMap((path) => immutable({ object: crd as never, old: before as never, path }))
+    .map((error) => ({ ...error, value: error.value ?? '' }));
+}
+
+/** What the parts of a spec are judged by. */
+interface Judgement {
+  readonly spec: CrdSpec;
+  readonly before: CrdSpec | undefined;
+  readonly tolerance: Tolerance;
+  readonly shared: ReadonlySet<VersionPart>;
+}
+
+function* specErrors(spec: CrdSpec, old: Crd | undefined): Steps<FieldError[]> {
+  const versions = spec.versions ?? [];
+  const shared = yield* sharedBy(versions);
+  const tolerance = old === undefined ? NO_TOLERANCE : yield* withTolerance(spec, yield* toleranceOf(old, spec));
+  const judgement: Judgement = { spec, before: old?.spec, tolerance, shared };
+  const errors: FieldError[] = [...groupErrors(spec), ...missingSchemaErrors(judgement)];
+  if (spec.preserveUnknownFields === true && (yield* hasSchema(spec, hasDefault))) {
+    errors.push(invalid('spec.preserveUnknownFields', true, 'must be false in order to use defaults in the schema'));
+  }
+  for (const [i, version] of versions.entries()) {
+    const at = `spec.versions[${i}]`;
+    const problems = checkDns1035Label(version.name ?? '');
+    if (problems.length > 0) errors.push(invalid(`${at}.name`, version.name ?? '', problems.join(',')));
+    errors.push(...deprecationErrors(version, at));
+    // What all versions share stands in the CRD's older, common fields as upstream sees it.
+    const hasStatus = hasStatusOf(version);
+    const here = { ...judgement, at, hasStatus, isHere: (part: VersionPart) => !shared.has(part) };
+    for (const error of yield* partErrors(version, here)) errors.push(error);
+  }
+  errors.push(...versionSetErrors(versions, shared));
+  const first = versions[0];
+  const firstProblems = first?.name ? checkDns1035Label(first.name) : [];
+  if (firstProblems.length > 0) errors.push(invalid('spec.version', first!.name, firstProblems.join(',')));
+  for (const name of ['plural', 'singular', 'kind', 'listKind'] as const) {
+    if (!spec.names?.[name]) errors.push(required(`spec.names.${name}`));
+  }
+  if (spec.names !== undefined) addAll(errors, nameErrors(spec.names, 'spec.names'));
+  if (first !== undefined) {
+    const hasStatus = versions.some(hasStatusOf);
+    const here = { ...judgement, at: 'spec', hasStatus, isHere: (part: VersionPart) => shared.has(part) };
+    for (const error of yield* partErrors(first, here)) errors.push(error);
+  }
+  yield* judgeConversion({ errors, pace: new Pace() }, spec, tolerance);
+  return errors;
+}
+
+function groupErrors(spec: CrdSpec): FieldError[] {
+  const errors: FieldError[] = [];
+  const group = spec.group ?? '';
+  if (group === '') errors.push(required('spec.group'));
+  else if (checkSubdomain(group).length > 0) errors.push(invalid('spec.group', group, checkSubdomain(group).join(',')));
+  else if (!group.includes('.')) errors.push(invalid('spec.group', group, 'should be a domain with at least one dot'));
+  if (!spec.scope) errors.push(required('spec.scope'));
+  else if (spec.scope !== 'Cluster' && spec.scope !== 'Namespaced') {
+    errors.push(unsupported('spec.scope', spec.scope, ['Cluster', 'Namespaced']));
+  }
+  return errors;
+}
+
+/** Schemas need not be structural when none were, unless something in them needs it. */
+function* withTolerance(spec: CrdSpec, tolerance: Tolerance): Steps<Tolerance> {
+  const needed =
+    spec.preserveUnknownFields !== true ||
+    (yield* hasSchema(spec, (schema) => hasDefault(schema) || hasExtension(schema)));
+  return needed ? { ...tolerance, notStructural: false } : tolerance;
+}
+
+function* hasSchema(spec: CrdSpec, test: (schema: RawSchema) => boolean): Steps<boolean> {
+  const pace = new Pace();
+  for (const { schema } of spec.versions ?? []) {
+    const root = schema?.openAPIV3Schema;
+    if (root && (yield* anySchemaSteps(root, test, pace))) return true;
+  }
+  return false;
+}
+
+const hasDefault = (schema: RawSchema): boolean => (schema['default'] ?? null) !== null;
+
+function hasExtension(schema: RawSchema): boolean {
+  const isSet = (key: string): boolean => (schema[key] ?? null) !== null;
+  const isFilled = (key: string): boolean => Array.isArray(schema[key]) && schema[key].length > 0;
+  return (
+    schema['x-kubernetes-embedded-resource'] === true ||
+    schema['x-kubernetes-int-or-string'] === true ||
+    ['x-kubernetes-preserve-unknown-fields', 'x-kubernetes-list-type'].some(isSet) ||
+    ['x-kubernetes-list-map-keys', 'x-kubernetes-validations'].some(isFilled)
+  );
+}
+
+function missingSchemaErrors({ spec, tolerance, shared }: Judgement): FieldError[] {
+  const versions = spec.versions ?? [];
+  if (shared.has('schema') && versions[0]?.schema?.openAPIV3Schema !== undefined) return [];
+  if (tolerance.withoutSchema && spec.preserveUnknownFields === true) return [];
+  const detail = tolerance.withoutSchema ? 'because otherwise all fields are pruned' : '';
+  const errors: FieldError[] = [];
+  for (const [i, { schema, served }] of versions.entries()) {
+    if (schema?.openAPIV3Schema !== undefined || (tolerance.withoutSchema && !served)) continue;
+    errors.push(required(`spec.versions[${i}].schema.openAPIV3Schema`, detail));
+  }
+  return errors;
+}
+
+/** Compared as Go compares them: what is not said is what is said to be nothing. */
+function* sharedBy(versions: readonly CrdVersion[]): Steps<ReadonlySet<VersionPart>> {
+  const shared = new Set<VersionPart>(VERSION_PARTS);
+  const pace = new Pace();
+  for (const part of VERSION_PARTS) {
+    for (const version of versions.slice(1)) {
+      if (pace.due()) yield;
+      if (yield* samePart(versions[0]!, version, part)) continue;
+      shared.delete(part);
+      break;
+    }
+  }
+  return shared;
+}
+
+const hasStatusOf = ({ subresources }: CrdVersion): boolean => (subresources?.status ?? null) !== null;
+
+/** A schema that all versions had counts as that of a version that is new, too. */
+function* unchangedIn(version: CrdVersion, before: CrdSpec | undefined): Steps<boolean> {
+  const versions = before?.versions ?? [];
+  const isShared = (yield* sharedBy(versions)).has('schema');
+  const same = isShared ? versions[0] : versions.find(({ name }) => name === version.name);
+  return same !== undefined && (yield* samePart(same, version, 'schema'));
+}
+
+/** A version's parts where the internal form has them: `isHere`. */
+function* partErrors(
+  version: CrdVersion,
+  where: Judgement & {
+    readonly at: string;
+    readonly hasStatus: boolean;
+    readonly isHere: (part: VersionPart) => boolean;
+  },
+): Steps<FieldError[]> {
+  const { at, isHere, tolerance } = where;
+  const isTop = at === 'spec';
+  const errors: FieldError[] = [];
+  const schema = isHere('schema') ? version.schema?.openAPIV3Schema : undefined;
+  if (schema !== undefined) {
+    const path = `${at}.${isTop ? 'validation' : 'schema'}.openAPIV3Schema`;
+    const unchanged = yield* unchangedIn(version, where.before);
+    yield;
+    for (const error of yield* openApiErrors(schema, { ...where, path, unchanged })) errors.push(error);
+  }
+  if (isHere('subresources')) errors.push(...subresourceErrors(version.subresources, `${at}.subresources`));
+  if (isHere('additionalPrinterColumns')) {
+    for (const [i, column] of (version.additionalPrinterColumns ?? []).entries()) {
+      errors.push(...columnErrors(column, `${at}.additionalPrinterColumns[${i}]`));
+    }
+  }
+  const fields = isHere('selectableFields') ? (version.selectableFields ?? []) : [];
+  if (fields.length === 0) return errors;
+  const field = `${at}.selectableFields`;
+  if (schema === undefined) {
+    const detail = isTop
+      ? 'may only be set when validations.schema is included'
+      : 'may only be set when `version.schema.openAPIV3Schema` is not included';
+    return [...errors, invalid(field, '', detail)];
+  }
+  const problem = yield* structuralProblemSteps(schema, new Pace());
+  if (problem !== undefined) errors.push(invalid(`${at}.schema.openAPIV3Schema`, '', problem));
+  const many = tolerance.manySelectableFields.has(version.name);
+  addAll(errors, selectableFieldErrors(fields, problem === undefined ? schema : {}, { at: field, many }));
+  return errors;
+}
+
+function* openApiErrors(
+  schema: RawSchema,
+  {
+    path,
+    hasStatus,
+    unchanged,
+    tolerance,
+  }: {
+    readonly path: string;
+    readonly hasStatus: boolean;
+    readonly unchanged: boolean;
+    readonly tolerance: Tolerance;
+  },
+): Steps<FieldError[]> {
+  const errors = hasStatus ? rootKeywordErrors(schema, path) : [];
+  if (schema['nullable'] === true) {
+    errors.push(forbidden(`${path}.nullable`, 'nullable cannot be true at the root'));
+  }
+  const problem = tolerance.notStructural ? undefined : yield* structuralProblemSteps(schema, new Pace());
+  yield;
+  // Defaults and rules are only judged against a schema that can be turned into one of ours.
+  const structural = tolerance.notStructural || problem !== undefined ? [] : yield* structuralErrors(schema, path);
+  yield;
+  const readable = !tolerance.notStructural && problem === undefined && structural.length === 0;
+  const defaults = readable ? yield* defaultErrors(schema, path, { keepUnknown: tolerance.unprunedDefaults }) : [];
+  yield;
+  const { errors: shape, faulty } = yield* schemaFaults(schema, path, tolerance);
+  yield;
+  const rules = readable && defaults.length === 0 ? yield* ruleErrors(schema, { path, unchanged, faulty }) : [];
+  for (const found of [structural, defaults, shape, rules]) for (const error of found) errors.push(error);
+  return errors.length === 0 && problem !== undefined ? [invalid(path, '', problem)] : errors;
+}
+
+function deprecationErrors({ deprecated, deprecationWarning: text }: CrdVersion, at: string): FieldError[] {
+  if (text === undefined || text === null) return [];
+  const field = `${at}.deprecationWarning`;
+  // Upstream holds a pointer to the text, which is printed as JSON.
+  const shown = Object(text);
+  if (!deprecated) return [invalid(field, shown, 'can only be set for deprecated versions')];
+  const errors: FieldError[] = [];
+  if (byteLength(text) > 256) errors.push(invalid(field, shown, 'must be <= 256 characters long'));
+  if (text === '') errors.push(invalid(field, shown, 'must not be an empty string'));
+  const bad = text.search(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u);
+  if (bad >= 0) {
+    const detail = `must only contain printable UTF-8 characters; non-printable character found at index ${byteLength(text.slice(0, bad))}`;
+    errors.push(invalid(field, shown, detail));
+  }
+  return errors;
+}
+
+function versionSetErrors(versions: readonly CrdVersion[], shared: ReadonlySet<VersionPart>): FieldError[] {
+  const errors: FieldError[] = [];
+  const wrong = (detail: string): void => {
+    errors.push(invalid('spec.versions', internalVersions(versions, shared), detail));
+  };
+  if (new Set(versions.map(({ name }) => name)).size < versions.length) {
+    wrong('must contain unique version names');
+  }
+  if (versions.filter(({ storage }) => storage).length !== 1) {
+    wrong('must have exactly one version marked as storage version');
+  }
+  return errors;
+}
+
+function nameErrors(names: CrdNames, at: string): FieldError[] {
+  const errors: FieldError[] = [];
+  const check = (field: string, value: string | undefined, mixed = false): void => {
+    if (!value) return;
+    const problems = checkDns1035Label(mixed ? value.toLowerCase() : value);
+    if (problems.length === 0) return;
+    const prefix = mixed ? 'may have mixed case, but should otherwise match: ' : '';
+    errors.push(invalid(`${at}.${field}`, value, prefix + problems.join(',')));
+  };
+  check('plural', names.plural);
+  check('singular', names.singular);
+  check('kind', names.kind, true);
+  check('listKind', names.listKind, true);
+  for (const [i, name] of (names.shortNames ?? []).entries()) check(`shortNames[${i}]`, name);
+  if (names.kind && names.kind === names.listKind) {
+    errors.push(invalid(`${at}.listKind`, names.listKind, 'kind and listKind may not be the same'));
+  }
+  for (const [i, name] of (names.categories ?? []).entries()) check(`categories[${i}]`, name);
+  return errors;
+}
+
+/** Data may lie in every version named here, so none of them may be forgotten. */
+function storedVersionErrors({ spec, status }: Crd): FieldError[] {
+  const field = 'status.storedVersions';
+  const stored = status?.storedVersions ?? [];
+  const versions = spec.versions ?? [];
+  if (stored.length === 0) return [invalid(field, null, 'must have at least one stored version')];
+  const errors: FieldError[] = [];
+  // A name that stands there twice is only found once.
+  const left = new Set(stored);
+  for (const { name, storage } of versions) {
+    if (storage && !left.has(name)) errors.push(invalid(field, stored, `must have the storage version ${name}`));
+    left.delete(name);
+  }
+  for (const [i, name] of stored.entries()) {
+    if (versions.some((version) => version.name === name)) continue;
+    const detail = `missing from spec.versions; ${name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${name} and removes ${name} from status.storedVersions`;
+    errors.push(invalid(`${field}[${i}]`, name, detail));
+  }
+  return errors;
+}

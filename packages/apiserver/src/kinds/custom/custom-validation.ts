@@ -1,0 +1,133 @@
+/**
+ * Validation of one custom object: its schema, then its rules. On an update what was not touched is not judged anew
+ * (ratcheting), so that a definition can become stricter while objects live.
+ */
+import { goPlain, goTypeOf } from '@coracle/apimachinery/meta/go-print';
+import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
+import type { FieldError, FieldErrorType } from '@coracle/apimachinery/meta/status';
+import { embeddedErrors, hasEmbedded } from '@coracle/apimachinery/schema/embedded-resource';
+import type { Schema } from '@coracle/apimachinery/schema/schema';
+import { validateSchema, validateSchemaSteps } from '@coracle/apimachinery/schema/validate';
+import type { ResourceInfo, ValidationAbout } from '@coracle/apimachinery/types/resource';
+import { createRuleCheck } from './rules.ts';
+
+/** Errors after which the values can not be trusted to have the types that rules were compiled for. */
+const BLOCKING: ReadonlySet<FieldErrorType> = new Set<FieldErrorType>([
+  'FieldValueNotSupported',
+  'FieldValueRequired',
+  'FieldValueTooLong',
+  'FieldValueTooMany',
+  'FieldValueTypeInvalid',
+]);
+
+/** A definition speaks of two fields of the metadata; all others are judged as metadata and by nothing else. */
+const MISPLACED_METADATA = /^metadata\.(?!(?:name|generateName)$)/;
+
+const isBlocking = ({ type }: FieldError): boolean => BLOCKING.has(type);
+
+const NOT_CHECKED: FieldError = {
+  type: 'FieldValueInvalid',
+  field: '<nil>',
+  value: null,
+  detail:
+    'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
+};
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/** The check of one version; rules are compiled when an object first comes. */
+export function createCustomValidation(
+  schema: Schema,
+  { scale }: { readonly scale: ScalePaths | undefined },
+): Required<Pick<ResourceInfo, 'validateSchema' | 'validateSchemaSteps'>> {
+  const checkRules = createRuleCheck(schema);
+  const hasInside = hasEmbedded(schema);
+  const finished = (
+    found: FieldError[],
+    {
+      object,
+      old,
+      about = {},
+    }: { object: JsonObject; old: JsonObject | undefined; about: ValidationAbout | undefined },
+  ): readonly FieldError[] => {
+    const isStatus = about.subresource === 'status';
+    const told = found.filter(({ field }) => !MISPLACED_METADATA.test(field));
+    const errors = isStatus ? told.map(seenFromStatus) : told;
+    if (scale !== undefined) errors.push(...scaleErrors(object, scale, isStatus));
+    if (hasInside && !isStatus) {
+      for (const error of embeddedErrors(object, schema, { path: '', whole: false })) errors.push(error);
+    }
+    if (checkRules === undefined) return errors;
+    if (errors.some(isBlocking) || about.before?.some(isBlocking)) return [...errors, NOT_CHECKED];
+    return [...errors, ...checkRules(object, old, about.warn)];
+  };
+  const optionsFor = (old: JsonObject | undefined) => ({ custom: true, ...(old !== undefined && { old }) });
+  return {
+    validateSchema: (object, old, about) =>
+      finished(validateSchema(schema, object, optionsFor(old)), { object, old, about }),
+    *validateSchemaSteps(object, old, about) {
+      const errors = yield* validateSchemaSteps(schema, object, optionsFor(old));
+      yield;
+      return finished(errors, { object, old, about });
+    },
+  };
+}
+
+/** A write of the status is judged by the status's schema alone: texts name fields from there. */
+function seenFromStatus(error: FieldError): FieldError {
+  const { field, detail = '' } = error;
+  if (field === '<nil>') return { ...error, field: 'status', detail: detail.replace(/"status\.?/, '"') };
+  if (!detail.startsWith(`${field} in body`)) return error;
+  return { ...error, detail: detail.replace(/^status\.?/, '') };
+}
+
+export interface ScalePaths {
+  readonly specReplicasPath: string;
+  readonly statusReplicasPath: string;
+  readonly labelSelectorPath?: string;
+}
+
+/** What the scale subresource could not show. */
+function scaleErrors(object: JsonObject, scale: ScalePaths, isStatus: boolean): FieldError[] {
+  const errors = isStatus ? [] : replicaErrors(object, scale.specReplicasPath);
+  errors.push(...replicaErrors(object, scale.statusReplicasPath));
+  const selector = scale.labelSelectorPath;
+  if (selector !== undefined) {
+    const problem = accessorProblem(object, selector, 'string');
+    if (problem !== undefined) errors.push({ type: 'FieldValueInvalid', field: selector, value: '', detail: problem });
+  }
+  return errors;
+}
+
+function replicaErrors(object: JsonObject, path: string): FieldError[] {
+  const wrong = (value: unknown, detail: string): FieldError[] => [
+    { type: 'FieldValueInvalid', field: path, value, detail },
+  ];
+  const problem = accessorProblem(object, path, 'int64');
+  if (problem !== undefined) return wrong(0, problem);
+  const count = stepsOf(path).reduce<unknown>((at, step) => (isJsonObject(at) ? at[step] : undefined), object) ?? 0;
+  // What a double cannot hold is a bigint here (`wideIntegers`), and no count of replicas either way.
+  if ((typeof count !== 'number' && typeof count !== 'bigint') || count === 0) return [];
+  if (count < 0) return wrong(count, 'should be a non-negative integer');
+  return count > 2 ** 31 - 1 ? wrong(count, `should be less than or equal to ${2 ** 31 - 1}`) : [];
+}
+
+const stepsOf = (path: string): string[] => path.replace(/^\./, '').split('.');
+
+/** Why the value at a path can not be had as a `wanted` (unstructured.NestedInt64, NestedString); undefined when it can. */
+function accessorProblem(object: JsonObject, path: string, wanted: 'int64' | 'string'): string | undefined {
+  const steps = stepsOf(path);
+  let at: unknown = object;
+  for (const [i, step] of steps.entries()) {
+    if (at === null || at === undefined) return undefined;
+    if (!isJsonObject(at)) {
+      const where = steps.slice(0, i + 1).join('.');
+      return `.${where} accessor error: ${goPlain(at)} is of the type ${goTypeOf(at)}, expected map[string]interface{}`;
+    }
+    if (!Object.hasOwn(at, step)) return undefined;
+    at = at[step];
+  }
+  const type = goTypeOf(at) ?? '<nil>';
+  if (type === wanted) return undefined;
+  return `.${steps.join('.')} accessor error: ${goPlain(at)} is of the type ${type}, expected ${wanted}`;
+}

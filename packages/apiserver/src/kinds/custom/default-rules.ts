@@ -1,0 +1,180 @@
+/** Default values must themselves be what their schema wants (apiextensions schema/defaulting/validation.go). */
+import { cloneJson, cloneSteps } from '@coracle/apimachinery/meta/deep-clone';
+import { equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import { sortMembers } from '@coracle/apimachinery/meta/go-text';
+import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
+import { type FieldError, fieldErrorBody } from '@coracle/apimachinery/meta/status';
+import { Pace, type Steps } from '@coracle/apimachinery/meta/steps';
+import { coerceEmbedded, embeddedErrors } from '@coracle/apimachinery/schema/embedded-resource';
+import { pruneSteps } from '@coracle/apimachinery/schema/prune';
+import type { Schema } from '@coracle/apimachinery/schema/schema';
+import { validateSchemaSteps } from '@coracle/apimachinery/schema/validate';
+import { invalid } from '@coracle/apimachinery/validation/field-errors';
+import type { RawSchema } from './crd.ts';
+import { type KnownSchemas, rootSchemaSteps, toSchemaSteps } from './crd-schema.ts';
+import { createRuleCheck } from './rules.ts';
+import { anySchemaSteps, childOf, propertiesOf } from './structural-rules.ts';
+
+const META = new Set(['metadata', 'apiVersion', 'kind']);
+const EMBEDDED = 'x-kubernetes-embedded-resource';
+const hasDefault = (schema: RawSchema): boolean => schema['default'] !== undefined && schema['default'] !== null;
+
+/** Errors of all defaults in the (structural) schema of a whole object at `path`; `keepUnknown` lets unknown fields be. */
+export function* defaultErrors(
+  schema: RawSchema,
+  path: string,
+  { keepUnknown }: { readonly keepUnknown: boolean },
+): Steps<FieldError[]> {
+  const work: Work = { errors: [], pace: new Pace(), known: new Map(), wholes: new Map() };
+  if (!(yield* anySchemaSteps(schema, hasDefault, work.pace))) return [];
+  yield* visit(schema, path, { ...rootOf(schema, true), ...work, keepUnknown });
+  return work.errors;
+}
+
+/** True when a default holds what its schema does not know, as was allowed once. */
+export function* hasUnprunedDefaults(schema: RawSchema): Steps<boolean> {
+  const work = { pace: new Pace(), known: new Map() };
+  const nodes: RawSchema[] = [];
+  yield* anySchemaSteps(
+    schema,
+    (node) => {
+      if (hasDefault(node)) nodes.push(node);
+      return false;
+    },
+    work.pace,
+  );
+  for (const node of nodes) {
+    const bare = yield* toSchemaSteps(withoutDefault(node), work);
+    if ('unpruned' in (yield* prunedDefault(node, bare, work.pace))) return true;
+  }
+  return false;
+}
+
+/** What is shared by the judgement of all defaults. */
+interface Work {
+  readonly errors: FieldError[];
+  readonly pace: Pace;
+  readonly known: KnownSchemas;
+  /** Whole objects as our schemas. */
+  readonly wholes: Map<RawSchema, Schema>;
+}
+
+interface Visit extends Work {
+  /** The whole object that the value is a part of, resource or embedded resource. */
+  readonly whole: RawSchema;
+  /** True for that of the definition itself. */
+  readonly isRoot: boolean;
+  /** Builds that object around a value that stands here. */
+  readonly surround: (value: unknown) => Record<string, unknown>;
+  readonly insideMeta: boolean;
+  readonly keepUnknown: boolean;
+}
+
+/** What looking at a node counts as, and what judging a default does beside what it holds. */
+const NODE = 4;
+const DEFAULT = 20;
+
+const rootOf = (whole: RawSchema, isRoot: boolean): Pick<Visit, 'whole' | 'isRoot' | 'surround' | 'insideMeta'> => ({
+  whole,
+  isRoot,
+  insideMeta: false,
+  surround: (value) => {
+    const object = isJsonObject(value) ? value : {};
+    object['kind'] ??= 'Validation';
+    object['apiVersion'] ??= 'validation/v1';
+    return object;
+  },
+});
+
+/** Defaults below `additionalProperties` are forbidden by other rules where they matter: upstream does not look there. */
+function* visit(schema: RawSchema, path: string, from: Visit): Steps<void> {
+  if (from.pace.due(NODE)) yield;
+  const at: Visit = schema[EMBEDDED] === true ? { ...from, ...rootOf(schema, false) } : from;
+  if (hasDefault(schema)) {
+    for (const error of yield* errorsOfDefault(schema, `${path}.default`, at)) at.errors.push(error);
+  }
+  const items = childOf(schema, 'items');
+  if (items !== undefined) {
+    yield* visit(items, `${path}.items`, { ...at, surround: (value) => at.surround([value] as never) });
+  }
+  const isWhole = schema === at.whole;
+  for (const [name, property] of propertiesOf(schema)) {
+    yield* visit(property, `${path}.properties[${name}]`, {
+      ...at,
+      insideMeta: at.insideMeta || (isWhole && META.has(name)),
+      surround: (value) => at.surround({ [name]: value }),
+    });
+  }
+}
+
+function withoutDefault(schema: RawSchema): RawSchema {
+  const { default: _own, ...rest } = schema;
+  return rest;
+}
+
+/** The default with the metadata of embedded resources brought into shape; `unpruned` when more than that is unknown. */
+function* prunedDefault(
+  schema: RawSchema,
+  node: Schema,
+  pace: Pace,
+): Steps<{ readonly value: unknown; readonly unpruned?: true }> {
+  if (pace.due(DEFAULT)) yield;
+  const value = yield* cloneSteps(schema['default'], pace);
+  coerceEmbedded(value, node, { path: '', whole: false });
+  const pruned = yield* cloneSteps(value, pace);
+  if (typeof pruned === 'object') yield* pruneSteps(node, pruned, { custom: true, part: true });
+  return (yield* equalSteps(pruned, value, pace)) ? { value } : { value, unpruned: true };
+}
+
+function* errorsOfDefault(schema: RawSchema, field: string, at: Visit): Steps<readonly FieldError[]> {
+  const isRoot = at.isRoot && schema === at.whole;
+  const bare = withoutDefault(schema);
+  const node = yield* isRoot ? rootSchemaSteps(bare, at) : toSchemaSteps(bare, at);
+  if (at.insideMeta) {
+    const why = yield* metadataProblem(schema['default'], at);
+    if (why !== undefined) return [invalid(field, sortMembers(schema['default']), why)];
+    return yield* contentErrors(schema['default'], { node, field, isRoot });
+  }
+  const { value, unpruned } = yield* prunedDefault(schema, node, at.pace);
+  const errors: FieldError[] = [];
+  if (unpruned && !at.keepUnknown) errors.push(invalid(field, sortMembers(value), 'must not have unknown fields'));
+  const place = { path: field, whole: isRoot };
+  const wrong = coerceEmbedded(yield* cloneSteps(schema['default'], at.pace), node, place);
+  const found = wrong === undefined ? embeddedErrors(value, node, place) : [wrong];
+  const rest = found.length > 0 ? found : yield* contentErrors(value, { node, field, isRoot });
+  for (const error of rest) errors.push(error);
+  return errors;
+}
+
+/** A default of a part of the metadata is judged in a whole object. */
+function* metadataProblem(value: unknown, at: Visit): Steps<string | undefined> {
+  const { whole, isRoot, surround } = at;
+  const object = surround(cloneJson(value));
+  const node = at.wholes.get(whole) ?? (yield* isRoot ? rootSchemaSteps(whole, at) : toSchemaSteps(whole, at));
+  at.wholes.set(whole, node);
+  const place = { path: '', whole: true };
+  const wrong = coerceEmbedded(object, node, place);
+  const errors = wrong === undefined ? embeddedErrors(object, node, place) : [wrong];
+  if (errors.length === 0) return undefined;
+  const texts = [...new Set(errors.map((error) => `${error.field}: ${fieldErrorBody(error)}`))];
+  return `must result in valid metadata: ${texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`}`;
+}
+
+/** What the schema and its rules say of the value: as one that stays, and as one that comes in. */
+function* contentErrors(
+  value: unknown,
+  { node, field, isRoot }: { readonly node: Schema; readonly field: string; readonly isRoot: boolean },
+): Steps<readonly FieldError[]> {
+  const errors = yield* validateSchemaSteps(node, value, { custom: false });
+  yield;
+  if (errors.length > 0) {
+    return errors.map((error) => ({
+      ...error,
+      field: error.field === '' || error.field === '<nil>' ? field : `${field}.${error.field}`,
+    }));
+  }
+  const check = createRuleCheck(node, { path: field, whole: isRoot, ratchet: false });
+  if (check === undefined) return [];
+  const kept = check(value, value);
+  return kept.length > 0 ? kept : check(value, undefined);
+}

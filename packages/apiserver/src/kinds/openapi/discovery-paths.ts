@@ -1,0 +1,128 @@
+/** The paths of discovery in OpenAPI; only groups that are built in have theirs there. */
+import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
+import type { Definitions, OpenApiObject } from './definitions.ts';
+import { operationId, operationTag } from './operation-names.ts';
+import { groupVersionPath, groupVersionsOf } from './operations.ts';
+
+const META = 'io.k8s.apimachinery.pkg.apis.meta.v1';
+const TYPES = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'];
+
+/** What is told at one path of discovery. */
+interface Answer {
+  readonly operationId: string;
+  readonly tag: string;
+  readonly description: string;
+  /** The definition of what is answered; absent for text. */
+  readonly definition?: string;
+  readonly consumes?: readonly string[];
+  readonly produces: readonly string[];
+}
+
+/** The paths in Swagger 2.0. */
+export const discoveryPaths = (
+  infos: readonly ResourceInfo[],
+  definitions: Definitions,
+): Record<string, OpenApiObject> =>
+  Object.fromEntries(
+    [...discoveryAnswers(infos)].map(([path, answer]) => [path, { get: render(answer, definitions) }]),
+  );
+
+/** The document of OpenAPI v3 that each path is told in: `/apis/apps/` -> `apis/apps`. Those of versions tell more. */
+export const discoveryDocuments = (infos: readonly ResourceInfo[]): string[] =>
+  [...discoveryAnswers(infos).keys()].map((path) => path.slice(1, -1));
+
+/** A path of discovery in OpenAPI v3 (`/apis/apps/v1/`); undefined for those that are not told. */
+export function discoveryPath(
+  infos: readonly ResourceInfo[],
+  { path, definitions }: { readonly path: string; readonly definitions: Definitions },
+): OpenApiObject | undefined {
+  const answer = discoveryAnswers(infos).get(path);
+  return answer && { get: renderV3(answer, definitions) };
+}
+
+/** What tells which groups, versions and resources there are, and who signs the tokens of accounts. */
+function discoveryAnswers(infos: readonly ResourceInfo[]): ReadonlyMap<string, Answer> {
+  const answers = new Map<string, Answer>();
+  const add = (path: string, answer: Answer): void => {
+    answers.set(path, answer);
+  };
+  const told = { consumes: TYPES, produces: TYPES };
+  const versions = { ...told, description: 'the versions that are served' };
+  add('/api/', {
+    ...versions,
+    operationId: operationId({ group: '' }, 'get', 'APIVersions'),
+    tag: operationTag({ group: '' }),
+    definition: `${META}.APIVersions`,
+  });
+  add('/apis/', { ...versions, operationId: 'getAPIVersions', tag: 'apis', definition: `${META}.APIGroupList` });
+  for (const gv of groupVersionsOf(infos.filter(({ strategy }) => !strategy.custom))) {
+    if (gv.group !== '')
+      add(`/apis/${gv.group}/`, {
+        ...told,
+        description: 'what the group holds',
+        operationId: operationId({ group: gv.group }, 'get', 'APIGroup'),
+        tag: operationTag({ group: gv.group }),
+        definition: `${META}.APIGroup`,
+      });
+    add(`${groupVersionPath(gv)}/`, {
+      ...told,
+      description: 'the resources that are served',
+      operationId: operationId(gv, 'get', 'APIResources'),
+      tag: operationTag(gv),
+      definition: `${META}.APIResourceList`,
+    });
+  }
+  add('/version/', {
+    description: 'the version of the server',
+    operationId: 'getCodeVersion',
+    tag: 'version',
+    definition: 'io.k8s.apimachinery.pkg.version.Info',
+    consumes: ['application/json'],
+    produces: ['application/json'],
+  });
+  add('/.well-known/openid-configuration/', {
+    description: 'who issues the tokens of service accounts, as OpenID Connect tells it',
+    operationId: 'getServiceAccountIssuerOpenIDConfiguration',
+    tag: 'WellKnown',
+    produces: ['application/json'],
+  });
+  add('/openid/v1/jwks/', {
+    description: 'the public keys that tokens of service accounts are checked with',
+    operationId: 'getServiceAccountIssuerOpenIDKeyset',
+    tag: 'openid',
+    produces: ['application/jwk-set+json'],
+  });
+  return answers;
+}
+
+const render = (answer: Answer, definitions: Definitions): OpenApiObject => ({
+  tags: [answer.tag],
+  description: answer.description,
+  operationId: answer.operationId,
+  schemes: ['https'],
+  ...(answer.consumes && { consumes: answer.consumes }),
+  produces: answer.produces,
+  responses: {
+    '200': {
+      description: 'OK',
+      schema: schemaOf(answer, definitions),
+    },
+    '401': { description: 'Unauthorized' },
+  },
+});
+
+function renderV3(answer: Answer, definitions: Definitions): OpenApiObject {
+  const schema = schemaOf(answer, definitions);
+  return {
+    tags: [answer.tag],
+    description: answer.description,
+    operationId: answer.operationId,
+    responses: {
+      '200': { description: 'OK', content: Object.fromEntries(answer.produces.map((type) => [type, { schema }])) },
+      '401': { description: 'Unauthorized' },
+    },
+  };
+}
+
+const schemaOf = ({ definition }: Answer, definitions: Definitions): OpenApiObject =>
+  definition === undefined ? { type: 'string' } : definitions.builtin(definition);

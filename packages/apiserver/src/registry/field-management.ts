@@ -1,0 +1,114 @@
+/** Field ownership (server-side apply, KEP-555) as the registry's slot for it: `apimachinery/apply` with the kind's schema. */
+import { type ApplyResult, applyObject } from '@coracle/apimachinery/apply/apply-object';
+import { applyConflictError } from '@coracle/apimachinery/apply/conflict';
+import type { Versions } from '@coracle/apimachinery/apply/ownership';
+import { type TrackUpdateOptions, trackUpdate } from '@coracle/apimachinery/apply/track-update';
+import { apiVersionOf, parseApiVersion } from '@coracle/apimachinery/meta/gvk';
+import { formatTime, type ManagedFieldsEntry, type UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import { dropMetadataNulls, dropNulls } from '@coracle/apimachinery/schema/defaults';
+import { dropEmpty } from '@coracle/apimachinery/schema/drop-empty';
+import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
+import { withVersions } from './owned-versions.ts';
+import type { ResourceSource } from './resource-catalog.ts';
+import type { FieldChange, FieldManagement } from './write-contract.ts';
+
+/**
+ * Fields an endpoint does not write, so that nobody comes to own them through it: what the kinds' strategies reset
+ * (GetResetFields of pkg/registry and of apiextensions-apiserver).
+ */
+function unwritten({ info, subresource }: FieldChange): readonly (readonly string[])[] {
+  if (subresource === 'status') {
+    return info.strategy.custom ? ONLY_STATUS : (NOT_STATUS_OF[`${info.group}/${info.resource}`] ?? [['spec']]);
+  }
+  return info.strategy.statusSubresource ? [['status']] : [];
+}
+
+/** Objects of definitions may lie as an older schema had them, and carry parts that nobody judges. */
+function doubtOf({ info, live }: FieldChange): TrackUpdateOptions['doubt'] {
+  if (!info.strategy.custom) return undefined;
+  const since = info.view?.currentFrom;
+  const written = Number(live?.metadata.resourceVersion ?? Number.POSITIVE_INFINITY);
+  return { live: since !== undefined && written < since };
+}
+
+const ONLY_STATUS = [['metadata'], ['spec']];
+/**
+ * Strategies that reset more through `/status` than the spec. That of a CustomResourceDefinition is none of them: it
+ * means to keep the metadata, but compares the new with the new, so what is sent there is written, and owned.
+ */
+const NOT_STATUS_OF: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  'apps/deployments': [['spec'], ['metadata', 'labels']],
+  '/pods': [['spec'], ['metadata', 'deletionTimestamp'], ['metadata', 'ownerReferences']],
+  'storage.k8s.io/volumeattachments': ONLY_STATUS,
+  'apiregistration.k8s.io/apiservices': ONLY_STATUS,
+  'networking.k8s.io/servicecidrs': ONLY_STATUS,
+  'resource.k8s.io/resourceclaims': ONLY_STATUS,
+  'admissionregistration.k8s.io/validatingadmissionpolicies': ONLY_STATUS,
+  'flowcontrol.apiserver.k8s.io/flowschemas': ONLY_STATUS,
+  'flowcontrol.apiserver.k8s.io/prioritylevelconfigurations': ONLY_STATUS,
+};
+
+/** Builds the slot over the served resources: entries of versions no longer served are dropped. */
+export function createFieldManagement(resources: Pick<ResourceSource, 'serves' | 'lookup'>): FieldManagement {
+  const common = (change: FieldChange, versions: Versions) => {
+    const { info } = change;
+    return {
+      schema: info.schema,
+      live: change.live,
+      manager: change.manager,
+      apiVersion: apiVersionOf(info),
+      subresource: change.subresource === '' ? undefined : change.subresource,
+      now: formatTime(change.now),
+      ignore: unwritten(change),
+      doubt: doubtOf(change),
+      isServed(apiVersion: string): boolean {
+        const { group, version } = parseApiVersion(apiVersion);
+        if (group !== info.group) return resources.serves(group, version);
+        return resources.lookup(group, version, info.resource) !== undefined;
+      },
+      versions,
+    };
+  };
+  return {
+    track(change, object) {
+      const tracked = withVersions(resources, change.info, (versions) =>
+        trackUpdate({ ...common(change, versions), updated: object }),
+      );
+      if (!(tracked instanceof Promise)) return setEntries(object, tracked);
+      // As upstream has it (FieldManager.UpdateNoErrors): the write is worth more than the record of who made it.
+      return tracked.then(
+        (entries) => setEntries(object, entries),
+        () => setEntries(object, undefined),
+      );
+    },
+    apply(change, { config, force }) {
+      const applied = withVersions(resources, change.info, (versions) =>
+        applyObject({ ...common(change, versions), config, force }),
+      );
+      return applied instanceof Promise
+        ? applied.then((result) => outcome(change.info, result))
+        : outcome(change.info, applied);
+    },
+  };
+}
+
+function setEntries(object: UnstructuredObject, entries: ManagedFieldsEntry[] | undefined): void {
+  if (entries) object.metadata.managedFields = entries;
+  else delete object.metadata.managedFields;
+}
+
+function outcome(info: ResourceInfo, result: ApplyResult): UnstructuredObject {
+  const { object, managedFields, conflicts } = result;
+  if (conflicts.length > 0) throw applyConflictError(conflicts);
+  if (info.strategy.custom) {
+    // The rest of a custom object has no types: what is null there is given its default, or judged as null.
+    dropMetadataNulls(info.schema, object);
+  } else {
+    // What was applied as null is owned and not there: the kind decides what a null of it means.
+    dropNulls(info.schema, object, { custom: false });
+    // So is an empty field that Go leaves out: before anybody asks whether the object has changed.
+    dropEmpty(info.schema, object);
+  }
+  setEntries(object, managedFields);
+  return object;
+}

@@ -1,0 +1,111 @@
+/**
+ * Read, change, compare and swap, again on conflict: what PUT, PATCH and the writing subresources share
+ * (storage.GuaranteedUpdate). Admission runs outside the store, so the swap checks that nobody wrote in between.
+ */
+
+import { conflict, notFound } from '@coracle/apimachinery/meta/status';
+import { storagePrefix } from '@coracle/apimachinery/types/resource';
+import { nextTurn } from '@coracle/runtime/clock/next-turn';
+import type { WriteCheck } from '../admission/plugin.ts';
+import type { Decision, StoredObject, StoreKey } from '../cache/object-store.ts';
+import { isLargeObject } from './large-write.ts';
+import { refuseWhenDurable } from './refuse-when-durable.ts';
+import { writeObject } from './service-addresses.ts';
+import { beginUpdate, completeUpdate, updateDecision } from './update-stages.ts';
+import { prepareViews, viewObject } from './versioned-view.ts';
+import { MAX_CONFLICT_RETRIES, ObjectMoved, runChecks } from './write-call.ts';
+import type { AdmissionSubject, Completed, Registry, UpdateCall, UpdateStages, WriteResult } from './write-contract.ts';
+
+/** Throws ApiError: 404, 409 (stale resourceVersion, uid, or too many conflicts), 422, or what admission says. */
+export async function guaranteedUpdate(registry: Registry, call: UpdateCall): Promise<WriteResult> {
+  const { info, namespace, name } = call;
+  const key: StoreKey = { prefix: storagePrefix(info), namespace, name };
+  return refuseWhenDurable(registry.store, key, () => repeatUpdate(registry, call, key));
+}
+
+async function repeatUpdate(registry: Registry, call: UpdateCall, key: StoreKey): Promise<WriteResult> {
+  const { info } = call;
+  for (let attempt = 1; ; attempt++) {
+    const current = registry.store.peek(key);
+    if (!current) {
+      if (call.create) return call.create();
+      throw notFound(info, call.name);
+    }
+    const about = { key, current, pinned: call.pinned };
+    try {
+      return await attemptUpdate(registry, call, about);
+    } catch (error) {
+      if (!(error instanceof ObjectMoved)) throw error;
+      if (about.pinned || attempt >= MAX_CONFLICT_RETRIES) throw conflict(info, call.name);
+    }
+  }
+}
+
+function stagesOf(registry: Registry, call: UpdateCall, current: StoredObject): UpdateStages {
+  const { elsewhere } = registry;
+  // Where a webhook converts, stages wait for it, which they only can here.
+  const isLarge = elsewhere && call.info.remote === undefined && (call.isLarge || isLargeObject(current.bytes));
+  return isLarge ? elsewhere.update(call, current, call.sent?.()) : localStages(registry, call, current);
+}
+
+async function attemptUpdate(
+  registry: Registry,
+  call: UpdateCall,
+  about: { readonly key: StoreKey; readonly current: StoredObject; pinned: boolean },
+): Promise<WriteResult> {
+  const { info, name } = call;
+  const { key, current } = about;
+  const loading = current.load(nextTurn);
+  if (loading) await loading;
+  const before = prepareViews(info, [current], { again: false });
+  if (before) await before;
+  const old = viewObject(info, current);
+  const stages = stagesOf(registry, call, current);
+  const beginning = stages.begin(old);
+  const begun = beginning instanceof Promise ? await beginning : beginning;
+  about.pinned = begun.pinned;
+  const { object } = begun;
+  const owners = object.metadata.managedFields;
+  const subject: AdmissionSubject = { name, object, oldObject: old };
+  // Awaited only when there is something to wait for: without it, reading and writing are one step nobody can get into.
+  const mutating = call.admission.mutate('UPDATE', subject);
+  if (mutating) await mutating;
+  const asking = call.admission.missingRights?.('UPDATE', { name, object, oldObject: old });
+  const errors = asking ? [...begun.errors, ...(await asking)] : begun.errors;
+  const isRewritten = subject.rewritten === true;
+  const isSameGeneration = subject.sameGeneration === true;
+  const completing = stages.complete(object, { old, errors, owners, isRewritten, isSameGeneration });
+  const completed = completing instanceof Promise ? await completing : completing;
+  const checks: WriteCheck[] = [];
+  const validating = call.admission.validate('UPDATE', { name, object: completed.object, oldObject: old, checks });
+  if (validating) await validating;
+  if (call.dryRun) return { created: false, stored: undefined, ...resultOf(completed) };
+
+  const deciding = completed.decide();
+  const decision = deciding instanceof Promise ? await deciding : deciding;
+  const write = (latest: StoredObject | undefined): Decision => {
+    if (latest?.revision !== current.revision) throw new ObjectMoved();
+    runChecks(checks);
+    return decision;
+  };
+  const stored = await writeObject(registry, { key, decide: write });
+  if (decision.type === 'delete') return { created: false, stored: undefined, ...resultOf(completed) };
+  const after = prepareViews(info, [stored], { again: false });
+  if (after) await after;
+  return { created: false, object: viewObject(info, stored!), stored };
+}
+
+const localStages = (registry: Registry, call: UpdateCall, current: StoredObject): UpdateStages => ({
+  begin: (old) => beginUpdate(registry, call, { old, next: call.next }),
+  complete(object, { old, ...admitted }) {
+    const completed = completeUpdate(registry.clock.now(), call, { object, old, ...admitted });
+    const decide = (): ReturnType<typeof updateDecision> =>
+      updateDecision(call.info, { object: completed, old, current: current.object });
+    return { object: completed, decide };
+  },
+});
+
+const resultOf = ({ object, isLarge = false }: Completed): Pick<WriteResult, 'object' | 'isLarge'> => ({
+  object,
+  isLarge,
+});

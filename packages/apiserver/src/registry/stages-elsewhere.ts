@@ -1,0 +1,137 @@
+/**
+ * The stages of large writes, done by another thread. This one never walks a large object in one go: what goes there and
+ * what comes back is JSON, written and parsed here in pieces, with others served in between.
+ */
+
+import { encodeJsonInPieces } from '@coracle/apimachinery/meta/json-pieces';
+import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import { parseJsonInPieces } from '@coracle/apimachinery/schema/parse-json';
+import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
+import type { Clock } from '@coracle/runtime/clock/clock';
+import { nextTurn } from '@coracle/runtime/clock/next-turn';
+import type { Decision, ObjectStore, StoredObject } from '../cache/object-store.ts';
+import { freezeInPieces } from '../cache/written-object.ts';
+import type { ResourceSource } from './resource-catalog.ts';
+import type { RunStage, StageDefinition, StageJob, StageResource, StageResult } from './stage-job.ts';
+import type { Completed, StagesElsewhere, WriteCall, WriteClient } from './write-contract.ts';
+import { writtenDecision } from './written-decision.ts';
+
+const DEFINITIONS = 'apiextensions.k8s.io/customresourcedefinitions';
+const CORE = 'v1';
+
+export function createStagesElsewhere(
+  run: RunStage,
+  {
+    store,
+    resources,
+    clock,
+  }: { readonly store: ObjectStore; readonly resources: Pick<ResourceSource, 'all'>; readonly clock: Clock },
+): StagesElsewhere {
+  const context = (info: ResourceInfo) => ({
+    resource: named(info),
+    definition: definitionOf(store, info),
+    served: [...new Set(resources.all().map(({ group, version }) => (group === '' ? CORE : `${group}/${version}`)))],
+    now: clock.now(),
+  });
+  const writeContext = (call: WriteCall) => ({
+    ...context(call.info),
+    subresource: call.subresource,
+    namespace: call.namespace,
+    name: call.name,
+    manager: call.manager,
+    dryRun: call.dryRun,
+  });
+  const ask = async (
+    job: StageJob,
+    { client, warn }: { readonly client?: WriteClient | undefined; readonly warn: (text: string) => void },
+  ): Promise<StageResult & { readonly parsed: UnstructuredObject }> => {
+    const result = await run(job, client);
+    for (const text of result.warnings) warn(text);
+    return { ...result, parsed: await parseInPieces(result.object) };
+  };
+  return {
+    create(call, sent) {
+      const silent = { ...(call.client && { client: call.client }), warn: () => {} };
+      return {
+        async begin() {
+          const begun = await ask({ ...writeContext(call), stage: 'begin-create', sent }, call);
+          return { object: begun.parsed, isVersioned: begun.isVersioned === true };
+        },
+        async complete(object, { attempt, isRewritten }) {
+          const job = { ...writeContext(call), stage: 'complete-create', isRewritten } as const;
+          const bytes = await encodeJsonInPieces(object, nextTurn);
+          return completed(await ask({ ...job, object: bytes }, attempt === 1 ? call : silent));
+        },
+      };
+    },
+    update(call, current, sent) {
+      const stored = { bytes: current.bytes, revision: current.revision };
+      const { pinned, patch = false, tracked = false } = call;
+      return {
+        async begin(old) {
+          const wanted = sent ?? (await encodeJsonInPieces(await call.next(old), nextTurn));
+          const job = { ...writeContext(call), stage: 'begin-update', current: stored, wanted } as const;
+          const begun = await ask({ ...job, pinned, patch, tracked }, call);
+          return { object: begun.parsed, errors: begun.errors ?? [], pinned: begun.pinned === true };
+        },
+        async complete(object, { errors, owners, isRewritten, isSameGeneration }) {
+          const job = { ...writeContext(call), stage: 'complete-update', current: stored, patch, tracked } as const;
+          const admitted = {
+            errors,
+            // Asked for by nobody else, and often as long as the object.
+            owners: isRewritten && object.metadata.managedFields === undefined ? owners : undefined,
+            isRewritten,
+            isSameGeneration,
+          };
+          const bytes = await encodeJsonInPieces(object, nextTurn);
+          return completed(await ask({ ...job, ...admitted, object: bytes }, call), current);
+        },
+      };
+    },
+    async decode({ info, sent, dropStatus, older, ...about }) {
+      const job = { ...context(info), stage: 'decode', sent, dropStatus, older: older && named(older) } as const;
+      return (await ask(job, about)).parsed;
+    },
+  };
+}
+
+const named = ({ group, version, resource, kind }: ResourceInfo): StageResource => ({ group, version, resource, kind });
+
+function definitionOf(store: ObjectStore, info: ResourceInfo): StageDefinition | undefined {
+  if (!info.strategy.custom) return undefined;
+  const name = `${info.resource}.${info.group}`;
+  const stored = store.peek({ prefix: DEFINITIONS, namespace: '', name });
+  return stored && { name, revision: stored.revision, bytes: stored.bytes, currentFrom: info.view?.currentFrom };
+}
+
+async function parseInPieces(bytes: Uint8Array): Promise<UnstructuredObject> {
+  return (await parseJsonInPieces(bytes, nextTurn, { wideIntegers: true })).value as UnstructuredObject;
+}
+
+function completed(result: StageResult & { readonly parsed: UnstructuredObject }, current?: StoredObject): Completed {
+  const { parsed } = result;
+  return { object: parsed, isLarge: true, decide: () => decisionOf(result, current) };
+}
+
+/** The decision with what is stored written and frozen: the store decides in one go. */
+async function decisionOf(
+  { decision = 'put', form, parsed }: StageResult & { readonly parsed: UnstructuredObject },
+  current: StoredObject | undefined,
+): Promise<Decision> {
+  switch (decision) {
+    case 'keep':
+      return { type: 'keep' };
+    case 'delete':
+      return writtenDecision({ type: 'delete', object: current!.object as UnstructuredObject }, nextTurn);
+    case 'put': {
+      const { before, after, whole } = form!;
+      const object = whole === undefined ? parsed : await parseInPieces(whole);
+      for (const part of [...Object.values(object.metadata), ...Object.values(object)]) {
+        if (part !== object.metadata) await freezeInPieces(part, nextTurn);
+      }
+      return { type: 'put', object, written: { object, before, after } };
+    }
+    default:
+      return decision satisfies never;
+  }
+}

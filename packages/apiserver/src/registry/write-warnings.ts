@@ -1,0 +1,46 @@
+/** What is allowed and looks like a mistake, told once a write is found valid. */
+
+import { goQuote } from '@coracle/apimachinery/meta/go-text';
+import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import { unqualifiedFinalizers } from '@coracle/apimachinery/meta/validate-object-meta';
+import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
+import { type DeleteOptions, namesPolicy } from './graceful-deletion.ts';
+
+type Warn = (text: string) => void;
+
+interface Created {
+  readonly object: Readonly<UnstructuredObject>;
+  readonly warn: Warn;
+}
+interface Updated extends Created {
+  readonly old: Readonly<UnstructuredObject>;
+}
+
+/** Warnings of a create. */
+export function warnAboutCreate(info: ResourceInfo, { object, warn }: Created): void {
+  for (const text of info.warnings?.(object) ?? []) warn(text);
+  if (info.strategy.custom) warnAboutFinalizers(object, [], warn);
+}
+
+/** Warnings of an update: of what came in with it. */
+export function warnAboutUpdate(info: ResourceInfo, { object, old, warn }: Updated): void {
+  for (const text of info.updateWarnings?.(object, old) ?? []) warn(text);
+  if (info.strategy.custom) warnAboutFinalizers(object, old.metadata.finalizers ?? [], warn);
+}
+
+/** Warnings of a delete, of one object or a collection; also of what is not found. */
+export function warnAboutDelete({ strategy }: ResourceInfo, options: DeleteOptions, warn: Warn): void {
+  const text = strategy.orphansDependents?.warning;
+  if (text !== undefined && !namesPolicy(options)) warn(text);
+}
+
+function warnAboutFinalizers(object: Readonly<UnstructuredObject>, before: readonly string[], warn: Warn): void {
+  for (const name of [...new Set(unqualifiedFinalizers(object.metadata))].sort()) {
+    if (before.includes(name)) continue;
+    // Upstream asks for the path only when there is a domain to put it behind.
+    const wanted = name.includes('.') ? 'finalizer name including a path (/)' : 'finalizer name';
+    warn(
+      `metadata.finalizers: ${goQuote(name)}: prefer a domain-qualified ${wanted} to avoid accidental conflicts with other finalizer writers`,
+    );
+  }
+}

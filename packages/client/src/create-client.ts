@@ -1,0 +1,274 @@
+/** The typed client over an ApiHandler: paths, JSON, watch frames and errors; see `client.ts` for the contract. */
+import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
+import { apiVersionOf } from '@coracle/apimachinery/meta/gvk';
+import type { KubeObject, ObjectKey, ObjectList } from '@coracle/apimachinery/meta/object';
+import type { ApiHandler, ApiResponse } from '@coracle/runtime/http/seam';
+import { NEVER, NO_BYTES } from '@coracle/runtime/http/seam';
+import { abortable } from '@coracle/runtime/signal/abortable';
+import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
+import { errorOfResponse, isNotFound } from './api-failure.ts';
+import type { Client, ListCallOptions, Patch, SubresourceOptions, WatchCallOptions, WatchEvent } from './client.ts';
+import { queryText, resourcePath } from './resource-path.ts';
+import { createStatusEndpoints, storedNothing } from './status-endpoint.ts';
+import { createLineSplitter } from './transport/line-splitter.ts';
+import { bodyParts, wholeBody } from './transport/response-body.ts';
+
+export interface ClientOptions {
+  /** `name/version`; the part before the slash becomes the field manager of writes. */
+  readonly userAgent?: string;
+  /** Bearer token, or where to get the newest. */
+  readonly token?: string | (() => string);
+  /** In whose name it asks. */
+  readonly impersonate?: string;
+}
+
+const JSON_TYPE = 'application/json';
+const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
+const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
+
+const PATCH_TYPES: Record<Patch['type'], string> = {
+  json: 'application/json-patch+json',
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  // JSON is YAML, so the body may stay what it is.
+  apply: 'application/apply-patch+yaml',
+};
+
+const LOCAL = { address: '' };
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+interface Call {
+  readonly method: string;
+  readonly path: string;
+  readonly query?: string;
+  readonly body?: unknown;
+  readonly contentType?: string;
+  readonly accept?: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Makes a client. It holds no state but the handler and what discovery said of kinds whose `/status` is optional: make as
+ * many as there are user agents or tokens.
+ */
+export function createClient(handler: ApiHandler, options: ClientOptions = {}): Client {
+  const { userAgent = 'coracle', token, impersonate } = options;
+
+  const send = (call: Call, signal: AbortSignal): Promise<ApiResponse> => {
+    const headers: Record<string, string> = { accept: call.accept ?? JSON_TYPE, 'user-agent': userAgent };
+    if (call.body !== undefined) headers['content-type'] = call.contentType ?? JSON_TYPE;
+    if (token !== undefined) headers['authorization'] = `Bearer ${typeof token === 'string' ? token : token()}`;
+    if (impersonate !== undefined) headers['impersonate-user'] = impersonate;
+    const response = handler({
+      method: call.method,
+      path: call.path,
+      query: call.query ?? '',
+      headers,
+      body: call.body === undefined ? NO_BYTES : encoder.encode(JSON.stringify(call.body)),
+      peer: LOCAL,
+      signal,
+    });
+    // A handler may be slow to notice; an answer that comes after all finds its signal aborted and releases itself.
+    return signal === NEVER ? response : abortable(response, signal);
+  };
+
+  const text = async (response: ApiResponse, signal: AbortSignal): Promise<string> =>
+    decoder.decode(await wholeBody(response, signal));
+
+  const failure = async (call: Call, response: ApiResponse, signal: AbortSignal): Promise<Error> =>
+    errorOfResponse(response.status, await text(response, signal), `${call.method} ${call.path}`);
+
+  const call = async (request: Call): Promise<unknown> => {
+    const signal = request.signal ?? NEVER;
+    signal.throwIfAborted();
+    const response = await send(request, signal);
+    if (response.status < 200 || response.status > 299) throw await failure(request, response, signal);
+    const body = await text(response, signal);
+    if (body === '') return undefined;
+    const type = response.headers['content-type'] ?? JSON_TYPE;
+    return type.includes('json') ? JSON.parse(body) : body;
+  };
+
+  const write = async <T extends KubeObject>(
+    method: 'POST' | 'PUT',
+    type: ResourceType<T>,
+    object: T,
+    request: SubresourceOptions,
+  ): Promise<T> => {
+    const { name, namespace } = object.metadata;
+    const { subresource } = request;
+    const named = method === 'PUT' || (subresource !== undefined && subresource !== '');
+    return (await call({
+      method,
+      path: resourcePath(type, { namespace, ...(named && { name: name ?? '' }), subresource }),
+      query: queryText(writeQuery(request)),
+      body: object,
+      ...(request.metadataOnly && { accept: METADATA }),
+      signal: request.signal,
+    })) as T;
+  };
+
+  const patchAt = async <T extends KubeObject>(
+    type: ResourceType<T>,
+    key: ObjectKey,
+    patch: Patch,
+    request: SubresourceOptions,
+  ): Promise<T> =>
+    (await call({
+      method: 'PATCH',
+      path: resourcePath(type, { ...key, subresource: request.subresource }),
+      query: queryText({
+        ...writeQuery(request),
+        ...(patch.type === 'apply' && { fieldManager: patch.fieldManager, force: patch.force }),
+      }),
+      body: patch.body,
+      contentType: PATCH_TYPES[patch.type],
+      ...(request.metadataOnly && { accept: METADATA }),
+      signal: request.signal,
+    })) as T;
+
+  const statusEndpoints = createStatusEndpoints((path, signal) => call({ method: 'GET', path, signal }));
+
+  return {
+    impersonating: (user) => createClient(handler, { ...options, impersonate: user }),
+
+    get: async <T extends KubeObject>(type: ResourceType<T>, key: ObjectKey, request: SubresourceOptions = {}) =>
+      (await call({
+        method: 'GET',
+        path: resourcePath(type, { ...key, subresource: request.subresource }),
+        ...(request.metadataOnly && { accept: METADATA }),
+        signal: request.signal,
+      })) as T,
+
+    list: async <T extends KubeObject>(type: ResourceType<T>, request: ListCallOptions = {}) => {
+      const list = (await call({
+        method: 'GET',
+        path: resourcePath(type, { namespace: request.namespace }),
+        query: queryText(listQuery(request)),
+        ...(request.metadataOnly && { accept: METADATA_LIST }),
+        signal: request.signal,
+      })) as ObjectList<T>;
+      // An empty list of metadata has null here, as a nil slice of Go is written.
+      list.items ??= [];
+      // Typed lists leave apiVersion and kind off their items; here every object says what it is.
+      const apiVersion = apiVersionOf(type);
+      for (const item of list.items) {
+        item.apiVersion ??= apiVersion;
+        item.kind ??= type.kind;
+      }
+      return list;
+    },
+
+    create: (type, object, request = {}) => write('POST', type, object, request),
+    update: (type, object, request = {}) => write('PUT', type, object, request),
+
+    patch: async <T extends KubeObject>(
+      type: ResourceType<T>,
+      key: ObjectKey,
+      patch: Patch,
+      request: SubresourceOptions = {},
+    ) => {
+      if (!isOptionalStatus(type, request)) return patchAt(type, key, patch, request);
+      for (let attempt = 1; ; attempt++) {
+        const subresource = await statusEndpoints.endpointOf(type, request.signal ?? NEVER);
+        const outcome = await patchAt(type, key, patch, { ...request, subresource }).catch((error: unknown) => {
+          // The object is gone, or the endpoint is.
+          if (subresource === '' || attempt > 1 || !isNotFound(error)) throw error;
+        });
+        if (outcome !== undefined && (subresource !== '' || attempt > 1 || !storedNothing(patch, outcome)))
+          return outcome;
+        statusEndpoints.forget(type);
+        const now = await statusEndpoints.endpointOf(type, request.signal ?? NEVER);
+        if (now === subresource && outcome !== undefined) return outcome;
+      }
+    },
+
+    delete: async (type, key, request = {}) => {
+      const { gracePeriodSeconds, propagationPolicy, preconditions, dryRun } = request;
+      await call({
+        method: 'DELETE',
+        path: resourcePath(type, key),
+        body: {
+          apiVersion: 'v1',
+          kind: 'DeleteOptions',
+          ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
+          ...(propagationPolicy !== undefined && { propagationPolicy }),
+          ...(preconditions !== undefined && { preconditions }),
+          ...(dryRun && { dryRun: ['All'] }),
+        },
+        signal: request.signal,
+      });
+    },
+
+    async *watch<T extends KubeObject>(
+      type: ResourceType<T>,
+      request: WatchCallOptions,
+    ): AsyncGenerator<WatchEvent<T>> {
+      if (request.signal?.aborted) return;
+      const linked = createLinkedController(request.signal);
+      const watchCall: Call = {
+        method: 'GET',
+        path: resourcePath(type, { namespace: request.namespace }),
+        query: queryText({ watch: true, ...watchQuery(request) }),
+        ...(request.metadataOnly && { accept: METADATA }),
+      };
+      try {
+        const response = await send(watchCall, linked.signal);
+        if (response.status !== 200) throw await failure(watchCall, response, linked.signal);
+        const splitter = createLineSplitter();
+        const documents = request.readOnly === true;
+        for await (const part of bodyParts(response, linked.signal, { documents })) {
+          if (part instanceof Uint8Array)
+            for (const line of splitter.push(part)) yield JSON.parse(line) as WatchEvent<T>;
+          else yield part as unknown as WatchEvent<T>;
+        }
+        // What follows the last newline is half a frame: the stream broke, and the watch is resumed before it.
+      } catch (error) {
+        if (!request.signal?.aborted) throw error;
+      } finally {
+        linked.release();
+        linked.abort(new DOMException('watch ended', 'AbortError'));
+      }
+    },
+
+    raw: (method, path, request = {}) => {
+      if (!path.startsWith('/'))
+        return Promise.reject(new TypeError(`Cannot send request: path "${path}" lacks the leading /`));
+      return call({
+        method,
+        path,
+        query: request.query ?? '',
+        ...(request.body !== undefined && { body: request.body }),
+        ...(method === 'PATCH' && { contentType: PATCH_TYPES.merge }),
+        accept: `${JSON_TYPE}, */*`,
+        signal: request.signal,
+      });
+    },
+  };
+}
+
+const isOptionalStatus = (type: ResourceType<unknown>, { subresource }: SubresourceOptions): boolean =>
+  type.statusIsOptional === true && subresource === 'status';
+
+const writeQuery = (request: SubresourceOptions) => ({
+  dryRun: request.dryRun ? 'All' : undefined,
+  fieldManager: request.fieldManager,
+  fieldValidation: request.fieldValidation,
+});
+
+const listQuery = (request: ListCallOptions) => ({
+  labelSelector: request.labelSelector,
+  fieldSelector: request.fieldSelector,
+  limit: request.limit,
+  continue: request.continue,
+  resourceVersion: request.resourceVersion,
+  resourceVersionMatch: request.resourceVersionMatch,
+});
+
+const watchQuery = (request: WatchCallOptions) => ({
+  ...listQuery(request),
+  allowWatchBookmarks: request.allowWatchBookmarks,
+  sendInitialEvents: request.sendInitialEvents,
+  timeoutSeconds: request.timeoutSeconds,
+});

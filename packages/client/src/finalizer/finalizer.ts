@@ -1,0 +1,41 @@
+/** Finalizers as pure functions: they return a changed copy, or the object itself when nothing changes. */
+import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+
+type Finalized = DeepReadonly<KubeObject>;
+
+/** True when the object carries the finalizer. */
+export const hasFinalizer = (object: Finalized, finalizer: string): boolean =>
+  (object.metadata.finalizers ?? []).includes(finalizer);
+
+/** True when the object is on its way out. */
+export const isDeleting = (object: Finalized): boolean => object.metadata.deletionTimestamp !== undefined;
+
+/** With the finalizer at the end of the list. The server refuses new ones on a deleting object: then it is left as it is. */
+export function addFinalizer<T extends KubeObject>(object: T, finalizer: string): T {
+  if (hasFinalizer(object, finalizer) || isDeleting(object)) return object;
+  return withFinalizers(object, [...(object.metadata.finalizers ?? []), finalizer]);
+}
+
+/** Without the finalizer. On a deleting object the removal of the last one deletes it. */
+export function removeFinalizer<T extends KubeObject>(object: T, finalizer: string): T {
+  if (!hasFinalizer(object, finalizer)) return object;
+  const rest = (object.metadata.finalizers ?? []).filter((one) => one !== finalizer);
+  return withFinalizers(object, rest);
+}
+
+function withFinalizers<T extends KubeObject>(object: T, finalizers: string[]): T {
+  const { finalizers: _replaced, ...metadata } = object.metadata;
+  return { ...object, metadata: finalizers.length === 0 ? metadata : { ...metadata, finalizers } };
+}
+
+/**
+ * What a reconciler must do about its finalizer, as in kube-rs: `apply` normal work (adding the finalizer first when it
+ * is missing), `cleanup` what the object left behind and then remove it, or `ignore` an object deleted without us.
+ */
+export type FinalizerEvent = 'add' | 'apply' | 'cleanup' | 'ignore';
+
+/** Which of the four it is. Guarantee: `apply` only ever runs on an object that carries the finalizer. */
+export function finalizerEvent(object: Finalized, finalizer: string): FinalizerEvent {
+  if (isDeleting(object)) return hasFinalizer(object, finalizer) ? 'cleanup' : 'ignore';
+  return hasFinalizer(object, finalizer) ? 'apply' : 'add';
+}

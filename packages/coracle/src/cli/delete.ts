@@ -1,0 +1,184 @@
+/** `coracle delete vm NAME`: deletes as kubectl does and waits until it is gone; `--what-if` shows what that would mean. */
+
+import { qualifiedResource, type ResourceType } from '@coracle/apimachinery/meta/gvk';
+import type { KubeObject, ObjectKey } from '@coracle/apimachinery/meta/object';
+import { ApiError } from '@coracle/apimachinery/meta/status';
+import { NAMESPACES } from '@coracle/apimachinery/types/resource-types';
+import { isNotFound } from '@coracle/client/api-failure';
+import type { Client } from '@coracle/client/client';
+import { VIRTUAL_MACHINES } from '@coracle/kubevirt/kinds/kinds';
+import { unprotectCommand } from '@coracle/kubevirt/rules/deletion-preview/deletion-preview';
+import { isDeleteProtected } from '@coracle/kubevirt/rules/protection/delete-protection';
+import { systemClock } from '@coracle/runtime/clock/clock';
+import { clusterFrom } from '../config/cluster.ts';
+import { clusterReader } from './cluster-reader.ts';
+import { type CommandContext, CommandError, numberFlag, oneLine, textFlag, UsageError } from './command.ts';
+import { previewMachine, previewNamespace } from './delete-preview.ts';
+import { machinePreviewText, namespacePreviewText } from './delete-preview-text.ts';
+import { machineTargets } from './machine-target.ts';
+import { outputFlag } from './output-flag.ts';
+
+const USAGE = 'delete takes vm NAME or namespace NAME (see: coracle delete --help)';
+const POLL_MS = 200;
+const DEFAULT_TIMEOUT_S = 3600;
+
+const MACHINE = /^(vms?|virtualmachines?)(\.kubevirt\.io)?$/;
+const NAMESPACE = /^(ns|namespaces?)$/;
+
+/** What the words name: `vm NAME`, `vm/NAME`, and the same with `namespace`. */
+function targetOf(words: readonly string[]): { readonly kind: 'vm' | 'namespace'; readonly name: string } {
+  const [first = '', second, ...more] = words;
+  const [kind = '', name, ...rest] = second === undefined ? first.split('/') : [first, second];
+  if (more.length > 0 || rest.length > 0 || name === undefined || name === '') throw new UsageError(USAGE);
+  if (MACHINE.test(kind)) return { kind: 'vm', name };
+  if (NAMESPACE.test(kind)) return { kind: 'namespace', name };
+  throw new UsageError(`${USAGE}, not ${kind}`);
+}
+
+/** Exit code 0 when it is gone (or would be), 1 when it is refused. */
+export async function delete_(context: CommandContext): Promise<number> {
+  const { flags, words, signal } = context;
+  const { kind, name } = targetOf(words);
+  const given = textFlag(flags, 'namespace');
+  outputFlag(flags);
+  const wait = textFlag(flags, 'wait') ?? 'true';
+  if (wait !== 'true' && wait !== 'false') throw new UsageError(`--wait takes true or false, not "${wait}"`);
+  const timeout = numberFlag(flags, 'timeout', { min: 1, max: 604_800, or: DEFAULT_TIMEOUT_S });
+  if (kind === 'vm') machineTargets(name, { given, ofContext: '' });
+  const cluster = await clusterFrom(context);
+  try {
+    const { client } = cluster;
+    const type: ResourceType<KubeObject> = kind === 'vm' ? VIRTUAL_MACHINES : NAMESPACES;
+    const targets =
+      kind === 'vm' ? machineTargets(name, { given, ofContext: cluster.namespace }) : [{ namespace: '', name }];
+    const found = await findObject(client, type, targets, signal);
+    if (flags['what-if'] === true) return await whatIf(context, { client, type, found });
+    return await run(context, { client, type, found, wait: wait === 'true', timeout });
+  } finally {
+    await cluster.close();
+  }
+}
+
+interface Found {
+  readonly key: ObjectKey;
+  /** Absent where the caller may not get it. */
+  readonly object?: KubeObject;
+}
+
+/** The first that is there; where the caller may not look, the first: the server has the last word. */
+async function findObject(
+  client: Client,
+  type: ResourceType<KubeObject>,
+  targets: readonly ObjectKey[],
+  signal: AbortSignal,
+): Promise<Found> {
+  for (const key of targets) {
+    try {
+      return { key, object: await client.get(type, key, { signal }) };
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 403) return { key };
+      if (!isNotFound(error)) throw error;
+    }
+  }
+  const tried = targets.map(textOf).join(', nor ');
+  throw new CommandError(
+    type === NAMESPACES ? `there is no namespace ${tried}` : `there is no VirtualMachine ${tried} (kubectl get vm -A)`,
+  );
+}
+
+const textOf = ({ namespace, name }: ObjectKey): string => (namespace === '' ? name : `${namespace}/${name}`);
+
+interface Target {
+  readonly client: Client;
+  readonly type: ResourceType<KubeObject>;
+  readonly found: Found;
+}
+
+async function whatIf({ flags, print, signal }: CommandContext, { client, type, found }: Target): Promise<number> {
+  if (!found.object) throw new CommandError(`you may not get ${textOf(found.key)}, so there is nothing to show of it`);
+  const reader = clusterReader(client, signal);
+  const asJson = outputFlag(flags) === 'json';
+  if (type === NAMESPACES) {
+    const preview = await previewNamespace(reader, found.object, signal);
+    print(asJson ? JSON.stringify(preview, undefined, 2) : namespacePreviewText(preview));
+    return preview.verdict.allowed ? 0 : 1;
+  }
+  const preview = await previewMachine(reader, found.object as never, signal);
+  print(asJson ? JSON.stringify(preview, undefined, 2) : machinePreviewText(preview));
+  return preview.verdict.allowed ? 0 : 1;
+}
+
+async function run(
+  { flags, print, signal }: CommandContext,
+  { client, type, found, wait, timeout }: Target & { readonly wait: boolean; readonly timeout: number },
+): Promise<number> {
+  const { key, object } = found;
+  try {
+    await client.delete(type, key, { signal });
+  } catch (error) {
+    throw refusal(error, { type, found });
+  }
+  const { uid } = object?.metadata ?? {};
+  const asJson = outputFlag(flags) === 'json';
+  const from = key.namespace === '' ? '' : ` from ${key.namespace} namespace`;
+  if (!asJson)
+    print(`${qualifiedResource({ ...type, resource: type.kind.toLowerCase() })} "${key.name}" deleted${from}`);
+  // Who may not look cannot wait.
+  if (wait && object) await untilGone({ client, type, key, uid, timeout, signal });
+  if (asJson)
+    print(
+      JSON.stringify({
+        kind: type.kind,
+        ...key,
+        ...(uid && { uid }),
+        deleted: true,
+        gone: wait && object !== undefined,
+      }),
+    );
+  return 0;
+}
+
+/** One line: what the server said, and the way out. */
+function refusal(error: unknown, { type, found: { key, object } }: Omit<Target, 'client'>): unknown {
+  if (!(error instanceof ApiError) || error.code >= 500) return error;
+  if (isNotFound(error)) return new CommandError(error.message);
+  const isMachine = type === VIRTUAL_MACHINES;
+  const target = isMachine ? `vm ${key.name} -n ${key.namespace}` : `namespace ${key.name}`;
+  const ways = [`all that holds it: coracle delete ${target} --what-if`];
+  if (isMachine && object && isDeleteProtected(object)) ways.unshift(unprotectCommand(key));
+  return new CommandError(`${oneLine(error)} (${ways.join('; ')})`);
+}
+
+async function untilGone({
+  client,
+  type,
+  key,
+  uid,
+  timeout,
+  signal,
+}: {
+  readonly client: Client;
+  readonly type: ResourceType<KubeObject>;
+  readonly key: ObjectKey;
+  readonly uid: string | undefined;
+  readonly timeout: number;
+  readonly signal: AbortSignal;
+}): Promise<void> {
+  const deadline = systemClock.monotonic() + timeout * 1000;
+  for (;;) {
+    let finalizers: readonly string[];
+    try {
+      const { metadata } = await client.get(type, key, { signal, metadataOnly: true });
+      if (uid !== undefined && metadata.uid !== uid) return;
+      finalizers = metadata.finalizers ?? [];
+    } catch (error) {
+      if (isNotFound(error)) return;
+      throw error;
+    }
+    if (systemClock.monotonic() > deadline) {
+      const held = finalizers.length === 0 ? '' : `, held by ${finalizers.join(', ')}`;
+      throw new CommandError(`${textOf(key)} is being deleted and still there after ${timeout} s${held}`);
+    }
+    await systemClock.sleep(POLL_MS, signal);
+  }
+}

@@ -1,0 +1,175 @@
+/**
+ * `coracle expand -f FILE`: what a virtual machine becomes with its instance type and preference, and where each field
+ * comes from. Without a cluster it knows the common instance types and whatever else the file holds.
+ */
+
+import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
+import type { KubeObject, ObjectKey } from '@coracle/apimachinery/meta/object';
+import { ApiError, notFound } from '@coracle/apimachinery/meta/status';
+import { validateSchema } from '@coracle/apimachinery/schema/validate';
+import type { Client } from '@coracle/client/client';
+import { defaultKubeVirt, sourceReader, virtAdmission } from '@coracle/kubevirt/controllers/virt-api/virt-api';
+import { KUBEVIRTS, kubevirtResources, VIRTUAL_MACHINES, type VirtualMachine } from '@coracle/kubevirt/kinds/kubevirt';
+import { commonInstancetypes } from '@coracle/kubevirt/rules/instancetype/bundle/bundle';
+import { conflictsMessage } from '@coracle/kubevirt/rules/instancetype/conflicts';
+import { expandVirtualMachine, type Layers } from '@coracle/kubevirt/rules/instancetype/expand';
+import { type ExplainedField, explainExpansion } from '@coracle/kubevirt/rules/instancetype/explain';
+import { layersOf, readSources } from '@coracle/kubevirt/rules/instancetype/resolve';
+import { type ClusterConfig, clusterConfigOf } from '@coracle/kubevirt/rules/machine-defaults/cluster-config';
+import { systemClock } from '@coracle/runtime/clock/clock';
+import { stringify } from 'yaml';
+import { clusterFrom } from '../config/cluster.ts';
+import { VERSION } from '../config/version.ts';
+import { type CommandContext, CommandError, textFlag, UsageError } from './command.ts';
+import { readManifests } from './manifests.ts';
+
+/** A machine as the webhooks leave it, and what its matchers stand for. */
+interface Admitted {
+  readonly vm: VirtualMachine;
+  readonly layers: Layers;
+  readonly config: ClusterConfig;
+}
+
+/** `coracle expand`. */
+export async function expand(context: CommandContext): Promise<number> {
+  const { flags, print } = context;
+  const file = textFlag(flags, 'file');
+  if (file === undefined) throw new UsageError('expand takes a file: -f FILE (see: coracle expand --help)');
+  const objects = await readManifests(file);
+  const machines = objects.filter(({ kind }) => kind === 'VirtualMachine') as VirtualMachine[];
+  const [submitted] = machines;
+  if (submitted === undefined || machines.length > 1)
+    throw new CommandError(`${file} must hold one VirtualMachine, and holds ${machines.length}`);
+  refuseUnfit(submitted);
+  const { vm, layers, config } = await admitted(submitted, objects, context);
+  const result = expandVirtualMachine(vm, layers, config);
+  if (!result.ok) throw new CommandError(conflictsMessage(result.conflicts));
+  const fields = explainExpansion({ vm, submitted, config, ...layers });
+  print(flags['json'] === true ? JSON.stringify({ virtualMachine: result.vm, fields }) : tableOf(fields));
+  return 0;
+}
+
+function refuseUnfit(vm: VirtualMachine): void {
+  const { schema } = kubevirtResources().find(({ kind, version }) => kind === 'VirtualMachine' && version === 'v1')!;
+  const [first] = validateSchema(schema, vm, { custom: true });
+  if (first !== undefined)
+    throw new CommandError(`the VirtualMachine is not valid: ${first.field}: ${first.detail ?? first.type}`);
+}
+
+async function admitted(
+  submitted: VirtualMachine,
+  objects: readonly KubeObject[],
+  context: CommandContext,
+): Promise<Admitted> {
+  const namespace = textFlag(context.flags, 'namespace') ?? submitted.metadata.namespace;
+  try {
+    return context.flags['from-cluster'] === true
+      ? await admittedByCluster(submitted, namespace, context)
+      : await admittedHere(submitted, namespace ?? 'default', objects);
+  } catch (error) {
+    if (error instanceof ApiError) throw new CommandError(error.message);
+    throw error;
+  }
+}
+
+async function admittedByCluster(
+  submitted: VirtualMachine,
+  namespace: string | undefined,
+  context: CommandContext,
+): Promise<Admitted> {
+  const { signal } = context;
+  const cluster = await clusterFrom(context);
+  try {
+    const { client } = cluster;
+    const object = { ...submitted, metadata: { ...submitted.metadata, namespace: namespace ?? cluster.namespace } };
+    const vm = await client.create(VIRTUAL_MACHINES, object, { dryRun: true, signal }).catch((error: unknown) => {
+      if (!(error instanceof ApiError) || error.reason !== 'AlreadyExists') throw error;
+      return client.patch(
+        VIRTUAL_MACHINES,
+        { namespace: object.metadata.namespace, name: object.metadata.name ?? '' },
+        { type: 'merge', body: object },
+        { dryRun: true, signal },
+      );
+    });
+    const kubevirt = (await client.list(KUBEVIRTS, { signal })).items[0];
+    return { vm, layers: await layersFor(vm, client), config: clusterConfigOf(kubevirt) };
+  } finally {
+    await cluster.close();
+  }
+}
+
+async function admittedHere(
+  submitted: VirtualMachine,
+  namespace: string,
+  objects: readonly KubeObject[],
+): Promise<Admitted> {
+  // As a control plane that `coracle up` starts anew.
+  const config = clusterConfigOf(
+    defaultKubeVirt({ version: VERSION, now: systemClock.now(), architecture: 'amd64', useEmulation: true }),
+  );
+  const client = fixedClient([...objects, ...commonInstancetypes()], namespace);
+  const admission = virtAdmission({
+    client,
+    config: () => config,
+    randomUuid: () => crypto.randomUUID(),
+    now: () => systemClock.now(),
+    presets: () => [],
+    // The objects are those of the caller's own files.
+    mayRead: async () => true,
+  });
+  const request = {
+    group: VIRTUAL_MACHINES.group,
+    resource: VIRTUAL_MACHINES.resource,
+    subresource: '',
+    operation: 'CREATE',
+    namespace,
+    old: undefined,
+    user: { username: '', groups: [] },
+  } as const;
+  const object = { ...submitted, metadata: { ...submitted.metadata, namespace } };
+  const vm = (await admission.mutate({ ...request, object })).object as VirtualMachine;
+  await admission.validate({ ...request, object: vm });
+  return { vm, layers: await layersFor(vm, client), config };
+}
+
+async function layersFor(vm: VirtualMachine, client: Client): Promise<Layers> {
+  const found = await readSources(vm, sourceReader(client));
+  for (const resolved of [found.instancetype, found.preference])
+    if (resolved.type === 'missing') throw new CommandError(resolved.message);
+  return layersOf(found);
+}
+
+/** A client that reads from a set of objects and can do nothing else. */
+function fixedClient(objects: readonly KubeObject[], namespace: string): Client {
+  const of = (type: ResourceType<unknown>, key: Partial<ObjectKey>): KubeObject[] =>
+    objects.filter(
+      ({ kind, metadata }) =>
+        kind === type.kind &&
+        (!type.namespaced || (metadata.namespace ?? namespace) === key.namespace) &&
+        (key.name === undefined || metadata.name === key.name),
+    );
+  return {
+    get: (type: ResourceType<KubeObject>, key: ObjectKey) => {
+      const [found] = of(type, key);
+      return found ? Promise.resolve(found) : Promise.reject(notFound(type, key.name));
+    },
+    list: (type: ResourceType<KubeObject>, options: { namespace?: string }) =>
+      Promise.resolve({ items: of(type, options) }),
+  } as unknown as Client;
+}
+
+function tableOf(fields: readonly ExplainedField[]): string {
+  const rows = fields.map(({ path, value, layer }) => [path, inline(value), layer] as const);
+  const widths = [0, 1].map((at) => Math.max(5, ...rows.map((row) => row[at]!.length)));
+  return [['FIELD', 'VALUE', 'SET BY'] as const, ...rows]
+    .map(([path, value, layer]) => `${path.padEnd(widths[0]!)}  ${value.padEnd(widths[1]!)}  ${layer}`)
+    .join('\n');
+}
+
+const MAX_VALUE = 48;
+const inline = (value: unknown): string => {
+  // Empty objects and lists come as this text.
+  if (value === '{}' || value === '[]') return value;
+  const line = stringify(value).trim().replaceAll('\n', ' ');
+  return line.length > MAX_VALUE ? `${line.slice(0, MAX_VALUE - 3)}...` : line;
+};

@@ -1,0 +1,192 @@
+/** `coracle fork VM`: new machines that go on from the present moment of a running one. */
+
+import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
+import type { KubeObject, ObjectKey } from '@coracle/apimachinery/meta/object';
+import { isNotFound } from '@coracle/client/api-failure';
+import type { Client, WatchCallOptions, WatchEvent } from '@coracle/client/client';
+import {
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINE_SNAPSHOTS,
+  VIRTUAL_MACHINES,
+  type VirtualMachine,
+  type VirtualMachineSnapshot,
+} from '@coracle/kubevirt/kinds/kinds';
+import { FORK_INTO, forkNames, forkObstacle, MAX_FORKS } from '@coracle/kubevirt/rules/memory-state/fork';
+import { INCLUDE_MEMORY, RESUME_FROM } from '@coracle/kubevirt/rules/memory-state/resume-request';
+import { systemClock } from '@coracle/runtime/clock/clock';
+import { createDeferred } from '@coracle/runtime/signal/deferred';
+import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
+import { clusterFrom } from '../config/cluster.ts';
+import { type CommandContext, CommandError, numberFlag, textFlag, UsageError } from './command.ts';
+import { machineTargets, runningMachine } from './machine-target.ts';
+
+/** Looked at anew this often although nothing was heard of a change: a watch may have ended, or not be allowed. */
+const LOOK_MS = 2000;
+/** The server gives a fork up after five minutes. */
+const WAIT_MS = 330_000;
+
+/** Exit code 0 when every fork runs; 1, with what is known, when one does not. */
+export async function fork(context: CommandContext): Promise<number> {
+  const { flags, words } = context;
+  const [word] = words;
+  if (word === undefined || words.length !== 1) throw new UsageError('fork takes one VM (see: coracle fork --help)');
+  const given = textFlag(flags, 'namespace');
+  const count = numberFlag(flags, 'count', { min: 1, max: MAX_FORKS, or: 1 });
+  machineTargets(word, { given, ofContext: '' });
+  const cluster = await clusterFrom(context);
+  try {
+    const { client } = cluster;
+    const targets = machineTargets(word, { given, ofContext: cluster.namespace });
+    const ask = (key: ObjectKey) =>
+      Promise.all([
+        client.get(VIRTUAL_MACHINES, key).catch((error: unknown) => {
+          if (isNotFound(error))
+            throw new CommandError(
+              `${key.namespace}/${key.name} belongs to no VirtualMachine, and only those are forked`,
+            );
+          throw error;
+        }),
+        client.list(VIRTUAL_MACHINES, { namespace: key.namespace, metadataOnly: true }),
+      ]);
+    // Of the likeliest one at once: the answers come together.
+    const [likeliest] = targets as readonly [ObjectKey, ...ObjectKey[]];
+    const asked = ask(likeliest);
+    asked.catch(() => {});
+    const key = await runningMachine(client, targets);
+    const [vm, { items }] = await (key === likeliest ? asked : ask(key));
+    const obstacle = forkObstacle(vm);
+    if (obstacle !== undefined) throw new CommandError(`${key.namespace}/${key.name} is not forked: ${obstacle}`);
+    const taken = new Set(items.map(({ metadata }) => metadata.name));
+    const prefix = textFlag(flags, 'name');
+    const names = forkNames(key.name, { count, prefix, isTaken: (name) => taken.has(name) });
+    const snapshot = await client.create(VIRTUAL_MACHINE_SNAPSHOTS, request(key, names));
+    return await followFork(context, { client, namespace: key.namespace, snapshot, names });
+  } finally {
+    await cluster.close();
+  }
+}
+
+/** The one object that asks for a fork: from here on the server sees to it, whatever becomes of this command. */
+const request = ({ namespace, name }: ObjectKey, names: readonly string[]): VirtualMachineSnapshot =>
+  ({
+    apiVersion: 'snapshot.kubevirt.io/v1beta1',
+    kind: 'VirtualMachineSnapshot',
+    metadata: {
+      namespace,
+      generateName: `${name.slice(0, 50)}-fork-`,
+      annotations: { [INCLUDE_MEMORY]: 'true', [FORK_INTO]: names.join(',') },
+    },
+    spec: { source: { apiGroup: 'kubevirt.io', kind: 'VirtualMachine', name } },
+  }) as VirtualMachineSnapshot;
+
+/** Waits until each machine runs on its own, and prints its name then. Throws CommandError when one will not. */
+export async function followFork(
+  { flags, print, signal }: Pick<CommandContext, 'flags' | 'print' | 'signal'>,
+  fork: {
+    readonly client: Client;
+    readonly namespace: string;
+    readonly snapshot: VirtualMachineSnapshot;
+    readonly names: readonly string[];
+  },
+): Promise<number> {
+  const { client, namespace, names } = fork;
+  const waiting = new Set(names);
+  const snapshotKey = { namespace, name: fork.snapshot.metadata.name ?? '' };
+  const deadline = systemClock.monotonic() + WAIT_MS;
+  const life = createLinkedController(signal);
+  const changes = watchForks(client, { snapshot: snapshotKey, names, signal: life.signal });
+  try {
+    while (waiting.size > 0) {
+      const change = changes.next();
+      // Asked first: what was made before the snapshot went is seen below.
+      const isOver = await gone(client, snapshotKey);
+      for (const name of [...waiting]) {
+        const found = await runningFork(client, { namespace, name });
+        if (!found) continue;
+        waiting.delete(name);
+        if (flags['json'] !== true) print(`virtualmachine.kubevirt.io/${name} runs`);
+      }
+      if (waiting.size === 0) break;
+      if (isOver || systemClock.monotonic() > deadline)
+        throw new CommandError(
+          `not forked: ${[...waiting].join(', ')} (kubectl get events -n ${namespace} --field-selector reason=ForkFailed)`,
+        );
+      await Promise.race([change, systemClock.sleep(LOOK_MS, life.signal)]);
+    }
+  } finally {
+    life.abort(new DOMException('the fork is followed no more', 'AbortError'));
+    life.release();
+  }
+  if (flags['json'] === true) print(JSON.stringify({ namespace, forks: names }));
+  return 0;
+}
+
+interface Changes {
+  /** Resolves with the next change after this call that may decide something. Never rejects. */
+  next(): Promise<void>;
+}
+
+/** Asking again and again would take its share of the processors from what is waited for. */
+function watchForks(
+  client: Client,
+  { snapshot, names, signal }: { snapshot: ObjectKey; names: readonly string[]; signal: AbortSignal },
+): Changes {
+  const { namespace } = snapshot;
+  let heard = createDeferred();
+  const follow = async <T extends KubeObject>(
+    type: ResourceType<T>,
+    options: WatchCallOptions,
+    decides: (event: WatchEvent<T>) => boolean,
+  ): Promise<void> => {
+    try {
+      for await (const event of client.watch(type, { namespace, ...options, signal, readOnly: true })) {
+        if (!decides(event)) continue;
+        heard.resolve();
+        heard = createDeferred();
+      }
+    } catch {
+      // It is looked at from time to time without it.
+    }
+  };
+  const named = (name: string): WatchCallOptions => ({ fieldSelector: `metadata.name=${name}` });
+  const isOurs = (name: string | undefined): boolean => name !== undefined && names.includes(name);
+  const forks = names.length === 1 ? named(names[0] ?? '') : {};
+  void follow(
+    VIRTUAL_MACHINE_SNAPSHOTS,
+    { ...named(snapshot.name), metadataOnly: true },
+    ({ type }) => type === 'DELETED',
+  );
+  void follow(
+    VIRTUAL_MACHINES,
+    { ...forks, metadataOnly: true },
+    ({ object: { metadata } }) => isOurs(metadata?.name) && metadata.annotations?.[RESUME_FROM] === undefined,
+  );
+  void follow(
+    VIRTUAL_MACHINE_INSTANCES,
+    forks,
+    ({ object: { metadata, status } }) => isOurs(metadata?.name) && status?.phase === 'Running',
+  );
+  return { next: () => heard.promise };
+}
+
+async function gone(client: Client, key: ObjectKey): Promise<boolean> {
+  try {
+    await client.get(VIRTUAL_MACHINE_SNAPSHOTS, key);
+    return false;
+  } catch (error) {
+    if (isNotFound(error)) return true;
+    throw error;
+  }
+}
+
+/** The machine, once it runs and needs what was saved no more. */
+async function runningFork(client: Client, key: ObjectKey): Promise<VirtualMachine | undefined> {
+  try {
+    const vm = await client.get(VIRTUAL_MACHINES, key);
+    const vmi = await client.get(VIRTUAL_MACHINE_INSTANCES, key);
+    return vmi.status?.phase === 'Running' && vm.metadata.annotations?.[RESUME_FROM] === undefined ? vm : undefined;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,76 @@
+/** `coracle image`: the local image store. */
+import { resolve } from 'node:path';
+import { openImageStore } from '@coracle/node-agent/image/image-store';
+import { isUrl, urlMessage } from '@coracle/node-agent/image/import-source';
+import { importImage, listImages, removeImage } from '@coracle/node-agent/image/local-images';
+import { systemClock } from '@coracle/runtime/clock/clock';
+import { dataDirAt, defaultDataDir, ensurePrivateDir } from '../config/data-dir.ts';
+import { type CommandContext, CommandError, textFlag, UsageError } from './command.ts';
+
+const USAGE = 'image takes: import NAME FILE, list, or rm NAME (see: coracle image --help)';
+
+/** `coracle image`. */
+export async function image({ flags, words, environment, print, note, signal }: CommandContext): Promise<number> {
+  const dir = dataDirAt(textFlag(flags, 'data-dir') ?? defaultDataDir(environment));
+  const asJson = flags['json'] === true;
+  const [verb, name, file, ...rest] = words;
+  if (rest.length > 0) throw new UsageError(USAGE);
+  const open = () => {
+    ensurePrivateDir(dir.root);
+    return openImageStore(dir.images, { clock: systemClock });
+  };
+  switch (verb) {
+    case 'import': {
+      const kernel = textFlag(flags, 'kernel');
+      const initrd = textFlag(flags, 'initrd');
+      if (!name || (!file && !kernel && !initrd)) throw new UsageError(USAGE);
+      if (file !== undefined && isUrl(file)) throw new CommandError(urlMessage(file));
+      if (process.stderr.isTTY) note(`importing ${name}`);
+      const made = await importImage(await open(), name, file === undefined ? undefined : resolve(file), {
+        ...(kernel && { kernel: resolve(kernel) }),
+        ...(initrd && { initrd: resolve(initrd) }),
+        signal,
+      });
+      print(asJson ? JSON.stringify(made) : `${made.reference}  ${made.digest}  ${sizeText(made.size)}`);
+      return 0;
+    }
+    case 'list': {
+      if (name) throw new UsageError(USAGE);
+      const images = await listImages(await open());
+      if (asJson) print(JSON.stringify(images));
+      else if (images.length === 0) print('no images; add one with: coracle image import NAME FILE');
+      else {
+        const width = Math.max(...images.map((item) => item.reference.length), 5) + 2;
+        print(
+          [
+            `${'IMAGE'.padEnd(width)}${'DIGEST'.padEnd(22)}SIZE`,
+            ...images.map(
+              (item) => `${item.reference.padEnd(width)}${item.digest.slice(0, 19).padEnd(22)}${sizeText(item.size)}`,
+            ),
+          ].join('\n'),
+        );
+      }
+      return 0;
+    }
+    case 'rm': {
+      if (!name || file) throw new UsageError(USAGE);
+      if (!(await removeImage(await open(), name)))
+        throw new CommandError(`no image named ${name} (see: coracle image list)`);
+      print(asJson ? JSON.stringify({ removed: name }) : `removed ${name}`);
+      return 0;
+    }
+    default:
+      throw new UsageError(USAGE);
+  }
+}
+
+function sizeText(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return `${value < 10 && unit > 0 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+}

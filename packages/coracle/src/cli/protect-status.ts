@@ -1,0 +1,181 @@
+/**
+ * `coracle protect status`: the protected machines with what each keeps and what of that is missing; of one machine also by
+ * what it is protected and who may lift that.
+ */
+
+import { qualifiedResource } from '@coracle/apimachinery/meta/gvk';
+import type { DeepReadonly, ObjectKey } from '@coracle/apimachinery/meta/object';
+import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
+import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
+import { isNotFound } from '@coracle/client/api-failure';
+import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES, type VirtualMachine } from '@coracle/kubevirt/kinds/kubevirt';
+import { blocksOf } from '@coracle/kubevirt/rules/deletion-preview/deletion-preview';
+import {
+  type GuardedPart,
+  guardedParts,
+  partKey,
+  sharersOf,
+} from '@coracle/kubevirt/rules/deletion-preview/guarded-parts';
+import { GRAPH_RESOURCES } from '@coracle/kubevirt/rules/object-graph/graph-resources';
+import { isDeleteProtected } from '@coracle/kubevirt/rules/protection/delete-protection';
+import { mustStopFirst } from '@coracle/kubevirt/rules/protection/delete-when-stopped';
+import { clusterFrom } from '../config/cluster.ts';
+import { type ClusterReader, clusterReader, settingsOf } from './cluster-reader.ts';
+import { type CommandContext, CommandError, textFlag, UsageError } from './command.ts';
+import { machineTargets } from './machine-target.ts';
+import { outputFlag } from './output-flag.ts';
+import { type MachineStatus, machineStatusText, type PartStatus, statusTable } from './protect-status-text.ts';
+import { whoMayLift } from './who-may-lift.ts';
+
+type Vm = DeepReadonly<VirtualMachine>;
+/** Objects that are looked at at the same time. */
+const CONCURRENCY = 8;
+
+/** Exit code 0 whether a machine is protected or not. */
+export async function protectStatus(context: CommandContext): Promise<number> {
+  const { flags, words, print, note, signal } = context;
+  const asJson = outputFlag(flags) === 'json';
+  const given = textFlag(flags, 'namespace');
+  const everywhere = flags['all-namespaces'] === true;
+  if (everywhere && given !== undefined) throw new UsageError('give --namespace or --all-namespaces, not both');
+  const word = wordOf(words);
+  if (word !== undefined && everywhere) throw new UsageError('give a VM or --all-namespaces, not both');
+  if (word !== undefined) machineTargets(word, { given, ofContext: '' });
+  const cluster = await clusterFrom(context);
+  try {
+    const reader = clusterReader(cluster.client, signal);
+    const namespace = given ?? cluster.namespace;
+    if (word === undefined) {
+      const where = everywhere ? undefined : namespace;
+      const statuses = await statusesIn(reader, where);
+      print(asJson ? JSON.stringify({ items: statuses }, undefined, 2) : statusTable(statuses, where));
+    } else {
+      const key = machineTargets(word, { given, ofContext: cluster.namespace });
+      const status = await statusOf(reader, key, signal);
+      print(asJson ? JSON.stringify(status, undefined, 2) : machineStatusText(status));
+    }
+    const unseen = [...reader.notListed].sort();
+    if (unseen.length > 0 && !asJson) note(`not looked at, since you may not list them: ${unseen.join(', ')}`);
+    return 0;
+  } finally {
+    await cluster.close();
+  }
+}
+
+/** `vm NAME`, `vm/NAME` or `NAME`; undefined for none. */
+function wordOf(words: readonly string[]): string | undefined {
+  const [first, second, ...more] = words;
+  const usage = 'protect status takes at most one VM: NAME, vm NAME or vm/NAME (see: coracle protect --help)';
+  if (more.length > 0) throw new UsageError(usage);
+  if (second === undefined) return first;
+  if (second.includes('/')) throw new UsageError(usage);
+  return `${first}/${second}`;
+}
+
+/** Of each protected machine, by namespace and name. */
+async function statusesIn(reader: ClusterReader, namespace: string | undefined): Promise<MachineStatus[]> {
+  const where = namespace === undefined ? {} : { namespace };
+  const machines = await reader.some(VIRTUAL_MACHINES, where);
+  if (reader.notListed.has(qualifiedResource(VIRTUAL_MACHINES)))
+    throw new CommandError(
+      `you may not list virtualmachines ${namespace === undefined ? 'of all namespaces (give -n)' : `in namespace ${namespace}`}`,
+    );
+  const [claims, settings] = await Promise.all([reader.some(PERSISTENT_VOLUME_CLAIMS, where), settingsOf(reader)]);
+  const guarded = machines
+    .filter((vm) => isDeleteProtected(vm))
+    .map((vm) => ({ vm, parts: guardedParts(vm, claims) }))
+    .sort((a, b) => (textOf(a.vm) < textOf(b.vm) ? -1 : 1));
+  const states = await statesOf(
+    reader,
+    guarded.flatMap(({ parts }) => parts),
+    claims,
+  );
+  return guarded.map(({ vm, parts }) => ({
+    ...keyOf(vm),
+    protected: true,
+    onlyWhenStopped: mustStopFirst(vm, settings),
+    parts: parts.map((part) => ({ ...part, state: states.get(partKey(part)) ?? 'Unknown' })),
+  }));
+}
+
+/** Of one machine, protected or not. */
+async function statusOf(
+  reader: ClusterReader,
+  targets: readonly ObjectKey[],
+  signal: AbortSignal,
+): Promise<MachineStatus> {
+  const vm = await findMachine(reader, targets);
+  const key = keyOf(vm);
+  const where = { namespace: key.namespace };
+  const [machines, claims, settings, vmis] = await Promise.all([
+    reader.some(VIRTUAL_MACHINES, where),
+    reader.some(PERSISTENT_VOLUME_CLAIMS, where),
+    settingsOf(reader),
+    reader.some(VIRTUAL_MACHINE_INSTANCES, where),
+  ]);
+  const parts = guardedParts(vm, claims);
+  const [states, whoMay] = await Promise.all([
+    statesOf(reader, parts, claims),
+    whoMayLift(reader, key, { settings, signal }),
+  ]);
+  const sharers = sharersOf(vm, parts, machines);
+  const vmi = vmis.find(({ metadata }) => metadata.name === key.name);
+  return {
+    ...key,
+    protected: isDeleteProtected(vm),
+    onlyWhenStopped: mustStopFirst(vm, settings),
+    blocks: blocksOf(vm, { vmi, settings }),
+    whoMay,
+    parts: parts.map((part): PartStatus => {
+      const usedBy = sharers.get(partKey(part)) ?? [];
+      const state = states.get(partKey(part)) ?? 'Unknown';
+      return { ...part, state, ...(usedBy.length > 0 && state !== 'Unknown' && { usedBy }) };
+    }),
+  };
+}
+
+async function findMachine(reader: ClusterReader, targets: readonly ObjectKey[]): Promise<Vm> {
+  for (const key of targets) {
+    const found = await reader.client.get(VIRTUAL_MACHINES, key).catch((error: unknown) => {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    });
+    if (found) return found;
+  }
+  throw new CommandError(
+    `there is no VirtualMachine ${targets.map(({ namespace, name }) => `${namespace}/${name}`).join(', nor ')} (kubectl get vm -A)`,
+  );
+}
+
+/** Whether each part is there: claims as they were listed, others one by one, each once. */
+async function statesOf(
+  reader: ClusterReader,
+  parts: readonly GuardedPart[],
+  claims: readonly DeepReadonly<PersistentVolumeClaim>[],
+): Promise<ReadonlyMap<string, PartStatus['state']>> {
+  const states = new Map<string, PartStatus['state']>();
+  const wanted = new Map(parts.map((part) => [partKey(part), part]));
+  if (!reader.notListed.has(qualifiedResource(PERSISTENT_VOLUME_CLAIMS))) {
+    const listed = new Set(claims.map((claim) => textOf(claim)));
+    for (const [key, { kind, namespace, name }] of wanted)
+      if (kind === 'PersistentVolumeClaim') {
+        states.set(key, listed.has(`${namespace}/${name}`) ? 'Exists' : 'Missing');
+        wanted.delete(key);
+      }
+  }
+  const entries = wanted.entries();
+  const worker = async (): Promise<void> => {
+    for (const [key, { kind, namespace, name }] of entries) {
+      const looked = await reader.get(GRAPH_RESOURCES[kind], { namespace, name });
+      states.set(key, looked === 'missing' ? 'Missing' : looked === 'forbidden' ? 'Unknown' : 'Exists');
+    }
+  };
+  await Promise.all(Array.from({ length: CONCURRENCY }, worker));
+  return states;
+}
+
+const keyOf = ({ metadata: { namespace = '', name = '' } }: Vm): { namespace: string; name: string } => ({
+  namespace,
+  name,
+});
+const textOf = ({ metadata: { namespace, name } }: Pick<Vm, 'metadata'>): string => `${namespace}/${name}`;

@@ -1,0 +1,459 @@
+/** `coracle up`: the control plane and its nodes in one process, in the foreground or detached. */
+
+import { closeSync, fstatSync, openSync, readFileSync, readSync, realpathSync, statfsSync } from 'node:fs';
+import { flushCompileCache, getCompileCacheDir } from 'node:module';
+import { delimiter, dirname, resolve } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { DEFAULT_SERVICE_CIDR } from '@coracle/apimachinery/types/service-cidrs';
+import { parseStaticTokens } from '@coracle/apiserver/auth/static-tokens';
+import type { FindTokenUser } from '@coracle/apiserver/auth/token-authenticator';
+import type { ByteLimits } from '@coracle/apiserver/cache/namespace-bytes';
+import { systemClock } from '@coracle/runtime/clock/clock';
+import { isRunning, signalProcess } from '@coracle/runtime/process/identity';
+import { isProgram } from '@coracle/runtime/process/program';
+import { type Exit, spawnDetached } from '@coracle/runtime/process/spawn-detached';
+import { aborted } from '@coracle/runtime/signal/abortable';
+import type { AuditSettings } from '../compose/audit-log.ts';
+import { type DataDir, dataDirAt, defaultDataDir, ensurePrivateDir } from '../config/data-dir.ts';
+import { editUserKubeconfig, mergeKubeconfig, unmergeKubeconfig, userKubeconfigPath } from '../config/kubeconfig.ts';
+import { MAIN_FILE } from '../config/program-files.ts';
+import { awaitedText, findRunning, publishRunning, type Running, withdrawRunning } from '../config/running.ts';
+import { serviceRange } from '../config/service-range.ts';
+import { LOOPBACK, type ServingAddress, servingAddress } from '../config/serving-address.ts';
+import { takeStopRequest } from '../config/stop-request.ts';
+import { VERSION } from '../config/version.ts';
+import { auditArguments, auditSettings } from './audit-flags.ts';
+import { type AuthenticationChoice, authenticationArguments, authenticationChoice } from './authentication-choice.ts';
+import { type AuthorizationChoice, authorizationArguments, authorizationChoice } from './authorization-choice.ts';
+import { byteLimitArguments, byteLimits } from './byte-limits.ts';
+import { type CommandContext, CommandError, listFlag, numberFlag, textFlag, UsageError } from './command.ts';
+import { fullDisk } from './full-disk.ts';
+import { type OidcChoice, oidcArguments, oidcChoice, oidcSettings } from './oidc-choice.ts';
+import { originPatternProblem } from './origin-pattern.ts';
+import { processLog } from './process-log.ts';
+import { type HostStop, stopHost } from './stop-host.ts';
+import {
+  type TokenWebhookChoice,
+  tokenWebhook,
+  tokenWebhookArguments,
+  tokenWebhookChoice,
+} from './token-webhook-choice.ts';
+import { untilStopped } from './until-stopped.ts';
+
+const DEFAULT_PORT = 16443;
+const POLL_MS = 10;
+/** By how much the old generation may grow between two collections once the server is ready; the launcher has less. */
+const HEAP_GROWTH_PERCENT = 100;
+const WARNING = 'warning: ';
+/** When the start, and what clients do right after it, are over. */
+const PRUNE_AFTER_MS = 30_000;
+/** First start makes keys and may probe the host; past this something is wrong. */
+const START_MS = 60_000;
+/** A process that is gone is heard of within this time. */
+const EXIT_MS = 1_000;
+
+/** `coracle up`. */
+export async function up(context: CommandContext): Promise<number> {
+  const { flags, environment } = context;
+  const dir = dataDirAt(textFlag(flags, 'data-dir') ?? defaultDataDir(environment));
+  const port = numberFlag(flags, 'port', { min: 0, max: 65_535, or: DEFAULT_PORT });
+  const nodes = numberFlag(flags, 'nodes', { min: 0, max: 64, or: 1 });
+  const bindAddress = textFlag(flags, 'bind-address') ?? LOOPBACK;
+  const address = readAddress(bindAddress);
+  const started = systemClock.monotonic();
+  const other = await findRunning(dir);
+  if (other?.stopping)
+    throw new CommandError(
+      `still stopping in ${dir.root} (pid ${other.process.pid})${other.stopping.guests.length > 0 ? `, waiting for ${awaitedText(other.stopping.guests, systemClock.now())}` : ''}; coracle down waits for it`,
+    );
+  if (other)
+    throw new CommandError(
+      `already running in ${dir.root} (pid ${other.process.pid}, ${other.url}); stop it with: coracle down`,
+    );
+  const controllers = textFlag(flags, 'controllers') ?? '*';
+  const clusterName = textFlag(flags, 'cluster-name');
+  const merge = flags['no-merge-kubeconfig'] !== true;
+  const hostDiskRoots = listFlag(flags, 'host-disk').map((path) => resolve(path));
+  const allowsHostPorts = flags['allow-host-ports'] === true;
+  const corsAllowedOrigins = originPatterns(listFlag(flags, 'cors-allowed-origins'));
+  const audit = auditSettings(flags);
+  // Before the flags of the issuer, which it excludes whatever they say.
+  const authentication = authenticationChoice(flags);
+  const oidc = oidcChoice(flags);
+  const webhook = tokenWebhookChoice(flags);
+  const authorization = authorizationChoice(flags);
+  const serviceCidr = readServiceRange(textFlag(flags, 'service-cluster-ip-range') ?? DEFAULT_SERVICE_CIDR);
+  const limits = byteLimits(flags);
+  const tokens = textFlag(flags, 'token-auth-file');
+  const tokenFile = tokens === undefined ? undefined : resolve(tokens);
+  if (flags['detach'] === true)
+    return detach(context, {
+      dir,
+      argv: [
+        '--port',
+        String(port),
+        '--bind-address',
+        bindAddress,
+        '--nodes',
+        String(nodes),
+        '--controllers',
+        controllers,
+        ...(clusterName === undefined ? [] : ['--cluster-name', clusterName]),
+        ...hostDiskRoots.flatMap((path) => ['--host-disk', path]),
+        ...(allowsHostPorts ? ['--allow-host-ports'] : []),
+        ...corsAllowedOrigins.flatMap((pattern) => ['--cors-allowed-origins', pattern]),
+        ...auditArguments(audit),
+        ...oidcArguments(oidc),
+        ...tokenWebhookArguments(webhook),
+        ...authenticationArguments(authentication),
+        ...authorizationArguments(authorization),
+        ...(tokenFile === undefined ? [] : ['--token-auth-file', tokenFile]),
+        '--service-cluster-ip-range',
+        serviceCidr,
+        ...byteLimitArguments(limits),
+        ...(merge ? [] : ['--no-merge-kubeconfig']),
+      ],
+      started,
+    });
+  return foreground(context, {
+    dir,
+    port,
+    address,
+    nodes,
+    controllers,
+    clusterName,
+    hostDiskRoots,
+    allowsHostPorts,
+    corsAllowedOrigins,
+    audit,
+    oidc,
+    webhook,
+    authentication,
+    authorization,
+    tokenFile,
+    serviceCidr,
+    limits,
+    merge,
+    started,
+  });
+}
+
+/** Throws UsageError. */
+function readAddress(text: string): ServingAddress {
+  try {
+    return servingAddress(text);
+  } catch {
+    throw new UsageError(`--bind-address takes an IP address of this host, not ${JSON.stringify(text)}`);
+  }
+}
+
+/** Throws UsageError. */
+function readServiceRange(text: string): string {
+  try {
+    return serviceRange(text);
+  } catch (error) {
+    throw new UsageError(`--service-cluster-ip-range ${(error as Error).message}`);
+  }
+}
+
+/** Throws UsageError when one is no regular expression, or does not say where the name of a host begins and ends. */
+function originPatterns(patterns: readonly string[]): readonly string[] {
+  for (const pattern of patterns) {
+    const problem = originPatternProblem(pattern);
+    if (problem !== undefined) throw new UsageError(problem);
+  }
+  return patterns;
+}
+
+/** Throws CommandError of one line. */
+function readTokenFile(path: string): FindTokenUser {
+  try {
+    return parseStaticTokens(readFileSync(path, 'utf8'));
+  } catch (error) {
+    throw new CommandError(`--token-auth-file: ${path}: ${(error as Error).message}`);
+  }
+}
+
+interface ForegroundOptions {
+  readonly audit: AuditSettings | undefined;
+  readonly oidc: OidcChoice | undefined;
+  readonly webhook: TokenWebhookChoice | undefined;
+  readonly authentication: AuthenticationChoice | undefined;
+  readonly authorization: AuthorizationChoice | undefined;
+  readonly tokenFile: string | undefined;
+  readonly serviceCidr: string;
+  readonly limits: ByteLimits;
+  readonly dir: DataDir;
+  readonly port: number;
+  readonly address: ServingAddress;
+  readonly nodes: number;
+  readonly controllers: string;
+  readonly clusterName: string | undefined;
+  readonly hostDiskRoots: readonly string[];
+  readonly allowsHostPorts: boolean;
+  readonly corsAllowedOrigins: readonly string[];
+  readonly merge: boolean;
+  readonly started: number;
+}
+
+async function foreground(context: CommandContext, options: ForegroundOptions): Promise<number> {
+  const { environment, print, note, signal, flags } = context;
+  const { dir } = options;
+  const log = processLog(environment, systemClock, { boundedFile: dir.log });
+  const { chooseComponents } = await import('../compose/components.ts');
+  try {
+    chooseComponents(options.controllers);
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+  const { ISSUER, startHost } = await import('../compose/host.ts');
+  const { openAuthentication } = await import('./open-authentication.ts');
+  const { openAuthorizers } = await import('./open-authorizers.ts');
+  const { authentication = {}, authorization } = options;
+  const authorizers = authorization && (await openAuthorizers(authorization, { clock: systemClock, log }));
+  const allowsAll =
+    authorization !== undefined && 'modes' in authorization && authorization.modes.includes('AlwaysAllow');
+  const authenticated = openAuthentication(authentication, {
+    disallowedIssuers: [ISSUER],
+    allowsAll,
+    clock: systemClock,
+    log,
+  });
+  let hostStop: HostStop | undefined;
+  const stop = untilStopped(signal, {
+    onAgain: () => (hostStop ? hostStop.askedAgain() : note('stopping as soon as the start is through')),
+  });
+  const host = await startHost({
+    dir,
+    port: options.port,
+    address: options.address,
+    nodes: options.nodes,
+    controllers: options.controllers,
+    ...(options.clusterName !== undefined && { clusterName: options.clusterName }),
+    hostDiskRoots: options.hostDiskRoots,
+    allowsHostPorts: options.allowsHostPorts,
+    corsAllowedOrigins: options.corsAllowedOrigins,
+    serviceCidr: options.serviceCidr,
+    byteLimits: options.limits,
+    ...(options.audit && { audit: options.audit }),
+    ...(options.oidc && { oidc: oidcSettings(options.oidc) }),
+    ...(options.webhook && { tokenWebhook: await tokenWebhook(options.webhook) }),
+    ...(options.tokenFile && { staticTokens: readTokenFile(options.tokenFile) }),
+    authentication: authenticated.current,
+    ...(authorizers && { authorizers: authorizers.current }),
+    clock: systemClock,
+    log,
+  });
+  for (const name of host.nodesLeft)
+    note(`${WARNING}node ${name} is started too: it has guests here (coracle drain ${name} empties it)`);
+  for (const name of host.unserved.removed)
+    note(`${WARNING}node ${name} is removed: it was not asked for, and it has no guests`);
+  for (const name of host.unserved.silent)
+    note(`${WARNING}node ${name} is silent: no machine is scheduled there until its agent is back`);
+  // The API serves all the same, and the node says so itself; but whoever starts it should not have to look.
+  const missing = options.nodes === 0 ? [] : ['qemu-system-x86_64', 'qemu-img'].filter((name) => !isProgram(name));
+  if (missing.length > 0)
+    note(
+      `${WARNING}no guest can run here: ${missing.join(' and ')} not found in PATH (coracle doctor says how to repair it)`,
+    );
+  if (options.address.isOpen) note(`${WARNING}${openWarning(options.address, host.url)}`);
+  const kubeconfig = userKubeconfigPath(environment);
+  // $KUBECONFIG may be the admin's own file, which is written whole and must not be emptied at the end.
+  const merge = options.merge && !isSameFile(kubeconfig, dir.kubeconfig);
+  if (merge)
+    changeUserKubeconfig(note, () => editUserKubeconfig(kubeconfig, (text) => mergeKubeconfig(text, host.access)));
+  // Before it is known to run: who waits for that reads the warnings then.
+  const full = await fullDisk(dir.root);
+  if (full !== undefined) note(`${WARNING}${full}`);
+  await publishRunning(dir, {
+    url: host.url,
+    version: VERSION,
+    nodes: host.nodes,
+    startedAt: new Date(systemClock.now()).toISOString(),
+  });
+  print(readyLine(context, { dir, url: host.url, seconds: (systemClock.monotonic() - options.started) / 1000 }));
+  // Node writes it at the end, and a process that is killed has none: the next start would compile everything again.
+  flushCompileCache();
+  const compileCache = getCompileCacheDir();
+  if (compileCache !== undefined)
+    setTimeout(() => {
+      import('../config/compile-cache.ts')
+        .then(({ pruneCompileCache }) => pruneCompileCache(compileCache, { now: systemClock.now() }))
+        .catch((error: Error) => log.warn('compile cache not bounded', { error: error.message }));
+    }, PRUNE_AFTER_MS).unref();
+  // What the start left is not worth keeping; under load each collection of the old generation costs all requests.
+  setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT}`);
+  await aborted(stop.signal);
+  // Ctrl-C stops everything; a bare SIGTERM (an upgrade, a supervisor) leaves guests running, as `down --keep-vms` does.
+  const request = signal.aborted ? { keepVms: false, force: false } : takeStopRequest(dir);
+  const tell = (text: string): void => void (flags['json'] !== true && note(text));
+  if (signal.aborted) tell('stopping; guests are shut down');
+  hostStop = stopHost(host, { dir, request, note: tell, clock: systemClock, log });
+  await hostStop.done;
+  authenticated.stop();
+  authorizers?.stop();
+  if (merge)
+    changeUserKubeconfig(note, () => editUserKubeconfig(kubeconfig, (text) => unmergeKubeconfig(text, host.access)));
+  withdrawRunning(dir);
+  stop.release();
+  return 0;
+}
+
+/** What it means that others reach the port: nobody gets further than a name and a right of their own takes them. */
+const openWarning = ({ listen }: ServingAddress, url: string): string =>
+  `the API and its nodes are open to the network on ${listen} (${url}): whoever reaches it may try to log in`;
+
+/** The user's own kubeconfig is a convenience: trouble with it is reported, and stops nothing. */
+function changeUserKubeconfig(note: (text: string) => void, change: () => void): void {
+  try {
+    change();
+  } catch (error) {
+    note(`${WARNING}the user's kubeconfig was left as it is: ${(error as Error).message}`);
+  }
+}
+
+function isSameFile(one: string, other: string): boolean {
+  try {
+    return realpathSync(one) === realpathSync(other);
+  } catch {
+    return false; // one of them is not there
+  }
+}
+
+function readyLine(
+  { flags }: CommandContext,
+  at: { readonly dir: DataDir; readonly url: string; readonly seconds: number },
+): string {
+  const { dir, url, seconds } = at;
+  if (flags['json'] === true)
+    return JSON.stringify({
+      ready: true,
+      seconds: Number(seconds.toFixed(3)),
+      url,
+      kubeconfig: dir.kubeconfig,
+      dataDir: dir.root,
+    });
+  return `ready in ${seconds.toFixed(1)}s  ${url}  kubeconfig ${dir.kubeconfig}`;
+}
+
+async function detach(
+  context: CommandContext,
+  options: { readonly dir: DataDir; readonly argv: readonly string[]; readonly started: number },
+): Promise<number> {
+  const { dir, argv, started } = options;
+  ensurePrivateDir(dir.root);
+  const logStart = sizeOf(dir.log);
+  const child = await spawnDetached(
+    [process.execPath, ...process.execArgv, MAIN_FILE, 'up', '--data-dir', dir.root, ...argv],
+    {
+      cwd: dir.root,
+      outputFile: dir.log,
+      env: {
+        ...pick(context.environment),
+        ...ownKubeconfig(context.environment),
+        CORACLE_LOG: context.environment['CORACLE_LOG'] ?? 'info',
+      },
+    },
+  );
+  let exit: Exit | undefined;
+  void child.exited.then((how) => {
+    exit = how;
+  });
+  const deadline = systemClock.monotonic() + START_MS;
+  for (;;) {
+    const running: Running | undefined = await findRunning(dir);
+    if (running?.process.pid === child.identity.pid) {
+      for (const line of linesSince(dir.log, logStart)) if (line.startsWith(WARNING)) context.note(line);
+      context.print(readyLine(context, { dir, url: running.url, seconds: (systemClock.monotonic() - started) / 1000 }));
+      return 0;
+    }
+    if (!(await isRunning(child.identity))) {
+      // The child holds no reference to the event loop, so its exit is waited for with a timer.
+      for (let waited = 0; exit === undefined && waited < EXIT_MS; waited += POLL_MS)
+        await systemClock.sleep(POLL_MS, context.signal);
+      const message = lastError(dir.log, logStart);
+      throw exit?.code === 2 ? new UsageError(message) : new CommandError(message);
+    }
+    if (systemClock.monotonic() > deadline)
+      throw new CommandError(`not ready after ${START_MS / 1000} s; see ${dir.log}`);
+    try {
+      await systemClock.sleep(POLL_MS, context.signal);
+    } catch (error) {
+      await signalProcess(child.identity, 'SIGTERM'); // Ctrl-C means the control plane too; it is in a session of its own
+      throw error;
+    }
+  }
+}
+
+/** What a detached process needs of the environment, and nothing else. */
+function pick(environment: CommandContext['environment']): Record<string, string> {
+  const names = [
+    'PATH',
+    'HOME',
+    'USER',
+    'LANG',
+    'TZ',
+    'TMPDIR',
+    'XDG_DATA_HOME',
+    'XDG_CACHE_HOME',
+    'XDG_CONFIG_HOME',
+    'NODE_COMPILE_CACHE',
+    // Whom registries, webhooks and issuers are trusted by, and the way to them.
+    'NODE_EXTRA_CA_CERTS',
+    'NODE_USE_SYSTEM_CA',
+    'SSL_CERT_FILE',
+    'SSL_CERT_DIR',
+    'NODE_USE_ENV_PROXY',
+    'HTTP_PROXY',
+    'http_proxy',
+    'HTTPS_PROXY',
+    'https_proxy',
+    'NO_PROXY',
+    'no_proxy',
+    'CORACLE_DEBUG',
+  ];
+  return Object.fromEntries(
+    names.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name]]])),
+  );
+}
+
+/** The paths of `$KUBECONFIG` as they are from here: the detached process works in the data directory. */
+function ownKubeconfig({ KUBECONFIG }: CommandContext['environment']): Record<string, string> {
+  if (!KUBECONFIG) return {};
+  const paths = KUBECONFIG.split(delimiter).map((path) => (path === '' ? path : resolve(path)));
+  return { KUBECONFIG: paths.join(delimiter) };
+}
+
+function sizeOf(path: string): number {
+  try {
+    const file = openSync(path, 'r');
+    try {
+      return fstatSync(file).size;
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    return 0;
+  }
+}
+
+/** What the child wrote since `from`, the last 16 KiB of it. */
+function linesSince(path: string, from: number): string[] {
+  const buffer = Buffer.alloc(16_384);
+  const file = openSync(path, 'r');
+  const length = readSync(file, buffer, 0, buffer.length, Math.max(from, fstatSync(file).size - buffer.length));
+  closeSync(file);
+  return buffer.toString('utf8', 0, length).trim().split('\n');
+}
+
+/** The error line the child ended with. */
+function lastError(path: string, from: number): string {
+  const line = linesSince(path, from)
+    .findLast((text) => text.startsWith('error: '))
+    ?.slice('error: '.length);
+  if (line !== undefined) return line;
+  // A disk without room takes no log either.
+  if (sizeOf(path) === from && statfsSync(path).bavail === 0)
+    return `no space is left on the disk of ${dirname(path)}; free some there and start again (nothing is lost)`;
+  return `the control plane ended while starting; see ${path}`;
+}

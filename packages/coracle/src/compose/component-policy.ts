@@ -1,0 +1,150 @@
+/** The roles of the components, from the rules that each names: for the embedded server, and printed for another one. */
+
+import type { PolicyBinding, PolicyRole } from '@coracle/apiserver/auth/bootstrap-policy';
+import type { PolicyRule } from '@coracle/apiserver/auth/rbac';
+import { leaderRules } from '@coracle/client/leader/leader-lease';
+import { partsPolicy } from '@coracle/kubevirt/rules/protection/parts-policy';
+import { NODE_AGENT_RULES } from '@coracle/node-agent/agent/rbac';
+import { AGENT_ACCOUNT, COMPONENT_NAMESPACE, type Component, type PolicyRuleData } from './components.ts';
+import { instanceStatusPolicy } from './instance-status-policy.ts';
+import { launcherPodsPolicy } from './launcher-pods-policy.ts';
+import type { Manifest } from './policy-manifest.ts';
+import { unprotectPolicy } from './unprotect-policy.ts';
+
+/** Account that `coracle controllers` may be started as: it may ask for the components' tokens and do nothing else. */
+export const STARTER_ACCOUNT = 'coracle-controllers';
+/** Not `coracle:agent`, which the embedded server binds to its nodes. */
+const AGENT_ROLE = 'coracle:node-agent';
+const PART_OF = { 'app.kubernetes.io/part-of': 'coracle' };
+const RBAC = 'rbac.authorization.k8s.io';
+
+/** One ClusterRole and binding for each component, holding exactly the rules it names. */
+export function policyOf(components: readonly Pick<Component, 'account' | 'rules' | 'localRules'>[]): {
+  roles: PolicyRole[];
+  bindings: PolicyBinding[];
+} {
+  const name = roleName;
+  return {
+    roles: components.flatMap(({ account, rules, localRules = [] }): PolicyRole[] => [
+      { kind: 'ClusterRole', name: name(account), exact: true, rules: rules as readonly PolicyRule[] },
+      ...localRules.map(
+        (local): PolicyRole => ({
+          kind: 'Role',
+          namespace: local.namespace,
+          name: name(account),
+          exact: true,
+          rules: local.rules as readonly PolicyRule[],
+        }),
+      ),
+    ]),
+    bindings: components.flatMap(({ account, localRules = [] }): PolicyBinding[] => {
+      const subjects = [{ kind: 'ServiceAccount', name: account, namespace: COMPONENT_NAMESPACE }] as const;
+      const role = name(account);
+      return [
+        { kind: 'ClusterRoleBinding', name: role, roleKind: 'ClusterRole', role, subjects },
+        ...localRules.map(
+          ({ namespace }): PolicyBinding => ({
+            kind: 'RoleBinding',
+            namespace,
+            name: role,
+            roleKind: 'Role',
+            role,
+            subjects,
+          }),
+        ),
+      ];
+    }),
+  };
+}
+
+/** What `coracle controllers` needs on a cluster of somebody else's. */
+export function controllerManifests(components: readonly Component[]): Manifest[] {
+  const { roles, bindings } = policyOf(components);
+  return [
+    ...[
+      COMPONENT_NAMESPACE,
+      ...components.flatMap(({ localRules = [] }) => localRules.map((one) => one.namespace)),
+    ].map(namespaceNamed),
+    ...[...components.map(({ account }) => account), STARTER_ACCOUNT].map(account),
+    ...roles.filter(({ kind }) => kind === 'ClusterRole').map(({ name, rules }) => clusterRole(name, rules)),
+    ...bindings
+      .filter(({ kind }) => kind === 'ClusterRoleBinding')
+      .map(({ name, subjects }) => clusterRoleBinding(name, subjects[0]!.name)),
+    ...components.flatMap(({ account, namespaceRules = [], localRules = [], fills = [] }) => [
+      ...localRole(roleName(account), account, [...leaderRules(account), ...namespaceRules]),
+      ...localRules.flatMap((local) => localRole(roleName(account), account, local.rules, local.namespace)),
+      ...fills.map(({ kind, name }) => empty(kind, name)),
+    ]),
+    ...localRole(STARTER_ROLE, STARTER_ACCOUNT, [
+      {
+        apiGroups: [''],
+        resources: ['serviceaccounts/token'],
+        resourceNames: components.map((component) => component.account),
+        verbs: ['create'],
+      },
+    ]),
+    ...unprotectPolicy(PART_OF),
+    ...partsPolicy(`system:serviceaccount:${COMPONENT_NAMESPACE}:`).map(
+      ({ metadata, ...rest }) => ({ ...rest, metadata: { ...metadata, labels: PART_OF } }) as unknown as Manifest,
+    ),
+  ];
+}
+
+/** What `coracle node` needs there. */
+export const agentManifests = (): Manifest[] => [
+  namespaceNamed(COMPONENT_NAMESPACE),
+  account(AGENT_ACCOUNT),
+  clusterRole(AGENT_ROLE, NODE_AGENT_RULES as readonly PolicyRule[]),
+  clusterRoleBinding(AGENT_ROLE, AGENT_ACCOUNT),
+  ...instanceStatusPolicy(PART_OF),
+  ...launcherPodsPolicy(PART_OF),
+];
+
+const STARTER_ROLE = 'coracle:controllers';
+const roleName = (account: string): string => `coracle:${account.replace(/^coracle-/, '')}`;
+const namespaceNamed = (name: string): Manifest => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+const account = (name: string): Manifest => ({
+  apiVersion: 'v1',
+  kind: 'ServiceAccount',
+  metadata: { name, namespace: COMPONENT_NAMESPACE, labels: PART_OF },
+});
+const subject = (name: string) => ({ kind: 'ServiceAccount', name, namespace: COMPONENT_NAMESPACE });
+const clusterRole = (name: string, rules: readonly PolicyRule[]): Manifest => ({
+  apiVersion: `${RBAC}/v1`,
+  kind: 'ClusterRole',
+  metadata: { name, labels: PART_OF },
+  rules,
+});
+const clusterRoleBinding = (name: string, holder: string): Manifest => ({
+  apiVersion: `${RBAC}/v1`,
+  kind: 'ClusterRoleBinding',
+  metadata: { name, labels: PART_OF },
+  roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name },
+  subjects: [subject(holder)],
+});
+/** A role in one namespace, the components' own when none is given, and its binding. */
+const localRole = (
+  name: string,
+  holder: string,
+  rules: readonly PolicyRuleData[],
+  namespace = COMPONENT_NAMESPACE,
+): Manifest[] => {
+  const metadata = { name, namespace, labels: PART_OF };
+  return [
+    { apiVersion: `${RBAC}/v1`, kind: 'Role', metadata, rules },
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind: 'RoleBinding',
+      metadata,
+      roleRef: { apiGroup: RBAC, kind: 'Role', name },
+      subjects: [subject(holder)],
+    },
+  ];
+};
+/** Without `data`, so that to apply it again takes nothing away. */
+const empty = (kind: 'Secret' | 'ConfigMap', name: string): Manifest => ({
+  apiVersion: 'v1',
+  kind,
+  metadata: { name, namespace: COMPONENT_NAMESPACE, labels: PART_OF },
+  ...(kind === 'Secret' && { type: 'Opaque' }),
+});

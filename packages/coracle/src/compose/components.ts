@@ -1,0 +1,410 @@
+/**
+ * The parts that run beside the API server, each with a service account of its own and exactly the rights it names.
+ * They know nothing but a client; where that client leads is decided elsewhere.
+ */
+import { NODES } from '@coracle/apimachinery/types/resource-types';
+import type { Client } from '@coracle/client/client';
+import type { AskAgent } from '@coracle/client/controller/ask-agent';
+import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
+import { createInformerSet } from '@coracle/client/informer/informer-set';
+import { NotSyncedError, SYNC_WITHIN_MS } from '@coracle/client/informer/not-synced';
+import { CONFIG_SYNC_NAMESPACE } from '@coracle/gitops/kinds/kinds';
+import { gitopsNamespaceRules, gitopsRules } from '@coracle/gitops/sync/gitops-rules';
+import { syncsToWaitFor } from '@coracle/gitops/sync/ordered-syncs';
+import { certificateControllers, type KeyHolder } from '@coracle/kube-controllers/certificates/certificate-controllers';
+import { PEER_AUTHORITY } from '@coracle/kube-controllers/certificates/peer-authority';
+import {
+  createPeerController,
+  peerNamespaceRules,
+  peerRules,
+} from '@coracle/kube-controllers/certificates/peer-controller';
+import { kubeControllers } from '@coracle/kube-controllers/controllers/kube-controllers';
+import { createScheduler, schedulerRules } from '@coracle/kube-controllers/scheduler/scheduler';
+import { createPools } from '@coracle/kube-controllers/storage/pools';
+import { poolControllers, storageControllers } from '@coracle/kube-controllers/storage/storage-controllers';
+import {
+  backupControllerRules,
+  createBackupControllers,
+} from '@coracle/kubevirt/controllers/backup/backup-controllers';
+import { binControllerRules, createBinController } from '@coracle/kubevirt/controllers/bin/bin-controller';
+import { isHeld } from '@coracle/kubevirt/controllers/bin/held-volumes';
+import { cloneControllerRules, createCloneController } from '@coracle/kubevirt/controllers/clone/clone-controller';
+import {
+  commonInstancetypesRules,
+  createCommonInstancetypesController,
+} from '@coracle/kubevirt/controllers/common-instancetypes/common-instancetypes-controller';
+import {
+  createEvacuationController,
+  evacuationControllerRules,
+} from '@coracle/kubevirt/controllers/evacuation/evacuation-controller';
+import {
+  createKubeVirtController,
+  kubeVirtControllerRules,
+} from '@coracle/kubevirt/controllers/kubevirt/kubevirt-controller';
+import { createMemoryController, memoryControllerRules } from '@coracle/kubevirt/controllers/memory/memory-controller';
+import {
+  createMigrationController,
+  migrationControllerRules,
+} from '@coracle/kubevirt/controllers/migration/migration-controller';
+import {
+  createProtectionController,
+  protectionControllerRules,
+} from '@coracle/kubevirt/controllers/protection/protection-controller';
+import { createSspController, sspControllerRules } from '@coracle/kubevirt/controllers/protection/ssp-controller';
+import {
+  createSnapshotControllers,
+  snapshotControllerRules,
+} from '@coracle/kubevirt/controllers/snapshot/snapshot-controllers';
+import { createVmController, vmControllerRules } from '@coracle/kubevirt/controllers/vm/vm-controller';
+import { createVmiController, vmiControllerRules } from '@coracle/kubevirt/controllers/vmi/vmi-controller';
+import {
+  createWorkloadUpdateController,
+  workloadUpdateControllerRules,
+} from '@coracle/kubevirt/controllers/workload-update/workload-update-controller';
+import { isHeldByMachine } from '@coracle/kubevirt/rules/protection/held-by-machine';
+import type { Clock } from '@coracle/runtime/clock/clock';
+import type { ApiHandler } from '@coracle/runtime/http/seam';
+import type { Logger } from '@coracle/runtime/log/log';
+import { aborted } from '@coracle/runtime/signal/abortable';
+import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
+import { clusterSettings } from './cluster-settings.ts';
+import { createDeletionWebhookComponent, DELETION_WEBHOOK_RULES, type ServeWebhook } from './deletion-webhook.ts';
+import { createPeerKeyWork } from './peer-keys.ts';
+
+export interface PolicyRuleData {
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly nonResourceURLs?: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+export interface Component {
+  /** As `--controllers` names it. */
+  readonly name: string;
+  /** Service account in `COMPONENT_NAMESPACE`. */
+  readonly account: string;
+  readonly rules: readonly PolicyRuleData[];
+  /** More rules, for `COMPONENT_NAMESPACE` alone. */
+  readonly namespaceRules?: readonly PolicyRuleData[];
+  /** More rules, each for one namespace alone. */
+  readonly localRules?: readonly { readonly namespace: string; readonly rules: readonly PolicyRuleData[] }[];
+  /** Objects it fills and may not make: kind and name, in `COMPONENT_NAMESPACE`. */
+  readonly fills?: readonly { readonly kind: 'Secret' | 'ConfigMap'; readonly name: string }[];
+  /** It runs beside the embedded server, which holds the cluster's keys, and nowhere else. */
+  readonly needsKeys?: boolean;
+  readonly create: (environment: ControllerEnvironment, facts: ComponentFacts) => Runnable;
+}
+
+/** What a component may need to know of the cluster and cannot ask the API for. */
+export interface ComponentFacts {
+  /** PEM of the cluster's CA. */
+  readonly rootCa: string;
+  /** Version of this program, for what reports it. */
+  readonly version?: string;
+  /** Only where the keys are. */
+  readonly keys?: KeyHolder;
+  /** Only beside the server that knows how agents are reached. */
+  readonly askAgent?: AskAgent;
+  /** Serves a webhook where the API server reaches it; only where an address for that is given. */
+  readonly serveWebhook?: ServeWebhook;
+  /** Only where there is a file system, and git. */
+  readonly createGitOps?: (environment: ControllerEnvironment) => Runnable;
+  /** Reaches the port of a node's agent; only where the keys are. */
+  readonly connectNode?: (nodeName: string, client: Client) => Promise<ApiHandler>;
+}
+
+/** Where the components' service accounts live: upstream trusts the accounts of this namespace with VMI specs. */
+export const COMPONENT_NAMESPACE = 'kubevirt';
+
+/** Account of node agents on servers that do not know them as nodes; the embedded one has none of that name. */
+export const AGENT_ACCOUNT = 'coracle-agent';
+
+/** Who may write managed objects, while those are guarded: what writes for all syncs, and what cleans up after deletions. */
+export const GUARD_TRUSTED = ['gitops', 'namespace', 'garbage-collector'].map(
+  (name) => `system:serviceaccount:${COMPONENT_NAMESPACE}:coracle-${name}`,
+);
+
+/** Name of the component that an external API server asks about deletions. */
+export const DELETION_WEBHOOK = 'deletion-webhook';
+
+const NO_ENDPOINT: ServeWebhook = () => Promise.reject(new Error('no address is given for webhooks'));
+const NO_AGENTS: AskAgent = (nodeName) => Promise.reject(new Error(`node ${nodeName} cannot be reached from here`));
+
+/** Every component a control plane runs, in no order. */
+export const COMPONENTS: readonly Component[] = [
+  {
+    name: 'vm',
+    account: 'coracle-vm',
+    rules: vmControllerRules,
+    create: (environment) => createVmController(environment),
+  },
+  {
+    name: 'vmi',
+    account: 'coracle-vmi',
+    rules: vmiControllerRules,
+    create: (environment) => createVmiController({ ...environment, settings: clusterSettings(environment.informers) }),
+  },
+  {
+    name: 'common-instancetypes',
+    account: 'coracle-common-instancetypes',
+    rules: commonInstancetypesRules,
+    create: (environment) => createCommonInstancetypesController(environment),
+  },
+  {
+    name: 'protection',
+    account: 'coracle-protection',
+    rules: protectionControllerRules,
+    create: (environment) => createProtectionController(environment),
+  },
+  {
+    name: 'ssp',
+    account: 'coracle-ssp',
+    rules: sspControllerRules,
+    // On another cluster the kind is ssp-operator's.
+    needsKeys: true,
+    create: (environment, { version = '' }) => createSspController({ ...environment, version }),
+  },
+  {
+    name: 'bin',
+    account: 'coracle-bin',
+    rules: binControllerRules,
+    // Only our own server captures what it keeps, and its agents answer only to the holder of the cluster's keys.
+    needsKeys: true,
+    create: (environment, { connectNode }) => {
+      const { clock, informers, client } = environment;
+      const connect = (name: string) =>
+        connectNode?.(name, client) ?? Promise.reject(new Error('nodes cannot be reached from here'));
+      return createBinController({
+        ...environment,
+        callPool: createPools({ nodes: informers.of(NODES), connect, clock }).call,
+      });
+    },
+  },
+  {
+    name: 'kubevirt',
+    account: 'coracle-kubevirt',
+    rules: kubeVirtControllerRules,
+    // On another cluster virt-operator owns this status.
+    needsKeys: true,
+    create: (environment, { version = '' }) => createKubeVirtController({ ...environment, version }),
+  },
+  {
+    name: 'evacuation',
+    account: 'coracle-evacuation',
+    rules: evacuationControllerRules,
+    create: (environment) => createEvacuationController(environment),
+  },
+  {
+    name: 'migration',
+    account: 'coracle-migration',
+    rules: migrationControllerRules,
+    create: (environment) =>
+      createMigrationController({ ...environment, settings: clusterSettings(environment.informers) }),
+  },
+  {
+    name: 'memory',
+    account: 'coracle-memory',
+    rules: memoryControllerRules,
+    // Agents of other clusters are not asked.
+    needsKeys: true,
+    create: (environment, { askAgent = NO_AGENTS }) => createMemoryController({ ...environment, askAgent }),
+  },
+  {
+    name: 'backup',
+    account: 'coracle-backup',
+    rules: backupControllerRules,
+    create: (environment, { askAgent = NO_AGENTS }) => createBackupControllers({ ...environment, askAgent }),
+  },
+  {
+    name: 'workload-update',
+    account: 'coracle-workload-update',
+    rules: workloadUpdateControllerRules,
+    create: (environment) => createWorkloadUpdateController(environment),
+  },
+  {
+    name: 'clone',
+    account: 'coracle-clone',
+    rules: cloneControllerRules,
+    create: (environment) => createCloneController(environment),
+  },
+  {
+    name: 'snapshot',
+    account: 'coracle-snapshot',
+    rules: snapshotControllerRules,
+    create: (environment) => createSnapshotControllers(environment),
+  },
+  {
+    name: 'gitops',
+    account: 'coracle-gitops',
+    rules: gitopsRules,
+    localRules: [{ namespace: CONFIG_SYNC_NAMESPACE, rules: gitopsNamespaceRules }],
+    create: (environment, { createGitOps }) =>
+      createGitOps?.(environment) ?? { name: 'gitops', start: (signal) => aborted(signal) },
+  },
+  {
+    name: 'scheduler',
+    account: 'coracle-scheduler',
+    rules: schedulerRules,
+    create: (environment) => createScheduler(environment),
+  },
+  ...kubeControllers.map(
+    ({ name, rules, create }): Component => ({
+      name,
+      account: `coracle-${name.replace(/-controller$/, '')}`,
+      rules,
+      create: (environment, { rootCa }) =>
+        create({ ...environment, rootCa, goesFirst: syncsToWaitFor, isKept: isHeldByMachine }),
+    }),
+  ),
+  ...storageControllers.map(
+    ({ name, rules, create }): Component => ({
+      name,
+      account: `coracle-${name.replace(/-controller$/, '')}`,
+      rules,
+      create: (environment) => create(environment),
+    }),
+  ),
+  ...poolControllers.map(
+    ({ name, rules, create }): Component => ({
+      name,
+      account: `coracle-${name}`,
+      rules,
+      // Agents answer these calls to the holder of the cluster's own certificates alone.
+      needsKeys: true,
+      create: (environment, { connectNode }) =>
+        create({
+          ...environment,
+          connect: (name) =>
+            connectNode?.(name, environment.client) ?? Promise.reject(new Error('nodes cannot be reached from here')),
+          isHeld: (handle, signal) => isHeld(environment.client, handle, signal),
+        }),
+    }),
+  ),
+  ...certificateControllers.map(
+    ({ name, rules, needsKeys, create }): Component => ({
+      name,
+      account: `coracle-${name.replace(/-controller$/, '')}`,
+      rules,
+      needsKeys,
+      create: (environment, facts) => create({ ...environment, ...facts }),
+    }),
+  ),
+];
+
+/** Those that only an external cluster has need of. */
+export const EXTERNAL_COMPONENTS: readonly Component[] = [
+  {
+    name: 'peer-certificates',
+    account: 'coracle-peer-certificates',
+    rules: peerRules,
+    namespaceRules: peerNamespaceRules,
+    fills: [
+      { kind: 'Secret', name: PEER_AUTHORITY },
+      { kind: 'ConfigMap', name: PEER_AUTHORITY },
+    ],
+    create: (environment) =>
+      createPeerController({
+        ...environment,
+        keys: createPeerKeyWork(environment.clock),
+        namespace: COMPONENT_NAMESPACE,
+        agentUser: `system:serviceaccount:${COMPONENT_NAMESPACE}:${AGENT_ACCOUNT}`,
+      }),
+  },
+  {
+    name: DELETION_WEBHOOK,
+    account: `coracle-${DELETION_WEBHOOK}`,
+    rules: DELETION_WEBHOOK_RULES,
+    create: (environment, { serveWebhook = NO_ENDPOINT }) =>
+      createDeletionWebhookComponent(environment, { serve: serveWebhook, namespace: COMPONENT_NAMESPACE }),
+  },
+];
+
+/**
+ * Picks components as kube-controller-manager's --controllers does: `*` all, `name` this one, `-name` not this one. Those
+ * that need the cluster's keys are in only `withKeys`, and then unless they are taken out by name; those for an
+ * external cluster only `external`.
+ * Throws an Error that names an unknown one and the ones there are.
+ */
+export function chooseComponents(
+  list: string,
+  { withKeys = false, external = false }: { readonly withKeys?: boolean; readonly external?: boolean } = {},
+): readonly Component[] {
+  const words = list
+    .split(',')
+    .map((word) => word.trim())
+    .filter((word) => word !== '');
+  const known = new Set([...COMPONENTS, ...EXTERNAL_COMPONENTS].map((component) => component.name));
+  for (const word of words) {
+    const name = word.startsWith('-') ? word.slice(1) : word;
+    if (word !== '*' && !known.has(name))
+      throw new Error(`--controllers: "${name}" is no controller; there are ${[...known].join(', ')}`);
+  }
+  // What needs the keys can run nowhere but beside them, so that it runs there whatever else runs elsewhere.
+  const isChosen = ({ name, needsKeys = false }: Component): boolean =>
+    needsKeys ? withKeys : words.includes('*') || words.includes(name);
+  return [...COMPONENTS, ...(external ? EXTERNAL_COMPONENTS : [])].filter(
+    (component) => isChosen(component) && !words.includes(`-${component.name}`),
+  );
+}
+
+export interface ComponentRunOptions {
+  readonly component: Component;
+  readonly client: Client;
+  readonly facts: ComponentFacts;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  /** Hears that its informers have synced: when the time is over in which it would have failed for want of that. */
+  readonly onSynced?: () => void;
+}
+
+/**
+ * Runs one component with informers of its own until the signal aborts; resolves when it has stopped.
+ * @throws NotSyncedError when its informers do not sync: it has stopped, and may be run anew
+ */
+export async function runComponent({
+  component,
+  client,
+  facts,
+  clock,
+  log,
+  signal,
+  onSynced,
+}: ComponentRunOptions): Promise<void> {
+  const own = log.with({ controller: component.name });
+  const informers = createInformerSet(client, { clock, log: own });
+  const runnable = component.create({ client, informers, clock, log: own }, facts);
+  const run = createLinkedController(signal);
+  const stopTimer = clock.schedule(SYNC_WITHIN_MS + 1000, () => onSynced?.());
+  const parts = [informers.start(run.signal), runnable.start(run.signal)];
+  try {
+    const synced = informers.syncedInTime(run.signal).catch((error: unknown) => {
+      if (!run.signal.aborted) throw error;
+    });
+    await Promise.all([...parts, synced]);
+  } finally {
+    stopTimer();
+    run.abort(new Error('the component has ended'));
+    await Promise.allSettled(parts);
+    run.release();
+  }
+}
+
+/** The same, run anew whenever its informers do not sync; `onTrouble` hears of it, and of the end of it. */
+export async function keepRunning(
+  options: ComponentRunOptions,
+  onTrouble: (trouble: string | undefined) => void = () => {},
+): Promise<void> {
+  const { component, log, signal } = options;
+  while (!signal.aborted) {
+    try {
+      await runComponent({ ...options, onSynced: () => onTrouble(undefined) });
+      return;
+    } catch (error) {
+      if (!(error instanceof NotSyncedError)) throw error;
+      log.error('controller cannot work', { controller: component.name, error: error.message });
+      onTrouble(error.message);
+    }
+  }
+}

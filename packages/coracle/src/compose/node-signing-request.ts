@@ -1,0 +1,65 @@
+/** How a node agent asks for a certificate, whoever signs it: a request in the node's name, and the wait for its signature. */
+import { decodeBase64, encodeBase64 } from '@coracle/apimachinery/meta/base64';
+import type { KubeObject } from '@coracle/apimachinery/meta/object';
+import type { Client } from '@coracle/client/client';
+import { SIGNING_REQUESTS, type SigningRequest } from '@coracle/kube-controllers/certificates/signing-request';
+import type { Clock } from '@coracle/runtime/clock/clock';
+
+/** A day's work for whoever steals it, and renewed long before. */
+const CERTIFICATE_SECONDS = 86_400;
+const POLL_MS = 200;
+
+/**
+ * Makes a key and a CertificateSigningRequest for it, named as kubelets are (API doc of
+ * `kubernetes.io/kube-apiserver-client-kubelet`). The key, PEM, stays with the caller; the request is not sent yet.
+ */
+export async function createNodeSigningRequest(request: {
+  readonly nodeName: string;
+  readonly signerName: string;
+  readonly generateName: string;
+}): Promise<{ readonly object: SigningRequest; readonly key: string }> {
+  // Loaded when it is wanted: an agent that holds a good certificate starts without it.
+  const { createSigningRequest } = await import('@coracle/apiserver/auth/certificate-authority');
+  const made = await createSigningRequest({
+    commonName: `system:node:${request.nodeName}`,
+    organizations: ['system:nodes'],
+  });
+  const object = {
+    apiVersion: 'certificates.k8s.io/v1',
+    kind: 'CertificateSigningRequest',
+    metadata: { generateName: request.generateName },
+    spec: {
+      request: encodeBase64(new TextEncoder().encode(made.request)),
+      signerName: request.signerName,
+      usages: ['digital signature', 'client auth'],
+      expirationSeconds: CERTIFICATE_SECONDS,
+    },
+  } as KubeObject as SigningRequest;
+  return { object, key: made.key };
+}
+
+export type Signature =
+  /** `certificate`: PEM. */
+  | { readonly outcome: 'signed'; readonly certificate: string }
+  /** Denied or Failed; it will never come. */
+  | { readonly outcome: 'refused'; readonly message: string }
+  /** Nobody has decided it yet. The request stays. */
+  | { readonly outcome: 'waits' };
+
+/** Looks at a request until it is decided, at most `withinMs`. Rejects with the failure of the API, or the signal's reason. */
+export async function waitForSignature(
+  client: Client,
+  name: string,
+  { clock, withinMs, signal }: { readonly clock: Clock; readonly withinMs: number; readonly signal: AbortSignal },
+): Promise<Signature> {
+  const until = clock.monotonic() + withinMs;
+  for (;;) {
+    const { status } = await client.get(SIGNING_REQUESTS, { namespace: '', name }, { signal });
+    if (status?.certificate)
+      return { outcome: 'signed', certificate: new TextDecoder().decode(decodeBase64(status.certificate)) };
+    const refused = status?.conditions?.find(({ type }) => type === 'Denied' || type === 'Failed');
+    if (refused) return { outcome: 'refused', message: refused.message ?? '' };
+    if (clock.monotonic() > until) return { outcome: 'waits' };
+    await clock.sleep(POLL_MS, signal);
+  }
+}

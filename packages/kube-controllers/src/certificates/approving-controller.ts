@@ -1,0 +1,137 @@
+/**
+ * Approves the client certificates that nodes ask for: its own again by a node (`selfnodeclient`), a first one by whoever
+ * may bring nodes in (`nodeclient`), who thereby gets no certificate of a node that exists (upstream lets them). The right is asked for in the requester's name
+ * (pkg/controller/certificates/approver/sarapprove.go).
+ */
+
+import type { CertificateRequest } from '@coracle/apimachinery/certificates/certificate-request';
+import { KUBELET_CLIENT_SIGNER, kubeletClientProblem } from '@coracle/apimachinery/certificates/kubelet-request';
+import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { NODES } from '@coracle/apimachinery/types/resource-types';
+import { isNotFound } from '@coracle/client/api-failure';
+import type { Client } from '@coracle/client/client';
+import { type Controller, createController, DONE, ownKeys } from '@coracle/client/controller/controller';
+import type { ControllerEnvironment } from '@coracle/client/controller/environment';
+import { TerminalError } from '@coracle/client/controller/terminal-error';
+import { hasCondition, requestOf, SIGNING_REQUESTS, type SigningRequest } from './signing-request.ts';
+
+export const approvingRules: readonly PolicyRule[] = [
+  { apiGroups: ['certificates.k8s.io'], resources: ['certificatesigningrequests'], verbs: ['list', 'watch'] },
+  { apiGroups: ['certificates.k8s.io'], resources: ['certificatesigningrequests/approval'], verbs: ['update'] },
+  {
+    apiGroups: ['certificates.k8s.io'],
+    resources: ['signers'],
+    resourceNames: [KUBELET_CLIENT_SIGNER],
+    verbs: ['approve'],
+  },
+  { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
+  { apiGroups: [''], resources: ['nodes'], verbs: ['get'] },
+];
+
+const SELF = 'Auto approving self kubelet client certificate after SubjectAccessReview.';
+const OTHER = 'Auto approving kubelet client certificate after SubjectAccessReview.';
+
+const NODE_USER = 'system:node:';
+
+/** Makes the controller; its keys are requests. */
+export function createApprovingController(environment: ControllerEnvironment): Controller {
+  const { client, informers, clock, log } = environment;
+  const requests = informers.of(SIGNING_REQUESTS);
+  return createController({
+    name: 'certificatesigningrequest-approving-controller',
+    client,
+    clock,
+    log,
+    sources: [ownKeys(requests)],
+    async reconcile(key, { signal }) {
+      const held = requests.get(key);
+      if (!held || held.status?.certificate || hasCondition(held, 'Approved') || hasCondition(held, 'Denied'))
+        return DONE;
+      if (held.spec.signerName !== KUBELET_CLIENT_SIGNER) return DONE;
+      const request = requestOf(held);
+      if (kubeletClientProblem(request, held.spec.usages ?? [])) return DONE;
+      const tried: string[] = [];
+      const attempts: readonly (readonly [subresource: string, message: string])[] = [
+        ...(held.spec.username === request.commonName ? [['selfnodeclient', SELF] as const] : []),
+        ['nodeclient', OTHER],
+      ];
+      const nodeName = request.commonName.slice(NODE_USER.length);
+      for (const [subresource, message] of attempts) {
+        tried.push(subresource);
+        if (!(await isAllowed(client, { held, subresource, signal }))) continue;
+        if (subresource === 'nodeclient' && (await nodeExists(client, nodeName, signal)))
+          throw new TerminalError(
+            `node ${JSON.stringify(nodeName)} exists: ${JSON.stringify(held.spec.username)} brings new nodes in; a ` +
+              `certificate for this one is asked for with its own, or approved by an administrator`,
+          );
+        const promised = subresource === 'nodeclient' ? await promisedTo(client, request, signal) : undefined;
+        if (promised !== undefined)
+          throw new TerminalError(
+            `node ${JSON.stringify(nodeName)} is about to join with another key (certificate request ` +
+              `${JSON.stringify(promised)}): an administrator approves this one, or deletes that one first`,
+          );
+        const next = cloneJson(held) as SigningRequest;
+        const condition = { type: 'Approved', status: 'True', reason: 'AutoApproved', message };
+        next.status = { ...next.status, conditions: [...(next.status?.conditions ?? []), condition] };
+        await client.update(SIGNING_REQUESTS, next, { subresource: 'approval', signal });
+        return DONE;
+      }
+      throw new TerminalError(
+        `recognized csr ${JSON.stringify(key.name)} as [${tried.join(' ')}] but subject access review was not approved`,
+      );
+    },
+  });
+}
+
+async function nodeExists(client: Client, name: string, signal: AbortSignal): Promise<boolean> {
+  try {
+    await client.get(NODES, { namespace: '', name }, { metadataOnly: true, signal });
+    return true;
+  } catch (error) {
+    if (isNotFound(error)) return false;
+    throw error;
+  }
+}
+
+/**
+ * The request by which somebody with another key was promised the same node, before that Node exists. Read anew, as the
+ * copy here may not know the last approval yet; approvals are made one after the other.
+ */
+async function promisedTo(client: Client, asked: CertificateRequest, signal: AbortSignal): Promise<string | undefined> {
+  const { items } = await client.list(SIGNING_REQUESTS, { signal });
+  return items.find((other) => {
+    if (other.spec.signerName !== KUBELET_CLIENT_SIGNER || !hasCondition(other, 'Approved')) return false;
+    if (hasCondition(other, 'Denied') || hasCondition(other, 'Failed')) return false;
+    const { commonName, publicKey } = requestOf(other);
+    return commonName === asked.commonName && String(publicKey) !== String(asked.publicKey);
+  })?.metadata.name;
+}
+
+async function isAllowed(
+  client: Client,
+  ask: { readonly held: DeepReadonly<SigningRequest>; readonly subresource: string; readonly signal: AbortSignal },
+): Promise<boolean> {
+  const { username = '', uid, groups = [], extra } = ask.held.spec;
+  const review = (await client.raw('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', {
+    signal: ask.signal,
+    body: {
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SubjectAccessReview',
+      spec: {
+        user: username,
+        groups,
+        ...(uid !== undefined && { uid }),
+        ...(extra && { extra }),
+        resourceAttributes: {
+          group: 'certificates.k8s.io',
+          resource: 'certificatesigningrequests',
+          verb: 'create',
+          subresource: ask.subresource,
+        },
+      },
+    },
+  })) as { status?: { allowed?: boolean } };
+  return review.status?.allowed === true;
+}

@@ -1,0 +1,68 @@
+/**
+ * Deletes signing requests that nobody needs any more (pkg/controller/certificates/cleaner): an hour after they were
+ * approved and signed, denied or failed, a day without a decision, and when the certificate has expired.
+ */
+import { certificateValidity } from '@coracle/apimachinery/certificates/certificate-validity';
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { isNotFound } from '@coracle/client/api-failure';
+import { type Controller, createController, DONE, ownKeys, requeueAfter } from '@coracle/client/controller/controller';
+import type { ControllerEnvironment } from '@coracle/client/controller/environment';
+import { pemOf, SIGNING_REQUESTS, type SigningRequest } from './signing-request.ts';
+
+export const cleanerRules: readonly PolicyRule[] = [
+  { apiGroups: ['certificates.k8s.io'], resources: ['certificatesigningrequests'], verbs: ['list', 'watch', 'delete'] },
+];
+
+const HOUR_MS = 3_600_000;
+const DECIDED_MS = HOUR_MS;
+const PENDING_MS = 24 * HOUR_MS;
+/** What is approved and never signed is looked at again after this long: it may be signed at any time. */
+const LOOK_AGAIN_MS = HOUR_MS;
+
+/** When the request may go, milliseconds since the epoch; undefined while nobody can say. */
+export function removableAt(request: DeepReadonly<SigningRequest>): number | undefined {
+  const { conditions = [], certificate } = request.status ?? {};
+  const made = Date.parse(request.metadata.creationTimestamp ?? '');
+  if (conditions.length === 0) return made + PENDING_MS;
+  const times: number[] = [];
+  for (const { type, lastUpdateTime } of conditions) {
+    const done = type === 'Denied' || type === 'Failed' || (type === 'Approved' && certificate !== undefined);
+    if (done) times.push((lastUpdateTime ? Date.parse(lastUpdateTime) : made) + DECIDED_MS);
+  }
+  if (certificate !== undefined) {
+    try {
+      times.push(certificateValidity(pemOf(certificate)).notAfter);
+    } catch {
+      // Not a certificate of ours to read: its age decides.
+    }
+  }
+  return times.length === 0 ? undefined : Math.min(...times);
+}
+
+/** Makes the controller; its keys are requests. */
+export function createCleanerController(environment: ControllerEnvironment): Controller {
+  const { client, informers, clock, log } = environment;
+  const requests = informers.of(SIGNING_REQUESTS);
+  return createController({
+    name: 'certificatesigningrequest-cleaner-controller',
+    client,
+    clock,
+    log,
+    sources: [ownKeys(requests)],
+    async reconcile(key, { signal }) {
+      const held = requests.get(key);
+      if (!held) return DONE;
+      const at = removableAt(held);
+      if (at === undefined) return requeueAfter(LOOK_AGAIN_MS);
+      const left = at - clock.now();
+      if (left > 0) return requeueAfter(Math.min(left, PENDING_MS));
+      try {
+        await client.delete(SIGNING_REQUESTS, key, { preconditions: { uid: held.metadata.uid ?? '' }, signal });
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+      }
+      return DONE;
+    },
+  });
+}

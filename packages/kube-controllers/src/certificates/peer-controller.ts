@@ -1,0 +1,264 @@
+/**
+ * Certificates that node agents know each other by, on an external cluster: keeps their authority (a Secret) and
+ * its public list (a ConfigMap), approves and signs the requests of agents, and denies all others for the same signer.
+ *
+ * Any number of replicas may run: the authority lives in the Secret, and each write of it names the revision that was
+ * read, so that of two that make one at the same moment the second finds that of the first. Secret and ConfigMap are
+ * there from the start, empty (`coracle rbac`): who may create Secrets could create one that is given the token of
+ * another account.
+ */
+import { checkRequestSignature } from '@coracle/apimachinery/certificates/certificate-request';
+import { encodeBase64 } from '@coracle/apimachinery/meta/base64';
+import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
+import { type DeepReadonly, keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { CONFIG_MAPS, SECRETS } from '@coracle/apimachinery/types/resource-types';
+import type { ConfigMap, Secret } from '@coracle/apimachinery/types/types';
+import {
+  type Controller,
+  createController,
+  DONE,
+  ownKeys,
+  requeueAfter,
+  source,
+} from '@coracle/client/controller/controller';
+import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
+import { createInformer, type Informer } from '@coracle/client/informer/informer';
+import {
+  type AuthorityPair,
+  authorityStep,
+  bundleOf,
+  isPublished,
+  newValidity,
+  PEER_AUTHORITY,
+  PEER_BUNDLE,
+  PEER_SIGNER,
+  type PeerAuthorities,
+  readAuthorities,
+  type Validity,
+  validityOf,
+  writeAuthorities,
+} from './peer-authority.ts';
+import { peerRequestRefusal } from './peer-request.ts';
+import {
+  hasCondition,
+  pemOf,
+  requestOf,
+  SIGNING_REQUESTS,
+  type SigningCondition,
+  type SigningRequest,
+} from './signing-request.ts';
+
+/** The work on keys, which the host of the controllers does. */
+export interface PeerKeyWork {
+  /** Makes an authority. */
+  make(options: { readonly commonName: string } & Validity): Promise<AuthorityPair>;
+  /** Whether certificate and key can be read and belong together. */
+  fits(pair: AuthorityPair): Promise<boolean>;
+  /** Signs a request (PEM) as it stands; resolves to the certificate, PEM. */
+  sign(
+    pair: AuthorityPair,
+    request: string,
+    options: { readonly usages: readonly string[]; readonly expirationSeconds: number },
+  ): Promise<string>;
+}
+
+export interface PeerControllerOptions extends ControllerEnvironment {
+  readonly keys: PeerKeyWork;
+  /** Where Secret and ConfigMap are. */
+  readonly namespace: string;
+  /** User name of the agents' service account. */
+  readonly agentUser: string;
+}
+
+/** In the whole cluster. */
+export const peerRules: readonly PolicyRule[] = [
+  { apiGroups: ['certificates.k8s.io'], resources: ['certificatesigningrequests'], verbs: ['list', 'watch'] },
+  {
+    apiGroups: ['certificates.k8s.io'],
+    resources: ['certificatesigningrequests/approval', 'certificatesigningrequests/status'],
+    verbs: ['update'],
+  },
+  {
+    apiGroups: ['certificates.k8s.io'],
+    resources: ['signers'],
+    resourceNames: [PEER_SIGNER],
+    verbs: ['approve', 'sign'],
+  },
+];
+
+/** In the namespace of Secret and ConfigMap. */
+export const peerNamespaceRules: readonly PolicyRule[] = [
+  {
+    apiGroups: [''],
+    resources: ['secrets', 'configmaps'],
+    resourceNames: [PEER_AUTHORITY],
+    verbs: ['list', 'watch', 'update'],
+  },
+];
+
+/** Longest life of a certificate: agents ask anew long before. */
+const MAX_SECONDS = 86_400;
+
+/** Makes both loops: the authority, and the requests. */
+export function createPeerController(options: PeerControllerOptions): Runnable {
+  const { client, clock, log, namespace } = options;
+  const scope = { namespace, fieldSelector: `metadata.name=${PEER_AUTHORITY}`, clock, log };
+  const held: Held = {
+    secrets: createInformer(client, SECRETS, scope),
+    lists: createInformer(client, CONFIG_MAPS, scope),
+    key: { namespace, name: PEER_AUTHORITY },
+  };
+  const authority = createAuthorityController(options, held);
+  const requests = createRequestController(options, held);
+  return {
+    name: 'peer-certificates',
+    async start(signal) {
+      // Also when neither is there, of which no change tells.
+      authority.enqueue(held.key);
+      await Promise.all([
+        held.secrets.start(signal),
+        held.lists.start(signal),
+        authority.start(signal),
+        requests.start(signal),
+      ]);
+    },
+  };
+}
+
+interface Held {
+  readonly secrets: Informer<Secret>;
+  readonly lists: Informer<ConfigMap>;
+  readonly key: ObjectKey;
+}
+
+/** What the Secret holds, without what cannot be used. */
+async function usable(data: DeepReadonly<Secret>['data'], keys: PeerKeyWork): Promise<PeerAuthorities> {
+  const { current, next } = readAuthorities(data);
+  return {
+    ...(current && (await keys.fits(current)) && { current }),
+    ...(next && (await keys.fits(next)) && { next }),
+  };
+}
+
+function createAuthorityController(options: PeerControllerOptions, { secrets, lists, key }: Held): Controller {
+  const { client, clock, log, keys } = options;
+  let reportedMissing = '';
+  const make = async (now: number): Promise<AuthorityPair> =>
+    // A name of its own: of two authorities of one name nobody could say which of them has signed.
+    keys.make({ commonName: `${PEER_AUTHORITY}@${Math.floor(now / 1000)}`, ...newValidity(now) });
+  return createController({
+    name: 'peer-authority-controller',
+    client,
+    clock,
+    log,
+    sources: [ownKeys(secrets), ownKeys(lists)],
+    async reconcile(_key, { signal, log: passLog }) {
+      const [secret, list] = [secrets.get(key), lists.get(key)];
+      if (!secret || !list) {
+        const missing = [!secret && 'Secret', !list && 'ConfigMap'].filter(Boolean).join(' and ');
+        if (missing !== reportedMissing)
+          passLog.warn('no certificates for agents: apply what coracle rbac prints', {
+            missing: `${missing} ${key.namespace}/${key.name}`,
+          });
+        reportedMissing = missing;
+        return DONE;
+      }
+      reportedMissing = '';
+      const now = clock.now();
+      const authorities = await usable(secret.data, keys);
+      const { current, next } = authorities;
+      const step = authorityStep(
+        { current: current && validityOf(current.certificate), next: next && validityOf(next.certificate) },
+        now,
+      );
+      const store = async (changed: PeerAuthorities): Promise<void> => {
+        const wanted = cloneJson(secret) as Secret;
+        wanted.data = writeAuthorities(changed);
+        await client.update(SECRETS, wanted, { signal });
+        passLog.info('peer authority changed', { step: step.type });
+      };
+      switch (step.type) {
+        case 'make-current':
+          await store({ current: await make(now) });
+          return DONE;
+        case 'make-next':
+          await store({ ...authorities, next: await make(now) });
+          return DONE;
+        case 'promote':
+          await store({ current: next! });
+          return DONE;
+        case 'rest':
+          break;
+        default:
+          step satisfies never;
+      }
+      const published = list.data?.[PEER_BUNDLE] ?? '';
+      const bundle = bundleOf(authorities, published, now);
+      if (bundle !== published) {
+        const wanted = cloneJson(list) as ConfigMap;
+        wanted.data = { ...wanted.data, [PEER_BUNDLE]: bundle };
+        await client.update(CONFIG_MAPS, wanted, { signal });
+      }
+      return requeueAfter(step.ms);
+    },
+  });
+}
+
+function createRequestController(options: PeerControllerOptions, { secrets, lists, key: kept }: Held): Controller {
+  const { client, informers, clock, log, keys, agentUser } = options;
+  const requests = informers.of(SIGNING_REQUESTS, { fieldSelector: `spec.signerName=${PEER_SIGNER}` });
+  const all = (): ObjectKey[] => requests.list().map((request) => keyOf(request));
+  return createController({
+    name: 'peer-request-controller',
+    client,
+    clock,
+    log,
+    // A request may have waited for the authority.
+    sources: [ownKeys(requests), source(secrets, all), source(lists, all)],
+    async reconcile(key, { signal, log: passLog }) {
+      const held = requests.get(key);
+      if (held?.spec.signerName !== PEER_SIGNER || held.status?.certificate) return DONE;
+      if (hasCondition(held, 'Denied') || hasCondition(held, 'Failed')) return DONE;
+      const decide = async (subresource: 'approval' | 'status', condition: SigningCondition): Promise<void> => {
+        const decided = cloneJson(held) as SigningRequest;
+        decided.status = { ...decided.status, conditions: [...(decided.status?.conditions ?? []), condition] };
+        await client.update(SIGNING_REQUESTS, decided, { subresource, signal });
+        passLog.info('certificate request decided', { verdict: condition.type, reason: condition.reason });
+      };
+      const fail = (message: string) =>
+        decide('status', { type: 'Failed', status: 'True', reason: 'SignerValidationFailure', message });
+      const isApproved = hasCondition(held, 'Approved');
+      const refusal = peerRequestRefusal(held, agentUser);
+      if (refusal) {
+        // Whoever approved it by hand: the rule is that of the signer.
+        if (isApproved) await fail(refusal.message);
+        else await decide('approval', { type: 'Denied', status: 'True', ...refusal });
+        return DONE;
+      }
+      if (!isApproved) {
+        const message = 'The requester is the agent of that node.';
+        await decide('approval', { type: 'Approved', status: 'True', reason: 'AutoApproved', message });
+        return DONE;
+      }
+      const { current } = await usable(secrets.get(kept)?.data, keys);
+      const isKnown = current && isPublished(current, lists.get(kept)?.data?.[PEER_BUNDLE] ?? '');
+      if (!isKnown || (validityOf(current.certificate)?.notAfter ?? 0) <= clock.now()) return DONE;
+      const forged = await checkRequestSignature(requestOf(held));
+      if (forged !== undefined) {
+        await fail(forged);
+        return DONE;
+      }
+      const { usages = [], expirationSeconds = MAX_SECONDS, request } = held.spec;
+      const signed = cloneJson(held) as SigningRequest;
+      const certificate = await keys.sign(current, pemOf(request), {
+        usages,
+        expirationSeconds: Math.min(expirationSeconds, MAX_SECONDS),
+      });
+      signed.status = { ...signed.status, certificate: encodeBase64(new TextEncoder().encode(certificate)) };
+      await client.update(SIGNING_REQUESTS, signed, { subresource: 'status', signal });
+      passLog.info('peer certificate signed', { requester: held.spec.username });
+      return DONE;
+    },
+  });
+}

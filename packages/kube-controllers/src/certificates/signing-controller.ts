@@ -1,0 +1,96 @@
+/**
+ * Signs approved requests for the signers of Kubernetes (pkg/controller/certificates/signer/signer.go). It never sees the
+ * authority's key: whoever has that gives a function.
+ */
+
+import type { CertificateRequest } from '@coracle/apimachinery/certificates/certificate-request';
+import {
+  CLIENT_SIGNER,
+  clientUsagesProblem,
+  KUBELET_CLIENT_SIGNER,
+  KUBELET_SERVING_SIGNER,
+  kubeletClientProblem,
+  kubeletServingProblem,
+  LEGACY_SIGNER,
+} from '@coracle/apimachinery/certificates/kubelet-request';
+import { encodeBase64 } from '@coracle/apimachinery/meta/base64';
+import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { type Controller, createController, DONE, ownKeys } from '@coracle/client/controller/controller';
+import type { ControllerEnvironment } from '@coracle/client/controller/environment';
+import { hasCondition, pemOf, requestOf, SIGNING_REQUESTS, type SigningRequest } from './signing-request.ts';
+
+/** Signs a PEM request as it stands; resolves to the certificate, PEM. */
+export type SignRequest = (
+  request: string,
+  options: { readonly usages: readonly string[]; readonly expirationSeconds?: number },
+) => Promise<string>;
+
+export interface SigningOptions extends ControllerEnvironment {
+  readonly sign: SignRequest;
+}
+
+/** By signer: why a request is not one it signs. */
+const PROBLEMS: Readonly<
+  Record<string, (request: CertificateRequest, usages: readonly string[]) => string | undefined>
+> = {
+  [CLIENT_SIGNER]: (_request, usages) => clientUsagesProblem(usages),
+  [KUBELET_CLIENT_SIGNER]: kubeletClientProblem,
+  [KUBELET_SERVING_SIGNER]: kubeletServingProblem,
+  [LEGACY_SIGNER]: () => undefined,
+};
+
+export const signingRules: readonly PolicyRule[] = [
+  { apiGroups: ['certificates.k8s.io'], resources: ['certificatesigningrequests'], verbs: ['list', 'watch'] },
+  { apiGroups: ['certificates.k8s.io'], resources: ['certificatesigningrequests/status'], verbs: ['update'] },
+  {
+    apiGroups: ['certificates.k8s.io'],
+    resources: ['signers'],
+    resourceNames: Object.keys(PROBLEMS),
+    verbs: ['sign'],
+  },
+];
+
+/** A node's certificate is a day's work for whoever steals it, whatever was asked for; agents renew theirs long before. */
+const NODE_SECONDS = 86_400;
+
+/** Seconds asked for; undefined where the authority decides. */
+const lifeOf = ({ signerName, expirationSeconds }: DeepReadonly<SigningRequest>['spec']): number | undefined =>
+  signerName === KUBELET_CLIENT_SIGNER ? Math.min(expirationSeconds ?? NODE_SECONDS, NODE_SECONDS) : expirationSeconds;
+
+/** Makes the controller; its keys are requests. */
+export function createSigningController(options: SigningOptions): Controller {
+  const { client, informers, clock, log, sign } = options;
+  const requests = informers.of(SIGNING_REQUESTS);
+  return createController({
+    name: 'certificatesigningrequest-signing-controller',
+    client,
+    clock,
+    log,
+    sources: [ownKeys(requests)],
+    async reconcile(key, { signal }) {
+      const held = requests.get(key);
+      if (!held || held.status?.certificate || !hasCondition(held, 'Approved')) return DONE;
+      if (hasCondition(held, 'Denied') || hasCondition(held, 'Failed')) return DONE;
+      const problemOf = PROBLEMS[held.spec.signerName];
+      if (!problemOf) return DONE;
+      const next = cloneJson(held) as SigningRequest;
+      const { usages = [], request } = held.spec;
+      const expirationSeconds = lifeOf(held.spec);
+      const problem = problemOf(requestOf(held), usages);
+      if (problem !== undefined) {
+        const failed = { type: 'Failed', status: 'True', reason: 'SignerValidationFailure', message: problem };
+        next.status = { ...next.status, conditions: [...(next.status?.conditions ?? []), failed] };
+      } else {
+        const certificate = await sign(pemOf(request), {
+          usages,
+          ...(expirationSeconds !== undefined && { expirationSeconds }),
+        });
+        next.status = { ...next.status, certificate: encodeBase64(new TextEncoder().encode(certificate)) };
+      }
+      await client.update(SIGNING_REQUESTS, next, { subresource: 'status', signal });
+      return DONE;
+    },
+  });
+}

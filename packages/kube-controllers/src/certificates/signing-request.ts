@@ -1,0 +1,48 @@
+/** CertificateSigningRequest as the controllers of this room read and write it. */
+import {
+  type CertificateRequest,
+  parseCertificateRequest,
+} from '@coracle/apimachinery/certificates/certificate-request';
+import { decodeBase64 } from '@coracle/apimachinery/meta/base64';
+import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
+import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+
+export interface SigningCondition {
+  type: string;
+  status: string;
+  reason?: string;
+  message?: string;
+  lastUpdateTime?: string;
+  lastTransitionTime?: string;
+}
+
+export interface SigningRequest extends KubeObject {
+  spec: {
+    request: string;
+    signerName: string;
+    usages?: string[];
+    expirationSeconds?: number;
+    username?: string;
+    uid?: string;
+    groups?: string[];
+    extra?: Record<string, string[]>;
+  };
+  status?: { certificate?: string; conditions?: SigningCondition[] };
+}
+
+export const SIGNING_REQUESTS: ResourceType<SigningRequest> = Object.freeze({
+  group: 'certificates.k8s.io',
+  version: 'v1',
+  resource: 'certificatesigningrequests',
+  kind: 'CertificateSigningRequest',
+  namespaced: false,
+});
+
+export const hasCondition = ({ status }: DeepReadonly<SigningRequest>, type: string): boolean =>
+  (status?.conditions ?? []).some((condition) => condition.type === type);
+
+/** The request inside. Throws SyntaxError. */
+export const requestOf = ({ spec }: DeepReadonly<SigningRequest>): CertificateRequest =>
+  parseCertificateRequest(pemOf(spec.request));
+
+export const pemOf = (base64: string): string => new TextDecoder().decode(decodeBase64(base64));

@@ -1,0 +1,88 @@
+/**
+ * Writes the rules of the ClusterRoles that an aggregating one selects into its own `rules`, where people and tools
+ * look for them (pkg/controller/clusterroleaggregation).
+ */
+
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { fromLabelSelectorObject, matchesLabels } from '@coracle/apimachinery/selector/label-selector';
+import type { ClusterRole, PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { CLUSTER_ROLES } from '@coracle/apimachinery/types/resource-types';
+import { isNotFound } from '@coracle/client/api-failure';
+import { type Controller, createController, DONE, source } from '@coracle/client/controller/controller';
+import type { ControllerEnvironment } from '@coracle/client/controller/environment';
+
+const RBAC = 'rbac.authorization.k8s.io';
+
+/** It grants what others hold, so it has to be allowed what it does not hold itself. */
+export const clusterRoleAggregationRules: PolicyRule[] = [
+  { apiGroups: [RBAC], resources: ['clusterroles'], verbs: ['list', 'watch', 'patch', 'escalate'] },
+];
+
+/** The rules of the selected roles, in the order of their names, each rule once. */
+export function aggregatedRules(
+  role: DeepReadonly<ClusterRole>,
+  all: readonly DeepReadonly<ClusterRole>[],
+): DeepReadonly<PolicyRule>[] {
+  const selectors = (role.aggregationRule?.clusterRoleSelectors ?? []).map((selector) =>
+    fromLabelSelectorObject(selector as Parameters<typeof fromLabelSelectorObject>[0]),
+  );
+  const rules: DeepReadonly<PolicyRule>[] = [];
+  const selected = all
+    .filter((other) => other.metadata.name !== role.metadata.name)
+    .filter((other) => selectors.some((selector) => matchesLabels(selector, other.metadata.labels ?? {})))
+    .sort((a, b) => ((a.metadata.name ?? '') < (b.metadata.name ?? '') ? -1 : 1));
+  const known = new Set<string>();
+  for (const other of selected) {
+    for (const rule of other.rules ?? []) {
+      const text = textOf(rule);
+      if (known.has(text)) continue;
+      known.add(text);
+      rules.push(rule);
+    }
+  }
+  return rules;
+}
+
+/** The same for equal rules only. */
+const textOf = ({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: DeepReadonly<PolicyRule>): string =>
+  JSON.stringify([verbs, apiGroups, resources, resourceNames, nonResourceURLs]);
+
+/** Makes the controller; its keys are aggregating ClusterRoles. */
+export function createClusterRoleAggregationController(environment: ControllerEnvironment): Controller {
+  const { client, informers, clock, log } = environment;
+  const roles = informers.of(CLUSTER_ROLES);
+  return createController({
+    name: 'clusterrole-aggregation-controller',
+    client,
+    clock,
+    log,
+    // A change of any role may be a change of every aggregating one: there are a handful.
+    sources: [
+      source(roles, () =>
+        roles
+          .list()
+          .filter((role) => role.aggregationRule !== undefined)
+          .map((role) => ({ namespace: '', name: role.metadata.name ?? '' })),
+      ),
+    ],
+    async reconcile(key, { signal }) {
+      const role = roles.get(key);
+      if (!role?.aggregationRule) return DONE;
+      const rules = aggregatedRules(role, roles.list());
+      if (deepEqual(rules, role.rules ?? [])) return DONE;
+      const { resourceVersion } = role.metadata;
+      try {
+        await client.patch(
+          CLUSTER_ROLES,
+          key,
+          { type: 'merge', body: { metadata: { resourceVersion }, rules } },
+          { signal },
+        );
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+      }
+      return DONE;
+    },
+  });
+}

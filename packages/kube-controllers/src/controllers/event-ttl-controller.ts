@@ -1,0 +1,60 @@
+/**
+ * Deletes Events an hour after they were last written. Upstream leaves that to etcd's leases; the store here has none,
+ * and against a cluster that has them this controller finds nothing to do.
+ */
+
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { EVENTS } from '@coracle/apimachinery/types/resource-types';
+import type { Event } from '@coracle/apimachinery/types/types';
+import { isNotFound } from '@coracle/client/api-failure';
+import { type Controller, createController, DONE, ownKeys, requeueAfter } from '@coracle/client/controller/controller';
+import type { ControllerEnvironment } from '@coracle/client/controller/environment';
+
+export const eventTtlRules: PolicyRule[] = [
+  { apiGroups: [''], resources: ['events'], verbs: ['list', 'watch', 'delete'] },
+];
+
+const TTL_MS = 60 * 60_000;
+
+/** When the event was last written, milliseconds since the epoch. */
+export function lastWritten(event: DeepReadonly<Event>): number {
+  const stamps = [
+    event.lastTimestamp,
+    event.series?.lastObservedTime,
+    event.eventTime,
+    event.firstTimestamp,
+    event.metadata.creationTimestamp,
+  ];
+  const times = stamps.map((stamp) => Date.parse(stamp ?? '')).filter((time) => !Number.isNaN(time));
+  return Math.max(0, ...times);
+}
+
+/** Makes the controller. */
+export function createEventTtlController(environment: ControllerEnvironment): Controller {
+  const { client, informers, clock, log } = environment;
+  const events = informers.of(EVENTS);
+  return createController({
+    name: 'event-ttl-controller',
+    client,
+    clock,
+    log,
+    concurrency: 4,
+    sources: [ownKeys(events)],
+    async reconcile(key, { signal }) {
+      const event = events.get(key);
+      if (!event) return DONE;
+      const left = lastWritten(event) + TTL_MS - clock.now();
+      // A clock that was set back, or an event from the future, must not keep it for ever.
+      if (left > 0 && left <= TTL_MS) return requeueAfter(left);
+      if (left > TTL_MS) return requeueAfter(TTL_MS);
+      const { uid = '', resourceVersion = '' } = event.metadata;
+      try {
+        await client.delete(EVENTS, key, { preconditions: { uid, resourceVersion }, signal });
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+      }
+      return DONE;
+    },
+  });
+}

@@ -1,0 +1,145 @@
+import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
+import type { DeepReadonly, KubeObject, UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import { type Amounts, masked, plus, whole } from '@coracle/apimachinery/quota/amounts';
+import { type QuotaEvaluator, quotaEvaluator, quotaMatches } from '@coracle/apimachinery/quota/evaluator';
+import { type QuotaSpec, scopesOf } from '@coracle/apimachinery/quota/scopes';
+import {
+  PERSISTENT_VOLUME_CLAIMS,
+  PODS,
+  RESOURCE_CLAIMS,
+  RESOURCE_QUOTAS,
+  SERVICES,
+} from '@coracle/apimachinery/types/resource-types';
+import type { ResourceQuota } from '@coracle/apimachinery/types/types';
+import { isNotFound } from '@coracle/client/api-failure';
+import type { Controller } from '@coracle/client/controller/controller';
+import type { ControllerEnvironment } from '@coracle/client/controller/environment';
+import type { Informer } from '@coracle/client/informer/informer';
+import { nextTurn } from '@coracle/runtime/clock/next-turn';
+import { createDiscoveryCache, type DiscoveryCache } from './discovery-cache.ts';
+
+/** Objects counted by value in one go. */
+const LOOKED_TOGETHER = 200;
+
+type Quota = DeepReadonly<ResourceQuota>;
+
+export const BY_VALUE = [PODS, PERSISTENT_VOLUME_CLAIMS, SERVICES, RESOURCE_CLAIMS] as ResourceType<KubeObject>[];
+
+interface Sources {
+  readonly byValue: readonly { readonly informer: Informer<KubeObject>; readonly evaluator: QuotaEvaluator }[];
+  readonly discovery: DiscoveryCache;
+}
+
+const PLAIN = new Set(['configmaps', 'replicationcontrollers', 'resourcequotas', 'secrets']);
+
+/** What the objects of a namespace take of a quota. */
+export class QuotaUsage {
+  readonly client;
+  readonly #informers;
+  readonly clock;
+  readonly log;
+  readonly quotas;
+  /** Quota -> its revision and since when it has stood there, monotonic. Entries go with the quota. */
+  readonly still;
+  sources: Sources | undefined;
+
+  readonly #enqueue;
+
+  constructor(environment: ControllerEnvironment, enqueue: Controller['enqueue']) {
+    this.#enqueue = enqueue;
+    const { client, informers, clock, log } = environment;
+    this.client = client;
+    this.#informers = informers;
+    this.clock = clock;
+    this.log = log;
+    this.quotas = informers.of(RESOURCE_QUOTAS);
+    this.still = new Map<string, { revision: string; since: number }>();
+  }
+
+  async #sourcesFor(signal: AbortSignal): Promise<Sources> {
+    if (!this.sources) {
+      const byValue = BY_VALUE.map((type) => ({
+        informer: this.#informers.of(type),
+        evaluator: quotaEvaluator(type)!,
+      }));
+      for (const { informer } of byValue) {
+        informer.onChange(({ object }) => {
+          for (const { metadata } of this.quotas.list(object.metadata.namespace ?? '')) {
+            this.#enqueue({ namespace: metadata.namespace ?? '', name: metadata.name ?? '' });
+          }
+        });
+      }
+      this.sources = { byValue, discovery: createDiscoveryCache(this.client, this.#informers, this.clock) };
+    }
+    await Promise.all(this.sources.byValue.map(({ informer }) => informer.synced(signal)));
+    return this.sources;
+  }
+
+  /** What the objects of a namespace take, of the names in `hard` that can be counted. */
+  async usageOf(quota: Quota, hard: Amounts, signal: AbortSignal): Promise<Amounts> {
+    const namespace = quota.metadata.namespace ?? '';
+    const spec = quota.spec as QuotaSpec | undefined;
+    let used: Amounts = new Map();
+    const done = new Set<string>();
+    const { byValue, discovery } = await this.#sourcesFor(signal);
+    for (const { informer, evaluator } of byValue) {
+      const names = [...hard.keys()].filter((name) => evaluator.counts(name));
+      if (names.length === 0) continue;
+      for (const name of names) done.add(name);
+      used = plus(used, new Map(names.map((name) => [name, whole(0)])));
+      let looked = 0;
+      for (const object of informer.list(namespace)) {
+        // What is counted while others are let in is the state at the beginning, as is the revision it is written under.
+        if (++looked % LOOKED_TOGETHER === 0) await nextTurn();
+        const target = object as unknown as UnstructuredObject;
+        if (quotaMatches(evaluator, { hard: names, spec }, target)) {
+          used = plus(used, masked(evaluator.usage(target, this.clock.now()), hard));
+        }
+      }
+    }
+    for (const name of hard.keys()) {
+      if (done.has(name)) continue;
+      const type = await this.#countedType(name, discovery, signal);
+      if (!type) continue;
+      // No scope is about kinds that are counted by number.
+      const count = scopesOf(spec).length > 0 ? 0 : await this.#countOf(type, namespace, signal);
+      used = plus(used, new Map([[name, whole(count)]]));
+    }
+    return used;
+  }
+
+  /** `secrets`, `count/deployments.apps`: the kind behind a name; undefined when nothing of that name is served. */
+  async #countedType(
+    name: string,
+    discovery: DiscoveryCache,
+    signal: AbortSignal,
+  ): Promise<ResourceType<KubeObject> | undefined> {
+    const counted = name.startsWith('count/') ? name.slice('count/'.length) : PLAIN.has(name) ? name : undefined;
+    if (counted === undefined) return undefined;
+    const dot = counted.indexOf('.');
+    const [resource, group] = dot < 0 ? [counted, ''] : [counted.slice(0, dot), counted.slice(dot + 1)];
+    const { resources } = await discovery.read(signal);
+    return resources.find(
+      ({ type, preferred, verbs }) =>
+        preferred && type.namespaced && type.group === group && type.resource === resource && verbs.includes('list'),
+    )?.type;
+  }
+
+  async #countOf(type: ResourceType<KubeObject>, namespace: string, signal: AbortSignal): Promise<number> {
+    try {
+      const { items, metadata } = await this.client.list(type, { namespace, limit: 1, metadataOnly: true, signal });
+      return items.length + (metadata.remainingItemCount ?? 0);
+    } catch (error) {
+      if (isNotFound(error)) return 0;
+      throw error;
+    }
+  }
+
+  stoodStill(key: string, revision: string): number {
+    const now = this.clock.monotonic();
+    const known = this.still.get(key);
+    if (known?.revision === revision) return now - known.since;
+    this.still.set(key, { revision, since: now });
+    return 0;
+  }
+}

@@ -1,0 +1,102 @@
+/**
+ * Counts what each ResourceQuota has given out (pkg/controller/resourcequota). Admission charges a write before it is
+ * stored; this controller gives back what was deleted, has ended or was never stored, and fills in a new quota.
+ *
+ * Guarantee: a charge is never taken back before its object could be seen. A count above the status is written at once;
+ * one below it only when the quota has stood still for `SETTLE_MS`, under the revision that was counted against. While
+ * writes go on being charged the status stays too high, never too low.
+ */
+
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
+import { compareQuantity } from '@coracle/apimachinery/quantity/quantity';
+import { fromAmounts, masked, toAmounts } from '@coracle/apimachinery/quota/amounts';
+import { quotaEvaluator } from '@coracle/apimachinery/quota/evaluator';
+import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { RESOURCE_QUOTAS } from '@coracle/apimachinery/types/resource-types';
+import { isNotFound } from '@coracle/client/api-failure';
+import { type Controller, createController, DONE, ownKeys, requeueAfter } from '@coracle/client/controller/controller';
+import type { ControllerEnvironment } from '@coracle/client/controller/environment';
+
+import { BY_VALUE, QuotaUsage } from './quota-usage.ts';
+export const resourceQuotaRules: PolicyRule[] = [
+  { apiGroups: [''], resources: ['resourcequotas'], verbs: ['list', 'watch'] },
+  { apiGroups: [''], resources: ['resourcequotas/status'], verbs: ['patch'] },
+  { apiGroups: [''], resources: ['pods', 'persistentvolumeclaims', 'services'], verbs: ['list', 'watch'] },
+  { apiGroups: ['resource.k8s.io'], resources: ['resourceclaims'], verbs: ['list', 'watch'] },
+  { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: ['list', 'watch'] },
+  { apiGroups: ['apiregistration.k8s.io'], resources: ['apiservices'], verbs: ['list', 'watch'] },
+  // Whatever a quota counts by number.
+  { apiGroups: ['*'], resources: ['*'], verbs: ['list'] },
+  { nonResourceURLs: ['/api', '/api/*', '/apis', '/apis/*'], verbs: ['get'] },
+];
+
+/** How long a quota stands still before something is given back. */
+const SETTLE_MS = 500;
+/** Kinds counted by number are asked for this often: nothing watches them all. */
+const COUNT_EVERY_MS = 2_000;
+/** All others: as upstream's resync. */
+const RESYNC_MS = 5 * 60_000;
+
+/** Makes the controller; its keys are quotas. */
+export function createResourceQuotaController(environment: ControllerEnvironment): Controller {
+  const steps = new QuotaUsage(environment, (key, ms) => controller.enqueue(key, ms));
+  const controller: Controller = createController({
+    name: 'resourcequota-controller',
+    client: steps.client,
+    clock: steps.clock,
+    log: steps.log,
+    concurrency: 5,
+    sources: [ownKeys(steps.quotas)],
+    async reconcile(key, { signal }) {
+      const quota = steps.quotas.get(key);
+      const keyName = `${key.namespace}/${key.name}`;
+      if (!quota) {
+        steps.still.delete(keyName);
+        return DONE;
+      }
+      const hard = toAmounts(quota.spec?.hard);
+      const byNumber = [...hard.keys()].some((name) => !BY_VALUE.some((type) => quotaEvaluator(type)!.counts(name)));
+      const next = requeueAfter(byNumber ? COUNT_EVERY_MS : RESYNC_MS);
+      const { resourceVersion = '' } = quota.metadata;
+      const quiet = steps.stoodStill(keyName, resourceVersion);
+      const counted = await steps.usageOf(quota, hard, signal);
+      const before = toAmounts(quota.status?.used);
+      const lower = [...counted].some(([name, amount]) => {
+        const known = before.get(name);
+        return known !== undefined && compareQuantity(amount, known) < 0;
+      });
+      const used = fromAmounts(masked(new Map([...before, ...counted]), hard));
+      const status = { hard: fromAmounts(hard), used };
+      if (deepEqual(status, quota.status)) return next;
+      if (lower && quiet < SETTLE_MS) return requeueAfter(SETTLE_MS - quiet);
+      // Names that are no longer limited are named as null: a merge patch keeps the others.
+      const patch = {
+        hard: { ...gone(quota.status?.hard, status.hard), ...status.hard },
+        used: { ...gone(quota.status?.used, status.used), ...status.used },
+      };
+      try {
+        await steps.client.patch(
+          RESOURCE_QUOTAS,
+          key,
+          { type: 'merge', body: { metadata: { resourceVersion }, status: patch } },
+          { subresource: 'status', signal },
+        );
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+      }
+      return next;
+    },
+  });
+  return controller;
+}
+
+function gone(
+  before: Readonly<Record<string, string>> | undefined,
+  after: Readonly<Record<string, string>>,
+): Record<string, null> {
+  return Object.fromEntries(
+    Object.keys(before ?? {})
+      .filter((name) => !(name in after))
+      .map((name) => [name, null]),
+  );
+}

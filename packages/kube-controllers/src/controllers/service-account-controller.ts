@@ -1,0 +1,49 @@
+/** Every active namespace has a ServiceAccount `default`: Pods are admitted with it, and tools wait for it. */
+import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { NAMESPACES, SERVICE_ACCOUNTS } from '@coracle/apimachinery/types/resource-types';
+import { isAlreadyExists, isNamespaceTerminating, isNotFound } from '@coracle/client/api-failure';
+import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
+import type { ControllerEnvironment } from '@coracle/client/controller/environment';
+
+export const serviceAccountRules: PolicyRule[] = [
+  { apiGroups: [''], resources: ['namespaces', 'serviceaccounts'], verbs: ['list', 'watch'] },
+  { apiGroups: [''], resources: ['serviceaccounts'], verbs: ['create'] },
+];
+
+const NAME = 'default';
+
+/** Makes the controller; its keys are namespaces. */
+export function createServiceAccountController(environment: ControllerEnvironment): Controller {
+  const { client, informers, clock, log } = environment;
+  const namespaces = informers.of(NAMESPACES);
+  const accounts = informers.of(SERVICE_ACCOUNTS);
+  return createController({
+    name: 'serviceaccount-controller',
+    client,
+    clock,
+    log,
+    concurrency: 4,
+    sources: [
+      ownKeys(namespaces),
+      source(accounts, ({ metadata }) =>
+        metadata.name === NAME ? [{ namespace: '', name: metadata.namespace ?? '' }] : [],
+      ),
+    ],
+    async reconcile(key, { signal }) {
+      const namespace = namespaces.get(key);
+      if (!namespace || namespace.metadata.deletionTimestamp !== undefined) return DONE;
+      if (accounts.get({ namespace: key.name, name: NAME })) return DONE;
+      try {
+        await client.create(
+          SERVICE_ACCOUNTS,
+          { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: NAME, namespace: key.name } },
+          { signal },
+        );
+      } catch (error) {
+        // The cache lags, or the namespace has begun to go: both are fine.
+        if (!isAlreadyExists(error) && !isNamespaceTerminating(error) && !isNotFound(error)) throw error;
+      }
+      return DONE;
+    },
+  });
+}

@@ -1,0 +1,113 @@
+/**
+ * Says that ServiceCIDRs are ready, and keeps one that is deleted while Services have addresses of it that no other one
+ * covers (pkg/controller/servicecidrs).
+ */
+
+import { type DeepReadonly, formatTime, keyOf } from '@coracle/apimachinery/meta/object';
+import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { IP_ADDRESSES, SERVICE_CIDRS } from '@coracle/apimachinery/types/resource-types';
+import {
+  canDeleteCidr,
+  isAllocatedAddress,
+  rangeHolds,
+  rangesOf,
+  rangesOverlap,
+  type ServiceCidr,
+} from '@coracle/apimachinery/types/service-cidrs';
+import type { Condition } from '@coracle/apimachinery/types/types';
+import { isNotFound } from '@coracle/client/api-failure';
+import { commit } from '@coracle/client/commit/commit';
+import {
+  type Controller,
+  createController,
+  DONE,
+  ownKeys,
+  requeueAfter,
+  source,
+} from '@coracle/client/controller/controller';
+import type { ControllerEnvironment } from '@coracle/client/controller/environment';
+import { addFinalizer, hasFinalizer, isDeleting, removeFinalizer } from '@coracle/client/finalizer/finalizer';
+
+const FINALIZER = 'networking.k8s.io/service-cidr-finalizer';
+/** Until then every allocator has heard that it is no longer to be used. */
+const GRACE_MS = 10_000;
+const READY = { status: 'True', reason: '', message: 'Kubernetes Service CIDR is ready' } as const;
+const IN_USE = {
+  status: 'False',
+  reason: 'Terminating',
+  message: 'There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR',
+} as const;
+
+export const serviceCidrRules: PolicyRule[] = [
+  { apiGroups: ['networking.k8s.io'], resources: ['servicecidrs'], verbs: ['list', 'watch', 'patch'] },
+  { apiGroups: ['networking.k8s.io'], resources: ['servicecidrs/status'], verbs: ['patch'] },
+  { apiGroups: ['networking.k8s.io'], resources: ['ipaddresses'], verbs: ['list', 'watch'] },
+];
+
+/** Makes the controller. */
+export function createServiceCidrController(environment: ControllerEnvironment): Controller {
+  const { client, informers, clock, log } = environment;
+  const cidrs = informers.of(SERVICE_CIDRS);
+  const addresses = informers.of(IP_ADDRESSES);
+  /** Those on their way out that a change may let go, or hold. */
+  const leaving = (concerns: (cidr: DeepReadonly<ServiceCidr>) => boolean) =>
+    cidrs
+      .list()
+      .filter((cidr) => isDeleting(cidr) && concerns(cidr))
+      .map(keyOf);
+  return createController({
+    name: 'service-cidr-controller',
+    client,
+    clock,
+    log,
+    sources: [
+      ownKeys(cidrs),
+      source(cidrs, (changed) => {
+        const ranges = rangesOf(changed);
+        return leaving((cidr) => rangesOf(cidr).some((one) => ranges.some((range) => rangesOverlap(one, range))));
+      }),
+      source(addresses, (address) =>
+        isAllocatedAddress(address)
+          ? leaving((cidr) => rangesOf(cidr).some((range) => rangeHolds(range, address.metadata.name ?? '')))
+          : [],
+      ),
+    ],
+    async reconcile(key, { signal }) {
+      const cidr = cidrs.get(key);
+      if (!cidr) return DONE;
+      const save = async (after: DeepReadonly<ServiceCidr>): Promise<void> => {
+        try {
+          await commit(client, SERVICE_CIDRS, { before: cidr, after, order: 'status-last', signal });
+        } catch (error) {
+          if (!isNotFound(error)) throw error;
+        }
+      };
+      if (!isDeleting(cidr)) {
+        await save(withReady(addFinalizer(cidr as ServiceCidr, FINALIZER), READY, clock.now()));
+      } else if (!canDeleteCidr(cidr, { all: cidrs.list(), addresses: addresses.list() })) {
+        await save(withReady(cidr as ServiceCidr, IN_USE, clock.now()));
+      } else if (hasFinalizer(cidr, FINALIZER)) {
+        const left = Date.parse(cidr.metadata.deletionTimestamp!) + GRACE_MS - clock.now();
+        if (left > 0) return requeueAfter(Math.min(left, GRACE_MS));
+        await save(removeFinalizer(cidr as ServiceCidr, FINALIZER));
+      }
+      return DONE;
+    },
+  });
+}
+
+/** With the condition; itself when it says so already. */
+function withReady(
+  cidr: ServiceCidr,
+  { status, reason, message }: { readonly status: 'True' | 'False'; readonly reason: string; readonly message: string },
+  now: number,
+): ServiceCidr {
+  const conditions = cidr.status?.conditions ?? [];
+  const before = conditions.find(({ type }) => type === 'Ready');
+  if (before?.status === status && (before.reason ?? '') === reason && before.message === message) return cidr;
+  const lastTransitionTime =
+    before?.status === status && before.lastTransitionTime ? before.lastTransitionTime : formatTime(now);
+  const condition: Condition = { type: 'Ready', status, lastTransitionTime, reason, message };
+  const others = conditions.filter(({ type }) => type !== 'Ready');
+  return { ...cidr, status: { ...cidr.status, conditions: [...others, condition] } };
+}

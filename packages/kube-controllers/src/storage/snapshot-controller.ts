@@ -1,0 +1,90 @@
+/**
+ * external-snapshotter's snapshot-controller: gives each VolumeSnapshot a content, binds the two both ways, reports in
+ * the status what the storage says, and lets go in order. It serves every driver; who takes the snapshot is the driver's
+ * own controller. While upstream's snapshot-controller holds its Lease this one stands back.
+ *
+ * A pass makes one write. What is deleted: content marked > content deleted (policy Delete) > finalizers taken off.
+ */
+
+import { keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { isNotFound } from '@coracle/client/api-failure';
+import {
+  type Controller,
+  createController,
+  DONE,
+  ownKeys,
+  type ReconcileResult,
+  requeueAfter,
+  source,
+} from '@coracle/client/controller/controller';
+import type { ControllerEnvironment } from '@coracle/client/controller/environment';
+import { sourceOf } from '@coracle/cluster-rules/storage/provision-plan';
+
+import { BY_CLAIM, BY_CONTENT, type Claim, SnapshotProblem, SnapshotSteps } from './snapshot-steps.ts';
+/** Rights the controller needs, and no others. */
+export const snapshotControllerRules: PolicyRule[] = [
+  {
+    apiGroups: ['snapshot.storage.k8s.io'],
+    resources: ['volumesnapshots', 'volumesnapshots/status'],
+    verbs: ['get', 'list', 'watch', 'patch'],
+  },
+  {
+    apiGroups: ['snapshot.storage.k8s.io'],
+    resources: ['volumesnapshotcontents'],
+    verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
+  },
+  { apiGroups: ['snapshot.storage.k8s.io'], resources: ['volumesnapshotclasses'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get', 'list', 'watch', 'patch'] },
+  { apiGroups: [''], resources: ['persistentvolumes'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get'] },
+  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
+];
+
+const LEASE_MS = 15_000;
+
+/** Makes the controller. */
+export function createSnapshotController(environment: ControllerEnvironment): Controller {
+  const steps = new SnapshotSteps(environment);
+  return createController({
+    name: 'volume-snapshot-controller',
+    client: steps.client,
+    clock: steps.clock,
+    log: steps.log,
+    concurrency: 4,
+    sources: [
+      ownKeys(steps.snapshots),
+      source(steps.contents, ({ metadata }) => steps.snapshots.byIndex(BY_CONTENT, metadata.name ?? '').map(keyOf)),
+      source(steps.classes, () =>
+        steps.snapshots
+          .list()
+          .filter(({ status }) => status?.readyToUse !== true)
+          .map(keyOf),
+      ),
+      source(steps.claims, (claim) => [
+        ...steps.snapshots.byIndex(BY_CLAIM, `${claim.metadata.namespace}/${claim.metadata.name}`).map(keyOf),
+        ...keysOfSource(claim),
+      ]),
+      source(steps.volumes, () => []),
+    ],
+    async reconcile(key, { signal }): Promise<ReconcileResult> {
+      const snapshot = steps.snapshots.get(key);
+      if (!snapshot) return DONE;
+      if (await steps.isLedElsewhere(signal)) return requeueAfter(LEASE_MS);
+      try {
+        if (snapshot.metadata.deletionTimestamp !== undefined) await steps.leave(snapshot, signal);
+        else await steps.sync(snapshot, signal);
+      } catch (error) {
+        if (isNotFound(error)) return DONE;
+        if (!(error instanceof SnapshotProblem)) throw error;
+        await steps.report(snapshot, error, signal);
+      }
+      return DONE;
+    },
+  });
+}
+
+const keysOfSource = (claim: Claim): ObjectKey[] => {
+  const from = sourceOf(claim);
+  return from.type === 'snapshot' ? [{ namespace: claim.metadata.namespace ?? '', name: from.name }] : [];
+};

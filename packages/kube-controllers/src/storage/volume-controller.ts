@@ -1,0 +1,82 @@
+/**
+ * The persistentvolume controller of kube-controller-manager: binds claims and volumes, reports their phases, and asks
+ * provisioners for volumes. What is to be done is decided by `cluster-rules/storage` (`claimStep`, `volumeStep`); here it is
+ * written.
+ *
+ * Keys without a namespace are volumes, the others claims. A binding is four writes in the order of
+ * `cluster-rules/storage/bind-writes.ts`; a pass that stops in between, or whose copy was stale (409), is begun again and ends
+ * the same way, because the volume's claimRef decides.
+ */
+
+import { keyOf } from '@coracle/apimachinery/meta/object';
+import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { claimsOfPod, classNameOf } from '@coracle/apimachinery/types/volume-claims';
+import { isNotFound } from '@coracle/client/api-failure';
+import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
+import type { ControllerEnvironment } from '@coracle/client/controller/environment';
+
+import { BY_CLAIM, BY_CLASS, BY_VOLUME, claimKeyOf, VolumeSteps, volumeKey } from './volume-steps.ts';
+
+const CONCURRENCY = 8;
+
+/** Rights the controller needs, and no others. */
+export const volumeControllerRules: PolicyRule[] = [
+  {
+    apiGroups: [''],
+    resources: ['persistentvolumes', 'persistentvolumeclaims'],
+    verbs: ['get', 'list', 'watch', 'patch'],
+  },
+  { apiGroups: [''], resources: ['persistentvolumes/status', 'persistentvolumeclaims/status'], verbs: ['patch'] },
+  { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
+  { apiGroups: ['storage.k8s.io'], resources: ['storageclasses'], verbs: ['list', 'watch'] },
+  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
+];
+
+/** Makes the controller. */
+export function createVolumeController(environment: ControllerEnvironment): Controller {
+  const steps = new VolumeSteps(environment, (key, ms) => controller.enqueue(key, ms));
+  const controller: Controller = createController({
+    name: 'persistentvolume-binder-controller',
+    client: steps.client,
+    clock: steps.clock,
+    log: steps.log,
+    concurrency: CONCURRENCY,
+    sources: [
+      ownKeys(steps.claims),
+      ownKeys(steps.volumes),
+      source(steps.claims, (claim) => (claim.spec?.volumeName ? [volumeKey(claim.spec.volumeName)] : [])),
+      // A claim that is gone, or bound elsewhere, may leave volumes behind that were made for it.
+      source(steps.claims, ({ metadata }) =>
+        steps.volumes.byIndex(BY_CLAIM, `${metadata.namespace}/${metadata.name}`).map(keyOf),
+      ),
+      source(steps.volumes, (volume) => [
+        ...steps.claims.byIndex(BY_VOLUME, volume.metadata.name ?? '').map(keyOf),
+        ...claimKeyOf(volume),
+        // One that is free may be what others wait for.
+        ...(volume.status?.phase === 'Available' && !volume.spec?.claimRef
+          ? steps.claims.byIndex(BY_CLASS, `=${classNameOf(volume)}`).map(keyOf)
+          : []),
+      ]),
+      source(steps.classes, ({ metadata }) =>
+        [...steps.claims.byIndex(BY_CLASS, ''), ...steps.claims.byIndex(BY_CLASS, `=${metadata.name}`)].map(keyOf),
+      ),
+      source(steps.pods, (pod, previous) =>
+        previous === undefined
+          ? claimsOfPod(pod).map((name) => ({ namespace: pod.metadata.namespace ?? '', name }))
+          : [],
+      ),
+    ],
+    async reconcile(key, { signal }) {
+      try {
+        const volume = key.namespace === '' ? steps.volumes.get(key) : undefined;
+        const claim = key.namespace === '' ? undefined : steps.claims.get(key);
+        if (volume) await steps.syncVolume(volume, signal);
+        else if (claim) await steps.syncClaim(claim, signal);
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+      }
+      return DONE;
+    },
+  });
+  return controller;
+}

@@ -1,0 +1,28 @@
+import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
+import { isDeleting } from '@coracle/client/finalizer/finalizer';
+import { isBackupDone } from '../../rules/backup/backup-conditions.ts';
+
+import { type BackupControllerOptions, BackupSteps } from './backup-steps.ts';
+
+/** Makes the controller; nothing happens before `start`. */
+export function createBackupController(options: BackupControllerOptions): Controller {
+  const steps = new BackupSteps(options);
+  return createController({
+    name: 'backup',
+    client: steps.client,
+    log: steps.log,
+    clock: steps.clock,
+    concurrency: 4,
+    sources: [
+      ownKeys(steps.stores.backups),
+      source(steps.stores.vmis, ({ metadata }) => steps.ofMachine(metadata)),
+      source(steps.stores.trackers, ({ metadata, spec }) => steps.ofMachine({ ...metadata, name: spec.source.name })),
+    ],
+    reconcile: async (key) => {
+      const backup = steps.stores.backups.get(key);
+      if (!backup) return DONE;
+      if (isDeleting(backup) || isBackupDone(backup.status)) return steps.end(backup);
+      return backup.status?.startTimestamp === undefined ? steps.start(backup) : steps.goOn(backup);
+    },
+  });
+}

@@ -1,0 +1,48 @@
+/** What a backup has to wait for before it can begin, in upstream's words: data in, a sentence out. */
+
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
+import type { VirtualMachine, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+
+type Vmi = DeepReadonly<VirtualMachineInstance>;
+
+export interface BackupSource {
+  readonly namespace: string;
+  /** Name of the virtual machine. */
+  readonly name: string;
+  readonly vm: DeepReadonly<VirtualMachine> | undefined;
+  readonly vmi: Vmi | undefined;
+}
+
+export interface BackupTarget {
+  readonly name: string;
+  readonly claim: DeepReadonly<PersistentVolumeClaim> | undefined;
+}
+
+export const isRunning = (vmi: Vmi | undefined): boolean =>
+  vmi?.status?.phase === 'Running' && vmi.metadata.deletionTimestamp === undefined;
+
+const isMoving = ({ status }: Vmi): boolean =>
+  status?.migrationState !== undefined &&
+  status.migrationState !== null &&
+  status.migrationState.completed !== true &&
+  status.migrationState.failed !== true;
+
+/** The sentence; undefined when it can begin. */
+export function obstacleToBackup({ namespace, name, vm, vmi }: BackupSource, target: BackupTarget): string | undefined {
+  if (!vm) return `VM ${namespace}/${name} doesnt exist`;
+  if (!vmi || !isRunning(vmi)) return `vm ${name} is not running, cannot do backup`;
+  const volumes = vmi.spec.volumes ?? [];
+  const claims = volumes.flatMap((one) => one.persistentVolumeClaim?.claimName ?? one.dataVolume?.name ?? []);
+  if (claims.length === 0) return `vm ${name} has no volumes to backup`;
+  if (vmi.status?.changedBlockTracking?.state !== 'Enabled')
+    return `vm ${name} has no ChangedBlockTracking, cannot start backup`;
+  if (isMoving(vmi))
+    return `vm ${name} is currently migrating, waiting for migration to complete before starting backup`;
+  const { claim } = target;
+  if (!claim) return `PVC ${namespace}/${target.name} doesnt exist`;
+  if (claim.spec?.volumeMode === 'Block') return `PVC ${namespace}/${target.name} must be a filesystem PVC`;
+  if (claim.status?.phase !== 'Bound') return `PVC ${namespace}/${target.name} is not bound`;
+  if (claims.includes(target.name)) return `PVC ${namespace}/${target.name} is a volume of vm ${name}`;
+  return undefined;
+}

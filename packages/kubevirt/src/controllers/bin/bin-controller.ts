@@ -1,0 +1,125 @@
+/**
+ * Keeps deleted virtual machines, brings them back, and releases them. Its keys are DeletedVirtualMachineContents; the
+ * records in the namespaces say what tenants ask for and get.
+ *
+ * Guarantees: a machine's deletion waits for nothing here. A volume is deleted only by the end of a content that holds it;
+ * an undelete that has begun is finished, or taken back, before its content can end. What a record says is believed of
+ * its request alone, and only while its namespace is that of the machine.
+ */
+
+import { keyOf } from '@coracle/apimachinery/meta/object';
+import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { isConflict } from '@coracle/client/api-failure';
+import {
+  type Controller,
+  createController,
+  DONE,
+  ownKeys,
+  requeueAfter,
+  source,
+} from '@coracle/client/controller/controller';
+import { isDeleting } from '@coracle/client/finalizer/finalizer';
+import { contentNameOf } from '../../rules/bin/bin-names.ts';
+import { type BinPass, BinProblem, NotYet, writeStatus } from './bin-pass.ts';
+import { countRoom } from './bin-room.ts';
+
+import { type BinControllerOptions, BinSteps, RELEASING, ROOM_KEY, WAIT_MS } from './bin-steps.ts';
+
+const made = ['get', 'create', 'patch', 'delete'];
+
+/** Rights the controller needs, and no others. */
+export const binControllerRules: PolicyRule[] = [
+  {
+    apiGroups: ['coracle.dev'],
+    resources: ['deletedvirtualmachines', 'deletedvirtualmachinecontents'],
+    verbs: ['get', 'list', 'watch', 'patch', 'delete'],
+  },
+  {
+    apiGroups: ['coracle.dev'],
+    resources: ['deletedvirtualmachines/status', 'deletedvirtualmachinecontents/status'],
+    verbs: ['patch'],
+  },
+  { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['list', 'watch'] },
+  { apiGroups: ['kubevirt.io'], resources: ['virtualmachines'], verbs: ['get', 'list', 'watch', 'create'] },
+  { apiGroups: [''], resources: ['namespaces'], verbs: ['get'] },
+  { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
+  {
+    apiGroups: [''],
+    resources: ['persistentvolumeclaims', 'persistentvolumes', 'secrets', 'configmaps'],
+    verbs: made,
+  },
+  { apiGroups: ['apps'], resources: ['controllerrevisions'], verbs: made },
+  { apiGroups: ['cdi.kubevirt.io'], resources: ['datavolumes'], verbs: made },
+  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
+];
+
+/** Space is counted so often while the bin holds anything. */
+const ROOM_MS = 15_000;
+/** So is a pool that cannot be reached. */
+const SLOW_MS = 1000;
+/** Makes the controller. */
+export function createBinController(options: BinControllerOptions): Controller {
+  const steps = new BinSteps(options, (key, ms) => controller.enqueue(key, ms));
+  const controller: Controller = createController({
+    name: 'bin',
+    client: steps.client,
+    clock: steps.clock,
+    log: steps.log,
+    concurrency: 4,
+    sources: [
+      ownKeys(steps.contents),
+      source(steps.contents, (_, previous) => (previous === undefined ? [ROOM_KEY] : [])),
+      source(steps.records, ({ spec }) => [steps.clusterKey(spec.content)]),
+      source(steps.vms, ({ metadata }) => [steps.clusterKey(contentNameOf(metadata.uid ?? ''))]),
+      source(steps.kubevirts, () => steps.contents.list().map(keyOf)),
+    ],
+    async reconcile(key, { signal, log: passLog }) {
+      if (key.name === ROOM_KEY.name) {
+        if (steps.contents.list().length === 0) return DONE;
+        await countRoom({
+          contents: steps.contents.list(),
+          client: steps.client,
+          callPool: steps.callPool,
+          log: passLog,
+          signal,
+          onEviction(content, { reason }) {
+            const { namespace, name } = content.spec.virtualMachine;
+            passLog.warn('deleted virtual machine released before its time', { ns: namespace, vm: name, reason });
+            const record = steps.recordOf(content);
+            const message = `Released before its time: ${reason}`;
+            if (record) steps.events.event(record, 'Warning', 'ReleasedEarly', message);
+          },
+        }).catch((error: unknown) => {
+          if (!isConflict(error)) throw error;
+        });
+        return requeueAfter(ROOM_MS);
+      }
+      const content = steps.contents.get(key);
+      if (!content) return DONE;
+      const record = steps.recordOf(content);
+      const pass: BinPass = {
+        content,
+        record,
+        client: steps.client,
+        callPool: steps.callPool,
+        events: steps.events,
+        log: passLog,
+        now: steps.clock.now(),
+        signal,
+      };
+      await steps.showRecord(pass);
+      try {
+        return await steps.step(pass);
+      } catch (error) {
+        if (error instanceof BinProblem) return steps.failed(pass, error.message);
+        if (!(error instanceof NotYet)) throw error;
+        const { message, phase } = content.status ?? {};
+        // What made an undelete fail stays to be read while what it made goes.
+        const isReason = phase === 'Reverting' || message === RELEASING;
+        if (message !== error.message && !isReason) await writeStatus(pass, { message: error.message });
+        return requeueAfter(isDeleting(content) ? SLOW_MS : WAIT_MS);
+      }
+    },
+  });
+  return controller;
+}

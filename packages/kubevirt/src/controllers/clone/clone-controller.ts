@@ -1,0 +1,178 @@
+/** The VirtualMachineClone controller: which clones a change concerns, and the one write at the end of a pass. */
+
+import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
+import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
+import { type DeepReadonly, type KubeObject, keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
+import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
+import { isConflict, isNotFound } from '@coracle/client/api-failure';
+import { commit } from '@coracle/client/commit/commit';
+import { controllerOwner, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
+import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
+import { createEventRecorder } from '@coracle/client/events/recorder';
+import type { Informer } from '@coracle/client/informer/informer';
+import {
+  CLONE_GROUP,
+  type CloneStatus,
+  VIRTUAL_MACHINE_CLONES,
+  VIRTUAL_MACHINE_RESTORES,
+  VIRTUAL_MACHINE_SNAPSHOT_CONTENTS,
+  VIRTUAL_MACHINE_SNAPSHOTS,
+  VIRTUAL_MACHINES,
+  type VirtualMachineClone,
+} from '../../kinds/kubevirt.ts';
+import { RESTORE_NAME_ANNOTATION } from '../../rules/snapshot/restored-claim.ts';
+import type { CloneCluster, ReadonlyClone } from './clone-pass.ts';
+import { takeSteps } from './clone-steps.ts';
+
+/** Rights the controller needs, and no others. */
+export const cloneControllerRules = [
+  {
+    apiGroups: [CLONE_GROUP],
+    resources: ['virtualmachineclones'],
+    verbs: ['get', 'list', 'watch', 'delete'],
+  },
+  { apiGroups: [CLONE_GROUP], resources: ['virtualmachineclones/status'], verbs: ['patch'] },
+  // Helpers that block their owner's deletion take this right on the owner.
+  { apiGroups: [CLONE_GROUP], resources: ['virtualmachineclones/finalizers'], verbs: ['update'] },
+  {
+    apiGroups: ['snapshot.kubevirt.io'],
+    resources: ['virtualmachinesnapshots', 'virtualmachinerestores'],
+    verbs: ['get', 'list', 'watch', 'create', 'delete'],
+  },
+  {
+    apiGroups: ['snapshot.kubevirt.io'],
+    resources: ['virtualmachinesnapshotcontents'],
+    verbs: ['get', 'list', 'watch'],
+  },
+  { apiGroups: ['kubevirt.io'], resources: ['virtualmachines'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
+];
+
+const textOf = (...parts: readonly (string | undefined)[]): string => parts.map((part) => part ?? '').join('/');
+const keysOf = (clones: readonly ReadonlyClone[]): ObjectKey[] =>
+  clones.map((clone) => keyOf(clone as VirtualMachineClone));
+
+/** Makes the controller; nothing happens before `start`. */
+export function createCloneController(environment: ControllerEnvironment): Runnable {
+  const { client, informers, clock, log } = environment;
+  const clones = informers.of(VIRTUAL_MACHINE_CLONES);
+  const snapshots = informers.of(VIRTUAL_MACHINE_SNAPSHOTS);
+  const restores = informers.of(VIRTUAL_MACHINE_RESTORES);
+  const machines = informers.of(VIRTUAL_MACHINES);
+  const claims = informers.of<PersistentVolumeClaim>(PERSISTENT_VOLUME_CLAIMS);
+  const clusterOf = clusterReader(environment);
+  const events = createEventRecorder(client, { component: 'clone-controller', clock, log });
+  clones.addIndex('source', ({ metadata, spec }) => [textOf(metadata.namespace, spec.source.kind, spec.source.name)]);
+  clones.addIndex('target', ({ metadata, status }) => [textOf(metadata.namespace, status?.targetName)]);
+  clones.addIndex('restore', ({ metadata, status }) => [textOf(metadata.namespace, status?.restoreName)]);
+
+  return createController({
+    name: 'clone',
+    client,
+    log,
+    clock,
+    sources: [
+      ownKeys(clones),
+      controllerOwner(snapshots, { group: CLONE_GROUP, kind: 'VirtualMachineClone' }),
+      controllerOwner(restores, { group: CLONE_GROUP, kind: 'VirtualMachineClone' }),
+      source(snapshots, ({ metadata: { namespace, name } }) =>
+        keysOf(clones.byIndex('source', textOf(namespace, 'VirtualMachineSnapshot', name))),
+      ),
+      source(machines, (machine, previous) => {
+        const { namespace, name } = machine.metadata;
+        // Machines change all the time; what counts is whether they are there, and can be saved.
+        const changed = (what: (vm: typeof machine) => unknown): boolean =>
+          previous === undefined || !deepEqual(what(machine), what(previous));
+        const counts =
+          changed(({ status }) => status?.volumeSnapshotStatuses) ||
+          changed(({ metadata }) => metadata.deletionTimestamp) ||
+          machines.get({ namespace: namespace ?? '', name: name ?? '' }) === undefined;
+        return counts
+          ? [
+              ...keysOf(clones.byIndex('source', textOf(namespace, 'VirtualMachine', name))),
+              ...keysOf(clones.byIndex('target', textOf(namespace, name))),
+            ]
+          : [];
+      }),
+      source(claims, ({ metadata: { namespace, annotations } }) => {
+        const restoreName = annotations?.[RESTORE_NAME_ANNOTATION];
+        return restoreName ? keysOf(clones.byIndex('restore', textOf(namespace, restoreName))) : [];
+      }),
+    ],
+    reconcile: async (key) => {
+      const clone = clones.get(key);
+      if (clone === undefined) return DONE;
+      const status = cloneJson(clone.status ?? {}) as CloneStatus;
+      let failure: unknown;
+      try {
+        await takeSteps({
+          clone,
+          status,
+          cluster: clusterOf(key.namespace),
+          record: (type, reason, message) => events.event(clone, type, reason, message),
+          now: clock.now(),
+        });
+      } catch (error) {
+        failure = error;
+      }
+      // What was reached counts, whatever came after.
+      const after: VirtualMachineClone = { ...(clone as VirtualMachineClone), status };
+      await commit(client, VIRTUAL_MACHINE_CLONES, { before: clone, after }).catch((error: unknown) => {
+        if (!isNotFound(error)) throw error;
+      });
+      if (failure !== undefined) throw failure;
+      return DONE;
+    },
+  });
+}
+
+/** Reads objects from the caches, and from the API what they do not have. */
+function clusterReader({ client, informers }: ControllerEnvironment): (namespace: string) => CloneCluster {
+  const machines = informers.of(VIRTUAL_MACHINES);
+  const snapshots = informers.of(VIRTUAL_MACHINE_SNAPSHOTS);
+  const contents = informers.of(VIRTUAL_MACHINE_SNAPSHOT_CONTENTS);
+  const restores = informers.of(VIRTUAL_MACHINE_RESTORES);
+  const claims = informers.of<PersistentVolumeClaim>(PERSISTENT_VOLUME_CLAIMS);
+  const find = async <T extends KubeObject>(
+    type: ResourceType<T>,
+    cache: Informer<T>,
+    key: ObjectKey,
+  ): Promise<DeepReadonly<T> | undefined> => {
+    const cached = cache.get(key);
+    if (cached !== undefined || key.name === '') return cached;
+    try {
+      return (await client.get(type, key)) as DeepReadonly<T>;
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  };
+  const remove = async <T extends KubeObject>(type: ResourceType<T>, { metadata }: DeepReadonly<KubeObject>) => {
+    const { namespace = '', name = '', uid = '' } = metadata;
+    try {
+      await client.delete(type, { namespace, name }, { preconditions: { uid } });
+    } catch (error) {
+      // Gone, or another one of that name.
+      if (!isNotFound(error) && !isConflict(error)) throw error;
+    }
+  };
+  return (namespace) => ({
+    machine: (name) => find(VIRTUAL_MACHINES, machines, { namespace, name }),
+    snapshot: (name) => find(VIRTUAL_MACHINE_SNAPSHOTS, snapshots, { namespace, name }),
+    content: (name) => find(VIRTUAL_MACHINE_SNAPSHOT_CONTENTS, contents, { namespace, name }),
+    restore: (name) => find(VIRTUAL_MACHINE_RESTORES, restores, { namespace, name }),
+    claim: (name) => find<PersistentVolumeClaim>(PERSISTENT_VOLUME_CLAIMS, claims, { namespace, name }),
+    createSnapshot: async (snapshot) => {
+      await client.create(VIRTUAL_MACHINE_SNAPSHOTS, snapshot);
+    },
+    createRestore: async (restore) => {
+      await client.create(VIRTUAL_MACHINE_RESTORES, restore);
+    },
+    deleteSnapshot: (snapshot) => remove(VIRTUAL_MACHINE_SNAPSHOTS, snapshot),
+    deleteRestore: (restore) => remove(VIRTUAL_MACHINE_RESTORES, restore),
+    deleteClone: (clone) => remove(VIRTUAL_MACHINE_CLONES, clone),
+  });
+}

@@ -1,0 +1,137 @@
+/**
+ * The common instance types and preferences: `spec.configuration.commonInstancetypesDeployment` of the KubeVirt object
+ * puts them into the cluster, which is the default, or takes them out. Works beside everything else: nobody waits for it.
+ */
+
+import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
+import type { DeepReadonly, ObjectKey } from '@coracle/apimachinery/meta/object';
+import { ApiError } from '@coracle/apimachinery/meta/status';
+import type { Client } from '@coracle/client/client';
+import { createController, DONE, source } from '@coracle/client/controller/controller';
+import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
+import { createEventRecorder } from '@coracle/client/events/recorder';
+import {
+  KUBEVIRTS,
+  type KubeVirt,
+  VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES,
+  VIRTUAL_MACHINE_CLUSTER_PREFERENCES,
+} from '../../kinds/kubevirt.ts';
+import { commonInstancetypes } from '../../rules/instancetype/bundle/bundle.ts';
+import { planBundle } from '../../rules/instancetype/bundle/plan-bundle.ts';
+import type { SourceKind } from '../../rules/instancetype/matcher.ts';
+import { clusterConfigOf } from '../../rules/machine-defaults/cluster-config.ts';
+
+/** Rights the controller needs, and no others. */
+export const commonInstancetypesRules = [
+  { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['get', 'list', 'watch'] },
+  {
+    apiGroups: ['instancetype.kubevirt.io'],
+    resources: ['virtualmachineclusterinstancetypes', 'virtualmachineclusterpreferences'],
+    verbs: ['get', 'list', 'watch', 'create', 'update', 'delete'],
+  },
+  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
+];
+
+const TYPES = [
+  VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES,
+  VIRTUAL_MACHINE_CLUSTER_PREFERENCES,
+] as readonly ResourceType<SourceKind>[];
+const typeOf = ({ kind }: DeepReadonly<SourceKind>): ResourceType<SourceKind> =>
+  TYPES.find((type) => type.kind === kind)!;
+
+/** Writes under way at a time: enough for the server to make one commit of many. */
+const CONCURRENT_WRITES = 32;
+/** All changes are one matter, so there is one key. */
+const KEY: ObjectKey = { namespace: '', name: 'bundle' };
+
+/** Makes the controller; nothing happens before `start`. */
+export function createCommonInstancetypesController({
+  client,
+  informers,
+  clock,
+  log,
+}: ControllerEnvironment): Runnable {
+  const kubevirts = informers.of(KUBEVIRTS);
+  const objects = TYPES.map((type) => informers.of(type));
+  const events = createEventRecorder(client, { component: 'common-instancetypes', clock, log });
+  let reported = '';
+  let begun = false;
+
+  return createController({
+    name: 'common-instancetypes',
+    client,
+    log,
+    clock,
+    sources: [
+      source(kubevirts, () => [KEY]),
+      // Our own writes come back as well; a pass that finds nothing to do costs little, but not as many times over.
+      ...objects.map((informer) =>
+        source(informer, (_object, previous) => (begun && previous === undefined ? [] : [KEY])),
+      ),
+    ],
+    reconcile: async (_key, { signal }) => {
+      begun = true;
+      const kubevirt = kubevirts.list()[0];
+      if (kubevirt === undefined || kubevirt.metadata.deletionTimestamp !== undefined) return DONE;
+      const wanted = clusterConfigOf(kubevirt).commonInstancetypes ? commonInstancetypes() : [];
+      const plan = planBundle(
+        objects.flatMap((informer) => informer.list()),
+        wanted,
+      );
+      const writes = [
+        ...plan.create.map((object) => () => client.create(typeOf(object), object)),
+        ...plan.update.map((object) => () => client.update(typeOf(object), object)),
+        ...plan.remove.map((object) => () => remove(client, object)),
+      ];
+      await inParallel(writes, signal);
+      const foreign = plan.foreign.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort();
+      report(kubevirt, foreign);
+      if (writes.length > 0) {
+        const { create, update, remove: removed } = plan;
+        log.info('common instance types brought up to date', {
+          created: create.length,
+          updated: update.length,
+          removed: removed.length,
+          foreign: foreign.length,
+        });
+      }
+      return DONE;
+    },
+  });
+
+  /** Once for each set of them: a user must learn that the object of that name is not ours. */
+  function report(kubevirt: DeepReadonly<KubeVirt>, foreign: readonly string[]): void {
+    const text = foreign.join(', ');
+    if (text === reported) return;
+    reported = text;
+    if (foreign.length === 0) return;
+    events.event(
+      kubevirt as KubeVirt,
+      'Warning',
+      'CommonInstancetypeEdited',
+      `left alone, because somebody made or edited them: ${text}`,
+    );
+  }
+}
+
+const remove = async (client: Client, object: DeepReadonly<SourceKind>): Promise<void> => {
+  const { name = '', uid = '', resourceVersion = '' } = object.metadata;
+  // An edit made in between is the user's: then the object stays.
+  await client.delete(typeOf(object), { namespace: '', name }, { preconditions: { uid, resourceVersion } });
+};
+
+/** Runs them all, some at a time. What was lost to somebody else (404, 409) is looked at again with the next change. */
+async function inParallel(writes: readonly (() => Promise<unknown>)[], signal: AbortSignal): Promise<void> {
+  let next = 0;
+  const work = async (): Promise<void> => {
+    while (next < writes.length) {
+      signal.throwIfAborted();
+      try {
+        await writes[next++]!();
+      } catch (error) {
+        if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(CONCURRENT_WRITES, writes.length) }, work));
+}

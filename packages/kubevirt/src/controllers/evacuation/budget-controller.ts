@@ -1,0 +1,151 @@
+/**
+ * Keeps one PodDisruptionBudget for each instance that an eviction must not kill. The answer to an eviction is the
+ * admission's, which comes first; the budget holds the Pod where the admission cannot be asked, and on a cluster.
+ * (Upstream had such budgets through 1.5 and has relied on its webhook alone since.)
+ */
+
+import { keyOf, keyText } from '@coracle/apimachinery/meta/object';
+import { POD_DISRUPTION_BUDGETS } from '@coracle/apimachinery/types/resource-types';
+import type { PodDisruptionBudget } from '@coracle/apimachinery/types/types';
+import { isApiError, isNamespaceTerminating, isNotFound } from '@coracle/client/api-failure';
+import {
+  type Controller,
+  controllerOwner,
+  createController,
+  DONE,
+  ownKeys,
+  requeueAfter,
+  source,
+} from '@coracle/client/controller/controller';
+import type { ControllerEnvironment } from '@coracle/client/controller/environment';
+import type { EventRecorder } from '@coracle/client/events/recorder';
+import { createExpectations } from '@coracle/client/expectations/expectations';
+import { isOlder } from '@coracle/client/informer/resource-version';
+import { KUBEVIRTS, VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, VIRTUAL_MACHINE_INSTANCES } from '../../kinds/kubevirt.ts';
+import { clusterConfigOf } from '../../rules/machine-defaults/cluster-config.ts';
+import { BUDGET_PREFIX, budgetFor, type ReadonlyBudget, wantedBudget } from './budget-plan.ts';
+import type { ReadonlyVmi } from './evacuation-plan.ts';
+
+/** Pause until a budget that somebody's policy refused is tried again. */
+const REFUSED_MS = 300_000;
+
+/** Makes the controller; nothing happens before `start`. */
+export function createBudgetController({
+  client,
+  informers,
+  clock,
+  log,
+  events,
+}: ControllerEnvironment & { readonly events: EventRecorder }): Controller {
+  const vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
+  const migrations = informers.of(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS);
+  const kubevirts = informers.of(KUBEVIRTS);
+  const budgets = informers.of<PodDisruptionBudget>(POD_DISRUPTION_BUDGETS);
+  budgets.addIndex('instance', ({ metadata }) =>
+    (metadata.ownerReferences ?? [])
+      .filter(({ controller, kind }) => controller === true && kind === 'VirtualMachineInstance')
+      .map(({ uid }) => uid),
+  );
+  migrations.addIndex('instance', ({ metadata, spec }) => [`${metadata.namespace}/${spec.vmiName}`]);
+  const expectations = createExpectations(clock);
+  /** By instance: the budget that was changed here and may not be in the cache yet. */
+  const changed = new Map<string, { readonly uid: string | undefined; readonly resourceVersion: string }>();
+
+  const remove = async (budget: ReadonlyBudget): Promise<void> => {
+    try {
+      await client.delete(POD_DISRUPTION_BUDGETS, keyOf(budget), {
+        preconditions: { uid: budget.metadata.uid ?? '' },
+      });
+    } catch (error) {
+      if (!isNotFound(error) && !isApiError(error, 409)) throw error;
+    }
+  };
+  const create = async (text: string, vmi: ReadonlyVmi, minAvailable: number) => {
+    expectations.expectCreations(text, 1);
+    try {
+      const made = await client.create(POD_DISRUPTION_BUDGETS, budgetFor(vmi, minAvailable));
+      events.event(vmi, 'Normal', 'SuccessfulCreate', `Created PodDisruptionBudget ${made.metadata.name}`);
+      return DONE;
+    } catch (error) {
+      expectations.creationFailed(text);
+      // The namespace is on its way out, and the instance with it.
+      if (isNamespaceTerminating(error)) return DONE;
+      if (!isApiError(error, 403) && !isApiError(error, 422)) throw error;
+      events.event(
+        vmi,
+        'Warning',
+        'FailedCreate',
+        `Error creating a PodDisruptionBudget: ${error.message}. The instance runs on, and evictions of its Pod are still answered by the admission; nothing holds the Pod where that is not asked`,
+      );
+      return requeueAfter(REFUSED_MS);
+    }
+  };
+
+  return createController({
+    name: 'disruption-budget',
+    client,
+    log,
+    clock,
+    concurrency: 2,
+    sources: [
+      ownKeys(vmis),
+      source(budgets, (budget, previous) => {
+        const keys = controllerOwner(budgets, { group: 'kubevirt.io', kind: 'VirtualMachineInstance' }).keys(
+          budget as never,
+          previous as never,
+        );
+        if (!previous) for (const key of keys) expectations.observeCreation(keyText(key));
+        return keys;
+      }),
+      source(migrations, ({ metadata, spec }) => [{ namespace: metadata.namespace ?? '', name: spec.vmiName ?? '' }]),
+      source(kubevirts, (_, previous) => (previous ? vmis.list().map((vmi) => keyOf(vmi)) : [])),
+    ],
+    reconcile: async (key) => {
+      const text = keyText(key);
+      const vmi = vmis.get(key);
+      if (!vmi) {
+        // The garbage collector takes the budget of an instance that is gone.
+        expectations.forget(text);
+        changed.delete(text);
+        return DONE;
+      }
+      if (!expectations.satisfied(text)) return DONE;
+      const wanted = wantedBudget(vmi, {
+        clusterStrategy: clusterConfigOf(kubevirts.list()[0]).evictionStrategy,
+        unfinished: migrations
+          .byIndex('instance', text)
+          .filter(({ status }) => status?.phase !== 'Succeeded' && status?.phase !== 'Failed'),
+      });
+      const own = budgets
+        .byIndex('instance', vmi.metadata.uid ?? '')
+        .filter(
+          ({ metadata }) =>
+            metadata.namespace === vmi.metadata.namespace &&
+            metadata.deletionTimestamp === undefined &&
+            metadata.name?.startsWith(BUDGET_PREFIX),
+        );
+      const [kept, ...surplus] = own;
+      for (const budget of wanted === undefined ? own : surplus) await remove(budget);
+      if (wanted === undefined) return DONE;
+      if (!kept) return create(text, vmi, wanted);
+      // The event that shows the change brings the next pass.
+      const mine = changed.get(text);
+      if (mine?.uid === kept.metadata.uid && isOlder(kept.metadata.resourceVersion ?? '', mine?.resourceVersion ?? ''))
+        return DONE;
+      changed.delete(text);
+      if (kept.spec?.minAvailable !== wanted) {
+        // Nobody else writes this field, but every Pod that comes or goes has the disruption controller write the status:
+        // under the revision that was read, most of these would be conflicts.
+        const body = { metadata: { uid: kept.metadata.uid }, spec: { minAvailable: wanted } };
+        try {
+          const { metadata } = await client.patch(POD_DISRUPTION_BUDGETS, keyOf(kept), { type: 'merge', body });
+          changed.set(text, { uid: metadata.uid, resourceVersion: metadata.resourceVersion ?? '' });
+        } catch (error) {
+          // Gone, or another one by now: its own event brings the next pass.
+          if (!isNotFound(error) && !isApiError(error, 409)) throw error;
+        }
+      }
+      return DONE;
+    },
+  });
+}

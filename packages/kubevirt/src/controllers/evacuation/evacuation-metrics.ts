@@ -1,0 +1,37 @@
+/** What waits for an eviction, and for how long, as samples: pure. */
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { ReadonlyVmi } from './evacuation-plan.ts';
+
+export interface EvacuationFamily {
+  readonly name: string;
+  readonly help: string;
+  readonly type: 'gauge';
+  readonly samples: readonly { readonly labels: Readonly<Record<string, string>>; readonly value: number }[];
+}
+
+/** One sample for each marked instance. `now` in milliseconds. */
+export function evacuationMetrics(vmis: readonly ReadonlyVmi[], now: number): EvacuationFamily[] {
+  const marked = vmis.filter(({ status }) => status?.evacuationNodeName);
+  return [
+    {
+      name: 'kubevirt_vmi_evacuation_mark_age_seconds',
+      help: 'Seconds since the eviction of an instance was requested that has not left its node yet.',
+      type: 'gauge',
+      samples: marked.map((vmi) => ({
+        labels: {
+          node: vmi.status?.evacuationNodeName ?? '',
+          namespace: vmi.metadata.namespace ?? '',
+          name: vmi.metadata.name ?? '',
+          strategy: vmi.spec.evictionStrategy ?? '',
+        },
+        value: Math.max(0, (now - markedAt(vmi, now)) / 1000),
+      })),
+    },
+  ];
+}
+
+/** The condition is set in the same breath; until it is, the mark is new. */
+function markedAt({ status }: DeepReadonly<ReadonlyVmi>, now: number): number {
+  const since = status?.conditions?.find(({ type }) => type === 'EvictionRequested')?.lastTransitionTime;
+  return since ? Date.parse(since) : now;
+}

@@ -1,0 +1,128 @@
+import { keyOf, keyText } from '@coracle/apimachinery/meta/object';
+import { NODES, PODS } from '@coracle/apimachinery/types/resource-types';
+import type { Node } from '@coracle/apimachinery/types/types';
+import { isApiError, isNotFound } from '@coracle/client/api-failure';
+import { commit } from '@coracle/client/commit/commit';
+import type { ControllerEnvironment } from '@coracle/client/controller/environment';
+import { createEventRecorder } from '@coracle/client/events/recorder';
+import { createExpectations } from '@coracle/client/expectations/expectations';
+import { createInformer } from '@coracle/client/informer/informer';
+import {
+  KUBEVIRTS,
+  VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
+  VIRTUAL_MACHINE_INSTANCES,
+  type VirtualMachineInstance,
+  type VirtualMachineInstanceMigration,
+} from '../../kinds/kubevirt.ts';
+import { CREATED_BY_LABEL, LAUNCHER_LABEL, LAUNCHER_VALUE } from '../../rules/launcher/launcher-labels.ts';
+import {
+  DRAIN_ANNOTATION,
+  EVACUATION_ANNOTATION,
+  priorityFor,
+  type ReadonlyMigration,
+  type ReadonlyVmi,
+} from './evacuation-plan.ts';
+
+/** What an evacuation writes: migrations, marks and notes. */
+export class EvacuationSteps {
+  readonly nodes;
+  readonly vmis;
+  readonly migrations;
+  readonly kubevirts;
+  readonly pods;
+  readonly events;
+  /** By instance: a migration made for it that the cache does not show yet. */
+  readonly expectations;
+  readonly client;
+  readonly informers;
+  readonly clock;
+  readonly log;
+
+  constructor({ client, informers, clock, log }: ControllerEnvironment) {
+    this.client = client;
+    this.informers = informers;
+    this.clock = clock;
+    this.log = log;
+    this.nodes = informers.of<Node>(NODES);
+    this.vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
+    this.migrations = informers.of(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS);
+    this.kubevirts = informers.of(KUBEVIRTS);
+    this.pods = createInformer(client, PODS, {
+      clock,
+      log,
+      labelSelector: `${LAUNCHER_LABEL}=${LAUNCHER_VALUE}`,
+      indexes: { instance: (pod) => [pod.metadata.labels?.[CREATED_BY_LABEL] ?? ''].filter((uid) => uid !== '') },
+    });
+    this.vmis.addIndex('node', (vmi) => [vmi.status?.nodeName ?? ''].filter((name) => name !== ''));
+    this.events = createEventRecorder(client, { component: 'disruptionbudget-controller', clock, log });
+    this.expectations = createExpectations(clock);
+  }
+
+  textOf({ metadata }: ReadonlyVmi): string {
+    return keyText({ namespace: metadata.namespace ?? '', name: metadata.name ?? '' });
+  }
+
+  async evacuate(nodeName: string, vmi: ReadonlyVmi): Promise<void> {
+    const text = this.textOf(vmi);
+    this.expectations.expectCreations(text, 1);
+    try {
+      const made = await this.client.create(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, {
+        apiVersion: 'kubevirt.io/v1',
+        kind: 'VirtualMachineInstanceMigration',
+        metadata: {
+          generateName: 'kubevirt-evacuation-',
+          namespace: vmi.metadata.namespace ?? '',
+          annotations: { [EVACUATION_ANNOTATION]: nodeName },
+        },
+        spec: { vmiName: vmi.metadata.name ?? '', priority: priorityFor(vmi) },
+      } as VirtualMachineInstanceMigration);
+      this.events.event(vmi, 'Normal', 'SuccessfulCreate', `Created Migration ${made.metadata.name}`);
+    } catch (error) {
+      this.expectations.creationFailed(text);
+      this.events.event(vmi, 'Warning', 'FailedCreate', `Error creating a Migration: ${(error as Error).message}`);
+      throw error;
+    }
+  }
+
+  /** False when the instance is gone, which is no reason to leave the others of its node waiting. */
+  async #write(change: Parameters<typeof commit<VirtualMachineInstance>>[2]): Promise<boolean> {
+    try {
+      await commit(this.client, VIRTUAL_MACHINE_INSTANCES, change);
+      return true;
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      return false;
+    }
+  }
+
+  /** Takes the mark back, unless it is another one by now; then the note of the drain. */
+  async release(nodeName: string, vmi: ReadonlyVmi): Promise<void> {
+    const before = vmi as VirtualMachineInstance;
+    const { evacuationNodeName: _, ...status } = before.status ?? {};
+    const after = { ...before, status: status as NonNullable<VirtualMachineInstance['status']> };
+    if (!(await this.#write({ before, after, subresource: 'status' }))) return;
+    this.events.event(
+      vmi,
+      'Normal',
+      'EvacuationCancelled',
+      `Node ${nodeName} takes guests again: the evacuation of this instance is called off`,
+    );
+  }
+
+  async setNote(vmi: ReadonlyVmi, nodeName: string | undefined): Promise<void> {
+    const before = vmi as VirtualMachineInstance;
+    const { [DRAIN_ANNOTATION]: _, ...rest } = before.metadata.annotations ?? {};
+    const annotations = nodeName === undefined ? rest : { ...rest, [DRAIN_ANNOTATION]: nodeName };
+    await this.#write({ before, after: { ...before, metadata: { ...before.metadata, annotations } } });
+  }
+
+  readonly cancel = async (migration: ReadonlyMigration): Promise<void> => {
+    try {
+      await this.client.delete(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, keyOf(migration), {
+        preconditions: { uid: migration.metadata.uid ?? '' },
+      });
+    } catch (error) {
+      if (!isNotFound(error) && !isApiError(error, 409)) throw error;
+    }
+  };
+}

@@ -1,0 +1,52 @@
+/** Keeps the status of the KubeVirt object true: the generation in effect, and the version that serves it. */
+
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { CUSTOM_RESOURCE_DEFINITIONS } from '@coracle/apimachinery/types/resource-types';
+import { commit } from '@coracle/client/commit/commit';
+import { createController, DONE, ownKeys } from '@coracle/client/controller/controller';
+import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
+import { KUBEVIRTS, type KubeVirt } from '../../kinds/kubevirt.ts';
+import { kubeVirtStatusOf } from './kubevirt-status.ts';
+
+/** The name of a definition is that of its resource and of its group. */
+const GROUP_SUFFIX = '.kubevirt.io';
+
+/** Rights the controller needs, and no others. */
+export const kubeVirtControllerRules = [
+  { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: ['kubevirt.io'], resources: ['kubevirts/status'], verbs: ['patch'] },
+  { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: ['list'] },
+];
+
+export interface KubeVirtControllerOptions extends ControllerEnvironment {
+  /** The version that runs, as the status gives it. */
+  readonly version: string;
+}
+
+/** Makes the controller; nothing happens before `start`. */
+export function createKubeVirtController({
+  client,
+  informers,
+  clock,
+  log,
+  version,
+}: KubeVirtControllerOptions): Runnable {
+  const kubevirts = informers.of(KUBEVIRTS);
+  return createController({
+    name: 'kubevirt',
+    client,
+    clock,
+    log,
+    sources: [ownKeys(kubevirts)],
+    reconcile: async (key, { signal }) => {
+      const kubevirt: DeepReadonly<KubeVirt> | undefined = kubevirts.get(key);
+      if (!kubevirt || kubevirt.metadata.deletionTimestamp !== undefined) return DONE;
+      // Listed and not watched: the program itself keeps them. Their schemas are megabytes that nobody looks at here.
+      const { items } = await client.list(CUSTOM_RESOURCE_DEFINITIONS, { metadataOnly: true, signal });
+      const definitions = items.filter(({ metadata }) => metadata.name?.endsWith(GROUP_SUFFIX));
+      const after = { ...kubevirt, status: kubeVirtStatusOf(kubevirt, { version, definitions }) } as KubeVirt;
+      await commit(client, KUBEVIRTS, { before: kubevirt, after, signal });
+      return DONE;
+    },
+  });
+}

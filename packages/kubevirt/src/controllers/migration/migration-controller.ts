@@ -1,0 +1,110 @@
+import { keyOf, keyText } from '@coracle/apimachinery/meta/object';
+import { createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
+import type { Runnable } from '@coracle/client/controller/environment';
+import { MIGRATION_JOB_LABEL, MIGRATION_JOB_NAME_ANNOTATION } from '../../rules/launcher/launcher-labels.ts';
+import { currentPod } from '../../rules/launcher/launcher-pods.ts';
+import { type MigrationControllerOptions, MigrationSteps, type Pass } from './migration-steps.ts';
+import { isDeleting, isFinalMigration } from './migration-view.ts';
+import { stateClaimRules } from './state-claims.ts';
+/** Rights the controller needs, and no others. */
+export const migrationControllerRules = [
+  {
+    apiGroups: ['kubevirt.io'],
+    resources: ['virtualmachineinstancemigrations'],
+    verbs: ['get', 'list', 'watch', 'patch', 'delete'],
+  },
+  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstancemigrations/status'], verbs: ['patch'] },
+  {
+    apiGroups: ['kubevirt.io'],
+    resources: ['virtualmachineinstances'],
+    verbs: ['get', 'list', 'watch', 'patch'],
+  },
+  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances/status'], verbs: ['patch'] },
+  // A Pod that blocks its owner's deletion takes this right on the owner.
+  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances/finalizers'], verbs: ['update'] },
+  { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: ['migrations.kubevirt.io'], resources: ['migrationpolicies'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch', 'create', 'delete'] },
+  ...stateClaimRules,
+  { apiGroups: [''], resources: ['namespaces', 'nodes', 'resourcequotas'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
+];
+
+/** Makes the controller; nothing happens before `start`. */
+export function createMigrationController(options: MigrationControllerOptions): Runnable {
+  const steps = new MigrationSteps(options);
+  const controller = createController({
+    name: 'migration',
+    client: steps.client,
+    log: steps.log,
+    clock: steps.clock,
+    concurrency: 4,
+    sources: [
+      ownKeys(steps.migrations),
+      // Room for another one.
+      source(steps.migrations, (one, previous) =>
+        previous && (isFinalMigration(one) || isDeleting(one)) ? steps.pendingKeys() : [],
+      ),
+      source(steps.vmis, (vmi) =>
+        steps.migrations.byIndex('instance', `${vmi.metadata.namespace}/${vmi.metadata.name}`).map((one) => keyOf(one)),
+      ),
+      source(steps.pods, (pod, previous) => {
+        const namespace = pod.metadata.namespace ?? '';
+        const name = pod.metadata.annotations?.[MIGRATION_JOB_NAME_ANNOTATION];
+        if (pod.metadata.labels?.[MIGRATION_JOB_LABEL] === undefined || !name) return [];
+        if (!previous) steps.expectations.observeCreation(keyText({ namespace, name }));
+        return [{ namespace, name }];
+      }),
+      source(steps.quotas, (quota, previous) =>
+        previous
+          ? steps
+              .pendingKeys(quota.metadata.namespace)
+              .filter((key) =>
+                steps.migrations
+                  .get(key)
+                  ?.status?.conditions?.some(({ type }) => type === 'migrationRejectedByResourceQuota'),
+              )
+          : [],
+      ),
+    ],
+    reconcile: async (key) => {
+      const migration = steps.migrations.get(key);
+      if (!migration) {
+        steps.expectations.forget(keyText(key));
+        return DONE;
+      }
+      if (!steps.expectations.satisfied(keyText(key))) return DONE;
+      let vmi = steps.vmiOf(migration);
+      // The cache of instances may lag behind that of migrations: absence is asked of the API.
+      vmi ??= await steps.actions.readVmi(key.namespace, migration.spec.vmiName ?? '');
+      const own = steps.podsOf(vmi);
+      const pass: Pass = {
+        key,
+        migration,
+        vmi,
+        pods: own,
+        target: steps.targetOf(migration, own),
+        source: vmi ? currentPod(vmi, own) : undefined,
+        quotaExceeded: false,
+        failed: false,
+        result: DONE,
+      };
+      let error: unknown;
+      try {
+        await steps.act(pass);
+      } catch (thrown) {
+        error = thrown;
+        pass.failed = true;
+      }
+      await steps.save(pass);
+      if (error) throw error;
+      return pass.result;
+    },
+  });
+  return {
+    name: 'migration',
+    start: async (signal) => {
+      await Promise.all([steps.pods.start(signal), controller.start(signal)]);
+    },
+  };
+}

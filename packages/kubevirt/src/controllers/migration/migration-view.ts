@@ -1,0 +1,60 @@
+/** What the rules of migrations read off their objects. */
+
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { VirtualMachineInstance, VirtualMachineInstanceMigration } from '../../kinds/kubevirt.ts';
+import type { MigrationPhase } from '../../kinds/migration.ts';
+
+export type ReadonlyMigration = DeepReadonly<VirtualMachineInstanceMigration>;
+export type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
+
+/** '' is upstream's unset phase. */
+export type Phase = MigrationPhase | '';
+
+export const EVACUATION_ANNOTATION = 'kubevirt.io/evacuationMigration';
+export const WORKLOAD_UPDATE_ANNOTATION = 'kubevirt.io/workloadUpdateMigration';
+export const MIGRATION_FINALIZER = 'kubevirt.io/migrationJobFinalize';
+
+export const phaseOf = ({ status }: ReadonlyMigration): Phase => status?.phase ?? '';
+
+export const isFinalMigration = (migration: ReadonlyMigration): boolean =>
+  phaseOf(migration) === 'Succeeded' || phaseOf(migration) === 'Failed';
+
+/** True from when there is a target Pod until the end. */
+export const isUnderWay = (migration: ReadonlyMigration): boolean =>
+  !isFinalMigration(migration) && phaseOf(migration) !== '' && phaseOf(migration) !== 'Pending';
+
+const HANDED_OFF: ReadonlySet<Phase> = new Set(['PreparingTarget', 'TargetReady', 'Running']);
+/** True when the agents have been notified. */
+export const isHandedOffPhase = (phase: Phase): boolean => HANDED_OFF.has(phase);
+
+export const isDeleting = ({ metadata }: ReadonlyMigration): boolean => metadata.deletionTimestamp !== undefined;
+
+/** The instance's migration state, when it is about this migration. */
+export const stateOf = (
+  vmi: ReadonlyVmi | undefined,
+  migration: ReadonlyMigration,
+): NonNullable<ReadonlyVmi['status']>['migrationState'] => {
+  const state = vmi?.status?.migrationState;
+  return state?.migrationUid === migration.metadata.uid ? state : undefined;
+};
+
+/** When a phase was entered, milliseconds; undefined when it never was. */
+export function enteredAt({ status }: ReadonlyMigration, phase: Phase): number | undefined {
+  const stamp = status?.phaseTransitionTimestamps?.find((entry) => entry.phase === phase)?.phaseTransitionTimestamp;
+  return stamp ? Date.parse(stamp) : undefined;
+}
+
+/** Oldest first; of the same second, by name. */
+export const byCreation = (a: ReadonlyMigration, b: ReadonlyMigration): number =>
+  (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '') ||
+  (a.metadata.name ?? '').localeCompare(b.metadata.name ?? '');
+
+/** True when the guest has come to the target of a migration for good. */
+export const hasMoved = (
+  vmi: ReadonlyVmi | undefined,
+  state: NonNullable<ReadonlyVmi['status']>['migrationState'],
+): boolean =>
+  state?.completed === true &&
+  state.failed !== true &&
+  !!state.targetNode &&
+  state.targetNode === vmi?.status?.nodeName;

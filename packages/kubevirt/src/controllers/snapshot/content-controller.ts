@@ -1,0 +1,34 @@
+import {
+  type Controller,
+  controllerOwner,
+  createController,
+  DONE,
+  ownKeys,
+  source,
+} from '@coracle/client/controller/controller';
+import { contentNameOf } from '../../rules/snapshot/snapshot-names.ts';
+import { ContentSteps } from './content-steps.ts';
+import type { SnapshotControllerOptions } from './snapshot-controller.ts';
+
+/** Makes the controller; nothing happens before `start`. */
+export function createContentController(options: SnapshotControllerOptions): Controller {
+  const steps = new ContentSteps(options);
+  return createController({
+    name: 'snapshot-content',
+    client: steps.client,
+    log: steps.log,
+    clock: steps.clock,
+    concurrency: 4,
+    sources: [
+      ownKeys(steps.contents),
+      source(steps.snapshots, (snapshot) => [
+        { namespace: snapshot.metadata.namespace ?? '', name: contentNameOf(snapshot) },
+      ]),
+      controllerOwner(steps.volumeSnapshots, { group: 'snapshot.kubevirt.io', kind: 'VirtualMachineSnapshotContent' }),
+    ],
+    reconcile: async (key) => {
+      const content = steps.contents.get(key);
+      return content === undefined ? DONE : steps.reconcile(content);
+    },
+  });
+}

@@ -1,0 +1,22 @@
+/** Step of a restore with the policy StopTarget: virt-api is asked to stop the machine, as a user would. */
+
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { Client } from '@coracle/client/client';
+import type { VirtualMachine, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import { effectiveRunStrategy } from '../../rules/run-strategy/run-strategy.ts';
+
+/** Asks once: a machine that was asked already, or whose instance is on its way out, is left alone. */
+export async function stopTarget(
+  { metadata, spec, status }: DeepReadonly<VirtualMachine>,
+  vmi: DeepReadonly<VirtualMachineInstance> | undefined,
+  client: Client,
+): Promise<void> {
+  if (vmi === undefined || vmi.metadata.deletionTimestamp !== undefined) return;
+  if (effectiveRunStrategy(spec) === 'Halted') return;
+  if (status?.stateChangeRequests?.some(({ action, uid }) => action === 'Stop' && uid === vmi.metadata.uid)) return;
+  await client.raw(
+    'PUT',
+    `/apis/subresources.kubevirt.io/v1/namespaces/${metadata.namespace}/virtualmachines/${metadata.name}/stop`,
+    { body: {} },
+  );
+}

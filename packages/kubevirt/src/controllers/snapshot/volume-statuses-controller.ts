@@ -1,0 +1,72 @@
+/** Says on each machine which of its volumes can be snapshotted. */
+
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
+import { type DeepReadonly, keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { isNotFound } from '@coracle/client/api-failure';
+import { commit } from '@coracle/client/commit/commit';
+import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
+import type { ControllerEnvironment } from '@coracle/client/controller/environment';
+import { VIRTUAL_MACHINES, type VirtualMachine } from '../../kinds/kubevirt.ts';
+import { snapshottableClaim, volumesOf } from '../../rules/snapshot/saved-volumes.ts';
+import { volumeSnapshotStatuses } from '../../rules/snapshot/volume-snapshot-statuses.ts';
+import type { SnapshotStores } from './snapshot-stores.ts';
+
+type Vm = DeepReadonly<VirtualMachine>;
+
+/** Index of machines: `namespace/name` of their claims. */
+const BY_CLAIM = 'claim';
+
+export type VolumeStatusesOptions = Pick<ControllerEnvironment, 'client' | 'clock' | 'log'> & {
+  readonly stores: SnapshotStores;
+};
+
+/** Makes the controller; nothing happens before `start`. */
+export function createVolumeStatusesController({ client, clock, log, stores }: VolumeStatusesOptions): Controller {
+  const { vms, claims, storageClasses, snapshotClasses } = stores;
+  vms.addIndex(BY_CLAIM, (vm) =>
+    volumesOf(vm).flatMap((volume) => {
+      const claim = snapshottableClaim(volume);
+      return claim === undefined ? [] : [`${vm.metadata.namespace}/${claim}`];
+    }),
+  );
+  const keysOf = (machines: readonly Vm[]): ObjectKey[] => machines.map((vm) => keyOf(vm as VirtualMachine));
+  return createController({
+    name: 'volume-statuses',
+    client,
+    log,
+    clock,
+    sources: [
+      ownKeys(vms),
+      source(claims, (claim, previous) => {
+        const isGone = claims.get(keyOf(claim)) === undefined;
+        const sameClass = previous !== undefined && previous.spec?.storageClassName === claim.spec?.storageClassName;
+        return sameClass && !isGone
+          ? []
+          : keysOf(vms.byIndex(BY_CLAIM, `${claim.metadata.namespace}/${claim.metadata.name}`));
+      }),
+      source(storageClasses, () => keysOf(vms.list())),
+      source(snapshotClasses, () => keysOf(vms.list())),
+    ],
+    reconcile: async (key) => {
+      const vm = vms.get(key);
+      if (vm === undefined || vm.metadata.deletionTimestamp !== undefined) return DONE;
+      // Whoever runs the machine speaks first: a status without conditions reads as one that is settled (kstatus).
+      if (!vm.status?.conditions?.length) return DONE;
+      const wanted = volumeSnapshotStatuses(vm, {
+        claim: (name) => claims.get({ namespace: key.namespace, name }),
+        snapshotClass: stores.snapshotClassOf,
+      });
+      if (deepEqual(wanted, vm.status?.volumeSnapshotStatuses ?? [])) return DONE;
+      const before = vm as VirtualMachine;
+      const { volumeSnapshotStatuses: _, ...status } = before.status ?? {};
+      const after = {
+        ...before,
+        status: { ...status, ...(wanted.length > 0 && { volumeSnapshotStatuses: wanted }) },
+      };
+      await commit(client, VIRTUAL_MACHINES, { before, after }).catch((error: unknown) => {
+        if (!isNotFound(error)) throw error;
+      });
+      return DONE;
+    },
+  });
+}

@@ -1,0 +1,131 @@
+/**
+ * Instance types and preferences at the door (kubevirt pkg/instancetype/webhooks/vm): matchers are checked and inferred
+ * from volumes, what a preference decides for good is written into the machine, and the machine is validated as it would
+ * start. What cannot be found is never a reason to refuse: the controller will say that it is missing.
+ */
+
+import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
+import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { ControllerRevision } from '@coracle/apimachinery/types/types';
+import type { Client } from '@coracle/client/client';
+import type { VirtualMachine } from '../../../kinds/kubevirt.ts';
+import { keepPreferenceInVirtualMachine } from '../../../rules/instancetype/expand.ts';
+import { type ExpandedTemplate, expandTemplate } from '../../../rules/instancetype/expand-template.ts';
+import {
+  INFERENCE_RESOURCES,
+  type InferenceObject,
+  type InferenceRef,
+  inferMatcher,
+} from '../../../rules/instancetype/infer.ts';
+import { type MatcherField, validateMatchers } from '../../../rules/instancetype/matcher.ts';
+import {
+  hasMatcher,
+  layersOf,
+  type Resolved,
+  type ResolvedSources,
+  readSource,
+  readSources,
+  type SourceReader,
+} from '../../../rules/instancetype/resolve.ts';
+import { buildRevision } from '../../../rules/instancetype/revision.ts';
+import { orMissing, sourceReader } from '../source-reader.ts';
+import type { AdmissionContext } from './admission-context.ts';
+import { CauseRefusal, WebhookRefusal } from './causes.ts';
+import type { ReadTarget } from './may-read.ts';
+
+type Vm = DeepReadonly<VirtualMachine>;
+
+/**
+ * The mutator's part: changes `vm`.
+ * @throws CauseRefusal for a matcher that is not well-formed, WebhookRefusal 400 when nothing can be inferred, 403 when
+ * who asks may not read what it is inferred from
+ */
+export async function mutateMatchers(vm: VirtualMachine, old: Vm | undefined, reader: Reader): Promise<void> {
+  const causes = validateMatchers(vm, old);
+  if (causes.length > 0) throw new CauseRefusal(causes);
+  for (const field of ['instancetype', 'preference'] as const) await infer(vm, field, reader);
+  const found = await readSource(vm, 'preference', forgiving(sourceReader(reader.client)));
+  const { preference } = layersOf({ instancetype: NOTHING, preference: found });
+  if (preference !== undefined) keepPreferenceInVirtualMachine(vm, preference);
+}
+
+const NOTHING: Resolved = { type: 'none' };
+
+interface Reader {
+  readonly client: Client;
+  /** Whether who asks may get an object: what is inferred shows its labels. */
+  mayRead(target: ReadTarget): Promise<boolean>;
+}
+
+async function infer(vm: VirtualMachine, field: MatcherField, { client, mayRead }: Reader): Promise<void> {
+  const seen = new Map<string, InferenceObject | null>();
+  const textOf = ({ resource, namespace, name }: InferenceRef): string => `${resource}/${namespace}/${name}`;
+  for (;;) {
+    const step = inferMatcher(vm, field, (ref) => seen.get(textOf(ref)));
+    if (step === undefined) return;
+    if ('error' in step) throw new WebhookRefusal(400, step.error);
+    const { need } = step;
+    const { group } = INFERENCE_RESOURCES[need.resource];
+    if (!(await mayRead({ ...need, group }))) {
+      throw new WebhookRefusal(
+        403,
+        `spec.${field}.inferFromVolume needs the right to get ${need.resource}${group && `.${group}`} ${JSON.stringify(need.name)} in namespace ${JSON.stringify(need.namespace)}`,
+      );
+    }
+    const type: ResourceType<KubeObject> = {
+      ...INFERENCE_RESOURCES[need.resource],
+      resource: need.resource,
+      namespaced: true,
+    };
+    const found = await orMissing(client.get(type, need)).catch((error: unknown) => {
+      throw new WebhookRefusal(400, error instanceof Error ? error.message : String(error));
+    });
+    seen.set(textOf(need), (found as InferenceObject | undefined) ?? null);
+  }
+}
+
+export interface ExpandedMachine {
+  readonly template: ExpandedTemplate;
+  /** The copies that keep what was validated, for a machine that is being created. */
+  readonly captures: readonly ControllerRevision[];
+}
+
+/**
+ * The validator's part: the template as it would start, or why it cannot. Undefined without matchers.
+ * @throws DefaultsError when the cluster's settings contradict each other
+ */
+export async function expandMachine(
+  vm: Vm,
+  context: AdmissionContext,
+  client: Client,
+): Promise<ExpandedMachine | undefined> {
+  if (!hasMatcher(vm)) return undefined;
+  const reader = forgiving(sourceReader(client));
+  // A machine that is being created owns nothing yet.
+  const found = await readSources(vm, context.operation === 'CREATE' ? { ...reader, own: async () => [] } : reader);
+  const { spec = {}, metadata } = vm.spec.template ?? {};
+  const template = expandTemplate({
+    ...layersOf(found),
+    spec,
+    ...(metadata && { metadata }),
+    config: context.config,
+    instancetypeMissing: found.instancetype.type === 'missing',
+  });
+  return { template, captures: template.ok ? capturesOf(vm, found, context) : [] };
+}
+
+/** A machine that is being created owns its copies from the first moment, so that nothing can vanish under it. */
+function capturesOf(vm: Vm, found: ResolvedSources, { operation, config }: AdmissionContext): ControllerRevision[] {
+  if (operation !== 'CREATE' || vm.metadata.uid === undefined || config.instancetypeReferencePolicy !== 'reference')
+    return [];
+  return [found.instancetype, found.preference].flatMap((resolved) =>
+    resolved.type === 'object' ? [buildRevision(vm, resolved.object)] : [],
+  );
+}
+
+/** What cannot be read counts as missing: that must not keep anyone from changing a machine. */
+const forgiving = (reader: SourceReader): SourceReader => ({
+  revision: (...call) => reader.revision(...call).catch(() => undefined),
+  object: (...call) => reader.object(...call).catch(() => undefined),
+  own: (...call) => reader.own(...call).catch(() => []),
+});

@@ -1,0 +1,192 @@
+/** What the mutating webhooks fill in. Each function returns a new object and leaves its argument alone. */
+
+import { cloneSteps } from '@coracle/apimachinery/meta/deep-clone';
+import { type DeepReadonly, formatTime } from '@coracle/apimachinery/meta/object';
+import { Pace, type Steps } from '@coracle/apimachinery/meta/steps';
+import type {
+  VirtualMachine,
+  VirtualMachineInstance,
+  VirtualMachineInstanceMigration,
+  VirtualMachineInstanceSpec,
+} from '../../../kinds/kubevirt.ts';
+import {
+  decideIdentity,
+  IDENTITY_ORIGIN,
+  IDENTITY_ORIGINS,
+  type IdentityOrigin,
+  withIdentity,
+} from '../../../rules/identity/decide-identity.ts';
+import { setInstanceDefaults, setVirtualMachineDefaults } from '../../../rules/machine-defaults/instance-defaults.ts';
+import type { AdmissionContext } from './admission-context.ts';
+import { writeNumbersAsQuantities } from './number-quantities.ts';
+
+export const VMI_FINALIZER = 'kubevirt.io/foregroundDeleteVirtualMachine';
+export const MIGRATION_FINALIZER = 'kubevirt.io/migrationJobFinalize';
+export const MIGRATION_SELECTOR_LABEL = 'kubevirt.io/vmi-name';
+const PCI_TOPOLOGY_ANNOTATION = 'kubevirt.io/pci-topology-version';
+const PCI_TOPOLOGY = 'v3';
+/** The user that launchers run QEMU as, unless the gate Root makes it 0. */
+const RUNTIME_USER = 107;
+
+/** Fills architecture and machine type, and the identity: a new one on creation, on update the one that was left out. */
+export function* mutateVirtualMachine(
+  vm: DeepReadonly<VirtualMachine>,
+  context: AdmissionContext,
+  old?: DeepReadonly<VirtualMachine>,
+): Steps<VirtualMachine> {
+  const next = (yield* cloneSteps(vm, new Pace())) as VirtualMachine;
+  const { template } = next.spec ?? {};
+  // Validation says what is missing; there is nothing to fill in without a template.
+  if (template === undefined || next.metadata.deletionTimestamp !== undefined) return next;
+  yield* writeNumbersAsQuantities('VirtualMachine', next);
+  template.spec = withDomain(template.spec);
+  setVirtualMachineDefaults(next, context.config);
+  identifyMachine(next, template.spec, context, old);
+  if (context.operation === 'CREATE') {
+    if (hasPcieTopology(template.spec)) {
+      // Kept in the template for good: the guest's devices keep their addresses when the layout changes one day.
+      template.metadata ??= {};
+      template.metadata.annotations = { [PCI_TOPOLOGY_ANNOTATION]: PCI_TOPOLOGY, ...template.metadata.annotations };
+    }
+  }
+  return next;
+}
+
+/**
+ * Fills in everything an instance needs on creation. The status is what KubeVirt's components and nodes say: of anybody
+ * else it is not taken, at creation and on update.
+ * @throws DefaultsError when the cluster's settings contradict each other
+ */
+export function* mutateVirtualMachineInstance(
+  vmi: DeepReadonly<VirtualMachineInstance>,
+  context: AdmissionContext,
+  old?: DeepReadonly<VirtualMachineInstance>,
+): Steps<VirtualMachineInstance> {
+  const pace = new Pace();
+  const next = (yield* cloneSteps(vmi, pace)) as VirtualMachineInstance;
+  if (context.operation === 'UPDATE') {
+    if (!context.reports && old !== undefined) {
+      if (old.status === undefined) delete next.status;
+      else next.status = (yield* cloneSteps(old.status, pace)) as NonNullable<VirtualMachineInstance['status']>;
+    }
+    return next;
+  }
+  yield* writeNumbersAsQuantities('VirtualMachineInstance', next);
+  next.spec = withDomain(next.spec);
+  if (!context.reports) delete next.status;
+  if (holdsTooMany(next.spec) || (yield* hasEmptyElement(next.spec, pace))) return next;
+  setInstanceDefaults(next, context.config);
+  const { domain } = next.spec;
+  const machine = owningMachine(next);
+  const identity = decideIdentity(
+    machine === undefined
+      ? { type: 'create-vmi', firmware: domain.firmware, randomUuid: context.randomUuid }
+      : { type: 'instance-of-vm', firmware: domain.firmware, vmName: machine },
+  );
+  domain.firmware = withIdentity(domain.firmware, identity);
+  if (machine === undefined) noteOrigin(next, identity.origin);
+  if (hasPcieTopology(next.spec)) {
+    next.metadata.annotations = { [PCI_TOPOLOGY_ANNOTATION]: PCI_TOPOLOGY, ...next.metadata.annotations };
+  }
+  const finalizers = next.metadata.finalizers ?? [];
+  if (!finalizers.includes(VMI_FINALIZER)) next.metadata.finalizers = [...finalizers, VMI_FINALIZER];
+  next.status = {
+    ...next.status,
+    phase: 'Pending',
+    phaseTransitionTimestamps: [{ phase: 'Pending', phaseTransitionTimestamp: formatTime(context.now) }],
+    runtimeUser: context.config.isEnabled('Root') ? 0 : RUNTIME_USER,
+  };
+  return next;
+}
+
+/**
+ * The firmware identity of a virtual machine. What an update leaves out stays as it is stored, as an address of a Service
+ * does: a manifest from before the identity was written must not take it away. KubeVirt's components say what they mean.
+ */
+function identifyMachine(
+  vm: VirtualMachine,
+  spec: VirtualMachineInstanceSpec,
+  context: AdmissionContext,
+  old: DeepReadonly<VirtualMachine> | undefined,
+): void {
+  const { firmware } = spec.domain;
+  if (context.operation === 'CREATE') {
+    const identity = decideIdentity({ type: 'create-vm', firmware, randomUuid: context.randomUuid });
+    spec.domain.firmware = withIdentity(firmware, identity);
+    noteOrigin(vm, identity.origin);
+    return;
+  }
+  if (context.trusted || old === undefined) return;
+  const stored = old.spec?.template?.spec?.domain?.firmware;
+  const identity = decideIdentity({ type: 'update-vm', firmware, stored });
+  if (identity.uuid !== firmware?.uuid || identity.serial !== firmware?.serial) {
+    spec.domain.firmware = withIdentity(firmware, identity);
+  }
+  const noted = identity.origin ?? old.metadata.annotations?.[IDENTITY_ORIGIN];
+  if (noted !== undefined) vm.metadata.annotations = { ...vm.metadata.annotations, [IDENTITY_ORIGIN]: noted };
+}
+
+/**
+ * Says on an object how its UUID came to be. What a manifest says of the UUID it brings is kept: it was written by the
+ * server it comes from, by `coracle identity pin`, or by an earlier round of the admission.
+ */
+function noteOrigin({ metadata }: Pick<VirtualMachine, 'metadata'>, origin: IdentityOrigin | undefined): void {
+  const said = metadata.annotations?.[IDENTITY_ORIGIN];
+  const isKept = origin === 'Given' && IDENTITY_ORIGINS.some((each) => each === said);
+  if (origin === undefined || isKept || said === origin) return;
+  metadata.annotations = { ...metadata.annotations, [IDENTITY_ORIGIN]: origin };
+}
+
+/** Name of the virtual machine that controls an instance. */
+const owningMachine = ({ metadata }: VirtualMachineInstance): string | undefined =>
+  metadata.ownerReferences?.find(({ controller, kind }) => controller === true && kind === 'VirtualMachine')?.name;
+
+/** Labels a migration with its instance, and holds it until the controller is done with it. */
+export function* mutateMigration(
+  migration: DeepReadonly<VirtualMachineInstanceMigration>,
+  context: AdmissionContext,
+): Steps<VirtualMachineInstanceMigration> {
+  const next = (yield* cloneSteps(migration, new Pace())) as VirtualMachineInstanceMigration;
+  if (context.operation !== 'CREATE') return next;
+  // Validation says that a spec is missing; this comes before it.
+  const { vmiName = '' } = (next.spec as Partial<VirtualMachineInstanceMigration['spec']> | undefined) ?? {};
+  next.metadata.labels = { ...next.metadata.labels, [MIGRATION_SELECTOR_LABEL]: vmiName };
+  const finalizers = next.metadata.finalizers ?? [];
+  if (!finalizers.includes(MIGRATION_FINALIZER)) next.metadata.finalizers = [...finalizers, MIGRATION_FINALIZER];
+  return next;
+}
+
+/** A spec whose domain, devices and resources are there: users may leave them out. */
+export function withDomain(spec: Partial<VirtualMachineInstanceSpec> | undefined): VirtualMachineInstanceSpec {
+  const domain: Partial<VirtualMachineInstanceSpec['domain']> = spec?.domain ?? {};
+  return { ...spec, domain: { ...domain, devices: domain.devices ?? {}, resources: domain.resources ?? {} } };
+}
+
+/** What the schema allows of each. */
+const MOST_ITEMS = 256;
+
+/** True when there are more disks and the like than the schema allows: it refuses them after this. */
+function holdsTooMany({ domain: { devices }, networks, volumes }: VirtualMachineInstanceSpec): boolean {
+  const lists: readonly (readonly unknown[] | undefined)[] = [devices.disks, devices.interfaces, networks, volumes];
+  return lists.some((list) => (list?.length ?? 0) > MOST_ITEMS);
+}
+
+/** True when a list holds a null. The schema refuses that after this; there is nothing to fill in until then. */
+function* hasEmptyElement(value: unknown, pace: Pace): Steps<boolean> {
+  if (typeof value !== 'object' || value === null) return false;
+  const list = Array.isArray(value) ? (value as readonly unknown[]) : undefined;
+  const keys = list ? [] : Object.keys(value);
+  if (pace.due(keys.length >> 2)) yield;
+  for (let i = 0; i < (list ?? keys).length; i++) {
+    if (pace.due()) yield;
+    const element = list ? list[i] : (value as Record<string, unknown>)[keys[i]!];
+    if (list && element === null) return true;
+    if (typeof element === 'object' && (yield* hasEmptyElement(element, pace))) return true;
+  }
+  return false;
+}
+
+function hasPcieTopology(spec: VirtualMachineInstanceSpec): boolean {
+  const type = spec.domain.machine?.type ?? '';
+  return spec.architecture !== 's390x' && (type === '' || type.includes('q35') || type.startsWith('virt'));
+}

@@ -1,0 +1,59 @@
+/** Rules about instances: what may be created, and what may change afterwards. */
+
+import { deepEqual, equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { Pace, type Steps } from '@coracle/apimachinery/meta/steps';
+import { readQuantity } from '@coracle/apimachinery/quantity/quantity';
+import type { VirtualMachineInstance } from '../../../kinds/kubevirt.ts';
+import type { AdmissionContext } from './admission-context.ts';
+import { addAll, type Cause, invalidValue, requiredValue, unsupportedValue } from './causes.ts';
+import { validateArchitecture } from './validate-architecture.ts';
+import { validateHyperv } from './validate-firmware.ts';
+import { validateInstanceSpec } from './validate-instance-spec.ts';
+import { reservedLabels, validateMetadata } from './validate-metadata.ts';
+import { validateMemoryGiven } from './validate-resources.ts';
+import { validateVolumeUse } from './validate-volumes.ts';
+
+type Vmi = DeepReadonly<VirtualMachineInstance>;
+
+/** Validates a new instance, which has its defaults. */
+export function* validateNewInstance(vmi: Vmi, context: AdmissionContext): Steps<Cause[]> {
+  const { spec } = vmi as VirtualMachineInstance;
+  if (spec?.domain?.devices === undefined) {
+    return [requiredValue('spec.domain.devices', 'spec.domain.devices must be given')];
+  }
+  const causes = yield* validateInstanceSpec('spec', spec, context.config);
+  addAll(causes, validateVolumeUse('spec', spec));
+  addAll(causes, validateMemoryGiven('spec', spec));
+  addAll(causes, validateMetadata('metadata', vmi.metadata, context));
+  addAll(causes, validateHyperv('spec', spec));
+  addAll(causes, validateArchitecture('spec', spec));
+  return causes;
+}
+
+/** Validates a change: the spec belongs to KubeVirt's components, and the hot-plug limits to nobody. */
+export function* validateInstanceUpdate(vmi: Vmi, old: Vmi, context: AdmissionContext): Steps<Cause[]> {
+  if (!context.trusted) {
+    if (!(yield* equalSteps(vmi.spec, old.spec, new Pace()))) {
+      return [unsupportedValue('', 'update of VMI object is restricted')];
+    }
+    if (!deepEqual(reservedLabels(vmi.metadata), reservedLabels(old.metadata))) {
+      return [
+        unsupportedValue(
+          '',
+          'modification of the following reserved kubevirt.io/ labels on a VMI object is prohibited',
+        ),
+      ];
+    }
+    return [];
+  }
+  const before = old.spec.domain;
+  const after = vmi.spec.domain;
+  if ((after.cpu?.maxSockets ?? 0) !== (before.cpu?.maxSockets ?? 0))
+    return [invalidValue('', 'CPU topology maxSockets changed')];
+  const most = readQuantity(before.memory?.maxGuest);
+  const now = readQuantity(after.memory?.maxGuest);
+  return most !== undefined && now !== undefined && now.nano !== most.nano
+    ? [invalidValue('', 'Memory maxGuest changed')]
+    : [];
+}

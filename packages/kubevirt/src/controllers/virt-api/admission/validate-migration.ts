@@ -1,0 +1,92 @@
+/** Rules about migrations. */
+
+import { equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { Pace, type Steps } from '@coracle/apimachinery/meta/steps';
+import { readQuantity } from '@coracle/apimachinery/quantity/quantity';
+import type {
+  MigrationPolicy,
+  VirtualMachineInstance,
+  VirtualMachineInstanceMigration,
+} from '../../../kinds/kubevirt.ts';
+import type { AdmissionContext } from './admission-context.ts';
+import { type Cause, invalidValue, requiredValue, unsupportedValue } from './causes.ts';
+import { MIGRATION_SELECTOR_LABEL } from './mutate.ts';
+
+type Migration = DeepReadonly<VirtualMachineInstanceMigration>;
+
+const PRIORITIES = ['system-critical', 'user-triggered', 'system-maintenance'];
+
+export const isFinalMigration = ({ status }: Migration): boolean =>
+  status?.phase === 'Succeeded' || status?.phase === 'Failed';
+
+/** Validates a new migration by its own fields; what it says of its instance is `obstacleToMigration`. */
+export function validateMigrationSpec({ spec }: Migration, { config, trusted }: AdmissionContext): Cause[] {
+  const causes: Cause[] = [];
+  if (!spec.vmiName) causes.push(requiredValue('spec.vmiName', 'vmiName is missing'));
+  if (spec.priority !== undefined && !PRIORITIES.includes(spec.priority)) {
+    causes.push(unsupportedValue('spec.priority', `priority must be one of ${PRIORITIES.join(', ')}`));
+  } else if (spec.priority !== undefined && !trusted) {
+    causes.push(
+      unsupportedValue(
+        'spec.priority',
+        'Migration priority queue, only virt-controller is allowed to set priority field',
+      ),
+    );
+  }
+  // Both together are a move within one cluster, to another namespace.
+  if (spec.sendTo !== undefined && spec.receive !== undefined && spec.sendTo.migrationID !== spec.receive.migrationID) {
+    causes.push(invalidValue('spec', 'sendTo and receive must name the same migrationID'));
+  }
+  if ((spec.sendTo ?? spec.receive) !== undefined && !config.isEnabled('DecentralizedLiveMigration')) {
+    causes.push(invalidValue('spec', 'DecentralizedLiveMigration feature gate is not enabled in kubevirt resource'));
+  }
+  return causes;
+}
+
+/**
+ * Why a migration cannot be for the sake of its instance or of another migration, undefined when it can. Upstream
+ * answers these with 400 and no field.
+ */
+export function obstacleToMigration(
+  migration: Migration,
+  vmi: DeepReadonly<VirtualMachineInstance> | undefined,
+  others: readonly Migration[],
+): string | undefined {
+  const { vmiName } = migration.spec;
+  if (vmi === undefined) return `the VMI "${migration.metadata.namespace}/${vmiName}" does not exist`;
+  if (vmi.status?.phase === 'Succeeded' || vmi.status?.phase === 'Failed')
+    return 'Cannot migrate VMI in finalized state.';
+  const decentralized = migration.spec.sendTo !== undefined || migration.spec.receive !== undefined;
+  const migratable = vmi.status?.conditions?.find(({ type }) => type === 'LiveMigratable');
+  const tolerated = decentralized && migratable?.reason === 'DisksNotLiveMigratable';
+  if (migratable?.status === 'False' && !tolerated)
+    return `Cannot migrate VMI, Reason: ${migratable.reason ?? ''}, Message: ${migratable.message ?? ''}`;
+  const running = others.find((other) => other.spec.vmiName === vmiName && !isFinalMigration(other));
+  if (running === undefined) return undefined;
+  const job = running.metadata.uid ?? running.metadata.name;
+  return `in-flight migration detected. Active migration job (${job}) is currently already in progress for VMI ${vmiName}.`;
+}
+
+/** A migration is what it was made as, and can be found by the label of its instance until it is done. */
+export function* validateMigrationUpdate(migration: Migration, old: Migration): Steps<Cause[]> {
+  if (!(yield* equalSteps(migration.spec, old.spec, new Pace())))
+    return [unsupportedValue('', "update of Migration object's spec is restricted")];
+  const before = old.metadata.labels?.[MIGRATION_SELECTOR_LABEL];
+  if (isFinalMigration(migration) || before === undefined) return [];
+  if (migration.metadata.labels === undefined)
+    return [unsupportedValue('', "selector label can't be removed from an in-flight migration")];
+  return migration.metadata.labels[MIGRATION_SELECTOR_LABEL] === before
+    ? []
+    : [unsupportedValue('', "selector label can't be modified on an in-flight migration")];
+}
+
+/** Findings about a MigrationPolicy: limits below nothing. */
+export function validateMigrationPolicy({ spec }: DeepReadonly<MigrationPolicy>): Cause[] {
+  const negative = (member: string, amount: bigint | number): Cause[] =>
+    amount < 0 ? [invalidValue(`spec.${member}`, 'must not be negative')] : [];
+  return [
+    ...negative('completionTimeoutPerGiB', spec.completionTimeoutPerGiB ?? 0),
+    ...negative('bandwidthPerMigration', readQuantity(spec.bandwidthPerMigration)?.nano ?? 0n),
+  ];
+}

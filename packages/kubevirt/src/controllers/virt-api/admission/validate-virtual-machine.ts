@@ -1,0 +1,138 @@
+/** Rules about virtual machines. */
+
+import { cloneSteps } from '@coracle/apimachinery/meta/deep-clone';
+import { deepEqual, equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { FieldError } from '@coracle/apimachinery/meta/status';
+import { Pace, type Steps } from '@coracle/apimachinery/meta/steps';
+import { RUN_STRATEGIES, type VirtualMachine } from '../../../kinds/kubevirt.ts';
+import type { ExpandedTemplate } from '../../../rules/instancetype/expand-template.ts';
+import {
+  setInstanceSpecDefaults,
+  setVirtualMachineDefaults,
+} from '../../../rules/machine-defaults/instance-defaults.ts';
+import { memoryHotplugObstacle } from '../../../rules/machine-defaults/live-update.ts';
+import type { AdmissionContext } from './admission-context.ts';
+import { addAll, type Cause, invalidValue, requiredValue, unsupportedValue } from './causes.ts';
+import { validateDataVolumeTemplates, validateTemplateNamespaces } from './validate-data-volume-templates.ts';
+import { validateInstanceSpec } from './validate-instance-spec.ts';
+import { validateMetadata } from './validate-metadata.ts';
+
+type Vm = DeepReadonly<VirtualMachine>;
+
+export const RUNNING_DEPRECATED = 'spec.running is deprecated, please use spec.runStrategy instead.';
+
+/**
+ * Validates a virtual machine as the validating webhook does: instance type, preference (`expand`) and defaults are applied
+ * to a copy first. One that is being deleted is never refused, so that nothing keeps it from going; nor is what a
+ * write leaves as it was: what the spec stands for may have become invalid since, and still the machine can be stopped and
+ * its labels, which decide whether it may go, can be changed.
+ * @throws DefaultsError when the cluster's settings contradict each other
+ */
+export async function validateVirtualMachine(
+  vm: Vm,
+  old: Vm | undefined,
+  context: AdmissionContext,
+  { expand, run }: { readonly expand: () => Promise<ExpandedTemplate | undefined>; readonly run: Run },
+): Promise<FieldError[]> {
+  if (vm.metadata.deletionTimestamp !== undefined) return [];
+  if (old !== undefined && (await run(equalSteps(rest(vm), rest(old), new Pace())))) {
+    const causes = validateRunStrategy(vm);
+    return causes.length > 0 ? causes : run(validateInProgress(vm, old, context));
+  }
+  if (vm.spec?.template === undefined) {
+    return [requiredValue('spec.template', 'missing virtual machine template.')];
+  }
+  const copy = (await run(cloneSteps(vm, new Pace()))) as VirtualMachine;
+  const expanded = await expand();
+  if (expanded?.ok === false) return [...expanded.causes];
+  if (expanded !== undefined) copy.spec.template.spec = expanded.spec;
+  setVirtualMachineDefaults(copy, context.config);
+  if (copy.spec.template.spec !== undefined) setInstanceSpecDefaults(copy.spec.template.spec, context.config);
+
+  const causes = await run(validateSpec(copy, context));
+  if (causes.length === 0) addAll(causes, await run(validateTemplateNamespaces(vm, old)));
+  return causes.length > 0 || old === undefined ? causes : run(validateInProgress(vm, old, context));
+}
+
+/** Does work in steps, or at once. */
+type Run = <R>(work: Steps<R>) => Promise<R> | R;
+
+function* validateSpec(vm: VirtualMachine, context: AdmissionContext): Steps<Cause[]> {
+  const { template } = vm.spec;
+  if (template.spec?.domain === undefined) {
+    return [requiredValue('spec.template.spec.domain', 'spec.template.spec.domain must be given')];
+  }
+  // No component has a reserved label to put into a template; a restore may bring one that a user wrote into a patch.
+  const causes = validateMetadata('spec.template.metadata', template.metadata, { ...context, trusted: false });
+  addAll(causes, yield* validateInstanceSpec('spec.template.spec', template.spec, context.config));
+  addAll(causes, yield* validateDataVolumeTemplates(vm.spec));
+  addAll(causes, validateRunStrategy(vm));
+  addAll(causes, validateLiveUpdate(vm, context));
+  return causes;
+}
+
+/** The spec without what starts and stops the machine. */
+function rest({ spec }: Vm): object {
+  const { running: _, runStrategy: __, ...others } = spec ?? {};
+  return others;
+}
+
+function validateRunStrategy({ spec }: Vm): Cause[] {
+  if (spec === undefined) return [];
+  const causes: Cause[] = [];
+  if (spec.running !== undefined && spec.runStrategy !== undefined) {
+    causes.push(
+      invalidValue(
+        'spec.running',
+        'Running and RunStrategy are mutually exclusive. Note that Running is deprecated, please use RunStrategy instead',
+      ),
+    );
+  }
+  if (spec.running === undefined && spec.runStrategy === undefined) {
+    causes.push(invalidValue('spec.running', 'One of Running or RunStrategy must be specified'));
+  }
+  if (spec.runStrategy !== undefined && !RUN_STRATEGIES.includes(spec.runStrategy)) {
+    causes.push(invalidValue('spec.runStrategy', `Invalid RunStrategy (${spec.runStrategy as string})`));
+  }
+  return causes;
+}
+
+function validateLiveUpdate({ spec }: VirtualMachine, { config }: AdmissionContext): Cause[] {
+  const template = spec.template.spec;
+  const maxGuest = template?.domain.memory?.maxGuest;
+  if (!config.liveUpdate || template === undefined || maxGuest === undefined) return [];
+  const obstacle = memoryHotplugObstacle(template, maxGuest);
+  return obstacle === undefined ? [] : [invalidValue(`spec.template.spec.${obstacle.field}`, obstacle.message)];
+}
+
+/**
+ * While a snapshot works on it, its volumes and its run strategy stay as they are; while a restore does, it must not
+ * start (kubevirt pkg/storage/admitters/vm-storage-status). The restore itself writes the machine with its run strategy
+ * whatever that is: the VirtualMachine controller starts none until it is done.
+ */
+function* validateInProgress(vm: Vm, old: Vm, { trusted }: AdmissionContext): Steps<Cause[]> {
+  const { snapshotInProgress, restoreInProgress } = vm.status ?? {};
+  const refuse = (text: string): Cause[] => [unsupportedValue('spec', text)];
+  if (snapshotInProgress !== undefined) {
+    const name = JSON.stringify(snapshotInProgress);
+    if (!deepEqual(volumesOf(vm), volumesOf(old)))
+      return refuse(`Cannot update vm disks or volumes until snapshot ${name} completes`);
+    if (!runsAlike(vm, old)) return refuse(`Cannot update vm running state until snapshot ${name} completes`);
+  }
+  if (restoreInProgress === undefined || trusted || (yield* equalSteps(vm.spec, old.spec, new Pace()))) return [];
+  const halted = vm.spec.runStrategy === 'Halted' || vm.spec.running === false;
+  return halted ? [] : refuse(`Cannot start VM until restore ${JSON.stringify(restoreInProgress)} completes`);
+}
+
+const volumesOf = ({ spec }: Vm): readonly unknown[] => spec.template?.spec?.volumes ?? [];
+
+/** One must not take the place of the other, even if they mean the same. */
+function runsAlike({ spec }: Vm, old: Vm): boolean {
+  if (spec.running !== undefined && old.spec.running !== undefined) return spec.running === old.spec.running;
+  return spec.runStrategy !== undefined && spec.runStrategy === old.spec.runStrategy;
+}
+
+/** Texts for the client of an accepted virtual machine. */
+export const virtualMachineWarnings = (vm: Vm): string[] =>
+  vm.spec?.running !== undefined && vm.spec.running !== null ? [RUNNING_DEPRECATED] : [];

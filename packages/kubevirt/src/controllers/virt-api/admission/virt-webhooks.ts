@@ -1,0 +1,365 @@
+/**
+ * The webhooks of virt-api as a table: name, path, what they are asked about, and the decision. The embedded server
+ * runs the table in process (`virt-admission.ts`), a cluster reaches it over HTTPS (`webhook-server.ts`).
+ */
+
+import { cloneSteps } from '@coracle/apimachinery/meta/deep-clone';
+import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
+import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import { ApiError, type FieldError } from '@coracle/apimachinery/meta/status';
+import { Pace, type Steps } from '@coracle/apimachinery/meta/steps';
+import type { Client } from '@coracle/client/client';
+import {
+  KUBEVIRTS,
+  type KubeVirt,
+  MIGRATION_POLICIES,
+  type MigrationPolicy,
+  VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES,
+  VIRTUAL_MACHINE_CLUSTER_PREFERENCES,
+  VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
+  VIRTUAL_MACHINE_INSTANCE_PRESETS,
+  VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS,
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINE_INSTANCETYPES,
+  VIRTUAL_MACHINE_PREFERENCES,
+  VIRTUAL_MACHINES,
+  type VirtualMachine,
+  type VirtualMachineInstance,
+  type VirtualMachineInstanceMigration,
+  type VirtualMachineInstancePreset,
+  type VirtualMachineInstanceReplicaSet,
+  type VirtualMachineInstancetype,
+  type VirtualMachinePreference,
+} from '../../../kinds/kubevirt.ts';
+import type { ExpandedTemplate } from '../../../rules/instancetype/expand-template.ts';
+import { applyPresets } from '../../../rules/instancetype/preset.ts';
+import { hasMatcher } from '../../../rules/instancetype/resolve.ts';
+import {
+  instancetypeWarnings,
+  preferenceWarnings,
+  validateInstancetypeSpec,
+  validatePreferenceSpec,
+} from '../../../rules/instancetype/validate-kinds.ts';
+import { BACKUP_WEBHOOKS } from './backup-webhooks.ts';
+import { type Cause, WebhookRefusal } from './causes.ts';
+import { CLONE_MUTATING_WEBHOOKS, CLONE_WEBHOOKS } from './clone-webhooks.ts';
+import { validateEviction } from './evict-pod.ts';
+import { expandMachine, mutateMatchers } from './instancetypes.ts';
+import { mutateMigration, mutateVirtualMachine, mutateVirtualMachineInstance, withDomain } from './mutate.ts';
+import { withTextQuantities } from './number-quantities.ts';
+import { SNAPSHOT_WEBHOOKS } from './snapshot-webhooks.ts';
+import { needsSourceArchitecture, setSourceArchitecture } from './source-architecture.ts';
+import { validateInstanceUuid, validateMachineUuid } from './validate-identity.ts';
+import { validateInstanceUpdate, validateNewInstance } from './validate-instance.ts';
+import { validateKubeVirt, validateKubeVirtDeletion, validateNewKubeVirt } from './validate-kubevirt.ts';
+import {
+  obstacleToMigration,
+  validateMigrationPolicy,
+  validateMigrationSpec,
+  validateMigrationUpdate,
+} from './validate-migration.ts';
+import { validatePreset } from './validate-preset.ts';
+import { validateReplicaSet } from './validate-replica-set.ts';
+import { validateVirtualMachine, virtualMachineWarnings } from './validate-virtual-machine.ts';
+import {
+  type MutatingWebhook,
+  mutating,
+  type Operation,
+  type Preset,
+  type Subject,
+  type Target,
+  type ValidatingWebhook,
+  validating,
+} from './webhook.ts';
+
+/** One webhook for each kind, named and reached as upstream's. */
+const sourceWebhooks = <T extends KubeObject>(
+  types: readonly ResourceType<T>[],
+  validate: (object: DeepReadonly<T>) => readonly FieldError[],
+  warnings: (object: DeepReadonly<T>) => readonly string[],
+): ValidatingWebhook[] =>
+  types.map((type) =>
+    validating<T>(
+      {
+        name: `${type.resource.slice(0, -1)}-validator.instancetype.kubevirt.io`,
+        path: `/${type.resource}-validate`,
+        type,
+        operations: ['CREATE', 'UPDATE'],
+      },
+      ({ object }) => validate(object),
+      ({ object }) => warnings(object),
+    ),
+  );
+
+/** Not upstream's: its definitions let any number into templates, and ours know amounts as text and whole numbers. */
+const numberWebhook = <T extends KubeObject>(name: string, type: ResourceType<T>): MutatingWebhook =>
+  mutating<T>(
+    { name: `${name}-mutator.kubevirt.io`, path: `/${name}-mutate`, type, operations: ['CREATE', 'UPDATE'] },
+    ({ object, run }) => run(withTextQuantities(type.kind, object as DeepReadonly<KubeObject>)),
+  );
+
+export const MUTATING_WEBHOOKS: readonly MutatingWebhook[] = [
+  mutating<VirtualMachine>(
+    {
+      name: 'virtualmachines-mutator.kubevirt.io',
+      path: '/virtualmachines-mutate',
+      type: VIRTUAL_MACHINES,
+      operations: ['CREATE', 'UPDATE'],
+    },
+    mutateNewMachine,
+  ),
+  mutating<VirtualMachineInstance>(
+    {
+      name: 'virtualmachineinstances-mutator.kubevirt.io',
+      path: '/virtualmachineinstances-mutate',
+      type: VIRTUAL_MACHINE_INSTANCES,
+      operations: ['CREATE', 'UPDATE'],
+    },
+    mutateInstance,
+  ),
+  mutating<VirtualMachineInstanceMigration>(
+    {
+      name: 'migrations-mutator.kubevirt.io',
+      path: '/migration-mutate-create',
+      type: VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
+      operations: ['CREATE'],
+    },
+    ({ object, context, run }) => run(mutateMigration(object, context)),
+  ),
+  numberWebhook('virtualmachinereplicaset', VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS),
+  numberWebhook('virtualmachinepreset', VIRTUAL_MACHINE_INSTANCE_PRESETS),
+  ...CLONE_MUTATING_WEBHOOKS,
+];
+
+export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
+  validating<VirtualMachine>(
+    {
+      name: 'virtualmachine-validator.kubevirt.io',
+      path: '/virtualmachines-validate',
+      type: VIRTUAL_MACHINES,
+      operations: ['CREATE', 'UPDATE'],
+    },
+    validateMachine,
+    ({ object }) => virtualMachineWarnings(object),
+  ),
+  ...sourceWebhooks<VirtualMachineInstancetype>(
+    [VIRTUAL_MACHINE_INSTANCETYPES, VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES],
+    ({ spec }) => validateInstancetypeSpec(spec),
+    ({ spec }) => instancetypeWarnings(spec),
+  ),
+  ...sourceWebhooks<VirtualMachinePreference>(
+    [VIRTUAL_MACHINE_PREFERENCES, VIRTUAL_MACHINE_CLUSTER_PREFERENCES],
+    ({ spec }) => validatePreferenceSpec(spec),
+    ({ spec }) => preferenceWarnings(spec),
+  ),
+  validating<VirtualMachineInstance>(
+    {
+      name: 'virtualmachineinstances-create-validator.kubevirt.io',
+      path: '/virtualmachineinstances-validate-create',
+      type: VIRTUAL_MACHINE_INSTANCES,
+      operations: ['CREATE'],
+    },
+    validateInstance,
+  ),
+  validating<VirtualMachineInstance>(
+    {
+      name: 'virtualmachineinstances-update-validator.kubevirt.io',
+      path: '/virtualmachineinstances-validate-update',
+      type: VIRTUAL_MACHINE_INSTANCES,
+      operations: ['UPDATE'],
+    },
+    ({ object, old, context }) => (old === undefined ? [] : validateInstanceUpdate(object, old, context)),
+  ),
+  validating<VirtualMachineInstanceReplicaSet>(
+    {
+      name: 'virtualmachinereplicaset-validator.kubevirt.io',
+      path: '/virtualmachinereplicaset-validate',
+      type: VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS,
+      operations: ['CREATE', 'UPDATE'],
+    },
+    ({ object, context }) => validateReplicaSet(object, context.config),
+  ),
+  validating<VirtualMachineInstancePreset>(
+    {
+      name: 'virtualmachinepreset-validator.kubevirt.io',
+      path: '/vmipreset-validate',
+      type: VIRTUAL_MACHINE_INSTANCE_PRESETS,
+      operations: ['CREATE', 'UPDATE'],
+    },
+    ({ object }) => validatePreset(object),
+  ),
+  validating<VirtualMachineInstanceMigration>(
+    {
+      name: 'migration-create-validator.kubevirt.io',
+      path: '/migration-validate-create',
+      type: VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
+      operations: ['CREATE'],
+    },
+    validateNewMigration,
+  ),
+  validating<VirtualMachineInstanceMigration>(
+    {
+      name: 'migration-update-validator.kubevirt.io',
+      path: '/migration-validate-update',
+      type: VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
+      operations: ['UPDATE'],
+    },
+    ({ object, old }) => (old === undefined ? [] : validateMigrationUpdate(object, old)),
+  ),
+  validating<MigrationPolicy>(
+    {
+      name: 'migration-policy-validator.kubevirt.io',
+      path: '/migration-policy-validate-create',
+      type: MIGRATION_POLICIES,
+      operations: ['CREATE', 'UPDATE'],
+    },
+    ({ object }) => validateMigrationPolicy(object),
+  ),
+  validating<KubeVirt>(
+    {
+      name: 'kubevirt-create-validator.kubevirt.io',
+      path: '/kubevirt-validate-create',
+      type: KUBEVIRTS,
+      operations: ['CREATE'],
+    },
+    async ({ object, client }) => [
+      ...validateNewKubeVirt((await client.list(KUBEVIRTS)).items),
+      ...validateKubeVirt(object),
+    ],
+  ),
+  validating<KubeVirt>(
+    {
+      name: 'kubevirt-update-validator.kubevirt.io',
+      path: '/kubevirt-validate-update',
+      type: KUBEVIRTS,
+      operations: ['UPDATE'],
+    },
+    ({ object }) => validateKubeVirt(object),
+  ),
+  validating<KubeVirt>(
+    {
+      name: 'kubevirt-validator.kubevirt.io',
+      path: '/kubevirt-validate-delete',
+      type: KUBEVIRTS,
+      operations: ['DELETE'],
+    },
+    async ({ object, client }) => validateKubeVirtDeletion(object, await countWorkloads(client)),
+  ),
+  ...SNAPSHOT_WEBHOOKS,
+  ...CLONE_WEBHOOKS,
+  ...BACKUP_WEBHOOKS,
+  {
+    name: 'virt-launcher-eviction-interceptor.kubevirt.io',
+    path: '/pod-eviction-validate',
+    group: '',
+    resource: 'pods',
+    subresource: 'eviction',
+    operations: ['CREATE'],
+    validate: validateEviction as ValidatingWebhook['validate'],
+  },
+];
+
+const keyOf = ({ group, resource, subresource }: Pick<Target, 'group' | 'resource' | 'subresource'>): string =>
+  `${group}/${resource}/${subresource}`;
+
+const TARGETS: ReadonlyMap<string, readonly Target[]> = Map.groupBy<string, Target>(
+  [...MUTATING_WEBHOOKS, ...VALIDATING_WEBHOOKS],
+  keyOf,
+);
+
+/** Whether any webhook is asked about such a write. One look-up for a write that concerns none. */
+export const isWebhookTarget = (
+  write: Pick<Target, 'group' | 'resource' | 'subresource'> & { readonly operation: Operation },
+): boolean => TARGETS.get(keyOf(write))?.some(({ operations }) => operations.includes(write.operation)) === true;
+
+function mutateNewMachine(subject: Subject<VirtualMachine>): Promise<KubeObject> | KubeObject {
+  const { object, old, context, client, mayRead, run } = subject;
+  const asks = hasMatcher(object) || needsSourceArchitecture(object);
+  if (object.spec === undefined || !asks || object.metadata.deletionTimestamp !== undefined)
+    return run(mutateVirtualMachine(object, context, old));
+  const fill = async (): Promise<KubeObject> => {
+    const next = (await run(cloneSteps(object, new Pace()))) as VirtualMachine;
+    if (hasMatcher(next)) await mutateMatchers(next, old, { client, mayRead });
+    await setSourceArchitecture(next, client);
+    return run(mutateVirtualMachine(next, context, old));
+  };
+  return fill();
+}
+
+const PRESETS_DEPRECATED = 'kubevirt.io/v1 VirtualMachineInstancePresets is now deprecated and will be removed in v2.';
+
+function mutateInstance({
+  object,
+  old,
+  namespace,
+  context,
+  presets,
+  run,
+  warn,
+}: Subject<VirtualMachineInstance>): Promise<KubeObject> | KubeObject {
+  function* apply(found: readonly Preset[]): Steps<KubeObject> {
+    if (found.length === 0) return yield* mutateVirtualMachineInstance(object, context, old);
+    const next = (yield* cloneSteps(object, new Pace())) as VirtualMachineInstance;
+    next.spec = withDomain(next.spec);
+    const outcome = applyPresets(next, found);
+    if (outcome.error !== undefined) throw new WebhookRefusal(422, outcome.error);
+    if (outcome.applied.length > 0) warn(PRESETS_DEPRECATED);
+    for (const text of outcome.warnings) warn(text);
+    return yield* mutateVirtualMachineInstance(next, context, old);
+  }
+  if (context.operation !== 'CREATE') return run(mutateVirtualMachineInstance(object, context, old));
+  const found = presets(namespace);
+  return found instanceof Promise ? found.then((all) => run(apply(all))) : run(apply(found));
+}
+
+async function validateMachine(subject: Subject<VirtualMachine>): Promise<readonly FieldError[]> {
+  const { object, old, context, client, capture, run } = subject;
+  const expand = async (): Promise<ExpandedTemplate | undefined> => {
+    const expanded = await expandMachine(object, context, client);
+    for (const copy of expanded?.captures ?? []) capture(copy);
+    return expanded?.template;
+  };
+  const causes = await validateVirtualMachine(object, old, context, { expand, run });
+  return causes.length > 0 ? causes : validateMachineUuid(subject);
+}
+
+async function validateInstance(subject: Subject<VirtualMachineInstance>): Promise<readonly FieldError[]> {
+  const causes = await subject.run(validateNewInstance(subject.object, subject.context));
+  return causes.length > 0 ? causes : validateInstanceUuid(subject);
+}
+
+async function validateNewMigration({
+  object,
+  namespace,
+  context,
+  client,
+}: Subject<VirtualMachineInstanceMigration>): Promise<Cause[]> {
+  const causes = validateMigrationSpec(object, context);
+  if (causes.length > 0) return causes;
+  const others = await client.list(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, { namespace });
+  const vmi = await findInstance(client, { namespace, name: object.spec.vmiName ?? '' });
+  const obstacle = obstacleToMigration(object, vmi, others.items);
+  if (obstacle !== undefined) throw new WebhookRefusal(400, obstacle);
+  return [];
+}
+
+async function findInstance(
+  client: Client,
+  key: { namespace: string; name: string },
+): Promise<VirtualMachineInstance | undefined> {
+  try {
+    return await client.get(VIRTUAL_MACHINE_INSTANCES, key);
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 404) return undefined;
+    throw error;
+  }
+}
+
+async function countWorkloads(client: Client): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const type of [VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS]) {
+    const { items } = await client.list(type as ResourceType<KubeObject>, { limit: 1 });
+    counts[type.kind] = items.length;
+  }
+  return counts;
+}

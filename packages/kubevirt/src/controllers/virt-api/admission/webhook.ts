@@ -1,0 +1,99 @@
+/** What a webhook of virt-api is: whom it is asked by, and what it is given. */
+
+import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
+import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { FieldError } from '@coracle/apimachinery/meta/status';
+import type { Steps } from '@coracle/apimachinery/meta/steps';
+import type { ControllerRevision } from '@coracle/apimachinery/types/types';
+import type { Client } from '@coracle/client/client';
+import type { VirtualMachineInstancePreset } from '../../../kinds/kubevirt.ts';
+import type { AdmissionContext } from './admission-context.ts';
+import type { ClaimUuid } from './claim-uuid.ts';
+import type { ReadTarget } from './may-read.ts';
+
+export type Operation = AdmissionContext['operation'];
+
+/** One object in front of a webhook. On DELETE `object` is the stored one. */
+export interface Subject<T = KubeObject> {
+  readonly object: DeepReadonly<T>;
+  readonly old: DeepReadonly<T> | undefined;
+  readonly namespace: string;
+  readonly context: AdmissionContext;
+  readonly client: Client;
+  /** Whether who asks may get an object. */
+  mayRead(target: ReadTarget): Promise<boolean>;
+  /** Nothing may be written on behalf of such a request. */
+  readonly dryRun: boolean;
+  /** The presets of a namespace. */
+  presets(namespace: string): readonly Preset[] | Promise<readonly Preset[]>;
+  /** Does work in steps where the write is large, else at once. */
+  run<R>(work: Steps<R>): Promise<R> | R;
+  /** Says which other machines have a firmware UUID, and holds it for one that is about to. */
+  claimUuid: ClaimUuid;
+  /** A text for the client. */
+  warn(text: string): void;
+  /** Has a copy of an instance type or preference created together with the object, which owns it. */
+  capture(copy: ControllerRevision): void;
+}
+
+export type Preset = DeepReadonly<VirtualMachineInstancePreset>;
+
+export interface Target {
+  /** `virtualmachine-validator.kubevirt.io`: named in refusals. */
+  readonly name: string;
+  /** Where a cluster reaches it. */
+  readonly path: string;
+  readonly group: string;
+  readonly resource: string;
+  /** '' for the object itself. */
+  readonly subresource: string;
+  readonly operations: readonly Operation[];
+}
+
+export interface MutatingWebhook extends Target {
+  /** @throws DefaultsError, CauseRefusal, WebhookRefusal */
+  mutate(subject: Subject): Promise<KubeObject> | KubeObject;
+}
+
+export interface ValidatingWebhook extends Target {
+  /** In steps where an object may hold very much. @throws DefaultsError, WebhookRefusal, ApiError when the API cannot be asked */
+  validate(subject: Subject): Verdict;
+  warnings?(subject: Subject): readonly string[];
+}
+
+type Verdict = Promise<readonly FieldError[]> | readonly FieldError[] | Steps<readonly FieldError[]>;
+
+/** True for a verdict that is still to be worked out. */
+export const isSteps = (verdict: Verdict | undefined): verdict is Steps<readonly FieldError[]> =>
+  verdict !== undefined && 'next' in verdict;
+
+type TargetOf<T extends KubeObject> = Pick<Target, 'name' | 'path' | 'operations'> & { readonly type: ResourceType<T> };
+
+const targetOf = <T extends KubeObject>({ name, path, operations, type }: TargetOf<T>): Target => ({
+  name,
+  path,
+  operations,
+  group: type.group,
+  resource: type.resource,
+  subresource: '',
+});
+
+/** A webhook about one kind, which fills in. */
+export const mutating = <T extends KubeObject>(
+  target: TargetOf<T>,
+  mutate: (subject: Subject<T>) => Promise<KubeObject> | KubeObject,
+): MutatingWebhook => ({
+  ...targetOf(target),
+  mutate: mutate as unknown as MutatingWebhook['mutate'],
+});
+
+/** A webhook about one kind, which refuses. */
+export const validating = <T extends KubeObject>(
+  target: TargetOf<T>,
+  validate: (subject: Subject<T>) => Verdict,
+  warnings?: (subject: Subject<T>) => readonly string[],
+): ValidatingWebhook => ({
+  ...targetOf(target),
+  validate: validate as unknown as ValidatingWebhook['validate'],
+  ...(warnings && { warnings: warnings as unknown as (subject: Subject) => readonly string[] }),
+});

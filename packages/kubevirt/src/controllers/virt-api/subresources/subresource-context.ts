@@ -1,0 +1,101 @@
+/** What the handlers of the subresource API share. */
+
+import type { ObjectKey } from '@coracle/apimachinery/meta/object';
+import { ApiError, internalError } from '@coracle/apimachinery/meta/status';
+import type { VersionFacts } from '@coracle/apimachinery/meta/version-info';
+import type { Client } from '@coracle/client/client';
+import type { Clock } from '@coracle/runtime/clock/clock';
+import type { ApiHandler, ApiRequest, ApiResponse } from '@coracle/runtime/http/seam';
+import type { Logger } from '@coracle/runtime/log/log';
+import {
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINES,
+  type VirtualMachine,
+  type VirtualMachineInstance,
+} from '../../../kinds/kubevirt.ts';
+import type { ClusterConfig } from '../../../rules/machine-defaults/cluster-config.ts';
+import type { GraphReader } from './read-extended-graph.ts';
+import { messageOf, vmConflict, vmiNotFound, vmNotFound } from './responses.ts';
+
+export interface SubresourceOptions {
+  readonly client: Client;
+  /** The settings of the KubeVirt object now. */
+  config(): ClusterConfig;
+  /** The agent of a node; rejects when the node has none that can be reached. */
+  nodeHandler(nodeName: string): Promise<ApiHandler>;
+  /** Reads objects as a user: nothing that the user may not read. */
+  readAs(user: SubresourceUser): GraphReader;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** `gitVersion` of what `version` answers. */
+  readonly version: string;
+  /** The rest of it: what this program was built from, and what runs it. */
+  readonly build?: VersionFacts;
+}
+
+export interface SubresourceUser {
+  readonly username: string;
+  readonly groups: readonly string[];
+}
+
+/** One request to one virtual machine or instance. */
+export interface Call {
+  readonly key: ObjectKey;
+  readonly request: ApiRequest;
+  /** Path segments behind the subresource: the port and protocol of a port forward. */
+  readonly rest: readonly string[];
+  readonly options: SubresourceOptions;
+  /** Who asks. */
+  readonly user: SubresourceUser;
+}
+
+export type Handler = (call: Call) => Promise<ApiResponse>;
+
+const is404 = (error: unknown): boolean => error instanceof ApiError && error.code === 404;
+
+export async function fetchVm({ key, request, options }: Call): Promise<VirtualMachine> {
+  try {
+    return await options.client.get(VIRTUAL_MACHINES, key, { signal: request.signal });
+  } catch (error) {
+    throw is404(error)
+      ? vmNotFound(key.name)
+      : internalError(`unable to retrieve vm [${key.name}]: ${messageOf(error)}`, error);
+  }
+}
+
+export async function findVmi({ key, request, options }: Call): Promise<VirtualMachineInstance | undefined> {
+  try {
+    return await options.client.get(VIRTUAL_MACHINE_INSTANCES, key, { signal: request.signal });
+  } catch (error) {
+    if (is404(error)) return undefined;
+    throw internalError(`unable to retrieve vmi [${key.name}]: ${messageOf(error)}`, error);
+  }
+}
+
+export async function fetchVmi(call: Call): Promise<VirtualMachineInstance> {
+  const vmi = await findVmi(call);
+  if (vmi === undefined) throw vmiNotFound(call.key.name);
+  return vmi;
+}
+
+/** The instance that a virtual machine has started. */
+export async function fetchVmiOfVm(call: Call): Promise<VirtualMachineInstance> {
+  const vm = await fetchVm(call);
+  if (vm.status?.created !== true) throw vmConflict(call.key.name, 'VMI is not started');
+  const vmi = await findVmi(call);
+  if (vmi === undefined) throw vmiNotFound(call.key.name);
+  if (!vmi.metadata.ownerReferences?.some(({ uid }) => uid === vm.metadata.uid)) {
+    throw internalError(`the vmi [${call.key.name}] was not started by the vm of that name`);
+  }
+  return vmi;
+}
+
+export const isFinal = ({ status }: VirtualMachineInstance): boolean =>
+  status?.phase === 'Succeeded' || status?.phase === 'Failed';
+
+export const isRunning = ({ status }: VirtualMachineInstance): boolean => status?.phase === 'Running';
+
+/** True when the condition is there, whatever its status: how these handlers ask about Paused and AgentConnected. */
+export const hasCondition = ({ status }: VirtualMachineInstance, type: string, wanted?: string): boolean =>
+  status?.conditions?.some((found) => found.type === type && (wanted === undefined || found.status === wanted)) ??
+  false;

@@ -1,0 +1,156 @@
+/**
+ * addvolume and removevolume: a hot-pluggable volume with its disk, put into a machine's template or taken out of it
+ * (virt-api `rest/volumes.go`). Guests of this make take it up when they start the next time; their machine says
+ * RestartRequired until then. An instance alone has no template, and cannot be changed while it runs.
+ */
+
+import { isJsonObject, type JsonObject } from '@coracle/apimachinery/meta/own-property';
+import { ApiError, badRequest, internalError } from '@coracle/apimachinery/meta/status';
+import type { JsonPatchOperation } from '@coracle/client/client';
+import { type Disk, VIRTUAL_MACHINES, type VirtualMachine, type Volume } from '../../../kinds/kubevirt.ts';
+import { empty, isDryRun, messageOf, readOptions, VMI_NOT_RUNNING, vmConflict, vmiConflict } from './responses.ts';
+import { type Call, fetchVm, fetchVmi, type Handler, isRunning } from './subresource-context.ts';
+
+const TEMPLATE = '/spec/template/spec';
+const VOLUMES = `${TEMPLATE}/volumes`;
+const DISKS = `${TEMPLATE}/domain/devices/disks`;
+
+/** Volumes and disks as they are to be; throws a text that says why they cannot. */
+type Change = (
+  volumes: readonly Volume[],
+  disks: readonly Disk[],
+) => { readonly volumes: readonly Volume[]; readonly disks: readonly Disk[] };
+
+/** Throws ApiError 400 for options that say too little. */
+type ReadChange = (options: Readonly<Record<string, unknown>>) => Change;
+
+export const addVolumeToVm: Handler = async (call) => {
+  refuseWithoutGate(call, 'Add');
+  return changeTemplate(call, addition);
+};
+
+export const removeVolumeFromVm: Handler = async (call) => {
+  refuseWithoutGate(call, 'Remove');
+  return changeTemplate(call, removal);
+};
+
+export const addVolumeToVmi: Handler = async (call) => refuseOnInstance(call, 'Add', addition);
+export const removeVolumeFromVmi: Handler = async (call) => refuseOnInstance(call, 'Remove', removal);
+
+type Verb = 'Add' | 'Remove';
+
+function refuseWithoutGate({ options }: Call, verb: Verb): void {
+  const config = options.config();
+  if (config.isEnabled('HotplugVolumes') || config.isEnabled('DeclarativeHotplugVolumes')) return;
+  throw badRequest(`Unable to ${verb} Volume because HotplugVolumes feature gate is not enabled.`);
+}
+
+/** Throws whatever is wrong with the request, and at last that nobody here can do it. */
+async function refuseOnInstance(call: Call, verb: Verb, read: ReadChange): Promise<never> {
+  if (!call.options.config().isEnabled('HotplugVolumes'))
+    throw badRequest(`Unable to ${verb} Volume because HotplugVolumes feature gate is not enabled.`);
+  const change = read(readOptions(call.request.body));
+  const vmi = await fetchVmi(call);
+  const { name } = call.key;
+  if (!isRunning(vmi)) throw vmiConflict(name, VMI_NOT_RUNNING);
+  attempt(change, { volumes: vmi.spec.volumes, disks: vmi.spec.domain.devices?.disks }, (why) =>
+    vmiConflict(name, why),
+  );
+  throw badRequest(
+    `Unable to ${verb} Volume: the volumes of a running instance do not change here; change them in its virtual machine and restart that`,
+  );
+}
+
+async function changeTemplate(call: Call, read: ReadChange) {
+  const { key, request, options } = call;
+  const asked = readOptions(request.body);
+  const change = read(asked);
+  const vm = await fetchVm(call);
+  const now = partsOf(vm);
+  const { volumes, disks } = attempt(change, now, (why) => vmConflict(key.name, why));
+  const patch: JsonPatchOperation[] = [
+    // What is not there cannot be tested for.
+    ...(now.volumes ? [{ op: 'test' as const, path: VOLUMES, value: now.volumes }] : []),
+    ...(now.disks ? [{ op: 'test' as const, path: DISKS, value: now.disks }] : []),
+    ...(vm.spec.template.spec?.domain.devices === undefined
+      ? [{ op: 'add' as const, path: `${TEMPLATE}/domain/devices`, value: {} }]
+      : []),
+    { op: 'add', path: VOLUMES, value: volumes },
+    { op: 'add', path: DISKS, value: disks },
+  ];
+  try {
+    await options.client.patch(
+      VIRTUAL_MACHINES,
+      key,
+      { type: 'json', body: patch },
+      { signal: request.signal, dryRun: isDryRun(asked) },
+    );
+  } catch (error) {
+    if (error instanceof ApiError && (error.code === 422 || error.code === 409)) throw error;
+    throw internalError(`unable to patch vm: ${messageOf(error)}`, error);
+  }
+  return empty(202);
+}
+
+interface Parts {
+  readonly volumes: readonly Volume[] | undefined;
+  readonly disks: readonly Disk[] | undefined;
+}
+
+const partsOf = ({ spec }: VirtualMachine): Parts => ({
+  volumes: spec.template.spec?.volumes,
+  disks: spec.template.spec?.domain.devices?.disks,
+});
+
+class Unable extends Error {}
+
+function attempt(change: Change, { volumes = [], disks = [] }: Parts, conflict: (why: string) => ApiError) {
+  try {
+    return change(volumes, disks);
+  } catch (error) {
+    throw error instanceof Unable ? conflict(error.message) : error;
+  }
+}
+
+function addition(options: Readonly<Record<string, unknown>>): Change {
+  const { name, disk, volumeSource } = options;
+  if (typeof name !== 'string' || name === '') throw badRequest('AddVolumeOptions requires name to be set');
+  if (!isJsonObject(disk)) throw badRequest('AddVolumeOptions requires disk to not be nil');
+  if (!isJsonObject(volumeSource)) throw badRequest('AddVolumeOptions requires VolumeSource to not be nil');
+  const volume = { name, ...hotpluggable(volumeSource) } as Volume;
+  const source = sourceOf(volume);
+  return (volumes, disks) => {
+    for (const held of volumes) {
+      if (held.name === name)
+        throw new Unable(`Unable to add volume [${name}] because volume with that name already exists`);
+      if (source !== undefined && sourceOf(held) === source)
+        throw new Unable(`Unable to add volume source [${source}] because it already exists`);
+    }
+    return { volumes: [...volumes, volume], disks: [...disks, { ...disk, name } as Disk] };
+  };
+}
+
+function removal({ name }: Readonly<Record<string, unknown>>): Change {
+  if (typeof name !== 'string' || name === '') throw badRequest('RemoveVolumeOptions requires name to be set');
+  return (volumes, disks) => {
+    const found = volumes.find((volume) => volume.name === name || sourceOf(volume) === name);
+    if (!found) throw new Unable(`Unable to remove volume [${name}] because it does not exist`);
+    if (!(found.dataVolume?.hotpluggable ?? found.persistentVolumeClaim?.hotpluggable))
+      throw new Unable(`Unable to remove volume [${found.name}] because it is not hotpluggable`);
+    return {
+      volumes: volumes.filter((volume) => volume !== found),
+      disks: disks.filter((disk) => disk.name !== found.name),
+    };
+  };
+}
+
+function hotpluggable({ dataVolume, persistentVolumeClaim, ...rest }: JsonObject): JsonObject {
+  if (isJsonObject(dataVolume)) return { dataVolume: { ...dataVolume, hotpluggable: true } };
+  if (isJsonObject(persistentVolumeClaim))
+    return { persistentVolumeClaim: { ...persistentVolumeClaim, hotpluggable: true } };
+  return rest;
+}
+
+/** The claim, or the DataVolume, that a volume is of. */
+const sourceOf = ({ dataVolume, persistentVolumeClaim }: Volume): string | undefined =>
+  dataVolume?.name ?? persistentVolumeClaim?.claimName;

@@ -1,0 +1,139 @@
+/** Instance types, preferences and their captured copies as the controller finds them: in its informers, then the API. */
+
+import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
+import type { DeepReadonly, KubeObject, ObjectKey } from '@coracle/apimachinery/meta/object';
+import { ApiError } from '@coracle/apimachinery/meta/status';
+import { CONTROLLER_REVISIONS } from '@coracle/apimachinery/types/resource-types';
+import type { ControllerRevision } from '@coracle/apimachinery/types/types';
+import type { Client } from '@coracle/client/client';
+import { controllerOwner, type Source, source } from '@coracle/client/controller/controller';
+import type { Informer } from '@coracle/client/informer/informer';
+import type { InformerSet } from '@coracle/client/informer/informer-set';
+import {
+  VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES,
+  VIRTUAL_MACHINE_CLUSTER_PREFERENCES,
+  VIRTUAL_MACHINE_INSTANCETYPES,
+  VIRTUAL_MACHINE_PREFERENCES,
+  type VirtualMachine,
+} from '../../kinds/kubevirt.ts';
+import { type MatcherField, type SourceKind, sourceType } from '../../rules/instancetype/matcher.ts';
+import type { SourceReader } from '../../rules/instancetype/resolve.ts';
+import { REVISION_LABELS } from '../../rules/instancetype/revision.ts';
+
+const TYPES = [
+  VIRTUAL_MACHINE_INSTANCETYPES,
+  VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES,
+  VIRTUAL_MACHINE_PREFERENCES,
+  VIRTUAL_MACHINE_CLUSTER_PREFERENCES,
+] as readonly ResourceType<SourceKind>[];
+
+const OWNER = 'controller uid';
+const MATCHERS = 'matchers';
+const PINS = 'pins';
+
+type Vm = DeepReadonly<VirtualMachine>;
+type Revision = DeepReadonly<ControllerRevision>;
+
+export interface SourceLookup {
+  readonly reader: SourceReader;
+  /** A cached revision, without asking the API. */
+  cachedRevision(namespace: string, name: string): Revision | undefined;
+  /** Cached revisions that the machine controls: copies and start revisions. */
+  ownRevisions(vm: Vm): readonly Revision[];
+  /** What has a machine looked at again: its copies and pins, and objects it names while it has no copy of them. */
+  readonly sources: readonly Source[];
+}
+
+/** Asks for the informers; nothing is read before they are started. */
+export function createSourceLookup(
+  { client, informers }: { readonly client: Client; readonly informers: InformerSet },
+  vms: Informer<VirtualMachine>,
+): SourceLookup {
+  const revisions = informers.of(CONTROLLER_REVISIONS);
+  revisions.addIndex(OWNER, ({ metadata }) =>
+    (metadata.ownerReferences ?? []).flatMap((owner) => (owner.controller === true ? [owner.uid] : [])),
+  );
+  vms.addIndex(MATCHERS, matchersOf);
+  vms.addIndex(PINS, pinsOf);
+  const objects = new Map(TYPES.map((type) => [type.kind, informers.of(type)]));
+
+  const ownRevisions = ({ metadata }: Vm): readonly Revision[] =>
+    revisions.byIndex(OWNER, metadata.uid ?? '').filter((one) => one.metadata.namespace === metadata.namespace);
+  const isCopy = ({ metadata }: Revision): boolean => metadata.labels?.[REVISION_LABELS.name] !== undefined;
+  const byOwner = controllerOwner(revisions, { group: 'kubevirt.io', kind: 'VirtualMachine' });
+
+  return {
+    ownRevisions,
+    cachedRevision: (namespace, name) => revisions.get({ namespace, name }),
+    // An informer lags behind: what it does not know may have been made a moment ago.
+    reader: {
+      revision: async (namespace, name) =>
+        revisions.get({ namespace, name }) ?? find(client, CONTROLLER_REVISIONS, { namespace, name }),
+      object: async ({ type, namespace, name }) =>
+        objects.get(type.kind)?.get({ namespace, name }) ?? find(client, type, { namespace, name }),
+      own: async (vm) => {
+        const cached = ownRevisions(vm).filter(isCopy);
+        if (cached.length > 0) return cached;
+        const { namespace = '', uid } = vm.metadata;
+        const { items } = await client.list(CONTROLLER_REVISIONS, { namespace, labelSelector: REVISION_LABELS.uid });
+        return items.filter(({ metadata }) =>
+          metadata.ownerReferences?.some((owner) => owner.controller === true && owner.uid === uid),
+        );
+      },
+    },
+    sources: [
+      {
+        informer: byOwner.informer,
+        keys: (object, previous) => (isCopy(object as Revision) ? byOwner.keys(object, previous) : []),
+      },
+      // A pin may be owned by another machine or by nobody.
+      source(revisions, ({ metadata }) => vms.byIndex(PINS, pinKey(metadata.namespace, metadata.name)).map(keyOf)),
+      ...[...objects.values()].map((informer) =>
+        source(informer, (object) =>
+          vms
+            .byIndex(MATCHERS, matcherKey(object.kind, object.metadata.namespace ?? '', object.metadata.name ?? ''))
+            .map(keyOf),
+        ),
+      ),
+    ],
+  };
+}
+
+const matcherKey = (kind: string, namespace: string, name: string): string => `${kind}/${namespace}/${name}`;
+
+const keyOf = ({ metadata }: Vm): ObjectKey => ({ namespace: metadata.namespace ?? '', name: metadata.name ?? '' });
+
+const pinKey = (namespace = '', name = ''): string => `${namespace}/${name}`;
+
+/** The revisions that a machine names itself. */
+const pinsOf = ({ metadata, spec }: Vm): string[] =>
+  [spec?.instancetype?.revisionName, spec?.preference?.revisionName].flatMap((name) =>
+    name ? [pinKey(metadata.namespace, name)] : [],
+  );
+
+/** What a machine names and has no copy of. */
+function matchersOf(vm: Vm): string[] {
+  const keys: string[] = [];
+  for (const field of ['instancetype', 'preference'] as const satisfies readonly MatcherField[]) {
+    const matcher = vm.spec?.[field];
+    const type = matcher == null ? undefined : sourceType(field, matcher.kind);
+    if (matcher == null || type === undefined) continue;
+    const failing = vm.status?.conditions?.some((c) => c.type === 'Failure' && c.status === 'True') ?? false;
+    if (vm.status?.[`${field}Ref`]?.controllerRevisionRef?.name && !failing) continue;
+    keys.push(matcherKey(type.kind, type.namespaced ? (vm.metadata.namespace ?? '') : '', matcher.name ?? ''));
+  }
+  return keys;
+}
+
+async function find<T extends KubeObject>(
+  client: Client,
+  type: ResourceType<T>,
+  key: ObjectKey,
+): Promise<T | undefined> {
+  try {
+    return await client.get(type, key);
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 404) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,152 @@
+/** The start revision of a machine in the API: taken before each start, read to tell what a restart would change. */
+
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { ApiError } from '@coracle/apimachinery/meta/status';
+import { CONTROLLER_REVISIONS } from '@coracle/apimachinery/types/resource-types';
+import type { ControllerRevision } from '@coracle/apimachinery/types/types';
+import type { Client } from '@coracle/client/client';
+import type { VirtualMachine } from '../../kinds/kubevirt.ts';
+import type { Layers } from '../../rules/instancetype/expand.ts';
+import { type KnownSources, layersOf, resolveSource } from '../../rules/instancetype/resolve.ts';
+import { withRevisionNames } from '../../rules/instancetype/revision-names.ts';
+import type { ClusterConfig } from '../../rules/machine-defaults/cluster-config.ts';
+import { DefaultsError } from '../../rules/machine-defaults/implicit-devices.ts';
+import type { SourceLookup } from './source-lookup.ts';
+import {
+  differsFromStart,
+  restartRequired,
+  sameTemplateMetadata,
+  startRevision,
+  startRevisionPrefix,
+  withGuestUuid,
+} from './start-revision.ts';
+import { isVmiFinal, type ReadonlyVm, type ReadonlyVmi } from './vm-view.ts';
+
+/** A machine, its instance, and what its matchers stand for (undefined while that is not known). */
+export interface Running {
+  readonly vm: ReadonlyVm;
+  readonly instance: ReadonlyVmi | undefined;
+  readonly layers: Layers | undefined;
+}
+
+export interface StartRecord {
+  /** Makes sure the machine has the revision of a start now, and no other. */
+  take(vm: ReadonlyVm): Promise<void>;
+  /** Whether the machine differs from what its instance was started from. */
+  differs(running: Running): boolean;
+  /**
+   * Generation of the machine that its instance stands for: the present one where the template is the same to the letter,
+   * else that of the start; undefined when there is no record of it.
+   */
+  generation(running: Running): number | undefined;
+  /** Whether it does so in what only a restart can apply. */
+  isRestartRequired(running: Running): boolean;
+  /** Where the instance runs just what `vm` says, has the revision say it in these words. */
+  keep(running: Running): Promise<void>;
+}
+
+type Spec = DeepReadonly<VirtualMachine['spec']>;
+type Revision = DeepReadonly<ControllerRevision>;
+
+export function createStartRecord(options: {
+  readonly client: Client;
+  readonly lookup: SourceLookup;
+  readonly config: () => ClusterConfig;
+}): StartRecord {
+  const { client, lookup, config } = options;
+
+  const startsOf = (vm: ReadonlyVm): readonly Revision[] =>
+    lookup
+      .ownRevisions(vm)
+      .filter(({ metadata }) => metadata.name?.startsWith(startRevisionPrefix(vm)))
+      .sort((a, b) => a.revision - b.revision);
+
+  const remove = async ({ metadata: { namespace = '', name = '' } }: Revision): Promise<void> => {
+    try {
+      await client.delete(CONTROLLER_REVISIONS, { namespace, name });
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 404) throw error;
+    }
+  };
+  const create = async (revision: ControllerRevision): Promise<void> => {
+    try {
+      await client.create(CONTROLLER_REVISIONS, revision);
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.reason !== 'AlreadyExists') throw error;
+    }
+  };
+
+  /** What the matchers of a start revision stand for, from the copies they name. */
+  const layersThen = ({ metadata }: ReadonlyVm, spec: Spec): Layers | undefined => {
+    const vm: ReadonlyVm = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', metadata, spec };
+    const known: KnownSources = {
+      revision: (name) => lookup.cachedRevision(metadata.namespace ?? '', name) ?? null,
+      object: () => null,
+      own: () => [],
+    };
+    const instancetype = resolveSource(vm, 'instancetype', known);
+    const preference = resolveSource(vm, 'preference', known);
+    if (instancetype.type === 'need' || preference.type === 'need') return undefined;
+    const isMissing = instancetype.type === 'missing' || preference.type === 'missing';
+    return isMissing ? undefined : layersOf({ instancetype, preference });
+  };
+
+  const compare = (decide: typeof restartRequired, { vm, instance, layers }: Running): boolean => {
+    if (!instance || isVmiFinal(instance)) return false;
+    const started = startsOf(vm).at(-1)?.data?.['spec'] as Spec | undefined;
+    if (started === undefined) return false;
+    const known = vm.status?.conditions?.some(({ type }) => type === 'RestartRequired') ?? false;
+    // What the machine stands for now is not known: what was known of it still holds.
+    if (layers === undefined) return known;
+    try {
+      const guestUuid = instance.spec.domain?.firmware?.uuid;
+      const before = { spec: withGuestUuid(started, guestUuid), layers: layersThen(vm, started) };
+      return decide(before, { spec: withGuestUuid(withRevisionNames(vm), guestUuid), layers }, config());
+    } catch (error) {
+      if (error instanceof DefaultsError) return known;
+      throw error;
+    }
+  };
+
+  const differs = (running: Running): boolean => compare(differsFromStart, running);
+
+  return {
+    differs,
+    generation(running) {
+      const { vm } = running;
+      const started = startsOf(vm).at(-1);
+      if (!started) return undefined;
+      const template = (started.data?.['spec'] as Spec | undefined)?.template;
+      const isSame = !differs(running) && sameTemplateMetadata(template?.metadata, vm.spec.template?.metadata);
+      return isSame ? (vm.metadata.generation ?? 0) : started.revision;
+    },
+    isRestartRequired: (running) => compare(restartRequired, running),
+
+    async take(vm) {
+      const wanted = startRevision(vm);
+      let isTaken = false;
+      for (const revision of startsOf(vm)) {
+        // Of this generation, but with other copies: one that was captured anew without a change of the machine.
+        const isCurrent = revision.metadata.name === wanted.metadata.name && deepEqual(revision.data, wanted.data);
+        if (isCurrent) isTaken = true;
+        else await remove(revision);
+      }
+      if (!isTaken) await create(wanted);
+    },
+
+    async keep(running) {
+      const current = startsOf(running.vm).at(-1);
+      const { instance } = running;
+      if (!instance || isVmiFinal(instance) || !current || differs(running)) return;
+      const { metadata, ...wanted } = startRevision(running.vm);
+      await remove(current);
+      // Under the same name: the instance names it.
+      await create({
+        ...wanted,
+        metadata: { ...metadata, name: current.metadata.name ?? '' },
+        revision: current.revision,
+      });
+    },
+  };
+}

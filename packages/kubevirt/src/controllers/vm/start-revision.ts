@@ -1,0 +1,156 @@
+/**
+ * The ControllerRevision taken at each start: it holds the VM spec the running instance was made from, so that a later
+ * change to it is seen.
+ */
+
+import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
+import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { ControllerRevision } from '@coracle/apimachinery/types/types';
+import type { VirtualMachine, VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
+import { canonicalUuid } from '../../rules/identity/firmware-identity.ts';
+import type { AnnotatedMeta } from '../../rules/instancetype/apply-instancetype.ts';
+import { applyAtStart, type Layers } from '../../rules/instancetype/expand.ts';
+import { withRevisionNames } from '../../rules/instancetype/revision-names.ts';
+import { neutraliseLiveFields } from '../../rules/live-update/live-fields.ts';
+import type { ClusterConfig } from '../../rules/machine-defaults/cluster-config.ts';
+import { setInstanceSpecDefaults } from '../../rules/machine-defaults/instance-defaults.ts';
+import { isPciTopology } from './keep-pci-topology.ts';
+
+type Spec = VirtualMachine['spec'];
+type Template = Spec['template'];
+
+/** `revision-start-vm-<uid>-<generation>`. */
+export const startRevisionName = (vm: DeepReadonly<VirtualMachine>): string =>
+  `revision-start-vm-${vm.metadata.uid}-${vm.metadata.generation ?? 0}`;
+
+/** Prefix of all start revisions of a VM. */
+export const startRevisionPrefix = (vm: DeepReadonly<VirtualMachine>): string =>
+  `revision-start-vm-${vm.metadata.uid}-`;
+
+/**
+ * The revision to create before an instance of this VM is made. Its matchers name the copies that are in force, so that
+ * it says what runs without the VM's status.
+ */
+export function startRevision(vm: DeepReadonly<VirtualMachine>): ControllerRevision {
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'ControllerRevision',
+    metadata: {
+      name: startRevisionName(vm),
+      namespace: vm.metadata.namespace ?? '',
+      ownerReferences: [controllerReference(vm)],
+    },
+    data: { spec: withRevisionNames(vm) as unknown as Record<string, unknown> },
+    revision: vm.metadata.generation ?? 0,
+  };
+}
+
+/**
+ * A spec that says the UUID the guest has: one without it was stored by an older server, and means that one. So only a
+ * user's change of it is a difference.
+ */
+export function withGuestUuid(spec: DeepReadonly<Spec>, guestUuid: string | undefined): DeepReadonly<Spec> {
+  const { template } = spec;
+  const domain = template?.spec?.domain;
+  if (!guestUuid || domain === undefined || domain.firmware?.uuid) return spec;
+  const firmware = { ...domain.firmware, uuid: guestUuid };
+  return { ...spec, template: { ...template, spec: { ...template.spec, domain: { ...domain, firmware } } } };
+}
+
+/** A spec and what its matchers stand for; `layers` is undefined when that is no longer known. */
+export interface LayeredSpec {
+  readonly spec: DeepReadonly<Spec>;
+  readonly layers: Layers | undefined;
+}
+
+/**
+ * True when the VM's template differs from the one its instance was started from. An instance type that stands for the
+ * same amounts as the one before is no difference.
+ */
+export const differsFromStart = (started: LayeredSpec, current: LayeredSpec, config: ClusterConfig): boolean =>
+  differs(started, current, { config, ignoreLive: false });
+
+/** True when a difference is one that only a restart can apply: not what the cluster updates while a guest runs. */
+export const restartRequired = (started: LayeredSpec, current: LayeredSpec, config: ClusterConfig): boolean =>
+  differs(started, current, { config, ignoreLive: config.liveUpdate });
+
+interface Comparison {
+  readonly config: ClusterConfig;
+  readonly ignoreLive: boolean;
+}
+
+function differs(started: LayeredSpec, current: LayeredSpec, { config, ignoreLive }: Comparison): boolean {
+  const same = (before: Template, after: Template): boolean => {
+    if (ignoreLive) neutraliseLiveFields(before, after);
+    return deepEqual(before, after);
+  };
+  const hasMatchers = [started, current].some(({ spec }) => spec.instancetype != null || spec.preference != null);
+  const sameTemplate = same(comparable(started.spec.template), comparable(current.spec.template));
+  if (!hasMatchers) return !sameTemplate;
+  if (sameTemplate && deepEqual(matchersOf(started.spec), matchersOf(current.spec))) return false;
+  const [before, after] = [expandedSpec(started, config), expandedSpec(current, config)];
+  return (
+    before === undefined || after === undefined || !same(comparable({ spec: before }), comparable({ spec: after }))
+  );
+}
+
+const matchersOf = ({ instancetype, preference }: DeepReadonly<Spec>): unknown => [
+  instancetype ?? null,
+  preference ?? null,
+];
+
+/**
+ * The template's spec as it starts; undefined when it cannot.
+ * @throws DefaultsError when the cluster's settings contradict each other
+ */
+export function expandedSpec(
+  { spec, layers }: LayeredSpec,
+  config: ClusterConfig,
+): VirtualMachineInstanceSpec | undefined {
+  if (layers === undefined) return undefined;
+  const result = cloneJson<VirtualMachineInstanceSpec>(
+    (spec.template?.spec ?? {}) as DeepReadonly<VirtualMachineInstanceSpec>,
+  );
+  const metadata = cloneJson<AnnotatedMeta>(spec.template?.metadata ?? {});
+  const vm = { metadata: {}, spec } as DeepReadonly<VirtualMachine>;
+  if (applyAtStart({ ...layers, vm, spec: result, metadata, config }).length > 0) return undefined;
+  setInstanceSpecDefaults(result, config);
+  return result;
+}
+
+/** A template without its metadata, whose UUID stands in one form. */
+function comparable(of: DeepReadonly<Template> | undefined): Template {
+  const template = cloneJson<Spec['template']>(of ?? {});
+  const firmware = template.spec?.domain?.firmware;
+  if (firmware) {
+    if (firmware.uuid) firmware.uuid = canonicalUuid(firmware.uuid);
+    else delete firmware.uuid;
+    if (Object.keys(firmware).length === 0) delete template.spec?.domain?.firmware;
+  }
+  delete template.metadata;
+  dropEmptyLists(template);
+  return template;
+}
+
+/** Whether two templates give an instance the same labels and annotations; those of the PCI layout come by themselves. */
+export function sameTemplateMetadata(
+  before: DeepReadonly<NonNullable<Template>['metadata']>,
+  after: DeepReadonly<NonNullable<Template>['metadata']>,
+): boolean {
+  const own = (all: Readonly<Record<string, string>> | undefined): Record<string, string> =>
+    Object.fromEntries(Object.entries(all ?? {}).filter(([name]) => !isPciTopology(name)));
+  return (
+    deepEqual(own(before?.labels), own(after?.labels)) && deepEqual(own(before?.annotations), own(after?.annotations))
+  );
+}
+
+/** A list of nothing is as good as none (Semantic.DeepEqual): what is left where the last volume was taken out. */
+function dropEmptyLists(value: object): void {
+  for (const [name, member] of Object.entries(value) as [keyof typeof value, unknown][]) {
+    if (typeof member !== 'object' || member === null) continue;
+    if (Array.isArray(member) && member.length === 0) delete value[name];
+    else dropEmptyLists(member);
+  }
+}

@@ -1,0 +1,57 @@
+/** Brings a change of a virtual machine to its running instance, where the cluster updates instances live. */
+
+import { keyOf } from '@coracle/apimachinery/meta/object';
+import { ApiError } from '@coracle/apimachinery/meta/status';
+import type { Client, JsonPatchOperation } from '@coracle/client/client';
+import { VIRTUAL_MACHINE_INSTANCES } from '../../kinds/kubevirt.ts';
+import type { Layers } from '../../rules/instancetype/expand.ts';
+import { liveUpdateVerdict } from '../../rules/live-update/live-update-verdict.ts';
+import type { ClusterConfig } from '../../rules/machine-defaults/cluster-config.ts';
+import { DefaultsError } from '../../rules/machine-defaults/implicit-devices.ts';
+import { expandedSpec } from './start-revision.ts';
+import type { SyncFailure } from './vm-status.ts';
+import type { ReadonlyVm, ReadonlyVmi } from './vm-view.ts';
+
+export interface InstanceUpdate {
+  /** As it is now. */
+  readonly instance: ReadonlyVmi;
+  /** Why only a restart brings the change. */
+  readonly restart?: string;
+  /** Why it has to wait. */
+  readonly failure?: SyncFailure;
+  /** The decision was made on an instance that has changed since. */
+  readonly isStale?: boolean;
+}
+
+/** Decides, and patches the instance. Throws what the API says, unless it only says that the instance has changed. */
+export async function updateInstance(
+  { vm, instance, layers }: { readonly vm: ReadonlyVm; readonly instance: ReadonlyVmi; readonly layers: Layers },
+  { client, config, cpuAllocationRatio }: { client: Client; config: ClusterConfig; cpuAllocationRatio: number },
+): Promise<InstanceUpdate> {
+  const wanted = expandedOrNot(vm, layers, config);
+  // Before it runs the guest starts with what its instance was made from.
+  if (!wanted || !config.liveUpdate || instance.status?.phase !== 'Running') return { instance };
+  if (instance.metadata.deletionTimestamp !== undefined) return { instance };
+  const { patch, ...verdict } = liveUpdateVerdict({ wanted, vmi: instance, cpuAllocationRatio });
+  if (patch.length === 0) return { instance, ...verdict };
+  try {
+    const same: JsonPatchOperation = { op: 'test', path: '/metadata/uid', value: instance.metadata.uid };
+    const body = [same, ...patch];
+    return {
+      instance: await client.patch(VIRTUAL_MACHINE_INSTANCES, keyOf(instance), { type: 'json', body }),
+      ...verdict,
+    };
+  } catch (error) {
+    if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409 && error.code !== 422)) throw error;
+    return { instance, isStale: true, ...verdict };
+  }
+}
+
+function expandedOrNot(vm: ReadonlyVm, layers: Layers, config: ClusterConfig): ReturnType<typeof expandedSpec> {
+  try {
+    return expandedSpec({ spec: vm.spec, layers }, config);
+  } catch (error) {
+    if (error instanceof DefaultsError) return undefined;
+    throw error;
+  }
+}

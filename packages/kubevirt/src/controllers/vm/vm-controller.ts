@@ -1,0 +1,140 @@
+/**
+ * The VirtualMachine controller. One pass is a chain of steps over a clone of the cached VM; a step may create or
+ * delete the instance, edit metadata and spec, or stop the pass. What changed is committed at the end: metadata and
+ * spec first (status then waits for the next pass), else status.
+ */
+
+import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
+import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { commit } from '@coracle/client/commit/commit';
+import {
+  type Controller,
+  createController,
+  DONE,
+  ownKeys,
+  requeueAfter,
+  source,
+} from '@coracle/client/controller/controller';
+import { nextTurn } from '@coracle/runtime/clock/next-turn';
+import { VIRTUAL_MACHINES, type VirtualMachine } from '../../kinds/kubevirt.ts';
+import { type Machine, sharedMessage } from '../../rules/identity/shared-uuids.ts';
+import { persistFirmwareUuid } from './persist-firmware-uuid.ts';
+import { removeRevision } from './sync-instancetype.ts';
+import { applyVmStatus } from './vm-status.ts';
+import { type Pass, type VmControllerOptions, VmSteps } from './vm-steps.ts';
+import { isControlledBy, isVmiFinal, type ReadonlyVm, type ReadonlyVmi } from './vm-view.ts';
+/** Rights the controller needs, and no others. */
+export const vmControllerRules = [
+  { apiGroups: ['kubevirt.io'], resources: ['virtualmachines'], verbs: ['get', 'list', 'watch', 'patch'] },
+  { apiGroups: ['kubevirt.io'], resources: ['virtualmachines/status'], verbs: ['patch'] },
+  { apiGroups: ['kubevirt.io'], resources: ['virtualmachines/finalizers'], verbs: ['update'] },
+  {
+    apiGroups: ['kubevirt.io'],
+    resources: ['virtualmachineinstances'],
+    verbs: ['get', 'list', 'watch', 'create', 'delete', 'patch'],
+  },
+  { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['get', 'list', 'watch'] },
+  {
+    apiGroups: ['instancetype.kubevirt.io'],
+    resources: [
+      'virtualmachineinstancetypes',
+      'virtualmachineclusterinstancetypes',
+      'virtualmachinepreferences',
+      'virtualmachineclusterpreferences',
+    ],
+    verbs: ['get', 'list', 'watch'],
+  },
+  { apiGroups: ['apps'], resources: ['controllerrevisions'], verbs: ['get', 'list', 'watch', 'create', 'delete'] },
+  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
+];
+
+/** When a firmware UUID that a policy would not have written is tried again. */
+const REFUSED_UUID_RETRY_MS = 30_000;
+
+/** Makes the controller; nothing happens before `start`. */
+export function createVmController(options: VmControllerOptions): Controller {
+  const steps = new VmSteps(options);
+  return createController({
+    name: 'vm',
+    client: steps.client,
+    log: steps.log,
+    clock: steps.clock,
+    sources: [
+      ownKeys(steps.vms),
+      source(steps.vmis, (vmi, previous) => {
+        const key = keyOf(vmi);
+        if (!previous) steps.expectations.observeCreation(keyText(key));
+        return [key];
+      }),
+      source(steps.vms, (vm, previous) => machineKeys(steps.uuids.touchedByVm(vm, previous))),
+      source(steps.vmis, (vmi, previous) => machineKeys(steps.uuids.touchedByVmi(vmi, previous))),
+      ...steps.lookup.sources,
+    ],
+    concurrency: 8,
+    reconcile: async (key, { signal }) => {
+      const cached = steps.vms.get(key);
+      if (!cached) {
+        steps.expectations.forget(keyText(key));
+        return DONE;
+      }
+      if (!steps.expectations.satisfied(keyText(key))) return DONE;
+      const found = steps.vmis.get(key);
+      const instance = found && isControlledBy(found, cached) ? found : undefined;
+      const identity = await persistFirmwareUuid(steps.client, cached, instance);
+      if (identity.isWritten) return DONE;
+      const after = cloneJson(cached) as VirtualMachine;
+      const pass: Pass = {
+        key,
+        vm: after,
+        instance,
+        expects: undefined,
+        failure: identity.failure,
+        restartRequired: knownRestart(cached, found),
+        layers: undefined,
+        unneeded: [],
+        requeueMs: identity.failure && REFUSED_UUID_RETRY_MS,
+        signal,
+      };
+      let error: unknown;
+      try {
+        for (const step of steps.STEPS) {
+          // A machine may be large, and several steps reckon what it stands for.
+          if (steps.clock.turnIsLong()) await nextTurn();
+          if ((await step(pass)) === 'stop') break;
+        }
+      } catch (thrown) {
+        error = thrown;
+      }
+      applyVmStatus({
+        vm: after,
+        instance: pass.instance,
+        expects: pass.expects,
+        failure: pass.failure,
+        restartRequired: pass.restartRequired,
+        duplicateUuid: sharedMessage(steps.uuids.ofVm(cached, pass.instance), key.namespace),
+        now: steps.clock.now(),
+        random: steps.random(),
+      });
+      steps.tellProblem(cached, after);
+      steps.tellDuplicate(cached, after);
+      const stored = await commit<VirtualMachine>(steps.client, VIRTUAL_MACHINES, {
+        before: cached,
+        after,
+        order: 'status-last',
+      });
+      if (error) throw error;
+      for (const name of pass.unneeded)
+        await removeRevision(stored ?? cached, name, { client: steps.client, lookup: steps.lookup });
+      return pass.requeueMs === undefined ? DONE : requeueAfter(pass.requeueMs);
+    },
+  });
+}
+
+const machineKeys = (machines: readonly Machine[]): ObjectKey[] =>
+  machines.filter(({ kind }) => kind === 'VirtualMachine').map(({ namespace, name }) => ({ namespace, name }));
+
+/** What the status says of a restart, for a pass that does not get to the comparison. */
+const knownRestart = ({ status }: ReadonlyVm, instance: ReadonlyVmi | undefined): string | undefined =>
+  instance && !isVmiFinal(instance)
+    ? status?.conditions?.find(({ type }) => type === 'RestartRequired')?.message
+    : undefined;

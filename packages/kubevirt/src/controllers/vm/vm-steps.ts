@@ -1,0 +1,393 @@
+import { type DeepReadonly, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { ApiError } from '@coracle/apimachinery/meta/status';
+import type { ControllerEnvironment } from '@coracle/client/controller/environment';
+import { createEventRecorder } from '@coracle/client/events/recorder';
+import { createExpectations } from '@coracle/client/expectations/expectations';
+import { nextTurn } from '@coracle/runtime/clock/next-turn';
+import {
+  KUBEVIRTS,
+  type KubeVirt,
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINES,
+  type VirtualMachine,
+} from '../../kinds/kubevirt.ts';
+import { DUPLICATE_FIRMWARE_UUID } from '../../rules/identity/shared-uuids.ts';
+import { createUuidIndex } from '../../rules/identity/uuid-index.ts';
+import type { Layers } from '../../rules/instancetype/expand.ts';
+import {
+  type ClusterConfig,
+  clusterConfigOf,
+  cpuAllocationRatioOf,
+} from '../../rules/machine-defaults/cluster-config.ts';
+import { RESUME_FROM } from '../../rules/memory-state/resume-request.ts';
+import {
+  effectiveRunStrategy,
+  type RunStrategy,
+  type StateChangeRequest,
+  startStopVerdict,
+} from '../../rules/run-strategy/run-strategy.ts';
+import { backoffLeft, type StartFailure } from '../../rules/run-strategy/start-failure.ts';
+import { buildInstance, StartConflict } from './build-instance.ts';
+import { keepPciTopology } from './keep-pci-topology.ts';
+import { createSourceLookup } from './source-lookup.ts';
+import { createStartRecord } from './start-record.ts';
+import { syncInstancetype } from './sync-instancetype.ts';
+import { updateInstance } from './update-instance.ts';
+import { NOT_LIVE_UPDATABLE, type SyncFailure } from './vm-status.ts';
+import {
+  generationOf,
+  isVmiFinal,
+  OBSERVED_API_VERSIONS,
+  type ReadonlyVm,
+  type ReadonlyVmi,
+  VM_FINALIZER,
+  VM_GENERATION,
+  viewOf,
+} from './vm-view.ts';
+
+export interface VmControllerOptions extends ControllerEnvironment {
+  /** 0 to 1; jitter of the start back-off. */
+  readonly random?: () => number;
+}
+
+/** When a machine whose instance type or preference is missing is looked at again, whatever the watches say. */
+const MISSING_SOURCE_RETRY_MS = 30_000;
+
+/** When a change of an instance that was refused as stale is tried again, should its news not come before. */
+const STALE_INSTANCE_RETRY_MS = 1000;
+
+/** What one pass carries from step to step. */
+export interface Pass {
+  readonly key: ObjectKey;
+  readonly vm: VirtualMachine;
+  /** The instance as cached; replaced by what a create or delete returned. */
+  instance: ReadonlyVmi | undefined;
+  expects: 'create' | 'delete' | undefined;
+  failure: SyncFailure | undefined;
+  /** Why only a restart brings what the machine says now; what was known of it until that is decided anew. */
+  restartRequired: string | undefined;
+  /** What instance type and preference stand for; undefined while that is not known: nothing is started then. */
+  layers: Layers | undefined;
+  /** Copies of instance type and preference that go when the machine is stored without naming them. */
+  readonly unneeded: string[];
+  requeueMs: number | undefined;
+  readonly signal: AbortSignal;
+}
+
+type StepOutcome = 'continue' | 'stop';
+
+type Step = (pass: Pass) => Promise<StepOutcome>;
+
+/** The end of a final instance must stand in status.startFailure (if it counts at all) before the instance may go. */
+function endIsCounted(vm: VirtualMachine, instance: ReadonlyVmi): boolean {
+  const failure = vm.status?.startFailure as StartFailure | undefined;
+  const ran = (instance.status?.phaseTransitionTimestamps ?? []).some((entry) => entry.phase === 'Running');
+  if (ran) return failure === undefined;
+  const strategy = effectiveRunStrategy(vm.spec);
+  const counted = strategy === 'Always' || strategy === 'RerunOnFailure' || strategy === 'Once';
+  return !counted || vm.metadata.deletionTimestamp !== undefined || failure?.lastFailedVMIUID === instance.metadata.uid;
+}
+
+const problemOf = ({ status }: ReadonlyVm): { readonly reason?: string; readonly message?: string } | undefined =>
+  status?.conditions?.find(({ type, status: value }) => type === 'Synchronized' && value === 'False');
+
+const duplicateOf = ({ status }: ReadonlyVm): string | undefined =>
+  status?.conditions?.find(({ type }) => type === DUPLICATE_FIRMWARE_UUID)?.message;
+
+const failureOf = (reason: string, error: unknown): SyncFailure => ({
+  reason,
+  message: error instanceof Error ? error.message : String(error),
+});
+
+function setStrategy(vm: VirtualMachine, strategy: RunStrategy): void {
+  if (vm.spec.running !== undefined) vm.spec.running = strategy === 'Always';
+  else vm.spec.runStrategy = strategy as NonNullable<typeof vm.spec.runStrategy>;
+}
+
+/** The steps of a machine, in the order of `STEPS`. */
+export class VmSteps {
+  readonly client;
+  readonly clock;
+  readonly log;
+  readonly random;
+  readonly vms;
+  readonly vmis;
+  readonly #kubevirts;
+  readonly uuids;
+  readonly lookup;
+  #read: { readonly kubevirt: DeepReadonly<KubeVirt> | undefined; readonly config: ClusterConfig } | undefined;
+  readonly #start;
+  readonly #events;
+  readonly expectations;
+
+  constructor(options: VmControllerOptions) {
+    const { client, clock, log, informers, random = Math.random } = options;
+    this.client = client;
+    this.clock = clock;
+    this.log = log;
+    this.random = random;
+    this.vms = informers.of(VIRTUAL_MACHINES);
+    this.vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
+    this.#kubevirts = informers.of(KUBEVIRTS);
+    this.uuids = createUuidIndex(this.vms, this.vmis);
+    this.lookup = createSourceLookup({ client, informers }, this.vms);
+    this.#start = createStartRecord({ client, lookup: this.lookup, config: this.#config });
+    this.#events = createEventRecorder(client, { component: 'virtualmachine-controller', clock, log });
+    this.expectations = createExpectations(clock);
+  }
+
+  readonly #config = (): ClusterConfig => {
+    const kubevirt = this.#kubevirts.list()[0];
+    if (this.#read === undefined || this.#read.kubevirt !== kubevirt)
+      this.#read = { kubevirt, config: clusterConfigOf(kubevirt) };
+    return this.#read.config;
+  };
+
+  readonly #deletion: Step = async (pass) => {
+    const { vm, instance } = pass;
+    if (vm.metadata.deletionTimestamp === undefined) return 'continue';
+    const orphan = vm.metadata.finalizers?.includes('orphan') ?? false;
+    if (!instance || orphan) vm.metadata.finalizers = (vm.metadata.finalizers ?? []).filter((f) => f !== VM_FINALIZER);
+    else if (instance.metadata.deletionTimestamp === undefined) await this.#deleteInstance(pass);
+    if (instance) await this.#releaseInstance(pass);
+    return 'stop';
+  };
+
+  readonly #finalizer: Step = async ({ vm }) => {
+    if (!vm.metadata.finalizers?.includes(VM_FINALIZER))
+      vm.metadata.finalizers = [...(vm.metadata.finalizers ?? []), VM_FINALIZER];
+    vm.metadata.annotations = { ...vm.metadata.annotations, ...OBSERVED_API_VERSIONS };
+    return 'continue';
+  };
+
+  // The instance goes on from the state: the next one boots.
+  readonly #resumed: Step = async ({ vm, instance }) => {
+    const annotations = vm.metadata.annotations;
+    const from = annotations?.[RESUME_FROM];
+    if (from === undefined || instance?.metadata.annotations?.[RESUME_FROM] !== from) return 'continue';
+    if (instance.status?.phase !== 'Running') return 'continue';
+    const { [RESUME_FROM]: _, ...rest } = annotations ?? {};
+    vm.metadata.annotations = rest;
+    return 'continue';
+  };
+
+  readonly #instancetype: Step = async (pass) => {
+    const { vm } = pass;
+    const outcome = await syncInstancetype(vm, {
+      client: this.client,
+      lookup: this.lookup,
+      config: this.#config(),
+      keepStart: (next, layers) => this.#start.keep({ vm: next, instance: pass.instance, layers }),
+      unneeded: (name) => pass.unneeded.push(name),
+    });
+    switch (outcome.type) {
+      case 'layers':
+        pass.layers = outcome.layers;
+        return 'continue';
+      case 'expanded':
+        return 'stop';
+      case 'failed': {
+        const { failure } = outcome;
+        const known = vm.status?.conditions?.find(({ type }) => type === 'Failure');
+        if (known?.message !== failure.message) this.#events.event(vm, 'Warning', failure.reason, failure.message);
+        pass.failure = failure;
+        // A change of what is missing has the machine looked at again; this is for what no watch tells.
+        pass.requeueMs = MISSING_SOURCE_RETRY_MS;
+        return 'continue';
+      }
+      default:
+        return outcome satisfies never;
+    }
+  };
+
+  readonly #releaseFinal: Step = async (pass) => {
+    if (pass.instance) await this.#releaseInstance(pass);
+    return 'continue';
+  };
+
+  readonly #runStrategy: Step = async (pass) => {
+    const { vm, instance } = pass;
+    const strategy = effectiveRunStrategy(vm.spec);
+    const requests = (vm.status?.stateChangeRequests ?? []) as readonly StateChangeRequest[];
+    const verdict = startStopVerdict({
+      strategy,
+      instance: instance && viewOf(instance),
+      requests,
+      lastStrategy: vm.status?.runStrategy,
+      backoffMs: backoffLeft(vm.status?.startFailure as StartFailure | undefined, this.clock.now()),
+    });
+    switch (verdict.type) {
+      case 'keep':
+        return 'continue';
+      case 'wait':
+        pass.requeueMs = verdict.ms;
+        return 'continue';
+      case 'unhalt':
+        setStrategy(vm, 'Always');
+        return 'stop';
+      case 'create':
+        // A restore replaces the disks of a machine that does not run: it starts when that is done.
+        if (vm.status?.restoreInProgress === undefined) await this.#createInstance(pass, verdict.paused);
+        return 'continue';
+      case 'delete':
+        await this.#deleteInstance(pass);
+        if (verdict.thenStart && vm.status)
+          vm.status.stateChangeRequests = [...(vm.status.stateChangeRequests ?? []), { action: 'Start' }];
+        return 'continue';
+    }
+  };
+
+  // A change of the VM that does not touch the template leaves the instance up to date: say so on it.
+  readonly #observedGeneration: Step = async (pass) => {
+    const { vm, instance } = pass;
+    if (!instance || instance.metadata.deletionTimestamp !== undefined || isVmiFinal(instance)) return 'continue';
+    const known = generationOf(instance);
+    if (known === vm.metadata.generation) return 'continue';
+    const generation = this.#start.generation(pass);
+    // Once it is said it only goes on; an instance of which nothing is said gets the number of its start.
+    if (generation === undefined || (known !== undefined && generation !== vm.metadata.generation)) return 'continue';
+    pass.instance = await this.client.patch(VIRTUAL_MACHINE_INSTANCES, pass.key, {
+      type: 'merge',
+      body: { metadata: { uid: instance.metadata.uid, annotations: { [VM_GENERATION]: String(generation) } } },
+    });
+    return 'continue';
+  };
+
+  readonly #pciTopology: Step = async ({ vm, instance }) => {
+    if (instance) keepPciTopology(vm, instance);
+    return 'continue';
+  };
+
+  // What the cluster updates while a guest runs goes into the spec of the instance; what it cannot says why.
+  readonly #liveUpdate: Step = async (pass) => {
+    const { vm, instance, layers } = pass;
+    // What the machine stands for now is not known: what was known of it still holds.
+    if (!layers) return 'continue';
+    pass.restartRequired = this.#start.isRestartRequired(pass) ? NOT_LIVE_UPDATABLE : undefined;
+    if (this.clock.turnIsLong()) await nextTurn();
+    if (!instance || pass.restartRequired !== undefined) return 'continue';
+    const cpuAllocationRatio = cpuAllocationRatioOf(this.#kubevirts.list()[0]);
+    const update = await updateInstance(
+      { vm, instance, layers },
+      { client: this.client, config: this.#config(), cpuAllocationRatio },
+    );
+    pass.instance = update.instance;
+    pass.restartRequired = update.restart;
+    pass.failure ??= update.failure;
+    if (update.isStale) pass.requeueMs = STALE_INSTANCE_RETRY_MS;
+    return 'continue';
+  };
+
+  readonly STEPS: readonly Step[] = [
+    this.#deletion,
+    this.#finalizer,
+    this.#resumed,
+    this.#instancetype,
+    this.#releaseFinal,
+    this.#runStrategy,
+    this.#observedGeneration,
+    this.#pciTopology,
+    this.#liveUpdate,
+  ];
+
+  /** What keeps the instance from starting is an event of the machine too, once for each text. */
+  tellProblem(before: ReadonlyVm, after: ReadonlyVm): void {
+    const problem = problemOf(after);
+    if (problem?.message && problem.message !== problemOf(before)?.message)
+      this.#events.event(after, 'Warning', problem.reason ?? 'FailedStart', problem.message);
+  }
+
+  tellDuplicate(before: ReadonlyVm, after: ReadonlyVm): void {
+    const message = duplicateOf(after);
+    if (message && message !== duplicateOf(before))
+      this.#events.event(after, 'Warning', DUPLICATE_FIRMWARE_UUID, message);
+  }
+
+  async #createInstance(pass: Pass, paused: boolean): Promise<void> {
+    const { vm, key } = pass;
+    const name = key.name;
+    const unowned = this.vmis.get(key);
+    if (unowned) {
+      pass.failure = {
+        reason: 'FailedCreate',
+        message: `a VirtualMachineInstance named ${name} that this VirtualMachine does not own is in the way`,
+      };
+      return;
+    }
+    // The failure says what is missing.
+    if (pass.layers === undefined) return;
+    pass.expects = 'create';
+    try {
+      const wanted = buildInstance(vm, {
+        paused,
+        layers: pass.layers,
+        config: this.#config(),
+      });
+      await this.#start.take(vm);
+      this.expectations.expectCreations(keyText(key), 1);
+      pass.instance = await this.client.create(VIRTUAL_MACHINE_INSTANCES, wanted);
+      this.#events.event(
+        vm,
+        'Normal',
+        'SuccessfulCreate',
+        `Started the virtual machine by creating the new virtual machine instance ${name}`,
+      );
+    } catch (error) {
+      this.expectations.creationFailed(keyText(key));
+      pass.failure = failureOf('FailedCreate', error);
+      this.#events.event(
+        vm,
+        'Warning',
+        'FailedCreate',
+        `Error creating virtual machine instance ${name}: ${pass.failure.message}`,
+      );
+      // Only a change of the machine helps, and that is noticed.
+      if (!(error instanceof StartConflict)) throw error;
+    }
+  }
+
+  async #deleteInstance(pass: Pass): Promise<void> {
+    const { vm, instance, key } = pass;
+    if (!instance) return;
+    pass.expects = 'delete';
+    try {
+      await this.client.delete(VIRTUAL_MACHINE_INSTANCES, key, { preconditions: { uid: instance.metadata.uid ?? '' } });
+      this.#events.event(
+        vm,
+        'Normal',
+        'SuccessfulDelete',
+        `Stopped the virtual machine by deleting the virtual machine instance ${instance.metadata.uid}`,
+      );
+    } catch (error) {
+      if (error instanceof ApiError && (error.code === 404 || error.code === 409)) return;
+      pass.failure = failureOf('FailedDelete', error);
+      this.#events.event(
+        vm,
+        'Warning',
+        'FailedDelete',
+        `Error deleting virtual machine instance ${instance.metadata.name}: ${pass.failure.message}`,
+      );
+      throw error;
+    }
+  }
+
+  // The instance may go once its end has been counted here (start failures are keyed by its uid).
+  async #releaseInstance(pass: Pass): Promise<void> {
+    const { instance, key, vm } = pass;
+    if (!instance || !isVmiFinal(instance) || instance.metadata.deletionTimestamp === undefined) return;
+    const finalizers = instance.metadata.finalizers ?? [];
+    if (!finalizers.includes(VM_FINALIZER) || !endIsCounted(vm, instance)) return;
+    const at = finalizers.indexOf(VM_FINALIZER);
+    try {
+      await this.client.patch(VIRTUAL_MACHINE_INSTANCES, key, {
+        type: 'json',
+        body: [
+          { op: 'test', path: `/metadata/finalizers/${at}`, value: VM_FINALIZER },
+          { op: 'remove', path: `/metadata/finalizers/${at}` },
+        ],
+      });
+    } catch (error) {
+      if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 422 && error.code !== 409)) throw error;
+    }
+  }
+}

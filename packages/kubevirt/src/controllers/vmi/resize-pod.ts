@@ -1,0 +1,51 @@
+/** Gives the launcher Pod of a running instance the size its spec asks for by now, where no migration is to do that. */
+
+import { type DeepReadonly, keyOf } from '@coracle/apimachinery/meta/object';
+import { ApiError } from '@coracle/apimachinery/meta/status';
+import { PODS } from '@coracle/apimachinery/types/resource-types';
+import type { Pod } from '@coracle/apimachinery/types/types';
+import type { Client } from '@coracle/client/client';
+import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import { type CarrierFacts, carrierOf } from '../../rules/live-update/carrier.ts';
+import { isMoving, pendingChanges } from '../../rules/live-update/pending-changes.ts';
+import { COMPUTE, resizeOf, resizeTrouble, shrinkOf } from '../../rules/live-update/pod-resize.ts';
+
+export interface ResizeFacts extends CarrierFacts {
+  readonly cpuAllocationRatio: number;
+}
+
+/** What a change waits for, for the condition that shows it; undefined when nothing is the matter. */
+export interface ResizeOutcome {
+  /** A change waits to be carried. */
+  readonly pending: boolean;
+  readonly waiting?: string;
+}
+
+/** Resizes the Pod if that is what is missing. Throws what the API says, unless it refuses the size. */
+export async function resizePod(
+  client: Client,
+  { vmi, pod }: { readonly vmi: DeepReadonly<VirtualMachineInstance>; readonly pod: DeepReadonly<Pod> | undefined },
+  facts: ResizeFacts,
+): Promise<ResizeOutcome> {
+  const isRunning = vmi.status?.phase === 'Running' && vmi.metadata.deletionTimestamp === undefined;
+  if (!pod || !isRunning || pod.metadata.deletionTimestamp !== undefined) return { pending: false };
+  const { vcpus, memory } = pendingChanges(vmi);
+  const pending = vcpus || memory;
+  if (isMoving(vmi)) return { pending };
+  if (pending && carrierOf(vmi, facts) === 'migration')
+    return { pending, waiting: 'A live migration to a launcher pod of the new size brings the change' };
+  const resources = (pending ? resizeOf : shrinkOf)(vmi, pod, facts.cpuAllocationRatio);
+  const node = pod.spec.nodeName ?? '';
+  if (!resources) {
+    const trouble = pending ? resizeTrouble(pod) : undefined;
+    return { pending, ...(trouble && { waiting: `Node ${node} cannot make the change yet: ${trouble}` }) };
+  }
+  try {
+    const body = { metadata: { uid: pod.metadata.uid }, spec: { containers: [{ name: COMPUTE, resources }] } };
+    await client.patch(PODS, keyOf(pod as Pod), { type: 'strategic', body }, { subresource: 'resize' });
+    return { pending };
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code >= 500 || error.code === 429) throw error;
+    return { pending, waiting: `The launcher pod cannot be resized: ${error.message}` };
+  }
+}

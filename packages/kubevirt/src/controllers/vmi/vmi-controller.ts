@@ -1,0 +1,205 @@
+import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
+import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { commit } from '@coracle/client/commit/commit';
+import { createController, DONE, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
+import type { Runnable } from '@coracle/client/controller/environment';
+import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import { DUPLICATE_FIRMWARE_UUID, type Machine, sharedMessage } from '../../rules/identity/shared-uuids.ts';
+import {
+  EVICTION_SOURCE_ANNOTATION,
+  FOREGROUND_FINALIZER,
+  MIGRATION_TARGET_NODE_LABEL,
+  NODE_NAME_LABEL,
+} from '../../rules/launcher/launcher-labels.ts';
+import { isLauncherOf } from '../../rules/launcher/launcher-owner.ts';
+import { byAge, currentPod } from '../../rules/launcher/launcher-pods.ts';
+import { isFinal } from '../../rules/run-strategy/run-strategy.ts';
+import { applyClaimInfo, claimNames } from './claim-info.ts';
+import { resizePod } from './resize-pod.ts';
+import { resumeNodeRules } from './resume-node.ts';
+import { stateClaimRules } from './state-claim.ts';
+import { applyVmiStatus } from './vmi-status.ts';
+
+import {
+  OLD_FINALIZER,
+  ownerKeys,
+  type Pass,
+  type ReadonlyVmi,
+  type VmiControllerOptions,
+  VmiSteps,
+} from './vmi-steps.ts';
+/** Rights the controller needs, and no others. */
+export const vmiControllerRules = [
+  {
+    apiGroups: ['kubevirt.io'],
+    resources: ['virtualmachineinstances'],
+    verbs: ['get', 'list', 'watch', 'patch'],
+  },
+  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances/status'], verbs: ['patch'] },
+  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances/finalizers'], verbs: ['update'] },
+  { apiGroups: ['kubevirt.io'], resources: ['kubevirts', 'virtualmachines'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'] },
+  { apiGroups: [''], resources: ['pods/status', 'pods/resize'], verbs: ['patch'] },
+  { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get', 'list', 'watch'] },
+  ...stateClaimRules,
+  ...resumeNodeRules,
+  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
+];
+
+/** Until it is looked again who should carry a change: nodes come and go. */
+const PENDING_CHANGE_MS = 10_000;
+/** Makes the controller; nothing happens before `start`. */
+export function createVmiController(options: VmiControllerOptions): Runnable {
+  const steps = new VmiSteps(options);
+  const controller = createController({
+    name: 'vmi',
+    client: steps.client,
+    log: steps.log,
+    clock: steps.clock,
+    concurrency: 8,
+    sources: [
+      ownKeys(steps.vmis),
+      source(steps.pods, (pod, previous) => {
+        const keys = ownerKeys(pod);
+        if (!previous) for (const key of keys) steps.expectations.observeCreation(keyText(key));
+        return keys;
+      }),
+      source(steps.claims, (claim, previous) => [
+        ...steps.stateClaims.observe(claim, previous),
+        ...steps.vmis
+          .list(claim.metadata.namespace)
+          .filter((vmi) => claimNames(vmi).includes(claim.metadata.name ?? ''))
+          .map((vmi) => keyOf(vmi)),
+      ]),
+      source(steps.classes, steps.stateClaims.waiting),
+      source(steps.nodes, steps.resumeNodes.observe),
+      source(steps.vmis, (vmi, previous) => instanceKeys(steps.uuids.touchedByVmi(vmi, previous))),
+      source(steps.vms, (vm, previous) => instanceKeys(steps.uuids.touchedByVm(vm, previous))),
+    ],
+    reconcile: async (key) => {
+      const cached = steps.vmis.get(key);
+      if (!cached) {
+        steps.expectations.forget(keyText(key));
+        return DONE;
+      }
+      if (!steps.expectations.satisfied(keyText(key))) return DONE;
+      // Before there is a Pod: on a server without our admission nobody else holds an instance until its guest has ended.
+      if (isUnheld(cached)) {
+        await commit(steps.client, VIRTUAL_MACHINE_INSTANCES, {
+          before: cached as VirtualMachineInstance,
+          after: held(cached),
+        });
+        return DONE;
+      }
+      const after = cloneJson(cached) as VirtualMachineInstance;
+      const own = steps.pods.byIndex('instance', cached.metadata.uid ?? '').filter((pod) => isLauncherOf(pod, cached));
+      const current = currentPod(cached, own) ?? (await steps.unseenTarget(cached));
+      const pass: Pass = {
+        key,
+        vmi: after,
+        pods: [...own].sort(byAge),
+        current,
+        podExpected: false,
+        problem: undefined,
+        missingClaim: undefined,
+      };
+      let error: unknown;
+      try {
+        await steps.ensurePod(pass);
+      } catch (thrown) {
+        error = thrown;
+      }
+      const resize = await resizePod(steps.client, { vmi: cached, pod: pass.current }, steps.facts()).catch(
+        (thrown: unknown) => {
+          error ??= thrown;
+          return { pending: false, waiting: undefined };
+        },
+      );
+      const { nodeLabel } = applyVmiStatus({
+        vmi: after,
+        pod: pass.current,
+        otherPods: pass.pods.filter((pod) => pod.metadata.uid !== pass.current?.metadata.uid),
+        podExpected: pass.podExpected,
+        problem: pass.problem,
+        missingClaim: pass.missingClaim,
+        duplicateUuid: sharedMessage(steps.uuids.ofVmi(cached), key.namespace),
+        waiting: resize.waiting,
+        now: steps.clock.now(),
+      });
+      if (!isFinal(after.status?.phase))
+        applyClaimInfo(
+          after,
+          (name) => steps.claims.get({ namespace: key.namespace, name }),
+          steps.stateClaims.of(cached),
+        );
+      await steps.clearUp(pass);
+      if (nodeLabel && after.metadata.labels?.[NODE_NAME_LABEL] !== nodeLabel)
+        after.metadata.labels = { ...after.metadata.labels, [NODE_NAME_LABEL]: nodeLabel };
+      clearMigrationMarks(after);
+      const duplicate = duplicateOf(after);
+      if (duplicate && duplicate !== duplicateOf(cached))
+        steps.events.event(after, 'Warning', DUPLICATE_FIRMWARE_UUID, duplicate);
+      const before = cached as VirtualMachineInstance;
+      if (!deepEqual(before.status ?? {}, after.status ?? {}))
+        await commit(steps.client, VIRTUAL_MACHINE_INSTANCES, {
+          before,
+          after: { ...after, metadata: before.metadata, spec: before.spec },
+          subresource: 'status',
+        });
+      // Phase first: nothing may be labelled for a node, or let go, before its status says so. The write above comes back through the watch.
+      else if (!deepEqual(before.metadata, after.metadata))
+        await commit(steps.client, VIRTUAL_MACHINE_INSTANCES, { before, after });
+      if (error) throw error;
+      await steps.syncUnpaused(pass);
+      await steps.syncEvictionNote(pass);
+      await steps.syncNodeLabel(pass);
+      return resize.pending ? requeueAfter(PENDING_CHANGE_MS) : DONE;
+    },
+  });
+  return {
+    name: 'vmi',
+    start: async (signal) => {
+      await Promise.all([steps.pods.start(signal), controller.start(signal)]);
+    },
+  };
+}
+
+const duplicateOf = ({ status }: ReadonlyVmi): string | undefined =>
+  status?.conditions?.find(({ type }) => type === DUPLICATE_FIRMWARE_UUID)?.message;
+
+const instanceKeys = (machines: readonly Machine[]): ObjectKey[] =>
+  machines.filter(({ kind }) => kind === 'VirtualMachineInstance').map(({ namespace, name }) => ({ namespace, name }));
+
+/** True for an instance that could be gone before its guest is. One that is being deleted takes no finalizer any more. */
+const isUnheld = ({ metadata }: ReadonlyVmi): boolean =>
+  metadata.deletionTimestamp === undefined &&
+  !metadata.finalizers?.some((finalizer) => finalizer === FOREGROUND_FINALIZER || finalizer === OLD_FINALIZER);
+
+function held(vmi: ReadonlyVmi): VirtualMachineInstance {
+  const after = cloneJson(vmi) as VirtualMachineInstance;
+  after.metadata.finalizers = [...(after.metadata.finalizers ?? []), FOREGROUND_FINALIZER];
+  return after;
+}
+
+/**
+ * Takes off what named a migration or an eviction that is over: the target's label, by which its agent was notified, and who
+ * asked for the eviction. The agents write status only.
+ */
+function clearMigrationMarks(vmi: VirtualMachineInstance): void {
+  const { labels = {}, annotations = {} } = vmi.metadata;
+  const state = vmi.status?.migrationState;
+  const isOver = state === undefined || state.completed === true || state.failed === true;
+  // The node's own label first: an agent that looks for either must find one of them.
+  const isSettled = labels[NODE_NAME_LABEL] === (vmi.status?.nodeName ?? '');
+  if (isOver && isSettled && labels[MIGRATION_TARGET_NODE_LABEL] !== undefined) {
+    const { [MIGRATION_TARGET_NODE_LABEL]: _, ...rest } = labels;
+    vmi.metadata.labels = rest;
+  }
+  const wasMarked = vmi.status?.conditions?.some(({ type }) => type === 'EvictionRequested') ?? false;
+  if (!vmi.status?.evacuationNodeName && wasMarked && annotations[EVICTION_SOURCE_ANNOTATION] !== undefined) {
+    const { [EVICTION_SOURCE_ANNOTATION]: _, ...rest } = annotations;
+    vmi.metadata.annotations = rest;
+  }
+}

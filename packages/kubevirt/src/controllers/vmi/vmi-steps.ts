@@ -1,0 +1,242 @@
+import { type DeepReadonly, keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { ApiError } from '@coracle/apimachinery/meta/status';
+import { NODES, PERSISTENT_VOLUME_CLAIMS, PODS, STORAGE_CLASSES } from '@coracle/apimachinery/types/resource-types';
+import type { Node, Pod } from '@coracle/apimachinery/types/types';
+import { isNotFound } from '@coracle/client/api-failure';
+import type { ControllerEnvironment } from '@coracle/client/controller/environment';
+import { createEventRecorder } from '@coracle/client/events/recorder';
+import { createExpectations } from '@coracle/client/expectations/expectations';
+import { createInformer } from '@coracle/client/informer/informer';
+import {
+  KUBEVIRTS,
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINES,
+  type VirtualMachineInstance,
+} from '../../kinds/kubevirt.ts';
+import { createUuidIndex } from '../../rules/identity/uuid-index.ts';
+import {
+  CREATED_BY_LABEL,
+  FOREGROUND_FINALIZER,
+  LAUNCHER_LABEL,
+  LAUNCHER_VALUE,
+  NODE_NAME_LABEL,
+  vmiIdLabel,
+} from '../../rules/launcher/launcher-labels.ts';
+import { instanceReference, isLauncherOf } from '../../rules/launcher/launcher-owner.ts';
+import { type LauncherPodOptions, launcherPod } from '../../rules/launcher/launcher-pod.ts';
+import { isPodFinal } from '../../rules/launcher/launcher-pods.ts';
+import { isFinal } from '../../rules/run-strategy/run-strategy.ts';
+import { missingClaim } from './claim-info.ts';
+import type { ResizeFacts } from './resize-pod.ts';
+import { createResumeNodes } from './resume-node.ts';
+import { createStateClaims } from './state-claim.ts';
+import { claimIsMissing, type SyncProblem, saysClaimIsMissing, unpausedCondition } from './vmi-status.ts';
+
+export type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
+
+type ReadonlyPod = DeepReadonly<Pod>;
+
+export interface VmiControllerOptions extends ControllerEnvironment {
+  /** Cluster settings that shape the Pod, read at each start. */
+  readonly settings: () => Omit<LauncherPodOptions, 'idLabel'>;
+}
+
+/** The name of the finalizer in instances of early versions of KubeVirt. */
+export const OLD_FINALIZER = 'foregroundDeleteVirtualMachine';
+
+const EVICTION_IN_PROGRESS_ANNOTATION = 'descheduler.alpha.kubernetes.io/eviction-in-progress';
+
+export interface Pass {
+  readonly key: ObjectKey;
+  readonly vmi: VirtualMachineInstance;
+  /** Launcher Pods of this instance, oldest first. */
+  pods: readonly ReadonlyPod[];
+  /** The one the guest runs in; a migration brings up another one beside it. */
+  current: ReadonlyPod | undefined;
+  podExpected: boolean;
+  problem: SyncProblem | undefined;
+  missingClaim: string | undefined;
+}
+
+/** The instance that a launcher Pod was made for, by its name; none for other Pods. */
+export function ownerKeys(pod: ReadonlyPod): ObjectKey[] {
+  const owner = instanceReference(pod);
+  return owner ? [{ namespace: pod.metadata.namespace ?? '', name: owner.name }] : [];
+}
+
+/** The steps of an instance: its launcher Pod is made, shown to, and cleared up. */
+export class VmiSteps {
+  readonly client;
+  readonly clock;
+  readonly log;
+  readonly vmis;
+  readonly claims;
+  readonly classes;
+  readonly nodes;
+  readonly #kubevirts;
+  readonly vms;
+  readonly uuids;
+  readonly pods;
+  readonly events;
+  readonly expectations;
+  readonly stateClaims;
+  readonly resumeNodes;
+  readonly #options;
+
+  constructor(options: VmiControllerOptions) {
+    this.#options = options;
+    const { client, clock, log, informers } = options;
+    this.client = client;
+    this.clock = clock;
+    this.log = log;
+    this.vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
+    this.claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
+    this.classes = informers.of(STORAGE_CLASSES);
+    this.nodes = informers.of<Node>(NODES);
+    this.#kubevirts = informers.of(KUBEVIRTS);
+    this.vms = informers.of(VIRTUAL_MACHINES);
+    this.uuids = createUuidIndex(this.vms, this.vmis);
+    this.pods = createInformer(client, PODS, {
+      clock,
+      log,
+      labelSelector: `${LAUNCHER_LABEL}=${LAUNCHER_VALUE}`,
+      indexes: {
+        instance: (pod) => [pod.metadata.labels?.[CREATED_BY_LABEL] ?? ''].filter((uid) => uid !== ''),
+        name: (pod) => ownerKeys(pod).map(keyText),
+      },
+    });
+    this.events = createEventRecorder(client, { component: 'virtualmachine-controller', clock, log });
+    this.expectations = createExpectations(clock);
+    this.stateClaims = createStateClaims(options, this.events);
+    this.resumeNodes = createResumeNodes(options, this.events);
+  }
+
+  facts(): ResizeFacts {
+    return {
+      kubevirt: this.#kubevirts.list()[0],
+      nodes: this.nodes.list(),
+      cpuAllocationRatio: this.#options.settings().cpuAllocationRatio,
+    };
+  }
+
+  async ensurePod(pass: Pass): Promise<void> {
+    const { vmi, key } = pass;
+    if (vmi.metadata.deletionTimestamp !== undefined || isFinal(vmi.status?.phase)) return;
+    const phase = vmi.status?.phase ?? '';
+    // Only an instance that never had a Pod gets one: a Pod that vanished means the guest is gone.
+    if (pass.pods.length > 0 || (phase !== '' && phase !== 'Pending')) return;
+    // An earlier instance of the name, which somebody let go by force, may still have its guest: two never run at once.
+    if (this.pods.byIndex('name', keyText(key)).some((pod) => !isPodFinal(pod))) return;
+    pass.missingClaim = missingClaim(vmi, this.claims);
+    if (pass.missingClaim !== undefined) {
+      if (!saysClaimIsMissing(vmi))
+        this.events.event(vmi, 'Warning', 'FailedPvcNotFound', claimIsMissing(key.namespace, pass.missingClaim));
+      return;
+    }
+    const state = await this.stateClaims.ensure(vmi);
+    pass.problem = state.problem;
+    if (state.problem) return;
+    const memory = await this.resumeNodes.of(vmi);
+    pass.problem = memory.problem;
+    if (memory.problem) return;
+    const idLabel = await vmiIdLabel(key.name);
+    const stateClaim = state.claim;
+    const pod = launcherPod(vmi, { ...this.#options.settings(), idLabel, stateClaim, memoryPlace: memory.place });
+    this.expectations.expectCreations(keyText(key), 1);
+    try {
+      const created = await this.client.create(PODS, pod);
+      pass.pods = [created];
+      pass.current = created;
+      pass.podExpected = true;
+      this.events.event(vmi, 'Normal', 'SuccessfulCreate', `Created virtual machine pod ${created.metadata.name}`);
+    } catch (error) {
+      this.expectations.creationFailed(keyText(key));
+      const message = error instanceof Error ? error.message : String(error);
+      pass.problem = { reason: 'FailedCreate', message: `failed to create virtual machine pod: ${message}` };
+      this.events.event(vmi, 'Warning', 'FailedCreate', `Error creating pod: ${message}`);
+      throw error;
+    }
+  }
+
+  async clearUp(pass: Pass): Promise<void> {
+    const { vmi } = pass;
+    const final = isFinal(vmi.status?.phase);
+    if (vmi.metadata.deletionTimestamp === undefined) return;
+    for (const pod of pass.pods) {
+      if (pod.metadata.deletionTimestamp !== undefined) continue;
+      try {
+        await this.client.delete(PODS, keyOf(pod), { preconditions: { uid: pod.metadata.uid ?? '' } });
+        this.events.event(vmi, 'Normal', 'SuccessfulDelete', `Deleted virtual machine pod ${pod.metadata.name}`);
+      } catch (error) {
+        if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error;
+      }
+    }
+    if (final && pass.pods.length === 0 && !pass.podExpected) {
+      const dropped = new Set<string>([FOREGROUND_FINALIZER, OLD_FINALIZER]);
+      // Without a VM above it nobody else would drop the VM controller's finalizer.
+      if (!vmi.metadata.ownerReferences?.some((owner) => owner.kind === 'VirtualMachine'))
+        dropped.add('kubevirt.io/virtualMachineControllerFinalize');
+      vmi.metadata.finalizers = (vmi.metadata.finalizers ?? []).filter((finalizer) => !dropped.has(finalizer));
+    }
+  }
+
+  /**
+   * The Pod of an instance that has just moved, when the cache of Pods lags behind that of instances: without it the
+   * guest would look lost.
+   */
+  async unseenTarget({ metadata, status }: ReadonlyVmi): Promise<ReadonlyPod | undefined> {
+    const { targetNode, targetPod } = status?.migrationState ?? {};
+    if (!targetPod || !targetNode || targetNode !== status?.nodeName || isFinal(status.phase)) return undefined;
+    try {
+      const pod = await this.client.get(PODS, { namespace: metadata.namespace ?? '', name: targetPod });
+      return isLauncherOf(pod, { metadata }) ? pod : undefined;
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /** Shows on the Pod whether the guest is paused. A Pod made in this pass is marked when the watch has shown it. */
+  async syncUnpaused({ vmi, current: pod, podExpected }: Pass): Promise<void> {
+    if (!pod || podExpected || pod.metadata.deletionTimestamp !== undefined || isFinal(vmi.status?.phase)) return;
+    const condition = unpausedCondition(vmi, pod, this.clock.now());
+    if (!condition) return;
+    try {
+      await this.client.patch(
+        PODS,
+        keyOf(pod),
+        { type: 'strategic', body: { metadata: { uid: pod.metadata.uid }, status: { conditions: [condition] } } },
+        { subresource: 'status' },
+      );
+    } catch (error) {
+      if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error;
+    }
+  }
+
+  /** The node's label of an instance is its launcher Pod's too. */
+  async syncNodeLabel({ vmi, current: pod, podExpected }: Pass): Promise<void> {
+    const node = vmi.metadata.labels?.[NODE_NAME_LABEL];
+    if (!pod || podExpected || !node || pod.metadata.deletionTimestamp !== undefined) return;
+    if (node !== pod.spec.nodeName || pod.metadata.labels?.[NODE_NAME_LABEL] === node) return;
+    await this.#patchPod(pod, { labels: { [NODE_NAME_LABEL]: node } });
+  }
+
+  /** Tells the descheduler, on the Pod it evicted, that the eviction is being seen to. */
+  async syncEvictionNote({ vmi, current: pod, podExpected }: Pass): Promise<void> {
+    if (!pod || podExpected || pod.metadata.deletionTimestamp !== undefined || isPodFinal(pod)) return;
+    const isMarked = !!vmi.status?.evacuationNodeName;
+    if (isMarked === (pod.metadata.annotations?.[EVICTION_IN_PROGRESS_ANNOTATION] !== undefined)) return;
+    const annotations = { [EVICTION_IN_PROGRESS_ANNOTATION]: isMarked ? 'true' : null };
+    await this.#patchPod(pod, { annotations });
+  }
+
+  /** Changes a Pod that may have gone or become another one meanwhile. */
+  async #patchPod(pod: ReadonlyPod, metadata: object): Promise<void> {
+    try {
+      const body = { metadata: { uid: pod.metadata.uid, ...metadata } };
+      await this.client.patch(PODS, keyOf(pod), { type: 'merge', body });
+    } catch (error) {
+      if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error;
+    }
+  }
+}

@@ -1,0 +1,143 @@
+/** Makes the migrations that bring more processors or memory to running guests, and takes back those of changes called off. */
+
+import { type DeepReadonly, keyOf, keyText } from '@coracle/apimachinery/meta/object';
+import { NODES } from '@coracle/apimachinery/types/resource-types';
+import type { Node } from '@coracle/apimachinery/types/types';
+import { isApiError, isNotFound } from '@coracle/client/api-failure';
+import { createController, DONE, requeueAfter, source } from '@coracle/client/controller/controller';
+import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
+import { createEventRecorder } from '@coracle/client/events/recorder';
+import { createExpectations } from '@coracle/client/expectations/expectations';
+import {
+  KUBEVIRTS,
+  VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
+  VIRTUAL_MACHINE_INSTANCES,
+  type VirtualMachineInstance,
+  type VirtualMachineInstanceMigration,
+} from '../../kinds/kubevirt.ts';
+import { hasPendingCondition, isMoving } from '../../rules/live-update/pending-changes.ts';
+import { WORKLOAD_UPDATE_ANNOTATION, workloadUpdatePlan } from '../../rules/live-update/workload-update-plan.ts';
+import { migrationSettings } from '../../rules/migration-policy/migration-settings.ts';
+
+type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
+type ReadonlyMigration = DeepReadonly<VirtualMachineInstanceMigration>;
+
+/** Rights the controller needs, and no others. */
+export const workloadUpdateControllerRules = [
+  {
+    apiGroups: ['kubevirt.io'],
+    resources: ['virtualmachineinstancemigrations'],
+    verbs: ['get', 'list', 'watch', 'create', 'delete'],
+  },
+  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances', 'kubevirts'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
+];
+
+/** All instances are looked at in one pass: there is one limit for all of them. */
+const ALL = { namespace: '', name: 'workloads' };
+/** Until it is looked again whether there is room for a migration that waits, or a node to go to. */
+const WAITING_MS = 5000;
+
+/** Makes the controller; nothing happens before `start`. */
+export function createWorkloadUpdateController({ client, informers, clock, log }: ControllerEnvironment): Runnable {
+  const nodes = informers.of<Node>(NODES);
+  const vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
+  const migrations = informers.of(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS);
+  const kubevirts = informers.of(KUBEVIRTS);
+  const events = createEventRecorder(client, { component: 'workload-update-controller', clock, log });
+  /** By instance: a migration made for it that the cache does not show yet. */
+  const expectations = createExpectations(clock);
+  const textOf = ({ metadata }: ReadonlyVmi): string =>
+    keyText({ namespace: metadata.namespace ?? '', name: metadata.name ?? '' });
+
+  const readInstance = async (vmi: ReadonlyVmi): Promise<ReadonlyVmi | undefined> => {
+    try {
+      return await client.get(VIRTUAL_MACHINE_INSTANCES, keyOf(vmi as VirtualMachineInstance));
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  };
+
+  const migrate = async (vmi: ReadonlyVmi): Promise<void> => {
+    const text = textOf(vmi);
+    // A migration that has just ended may be seen before what it brought.
+    const newest = await readInstance(vmi);
+    if (!newest || !hasPendingCondition(newest) || isMoving(newest)) return;
+    expectations.expectCreations(text, 1);
+    try {
+      const made = await client.create(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, {
+        apiVersion: 'kubevirt.io/v1',
+        kind: 'VirtualMachineInstanceMigration',
+        metadata: {
+          generateName: 'kubevirt-workload-update-',
+          namespace: vmi.metadata.namespace ?? '',
+          annotations: { [WORKLOAD_UPDATE_ANNOTATION]: '' },
+        },
+        spec: { vmiName: vmi.metadata.name ?? '', priority: 'user-triggered' },
+      } as VirtualMachineInstanceMigration);
+      const message = `Created Migration ${made.metadata.name} for automated workload update`;
+      events.event(vmi, 'Normal', 'SuccessfulCreate', message);
+    } catch (error) {
+      expectations.creationFailed(text);
+      const message = `Error creating a Migration for automated workload update: ${(error as Error).message}`;
+      events.event(vmi, 'Warning', 'FailedCreate', message);
+      throw error;
+    }
+  };
+
+  const abort = async (migration: ReadonlyMigration): Promise<void> => {
+    const { name = '', namespace = '', uid = '' } = migration.metadata;
+    const vmi = vmis.get({ namespace, name: migration.spec.vmiName ?? '' });
+    try {
+      await client.delete(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, { namespace, name }, { preconditions: { uid } });
+      const message = `Aborted change for vmi: ${migration.spec.vmiName}`;
+      if (vmi) events.event(vmi, 'Normal', 'SuccessfulChangeAbortion', message);
+    } catch (error) {
+      if (isNotFound(error) || isApiError(error, 409)) return;
+      const message = `Failed to abort change for vmi: ${migration.spec.vmiName}: ${(error as Error).message}`;
+      if (vmi) events.event(vmi, 'Normal', 'FailedChangeAbortion', message);
+      throw error;
+    }
+  };
+
+  return createController({
+    name: 'workload-update',
+    client,
+    log,
+    clock,
+    // Two passes at a time would each spend the same free slots.
+    concurrency: 1,
+    sources: [
+      source(vmis, (vmi, previous) =>
+        hasPendingCondition(vmi) || (previous !== undefined && hasPendingCondition(previous)) ? [ALL] : [],
+      ),
+      source(migrations, (migration, previous) => {
+        if (!previous)
+          expectations.observeCreation(keyText({ ...keyOf(migration), name: migration.spec.vmiName ?? '' }));
+        const vmi = vmis.get({ ...keyOf(migration), name: migration.spec.vmiName ?? '' });
+        return vmi && hasPendingCondition(vmi) ? [ALL] : [];
+      }),
+      source(kubevirts, () => [ALL]),
+    ],
+    reconcile: async () => {
+      const kubevirt = kubevirts.list()[0];
+      const instances = vmis.list();
+      const plan = workloadUpdatePlan({
+        instances,
+        migrations: migrations.list(),
+        nodes: nodes.list(),
+        kubevirt,
+        parallelMigrationsPerCluster: migrationSettings(kubevirt).parallelMigrationsPerCluster,
+      });
+      const failures: unknown[] = [];
+      // One that fails must not hold up the others.
+      for (const migration of plan.abort) await abort(migration).catch((error: unknown) => failures.push(error));
+      for (const vmi of plan.migrate)
+        if (expectations.satisfied(textOf(vmi))) await migrate(vmi).catch((error: unknown) => failures.push(error));
+      if (failures.length > 0) throw failures[0];
+      return instances.some((vmi) => hasPendingCondition(vmi)) ? requeueAfter(WAITING_MS) : DONE;
+    },
+  });
+}

@@ -1,0 +1,154 @@
+/** The KubeVirt kinds as served resources, and as the CustomResourceDefinitions that `kubectl get crd` shows. */
+import { formatTime } from '@coracle/apimachinery/meta/object';
+import type { Schema } from '@coracle/apimachinery/schema/schema';
+import type {
+  CustomResourceDefinition,
+  CustomResourceDefinitionVersion,
+} from '@coracle/apimachinery/types/access-types';
+import { builtinSchema } from '@coracle/apimachinery/types/builtin-types';
+import { customStrategy, type ResourceInfo, type SubresourceInfo } from '@coracle/apimachinery/types/resource';
+import { age, KINDS, type KindTable, VERSIONS, type Version } from './kind-tables.ts';
+import { KUBEVIRT_GROUP } from './kinds.ts';
+import { toStructuralSchema } from './structural-schema.ts';
+
+/** In the order in which discovery of custom resources lists them. */
+const VERBS = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'] as const;
+
+const hasStatusSubresource = ({ status, statusInObject }: KindTable): boolean =>
+  status !== undefined && statusInObject !== true;
+const groupOf = (table: KindTable): string => table.group ?? KUBEVIRT_GROUP;
+
+function schemaOf(table: KindTable, metadata: Schema): Schema {
+  const properties: Record<string, Schema> = Object.create(null);
+  properties['apiVersion'] = { type: 'string', description: 'Version of the API this object is written in.' };
+  properties['kind'] = { type: 'string', description: 'Kind of this object.' };
+  properties['metadata'] = metadata;
+  properties['spec'] = toStructuralSchema(table.spec);
+  if (table.status !== undefined) properties['status'] = toStructuralSchema(table.status);
+  return { type: 'object', description: table.description, properties, required: ['spec'] };
+}
+
+function infoOf(table: KindTable, version: Version, schema: Schema): ResourceInfo {
+  const singular = table.kind.toLowerCase();
+  const storage = table.storage ?? 'v1';
+  const group = groupOf(table);
+  const subresources: SubresourceInfo[] = !hasStatusSubresource(table)
+    ? []
+    : [{ name: 'status', kind: table.kind, verbs: ['get', 'patch', 'update'] }];
+  return {
+    group,
+    version: version.name,
+    resource: table.plural ?? `${singular}s`,
+    singular,
+    kind: table.kind,
+    listKind: `${table.kind}List`,
+    namespaced: table.scope !== 'Cluster',
+    verbs: VERBS,
+    shortNames: table.shortNames,
+    categories: table.categories ?? ['all'],
+    subresources,
+    schema,
+    // A CustomResourceDefinition without columns is shown with the age alone.
+    columns: table.columns.length > 0 ? table.columns : [age],
+    selectableFields: {},
+    strategy: customStrategy(hasStatusSubresource(table)),
+    ...(version.name !== storage && { storageVersion: `${group}/${storage}` }),
+    ...(version.deprecationWarning !== undefined && { deprecationWarning: version.deprecationWarning }),
+  };
+}
+
+let resources: readonly ResourceInfo[] | undefined;
+
+/** Every served version of every KubeVirt kind; the stored version of a kind comes without `storageVersion`. */
+export function kubevirtResources(): readonly ResourceInfo[] {
+  resources ??= KINDS.flatMap((table) => {
+    const schema = schemaOf(table, builtinSchema('io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'));
+    return (table.versions ?? VERSIONS).map((version) => infoOf(table, version, schema));
+  });
+  return resources;
+}
+
+/** The CustomResourceDefinition of each kind, once. `now` is the time their conditions carry. */
+export function kubevirtCrds(now: number): readonly CustomResourceDefinition[] {
+  return kubevirtResources()
+    .filter(({ storageVersion }) => storageVersion === undefined)
+    .map((info) => kubevirtCrd(info, now));
+}
+
+/**
+ * The CustomResourceDefinition of the kind that `info` (any version of it) serves, with the status of an accepted one.
+ * `now` is the time its conditions carry.
+ * @throws Error when `info` is no KubeVirt resource
+ */
+export function kubevirtCrd(info: ResourceInfo, now: number): CustomResourceDefinition {
+  const table = KINDS.find((candidate) => info.group === groupOf(candidate) && candidate.kind === info.kind);
+  if (table === undefined) throw new Error(`${info.group}/${info.kind} is no kind of ${KUBEVIRT_GROUP}`);
+  const storage = table.storage ?? 'v1';
+  const names = {
+    plural: info.resource,
+    singular: info.singular,
+    shortNames: [...info.shortNames],
+    kind: info.kind,
+    listKind: info.listKind,
+    categories: [...info.categories],
+  };
+  const at = formatTime(now);
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: {
+      name: `${info.resource}.${info.group}`,
+      labels: info.kind === 'KubeVirt' ? { 'operator.kubevirt.io': '' } : { 'kubevirt.io': '' },
+    },
+    spec: {
+      group: info.group,
+      names,
+      scope: table.scope === 'Cluster' ? 'Cluster' : 'Namespaced',
+      versions: (table.versions ?? VERSIONS).map((version) => versionOf(table, version, version.name === storage)),
+      conversion: { strategy: 'None' },
+    },
+    status: {
+      conditions: [
+        {
+          type: 'NamesAccepted',
+          status: 'True',
+          lastTransitionTime: at,
+          reason: 'NoConflicts',
+          message: 'no conflicts found',
+        },
+        {
+          type: 'Established',
+          status: 'True',
+          lastTransitionTime: at,
+          reason: 'InitialNamesAccepted',
+          message: 'the initial names have been accepted',
+        },
+      ],
+      acceptedNames: names,
+      storedVersions: [storage],
+    },
+  };
+}
+
+function versionOf(table: KindTable, version: Version, storage: boolean): CustomResourceDefinitionVersion {
+  return {
+    name: version.name,
+    served: true,
+    storage,
+    ...(version.deprecationWarning !== undefined && {
+      deprecated: true,
+      deprecationWarning: version.deprecationWarning,
+    }),
+    schema: { openAPIV3Schema: schemaOf(table, { type: 'object' }) as Record<string, unknown> },
+    ...(hasStatusSubresource(table) && { subresources: { status: {} } }),
+    ...(table.columns.length > 0 && {
+      additionalPrinterColumns: table.columns.map(({ name, type, description, priority, path }) => ({
+        name,
+        type,
+        ...(description !== undefined && { description }),
+        ...(priority > 0 && { priority }),
+        jsonPath: path!,
+      })),
+    }),
+  };
+}

@@ -1,0 +1,100 @@
+/**
+ * What the eviction of a virt-launcher Pod means for its instance (KubeVirt's pod-eviction-admitter): go ahead, or
+ * refuse with 429, and in some cases mark the instance so that somebody moves it away.
+ */
+
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { Pod } from '@coracle/apimachinery/types/types';
+import type { EvictionStrategy, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+
+const APP_LABEL = 'kubevirt.io';
+const LAUNCHER = 'virt-launcher';
+const HOTPLUG = 'hotplug-disk';
+/** Names the instance whose domain the Pod runs. */
+const DOMAIN_ANNOTATION = 'kubevirt.io/domain';
+
+export type EvictionVerdict =
+  /** The Pod may go: nothing here protects it. */
+  | { readonly type: 'allow' }
+  /** 429, and nothing changes. */
+  | { readonly type: 'refuse'; readonly message: string }
+  /** 429, once the instance carries `status.evacuationNodeName`. */
+  | { readonly type: 'mark'; readonly nodeName: string; readonly message: string };
+
+/** What kind of Pod an eviction is about, as far as KubeVirt cares. */
+export type EvictedPod =
+  | { readonly type: 'other' }
+  | { readonly type: 'launcher'; readonly instance: string }
+  /** Holds a volume for the launcher of that name. */
+  | { readonly type: 'hotplug'; readonly launcher: string };
+
+/** Tells launchers and their helpers from Pods that are no matter of KubeVirt. A Pod that has ended is none. */
+export function evictedPodOf(pod: DeepReadonly<Pod>): EvictedPod {
+  const app = pod.metadata.labels?.[APP_LABEL];
+  const [owner, ...more] = pod.metadata.ownerReferences ?? [];
+  if (app === HOTPLUG && owner && more.length === 0) return { type: 'hotplug', launcher: owner.name };
+  const ended = pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
+  const instance = pod.metadata.annotations?.[DOMAIN_ANNOTATION];
+  return app === LAUNCHER && !ended && instance !== undefined ? { type: 'launcher', instance } : { type: 'other' };
+}
+
+/** The strategy of an instance: its own, else the cluster's. */
+export const evictionStrategyOf = (
+  vmi: DeepReadonly<VirtualMachineInstance>,
+  config: { readonly evictionStrategy: EvictionStrategy },
+): EvictionStrategy => vmi.spec.evictionStrategy ?? config.evictionStrategy;
+
+export const isMigratable = (vmi: DeepReadonly<VirtualMachineInstance>): boolean =>
+  vmi.status?.conditions?.some(({ type, status }) => type === 'LiveMigratable' && status === 'True') === true;
+
+/** The verdict on evicting the launcher of `vmi` from `nodeName`. */
+export function evictionVerdict({
+  vmi,
+  strategy,
+  nodeName,
+}: {
+  readonly vmi: DeepReadonly<VirtualMachineInstance>;
+  readonly strategy: EvictionStrategy;
+  /** Where the evicted Pod runs. */
+  readonly nodeName: string;
+}): EvictionVerdict {
+  switch (strategy) {
+    case 'None':
+      return { type: 'allow' };
+    case 'LiveMigrate':
+      if (isMigratable(vmi)) break;
+      return {
+        type: 'refuse',
+        message: `VMI ${vmi.metadata.name} is configured with an eviction strategy but is not live-migratable`,
+      };
+    case 'LiveMigrateIfPossible':
+      if (isMigratable(vmi)) break;
+      return { type: 'allow' };
+    case 'External':
+      break;
+    default:
+      return strategy satisfies never;
+  }
+  const message = `Eviction triggered evacuation of VMI "${vmi.metadata.namespace}/${vmi.metadata.name}"`;
+  if (vmi.status?.evacuationNodeName)
+    return {
+      type: 'refuse',
+      message: `Evacuation in progress: ${message}${strategy === 'External' ? '' : lastFailure(vmi)}`,
+    };
+  // The launcher that a migration brought up elsewhere: it is where the instance goes to.
+  if ((vmi.status?.nodeName ?? '') !== nodeName) return { type: 'refuse', message: 'Eviction request for target Pod' };
+  return { type: 'mark', nodeName, message };
+}
+
+const MAX_REASON = 300;
+
+/**
+ * Beyond upstream, behind its words (the descheduler looks for them anywhere in the text): who drains reads why it takes
+ * so long. A migration that follows clears it, so that it stands there between the two.
+ */
+function lastFailure({ status }: DeepReadonly<VirtualMachineInstance>): string {
+  const { failed, failureReason, endTimestamp } = status?.migrationState ?? {};
+  if (failed !== true) return '';
+  const reason = (failureReason ?? 'no reason given').slice(0, MAX_REASON);
+  return `; its last migration failed${endTimestamp ? ` at ${endTimestamp}` : ''} and is tried again: ${reason}`;
+}

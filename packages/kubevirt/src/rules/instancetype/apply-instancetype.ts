@@ -1,0 +1,223 @@
+/**
+ * An instance type laid over the spec of an instance (kubevirt pkg/instancetype/apply). Amounts belong to the instance
+ * type: a virtual machine that says one of them too is in conflict. All steps run, so that every conflict is found; a
+ * result with conflicts is thrown away by the caller.
+ */
+
+import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { InstancetypeSpec, PreferenceSpec, VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
+import { canonicalQuantity, overcommittedMemory } from './amounts.ts';
+import type { Conflict } from './conflicts.ts';
+import { guestTopology } from './cpu-topology.ts';
+
+/** The part of an object's metadata that instance types and preferences write. */
+export interface AnnotatedMeta {
+  annotations?: Record<string, string>;
+}
+
+interface Step {
+  readonly base: string;
+  readonly type: DeepReadonly<InstancetypeSpec>;
+  readonly preference: DeepReadonly<PreferenceSpec> | undefined;
+  readonly spec: VirtualMachineInstanceSpec;
+  readonly conflicts: Conflict[];
+}
+
+const isSet = (value: unknown): boolean => value !== undefined && value !== null;
+
+/**
+ * Applies `type` to `spec` and `metadata` and returns the conflicts in upstream's order. `base` is the path of `spec` in
+ * the object that the user wrote (`spec.template.spec`, or `spec` at the start of an instance). Changes what it is
+ * given; `spec.domain.devices` must be there.
+ */
+export function applyInstancetypeSpec(
+  base: string,
+  layers: { type: DeepReadonly<InstancetypeSpec>; preference?: DeepReadonly<PreferenceSpec> | undefined },
+  spec: VirtualMachineInstanceSpec,
+  metadata: AnnotatedMeta,
+): Conflict[] {
+  const conflicts: Conflict[] = [];
+  const step: Step = { base, type: layers.type, preference: layers.preference, spec, conflicts };
+  applyNodeSelector(step);
+  applySchedulerName(step);
+  applyCpu(step);
+  applyMemory(step);
+  applyIoThreads(step);
+  applyIoThreadsPolicy(step);
+  applyLaunchSecurity(step);
+  applyGpus(step);
+  applyHostDevices(step);
+  applyAnnotations(step, metadata);
+  return conflicts;
+}
+
+const conflictAt = ({ base, conflicts }: Step, path: string): void => {
+  conflicts.push({ path: `${base}.${path}` });
+};
+
+function applyNodeSelector(step: Step): void {
+  const { type, spec } = step;
+  if (type.nodeSelector === undefined || Object.keys(type.nodeSelector).length === 0) return;
+  if (isSet(spec.nodeSelector)) conflictAt(step, 'nodeSelector');
+  else spec.nodeSelector = { ...type.nodeSelector };
+}
+
+function applySchedulerName(step: Step): void {
+  const { type, spec } = step;
+  if (!type.schedulerName) return;
+  if (spec.schedulerName) conflictAt(step, 'schedulerName');
+  else spec.schedulerName = type.schedulerName;
+}
+
+function applyCpu(step: Step): void {
+  const { type, spec, conflicts } = step;
+  const found = conflicts.length;
+  spec.domain.cpu ??= {};
+  checkCpu(step);
+  if (conflicts.length > found) return;
+
+  const { cpu } = spec.domain;
+  const from = type.cpu;
+  if (isSet(from.model)) cpu.model = from.model!;
+  // A false is the same as nothing there: upstream's field is a plain bool.
+  setFlag(cpu, 'dedicatedCpuPlacement', from.dedicatedCPUPlacement);
+  setFlag(cpu, 'isolateEmulatorThread', from.isolateEmulatorThread);
+  if (isSet(from.numa)) cpu.numa = cloneJson(from.numa!);
+  if (isSet(from.realtime)) cpu.realtime = cloneJson(from.realtime!);
+  if (isSet(from.maxSockets)) cpu.maxSockets = from.maxSockets!;
+  const { sockets, cores, threads } = guestTopology(from.guest, step.preference);
+  setCount(cpu, 'cores', cores);
+  setCount(cpu, 'sockets', sockets);
+  setCount(cpu, 'threads', threads);
+}
+
+type Cpu = NonNullable<VirtualMachineInstanceSpec['domain']['cpu']>;
+
+function setFlag(cpu: Cpu, field: 'dedicatedCpuPlacement' | 'isolateEmulatorThread', value: boolean | undefined): void {
+  if (!isSet(value)) return;
+  if (value) cpu[field] = true;
+  else delete cpu[field];
+}
+
+function setCount(cpu: Cpu, field: 'cores' | 'sockets' | 'threads', value: number): void {
+  if (value > 0) cpu[field] = value;
+  else delete cpu[field];
+}
+
+function checkCpu(step: Step): void {
+  const { type, spec } = step;
+  const { resources } = spec.domain;
+  const cpu = spec.domain.cpu!;
+  if (hasAmount(resources?.requests, 'cpu')) conflictAt(step, 'domain.resources.requests.cpu');
+  if (hasAmount(resources?.limits, 'cpu')) conflictAt(step, 'domain.resources.limits.cpu');
+  if (cpu.sockets) conflictAt(step, 'domain.cpu.sockets');
+  if (cpu.cores) conflictAt(step, 'domain.cpu.cores');
+  if (cpu.threads) conflictAt(step, 'domain.cpu.threads');
+  if (cpu.model && isSet(type.cpu.model)) conflictAt(step, 'domain.cpu.model');
+  if (cpu.dedicatedCpuPlacement && isSet(type.cpu.dedicatedCPUPlacement))
+    conflictAt(step, 'domain.cpu.dedicatedCPUPlacement');
+  if (cpu.isolateEmulatorThread && isSet(type.cpu.isolateEmulatorThread))
+    conflictAt(step, 'domain.cpu.isolateEmulatorThread');
+  if (isSet(cpu.numa) && isSet(type.cpu.numa)) conflictAt(step, 'domain.cpu.numa');
+  if (isSet(cpu.realtime) && isSet(type.cpu.realtime)) conflictAt(step, 'domain.cpu.realtime');
+}
+
+const hasAmount = (list: Readonly<Record<string, unknown>> | undefined, resource: string): boolean =>
+  isSet(list) && Object.hasOwn(list!, resource);
+
+function applyMemory(step: Step): void {
+  const { type, spec } = step;
+  const { domain } = spec;
+  domain.memory ??= {};
+  const { memory } = domain;
+  const from = type.memory;
+  const conflict = memoryConflict(domain, from);
+  if (conflict !== undefined) {
+    conflictAt(step, conflict);
+    return;
+  }
+  memory.guest = canonicalQuantity(from.guest);
+  if ((from.overcommitPercent ?? 0) > 0) {
+    domain.resources ??= {};
+    domain.resources.requests = {
+      ...domain.resources.requests,
+      memory: overcommittedMemory(from.guest, from.overcommitPercent!),
+    };
+  }
+  if (isSet(from.hugepages)) memory.hugepages = cloneJson(from.hugepages!);
+  if (isSet(from.maxGuest)) memory.maxGuest = canonicalQuantity(from.maxGuest!);
+}
+
+/** Only the first conflict of memory is reported. */
+function memoryConflict(
+  { memory, resources }: VirtualMachineInstanceSpec['domain'],
+  from: DeepReadonly<InstancetypeSpec['memory']>,
+): string | undefined {
+  if (isSet(memory?.guest)) return 'domain.memory.guest';
+  if (isSet(memory?.hugepages) && isSet(from.hugepages)) return 'domain.memory.hugepages';
+  if (isSet(memory?.maxGuest) && isSet(from.maxGuest)) return 'domain.memory.maxGuest';
+  if (hasAmount(resources?.requests, 'memory')) return 'domain.resources.requests.memory';
+  if (hasAmount(resources?.limits, 'memory')) return 'domain.resources.limits.memory';
+  return undefined;
+}
+
+function applyIoThreads(step: Step): void {
+  const { type, spec } = step;
+  const count = type.ioThreads?.supplementalPoolThreadCount;
+  if (!isSet(count)) return;
+  if (isSet(spec.domain.ioThreads?.supplementalPoolThreadCount)) {
+    conflictAt(step, 'domain.ioThreads.supplementalPoolThreadCount');
+    return;
+  }
+  spec.domain.ioThreads = { ...spec.domain.ioThreads, supplementalPoolThreadCount: count! };
+}
+
+function applyIoThreadsPolicy(step: Step): void {
+  const { type, spec } = step;
+  if (!isSet(type.ioThreadsPolicy)) return;
+  if (isSet(spec.domain.ioThreadsPolicy)) conflictAt(step, 'domain.ioThreadsPolicy');
+  else spec.domain.ioThreadsPolicy = type.ioThreadsPolicy!;
+}
+
+function applyLaunchSecurity(step: Step): void {
+  const { type, spec } = step;
+  if (!isSet(type.launchSecurity)) return;
+  if (isSet(spec.domain.launchSecurity)) conflictAt(step, 'domain.launchSecurity');
+  else spec.domain.launchSecurity = cloneJson(type.launchSecurity!);
+}
+
+function applyGpus(step: Step): void {
+  const { type, spec } = step;
+  if ((type.gpus?.length ?? 0) === 0) return;
+  if ((spec.domain.devices.gpus?.length ?? 0) > 0) conflictAt(step, 'domain.devices.gpus');
+  else spec.domain.devices.gpus = cloneJson(type.gpus!) as NonNullable<typeof spec.domain.devices.gpus>;
+}
+
+function applyHostDevices(step: Step): void {
+  const { type, spec } = step;
+  if ((type.hostDevices?.length ?? 0) === 0) return;
+  if ((spec.domain.devices.hostDevices?.length ?? 0) > 0) conflictAt(step, 'domain.devices.hostDevices');
+  else {
+    spec.domain.devices.hostDevices = cloneJson(type.hostDevices!) as NonNullable<
+      typeof spec.domain.devices.hostDevices
+    >;
+  }
+}
+
+/** The paths of these conflicts have no base. Upstream lists them in no order; here it is by key. */
+function applyAnnotations({ type, conflicts }: Step, metadata: AnnotatedMeta): void {
+  if (type.annotations === undefined) return;
+  const annotations = metadata.annotations ?? {};
+  let added: Record<string, string> | undefined;
+  for (const key of Object.keys(type.annotations).sort()) {
+    const value = type.annotations[key]!;
+    if (!Object.hasOwn(annotations, key)) {
+      added ??= {};
+      added[key] = value;
+    } else if (annotations[key] !== value) {
+      conflicts.push({ path: `annotations.${key}` });
+    }
+  }
+  if (added !== undefined) metadata.annotations = { ...annotations, ...added };
+}

@@ -1,0 +1,16 @@
+/** The copies of instance type and preference that are in force, named in the spec. */
+
+import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { VirtualMachine } from '../../kinds/kubevirt.ts';
+
+/** A copy of the spec whose matchers name their copies. */
+export function withRevisionNames(vm: DeepReadonly<VirtualMachine>): VirtualMachine['spec'] {
+  const spec = cloneJson<VirtualMachine['spec']>(vm.spec);
+  for (const field of ['instancetype', 'preference'] as const) {
+    const name = vm.status?.[`${field}Ref`]?.controllerRevisionRef?.name;
+    const matcher = spec[field];
+    if (matcher != null && name) spec[field] = { ...matcher, revisionName: matcher.revisionName || name };
+  }
+  return spec;
+}

@@ -1,0 +1,48 @@
+/**
+ * The sidecar in whose name the guest's serial line can be read (`kubectl logs -c guest-console-log`), as upstream's
+ * pkg/virt-controller/services/serialconsolelog.go. The agent serves the log; the container stands for it.
+ */
+
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { Container, Pod } from '@coracle/apimachinery/types/types';
+import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+
+const NAME = 'guest-console-log';
+const USER = 107;
+const REQUESTS = { cpu: '5m', memory: '35M' };
+const LIMITS = { cpu: '15m', memory: '60M' };
+
+export interface GuestConsoleLogOptions {
+  readonly launcherImage: string;
+  /** What holds for instances that do not say: the opposite of the cluster's `disableSerialConsoleLog`; true when absent. */
+  readonly serialConsoleLog?: boolean;
+}
+
+/** The sidecar; undefined where the serial line is not logged. */
+export function guestConsoleLog(
+  { metadata, spec }: DeepReadonly<VirtualMachineInstance>,
+  options: GuestConsoleLogOptions,
+): Container | undefined {
+  const { autoattachSerialConsole, logSerialConsole } = spec.domain?.devices ?? {};
+  if (autoattachSerialConsole === false || !(logSerialConsole ?? options.serialConsoleLog ?? true)) return undefined;
+  const guaranteed = spec.domain?.cpu?.dedicatedCpuPlacement === true;
+  return {
+    name: NAME,
+    image: options.launcherImage,
+    imagePullPolicy: 'IfNotPresent',
+    command: ['/usr/bin/virt-tail'],
+    args: ['--logfile', `/var/run/kubevirt-private/${metadata.uid ?? ''}/virt-serial0-log`],
+    restartPolicy: 'Always',
+    resources: { requests: guaranteed ? LIMITS : REQUESTS, limits: LIMITS },
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ['ALL'] },
+      runAsNonRoot: true,
+      runAsUser: USER,
+    },
+  };
+}
+
+/** True for a launcher Pod whose guest's serial line is logged. */
+export const logsSerialConsole = (pod: DeepReadonly<Pod>): boolean =>
+  pod.spec.initContainers?.some(({ name }) => name === NAME) ?? false;

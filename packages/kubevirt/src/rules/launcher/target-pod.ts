@@ -1,0 +1,111 @@
+/**
+ * The launcher Pod a migration brings up elsewhere: the source's template, on the very images the source runs, never
+ * beside another launcher of the same instance (pkg/virt-controller/watch/migration, createTargetPod).
+ */
+
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { Pod } from '@coracle/apimachinery/types/types';
+import type { VirtualMachineInstance, VirtualMachineInstanceMigration } from '../../kinds/kubevirt.ts';
+import { TARGET_IMAGE_HOOK } from './functional-test-hooks.ts';
+import { CREATED_BY_LABEL, MIGRATION_JOB_LABEL, MIGRATION_JOB_NAME_ANNOTATION } from './launcher-labels.ts';
+import { type LauncherPodOptions, launcherPod } from './launcher-pod.ts';
+
+type ReadonlyPod = DeepReadonly<Pod>;
+type Labels = Readonly<Record<string, string>>;
+type PodAffinityTerm = NonNullable<
+  NonNullable<NonNullable<Pod['spec']['affinity']>['podAntiAffinity']>['requiredDuringSchedulingIgnoredDuringExecution']
+>[number];
+
+export interface TargetPodInput {
+  readonly vmi: DeepReadonly<VirtualMachineInstance>;
+  readonly migration: DeepReadonly<VirtualMachineInstanceMigration>;
+  readonly source: ReadonlyPod;
+  readonly options: LauncherPodOptions;
+  /** Labels of the node the guest runs on: what a guest with CPU model `host-model` needs elsewhere. */
+  readonly sourceNodeLabels: Labels;
+}
+
+const HOST_MODEL_PREFIX = 'host-model-cpu.node.kubevirt.io/';
+const HOST_MODEL_FEATURE_PREFIX = 'host-model-required-features.node.kubevirt.io/';
+const HOST_MODEL_MIGRATION_PREFIX = 'cpu-model-migration.node.kubevirt.io/';
+const FEATURE_PREFIX = 'cpu-feature.node.kubevirt.io/';
+/** Containers that only bring an image: disks, and a kernel to boot. */
+const READ_BY_GUEST = /^(volume.+|kernel-boot)$/;
+
+/** Builds the Pod. */
+export function targetPod({ vmi, migration, source, options, sourceNodeLabels }: TargetPodInput): Pod {
+  const pod = launcherPod(vmi, options);
+  const spec = pod.spec;
+  pod.metadata.labels = { ...pod.metadata.labels, [MIGRATION_JOB_LABEL]: migration.metadata.uid ?? '' };
+  pod.metadata.annotations = {
+    ...pod.metadata.annotations,
+    [MIGRATION_JOB_NAME_ANNOTATION]: migration.metadata.name ?? '',
+  };
+  const imageIds = new Map((source.status?.containerStatuses ?? []).map(({ name, imageID }) => [name, imageID ?? '']));
+  for (const container of [...spec.containers, ...(spec.initContainers ?? [])]) {
+    // The launcher itself may be of another version on the other side; what the guest reads may not.
+    if (!READ_BY_GUEST.test(container.name)) continue;
+    container.image = pinnedImage(container.image ?? '', imageIds.get(container.name) ?? '');
+  }
+  const override = options.functionalTestHooks && migration.metadata.annotations?.[TARGET_IMAGE_HOOK];
+  const compute = spec.containers.find(({ name }) => name === 'compute');
+  if (override && compute) {
+    compute.image = override;
+    pod.metadata.annotations[TARGET_IMAGE_HOOK] = override;
+  }
+  // What the instance asks for wins: a migration may narrow the choice, not widen it.
+  spec.nodeSelector = {
+    ...migration.spec.addedNodeSelector,
+    ...spec.nodeSelector,
+    ...(vmi.spec.domain?.cpu?.model === 'host-model' && hostModelSelector(source, sourceNodeLabels)),
+  };
+  const term: PodAffinityTerm = {
+    labelSelector: { matchLabels: { [CREATED_BY_LABEL]: vmi.metadata.uid ?? '' } },
+    topologyKey: 'kubernetes.io/hostname',
+  };
+  const anti = spec.affinity?.podAntiAffinity;
+  spec.affinity = {
+    ...spec.affinity,
+    podAntiAffinity: {
+      ...anti,
+      requiredDuringSchedulingIgnoredDuringExecution: [
+        ...(anti?.requiredDuringSchedulingIgnoredDuringExecution ?? []),
+        term,
+      ],
+    },
+  };
+  return pod;
+}
+
+/** The image by the digest the source runs, so that a tag that moved meanwhile does no harm. */
+export function pinnedImage(image: string, imageId: string): string {
+  const digest = /sha256:[0-9a-f]+/.exec(imageId)?.[0];
+  if (digest === undefined) return image;
+  const at = image.indexOf('@');
+  const base = at < 0 ? image : image.slice(0, at);
+  const colon = base.lastIndexOf(':');
+  return `${colon > base.lastIndexOf('/') ? base.slice(0, colon) : base}@${digest}`;
+}
+
+/** What a target Pod asks of its node for the sake of the host's CPU model, by key. */
+export const hostModelLabels = (target: ReadonlyPod): (readonly [key: string, value: string])[] =>
+  Object.entries(target.spec.nodeSelector ?? {})
+    .filter(([key]) => key.startsWith(HOST_MODEL_MIGRATION_PREFIX) || key.startsWith(FEATURE_PREFIX))
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+
+/** A guest that migrated before keeps what it asked for then: the labels of its present node may ask for more. */
+function hostModelSelector(source: ReadonlyPod, nodeLabels: Labels): Labels {
+  const kept = Object.entries(source.spec.nodeSelector ?? {}).filter(
+    ([key]) => key.startsWith(FEATURE_PREFIX) || key.startsWith(HOST_MODEL_MIGRATION_PREFIX),
+  );
+  if (kept.some(([key]) => key.startsWith(HOST_MODEL_MIGRATION_PREFIX))) return Object.fromEntries(kept);
+  const selector: Record<string, string> = Object.fromEntries(kept);
+  const model = Object.entries(nodeLabels).find(([key]) => key.startsWith(HOST_MODEL_PREFIX));
+  // Nodes that do not tell their model (agents of ours on one host): the agents compare by themselves.
+  if (!model) return selector;
+  selector[HOST_MODEL_MIGRATION_PREFIX + model[0].slice(HOST_MODEL_PREFIX.length)] = model[1];
+  for (const [key, value] of Object.entries(nodeLabels))
+    if (key.startsWith(HOST_MODEL_FEATURE_PREFIX))
+      selector[FEATURE_PREFIX + key.slice(HOST_MODEL_FEATURE_PREFIX.length)] = value;
+  return selector;
+}

@@ -1,0 +1,34 @@
+/**
+ * What brings a change to a running guest: a migration to a launcher Pod of the new size, as upstream does it, or the
+ * node the guest is on, which makes the Pod larger where it is.
+ */
+
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { Node } from '@coracle/apimachinery/types/types';
+import type { KubeVirt, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+
+export interface CarrierFacts {
+  readonly kubevirt: DeepReadonly<KubeVirt> | undefined;
+  readonly nodes: readonly DeepReadonly<Node>[];
+}
+
+/**
+ * 'migration' where the cluster wants live updates by migration (workloadUpdateMethods has LiveMigrate), the guest can
+ * move, and another node takes guests. Otherwise 'node': upstream would wait for a migration that nobody makes, or that
+ * has nowhere to go.
+ */
+export function carrierOf(
+  { status }: DeepReadonly<VirtualMachineInstance>,
+  { kubevirt, nodes }: CarrierFacts,
+): 'migration' | 'node' {
+  const methods: readonly string[] = kubevirt?.spec?.workloadUpdateStrategy?.workloadUpdateMethods ?? [];
+  const canMove = status?.conditions?.some((one) => one.type === 'LiveMigratable' && one.status === 'True') ?? false;
+  if (!methods.includes('LiveMigrate') || !canMove) return 'node';
+  return nodes.some((node) => node.metadata.name !== status?.nodeName && takesGuests(node)) ? 'migration' : 'node';
+}
+
+const takesGuests = ({ metadata, spec, status }: DeepReadonly<Node>): boolean =>
+  metadata.labels?.['kubevirt.io/schedulable'] === 'true' &&
+  metadata.deletionTimestamp === undefined &&
+  spec?.unschedulable !== true &&
+  (status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') ?? false);

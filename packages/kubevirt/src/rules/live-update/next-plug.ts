@@ -1,0 +1,57 @@
+/** What the agent may plug into its guest now. */
+
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { quantityValue, readQuantity } from '@coracle/apimachinery/quantity/quantity';
+import type { Pod } from '@coracle/apimachinery/types/types';
+import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { MachinePlan } from '../machine/machine-plan.ts';
+import { coversInstance } from './pod-resize.ts';
+
+export interface NextPlug {
+  /** Sockets the guest is to have; absent when it has them. */
+  readonly sockets?: number;
+  /** Bytes of pluggable memory the guest is to take; absent when it has been asked already. */
+  readonly requestedBytes?: number;
+  /** What the guest's machine has no room for. */
+  readonly impossible?: { readonly vcpus?: string; readonly memory?: string };
+}
+
+/**
+ * Compares the spec of an instance with the machine its guest has. Nothing while the launcher Pod has not been given what
+ * the spec needs; memory that is to be given back needs nothing.
+ */
+export function nextPlug(
+  { spec, status }: DeepReadonly<VirtualMachineInstance>,
+  pod: DeepReadonly<Pod>,
+  { plan, cpuAllocationRatio }: { readonly plan: MachinePlan; readonly cpuAllocationRatio: number },
+): NextPlug {
+  const { cpu, memory } = spec.domain;
+  const sockets = cpu?.maxSockets ? cpu.sockets || 1 : plan.cpu.sockets;
+  const guest = memory?.maxGuest === undefined ? undefined : readQuantity(memory.guest);
+  const requested = readQuantity(status?.memory?.guestRequested);
+  // A plan holds whole mebibytes: what was never changed is not compared with it.
+  const isChanged = guest !== undefined && requested !== undefined && guest.nano !== requested.nano;
+  const extra = isChanged ? quantityValue(guest) - plan.memoryBytes : 0;
+  const isFailed = status?.conditions?.some(
+    ({ type, status: value }) => type === 'HotMemoryChange' && value === 'False',
+  );
+  const more = {
+    vcpus: sockets > plan.cpu.sockets,
+    memory: isChanged && !isFailed && extra !== (plan.hotMemory?.requestedBytes ?? 0),
+  };
+  if (!more.vcpus && !more.memory) return {};
+  const isLess = !more.vcpus && extra < (plan.hotMemory?.requestedBytes ?? 0);
+  if (!isLess && !coversInstance(pod, { ...EMPTY, spec }, cpuAllocationRatio)) return {};
+  const impossible: { vcpus?: string; memory?: string } = {};
+  if (more.vcpus && sockets > (plan.cpu.maxSockets ?? plan.cpu.sockets))
+    impossible.vcpus = `the machine of this guest has room for ${plan.cpu.maxSockets ?? plan.cpu.sockets} sockets, not for ${sockets}`;
+  if (more.memory && (extra < 0 || extra > (plan.hotMemory?.bytes ?? 0)))
+    impossible.memory = 'the machine of this guest has no room for that much memory';
+  return {
+    ...(more.vcpus && impossible.vcpus === undefined && { sockets }),
+    ...(more.memory && impossible.memory === undefined && { requestedBytes: extra }),
+    ...(Object.keys(impossible).length > 0 && { impossible }),
+  };
+}
+
+const EMPTY = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstance', metadata: {} } as const;

@@ -1,0 +1,168 @@
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { Disk } from '../../kinds/devices.ts';
+import type { Volume } from '../../kinds/volumes.ts';
+import { type DiskBus, type MachinePlan, PlanError, type PlannedDisk } from './machine-plan.ts';
+import type { PlanContext } from './plan-context.ts';
+
+type ReadonlyDisk = DeepReadonly<Disk>;
+type ReadonlyVolume = DeepReadonly<Volume>;
+
+/** Contents that are lost at stop: there is nothing to lose by caching them. */
+const isEphemeral = (volume: ReadonlyVolume | undefined): boolean =>
+  volume?.containerDisk !== undefined || volume?.emptyDisk !== undefined || volume?.ephemeral !== undefined;
+
+/** ISO images of ours: read-only by nature. */
+const isImage = (volume: ReadonlyVolume | undefined): boolean =>
+  volume !== undefined &&
+  (volume.cloudInitNoCloud ??
+    volume.cloudInitConfigDrive ??
+    volume.sysprep ??
+    volume.configMap ??
+    volume.secret ??
+    volume.downwardAPI ??
+    volume.serviceAccount) !== undefined;
+
+/** Volumes that become no disk of the guest. */
+const hasNoDisk = (volume: ReadonlyVolume): boolean =>
+  volume.memoryDump !== undefined || volume.containerPath !== undefined || volume.downwardMetrics !== undefined;
+
+const BUSES: readonly DiskBus[] = ['virtio', 'sata', 'scsi', 'usb'];
+const asBus = (text: string | undefined): DiskBus | undefined => BUSES.find((bus) => bus === text);
+
+/** `a`..`z`, `aa`, ...: the letters of the nth disk. */
+export function diskLetters(n: number): string {
+  let letters = '';
+  for (let i = n; i >= 0; i = Math.floor(i / 26) - 1) letters = String.fromCharCode(97 + (i % 26)) + letters;
+  return letters;
+}
+
+/** Disks in list order; target names stay as volumeStatus has them. */
+export function configureDisks({ vmi }: PlanContext, plan: MachinePlan): void {
+  const { devices, ioThreadsPolicy } = vmi.spec.domain;
+  const volumes = new Map((vmi.spec.volumes ?? []).map((volume) => [volume.name, volume]));
+  const shared = new Set((devices.filesystems ?? []).map((filesystem) => filesystem.name));
+  const listed: ReadonlyDisk[] = [...(devices.disks ?? [])];
+  for (const volume of volumes.values()) {
+    if (hasNoDisk(volume) || shared.has(volume.name) || listed.some((disk) => disk.name === volume.name)) continue;
+    listed.push({ name: volume.name });
+  }
+  const ordered =
+    listed.some((disk) => disk.bootOrder !== undefined) ||
+    (devices.interfaces ?? []).some((nic) => nic.bootOrder !== undefined);
+  const targets = targetNames(listed, new Map((vmi.status?.volumeStatus ?? []).map((s) => [s.name, s.target])));
+
+  for (const [position, disk] of listed.entries()) {
+    const volume = volumes.get(disk.name);
+    const kind = disk.cdrom ? 'cdrom' : 'disk';
+    if (!volume && kind === 'disk') {
+      plan.unsupported.push(`disk ${disk.name} has no volume; it is left out`);
+      continue;
+    }
+    if (disk.lun) plan.unsupported.push(`disk ${disk.name}: lun is not supported; it is attached as a disk`);
+    const pci = disk.disk?.pciAddress;
+    if (pci !== undefined) plan.unsupported.push(`disk ${disk.name}: pciAddress is not supported`);
+    const bus = busOf(disk);
+    const planned: PlannedDisk = {
+      name: disk.name,
+      id: `ua-${disk.name}`,
+      kind,
+      bus: kind === 'cdrom' && bus === 'virtio' ? 'sata' : bus,
+      target: targets.get(disk.name) ?? '',
+      hasVolume: volume !== undefined,
+      // An AHCI hard disk cannot be read-only: there the image is the guest's own, and scratch, as upstream has it.
+      readOnly: (isImage(volume) && !(busOf(disk) === 'sata' && !disk.cdrom)) || isReadOnly(disk, volume),
+      ...(disk.serial !== undefined && { serial: disk.serial }),
+      ...bootIndexOf(disk, position, ordered),
+      ...cachingOf(disk, volume, plan),
+      errorPolicy: errorPolicyOf(disk.errorPolicy),
+      shareable: disk.shareable === true,
+      ...blockSizeOf(disk),
+      ...(bus === 'virtio' && ioThreadOf(disk, ioThreadsPolicy, plan)),
+    };
+    if (planned.readOnly && planned.bus === 'sata' && planned.kind === 'disk')
+      throw new PlanError(
+        `disk ${disk.name}: a SATA hard disk cannot be read-only; use the bus virtio or scsi, or a cdrom`,
+      );
+    if (disk.changedBlockTracking) plan.unsupported.push(`disk ${disk.name}: changed block tracking is not supported`);
+    plan.disks.push(planned);
+  }
+  if (plan.disks.some((disk) => disk.bus === 'scsi')) plan.devices.push({ driver: 'virtio-scsi-pci', id: 'scsi0' });
+  if (devices.blockMultiQueue) plan.unsupported.push('blockMultiQueue has no effect on this node');
+}
+
+/** The prefix by bus, the letter by place among the disks of that prefix; names given before are kept. */
+function targetNames(disks: readonly ReadonlyDisk[], before: ReadonlyMap<string, string>): Map<string, string> {
+  const names = new Map<string, string>();
+  const taken = new Set<string>();
+  const prefixOf = (disk: ReadonlyDisk): string => (busOf(disk) === 'virtio' && !disk.cdrom ? 'vd' : 'sd');
+  for (const disk of disks) {
+    const old = before.get(disk.name);
+    if (!old?.startsWith(prefixOf(disk)) || taken.has(old)) continue;
+    names.set(disk.name, old);
+    taken.add(old);
+  }
+  for (const disk of disks) {
+    if (names.has(disk.name)) continue;
+    let n = 0;
+    while (taken.has(`${prefixOf(disk)}${diskLetters(n)}`)) n++;
+    const name = `${prefixOf(disk)}${diskLetters(n)}`;
+    names.set(disk.name, name);
+    taken.add(name);
+  }
+  return names;
+}
+
+const busOf = (disk: ReadonlyDisk): DiskBus =>
+  disk.cdrom
+    ? (asBus(disk.cdrom.bus) ?? 'sata')
+    : (asBus(disk.lun?.bus ?? disk.disk?.bus) ?? (disk.lun ? 'scsi' : 'sata'));
+
+function isReadOnly(disk: ReadonlyDisk, volume: ReadonlyVolume | undefined): boolean {
+  if (disk.cdrom) return disk.cdrom.readonly !== false;
+  return (disk.disk?.readonly ?? disk.lun?.readonly) === true || volume?.persistentVolumeClaim?.readOnly === true;
+}
+
+/** Any boot order given: only those devices boot, in that order. None: the disks in list order. */
+function bootIndexOf(disk: ReadonlyDisk, position: number, ordered: boolean): { bootIndex?: number } {
+  if (ordered) return disk.bootOrder === undefined ? {} : { bootIndex: disk.bootOrder };
+  return { bootIndex: position + 1 };
+}
+
+function cachingOf(
+  disk: ReadonlyDisk,
+  volume: ReadonlyVolume | undefined,
+  plan: MachinePlan,
+): Pick<PlannedDisk, 'cache' | 'io'> {
+  const CACHES = ['none', 'writethrough', 'writeback', 'directsync'] as const;
+  const cache =
+    CACHES.find((mode) => mode === disk.cache) ??
+    (disk.shareable ? 'none' : isEphemeral(volume) || isImage(volume) ? 'writeback' : 'writethrough');
+  if (disk.io === 'native' && cache !== 'none' && cache !== 'directsync') {
+    plan.unsupported.push(`disk ${disk.name}: io native needs cache none; threads are used`);
+    return { cache, io: 'threads' };
+  }
+  return { cache, io: disk.io === 'native' ? 'native' : 'threads' };
+}
+
+const errorPolicyOf = (text: string | undefined): PlannedDisk['errorPolicy'] =>
+  text === 'ignore' || text === 'report' || text === 'enospace' ? text : 'stop';
+
+function blockSizeOf(disk: ReadonlyDisk): Pick<PlannedDisk, 'blockSize'> {
+  const custom = disk.blockSize?.custom;
+  if (!custom?.logical) return {};
+  return {
+    blockSize: {
+      logical: custom.logical,
+      physical: custom.physical ?? custom.logical,
+      ...(custom.discardGranularity !== undefined && { discardGranularity: custom.discardGranularity }),
+    },
+  };
+}
+
+/** 'shared' and 'auto': one thread for all disks that ask for none of their own. */
+function ioThreadOf(disk: ReadonlyDisk, policy: string | undefined, plan: MachinePlan): { ioThread?: string } {
+  const id = disk.dedicatedIOThread ? `iothread-${plan.ioThreads.length + 1}` : policy ? 'iothread-0' : undefined;
+  if (id === undefined) return {};
+  if (!plan.ioThreads.includes(id)) plan.ioThreads.push(id);
+  return { ioThread: id };
+}

@@ -1,0 +1,133 @@
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { Interface, Network } from '../../kinds/network.ts';
+import { type ForwardedPort, type MachinePlan, PlanError } from './machine-plan.ts';
+import { plainText } from './plain-text.ts';
+import type { PlanContext } from './plan-context.ts';
+
+type ReadonlyInterface = DeepReadonly<Interface>;
+
+const DRIVERS: Readonly<Record<string, string>> = {
+  virtio: 'virtio-net-pci',
+  e1000: 'e1000',
+  e1000e: 'e1000e',
+  igb: 'igb',
+  ne2k_pci: 'ne2k_pci',
+  pcnet: 'pcnet',
+  rtl8139: 'rtl8139',
+};
+/** The field of a BOOTP packet, with its closing NUL. */
+const MAX_BOOT_FILE = 127;
+/** A DHCP option. */
+const MAX_TFTP = 255;
+const DEFAULT_CIDR = '10.0.2.0/24';
+/** Forwarded when a VMI declares no port. Upstream forwards all; one host address cannot bind all, so others are added when `portforward` asks for them. */
+export const DEFAULT_PORTS: readonly number[] = [22, 80];
+const MAC = /^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/;
+/** More than this is a mistake in the spec, and a process of ours would pay for it. */
+const MAX_PORTS = 512;
+
+/** Network cards. Every one sits behind user-mode address translation. */
+export function configureInterfaces({ vmi, facts }: PlanContext, plan: MachinePlan): void {
+  const { devices } = vmi.spec.domain;
+  const networks = new Map((vmi.spec.networks ?? []).map((network) => [network.name, network]));
+  let interfaces: readonly ReadonlyInterface[] = devices.interfaces ?? [];
+  if (interfaces.length === 0 && networks.size === 0 && devices.autoattachPodInterface !== false) {
+    interfaces = [{ name: 'default', masquerade: {} }];
+    networks.set('default', { name: 'default', pod: {} });
+  }
+  for (const nic of interfaces) {
+    if (nic.state === 'absent') continue;
+    const refusal = refusalOf(nic, networks.get(nic.name));
+    if (refusal !== undefined) {
+      plan.unsupported.push(`interface ${nic.name}: ${refusal}; it is left out`);
+      continue;
+    }
+    if (!nic.masquerade && !nic.passtBinding)
+      plan.unsupported.push(`interface ${nic.name}: only address translation is offered; it is served as masquerade`);
+    if (nic.portRanges?.length) plan.unsupported.push(`interface ${nic.name}: portRanges are not forwarded`);
+    for (const field of ['pciAddress', 'acpiIndex'] as const)
+      if (nic[field] !== undefined) plan.unsupported.push(`interface ${nic.name}: ${field} is not supported`);
+
+    plan.interfaces.push({
+      name: nic.name,
+      id: `ua-${nic.name}`,
+      driver: driverOf(nic, facts.devices, plan),
+      mac: macOf(nic, vmi.metadata.uid ?? plan.uuid),
+      ...(nic.bootOrder !== undefined && { bootIndex: nic.bootOrder }),
+      linkUp: nic.state !== 'down',
+      network: guestNetwork(networks.get(nic.name)?.pod?.vmNetworkCIDR ?? DEFAULT_CIDR),
+      ports: portsOf(nic),
+      dhcp: {
+        ...(nic.dhcpOptions?.bootFileName !== undefined && {
+          bootFile: plainText(`interface ${nic.name}: bootFileName`, nic.dhcpOptions.bootFileName, MAX_BOOT_FILE),
+        }),
+        ...(nic.dhcpOptions?.tftpServerName !== undefined && {
+          tftpServer: plainText(`interface ${nic.name}: tftpServerName`, nic.dhcpOptions.tftpServerName, MAX_TFTP),
+        }),
+      },
+    });
+    if (nic.dhcpOptions?.ntpServers?.length || nic.dhcpOptions?.privateOptions?.length)
+      plan.unsupported.push(`interface ${nic.name}: DHCP time servers and private options are not supported`);
+  }
+  if (devices.networkInterfaceMultiqueue)
+    plan.unsupported.push('networkInterfaceMultiqueue has no effect on this node');
+}
+
+function refusalOf(nic: ReadonlyInterface, network: DeepReadonly<Network> | undefined): string | undefined {
+  if (!network) return 'it has no network of its name';
+  if (network.multus) return 'multus networks are not supported';
+  if (network.resourceClaim) return 'networks by resource claim are not supported';
+  if (nic.sriov) return 'SR-IOV is not supported';
+  if (nic.binding) return `binding plug-in ${nic.binding.name} is not supported`;
+  return undefined;
+}
+
+function driverOf(nic: ReadonlyInterface, devices: readonly string[], plan: MachinePlan): string {
+  const model = nic.model ?? 'virtio';
+  const driver = Object.hasOwn(DRIVERS, model) ? DRIVERS[model] : undefined;
+  if (driver !== undefined && devices.includes(driver)) return driver;
+  if (driver === 'virtio-net-pci') return driver;
+  const instead = model === 'igb' && devices.includes('e1000e') ? 'e1000e' : 'virtio-net-pci';
+  plan.unsupported.push(`interface ${nic.name}: model ${model} is not offered by this QEMU; ${instead} is used`);
+  return instead;
+}
+
+/** The given address, else one that is the same for this VMI and interface whenever it is asked for. */
+function macOf(nic: ReadonlyInterface, uid: string): string {
+  if (nic.macAddress) {
+    const mac = nic.macAddress.toLowerCase().replaceAll('-', ':');
+    if (!MAC.test(mac))
+      throw new PlanError(`interface ${nic.name}: macAddress ${JSON.stringify(nic.macAddress)} is not one`);
+    return mac;
+  }
+  // FNV-1a, 64 bits; 02 marks a locally administered unicast address.
+  let hash = 0xcbf29ce484222325n;
+  for (const byte of new TextEncoder().encode(`${uid}/${nic.name}`))
+    hash = ((hash ^ BigInt(byte)) * 0x100000001b3n) & 0xffffffffffffffffn;
+  const hex = hash.toString(16).padStart(16, '0').slice(0, 10);
+  return `02:${hex.match(/../g)?.join(':')}`;
+}
+
+/** Gateway is the first address of the range, the guest the second, as upstream's masquerade has it. */
+export function guestNetwork(cidr: string): { cidr: string; gateway: string; guest: string } {
+  const match = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})\/(\d{1,2})$/.exec(cidr);
+  const octets = match?.slice(1, 5).map(Number) ?? [];
+  const bits = Number(match?.[5] ?? 99);
+  if (octets.length !== 4 || octets.some((octet) => octet > 255) || bits < 8 || bits > 29)
+    throw new PlanError(`vmNetworkCIDR ${JSON.stringify(cidr)} is not an IPv4 range between /8 and /29`);
+  const base = (octets.reduce((sum, octet) => sum * 256 + octet, 0) & (-1 << (32 - bits))) >>> 0;
+  const text = (n: number): string => [24, 16, 8, 0].map((shift) => (n >>> shift) & 255).join('.');
+  return { cidr: `${text(base)}/${bits}`, gateway: text(base + 1), guest: text(base + 2) };
+}
+
+function portsOf(nic: ReadonlyInterface): ForwardedPort[] {
+  const declared = nic.ports ?? [];
+  if (declared.length === 0) return DEFAULT_PORTS.map((port) => ({ protocol: 'tcp', port, declared: false }));
+  const ports = new Map<string, ForwardedPort>();
+  for (const { port, protocol } of declared.slice(0, MAX_PORTS)) {
+    if (!Number.isInteger(port) || port < 1 || port > 65535) continue;
+    const name = protocol?.toUpperCase() === 'UDP' ? 'udp' : 'tcp';
+    ports.set(`${name}/${port}`, { protocol: name, port, declared: true });
+  }
+  return [...ports.values()];
+}

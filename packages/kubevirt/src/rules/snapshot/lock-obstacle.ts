@@ -1,0 +1,42 @@
+/** What keeps a snapshot from locking its source, in upstream's words (kubevirt pkg/storage/snapshot/source). */
+
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
+import type { VirtualMachine } from '../../kinds/kubevirt.ts';
+
+export const NOT_LOCKED = 'Source not locked';
+export const LOCKED = 'Source locked and operation in progress';
+
+export interface LockFacts {
+  readonly vm: DeepReadonly<VirtualMachine>;
+  readonly snapshotName: string;
+  readonly online: boolean;
+  /** The claims of its volumes, by name; undefined for one that is not there. */
+  readonly claims: ReadonlyMap<string, DeepReadonly<PersistentVolumeClaim> | undefined>;
+  /** Claims whose DataVolume is not done with filling them. */
+  readonly unpopulated: ReadonlySet<string>;
+  /** Pods that use one of the claims. */
+  readonly pods: number;
+}
+
+/** The first obstacle; undefined when there is none. */
+export function lockObstacle({ vm, snapshotName, online, claims, unpopulated, pods }: LockFacts): string | undefined {
+  for (const [name, claim] of claims) {
+    const problem = claimProblem(claim, unpopulated.has(name));
+    if (problem) return `source ${vm.metadata.namespace}/${vm.metadata.name} ${problem}: ${name}`;
+  }
+  if (!online && pods > 0) return `source is offline but ${pods} pods using PVCs [${[...claims.keys()].join(' ')}]`;
+  const { snapshotInProgress: other, restoreInProgress: restore } = vm.status ?? {};
+  if (other !== undefined && other !== snapshotName) return `snapshot ${JSON.stringify(other)} in progress`;
+  return restore === undefined ? undefined : `restore ${JSON.stringify(restore)} in progress`;
+}
+
+function claimProblem(
+  claim: DeepReadonly<PersistentVolumeClaim> | undefined,
+  unpopulated: boolean,
+): string | undefined {
+  if (claim === undefined) return 'volume doesnt exist';
+  if (claim.metadata.deletionTimestamp !== undefined) return 'volume is being deleted';
+  if (claim.status?.phase !== 'Bound') return 'volume not bound';
+  return unpopulated ? 'volume not populated' : undefined;
+}

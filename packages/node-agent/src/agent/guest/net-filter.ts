@@ -1,0 +1,145 @@
+/**
+ * The packet filter of a guest (`node-agent/network/filter-process.ts`): QEMU is configured to hand it what the guest sends, and the
+ * process is kept alive. QEMU drops what it cannot hand over, so a guest whose filter is away is cut off, not let loose.
+ */
+import { readFile } from 'node:fs/promises';
+import { getCompileCacheDir } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { MachinePlan } from '@coracle/kubevirt/rules/machine/machine-plan';
+import type { Clock } from '@coracle/runtime/clock/clock';
+import type { Logger } from '@coracle/runtime/log/log';
+import { isRunning, type ProcessIdentity } from '@coracle/runtime/process/identity';
+import { plainEnv } from '@coracle/runtime/process/run';
+import { spawnDetached } from '@coracle/runtime/process/spawn-detached';
+import { writeFileAtomic } from '../../image/atomic-file.ts';
+import { FILTER_FILES, type FilterConfig, type FilteredCard } from '../../network/filter-files.ts';
+import { dnsAddress, netdevId, VM_FILES } from '../../qemu/argv.ts';
+import type { QmpConnection } from '../../qmp/qmp-connection.ts';
+import type { Guest } from './guest.ts';
+
+const POLL_MS = 1000;
+const FIRST_RETRY_MS = 250;
+const MOST_RETRY_MS = 10_000;
+/** It holds a few frames at a time; its bytes in flight are bounded. */
+const NODE_FLAGS = ['--disable-warning=ExperimentalWarning', '--v8-pool-size=0', '--max-old-space-size=64'];
+
+export interface NetFilterOptions {
+  /** Of the VM. */
+  readonly directory: string;
+  readonly plan: MachinePlan;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/**
+ * Sees to it that the guest has its filter as long as it is ours to look after. Resolves when it has it; rejects when the
+ * first try failed, which is repeated until the guest is closed or has ended.
+ */
+export function keepNetFilter(guest: Guest, options: NetFilterOptions): Promise<void> {
+  const cards = cardsOf(options.plan);
+  if (cards.length === 0) return Promise.resolve();
+  const { clock, log } = options;
+  const isOver = (): boolean => guest.signal.aborted || guest.state.exit !== undefined;
+  return new Promise((resolve, reject) => {
+    void (async () => {
+      let pause = FIRST_RETRY_MS;
+      while (!isOver()) {
+        try {
+          const ended = (await runningFilter(guest, options)) ?? (await startFilter(guest.qmp(), options, cards));
+          resolve();
+          pause = FIRST_RETRY_MS;
+          await ended();
+          // QEMU ends before it, or with it: then there is nothing left to do.
+          await clock.sleep(FIRST_RETRY_MS, guest.signal);
+          if (!isOver()) log.warn('the packet filter of a guest has ended; it is started again');
+        } catch (error) {
+          reject(error as Error);
+          if (isOver()) return;
+          log.warn('the packet filter of a guest could not be started', { error: (error as Error).message });
+          await clock.sleep(pause, guest.signal).catch(() => {});
+          pause = Math.min(2 * pause, MOST_RETRY_MS);
+        }
+      }
+      resolve();
+    })();
+  });
+}
+
+function cardsOf(plan: MachinePlan): FilteredCard[] {
+  return plan.interfaces.map(({ network, ports }, index) => ({
+    netdev: netdevId(index),
+    network: { cidr: network.cidr, gateway: network.gateway, dns: dnsAddress(network) },
+    // Ports are forwarded to the first card alone.
+    udp: index === 0 && ports.some(({ protocol }) => protocol === 'udp'),
+  }));
+}
+
+type Ended = () => Promise<void>;
+
+const endOf =
+  (identity: ProcessIdentity, { clock }: NetFilterOptions, signal: AbortSignal): Ended =>
+  async () => {
+    while (await isRunning(identity)) await clock.sleep(POLL_MS, signal);
+  };
+
+/** The filter that an earlier agent started, if it lives. */
+async function runningFilter(guest: Guest, options: NetFilterOptions): Promise<Ended | undefined> {
+  const path = join(options.directory, FILTER_FILES.process);
+  try {
+    const identity = JSON.parse(await readFile(path, 'utf8')) as ProcessIdentity;
+    return (await isRunning(identity)) ? endOf(identity, options, guest.signal) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function startFilter(
+  qmp: QmpConnection,
+  { directory, plan }: NetFilterOptions,
+  cards: readonly FilteredCard[],
+): Promise<Ended> {
+  for (const card of cards) await redirect(qmp, card);
+  const config: FilterConfig = { version: 1, cards, ...(plan.serial?.log && { logs: [VM_FILES.serialLog] }) };
+  await writeFileAtomic(join(directory, FILTER_FILES.config), JSON.stringify(config));
+  // Among the other room's sources, or beside this file in a build.
+  const name = import.meta.url.endsWith('.ts') ? '../../network/filter-process.ts' : './filter-process.js';
+  const program = fileURLToPath(new URL(name, import.meta.url));
+  const cache = getCompileCacheDir();
+  const child = await spawnDetached([process.execPath, ...NODE_FLAGS, program], {
+    cwd: directory,
+    outputFile: '/dev/null',
+    // Without the cache every filter would load a TypeScript compiler to read its few files.
+    env: { ...plainEnv(), ...(cache !== undefined && { NODE_COMPILE_CACHE: dirname(cache) }) },
+  });
+  await writeFileAtomic(join(directory, FILTER_FILES.process), JSON.stringify(child.identity));
+  return async () => void (await child.exited);
+}
+
+/**
+ * Tells QEMU to send what comes from the guest to one socket, and to take what its network shall get from another. Guests
+ * of earlier versions are configured so while they run. The second has to be configured anew for each filter: it stops listening when
+ * the one before goes.
+ */
+async function redirect(qmp: QmpConnection, { netdev, udp }: FilteredCard): Promise<void> {
+  const devices = new Set((await qmp.execute('query-chardev')).map(({ label }) => label));
+  const objects = new Set((await qmp.execute('qom-list', { path: '/objects' })).map(({ name }) => name));
+  const socket = async (id: string, path: string): Promise<void> => {
+    if (devices.has(id)) return;
+    const addr = { type: 'unix', data: { path } } as const;
+    await qmp.execute('chardev-add', { id, backend: { type: 'socket', data: { addr, server: true, wait: false } } });
+  };
+  const [taken, given, seen] = [`${netdev}-taken`, `${netdev}-given`, `${netdev}-seen`];
+  await socket(taken, FILTER_FILES.taken(netdev));
+  await socket(given, FILTER_FILES.given(netdev));
+  if (udp) await socket(seen, FILTER_FILES.seen(netdev));
+  const filter = (id: string, type: string, how: Readonly<Record<string, string>>): Promise<object> =>
+    qmp.execute('object-add', { 'qom-type': type, id, netdev, ...how });
+  if (!objects.has(`${netdev}-take`))
+    await filter(`${netdev}-take`, 'filter-redirector', { queue: 'rx', outdev: taken });
+  if (udp && !objects.has(`${netdev}-see`))
+    await filter(`${netdev}-see`, 'filter-mirror', { queue: 'tx', outdev: seen });
+  if (objects.has(`${netdev}-give`)) await qmp.execute('object-del', { id: `${netdev}-give` });
+  // What comes from the guest passes the list from its tail to its head: behind the one that takes comes the one that gives.
+  await filter(`${netdev}-give`, 'filter-redirector', { queue: 'rx', position: 'head', indev: given });
+}

@@ -1,0 +1,154 @@
+/**
+ * The serial console of one guest. QEMU serves one client on its socket: that is us, always reading. As upstream, one
+ * client has the console and the next takes it over; it gets what the guest writes from then on, or the tail first where
+ * it asks for that. The tail is kept in memory and, by QEMU itself, in a log file that we keep short.
+ */
+import { open } from 'node:fs/promises';
+import type { Socket } from 'node:net';
+import { join } from 'node:path';
+import type { Clock } from '@coracle/runtime/clock/clock';
+import type { MessageSocket } from '@coracle/runtime/http/seam';
+import { cutLog, MAX_LOG_BYTES } from '../../disk/cut-log.ts';
+import { VM_FILES } from '../../qemu/argv.ts';
+import { connectUnix } from '../../qmp/unix-socket.ts';
+
+/** Replayed to a client that asks for the backlog. */
+const TAIL_BYTES = 64 * 1024;
+/** A client that is this far behind is let go. */
+const MAX_BEHIND = 1024 * 1024;
+/** Input that waits for the connection to QEMU, which comes a moment after the guest runs; more is dropped. */
+const MAX_WAITING = 4 * 1024;
+const RETRY_MS = 500;
+const NORMAL = 1000;
+const TRY_AGAIN_LATER = 1013;
+
+export interface SerialConsole {
+  /**
+   * Gives the console to a client and closes that of the one before: what the guest writes goes to it, after the tail if
+   * `backlog` says so; its input goes to the guest.
+   */
+  attach(socket: MessageSocket, options?: { readonly backlog: boolean }): void;
+  /** The last bytes, for status and tests. */
+  tail(): Uint8Array;
+}
+
+/** Connects to the console of the VM in `directory` and stays connected until the signal fires. */
+export function openSerialConsole(
+  directory: string,
+  options: { readonly clock: Clock; readonly signal: AbortSignal; readonly log: boolean },
+): SerialConsole {
+  const { clock, signal } = options;
+  let client: MessageSocket | undefined;
+  let tail: Uint8Array = new Uint8Array(0);
+  let line: Socket | undefined;
+  let waiting: Uint8Array = new Uint8Array(0);
+  let sinceRotation = 0;
+  let rotating = false;
+  const logFile = join(directory, VM_FILES.serialLog);
+
+  const remember = (chunk: Uint8Array): void => {
+    const joined = Buffer.concat([tail, chunk]);
+    tail = joined.length > TAIL_BYTES ? Buffer.from(joined.subarray(joined.length - TAIL_BYTES)) : joined;
+  };
+
+  const rotate = async (): Promise<void> => {
+    if (rotating || !options.log) return;
+    rotating = true;
+    try {
+      sinceRotation = await cutLog(logFile);
+    } catch {
+      // No room or no file: tried again with the next megabyte.
+      sinceRotation = 0;
+    } finally {
+      rotating = false;
+    }
+  };
+
+  const onData = (chunk: Buffer): void => {
+    remember(chunk);
+    if (client && client.buffered > MAX_BEHIND) {
+      const slow = client;
+      client = undefined;
+      slow.close(TRY_AGAIN_LATER, 'the reader is too slow');
+    } else client?.send(chunk);
+    sinceRotation += chunk.length;
+    if (sinceRotation >= MAX_LOG_BYTES) void rotate();
+  };
+
+  const keep = async (): Promise<void> => {
+    if (options.log) {
+      tail = await readTail(logFile);
+      await rotate();
+    }
+    while (!signal.aborted) {
+      try {
+        const socket = await connectUnix(join(directory, VM_FILES.serial), { clock, timeoutMs: 2000, signal });
+        line = socket;
+        socket.on('data', onData);
+        socket.write(waiting);
+        waiting = new Uint8Array(0);
+        await new Promise<void>((resolve) => {
+          const stop = (): void => {
+            socket.destroy();
+            resolve();
+          };
+          socket.on('error', () => {});
+          socket.once('close', () => {
+            signal.removeEventListener('abort', stop);
+            resolve();
+          });
+          signal.addEventListener('abort', stop, { once: true });
+          if (signal.aborted) stop();
+        });
+        line = undefined;
+      } catch {
+        // Not up yet, or gone for good: then the signal comes soon.
+      }
+      await clock.sleep(RETRY_MS, signal).catch(() => {});
+    }
+    client?.close(NORMAL, 'the guest has ended');
+    client = undefined;
+  };
+  void keep();
+
+  return {
+    tail: () => tail,
+    attach(socket, { backlog } = { backlog: false }) {
+      if (signal.aborted) {
+        socket.close(TRY_AGAIN_LATER, 'the guest has ended');
+        return;
+      }
+      const before = client;
+      client = socket;
+      waiting = new Uint8Array(0);
+      before?.close(NORMAL, 'another client has taken over the console');
+      if (backlog && tail.length > 0) socket.send(tail);
+      socket.onMessage((data) => {
+        if (client !== socket) return;
+        // What nobody takes is dropped: a serial line has no flow control here.
+        if (line && line.writableLength < MAX_BEHIND) line.write(data);
+        else if (!line && waiting.length + data.length <= MAX_WAITING) waiting = Buffer.concat([waiting, data]);
+      });
+      socket.onClose(() => {
+        if (client === socket) client = undefined;
+      });
+    },
+  };
+}
+
+async function readTail(path: string): Promise<Uint8Array> {
+  try {
+    const file = await open(path, 'r');
+    try {
+      const { size } = await file.stat();
+      const length = Math.min(size, TAIL_BYTES);
+      const bytes = new Uint8Array(length);
+      const { bytesRead } = await file.read(bytes, 0, length, size - length);
+      return bytes.subarray(0, bytesRead);
+    } finally {
+      await file.close();
+    }
+  } catch {
+    return new Uint8Array(0);
+  }
+}

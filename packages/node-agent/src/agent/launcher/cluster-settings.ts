@@ -1,0 +1,33 @@
+/** What the cluster's KubeVirt object says about machines; every field it does not set has KubeVirt's default. */
+
+import { ApiError } from '@coracle/apimachinery/meta/status';
+import type { Client } from '@coracle/client/client';
+import { KUBEVIRTS } from '@coracle/kubevirt/kinds/kinds';
+import { DEFAULT_SMBIOS, type SmbiosConfig } from '@coracle/kubevirt/rules/machine/machine-plan';
+import { cpuAllocationRatioOf } from '@coracle/kubevirt/rules/machine-defaults/cluster-config';
+
+export interface ClusterSettings {
+  readonly smbios: SmbiosConfig;
+  /** How many vCPUs share a core. */
+  readonly cpuAllocationRatio: number;
+}
+
+/** Asks the API. A cluster without such an object, or one that we may not read, has the defaults. Throws ApiError. */
+export async function clusterSettings(client: Client, signal: AbortSignal): Promise<ClusterSettings> {
+  const list = await client.list(KUBEVIRTS, { signal }).catch((error: unknown) => {
+    if (error instanceof ApiError && (error.code === 403 || error.code === 404)) return undefined;
+    throw error;
+  });
+  const [kubevirt] = list?.items ?? [];
+  const { manufacturer, product, family, version, sku } = kubevirt?.spec?.configuration?.smbios ?? {};
+  return {
+    smbios: {
+      manufacturer: manufacturer || DEFAULT_SMBIOS.manufacturer,
+      product: product || DEFAULT_SMBIOS.product,
+      family: family || DEFAULT_SMBIOS.family,
+      ...(version && { version }),
+      ...(sku && { sku }),
+    },
+    cpuAllocationRatio: cpuAllocationRatioOf(kubevirt),
+  };
+}

@@ -1,0 +1,113 @@
+/** The last stage of a launcher: the result is recorded, then reported, then the files go. */
+import { join } from 'node:path';
+import { isNotFound } from '@coracle/client/api-failure';
+import { VIRTUAL_MACHINE_INSTANCES } from '@coracle/kubevirt/kinds/kinds';
+import { removeVmDirectory } from '../../disk/vm-directory.ts';
+import { releaseAddress } from '../../network/address-pool.ts';
+import { releaseVolumes } from '../guest/guest-volumes.ts';
+import { keepLogs } from '../requests/pod-logs.ts';
+import { deletePod, writeVmiStatus } from './api-writes.ts';
+import type { LauncherState, ReadonlyVmi } from './launcher-state.ts';
+import { isOfOthers } from './no-relationship.ts';
+import type { LauncherView } from './pod-status.ts';
+import { endProcess } from './stop-vm.ts';
+import { ownUid } from './vm-namespace.ts';
+import { readRecord, writeRecord } from './vm-record.ts';
+import type { VmResult } from './vm-result.ts';
+import { finalStatus } from './vmi-status.ts';
+
+/** Reports the end, cleans up, and lives until the Pod object is gone. */
+export async function finishGuest(launcher: LauncherState, result: VmResult): Promise<void> {
+  const { environment } = launcher;
+  const finishedAt = launcher.record?.finishedAt ?? environment.clock.now();
+  if (launcher.record) {
+    await launcher.untilDone('guest not ended', () => endProcess(environment, launcher.record!, launcher.guest));
+    launcher.guest?.close();
+    const record = { ...launcher.record, result, finishedAt };
+    launcher.record = record;
+    const directory = join(environment.vmsDirectory, record.vmiUid);
+    await writeRecord(directory, record).catch((error: Error) =>
+      launcher.log.warn('result not recorded', { error: error.message }),
+    );
+  }
+  // Before anybody hears of the end: the next guest may want them at once.
+  releaseVolumes(launcher);
+  launcher.log.info('guest ended', { phase: result.phase, reason: result.reason });
+  if (launcher.record && launcher.ownsInstance)
+    launcher.event(result.phase === 'Failed' ? 'Warning' : 'Normal', 'Stopped', result.message);
+  await launcher.untilDone('result not reported to the vmi', async () => {
+    // A guest that moved on, or never came, is another node's to report on.
+    const vmi = launcher.ownsInstance ? await newestVmi(launcher) : undefined;
+    const guestless = launcher.record ? undefined : launcher.pod?.metadata.uid;
+    const at = { node: environment.nodeName, now: environment.clock.now(), guestless };
+    if (vmi) await writeVmiStatus(environment, vmi, (newest) => finalStatus(newest, result, at));
+  });
+  const view: LauncherView = {
+    state: 'ended',
+    result,
+    startedAt: launcher.record?.startedAt,
+    finishedAt,
+    imageIds: launcher.record?.imageIds ?? {},
+  };
+  const tellPod = (): Promise<void> =>
+    launcher.untilDone('result not reported to the pod', async () => {
+      if (!(await launcher.report(view))) throw new Error('the write failed');
+    });
+  await tellPod();
+  launcher.endReported = true;
+  await cleanUp(launcher, result);
+  // The object is ours to remove once somebody has asked for it.
+  for (;;) {
+    if (launcher.podGone) return;
+    const change = launcher.nextChange();
+    if (launcher.pod?.metadata.deletionTimestamp !== undefined || launcher.pod === undefined) {
+      const pod = launcher.pod;
+      if (pod) await launcher.untilDone('pod not deleted', () => deletePod(environment, pod));
+      return;
+    }
+    // An agent that has just started may see the Pod only now: nobody has reported to it yet.
+    await tellPod();
+    await Promise.race([change, launcher.untilAborted()]);
+  }
+}
+
+async function cleanUp(launcher: LauncherState, result: VmResult): Promise<void> {
+  const { environment } = launcher;
+  const podUid = launcher.record?.podUid ?? launcher.pod?.metadata.uid ?? '';
+  const vmiUid = await ownUid(launcher);
+  await launcher.untilDone('end not recorded', () => environment.tombstones.add(podUid, result));
+  const record = launcher.record;
+  if (!record) {
+    // The directory may be that of another launcher.
+    if (vmiUid === '' || !launcher.holdFiles()) return;
+    // Or it holds evidence of a damaged record.
+    if ((await readRecord(join(environment.vmsDirectory, vmiUid), vmiUid)) === 'missing')
+      await removeVmDirectory(environment.vmsDirectory, vmiUid).catch(() => {});
+    launcher.holdsFiles = false;
+    return;
+  }
+  launcher.keptLogs = await keepLogs(join(environment.vmsDirectory, vmiUid));
+  if (!record.migration?.sharesAddress)
+    await releaseAddress(environment.addressesDirectory, record.address, vmiUid).catch(() => {});
+  await removeVmDirectory(environment.vmsDirectory, vmiUid).catch((error: Error) =>
+    launcher.log.warn('files of the guest not removed', { error: error.message }),
+  );
+  launcher.holdsFiles = false;
+}
+
+async function newestVmi(launcher: LauncherState): Promise<ReadonlyVmi | undefined> {
+  const uid = launcher.vmiUid;
+  const namespace = launcher.record?.namespace ?? launcher.pod?.metadata.namespace ?? '';
+  const name = launcher.record?.name ?? launcher.vmi?.metadata.name;
+  if (!name || uid === '') return undefined;
+  try {
+    const key = { namespace, name };
+    const vmi = await launcher.environment.client.get(VIRTUAL_MACHINE_INSTANCES, key, {
+      signal: launcher.environment.signal,
+    });
+    return vmi.metadata.uid === uid ? vmi : undefined;
+  } catch (error) {
+    if (isNotFound(error) || isOfOthers(error)) return undefined;
+    throw error;
+  }
+}

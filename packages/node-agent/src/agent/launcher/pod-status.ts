@@ -1,0 +1,254 @@
+/** The status of a launcher Pod, as a kubelet would write it: pure. */
+
+import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
+import { type DeepReadonly, formatTime } from '@coracle/apimachinery/meta/object';
+import type {
+  Container,
+  ContainerState,
+  ContainerStatus,
+  Pod,
+  PodCondition,
+  PodStatus,
+} from '@coracle/apimachinery/types/types';
+import { isResizing, type PodResizeVerdict } from '@coracle/kubevirt/rules/live-update/pod-resize';
+import { FORWARDED_PORTS_ANNOTATION, type PublishedPort } from '@coracle/kubevirt/rules/machine/host-ports';
+import { ephemeralStatuses } from './ephemeral-containers.ts';
+import type { VmResult } from './vm-result.ts';
+
+/** How a change of the Pod's size goes. */
+export interface ResizeView {
+  /** For the Pod `of`: one whose size has changed again needs another. */
+  readonly verdict?: PodResizeVerdict;
+  readonly of?: DeepReadonly<Pod>;
+  /** What keeps the guest from having what its Pod has. */
+  readonly trouble?: string;
+}
+
+/** What the launcher of a Pod has to tell. */
+export type LauncherView =
+  | { readonly state: 'creating'; readonly reason: string; readonly message: string; readonly container?: string }
+  | {
+      readonly state: 'running';
+      readonly startedAt: number;
+      readonly address: string;
+      /** Where the ports of the guest are; absent where that is not known yet. */
+      readonly ports?: readonly PublishedPort[];
+      readonly imageIds: Readonly<Record<string, string>>;
+      readonly resize?: ResizeView;
+    }
+  | {
+      readonly state: 'ended';
+      readonly result: VmResult;
+      readonly startedAt: number | undefined;
+      readonly finishedAt: number;
+      readonly imageIds: Readonly<Record<string, string>>;
+    };
+
+export interface PodStatusOptions {
+  readonly hostIP: string;
+  readonly now: number;
+}
+
+/** The annotations that this Pod lacks: where its guest's ports are. They stay as they are once it has ended. */
+export function podAnnotationsOf(pod: DeepReadonly<Pod>, view: LauncherView): Record<string, string> | undefined {
+  if (view.state !== 'running' || !view.ports) return undefined;
+  const text = JSON.stringify(view.ports);
+  if ((pod.metadata.annotations?.[FORWARDED_PORTS_ANNOTATION] ?? '[]') === text) return undefined;
+  return { [FORWARDED_PORTS_ANNOTATION]: text };
+}
+
+/** The container that stands for the image of a volume; '' is that of kernelBoot. */
+export const imageContainer = (volume: string): string => (volume === '' ? 'kernel-boot' : `volume${volume}`);
+
+/** The status this Pod should have. Conditions of others (PodScheduled, readiness gates) stay. */
+export function podStatusOf(pod: DeepReadonly<Pod>, view: LauncherView, options: PodStatusOptions): PodStatus {
+  const before = pod.status ?? {};
+  const running = view.state === 'running';
+  const stamp = formatTime(options.now);
+  const address = running ? view.address : before.podIP;
+  const init = pod.spec.initContainers ?? [];
+  return {
+    ...observedOf(pod),
+    phase: running ? 'Running' : view.state === 'creating' ? 'Pending' : view.result.phase,
+    ...(view.state === 'ended' &&
+      view.result.phase === 'Failed' && { reason: view.result.reason, message: view.result.message }),
+    conditions: conditionsOf(pod, view, stamp),
+    hostIP: options.hostIP,
+    hostIPs: [{ ip: options.hostIP }],
+    ...(address !== undefined && { podIP: address, podIPs: [{ ip: address }] }),
+    startTime: before.startTime ?? stamp,
+    ...(init.length > 0 && {
+      initContainerStatuses: init.map((container) =>
+        container.restartPolicy === 'Always'
+          ? statusOf(pod, view, container, sidecarState(pod, view, container.name, stamp))
+          : {
+              ...statusOf(pod, view, container, initState(pod, view)),
+              ready: view.state !== 'creating',
+              started: false,
+            },
+      ),
+    }),
+    containerStatuses: pod.spec.containers.map((container) => ({
+      ...statusOf(pod, view, container, mainState(pod, view, container.name)),
+      ...(running && sizeOf(pod, view, container)),
+    })),
+    ...ephemeralStatuses(pod, stamp),
+    ...(before.qosClass !== undefined && { qosClass: before.qosClass }),
+  };
+}
+
+/** The generation that a status is about, for those who wait until a change of the spec was seen (KEP-5067). */
+const observedOf = ({ metadata: { generation } }: DeepReadonly<Pod>): { observedGeneration?: number } =>
+  generation === undefined ? {} : { observedGeneration: generation };
+
+/** What was decided on the size that the Pod has now; undefined where it has changed since. */
+function resizeVerdictOf(pod: DeepReadonly<Pod>, view: LauncherView): PodResizeVerdict | undefined {
+  const resize = view.state === 'running' ? view.resize : undefined;
+  return resize?.of && sameJson(sizesOf(resize.of), sizesOf(pod)) ? resize.verdict : undefined;
+}
+
+function conditionsOf(pod: DeepReadonly<Pod>, view: LauncherView, stamp: string): PodCondition[] {
+  const known = pod.status?.conditions ?? [];
+  const observed = observedOf(pod);
+  const conditions = new Map<string, PodCondition>(known.map((c) => [c.type, { ...c }]));
+  const set = (type: string, status: 'True' | 'False', reason?: string, message?: string): void => {
+    const old = conditions.get(type);
+    conditions.set(type, {
+      type,
+      ...observed,
+      status,
+      lastProbeTime: null,
+      lastTransitionTime: old?.status === status && old.lastTransitionTime ? old.lastTransitionTime : stamp,
+      ...(reason !== undefined && { reason }),
+      ...(message !== undefined && { message }),
+    } as PodCondition);
+  };
+  set('PodReadyToStartContainers', view.state === 'ended' ? 'False' : 'True');
+  set('Initialized', 'True', ...(view.state === 'ended' && view.result.phase === 'Succeeded' ? ['PodCompleted'] : []));
+  if (view.state === 'running') {
+    const gates = (pod.spec.readinessGates ?? []).map((gate) => gate.conditionType);
+    const waitingGate = gates.find((type) => !known.some((c) => c.type === type && c.status === 'True'));
+    set('ContainersReady', 'True');
+    if (waitingGate === undefined) set('Ready', 'True');
+    else set('Ready', 'False', 'ReadinessGatesNotReady', `condition "${waitingGate}" is not True`);
+  } else {
+    const ended = view.state === 'ended' && view.result.phase === 'Succeeded' ? 'PodCompleted' : 'PodFailed';
+    const reason = view.state === 'creating' ? 'ContainersNotReady' : ended;
+    set('ContainersReady', 'False', reason);
+    set('Ready', 'False', reason);
+  }
+  const verdict = resizeVerdictOf(pod, view);
+  if (verdict?.type === 'wait') set('PodResizePending', 'True', verdict.reason, verdict.message);
+  else if (!isResizing(pod) || verdict) conditions.delete('PodResizePending');
+  const trouble = view.state === 'running' ? view.resize?.trouble : undefined;
+  if (trouble !== undefined) set('PodResizeInProgress', 'True', 'Error', trouble);
+  else conditions.delete('PodResizeInProgress');
+  return [...conditions.values()];
+}
+
+/** What a container of a running Pod has been given: what it was made with, until a change of it is granted. */
+function sizeOf(
+  pod: DeepReadonly<Pod>,
+  view: LauncherView,
+  { name, resources }: DeepReadonly<Container>,
+): Pick<ContainerStatus, 'allocatedResources' | 'resources'> {
+  if (!resources?.requests) return {};
+  const known = pod.status?.containerStatuses?.find((status) => status.name === name);
+  if (known?.allocatedResources && known.resources && resizeVerdictOf(pod, view)?.type !== 'fits')
+    return { allocatedResources: { ...known.allocatedResources }, resources: cloneJson(known.resources) };
+  const { requests, limits } = resources;
+  return { allocatedResources: { ...requests }, resources: cloneJson({ requests, ...(limits && { limits }) }) };
+}
+
+const containerId = (pod: DeepReadonly<Pod>, name: string): string => `coracle://${pod.metadata.uid ?? ''}/${name}`;
+
+function statusOf(
+  pod: DeepReadonly<Pod>,
+  view: LauncherView,
+  { name, image = '' }: DeepReadonly<Container>,
+  state: ContainerState,
+): ContainerStatus {
+  return {
+    name,
+    image,
+    imageID: view.state === 'creating' ? '' : imageIdOf(view.imageIds, name, image),
+    restartCount: 0,
+    ready: state.running !== undefined,
+    started: state.running !== undefined,
+    state,
+    lastState: {},
+    ...(view.state !== 'creating' && { containerID: containerId(pod, name) }),
+  };
+}
+
+function mainState(pod: DeepReadonly<Pod>, view: LauncherView, name: string): ContainerState {
+  switch (view.state) {
+    case 'creating':
+      return view.container === undefined || view.container === name
+        ? { waiting: { reason: view.reason, message: view.message } }
+        : // Without a reason of its own, so that the column STATUS shows the one that counts.
+          { waiting: {} };
+    case 'running':
+      return { running: { startedAt: formatTime(view.startedAt) } };
+    case 'ended':
+      return {
+        terminated: {
+          exitCode: view.result.exitCode,
+          reason: view.result.phase === 'Succeeded' ? 'Completed' : 'Error',
+          message: view.result.message,
+          ...(view.startedAt !== undefined && { startedAt: formatTime(view.startedAt) }),
+          finishedAt: formatTime(view.finishedAt),
+          containerID: containerId(pod, name),
+        },
+      };
+  }
+}
+
+/** A sidecar starts before the others and goes on beside them: it does not wait for their images. */
+function sidecarState(pod: DeepReadonly<Pod>, view: LauncherView, name: string, stamp: string): ContainerState {
+  const startedAt = pod.status?.startTime ?? stamp;
+  if (view.state !== 'ended') return { running: { startedAt } };
+  const finishedAt = formatTime(view.finishedAt);
+  return {
+    terminated: { exitCode: 0, reason: 'Completed', startedAt, finishedAt, containerID: containerId(pod, name) },
+  };
+}
+
+const initState = (pod: DeepReadonly<Pod>, view: LauncherView): ContainerState =>
+  view.state === 'creating'
+    ? { waiting: { reason: 'PodInitializing' } }
+    : { terminated: { exitCode: 0, reason: 'Completed', containerID: containerId(pod, 'init') } };
+
+const sizesOf = (pod: DeepReadonly<Pod>): unknown => pod.spec.containers.map(({ resources }) => resources ?? null);
+
+const imageIdOf = (ids: Readonly<Record<string, string>>, name: string, image: string): string =>
+  (Object.hasOwn(ids, name) ? ids[name] : undefined) ?? image;
+
+/**
+ * True when writing `wanted` would change what the Pod says. The order of keys does not count, nor does a null: a server
+ * written in Go gives times that are not set as null (`startedAt`, `lastProbeTime`).
+ */
+export function podStatusDiffers(pod: DeepReadonly<Pod>, wanted: PodStatus): boolean {
+  const before = pod.status as Readonly<Record<string, unknown>> | undefined;
+  return Object.entries(wanted).some(([key, value]) => !sameJson(withoutNulls(before?.[key]), withoutNulls(value)));
+}
+
+function withoutNulls(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  const entries = Object.entries(value).filter(([, field]) => field !== null);
+  return Object.fromEntries(entries.map(([key, field]) => [key, withoutNulls(field)]));
+}
+
+/** Equality of JSON values. */
+export function sameJson(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (Array.isArray(a) !== Array.isArray(b)) return false;
+  const left = Object.keys(a);
+  if (left.length !== Object.keys(b).length) return false;
+  return left.every(
+    (key) =>
+      Object.hasOwn(b, key) && sameJson((a as Record<string, unknown>)[key], (b as Record<string, unknown>)[key]),
+  );
+}

@@ -1,0 +1,284 @@
+/**
+ * What the agent writes into the status of a VMI from Scheduled on: pure. Each function returns the top-level status
+ * fields that change, ready for a merge patch; an empty object means there is nothing to write.
+ */
+
+import { type DeepReadonly, formatTime } from '@coracle/apimachinery/meta/object';
+import {
+  formatQuantity,
+  parseQuantity,
+  quantityFromBytes,
+  quantityValue,
+} from '@coracle/apimachinery/quantity/quantity';
+import type { VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
+import type { VirtualMachineInstanceStatus, VmCondition } from '@coracle/kubevirt/kinds/status';
+import type { DiskPause } from '@coracle/kubevirt/rules/machine/disk-room';
+import type { HotMemoryPlan, MachinePlan } from '@coracle/kubevirt/rules/machine/machine-plan';
+import { type Migratability, migratability } from '@coracle/kubevirt/rules/migration/migratability';
+import type { GuestState } from '../guest/guest.ts';
+import type { GuestInterface } from '../guest/guest-agent-facts.ts';
+import { guestCondition } from '../guest/run-state.ts';
+import { sameJson } from './pod-status.ts';
+import type { VmResult } from './vm-result.ts';
+
+type Vmi = DeepReadonly<VirtualMachineInstance>;
+type StatusChange = Partial<Record<keyof VirtualMachineInstanceStatus, unknown>>;
+
+/** Upstream has no such case: its handlers always know each other. */
+const NO_PEER = 'NodeNotLiveMigratable';
+
+export interface RunningView {
+  /** Why this agent cannot send a guest to another now, if it cannot. */
+  readonly peerObstacle?: string | undefined;
+  /** This node: an instance that is on another one is not reported on. */
+  readonly node: string;
+  readonly plan: MachinePlan;
+  readonly guest: GuestState;
+  readonly address: string;
+  /** Declared ports that could not be forwarded, one sentence each. */
+  readonly portProblems: readonly string[];
+  /** Why the agent has paused the guest, if it has. */
+  readonly diskPause?: DiskPause | undefined;
+  /** The guest's memory was to be changed and could not be. */
+  readonly memoryPlugFailed?: boolean;
+}
+
+/** The guest counts as running; upstream counts paused ones too. */
+const isLive = (state: GuestState['runState']): boolean =>
+  ['runs', 'stopped', 'stalled'].includes(guestCondition(state));
+
+/** It stands still until somebody lets it run; before its first step only where that was asked for. */
+const isPaused = ({ runState }: GuestState, plan: MachinePlan): boolean =>
+  guestCondition(runState) === 'stopped' && (runState !== 'prelaunch' || plan.startPaused);
+
+/** True when the VMI is on this node, or nobody has said where it is. */
+const isOn = (vmi: Vmi, node: string): boolean => (vmi.status?.nodeName ?? '') === '' || vmi.status?.nodeName === node;
+
+/** Its migration did not come to an end while it ran. */
+const isPausedByMonitor = (vmi: Vmi): boolean => {
+  const state = vmi.status?.migrationState;
+  return state?.mode === 'Paused' && state.completed !== true;
+};
+
+/** True when the agent owns the phase of this VMI. */
+export const isClaimed = (vmi: Vmi): boolean => vmi.status?.phase === 'Scheduled' || vmi.status?.phase === 'Running';
+
+/** The changes that make the status tell what the guest is. */
+export function runningStatus(vmi: Vmi, view: RunningView, now: number): StatusChange {
+  const status = vmi.status ?? {};
+  if (!isClaimed(vmi) || !isOn(vmi, view.node)) return {};
+  const change: StatusChange = {};
+  const put = (field: keyof VirtualMachineInstanceStatus, value: unknown): void => {
+    if (!sameJson(status[field], value)) change[field] = value;
+  };
+  if (status.phase === 'Scheduled') {
+    if (!isLive(view.guest.runState)) return {};
+    put('phase', 'Running');
+    put('phaseTransitionTimestamps', stamps(vmi, 'Running', now));
+  }
+  const { plan } = view;
+  put('machine', { type: plan.machine.type });
+  const { sockets, cores, threads } = plan.cpu;
+  put('currentCPUTopology', { cores, sockets, threads });
+  if (!status.memory?.guestAtBoot) {
+    const { memory, resources } = vmi.spec.domain;
+    const amount = String(memory?.guest ?? resources?.requests?.['memory'] ?? resources?.limits?.['memory']);
+    put('memory', { ...status.memory, guestAtBoot: amount, guestCurrent: amount, guestRequested: amount });
+  } else if (plan.hotMemory)
+    put('memory', pluggedMemory(vmi, plan.memoryBytes, plan.hotMemory, view.guest.pluggedBytes));
+  put('interfaces', interfacesOf(vmi, view));
+  put('volumeStatus', volumesOf(vmi, plan));
+  const { agentFacts } = view.guest;
+  if (agentFacts) {
+    put('guestOSInfo', agentFacts.os);
+    if (agentFacts.frozen) put('fsFreezeStatus', agentFacts.frozen);
+    else if (status.fsFreezeStatus !== undefined) change.fsFreezeStatus = null;
+  }
+  const moves = migratability(
+    vmi,
+    view.peerObstacle === undefined ? undefined : { reason: NO_PEER, message: view.peerObstacle },
+  );
+  put('migrationMethod', moves.method);
+  put('conditions', conditionsOf(vmi, view, moves, now));
+  return change;
+}
+
+/** What the guest has been asked to use, and uses, in the words of its spec where they mean the same. */
+function pluggedMemory(
+  { spec, status }: Vmi,
+  bootBytes: number,
+  { requestedBytes }: HotMemoryPlan,
+  pluggedBytes: number | undefined,
+): unknown {
+  const { memory } = status ?? {};
+  const known = [spec.domain.memory?.guest, memory?.guestRequested, memory?.guestCurrent, memory?.guestAtBoot];
+  const text = (bytes: number): string => {
+    const same = known.find((one) => one !== undefined && quantityValue(parseQuantity(String(one))) === bytes);
+    return same === undefined ? formatQuantity(quantityFromBytes(bytes)) : String(same);
+  };
+  return {
+    ...memory,
+    guestRequested: text(bootBytes + requestedBytes),
+    ...(pluggedBytes !== undefined && { guestCurrent: text(bootBytes + pluggedBytes) }),
+  };
+}
+
+/**
+ * The changes that make the VMI final. `guestless`: UID of a Pod that ends without ever having had a guest. An instance
+ * that runs is ended by such a one only where it counts as its active Pod: else another one has the guest.
+ */
+export function finalStatus(
+  vmi: Vmi,
+  result: VmResult,
+  { node, now, guestless }: { readonly node: string; readonly now: number; readonly guestless?: string | undefined },
+): StatusChange {
+  if (!isClaimed(vmi) || !isOn(vmi, node)) return {};
+  if (guestless !== undefined && vmi.status?.phase === 'Running' && vmi.status.activePods?.[guestless] === undefined)
+    return {};
+  return {
+    phase: result.phase,
+    phaseTransitionTimestamps: stamps(vmi, result.phase, now),
+    ...(result.phase === 'Failed' && { reason: result.reason }),
+    conditions: (vmi.status?.conditions ?? []).filter(
+      ({ type }) => type !== 'Paused' && type !== 'AgentConnected' && type !== 'DiskFull',
+    ),
+  };
+}
+
+function stamps(vmi: Vmi, phase: string, now: number): unknown {
+  const before = vmi.status?.phaseTransitionTimestamps ?? [];
+  return before.some((stamp) => stamp.phase === phase)
+    ? before
+    : [...before, { phase, phaseTransitionTimestamp: formatTime(now) }];
+}
+
+/**
+ * The planned interfaces, with what the guest's agent says of each (matched by MAC), then those that only the guest knows.
+ * The first one keeps the address of the VM: like that of a masqueraded Pod network, the guest's own leads nowhere.
+ */
+function interfacesOf(vmi: Vmi, { plan, address, guest }: RunningView): unknown {
+  const before = vmi.status?.interfaces ?? [];
+  const answered = guest.agentFacts?.interfaces ?? [];
+  const planned = plan.interfaces.map((nic, index) => {
+    const {
+      interfaceName: _,
+      ipAddress: __,
+      ipAddresses: ___,
+      ...kept
+    } = before.find((known) => known.name === nic.name) ?? {};
+    const inside = answered.find(({ mac }) => mac === nic.mac.toLowerCase());
+    return {
+      ...kept,
+      name: nic.name,
+      mac: nic.mac,
+      ...(index === 0
+        ? { ipAddress: address, ipAddresses: [address], podInterfaceName: 'eth0' }
+        : inside && addressesOf(inside)),
+      ...(inside && { interfaceName: inside.name }),
+      infoSource: inside ? 'domain, guest-agent' : 'domain',
+      queueCount: 1,
+      linkState: nic.linkUp ? 'up' : 'down',
+    };
+  });
+  const macs = new Set(plan.interfaces.map(({ mac }) => mac.toLowerCase()));
+  const own = answered
+    .filter(({ mac }) => !macs.has(mac))
+    .map((nic) => ({
+      ...(nic.mac !== '' && { mac: nic.mac }),
+      ...addressesOf(nic),
+      interfaceName: nic.name,
+      infoSource: 'guest-agent',
+    }));
+  return [...planned, ...own];
+}
+
+/** The first address is an IPv4 one, if there is any. */
+function addressesOf({ addresses }: GuestInterface): { ipAddress?: string; ipAddresses?: string[] } {
+  const first = addresses.find(({ type }) => type === 'ipv4') ?? addresses[0];
+  return first ? { ipAddress: first.address, ipAddresses: addresses.map((one) => one.address) } : {};
+}
+
+/** The target of each disk; entries and fields of others stay. */
+function volumesOf(vmi: Vmi, plan: MachinePlan): unknown {
+  const before = vmi.status?.volumeStatus ?? [];
+  const targets = new Map(plan.disks.filter((disk) => disk.hasVolume).map((disk) => [disk.name, disk.target]));
+  const kept = before.map((known) => ({ ...known, target: targets.get(known.name) ?? known.target ?? '' }));
+  const fresh = [...targets].filter(([name]) => !before.some((known) => known.name === name));
+  const all = [...kept, ...fresh.map(([name, target]) => ({ name, target }))];
+  return all.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+}
+
+function conditionsOf(
+  vmi: Vmi,
+  { plan, guest, portProblems, memoryPlugFailed, diskPause }: RunningView,
+  moves: Migratability,
+  now: number,
+): unknown {
+  const before = vmi.status?.conditions ?? [];
+  const conditions = new Map<string, VmCondition>(
+    before.map((condition) => [condition.type, condition as VmCondition]),
+  );
+  const set = (type: string, status: 'True' | 'False' | 'Unknown', reason: string, message: string): void => {
+    const old = conditions.get(type);
+    if (old && old.status === status && (old.reason ?? '') === reason && (old.message ?? '') === message) return;
+    const lastTransitionTime =
+      old?.status === status && old.lastTransitionTime ? old.lastTransitionTime : formatTime(now);
+    conditions.set(type, {
+      type,
+      status,
+      lastTransitionTime,
+      lastProbeTime: null,
+      ...(reason !== '' && { reason }),
+      ...(message !== '' && { message }),
+    } as unknown as VmCondition);
+  };
+  const { obstacle, storageObstacle } = moves;
+  set('LiveMigratable', obstacle ? 'False' : 'True', obstacle?.reason ?? '', obstacle?.message ?? '');
+  set(
+    'StorageLiveMigratable',
+    storageObstacle ? 'False' : 'True',
+    storageObstacle?.reason ?? '',
+    storageObstacle?.message ?? '',
+  );
+  if (memoryPlugFailed)
+    set(
+      'HotMemoryChange',
+      'False',
+      'Memory Hotplug Failed',
+      'memory hotplug failed, the VM configuration is not supported',
+    );
+  if (!guest.connected) {
+    // What was last known of the guest stays; that its agent cannot be asked is said.
+    set('AgentConnected', 'Unknown', 'MonitorUnreachable', `QEMU does not answer: ${guest.trouble ?? 'no connection'}`);
+    return [...conditions.values()];
+  }
+  if (guest.agentConnected) set('AgentConnected', 'True', '', '');
+  else conditions.delete('AgentConnected');
+
+  const isDiskPaused = diskPause !== undefined && guest.runState === 'paused';
+  if (guest.runState === 'io-error' || isDiskPaused)
+    set('Paused', 'True', 'PausedIOError', 'VMI was paused, low-level IO error detected');
+  else if (guest.runState === 'paused' && isPausedByMonitor(vmi))
+    set('Paused', 'True', 'PausedByMigrationMonitor', 'VMI was paused by the migration monitor');
+  else if (isPaused(guest, plan)) set('Paused', 'True', 'PausedByUser', 'VMI was paused by user');
+  else conditions.delete('Paused');
+  if (isDiskPaused && diskPause === 'limit')
+    set(
+      'DiskFull',
+      'True',
+      'EphemeralStorageLimitReached',
+      "the disks and logs of the guest have reached its Pod's limit of ephemeral-storage; restart it with a higher limit, or free space within it",
+    );
+  else if (isDiskPaused || (guest.runState === 'io-error' && guest.ioError === 'nospace'))
+    set(
+      'DiskFull',
+      'True',
+      'NoSpaceOnNode',
+      'the node has no room for the disks; the guest goes on when there is room again',
+    );
+  else conditions.delete('DiskFull');
+  if (portProblems.length > 0)
+    set('PortsForwarded', 'False', 'PortNotAvailable', portProblems.join('; ').slice(0, 1000));
+  else conditions.delete('PortsForwarded');
+  return [...conditions.values()];
+}

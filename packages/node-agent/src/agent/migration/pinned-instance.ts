@@ -1,0 +1,60 @@
+/** The images of a guest that moves are those it runs from: the target's Pod names them by digest. */
+
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { Pod } from '@coracle/apimachinery/types/types';
+import type { VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
+import { isLocal, parseReference } from '@coracle/runtime/oci/reference';
+import { imageContainer } from '../launcher/pod-status.ts';
+
+type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
+
+/**
+ * The instance with the images of its Pod's containers instead of its own, where those name a digest. The local store
+ * knows no digests; what it has is compared with the source's before the guest moves.
+ */
+export function pinnedInstance(vmi: ReadonlyVmi, pod: DeepReadonly<Pod>): ReadonlyVmi {
+  const pinned = (volume: string, image: string): string => {
+    const name = imageContainer(volume);
+    const found = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].find(
+      (container) => container.name === name || container.name === `${name}-init`,
+    )?.image;
+    return found?.includes('@sha256:') && !isLocalImage(found) ? found : image;
+  };
+  const { domain, volumes } = vmi.spec;
+  const boot = domain.firmware?.kernelBoot?.container;
+  return {
+    ...vmi,
+    spec: {
+      ...vmi.spec,
+      ...(volumes && {
+        volumes: volumes.map((volume) =>
+          volume.containerDisk
+            ? {
+                ...volume,
+                containerDisk: { ...volume.containerDisk, image: pinned(volume.name, volume.containerDisk.image) },
+              }
+            : volume,
+        ),
+      }),
+      domain: {
+        ...domain,
+        ...(boot && {
+          firmware: {
+            ...domain.firmware,
+            kernelBoot: { ...domain.firmware?.kernelBoot, container: { ...boot, image: pinned('', boot.image) } },
+          },
+        }),
+        // The type the guest was started with, not what its alias means here today.
+        ...(vmi.status?.machine?.type && { machine: { ...domain.machine, type: vmi.status.machine.type } }),
+      },
+    },
+  };
+}
+
+const isLocalImage = (image: string): boolean => {
+  try {
+    return isLocal(parseReference(image));
+  } catch {
+    return false;
+  }
+};

@@ -1,0 +1,39 @@
+/** What this node has given to Pods and could still give: a kubelet's part in a change of a Pod's size. */
+
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { Pod } from '@coracle/apimachinery/types/types';
+import type { Amounts } from '@coracle/cluster-rules/placement/pod-requests';
+import { isResizing, type PodResizeVerdict, podResizeVerdict } from '@coracle/kubevirt/rules/live-update/pod-resize';
+
+type ReadonlyPod = DeepReadonly<Pod>;
+
+export interface NodeRoom {
+  /** Decides on a Pod whose size was changed; what it says 'fits' to is taken from then on. */
+  decide(pod: ReadonlyPod): Promise<PodResizeVerdict>;
+}
+
+/** `pods` tells those of this node as the API shows them; `allocatable` what it offers. */
+export function createNodeRoom(source: {
+  readonly pods: () => readonly ReadonlyPod[];
+  readonly allocatable: () => Promise<Amounts>;
+}): NodeRoom {
+  /** By UID: granted, and not shown by the API yet. No more than Pods of this node. */
+  const granted = new Map<string, ReadonlyPod>();
+  return {
+    async decide(pod) {
+      const allocatable = await source.allocatable();
+      const pods = source.pods();
+      const alive = new Map(pods.map((one) => [one.metadata.uid ?? '', one]));
+      for (const uid of granted.keys()) {
+        const shown = alive.get(uid);
+        if (shown === undefined || !isResizing(shown)) granted.delete(uid);
+      }
+      const given = pods.map((one) => granted.get(one.metadata.uid ?? '') ?? one);
+      const verdict = podResizeVerdict(pod, { allocatable, pods: given });
+      // Without what its status says it counts with all that it asks for.
+      const { status: _, ...taken } = pod;
+      if (verdict.type === 'fits') granted.set(pod.metadata.uid ?? '', taken);
+      return verdict;
+    },
+  };
+}

@@ -1,0 +1,36 @@
+/** Pods on this node that are no launchers. */
+
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { Pod } from '@coracle/apimachinery/types/types';
+import type { AgentEnvironment } from '../environment.ts';
+import { deletePod } from '../launcher/api-writes.ts';
+
+/** Pods that are no launchers: said once each, and removed when somebody deletes them. */
+export function createUnmanagedPodStatus(environment: AgentEnvironment): (pod: DeepReadonly<Pod>) => void {
+  /** UIDs reported; bounded. */
+  const reported = new Set<string>();
+  return (pod) => {
+    const uid = pod.metadata.uid ?? '';
+    if (pod.metadata.deletionTimestamp !== undefined) {
+      deletePod(environment, pod).catch((error: Error) =>
+        environment.log.warn('pod not deleted', { pod: pod.metadata.name, error: error.message }),
+      );
+      return;
+    }
+    if (reported.has(uid)) return;
+    if (reported.size > 10_000) reported.clear();
+    reported.add(uid);
+    environment.events.event(
+      pod,
+      'Warning',
+      'NotSupported',
+      'This node runs virtual machines only; a pod that is no virt-launcher stays Pending here.',
+    );
+  };
+}
+
+const LAUNCHER_SELECTOR = { key: 'kubevirt.io', value: 'virt-launcher' } as const;
+
+/** True for the Pods that this agent starts guests for. */
+export const isLauncher = (pod: DeepReadonly<Pod>): boolean =>
+  pod.metadata.labels?.[LAUNCHER_SELECTOR.key] === LAUNCHER_SELECTOR.value;

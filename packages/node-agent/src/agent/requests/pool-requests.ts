@@ -1,0 +1,92 @@
+/**
+ * The calls to the pool of volumes, `POST /storage/v1/CALL`, for the control plane alone. Answers are JSON; a call that is
+ * refused is a Status whose reason says why (`cluster-rules/storage/pool-calls.ts`).
+ */
+import { ApiError, badRequest, methodNotSupported, notFound } from '@coracle/apimachinery/meta/status';
+import {
+  type CreateSnapshots,
+  type CreateVolume,
+  type DeleteHandle,
+  type ExpandVolume,
+  POOL_CALLS,
+  type PoolCall,
+  type PoolErrorReason,
+} from '@coracle/cluster-rules/storage/pool-calls';
+import type { ApiRequest, ApiResponse } from '@coracle/runtime/http/seam';
+import type { Pool } from '../../storage/pool.ts';
+import { PoolError } from '../../storage/pool-error.ts';
+
+const PREFIX = '/storage/v1/';
+/** The largest call names 256 snapshots. */
+const MAX_BODY = 64 * 1024;
+const CODES: Readonly<Record<PoolErrorReason, number>> = {
+  Invalid: 422,
+  NotFound: 404,
+  InUse: 409,
+  Conflict: 409,
+  NoSpace: 507,
+};
+
+/** Answers a call; undefined when the path is not ours. */
+export function poolRequest(
+  { pool, allowed }: { readonly pool: Pool | undefined; readonly allowed: boolean },
+  request: ApiRequest,
+): Promise<ApiResponse> | undefined {
+  return request.path.startsWith(PREFIX) ? answer(pool, allowed, request) : undefined;
+}
+
+async function answer(pool: Pool | undefined, allowed: boolean, request: ApiRequest): Promise<ApiResponse> {
+  if (!allowed)
+    throw new ApiError({ code: 403, reason: 'Forbidden', message: 'volumes are for the control plane only' });
+  const name = POOL_CALLS.find((call) => request.path === PREFIX + call);
+  if (!name) throw notFound({ group: '', resource: 'paths' }, request.path.slice(0, 200));
+  if (request.method !== 'POST') throw methodNotSupported({ group: '', resource: 'storage' }, request.method);
+  if (!pool) throw new ApiError({ code: 503, reason: 'ServiceUnavailable', message: 'the node has not started yet' });
+  if (request.body.byteLength > MAX_BODY)
+    throw new ApiError({ code: 413, reason: 'RequestEntityTooLarge', message: 'a call has at most 64 KiB' });
+  try {
+    return json(200, await perform(pool, name, parse(request.body)));
+  } catch (error) {
+    if (!(error instanceof PoolError)) throw error;
+    throw new ApiError({ code: CODES[error.reason], reason: error.reason, message: error.message });
+  }
+}
+
+async function perform(pool: Pool, name: PoolCall, call: object): Promise<object> {
+  switch (name) {
+    case 'createVolume':
+      return pool.createVolume(call as CreateVolume);
+    case 'confirmVolume':
+      await pool.confirmVolume(call as DeleteHandle);
+      return {};
+    case 'expandVolume':
+      return pool.expandVolume(call as ExpandVolume);
+    case 'deleteVolume':
+      await pool.deleteVolume(call as DeleteHandle);
+      return {};
+    case 'createSnapshots':
+      return pool.createSnapshots(call as CreateSnapshots);
+    case 'deleteSnapshot':
+      await pool.deleteSnapshot(call as DeleteHandle);
+      return {};
+    case 'inspect':
+      return pool.inspect();
+  }
+}
+
+function parse(body: Uint8Array): object {
+  if (body.byteLength === 0) return {};
+  try {
+    const value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)) as unknown;
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  } catch {
+    // The same as a value of another type.
+  }
+  throw badRequest('the body is a JSON object');
+}
+
+const json = (status: number, value: unknown): ApiResponse => ({
+  status,
+  headers: { 'content-type': 'application/json' },
+  body: new TextEncoder().encode(`${JSON.stringify(value)}\n`),
+});

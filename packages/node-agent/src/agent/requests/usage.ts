@@ -1,0 +1,89 @@
+/** What the host and the guests on it take of processors, memory and disk, as /proc tells it. Linux only. */
+import { readFile, statfs } from 'node:fs/promises';
+import type { ProcessIdentity } from '@coracle/runtime/process/identity';
+
+export interface CpuAndMemory {
+  /** Since the start, in nanoseconds of one processor. */
+  readonly cpuNanos: number;
+  /** Bytes in memory that could not be had back at once. */
+  readonly memoryBytes: number;
+}
+
+export interface HostUsage extends CpuAndMemory {
+  readonly availableBytes: number;
+  /** When the host was started, ms since the epoch. */
+  readonly bootedAt: number;
+}
+
+export interface DiskUsage {
+  readonly availableBytes: number;
+  readonly capacityBytes: number;
+  readonly inodes: number;
+  readonly inodesFree: number;
+}
+
+/** USER_HZ, which /proc counts in: 100 on every platform of Linux that QEMU runs on here. */
+const TICK_NANOS = 10_000_000;
+const PAGE_BYTES = 4096;
+const KIB = 1024;
+
+/** Undefined when /proc does not say. */
+export async function hostUsage(): Promise<HostUsage | undefined> {
+  try {
+    return parseHost(await readFile('/proc/stat', 'latin1'), await readFile('/proc/meminfo', 'latin1'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Reads /proc/stat and /proc/meminfo. */
+export function parseHost(stat: string, memory: string): HostUsage | undefined {
+  const ticks = /^cpu +([\d ]+)$/m.exec(stat)?.[1]?.split(' ').map(Number);
+  const booted = /^btime (\d+)$/m.exec(stat)?.[1];
+  const kib = (name: string): number => Number(new RegExp(`^${name}: +(\\d+) kB$`, 'm').exec(memory)?.[1]);
+  const [total, available] = [kib('MemTotal'), kib('MemAvailable')];
+  if (!ticks || booted === undefined || Number.isNaN(total) || Number.isNaN(available)) return undefined;
+  // user nice system idle iowait irq softirq steal; the guests' own time is in the first two already.
+  const busy = ticks.slice(0, 8).reduce((sum, one, at) => (at === 3 || at === 4 ? sum : sum + one), 0);
+  return {
+    cpuNanos: busy * TICK_NANOS,
+    memoryBytes: (total - available) * KIB,
+    availableBytes: available * KIB,
+    bootedAt: Number(booted) * 1000,
+  };
+}
+
+/** Undefined when exactly this process runs no more. */
+export async function processUsage({ pid, startTime }: ProcessIdentity): Promise<CpuAndMemory | undefined> {
+  try {
+    const usage = parseProcess(await readFile(`/proc/${pid}/stat`, 'latin1'));
+    return usage?.startTime === startTime ? usage : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Reads /proc/PID/stat: fields 14 and 15 (user and system time), 22 (start) and 24 (resident pages). */
+export function parseProcess(text: string): (CpuAndMemory & { readonly startTime: string }) | undefined {
+  const fields = text
+    .slice(text.lastIndexOf(')') + 2)
+    .trim()
+    .split(' ');
+  const [user, system, startTime, pages] = [fields[11], fields[12], fields[19], fields[21]];
+  if (user === undefined || system === undefined || startTime === undefined || pages === undefined) return undefined;
+  return {
+    cpuNanos: (Number(user) + Number(system)) * TICK_NANOS,
+    memoryBytes: Number(pages) * PAGE_BYTES,
+    startTime,
+  };
+}
+
+/** Of the file system that a directory lies on; undefined when it is not there. */
+export async function diskUsage(directory: string): Promise<DiskUsage | undefined> {
+  try {
+    const { bsize, blocks, bavail, files, ffree } = await statfs(directory);
+    return { availableBytes: bavail * bsize, capacityBytes: blocks * bsize, inodes: files, inodesFree: ffree };
+  } catch {
+    return undefined;
+  }
+}

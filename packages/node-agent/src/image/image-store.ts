@@ -1,0 +1,360 @@
+/**
+ * The image store of a node: files by digest under `files/`, what they belong to under `pulled/`, `refs/` and `local/`.
+ * A file never changes and is never opened for writing again; a guest that uses one holds a hard link to it, so the
+ * store may forget any image at any time.
+ */
+import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { DiskSpace } from '@coracle/kubevirt/rules/machine/disk-room';
+import type { Clock } from '@coracle/runtime/clock/clock';
+import { type Logger, silentLogger } from '@coracle/runtime/log/log';
+import { defaultPullPolicy, isLocal, parseReference, referenceText } from '@coracle/runtime/oci/reference';
+import type { Credentials } from '@coracle/runtime/oci/registry-client';
+import { syncDirectory, writeFileAtomic } from './atomic-file.ts';
+import { guardDisk, spaceOf } from './disk-guard.ts';
+import { mayHave, repositoryOf, withAccess } from './image-access.ts';
+import { createLayerParts } from './layer-parts.ts';
+import { pullImage } from './pull.ts';
+import { createSharedCalls } from './shared-calls.ts';
+import {
+  entryName,
+  type FileEntry,
+  fileNameOf,
+  filesOf,
+  type ImageEntry,
+  type ImageFiles,
+  type RefEntry,
+  readEntry,
+  readImageEntries,
+} from './store-entries.ts';
+
+export type PullPolicy = 'Always' | 'IfNotPresent' | 'Never';
+
+/** What a guest needs of an image. At least one of the three. */
+export interface WantedFiles {
+  /** A file, or the directory that holds exactly one; '/disk' for container disks. */
+  readonly disk?: string;
+  readonly kernel?: string;
+  readonly initrd?: string;
+}
+
+export interface ImageRequest {
+  readonly reference: string;
+  readonly wanted: WantedFiles;
+  /** Default by the kubelet's rule. */
+  readonly policy?: PullPolicy;
+  readonly credentials?: Credentials;
+  readonly signal: AbortSignal;
+  /** Bytes downloaded and to download, for people. */
+  readonly onProgress?: (done: number, total: number) => void;
+}
+
+export interface StoredFile extends FileEntry {
+  /** Read-only file in the store. Link it before use; the store may drop it later. */
+  readonly path: string;
+}
+
+export interface StoredImage {
+  readonly reference: string;
+  readonly digest: string;
+  /** False when it was in the store already. */
+  readonly pulled: boolean;
+  readonly disk?: StoredFile;
+  readonly kernel?: StoredFile;
+  readonly initrd?: StoredFile;
+}
+
+/** The reasons a kubelet gives; they stand in container statuses. */
+export type ImageFailure = 'ErrImagePull' | 'ErrImageNeverPull' | 'InvalidImageName';
+
+export class ImageError extends Error {
+  readonly reason: ImageFailure;
+  constructor(reason: ImageFailure, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'ImageError';
+    this.reason = reason;
+  }
+}
+
+export interface ImageStoreOptions {
+  readonly clock: Clock;
+  readonly log?: Logger;
+  /** Go architecture name of the guests. Default amd64. */
+  readonly architecture?: string;
+  /** Bytes of pulled files kept; the least recently used go first. Imported images are never dropped. Default 100 GiB. */
+  readonly maxBytes?: number;
+  /** Bytes of one image. Default 64 GiB. */
+  readonly maxImageBytes?: number;
+  /** Of the file system of the store; looked up when not given. */
+  readonly space?: () => Promise<DiskSpace>;
+}
+
+export interface ImageStore {
+  readonly directory: string;
+  /** The files of one image, from the store or the registry. Throws ImageError, or the signal's reason. */
+  ensure(request: ImageRequest): Promise<StoredImage>;
+  /** Takes finished files over (moves them) as the image `reference` of the store's own. Used by import. */
+  adopt(reference: string, files: ImageFiles, paths: readonly string[]): Promise<ImageEntry>;
+  /** A fresh directory on the same file system, for files in the making. */
+  scratch(): Promise<string>;
+  /** Records of imported and pulled images. */
+  entries(): Promise<{ readonly path: string; readonly entry: ImageEntry; readonly local: boolean }[]>;
+  /** Drops records, then files nothing refers to. */
+  remove(paths: readonly string[]): Promise<void>;
+}
+
+const MAX_BYTES = 100 * 1024 ** 3;
+const MAX_IMAGE_BYTES = 64 * 1024 ** 3;
+/** A file without a record is abandoned after this long. */
+const UNNAMED_MS = 10 * 60_000;
+
+/** Opens (makes) the store at `directory`, mode 0700, and throws away what an interrupted process left unfinished. */
+export async function openImageStore(directory: string, options: ImageStoreOptions): Promise<ImageStore> {
+  const { clock, log = silentLogger } = options;
+  const at = (...names: string[]): string => join(directory, ...names);
+  for (const name of ['', 'files', 'pulled', 'refs', 'local', 'parts', 'scratch'])
+    await mkdir(at(name), { recursive: true, mode: 0o700 });
+  for (const name of await readdir(at('scratch'))) {
+    // Another agent of this host may be at work in the same store: only what is old is abandoned.
+    const age =
+      clock.now() -
+      (await stat(at('scratch', name)).then(
+        (s) => s.mtimeMs,
+        () => clock.now(),
+      ));
+    if (age > 24 * 3600_000) await rm(at('scratch', name), { recursive: true, force: true });
+  }
+  const space = options.space ?? (() => spaceOf(directory));
+  const calls = createSharedCalls();
+  const maxImageBytes = options.maxImageBytes ?? MAX_IMAGE_BYTES;
+  // Room for the layers of one image, so that a broken download of any image can be continued.
+  const parts = createLayerParts(at('parts'), { clock, maxBytes: maxImageBytes });
+  await parts.prune();
+
+  const present = async (file: FileEntry): Promise<boolean> =>
+    stat(at('files', fileNameOf(file.digest))).then(
+      (s) => s.size === file.size,
+      () => false,
+    );
+  const complete = async (entry: ImageEntry | undefined): Promise<ImageEntry | undefined> => {
+    if (!entry) return undefined;
+    for (const file of filesOf(entry.files)) if (!(await present(file))) return undefined;
+    return entry;
+  };
+  const stored = (file: FileEntry): StoredFile => ({ ...file, path: at('files', fileNameOf(file.digest)) });
+  const result = (reference: string, entry: ImageEntry, pulled: boolean): StoredImage => ({
+    reference,
+    digest: entry.digest,
+    pulled,
+    ...(entry.files.disk && { disk: stored(entry.files.disk) }),
+    ...(entry.files.kernel && { kernel: stored(entry.files.kernel) }),
+    ...(entry.files.initrd && { initrd: stored(entry.files.initrd) }),
+  });
+  const pulledPath = (digest: string, wanted: WantedFiles): string =>
+    at('pulled', entryName(digest, wanted.disk ?? '', wanted.kernel ?? '', wanted.initrd ?? ''));
+
+  const moveIn = async (files: ImageFiles, paths: readonly string[]): Promise<void> => {
+    const list = filesOf(files);
+    for (const [i, file] of list.entries()) {
+      const from = paths[i] ?? '';
+      await chmod(from, 0o400);
+      await rename(from, at('files', fileNameOf(file.digest)));
+    }
+    await syncDirectory(at('files'));
+  };
+
+  /**
+   * Removes files that no record names, then, while over the bound, the pulled image that was used longest ago. A file
+   * nobody names yet may be one whose record is being written this moment, so only old ones go at once.
+   */
+  const sweep = async (dropped: readonly ImageEntry[] = []): Promise<void> => {
+    const pulled = (await readImageEntries(at('pulled'))).sort((a, b) => a.entry.usedAt - b.entry.usedAt);
+    const local = await readImageEntries(at('local'));
+    const bound = options.maxBytes ?? MAX_BYTES;
+    const gone = new Set(dropped.flatMap((entry) => filesOf(entry.files).map((file) => fileNameOf(file.digest))));
+    for (;;) {
+      const named = new Map<string, number>();
+      for (const { entry } of [...pulled, ...local])
+        for (const file of filesOf(entry.files)) named.set(fileNameOf(file.digest), file.size);
+      let total = 0;
+      for (const size of named.values()) total += size;
+      if (total <= bound || pulled.length <= 1) {
+        for (const name of await readdir(at('files'))) {
+          if (named.has(name)) continue;
+          const age = clock.now() - (await stat(at('files', name))).ctimeMs;
+          if (gone.has(name) || age > UNNAMED_MS) await rm(at('files', name), { force: true });
+        }
+        return;
+      }
+      const oldest = pulled.shift();
+      if (!oldest) return;
+      log.info('image dropped to make room', { image: oldest.entry.reference });
+      await rm(oldest.path, { force: true });
+      for (const file of filesOf(oldest.entry.files)) gone.add(fileNameOf(file.digest));
+    }
+  };
+
+  const ensureLocal = async (reference: string, wanted: WantedFiles): Promise<StoredImage> => {
+    const entry = await complete(await readEntry<ImageEntry>(at('local', entryName(reference))));
+    if (!entry)
+      throw new ImageError(
+        'ErrImagePull',
+        `image ${reference} is not in the local store; import it first (coracle image import ${reference} <file>)`,
+      );
+    for (const kind of ['disk', 'kernel', 'initrd'] as const)
+      if (wanted[kind] !== undefined && !entry.files[kind])
+        throw new ImageError('ErrImagePull', `image ${reference} was imported without a ${kind}`);
+    return result(reference, entry, false);
+  };
+
+  const touch = async (path: string, entry: ImageEntry): Promise<void> => {
+    // Once an hour is enough to order images by use.
+    if (clock.now() - entry.usedAt > 3600_000)
+      await writeFileAtomic(path, JSON.stringify({ ...entry, usedAt: clock.now() }));
+  };
+
+  return {
+    directory,
+    async ensure(request) {
+      request.signal.throwIfAborted();
+      let ref: ReturnType<typeof parseReference>;
+      try {
+        ref = parseReference(request.reference);
+      } catch (error) {
+        throw new ImageError('InvalidImageName', (error as Error).message);
+      }
+      const reference = referenceText(ref);
+      if (isLocal(ref)) return ensureLocal(reference, request.wanted);
+
+      const repository = repositoryOf(ref);
+      const policy = request.policy ?? defaultPullPolicy(ref);
+      const refPath = at('refs', entryName(reference));
+      if (policy !== 'Always' || ref.digest !== '') {
+        const known = await readEntry<RefEntry>(refPath);
+        const path = known && pulledPath(known.digest, request.wanted);
+        const entry = path && (await complete(await readEntry<ImageEntry>(path)));
+        if (path && entry && mayHave(entry.access, repository, request.credentials)) {
+          await touch(path, entry);
+          return result(reference, entry, false);
+        }
+        if (policy === 'Never' && entry)
+          throw new ImageError(
+            'ErrImageNeverPull',
+            `image ${reference} is present, but was pulled with a credential that this Pod does not present, and its pull policy is Never`,
+          );
+        if (policy === 'Never')
+          throw new ImageError('ErrImageNeverPull', `image ${reference} is not present and its pull policy is Never`);
+      }
+      const key = JSON.stringify([reference, request.wanted, request.credentials ?? null]);
+      return calls.join(
+        key,
+        request.signal,
+        async (signal, progress) => {
+          const guard = await guardDisk(directory, { space, clock, signal });
+          try {
+            guard.signal.throwIfAborted();
+            const found = await pullImage(ref, {
+              wanted: request.wanted,
+              clock,
+              signal: guard.signal,
+              architecture: options.architecture ?? 'amd64',
+              parts,
+              scratchDirectory: await mkdtemp(at('scratch', 'pull-')),
+              maxBytes: maxImageBytes,
+              onProgress: progress,
+              ...(request.credentials && { credentials: request.credentials }),
+              // A manifest that another repository shows is no proof of a right to what this one gave.
+              have: async (digest) => {
+                const entry = await complete(await readEntry<ImageEntry>(pulledPath(digest, request.wanted)));
+                return entry?.access && Object.hasOwn(entry.access, repository) ? entry : undefined;
+              },
+            });
+            if ('paths' in found) await moveIn(found.files, found.paths);
+            const now = clock.now();
+            const before = await readEntry<ImageEntry>(pulledPath(found.digest, request.wanted));
+            const shown = found.credentialShown ? request.credentials : undefined;
+            const entry: ImageEntry = {
+              version: 1,
+              reference,
+              digest: found.digest,
+              files: found.files,
+              access: withAccess(before?.access, repository, shown),
+              createdAt: now,
+              usedAt: now,
+            };
+            await writeFileAtomic(pulledPath(found.digest, request.wanted), JSON.stringify(entry));
+            await writeFileAtomic(
+              refPath,
+              JSON.stringify({ version: 1, reference, digest: found.digest } satisfies RefEntry),
+            );
+            if ('paths' in found) {
+              log.info('image pulled', { image: reference, digest: found.digest });
+              await rm(found.scratchDirectory, { recursive: true, force: true });
+              await sweep();
+            }
+            return result(reference, entry, 'paths' in found);
+          } catch (error) {
+            signal.throwIfAborted();
+            const problem = guard.problem();
+            await parts.prune(problem !== undefined || isDiskFull(error));
+            if (problem === undefined && error instanceof ImageError) throw error;
+            const text =
+              problem ??
+              (isDiskFull(error)
+                ? `no room is left in ${directory} (${await freeText(directory)}); free some there`
+                : error instanceof Error
+                  ? error.message
+                  : String(error));
+            // The registry's own sentences begin with its name and the repository.
+            const prefix = text.startsWith(`${ref.registry}/${ref.repository}: `) ? '' : `image ${reference}: `;
+            throw new ImageError('ErrImagePull', `${prefix}${text}`, { cause: error });
+          } finally {
+            guard.stop();
+          }
+        },
+        request.onProgress,
+      );
+    },
+    async adopt(reference, files, paths) {
+      await moveIn(files, paths);
+      const first = filesOf(files)[0];
+      if (!first) throw new Error('an image needs at least one file');
+      const now = clock.now();
+      const entry: ImageEntry = { version: 1, reference, digest: first.digest, files, createdAt: now, usedAt: now };
+      const path = at('local', entryName(reference));
+      const replaced = await readEntry<ImageEntry>(path);
+      await writeFileAtomic(path, JSON.stringify(entry));
+      await sweep(replaced ? [replaced] : []);
+      return entry;
+    },
+    scratch: () => mkdtemp(at('scratch', 'import-')),
+    async entries() {
+      const local = await readImageEntries(at('local'));
+      const pulled = await readImageEntries(at('pulled'));
+      return [...local.map((e) => ({ ...e, local: true })), ...pulled.map((e) => ({ ...e, local: false }))];
+    },
+    async remove(paths) {
+      const dropped: ImageEntry[] = [];
+      for (const path of paths) {
+        const entry = await readEntry<ImageEntry>(path);
+        if (entry) dropped.push(entry);
+        await rm(path, { force: true });
+      }
+      await sweep(dropped);
+    },
+  };
+}
+
+/** What is left on the disk of a directory, for people. */
+const freeText = (directory: string): Promise<string> =>
+  statfs(directory).then(
+    ({ bavail, bsize }) => `${Math.floor((bavail * bsize) / 1024 ** 2)} MiB free`,
+    () => 'its free space is not known',
+  );
+
+/** True for a failure that has ENOSPC at its root: what an unfinished download has taken is given back then. */
+function isDiskFull(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if ((cause as NodeJS.ErrnoException).code === 'ENOSPC') return true;
+  return false;
+}

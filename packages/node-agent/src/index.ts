@@ -1,0 +1,20 @@
+/** What other packages use of this one: nothing else is theirs to import. */
+export { type Agent, createAgent, type StoppingGuest } from './agent/agent.ts';
+export { findGuestsOnDisk, nameOfGuest } from './agent/launcher/guests-on-disk.ts';
+export { stopGuestsOnDisk } from './agent/launcher/stop-guests-on-disk.ts';
+export type { PeerIdentity } from './agent/migration/peer.ts';
+export { streamMetrics } from './agent/migration/stream-figures.ts';
+export { NODE_AGENT_RULES, NODE_VM_RULES } from './agent/rbac.ts';
+export { AGENT_ID_ANNOTATION, knownAgentId, servedByAnother, takenMessage } from './agent/registration/agent-id.ts';
+export { SERVING_CA_ANNOTATION } from './agent/registration/node-object.ts';
+export { LEASE_NAMESPACE } from './agent/registration/node-registration.ts';
+export { listVmDirectories } from './disk/vm-directory.ts';
+export { syncDirectory } from './image/atomic-file.ts';
+export { openImageStore } from './image/image-store.ts';
+export { isUrl, urlMessage } from './image/import-source.ts';
+export { importImage, listImages, removeImage } from './image/local-images.ts';
+export { readImageEntries } from './image/store-entries.ts';
+export { CANNOT_OPEN, probeKvm } from './qemu/kvm-probe.ts';
+export { efiOf, readNodeFacts } from './qemu/node-facts.ts';
+export { openPool, type Pool } from './storage/pool.ts';
+export { chainFrom, childrenOf, isHandle, type PoolState, parseState, snapshotsOf } from './storage/pool-state.ts';

@@ -1,0 +1,173 @@
+/**
+ * Port forwarding into one guest, over QMP. Rules live in QEMU, so they survive a restart of the agent; `load` reads
+ * them back. Each port of the guest is at a high port of the VM's address (`usualHostPort`); under its own number it is
+ * only where that is asked for, because what listens on one address of the host keeps the number from everybody who wants
+ * it on all addresses.
+ */
+import { type PublishedPort, usualHostPort } from '@coracle/kubevirt/rules/machine/host-ports';
+import type { ForwardedPort } from '@coracle/kubevirt/rules/machine/machine-plan';
+import type { QmpConnection } from '../qmp/qmp-connection.ts';
+import { probeBind } from './bind-probe.ts';
+
+export type GuestPort = Pick<ForwardedPort, 'protocol' | 'port'>;
+
+export interface ForwardProblem {
+  readonly port: GuestPort;
+  /** False for a port that nobody named: failing to have it is no news. */
+  readonly declared: boolean;
+  readonly why: 'in-use' | 'denied' | 'other';
+  /** A sentence for an event. */
+  readonly message: string;
+}
+
+export interface Forwarder {
+  /** Reads the rules QEMU has. */
+  load(): Promise<void>;
+  /** Takes every rule away, so that another QEMU of this host can have the ports. */
+  removeAll(): Promise<void>;
+  /**
+   * Forwards the ports, and those of `byNumber` under their own number too; no other port keeps its own number. Those
+   * that are forwarded stay. Returns those that could not be.
+   */
+  forward(ports: readonly ForwardedPort[], byNumber: readonly GuestPort[]): Promise<ForwardProblem[]>;
+  /** Ports that are forwarded under their own number. */
+  byNumber(): readonly GuestPort[];
+  /** Where each forwarded port is: TCP before UDP, by number. */
+  published(): readonly PublishedPort[];
+  /** Where a TCP port of the guest can be dialled; forwards it first when it is not yet. Throws when that fails. */
+  endpoint(guestPort: number): Promise<{ readonly host: string; readonly port: number }>;
+}
+
+export interface ForwarderOptions {
+  readonly qmp: () => QmpConnection;
+  /** `net-0` */
+  readonly netdev: string;
+  /** The VM's loopback address. */
+  readonly address: string;
+}
+
+/** Ports asked for through `portforward` that one guest may have open beside those of its spec. */
+const MAX_EXTRA = 256;
+
+/** A rule of `info usernet`. */
+export interface ForwardRule {
+  readonly protocol: 'tcp' | 'udp';
+  readonly host: string;
+  readonly hostPort: number;
+  readonly guestPort: number;
+}
+
+/** Rules of `info usernet`: protocol, host address, host port, guest port. */
+export function parseUsernet(text: string): ForwardRule[] {
+  const rules: ForwardRule[] = [];
+  for (const match of text.matchAll(/^\s*(TCP|UDP)\[HOST_FORWARD\]\s+\d+\s+(\S+)\s+(\d+)\s+(\S+)\s+(\d+)/gm))
+    rules.push({
+      protocol: match[1] === 'UDP' ? ('udp' as const) : ('tcp' as const),
+      host: match[2] ?? '',
+      hostPort: Number(match[3]),
+      guestPort: Number(match[5]),
+    });
+  return rules;
+}
+
+const nameOf = ({ protocol, port }: GuestPort): string => `${protocol}/${port}`;
+const isByNumber = ({ hostPort, guestPort }: ForwardRule): boolean =>
+  hostPort === guestPort && hostPort !== usualHostPort(guestPort);
+
+/** Makes the forwarder of one interface. */
+export function createForwarder(options: ForwarderOptions): Forwarder {
+  const { address, netdev } = options;
+  let rules: readonly ForwardRule[] = [];
+  let extra = 0;
+
+  const order = (line: string): Promise<string> =>
+    options.qmp().execute('human-monitor-command', { 'command-line': line });
+  const load = async (): Promise<void> => {
+    rules = parseUsernet(await order('info usernet')).filter(({ host }) => host === address);
+  };
+  /** True when QEMU took the rule; it says nothing then, and a sentence otherwise. */
+  const add = async ({ protocol, port }: GuestPort, hostPort: number): Promise<boolean> =>
+    (await order(`hostfwd_add ${netdev} ${protocol}:${address}:${hostPort}-:${port}`)).trim() === '';
+  const remove = ({ protocol, hostPort }: ForwardRule): Promise<string> =>
+    order(`hostfwd_remove ${netdev} ${protocol}:${address}:${hostPort}`);
+  const rulesOf = ({ protocol, port }: GuestPort): ForwardRule[] =>
+    rules.filter((rule) => rule.protocol === protocol && rule.guestPort === port);
+  const highRule = (port: GuestPort): ForwardRule | undefined => rulesOf(port).find((rule) => !isByNumber(rule));
+  /** Port 0 lets the kernel choose. */
+  const addHigh = async (port: GuestPort): Promise<boolean> =>
+    (await add(port, usualHostPort(port.port))) || (await add(port, 0));
+
+  return {
+    load,
+    async removeAll() {
+      await load();
+      for (const rule of rules) await remove(rule);
+      rules = [];
+    },
+    async forward(ports, byNumber) {
+      const problems: ForwardProblem[] = [];
+      let changed = false;
+      const declared = new Map<string, boolean>();
+      for (const port of ports) declared.set(nameOf(port), port.declared);
+      for (const port of new Map([...byNumber, ...ports].map((one) => [nameOf(one), one])).values()) {
+        if (highRule(port)) continue;
+        changed = true;
+        if (await addHigh(port)) continue;
+        const name = `${port.protocol.toUpperCase()} port ${port.port} of the guest`;
+        const message = `${name} could not be forwarded: ${address} has no port for it`;
+        problems.push({ port, declared: declared.get(nameOf(port)) ?? true, why: 'other', message });
+      }
+      const wanted = new Set(byNumber.map(nameOf));
+      for (const rule of rules.filter(isByNumber)) {
+        if (wanted.has(nameOf({ protocol: rule.protocol, port: rule.guestPort }))) continue;
+        await remove(rule);
+        changed = true;
+      }
+      for (const port of byNumber) {
+        if (rulesOf(port).some(({ hostPort }) => hostPort === port.port)) continue;
+        changed = true;
+        if (!(await add(port, port.port))) problems.push(await problemOf(address, port));
+      }
+      if (changed) await load();
+      return problems;
+    },
+    byNumber: () => rules.filter(isByNumber).map(({ protocol, guestPort }) => ({ protocol, port: guestPort })),
+    published: () =>
+      rules
+        .map(({ protocol, hostPort, guestPort }) => ({
+          containerPort: guestPort,
+          protocol: protocol === 'tcp' ? ('TCP' as const) : ('UDP' as const),
+          hostIP: address,
+          hostPort,
+        }))
+        .sort(
+          (a, b) =>
+            a.protocol.localeCompare(b.protocol) || a.containerPort - b.containerPort || a.hostPort - b.hostPort,
+        ),
+    async endpoint(guestPort) {
+      const port: GuestPort = { protocol: 'tcp', port: guestPort };
+      const known = highRule(port) ?? rulesOf(port)[0];
+      if (known) return { host: address, port: known.hostPort };
+      if (extra >= MAX_EXTRA) throw new Error(`more than ${MAX_EXTRA} ports are forwarded to this guest`);
+      if (await addHigh(port)) await load();
+      const made = highRule(port);
+      if (!made) throw new Error(`port ${guestPort} could not be forwarded to the guest`);
+      extra++;
+      return { host: address, port: made.hostPort };
+    },
+  };
+}
+
+/** Why a port could not be had under its own number. */
+async function problemOf(address: string, port: GuestPort): Promise<ForwardProblem> {
+  const result = await probeBind(port.protocol, address, port.port);
+  const why = result === 'free' ? 'other' : result;
+  const name = `${port.protocol.toUpperCase()} port ${port.port} of ${address}`;
+  const reason =
+    why === 'in-use'
+      ? 'is taken by another program'
+      : why === 'denied'
+        ? 'needs a privilege (ports below net.ipv4.ip_unprivileged_port_start); use virtctl port-forward, or lower that setting'
+        : 'could not be bound';
+  return { port, declared: true, why, message: `${name} ${reason}; it is not forwarded` };
+}

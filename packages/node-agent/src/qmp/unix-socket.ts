@@ -1,0 +1,50 @@
+/**
+ * Connects to a unix socket whose path may be longer than the kernel's 107 bytes: a long path is reached through an
+ * open handle of its directory (/proc/self/fd/N/name).
+ */
+import { type FileHandle, open } from 'node:fs/promises';
+import { createConnection, type Socket } from 'node:net';
+import { basename, dirname } from 'node:path';
+import type { Clock } from '@coracle/runtime/clock/clock';
+
+const MAX_SUN_PATH = 107;
+
+/** Opens a connection; rejects on refusal, timeout or abort. The signal matters only until it is connected. */
+export async function connectUnix(
+  path: string,
+  options: { readonly clock: Clock; readonly timeoutMs: number; readonly signal: AbortSignal },
+): Promise<Socket> {
+  options.signal.throwIfAborted();
+  let directory: FileHandle | undefined;
+  let target = path;
+  if (Buffer.byteLength(path) > MAX_SUN_PATH) {
+    directory = await open(dirname(path), 'r');
+    target = `/proc/self/fd/${directory.fd}/${basename(path)}`;
+  }
+  try {
+    return await new Promise<Socket>((resolve, reject) => {
+      const socket = createConnection({ path: target });
+      const finish = (error?: Error): void => {
+        cancel();
+        options.signal.removeEventListener('abort', onAbort);
+        socket.removeListener('error', finish);
+        if (!error) {
+          resolve(socket);
+          return;
+        }
+        socket.on('error', () => {});
+        socket.destroy();
+        reject(error);
+      };
+      const onAbort = (): void => finish(options.signal.reason as Error);
+      const cancel = options.clock.schedule(options.timeoutMs, () =>
+        finish(new Error(`${basename(path)}: no connection within ${options.timeoutMs} ms`)),
+      );
+      options.signal.addEventListener('abort', onAbort, { once: true });
+      socket.once('error', finish);
+      socket.once('connect', () => finish());
+    });
+  } finally {
+    await directory?.close();
+  }
+}
