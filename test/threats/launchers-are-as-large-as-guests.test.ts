@@ -85,7 +85,7 @@ async function meet(pod: ReadonlyPod, ratio?: number): Promise<{ started: boolea
     vmsDirectory,
     addressesDirectory: vmsDirectory,
     tombstones: { has: async () => undefined, add: async () => {} },
-    judgeResize: async () => ({ type: 'fits' }),
+    validateResize: async () => ({ type: 'fits' }),
     client: {
       list: async (type: unknown) => ({
         items: type === KUBEVIRTS && configuration ? [{ spec: { configuration } }] : [],

@@ -57,7 +57,7 @@ async function meet(namespace: string, { status = {}, vmi }: { status?: object; 
       vmsDirectory,
       addressesDirectory: vmsDirectory,
       tombstones: { has: async () => undefined, add: async () => {} },
-      judgeResize: async () => ({ type: 'fits' }),
+      validateResize: async () => ({ type: 'fits' }),
       client: {
         get: async (type: unknown, key: { namespace: string; name: string }) => {
           if (type === VIRTUAL_MACHINE_INSTANCES && vmi && key.namespace === 'victim') return vmi;

@@ -6,6 +6,7 @@ import { spawn } from 'node:child_process';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { checkDocs } from '../docs/docs.ts';
+import { linesByPackage, linesText } from './lines.ts';
 import { checkPackages } from './packages.ts';
 import { checkWords } from './words.ts';
 
@@ -34,6 +35,7 @@ const inProcess = (name: string, violations: readonly string[]): boolean => {
   return violations.length === 0;
 };
 
+console.log(`lines: ${linesText(linesByPackage(root))}`);
 const isOrdered = inProcess('packages', checkPackages(root));
 const isPlain = inProcess('words', checkWords(root));
 const isPrinted = inProcess('docs', checkDocs(root));

@@ -8,6 +8,10 @@ const ROWS: readonly (readonly [text: string, words: readonly string[]])[] = [
   ['const isStranger = true;', ['1: Stranger (say: unauthenticated client, unmanaged Pod)']],
   ['an API server\nof another make', ['2: of another make (say: external)']],
   ['mended, and sifted', ['1: sifted (say: filter)', '1: mended (say: repair, correct, remedy)']],
+  [
+    'told of the newJudgement',
+    ['1: told (say: reported, notified, requested, known)', '1: Judgement (say: validate, decide, decision)'],
+  ],
   ['recommend, year, clear, heard, search, wishbone, shift, amend, earlier', []],
 ];
 
@@ -15,12 +19,3 @@ for (const [text, words] of ROWS)
   test(`oldWords(): ${JSON.stringify(text)}`, () => {
     assert.deepEqual(oldWords(text), words);
   });
-
-test('oldWords(): a word that is gone from some places', () => {
-  const found = [
-    '1: told (say: reported, notified, requested, known)',
-    '1: Judgement (say: validate, decide, decision)',
-  ];
-  assert.deepEqual(oldWords('told of the newJudgement', 'packages/node-agent/src/a.ts'), found);
-  assert.deepEqual(oldWords('told of the newJudgement', 'src/elsewhere/a.ts'), []);
-});

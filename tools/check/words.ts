@@ -17,6 +17,8 @@ const OLD_WORDS: readonly (readonly [expression: string, term: string])[] = [
   ['strangers?', 'unauthenticated client, unmanaged Pod'],
   ['kept zeros', 'fields whose zero is written'],
   ['puts? up with', 'tolerates'],
+  ['(?:un)?told', 'reported, notified, requested, known'],
+  ['judg(?:e|es|ed|ing|ement|ements)', 'validate, decide, decision'],
 ];
 
 const PLACES = [
@@ -28,29 +30,6 @@ const PLACES = [
   'packages/**/*.md',
   '*.md',
 ];
-/** Words that are gone from some places only, and how the paths of those begin. */
-const OLD_WORDS_OF_PLACES: readonly {
-  readonly words: readonly (readonly [expression: string, term: string])[];
-  readonly places: readonly string[];
-}[] = [
-  {
-    words: [
-      ['(?:un)?told', 'reported, notified, requested, known'],
-      ['judg(?:e|es|ed|ing|ement|ements)', 'validate, decide, decision'],
-    ],
-    places: [
-      'packages/kubevirt/src/controllers/',
-      'packages/kubevirt/src/rules/',
-      'packages/kube-controllers/',
-      'packages/cluster-rules/src/storage/',
-      'packages/cluster-rules/src/placement/',
-      'packages/node-agent/',
-      'test/features/',
-      'test/node/',
-    ],
-  },
-];
-
 /** The list itself, its test, and the page that explains it. */
 const EXEMPT = new Set(['tools/check/words.ts', 'tools/check/words.test.ts', 'docs/glossary.md']);
 
@@ -71,16 +50,13 @@ const patternsOf = (words: readonly (readonly [expression: string, term: string]
   });
 
 const PATTERNS = patternsOf(OLD_WORDS);
-const PATTERNS_OF_PLACES = OLD_WORDS_OF_PLACES.map(({ words, places }) => ({ patterns: patternsOf(words), places }));
 
-/** The old words of the text of `file`, as `line: word (say: term)`. Pure. */
-export function oldWords(text: string, file = ''): string[] {
-  const ofPlace = PATTERNS_OF_PLACES.filter(({ places }) => places.some((place) => file.startsWith(place)));
-  const patterns = [...PATTERNS, ...ofPlace.flatMap((one) => one.patterns)];
+/** The old words of a text, as `line: word (say: term)`. Pure. */
+export function oldWords(text: string): string[] {
   return text
     .split('\n')
     .flatMap((line, index) =>
-      patterns.flatMap(({ pattern, term }) =>
+      PATTERNS.flatMap(({ pattern, term }) =>
         [...line.matchAll(pattern)].map(([word]) => `${index + 1}: ${word} (say: ${term})`),
       ),
     );
@@ -91,5 +67,5 @@ export function checkWords(root: string): string[] {
   return PLACES.flatMap((pattern) => globSync(pattern, { cwd: root }))
     .filter((file) => !EXEMPT.has(file))
     .sort()
-    .flatMap((file) => oldWords(readFileSync(join(root, file), 'utf8'), file).map((found) => `${file}:${found}`));
+    .flatMap((file) => oldWords(readFileSync(join(root, file), 'utf8')).map((found) => `${file}:${found}`));
 }

@@ -35,7 +35,7 @@ const record = process.argv.includes('--record');
 
 /** Files that only `npm run test:full` runs, unless they are named: long walks through faults, floods and random input. */
 const LONG_RUNNING =
-  /^test\/(fuzz\/every-route|history\/history-under-kills|node\/(identity-rows|post-copy|migration-faults|efi-variables|moving-state-claim|restored-machines)|gitops\/(deletion|crash-steps|crash-per-object|fleet)|faults\/(backup-kill|snapshot-crashes|bin-crashes|protection-walk|drain-chaos|down-chaos|control-plane-kill|silent-node|storage-kill|fork-crash-steps|full-node))\.test\.ts$/;
+  /^test\/(fuzz\/every-route|history\/history-under-kills|node\/(identity-rows|post-copy|migration-faults|efi-variables|moving-state-claim|restored-machines)|gitops\/(deletion|crash-steps|crash-per-object|fleet)|compat\/git-drives-machines|faults\/(backup-kill|snapshot-crashes|bin-crashes|protection-walk|drain-chaos|down-chaos|control-plane-kill|silent-node|storage-kill|fork-crash-steps|full-node))\.test\.ts$/;
 
 const all = globSync(['packages/*/src/**/*.test.ts', 'test/**/*.test.ts', 'tools/**/*.test.ts', 'bench/**/*.test.ts'], {
   cwd: root,

@@ -353,7 +353,7 @@ export {
   mismatchOf,
   namesNoClass,
 } from './types/volume-claims.ts';
-export { judgeRequiredNodes, validateAffinity, validateTopologySpread } from './validation/affinity.ts';
+export { validateAffinity, validateRequiredNodes, validateTopologySpread } from './validation/affinity.ts';
 export {
   absent,
   addAll,
@@ -365,12 +365,7 @@ export {
   immutable,
   invalid as invalidField,
   isPort,
-  type Judging,
-  judgeEach,
-  judgeImmutable,
-  judgeLabels,
-  judgeNested,
-  newJudging,
+  newValidation,
   nonNegative,
   oneOf,
   PORT_RANGE,
@@ -384,5 +379,10 @@ export {
   unsupported,
   unsupportedInOrder,
   type Validate,
+  type Validation,
+  validateEach,
+  validateImmutable,
+  validateLabels,
+  validateNested,
 } from './validation/field-errors.ts';
 export { validateToleration } from './validation/tolerations.ts';

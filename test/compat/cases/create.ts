@@ -35,7 +35,7 @@ export const CREATE: readonly Group[] = [
         out: 'deployment.apps/d created',
         err: 'Warning: nothing acts on this Deployment yet<...>',
       },
-      { run: 'get deployment d', out: 'NAME  READY  UP-TO-DATE  AVAILABLE  AGE\nd  0/2  0  0  <age>' },
+      { run: "get deployment d -o jsonpath='{.metadata.name} {.spec.replicas}'", out: 'd 2' },
       {
         run: 'create job j --image=i -- echo hi',
         out: 'job.batch/j created',

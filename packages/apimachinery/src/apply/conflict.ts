@@ -29,12 +29,12 @@ const sortName = ({ manager: { manager, operation, apiVersion, subresource } }: 
     ...(subresource !== '' && { subresource }),
   });
 
-/** Conflicts told in one answer. Upstream has no bound: an apply of 0.7 MB would be answered with 8 MB. */
-const TOLD_CONFLICTS = 1000;
+/** Conflicts reported in one answer. Upstream has no bound: an apply of 0.7 MB would be answered with 8 MB. */
+const REPORTED_CONFLICTS = 1000;
 
 /** 409 with one cause per field; kubectl reads the causes. */
 export function applyConflictError(conflicts: readonly ApplyConflict[]): ApiError {
-  const causes = conflicts.slice(0, TOLD_CONFLICTS).map((conflict) => ({
+  const causes = conflicts.slice(0, REPORTED_CONFLICTS).map((conflict) => ({
     reason: 'FieldManagerConflict',
     message: `conflict with ${managerText(conflict)}`,
     field: pathText(conflict.path),
@@ -48,7 +48,7 @@ function conflictMessage(conflicts: readonly ApplyConflict[]): string {
     return `Apply failed with 1 conflict: conflict with ${managerText(first)}: ${pathText(first.path)}`;
   }
   const byManager = new Map<string, string[]>();
-  for (const conflict of conflicts.slice(0, TOLD_CONFLICTS)) {
+  for (const conflict of conflicts.slice(0, REPORTED_CONFLICTS)) {
     const name = sortName(conflict);
     const line = `- ${pathText(conflict.path)}`;
     const known = byManager.get(name);
@@ -57,6 +57,6 @@ function conflictMessage(conflicts: readonly ApplyConflict[]): string {
     else known.push(line);
   }
   const lines = [...byManager.keys()].sort().flatMap((name) => byManager.get(name)!);
-  if (conflicts.length > TOLD_CONFLICTS) lines.push(`and ${conflicts.length - TOLD_CONFLICTS} more`);
+  if (conflicts.length > REPORTED_CONFLICTS) lines.push(`and ${conflicts.length - REPORTED_CONFLICTS} more`);
   return `Apply failed with ${conflicts.length} conflicts: ${lines.join('\n')}`;
 }

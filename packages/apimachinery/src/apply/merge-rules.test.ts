@@ -64,7 +64,7 @@ test('an item that the live list names twice is replaced, not merged with', () =
 });
 
 // S-266
-test('items are told apart by the keys they have', () => {
+test('items are distinguished by the keys they have', () => {
   const list = [{ name: 'a' }, { name: 'a', zone: 'x' }, { zone: 'x' }];
   assert.deepEqual(Object.keys(toFieldsV1(toFieldSet(ports, list))), [
     'k:{"name":"a"}',
@@ -116,8 +116,8 @@ test('what a list names twice is owned as it is', () => {
   ];
   for (const [before, after, added, removed] of cases) {
     const found = compareObjects(ports, before, after);
-    const told = [toFieldsV1(found.added), toFieldsV1(found.removed), toFieldsV1(found.modified)];
-    assert.deepEqual(told, [added, removed, {}], JSON.stringify([before, after]));
+    const reported = [toFieldsV1(found.added), toFieldsV1(found.removed), toFieldsV1(found.modified)];
+    assert.deepEqual(reported, [added, removed, {}], JSON.stringify([before, after]));
   }
   const [a, b] = twice as [object, object];
   assert.deepEqual(toFieldsV1(compareObjects(ports, twice, [b, a]).modified), whole);

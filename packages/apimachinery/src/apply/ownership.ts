@@ -61,7 +61,7 @@ export function withoutManagedFields(object: Readonly<JsonObject> | undefined): 
   return { ...object, metadata: rest };
 }
 
-/** The other versions of a kind: ownership is judged in the version it was written down in. */
+/** The other versions of a kind: ownership is validated in the version it was written down in. */
 export interface Versions {
   /** The schema of a version that shows objects in its own way; undefined: they look as in the request's version. */
   schemaOf(apiVersion: string): Schema | undefined;

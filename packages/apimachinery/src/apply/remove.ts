@@ -7,7 +7,7 @@ import { isDeclared, listItems, memberSchema, shapeOf } from './topology.ts';
 
 /**
  * A copy of the value without the fields of the set; undefined when nothing is left. A map or list within it that this
- * empties becomes null, which the kind then judges (structured-merge-diff, typed/remove.go).
+ * empties becomes null, which the kind then validates (structured-merge-diff, typed/remove.go).
  */
 export function removeFields(schema: Schema | undefined, value: unknown, fields: FieldSet): unknown {
   switch (shapeOf(schema, value)) {

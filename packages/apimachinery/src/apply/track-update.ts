@@ -45,7 +45,7 @@ export interface TrackUpdateOptions {
   readonly isServed?: (apiVersion: string) => boolean;
   /** How other versions show the object; absent: as this one. What its `convert` throws is thrown on. */
   readonly versions?: Versions;
-  /** Set for an object that may not fit its kind: what it carries of `ignore` nobody judges, and perhaps `live` is old. */
+  /** Set for an object that may not fit its kind: what it carries of `ignore` nobody validates, and perhaps `live` is old. */
   readonly doubt?: { readonly live: boolean } | undefined;
 }
 

@@ -68,7 +68,7 @@ interface Place {
 /** Types that take what they are given; the rest of them is checked when they are decoded. */
 const OPEN_TYPES = /\.(RawExtension|JSON|JSONSchemaPropsOrBool|JSONSchemaPropsOrArray|JSONSchemaPropsOrStringArray)$/;
 
-/** Judges one value; what is left to do for what lies in it is returned, and nothing for most values. */
+/** Validates one value; what is left to do for what lies in it is returned, and nothing for most values. */
 function visit(schema: Schema | undefined, value: unknown, place: Place): Steps<void> | undefined {
   if (schema === undefined || value === null || value === undefined) return undefined;
   const name = schema['x-coracle-name'];

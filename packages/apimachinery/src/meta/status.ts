@@ -207,10 +207,10 @@ export function fieldErrorBody(error: FieldError): string {
 
 /** 422 Invalid for a Kind (`details.kind` is the Kind here, not the resource). */
 export function invalid(gk: { group: string; kind: string }, name: string, errors: readonly FieldError[]): ApiError {
-  const told = toldErrors(errors);
-  const lines = told.map((e) => `${e.field}: ${e.body}`);
+  const reported = reportedErrors(errors);
+  const lines = reported.map((e) => `${e.field}: ${e.body}`);
   const unique = [...new Set(lines)];
-  if (told.length < errors.length) unique.push(`and ${errors.length - told.length} more`);
+  if (reported.length < errors.length) unique.push(`and ${errors.length - reported.length} more`);
   const list = unique.length === 1 ? unique[0] : `[${unique.join(', ')}]`;
   const kind = gk.group === '' ? gk.kind : `${gk.kind}.${gk.group}`;
   return new ApiError({
@@ -221,23 +221,23 @@ export function invalid(gk: { group: string; kind: string }, name: string, error
       ...(name !== '' && { name }),
       ...(gk.group !== '' && { group: gk.group }),
       ...(gk.kind !== '' && { kind: gk.kind }),
-      causes: told.map((e) => ({ reason: e.type, message: e.body, field: e.field })),
+      causes: reported.map((e) => ({ reason: e.type, message: e.body, field: e.field })),
     },
   });
 }
 
-/** Mistakes told in one answer. Upstream has no bound: there an object of 1 MiB of bad labels is answered with 50 MiB. */
-const TOLD_ERRORS = 1000;
-const TOLD_LENGTH = 512 * 1024;
+/** Mistakes reported in one answer. Upstream has no bound: there an object of 1 MiB of bad labels is answered with 50 MiB. */
+const REPORTED_ERRORS = 1000;
+const REPORTED_LENGTH = 512 * 1024;
 
-function toldErrors(errors: readonly FieldError[]): { type: FieldError['type']; field: string; body: string }[] {
-  const told: { type: FieldError['type']; field: string; body: string }[] = [];
+function reportedErrors(errors: readonly FieldError[]): { type: FieldError['type']; field: string; body: string }[] {
+  const reported: { type: FieldError['type']; field: string; body: string }[] = [];
   let length = 0;
   for (const error of errors) {
-    if (told.length === TOLD_ERRORS || length > TOLD_LENGTH) break;
+    if (reported.length === REPORTED_ERRORS || length > REPORTED_LENGTH) break;
     const body = fieldErrorBody(error);
     length += body.length + error.field.length;
-    told.push({ type: error.type, field: error.field, body });
+    reported.push({ type: error.type, field: error.field, body });
   }
-  return told;
+  return reported;
 }

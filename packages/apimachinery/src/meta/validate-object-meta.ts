@@ -55,8 +55,8 @@ export function* validateObjectMetaSteps(meta: Readonly<ObjectMeta>, options: Me
   if (meta.generation !== undefined && meta.generation < 0) {
     invalid('metadata.generation', meta.generation, 'must be greater than or equal to 0');
   }
-  if (meta.labels) yield* judgeLabelMap(meta.labels, 'metadata.labels', errors, pace);
-  if (meta.annotations) yield* judgeAnnotations(meta.annotations, 'metadata.annotations', errors, pace);
+  if (meta.labels) yield* validateLabelMap(meta.labels, 'metadata.labels', errors, pace);
+  if (meta.annotations) yield* checkAnnotations(meta.annotations, 'metadata.annotations', errors, pace);
   if (meta.ownerReferences) yield* ownerErrors(meta.ownerReferences, errors, pace);
   if (meta.finalizers) yield* finalizerErrors(meta.finalizers, errors, pace);
   // Custom resources are warned instead: `unqualifiedFinalizers`.
@@ -73,12 +73,12 @@ export function* validateObjectMetaSteps(meta: Readonly<ObjectMeta>, options: Me
 /** Label keys and values; `field` is the path of the map. */
 export function validateLabels(labels: Readonly<Record<string, string>> | undefined, field: string): FieldError[] {
   const errors: FieldError[] = [];
-  if (labels) finish(judgeLabelMap(labels, field, errors, new Pace()));
+  if (labels) finish(validateLabelMap(labels, field, errors, new Pace()));
   return errors;
 }
 
 /** Adds to one list: spread as arguments, some hundred thousand mistakes would not fit on the stack. */
-export function* judgeLabelMap(
+export function* validateLabelMap(
   labels: Readonly<Record<string, string>>,
   field: string,
   errors: FieldError[],
@@ -98,12 +98,12 @@ export function validateAnnotations(
   field: string,
 ): FieldError[] {
   const errors: FieldError[] = [];
-  if (annotations) finish(judgeAnnotations(annotations, field, errors, new Pace()));
+  if (annotations) finish(checkAnnotations(annotations, field, errors, new Pace()));
   return errors;
 }
 
 /** Adds what is wrong with annotations, one by one. */
-export function* judgeAnnotations(
+export function* checkAnnotations(
   annotations: Readonly<Record<string, string>>,
   field: string,
   errors: FieldError[],
@@ -204,7 +204,7 @@ function* managedFieldsErrors(entries: readonly ManagedFieldsEntry[], errors: Fi
   }
 }
 
-/** Wrong characters of one name that are told: an answer tells no more mistakes, and a name may have a million. */
+/** Wrong characters of one name that are reported: an answer tells no more mistakes, and a name may have a million. */
 const MOST_CHARACTERS = 1000;
 
 /** A manager name: at most 128 bytes, printable. */

@@ -97,7 +97,7 @@ export function quantityText(text: string): string {
   return knownTexts.get(text) ?? remember(knownTexts, text, canonicalText(text));
 }
 
-/** The amount of a value that nobody has judged yet; undefined when it is absent or none (its schema tells of that). */
+/** The amount of a value that nobody has validated yet; undefined when it is absent or none (its schema tells of that). */
 export function readQuantity(value: unknown): Quantity | undefined {
   if (typeof value !== 'string' && typeof value !== 'number') return undefined;
   try {

@@ -1,6 +1,6 @@
 /**
  * What Go's JSON decoding would say about a value of a built-in kind: the first member whose JSON type does not fit its
- * Go type. Only types are judged here, no business rules.
+ * Go type. Only types are validated here, no business rules.
  */
 import { keysOfLarge } from '../meta/small.ts';
 import { Pace, type Steps } from '../meta/steps.ts';
@@ -16,7 +16,7 @@ export interface ObjectKind {
 
 /**
  * The message of the 400 BadRequest, or undefined when the value decodes. `numbers` are those that the document spells
- * in a way of its own: Go judges integers by their spelling.
+ * in a way of its own: Go validates integers by their spelling.
  */
 export function decodeErrors(
   schema: Schema,

@@ -135,7 +135,7 @@ class DecodeWalk {
     }
   }
 
-  /** What such a decoder finds wrong inside is its error, told with the place it stands at. */
+  /** What such a decoder finds wrong inside is its error, reported with the place it stands at. */
   *form(schema: Schema, value: unknown, place: Place): Steps<void> {
     const form = schema[FORMS] && formOf(schema[FORMS], value);
     if (form === undefined) return;

@@ -142,7 +142,7 @@ function* dropSteps(
     if (pace.due()) yield;
     const member = object[key];
     const within = typeof member === 'object' ? plan.members.get(key) : undefined;
-    // Whether a map is empty takes as long as its names: where there are many, they are told once.
+    // Whether a map is empty takes as long as its names: where there are many, they are reported once.
     const names = within?.drops && !hasNothing(within.schema) ? keysOfLarge(member) : undefined;
     if (names !== undefined && names.length > 0) {
       yield* dropSteps(within!.schema, member, pace, names);

@@ -176,7 +176,7 @@ test('YAML duplicates, aliases and odd keys', () => {
     'line 5: key "a" already set in map',
   ]);
   assert.deepEqual(parseYaml('{"a":1,"a":2}').duplicates(), ['line 1: key "a" already set in map']);
-  // Keys are told apart by value; a merge may come again.
+  // Keys are distinguished by value; a merge may come again.
   assert.deepEqual(parseYaml('1: a\n"1": b\n1.0: c\n').duplicates(), []);
   assert.deepEqual(parseYaml('yes: a\ntrue: b\n').duplicates(), ['line 2: key true already set in map']);
   assert.deepEqual(parseYaml('<<: {a: 1}\n<<: {b: 2}\n').duplicates(), []);

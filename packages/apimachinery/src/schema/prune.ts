@@ -11,7 +11,7 @@ interface Walk {
   /** The keys and indices that lead to the value in hand; only the first `depth` count. */
   readonly keys: (string | number)[];
   depth: number;
-  /** Where unknown fields are told: of a custom object, those of `metadata` at its root first, of those embedded last. */
+  /** Where unknown fields are reported: of a custom object, those of `metadata` at its root first, of those embedded last. */
   unknown: string[];
   readonly ofRootMeta: string[];
   readonly ofEmbeddedMeta: string[];
@@ -70,7 +70,7 @@ const walkFor = ({ custom }: PruneOptions): Walk => ({
   unknown: [],
   ofRootMeta: [],
   ofEmbeddedMeta: [],
-  limit: custom ? Number.POSITIVE_INFINITY : MAX_TOLD,
+  limit: custom ? Number.POSITIVE_INFINITY : MAX_REPORTED,
 });
 
 function planFor(schema: Schema, options: PruneOptions): Prune {
@@ -97,8 +97,8 @@ function cached(cache: Cache, schema: Schema, compile: (schema: Schema) => Prune
 
 const keep: Prune = () => {};
 
-/** Unknown fields of a built-in kind that are told, as upstream's decoder does. */
-const MAX_TOLD = 100;
+/** Unknown fields of a built-in kind that are reported, as upstream's decoder does. */
+const MAX_REPORTED = 100;
 
 /** Reports and removes one member of `object`. */
 function drop(object: Record<string, unknown>, key: string, walk: Walk): void {
@@ -148,7 +148,7 @@ function builtinPlan(schema: Schema): Prune {
   return cached(BUILTIN, schema, compileBuiltin);
 }
 
-/** What is read by a decoder of its own: its unknown fields go, and are not told. */
+/** What is read by a decoder of its own: its unknown fields go, and are not reported. */
 const pruneForms =
   (forms: Forms): Prune =>
   (value, walk) => {

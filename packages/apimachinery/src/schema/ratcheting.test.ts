@@ -86,7 +86,7 @@ const CASES: readonly (readonly [string, Schema, unknown, unknown, readonly stri
   ],
 ];
 for (const [what, schema, old, value, expected] of CASES) {
-  test(`validateSchema() with an old value judges ${what}`, () => {
+  test(`validateSchema() with an old value validates ${what}`, () => {
     assert.deepEqual(fields(schema, old, value), expected);
   });
 }

@@ -13,7 +13,7 @@ import type { Walk } from './validation-walk.ts';
 /** No counterpart: a part that was not there, or one of a list or map that is taken as a whole. */
 export const NO_COUNTERPART: unique symbol = Symbol('no counterpart');
 
-/** The items of old lists by their keys, for as long as one object is judged: each list is looked through once. */
+/** The items of old lists by their keys, for as long as one object is validated: each list is looked through once. */
 export class OldItems {
   readonly #lists = new Map<readonly unknown[], Map<string, unknown>>();
 

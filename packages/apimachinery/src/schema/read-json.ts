@@ -21,7 +21,7 @@ export interface ParsedJson {
    * Absent for YAML, and for a document that is read in pieces: its text is not kept.
    */
   problems?(unknown: readonly string[]): readonly FieldProblem[];
-  /** What was asked for by `judgedByType`; absent when there are none. */
+  /** What was asked for by `validatedByType`; absent when there are none. */
   readonly numbers?: OddNumbers;
   readonly yaml?: boolean;
 }
@@ -29,8 +29,8 @@ export interface ParsedJson {
 export interface NumberOptions {
   /** Whole numbers beyond ±2^53 become bigints, and beyond an int64 the nearest double, instead of being refused. */
   readonly wideIntegers?: boolean | undefined;
-  /** Nothing is refused: numbers that a double does not hold, or that are spelled oddly, are told by `numbers`. */
-  readonly judgedByType?: boolean | undefined;
+  /** Nothing is refused: numbers that a double does not hold, or that are spelled oddly, are reported by `numbers`. */
+  readonly validatedByType?: boolean | undefined;
 }
 
 /** Deepest nesting accepted. Every walk over a parsed value may recurse, so it must stay far below the stack's end. */
@@ -60,7 +60,7 @@ export async function parseJsonInPieces(
   options: NumberOptions = {},
 ): Promise<ParsedJson> {
   scanBytes(bytes);
-  const { wideIntegers, judgedByType: oddNumbers } = options;
+  const { wideIntegers, validatedByType: oddNumbers } = options;
   const reader = new JsonReader(decoder.decode(bytes), { build: true, wideIntegers, oddNumbers });
   await pause();
   while (!reader.read(PIECE)) await pause();
@@ -89,11 +89,11 @@ function parseText(text: string): unknown {
 
 function examined(
   text: string,
-  { value, members, hasOddNumbers, wideIntegers, judgedByType }: NumberOptions & Scan & { readonly value: unknown },
+  { value, members, hasOddNumbers, wideIntegers, validatedByType }: NumberOptions & Scan & { readonly value: unknown },
 ): ParsedJson {
   const census = { members: 0, odd: false };
   takeCensus(value, census);
-  const oddNumbers = judgedByType === true && (census.odd || hasOddNumbers);
+  const oddNumbers = validatedByType === true && (census.odd || hasOddNumbers);
   const { numbers } = oddNumbers ? locateInJson(text, { oddNumbers }) : NOTHING;
   if (census.odd && !oddNumbers) {
     const { inexact } = locateInJson(text, { wideIntegers });

@@ -94,7 +94,7 @@ export function stringCheck(schema: Schema): Check | undefined {
   }
   return (value, walk) => {
     if (typeof value !== 'string') return;
-    // One of the three is told.
+    // One of the three is reported.
     if (maxLength !== undefined && value.length > maxLength && runes(value) > maxLength) {
       walk.errors.push({
         type: 'FieldValueTooLong',
@@ -137,7 +137,7 @@ export function numberCheck(schema: Schema): Check | undefined {
   if (!isBound && type !== 'integer' && format !== 'float') return undefined;
   const fits = rangeOf(type, format);
   const shown = format === undefined ? '(default format)' : `with format ${format}`;
-  const told = (walk: Walk, what: string): void =>
+  const reported = (walk: Walk, what: string): void =>
     anonymous(walk, `${what} value must be of type ${type} ${shown} in ${here(walk)}`);
   /** Integers are held against the integer part of a bound, when the bound itself is of the type. */
   const compared = (
@@ -152,9 +152,9 @@ export function numberCheck(schema: Schema): Check | undefined {
     if (typeof given !== 'number' && typeof given !== 'bigint') return;
     const value = Number(given);
     // A bigint fits an int64 by its nature; as a double the last of them would not.
-    if (typeof given === 'bigint' ? format === 'int32' : !fits(value)) told(walk, 'Checked');
+    if (typeof given === 'bigint' ? format === 'int32' : !fits(value)) reported(walk, 'Checked');
     if (multipleOf !== undefined) {
-      if (!fits(multipleOf)) told(walk, 'MultipleOf');
+      if (!fits(multipleOf)) reported(walk, 'MultipleOf');
       const { bound, text, isInt } = compared(given, multipleOf);
       if (bound <= 0)
         fail(
@@ -167,14 +167,14 @@ export function numberCheck(schema: Schema): Check | undefined {
         invalid(walk, value, `should be a multiple of ${text}`);
     }
     if (minimum !== undefined) {
-      if (!fits(minimum)) told(walk, 'Minimum boundary');
+      if (!fits(minimum)) reported(walk, 'Minimum boundary');
       const { bound, text } = compared(given, minimum);
       if (exclusiveMinimum ? given <= bound : given < bound) {
         invalid(walk, value, `should be greater than ${exclusiveMinimum ? '' : 'or equal to '}${text}`);
       }
     }
     if (maximum !== undefined) {
-      if (!fits(maximum)) told(walk, 'Maximum boundary');
+      if (!fits(maximum)) reported(walk, 'Maximum boundary');
       const { bound, text } = compared(given, maximum);
       if (exclusiveMaximum ? given >= bound : given > bound) {
         invalid(walk, value, `should be less than ${exclusiveMaximum ? '' : 'or equal to '}${text}`);

@@ -224,7 +224,7 @@ export class JsonReader {
     const key = this.#string(true);
     frame.key = key;
     const isRepeated = frame.seen === undefined ? Object.hasOwn(frame.value, key) : frame.seen.has(key);
-    if (this.#unknown !== undefined) this.#judge(this.#unknown, isRepeated);
+    if (this.#unknown !== undefined) this.#validateRules(this.#unknown, isRepeated);
     if (isRepeated) this.#repeated(frame);
     frame.seen?.add(key);
     this.#blank();
@@ -234,7 +234,7 @@ export class JsonReader {
   }
 
   /** What Go's strict decoder says of the member in hand: an unknown field is no duplicate, and opaque. */
-  #judge(unknown: ReadonlySet<string>, repeated: boolean): void {
+  #validateRules(unknown: ReadonlySet<string>, repeated: boolean): void {
     const depth = this.#stack.length;
     if (depth > this.#unknownDepth) return;
     this.#unknownDepth = Number.POSITIVE_INFINITY;

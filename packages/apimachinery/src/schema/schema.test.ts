@@ -330,7 +330,7 @@ test('validation speaks like kube-openapi', () => {
         '<nil>: Invalid value: "": Checked value must be of type integer (default format) in spec.x',
       ],
     ],
-    // Bounds are cut to integers for integers, and told when they do not fit the type.
+    // Bounds are cut to integers for integers, and reported when they do not fit the type.
     [
       { type: 'number', maximum: 2.5 },
       3,
@@ -354,7 +354,7 @@ test('validation speaks like kube-openapi', () => {
       1e39,
       ['<nil>: Invalid value: "": Checked value must be of type number with format float in spec.x'],
     ],
-    // Of the length and the pattern only the first that fails is told; a format of another type says nothing.
+    // Of the length and the pattern only the first that fails is reported; a format of another type says nothing.
     [{ type: 'string', maxLength: 1, pattern: '^b' }, 'aa', ['spec.x: Too long: may not be more than 1 byte']],
     [{ type: 'boolean', format: 'ipv4' }, true, []],
     [{ type: 'string', nullable: true, enum: ['a'] }, null, ['spec.x: Unsupported value: null: supported values: "a"']],

@@ -5,7 +5,7 @@ import { parseJson, parseJsonInPieces } from './parse-json.ts';
 import { settleNumbers } from './settle-numbers.ts';
 
 function settled(type: string, body: string): unknown {
-  const { value, numbers } = parseJson(new TextEncoder().encode(body), { judgedByType: true });
+  const { value, numbers } = parseJson(new TextEncoder().encode(body), { validatedByType: true });
   settleNumbers(builtinSchema(`io.k8s.api.${type}`), value, numbers ?? assert.fail('no odd number was noticed'));
   return value;
 }
@@ -69,13 +69,13 @@ test('odd numbers are noticed wherever they stand, however the text is read', as
   for (const text of spellings) {
     for (const body of [`{"a":${text}}`, `[ ${text}\n]`, `{"true":[true,false,null,"1.0",${text}],"b.e":"-0"}`]) {
       const bytes = new TextEncoder().encode(body);
-      const { numbers } = parseJson(bytes, { judgedByType: true });
+      const { numbers } = parseJson(bytes, { validatedByType: true });
       assert.deepEqual(
         [...(numbers ?? [])].map(([, number]) => number.text),
         odd.includes(text) ? [text] : [],
         body,
       );
-      const pieces = await parseJsonInPieces(bytes, async () => {}, { judgedByType: true });
+      const pieces = await parseJsonInPieces(bytes, async () => {}, { validatedByType: true });
       assert.deepEqual(pieces.numbers, numbers, body);
     }
   }

@@ -19,7 +19,7 @@ import { type Schema, ZEROS } from './schema.ts';
 import { type Check, fail, here, invalid, tooMany, type Walk } from './validation-walk.ts';
 
 export interface ValidateOptions {
-  /** True for CRD-backed kinds: set and map lists must not repeat. Embedded resources are judged in `embedded-resource`. */
+  /** True for CRD-backed kinds: set and map lists must not repeat. Embedded resources are validated in `embedded-resource`. */
   readonly custom: boolean;
   /** Path of the value inside its object, when it is not the root: `spec.template`. */
   readonly root?: string;
@@ -35,19 +35,19 @@ const CUSTOM_CHECKS = new WeakMap<Schema, Check>();
 
 /** Checks a value (pruned and defaulted before) against its schema; [] when it fits. CEL rules are not part of this. */
 export const validateSchema = (schema: Schema, value: unknown, options: ValidateOptions): FieldError[] =>
-  judge(schema, value, options, checkOf(schema, options.custom));
+  validateRules(schema, value, options, checkOf(schema, options.custom));
 
 /** The same in steps, for large values. */
 export function* validateSchemaSteps(schema: Schema, value: unknown, options: ValidateOptions): Steps<FieldError[]> {
   const check = checkOf(schema, options.custom);
-  if (!check.steps || options.root !== undefined) return judge(schema, value, options, check);
+  if (!check.steps || options.root !== undefined) return validateRules(schema, value, options, check);
   const walk: Walk = { keys: [], depth: 0, errors: [] };
   yield* check.steps(value, walk, { pace: new Pace() });
   yield;
   return ratcheted(schema, value, options, { check, walk });
 }
 
-function judge(schema: Schema, value: unknown, options: ValidateOptions, check: Check): FieldError[] {
+function validateRules(schema: Schema, value: unknown, options: ValidateOptions, check: Check): FieldError[] {
   const walk: Walk = { keys: [], depth: 0, errors: [] };
   if (options.root) {
     walk.keys.push(options.root);
@@ -64,7 +64,7 @@ function ratcheted(
   { check, walk }: { readonly check: Check; readonly walk: Walk },
 ): FieldError[] {
   if (walk.errors.length === 0 || options.old === undefined) return walk.errors;
-  // Only what fails is compared with what was: nearly every update is judged by the first pass alone.
+  // Only what fails is compared with what was: nearly every update is validated by the first pass alone.
   const again: Walk = { ...walk, errors: [], unchanged: unchangedSince(schema, options.old) };
   check(value, again);
   const { errors } = again;

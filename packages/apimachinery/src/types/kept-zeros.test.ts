@@ -82,7 +82,7 @@ for (const {
 }
 
 // Compat CustomResourceDefinitions, P1, yes: schemas in `items`, `additionalProperties`, `dependencies` of a definition
-//   are decoded: unknown fields go untold, empty ones are left out, wrong types are 400
+//   are decoded: unknown fields go unreported, empty ones are left out, wrong types are 400
 test('schemas of a definition that may be something else are decoded as well', () => {
   const info =
     builtinResource({ group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' }) ??
@@ -103,7 +103,11 @@ test('schemas of a definition that may be something else are decoded as well', (
     additionalProperties: { not: inside },
     dependencies: { a: ['b'], c: inside },
   });
-  assert.deepEqual(pruneUnknown(info.schema, object, { custom: false }), [], 'nobody is told of what is unknown there');
+  assert.deepEqual(
+    pruneUnknown(info.schema, object, { custom: false }),
+    [],
+    'nobody is reported what is unknown there',
+  );
   dropNulls(info.schema, object, { custom: false });
   dropEmpty(info.schema, object);
   const kept = { type: 'string', maxLength: 0 };

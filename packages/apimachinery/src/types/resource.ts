@@ -69,7 +69,7 @@ export interface ResourceStrategy {
   readonly namesItself?: true;
   /** Name rule of the kind. */
   readonly names: 'subdomain' | 'label' | 'path-segment';
-  /** A delete that names no policy leaves the dependents behind; `warning` is what it is told. */
+  /** A delete that names no policy leaves the dependents behind; `warning` is what it answers. */
   readonly orphansDependents?: { readonly warning?: string };
 }
 
@@ -114,7 +114,7 @@ export interface RemoteConversion {
 export interface ValidationAbout {
   /** '' or absent = the object itself is written. */
   readonly subresource?: string;
-  /** Is told of what is let pass and should not stay. */
+  /** Called with what is let pass and should not stay. */
   readonly warn?: (text: string) => void;
   /** What was found in the metadata before: rules are not asked about an object in which something is missing. */
   readonly before?: readonly import('../meta/status.ts').FieldError[];
@@ -162,12 +162,12 @@ export interface ResourceInfo {
     object: Readonly<Record<string, unknown>>,
     old?: Readonly<Record<string, unknown>>,
   ) => readonly import('../meta/status.ts').FieldError[];
-  /** The same in steps, for large objects; absent = there is never much to judge. */
+  /** The same in steps, for large objects; absent = there is never much to validate. */
   readonly validateSteps?: (
     object: Readonly<Record<string, unknown>>,
     old?: Readonly<Record<string, unknown>>,
   ) => import('../meta/steps.ts').Steps<readonly import('../meta/status.ts').FieldError[]>;
-  /** What a create deserves to be told about an object that is valid and odd. */
+  /** What a create should be warned about in an object that is valid and odd. */
   readonly warnings?: (object: Readonly<Record<string, unknown>>) => readonly string[];
   /** The same in steps, for large objects; absent = there is never much to look at. */
   readonly warningsSteps?: (
@@ -182,7 +182,7 @@ export interface ResourceInfo {
     object: Readonly<Record<string, unknown>>,
     old: Readonly<Record<string, unknown>>,
   ) => import('../meta/steps.ts').Steps<readonly string[]>;
-  /** What a write of the status deserves to be told. */
+  /** What a write of the status should be warned about. */
   readonly statusWarnings?: (object: Readonly<Record<string, unknown>>) => readonly string[];
   /** Every version that the kind is defined in, the unserved ones too, in that order; absent = those that are served. */
   readonly versions?: () => readonly ResourceInfo[];
@@ -196,7 +196,7 @@ export interface ResourceInfo {
   readonly remote?: RemoteConversion;
   /** What must decode before the kind's schema is looked at; absent = the schema itself. Custom resources: metadata. */
   readonly decodeSchema?: Schema;
-  /** In place of plain schema validation, for kinds that judge a change by what was there before. */
+  /** In place of plain schema validation, for kinds that validate a change by what was there before. */
   readonly validateSchema?: (
     object: Readonly<Record<string, unknown>>,
     old?: Readonly<Record<string, unknown>>,

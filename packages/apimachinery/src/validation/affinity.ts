@@ -8,11 +8,11 @@ import {
   faults,
   forbidden,
   invalid,
-  type Judging,
-  judgeEach,
-  judgeLabels,
   required,
   unsupported,
+  type Validation,
+  validateEach,
+  validateLabels,
 } from './field-errors.ts';
 
 const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
@@ -22,33 +22,33 @@ const NOT_AN_OPERATOR = 'not a valid selector operator';
 /** What a term or an expression counts as, beside what it lists. */
 const TERM = 2;
 
-/** Judges an Affinity that stands at `path`; it may be absent. */
-export function* validateAffinity(judging: Judging, affinity: unknown, path: string): Steps<void> {
+/** Validates an Affinity that stands at `path`; it may be absent. */
+export function* validateAffinity(checking: Validation, affinity: unknown, path: string): Steps<void> {
   if (!isObject(affinity)) return;
   const node = valueAt(affinity, 'nodeAffinity');
-  if (isObject(node)) yield* judgeNodeAffinity(judging, node, `${path}.nodeAffinity`);
+  if (isObject(node)) yield* validateNodeAffinity(checking, node, `${path}.nodeAffinity`);
   for (const kind of ['podAffinity', 'podAntiAffinity'] as const) {
     const pods = valueAt(affinity, kind);
-    if (isObject(pods)) yield* judgePodAffinity(judging, pods, `${path}.${kind}`);
+    if (isObject(pods)) yield* validatePodAffinity(checking, pods, `${path}.${kind}`);
   }
 }
 
-function* judgeNodeAffinity(judging: Judging, affinity: unknown, path: string): Steps<void> {
+function* validateNodeAffinity(checking: Validation, affinity: unknown, path: string): Steps<void> {
   const selector = valueAt(affinity, REQUIRED);
-  if (isObject(selector)) yield* judgeRequiredNodes(judging, selector, `${path}.${REQUIRED}`);
+  if (isObject(selector)) yield* validateRequiredNodes(checking, selector, `${path}.${REQUIRED}`);
   for (const [i, term] of objectsAt(affinity, PREFERRED).entries()) {
     const at = `${path}.${PREFERRED}[${i}]`;
-    judging.errors.push(...validateWeight(term, at));
-    yield* judgeNodeTerm(judging, valueAt(term, 'preference'), `${at}.preference`);
+    checking.errors.push(...validateWeight(term, at));
+    yield* validateNodeTerm(checking, valueAt(term, 'preference'), `${at}.preference`);
   }
 }
 
-/** Judges a NodeSelector: the terms of which one has to hold. */
-export function* judgeRequiredNodes(judging: Judging, selector: unknown, path: string): Steps<void> {
+/** Validates a NodeSelector: the terms of which one has to hold. */
+export function* validateRequiredNodes(checking: Validation, selector: unknown, path: string): Steps<void> {
   const at = `${path}.nodeSelectorTerms`;
   const terms = objectsAt(selector, 'nodeSelectorTerms');
-  if (terms.length === 0) judging.errors.push(required(at, 'must have at least one node selector term'));
-  for (const [i, term] of terms.entries()) yield* judgeNodeTerm(judging, term, `${at}[${i}]`);
+  if (terms.length === 0) checking.errors.push(required(at, 'must have at least one node selector term'));
+  for (const [i, term] of terms.entries()) yield* validateNodeTerm(checking, term, `${at}[${i}]`);
 }
 
 function validateWeight(term: unknown, path: string): FieldError[] {
@@ -58,13 +58,13 @@ function validateWeight(term: unknown, path: string): FieldError[] {
     : [invalid(`${path}.weight`, weight, 'must be in the range 1-100')];
 }
 
-function* judgeNodeTerm(judging: Judging, term: unknown, path: string): Steps<void> {
-  if (judging.pace.due(TERM)) yield;
-  yield* judgeEach(judging, objectsAt(term, 'matchExpressions'), (one, i) =>
+function* validateNodeTerm(checking: Validation, term: unknown, path: string): Steps<void> {
+  if (checking.pace.due(TERM)) yield;
+  yield* validateEach(checking, objectsAt(term, 'matchExpressions'), (one, i) =>
     validateNodeExpression(one, `${path}.matchExpressions[${i}]`),
   );
   for (const [i, one] of objectsAt(term, 'matchFields').entries()) {
-    yield* judgeNodeField(judging, one, `${path}.matchFields[${i}]`);
+    yield* validateNodeField(checking, one, `${path}.matchFields[${i}]`);
   }
 }
 
@@ -94,8 +94,8 @@ function validateOperator(requirement: unknown, path: string, single: readonly s
   return [invalid(`${path}.operator`, operator, NOT_AN_OPERATOR)];
 }
 
-function* judgeNodeField(judging: Judging, requirement: unknown, path: string): Steps<void> {
-  const { errors, pace } = judging;
+function* validateNodeField(checking: Validation, requirement: unknown, path: string): Steps<void> {
+  const { errors, pace } = checking;
   if (pace.due(TERM)) yield;
   const values = valuesOf(requirement);
   const operator = textAt(requirement, 'operator');
@@ -109,26 +109,28 @@ function* judgeNodeField(judging: Judging, requirement: unknown, path: string): 
     errors.push(invalid(`${path}.key`, key, 'not a valid field selector key'));
     return;
   }
-  yield* judgeEach(judging, values, (value, i) => faults(`${path}.values[${i}]`, value, checkSubdomain(String(value))));
+  yield* validateEach(checking, values, (value, i) =>
+    faults(`${path}.values[${i}]`, value, checkSubdomain(String(value))),
+  );
 }
 
-function* judgePodAffinity(judging: Judging, affinity: unknown, path: string): Steps<void> {
+function* validatePodAffinity(checking: Validation, affinity: unknown, path: string): Steps<void> {
   for (const [i, term] of objectsAt(affinity, REQUIRED).entries()) {
-    yield* judgePodTerm(judging, term, `${path}.${REQUIRED}[${i}]`);
+    yield* validatePodTerm(checking, term, `${path}.${REQUIRED}[${i}]`);
   }
   for (const [i, term] of objectsAt(affinity, PREFERRED).entries()) {
     const at = `${path}.${PREFERRED}[${i}]`;
-    judging.errors.push(...validateWeight(term, at));
-    yield* judgePodTerm(judging, valueAt(term, 'podAffinityTerm'), `${at}.podAffinityTerm`);
+    checking.errors.push(...validateWeight(term, at));
+    yield* validatePodTerm(checking, valueAt(term, 'podAffinityTerm'), `${at}.podAffinityTerm`);
   }
 }
 
-function* judgePodTerm(judging: Judging, term: unknown, path: string): Steps<void> {
-  const { errors, pace } = judging;
+function* validatePodTerm(checking: Validation, term: unknown, path: string): Steps<void> {
+  const { errors, pace } = checking;
   if (pace.due(TERM)) yield;
-  yield* judgeLabelSelector(judging, valueAt(term, 'labelSelector'), `${path}.labelSelector`);
-  yield* judgeLabelSelector(judging, valueAt(term, 'namespaceSelector'), `${path}.namespaceSelector`);
-  yield* judgeEach(judging, textsAt(term, 'namespaces'), (name) =>
+  yield* validateLabelSelector(checking, valueAt(term, 'labelSelector'), `${path}.labelSelector`);
+  yield* validateLabelSelector(checking, valueAt(term, 'namespaceSelector'), `${path}.namespaceSelector`);
+  yield* validateEach(checking, textsAt(term, 'namespaces'), (name) =>
     faults(`${path}.namespace`, name, checkLabelName(name)),
   );
   const key = textAt(term, 'topologyKey');
@@ -136,33 +138,33 @@ function* judgePodTerm(judging: Judging, term: unknown, path: string): Steps<voi
   errors.push(...faults(`${path}.topologyKey`, key, checkQualifiedName(key)));
 }
 
-function* judgeLabelSelector(judging: Judging, selector: unknown, path: string): Steps<void> {
+function* validateLabelSelector(checking: Validation, selector: unknown, path: string): Steps<void> {
   if (!isObject(selector)) return;
-  const { errors, pace } = judging;
-  yield* judgeLabels(judging, objectAt(selector, 'matchLabels'), `${path}.matchLabels`);
+  const { errors, pace } = checking;
+  yield* validateLabels(checking, objectAt(selector, 'matchLabels'), `${path}.matchLabels`);
   for (const [i, one] of objectsAt(selector, 'matchExpressions').entries()) {
     if (pace.due(TERM)) yield;
     const at = `${path}.matchExpressions[${i}]`;
     errors.push(...validateOperator(one, at));
     const key = textAt(one, 'key');
     errors.push(...faults(`${at}.key`, key, checkQualifiedName(key)));
-    yield* judgeEach(judging, valuesOf(one), (value, j) =>
+    yield* validateEach(checking, valuesOf(one), (value, j) =>
       faults(`${at}.values[${j}]`, value, checkLabelValue(String(value))),
     );
   }
 }
 
-/** Judges the topology spread constraints of `spec`, whose list stands at `path`. */
-export function* validateTopologySpread(judging: Judging, spec: unknown, path: string): Steps<void> {
+/** Validates the topology spread constraints of `spec`, whose list stands at `path`. */
+export function* validateTopologySpread(checking: Validation, spec: unknown, path: string): Steps<void> {
   const constraints = objectsAt(spec, 'topologySpreadConstraints');
   const pairOf = (constraint: unknown): string =>
     `{${textAt(constraint, 'topologyKey')}, ${textAt(constraint, 'whenUnsatisfiable')}}`;
   const lastOf = new Map<string, number>();
-  yield* judgeEach(judging, constraints, (constraint, i) => {
+  yield* validateEach(checking, constraints, (constraint, i) => {
     lastOf.set(pairOf(constraint), i);
     return [];
   });
-  yield* judgeEach(judging, constraints, (constraint, i) => {
+  yield* validateEach(checking, constraints, (constraint, i) => {
     const at = `${path}[${i}]`;
     const errors: FieldError[] = [];
     const skew = valueAt(constraint, 'maxSkew') ?? 0;
@@ -173,7 +175,7 @@ export function* validateTopologySpread(judging: Judging, spec: unknown, path: s
       errors.push(unsupported(`${at}.whenUnsatisfiable`, action, UNSATISFIABLE));
     }
     const pair = pairOf(constraint);
-    // All but the last of a pair are told.
+    // All but the last of a pair are reported.
     if (lastOf.get(pair) !== i) errors.push(duplicate(`${at}.{topologyKey, whenUnsatisfiable}`, pair));
     return errors;
   });

@@ -6,19 +6,19 @@ import type { FieldError } from '../meta/status.ts';
 import { eachInSteps, NO_STOP, Pace, type Steps, type Stops } from '../meta/steps.ts';
 import { type JsonObject, textAt, valueAt } from '../types/read-value.ts';
 
-/** Kinds that may hold very much are judged in steps. */
+/** Kinds that may hold very much are validated in steps. */
 export type Validate = (object: JsonObject, old?: JsonObject) => readonly FieldError[] | Steps<readonly FieldError[]>;
 
-/** Where one judgement collects what it finds, and how it lets others in. */
-export interface Judging {
+/** Where one decision collects what it finds, and how it lets others in. */
+export interface Validation {
   readonly errors: FieldError[];
   readonly pace: Pace;
 }
 
 export { NO_STOP, type Stops };
 
-/** A judgement that begins. */
-export const newJudging = (): Judging => ({ errors: [], pace: new Pace() });
+/** A decision that begins. */
+export const newValidation = (): Validation => ({ errors: [], pace: new Pace() });
 
 /**
  * Mistakes after which no more are looked for in what is left of a list: an answer tells a thousand, and an object of
@@ -26,30 +26,30 @@ export const newJudging = (): Judging => ({ errors: [], pace: new Pace() });
  */
 const MOST_FOUND = 100_000;
 
-type Judge<T> = (item: T, index: number) => readonly FieldError[];
+type Check<T> = (item: T, index: number) => readonly FieldError[];
 
 /**
- * Judges item by item. What is found is added one by one: as arguments, some hundred thousand would not fit the stack.
+ * Validates item by item. What is found is added one by one: as arguments, some hundred thousand would not fit the stack.
  * `weight` is what one item counts: 1 is a name that is checked.
  */
-export function judgeEach<T>(judging: Judging, items: readonly T[], judge: Judge<T>, weight = 1): Stops {
-  const { errors, pace } = judging;
+export function validateEach<T>(checking: Validation, items: readonly T[], validateOne: Check<T>, weight = 1): Stops {
+  const { errors, pace } = checking;
   const one = (item: T, i: number): void => {
-    if (errors.length < MOST_FOUND) for (const error of judge(item, i)) errors.push(error);
+    if (errors.length < MOST_FOUND) for (const error of validateOne(item, i)) errors.push(error);
   };
   return eachInSteps(pace, items, one, weight);
 }
 
-/** Judges items that hold lists of their own: `judge` adds to the same judgement. */
-export function* judgeNested<T>(
-  { errors, pace }: Judging,
+/** Validates items that hold lists of their own: `validate` adds to the same decision. */
+export function* validateNested<T>(
+  { errors, pace }: Validation,
   items: readonly T[],
-  judge: (item: T, index: number) => Stops,
+  validateOne: (item: T, index: number) => Stops,
   weight = 1,
 ): Steps<void> {
   for (let i = 0; i < items.length && errors.length < MOST_FOUND; i++) {
     if (pace.due(weight)) yield;
-    yield* judge(items[i]!, i);
+    yield* validateOne(items[i]!, i);
   }
 }
 
@@ -133,7 +133,7 @@ export function immutable({ object, old, path, detail = IMMUTABLE }: Kept): Fiel
 }
 
 /** The same of what may hold very much, or be gone. */
-export function* judgeImmutable({ errors, pace }: Judging, kept: Kept): Steps<void> {
+export function* validateImmutable({ errors, pace }: Validation, kept: Kept): Steps<void> {
   const { object, old, path, detail = IMMUTABLE } = kept;
   const steps = path.split('.');
   const now = valueAt(object, ...steps);
@@ -151,7 +151,7 @@ export function oneOf(
   return [unsupported(field.path, value, supported)];
 }
 
-/** An error for a number below zero; it is told of at `at`. */
+/** An error for a number below zero; it is reported at `at`. */
 export function nonNegative(object: unknown, path: string, at = path): FieldError[] {
   const value = valueAt(object, ...path.split('.'));
   return typeof value === 'number' && value < 0 ? [invalid(at, value, 'must be greater than or equal to 0')] : [];
@@ -163,9 +163,9 @@ export const isPort = (port: unknown): boolean =>
 export const PORT_RANGE = 'must be between 1 and 65535, inclusive';
 
 /** Checks the `name` of each list item: present, a DNS label, used once. */
-export function uniqueNames(judging: Judging, items: readonly JsonObject[], path: string): Stops {
+export function uniqueNames(checking: Validation, items: readonly JsonObject[], path: string): Stops {
   const seen = new Set<string>();
-  return judgeEach(judging, items, (item, i) => {
+  return validateEach(checking, items, (item, i) => {
     const name = textAt(item, 'name');
     if (name === '') return [required(`${path}[${i}].name`)];
     if (seen.has(name)) return [duplicate(`${path}[${i}].name`, name)];
@@ -174,9 +174,9 @@ export function uniqueNames(judging: Judging, items: readonly JsonObject[], path
   });
 }
 
-/** Judges labels by which something is selected: a key or a value that is none is told of at the whole. */
-export const judgeLabels = (judging: Judging, labels: JsonObject, at: string): Stops =>
-  judgeEach(judging, Object.keys(labels), (key) => [
+/** Validates labels by which something is selected: a key or a value that is none is reported at the whole. */
+export const validateLabels = (checking: Validation, labels: JsonObject, at: string): Stops =>
+  validateEach(checking, Object.keys(labels), (key) => [
     ...faults(at, key, checkQualifiedName(key)),
     ...faults(at, labels[key], checkLabelValue(String(labels[key]))),
   ]);

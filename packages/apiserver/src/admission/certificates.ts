@@ -217,7 +217,7 @@ const certificateProblem = (encoded: string): string | undefined =>
 /** Conditions that are true, or are not there. */
 const VERDICTS = ['Approved', 'Denied', 'Failed'];
 /** Those that the approval endpoint alone gives. */
-const JUDGEMENTS = ['Approved', 'Denied'];
+const DECISIONS = ['Approved', 'Denied'];
 const STATUSES = ['False', 'True', 'Unknown'];
 const CONDITIONS = 'status.conditions';
 
@@ -233,7 +233,7 @@ function checkConditions({ object, oldObject, subresource }: AdmissionAttributes
     if (type === '') found.push(required(`${field}.type`));
     if (status === '') found.push(required(`${field}.status`));
     else if (!allowed.includes(status)) found.push(unsupported(`${field}.status`, status, allowed));
-    const isContrary = JUDGEMENTS.includes(type) && JUDGEMENTS.some((one) => one !== type && types.has(one));
+    const isContrary = DECISIONS.includes(type) && DECISIONS.some((one) => one !== type && types.has(one));
     if (isContrary) found.push(wrong(`${field}.type`, type, 'Approved and Denied conditions are mutually exclusive'));
     if (types.has(type)) found.push(duplicate(`${field}.type`, type));
     types.add(type);
@@ -244,12 +244,12 @@ function checkConditions({ object, oldObject, subresource }: AdmissionAttributes
     errors.push(refused(CONDITIONS, `updates may not ${what} a condition of type ${JSON.stringify(type)}`));
   };
   for (const type of VERDICTS) if (count(conditions, type) < count(before, type)) refuse('remove', type);
-  for (const type of subresource === 'approval' ? [] : JUDGEMENTS) {
+  for (const type of subresource === 'approval' ? [] : DECISIONS) {
     if (count(conditions, type) > count(before, type)) refuse('add', type);
   }
   const issued = partsOf(oldObject).status?.certificate;
   const certificate = partsOf(object).status?.certificate;
-  // One that came here before it was judged stays.
+  // One that came here before it was validated stays.
   const problem = certificate && certificate !== issued ? certificateProblem(certificate) : undefined;
   if (problem !== undefined) errors.push(wrong('status.certificate', '<certificate data>', problem));
   if (issued && certificate !== issued) {

@@ -24,7 +24,7 @@ const pod = (containers: number): AdmissionAttributes =>
   }) as unknown as AdmissionAttributes;
 const LIMIT = { type: 'Container', default: { cpu: '2' }, defaultRequest: { cpu: '1' }, max: { cpu: '3' } };
 
-test('a Pod of many containers under many ranges is filled in and judged in steps, to the same end', async () => {
+test('a Pod of many containers under many ranges is filled in and validated in steps, to the same end', async () => {
   for (const [containers, count, inSteps] of [
     [2, 3, false],
     [400, 20, true],
@@ -48,9 +48,9 @@ test('a Pod of many containers under many ranges is filled in and judged in step
         limits: { cpu: '2' },
       });
     }
-    const judging = plugin.validate!(attributes);
-    assert.equal(judging instanceof Promise, inSteps);
-    await judging;
+    const checking = plugin.validate!(attributes);
+    assert.equal(checking instanceof Promise, inSteps);
+    await checking;
     const strict = limitRanger(ranges(count, { type: 'Container', max: { cpu: '1500m' } }));
     await assert.rejects(
       async () => strict.validate!(attributes),

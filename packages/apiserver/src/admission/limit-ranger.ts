@@ -64,8 +64,8 @@ export function limitRanger(store: Pick<ObjectStore, 'count' | 'list'>): Admissi
         throw forbidden(info, attributes.name, unique.length === 1 ? unique[0]! : `[${unique.join(', ')}]`);
       };
       return info.resource === 'pods'
-        ? done(judgePod(object!, ranges, refuse), isMuch(object!, ranges))
-        : done(judgeClaim(object!, ranges, refuse), ranges.length > TOGETHER);
+        ? done(validatePod(object!, ranges, refuse), isMuch(object!, ranges))
+        : done(validateClaim(object!, ranges, refuse), ranges.length > TOGETHER);
     },
   };
 }
@@ -145,7 +145,7 @@ function* fillInOne(pod: UnstructuredObject, limits: readonly LimitItem[], pace:
 }
 
 /** Each container is measured once, each bound read once. */
-function* judgePod(pod: Readonly<UnstructuredObject>, ranges: Ranges, refuse: Refuse): Steps<void> {
+function* validatePod(pod: Readonly<UnstructuredObject>, ranges: Ranges, refuse: Refuse): Steps<void> {
   const pace = new Pace();
   const spec = (pod['spec'] ?? {}) as PodSpecParts;
   let containers: Measured[] | undefined;
@@ -161,9 +161,9 @@ function* judgePod(pod: Readonly<UnstructuredObject>, ranges: Ranges, refuse: Re
             if (pace.due(EACH)) yield;
           }
         }
-        const judge = outside(item);
+        const validateRules = outside(item);
         for (const measured of containers) {
-          for (const problem of judge(measured)) problems.push(problem);
+          for (const problem of validateRules(measured)) problems.push(problem);
           if (pace.due(EACH)) yield;
         }
       }
@@ -178,7 +178,7 @@ function* judgePod(pod: Readonly<UnstructuredObject>, ranges: Ranges, refuse: Re
   }
 }
 
-function* judgeClaim(claim: Readonly<UnstructuredObject>, ranges: Ranges, refuse: Refuse): Steps<void> {
+function* validateClaim(claim: Readonly<UnstructuredObject>, ranges: Ranges, refuse: Refuse): Steps<void> {
   const pace = new Pace();
   for (const limits of ranges) {
     const problems = claimProblems(claim, limits);

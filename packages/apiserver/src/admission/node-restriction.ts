@@ -284,7 +284,7 @@ function checkSlice(node: string, attributes: AdmissionAttributes): void {
     throw refusal(attributes, 'can only delete ResourceSlice with the same NodeName as the requesting node');
 }
 
-/** Certificates of kubelets are asked for by the node they name. What else is in them the signer judges. */
+/** Certificates of kubelets are asked for by the node they name. What else is in them the signer validates. */
 function checkSigningRequest(node: string, attributes: AdmissionAttributes): void {
   if (attributes.operation !== 'CREATE') return;
   const { signerName, request = '' } =

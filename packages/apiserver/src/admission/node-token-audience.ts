@@ -36,7 +36,7 @@ export interface AudienceOptions {
   readonly authorize: Authorizer;
 }
 
-/** Judges the audiences of a TokenRequest that is bound to `pod`. Rejects with ApiError 403. */
+/** Validates the audiences of a TokenRequest that is bound to `pod`. Rejects with ApiError 403. */
 export async function checkTokenAudience(
   attributes: AdmissionAttributes,
   pod: Readonly<UnstructuredObject>,

@@ -61,7 +61,7 @@ export interface AdmissionAttributes {
   readonly checks?: WriteCheck[] | undefined;
   /** Set by the first webhook or policy that is called: what the second mutating pass must know. */
   reinvocation: Reinvocation | undefined;
-  /** Set by a mutating plug-in that took back a part of an update: what changes has to be judged anew. */
+  /** Set by a mutating plug-in that took back a part of an update: what changes has to be validated anew. */
   takenBack?: boolean;
   /**
    * Set by a mutating plug-in that knows an update to write down what the stored object meant already: nothing else is

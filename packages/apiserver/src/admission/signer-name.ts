@@ -8,7 +8,7 @@ const LONGEST_DOMAIN = 253;
 /** A domain, and a path that holds a name in a namespace. */
 const LONGEST_NAME = LONGEST_DOMAIN + 1 + LONGEST_DOMAIN + 1 + 63;
 
-/** What is wrong with the name of a signer. Of each part only the first label that is none is told. */
+/** What is wrong with the name of a signer. Of each part only the first label that is none is reported. */
 export function signerNameErrors(name: string, at: string): FieldError[] {
   if (name === '') return [required(at)];
   const [domain = '', path, ...more] = name.split('/');

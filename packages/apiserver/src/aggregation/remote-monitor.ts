@@ -77,7 +77,7 @@ export function monitorRemotes(options: RemoteMonitorOptions): RemoteMonitor {
     try {
       do {
         subject.again = false;
-        const verdict = await judge(options, subject.remote, stopped.signal);
+        const verdict = await validateRules(options, subject.remote, stopped.signal);
         subject.failures = verdict.status === 'True' ? 0 : subject.failures + 1;
         const state = await refresh(options, { subject, verdict, signal: stopped.signal });
         if (state !== subject.state && !deepEqual(state, subject.state)) generation++;
@@ -163,7 +163,7 @@ function within(clock: Clock, ms: number, signal: AbortSignal): { readonly signa
   return { signal: AbortSignal.any([signal, late.signal]), done: cancel };
 }
 
-async function judge(
+async function validateRules(
   { store, connect, clock }: RemoteMonitorOptions,
   remote: RemoteApi,
   signal: AbortSignal,

@@ -133,12 +133,12 @@ const userJson = ({ username, uid, groups, extra }: UserInfo): Json => ({
 
 /** What proxies say stands first and may be made up; the connection's own address is last. */
 function sourceAddresses({ headers, peer }: ApiRequest): string[] {
-  const told = (headers['x-forwarded-for'] ?? '')
+  const reported = (headers['x-forwarded-for'] ?? '')
     .split(',')
     .map((one) => one.trim())
     .filter((one) => one !== '' && one.length < 64);
   const own = peer.address === '' ? '127.0.0.1' : peer.address.replace(/^::ffff:/, '');
-  return told.at(-1) === own ? told : [...told, own];
+  return reported.at(-1) === own ? reported : [...reported, own];
 }
 
 /** The URL of a create has no name; its body may. */

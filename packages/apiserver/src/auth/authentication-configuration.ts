@@ -10,7 +10,15 @@ import { mappedUser } from './jwt-mapping.ts';
 import { type MappingFields, readJwtMapping } from './jwt-mapping-rules.ts';
 import type { JwtIssuer } from './jwt-users.ts';
 import { SIGNING_ALGORITHMS } from './oidc-keys.ts';
-import { decodeConfiguration, FLAG, list, struct, TEXT, TEXTS, toldFieldErrors } from './structured-configuration.ts';
+import {
+  decodeConfiguration,
+  FLAG,
+  list,
+  reportedFieldErrors,
+  struct,
+  TEXT,
+  TEXTS,
+} from './structured-configuration.ts';
 
 /** Who may come without a credential. */
 export interface AnonymousRule {
@@ -94,7 +102,7 @@ export function readAuthenticationConfiguration(text: string, options: ReadAuthe
       field: 'anonymous',
       detail: 'changed from initial configuration file',
     });
-  const wrong = toldFieldErrors(errors);
+  const wrong = reportedFieldErrors(errors);
   if (wrong !== undefined) throw new Error(wrong);
   return { issuers, ...(anonymous && { anonymous }) };
 }
@@ -176,7 +184,7 @@ function urlErrors(field: string, text: string, disallowed: readonly string[]): 
   const wrong = (detail: string): unknown => errors.push(invalid(field, text, detail));
   if (disallowed.includes(text)) wrong(`URL must not overlap with disallowed issuers: [${disallowed.join(' ')}]`);
   const url = URL.parse(text);
-  // What has no scheme parses upstream, and is told of its scheme.
+  // What has no scheme parses upstream, and is reported its scheme.
   if (url === null && /^[a-z][a-z0-9+.-]*:/i.test(text)) wrong(`parse ${JSON.stringify(text)}: invalid URL`);
   else {
     if (url?.protocol !== 'https:') wrong('URL scheme must be https');

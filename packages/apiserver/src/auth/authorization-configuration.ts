@@ -16,9 +16,9 @@ import {
   FLAG,
   list,
   notSupported,
+  reportedFieldErrors,
   struct,
   TEXT,
-  toldFieldErrors,
 } from './structured-configuration.ts';
 import { aggregated } from './union.ts';
 import type { AuthorizationWebhook } from './webhook-authorizer.ts';
@@ -98,7 +98,7 @@ export function readAuthorizationConfiguration(
   }
   const errors: FieldError[] = [];
   const configured = checkAuthorizers(authorizers, errors, fileProblem);
-  const wrong = toldFieldErrors(errors) ?? aggregated(serverProblems(authorizers, initialTypes));
+  const wrong = reportedFieldErrors(errors) ?? aggregated(serverProblems(authorizers, initialTypes));
   if (wrong !== undefined) throw new Error(wrong);
   return configured;
 }

@@ -14,7 +14,7 @@ export type AuthorizerSetup =
   | { readonly type: 'Node' | 'RBAC' | 'AlwaysAllow' | 'AlwaysDeny' }
   | { readonly type: 'Webhook'; readonly webhook: AuthorizationWebhook };
 
-/** The authorizers of a server that was told nothing else. */
+/** The authorizers of a server that is given no other setting. */
 export const DEFAULT_AUTHORIZERS: readonly AuthorizerSetup[] = [{ type: 'Node' }, { type: 'RBAC' }];
 
 export interface AuthorizerChain {

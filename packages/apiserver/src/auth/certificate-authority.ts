@@ -27,7 +27,7 @@ export interface CertificateAuthority {
   readonly certificate: string;
   /** Makes a key and a certificate signed by this CA. */
   issue(options: IssueOptions): Promise<KeyPairPem>;
-  /** Signs somebody's request (PEM) as it stands: subject, names and key are the caller's to judge. Throws on bad PEM. */
+  /** Signs somebody's request (PEM) as it stands: subject, names and key are the caller's to validate. Throws on bad PEM. */
   sign(request: string, options: SignOptions): Promise<string>;
 }
 

@@ -113,7 +113,7 @@ function refuseMissing({ user, info, name }: AdmissionAttributes, missing: reado
   );
 }
 
-/** Missing parts that are told. A rule of a thousand verbs, groups and resources has a thousand million parts. */
+/** Missing parts that are reported. A rule of a thousand verbs, groups and resources has a thousand million parts. */
 const MAX_MISSING = 5000;
 /** Rules looked at between two stops. */
 const LOOKED_TOGETHER = 20_000;

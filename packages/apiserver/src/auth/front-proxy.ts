@@ -16,7 +16,7 @@ const UID = 'x-remote-uid';
 const GROUP = 'x-remote-group';
 const EXTRA = 'x-remote-extra-';
 
-/** The names of the headers, as extension API servers are told (ConfigMap extension-apiserver-authentication). */
+/** The names of the headers, as extension API servers read them (ConfigMap extension-apiserver-authentication). */
 export const REQUEST_HEADERS: Readonly<Record<string, readonly string[]>> = {
   'requestheader-extra-headers-prefix': ['X-Remote-Extra-'],
   'requestheader-group-headers': ['X-Remote-Group'],

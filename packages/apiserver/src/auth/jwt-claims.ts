@@ -1,5 +1,5 @@
 /**
- * Claims of a token, read one by one. Only own members count: a claim has any name a user likes. What is wrong is told in
+ * Claims of a token, read one by one. Only own members count: a claim has any name a user likes. What is wrong is reported in
  * the words of upstream's authenticator (apiserver plugin/pkg/authenticator/token/oidc).
  */
 import { goQuote, jsonKind } from '@coracle/apimachinery/meta/go-text';

@@ -21,7 +21,7 @@ interface ClaimOrExpression {
   expression?: string;
 }
 
-/** The part of a JWT authenticator that is about claims, decoded and not yet judged. */
+/** The part of a JWT authenticator that is about claims, decoded and not yet validated. */
 export interface MappingFields {
   claimValidationRules?: { claim?: string; requiredValue?: string; expression?: string; message?: string }[];
   claimMappings?: {
@@ -45,7 +45,7 @@ export function readJwtMapping(fields: MappingFields, field: string, errors: Fie
   return { ...rules, ...mappings, userConditions };
 }
 
-/** Compiles; what does not compile is told at `field`. */
+/** Compiles; what does not compile is reported at `field`. */
 function compiled(
   make: (expression: string) => CelProgram,
   expression: string,

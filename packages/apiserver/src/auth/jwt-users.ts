@@ -57,10 +57,10 @@ export function createJwtUsers(issuer: JwtIssuer, { connect, clock, log }: JwtSe
     ...(ca !== undefined && { ca }),
   });
   const cache = new BoundedMap<string, Cached>(CACHE_BOUND);
-  return async (token, told) => {
+  return async (token, onRefusal) => {
     const refused = (why: string): undefined => {
       log.debug('token of an issuer refused', { issuer: issuerUrl, why });
-      told?.(why);
+      onRefusal?.(why);
       return undefined;
     };
     const known = cache.get(token);

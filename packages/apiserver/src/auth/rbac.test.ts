@@ -86,7 +86,7 @@ test('a write of a binding does not make it look at the others again', async () 
   await store.close();
 });
 
-test('bindings of the cluster are told first, then the others in the order of their keys', async () => {
+test('bindings of the cluster are reported first, then the others in the order of their keys', async () => {
   const store = await newStore();
   await write(store, { resource: 'clusterroles', namespace: '', name: 'c' }, rules('pods'));
   const rbac = createRbac(store);

@@ -57,7 +57,7 @@ export interface TokenIssuer {
 export interface TokenUse {
   readonly audiences?: readonly string[];
   readonly notes?: CredentialNotes | undefined;
-  /** Told why a token is refused by those who take it for one of theirs. */
+  /** Called with why a token is refused by those who take it for one of theirs. */
   readonly refused?: ((why: string) => void) | undefined;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Configuration files of group apiserver.config.k8s.io: strictly decoded (an unknown field is an error), and told about
+ * Configuration files of group apiserver.config.k8s.io: strictly decoded (an unknown field is an error), and reported about
  * in the words of apimachinery's field errors.
  */
 import { goQuote } from '@coracle/apimachinery/meta/go-text';
@@ -60,7 +60,7 @@ export const struct = (properties: Readonly<Record<string, Schema>>): Schema => 
 export const list = (items: Schema): Schema => ({ type: 'array', items });
 
 /** All of them in one line; undefined when there is none. */
-export const toldFieldErrors = (errors: readonly FieldError[]): string | undefined =>
+export const reportedFieldErrors = (errors: readonly FieldError[]): string | undefined =>
   aggregated(errors.map((error) => `${error.field}: ${fieldErrorBody(error)}`));
 
 /** In the order that is given: upstream sorts only some of its lists. */

@@ -230,6 +230,9 @@ test('a union goes on after no opinion and after an error, and stops at a denial
   assert.deepEqual(await unionAuthorizer([() => no, () => later, () => failing, () => yes])(JANE, about()), yes);
   const denial = { allowed: false, denied: true, reason: 'never' };
   assert.deepEqual(await unionAuthorizer([() => later, () => denial, () => yes])(JANE, about()), denial);
-  const told = await unionAuthorizer([() => failing, () => later, () => ({ ...failing, error: 'too' })])(JANE, about());
-  assert.deepEqual(told, { allowed: false, reason: 'first', error: '[broken, too]' });
+  const reported = await unionAuthorizer([() => failing, () => later, () => ({ ...failing, error: 'too' })])(
+    JANE,
+    about(),
+  );
+  assert.deepEqual(reported, { allowed: false, reason: 'first', error: '[broken, too]' });
 });

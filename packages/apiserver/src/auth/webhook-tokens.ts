@@ -61,9 +61,9 @@ export function createWebhookUsers(
     }
     return pending;
   };
-  return async (token, told) => {
+  return async (token, onRefusal) => {
     const { user, why } = await verdictOn(token);
-    if (why !== undefined) told?.(why);
+    if (why !== undefined) onRefusal?.(why);
     return user;
   };
 }

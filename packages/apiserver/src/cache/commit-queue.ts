@@ -117,7 +117,7 @@ export class CommitQueue<W extends PendingWrite> {
       this.#options.publish(batch);
     }
     if (this.#commits === 0) this.#settling = false;
-    // The next batch is on its way before this one's writers are told.
+    // The next batch is on its way before this one's writers are answered.
     this.#sendIfRoom();
     if (!failure) for (const write of batch) write.durable();
     if (this.size === 0) for (const resolve of this.#idle.splice(0)) resolve();

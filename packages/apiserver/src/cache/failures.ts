@@ -1,4 +1,4 @@
-/** What a client is told when the disk does not take its write, and which failures end all writing. */
+/** What a client gets when the disk does not take its write, and which failures end all writing. */
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { type Backend, type DiskNeed, StorageError } from '../storage/backend.ts';
 

@@ -11,7 +11,7 @@ export const TOTAL_BYTES = 2 * 1024 * 1024 * 1024;
 /** On a Namespace, which administrators alone may write: its bound in bytes. */
 export const MAX_BYTES_ANNOTATION = 'coracle.dev/max-object-bytes';
 
-/** What is there may still change when nothing new is taken: a status has to be told. */
+/** What is there may still change when nothing new is taken: a status has to be written. */
 const UPDATE_MARGIN = 1.1;
 
 export interface ByteLimits {

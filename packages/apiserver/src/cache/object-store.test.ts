@@ -343,7 +343,7 @@ describe('object store: lists', () => {
 });
 
 describe('object store: watches', () => {
-  it('tells changes once per commit, and is through those of other prefixes without being told', async () => {
+  it('tells changes once per commit, and is through those of other prefixes without being notified', async () => {
     const { store, backend } = await held();
     const calls: string[] = [];
     const watch = store.watch(PREFIX, 0, (changes) => {
@@ -374,7 +374,7 @@ describe('object store: watches', () => {
     assert.deepEqual(through, [2, 2, 3, 4]);
   });
 
-  it('a long log is told in pieces, and what is written meanwhile stands behind it', async () => {
+  it('a long log is sent in pieces, and what is written meanwhile stands behind it', async () => {
     const store = await fresh();
     for (let i = 0; i < 2500; i++) await put(store, 'a', String(i));
     const turn = (): Promise<void> => new Promise((done) => setImmediate(done));
@@ -401,7 +401,7 @@ describe('object store: watches', () => {
     }
   });
 
-  it('a watch that is stopped while it is told a long log hears no more', async () => {
+  it('a watch that is stopped while it is sent a long log hears no more', async () => {
     const store = await fresh();
     for (let i = 0; i < 2500; i++) await put(store, 'a', String(i));
     let heard = 0;

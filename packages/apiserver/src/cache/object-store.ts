@@ -92,8 +92,8 @@ export interface Listed {
 /** A running watch. The listener is called in revision order, synchronously after publication, never after `stop`. */
 export interface StoreWatch {
   /**
-   * The revision up to which the listener has been told of everything: the published one, also where that changed other
-   * prefixes only, as soon as the retained log has been told (for bookmarks).
+   * The revision up to which the listener has been notified of everything: the published one, also where that changed other
+   * prefixes only, as soon as the retained log was notified (for bookmarks).
    */
   through(): number;
   stop(): void;

@@ -25,7 +25,7 @@ export interface LoadOptions {
   readonly indexes: Indexes;
   readonly history: History;
   readonly memory: ObjectMemory;
-  /** Rows at or below this revision are state, not changes to be told. */
+  /** Rows at or below this revision are state, not changes to be sent. */
   readonly compacted: number;
   /** Makes the value of a row at or below `until` what it would be if it was written today. */
   readonly renewal?: { readonly until: number; readonly renew: Renew } | undefined;

@@ -1,6 +1,6 @@
 /**
- * Who is told of which change. Every watch has its own position, the revision up to which it has been told, so that a
- * change is neither missed nor told twice whenever the watch began.
+ * Who is notified of which change. Every watch has its own position, the revision up to which it was notified, so that a
+ * change is neither missed nor sent twice whenever the watch began.
  */
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import type { Logger } from '@coracle/runtime/log/log';
@@ -18,9 +18,9 @@ class Watch {
   readonly listener: WatchListener;
   position: number;
   stopped = false;
-  /** `waiting` for the retained log to be told, `behind` while that is done in pieces, then `live`. */
+  /** `waiting` for the retained log to be sent, `behind` while that is done in pieces, then `live`. */
   state: 'waiting' | 'behind' | 'live' = 'waiting';
-  /** Changes that are still to be told while it is behind. What comes meanwhile stands at their end, so that the log may be cut. */
+  /** Changes that are still to be sent while it is behind. What comes meanwhile stands at their end, so that the log may be cut. */
   missed: Change[] = [];
 
   constructor(prefix: string, from: number, listener: WatchListener) {
@@ -29,7 +29,7 @@ class Watch {
     this.listener = listener;
   }
 
-  /** Notes what comes while it is behind; what stands in `missed` already is not told again. */
+  /** Notes what comes while it is behind; what stands in `missed` already is not sent again. */
   miss(changes: readonly Change[]): void {
     const last = this.missed.at(-1)?.revision ?? this.position;
     for (const change of changes) if (change.revision > last) this.missed.push(change);
@@ -49,7 +49,7 @@ export class WatchHub {
     this.#published = published;
   }
 
-  /** Starts a watch after `from`; what the history holds beyond it is told in a microtask. */
+  /** Starts a watch after `from`; what the history holds beyond it is sent in a microtask. */
   start(prefix: string, from: number, listener: WatchListener): StoreWatch {
     const watch = new Watch(prefix, from, listener);
     let watches = this.#byPrefix.get(prefix);
@@ -60,7 +60,7 @@ export class WatchHub {
     watches.add(watch);
     queueMicrotask(() => this.#replay(watch));
     return {
-      // One that is behind has not been told of what was published since.
+      // One that is behind was not notified of what was published since.
       through: () => (watch.state === 'live' ? Math.max(watch.position, this.#published()) : watch.position),
       stop: () => {
         watch.stopped = true;
@@ -95,28 +95,28 @@ export class WatchHub {
   #replay(watch: Watch): void {
     if (watch.state !== 'waiting' || watch.stopped) return;
     watch.missed = [...this.#history.since(watch.prefix, watch.position, Number.POSITIVE_INFINITY)];
-    const told = this.#tellSome(watch, 0);
-    if (told === watch.missed.length) {
+    const reported = this.#tellSome(watch, 0);
+    if (reported === watch.missed.length) {
       watch.state = 'live';
       watch.missed = [];
       return;
     }
     watch.state = 'behind';
-    void this.#catchUp(watch, told);
+    void this.#catchUp(watch, reported);
   }
 
   /** The rest of the log in pieces, for that many watches may begin at once. */
   async #catchUp(watch: Watch, from: number): Promise<void> {
-    let told = from;
-    while (!watch.stopped && told < watch.missed.length) {
+    let reported = from;
+    while (!watch.stopped && reported < watch.missed.length) {
       await nextTurn();
-      told = this.#tellSome(watch, told);
+      reported = this.#tellSome(watch, reported);
     }
     watch.missed = [];
     watch.state = 'live';
   }
 
-  /** Tells some of what was missed; returns how much has been told. */
+  /** Sends some of what was missed; returns how much was sent. */
   #tellSome(watch: Watch, from: number): number {
     let to = from;
     for (let bytes = 0; to < watch.missed.length && to - from < REPLAY_CHUNK && bytes < REPLAY_BYTES; to++) {

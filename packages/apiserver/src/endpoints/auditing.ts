@@ -63,10 +63,10 @@ export function endAudit(
 /** A stream that says once when it has ended, by itself or because the far end went. */
 function endingStream(stream: ByteStream, ended: () => void): ByteStream {
   return (sink) => {
-    let told = false;
+    let reported = false;
     const tell = (): void => {
-      if (told) return;
-      told = true;
+      if (reported) return;
+      reported = true;
       ended();
     };
     sink.signal.addEventListener('abort', tell, { once: true });

@@ -81,9 +81,9 @@ function parseJsonBody(bytes: Uint8Array, info?: ResourceInfo): ParsedJson {
   return parseJson(bytes, numberOptions(info));
 }
 
-/** The numbers of a built-in kind are judged once their types are known. */
+/** The numbers of a built-in kind are validated once their types are known. */
 const numberOptions = (info: ResourceInfo | undefined): NumberOptions =>
-  info === undefined || info.strategy.custom ? (info?.strategy ?? {}) : { judgedByType: true };
+  info === undefined || info.strategy.custom ? (info?.strategy ?? {}) : { validatedByType: true };
 
 function parseYamlBody(bytes: Uint8Array, info?: ResourceInfo): ParsedJson {
   return parseYaml(new TextDecoder().decode(bytes), info?.strategy);
@@ -99,13 +99,13 @@ export interface DecodeMode {
   readonly keepNulls?: boolean;
   /** A configuration for server-side apply: always read as YAML, and its duplicates are reported in other words. */
   readonly applied?: boolean;
-  /** The result of a patch: of a document, or of an object (strategic), whose unknown fields are told by name. */
+  /** The result of a patch: of a document, or of an object (strategic), whose unknown fields are reported by name. */
   readonly ofPatch?: 'document' | 'object';
-  /** Of the result of a patch: sentences about the patch itself, told before those about the result. */
+  /** Of the result of a patch: sentences about the patch itself, reported before those about the result. */
   readonly faults?: () => string[];
   /** Makes the error of a document that does not decode, or is refused in strict mode. */
   readonly refuse: (problem: string) => ApiError;
-  /** The body as JSON, where that is what was sent: what says no kind is told of as it was spelled. */
+  /** The body as JSON, where that is what was sent: what says no kind is reported as it was spelled. */
   readonly sent?: Uint8Array;
 }
 
@@ -205,7 +205,7 @@ function unrecognizedText({ kind }: ResourceInfo, problem: string, body: Uint8Ar
   return `the object provided is unrecognized (must be of type ${kind}): ${why}`;
 }
 
-/** Of a custom resource the metadata is a document of its own to Go, whose members are not told as the object's. */
+/** Of a custom resource the metadata is a document of its own to Go, whose members are not reported as the object's. */
 const asDecoded = ({ strategy }: ResourceInfo, problem: string): string =>
   strategy.custom
     ? problem.replace('Go struct field metadata of', 'Go value of').replace(/(Go struct field \w+)\.metadata\./, '$1.')
@@ -357,9 +357,9 @@ function reportFields(
   const duplicates = options.faults ? [] : duplicatesOf(parsed, info);
   const faults = options.faults?.() ?? [];
   if (unknown.length === 0 && duplicates.length === 0 && faults.length === 0) return;
-  const told = fieldValidation === 'Warn' ? unknown.slice(0, SHOWN_WARNINGS) : unknown;
-  const mixed = mixedProblems(told, { ...options, duplicates });
-  const fields = mixed ?? inOrder(told, options).map(unknownField);
+  const reported = fieldValidation === 'Warn' ? unknown.slice(0, SHOWN_WARNINGS) : unknown;
+  const mixed = mixedProblems(reported, { ...options, duplicates });
+  const fields = mixed ?? inOrder(reported, options).map(unknownField);
   const repeated = mixed ? [] : parsed.yaml ? duplicates : duplicates.map(duplicateField);
   if (fieldValidation === 'Warn') {
     for (const problem of [...faults, ...repeated, ...fields]) exchange.warn(problem);
@@ -387,8 +387,8 @@ function mixedProblems(
 ): string[] | undefined {
   if (info.strategy.custom || duplicates.length === 0 || unknown.length === 0) return undefined;
   const problems = parsed.problems?.(unknown).filter(({ path, repeated }) => !repeated || !isOpaque(info.schema, path));
-  const told = problems?.map(({ path, repeated }) => (repeated ? duplicateField : unknownField)(path));
-  return told && [...new Set(told)].slice(0, MIXED_PROBLEMS);
+  const reported = problems?.map(({ path, repeated }) => (repeated ? duplicateField : unknownField)(path));
+  return reported && [...new Set(reported)].slice(0, MIXED_PROBLEMS);
 }
 
 /** What is given twice and looked at: of content of any form in a built-in kind, Go keeps the bytes. */
@@ -412,7 +412,7 @@ function isOpaque(schema: Schema, path: string): boolean {
   return false;
 }
 
-/** Unknown fields as told: what was YAML or a patched document went through maps, whose members are sorted. */
+/** Unknown fields as reported: what was YAML or a patched document went through maps, whose members are sorted. */
 function inOrder(unknown: readonly string[], { info, parsed, ofPatch }: ReportOptions): readonly string[] {
   if (ofPatch === 'object') return [...unknown].sort();
   if (info.strategy.custom || !(parsed.yaml || ofPatch === 'document')) return unknown;

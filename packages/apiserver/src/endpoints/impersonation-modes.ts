@@ -201,14 +201,14 @@ class Check {
 
   async #ask(attributes: AuthorizationAttributes): Promise<ApiError | undefined> {
     const { allowed, reason } = await this.#exchange.server.authorize(this.#asker, attributes);
-    return allowed ? undefined : this.#told(attributes, reason);
+    return allowed ? undefined : this.#reported(attributes, reason);
   }
 
   #refuse(target: Target, reason: string): ApiError {
-    return this.#told(this.#attributes(target), reason);
+    return this.#reported(this.#attributes(target), reason);
   }
 
-  #told(attributes: AuthorizationAttributes, reason: string): ApiError {
+  #reported(attributes: AuthorizationAttributes, reason: string): ApiError {
     const info = { ...this.#exchange.info, ...attributes, isResource: attributes.type === 'resource' };
     return forbiddenBy(this.#asker, info, reason);
   }

@@ -262,7 +262,7 @@ test('constrained modes ask for what is done in the name, and for the name', asy
 });
 
 // S-265
-test('what the first mode lacks is told', async () => {
+test('what the first mode lacks is reported', async () => {
   const refusal = async (
     headers: [string, string][],
     allowed: (what: string, verb: string) => boolean,

@@ -48,7 +48,7 @@ const plain = (items: readonly StoredObject[]): string =>
     })
     .join(',')}]}\n`;
 
-/** Compresses at once or when it is told to, and counts. */
+/** Compresses at once or when it is asked to, and counts. */
 class CountingCompressor implements Compressor {
   blocks = 0;
   running = 0;

@@ -38,7 +38,7 @@ export interface FlowControl {
     by: { readonly user: UserInfo; readonly info: RequestInfo; readonly request: { readonly signal: AbortSignal } },
   ): boolean | Promise<boolean>;
   leave(flow: Flow, work: Work): void;
-  /** A watch has begun: writes it is told of cost more until the returned function is called. */
+  /** A watch has begun: writes it is notified of cost more until the returned function is called. */
   watching(watched: Watched): () => void;
   /** For metrics. */
   load(): readonly LevelLoad[];

@@ -224,10 +224,12 @@ const authorisation: Stage = {
 /** Throws ApiError 403 when the user may not; answers 500 when nobody could say. */
 function authorise(exchange: Exchange): ApiResponse | Promise<ApiResponse | undefined> | undefined {
   const verdict = verdictOf(exchange);
-  return verdict instanceof Promise ? verdict.then((known) => judged(exchange, known)) : judged(exchange, verdict);
+  return verdict instanceof Promise
+    ? verdict.then((known) => validated(exchange, known))
+    : validated(exchange, verdict);
 }
 
-function judged(
+function validated(
   exchange: Exchange,
   { allowed, reason, error }: AuthorizationVerdict,
 ): ApiResponse | Promise<ApiResponse | undefined> | undefined {
@@ -347,7 +349,7 @@ function failure(exchange: Exchange, error: unknown): ApiResponse {
 }
 
 /**
- * A client that takes YAML or protobuf alone is told its errors that way too; one that takes nothing an error can be (Tables
+ * A client that takes YAML or protobuf alone gets its errors that way too; one that takes nothing an error can be (Tables
  * alone, or nothing we have) in JSON, indented (responsewriters.WriteRawJSON).
  */
 function inEncodingAsked(exchange: Exchange, answer: ApiResponse, status: Status): ApiResponse {

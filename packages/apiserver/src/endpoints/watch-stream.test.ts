@@ -38,7 +38,7 @@ function change(revision: number): Change {
   return { type: 'MODIFIED', revision, current, previous: undefined };
 }
 
-/** A watch over a store that publishes when told to, and a reader that falls behind when told to. */
+/** A watch over a store that publishes when asked to, and a reader that falls behind when asked to. */
 function setUp() {
   const clock = createFakeClock();
   let publish: (changes: readonly Change[]) => void = () => {};

@@ -35,7 +35,7 @@ export interface WatchPlan {
   /** Send the current state first. */
   readonly initialState: boolean;
   readonly bookmarks: boolean;
-  /** Below 0: the time was up before it began, which is told as an event. */
+  /** Below 0: the time was up before it began, which is reported as an event. */
   readonly timeoutMs: number;
   readonly frames: FrameEncoder;
 }
@@ -240,7 +240,7 @@ class WatchSession {
     return undefined;
   }
 
-  /** The frame of a change; undefined where its reader is told nothing of it, or has been handed it as a value. */
+  /** The frame of a change; undefined where its reader is sent nothing of it, or has been handed it as a value. */
   #frameOf(change: Change): Frame | undefined {
     const { namespace, selection, frames } = this.#plan;
     if (namespace !== '' && change.current.namespace !== namespace) return undefined;

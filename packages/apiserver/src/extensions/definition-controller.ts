@@ -238,7 +238,7 @@ class DefinitionController {
     }
   }
 
-  /** Undefined when they cannot be made: that is told of when they are to be served. */
+  /** Undefined when they cannot be made: that is reported when they are to be served. */
   async #schemasOf(crd: Crd): Promise<CustomInfoOptions['schemas']> {
     try {
       return await inPieces(versionSchemas(crd.spec.versions), nextTurn);

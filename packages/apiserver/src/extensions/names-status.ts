@@ -35,7 +35,7 @@ export interface DefinitionStatus {
 
 /**
  * The status that follows from the definition and the names `taken` by others; `now` is a formatted time. A definition
- * that was established once stays so, with the names it has. One that has all the names it wants is judged no more: what
+ * that was established once stays so, with the names it has. One that has all the names it wants is validated no more: what
  * was said about its names stays.
  */
 export function definitionStatus(crd: Crd, taken: TakenNames, now: string): DefinitionStatus {
@@ -85,7 +85,7 @@ const withoutEmpty = (names: CrdNames | undefined): object =>
   Object.fromEntries(Object.entries(names ?? {}).filter(([, value]) => value.length > 0));
 
 /**
- * Every name that is free, or ours in the same place, is taken over; the last conflict is the one that is told. A name
+ * Every name that is free, or ours in the same place, is taken over; the last conflict is the one that is reported. A name
  * that is ours in another place (the singular that was a short name) is in use.
  */
 function acceptNames(crd: Crd, taken: TakenNames): { readonly names: CrdNames; readonly problem: Problem | undefined } {

@@ -23,7 +23,7 @@ function unwritten({ info, subresource }: FieldChange): readonly (readonly strin
   return info.strategy.statusSubresource ? [['status']] : [];
 }
 
-/** Objects of definitions may lie as an older schema had them, and carry parts that nobody judges. */
+/** Objects of definitions may lie as an older schema had them, and carry parts that nobody validates. */
 function doubtOf({ info, live }: FieldChange): TrackUpdateOptions['doubt'] {
   if (!info.strategy.custom) return undefined;
   const since = info.view?.currentFrom;
@@ -101,7 +101,7 @@ function outcome(info: ResourceInfo, result: ApplyResult): UnstructuredObject {
   const { object, managedFields, conflicts } = result;
   if (conflicts.length > 0) throw applyConflictError(conflicts);
   if (info.strategy.custom) {
-    // The rest of a custom object has no types: what is null there is given its default, or judged as null.
+    // The rest of a custom object has no types: what is null there is given its default, or validated as null.
     dropMetadataNulls(info.schema, object);
   } else {
     // What was applied as null is owned and not there: the kind decides what a null of it means.

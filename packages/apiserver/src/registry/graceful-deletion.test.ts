@@ -86,13 +86,13 @@ const CASES: readonly Case[] = [
     marked: { finalizers: ['orphan'] },
   },
   {
-    name: 'an old kind takes them along when told to',
+    name: 'an old kind takes them along when asked to',
     resource: 'replicationcontrollers',
     options: { propagationPolicy: 'Background' },
     expected: 'remove',
   },
   {
-    name: 'an old kind takes them along when told to in the old words',
+    name: 'an old kind takes them along when asked to in the old way',
     resource: 'replicationcontrollers',
     options: { orphanDependents: false },
     expected: 'remove',

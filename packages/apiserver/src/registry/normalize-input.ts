@@ -86,7 +86,7 @@ export function validateObject(
   const metaErrors = validateObjectMeta(object.metadata, metaOptions(info));
   const asked = schemaErrors(info, object, old, { ...about, before: metaErrors });
   const ruled = info.validate?.(object, old) ?? [];
-  const errors: FieldError[] = [...(about.more ?? []), ...metaErrors, ...untold(info, asked, ruled), ...ruled];
+  const errors: FieldError[] = [...(about.more ?? []), ...metaErrors, ...unreported(info, asked, ruled), ...ruled];
   if (errors.length > 0) throw invalid(info, object.metadata.name ?? '', errors);
 }
 
@@ -94,23 +94,27 @@ export function validateObject(
  * What the schema of a built-in kind misses and the rules of the kind do not tell of: theirs are upstream's words, and
  * its types ask for nothing by themselves.
  */
-function untold(info: ResourceInfo, asked: readonly FieldError[], ruled: readonly FieldError[]): readonly FieldError[] {
+function unreported(
+  info: ResourceInfo,
+  asked: readonly FieldError[],
+  ruled: readonly FieldError[],
+): readonly FieldError[] {
   if (info.strategy.custom || ruled.length === 0 || !asked.some(isMissing)) return asked;
-  const told = new Set<string>();
-  for (const { field } of ruled.slice(0, MOST_TOLD)) {
+  const reported = new Set<string>();
+  for (const { field } of ruled.slice(0, MOST_REPORTED)) {
     for (
       let end = field.length;
       end > 0;
       end = Math.max(field.lastIndexOf('.', end - 1), field.lastIndexOf('[', end - 1))
     ) {
-      told.add(field.slice(0, end));
+      reported.add(field.slice(0, end));
     }
   }
-  return asked.filter((error) => !(isMissing(error) && told.has(error.field)));
+  return asked.filter((error) => !(isMissing(error) && reported.has(error.field)));
 }
 
 /** An answer shows no more mistakes than these. */
-const MOST_TOLD = 1000;
+const MOST_REPORTED = 1000;
 const isMissing = ({ type }: FieldError): boolean => type === 'FieldValueRequired';
 
 const nameOf = (object: UnstructuredObject): string => object.metadata.name ?? '';

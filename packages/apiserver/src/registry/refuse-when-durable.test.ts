@@ -62,7 +62,7 @@ function watched(call: Promise<unknown>): () => string {
 }
 
 // S-233: A refusal (404, 409) that rests on a write still on its way is reported only when that write is durable.
-test('a refusal that rests on a write on its way is told once that is durable', async () => {
+test('a refusal that rests on a write on its way is reported once that is durable', async () => {
   const { backend, create, update, remove } = await open();
   const steps = [
     { write: () => create('one'), refused: () => create('two'), reason: 'AlreadyExists' },
@@ -82,7 +82,7 @@ test('a refusal that rests on a write on its way is told once that is durable', 
   }
 });
 
-test('with nothing on its way a refusal is told at once', async () => {
+test('with nothing on its way a refusal is reported at once', async () => {
   const { backend, create, update } = await open();
   const made = create('one');
   await backend.release();

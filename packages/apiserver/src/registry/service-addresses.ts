@@ -61,7 +61,7 @@ async function writeService(
     try {
       return await store.writeTogether({ key, decide }, () => [...addresses, ...(companions?.() ?? [])]);
     } catch (error) {
-      // A "no" that rests on a write still on its way is told when that is durable.
+      // A "no" that rests on a write still on its way is reported when that is durable.
       const durable = taken === undefined ? undefined : store.settled(addressKey(taken));
       if (!durable || (await durable)) throw error;
     }

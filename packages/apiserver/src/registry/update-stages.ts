@@ -146,7 +146,7 @@ export const namesVersion = (resourceVersion: string | undefined): resourceVersi
 function checkPreconditions(call: UpdateFacts, wanted: UnstructuredObject, old: Readonly<UnstructuredObject>): void {
   const { info, name } = call;
   const { uid, resourceVersion } = wanted.metadata;
-  // A patch names no object to compare with before: what it makes of the uid is judged with all else.
+  // A patch names no object to compare with before: what it makes of the uid is validated with all else.
   if (uid && uid !== old.metadata.uid && !call.patch)
     throw storedUidConflict(call, { wanted: uid, found: old.metadata.uid ?? '' });
   if (namesVersion(resourceVersion)) {

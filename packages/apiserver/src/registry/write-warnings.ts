@@ -1,4 +1,4 @@
-/** What is allowed and looks like a mistake, told once a write is found valid. */
+/** What is allowed and looks like a mistake, reported once a write is found valid. */
 
 import { goQuote } from '@coracle/apimachinery/meta/go-text';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';

@@ -43,7 +43,7 @@ export interface Opened {
    * once `rows` has been read to its end.
    */
   readonly corrupt: readonly string[];
-  /** Highest revision of any row that did not match its checksum, 0 if none: the log cannot be told across it. */
+  /** Highest revision of any row that did not match its checksum, 0 if none: the log cannot be replayed across it. */
   readonly hole: number;
 }
 

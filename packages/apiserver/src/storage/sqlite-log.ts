@@ -252,7 +252,7 @@ export class SqliteLog {
 
   /**
    * One slice of forgetting superseded rows and tombstones at or below `revision`; true when nothing is left to do.
-   * The compacted mark is written with the first slice: from then on the log is not told below it.
+   * The compacted mark is written with the first slice: from then on the log is not replayed below it.
    */
   compactSlice(revision: number): boolean {
     return this.#transaction(() => {

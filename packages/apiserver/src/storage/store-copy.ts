@@ -85,7 +85,7 @@ export function inspectStore(file: string, { onRow, signal }: InspectOptions): S
 
 /**
  * Gives a copy a history of its own: revisions go on `gap` above all that the store has promised, and everything below is
- * forgotten, so that a client with a revision of the original, or of another copy, is told to list anew (410).
+ * forgotten, so that a client with a revision of the original, or of another copy, has to list anew (410).
  */
 export function divideHistory(file: string, gap: number): void {
   attempt(file, () => {

@@ -2,7 +2,7 @@
  * Which fields of an object are declared: annotation `configsync.gke.io/declared-fields`, in the form of FieldsV1. It is taken
  * from what the server itself says that our apply owns, so that items of lists have the names that the server gives them.
  *
- * Whether a write touches them is told without a schema: each declared field is looked up before and after.
+ * Whether a write touches them is decided without a schema: each declared field is looked up before and after.
  */
 import { pathText } from '@coracle/apimachinery/apply/field-set';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';

@@ -1,4 +1,4 @@
-/** The guards of declared fields and of dependents as a webhook, for external API servers. What cannot be told is allowed, as upstream does. */
+/** The guards of declared fields and of dependents as a webhook, for external API servers. What cannot be known is allowed, as upstream does. */
 import { readReview, reviewAnswer, reviewProblem } from '@coracle/apimachinery/types/admission-review';
 import type { ApiHandler } from '@coracle/runtime/http/seam';
 import { decideDelete } from './decide-delete.ts';

@@ -44,7 +44,7 @@ const RENDER_MS = 60_000;
 /** Of what Chart.yaml may hold. */
 const MAX_CHART_YAML = 1024 * 1024;
 const PLACE = 'helm-';
-/** The first one that can be told to leave schemas alone, which may name files and URLs. */
+/** The first one that can leave schemas alone, which may name files and URLs. */
 const OLDEST = { major: 3, minor: 16 };
 
 /** Pulls a chart to the file `to`; it is there as a whole or not at all. Rejects with SourceError. */

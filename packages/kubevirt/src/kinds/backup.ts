@@ -51,7 +51,7 @@ export const backupTrackerStatus = object('What is known of the latest backup.',
     name: str('Its name.'),
     creationTime: time('When it was made.'),
   }),
-  checkpointRedefinitionRequired: bool('The checkpoint has to be told to a restarted instance.'),
+  checkpointRedefinitionRequired: bool('The checkpoint has to be given to a restarted instance.'),
 });
 
 export type BackupSpec = Static<typeof backupSpec>;

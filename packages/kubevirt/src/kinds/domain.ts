@@ -115,7 +115,7 @@ const clock = object('Clock and timers.', { ...clockOffset, timer }, { 'x-kubern
 export const hyperv = object('Hyper-V enlightenments.', {
   relaxed: featureState('No watchdog timeouts in the guest.'),
   vapic: featureState('Paravirtual interrupt controller.'),
-  spinlocks: object('Retries of spin locks before the host is told.', {
+  spinlocks: object('Retries of spin locks before the host is notified.', {
     ...enabledFlag,
     spinlocks: count('Number of retries; 4096 or more.'),
   }),

@@ -137,7 +137,7 @@ export const list = <S extends TSchema>(items: S, description: string, marks: Ma
 export const atomicList = <S extends TSchema>(items: S, description: string, marks: Marks = {}): TArray<S> =>
   list(items, description, { 'x-kubernetes-list-type': 'atomic', ...marks });
 
-/** A list whose items are told apart by `keys`. */
+/** A list whose items are distinguished by `keys`. */
 export const keyedList = <S extends TSchema>(
   items: S,
   keys: readonly string[],

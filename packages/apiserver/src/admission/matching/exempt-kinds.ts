@@ -27,7 +27,7 @@ const REVIEWS: ReadonlySet<string> = new Set([
 
 /**
  * True for policies, their bindings, and questions (policy/generic plugin.go with the exclusion list). Configurations of
- * webhooks are judged: a policy is how a cluster keeps a bad one out.
+ * webhooks are validated: a policy is how a cluster keeps a bad one out.
  */
 export const isExemptFromPolicies = ({ group, resource }: Pick<ResourceInfo, 'group' | 'resource'>): boolean =>
   (group === GROUP && POLICIES.has(resource)) || REVIEWS.has(`${group}/${resource}`);

@@ -26,7 +26,7 @@ export function shownKind(matched: ResourceInfo, subresource: string): ResourceI
 
 /**
  * The kind of an object that was one of `matched`, or of its subresource, before it was changed. A built-in one that says
- * nothing of its kind is told, in place. Throws ApiError 500 when it cannot become again what it was.
+ * nothing of its kind is reported, in place. Throws ApiError 500 when it cannot become again what it was.
  */
 export function mutatedKind(
   matched: ResourceInfo,
@@ -53,7 +53,7 @@ export function mutatedKind(
   return { shape: other, version: other };
 }
 
-/** Another kind is told of by validation, in its own words. */
+/** Another kind is reported by validation, in its own words. */
 function customKind(matched: ResourceInfo, object: UnstructuredObject): MutatedKind {
   if (!object.kind) throw internalError(`Object 'Kind' is missing in '${goJson(object)}'`);
   const { apiVersion = '' } = object;

@@ -21,7 +21,7 @@ export function normalizeMutated(info: ResourceInfo, object: UnstructuredObject)
   // The options of a connection have no metadata.
   const hasMetadata = custom || info.schema.properties?.['metadata'] !== undefined;
   if (hasMetadata && !isJsonObject(object.metadata)) object.metadata = {};
-  // Of a custom resource the types are judged with the rest of it.
+  // Of a custom resource the types are validated with the rest of it.
   const undecodable = decodeProblem(info.decodeSchema ?? info.schema, object);
   if (undecodable !== undefined) throw internalError(undecodable);
   const unknown = pruneUnknown(info.schema, object, { custom });
@@ -60,7 +60,7 @@ function keepManagedFields(
   );
 }
 
-/** Judged one by one first, then as they are decoded (managedfields.ValidateManagedFields). */
+/** Validated one by one first, then as they are decoded (managedfields.ValidateManagedFields). */
 function managedFieldsProblem(value: unknown): string | undefined {
   if (value === undefined) return undefined;
   if (!Array.isArray(value) || !value.every(isJsonObject)) return 'managedFields must be a list of objects';

@@ -9,7 +9,7 @@ const info = (group: string, version: string, resource: string, namespaced = tru
 const PODS = info('', 'v1', 'pods');
 const NODES = info('', 'v1', 'nodes', false);
 
-test('matchRules() judges operations, groups, versions, resources, scope and names', () => {
+test('matchRules() validates operations, groups, versions, resources, scope and names', () => {
   const all = { operations: ['*'], apiGroups: ['*'], apiVersions: ['*'] };
   const cases: [OperationRule, { info?: ResourceInfo; subresource?: string; name?: string }, boolean][] = [
     [{ ...all, resources: ['pods'] }, {}, true],

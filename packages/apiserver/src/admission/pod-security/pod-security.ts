@@ -64,11 +64,11 @@ export function podSecurity(store: Pick<ObjectStore, 'peek' | 'list'>): Admissio
       if (policy.errors.length === 0 && watched.every(({ level }) => level === 'privileged')) return;
       if (info.resource === 'pods') {
         if (oldObject && !changesChecked(object!, oldObject)) return;
-        judge(attributes, policy, { pod: checked(object!), enforced: true });
+        validateRules(attributes, policy, { pod: checked(object!), enforced: true });
         return;
       }
       const template = templateOf(object!, TEMPLATES.get(`${info.group}/${info.resource}`)!);
-      if (template) judge(attributes, policy, { pod: checked(template), enforced: false });
+      if (template) validateRules(attributes, policy, { pod: checked(template), enforced: false });
     },
   };
 }
@@ -85,7 +85,7 @@ function templateOf(object: Target, path: readonly string[]): Target | undefined
 }
 
 /** Throws ApiError 403 when the enforced level is not kept; warns and notes for the audit log otherwise. */
-function judge(
+function validateRules(
   attributes: AdmissionAttributes,
   policy: Policy,
   { pod, enforced }: { readonly pod: CheckedPod; readonly enforced: boolean },

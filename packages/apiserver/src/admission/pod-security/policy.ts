@@ -1,4 +1,4 @@
-/** What the labels of a namespace ask for, and what a Pod is told under it (pod-security-admission/api and policy). */
+/** What the labels of a namespace ask for, and what a Pod is warned of under it (pod-security-admission/api and policy). */
 import { type FieldError, fieldErrorBody } from '@coracle/apimachinery/meta/status';
 import { BASELINE_CHECKS } from './baseline-checks.ts';
 import type { CheckedPod, Violation } from './pod-check.ts';
@@ -26,7 +26,7 @@ const VERSION = /^v1\.([0-9]|[1-9][0-9]*)$/;
 const OPEN: LevelVersion = { level: 'privileged', version: 'latest' };
 const NO_POLICY: Policy = { enforce: OPEN, audit: OPEN, warn: OPEN, errors: [] };
 
-/** Most namespaces have none of the labels: they are told apart before anything is worked out. */
+/** Most namespaces have none of the labels: they are distinguished before anything is worked out. */
 export function policyOf(labels: Readonly<Record<string, string>> | undefined): Policy {
   if (!labels || !MODES.some(({ level, version }) => level in labels || version in labels)) return NO_POLICY;
   const errors: FieldError[] = [];

@@ -1,4 +1,4 @@
-/** The document a webhook answers with, as Go decodes an AdmissionReview: what it cannot hold is told in Go's words. */
+/** The document a webhook answers with, as Go decodes an AdmissionReview: what it cannot hold is reported in Go's words. */
 
 import { decodeBase64 } from '@coracle/apimachinery/meta/base64';
 import { jsonKind } from '@coracle/apimachinery/meta/go-text';

@@ -1,4 +1,4 @@
-/** How many watch what: a write costs by those who are told of it (apiserver util/flowcontrol/watch_tracker.go). */
+/** How many watch what: a write costs by those who are notified of it (apiserver util/flowcontrol/watch_tracker.go). */
 import type { RequestInfo } from '../request-info.ts';
 
 export interface Watched {
@@ -13,7 +13,7 @@ export interface Watched {
 export interface WatchCounts {
   /** One more; the returned function takes it away again. */
   add(watched: Watched): () => void;
-  /** Those that may be told of a write. Watches with selectors count: somebody has to look for them. */
+  /** Those that may be notified of a write. Watches with selectors count: somebody has to look for them. */
   interested(info: RequestInfo): number;
 }
 

@@ -50,7 +50,7 @@ export async function evictionVerb(exchange: Exchange): Promise<ApiResponse> {
   await call.admission.mutate('CREATE', subject);
   checkNamed(exchange, eviction);
   const { options } = readDeleteOptions(eviction['deleteOptions'] ?? {});
-  // Unknown pods are told apart before anyone judges their eviction.
+  // Unknown pods are distinguished before anyone validates their eviction.
   storedObject(exchange);
   await call.admission.validate('CREATE', subject);
   const key = { prefix: storagePrefix(call.info), namespace: call.namespace, name: call.name };

@@ -14,7 +14,7 @@ import { storedObject } from './get.ts';
 import { type ProxyId, parseProxyId, unavailable } from './proxy-id.ts';
 import { podBehind } from './service-pods.ts';
 
-/** What a node is told besides the request: where in the Pod it goes. Says so of an answer of the Pod's own. */
+/** What a node is sent besides the request: where in the Pod it goes. Says so of an answer of the Pod's own. */
 const TARGET_HEADER = 'coracle-proxy-path';
 const ANSWER_HEADER = 'coracle-proxied';
 
@@ -159,7 +159,7 @@ function passedHeaders({ request, info }: Exchange): Record<string, string> {
 const hostOf = ({ headers }: ApiRequest): string => headers['host'] ?? headers[':authority'] ?? '';
 
 /**
- * What a browser is told of every page behind a proxy: it is of an origin of its own, not of this server's, where it could
+ * What a browser is sent of every page behind a proxy: it is of an origin of its own, not of this server's, where it could
  * act with the certificate of whoever looks at it. A policy of the page's own holds beside ours.
  */
 const SANDBOX = 'sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts';

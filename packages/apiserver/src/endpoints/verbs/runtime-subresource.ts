@@ -38,7 +38,7 @@ export function runtimeSubresourceVerb(
   return CONNECTS.has(subresource) ? connect : undefined;
 }
 
-/** Judged before anybody looks for the Pod (core/validation ValidatePodLogOptions). Throws ApiError 400, 422. */
+/** Validated before anybody looks for the Pod (core/validation ValidatePodLogOptions). Throws ApiError 400, 422. */
 function checkLogOptions({ info, query }: Exchange): void {
   const errors: FieldError[] = [];
   const number = (name: string): number | undefined => {

@@ -47,7 +47,7 @@ const VERBS: Readonly<Record<string, string>> = {
   w: 'watch',
 };
 
-/** Where a resource departs from the table: its storage, how it is judged and deleted, what is on its way out. */
+/** Where a resource departs from the table: its storage, how it is validated and deleted, what is on its way out. */
 const STORED: Readonly<
   Record<
     string,

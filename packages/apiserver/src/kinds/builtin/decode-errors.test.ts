@@ -42,7 +42,7 @@ const CASES: readonly [what: string, body: string, problem: string | undefined][
     'json: cannot unmarshal number into Go struct field ObjectMeta.metadata.creationTimestamp of type string',
   ],
   [
-    'an integer is judged by its spelling',
+    'an integer is validated by its spelling',
     '{"spec":{"priority":1.0}}',
     'json: cannot unmarshal number 1.0 into Go struct field PodSpec.spec.priority of type int32',
   ],
@@ -68,7 +68,7 @@ const CASES: readonly [what: string, body: string, problem: string | undefined][
 for (const [what, body, problem] of CASES) {
   // Compat Writing, P1, yes: a value of a wrong type: the field and the type that was expected
   test(`decode errors name the field and the type: ${what}`, () => {
-    const { value, numbers } = parseJson(new TextEncoder().encode(body), { judgedByType: true });
+    const { value, numbers } = parseJson(new TextEncoder().encode(body), { validatedByType: true });
     const text = problem === undefined ? undefined : `Pod in version "v1" cannot be handled as a Pod: ${problem}`;
     assert.equal(decodeErrors(builtinSchema('io.k8s.api.core.v1.Pod'), value, POD, numbers), text);
   });

@@ -4,26 +4,26 @@ import type { Steps } from '@coracle/apimachinery/meta/steps';
 import {
   forbidden,
   invalid,
-  type Judging,
-  judgeEach,
   required,
   unsupported,
+  type Validation,
+  validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
-import { judgeClientConfig } from '../builtin/validation/webhooks.ts';
+import { validateClientConfig } from '../builtin/validation/webhooks.ts';
 import type { CrdSpec, CrdWebhook } from './crd.ts';
 import { REVIEW_VERSIONS, type Tolerance } from './crd-tolerance.ts';
 
 const AT = 'spec.conversion';
 
 /** Errors of how objects become those of another version. */
-export function* judgeConversion(
-  judging: Judging,
+export function* validateConversion(
+  checking: Validation,
   { conversion, preserveUnknownFields }: CrdSpec,
   tolerance: Tolerance,
 ): Steps<void> {
   if (conversion === undefined) return;
   const { strategy, webhook } = conversion;
-  const { errors } = judging;
+  const { errors } = checking;
   if (strategy !== 'None' && preserveUnknownFields === true) {
     errors.push(invalid(`${AT}.strategy`, strategy, 'must be None if spec.preserveUnknownFields is true'));
   }
@@ -32,7 +32,7 @@ export function* judgeConversion(
     errors.push(unsupported(`${AT}.strategy`, strategy, ['None', 'Webhook']));
   }
   if (strategy === 'Webhook') {
-    yield* judgeWebhook(judging, webhook, tolerance);
+    yield* validateWebhook(checking, webhook, tolerance);
     return;
   }
   const detail = 'should not be set when strategy is not set to Webhook';
@@ -42,15 +42,15 @@ export function* judgeConversion(
   }
 }
 
-function* judgeWebhook(judging: Judging, webhook: CrdWebhook | undefined, tolerance: Tolerance): Steps<void> {
+function* validateWebhook(checking: Validation, webhook: CrdWebhook | undefined, tolerance: Tolerance): Steps<void> {
   const at = `${AT}.webhookClientConfig`;
   const config = webhook?.clientConfig;
-  if (config === undefined) judging.errors.push(required(at, 'required when strategy is set to Webhook'));
-  else yield* judgeClientConfig(judging, config, at);
+  if (config === undefined) checking.errors.push(required(at, 'required when strategy is set to Webhook'));
+  else yield* validateClientConfig(checking, config, at);
   const bundle = config?.caBundle;
   const problem = tolerance.brokenCaBundle ? undefined : caBundleProblem(bundle);
-  if (problem !== undefined) judging.errors.push(invalid(`${at}.caBundle`, bundle, problem));
-  yield* judgeReviewVersions(judging, webhook?.conversionReviewVersions ?? [], tolerance);
+  if (problem !== undefined) checking.errors.push(invalid(`${at}.caBundle`, bundle, problem));
+  yield* validateReviewVersions(checking, webhook?.conversionReviewVersions ?? [], tolerance);
 }
 
 /** Why no certificate can be read from a bundle (PEM in base64); undefined when it can, or when there is none. */
@@ -60,19 +60,19 @@ export function caBundleProblem(bundle: string | undefined): string | undefined 
   return hasCertificate ? undefined : 'unable to load root certificates: unable to parse bytes as PEM block';
 }
 
-function* judgeReviewVersions(judging: Judging, versions: readonly string[], tolerance: Tolerance): Steps<void> {
+function* validateReviewVersions(checking: Validation, versions: readonly string[], tolerance: Tolerance): Steps<void> {
   const at = `${AT}.conversionReviewVersions`;
   if (versions.length === 0) {
-    judging.errors.push(required(at));
+    checking.errors.push(required(at));
     return;
   }
   const seen = new Set<string>();
-  yield* judgeEach(judging, versions, (version, i) => {
+  yield* validateEach(checking, versions, (version, i) => {
     if (seen.has(version)) return [invalid(`${at}[${i}]`, version, 'duplicate version')];
     seen.add(version);
     return checkDns1035Label(version).map((detail) => invalid(`${at}[${i}]`, version, detail));
   });
   if (!tolerance.unknownReviewVersions && !REVIEW_VERSIONS.some((version) => versions.includes(version))) {
-    judging.errors.push(invalid(at, versions, `must include at least one of ${REVIEW_VERSIONS.join(', ')}`));
+    checking.errors.push(invalid(at, versions, `must include at least one of ${REVIEW_VERSIONS.join(', ')}`));
   }
 }

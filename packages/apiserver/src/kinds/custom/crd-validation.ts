@@ -13,7 +13,7 @@ import {
   unsupported,
 } from '@coracle/apimachinery/validation/field-errors';
 import { approvalErrors } from './api-approval.ts';
-import { judgeConversion } from './conversion-rules.ts';
+import { validateConversion } from './conversion-rules.ts';
 import { asCrd, type Crd, type CrdNames, type CrdSpec, type CrdVersion, conditionOf, type RawSchema } from './crd.ts';
 import { NO_TOLERANCE, type Tolerance } from './crd-tolerance.ts';
 import { defaultErrors } from './default-rules.ts';
@@ -78,8 +78,8 @@ function changeErrors(crd: Crd, before: Crd): FieldError[] {
     .map((error) => ({ ...error, value: error.value ?? '' }));
 }
 
-/** What the parts of a spec are judged by. */
-interface Judgement {
+/** What the parts of a spec are validated by. */
+interface Decision {
   readonly spec: CrdSpec;
   readonly before: CrdSpec | undefined;
   readonly tolerance: Tolerance;
@@ -90,8 +90,8 @@ function* specErrors(spec: CrdSpec, old: Crd | undefined): Steps<FieldError[]> {
   const versions = spec.versions ?? [];
   const shared = yield* sharedBy(versions);
   const tolerance = old === undefined ? NO_TOLERANCE : yield* withTolerance(spec, yield* toleranceOf(old, spec));
-  const judgement: Judgement = { spec, before: old?.spec, tolerance, shared };
-  const errors: FieldError[] = [...groupErrors(spec), ...missingSchemaErrors(judgement)];
+  const decision: Decision = { spec, before: old?.spec, tolerance, shared };
+  const errors: FieldError[] = [...groupErrors(spec), ...missingSchemaErrors(decision)];
   if (spec.preserveUnknownFields === true && (yield* hasSchema(spec, hasDefault))) {
     errors.push(invalid('spec.preserveUnknownFields', true, 'must be false in order to use defaults in the schema'));
   }
@@ -102,7 +102,7 @@ function* specErrors(spec: CrdSpec, old: Crd | undefined): Steps<FieldError[]> {
     errors.push(...deprecationErrors(version, at));
     // What all versions share stands in the CRD's older, common fields as upstream sees it.
     const hasStatus = hasStatusOf(version);
-    const here = { ...judgement, at, hasStatus, isHere: (part: VersionPart) => !shared.has(part) };
+    const here = { ...decision, at, hasStatus, isHere: (part: VersionPart) => !shared.has(part) };
     for (const error of yield* partErrors(version, here)) errors.push(error);
   }
   errors.push(...versionSetErrors(versions, shared));
@@ -115,10 +115,10 @@ function* specErrors(spec: CrdSpec, old: Crd | undefined): Steps<FieldError[]> {
   if (spec.names !== undefined) addAll(errors, nameErrors(spec.names, 'spec.names'));
   if (first !== undefined) {
     const hasStatus = versions.some(hasStatusOf);
-    const here = { ...judgement, at: 'spec', hasStatus, isHere: (part: VersionPart) => shared.has(part) };
+    const here = { ...decision, at: 'spec', hasStatus, isHere: (part: VersionPart) => shared.has(part) };
     for (const error of yield* partErrors(first, here)) errors.push(error);
   }
-  yield* judgeConversion({ errors, pace: new Pace() }, spec, tolerance);
+  yield* validateConversion({ errors, pace: new Pace() }, spec, tolerance);
   return errors;
 }
 
@@ -165,7 +165,7 @@ function hasExtension(schema: RawSchema): boolean {
   );
 }
 
-function missingSchemaErrors({ spec, tolerance, shared }: Judgement): FieldError[] {
+function missingSchemaErrors({ spec, tolerance, shared }: Decision): FieldError[] {
   const versions = spec.versions ?? [];
   if (shared.has('schema') && versions[0]?.schema?.openAPIV3Schema !== undefined) return [];
   if (tolerance.withoutSchema && spec.preserveUnknownFields === true) return [];
@@ -206,7 +206,7 @@ function* unchangedIn(version: CrdVersion, before: CrdSpec | undefined): Steps<b
 /** A version's parts where the internal form has them: `isHere`. */
 function* partErrors(
   version: CrdVersion,
-  where: Judgement & {
+  where: Decision & {
     readonly at: string;
     readonly hasStatus: boolean;
     readonly isHere: (part: VersionPart) => boolean;
@@ -264,7 +264,7 @@ function* openApiErrors(
   }
   const problem = tolerance.notStructural ? undefined : yield* structuralProblemSteps(schema, new Pace());
   yield;
-  // Defaults and rules are only judged against a schema that can be turned into one of ours.
+  // Defaults and rules are only validated against a schema that can be turned into one of ours.
   const structural = tolerance.notStructural || problem !== undefined ? [] : yield* structuralErrors(schema, path);
   yield;
   const readable = !tolerance.notStructural && problem === undefined && structural.length === 0;

@@ -1,5 +1,5 @@
 /**
- * Validation of one custom object: its schema, then its rules. On an update what was not touched is not judged anew
+ * Validation of one custom object: its schema, then its rules. On an update what was not touched is not validated anew
  * (ratcheting), so that a definition can become stricter while objects live.
  */
 import { goPlain, goTypeOf } from '@coracle/apimachinery/meta/go-print';
@@ -20,7 +20,7 @@ const BLOCKING: ReadonlySet<FieldErrorType> = new Set<FieldErrorType>([
   'FieldValueTypeInvalid',
 ]);
 
-/** A definition speaks of two fields of the metadata; all others are judged as metadata and by nothing else. */
+/** A definition speaks of two fields of the metadata; all others are validated as metadata and by nothing else. */
 const MISPLACED_METADATA = /^metadata\.(?!(?:name|generateName)$)/;
 
 const isBlocking = ({ type }: FieldError): boolean => BLOCKING.has(type);
@@ -51,8 +51,8 @@ export function createCustomValidation(
     }: { object: JsonObject; old: JsonObject | undefined; about: ValidationAbout | undefined },
   ): readonly FieldError[] => {
     const isStatus = about.subresource === 'status';
-    const told = found.filter(({ field }) => !MISPLACED_METADATA.test(field));
-    const errors = isStatus ? told.map(seenFromStatus) : told;
+    const reported = found.filter(({ field }) => !MISPLACED_METADATA.test(field));
+    const errors = isStatus ? reported.map(seenFromStatus) : reported;
     if (scale !== undefined) errors.push(...scaleErrors(object, scale, isStatus));
     if (hasInside && !isStatus) {
       for (const error of embeddedErrors(object, schema, { path: '', whole: false })) errors.push(error);
@@ -73,7 +73,7 @@ export function createCustomValidation(
   };
 }
 
-/** A write of the status is judged by the status's schema alone: texts name fields from there. */
+/** A write of the status is validated by the status's schema alone: texts name fields from there. */
 function seenFromStatus(error: FieldError): FieldError {
   const { field, detail = '' } = error;
   if (field === '<nil>') return { ...error, field: 'status', detail: detail.replace(/"status\.?/, '"') };

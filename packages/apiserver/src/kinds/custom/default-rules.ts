@@ -50,7 +50,7 @@ export function* hasUnprunedDefaults(schema: RawSchema): Steps<boolean> {
   return false;
 }
 
-/** What is shared by the judgement of all defaults. */
+/** What is shared by the decision of all defaults. */
 interface Work {
   readonly errors: FieldError[];
   readonly pace: Pace;
@@ -70,7 +70,7 @@ interface Visit extends Work {
   readonly keepUnknown: boolean;
 }
 
-/** What looking at a node counts as, and what judging a default does beside what it holds. */
+/** What looking at a node counts as, and what validating a default does beside what it holds. */
 const NODE = 4;
 const DEFAULT = 20;
 
@@ -146,7 +146,7 @@ function* errorsOfDefault(schema: RawSchema, field: string, at: Visit): Steps<re
   return errors;
 }
 
-/** A default of a part of the metadata is judged in a whole object. */
+/** A default of a part of the metadata is validated in a whole object. */
 function* metadataProblem(value: unknown, at: Visit): Steps<string | undefined> {
   const { whole, isRoot, surround } = at;
   const object = surround(cloneJson(value));

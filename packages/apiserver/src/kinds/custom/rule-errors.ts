@@ -173,7 +173,7 @@ function compile(
     return compileCel(rule[key]!, { variables: ruleVariables(self, rule), resultTypes });
   } catch (error) {
     if (!(error instanceof CelCompileError)) throw error;
-    // The kind of result is told in words of its own.
+    // The kind of result is reported in words of its own.
     const detail =
       error.reason === 'result'
         ? isRule

@@ -51,7 +51,7 @@ const CASES: Readonly<Record<string, Case>> = {
     old: { a: 0 },
     errors: ['spec: Invalid value: was 0'],
   },
-  'a call that does not fit is told at length': {
+  'a call that does not fit is reported at length': {
     rule: { rule: "dyn(self.a) + 'x' == ''" },
     spec: { a: 1 },
     errors: [

@@ -64,7 +64,7 @@ export interface RuleCheckOptions {
   readonly path?: string;
   /** False for a value that is not an object with apiVersion, kind and metadata. */
   readonly whole?: boolean;
-  /** False judges also what is as it was. */
+  /** False validates also what is as it was. */
   readonly ratchet?: boolean;
 }
 
@@ -147,7 +147,7 @@ interface Pass {
   spent: boolean;
   readonly ratchet: boolean;
   readonly items: OldItems;
-  /** Is told of what is let pass because it was so before. */
+  /** Called with what is let pass because it was so before. */
   readonly warn: ((text: string) => void) | undefined;
 }
 
@@ -240,34 +240,34 @@ function runRules({ rules, schema }: RuleNode, here: Here, pass: Pass): void {
       continue;
     }
     // What was not touched may stay as it is; a transition rule has already had its say about that.
-    const isJudged = usesOldSelf || !pass.ratchet || !here.parentUnchanged();
-    const told = messageOf(compiled, bindings, pass);
+    const isValidated = usesOldSelf || !pass.ratchet || !here.parentUnchanged();
+    const reported = messageOf(compiled, bindings, pass);
     const at = fieldOf(compiled, path);
-    const error = told.last
-      ? { type: 'FieldValueInvalid' as const, field: at, value: shown, detail: told.text }
+    const error = reported.last
+      ? { type: 'FieldValueInvalid' as const, field: at, value: shown, detail: reported.text }
       : errorOf(
           rule,
           { field: at, value: shown === 'object' || shown === 'array' ? undefined : here.value },
-          told.text,
+          reported.text,
         );
-    if (isJudged) pass.errors.push(error);
+    if (isValidated) pass.errors.push(error);
     else pass.warn?.(`${error.field}: ${fieldErrorBody(error)}`);
-    if (told.last) pass.spent = true;
+    if (reported.last) pass.spent = true;
   }
 }
 
-interface Told {
+interface Reported {
   readonly path: string;
   readonly shown: string;
   readonly detail: string;
 }
 
-function fail(pass: Pass, { path, shown, detail }: Told): void {
+function fail(pass: Pass, { path, shown, detail }: Reported): void {
   pass.errors.push({ type: 'FieldValueInvalid', field: path || '<nil>', value: shown, detail });
 }
 
-function stop(pass: Pass, told: Told): void {
-  fail(pass, told);
+function stop(pass: Pass, reported: Reported): void {
+  fail(pass, reported);
   pass.spent = true;
 }
 

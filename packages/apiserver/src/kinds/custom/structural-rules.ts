@@ -81,7 +81,7 @@ const isSomething = (value: unknown): boolean => value !== undefined && value !=
 const isFilled = (value: unknown): boolean => isJsonObject(value) && Object.keys(value).length > 0;
 
 /**
- * Why a schema can not be read as a structural one at all; undefined when it can (convert.go, NewStructural). Told only
+ * Why a schema can not be read as a structural one at all; undefined when it can (convert.go, NewStructural). Said only
  * when nothing else is wrong: the rules of keywords mostly say the same.
  */
 export const structuralProblem = (schema: RawSchema): string | undefined =>
@@ -133,12 +133,12 @@ export function* structuralErrors(schema: RawSchema, path: string): Steps<FieldE
   const found: Found = { errors, pace: new Pace() };
   yield* checkInvariants(schema, 'root', path, found);
   yield* checkCompleteness(schema, path, found);
-  const told: { readonly error: FieldError; readonly text: string }[] = [];
+  const reported: { readonly error: FieldError; readonly text: string }[] = [];
   for (const error of errors) {
     if (found.pace.due(NODE)) yield;
-    told.push({ error, text: `${error.field}: ${fieldErrorBody(error)}` });
+    reported.push({ error, text: `${error.field}: ${fieldErrorBody(error)}` });
   }
-  const sorted = yield* sortedSteps(told, (a, b) => (a.text < b.text ? -1 : a.text > b.text ? 1 : 0));
+  const sorted = yield* sortedSteps(reported, (a, b) => (a.text < b.text ? -1 : a.text > b.text ? 1 : 0));
   return sorted.map(({ error }) => error);
 }
 

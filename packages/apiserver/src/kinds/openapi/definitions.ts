@@ -342,8 +342,8 @@ function enumerate(definition: OpenApiObject, field: string, { part, values }: E
     properties[field] = { ...schema, [part]: { ...(schema[part] as OpenApiObject), enum: values } };
     return;
   }
-  const told = values.map((value) => ` - \`${JSON.stringify(value)}\``).join('\n');
-  const text = `Possible enum values:\n${told}`;
+  const reported = values.map((value) => ` - \`${JSON.stringify(value)}\``).join('\n');
+  const text = `Possible enum values:\n${reported}`;
   const { description } = schema;
   properties[field] = {
     ...schema,

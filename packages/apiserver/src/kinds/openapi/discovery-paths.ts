@@ -7,7 +7,7 @@ import { groupVersionPath, groupVersionsOf } from './operations.ts';
 const META = 'io.k8s.apimachinery.pkg.apis.meta.v1';
 const TYPES = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'];
 
-/** What is told at one path of discovery. */
+/** What is reported at one path of discovery. */
 interface Answer {
   readonly operationId: string;
   readonly tag: string;
@@ -27,11 +27,11 @@ export const discoveryPaths = (
     [...discoveryAnswers(infos)].map(([path, answer]) => [path, { get: render(answer, definitions) }]),
   );
 
-/** The document of OpenAPI v3 that each path is told in: `/apis/apps/` -> `apis/apps`. Those of versions tell more. */
+/** The document of OpenAPI v3 that each path is reported in: `/apis/apps/` -> `apis/apps`. Those of versions tell more. */
 export const discoveryDocuments = (infos: readonly ResourceInfo[]): string[] =>
   [...discoveryAnswers(infos).keys()].map((path) => path.slice(1, -1));
 
-/** A path of discovery in OpenAPI v3 (`/apis/apps/v1/`); undefined for those that are not told. */
+/** A path of discovery in OpenAPI v3 (`/apis/apps/v1/`); undefined for those that are not reported. */
 export function discoveryPath(
   infos: readonly ResourceInfo[],
   { path, definitions }: { readonly path: string; readonly definitions: Definitions },
@@ -46,8 +46,8 @@ function discoveryAnswers(infos: readonly ResourceInfo[]): ReadonlyMap<string, A
   const add = (path: string, answer: Answer): void => {
     answers.set(path, answer);
   };
-  const told = { consumes: TYPES, produces: TYPES };
-  const versions = { ...told, description: 'the versions that are served' };
+  const reported = { consumes: TYPES, produces: TYPES };
+  const versions = { ...reported, description: 'the versions that are served' };
   add('/api/', {
     ...versions,
     operationId: operationId({ group: '' }, 'get', 'APIVersions'),
@@ -58,14 +58,14 @@ function discoveryAnswers(infos: readonly ResourceInfo[]): ReadonlyMap<string, A
   for (const gv of groupVersionsOf(infos.filter(({ strategy }) => !strategy.custom))) {
     if (gv.group !== '')
       add(`/apis/${gv.group}/`, {
-        ...told,
+        ...reported,
         description: 'what the group holds',
         operationId: operationId({ group: gv.group }, 'get', 'APIGroup'),
         tag: operationTag({ group: gv.group }),
         definition: `${META}.APIGroup`,
       });
     add(`${groupVersionPath(gv)}/`, {
-      ...told,
+      ...reported,
       description: 'the resources that are served',
       operationId: operationId(gv, 'get', 'APIResources'),
       tag: operationTag(gv),

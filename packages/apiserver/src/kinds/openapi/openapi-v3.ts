@@ -89,8 +89,8 @@ export function* openApiV3Steps(infos: readonly ResourceInfo[]): Steps<OpenApiOb
 export function openApiV3Discovery(infos: readonly ResourceInfo[], name: string): OpenApiObject | undefined {
   const definitions = new Definitions('v3', groupVersionsOf([]));
   const path = `/${name}/`;
-  const told = discoveryPath(infos, { path, definitions });
-  return told && documentOf({ [path]: told }, definitions);
+  const reported = discoveryPath(infos, { path, definitions });
+  return reported && documentOf({ [path]: reported }, definitions);
 }
 
 function documentOf(paths: Record<string, OpenApiObject>, definitions: Definitions): OpenApiObject {
@@ -148,7 +148,7 @@ function renderOperation(operation: Operation, definitions: Definitions): OpenAp
   };
 }
 
-/** Which form of the documents this is: another one when paths and operations are told in another way. */
+/** Which form of the documents this is: another one when paths and operations are reported in another way. */
 const FORM = 3;
 
 /** The schema of what an operation answers. */
@@ -219,8 +219,8 @@ function* hashedSteps(infos: readonly ResourceInfo[], texts: string): Steps<Uint
     }
     const { kind, listKind, namespaced, subresources, verbs, schema } = info;
     const selectable = Object.keys(info.selectableFields);
-    const told = [name, kind, listKind, namespaced, subresources, verbs, selectable, schema];
-    for (const part of yield* compactSteps(told)) parts.push(part);
+    const reported = [name, kind, listKind, namespaced, subresources, verbs, selectable, schema];
+    for (const part of yield* compactSteps(reported)) parts.push(part);
   }
   return parts;
 }

@@ -98,7 +98,7 @@ test('fields with a few values say which, in both dialects, for kubectl explain 
   assert.equal(builtinSchema('io.k8s.api.core.v1.ContainerPort').properties?.['protocol']?.enum, undefined);
 });
 
-test('values are told of text fields that are there, in order', () => {
+test('values are reported text fields that are there, in order', () => {
   for (const [name, fields] of readEnums())
     for (const [field, { part, values }] of fields) {
       const schema = builtinSchema(name).properties?.[field];

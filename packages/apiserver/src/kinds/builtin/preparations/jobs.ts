@@ -4,7 +4,7 @@ import { isObject, objectAt, textAt } from '@coracle/apimachinery/types/read-val
 import { CONTROLLER_UID } from '../defaults/workloads.ts';
 import type { Preparation } from './preparation.ts';
 
-/** A new Job selects its Pods by its own uid, unless its user does the selecting; what else the user says is judged later. */
+/** A new Job selects its Pods by its own uid, unless its user does the selecting; what else the user says is validated later. */
 export const jobPreparation: Preparation = {
   create(job) {
     const { spec } = job;

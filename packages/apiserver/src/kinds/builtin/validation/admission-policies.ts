@@ -23,23 +23,23 @@ import {
   faults,
   forbidden,
   invalid,
-  type Judging,
-  judgeEach,
-  newJudging,
+  newValidation,
   oneOf,
   required,
   unsupported,
+  type Validation,
+  validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
 import { BOOL, type CelType, DYN, JSON_PATCH, listOf, MUTATION_OBJECT, NULL, STRING } from '@coracle/cel/cel';
 import { expressionVariables, typeOfVariables } from '../policy-expressions.ts';
 import {
   checkExpression,
   EXPRESSION,
-  judgeMatchConditions,
-  judgeMatchResources,
-  judgeSelectorField,
+  validateMatchConditions,
+  validateMatchResources,
+  validateSelectorField,
 } from './admission-rules.ts';
-import { judgeConditions } from './conditions.ts';
+import { validateConditions } from './conditions.ts';
 
 const MAX_AUDIT_ANNOTATIONS = 20;
 const MAX_VALUE_EXPRESSION_BYTES = 5 * 1024;
@@ -63,8 +63,8 @@ const full = ({ params, variables, libraries }: Names) => ({
 });
 
 /** What both kinds of policies share; the names that their own expressions may use. */
-function* validateShared(spec: JsonObject, libraries: Libraries, judging: Judging): Steps<Names> {
-  const { errors } = judging;
+function* validateShared(spec: JsonObject, libraries: Libraries, checking: Validation): Steps<Names> {
+  const { errors } = checking;
   const params = isObject(valueAt(spec, 'paramKind')) ? DYN : undefined;
   errors.push(
     ...oneOf(spec, { name: 'failurePolicy', path: 'spec.failurePolicy' }, ['Fail', 'Ignore']),
@@ -73,17 +73,17 @@ function* validateShared(spec: JsonObject, libraries: Libraries, judging: Judgin
   const constraints = valueAt(spec, 'matchConstraints');
   if (!isObject(constraints)) errors.push(required('spec.matchConstraints'));
   else {
-    yield* judgeMatchResources(judging, constraints, 'spec.matchConstraints');
+    yield* validateMatchResources(checking, constraints, 'spec.matchConstraints');
     if (objectsAt(constraints, 'resourceRules').length === 0) {
       errors.push(required('spec.matchConstraints.resourceRules'));
     }
   }
-  yield* judgeMatchConditions(judging, spec, { at: 'spec.matchConditions', params });
+  yield* validateMatchConditions(checking, spec, { at: 'spec.matchConditions', params });
   const fields: Record<string, CelType> = {};
   const variables = objectsAt(spec, 'variables');
   for (const [i, variable] of variables.entries()) {
     // Each sees all before it.
-    if (judging.pace.due(EXPRESSION + i)) yield;
+    if (checking.pace.due(EXPRESSION + i)) yield;
     const at = `spec.variables[${i}]`;
     const name = textAt(variable, 'name');
     const expression = textAt(variable, 'expression');
@@ -147,24 +147,24 @@ function groupVersionErrors(apiVersion: string, at: string): FieldError[] {
 
 function* validateValidatingPolicy(object: JsonObject): Steps<readonly FieldError[]> {
   const spec = objectAt(object, 'spec');
-  const judging = newJudging();
-  const { errors } = judging;
-  const names = yield* validateShared(spec, [], judging);
-  yield* judgeConditions(judging, objectAt(object, 'status'), 'status');
+  const checking = newValidation();
+  const { errors } = checking;
+  const names = yield* validateShared(spec, [], checking);
+  yield* validateConditions(checking, objectAt(object, 'status'), 'status');
   const validations = objectsAt(spec, 'validations');
   const annotations = objectsAt(spec, 'auditAnnotations');
   if (validations.length === 0 && annotations.length === 0) {
     const detail = 'validations or auditAnnotations must contain at least one item';
     return [...errors, required('spec.validations', detail), required('spec.auditAnnotations', detail)];
   }
-  const judge = (one: JsonObject, i: number) => validationErrors(one, `spec.validations[${i}]`, names);
-  yield* judgeEach(judging, validations, judge, EXPRESSION);
+  const validateOne = (one: JsonObject, i: number) => validationErrors(one, `spec.validations[${i}]`, names);
+  yield* validateEach(checking, validations, validateOne, EXPRESSION);
   if (annotations.length > MAX_AUDIT_ANNOTATIONS) {
     const detail = `must not have more than ${MAX_AUDIT_ANNOTATIONS} auditAnnotations`;
     errors.push(invalid('spec.auditAnnotations', annotations, detail));
   }
   const keys = new Set<string>();
-  const judgeAnnotation = (annotation: JsonObject, i: number): FieldError[] => {
+  const validateAnnotation = (annotation: JsonObject, i: number): FieldError[] => {
     const at = `spec.auditAnnotations[${i}]`;
     const key = textAt(annotation, 'key');
     const found = annotationErrors(annotation, { at, policy: textAt(object, 'metadata', 'name'), names });
@@ -172,7 +172,7 @@ function* validateValidatingPolicy(object: JsonObject): Steps<readonly FieldErro
     keys.add(key);
     return found;
   };
-  yield* judgeEach(judging, annotations, judgeAnnotation, EXPRESSION);
+  yield* validateEach(checking, annotations, validateAnnotation, EXPRESSION);
   return errors;
 }
 
@@ -229,13 +229,13 @@ function annotationErrors(
 
 function* validateMutatingPolicy(object: JsonObject): Steps<readonly FieldError[]> {
   const spec = objectAt(object, 'spec');
-  const judging = newJudging();
-  const { errors } = judging;
-  const names = yield* validateShared(spec, ['mutation'], judging);
+  const checking = newValidation();
+  const { errors } = checking;
+  const names = yield* validateShared(spec, ['mutation'], checking);
   const mutations = objectsAt(spec, 'mutations');
   if (mutations.length === 0) errors.push(required('spec.mutations', 'mutations must contain at least one item'));
-  const judge = (one: JsonObject, i: number) => mutationErrors(one, `spec.mutations[${i}]`, names);
-  yield* judgeEach(judging, mutations, judge, EXPRESSION);
+  const validateOne = (one: JsonObject, i: number) => mutationErrors(one, `spec.mutations[${i}]`, names);
+  yield* validateEach(checking, mutations, validateOne, EXPRESSION);
   if (textAt(spec, 'reinvocationPolicy') === '') errors.push(required('spec.reinvocationPolicy'));
   else {
     const at = { name: 'reinvocationPolicy', path: 'spec.reinvocationPolicy' };
@@ -273,29 +273,29 @@ function mutationErrors(mutation: JsonObject, at: string, names: Names): FieldEr
   return [...errors, ...checkExpression(expression, field, how).errors];
 }
 
-function* judgeBinding(judging: Judging, object: JsonObject): Steps<void> {
+function* validateBinding(checking: Validation, object: JsonObject): Steps<void> {
   const spec = objectAt(object, 'spec');
   const policyName = textAt(spec, 'policyName');
-  if (policyName === '') judging.errors.push(required('spec.policyName'));
+  if (policyName === '') checking.errors.push(required('spec.policyName'));
   else {
     for (const detail of checkSubdomain(policyName))
-      judging.errors.push(invalid('spec.policyName', policyName, detail));
+      checking.errors.push(invalid('spec.policyName', policyName, detail));
   }
-  yield* judgeParamRef(judging, valueAt(spec, 'paramRef'));
+  yield* validateParamRef(checking, valueAt(spec, 'paramRef'));
   // Upstream's own spelling of the path.
-  yield* judgeMatchResources(judging, valueAt(spec, 'matchResources'), 'spec.matchResouces');
+  yield* validateMatchResources(checking, valueAt(spec, 'matchResources'), 'spec.matchResouces');
 }
 
-function* judgeParamRef(judging: Judging, ref: unknown): Steps<void> {
+function* validateParamRef(checking: Validation, ref: unknown): Steps<void> {
   if (!isObject(ref)) return;
-  const { errors } = judging;
+  const { errors } = checking;
   const at = 'spec.paramRef';
   const name = textAt(ref, 'name');
   const selected = isObject(valueAt(ref, 'selector'));
   const both = name !== '' && selected;
   for (const detail of checkPathSegment(name)) errors.push(invalid(`${at}.name`, name, detail));
   if (both) errors.push(forbidden(`${at}.name`, 'name and selector are mutually exclusive'));
-  yield* judgeSelectorField(judging, ref, { field: 'selector', at });
+  yield* validateSelectorField(checking, ref, { field: 'selector', at });
   if (both) errors.push(forbidden(`${at}.selector`, 'name and selector are mutually exclusive'));
   if (name === '' && !selected) errors.push(required(at, 'one of name or selector must be specified'));
   if (textAt(ref, 'parameterNotFoundAction') === '') errors.push(required(`${at}.parameterNotFoundAction`));
@@ -306,19 +306,19 @@ function* judgeParamRef(judging: Judging, ref: unknown): Steps<void> {
 }
 
 function* validateMutatingBinding(object: JsonObject): Steps<readonly FieldError[]> {
-  const judging = newJudging();
-  yield* judgeBinding(judging, object);
-  return judging.errors;
+  const checking = newValidation();
+  yield* validateBinding(checking, object);
+  return checking.errors;
 }
 
 function* validateValidatingBinding(object: JsonObject): Steps<readonly FieldError[]> {
-  const judging = newJudging();
-  const { errors } = judging;
-  yield* judgeBinding(judging, object);
+  const checking = newValidation();
+  const { errors } = checking;
+  yield* validateBinding(checking, object);
   const at = 'spec.validationActions';
   const actions = textsAt(object, 'spec', 'validationActions');
   const seen = new Set<string>();
-  yield* judgeEach(judging, actions, (action, i) => {
+  yield* validateEach(checking, actions, (action, i) => {
     const found = ACTIONS.includes(action) ? [] : [unsupported(`${at}[${i}]`, action, ACTIONS)];
     if (seen.has(action)) found.push(duplicate(`${at}[${i}]`, action));
     seen.add(action);

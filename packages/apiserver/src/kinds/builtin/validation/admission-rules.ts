@@ -17,10 +17,6 @@ import {
   faults,
   forbidden,
   invalid,
-  type Judging,
-  judgeEach,
-  judgeLabels,
-  judgeNested,
   NO_STOP,
   oneOf,
   required,
@@ -28,6 +24,10 @@ import {
   type Stops,
   tooMany,
   unsupported,
+  type Validation,
+  validateEach,
+  validateLabels,
+  validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
 import { BOOL, CelCompileError, type CelCompileOptions, type CelType, compileCel } from '@coracle/cel/cel';
 import { expressionVariables } from '../policy-expressions.ts';
@@ -51,18 +51,18 @@ export function checkExpression(
 }
 
 /** matchConditions of a webhook or policy; `params` is the type of `params` where there are some. */
-export function* judgeMatchConditions(
-  judging: Judging,
+export function* validateMatchConditions(
+  checking: Validation,
   holder: JsonObject,
   { at, params }: { readonly at: string; readonly params?: CelType | undefined },
 ): Steps<void> {
   const conditions = objectsAt(holder, 'matchConditions');
   if (conditions.length === 0) return;
   if (conditions.length > MAX_MATCH_CONDITIONS)
-    judging.errors.push(tooMany(at, conditions.length, MAX_MATCH_CONDITIONS));
+    checking.errors.push(tooMany(at, conditions.length, MAX_MATCH_CONDITIONS));
   const how = { variables: expressionVariables({ params, authorizer: true }), resultTypes: [BOOL] };
   const names = new Set<string>();
-  const judge = (condition: JsonObject, i: number): FieldError[] => {
+  const validateRules = (condition: JsonObject, i: number): FieldError[] => {
     const path = `${at}[${i}]`;
     const expression = textAt(condition, 'expression').trim();
     const errors: FieldError[] =
@@ -75,17 +75,17 @@ export function* judgeMatchConditions(
     names.add(name);
     return errors;
   };
-  yield* judgeEach(judging, conditions, judge, EXPRESSION);
+  yield* validateEach(checking, conditions, validateRules, EXPRESSION);
 }
 
 /** What compiling an expression counts as. */
 export const EXPRESSION = 200;
 
 /** One RuleWithOperations (webhooks) or NamedRuleWithOperations (policies). */
-export function* judgeOperationRule(judging: Judging, rule: JsonObject, at: string): Steps<void> {
-  const { errors } = judging;
+export function* validateOperationRule(checking: Validation, rule: JsonObject, at: string): Steps<void> {
+  const { errors } = checking;
   const names = new Set<string>();
-  yield* judgeEach(judging, textsAt(rule, 'resourceNames'), (name, i) => {
+  yield* validateEach(checking, textsAt(rule, 'resourceNames'), (name, i) => {
     const path = `${at}.resourceNames[${i}]`;
     const found = faults(path, name, checkPathSegment(name));
     if (names.has(name)) found.push(duplicate(path, name));
@@ -97,7 +97,7 @@ export function* judgeOperationRule(judging: Judging, rule: JsonObject, at: stri
   if (operations.length > 1 && operations.includes('*')) {
     errors.push(invalid(`${at}.operations`, operations, "if '*' is present, must not specify other operations"));
   }
-  yield* judgeEach(judging, operations, (operation, i) =>
+  yield* validateEach(checking, operations, (operation, i) =>
     OPERATIONS.includes(operation) ? [] : [unsupported(`${at}.operations[${i}]`, operation, OPERATIONS)],
   );
   for (const [field, word] of [
@@ -110,16 +110,16 @@ export function* judgeOperationRule(judging: Judging, rule: JsonObject, at: stri
       errors.push(invalid(`${at}.${field}`, values, `if '*' is present, must not specify other ${word}`));
     }
     // The core group is '', a version never is.
-    yield* judgeEach(judging, values, (value, i) =>
+    yield* validateEach(checking, values, (value, i) =>
       field === 'apiVersions' && value === '' ? [required(`${at}.${field}[${i}]`)] : [],
     );
   }
-  yield* judgeResources(judging, textsAt(rule, 'resources'), `${at}.resources`);
+  yield* validateResources(checking, textsAt(rule, 'resources'), `${at}.resources`);
   errors.push(...oneOf(rule, { name: 'scope', path: `${at}.scope` }, ['*', 'Cluster', 'Namespaced']));
 }
 
-function* judgeResources(judging: Judging, resources: readonly string[], at: string): Steps<void> {
-  const { errors } = judging;
+function* validateResources(checking: Validation, resources: readonly string[], at: string): Steps<void> {
+  const { errors } = checking;
   if (resources.length === 0) {
     errors.push(required(at));
     return;
@@ -127,7 +127,7 @@ function* judgeResources(judging: Judging, resources: readonly string[], at: str
   const wholeResources = new Set<string>();
   const wholeSubresources = new Set<string>();
   let plain = false;
-  yield* judgeEach(judging, resources, (text, i) => {
+  yield* validateEach(checking, resources, (text, i) => {
     if (text === '') return [required(`${at}[${i}]`)];
     const slash = text.indexOf('/');
     if (slash < 0) {
@@ -156,15 +156,16 @@ function* judgeResources(judging: Judging, resources: readonly string[], at: str
 }
 
 /** matchConstraints of a policy, matchResources of a binding. */
-export function* judgeMatchResources(judging: Judging, match: unknown, at: string): Steps<void> {
+export function* validateMatchResources(checking: Validation, match: unknown, at: string): Steps<void> {
   if (!isObject(match)) return;
-  const { errors } = judging;
+  const { errors } = checking;
   errors.push(...oneOf(match, { name: 'matchPolicy', path: `${at}.matchPolicy` }, ['Equivalent', 'Exact']));
-  yield* judgeSelectorField(judging, match, { field: 'namespaceSelector', at });
-  yield* judgeSelectorField(judging, match, { field: 'objectSelector', at });
+  yield* validateSelectorField(checking, match, { field: 'namespaceSelector', at });
+  yield* validateSelectorField(checking, match, { field: 'objectSelector', at });
   for (const field of ['resourceRules', 'excludeResourceRules']) {
-    const judge = (rule: JsonObject, i: number) => judgeOperationRule(judging, rule, `${at}.${field}[${i}]`);
-    yield* judgeNested(judging, objectsAt(match, field), judge, RULE);
+    const validateRules = (rule: JsonObject, i: number) =>
+      validateOperationRule(checking, rule, `${at}.${field}[${i}]`);
+    yield* validateNested(checking, objectsAt(match, field), validateRules, RULE);
   }
 }
 
@@ -172,28 +173,28 @@ export function* judgeMatchResources(judging: Judging, match: unknown, at: strin
 export const RULE = 10;
 
 /** The label selector in a field, when there is one (metav1validation.ValidateLabelSelector). */
-export function judgeSelectorField(
-  judging: Judging,
+export function validateSelectorField(
+  checking: Validation,
   holder: unknown,
   { field, at }: { readonly field: string; readonly at: string },
 ): Stops {
   const selector = valueAt(holder, field);
-  return isObject(selector) ? judgeSelector(judging, selector, at === '' ? field : `${at}.${field}`) : NO_STOP;
+  return isObject(selector) ? validateSelector(checking, selector, at === '' ? field : `${at}.${field}`) : NO_STOP;
 }
 
-/** Judges a label selector that stands at `path`. */
-export function* judgeSelector(judging: Judging, selector: JsonObject, path: string): Steps<void> {
-  yield* judgeLabels(judging, objectAt(selector, 'matchLabels'), `${path}.matchLabels`);
-  const judge = (expression: JsonObject, i: number): Stops =>
-    judgeRequirement(judging, expression, `${path}.matchExpressions[${i}]`);
-  yield* judgeNested(judging, objectsAt(selector, 'matchExpressions'), judge, REQUIREMENT);
+/** Validates a label selector that stands at `path`. */
+export function* validateSelector(checking: Validation, selector: JsonObject, path: string): Steps<void> {
+  yield* validateLabels(checking, objectAt(selector, 'matchLabels'), `${path}.matchLabels`);
+  const validateRules = (expression: JsonObject, i: number): Stops =>
+    validateRequirement(checking, expression, `${path}.matchExpressions[${i}]`);
+  yield* validateNested(checking, objectsAt(selector, 'matchExpressions'), validateRules, REQUIREMENT);
 }
 
 /** What an expression of a selector counts as, beside its values. */
 const REQUIREMENT = 2;
 
-function judgeRequirement(judging: Judging, expression: JsonObject, where: string): Stops {
-  const { errors } = judging;
+function validateRequirement(checking: Validation, expression: JsonObject, where: string): Stops {
+  const { errors } = checking;
   const operator = textAt(expression, 'operator');
   const values = textsAt(expression, 'values');
   if (operator === 'In' || operator === 'NotIn') {
@@ -210,5 +211,5 @@ function judgeRequirement(judging: Judging, expression: JsonObject, where: strin
   }
   const key = textAt(expression, 'key');
   for (const detail of checkQualifiedName(key)) errors.push(invalid(`${where}.key`, key, detail));
-  return judgeEach(judging, values, (value, j) => faults(`${where}.values[${j}]`, value, checkLabelValue(value)));
+  return validateEach(checking, values, (value, j) => faults(`${where}.values[${j}]`, value, checkLabelValue(value)));
 }

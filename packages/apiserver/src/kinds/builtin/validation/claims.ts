@@ -11,37 +11,37 @@ import {
   IMMUTABLE,
   immutable,
   invalid,
-  type Judging,
-  judgeEach,
-  newJudging,
+  newValidation,
   oneOf,
   required,
   unsupported,
+  type Validation,
+  validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
-import { judgeSelectorField } from './admission-rules.ts';
+import { validateSelectorField } from './admission-rules.ts';
 
 const ACCESS_MODES = ['ReadWriteOnce', 'ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOncePod'];
 const ALONE = 'ReadWriteOncePod';
 export const VOLUME_MODES = ['Block', 'Filesystem'];
 const BETA_CLASS = 'volume.beta.kubernetes.io/storage-class';
 
-/** Judges how a claim or volume may be used; upstream names the list, not the item. */
-export function* judgeAccessModes(
-  judging: Judging,
+/** Validates how a claim or volume may be used; upstream names the list, not the item. */
+export function* validateAccessModes(
+  checking: Validation,
   spec: unknown,
   { at, detail }: { readonly at: string; readonly detail: string },
 ): Steps<void> {
   const path = `${at}.accessModes`;
   const modes = listAt(spec, 'accessModes');
-  if (modes.length === 0) judging.errors.push(required(path, detail));
+  if (modes.length === 0) checking.errors.push(required(path, detail));
   let others = false;
-  yield* judgeEach(judging, modes, (mode) => {
+  yield* validateEach(checking, modes, (mode) => {
     const isKnown = ACCESS_MODES.includes(String(mode));
     others ||= isKnown && mode !== ALONE;
     return isKnown ? [] : [unsupported(path, mode, ACCESS_MODES)];
   });
   if (others && modes.includes(ALONE)) {
-    judging.errors.push(forbidden(path, 'may not use ReadWriteOncePod with other access modes'));
+    checking.errors.push(forbidden(path, 'may not use ReadWriteOncePod with other access modes'));
   }
 }
 
@@ -55,11 +55,11 @@ export function positiveErrors(value: unknown, at: string): FieldError[] {
 export const classErrors = (name: string, at: string): FieldError[] =>
   name === '' ? [] : faults(at, name, checkSubdomain(name));
 
-/** Judges what a claim asks for, in one or in a template of one. */
-export function* judgeClaimSpec(judging: Judging, spec: JsonObject, at: string): Steps<void> {
-  const { errors } = judging;
-  yield* judgeSelectorField(judging, spec, { field: 'selector', at });
-  yield* judgeAccessModes(judging, spec, { at, detail: 'at least 1 access mode is required' });
+/** Validates what a claim asks for, in one or in a template of one. */
+export function* validateClaimSpec(checking: Validation, spec: JsonObject, at: string): Steps<void> {
+  const { errors } = checking;
+  yield* validateSelectorField(checking, spec, { field: 'selector', at });
+  yield* validateAccessModes(checking, spec, { at, detail: 'at least 1 access mode is required' });
   const storage = valueAt(spec, 'resources', 'requests', 'storage');
   const amount = `${at}.resources[storage]`;
   errors.push(...(storage === undefined ? [required(amount)] : positiveErrors(storage, amount)));
@@ -101,29 +101,29 @@ function agreementErrors(spec: JsonObject, at: string): FieldError[] {
 
 const OF_TEMPLATES = new Set(['labels', 'annotations', 'creationTimestamp']);
 
-/** Judges the claim that an ephemeral volume of a Pod makes. */
-export function* judgeClaimTemplate(judging: Judging, template: unknown, at: string): Steps<void> {
+/** Validates the claim that an ephemeral volume of a Pod makes. */
+export function* validateClaimTemplate(checking: Validation, template: unknown, at: string): Steps<void> {
   if (!isObject(template)) {
-    judging.errors.push(required(at));
+    checking.errors.push(required(at));
     return;
   }
   for (const field of Object.keys(objectAt(template, 'metadata'))) {
     if (OF_TEMPLATES.has(field)) continue;
-    judging.errors.push(forbidden(`${at}.metadata.${field}`, 'cannot be set'));
+    checking.errors.push(forbidden(`${at}.metadata.${field}`, 'cannot be set'));
   }
-  yield* judgeClaimSpec(judging, objectAt(template, 'spec'), `${at}.spec`);
+  yield* validateClaimSpec(checking, objectAt(template, 'spec'), `${at}.spec`);
 }
 
 const CLAIM_FIXED =
   'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims';
 
 export function* validateClaim(claim: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-  const judging = newJudging();
-  const { errors, pace } = judging;
+  const checking = newValidation();
+  const { errors, pace } = checking;
   const isKept = old !== undefined && (yield* equalSteps(valueAt(claim, 'spec'), valueAt(old, 'spec'), pace));
-  if (!isKept) yield* judgeClaimSpec(judging, objectAt(claim, 'spec'), 'spec');
+  if (!isKept) yield* validateClaimSpec(checking, objectAt(claim, 'spec'), 'spec');
   if (old === undefined) return errors;
-  if (!(yield* equalSteps(claim['status'], old['status'], pace))) yield* judgeStatus(judging, claim);
+  if (!(yield* equalSteps(claim['status'], old['status'], pace))) yield* validateStatus(checking, claim);
   const annotation = (one: JsonObject): string => textAt(one, 'metadata', 'annotations', BETA_CLASS);
   const isUpgrade = upgradesClass(claim, old);
   if (!isUpgrade && annotation(claim) !== annotation(old)) {
@@ -145,10 +145,10 @@ export function* validateClaim(claim: JsonObject, old?: JsonObject): Steps<reado
 }
 
 /** Amounts that a claim has. */
-function* judgeStatus(judging: Judging, claim: JsonObject): Steps<void> {
+function* validateStatus(checking: Validation, claim: JsonObject): Steps<void> {
   for (const field of ['capacity', 'allocatedResources']) {
     const amounts = objectAt(claim, 'status', field);
-    yield* judgeEach(judging, Object.keys(amounts), (name) => {
+    yield* validateEach(checking, Object.keys(amounts), (name) => {
       const amount = readQuantity(amounts[name]);
       if (amount === undefined || amount.nano >= 0n) return [];
       return [invalid(`status.${field}[${name}]`, quantityValue(amount), 'must be a valid resource quantity')];

@@ -10,38 +10,43 @@ import {
   type GroupValidators,
   immutable,
   invalid,
-  type Judging,
-  judgeEach,
-  judgeNested,
-  newJudging,
+  newValidation,
   nonNegative,
   oneOf,
   required,
   requiredText,
   unsupported,
+  type Validation,
+  validateEach,
+  validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
 import { POLICY_KIND_VALIDATORS } from './admission-policies.ts';
-import { judgeSelector } from './admission-rules.ts';
+import { validateSelector } from './admission-rules.ts';
 import { validateWebhooks } from './webhooks.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 
 function* validateRules(object: JsonObject, namespaced: boolean): Steps<readonly FieldError[]> {
-  const judging = newJudging();
-  yield* judgeEach(judging, objectsAt(object, 'rules'), (rule, i) => ruleErrors(rule, `rules[${i}]`, namespaced), RULE);
-  if (!namespaced) yield* judgeAggregation(judging, object);
-  return judging.errors;
+  const checking = newValidation();
+  yield* validateEach(
+    checking,
+    objectsAt(object, 'rules'),
+    (rule, i) => ruleErrors(rule, `rules[${i}]`, namespaced),
+    RULE,
+  );
+  if (!namespaced) yield* validateAggregation(checking, object);
+  return checking.errors;
 }
 
 /** A role that is made of others must say of which. */
-function* judgeAggregation(judging: Judging, object: JsonObject): Steps<void> {
+function* validateAggregation(checking: Validation, object: JsonObject): Steps<void> {
   const at = 'aggregationRule.clusterRoleSelectors';
   if (!isObject(valueAt(object, 'aggregationRule'))) return;
   const selectors = objectsAt(object, 'aggregationRule', 'clusterRoleSelectors');
   if (selectors.length === 0) {
-    judging.errors.push(required(at, 'at least one clusterRoleSelector required if aggregationRule is non-nil'));
+    checking.errors.push(required(at, 'at least one clusterRoleSelector required if aggregationRule is non-nil'));
   }
-  yield* judgeNested(judging, selectors, (selector, i) => judgeSelector(judging, selector, `${at}[${i}]`));
+  yield* validateNested(checking, selectors, (selector, i) => validateSelector(checking, selector, `${at}[${i}]`));
 }
 
 /** What a rule or a subject counts as. */
@@ -96,17 +101,17 @@ function validateSubject(subject: JsonObject, at: string, namespaced: boolean): 
 
 const validateBinding = (kinds: readonly string[]) =>
   function* (object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-    const judging = newJudging();
-    const { errors } = judging;
+    const checking = newValidation();
+    const { errors } = checking;
     const group = textAt(object, 'roleRef', 'apiGroup');
     if (group !== RBAC_GROUP) errors.push(unsupported('roleRef.apiGroup', group, [RBAC_GROUP]));
     const kind = textAt(object, 'roleRef', 'kind');
     if (!kinds.includes(kind)) errors.push(unsupported('roleRef.kind', kind, kinds));
     const name = textAt(object, 'roleRef', 'name');
     errors.push(...requiredText('roleRef.name', name, checkPathSegment));
-    const judge = (subject: JsonObject, i: number): FieldError[] =>
+    const validateRules = (subject: JsonObject, i: number): FieldError[] =>
       validateSubject(subject, `subjects[${i}]`, kinds.includes('Role'));
-    yield* judgeEach(judging, objectsAt(object, 'subjects'), judge, RULE);
+    yield* validateEach(checking, objectsAt(object, 'subjects'), validateRules, RULE);
     if (old !== undefined && immutable({ object, old, path: 'roleRef' }).length > 0) {
       // Upstream shows a value of its internal type, which has no JSON names.
       errors.push(invalid('roleRef', { APIGroup: group, Kind: kind, Name: name }, 'cannot change roleRef'));

@@ -1,4 +1,4 @@
-/** Conditions of the common type (metav1.Condition), where upstream judges them: not every kind that has some does. */
+/** Conditions of the common type (metav1.Condition), where upstream validates them: not every kind that has some does. */
 import { checkQualifiedName } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { type JsonObject, numberAt, objectsAt, textAt } from '@coracle/apimachinery/types/read-value';
@@ -6,12 +6,12 @@ import {
   duplicate,
   faults,
   invalid,
-  type Judging,
-  judgeEach,
   required,
   type Stops,
   tooLong,
   unsupported,
+  type Validation,
+  validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
 
 const STATUSES = ['False', 'True', 'Unknown'];
@@ -22,16 +22,16 @@ const MAX_REASON = 1024;
 const MAX_MESSAGE = 32_768;
 
 /** Every mistake in the conditions below `holder.conditions` (metav1validation.ValidateConditions). */
-export function judgeConditions(judging: Judging, holder: JsonObject, path: string): Stops {
+export function validateConditions(checking: Validation, holder: JsonObject, path: string): Stops {
   const seen = new Set<string>();
-  const judge = (condition: JsonObject, i: number): FieldError[] => {
+  const validateOne = (condition: JsonObject, i: number): FieldError[] => {
     const at = `${path}.conditions[${i}]`;
     const type = textAt(condition, 'type');
     const twice = seen.has(type) ? [duplicate(`${at}.type`, type)] : [];
     seen.add(type);
     return [...twice, ...validateCondition(condition, at)];
   };
-  return judgeEach(judging, objectsAt(holder, 'conditions'), judge, CONDITION);
+  return validateEach(checking, objectsAt(holder, 'conditions'), validateOne, CONDITION);
 }
 
 /** What a condition counts as. */

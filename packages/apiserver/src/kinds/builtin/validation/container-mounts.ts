@@ -13,19 +13,19 @@ import {
   absent,
   forbidden,
   invalid,
-  type Judging,
-  judgeEach,
   required,
   unsupported,
+  type Validation,
+  validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
 import { backstepErrors, descendingErrors } from './volume-paths.ts';
 
 const PROPAGATIONS = ['Bidirectional', 'HostToContainer', 'None'];
 const RECURSIONS = ['Disabled', 'Enabled', 'IfPossible'];
 
-/** Judges `volumeMounts` and `volumeDevices`; `volumes` are those of the Pod, by name. */
-export function* judgeMounts(
-  judging: Judging,
+/** Validates `volumeMounts` and `volumeDevices`; `volumes` are those of the Pod, by name. */
+export function* validateMounts(
+  checking: Validation,
   container: JsonObject,
   { path, volumes }: { readonly path: string; readonly volumes: ReadonlyMap<string, JsonObject> },
 ): Steps<void> {
@@ -36,7 +36,7 @@ export function* judgeMounts(
   const mounted = { names: valuesOf(mounts, 'name'), paths: valuesOf(mounts, 'mountPath') };
   const given = { names: valuesOf(devices, 'name'), paths: valuesOf(devices, 'devicePath') };
   const seen = new Set<string>();
-  yield* judgeEach(judging, mounts, (mount, i) => {
+  yield* validateEach(checking, mounts, (mount, i) => {
     const list = `${path}.volumeMounts`;
     const at = `${list}[${i}]`;
     const [name, place] = [textAt(mount, 'name'), textAt(mount, 'mountPath')];
@@ -58,7 +58,7 @@ export function* judgeMounts(
   });
   const names = new Set<string>();
   const paths = new Set<string>();
-  yield* judgeEach(judging, devices, (device, i) => {
+  yield* validateEach(checking, devices, (device, i) => {
     const at = `${path}.volumeDevices[${i}]`;
     const [name, place] = [textAt(device, 'name'), textAt(device, 'devicePath')];
     const found: FieldError[] = [];

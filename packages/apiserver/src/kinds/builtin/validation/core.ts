@@ -11,10 +11,10 @@ import {
   type GroupValidators,
   immutable,
   invalid,
-  type Judging,
-  judgeEach,
-  newJudging,
+  newValidation,
   required,
+  type Validation,
+  validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
 import { validateClaim } from './claims.ts';
 import { checkDataKey } from './data-keys.ts';
@@ -32,12 +32,12 @@ import { validateService } from './services.ts';
 const MAX_DATA_BYTES = 1_048_576;
 
 /** The keys of one map of data, one by one, because there may be a hundred thousand; and the length of its texts. */
-function* judgeData(judging: Judging, object: JsonObject, field: string): Steps<number> {
+function* validateData(checking: Validation, object: JsonObject, field: string): Steps<number> {
   const data = objectAt(object, field);
   const keys = Object.keys(data);
-  if (judging.pace.due(keys.length)) yield;
+  if (checking.pace.due(keys.length)) yield;
   let units = 0;
-  yield* judgeEach(judging, keys, (key) => {
+  yield* validateEach(checking, keys, (key) => {
     const value = data[key];
     if (typeof value === 'string') units += value.length;
     const details = checkDataKey(key);
@@ -75,8 +75,8 @@ const tooLarge = (field: string): FieldError => ({
 });
 
 /** Once `immutable` is true it stays, and so do the fields it guards. */
-function* judgeImmutableData(
-  { errors, pace }: Judging,
+function* validateImmutableData(
+  { errors, pace }: Validation,
   { object, old, fields }: { object: JsonObject; old: JsonObject | undefined; fields: readonly string[] },
 ): Steps<void> {
   if (old === undefined || !isTrueAt(old, 'immutable')) return;
@@ -89,21 +89,21 @@ function* judgeImmutableData(
 }
 
 function* validateConfigMap(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-  const judging = newJudging();
-  const { errors } = judging;
+  const checking = newValidation();
+  const { errors } = checking;
   const text = objectAt(object, 'data');
-  const units = (yield* judgeData(judging, object, 'data')) + (yield* judgeData(judging, object, 'binaryData'));
-  yield* judgeEach(judging, Object.keys(objectAt(object, 'binaryData')), (key) =>
+  const units = (yield* validateData(checking, object, 'data')) + (yield* validateData(checking, object, 'binaryData'));
+  yield* validateEach(checking, Object.keys(objectAt(object, 'binaryData')), (key) =>
     Object.hasOwn(text, key) ? [invalid(`data[${key}]`, key, 'duplicate of key present in binaryData')] : NONE,
   );
   // Counted only where it may be too much.
   if (units * MAX_UNIT_BYTES > MAX_DATA_BYTES) {
-    const { pace } = judging;
+    const { pace } = checking;
     const texts = yield* sizeOf(text, byteLength, pace);
     const size = texts + (yield* sizeOf(objectAt(object, 'binaryData'), decodedLength, pace));
     if (size > MAX_DATA_BYTES) errors.push(tooLarge('[]'));
   }
-  yield* judgeImmutableData(judging, { object, old, fields: ['data', 'binaryData'] });
+  yield* validateImmutableData(checking, { object, old, fields: ['data', 'binaryData'] });
   return errors;
 }
 
@@ -123,9 +123,9 @@ function* validateSecret(object: JsonObject, old?: JsonObject): Steps<readonly F
     (keys) => !keys.some((key) => Object.hasOwn(data, key)),
   );
   const account = 'kubernetes.io/service-account.name';
-  const judging = newJudging();
-  const { errors, pace } = judging;
-  const units = yield* judgeData(judging, object, 'data');
+  const checking = newValidation();
+  const { errors, pace } = checking;
+  const units = yield* validateData(checking, object, 'data');
   const size = units > MAX_DATA_BYTES ? yield* sizeOf(data, decodedLength, pace) : 0;
   if (size > MAX_DATA_BYTES) errors.push(tooLarge('data'));
   for (const keys of missing) for (const key of keys) errors.push(required(`data[${key}]`));
@@ -134,18 +134,18 @@ function* validateSecret(object: JsonObject, old?: JsonObject): Steps<readonly F
     errors.push(required(`metadata.annotations[${account}]`));
   }
   if (old !== undefined) errors.push(...immutable({ object, old, path: 'type' }));
-  yield* judgeImmutableData(judging, { object, old, fields: ['data'] });
+  yield* validateImmutableData(checking, { object, old, fields: ['data'] });
   return errors;
 }
 
 function* validateNamespace(object: JsonObject): Steps<readonly FieldError[]> {
-  const judging = newJudging();
-  yield* judgeEach(judging, textsAt(object, 'spec', 'finalizers'), (finalizer, i) =>
+  const checking = newValidation();
+  yield* validateEach(checking, textsAt(object, 'spec', 'finalizers'), (finalizer, i) =>
     [...checkQualifiedName(finalizer), ...(isUnqualifiedFinalizer(finalizer) ? [UNQUALIFIED_FINALIZER] : [])].map(
       (detail) => invalid(`spec.finalizers[${i}]`, finalizer, detail),
     ),
   );
-  return judging.errors;
+  return checking.errors;
 }
 
 export const CORE_VALIDATORS: GroupValidators = {

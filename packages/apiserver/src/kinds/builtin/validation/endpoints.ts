@@ -24,16 +24,16 @@ import {
   immutable,
   invalid,
   isPort,
-  type Judging,
-  judgeEach,
-  judgeNested,
-  newJudging,
+  newValidation,
   oneOf,
   PORT_RANGE,
   required,
   type Stops,
   tooMany,
   unsupported,
+  type Validation,
+  validateEach,
+  validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
 import { PROTOCOLS } from './pod-spec.ts';
 import { IP_RULE } from './strict-addresses.ts';
@@ -64,23 +64,23 @@ function startsWith({ family, bits }: Address, four: Prefix, six: Prefix): boole
   return bits >> BigInt((family === 4 ? 32 : 128) - length) === BigInt(prefix);
 }
 
-/** Subsets are judged where they change: what was let in once may be labelled. */
+/** Subsets are validated where they change: what was let in once may be labelled. */
 function* validateEndpoints(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-  const judging = newJudging();
+  const checking = newValidation();
   const before = old === undefined ? undefined : listAt(old, 'subsets');
-  if (yield* equalSteps(listAt(object, 'subsets'), before, judging.pace)) return judging.errors;
-  yield* judgeNested(judging, objectsAt(object, 'subsets'), (subset, i) =>
-    judgeSubset(judging, subset, `subsets[${i}]`),
+  if (yield* equalSteps(listAt(object, 'subsets'), before, checking.pace)) return checking.errors;
+  yield* validateNested(checking, objectsAt(object, 'subsets'), (subset, i) =>
+    validateSubset(checking, subset, `subsets[${i}]`),
   );
-  return judging.errors;
+  return checking.errors;
 }
 
-function* judgeSubset(judging: Judging, subset: JsonObject, path: string): Steps<void> {
+function* validateSubset(checking: Validation, subset: JsonObject, path: string): Steps<void> {
   if (listAt(subset, 'addresses').length === 0 && listAt(subset, 'notReadyAddresses').length === 0) {
-    judging.errors.push(required(path, 'must specify `addresses` or `notReadyAddresses`'));
+    checking.errors.push(required(path, 'must specify `addresses` or `notReadyAddresses`'));
   }
   for (const list of ['addresses', 'notReadyAddresses']) {
-    yield* judgeEach(judging, objectsAt(subset, list), (address, i) => {
+    yield* validateEach(checking, objectsAt(subset, list), (address, i) => {
       const at = `${path}.${list}[${i}]`;
       const ip = textAt(address, 'ip');
       if (!parseAddress(ip)) return [invalid(`${at}.ip`, ip, IP_RULE)];
@@ -93,7 +93,7 @@ function* judgeSubset(judging: Judging, subset: JsonObject, path: string): Steps
     });
   }
   const ports = objectsAt(subset, 'ports');
-  yield* judgeEach(judging, ports, (port, i) => {
+  yield* validateEach(checking, ports, (port, i) => {
     const at = `${path}.ports[${i}]`;
     const name = textAt(port, 'name');
     const number = valueAt(port, 'port') ?? 0;
@@ -115,34 +115,34 @@ function portErrors(port: JsonObject, at: string): FieldError[] {
 }
 
 function* validateSlice(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-  const judging = newJudging();
-  const { errors } = judging;
+  const checking = newValidation();
+  const { errors } = checking;
   const type = textAt(object, 'addressType');
   if (type === '') errors.push(required('addressType'));
   else if (!ADDRESS_TYPES.includes(type)) errors.push(unsupported('addressType', type, ADDRESS_TYPES));
   const endpoints = objectsAt(object, 'endpoints');
   if (endpoints.length > MAX_ENDPOINTS) errors.push(tooMany('endpoints', endpoints.length, MAX_ENDPOINTS));
   else {
-    yield* judgeNested(judging, endpoints, (endpoint, i) =>
-      judgeEndpoint(judging, endpoint, { path: `endpoints[${i}]`, type }),
+    yield* validateNested(checking, endpoints, (endpoint, i) =>
+      validateEndpoint(checking, endpoint, { path: `endpoints[${i}]`, type }),
     );
   }
-  yield* judgeSlicePorts(judging, object);
+  yield* validateSlicePorts(checking, object);
   if (old !== undefined) errors.push(...immutable({ object, old, path: 'addressType' }));
   return errors;
 }
 
-function* judgeEndpoint(
-  judging: Judging,
+function* validateEndpoint(
+  checking: Validation,
   endpoint: JsonObject,
   { path, type }: { readonly path: string; readonly type: string },
 ): Steps<void> {
-  const { errors } = judging;
+  const { errors } = checking;
   const addresses = textsAt(endpoint, 'addresses');
   const at = `${path}.addresses`;
   if (addresses.length === 0) errors.push(required(at, 'must contain at least 1 address'));
   else if (addresses.length > MAX_ADDRESSES) errors.push(tooMany(at, addresses.length, MAX_ADDRESSES));
-  yield* judgeEach(judging, addresses, (address, i) => addressErrors(address, type, `${at}[${i}]`));
+  yield* validateEach(checking, addresses, (address, i) => addressErrors(address, type, `${at}[${i}]`));
   const node = valueAt(endpoint, 'nodeName');
   if (typeof node === 'string') errors.push(...faults(`${path}.nodeName`, node, checkSubdomain(node)));
   const topology = valueAt(endpoint, 'deprecatedTopology');
@@ -170,11 +170,11 @@ function addressErrors(address: string, type: string, at: string): FieldError[] 
   return [...wrong, ...specialErrors(address, at)];
 }
 
-function judgeSlicePorts(judging: Judging, object: JsonObject): Stops {
+function validateSlicePorts(checking: Validation, object: JsonObject): Stops {
   const ports = objectsAt(object, 'ports');
   const names = new Set<string>();
-  if (ports.length > MAX_PORTS) judging.errors.push(tooMany('ports', ports.length, MAX_PORTS));
-  return judgeEach(judging, ports.length > MAX_PORTS ? [] : ports, (port, i) => {
+  if (ports.length > MAX_PORTS) checking.errors.push(tooMany('ports', ports.length, MAX_PORTS));
+  return validateEach(checking, ports.length > MAX_PORTS ? [] : ports, (port, i) => {
     const at = `ports[${i}]`;
     const name = textAt(port, 'name');
     const errors = name === '' ? [] : faults(`${at}.name`, name, checkLabelName(name));

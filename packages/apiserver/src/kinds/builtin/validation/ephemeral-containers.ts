@@ -5,10 +5,10 @@ import {
   absent,
   duplicate,
   forbidden,
-  type Judging,
-  judgeEach,
   requiredText,
   type Stops,
+  type Validation,
+  validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
 
 const NOT_HERE = 'cannot be set for an Ephemeral Container';
@@ -25,14 +25,14 @@ const REFUSED = [
   'lifecycle',
 ];
 
-/** Judges the ephemeral containers of a spec beside what holds for any container. */
-export function judgeEphemeral(judging: Judging, spec: unknown, path: string): Stops {
+/** Validates the ephemeral containers of a spec beside what holds for any container. */
+export function validateEphemeral(checking: Validation, spec: unknown, path: string): Stops {
   const named = new Set<string>();
   for (const list of ['containers', 'initContainers']) {
     for (const container of objectsAt(spec, list)) named.add(textAt(container, 'name'));
   }
   const names = new Set(named);
-  return judgeEach(judging, objectsAt(spec, 'ephemeralContainers'), (container, i) => {
+  return validateEach(checking, objectsAt(spec, 'ephemeralContainers'), (container, i) => {
     const at = `${path}.ephemeralContainers[${i}]`;
     const name = textAt(container, 'name');
     const errors = requiredText(`${at}.name`, name, checkLabelName);

@@ -19,11 +19,11 @@ import {
   forbidden,
   type GroupValidators,
   invalid,
-  type Judging,
-  judgeEach,
-  newJudging,
+  newValidation,
   required,
   unsupported,
+  type Validation,
+  validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
 import { MANDATORY_LEVELS, MANDATORY_SCHEMAS } from '../mandatory-flow-control.ts';
 
@@ -38,8 +38,8 @@ const SUBJECTS = { Group: 'group', ServiceAccount: 'serviceAccount', User: 'user
 const isKind = (kind: string): kind is keyof typeof SUBJECTS => Object.hasOwn(SUBJECTS, kind);
 
 function* validateFlowSchema(object: JsonObject): Steps<readonly FieldError[]> {
-  const judging = newJudging();
-  const { errors } = judging;
+  const checking = newValidation();
+  const { errors } = checking;
   const spec = objectAt(object, 'spec');
   const precedence = numberAt(spec, 'matchingPrecedence');
   const wrong = (detail: string): unknown => errors.push(invalid('spec.matchingPrecedence', precedence, detail));
@@ -56,28 +56,28 @@ function* validateFlowSchema(object: JsonObject): Steps<readonly FieldError[]> {
   const at = 'spec.priorityLevelConfiguration.name';
   if (level === '') errors.push(required(at, 'must reference a priority level'));
   else for (const detail of checkSubdomain(level)) errors.push(invalid(at, level, detail));
-  for (const [i, rule] of objectsAt(spec, 'rules').entries()) yield* judgeRule(judging, rule, `spec.rules[${i}]`);
+  for (const [i, rule] of objectsAt(spec, 'rules').entries()) yield* validateRule(checking, rule, `spec.rules[${i}]`);
   const name = textAt(object, 'metadata', 'name');
   const fixed = Object.hasOwn(MANDATORY_SCHEMAS, name) ? MANDATORY_SCHEMAS[name] : undefined;
-  if (fixed !== undefined && !(yield* equalSteps(spec, fixed, judging.pace))) {
+  if (fixed !== undefined && !(yield* equalSteps(spec, fixed, checking.pace))) {
     errors.push(invalid('spec', spec, `spec of '${name}' must equal the fixed value`));
   }
-  yield* judgeTypes(judging, object);
+  yield* validateTypes(checking, object);
   return errors;
 }
 
-function* judgeRule(judging: Judging, rule: JsonObject, at: string): Steps<void> {
-  const { errors } = judging;
+function* validateRule(checking: Validation, rule: JsonObject, at: string): Steps<void> {
+  const { errors } = checking;
   const subjects = objectsAt(rule, 'subjects');
   if (subjects.length === 0) errors.push(required(`${at}.subjects`, 'subjects must contain at least one value'));
-  yield* judgeEach(judging, subjects, (subject, i) => subjectErrors(subject, `${at}.subjects[${i}]`));
+  yield* validateEach(checking, subjects, (subject, i) => subjectErrors(subject, `${at}.subjects[${i}]`));
   const resources = objectsAt(rule, 'resourceRules');
   const paths = objectsAt(rule, 'nonResourceRules');
   if (resources.length === 0 && paths.length === 0) {
     errors.push(required(at, 'at least one of resourceRules and nonResourceRules has to be non-empty'));
   }
-  yield* judgeEach(judging, resources, (one, i) => resourceErrors(one, `${at}.resourceRules[${i}]`));
-  yield* judgeEach(judging, paths, (one, i) => pathErrors(one, `${at}.nonResourceRules[${i}]`));
+  yield* validateEach(checking, resources, (one, i) => resourceErrors(one, `${at}.resourceRules[${i}]`));
+  yield* validateEach(checking, paths, (one, i) => pathErrors(one, `${at}.nonResourceRules[${i}]`));
 }
 
 function subjectErrors(subject: JsonObject, at: string): FieldError[] {
@@ -114,13 +114,13 @@ function accountErrors(account: JsonObject, at: string): FieldError[] {
 function listErrors(
   rule: JsonObject,
   field: string,
-  told: { at: string; empty: string; others: string },
+  reported: { at: string; empty: string; others: string },
 ): FieldError[] {
   const values = textsAt(rule, field);
-  const at = `${told.at}.${field}`;
-  if (values.length === 0) return [required(at, told.empty)];
+  const at = `${reported.at}.${field}`;
+  if (values.length === 0) return [required(at, reported.empty)];
   if (values.length === 1 || !values.includes('*')) return [];
-  return [invalid(at, values, `if '*' is present, must not specify other ${told.others}`)];
+  return [invalid(at, values, `if '*' is present, must not specify other ${reported.others}`)];
 }
 
 function verbErrors(rule: JsonObject, at: string): FieldError[] {
@@ -151,8 +151,8 @@ function resourceErrors(rule: JsonObject, at: string): FieldError[] {
 
 function pathErrors(rule: JsonObject, at: string): FieldError[] {
   const errors = verbErrors(rule, at);
-  const told = { at, empty: 'nonResourceURLs must contain at least one value', others: 'non-resource URLs' };
-  errors.push(...listErrors(rule, 'nonResourceURLs', told));
+  const reported = { at, empty: 'nonResourceURLs must contain at least one value', others: 'non-resource URLs' };
+  errors.push(...listErrors(rule, 'nonResourceURLs', reported));
   const paths = textsAt(rule, 'nonResourceURLs');
   if (paths.includes('*')) return errors;
   for (const [i, path] of paths.entries()) {
@@ -172,8 +172,8 @@ function pathFault(path: string): string | undefined {
 }
 
 function* validatePriorityLevel(object: JsonObject): Steps<readonly FieldError[]> {
-  const judging = newJudging();
-  const { errors } = judging;
+  const validating = newValidation();
+  const { errors } = validating;
   const spec = objectAt(object, 'spec');
   const type = textAt(spec, 'type');
   const [isLimited, isExempt] = [isObject(valueAt(spec, 'limited')), isObject(valueAt(spec, 'exempt'))];
@@ -192,10 +192,10 @@ function* validatePriorityLevel(object: JsonObject): Steps<readonly FieldError[]
   const fixed = Object.hasOwn(MANDATORY_LEVELS, name) ? MANDATORY_LEVELS[name] : undefined;
   // How much room what is exempt takes up is up to the administrator.
   const beside = (level: JsonObject): JsonObject => (name === 'exempt' ? { ...level, exempt: undefined } : level);
-  if (fixed !== undefined && !(yield* equalSteps(beside(spec), beside(fixed), judging.pace))) {
+  if (fixed !== undefined && !(yield* equalSteps(beside(spec), beside(fixed), validating.pace))) {
     errors.push(invalid('spec', spec, `spec of '${name}' except the 'spec.exempt' field must equal the fixed value`));
   }
-  yield* judgeTypes(judging, object);
+  yield* validateTypes(validating, object);
   return errors;
 }
 
@@ -254,9 +254,9 @@ function queueErrors(queuing: JsonObject, at: string): FieldError[] {
 const entropyBits = (deck: number, hand: number): number => Math.ceil(Math.log2(deck) * hand);
 
 /** Of each type of condition there is one. */
-function* judgeTypes(judging: Judging, object: JsonObject): Steps<void> {
+function* validateTypes(checking: Validation, object: JsonObject): Steps<void> {
   const seen = new Set<string>();
-  yield* judgeEach(judging, objectsAt(object, 'status', 'conditions'), (condition, i) => {
+  yield* validateEach(checking, objectsAt(object, 'status', 'conditions'), (condition, i) => {
     const type = textAt(condition, 'type');
     const at = `status.conditions[${i}].type`;
     const errors = seen.has(type) ? [duplicate(at, type)] : [];

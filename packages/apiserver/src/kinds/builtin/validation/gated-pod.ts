@@ -10,24 +10,24 @@ import {
   textAt,
   valueAt,
 } from '@coracle/apimachinery/types/read-value';
-import { forbidden, invalid, type Judging, judgeEach } from '@coracle/apimachinery/validation/field-errors';
+import { forbidden, invalid, type Validation, validateEach } from '@coracle/apimachinery/validation/field-errors';
 
 const TERMS_AT = 'spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms';
 const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
 
 /** Gates are taken away, never added, of any Pod. */
-export function* judgeKeptGates(judging: Judging, pod: JsonObject, old: JsonObject): Steps<void> {
+export function* validateKeptGates(checking: Validation, pod: JsonObject, old: JsonObject): Steps<void> {
   const before = new Set(objectsAt(old, 'spec', 'schedulingGates').map((gate) => textAt(gate, 'name')));
-  yield* judgeEach(judging, objectsAt(pod, 'spec', 'schedulingGates'), (gate, i) => {
+  yield* validateEach(checking, objectsAt(pod, 'spec', 'schedulingGates'), (gate, i) => {
     const name = textAt(gate, 'name');
     const detail = `only deletion is allowed, but found new scheduling gate '${name}'`;
     return before.has(name) ? [] : [forbidden(`spec.schedulingGates[${i}].name`, detail)];
   });
 }
 
-/** Judges what a gated Pod says about nodes: labels and requirements are added, none is taken away. */
-export function* judgePlacement(judging: Judging, spec: unknown, before: unknown): Steps<void> {
-  const { errors, pace } = judging;
+/** Validates what a gated Pod says about nodes: labels and requirements are added, none is taken away. */
+export function* validatePlacement(checking: Validation, spec: unknown, before: unknown): Steps<void> {
+  const { errors, pace } = checking;
   const selector = objectAt(spec, 'nodeSelector');
   const labels = objectAt(before, 'nodeSelector');
   if (Object.keys(labels).some((key) => selector[key] !== labels[key])) {

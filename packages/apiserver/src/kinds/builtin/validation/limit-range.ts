@@ -15,13 +15,13 @@ import {
   faults,
   forbidden,
   invalid,
-  type Judging,
-  judgeEach,
-  judgeNested,
-  newJudging,
+  newValidation,
   required,
   sortedKeys,
   sortedTexts,
+  type Validation,
+  validateEach,
+  validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
 import { checkContainerResourceName, checkResourceName, mayOvercommit } from './resource-names.ts';
 
@@ -34,18 +34,18 @@ type Bounds = Readonly<
 >;
 
 export function* validateLimitRange(object: JsonObject): Steps<readonly FieldError[]> {
-  const judging = newJudging();
-  const { errors } = judging;
+  const checking = newValidation();
+  const { errors } = checking;
   const seen = new Set<string>();
-  const judge = (limit: JsonObject, i: number) => {
+  const validateRules = (limit: JsonObject, i: number) => {
     const at = `spec.limits[${i}]`;
     const type = textAt(limit, 'type');
     errors.push(...checkType(type, `${at}.type`));
     if (seen.has(type)) errors.push(duplicate(`${at}.type`, type));
     seen.add(type);
-    return validateLimit(judging, limit, { type, at });
+    return validateLimit(checking, limit, { type, at });
   };
-  yield* judgeNested(judging, objectsAt(object, 'spec', 'limits'), judge, LIMIT);
+  yield* validateNested(checking, objectsAt(object, 'spec', 'limits'), validateRules, LIMIT);
   return errors;
 }
 
@@ -60,15 +60,15 @@ function checkType(type: string, field: string): FieldError[] {
 }
 
 function* validateLimit(
-  judging: Judging,
+  checking: Validation,
   limit: JsonObject,
   { type, at }: { readonly type: string; readonly at: string },
 ): Steps<void> {
-  const { errors } = judging;
+  const { errors } = checking;
   const checkName = type === 'Pod' || type === 'Container' ? checkContainerResourceName : checkResourceName;
   const names = new Set<string>();
   function* take(list: keyof Bounds): Steps<void> {
-    yield* judgeEach(judging, yield* sortedKeys(objectAt(limit, list)), (name) => {
+    yield* validateEach(checking, yield* sortedKeys(objectAt(limit, list)), (name) => {
       names.add(name);
       return checkName(name, `${at}.${list}[${name}]`);
     });
@@ -91,7 +91,7 @@ function* validateLimit(
   }
   yield* take('maxLimitRequestRatio');
   const compare = (name: string): FieldError[] => compareBounds(name, boundsOf(limit, name, isPod), at);
-  yield* judgeEach(judging, yield* sortedTexts([...names]), compare, BOUNDS);
+  yield* validateEach(checking, yield* sortedTexts([...names]), compare, BOUNDS);
 }
 
 function boundsOf(limit: JsonObject, name: string, isPod: boolean): Bounds {

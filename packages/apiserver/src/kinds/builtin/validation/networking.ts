@@ -21,18 +21,18 @@ import {
   immutable,
   invalid,
   isPort,
-  type Judging,
-  judgeEach,
-  judgeNested,
   NO_STOP,
-  newJudging,
+  newValidation,
   oneOf,
   PORT_RANGE,
   required,
   type Stops,
   unsupported,
+  type Validation,
+  validateEach,
+  validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
-import { judgeSelectorField } from './admission-rules.ts';
+import { validateSelectorField } from './admission-rules.ts';
 import { PROTOCOLS } from './pod-spec.ts';
 import { addressFault, legacyNetworkFault, networkFault } from './strict-addresses.ts';
 
@@ -61,35 +61,38 @@ interface PeerPlace {
   readonly before: ReadonlySet<string>;
 }
 
-function* judgePeer(judging: Judging, peer: JsonObject, { at, before }: PeerPlace): Steps<void> {
-  const { errors } = judging;
+function* validatePeer(checking: Validation, peer: JsonObject, { at, before }: PeerPlace): Steps<void> {
+  const { errors } = checking;
   const named = ['podSelector', 'namespaceSelector'].filter((field) => isObject(valueAt(peer, field)));
   const block = valueAt(peer, 'ipBlock');
-  for (const field of named) yield* judgeSelectorField(judging, peer, { field, at });
-  if (isObject(block)) yield* judgeBlock(judging, block, { at: `${at}.ipBlock`, before });
+  for (const field of named) yield* validateSelectorField(checking, peer, { field, at });
+  if (isObject(block)) yield* validateBlock(checking, block, { at: `${at}.ipBlock`, before });
   if (named.length === 0 && !isObject(block)) errors.push(required(at, 'must specify a peer'));
   else if (named.length > 0 && isObject(block)) {
     errors.push(forbidden(at, 'may not specify both ipBlock and another peer'));
   }
 }
 
-function judgeBlock(judging: Judging, block: JsonObject, { at, before }: PeerPlace): Stops {
+function validateBlock(checking: Validation, block: JsonObject, { at, before }: PeerPlace): Stops {
   const cidr = textAt(block, 'cidr');
   if (cidr === '') {
-    judging.errors.push(required(`${at}.cidr`));
+    checking.errors.push(required(`${at}.cidr`));
     return NO_STOP;
   }
-  const judge = (network: string, path: string): FieldError[] => {
+  const validateRules = (network: string, path: string): FieldError[] => {
     const fault = before.has(network) ? undefined : legacyNetworkFault(network);
     return fault === undefined ? [] : [invalid(path, network, fault)];
   };
-  judging.errors.push(...judge(cidr, `${at}.cidr`));
+  checking.errors.push(...validateRules(cidr, `${at}.cidr`));
   const whole = parseIpRange(cidr);
-  return judgeEach(judging, textsAt(block, 'except'), (except, i) => {
+  return validateEach(checking, textsAt(block, 'except'), (except, i) => {
     const path = `${at}.except[${i}]`;
     const part = parseIpRange(except);
     const isOutside = whole !== undefined && part !== undefined && !isWithin(part, whole);
-    return [...judge(except, path), ...(isOutside ? [invalid(path, except, 'must be a strict subset of `cidr`')] : [])];
+    return [
+      ...validateRules(except, path),
+      ...(isOutside ? [invalid(path, except, 'must be a strict subset of `cidr`')] : []),
+    ];
   });
 }
 
@@ -119,36 +122,37 @@ const networksOf = (policy: JsonObject | undefined): string[] =>
   );
 
 function* validateNetworkPolicy(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-  const judging = newJudging();
+  const checking = newValidation();
   const spec = valueAt(object, 'spec');
   const before = new Set(networksOf(old));
-  yield* judgeSelectorField(judging, spec, { field: 'podSelector', at: 'spec' });
+  yield* validateSelectorField(checking, spec, { field: 'podSelector', at: 'spec' });
   for (const [direction, peers] of POLICY_PEERS) {
-    yield* judgeNested(judging, objectsAt(spec, direction), (rule, i) =>
-      judgePolicyRule(judging, rule, { at: `spec.${direction}[${i}]`, peers, before }),
+    yield* validateNested(checking, objectsAt(spec, direction), (rule, i) =>
+      validatePolicyRule(checking, rule, { at: `spec.${direction}[${i}]`, peers, before }),
     );
   }
   const types = listAt(spec, 'policyTypes');
   if (types.length > 2) {
-    judging.errors.push(invalid('spec.policyTypes', types, 'may not specify more than two policyTypes'));
-    return judging.errors;
+    checking.errors.push(invalid('spec.policyTypes', types, 'may not specify more than two policyTypes'));
+    return checking.errors;
   }
   for (const [i, type] of types.entries()) {
     if (type === 'Ingress' || type === 'Egress') continue;
-    judging.errors.push(unsupported(`spec.policyTypes[${i}]`, type, ['Ingress', 'Egress']));
+    checking.errors.push(unsupported(`spec.policyTypes[${i}]`, type, ['Ingress', 'Egress']));
   }
-  return judging.errors;
+  return checking.errors;
 }
 
-function* judgePolicyRule(
-  judging: Judging,
+function* validatePolicyRule(
+  checking: Validation,
   rule: JsonObject,
   { at, peers, before }: PeerPlace & { readonly peers: 'from' | 'to' },
 ): Steps<void> {
-  const judgePort = (port: JsonObject, j: number) => validatePolicyPort(port, `${at}.ports[${j}]`);
-  yield* judgeEach(judging, objectsAt(rule, 'ports'), judgePort, PART);
-  const judge = (peer: JsonObject, j: number) => judgePeer(judging, peer, { at: `${at}.${peers}[${j}]`, before });
-  yield* judgeNested(judging, objectsAt(rule, peers), judge, PART);
+  const validatePort = (port: JsonObject, j: number) => validatePolicyPort(port, `${at}.ports[${j}]`);
+  yield* validateEach(checking, objectsAt(rule, 'ports'), validatePort, PART);
+  const validateRules = (peer: JsonObject, j: number) =>
+    validatePeer(checking, peer, { at: `${at}.${peers}[${j}]`, before });
+  yield* validateNested(checking, objectsAt(rule, peers), validateRules, PART);
 }
 
 function validateIpAddress(object: JsonObject, old?: JsonObject): readonly FieldError[] {
@@ -172,24 +176,24 @@ function validateIpAddress(object: JsonObject, old?: JsonObject): readonly Field
 const ONE_PER_FAMILY = 'may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64';
 
 function* validateServiceCidr(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-  const judging = newJudging();
-  const { errors } = judging;
+  const checking = newValidation();
+  const { errors } = checking;
   const at = 'spec.cidrs';
   const ranges = textsAt(object, 'spec', 'cidrs');
   const before = old === undefined ? undefined : textsAt(old, 'spec', 'cidrs');
-  const judgeMoved = (count: number): Stops =>
-    judgeEach(judging, ranges.slice(0, count), (range, i) =>
+  const validateMoved = (count: number): Stops =>
+    validateEach(checking, ranges.slice(0, count), (range, i) =>
       range === before?.[i] ? [] : [invalid(`${at}[${i}]`, range, IMMUTABLE)],
     );
   if (before !== undefined && before.length === ranges.length) {
-    yield* judgeMoved(ranges.length);
+    yield* validateMoved(ranges.length);
     return errors;
   }
   // A second family may be added, nothing else.
   if (before !== undefined && !(before.length === 1 && ranges.length === 2)) return [invalid(at, ranges, IMMUTABLE)];
   if (ranges.length === 0) return [required(at, 'at least one CIDR required')];
   if (ranges.length > 2) return [invalid(at, valueAt(object, 'spec'), 'may only hold up to 2 values')];
-  if (before !== undefined) yield* judgeMoved(1);
+  if (before !== undefined) yield* validateMoved(1);
   for (const [i, range] of ranges.entries()) {
     const fault = networkFault(range);
     if (fault !== undefined) errors.push(invalid(`${at}[${i}]`, range, fault));

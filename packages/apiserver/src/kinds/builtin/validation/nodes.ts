@@ -8,12 +8,12 @@ import {
   faults,
   forbidden,
   invalid,
-  type Judging,
-  judgeEach,
-  newJudging,
+  newValidation,
   required,
   type Stops,
   unsupported,
+  type Validation,
+  validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
 import { CIDR_RULE } from './strict-addresses.ts';
 
@@ -21,13 +21,13 @@ const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 const isCidr = formatCheck('cidr')!;
 const fixed = (field: string): string => `node updates may not change ${field} except from "" to valid`;
 
-/** Judges a Node, and on an update what it may not lose. */
+/** Validates a Node, and on an update what it may not lose. */
 export function* validateNode(node: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-  const judging = newJudging();
-  const { errors } = judging;
-  yield* judgeTaints(judging, node);
+  const checking = newValidation();
+  const { errors } = checking;
+  yield* validateTaints(checking, node);
   const ranges = textsAt(node, 'spec', 'podCIDRs');
-  yield* judgeEach(judging, ranges, (range, i) =>
+  yield* validateEach(checking, ranges, (range, i) =>
     isCidr(range) ? [] : [invalid(`spec.podCIDRs[${i}]`, range, CIDR_RULE)],
   );
   if (ranges.length > 2) {
@@ -46,9 +46,9 @@ export function* validateNode(node: JsonObject, old?: JsonObject): Steps<readonl
   return errors;
 }
 
-function judgeTaints(judging: Judging, node: JsonObject): Stops {
+function validateTaints(checking: Validation, node: JsonObject): Stops {
   const seen = new Set<string>();
-  return judgeEach(judging, objectsAt(node, 'spec', 'taints'), (taint, i) => {
+  return validateEach(checking, objectsAt(node, 'spec', 'taints'), (taint, i) => {
     const at = `spec.taints[${i}]`;
     const key = textAt(taint, 'key');
     const value = textAt(taint, 'value');

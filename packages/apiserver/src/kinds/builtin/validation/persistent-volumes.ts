@@ -10,19 +10,19 @@ import {
   textAt,
   valueAt,
 } from '@coracle/apimachinery/types/read-value';
-import { judgeRequiredNodes } from '@coracle/apimachinery/validation/affinity';
+import { validateRequiredNodes } from '@coracle/apimachinery/validation/affinity';
 import {
   forbidden,
   IMMUTABLE,
   invalid,
-  type Judging,
-  judgeEach,
-  newJudging,
+  newValidation,
   oneOf,
   required,
   unsupported,
+  type Validation,
+  validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
-import { classErrors, judgeAccessModes, positiveErrors, VOLUME_MODES } from './claims.ts';
+import { classErrors, positiveErrors, VOLUME_MODES, validateAccessModes } from './claims.ts';
 import { PERSISTENT_SOURCE_RULES, SECOND_PATHS, SOURCE_PATHS } from './volume-sources.ts';
 
 /** In the order in which upstream looks for them. */
@@ -35,16 +35,16 @@ const RECLAIM_POLICIES = ['Delete', 'Recycle', 'Retain'];
 const NODES = 'spec.nodeAffinity';
 
 export function* validateVolume(volume: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-  const judging = newJudging();
-  const { errors, pace } = judging;
+  const checking = newValidation();
+  const { errors, pace } = checking;
   const spec = objectAt(volume, 'spec');
   const isKept = old !== undefined && (yield* equalSteps(spec, valueAt(old, 'spec'), pace));
   if (isKept) return errors;
-  yield* judgeAccessModes(judging, spec, { at: 'spec', detail: '' });
-  yield* judgeCapacity(judging, objectAt(spec, 'capacity'));
+  yield* validateAccessModes(checking, spec, { at: 'spec', detail: '' });
+  yield* validateCapacity(checking, objectAt(spec, 'capacity'));
   const reclaim = { name: 'persistentVolumeReclaimPolicy', path: 'spec.persistentVolumeReclaimPolicy' };
   errors.push(...oneOf(spec, reclaim, RECLAIM_POLICIES));
-  yield* judgeNodes(judging, spec);
+  yield* validateNodes(checking, spec);
   errors.push(...sourceErrors(spec, textAt(volume, 'metadata', 'name')));
   if (isRoot(textAt(spec, 'hostPath', 'path')) && textAt(spec, reclaim.name) === 'Recycle') {
     errors.push(forbidden(reclaim.path, "may not be 'recycle' for a hostPath mount of '/'"));
@@ -52,23 +52,23 @@ export function* validateVolume(volume: JsonObject, old?: JsonObject): Steps<rea
   errors.push(...classErrors(textAt(spec, 'storageClassName'), 'spec.storageClassName'));
   errors.push(...oneOf(spec, { name: 'volumeMode', path: 'spec.volumeMode' }, VOLUME_MODES));
   errors.push(...attributesErrors(spec));
-  if (old !== undefined) yield* judgeUpdate(judging, spec, objectAt(old, 'spec'));
+  if (old !== undefined) yield* validateUpdate(checking, spec, objectAt(old, 'spec'));
   return errors;
 }
 
-function* judgeCapacity({ errors, pace }: Judging, capacity: JsonObject): Steps<void> {
+function* validateCapacity({ errors, pace }: Validation, capacity: JsonObject): Steps<void> {
   const names = Object.keys(capacity);
   if (names.length === 0) errors.push(required('spec.capacity'));
   if (names.length !== 1 || names[0] !== 'storage') errors.push(unsupported('spec.capacity', capacity, ['storage']));
-  yield* judgeEach({ errors, pace }, names, (name) => positiveErrors(capacity[name], `spec.capacity[${name}]`));
+  yield* validateEach({ errors, pace }, names, (name) => positiveErrors(capacity[name], `spec.capacity[${name}]`));
 }
 
-function* judgeNodes(judging: Judging, spec: JsonObject): Steps<void> {
+function* validateNodes(checking: Validation, spec: JsonObject): Steps<void> {
   const affinity = valueAt(spec, 'nodeAffinity');
   if (!isObject(affinity)) return;
   const wanted = valueAt(affinity, 'required');
-  if (isObject(wanted)) yield* judgeRequiredNodes(judging, wanted, `${NODES}.required`);
-  else judging.errors.push(required(`${NODES}.required`, 'must specify required node constraints'));
+  if (isObject(wanted)) yield* validateRequiredNodes(checking, wanted, `${NODES}.required`);
+  else checking.errors.push(required(`${NODES}.required`, 'must specify required node constraints'));
 }
 
 function sourceErrors(spec: JsonObject, name: string): FieldError[] {
@@ -95,7 +95,7 @@ function attributesErrors(spec: JsonObject): FieldError[] {
   return [...errors, required('spec.csi', 'has to be specified when using volumeAttributesClassName')];
 }
 
-function* judgeUpdate({ errors, pace }: Judging, spec: JsonObject, before: JsonObject): Steps<void> {
+function* validateUpdate({ errors, pace }: Validation, spec: JsonObject, before: JsonObject): Steps<void> {
   if (!(yield* equalSteps(sourcesOf(spec, before), sourcesOf(before, before), pace))) {
     const detail = 'spec.persistentvolumesource is immutable after creation';
     errors.push(forbidden('spec.persistentvolumesource', detail));

@@ -21,15 +21,15 @@ import {
   duplicate,
   faults,
   invalid,
-  type Judging,
-  judgeEach,
-  judgeLabels,
-  judgeNested,
   required,
   unsupported,
+  type Validation,
+  validateEach,
+  validateLabels,
+  validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
 import { IP_RULE, isIp } from './strict-addresses.ts';
-import { judgeSysctls } from './sysctls.ts';
+import { validateSysctls } from './sysctls.ts';
 
 const MAX_NAMESERVERS = 3;
 const MAX_SEARCHES = 32;
@@ -49,25 +49,25 @@ export function idErrors(holder: unknown, names: readonly string[], path: string
 const idError = (id: unknown, at: string): FieldError[] =>
   typeof id === 'number' && (id < 0 || id > MAX_ID) ? [invalid(at, id, ID_RANGE)] : [];
 
-/** Judges the labels that a node must have. */
-export function* judgeNodeSelector(judging: Judging, spec: unknown, path: string): Steps<void> {
-  yield* judgeLabels(judging, objectAt(spec, 'nodeSelector'), `${path}.nodeSelector`);
+/** Validates the labels that a node must have. */
+export function* validateNodeSelector(checking: Validation, spec: unknown, path: string): Steps<void> {
+  yield* validateLabels(checking, objectAt(spec, 'nodeSelector'), `${path}.nodeSelector`);
 }
 
-/** Judges the security context of the Pod, and what it shares with its host. */
-export function* judgePodSecurity(judging: Judging, spec: unknown, path: string): Steps<void> {
-  const { errors } = judging;
+/** Validates the security context of the Pod, and what it shares with its host. */
+export function* validatePodSecurity(checking: Validation, spec: unknown, path: string): Steps<void> {
+  const { errors } = checking;
   const context = valueAt(spec, 'securityContext');
   const at = `${path}.securityContext`;
   errors.push(...idErrors(context, ['fsGroup', 'runAsUser', 'runAsGroup'], at));
-  yield* judgeEach(judging, listAt(context, 'supplementalGroups'), (id, i) =>
+  yield* validateEach(checking, listAt(context, 'supplementalGroups'), (id, i) =>
     idError(id, `${at}.supplementalGroups[${i}]`),
   );
   if (isTrueAt(spec, 'shareProcessNamespace') && isTrueAt(spec, 'hostPID')) {
     const detail = 'ShareProcessNamespace and HostPID cannot both be enabled';
     errors.push(invalid(`${path}.shareProcessNamespace`, true, detail));
   }
-  yield* judgeSysctls(judging, spec, path);
+  yield* validateSysctls(checking, spec, path);
   const policy = valueAt(context, 'fsGroupChangePolicy');
   if (typeof policy === 'string' && !GROUP_POLICIES.includes(policy)) {
     errors.push(unsupported(`${at}.fsGroupChangePolicy`, policy, GROUP_POLICIES));
@@ -75,15 +75,15 @@ export function* judgePodSecurity(judging: Judging, spec: unknown, path: string)
 }
 
 /** Ports of the host: those of a Pod in its network are the container's own, and no two containers want the same. */
-export function* judgeHostPorts(
-  judging: Judging,
+export function* validateHostPorts(
+  checking: Validation,
   spec: unknown,
   { path, isPod }: { readonly path: string; readonly isPod: boolean },
 ): Steps<void> {
   for (const list of ['containers', 'initContainers']) {
     const seen = new Set<string>();
-    const judge = (container: unknown, i: number) =>
-      judgeEach(judging, objectsAt(container, 'ports'), (port, j) => {
+    const validateRules = (container: unknown, i: number) =>
+      validateEach(checking, objectsAt(container, 'ports'), (port, j) => {
         const host = valueAt(port, 'hostPort') ?? 0;
         if (host === 0) return [];
         const key = `${textAt(port, 'protocol') || 'TCP'}/${textAt(port, 'hostIP')}/${host}`;
@@ -92,22 +92,22 @@ export function* judgeHostPorts(
         seen.add(key);
         return isTaken ? [duplicate(`${path}.${list}[${i}].ports[${j}].hostPort`, key)] : [];
       });
-    yield* judgeNested(judging, objectsAt(spec, list), judge);
+    yield* validateNested(checking, objectsAt(spec, list), validateRules);
   }
   if (!isTrueAt(spec, 'hostNetwork')) return;
-  const judge = (container: unknown, i: number) =>
-    judgeEach(judging, objectsAt(container, 'ports'), (port, j) => {
+  const validateRules = (container: unknown, i: number) =>
+    validateEach(checking, objectsAt(container, 'ports'), (port, j) => {
       const host = valueAt(port, 'hostPort') ?? 0;
       if (host === valueAt(port, 'containerPort') || (host === 0 && !isPod)) return [];
       const detail = 'must match `containerPort` when `hostNetwork` is true';
       return [invalid(`${path}.containers[${i}].ports[${j}].hostPort`, host, detail)];
     });
-  yield* judgeNested(judging, objectsAt(spec, 'containers'), judge);
+  yield* validateNested(checking, objectsAt(spec, 'containers'), validateRules);
 }
 
-/** Judges `dnsConfig`, which the policy `None` needs. */
-export function* judgeDns(judging: Judging, spec: unknown, path: string): Steps<void> {
-  const { errors } = judging;
+/** Validates `dnsConfig`, which the policy `None` needs. */
+export function* validateDns(checking: Validation, spec: unknown, path: string): Steps<void> {
+  const { errors } = checking;
   const config = valueAt(spec, 'dnsConfig');
   const at = `${path}.dnsConfig`;
   const servers = textsAt(config, 'nameservers');
@@ -124,7 +124,7 @@ export function* judgeDns(judging: Judging, spec: unknown, path: string): Steps<
     const detail = `must not have more than ${MAX_NAMESERVERS} nameservers`;
     errors.push(invalid(`${at}.nameservers`, servers, detail));
   }
-  yield* judgeEach(judging, servers, (server, i) => addressErrors(server, `${at}.nameservers[${i}]`));
+  yield* validateEach(checking, servers, (server, i) => addressErrors(server, `${at}.nameservers[${i}]`));
   const searches = textsAt(config, 'searches');
   if (searches.length > MAX_SEARCHES) {
     errors.push(invalid(`${at}.searches`, searches, `must not have more than ${MAX_SEARCHES} search paths`));
@@ -133,19 +133,19 @@ export function* judgeDns(judging: Judging, spec: unknown, path: string): Steps<
     const detail = `must not have more than ${MAX_SEARCH_CHARACTERS} characters (including spaces) in the search list`;
     errors.push(invalid(`${at}.searches`, searches, detail));
   }
-  yield* judgeEach(judging, searches, (search, i) => {
+  yield* validateEach(checking, searches, (search, i) => {
     if (search === '.') return [];
     const domain = search.replace(/\.$/, '');
     return faults(`${at}.searches[${i}]`, domain, checkSubdomainWithUnderscore(domain));
   });
-  yield* judgeEach(judging, objectsAt(config, 'options'), (option, i) =>
+  yield* validateEach(checking, objectsAt(config, 'options'), (option, i) =>
     textAt(option, 'name') === '' ? [required(`${at}.options[${i}]`, 'must not be empty')] : [],
   );
 }
 
 /** Conditions that must hold besides the containers' own. */
-export function* judgeReadinessGates(judging: Judging, spec: unknown, path: string): Steps<void> {
-  yield* judgeEach(judging, objectsAt(spec, 'readinessGates'), (gate, i) => {
+export function* validateReadinessGates(checking: Validation, spec: unknown, path: string): Steps<void> {
+  yield* validateEach(checking, objectsAt(spec, 'readinessGates'), (gate, i) => {
     const type = textAt(gate, 'conditionType');
     return faults(`${path}.readinessGates[${i}].conditionType`, type, checkQualifiedName(type));
   });
@@ -168,12 +168,12 @@ const NAMES = [
   ['subdomain', checkLabelName],
 ] as const;
 
-/** Judges the lines of /etc/hosts. */
-export function* judgeHostAliases(judging: Judging, spec: unknown, path: string): Steps<void> {
-  yield* judgeNested(judging, objectsAt(spec, 'hostAliases'), (alias, i) => {
+/** Validates the lines of /etc/hosts. */
+export function* validateHostAliases(checking: Validation, spec: unknown, path: string): Steps<void> {
+  yield* validateNested(checking, objectsAt(spec, 'hostAliases'), (alias, i) => {
     const at = `${path}.hostAliases[${i}]`;
-    judging.errors.push(...addressErrors(textAt(alias, 'ip'), `${at}.ip`));
-    return judgeEach(judging, textsAt(alias, 'hostnames'), (name, j) =>
+    checking.errors.push(...addressErrors(textAt(alias, 'ip'), `${at}.ip`));
+    return validateEach(checking, textsAt(alias, 'hostnames'), (name, j) =>
       faults(`${at}.hostnames[${j}]`, name, checkSubdomain(name)),
     );
   });

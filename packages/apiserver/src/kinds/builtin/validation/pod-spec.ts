@@ -20,31 +20,31 @@ import {
   forbidden,
   invalid,
   isPort,
-  type Judging,
-  judgeEach,
-  judgeNested,
   oneOf,
   PORT_RANGE,
   required,
   type Stops,
   uniqueNames,
   unsupportedInOrder,
+  type Validation,
+  validateEach,
+  validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
 import { validateToleration } from '@coracle/apimachinery/validation/tolerations';
 import { lifecycleErrors, probeErrors, securityErrors, variableErrors, variablesErrors } from './container-details.ts';
-import { judgeMounts } from './container-mounts.ts';
-import { judgeEphemeral } from './ephemeral-containers.ts';
+import { validateMounts } from './container-mounts.ts';
+import { validateEphemeral } from './ephemeral-containers.ts';
 import {
-  judgeDns,
-  judgeHostAliases,
-  judgeHostPorts,
-  judgeNodeSelector,
-  judgePodSecurity,
-  judgeReadinessGates,
   nameErrors,
   systemErrors,
+  validateDns,
+  validateHostAliases,
+  validateHostPorts,
+  validateNodeSelector,
+  validatePodSecurity,
+  validateReadinessGates,
 } from './pod-settings.ts';
-import { judgeVolumes } from './pod-volumes.ts';
+import { validateVolumes } from './pod-volumes.ts';
 import { checkContainerResourceName } from './resource-names.ts';
 
 export const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
@@ -58,28 +58,28 @@ const NOT_OF_INIT = ['lifecycle', ...PROBES];
 export interface PodSpecRules {
   /** Where the spec stands: `spec`, `spec.template.spec`. */
   readonly path: string;
-  /** The spec that is replaced: volumes that stand there already are not judged again. */
+  /** The spec that is replaced: volumes that stand there already are not validated again. */
   readonly before?: unknown;
   /** Name of the Pod, where there is one. */
   readonly podName?: string;
 }
 
-export function* judgePodSpec(
-  judging: Judging,
+export function* validatePodSpec(
+  checking: Validation,
   spec: unknown,
   { path, before, podName = '' }: PodSpecRules,
 ): Steps<void> {
-  const { errors } = judging;
+  const { errors } = checking;
   const containers = objectsAt(spec, 'containers');
   const initContainers = objectsAt(spec, 'initContainers');
   const volumes = objectsAt(spec, 'volumes');
-  const isKept = before !== undefined && (yield* equalSteps(volumes, objectsAt(before, 'volumes'), judging.pace));
-  if (!isKept) yield* judgeVolumes(judging, volumes, { at: `${path}.volumes`, podName });
+  const isKept = before !== undefined && (yield* equalSteps(volumes, objectsAt(before, 'volumes'), checking.pace));
+  if (!isKept) yield* validateVolumes(checking, volumes, { at: `${path}.volumes`, podName });
   if (containers.length === 0) errors.push(required(`${path}.containers`));
-  yield* uniqueNames(judging, containers, `${path}.containers`);
-  yield* uniqueNames(judging, initContainers, `${path}.initContainers`);
+  yield* uniqueNames(checking, containers, `${path}.containers`);
+  yield* uniqueNames(checking, initContainers, `${path}.initContainers`);
   const names = new Set(containers.map((container) => textAt(container, 'name')));
-  yield* judgeEach(judging, initContainers, (container, i) => {
+  yield* validateEach(checking, initContainers, (container, i) => {
     const name = textAt(container, 'name');
     return name !== '' && names.has(name) ? [duplicate(`${path}.initContainers[${i}].name`, name)] : [];
   });
@@ -90,12 +90,12 @@ export function* judgePodSpec(
     ['initContainers', initContainers],
     ['ephemeralContainers', objectsAt(spec, 'ephemeralContainers')],
   ] as const) {
-    const judge = (container: JsonObject, i: number) =>
-      judgeContainer(judging, container, { path: `${path}.${list}[${i}]`, list, volumes: known });
-    yield* judgeNested(judging, items, judge);
+    const validateRules = (container: JsonObject, i: number) =>
+      validateContainer(checking, container, { path: `${path}.${list}[${i}]`, list, volumes: known });
+    yield* validateNested(checking, items, validateRules);
   }
-  yield* judgeEphemeral(judging, spec, path);
-  yield* judgeHostPorts(judging, spec, { path, isPod: path === 'spec' });
+  yield* validateEphemeral(checking, spec, path);
+  yield* validateHostPorts(checking, spec, { path, isPod: path === 'spec' });
   const policy = valueAt(spec, 'restartPolicy');
   if (policy !== undefined && !RESTART_POLICIES.includes(String(policy))) {
     errors.push(unsupportedInOrder(`${path}.restartPolicy`, policy, RESTART_POLICIES));
@@ -104,17 +104,17 @@ export function* judgePodSpec(
   if (typeof dns === 'string' && !DNS_POLICIES.includes(dns)) {
     errors.push(unsupportedInOrder(`${path}.dnsPolicy`, dns, DNS_POLICIES));
   }
-  yield* judgeNodeSelector(judging, spec, path);
-  yield* judgePodSecurity(judging, spec, path);
-  yield* validateAffinity(judging, valueAt(spec, 'affinity'), `${path}.affinity`);
-  yield* judgeDns(judging, spec, path);
-  yield* judgeReadinessGates(judging, spec, path);
-  yield* validateTopologySpread(judging, spec, `${path}.topologySpreadConstraints`);
+  yield* validateNodeSelector(checking, spec, path);
+  yield* validatePodSecurity(checking, spec, path);
+  yield* validateAffinity(checking, valueAt(spec, 'affinity'), `${path}.affinity`);
+  yield* validateDns(checking, spec, path);
+  yield* validateReadinessGates(checking, spec, path);
+  yield* validateTopologySpread(checking, spec, `${path}.topologySpreadConstraints`);
   errors.push(...validateDeadline(spec, path), ...nameErrors(spec, path));
-  yield* judgeEach(judging, objectsAt(spec, 'tolerations'), (toleration, i) =>
+  yield* validateEach(checking, objectsAt(spec, 'tolerations'), (toleration, i) =>
     validateToleration(toleration, `${path}.tolerations[${i}]`),
   );
-  yield* judgeHostAliases(judging, spec, path);
+  yield* validateHostAliases(checking, spec, path);
   errors.push(...systemErrors(spec, path));
 }
 
@@ -130,9 +130,9 @@ interface ContainerPlace {
   readonly volumes: ReadonlyMap<string, JsonObject>;
 }
 
-function* judgeContainer(judging: Judging, container: JsonObject, place: ContainerPlace): Steps<void> {
+function* validateContainer(checking: Validation, container: JsonObject, place: ContainerPlace): Steps<void> {
   const { path, list } = place;
-  const { errors } = judging;
+  const { errors } = checking;
   const image = textAt(container, 'image');
   if (image === '') errors.push(required(`${path}.image`));
   else if (image !== image.trim()) {
@@ -140,19 +140,19 @@ function* judgeContainer(judging: Judging, container: JsonObject, place: Contain
   }
   const message = { name: 'terminationMessagePolicy', path: `${path}.terminationMessagePolicy` };
   errors.push(...oneOf(container, message, MESSAGE_POLICIES));
-  if (container['ports'] !== undefined) yield* validatePorts(judging, container, path);
-  yield* judgeEach(judging, objectsAt(container, 'env'), (env, i) => variableErrors(env, `${path}.env[${i}]`));
-  yield* judgeEach(judging, objectsAt(container, 'envFrom'), (source, i) =>
+  if (container['ports'] !== undefined) yield* validatePorts(checking, container, path);
+  yield* validateEach(checking, objectsAt(container, 'env'), (env, i) => variableErrors(env, `${path}.env[${i}]`));
+  yield* validateEach(checking, objectsAt(container, 'envFrom'), (source, i) =>
     variablesErrors(source, { path: `${path}.envFrom`, i }),
   );
   if (container['volumeMounts'] !== undefined || container['volumeDevices'] !== undefined) {
-    yield* judgeMounts(judging, container, place);
+    yield* validateMounts(checking, container, place);
   }
   errors.push(...oneOf(container, { name: 'imagePullPolicy', path: `${path}.imagePullPolicy` }, PULL_POLICIES));
-  yield* validateResources(judging, valueAt(container, 'resources'), `${path}.resources`);
+  yield* validateResources(checking, valueAt(container, 'resources'), `${path}.resources`);
   const security = valueAt(container, 'securityContext');
   if (isObject(security)) errors.push(...securityErrors(security, `${path}.securityContext`));
-  // An ephemeral one may have neither, which is told elsewhere.
+  // An ephemeral one may have neither, which is reported elsewhere.
   if (list === 'ephemeralContainers') return;
   if (list === 'initContainers' && textAt(container, 'restartPolicy') !== 'Always') {
     for (const field of NOT_OF_INIT.filter((one) => isObject(valueAt(container, one)))) {
@@ -167,9 +167,9 @@ function* judgeContainer(judging: Judging, container: JsonObject, place: Contain
   }
 }
 
-function validatePorts(judging: Judging, container: JsonObject, path: string): Stops {
+function validatePorts(checking: Validation, container: JsonObject, path: string): Stops {
   const names = new Set<string>();
-  return judgeEach(judging, objectsAt(container, 'ports'), (port, i) => {
+  return validateEach(checking, objectsAt(container, 'ports'), (port, i) => {
     const at = `${path}.ports[${i}]`;
     const errors: FieldError[] = [];
     const number = valueAt(port, 'containerPort');
@@ -189,7 +189,7 @@ function validatePorts(judging: Judging, container: JsonObject, path: string): S
 }
 
 /** Amounts are not negative, and no request exceeds its limit. */
-function* validateResources(judging: Judging, resources: unknown, path: string): Steps<void> {
+function* validateResources(checking: Validation, resources: unknown, path: string): Steps<void> {
   if (!isObject(resources)) return;
   const limits = objectAt(resources, 'limits');
   const requests = objectAt(resources, 'requests');
@@ -197,7 +197,7 @@ function* validateResources(judging: Judging, resources: unknown, path: string):
     ['limits', limits],
     ['requests', requests],
   ] as const) {
-    yield* judgeEach(judging, Object.keys(amounts), (name) => {
+    yield* validateEach(checking, Object.keys(amounts), (name) => {
       const value = amounts[name];
       const errors = checkContainerResourceName(name, `${path}.${list}[${name}]`);
       const amount = readQuantity(value);
@@ -205,7 +205,7 @@ function* validateResources(judging: Judging, resources: unknown, path: string):
       return [...errors, invalid(`${path}.${list}[${name}]`, value, 'must be greater than or equal to 0')];
     });
   }
-  yield* judgeEach(judging, Object.keys(requests), (name) => {
+  yield* validateEach(checking, Object.keys(requests), (name) => {
     const value = requests[name];
     const request = readQuantity(value);
     const limit = readQuantity(Object.hasOwn(limits, name) ? limits[name] : undefined);

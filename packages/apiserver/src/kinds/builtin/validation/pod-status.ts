@@ -7,23 +7,23 @@ import {
   faults,
   IMMUTABLE,
   invalid,
-  type Judging,
-  judgeEach,
   type Stops,
+  type Validation,
+  validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
 import { legacyAddressFault } from './strict-addresses.ts';
 
 const SYSTEM_CONDITIONS = new Set(['PodScheduled', 'Ready', 'Initialized']);
 
-export function* judgePodStatus(judging: Judging, pod: JsonObject, old: JsonObject): Steps<void> {
-  yield* judgeConditions(judging, pod);
-  judging.errors.push(...nominationErrors(pod, old), ...qosErrors(pod, old));
-  yield* judgeIps(judging, pod, old);
+export function* validatePodStatus(checking: Validation, pod: JsonObject, old: JsonObject): Steps<void> {
+  yield* validateConditions(checking, pod);
+  checking.errors.push(...nominationErrors(pod, old), ...qosErrors(pod, old));
+  yield* validateIps(checking, pod, old);
 }
 
 /** The path is upstream's. */
-const judgeConditions = (judging: Judging, pod: JsonObject): Stops =>
-  judgeEach(judging, objectsAt(pod, 'status', 'conditions'), (condition, i) => {
+const validateConditions = (checking: Validation, pod: JsonObject): Stops =>
+  validateEach(checking, objectsAt(pod, 'status', 'conditions'), (condition, i) => {
     const type = textAt(condition, 'type');
     if (SYSTEM_CONDITIONS.has(type)) return [];
     return faults(`metadata.conditions[${i}].Condition`, type, checkQualifiedName(type));
@@ -44,11 +44,11 @@ function qosErrors(pod: JsonObject, old: JsonObject): FieldError[] {
 }
 
 /** One address of each family; what stands there already may stay. */
-function* judgeIps(judging: Judging, pod: JsonObject, old: JsonObject): Steps<void> {
+function* validateIps(checking: Validation, pod: JsonObject, old: JsonObject): Steps<void> {
   const path = 'status.podIPs';
   const entries = objectsAt(pod, 'status', 'podIPs');
   const before = new Set(objectsAt(old, 'status', 'podIPs').map((entry) => textAt(entry, 'ip')));
-  yield* judgeEach(judging, entries, (entry, i) => {
+  yield* validateEach(checking, entries, (entry, i) => {
     const ip = textAt(entry, 'ip');
     const fault = before.has(ip) ? undefined : legacyAddressFault(ip);
     return fault === undefined ? [] : [invalid(`${path}[${i}]`, ip, fault)];
@@ -56,5 +56,5 @@ function* judgeIps(judging: Judging, pod: JsonObject, old: JsonObject): Steps<vo
   const families = new Set(entries.map((entry) => textAt(entry, 'ip').includes(':')));
   if (entries.length < 2 || families.size === entries.length) return;
   const shown = entries.map((entry) => ({ IP: textAt(entry, 'ip') }));
-  judging.errors.push(invalid(path, shown, 'may specify no more than one IP for each IP family'));
+  checking.errors.push(invalid(path, shown, 'may specify no more than one IP for each IP family'));
 }

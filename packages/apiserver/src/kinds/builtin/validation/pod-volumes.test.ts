@@ -4,7 +4,7 @@ import { parseApiVersion } from '../../../../../apimachinery/src/meta/gvk.ts';
 import { fieldErrorBody } from '../../../../../apimachinery/src/meta/status.ts';
 import { builtinResource } from '../builtin-resources.ts';
 
-const judge = (resource: string, object: object, old?: object): string[] => {
+const validateOne = (resource: string, object: object, old?: object): string[] => {
   const info = builtinResource({ ...parseApiVersion('v1'), resource }) ?? assert.fail();
   const found = info.validate?.(object as never, old as never) ?? [];
   return found.map((error) => `${error.field}: ${fieldErrorBody(error)}`);
@@ -107,10 +107,10 @@ for (const [source, wanted] of [
 ] as const) {
   test(`a volume of ${JSON.stringify(source).slice(0, 60)}`, () => {
     const object = pod([{ name: 'v', ...source }]);
-    assert.deepEqual(judge('pods', object), wanted);
+    assert.deepEqual(validateOne('pods', object), wanted);
     // What was let in before does not keep a Pod from having a status.
     const status = { ...object, status: { phase: 'Running' } };
-    assert.deepEqual(judge('pods', status, object), []);
+    assert.deepEqual(validateOne('pods', status, object), []);
   });
 }
 
@@ -157,12 +157,12 @@ for (const [env, wanted] of [
   [{ secretKeyRef: { name: 's', key: '' } }, [`${ENV}.secretKeyRef.key: Required value`]],
 ] as const) {
   test(`a variable from ${JSON.stringify(env)}`, () => {
-    assert.deepEqual(judge('pods', pod([], { env: [{ name: 'A', valueFrom: env }] })), wanted);
+    assert.deepEqual(validateOne('pods', pod([], { env: [{ name: 'A', valueFrom: env }] })), wanted);
   });
 }
 
 test('variables of a whole map', () => {
-  const from = (...envFrom: object[]): string[] => judge('pods', pod([], { envFrom }));
+  const from = (...envFrom: object[]): string[] => validateOne('pods', pod([], { envFrom }));
   const list = 'spec.containers[0].envFrom';
   assert.deepEqual(from({ configMapRef: { name: 'm' } }), []);
   assert.deepEqual(from({}), [`${list}: Invalid value: "": must specify one of: \`configMapRef\` or \`secretRef\``]);
@@ -178,7 +178,7 @@ test('mounts and devices', () => {
   ];
   const mounts = 'spec.containers[0].volumeMounts';
   const devices = 'spec.containers[0].volumeDevices';
-  const of = (container: object): string[] => judge('pods', pod(volumes, container));
+  const of = (container: object): string[] => validateOne('pods', pod(volumes, container));
   assert.deepEqual(of({ volumeMounts: [{ name: 'd', mountPath: '/d', mountPropagation: 'Bidirectional' }] }), [
     `${mounts}.mountPropagation: Forbidden: Bidirectional mount propagation is available only to privileged containers`,
   ]);
@@ -206,34 +206,34 @@ const volume = (spec: object): object => ({
 
 test('a PersistentVolume: its capacity, its driver, where it lies', () => {
   const csi = { driver: 'd', volumeHandle: 'h' };
-  assert.deepEqual(judge('persistentvolumes', volume({ csi })), []);
-  assert.deepEqual(judge('persistentvolumes', volume({ csi: { driver: 'd' } })), [
+  assert.deepEqual(validateOne('persistentvolumes', volume({ csi })), []);
+  assert.deepEqual(validateOne('persistentvolumes', volume({ csi: { driver: 'd' } })), [
     'spec.csi.volumeHandle: Required value',
   ]);
-  assert.deepEqual(judge('persistentvolumes', volume({ csi, capacity: { storage: '0' } })), [
+  assert.deepEqual(validateOne('persistentvolumes', volume({ csi, capacity: { storage: '0' } })), [
     'spec.capacity[storage]: Invalid value: "0": must be greater than zero',
   ]);
   assert.deepEqual(
-    judge('persistentvolumes', volume({ csi, accessModes: ['ReadWriteOncePod', 'ReadWriteMany', 'X'] })),
+    validateOne('persistentvolumes', volume({ csi, accessModes: ['ReadWriteOncePod', 'ReadWriteMany', 'X'] })),
     [
       'spec.accessModes: Unsupported value: "X": supported values: "ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"',
       'spec.accessModes: Forbidden: may not use ReadWriteOncePod with other access modes',
     ],
   );
   assert.deepEqual(
-    judge('persistentvolumes', volume({ hostPath: { path: '/.' }, persistentVolumeReclaimPolicy: 'Recycle' })),
+    validateOne('persistentvolumes', volume({ hostPath: { path: '/.' }, persistentVolumeReclaimPolicy: 'Recycle' })),
     ["spec.persistentVolumeReclaimPolicy: Forbidden: may not be 'recycle' for a hostPath mount of '/'"],
   );
   const grown = { ...csi, controllerExpandSecretRef: { name: 's', namespace: 'n' } };
-  assert.deepEqual(judge('persistentvolumes', volume({ csi: grown }), volume({ csi })), []);
+  assert.deepEqual(validateOne('persistentvolumes', volume({ csi: grown }), volume({ csi })), []);
   const nodes = (key: string): object => ({
     csi,
     nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions: [{ key, operator: 'Exists' }] }] } },
   });
-  assert.deepEqual(judge('persistentvolumes', volume(nodes('a')), volume({ csi })), []);
+  assert.deepEqual(validateOne('persistentvolumes', volume(nodes('a')), volume({ csi })), []);
   const [beta, now] = ['failure-domain.beta.kubernetes.io/zone', 'topology.kubernetes.io/zone'];
-  assert.deepEqual(judge('persistentvolumes', volume(nodes(now)), volume(nodes(beta))), []);
-  const [changed] = judge('persistentvolumes', volume(nodes('b')), volume(nodes('a')));
+  assert.deepEqual(validateOne('persistentvolumes', volume(nodes(now)), volume(nodes(beta))), []);
+  const [changed] = validateOne('persistentvolumes', volume(nodes('b')), volume(nodes('a')));
   assert.match(changed ?? '', /^nodeAffinity: Invalid value: .*field is immutable, except for updating/);
 });
 
@@ -244,7 +244,7 @@ test('a claim: what it asks for, and what of it may change', () => {
     spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage } }, ...spec },
     status: { phase, capacity: { storage: '1Gi' } },
   });
-  const of = (object: object, old?: object): string[] => judge('persistentvolumeclaims', object, old);
+  const of = (object: object, old?: object): string[] => validateOne('persistentvolumeclaims', object, old);
   const fixed =
     'spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims';
   assert.deepEqual(of(claim({})), []);

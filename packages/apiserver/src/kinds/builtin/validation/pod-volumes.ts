@@ -14,13 +14,13 @@ import {
   duplicate,
   forbidden,
   invalid,
-  type Judging,
-  judgeEach,
-  judgeNested,
   required,
   requiredText,
+  type Validation,
+  validateEach,
+  validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
-import { judgeClaimTemplate } from './claims.ts';
+import { validateClaimTemplate } from './claims.ts';
 import { downwardErrors, fileErrors, keyErrors, modeErrors } from './volume-paths.ts';
 import { POD_SOURCE_RULES, SECOND_PATHS, SOURCE_PATHS } from './volume-sources.ts';
 
@@ -34,21 +34,21 @@ const SOURCES = [
 /** What a volume counts as. */
 const VOLUME = 10;
 
-/** Judges the volumes of a PodSpec; `podName` is that of the Pod, where there is one. */
-export function* judgeVolumes(
-  judging: Judging,
+/** Validates the volumes of a PodSpec; `podName` is that of the Pod, where there is one. */
+export function* validateVolumes(
+  checking: Validation,
   volumes: readonly JsonObject[],
   { at, podName }: { readonly at: string; readonly podName: string },
 ): Steps<void> {
   const names = new Set<string>();
-  yield* judgeNested(
-    judging,
+  yield* validateNested(
+    checking,
     volumes,
     function* (volume, i) {
       const path = `${at}[${i}]`;
       const name = textAt(volume, 'name');
-      const { errors } = judging;
-      yield* judgeSource(judging, volume, { path, podName });
+      const { errors } = checking;
+      yield* validateSource(checking, volume, { path, podName });
       errors.push(...requiredText(`${path}.name`, name, checkLabelName));
       if (names.has(name)) errors.push(duplicate(`${path}.name`, name));
       names.add(name);
@@ -57,12 +57,12 @@ export function* judgeVolumes(
   );
 }
 
-function* judgeSource(
-  judging: Judging,
+function* validateSource(
+  checking: Validation,
   volume: JsonObject,
   { path, podName }: { readonly path: string; readonly podName: string },
 ): Steps<void> {
-  const { errors } = judging;
+  const { errors } = checking;
   const [kind, ...more] = SOURCES.filter((one) => isObject(valueAt(volume, one)));
   if (kind === undefined) {
     errors.push(required(path, 'must specify a volume type'));
@@ -70,13 +70,13 @@ function* judgeSource(
   }
   const source = valueAt(volume, kind) as JsonObject;
   const at = `${path}.${SOURCE_PATHS[kind] ?? kind}`;
-  if (kind === 'secret' || kind === 'configMap') yield* judgeKeys(judging, source, { at, kind });
+  if (kind === 'secret' || kind === 'configMap') yield* validateKeys(checking, source, { at, kind });
   else if (kind === 'downwardAPI') {
     errors.push(...modeErrors(source, 'defaultMode', at));
-    yield* judgeEach(judging, objectsAt(source, 'items'), (file) => downwardErrors(file, at));
-  } else if (kind === 'projected') yield* judgeProjections(judging, source, at);
+    yield* validateEach(checking, objectsAt(source, 'items'), (file) => downwardErrors(file, at));
+  } else if (kind === 'projected') yield* validateProjections(checking, source, at);
   else if (kind === 'ephemeral') {
-    yield* judgeClaimTemplate(judging, valueAt(source, 'volumeClaimTemplate'), `${at}.volumeClaimTemplate`);
+    yield* validateClaimTemplate(checking, valueAt(source, 'volumeClaimTemplate'), `${at}.volumeClaimTemplate`);
     errors.push(...claimNameErrors(podName, textAt(volume, 'name'), path));
   } else errors.push(...(POD_SOURCE_RULES[kind]?.(source, at, textAt(volume, 'name')) ?? []));
   for (const one of more) {
@@ -93,23 +93,23 @@ function claimNameErrors(podName: string, name: string, path: string): FieldErro
   );
 }
 
-function* judgeKeys(
-  judging: Judging,
+function* validateKeys(
+  checking: Validation,
   source: JsonObject,
   { at, kind }: { readonly at: string; readonly kind: 'secret' | 'configMap' },
 ): Steps<void> {
   const name = kind === 'secret' ? 'secretName' : 'name';
-  if (textAt(source, name) === '') judging.errors.push(required(`${at}.${name}`));
-  judging.errors.push(...modeErrors(source, 'defaultMode', at));
-  yield* judgeEach(judging, objectsAt(source, 'items'), (item, i) => keyErrors(item, `${at}.items[${i}]`));
+  if (textAt(source, name) === '') checking.errors.push(required(`${at}.${name}`));
+  checking.errors.push(...modeErrors(source, 'defaultMode', at));
+  yield* validateEach(checking, objectsAt(source, 'items'), (item, i) => keyErrors(item, `${at}.items[${i}]`));
 }
 
 const PROJECTIONS = ['secret', 'configMap', 'downwardAPI', 'serviceAccountToken'] as const;
 const SHORTEST_TOKEN = 600;
 const LONGEST_TOKEN = 2 ** 32;
 
-function* judgeProjections(judging: Judging, projected: JsonObject, at: string): Steps<void> {
-  const { errors } = judging;
+function* validateProjections(checking: Validation, projected: JsonObject, at: string): Steps<void> {
+  const { errors } = checking;
   errors.push(...modeErrors(projected, 'defaultMode', at));
   const paths = new Set<string>();
   const conflict = (path: string, shown: string): FieldError[] => {
@@ -117,8 +117,8 @@ function* judgeProjections(judging: Judging, projected: JsonObject, at: string):
     paths.add(path);
     return isTaken ? [invalid(at, shown, 'conflicting duplicate paths')] : [];
   };
-  yield* judgeNested(
-    judging,
+  yield* validateNested(
+    checking,
     objectsAt(projected, 'sources'),
     function* (source, i) {
       const path = `${at}.sources[${i}]`;
@@ -133,7 +133,7 @@ function* judgeProjections(judging: Judging, projected: JsonObject, at: string):
         const name = textAt(part, 'name');
         const isKeyed = kind !== 'downwardAPI';
         if (isKeyed && name === '') errors.push(required(`${place}.name`));
-        yield* judgeEach(judging, objectsAt(part, 'items'), (item, j) => {
+        yield* validateEach(checking, objectsAt(part, 'items'), (item, j) => {
           const file = textAt(item, 'path');
           const found = isKeyed ? keyErrors(item, `${place}.items[${j}]`) : downwardErrors(item, place);
           return [...found, ...conflict(file, isKeyed ? name : file)];

@@ -19,36 +19,36 @@ import {
   faults,
   forbidden,
   invalid,
-  type Judging,
-  judgeEach,
-  newJudging,
+  newValidation,
   type Stops,
+  type Validation,
+  validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
-import { affinityBesideNodes, judgeKeptGates, judgePlacement } from './gated-pod.ts';
-import { judgePodSpec } from './pod-spec.ts';
-import { judgePodStatus } from './pod-status.ts';
+import { affinityBesideNodes, validateKeptGates, validatePlacement } from './gated-pod.ts';
+import { validatePodSpec } from './pod-spec.ts';
+import { validatePodStatus } from './pod-status.ts';
 
 const ONLY_THESE =
   'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
 
 export function* validatePod(pod: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-  const judging = newJudging();
-  const { errors } = judging;
+  const checking = newValidation();
+  const { errors } = checking;
   const podName = textAt(pod, 'metadata', 'name');
-  yield* judgePodSpec(judging, valueAt(pod, 'spec'), { path: 'spec', podName, before: valueAt(old, 'spec') });
-  yield* judgeGates(judging, pod);
+  yield* validatePodSpec(checking, valueAt(pod, 'spec'), { path: 'spec', podName, before: valueAt(old, 'spec') });
+  yield* validateGates(checking, pod);
   if (old !== undefined) {
-    yield* judgePodUpdate(judging, pod, old);
-    yield* judgePodStatus(judging, pod, old);
+    yield* validatePodUpdate(checking, pod, old);
+    yield* validatePodStatus(checking, pod, old);
   }
-  // Writes through some subresources are judged without what was before: only what is new has no version.
+  // Writes through some subresources are validated without what was before: only what is new has no version.
   else if (valueAt(pod, 'metadata', 'resourceVersion') === undefined) errors.push(...newPodErrors(pod));
   return errors;
 }
 
-function judgeGates(judging: Judging, pod: JsonObject): Stops {
+function validateGates(checking: Validation, pod: JsonObject): Stops {
   const seen = new Set<string>();
-  return judgeEach(judging, objectsAt(pod, 'spec', 'schedulingGates'), (gate, i) => {
+  return validateEach(checking, objectsAt(pod, 'spec', 'schedulingGates'), (gate, i) => {
     const name = textAt(gate, 'name');
     const field = `spec.schedulingGates[${i}]`;
     const errors = faults(field, name, checkQualifiedName(name));
@@ -70,12 +70,12 @@ function newPodErrors(pod: JsonObject): FieldError[] {
   return errors;
 }
 
-function* judgePodUpdate(judging: Judging, pod: JsonObject, old: JsonObject): Steps<void> {
-  const { errors, pace } = judging;
+function* validatePodUpdate(checking: Validation, pod: JsonObject, old: JsonObject): Steps<void> {
+  const { errors, pace } = checking;
   errors.push(...deadlineErrors(pod, old));
-  yield* judgeTolerations(judging, pod, old);
-  yield* judgeKeptGates(judging, pod, old);
-  if (isGated(old)) yield* judgePlacement(judging, valueAt(pod, 'spec'), valueAt(old, 'spec'));
+  yield* validateTolerations(checking, pod, old);
+  yield* validateKeptGates(checking, pod, old);
+  if (isGated(old)) yield* validatePlacement(checking, valueAt(pod, 'spec'), valueAt(old, 'spec'));
   const now = yield* withMutableFieldsOf(pod, old, pace);
   const before = valueAt(old, 'spec');
   const changed = yield* changedFields(now, before, pace);
@@ -144,7 +144,7 @@ function deadlineErrors(pod: JsonObject, old: JsonObject): FieldError[] {
 }
 
 /** Every toleration stays, but for how long it lasts. */
-function* judgeTolerations({ errors, pace }: Judging, pod: JsonObject, old: JsonObject): Steps<void> {
+function* validateTolerations({ errors, pace }: Validation, pod: JsonObject, old: JsonObject): Steps<void> {
   const kept = new Set<string>();
   for (const toleration of objectsAt(pod, 'spec', 'tolerations')) {
     if (pace.due()) yield;

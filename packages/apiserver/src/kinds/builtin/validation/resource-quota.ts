@@ -13,12 +13,12 @@ import {
 import {
   IMMUTABLE,
   invalid,
-  type Judging,
-  judgeEach,
-  judgeNested,
-  newJudging,
+  newValidation,
   required,
   sortedKeys,
+  type Validation,
+  validateEach,
+  validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
 import { checkQuotaResourceName, checkResourceAmount, isQuotaResource } from './resource-names.ts';
 
@@ -52,14 +52,14 @@ const EXISTS_RULE =
   "must be 'Exist' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
 
 export function* validateResourceQuota(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-  const judging = newJudging();
-  const { errors } = judging;
+  const checking = newValidation();
+  const { errors } = checking;
   const unscoped = unscopedOf(object);
-  yield* judgeAmounts(judging, object, 'spec.hard');
-  yield* judgeScopes(judging, object, unscoped);
-  yield* judgeSelector(judging, object, unscoped);
-  yield* judgeAmounts(judging, object, 'status.hard');
-  yield* judgeAmounts(judging, object, 'status.used');
+  yield* validateAmounts(checking, object, 'spec.hard');
+  yield* validateScopes(checking, object, unscoped);
+  yield* validateSelector(checking, object, unscoped);
+  yield* validateAmounts(checking, object, 'status.hard');
+  yield* validateAmounts(checking, object, 'status.used');
   if (!old) return errors;
   const scopes = textsAt(object, 'spec', 'scopes');
   const before = new Set(textsAt(old, 'spec', 'scopes'));
@@ -70,9 +70,9 @@ export function* validateResourceQuota(object: JsonObject, old?: JsonObject): St
   return errors;
 }
 
-function* judgeAmounts(judging: Judging, object: JsonObject, path: string): Steps<void> {
+function* validateAmounts(checking: Validation, object: JsonObject, path: string): Steps<void> {
   const list = objectAt(object, ...path.split('.'));
-  yield* judgeEach(judging, yield* sortedKeys(list), (name) => {
+  yield* validateEach(checking, yield* sortedKeys(list), (name) => {
     const field = `${path}[${name}]`;
     return [...checkQuotaResourceName(name, field), ...checkResourceAmount(name, list[name], field)];
   });
@@ -100,43 +100,43 @@ function unscopedOf(object: JsonObject): Unscoped {
 const conflicts = (scopes: readonly string[]): number =>
   OPPOSITES.filter((pair) => pair.every((one) => scopes.includes(one))).length;
 
-function* judgeScopes(judging: Judging, object: JsonObject, unscoped: Unscoped): Steps<void> {
+function* validateScopes(checking: Validation, object: JsonObject, unscoped: Unscoped): Steps<void> {
   const scopes = textsAt(object, 'spec', 'scopes');
   const refuse = (detail: string): FieldError => invalid('spec.scopes', scopes, detail);
-  yield* judgeNested(judging, scopes, (scope) => {
-    if (!Object.hasOwn(SCOPES, scope)) judging.errors.push(refuse('unsupported scope'));
-    return judgeEach(judging, unscoped(scope), () => [refuse('unsupported scope applied to resource')]);
+  yield* validateNested(checking, scopes, (scope) => {
+    if (!Object.hasOwn(SCOPES, scope)) checking.errors.push(refuse('unsupported scope'));
+    return validateEach(checking, unscoped(scope), () => [refuse('unsupported scope applied to resource')]);
   });
-  for (let i = conflicts(scopes); i > 0; i--) judging.errors.push(refuse('conflicting scopes'));
+  for (let i = conflicts(scopes); i > 0; i--) checking.errors.push(refuse('conflicting scopes'));
 }
 
-function* judgeSelector(judging: Judging, object: JsonObject, unscoped: Unscoped): Steps<void> {
+function* validateSelector(checking: Validation, object: JsonObject, unscoped: Unscoped): Steps<void> {
   const selector = valueAt(object, 'spec', 'scopeSelector');
   if (!isObject(selector)) return;
   const path = 'spec.scopeSelector.matchExpressions';
   const expressions = objectsAt(selector, 'matchExpressions');
-  yield* judgeNested(judging, expressions, (expression) =>
-    judgeExpression(judging, expression, { selector, unscoped }),
+  yield* validateNested(checking, expressions, (expression) =>
+    validateExpression(checking, expression, { selector, unscoped }),
   );
   const scopes = expressions.map((expression) => textAt(expression, 'scopeName'));
   for (let i = conflicts(scopes); i > 0; i--) {
-    judging.errors.push(invalid(path, valueAt(object, 'spec', 'scopes') ?? null, 'conflicting scopes'));
+    checking.errors.push(invalid(path, valueAt(object, 'spec', 'scopes') ?? null, 'conflicting scopes'));
   }
 }
 
-function* judgeExpression(
-  judging: Judging,
+function* validateExpression(
+  checking: Validation,
   expression: JsonObject,
   { selector, unscoped }: { readonly selector: JsonObject; readonly unscoped: Unscoped },
 ): Steps<void> {
-  const { errors } = judging;
+  const { errors } = checking;
   const path = 'spec.scopeSelector.matchExpressions';
   const scope = textAt(expression, 'scopeName');
   const operator = textAt(expression, 'operator');
   const values = textsAt(expression, 'values');
   if (!Object.hasOwn(SCOPES, scope)) errors.push(invalid(`${path}.scopeName`, scope, 'unsupported scope'));
   const wrong = invalid(path, selector, 'unsupported scope applied to resource');
-  yield* judgeEach(judging, unscoped(scope), () => [wrong]);
+  yield* validateEach(checking, unscoped(scope), () => [wrong]);
   if (ONLY_EXISTS.has(scope) && operator !== 'Exists') {
     errors.push(invalid(`${path}.operator`, operator, EXISTS_RULE));
   }

@@ -17,7 +17,7 @@ const PIECE = 64 * 1024;
 const PLACE = / \(line \d+, column \d+\)$/;
 const KINDS: Readonly<Record<string, string>> = { '[': 'array', '"': 'string', t: 'bool', f: 'bool' };
 
-/** What is wrong with the key of a Secret that its type asks for; that it is there is judged elsewhere. */
+/** What is wrong with the key of a Secret that its type asks for; that it is there is validated elsewhere. */
 export function* contentErrors(secret: JsonObject): Steps<readonly FieldError[]> {
   const type = textAt(secret, 'type');
   const key = Object.hasOwn(JSON_KEYS, type) ? JSON_KEYS[type]! : '';

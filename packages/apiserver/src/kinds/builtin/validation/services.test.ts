@@ -197,7 +197,7 @@ const CASES: readonly [string, Json, readonly string[], Json?][] = [
 for (const [name, spec, expected, old] of CASES) {
   // S-262
   // Compat Types, P1, yes: rules of Services
-  test(`validateService() judges ${name}`, () => {
+  test(`validateService() validates ${name}`, () => {
     assert.deepEqual(errors(spec, old), expected);
   });
 }

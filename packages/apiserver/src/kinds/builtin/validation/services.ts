@@ -1,4 +1,4 @@
-/** Validation of Services (core/validation ValidateService); what needs the allocated ranges is judged where they are. */
+/** Validation of Services (core/validation ValidateService); what needs the allocated ranges is validated where they are. */
 
 import { deepEqual, equalSteps } from '@coracle/apimachinery/meta/deep-equal';
 import {
@@ -26,16 +26,16 @@ import {
   forbidden,
   invalid,
   isPort,
-  type Judging,
-  judgeEach,
-  judgeLabels,
-  newJudging,
+  newValidation,
   oneOf,
   PORT_RANGE,
   required,
   requiredText,
   type Stops,
   unsupported,
+  type Validation,
+  validateEach,
+  validateLabels,
 } from '@coracle/apimachinery/validation/field-errors';
 import { placeHostErrors, placeIpErrors } from './load-balancer.ts';
 import { PROTOCOLS } from './pod-spec.ts';
@@ -58,32 +58,32 @@ export function* validateService(object: JsonObject, old?: JsonObject): Steps<re
   const ips = textsAt(spec, 'clusterIPs');
   const headless = (ips.length === 1 && ips[0] === 'None') || textAt(spec, 'clusterIP') === 'None';
   const ports = objectsAt(spec, 'ports');
-  const judging = newJudging();
-  const { errors } = judging;
+  const checking = newValidation();
+  const { errors } = checking;
   if (ports.length === 0 && !headless && type !== 'ExternalName') errors.push(required('spec.ports'));
-  yield* judgeType(judging, spec, { type, headless });
-  yield* judgePorts(judging, ports);
-  yield* judgeLabels(judging, objectAt(spec, 'selector'), 'spec.selector');
-  addAll(errors, judgeAffinity(spec));
-  if (type !== 'ExternalName') yield* judgeAddresses(judging, spec, old);
+  yield* validateType(checking, spec, { type, headless });
+  yield* validatePorts(checking, ports);
+  yield* validateLabels(checking, objectAt(spec, 'selector'), 'spec.selector');
+  addAll(errors, validateAffinity(spec));
+  if (type !== 'ExternalName') yield* validateAddresses(checking, spec, old);
   const external = new Set(textsAt(old, 'spec', 'externalIPs'));
-  yield* judgeEach(judging, textsAt(spec, 'externalIPs'), (ip, i) =>
-    judgeExternalIp(ip, `spec.externalIPs[${i}]`, external),
+  yield* validateEach(checking, textsAt(spec, 'externalIPs'), (ip, i) =>
+    validateExternalIp(ip, `spec.externalIPs[${i}]`, external),
   );
   errors.push(...oneOf(spec, { name: 'type', path: 'spec.type' }, TYPES));
-  yield* judgeNumbers(judging, ports, type);
-  yield* judgeBalancer(judging, spec, { type, old });
-  addAll(errors, judgeTraffic(spec, type));
-  if (old !== undefined) yield* judgeBalancerStatus(judging, { type, object, old });
+  yield* validateNumbers(checking, ports, type);
+  yield* validateBalancer(checking, spec, { type, old });
+  addAll(errors, validateTraffic(spec, type));
+  if (old !== undefined) yield* validateBalancerStatus(checking, { type, object, old });
   return errors;
 }
 
-function* judgeType(
-  judging: Judging,
+function* validateType(
+  checking: Validation,
   spec: JsonObject,
   { type, headless }: { readonly type: string; readonly headless: boolean },
 ): Steps<void> {
-  const { errors } = judging;
+  const { errors } = checking;
   if (type === 'ExternalName') {
     const name = textAt(spec, 'externalName').replace(/\.$/, '');
     if (listAt(spec, 'clusterIPs').length > 0) errors.push(forbidden('spec.clusterIPs', NOT_EXTERNAL_NAME));
@@ -94,7 +94,7 @@ function* judgeType(
   }
   if (type === 'LoadBalancer') {
     const detail = `may not expose port ${KUBELET_PORT} externally since it is used by kubelet`;
-    yield* judgeEach(judging, objectsAt(spec, 'ports'), (port, i) =>
+    yield* validateEach(checking, objectsAt(spec, 'ports'), (port, i) =>
       port['port'] === KUBELET_PORT ? [invalid(`spec.ports[${i}]`, KUBELET_PORT, detail)] : [],
     );
   }
@@ -103,9 +103,9 @@ function* judgeType(
   }
 }
 
-function judgePorts(judging: Judging, ports: readonly JsonObject[]): Stops {
+function validatePorts(checking: Validation, ports: readonly JsonObject[]): Stops {
   const names = new Set<string>();
-  return judgeEach(judging, ports, (port, i) => {
+  return validateEach(checking, ports, (port, i) => {
     const at = `spec.ports[${i}]`;
     const errors: FieldError[] = [];
     const name = textAt(port, 'name');
@@ -128,9 +128,9 @@ function judgePorts(judging: Judging, ports: readonly JsonObject[]): Stops {
 }
 
 /** Numbers that stand twice for one protocol, and node ports where there are none. */
-function* judgeNumbers(judging: Judging, ports: readonly JsonObject[], type: string): Steps<void> {
+function* validateNumbers(checking: Validation, ports: readonly JsonObject[], type: string): Steps<void> {
   const nodePorts = new Set<string>();
-  yield* judgeEach(judging, ports, (port, i) => {
+  yield* validateEach(checking, ports, (port, i) => {
     const nodePort = valueAt(port, 'nodePort');
     if (!nodePort) return [];
     const errors: FieldError[] = [];
@@ -142,7 +142,7 @@ function* judgeNumbers(judging: Judging, ports: readonly JsonObject[], type: str
     return errors;
   });
   const numbers = new Set<string>();
-  yield* judgeEach(judging, ports, (port, i) => {
+  yield* validateEach(checking, ports, (port, i) => {
     const key = `${textAt(port, 'protocol')}/${String(valueAt(port, 'port'))}`;
     if (numbers.has(key)) return [duplicate(`spec.ports[${i}]`, internalPort(port))];
     numbers.add(key);
@@ -160,7 +160,7 @@ const internalPort = (port: JsonObject): JsonObject => ({
   NodePort: 0,
 });
 
-function judgeAffinity(spec: JsonObject): FieldError[] {
+function validateAffinity(spec: JsonObject): FieldError[] {
   const at = 'spec.sessionAffinityConfig';
   const config = valueAt(spec, 'sessionAffinityConfig');
   const errors = oneOf(spec, { name: 'sessionAffinity', path: 'spec.sessionAffinity' }, ['ClientIP', 'None']);
@@ -176,14 +176,14 @@ function judgeAffinity(spec: JsonObject): FieldError[] {
   return errors;
 }
 
-function* judgeAddresses(judging: Judging, spec: JsonObject, old: JsonObject | undefined): Steps<void> {
-  const { errors } = judging;
+function* validateAddresses(checking: Validation, spec: JsonObject, old: JsonObject | undefined): Steps<void> {
+  const { errors } = checking;
   const at = 'spec.clusterIPs';
   const ip = textAt(spec, 'clusterIP');
   const ips = textsAt(spec, 'clusterIPs');
   if (ip !== '' && ips.length > 0 && ips[0] !== ip) errors.push(invalid(at, ips, 'first value must match `clusterIP`'));
   const seen = new Set<string>();
-  yield* judgeEach(judging, textsAt(spec, 'ipFamilies'), (family, i) => {
+  yield* validateEach(checking, textsAt(spec, 'ipFamilies'), (family, i) => {
     const found: FieldError[] = [];
     if (!FAMILIES.includes(family)) found.push(unsupported(`spec.ipFamilies[${i}]`, family, FAMILIES));
     if (seen.has(family)) found.push(duplicate(`spec.ipFamilies[${i}]`, family));
@@ -197,7 +197,7 @@ function* judgeAddresses(judging: Judging, spec: JsonObject, old: JsonObject | u
   }
   const before = new Set(textsAt(old, 'spec', 'clusterIPs'));
   const known = errors.length;
-  yield* judgeEach(judging, ips, (one, i) => {
+  yield* validateEach(checking, ips, (one, i) => {
     const fault = (one === 'None' && i === 0) || before.has(one) ? undefined : legacyAddressFault(one);
     return fault === undefined ? [] : [invalid(`${at}[${i}]`, one, fault)];
   });
@@ -220,7 +220,7 @@ function* judgeAddresses(judging: Judging, spec: JsonObject, old: JsonObject | u
 }
 
 /** An address that leads somewhere else than to a place of its own. */
-function judgeExternalIp(ip: string, at: string, before: ReadonlySet<string>): FieldError[] {
+function validateExternalIp(ip: string, at: string, before: ReadonlySet<string>): FieldError[] {
   const fault = before.has(ip) ? undefined : legacyAddressFault(ip);
   if (fault !== undefined) return [invalid(at, ip, fault)];
   const text = ip.toLowerCase();
@@ -237,19 +237,19 @@ function judgeExternalIp(ip: string, at: string, before: ReadonlySet<string>): F
   return [];
 }
 
-function* judgeBalancer(
-  judging: Judging,
+function* validateBalancer(
+  checking: Validation,
   spec: JsonObject,
   { type, old }: { readonly type: string; readonly old: JsonObject | undefined },
 ): Steps<void> {
   const balanced = type === 'LoadBalancer';
-  const { errors } = judging;
+  const { errors } = checking;
   const ranges = textsAt(spec, 'loadBalancerSourceRanges');
   // The path is spelled as upstream spells it.
   const at = 'spec.LoadBalancerSourceRanges';
   if (ranges.length > 0 && !balanced) errors.push(forbidden(at, LB_ONLY));
   const known = new Set(textsAt(old, 'spec', 'loadBalancerSourceRanges').map((range) => range.trim()));
-  yield* judgeEach(judging, ranges, (text, i) => {
+  yield* validateEach(checking, ranges, (text, i) => {
     const range = text.trim();
     const fault = known.has(range) ? undefined : legacyNetworkFault(range);
     return fault === undefined ? [] : [invalid(`${at}[${i}]`, range, fault)];
@@ -268,20 +268,20 @@ function* judgeBalancer(
 }
 
 /** What a balancer says of itself, where that has changed (ValidateLoadBalancerStatus). */
-function* judgeBalancerStatus(
-  judging: Judging,
+function* validateBalancerStatus(
+  checking: Validation,
   { type, object, old }: { readonly type: string; readonly object: JsonObject; readonly old: JsonObject },
 ): Steps<void> {
   const ingresses = objectsAt(object, 'status', 'loadBalancer', 'ingress');
   const before = objectsAt(old, 'status', 'loadBalancer', 'ingress');
   const at = 'status.loadBalancer.ingress';
-  if (ingresses.length === 0 || (yield* equalSteps(ingresses, before, judging.pace))) return;
+  if (ingresses.length === 0 || (yield* equalSteps(ingresses, before, checking.pace))) return;
   if (type !== 'LoadBalancer') {
-    judging.errors.push(forbidden(at, "may only be used when `spec.type` is 'LoadBalancer'"));
+    checking.errors.push(forbidden(at, "may only be used when `spec.type` is 'LoadBalancer'"));
     return;
   }
   const known = new Set(before.map((ingress) => textAt(ingress, 'ip')));
-  yield* judgeEach(judging, ingresses, (ingress, i) => {
+  yield* validateEach(checking, ingresses, (ingress, i) => {
     const errors = placeIpErrors(ingress, `${at}[${i}]`, known);
     const [ip, mode] = [textAt(ingress, 'ip'), textAt(ingress, 'ipMode')];
     if (mode === '' && ip !== '') errors.push(required(`${at}[${i}].ipMode`, 'must be specified when `ip` is set'));
@@ -294,7 +294,7 @@ function* judgeBalancerStatus(
   });
 }
 
-function judgeTraffic(spec: JsonObject, type: string): FieldError[] {
+function validateTraffic(spec: JsonObject, type: string): FieldError[] {
   const errors: FieldError[] = [];
   const policy = textAt(spec, 'externalTrafficPolicy');
   const isOpen =

@@ -12,20 +12,20 @@ import {
   type GroupValidators,
   immutable,
   invalid,
-  type Judging,
-  judgeEach,
-  judgeNested,
-  newJudging,
+  newValidation,
   oneOf,
   required,
   requiredText,
   sortedTexts,
   tooLong,
+  type Validation,
+  validateEach,
+  validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
 
 /** Fields whose change is forbidden in these words. */
-function* judgeKept(
-  { errors, pace }: Judging,
+function* validateKept(
+  { errors, pace }: Validation,
   { object, old, fields }: { object: JsonObject; old: JsonObject; fields: readonly string[] },
 ): Steps<void> {
   for (const field of fields) {
@@ -50,19 +50,19 @@ function parameterErrors(object: JsonObject): FieldError[] {
   return size > LONGEST_PARAMETERS ? [...errors, tooLong(at, LONGEST_PARAMETERS)] : errors;
 }
 
-/** Judges the places in which volumes of a class may lie. */
-function* judgeTopologies(judging: Judging, object: JsonObject): Steps<void> {
-  const { errors } = judging;
+/** Validates the places in which volumes of a class may lie. */
+function* validateTopologies(checking: Validation, object: JsonObject): Steps<void> {
+  const { errors } = checking;
   const known = new Set<string>();
-  yield* judgeNested(judging, objectsAt(object, 'allowedTopologies'), function* (term, i) {
+  yield* validateNested(checking, objectsAt(object, 'allowedTopologies'), function* (term, i) {
     const at = `allowedTopologies[${i}].matchLabelExpressions`;
     const values = new Map<string, string>();
-    yield* judgeNested(judging, objectsAt(term, 'matchLabelExpressions'), function* (one, j) {
+    yield* validateNested(checking, objectsAt(term, 'matchLabelExpressions'), function* (one, j) {
       const key = textAt(one, 'key');
       const listed = textsAt(one, 'values');
       const seen = new Set<string>();
       if (listed.length === 0) errors.push(required(`${at}[${j}].values`));
-      yield* judgeEach(judging, listed, (value, k) => {
+      yield* validateEach(checking, listed, (value, k) => {
         const isTwice = seen.has(value);
         seen.add(value);
         return isTwice ? [duplicate(`${at}[${j}].values[${k}]`, value)] : [];
@@ -78,18 +78,18 @@ function* judgeTopologies(judging: Judging, object: JsonObject): Steps<void> {
 }
 
 function* validateStorageClass(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-  const judging = newJudging();
-  const { errors } = judging;
+  const checking = newValidation();
+  const { errors } = checking;
   if (old === undefined) {
     errors.push(...nameErrors(textAt(object, 'provisioner'), 'provisioner'), ...parameterErrors(object));
     errors.push(
       ...oneOf(object, { name: 'reclaimPolicy', path: 'reclaimPolicy' }, ['Delete', 'Retain']),
       ...oneOf(object, { name: 'volumeBindingMode', path: 'volumeBindingMode' }, ['Immediate', 'WaitForFirstConsumer']),
     );
-    yield* judgeTopologies(judging, object);
+    yield* validateTopologies(checking, object);
     return errors;
   }
-  yield* judgeKept(judging, { object, old, fields: ['parameters', 'provisioner', 'reclaimPolicy'] });
+  yield* validateKept(checking, { object, old, fields: ['parameters', 'provisioner', 'reclaimPolicy'] });
   errors.push(...immutable({ object, old, path: 'volumeBindingMode' }));
   return errors;
 }

@@ -3,10 +3,10 @@ import { objectsAt, textAt } from '@coracle/apimachinery/types/read-value';
 import {
   duplicate,
   invalid,
-  type Judging,
-  judgeEach,
   required,
   type Stops,
+  type Validation,
+  validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
 
 const MAX_NAME = 253;
@@ -15,9 +15,9 @@ const PATTERN = `(${SEGMENT}[\\./])*${SEGMENT}`;
 const NAME = new RegExp(`^${PATTERN}$`);
 const RULE = `must have at most ${MAX_NAME} characters and match regex ${PATTERN}`;
 
-export function judgeSysctls(judging: Judging, spec: unknown, path: string): Stops {
+export function validateSysctls(checking: Validation, spec: unknown, path: string): Stops {
   const seen = new Set<string>();
-  return judgeEach(judging, objectsAt(spec, 'securityContext', 'sysctls'), (sysctl, i) => {
+  return validateEach(checking, objectsAt(spec, 'securityContext', 'sysctls'), (sysctl, i) => {
     const at = `${path}.securityContext.sysctls[${i}].name`;
     const name = textAt(sysctl, 'name');
     if (name === '') return [required(at)];

@@ -18,9 +18,10 @@ const container = (fields: Json): Json => pod({ containers: [{ name: 'a', image:
 
 // S-262
 // Compat Types, P1, yes: rules of a Pod's status; gates and ephemeral containers of new Pods
-test('the status of a Pod is judged by what it was', () => {
+test('the status of a Pod is validated by what it was', () => {
   const was = { ...pod(), status: { qosClass: 'BestEffort', podIPs: [{ ip: 'old' }] } };
-  const judge = (status: Json): string[] => errors('v1', 'pods', { ...was, status: { ...was.status, ...status } }, was);
+  const validateOne = (status: Json): string[] =>
+    errors('v1', 'pods', { ...was, status: { ...was.status, ...status } }, was);
   const cases: [Json, string[]][] = [
     [{}, []],
     [{ qosClass: 'Guaranteed' }, ['status.qosClass: Invalid value: "Guaranteed": field is immutable']],
@@ -34,13 +35,13 @@ test('the status of a Pod is judged by what it was', () => {
     [{ podIPs: [{ ip: '10.0.0.1' }, { ip: 'fd00::1' }] }, []],
     [{ conditions: [{ type: 'Ready' }, { type: 'example.com/fine' }], nominatedNodeName: 'node-1' }, []],
   ];
-  for (const [status, expected] of cases) assert.deepEqual(judge(status), expected);
+  for (const [status, expected] of cases) assert.deepEqual(validateOne(status), expected);
   assert.match(
-    judge({ nominatedNodeName: 'A_b' })[0]!,
+    validateOne({ nominatedNodeName: 'A_b' })[0]!,
     /^status\.nominatedNodeName: Invalid value: "A_b": a lowercase/,
   );
   assert.match(
-    judge({ conditions: [{ type: 'a b' }] })[0]!,
+    validateOne({ conditions: [{ type: 'a b' }] })[0]!,
     /^metadata\.conditions\[0\]\.Condition: Invalid value: "a b"/,
   );
 });
@@ -60,7 +61,7 @@ test('a new Pod has no gates it was let through, and no ephemeral containers', (
     'spec.ephemeralContainers: Forbidden: cannot be set on create',
   ]);
   const stored = { metadata: { resourceVersion: '1' }, ...pod({ ephemeralContainers: [{ name: 'e', image: 'i' }] }) };
-  assert.deepEqual(errors('v1', 'pods', stored), [], 'judged through its subresource');
+  assert.deepEqual(errors('v1', 'pods', stored), [], 'validated through its subresource');
 });
 
 // S-003

@@ -24,12 +24,12 @@ import {
 } from '@coracle/apimachinery/validation/field-errors';
 import { backstepErrors, descendingErrors } from './volume-paths.ts';
 
-/** Judges a source that stands at `at`; `name` is that of its volume. */
-type JudgeSource = (source: JsonObject, at: string, name: string) => FieldError[];
-export type SourceRules = Readonly<Record<string, JudgeSource>>;
+/** Validates a source that stands at `at`; `name` is that of its volume. */
+type ValidateSource = (source: JsonObject, at: string, name: string) => FieldError[];
+export type SourceRules = Readonly<Record<string, ValidateSource>>;
 
 const needs =
-  (...fields: string[]): JudgeSource =>
+  (...fields: string[]): ValidateSource =>
   (source, at) =>
     fields.flatMap((field) => (textAt(source, field) === '' ? [required(`${at}.${field}`)] : []));
 
@@ -39,7 +39,7 @@ function secretErrors(source: JsonObject, at: string, fields: readonly string[])
   return isObject(secret) ? needs(...fields)(secret, `${at}.secretRef`, '') : [];
 }
 
-const emptyDir: JudgeSource = (source, at) => {
+const emptyDir: ValidateSource = (source, at) => {
   const limit = readQuantity(valueAt(source, 'sizeLimit'));
   const isWrong = limit !== undefined && limit.nano < 0n;
   return isWrong ? [forbidden(`${at}.sizeLimit`, 'SizeLimit field must be a valid resource quantity')] : [];
@@ -56,7 +56,7 @@ const HOST_PATH_TYPES = [
   'Socket',
 ];
 
-const hostPath: JudgeSource = (source, at) => {
+const hostPath: ValidateSource = (source, at) => {
   const path = textAt(source, 'path');
   if (path === '') return [required(`${at}.path`)];
   const type = valueAt(source, 'type');
@@ -67,19 +67,19 @@ const hostPath: JudgeSource = (source, at) => {
   return errors;
 };
 
-const local: JudgeSource = (source, at) => {
+const local: ValidateSource = (source, at) => {
   const path = textAt(source, 'path');
   return path === '' ? [required(`${at}.path`)] : backstepErrors(path, `${at}.path`);
 };
 
-const gitRepo: JudgeSource = (source, at, name) => [
+const gitRepo: ValidateSource = (source, at, name) => [
   ...needs('repository')(source, at, name),
   ...descendingErrors(textAt(source, 'directory'), `${at}.directory`),
 ];
 
 /** Disks of clouds that have partitions. */
 const partitioned =
-  (id: string): JudgeSource =>
+  (id: string): ValidateSource =>
   (source, at, name) => {
     const partition = numberAt(source, 'partition');
     const errors = needs(id)(source, at, name);
@@ -87,7 +87,7 @@ const partitioned =
     return [...errors, invalid(`${at}.partition`, partition, 'must be between 1 and 255, inclusive')];
   };
 
-const nfs: JudgeSource = (source, at, name) => {
+const nfs: ValidateSource = (source, at, name) => {
   const path = textAt(source, 'path');
   const errors = needs('server', 'path')(source, at, name);
   return path.startsWith('/') ? errors : [...errors, invalid(`${at}.path`, path, 'must be an absolute path')];
@@ -112,7 +112,7 @@ const lunErrors = (lun: number, at: string): FieldError[] =>
   lun < 0 || lun > 255 ? [invalid(`${at}.lun`, lun, 'must be between 0 and 255, inclusive')] : [];
 
 const iscsi =
-  (isPersistent: boolean): JudgeSource =>
+  (isPersistent: boolean): ValidateSource =>
   (source, at, name) => {
     const portal = textAt(source, 'targetPortal');
     const initiator = valueAt(source, 'initiatorName');
@@ -127,12 +127,12 @@ const iscsi =
     if (asksSecret && !isObject(valueAt(source, 'secretRef'))) errors.push(required(`${at}.secretRef`));
     if (isPersistent) errors.push(...secretErrors(source, at, ['name']));
     if (typeof initiator === 'string') errors.push(...initiatorErrors(initiator, `${at}.initiatorname`, start));
-    // Of a Pod's volume it is told at the volume.
+    // Of a Pod's volume it is reported at the volume.
     const whole = at.slice(0, at.lastIndexOf('.'));
     return !isPersistent && isLong ? [...errors, invalid(`${whole}.name`, name, TARGET_RULE)] : errors;
   };
 
-const fc: JudgeSource = (source, at) => {
+const fc: ValidateSource = (source, at) => {
   const names = textsAt(source, 'targetWWNs');
   const ids = textsAt(source, 'wwids');
   const lun = valueAt(source, 'lun');
@@ -149,9 +149,9 @@ const fc: JudgeSource = (source, at) => {
   return errors;
 };
 
-const glusterfs: JudgeSource = needs('endpoints', 'path');
+const glusterfs: ValidateSource = needs('endpoints', 'path');
 
-const persistentGlusterfs: JudgeSource = (source, at, name) => {
+const persistentGlusterfs: ValidateSource = (source, at, name) => {
   const namespace = valueAt(source, 'endpointsNamespace');
   const errors = glusterfs(source, at, name);
   if (typeof namespace !== 'string') return errors;
@@ -162,7 +162,7 @@ const persistentGlusterfs: JudgeSource = (source, at, name) => {
   return [...errors, ...faults(`${at}.endpointsNamespace`, namespace, details)];
 };
 
-const flocker: JudgeSource = (source, at) => {
+const flocker: ValidateSource = (source, at) => {
   const [name, id] = [textAt(source, 'datasetName'), textAt(source, 'datasetUUID')];
   const errors: FieldError[] = [];
   if (name === '' && id === '') errors.push(required(at, 'one of datasetName and datasetUUID is required'));
@@ -177,7 +177,7 @@ const LONGEST_TENANT = 64;
 const REGISTRY_RULE = 'must be a host:port pair or multiple pairs separated by commas';
 const HOST_AND_PORT = /^(\[[^\][]*\]|[^\][:]*):[^\][:]*$/;
 
-const quobyte: JudgeSource = (source, at, name) => {
+const quobyte: ValidateSource = (source, at, name) => {
   const registry = textAt(source, 'registry');
   const errors: FieldError[] = [];
   if (registry === '') errors.push(required(`${at}.registry`, REGISTRY_RULE));
@@ -190,19 +190,19 @@ const quobyte: JudgeSource = (source, at, name) => {
 };
 
 const monitored =
-  (...fields: string[]): JudgeSource =>
+  (...fields: string[]): ValidateSource =>
   (source, at, name) => [
     ...(listAt(source, 'monitors').length === 0 ? [required(`${at}.monitors`)] : []),
     ...needs(...fields)(source, at, name),
   ];
 
 const cinder =
-  (...secret: string[]): JudgeSource =>
+  (...secret: string[]): ValidateSource =>
   (source, at, name) => [...needs('volumeID')(source, at, name), ...secretErrors(source, at, secret)];
 
 const RESERVED = /\.(kubernetes|k8s)\.io$/;
 
-const flexVolume: JudgeSource = (source, at, name) => {
+const flexVolume: ValidateSource = (source, at, name) => {
   const options = valueAt(source, 'options');
   const reserved = Object.keys(isObject(options) ? options : {}).filter((key) =>
     RESERVED.test(`.${key.split('/')[0]!.toLowerCase()}`),
@@ -214,9 +214,9 @@ const flexVolume: JudgeSource = (source, at, name) => {
   ];
 };
 
-const azureFile: JudgeSource = needs('secretName', 'shareName');
+const azureFile: ValidateSource = needs('secretName', 'shareName');
 
-const persistentAzureFile: JudgeSource = (source, at, name) => {
+const persistentAzureFile: ValidateSource = (source, at, name) => {
   const errors = azureFile(source, at, name);
   return valueAt(source, 'secretNamespace') === '' ? [...errors, required(`${at}.secretNamespace`)] : errors;
 };
@@ -226,7 +226,7 @@ const DISKS = ['Dedicated', 'Managed', 'Shared'];
 const MANAGED = '/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}';
 const BLOB = 'https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd';
 
-const azureDisk: JudgeSource = (source, at, name) => {
+const azureDisk: ValidateSource = (source, at, name) => {
   const errors = needs('diskName', 'diskURI')(source, at, name);
   const place = textAt(source, 'diskURI');
   const [caching, kind] = [valueAt(source, 'cachingMode'), valueAt(source, 'kind')];
@@ -241,7 +241,7 @@ const azureDisk: JudgeSource = (source, at, name) => {
 };
 
 const storageos =
-  (...secret: string[]): JudgeSource =>
+  (...secret: string[]): ValidateSource =>
   (source, at) => {
     const [volume, namespace] = [textAt(source, 'volumeName'), textAt(source, 'volumeNamespace')];
     return [
@@ -262,7 +262,7 @@ export function driverErrors(driver: string, at: string): FieldError[] {
   ];
 }
 
-const csi: JudgeSource = (source, at) => {
+const csi: ValidateSource = (source, at) => {
   const errors = driverErrors(textAt(source, 'driver'), `${at}.driver`);
   const secret = valueAt(source, 'nodePublishSecretRef');
   if (!isObject(secret)) return errors;
@@ -273,7 +273,7 @@ const csi: JudgeSource = (source, at) => {
 
 const CSI_SECRETS = ['controllerPublish', 'controllerExpand', 'nodePublish', 'nodeExpand'];
 
-const persistentCsi: JudgeSource = (source, at, name) => {
+const persistentCsi: ValidateSource = (source, at, name) => {
   const errors = driverErrors(textAt(source, 'driver'), `${at}.driver`);
   errors.push(...needs('volumeHandle')(source, at, name));
   for (const use of CSI_SECRETS) {
@@ -288,7 +288,7 @@ const persistentCsi: JudgeSource = (source, at, name) => {
   return errors;
 };
 
-const image: JudgeSource = (source, at) => {
+const image: ValidateSource = (source, at) => {
   const policy = textAt(source, 'pullPolicy');
   const errors = textAt(source, 'reference') === '' ? [required(`${at}.reference`)] : [];
   if (policy !== '' && !PULL_POLICIES.includes(policy)) {
@@ -316,7 +316,7 @@ const SHARED: SourceRules = {
   scaleIO: needs('gateway', 'system', 'volumeName'),
 };
 
-/** Of volumes of Pods; those that hold lists (ConfigMaps, projections) are judged elsewhere. */
+/** Of volumes of Pods; those that hold lists (ConfigMaps, projections) are validated elsewhere. */
 export const POD_SOURCE_RULES: SourceRules = {
   ...SHARED,
   emptyDir,

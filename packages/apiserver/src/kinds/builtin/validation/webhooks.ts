@@ -9,42 +9,43 @@ import {
   faults,
   invalid,
   isPort,
-  type Judging,
-  judgeEach,
-  judgeNested,
   NO_STOP,
-  newJudging,
+  newValidation,
   oneOf,
   PORT_RANGE,
   required,
   type Stops,
+  type Validation,
+  validateEach,
+  validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
-import { judgeMatchConditions, judgeOperationRule, judgeSelectorField, RULE } from './admission-rules.ts';
+import { RULE, validateMatchConditions, validateOperationRule, validateSelectorField } from './admission-rules.ts';
 
 const REVIEW_VERSIONS = ['v1', 'v1beta1'];
 const URL_FORM = '; desired format: https://host[/path]';
 
 /** Both kinds. */
 export function* validateWebhooks(object: JsonObject): Steps<readonly FieldError[]> {
-  const judging = newJudging();
+  const checking = newValidation();
   const names = new Set<string>();
-  const judge = (webhook: JsonObject, i: number) => judgeWebhook(judging, webhook, { at: `webhooks[${i}]`, names });
-  yield* judgeNested(judging, objectsAt(object, 'webhooks'), judge, RULE);
-  return judging.errors;
+  const validateRules = (webhook: JsonObject, i: number) =>
+    validateWebhook(checking, webhook, { at: `webhooks[${i}]`, names });
+  yield* validateNested(checking, objectsAt(object, 'webhooks'), validateRules, RULE);
+  return checking.errors;
 }
 
-function* judgeWebhook(
-  judging: Judging,
+function* validateWebhook(
+  checking: Validation,
   webhook: JsonObject,
   { at, names }: { readonly at: string; readonly names: Set<string> },
 ): Steps<void> {
-  const { errors } = judging;
+  const { errors } = checking;
   const name = textAt(webhook, 'name');
   const sideEffects = valueAt(webhook, 'sideEffects');
   const seconds = valueAt(webhook, 'timeoutSeconds');
   errors.push(...qualifiedNameErrors(name, `${at}.name`));
-  const judge = (rule: JsonObject, i: number) => judgeOperationRule(judging, rule, `${at}.rules[${i}]`);
-  yield* judgeNested(judging, objectsAt(webhook, 'rules'), judge, RULE);
+  const validateRules = (rule: JsonObject, i: number) => validateOperationRule(checking, rule, `${at}.rules[${i}]`);
+  yield* validateNested(checking, objectsAt(webhook, 'rules'), validateRules, RULE);
   errors.push(
     ...oneOf(webhook, { name: 'failurePolicy', path: `${at}.failurePolicy` }, ['Fail', 'Ignore']),
     ...oneOf(webhook, { name: 'matchPolicy', path: `${at}.matchPolicy` }, ['Equivalent', 'Exact']),
@@ -56,13 +57,13 @@ function* judgeWebhook(
     const detail = 'the timeout value must be between 1 and 30 seconds';
     errors.push(invalid(`${at}.timeoutSeconds`, seconds, detail));
   }
-  yield* judgeSelectorField(judging, webhook, { field: 'namespaceSelector', at });
-  yield* judgeSelectorField(judging, webhook, { field: 'objectSelector', at });
+  yield* validateSelectorField(checking, webhook, { field: 'namespaceSelector', at });
+  yield* validateSelectorField(checking, webhook, { field: 'objectSelector', at });
   const again = { name: 'reinvocationPolicy', path: `${at}.reinvocationPolicy` };
   errors.push(...oneOf(webhook, again, ['IfNeeded', 'Never']));
-  yield* judgeClientConfig(judging, valueAt(webhook, 'clientConfig'), `${at}.clientConfig`);
-  yield* judgeMatchConditions(judging, webhook, { at: `${at}.matchConditions` });
-  yield* judgeReviewVersions(judging, webhook, `${at}.admissionReviewVersions`);
+  yield* validateClientConfig(checking, valueAt(webhook, 'clientConfig'), `${at}.clientConfig`);
+  yield* validateMatchConditions(checking, webhook, { at: `${at}.matchConditions` });
+  yield* validateReviewVersions(checking, webhook, `${at}.admissionReviewVersions`);
   if (name !== '' && names.has(name)) errors.push(duplicate(`${at}.name`, name));
   names.add(name);
 }
@@ -75,15 +76,15 @@ function qualifiedNameErrors(name: string, at: string): FieldError[] {
   return [invalid(at, name, 'should be a domain with at least three segments separated by dots')];
 }
 
-function* judgeReviewVersions(judging: Judging, webhook: JsonObject, at: string): Steps<void> {
-  const { errors } = judging;
+function* validateReviewVersions(checking: Validation, webhook: JsonObject, at: string): Steps<void> {
+  const { errors } = checking;
   const versions = textsAt(webhook, 'admissionReviewVersions');
   if (versions.length === 0) {
     errors.push(required(at, `must specify one of ${REVIEW_VERSIONS.join(', ')}`));
     return;
   }
   const seen = new Set<string>();
-  yield* judgeEach(judging, versions, (version, i) => {
+  yield* validateEach(checking, versions, (version, i) => {
     if (seen.has(version)) return [invalid(`${at}[${i}]`, version, 'duplicate version')];
     seen.add(version);
     return faults(`${at}[${i}]`, version, checkDns1035Label(version));
@@ -94,13 +95,13 @@ function* judgeReviewVersions(judging: Judging, webhook: JsonObject, at: string)
 }
 
 /** WebhookClientConfig: `url` or `service`, each with its own rules (apiserver/pkg/util/webhook). */
-export function judgeClientConfig(judging: Judging, config: unknown, at: string): Stops {
+export function validateClientConfig(checking: Validation, config: unknown, at: string): Stops {
   const url = valueAt(config, 'url');
   const service = valueAt(config, 'service');
   if ((url === undefined) === (service === undefined)) {
-    judging.errors.push(required(at, 'exactly one of url or service is required'));
-  } else if (typeof url === 'string') addAll(judging.errors, urlErrors(url, `${at}.url`));
-  else return judgeService(judging, service, `${at}.service`);
+    checking.errors.push(required(at, 'exactly one of url or service is required'));
+  } else if (typeof url === 'string') addAll(checking.errors, urlErrors(url, `${at}.url`));
+  else return validateService(checking, service, `${at}.service`);
   return NO_STOP;
 }
 
@@ -127,25 +128,25 @@ function urlErrors(text: string, at: string): FieldError[] {
   return errors;
 }
 
-function judgeService(judging: Judging, service: unknown, at: string): Stops {
-  const { errors } = judging;
+function validateService(checking: Validation, service: unknown, at: string): Stops {
+  const { errors } = checking;
   // Upstream's callers hand the two over in the wrong order, so that each is missed under the other's name.
   if (textAt(service, 'namespace') === '') errors.push(required(`${at}.name`));
   if (textAt(service, 'name') === '') errors.push(required(`${at}.namespace`));
   const port = valueAt(service, 'port') ?? 443;
   if (!isPort(port)) errors.push(invalid(`${at}.port`, port, `port is not valid: ${PORT_RANGE}`));
-  return judgePath(judging, textAt(service, 'path'), `${at}.path`);
+  return validatePath(checking, textAt(service, 'path'), `${at}.path`);
 }
 
-function judgePath(judging: Judging, path: string, at: string): Stops {
+function validatePath(checking: Validation, path: string, at: string): Stops {
   if (path === '' || path === '/') return NO_STOP;
   if (path === '//') {
-    judging.errors.push(invalid(at, path, 'segment[0] may not be empty'));
+    checking.errors.push(invalid(at, path, 'segment[0] may not be empty'));
     return NO_STOP;
   }
-  if (!path.startsWith('/')) judging.errors.push(invalid(at, path, "must start with a '/'"));
+  if (!path.startsWith('/')) checking.errors.push(invalid(at, path, "must start with a '/'"));
   const steps = path.slice(1).replace(/\/$/, '').split('/');
-  return judgeEach(judging, steps, (step, i) => {
+  return validateEach(checking, steps, (step, i) => {
     if (step === '') return [invalid(at, path, `segment[${i}] may not be empty`)];
     return checkSubdomain(step).map((detail) => invalid(at, path, `segment[${i}]: ${detail}`));
   });

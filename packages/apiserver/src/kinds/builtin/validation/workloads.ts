@@ -6,14 +6,14 @@ import { isObject, type JsonObject, objectAt, valueAt } from '@coracle/apimachin
 import {
   type GroupValidators,
   invalid,
-  judgeImmutable,
-  newJudging,
+  newValidation,
   nonNegative,
   oneOf,
   required,
+  validateImmutable,
 } from '@coracle/apimachinery/validation/field-errors';
-import { judgeSelectorField } from './admission-rules.ts';
-import { judgeConditions } from './conditions.ts';
+import { validateSelectorField } from './admission-rules.ts';
+import { validateConditions } from './conditions.ts';
 
 const PERCENT = /^[0-9]+%$/;
 const PERCENT_RULE =
@@ -34,16 +34,16 @@ function shareErrors(amount: unknown, at: string): FieldError[] {
 }
 
 function* validateControllerRevision(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-  const judging = newJudging();
-  if (valueAt(object, 'data') == null) judging.errors.push(required('data', 'data is mandatory'));
-  judging.errors.push(...nonNegative(object, 'revision'));
-  if (old !== undefined) yield* judgeImmutable(judging, { object, old, path: 'data' });
-  return judging.errors;
+  const checking = newValidation();
+  if (valueAt(object, 'data') == null) checking.errors.push(required('data', 'data is mandatory'));
+  checking.errors.push(...nonNegative(object, 'revision'));
+  if (old !== undefined) yield* validateImmutable(checking, { object, old, path: 'data' });
+  return checking.errors;
 }
 
 function* validateBudget(object: JsonObject): Steps<readonly FieldError[]> {
-  const judging = newJudging();
-  const { errors } = judging;
+  const checking = newValidation();
+  const { errors } = checking;
   const spec = valueAt(object, 'spec');
   const isSet = (field: string): boolean => valueAt(spec, field) !== undefined && valueAt(spec, field) !== null;
   if (isObject(spec) && isSet('minAvailable') && isSet('maxUnavailable')) {
@@ -53,10 +53,10 @@ function* validateBudget(object: JsonObject): Steps<readonly FieldError[]> {
     const amount = valueAt(spec, field);
     errors.push(...amountErrors(amount, `spec.${field}`), ...shareErrors(amount, `spec.${field}`));
   }
-  yield* judgeSelectorField(judging, spec, { field: 'selector', at: 'spec' });
+  yield* validateSelectorField(checking, spec, { field: 'selector', at: 'spec' });
   const policy = { name: 'unhealthyPodEvictionPolicy', path: 'spec.unhealthyPodEvictionPolicy' };
   errors.push(...oneOf(spec, policy, ['AlwaysAllow', 'IfHealthyBudget']));
-  yield* judgeConditions(judging, objectAt(object, 'status'), 'status');
+  yield* validateConditions(checking, objectAt(object, 'status'), 'status');
   return errors;
 }
 

@@ -2,7 +2,7 @@
 import { formatQuantity, milliValue, readQuantity } from '@coracle/apimachinery/quantity/quantity';
 import { objectAt } from '@coracle/apimachinery/types/read-value';
 
-/** Nearly every amount, told without working it out. */
+/** Nearly every amount, reported without working it out. */
 const WHOLE = /^[0-9]+(?:k|[MGTPE]i?|Ki)?$/;
 
 /** One warning for each of `names` in the list at `steps` that is no whole number of bytes. */

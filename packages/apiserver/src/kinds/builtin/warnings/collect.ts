@@ -3,7 +3,7 @@ import { eachInSteps, Pace, type Steps, type Stops } from '@coracle/apimachinery
 
 export type { Stops };
 
-/** Where one judgement collects what it finds, and how it lets others in. */
+/** Where one decision collects what it finds, and how it lets others in. */
 export interface Collecting {
   readonly found: string[];
   readonly pace: Pace;

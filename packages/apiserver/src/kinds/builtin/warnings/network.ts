@@ -31,8 +31,8 @@ function standardForm(address: string): string | undefined {
 export function addressWarnings(address: string, path: string): string[] {
   const standard = standardForm(address);
   if (standard !== undefined) {
-    const told = `non-standard IP address ${JSON.stringify(address)} will be considered invalid`;
-    return [`${path}: ${told} in a future Kubernetes release: use ${JSON.stringify(standard)}`];
+    const reported = `non-standard IP address ${JSON.stringify(address)} will be considered invalid`;
+    return [`${path}: ${reported} in a future Kubernetes release: use ${JSON.stringify(standard)}`];
   }
   const parsed = parseAddress(address);
   if (parsed?.family !== 6) return [];
@@ -133,7 +133,7 @@ const OWN_SLICES = ['endpointslice-controller.k8s.io', 'endpointslicemirroring-c
 export const addressTypeWarnings = (slice: JsonObject): string[] =>
   textAt(slice, 'addressType') === 'FQDN' ? ['spec.addressType: FQDN endpoints are deprecated'] : [];
 
-/** Those of the addresses; the controllers of slices are not told what they know. */
+/** Those of the addresses; the controllers of slices are not reported what they know. */
 export function* endpointWarnings(slice: JsonObject): Steps<string[]> {
   const to = newCollecting();
   const owner = textAt(slice, 'metadata', 'labels', 'endpointslice.kubernetes.io/managed-by');

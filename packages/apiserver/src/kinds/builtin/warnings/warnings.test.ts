@@ -282,7 +282,7 @@ for (const [group, resource, object, ...wanted] of OTHERS) {
   });
 }
 
-test('an account is told of its annotation once', () => {
+test('an account is reported its annotation once', () => {
   const annotated: Json = { metadata: { annotations: { 'kubernetes.io/enforce-mountable-secrets': 'true' } } };
   const { warnings, updateWarnings } = warningsOf('', 'serviceaccounts');
   const text =
@@ -301,7 +301,7 @@ test('of very many ports and files only the first are compared', () => {
   assert.ok(warningsOf('', 'pods').warnings!(big).length < 11_000);
 });
 
-test('of very many containers and variables the same is told in steps', () => {
+test('of very many containers and variables the same is reported in steps', () => {
   const many = <T>(item: (i: number) => T): T[] => Array.from({ length: 2000 }, (_, i) => item(i));
   const amounts = { limits: { memory: '1m' } };
   const big = pod({

@@ -18,15 +18,15 @@ type Warns = Pick<
   ResourceInfo,
   'warnings' | 'updateWarnings' | 'warningsSteps' | 'updateWarningsSteps' | 'statusWarnings'
 >;
-type Judge = (object: JsonObject) => string[];
+type Check = (object: JsonObject) => string[];
 /** Of kinds that may hold very much. */
-type StepsJudge = (object: JsonObject) => Steps<string[]>;
+type StepsValidate = (object: JsonObject) => Steps<string[]>;
 
-const always = (judge: Judge): Warns => ({ warnings: judge, updateWarnings: judge });
-const alwaysInSteps = (judge: StepsJudge): Warns => ({
-  ...always((object) => finish(judge(object))),
-  warningsSteps: judge,
-  updateWarningsSteps: judge,
+const always = (validateOne: Check): Warns => ({ warnings: validateOne, updateWarnings: validateOne });
+const alwaysInSteps = (validateOne: StepsValidate): Warns => ({
+  ...always((object) => finish(validateOne(object))),
+  warningsSteps: validateOne,
+  updateWarningsSteps: validateOne,
 });
 
 function* pod(object: JsonObject): Steps<string[]> {
@@ -40,7 +40,7 @@ function* pod(object: JsonObject): Steps<string[]> {
   return [...first, ...(yield* podSpecWarnings(object))];
 }
 
-const node: Judge = (object) => [
+const node: Check = (object) => [
   ...(valueAt(object, 'spec', 'configSource') == null ? [] : ['spec.configSource: the feature is removed']),
   ...(textAt(object, 'spec', 'externalID') === ''
     ? []
@@ -50,7 +50,7 @@ const node: Judge = (object) => [
 const ENFORCED = 'kubernetes.io/enforce-mountable-secrets';
 const isEnforced = (account: JsonObject): boolean =>
   Object.hasOwn(objectAt(account, 'metadata', 'annotations'), ENFORCED);
-const account: Judge = (object) =>
+const account: Check = (object) =>
   isEnforced(object)
     ? [
         `metadata.annotations[${ENFORCED}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`,
