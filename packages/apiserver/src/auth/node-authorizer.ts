@@ -47,115 +47,8 @@ export function createNodeAuthorizer({
   rules,
   more = {},
 }: NodeAuthorizerOptions): (user: UserInfo, attributes: AuthorizationAttributes) => AuthorizationVerdict {
-  const related = (node: string, ok: boolean): AuthorizationVerdict =>
-    ok ? ALLOW : no(`no relationship found between node '${node}' and this object`);
-  const refers = (node: string, resource: ReferredResource, a: ResourceAttributes): AuthorizationVerdict =>
-    a.name === '' ? no('No Object name found') : related(node, graph.refers(node, resource, a.namespace, a.name));
-  const namesNode = (node: string, prefix: string, a: ResourceAttributes): AuthorizationVerdict => {
-    if (a.name === '') return no('No Object name found');
-    const found = store.get({ prefix, namespace: '', name: a.name });
-    return related(node, (found?.object['spec'] as { nodeName?: string } | undefined)?.nodeName === node);
-  };
-
-  const readNamespaced = (node: string, resource: ReferredResource, a: ResourceAttributes): AuthorizationVerdict => {
-    if (!READS.has(a.verb)) return no('can only read resources of this type');
-    if (a.subresource !== '') return no('cannot read subresource');
-    if (a.namespace === '') return no('can only read namespaced object of this type');
-    return refers(node, resource, a);
-  };
-  const getOnly = (a: ResourceAttributes, ask: () => AuthorizationVerdict): AuthorizationVerdict => {
-    if (a.verb !== 'get') return no('can only get individual resources of this type');
-    if (a.subresource !== '') return no('cannot get subresource');
-    return ask();
-  };
-
-  /** By `group/resource`: what is asked about the object, not about the kind. */
-  const subdivided: Readonly<Record<string, (node: string, a: ResourceAttributes) => AuthorizationVerdict>> = {
-    '/secrets': (node, a) => readNamespaced(node, 'secrets', a),
-    '/configmaps': (node, a) => readNamespaced(node, 'configmaps', a),
-    '/persistentvolumeclaims'(node, a) {
-      if (a.subresource !== 'status') return getOnly(a, () => refers(node, 'persistentvolumeclaims', a));
-      if (a.verb !== 'update' && a.verb !== 'patch') return no('can only get/update/patch this type');
-      return refers(node, 'persistentvolumeclaims', a);
-    },
-    '/persistentvolumes': (node, a) =>
-      getOnly(a, () => (a.name === '' ? no('No Object name found') : related(node, graph.usesVolume(node, a.name)))),
-    'resource.k8s.io/resourceclaims': (node, a) => getOnly(a, () => refers(node, 'resourceclaims', a)),
-    'storage.k8s.io/volumeattachments': (node, a) =>
-      getOnly(a, () => namesNode(node, 'storage.k8s.io/volumeattachments', a)),
-    '/serviceaccounts'(node, a) {
-      // Credential providers of kubelets look at the account of the Pod an image is pulled for (KEP-4412).
-      if (a.subresource === '' && a.verb === 'get') return refers(node, 'serviceaccounts', a);
-      if (a.verb !== 'create' || a.name === '') return no('can only create tokens for individual service accounts');
-      if (a.subresource !== 'token') return no('can only create token subresource of serviceaccount');
-      return refers(node, 'serviceaccounts', a);
-    },
-    'coordination.k8s.io/leases'(node, a) {
-      if (!OWN_OBJECT_VERBS.has(a.verb)) return no('can only get, create, update, patch, or delete a node lease');
-      if (a.namespace !== NODE_LEASES) return no(`can only access leases in the "${NODE_LEASES}" system namespace`);
-      if (a.verb !== 'create' && a.name !== node)
-        return no('can only access node lease with the same name as the requesting node');
-      return ALLOW;
-    },
-    'storage.k8s.io/csinodes'(node, a) {
-      if (!OWN_OBJECT_VERBS.has(a.verb)) return no('can only get, create, update, patch, or delete a CSINode');
-      if (a.subresource !== '') return no('cannot authorize CSINode subresources');
-      if (a.verb !== 'create' && a.name !== node)
-        return no('can only access CSINode with the same name as the requesting node');
-      return ALLOW;
-    },
-    'resource.k8s.io/resourceslices'(node, a) {
-      if (a.subresource !== '') return no('cannot authorize ResourceSlice subresources');
-      switch (a.verb) {
-        case 'create':
-          return ALLOW;
-        case 'get':
-        case 'update':
-        case 'patch':
-        case 'delete':
-          return namesNode(node, 'resource.k8s.io/resourceslices', a);
-        case 'watch':
-        case 'list':
-        case 'deletecollection':
-          return selects(a, 'spec.nodeName', node) || selects(a, 'nodeName', node)
-            ? ALLOW
-            : no('can only list/watch/deletecollection resourceslices with nodeName field selector');
-        default:
-          return no(
-            'only the following verbs are allowed for a ResourceSlice: get, watch, list, create, update, patch, delete, deletecollection',
-          );
-      }
-    },
-    '/nodes'(node, a) {
-      if (a.subresource === 'status') return a.verb === 'update' || a.verb === 'patch' ? ALLOW : NO_OPINION;
-      if (a.subresource !== '') return NO_OPINION;
-      if (a.verb === 'create' || a.verb === 'update' || a.verb === 'patch') return ALLOW;
-      if (!READS.has(a.verb)) return NO_OPINION;
-      if (a.name === node) return ALLOW;
-      return a.name === ''
-        ? no(`node '${node}' cannot read all nodes, only its own Node object`)
-        : no(`node '${node}' cannot read '${a.name}', only its own Node object`);
-    },
-    '/pods'(node, a) {
-      if (a.subresource === 'status') return a.verb === 'update' || a.verb === 'patch' ? ALLOW : NO_OPINION;
-      if (a.subresource === 'eviction') return a.verb === 'create' ? ALLOW : NO_OPINION;
-      if (a.subresource !== '') return NO_OPINION;
-      const own = (): AuthorizationVerdict => related(node, graph.runsPod(node, a.namespace, a.name));
-      switch (a.verb) {
-        case 'get':
-          return a.name === '' ? no('No Object name found') : own();
-        case 'list':
-        case 'watch':
-          if (selects(a, 'spec.nodeName', node)) return ALLOW;
-          return a.name === '' ? no('can only list/watch pods with spec.nodeName field selector') : own();
-        case 'create':
-        case 'delete':
-          return ALLOW;
-        default:
-          return NO_OPINION;
-      }
-    },
-  };
+  const relations = new Relations(graph, store);
+  const decisions: Decisions = { ...OWN_OBJECTS, ...relatedObjects(relations), '/pods': podDecision(relations) };
 
   return (user, attributes) => {
     const node = nodeIdentity(user);
@@ -163,11 +56,157 @@ export function createNodeAuthorizer({
     if (node === '') return no(`unknown node for user ${JSON.stringify(user.username)}`);
     if (attributes.type === 'path') return rules.some((rule) => allowsPath(rule, attributes)) ? ALLOW : NO_OPINION;
     const kind = `${attributes.group}/${attributes.resource}`;
-    const ask = subdivided[kind] ?? more[kind];
-    if (ask) return ask(node, attributes);
+    const decide = decisions[kind] ?? more[kind];
+    if (decide) return decide(node, attributes);
     return rules.some((rule) => allowsResource(rule, attributes)) ? ALLOW : NO_OPINION;
   };
 }
+
+/** By `group/resource`: what is asked about the object, not about the kind. */
+type Decisions = Readonly<Record<string, NodeDecision>>;
+
+/** What ties a node to an object: one of its Pods, or what the object says of its node. */
+class Relations {
+  readonly #graph: NodeGraph;
+  readonly #store: Pick<ObjectStore, 'get'>;
+
+  constructor(graph: NodeGraph, store: Pick<ObjectStore, 'get'>) {
+    this.#graph = graph;
+    this.#store = store;
+  }
+
+  /** A Pod of the node refers to the object. */
+  refers(node: string, resource: ReferredResource, a: ResourceAttributes): AuthorizationVerdict {
+    return ifNamed(a, () => related(node, this.#graph.refers(node, resource, a.namespace, a.name)));
+  }
+
+  usesVolume(node: string, a: ResourceAttributes): AuthorizationVerdict {
+    return ifNamed(a, () => related(node, this.#graph.usesVolume(node, a.name)));
+  }
+
+  runsPod(node: string, a: ResourceAttributes): AuthorizationVerdict {
+    return related(node, this.#graph.runsPod(node, a.namespace, a.name));
+  }
+
+  /** The object says in its spec that it is the node's. */
+  namesNode(node: string, prefix: string, a: ResourceAttributes): AuthorizationVerdict {
+    return ifNamed(a, () => {
+      const found = this.#store.get({ prefix, namespace: '', name: a.name });
+      return related(node, (found?.object['spec'] as { nodeName?: string } | undefined)?.nodeName === node);
+    });
+  }
+}
+
+const related = (node: string, ok: boolean): AuthorizationVerdict =>
+  ok ? ALLOW : no(`no relationship found between node '${node}' and this object`);
+const ifNamed = ({ name }: ResourceAttributes, ask: () => AuthorizationVerdict): AuthorizationVerdict =>
+  name === '' ? no('No Object name found') : ask();
+
+const getOnly = (a: ResourceAttributes, ask: () => AuthorizationVerdict): AuthorizationVerdict => {
+  if (a.verb !== 'get') return no('can only get individual resources of this type');
+  if (a.subresource !== '') return no('cannot get subresource');
+  return ask();
+};
+const readNamespaced = (a: ResourceAttributes, ask: () => AuthorizationVerdict): AuthorizationVerdict => {
+  if (!READS.has(a.verb)) return no('can only read resources of this type');
+  if (a.subresource !== '') return no('cannot read subresource');
+  if (a.namespace === '') return no('can only read namespaced object of this type');
+  return ask();
+};
+
+/** What a node has only to do with because of its Pods, or because the object names it. */
+const relatedObjects = (relations: Relations): Decisions => ({
+  '/secrets': (node, a) => readNamespaced(a, () => relations.refers(node, 'secrets', a)),
+  '/configmaps': (node, a) => readNamespaced(a, () => relations.refers(node, 'configmaps', a)),
+  '/persistentvolumeclaims'(node, a) {
+    if (a.subresource !== 'status') return getOnly(a, () => relations.refers(node, 'persistentvolumeclaims', a));
+    if (a.verb !== 'update' && a.verb !== 'patch') return no('can only get/update/patch this type');
+    return relations.refers(node, 'persistentvolumeclaims', a);
+  },
+  '/persistentvolumes': (node, a) => getOnly(a, () => relations.usesVolume(node, a)),
+  'resource.k8s.io/resourceclaims': (node, a) => getOnly(a, () => relations.refers(node, 'resourceclaims', a)),
+  'storage.k8s.io/volumeattachments': (node, a) =>
+    getOnly(a, () => relations.namesNode(node, 'storage.k8s.io/volumeattachments', a)),
+  '/serviceaccounts'(node, a) {
+    // Credential providers of kubelets look at the account of the Pod an image is pulled for (KEP-4412).
+    if (a.subresource === '' && a.verb === 'get') return relations.refers(node, 'serviceaccounts', a);
+    if (a.verb !== 'create' || a.name === '') return no('can only create tokens for individual service accounts');
+    if (a.subresource !== 'token') return no('can only create token subresource of serviceaccount');
+    return relations.refers(node, 'serviceaccounts', a);
+  },
+  'resource.k8s.io/resourceslices'(node, a) {
+    if (a.subresource !== '') return no('cannot authorize ResourceSlice subresources');
+    switch (a.verb) {
+      case 'create':
+        return ALLOW;
+      case 'get':
+      case 'update':
+      case 'patch':
+      case 'delete':
+        return relations.namesNode(node, 'resource.k8s.io/resourceslices', a);
+      case 'watch':
+      case 'list':
+      case 'deletecollection':
+        return selects(a, 'spec.nodeName', node) || selects(a, 'nodeName', node)
+          ? ALLOW
+          : no('can only list/watch/deletecollection resourceslices with nodeName field selector');
+      default:
+        return no(
+          'only the following verbs are allowed for a ResourceSlice: get, watch, list, create, update, patch, delete, deletecollection',
+        );
+    }
+  },
+});
+
+/** The objects that a node keeps of itself: they are known by its name, and no relation is asked for. */
+const OWN_OBJECTS: Decisions = {
+  'coordination.k8s.io/leases'(node, a) {
+    if (!OWN_OBJECT_VERBS.has(a.verb)) return no('can only get, create, update, patch, or delete a node lease');
+    if (a.namespace !== NODE_LEASES) return no(`can only access leases in the "${NODE_LEASES}" system namespace`);
+    if (a.verb !== 'create' && a.name !== node)
+      return no('can only access node lease with the same name as the requesting node');
+    return ALLOW;
+  },
+  'storage.k8s.io/csinodes'(node, a) {
+    if (!OWN_OBJECT_VERBS.has(a.verb)) return no('can only get, create, update, patch, or delete a CSINode');
+    if (a.subresource !== '') return no('cannot authorize CSINode subresources');
+    if (a.verb !== 'create' && a.name !== node)
+      return no('can only access CSINode with the same name as the requesting node');
+    return ALLOW;
+  },
+  '/nodes'(node, a) {
+    if (a.subresource === 'status') return a.verb === 'update' || a.verb === 'patch' ? ALLOW : NO_OPINION;
+    if (a.subresource !== '') return NO_OPINION;
+    if (a.verb === 'create' || a.verb === 'update' || a.verb === 'patch') return ALLOW;
+    if (!READS.has(a.verb)) return NO_OPINION;
+    if (a.name === node) return ALLOW;
+    return a.name === ''
+      ? no(`node '${node}' cannot read all nodes, only its own Node object`)
+      : no(`node '${node}' cannot read '${a.name}', only its own Node object`);
+  },
+};
+
+const podDecision =
+  (relations: Relations): NodeDecision =>
+  (node, a) => {
+    if (a.subresource === 'status') return a.verb === 'update' || a.verb === 'patch' ? ALLOW : NO_OPINION;
+    if (a.subresource === 'eviction') return a.verb === 'create' ? ALLOW : NO_OPINION;
+    if (a.subresource !== '') return NO_OPINION;
+    const own = (): AuthorizationVerdict => relations.runsPod(node, a);
+    switch (a.verb) {
+      case 'get':
+        return ifNamed(a, own);
+      case 'list':
+      case 'watch':
+        if (selects(a, 'spec.nodeName', node)) return ALLOW;
+        return a.name === '' ? no('can only list/watch pods with spec.nodeName field selector') : own();
+      case 'create':
+      case 'delete':
+        return ALLOW;
+      default:
+        return NO_OPINION;
+    }
+  };
 
 const selects = ({ fieldSelector = [] }: ResourceAttributes, field: string, value: string): boolean =>
   fieldSelector.some((one) => one.field === field && one.op === '=' && one.value === value);

@@ -140,7 +140,16 @@ const userJson = ({ username, uid, groups, extra }: UserInfo): Record<string, un
 
 /** Review handlers by `group/resource`, for the server's create-only kinds. */
 export function createReviewHandlers(options: ReviewOptions): ReadonlyMap<string, ReviewHandler> {
-  const { authorize, tokens, clock } = options;
+  return new Map<string, ReviewHandler>([
+    ...accessReviews(options.authorize),
+    [`${AUTHORIZATION}/selfsubjectrulesreviews`, rulesReview(options)],
+    ['authentication.k8s.io/selfsubjectreviews', selfSubjectReview(options.clock)],
+    ['authentication.k8s.io/tokenreviews', tokenReview(options.tokens)],
+  ]);
+}
+
+/** The three that ask whether somebody may do something: the caller, anybody, anybody in one namespace. */
+function accessReviews(authorize: Authorizer): [string, ReviewHandler][] {
   const answer = async (object: UnstructuredObject, user: UserInfo): Promise<UnstructuredObject> => {
     const { attributes, problems } = questionOf(specOf(object));
     const { allowed, denied, reason, error } = await authorize(user, attributes);
@@ -155,19 +164,7 @@ export function createReviewHandlers(options: ReviewOptions): ReadonlyMap<string
       },
     };
   };
-  const check = (object: UnstructuredObject, errors: readonly FieldError[]): void => {
-    if (errors.length > 0) throw invalid({ group: AUTHORIZATION, kind: object.kind }, '', errors);
-  };
-  const subject = (object: UnstructuredObject): Promise<UnstructuredObject> => {
-    const spec = specOf(object);
-    return answer(object, {
-      username: spec.user ?? '',
-      groups: spec.groups ?? [],
-      ...(spec.uid && { uid: spec.uid }),
-      ...(spec.extra && { extra: spec.extra }),
-    });
-  };
-  return new Map<string, ReviewHandler>([
+  return [
     [
       `${AUTHORIZATION}/selfsubjectaccessreviews`,
       async (object, user) => {
@@ -179,84 +176,106 @@ export function createReviewHandlers(options: ReviewOptions): ReadonlyMap<string
       `${AUTHORIZATION}/subjectaccessreviews`,
       async (object) => {
         check(object, [...specErrors(specOf(object), { withSubject: true }), ...metadataErrors(object)]);
-        return subject(object);
+        return answer(object, subjectOf(object));
       },
     ],
     [
       `${AUTHORIZATION}/localsubjectaccessreviews`,
       async (object, _user, namespace) => {
         const spec = specOf(object);
-        const errors = [...specErrors(spec, { withSubject: true }), ...metadataErrors(object, { local: true })];
-        if (spec.resourceAttributes && (spec.resourceAttributes.namespace ?? '') !== namespace)
-          errors.push(
-            fieldInvalid(
-              'spec.resourceAttributes.namespace',
-              spec.resourceAttributes.namespace ?? '',
-              'must match metadata.namespace',
-            ),
-          );
-        if (spec.nonResourceAttributes)
-          errors.push(
-            fieldInvalid(
-              'spec.nonResourceAttributes',
-              internalPath(spec.nonResourceAttributes),
-              'disallowed on this kind of request',
-            ),
-          );
-        check(object, errors);
-        return subject(object);
+        check(object, [
+          ...specErrors(spec, { withSubject: true }),
+          ...metadataErrors(object, { local: true }),
+          ...localErrors(spec, namespace),
+        ]);
+        return answer(object, subjectOf(object));
       },
     ],
-    [
-      `${AUTHORIZATION}/selfsubjectrulesreviews`,
-      async (object, user) => {
-        const { namespace } = (object['spec'] ?? {}) as { namespace?: string };
-        if (!namespace) throw badRequest('no namespace on request');
-        const { rules, problems } = options.rulesFor(user, namespace);
-        const evaluationError = aggregated(problems);
-        return {
-          ...object,
-          status: {
-            resourceRules: shown(rules, true),
-            nonResourceRules: shown(rules, false),
-            incomplete: problems.length > 0,
-            ...(evaluationError !== undefined && { evaluationError }),
-          },
-        };
-      },
-    ],
-    [
-      'authentication.k8s.io/selfsubjectreviews',
-      // It is made anew: nothing of the body comes back.
-      async ({ apiVersion, kind }, user) => ({
-        apiVersion,
-        kind,
-        metadata: { creationTimestamp: formatTime(clock.now()) },
-        status: { userInfo: userJson(user) },
-      }),
-    ],
-    [
-      'authentication.k8s.io/tokenreviews',
-      async (object) => {
-        const { token, audiences } = (object['spec'] ?? {}) as { token?: string; audiences?: string[] };
-        if (!token) throw badRequest('token is required for TokenReview in authentication');
-        const wanted = audiences?.length ? audiences : tokens.audiences;
-        // Who knows the loopback credential alone is asked first upstream: that is the one word on every token.
-        const problems = ['invalid bearer token'];
-        const verified = await tokens.verify(token, { audiences: wanted, refused: (why) => void problems.push(why) });
-        // The token itself is never sent back.
-        const spec = audiences ? { audiences } : {};
-        if (!verified) return { ...object, spec, status: { user: {}, error: aggregated(problems) } };
-        return {
-          ...object,
-          spec,
-          status: {
-            authenticated: true,
-            user: userJson(verified.user),
-            audiences: wanted.filter((audience) => verified.audiences.includes(audience)),
-          },
-        };
-      },
-    ],
-  ]);
+  ];
 }
+
+function check(object: UnstructuredObject, errors: readonly FieldError[]): void {
+  if (errors.length > 0) throw invalid({ group: AUTHORIZATION, kind: object.kind }, '', errors);
+}
+
+/** Whom a review asks about. */
+function subjectOf(object: UnstructuredObject): UserInfo {
+  const spec = specOf(object);
+  return {
+    username: spec.user ?? '',
+    groups: spec.groups ?? [],
+    ...(spec.uid && { uid: spec.uid }),
+    ...(spec.extra && { extra: spec.extra }),
+  };
+}
+
+/** Whoever may ask in one namespace may ask of nothing outside it. */
+function localErrors({ resourceAttributes, nonResourceAttributes }: AccessSpec, namespace: string): FieldError[] {
+  const errors: FieldError[] = [];
+  const asked = resourceAttributes?.namespace ?? '';
+  if (resourceAttributes && asked !== namespace)
+    errors.push(fieldInvalid('spec.resourceAttributes.namespace', asked, 'must match metadata.namespace'));
+  if (nonResourceAttributes)
+    errors.push(
+      fieldInvalid(
+        'spec.nonResourceAttributes',
+        internalPath(nonResourceAttributes),
+        'disallowed on this kind of request',
+      ),
+    );
+  return errors;
+}
+
+/** What the caller may do in a namespace. */
+const rulesReview =
+  (options: Pick<ReviewOptions, 'rulesFor'>): ReviewHandler =>
+  async (object, user) => {
+    const { namespace } = (object['spec'] ?? {}) as { namespace?: string };
+    if (!namespace) throw badRequest('no namespace on request');
+    const { rules, problems } = options.rulesFor(user, namespace);
+    const evaluationError = aggregated(problems);
+    return {
+      ...object,
+      status: {
+        resourceRules: shown(rules, true),
+        nonResourceRules: shown(rules, false),
+        incomplete: problems.length > 0,
+        ...(evaluationError !== undefined && { evaluationError }),
+      },
+    };
+  };
+
+/** Who the caller is. */
+const selfSubjectReview =
+  (clock: ReviewOptions['clock']): ReviewHandler =>
+  // It is made anew: nothing of the body comes back.
+  async ({ apiVersion, kind }, user) => ({
+    apiVersion,
+    kind,
+    metadata: { creationTimestamp: formatTime(clock.now()) },
+    status: { userInfo: userJson(user) },
+  });
+
+/** Whose a token is. */
+const tokenReview =
+  (tokens: TokenAuthenticator): ReviewHandler =>
+  async (object) => {
+    const { token, audiences } = (object['spec'] ?? {}) as { token?: string; audiences?: string[] };
+    if (!token) throw badRequest('token is required for TokenReview in authentication');
+    const wanted = audiences?.length ? audiences : tokens.audiences;
+    // Who knows the loopback credential alone is asked first upstream: that is the one word on every token.
+    const problems = ['invalid bearer token'];
+    const verified = await tokens.verify(token, { audiences: wanted, refused: (why) => void problems.push(why) });
+    // The token itself is never sent back.
+    const spec = audiences ? { audiences } : {};
+    if (!verified) return { ...object, spec, status: { user: {}, error: aggregated(problems) } };
+    return {
+      ...object,
+      spec,
+      status: {
+        authenticated: true,
+        user: userJson(verified.user),
+        audiences: wanted.filter((audience) => verified.audiences.includes(audience)),
+      },
+    };
+  };

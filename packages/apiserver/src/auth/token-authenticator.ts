@@ -1,6 +1,7 @@
 /** Bearer tokens of every kind, asked one after the other: the first that knows the token decides. */
 import type { UserInfo } from './identity.ts';
-import type { TokenIssuer, TokenUse, VerifiedToken } from './service-account-tokens.ts';
+import type { TokenIssuer, TokenUse } from './service-account-tokens.ts';
+import type { VerifiedToken } from './token-validity.ts';
 
 export interface TokenAuthenticator {
   /** For the API itself when no audiences are given. */

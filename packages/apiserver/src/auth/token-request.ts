@@ -4,7 +4,8 @@ import { formatTime, type UnstructuredObject } from '@coracle/apimachinery/meta/
 import { badRequest, conflict, invalid, notFound } from '@coracle/apimachinery/meta/status';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { ObjectStore } from '../cache/object-store.ts';
-import type { BoundObject, FindUid, TokenClaims, TokenIssuer } from './service-account-tokens.ts';
+import type { TokenClaims, TokenIssuer } from './service-account-tokens.ts';
+import type { BoundObject, FindUid } from './token-validity.ts';
 
 const MIN_SECONDS = 600;
 const MAX_SECONDS = 2 ** 32;
