@@ -161,6 +161,11 @@ test('a machine that is restored with its memory goes on where it was; from its 
     'which nodes have it',
   );
   await before.run('echo changed >/run/mark');
+  // As upstream: until then its running state is not changed.
+  await eventually(
+    'the snapshot lets go of app',
+    async () => (await vmOf('app')).status?.snapshotInProgress === undefined,
+  );
   await setStrategy('app', 'Halted');
   await eventually('app stopped', async () => (await vmOf('app')).status?.printableStatus === 'Stopped');
   await board.client.create(VIRTUAL_MACHINE_RESTORES, {

@@ -15,7 +15,7 @@ const shared = {
   }),
   progressTimeout: long('Seconds without progress until it is given up; 150 when absent.'),
   utilityVolumesTimeout: long('Seconds to wait for utility volumes; 150 when absent.'),
-  unsafeMigrationOverride: bool('Migrates although it was validated unsafe.'),
+  unsafeMigrationOverride: bool('Migrates although it is known to be unsafe.'),
   allowPostCopy: bool('Goes on to post-copy when the time is over.'),
   allowWorkloadDisruption: bool('Pauses the guest, or goes on to post-copy, rather than giving up.'),
   disableTLS: bool('Sends the guest in plain text.'),
