@@ -2,27 +2,17 @@
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import { apiVersionOf } from '@coracle/apimachinery/meta/gvk';
 import type { KubeObject, ObjectKey, ObjectList } from '@coracle/apimachinery/meta/object';
-import type { ApiHandler, ApiResponse } from '@coracle/runtime/http/seam';
-import { NEVER, NO_BYTES } from '@coracle/runtime/http/seam';
-import { abortable } from '@coracle/runtime/signal/abortable';
+import type { ApiHandler } from '@coracle/runtime/http/seam';
+import { NEVER } from '@coracle/runtime/http/seam';
 import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
-import { errorOfResponse, isNotFound } from './api-failure.ts';
+import { type ApiCalls, type Call, type ClientOptions, createApiCalls, JSON_TYPE } from './api-call.ts';
+import { isNotFound } from './api-failure.ts';
 import type { Client, ListCallOptions, Patch, SubresourceOptions, WatchCallOptions, WatchEvent } from './client.ts';
 import { queryText, resourcePath } from './resource-path.ts';
 import { createStatusEndpoints, storedNothing } from './status-endpoint.ts';
 import { createLineSplitter } from './transport/line-splitter.ts';
-import { bodyParts, wholeBody } from './transport/response-body.ts';
+import { bodyParts } from './transport/response-body.ts';
 
-export interface ClientOptions {
-  /** `name/version`; the part before the slash becomes the field manager of writes. */
-  readonly userAgent?: string;
-  /** Bearer token, or where to get the newest. */
-  readonly token?: string | (() => string);
-  /** In whose name it asks. */
-  readonly impersonate?: string;
-}
-
-const JSON_TYPE = 'application/json';
 const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
 const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
 
@@ -34,100 +24,13 @@ const PATCH_TYPES: Record<Patch['type'], string> = {
   apply: 'application/apply-patch+yaml',
 };
 
-const LOCAL = { address: '' };
-const encoder = new TextEncoder();
-const decoder = new TextDecoder();
-
-interface Call {
-  readonly method: string;
-  readonly path: string;
-  readonly query?: string;
-  readonly body?: unknown;
-  readonly contentType?: string;
-  readonly accept?: string;
-  readonly signal?: AbortSignal | undefined;
-}
-
 /**
  * Makes a client. It holds no state but the handler and what discovery said of kinds whose `/status` is optional: make as
  * many as there are user agents or tokens.
  */
 export function createClient(handler: ApiHandler, options: ClientOptions = {}): Client {
-  const { userAgent = 'coracle', token, impersonate } = options;
-
-  const send = (call: Call, signal: AbortSignal): Promise<ApiResponse> => {
-    const headers: Record<string, string> = { accept: call.accept ?? JSON_TYPE, 'user-agent': userAgent };
-    if (call.body !== undefined) headers['content-type'] = call.contentType ?? JSON_TYPE;
-    if (token !== undefined) headers['authorization'] = `Bearer ${typeof token === 'string' ? token : token()}`;
-    if (impersonate !== undefined) headers['impersonate-user'] = impersonate;
-    const response = handler({
-      method: call.method,
-      path: call.path,
-      query: call.query ?? '',
-      headers,
-      body: call.body === undefined ? NO_BYTES : encoder.encode(JSON.stringify(call.body)),
-      peer: LOCAL,
-      signal,
-    });
-    // A handler may be slow to notice; an answer that comes after all finds its signal aborted and releases itself.
-    return signal === NEVER ? response : abortable(response, signal);
-  };
-
-  const text = async (response: ApiResponse, signal: AbortSignal): Promise<string> =>
-    decoder.decode(await wholeBody(response, signal));
-
-  const failure = async (call: Call, response: ApiResponse, signal: AbortSignal): Promise<Error> =>
-    errorOfResponse(response.status, await text(response, signal), `${call.method} ${call.path}`);
-
-  const call = async (request: Call): Promise<unknown> => {
-    const signal = request.signal ?? NEVER;
-    signal.throwIfAborted();
-    const response = await send(request, signal);
-    if (response.status < 200 || response.status > 299) throw await failure(request, response, signal);
-    const body = await text(response, signal);
-    if (body === '') return undefined;
-    const type = response.headers['content-type'] ?? JSON_TYPE;
-    return type.includes('json') ? JSON.parse(body) : body;
-  };
-
-  const write = async <T extends KubeObject>(
-    method: 'POST' | 'PUT',
-    type: ResourceType<T>,
-    object: T,
-    request: SubresourceOptions,
-  ): Promise<T> => {
-    const { name, namespace } = object.metadata;
-    const { subresource } = request;
-    const named = method === 'PUT' || (subresource !== undefined && subresource !== '');
-    return (await call({
-      method,
-      path: resourcePath(type, { namespace, ...(named && { name: name ?? '' }), subresource }),
-      query: queryText(writeQuery(request)),
-      body: object,
-      ...(request.metadataOnly && { accept: METADATA }),
-      signal: request.signal,
-    })) as T;
-  };
-
-  const patchAt = async <T extends KubeObject>(
-    type: ResourceType<T>,
-    key: ObjectKey,
-    patch: Patch,
-    request: SubresourceOptions,
-  ): Promise<T> =>
-    (await call({
-      method: 'PATCH',
-      path: resourcePath(type, { ...key, subresource: request.subresource }),
-      query: queryText({
-        ...writeQuery(request),
-        ...(patch.type === 'apply' && { fieldManager: patch.fieldManager, force: patch.force }),
-      }),
-      body: patch.body,
-      contentType: PATCH_TYPES[patch.type],
-      ...(request.metadataOnly && { accept: METADATA }),
-      signal: request.signal,
-    })) as T;
-
+  const calls = createApiCalls(handler, options);
+  const { call } = calls;
   const statusEndpoints = createStatusEndpoints((path, signal) => call({ method: 'GET', path, signal }));
 
   return {
@@ -160,29 +63,13 @@ export function createClient(handler: ApiHandler, options: ClientOptions = {}): 
       return list;
     },
 
-    create: (type, object, request = {}) => write('POST', type, object, request),
-    update: (type, object, request = {}) => write('PUT', type, object, request),
+    create: (type, object, request = {}) => write(call, 'POST', type, object, request),
+    update: (type, object, request = {}) => write(call, 'PUT', type, object, request),
 
-    patch: async <T extends KubeObject>(
-      type: ResourceType<T>,
-      key: ObjectKey,
-      patch: Patch,
-      request: SubresourceOptions = {},
-    ) => {
-      if (!isOptionalStatus(type, request)) return patchAt(type, key, patch, request);
-      for (let attempt = 1; ; attempt++) {
-        const subresource = await statusEndpoints.endpointOf(type, request.signal ?? NEVER);
-        const outcome = await patchAt(type, key, patch, { ...request, subresource }).catch((error: unknown) => {
-          // The object is gone, or the endpoint is.
-          if (subresource === '' || attempt > 1 || !isNotFound(error)) throw error;
-        });
-        if (outcome !== undefined && (subresource !== '' || attempt > 1 || !storedNothing(patch, outcome)))
-          return outcome;
-        statusEndpoints.forget(type);
-        const now = await statusEndpoints.endpointOf(type, request.signal ?? NEVER);
-        if (now === subresource && outcome !== undefined) return outcome;
-      }
-    },
+    patch: (type, key, patch, request = {}) =>
+      isOptionalStatus(type, request)
+        ? patchOptionalStatus(call, statusEndpoints, type, key, patch, request)
+        : patchAt(call, type, key, patch, request),
 
     delete: async (type, key, request = {}) => {
       const { gracePeriodSeconds, propagationPolicy, preconditions, dryRun } = request;
@@ -201,36 +88,7 @@ export function createClient(handler: ApiHandler, options: ClientOptions = {}): 
       });
     },
 
-    async *watch<T extends KubeObject>(
-      type: ResourceType<T>,
-      request: WatchCallOptions,
-    ): AsyncGenerator<WatchEvent<T>> {
-      if (request.signal?.aborted) return;
-      const linked = createLinkedController(request.signal);
-      const watchCall: Call = {
-        method: 'GET',
-        path: resourcePath(type, { namespace: request.namespace }),
-        query: queryText({ watch: true, ...watchQuery(request) }),
-        ...(request.metadataOnly && { accept: METADATA }),
-      };
-      try {
-        const response = await send(watchCall, linked.signal);
-        if (response.status !== 200) throw await failure(watchCall, response, linked.signal);
-        const splitter = createLineSplitter();
-        const documents = request.readOnly === true;
-        for await (const part of bodyParts(response, linked.signal, { documents })) {
-          if (part instanceof Uint8Array)
-            for (const line of splitter.push(part)) yield JSON.parse(line) as WatchEvent<T>;
-          else yield part as unknown as WatchEvent<T>;
-        }
-        // What follows the last newline is half a frame: the stream broke, and the watch is resumed before it.
-      } catch (error) {
-        if (!request.signal?.aborted) throw error;
-      } finally {
-        linked.release();
-        linked.abort(new DOMException('watch ended', 'AbortError'));
-      }
-    },
+    watch: (type, request) => watchEvents(calls, type, request),
 
     raw: (method, path, request = {}) => {
       if (!path.startsWith('/'))
@@ -246,6 +104,101 @@ export function createClient(handler: ApiHandler, options: ClientOptions = {}): 
       });
     },
   };
+}
+
+async function write<T extends KubeObject>(
+  call: ApiCalls['call'],
+  method: 'POST' | 'PUT',
+  type: ResourceType<T>,
+  object: T,
+  request: SubresourceOptions,
+): Promise<T> {
+  const { name, namespace } = object.metadata;
+  const { subresource } = request;
+  const named = method === 'PUT' || (subresource !== undefined && subresource !== '');
+  return (await call({
+    method,
+    path: resourcePath(type, { namespace, ...(named && { name: name ?? '' }), subresource }),
+    query: queryText(writeQuery(request)),
+    body: object,
+    ...(request.metadataOnly && { accept: METADATA }),
+    signal: request.signal,
+  })) as T;
+}
+
+async function patchAt<T extends KubeObject>(
+  call: ApiCalls['call'],
+  type: ResourceType<T>,
+  key: ObjectKey,
+  patch: Patch,
+  request: SubresourceOptions,
+): Promise<T> {
+  return (await call({
+    method: 'PATCH',
+    path: resourcePath(type, { ...key, subresource: request.subresource }),
+    query: queryText({
+      ...writeQuery(request),
+      ...(patch.type === 'apply' && { fieldManager: patch.fieldManager, force: patch.force }),
+    }),
+    body: patch.body,
+    contentType: PATCH_TYPES[patch.type],
+    ...(request.metadataOnly && { accept: METADATA }),
+    signal: request.signal,
+  })) as T;
+}
+
+/** Patches the status of a kind that may have no endpoint for it: what was known of that may be out of date. */
+async function patchOptionalStatus<T extends KubeObject>(
+  call: ApiCalls['call'],
+  statusEndpoints: ReturnType<typeof createStatusEndpoints>,
+  type: ResourceType<T>,
+  key: ObjectKey,
+  patch: Patch,
+  request: SubresourceOptions,
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    const subresource = await statusEndpoints.endpointOf(type, request.signal ?? NEVER);
+    const outcome = await patchAt(call, type, key, patch, { ...request, subresource }).catch((error: unknown) => {
+      // The object is gone, or the endpoint is.
+      if (subresource === '' || attempt > 1 || !isNotFound(error)) throw error;
+    });
+    if (outcome !== undefined && (subresource !== '' || attempt > 1 || !storedNothing(patch, outcome))) return outcome;
+    statusEndpoints.forget(type);
+    const now = await statusEndpoints.endpointOf(type, request.signal ?? NEVER);
+    if (now === subresource && outcome !== undefined) return outcome;
+  }
+}
+
+/** The events of one watch, until the signal aborts or the server ends it. */
+async function* watchEvents<T extends KubeObject>(
+  { send, failure }: ApiCalls,
+  type: ResourceType<T>,
+  request: WatchCallOptions,
+): AsyncGenerator<WatchEvent<T>> {
+  if (request.signal?.aborted) return;
+  const linked = createLinkedController(request.signal);
+  const watchCall: Call = {
+    method: 'GET',
+    path: resourcePath(type, { namespace: request.namespace }),
+    query: queryText({ watch: true, ...watchQuery(request) }),
+    ...(request.metadataOnly && { accept: METADATA }),
+  };
+  try {
+    const response = await send(watchCall, linked.signal);
+    if (response.status !== 200) throw await failure(watchCall, response, linked.signal);
+    const splitter = createLineSplitter();
+    const documents = request.readOnly === true;
+    for await (const part of bodyParts(response, linked.signal, { documents })) {
+      if (part instanceof Uint8Array) for (const line of splitter.push(part)) yield JSON.parse(line) as WatchEvent<T>;
+      else yield part as unknown as WatchEvent<T>;
+    }
+    // What follows the last newline is half a frame: the stream broke, and the watch is resumed before it.
+  } catch (error) {
+    if (!request.signal?.aborted) throw error;
+  } finally {
+    linked.release();
+    linked.abort(new DOMException('watch ended', 'AbortError'));
+  }
 }
 
 const isOptionalStatus = (type: ResourceType<unknown>, { subresource }: SubresourceOptions): boolean =>

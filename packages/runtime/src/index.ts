@@ -48,9 +48,9 @@ export {
   createRegistryClient,
   type Descriptor,
   type RegistryClient,
-  RegistryError,
   registryOrigin,
 } from './oci/registry-client.ts';
+export { RegistryError } from './oci/registry-error.ts';
 export { LAYER_READ, type LayerEntry, normalEntryName, removes, walkLayer } from './oci/walk-layer.ts';
 export { bootId, findProcesses, identify, isRunning, type ProcessIdentity, signalProcess } from './process/identity.ts';
 export { isProgram, programPath } from './process/program.ts';

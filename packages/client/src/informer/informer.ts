@@ -1,6 +1,6 @@
 /**
  * A live, read-only copy of one resource: lists, watches, and comes back by itself. The protocol is `watch-state.ts`,
- * the objects are in `store.ts`; this file owns the sockets and the timers.
+ * the objects are in `store.ts`; the open watch is in `watch-stream.ts`; this file runs them.
  *
  * Guarantees: objects are deep-frozen; listeners hear every change of the store in order, once, after the store shows
  * it; nothing older follows something newer. Caveats: the copy lags behind the server, and states in between may be
@@ -14,11 +14,12 @@ import { type Logger, silentLogger } from '@coracle/runtime/log/log';
 import { createBackoff } from '@coracle/runtime/retry/backoff';
 import { abortable } from '@coracle/runtime/signal/abortable';
 import { createDeferred } from '@coracle/runtime/signal/deferred';
-import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
 import { isNotFound } from '../api-failure.ts';
-import type { Client, WatchEvent } from '../client.ts';
+import type { Client } from '../client.ts';
+import { LagReport, WARN_MS } from './lag-report.ts';
 import { type Change, type IndexFunction, type Store, StoreWriter } from './store.ts';
 import { initialWatchState, stepWatch, type WatchCommand, type WatchInput, type WatchState } from './watch-state.ts';
+import { createWatchStream } from './watch-stream.ts';
 
 export interface InformerOptions<T extends KubeObject> {
   /** All namespaces when undefined. */
@@ -56,14 +57,6 @@ export interface Informer<T extends KubeObject> extends Store<T> {
 const PAGE_SIZE = 500;
 /** Pauses after failures in a row. */
 const BACKOFF = { baseMs: 250, maxMs: 30_000, factor: 2, jitter: 1 };
-/** A watch that lives this long was a success: the next failure is a first one. */
-const HEALTHY_MS = 5_000;
-/** A watch-list that is silent this long is not understood: every server sends at least the end bookmark. */
-const SILENT_MS = 30_000;
-/** A copy that does not follow the server for this long is reported at level warning. */
-const WARN_MS = 10_000;
-/** The server is asked to end a watch after 5 to 10 minutes, so that load moves on to other servers. */
-const WATCH_SECONDS = 300;
 
 /** Makes an informer; nothing happens before `start`. */
 export function createInformer<T extends KubeObject>(
@@ -71,162 +64,19 @@ export function createInformer<T extends KubeObject>(
   type: ResourceType<T>,
   options: InformerOptions<T> = {},
 ): Informer<T> {
-  const { clock = systemClock, log = silentLogger, random = Math.random } = options;
-  const { namespace, labelSelector, fieldSelector, metadataOnly, omitsManagedFields } = options;
-  const scope = {
-    ...(namespace !== undefined && { namespace }),
-    ...(labelSelector !== undefined && { labelSelector }),
-    ...(fieldSelector !== undefined && { fieldSelector }),
-    ...(metadataOnly && { metadataOnly }),
-  };
-  const trim = (object: T): T => {
-    if (!(metadataOnly || omitsManagedFields) || object.metadata?.managedFields === undefined) return object;
-    const { managedFields: _, ...metadata } = object.metadata;
-    return { ...object, metadata };
-  };
+  const { clock = systemClock, log = silentLogger } = options;
   const store = new StoreWriter<T>(options.indexes);
   const listeners = new Set<ChangeListener<T>>();
   const firstSync = createDeferred();
-  const backoff = createBackoff(BACKOFF, random);
+  const { execute, lag, stream } = createSteps(client, type, options, () => synced);
   let started = false;
   let synced = false;
-  let lastError: string | undefined;
-  /** Since when (monotonic) the copy does not follow the server; undefined while it does. */
-  let behindSince: number | undefined;
-  let warned = false;
-  const inStep = (): void => {
-    if (warned) log.info('list/watch works again', { resource: type.resource, apiVersion: apiVersionOf(type) });
-    warned = false;
-    lastError = undefined;
-    behindSince = undefined;
-  };
-  const behind = (): void => {
-    behindSince ??= clock.monotonic();
-    if (warned || clock.monotonic() - behindSince < WARN_MS) return;
-    warned = true;
-    log.warn(synced ? 'the watch is broken' : 'not synced', {
-      resource: type.resource,
-      apiVersion: apiVersionOf(type),
-      error: lastError ?? 'no answer yet',
-    });
-  };
 
   const notify = (listener: ChangeListener<T>, change: Change<T>): void => {
     try {
       listener(change);
     } catch (error) {
       log.error('informer listener failed', { resource: type.resource, error: String(error) });
-    }
-  };
-
-  /** The open stream, if any: the machine asks for one event at a time. */
-  let stream: { events: AsyncIterator<WatchEvent<T>>; cancel: () => void; since: number } | undefined;
-  const closeStream = (): void => {
-    stream?.cancel();
-    stream = undefined;
-  };
-
-  const open = (signal: AbortSignal, resourceVersion: string | undefined): void => {
-    closeStream();
-    const linked = createLinkedController(signal);
-    const events = client.watch<T>(type, {
-      ...scope,
-      readOnly: true,
-      allowWatchBookmarks: true,
-      timeoutSeconds: Math.floor(WATCH_SECONDS * (1 + random())),
-      ...(resourceVersion === undefined
-        ? { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' as const }
-        : { resourceVersion }),
-      signal: linked.signal,
-    });
-    stream = {
-      events: events[Symbol.asyncIterator](),
-      since: clock.monotonic(),
-      cancel: () => {
-        linked.release();
-        linked.abort(new DOMException('informer moves on', 'AbortError'));
-      },
-    };
-  };
-
-  const read = async (initial: boolean): Promise<WatchInput<T>> => {
-    if (!stream) return { type: 'ended' };
-    const current = stream;
-    let silent = false;
-    const stopTimer = initial
-      ? clock.schedule(SILENT_MS, () => {
-          silent = true;
-          current.cancel();
-        })
-      : undefined;
-    try {
-      const result = await current.events.next();
-      if (silent) return { type: 'silent' };
-      if (!result.done) {
-        if (!initial) {
-          backoff.reset();
-          inStep();
-        }
-        const { type: change, object } = result.value;
-        return { type: 'event', event: { type: change, object: trim(object) } };
-      }
-      const lived = clock.monotonic() - current.since;
-      closeStream();
-      if (lived >= HEALTHY_MS) backoff.reset();
-      // A server that ends every watch at once would otherwise be asked in a tight loop.
-      else if (!initial) return { type: 'failed', error: new Error('the watch ended at once') };
-      return { type: 'ended' };
-    } catch (error) {
-      closeStream();
-      return silent ? { type: 'silent' } : { type: 'failed', error };
-    } finally {
-      stopTimer?.();
-    }
-  };
-
-  const execute = async (command: WatchCommand, state: WatchState<T>, signal: AbortSignal): Promise<WatchInput<T>> => {
-    switch (command.type) {
-      case 'watch-list':
-        open(signal, undefined);
-        return read(true);
-      case 'watch':
-        open(signal, command.resourceVersion);
-        return read(false);
-      case 'read':
-        return read(state.phase === 'initial');
-      case 'list':
-        closeStream();
-        try {
-          const page = { limit: PAGE_SIZE, ...(command.continue !== undefined && { continue: command.continue }) };
-          const list = await client.list<T>(type, { ...scope, ...page, signal });
-          return { type: 'page', list: { ...list, items: list.items.map(trim) } };
-        } catch (error) {
-          return { type: 'failed', error };
-        }
-      case 'restart':
-        return { type: 'begin' };
-      case 'back-off': {
-        closeStream();
-        const ms = backoff.next();
-        const text = command.error instanceof Error ? command.error.message : String(command.error);
-        lastError = text;
-        if (isNotFound(command.error) && !warned) {
-          warned = true;
-          log.warn('the API server has no such kind; waiting until it has', {
-            resource: type.resource,
-            apiVersion: apiVersionOf(type),
-          });
-        }
-        behind();
-        log.debug('list/watch interrupted', {
-          resource: type.resource,
-          phase: state.phase,
-          retryMs: Math.round(ms),
-          error: text,
-        });
-        await clock.sleep(ms, signal);
-        return { type: 'begin' };
-      }
     }
   };
 
@@ -243,7 +93,7 @@ export function createInformer<T extends KubeObject>(
           // One event is delivered at once: what other informers show meanwhile must not run ahead of it for long.
           if (step.change.type === 'replace' && clock.turnIsLong()) await nextTurn();
         }
-        inStep();
+        lag.inStep();
         if (step.change.type === 'replace' && !synced) {
           synced = true;
           firstSync.resolve();
@@ -258,9 +108,9 @@ export function createInformer<T extends KubeObject>(
     async start(signal) {
       if (started) throw new Error(`Cannot start informer of ${type.resource}: it was started before`);
       started = true;
-      behindSince = clock.monotonic();
+      lag.begin();
       const stopTimer = clock.schedule(WARN_MS, () => {
-        if (!synced && !signal.aborted) behind();
+        if (!synced && !signal.aborted) lag.behind(synced);
       });
       try {
         await run(signal);
@@ -268,7 +118,7 @@ export function createInformer<T extends KubeObject>(
         if (!signal.aborted) log.error('informer stopped', { resource: type.resource, error: String(error) });
       } finally {
         stopTimer();
-        closeStream();
+        stream.close();
         if (!synced) firstSync.reject(signal.reason);
       }
     },
@@ -277,7 +127,7 @@ export function createInformer<T extends KubeObject>(
       return synced;
     },
     get lastError() {
-      return lastError;
+      return lag.lastError;
     },
     get: (key: ObjectKey): DeepReadonly<T> | undefined => store.get(key),
     list: (within) => store.list(within),
@@ -289,4 +139,78 @@ export function createInformer<T extends KubeObject>(
     },
     addIndex: (name, compute) => store.addIndex(name, compute),
   };
+}
+
+/** What the state machine asks for, done: one command at a time, whose outcome is its next input. */
+function createSteps<T extends KubeObject>(
+  client: Client,
+  type: ResourceType<T>,
+  options: InformerOptions<T>,
+  isSynced: () => boolean,
+) {
+  const { clock = systemClock, log = silentLogger, random = Math.random } = options;
+  const { namespace, labelSelector, fieldSelector, metadataOnly, omitsManagedFields } = options;
+  const scope = {
+    ...(namespace !== undefined && { namespace }),
+    ...(labelSelector !== undefined && { labelSelector }),
+    ...(fieldSelector !== undefined && { fieldSelector }),
+    ...(metadataOnly && { metadataOnly }),
+  };
+  const trim = (object: T): T => {
+    if (!(metadataOnly || omitsManagedFields) || object.metadata?.managedFields === undefined) return object;
+    const { managedFields: _, ...metadata } = object.metadata;
+    return { ...object, metadata };
+  };
+  const backoff = createBackoff(BACKOFF, random);
+  const lag = new LagReport({ resource: type.resource, apiVersion: apiVersionOf(type) }, clock, log);
+  const stream = createWatchStream<T>(client, type, {
+    scope,
+    clock,
+    random,
+    backoff,
+    onAlive: () => lag.inStep(),
+    trim,
+  });
+
+  const execute = async (command: WatchCommand, state: WatchState<T>, signal: AbortSignal): Promise<WatchInput<T>> => {
+    switch (command.type) {
+      case 'watch-list':
+        stream.open(signal, undefined);
+        return stream.read(true);
+      case 'watch':
+        stream.open(signal, command.resourceVersion);
+        return stream.read(false);
+      case 'read':
+        return stream.read(state.phase === 'initial');
+      case 'list':
+        stream.close();
+        try {
+          const page = { limit: PAGE_SIZE, ...(command.continue !== undefined && { continue: command.continue }) };
+          const list = await client.list<T>(type, { ...scope, ...page, signal });
+          return { type: 'page', list: { ...list, items: list.items.map(trim) } };
+        } catch (error) {
+          return { type: 'failed', error };
+        }
+      case 'restart':
+        return { type: 'begin' };
+      case 'back-off': {
+        stream.close();
+        const ms = backoff.next();
+        const text = command.error instanceof Error ? command.error.message : String(command.error);
+        lag.lastError = text;
+        if (isNotFound(command.error)) lag.noSuchKind();
+        lag.behind(isSynced());
+        log.debug('list/watch interrupted', {
+          resource: type.resource,
+          phase: state.phase,
+          retryMs: Math.round(ms),
+          error: text,
+        });
+        await clock.sleep(ms, signal);
+        return { type: 'begin' };
+      }
+    }
+  };
+
+  return { execute, lag, stream };
 }

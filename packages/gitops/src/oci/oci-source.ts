@@ -2,12 +2,8 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import { type ImageReference, parseReference } from '@coracle/runtime/oci/reference';
-import {
-  createRegistryClient,
-  type Descriptor,
-  type RegistryClient,
-  RegistryError,
-} from '@coracle/runtime/oci/registry-client';
+import { createRegistryClient, type Descriptor, type RegistryClient } from '@coracle/runtime/oci/registry-client';
+import { RegistryError } from '@coracle/runtime/oci/registry-error';
 import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
 import { treePath } from '../git/repository-url.ts';
 import { authorityOf, type ReadSecret, type Source, SourceError, type SourceTree } from '../git/source.ts';

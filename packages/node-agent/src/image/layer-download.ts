@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { open, rm, stat } from 'node:fs/promises';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Descriptor, RegistryClient } from '@coracle/runtime/oci/registry-client';
-import { RegistryError } from '@coracle/runtime/oci/registry-client';
+import { RegistryError } from '@coracle/runtime/oci/registry-error';
 
 export interface DownloadOptions {
   readonly clock: Clock;

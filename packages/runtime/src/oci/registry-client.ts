@@ -1,21 +1,14 @@
 /**
- * Reads from an OCI registry (distribution spec 1.1): manifests by tag or digest, blobs by digest. Redirects are
- * followed by hand so that neither the credential nor the token reaches another host than the one it is for, and only to
- * checked addresses: a registry must not send its clients to services of their own network. Writes nothing to disk.
+ * Reads from an OCI registry (distribution spec 1.1): manifests by tag or digest, blobs by digest. Writes nothing to disk;
+ * what it asks goes through `registry-exchange.ts`.
  */
 import { createHash } from 'node:crypto';
 import type { Clock } from '../clock/clock.ts';
-import { type AddressRange, addressRange } from './address-range.ts';
-import {
-  addressesOf,
-  type CheckedResponse,
-  checkedRequest,
-  ForbiddenAddress,
-  type Resolve,
-  resolveName,
-} from './checked-request.ts';
+import type { CheckedResponse, Resolve } from './checked-request.ts';
 import type { ImageReference } from './reference.ts';
 import { isDigest } from './reference.ts';
+import { RegistryError } from './registry-error.ts';
+import { createRegistryExchange } from './registry-exchange.ts';
 
 export interface Credentials {
   readonly username: string;
@@ -32,16 +25,6 @@ export interface ImageManifest {
   /** Digest of the image manifest (not of the index it was found in). */
   readonly digest: string;
   readonly layers: readonly Descriptor[];
-}
-
-/** 'denied': credentials missing or wrong. 'missing': no such image. 'failed': anything else. */
-export class RegistryError extends Error {
-  readonly failure: 'denied' | 'missing' | 'failed';
-  constructor(failure: 'denied' | 'missing' | 'failed', message: string, options?: { cause?: unknown }) {
-    super(message, options);
-    this.name = 'RegistryError';
-    this.failure = failure;
-  }
 }
 
 export interface RegistryClient {
@@ -67,9 +50,7 @@ const MANIFEST_TYPES = [
 ];
 const MAX_MANIFEST = 4 * 1024 * 1024;
 const MAX_TOKEN_ANSWER = 1024 * 1024;
-const MAX_REDIRECTS = 5;
 const MAX_LAYERS = 256;
-const REQUEST_TIMEOUT_MS = 30_000;
 const CREDENTIALS_WANTED = 'it asks for credentials; name a Secret that holds them in imagePullSecret';
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
@@ -95,26 +76,68 @@ export function parseChallenge(header: string): { scheme: string; parameters: Ma
   return { scheme, parameters };
 }
 
+export interface RegistryClientOptions {
+  readonly architecture: string;
+  readonly clock: Clock;
+  readonly credentials?: Credentials;
+  readonly userAgent?: string;
+  /** PEM of the authority of the registry. */
+  readonly ca?: string;
+  /** What to do about a registry that asks for credentials. */
+  readonly credentialsHint?: string;
+  /** Default: the host's resolver. */
+  readonly resolve?: Resolve;
+}
+
 /** Makes a client for one repository. `architecture` is Go's name (amd64, arm64). */
-export function createRegistryClient(
+export function createRegistryClient(ref: ImageReference, options: RegistryClientOptions): RegistryClient {
+  const where = `${ref.registry}/${ref.repository}`;
+  const { request, credentialShown } = authorizedRequests(ref, where, options);
+
+  /** Fetches one manifest document and checks it against the digest we asked for. */
+  const fetchManifest = async (name: string, signal: AbortSignal): Promise<{ digest: string; document: unknown }> => {
+    const response = await request(
+      `manifests/${name}`,
+      { accept: [...MANIFEST_TYPES, ...INDEX_TYPES].join(', ') },
+      signal,
+    );
+    const text = await boundedText(response, MAX_MANIFEST);
+    const digest = `sha256:${createHash('sha256').update(text).digest('hex')}`;
+    if (isDigest(name) && digest !== name)
+      throw new RegistryError('failed', `${where}: the manifest does not match its digest ${name}`);
+    return { digest, document: parseJson(text) };
+  };
+
+  return {
+    credentialShown,
+    async manifest(signal) {
+      let { digest, document } = await fetchManifest(ref.digest || ref.tag, signal);
+      const inner = manifestFor(options.architecture, document, where);
+      if (inner !== undefined) ({ digest, document } = await fetchManifest(inner, signal));
+      return { digest, layers: layersOf(document, where) };
+    },
+    async blob(digest, offset, signal) {
+      const response = await request(`blobs/${digest}`, offset > 0 ? { range: `bytes=${offset}-` } : {}, signal);
+      const range = /^bytes (\d+)-/.exec(response.header('content-range') ?? '');
+      const from = response.status === 206 ? Number(range?.[1] ?? offset) : 0;
+      return { offset: from, body: response.body };
+    },
+  };
+}
+
+/** The requests of a client: with the token or credential that the registry asks for, once it has asked. */
+function authorizedRequests(
   ref: ImageReference,
-  options: {
-    readonly architecture: string;
-    readonly clock: Clock;
-    readonly credentials?: Credentials;
-    readonly userAgent?: string;
-    /** PEM of the authority of the registry. */
-    readonly ca?: string;
-    /** What to do about a registry that asks for credentials. */
-    readonly credentialsHint?: string;
-    /** Default: the host's resolver. */
-    readonly resolve?: Resolve;
-  },
-): RegistryClient {
+  where: string,
+  options: RegistryClientOptions,
+): {
+  /** Throws RegistryError for all but what was asked for. */
+  request(path: string, headers: Record<string, string>, signal: AbortSignal): Promise<CheckedResponse>;
+  credentialShown(): boolean;
+} {
   const origin = registryOrigin(ref.registry, options.ca !== undefined);
   const hint = options.credentialsHint ?? CREDENTIALS_WANTED;
-  const where = `${ref.registry}/${ref.repository}`;
-  const resolve = options.resolve ?? resolveName;
+  const exchange = createRegistryExchange(origin, where, options);
   let authorization: string | undefined;
 
   let credentialShown = false;
@@ -124,70 +147,6 @@ export function createRegistryClient(
     const { username, password } = options.credentials;
     return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
   };
-  /** Where the registry itself is: found with the first connection, and counted for all that follow. */
-  let ownRanges: ReadonlySet<AddressRange> | undefined;
-  const rangesFor = async (target: URL): Promise<ReadonlySet<AddressRange>> => {
-    ownRanges ??= new Set((await addressesOf(new URL(origin), resolve)).map(addressRange));
-    if (target.origin === origin) return ownRanges;
-    // Beside the public Internet only where the registry is too; without TLS nowhere but on this host.
-    if (target.protocol === 'http:') return new Set(ownRanges.has('loopback') ? (['loopback'] as const) : []);
-    return new Set([...ownRanges, 'public' as const]);
-  };
-
-  /** The addresses of the way there have been checked; `identity` goes to the host of `url` and to no other. */
-  const exchange = async (
-    url: URL,
-    headers: Record<string, string>,
-    { identity, signal }: { readonly identity: string | undefined; readonly signal: AbortSignal },
-  ): Promise<CheckedResponse> => {
-    let target = url;
-    let shown = identity;
-    for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
-      const limit = new AbortController();
-      const cancel = options.clock.schedule(REQUEST_TIMEOUT_MS, () =>
-        limit.abort(new Error(`no answer within ${REQUEST_TIMEOUT_MS} ms`)),
-      );
-      let response: CheckedResponse;
-      // A body is read for as long as it takes: the limit is for its head.
-      const life = AbortSignal.any([signal, limit.signal]);
-      try {
-        response = await checkedRequest(target, {
-          resolve,
-          allowed: await rangesFor(target),
-          signal: life,
-          ...(options.ca !== undefined && { ca: options.ca }),
-          headers: {
-            'user-agent': options.userAgent ?? 'coracle',
-            // Ranges and digests are about the bytes as stored.
-            'accept-encoding': 'identity',
-            ...headers,
-            ...(shown !== undefined && { authorization: shown }),
-          },
-        });
-      } catch (error) {
-        signal.throwIfAborted();
-        if (error instanceof ForbiddenAddress) throw new RegistryError('denied', `${where}: ${error.message}`);
-        const text = error instanceof Error ? error.message : String(error);
-        throw new RegistryError('failed', `${where}: cannot reach ${target.host}: ${text}`, { cause: error });
-      } finally {
-        cancel();
-      }
-      const location = response.header('location');
-      if (![301, 302, 303, 307, 308].includes(response.status) || location === undefined) return response;
-      response.cancel();
-      const next = URL.parse(location, target);
-      if (!next || (next.protocol !== 'https:' && !(next.protocol === 'http:' && target.protocol === 'http:')))
-        throw new RegistryError(
-          'failed',
-          `${where}: ${target.host} redirects to ${next?.protocol ?? 'no address'} which is refused`,
-        );
-      // Also on the way back: who has sent us elsewhere may have changed what is asked.
-      if (next.origin !== target.origin) shown = undefined;
-      target = next;
-    }
-    throw new RegistryError('failed', `${where}: more than ${MAX_REDIRECTS} redirects`);
-  };
-
   const fetchToken = async (parameters: Map<string, string>, signal: AbortSignal): Promise<string> => {
     const realm = URL.parse(parameters.get('realm') ?? '');
     if (!realm || (realm.protocol !== 'https:' && !(realm.protocol === 'http:' && origin.startsWith('http:'))))
@@ -238,68 +197,42 @@ export function createRegistryClient(
       );
     throw new RegistryError('failed', `${where}: the registry answered ${response.status} to ${path}`);
   };
+  return { request, credentialShown: () => credentialShown };
+}
 
-  /** Fetches one manifest document and checks it against the digest we asked for. */
-  const fetchManifest = async (name: string, signal: AbortSignal): Promise<{ digest: string; document: unknown }> => {
-    const response = await request(
-      `manifests/${name}`,
-      { accept: [...MANIFEST_TYPES, ...INDEX_TYPES].join(', ') },
-      signal,
-    );
-    const text = await boundedText(response, MAX_MANIFEST);
-    const digest = `sha256:${createHash('sha256').update(text).digest('hex')}`;
-    if (isDigest(name) && digest !== name)
-      throw new RegistryError('failed', `${where}: the manifest does not match its digest ${name}`);
-    return { digest, document: parseJson(text) };
-  };
+/** The digest that an index names for `architecture`; undefined where the document is no index. */
+function manifestFor(architecture: string, document: unknown, where: string): string | undefined {
+  const entries = field(document, 'manifests');
+  if (!Array.isArray(entries)) return undefined;
+  const match = entries.find((entry: unknown) => {
+    const platform = field(entry, 'platform');
+    return field(platform, 'architecture') === architecture && (field(platform, 'os') ?? 'linux') === 'linux';
+  });
+  // A list of one manifest without a platform is taken as it is.
+  const chosen: unknown = match ?? (entries.length === 1 && !field(entries[0], 'platform') ? entries[0] : undefined);
+  const inner = field(chosen, 'digest');
+  if (typeof inner !== 'string' || !isDigest(inner))
+    throw new RegistryError('missing', `${where}: the image is not offered for ${architecture}`);
+  return inner;
+}
 
-  return {
-    credentialShown: () => credentialShown,
-    async manifest(signal) {
-      let { digest, document } = await fetchManifest(ref.digest || ref.tag, signal);
-      const entries = field(document, 'manifests');
-      if (Array.isArray(entries)) {
-        const match = entries.find((entry: unknown) => {
-          const platform = field(entry, 'platform');
-          return (
-            field(platform, 'architecture') === options.architecture && (field(platform, 'os') ?? 'linux') === 'linux'
-          );
-        });
-        // A list of one manifest without a platform is taken as it is.
-        const chosen: unknown =
-          match ?? (entries.length === 1 && !field(entries[0], 'platform') ? entries[0] : undefined);
-        const inner = field(chosen, 'digest');
-        if (typeof inner !== 'string' || !isDigest(inner))
-          throw new RegistryError('missing', `${where}: the image is not offered for ${options.architecture}`);
-        ({ digest, document } = await fetchManifest(inner, signal));
-      }
-      const layers = field(document, 'layers');
-      if (!Array.isArray(layers) || layers.length === 0 || layers.length > MAX_LAYERS)
-        throw new RegistryError('failed', `${where}: the manifest lists no layers, or more than ${MAX_LAYERS}`);
-      return {
-        digest,
-        layers: layers.map((layer: unknown) => {
-          const blob = field(layer, 'digest');
-          const size = field(layer, 'size');
-          if (
-            typeof blob !== 'string' ||
-            !isDigest(blob) ||
-            typeof size !== 'number' ||
-            !Number.isSafeInteger(size) ||
-            size < 0
-          )
-            throw new RegistryError('failed', `${where}: the manifest holds a layer without sha256 digest or size`);
-          return { mediaType: String(field(layer, 'mediaType') ?? ''), digest: blob, size };
-        }),
-      };
-    },
-    async blob(digest, offset, signal) {
-      const response = await request(`blobs/${digest}`, offset > 0 ? { range: `bytes=${offset}-` } : {}, signal);
-      const range = /^bytes (\d+)-/.exec(response.header('content-range') ?? '');
-      const from = response.status === 206 ? Number(range?.[1] ?? offset) : 0;
-      return { offset: from, body: response.body };
-    },
-  };
+function layersOf(document: unknown, where: string): Descriptor[] {
+  const layers = field(document, 'layers');
+  if (!Array.isArray(layers) || layers.length === 0 || layers.length > MAX_LAYERS)
+    throw new RegistryError('failed', `${where}: the manifest lists no layers, or more than ${MAX_LAYERS}`);
+  return layers.map((layer: unknown) => {
+    const blob = field(layer, 'digest');
+    const size = field(layer, 'size');
+    if (
+      typeof blob !== 'string' ||
+      !isDigest(blob) ||
+      typeof size !== 'number' ||
+      !Number.isSafeInteger(size) ||
+      size < 0
+    )
+      throw new RegistryError('failed', `${where}: the manifest holds a layer without sha256 digest or size`);
+    return { mediaType: String(field(layer, 'mediaType') ?? ''), digest: blob, size };
+  });
 }
 
 function parseJson(text: string): unknown {

@@ -1,0 +1,117 @@
+/** Requests that are upgraded to a WebSocket: each over a connection of its own. */
+import type { IncomingMessage } from 'node:http';
+import type { ConnectionOptions } from 'node:tls';
+import type { WebSocket } from 'ws';
+import type { Clock } from '../clock/clock.ts';
+import { joinSockets } from './join-sockets.ts';
+import type { ApiRequest, ApiResponse } from './seam.ts';
+import { messageSocketOf } from './web-socket.ts';
+
+export interface WebSocketUpgradeOptions {
+  /** What to trust, show and check. */
+  readonly tls: Pick<
+    ConnectionOptions,
+    'ca' | 'cert' | 'key' | 'servername' | 'rejectUnauthorized' | 'checkServerIdentity'
+  >;
+  readonly flatten: (headers: IncomingMessage['headers']) => Record<string, string>;
+  /** Says which request failed. */
+  readonly explain: (error: Error, request: ApiRequest) => Error;
+  readonly clock: Clock;
+  readonly connectTimeoutMs: number;
+}
+
+export interface WebSocketUpgrade {
+  /** Asks `url` for one of the request's protocols; a refusal is an ordinary answer. */
+  send(request: ApiRequest, url: string, headers: Record<string, string | string[]>): Promise<ApiResponse>;
+  /** Ends all sockets, and makes none any more. */
+  close(): void;
+}
+
+/** A refused upgrade is answered with a Status; more than this is cut. */
+const MAX_REFUSAL_BYTES = 1024 * 1024;
+/** One WebSocket message. What may wait unsent behind it is MAX_UNSENT_BYTES of `join-sockets.ts`. */
+const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
+
+/** Makes the upgrade; nothing is loaded or opened before the first request. */
+export function createWebSocketUpgrade(options: WebSocketUpgradeOptions): WebSocketUpgrade {
+  const { tls, flatten, explain, clock, connectTimeoutMs } = options;
+  const sockets = new Set<WebSocket>();
+  let closed = false;
+
+  const send = async (
+    request: ApiRequest,
+    url: string,
+    fields: Record<string, string | string[]>,
+  ): Promise<ApiResponse> => {
+    const headers = { ...fields };
+    const protocols = (request.headers['sec-websocket-protocol'] ?? '')
+      .split(',')
+      .map((one) => one.trim())
+      .filter((one) => one !== '');
+    for (const name of ['connection', 'host', 'upgrade', 'content-length', 'transfer-encoding']) delete headers[name];
+    for (const name of Object.keys(headers)) if (name.startsWith('sec-websocket-')) delete headers[name];
+    // Loaded with the first upgrade: most transports never see one.
+    const library = await import('ws');
+    request.signal.throwIfAborted();
+    if (closed) throw new Error(`Cannot send ${request.method} ${request.path}: the transport is closed`);
+
+    const socket = new library.WebSocket(url, protocols, {
+      ...tls,
+      headers,
+      perMessageDeflate: false,
+      maxPayload: MAX_MESSAGE_BYTES,
+      handshakeTimeout: connectTimeoutMs,
+    });
+    sockets.add(socket);
+    return new Promise<ApiResponse>((resolve, reject) => {
+      const abort = (): void => socket.terminate();
+      request.signal.addEventListener('abort', abort, { once: true });
+      socket.on('close', () => {
+        sockets.delete(socket);
+        request.signal.removeEventListener('abort', abort);
+      });
+      socket.on('error', (error) => reject(request.signal.aborted ? request.signal.reason : explain(error, request)));
+      socket.once('open', () => {
+        // Nothing may arrive before the caller listens.
+        socket.pause();
+        resolve({
+          status: 101,
+          headers: {},
+          upgrade: {
+            protocol: socket.protocol,
+            accept(near) {
+              joinSockets(messageSocketOf(socket, socket.protocol), near, { clock });
+              if (socket.readyState === socket.OPEN) socket.resume();
+            },
+          },
+        });
+      });
+      socket.once('unexpected-response', (_request, response) => {
+        const parts: Buffer[] = [];
+        let size = 0;
+        response.on('data', (chunk: Buffer) => {
+          size += chunk.length;
+          if (size <= MAX_REFUSAL_BYTES) parts.push(chunk);
+        });
+        response.on('error', reject);
+        response.on('end', () => {
+          resolve({
+            status: response.statusCode ?? 502,
+            headers: flatten(response.headers),
+            body: Buffer.concat(parts),
+          });
+          socket.terminate();
+        });
+      });
+    });
+  };
+
+  return {
+    send,
+    close() {
+      closed = true;
+      for (const socket of sockets) socket.terminate();
+      sockets.clear();
+    },
+  };
+}
