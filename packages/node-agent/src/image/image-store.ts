@@ -3,14 +3,19 @@
  * A file never changes and is never opened for writing again; a guest that uses one holds a hard link to it, so the
  * store may forget any image at any time.
  */
-import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, mkdtemp, readdir, rm, stat, statfs } from 'node:fs/promises';
 import type { DiskSpace } from '@coracle/kubevirt/rules/machine/disk-room';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import { type Logger, silentLogger } from '@coracle/runtime/log/log';
-import { defaultPullPolicy, isLocal, parseReference, referenceText } from '@coracle/runtime/oci/reference';
+import {
+  defaultPullPolicy,
+  type ImageReference,
+  isLocal,
+  parseReference,
+  referenceText,
+} from '@coracle/runtime/oci/reference';
 import type { Credentials } from '@coracle/runtime/oci/registry-client';
-import { syncDirectory, writeFileAtomic } from './atomic-file.ts';
+import { writeFileAtomic } from './atomic-file.ts';
 import { guardDisk, spaceOf } from './disk-guard.ts';
 import { mayHave, repositoryOf, withAccess } from './image-access.ts';
 import { createLayerParts } from './layer-parts.ts';
@@ -27,6 +32,7 @@ import {
   readEntry,
   readImageEntries,
 } from './store-entries.ts';
+import { createStoreFiles, type StoreFiles } from './store-files.ts';
 
 export type PullPolicy = 'Always' | 'IfNotPresent' | 'Never';
 
@@ -103,218 +109,25 @@ export interface ImageStore {
   remove(paths: readonly string[]): Promise<void>;
 }
 
-const MAX_BYTES = 100 * 1024 ** 3;
 const MAX_IMAGE_BYTES = 64 * 1024 ** 3;
-/** A file without a record is abandoned after this long. */
-const UNNAMED_MS = 10 * 60_000;
-
 /** Opens (makes) the store at `directory`, mode 0700, and throws away what an interrupted process left unfinished. */
 export async function openImageStore(directory: string, options: ImageStoreOptions): Promise<ImageStore> {
   const { clock, log = silentLogger } = options;
-  const at = (...names: string[]): string => join(directory, ...names);
-  for (const name of ['', 'files', 'pulled', 'refs', 'local', 'parts', 'scratch'])
-    await mkdir(at(name), { recursive: true, mode: 0o700 });
-  for (const name of await readdir(at('scratch'))) {
-    // Another agent of this host may be at work in the same store: only what is old is abandoned.
-    const age =
-      clock.now() -
-      (await stat(at('scratch', name)).then(
-        (s) => s.mtimeMs,
-        () => clock.now(),
-      ));
-    if (age > 24 * 3600_000) await rm(at('scratch', name), { recursive: true, force: true });
-  }
-  const space = options.space ?? (() => spaceOf(directory));
-  const calls = createSharedCalls();
-  const maxImageBytes = options.maxImageBytes ?? MAX_IMAGE_BYTES;
+  const files = createStoreFiles(directory, { ...options, log });
+  const { at, moveIn, sweep } = files;
+  await prepareDirectory(at, clock);
   // Room for the layers of one image, so that a broken download of any image can be continued.
-  const parts = createLayerParts(at('parts'), { clock, maxBytes: maxImageBytes });
+  const parts = createLayerParts(at('parts'), { clock, maxBytes: options.maxImageBytes ?? MAX_IMAGE_BYTES });
   await parts.prune();
-
-  const present = async (file: FileEntry): Promise<boolean> =>
-    stat(at('files', fileNameOf(file.digest))).then(
-      (s) => s.size === file.size,
-      () => false,
-    );
-  const complete = async (entry: ImageEntry | undefined): Promise<ImageEntry | undefined> => {
-    if (!entry) return undefined;
-    for (const file of filesOf(entry.files)) if (!(await present(file))) return undefined;
-    return entry;
-  };
-  const stored = (file: FileEntry): StoredFile => ({ ...file, path: at('files', fileNameOf(file.digest)) });
-  const result = (reference: string, entry: ImageEntry, pulled: boolean): StoredImage => ({
-    reference,
-    digest: entry.digest,
-    pulled,
-    ...(entry.files.disk && { disk: stored(entry.files.disk) }),
-    ...(entry.files.kernel && { kernel: stored(entry.files.kernel) }),
-    ...(entry.files.initrd && { initrd: stored(entry.files.initrd) }),
-  });
-  const pulledPath = (digest: string, wanted: WantedFiles): string =>
-    at('pulled', entryName(digest, wanted.disk ?? '', wanted.kernel ?? '', wanted.initrd ?? ''));
-
-  const moveIn = async (files: ImageFiles, paths: readonly string[]): Promise<void> => {
-    const list = filesOf(files);
-    for (const [i, file] of list.entries()) {
-      const from = paths[i] ?? '';
-      await chmod(from, 0o400);
-      await rename(from, at('files', fileNameOf(file.digest)));
-    }
-    await syncDirectory(at('files'));
-  };
-
-  /**
-   * Removes files that no record names, then, while over the bound, the pulled image that was used longest ago. A file
-   * nobody names yet may be one whose record is being written this moment, so only old ones go at once.
-   */
-  const sweep = async (dropped: readonly ImageEntry[] = []): Promise<void> => {
-    const pulled = (await readImageEntries(at('pulled'))).sort((a, b) => a.entry.usedAt - b.entry.usedAt);
-    const local = await readImageEntries(at('local'));
-    const bound = options.maxBytes ?? MAX_BYTES;
-    const gone = new Set(dropped.flatMap((entry) => filesOf(entry.files).map((file) => fileNameOf(file.digest))));
-    for (;;) {
-      const named = new Map<string, number>();
-      for (const { entry } of [...pulled, ...local])
-        for (const file of filesOf(entry.files)) named.set(fileNameOf(file.digest), file.size);
-      let total = 0;
-      for (const size of named.values()) total += size;
-      if (total <= bound || pulled.length <= 1) {
-        for (const name of await readdir(at('files'))) {
-          if (named.has(name)) continue;
-          const age = clock.now() - (await stat(at('files', name))).ctimeMs;
-          if (gone.has(name) || age > UNNAMED_MS) await rm(at('files', name), { force: true });
-        }
-        return;
-      }
-      const oldest = pulled.shift();
-      if (!oldest) return;
-      log.info('image dropped to make room', { image: oldest.entry.reference });
-      await rm(oldest.path, { force: true });
-      for (const file of filesOf(oldest.entry.files)) gone.add(fileNameOf(file.digest));
-    }
-  };
-
-  const ensureLocal = async (reference: string, wanted: WantedFiles): Promise<StoredImage> => {
-    const entry = await complete(await readEntry<ImageEntry>(at('local', entryName(reference))));
-    if (!entry)
-      throw new ImageError(
-        'ErrImagePull',
-        `image ${reference} is not in the local store; import it first (coracle image import ${reference} <file>)`,
-      );
-    for (const kind of ['disk', 'kernel', 'initrd'] as const)
-      if (wanted[kind] !== undefined && !entry.files[kind])
-        throw new ImageError('ErrImagePull', `image ${reference} was imported without a ${kind}`);
-    return result(reference, entry, false);
-  };
-
-  const touch = async (path: string, entry: ImageEntry): Promise<void> => {
-    // Once an hour is enough to order images by use.
-    if (clock.now() - entry.usedAt > 3600_000)
-      await writeFileAtomic(path, JSON.stringify({ ...entry, usedAt: clock.now() }));
-  };
 
   return {
     directory,
-    async ensure(request) {
-      request.signal.throwIfAborted();
-      let ref: ReturnType<typeof parseReference>;
-      try {
-        ref = parseReference(request.reference);
-      } catch (error) {
-        throw new ImageError('InvalidImageName', (error as Error).message);
-      }
-      const reference = referenceText(ref);
-      if (isLocal(ref)) return ensureLocal(reference, request.wanted);
-
-      const repository = repositoryOf(ref);
-      const policy = request.policy ?? defaultPullPolicy(ref);
-      const refPath = at('refs', entryName(reference));
-      if (policy !== 'Always' || ref.digest !== '') {
-        const known = await readEntry<RefEntry>(refPath);
-        const path = known && pulledPath(known.digest, request.wanted);
-        const entry = path && (await complete(await readEntry<ImageEntry>(path)));
-        if (path && entry && mayHave(entry.access, repository, request.credentials)) {
-          await touch(path, entry);
-          return result(reference, entry, false);
-        }
-        if (policy === 'Never' && entry)
-          throw new ImageError(
-            'ErrImageNeverPull',
-            `image ${reference} is present, but was pulled with a credential that this Pod does not present, and its pull policy is Never`,
-          );
-        if (policy === 'Never')
-          throw new ImageError('ErrImageNeverPull', `image ${reference} is not present and its pull policy is Never`);
-      }
-      const key = JSON.stringify([reference, request.wanted, request.credentials ?? null]);
-      return calls.join(
-        key,
-        request.signal,
-        async (signal, progress) => {
-          const guard = await guardDisk(directory, { space, clock, signal });
-          try {
-            guard.signal.throwIfAborted();
-            const found = await pullImage(ref, {
-              wanted: request.wanted,
-              clock,
-              signal: guard.signal,
-              architecture: options.architecture ?? 'amd64',
-              parts,
-              scratchDirectory: await mkdtemp(at('scratch', 'pull-')),
-              maxBytes: maxImageBytes,
-              onProgress: progress,
-              ...(request.credentials && { credentials: request.credentials }),
-              // A manifest that another repository shows is no proof of a right to what this one gave.
-              have: async (digest) => {
-                const entry = await complete(await readEntry<ImageEntry>(pulledPath(digest, request.wanted)));
-                return entry?.access && Object.hasOwn(entry.access, repository) ? entry : undefined;
-              },
-            });
-            if ('paths' in found) await moveIn(found.files, found.paths);
-            const now = clock.now();
-            const before = await readEntry<ImageEntry>(pulledPath(found.digest, request.wanted));
-            const shown = found.credentialShown ? request.credentials : undefined;
-            const entry: ImageEntry = {
-              version: 1,
-              reference,
-              digest: found.digest,
-              files: found.files,
-              access: withAccess(before?.access, repository, shown),
-              createdAt: now,
-              usedAt: now,
-            };
-            await writeFileAtomic(pulledPath(found.digest, request.wanted), JSON.stringify(entry));
-            await writeFileAtomic(
-              refPath,
-              JSON.stringify({ version: 1, reference, digest: found.digest } satisfies RefEntry),
-            );
-            if ('paths' in found) {
-              log.info('image pulled', { image: reference, digest: found.digest });
-              await rm(found.scratchDirectory, { recursive: true, force: true });
-              await sweep();
-            }
-            return result(reference, entry, 'paths' in found);
-          } catch (error) {
-            signal.throwIfAborted();
-            const problem = guard.problem();
-            await parts.prune(problem !== undefined || isDiskFull(error));
-            if (problem === undefined && error instanceof ImageError) throw error;
-            const text =
-              problem ??
-              (isDiskFull(error)
-                ? `no room is left in ${directory} (${await freeText(directory)}); free some there`
-                : error instanceof Error
-                  ? error.message
-                  : String(error));
-            // The registry's own sentences begin with its name and the repository.
-            const prefix = text.startsWith(`${ref.registry}/${ref.repository}: `) ? '' : `image ${reference}: `;
-            throw new ImageError('ErrImagePull', `${prefix}${text}`, { cause: error });
-          } finally {
-            guard.stop();
-          }
-        },
-        request.onProgress,
-      );
-    },
+    ensure: createEnsure(directory, files, {
+      ...options,
+      log,
+      parts,
+      space: options.space ?? (() => spaceOf(directory)),
+    }),
     async adopt(reference, files, paths) {
       await moveIn(files, paths);
       const first = filesOf(files)[0];
@@ -343,6 +156,184 @@ export async function openImageStore(directory: string, options: ImageStoreOptio
       await sweep(dropped);
     },
   };
+}
+
+type OpenStoreOptions = ImageStoreOptions & {
+  readonly log: Logger;
+  readonly parts: ReturnType<typeof createLayerParts>;
+  readonly space: () => Promise<DiskSpace>;
+};
+
+/** Where a pulled image goes, and what stops it. */
+interface PullTarget {
+  readonly directory: string;
+  readonly files: StoreFiles;
+  readonly options: OpenStoreOptions;
+  readonly signal: AbortSignal;
+  readonly progress: (done: number, total: number) => void;
+}
+
+/** Makes the directories, and throws away what an interrupted process left unfinished. */
+async function prepareDirectory(at: StoreFiles['at'], clock: Clock): Promise<void> {
+  for (const name of ['', 'files', 'pulled', 'refs', 'local', 'parts', 'scratch'])
+    await mkdir(at(name), { recursive: true, mode: 0o700 });
+  for (const name of await readdir(at('scratch'))) {
+    // Another agent of this host may be at work in the same store: only what is old is abandoned.
+    const age =
+      clock.now() -
+      (await stat(at('scratch', name)).then(
+        (s) => s.mtimeMs,
+        () => clock.now(),
+      ));
+    if (age > 24 * 3600_000) await rm(at('scratch', name), { recursive: true, force: true });
+  }
+}
+
+/** Finds images in the store, or pulls them: one that several ask for at a time is pulled once. */
+function createEnsure(directory: string, files: StoreFiles, options: OpenStoreOptions): ImageStore['ensure'] {
+  const { at, complete, touch } = files;
+  const calls = createSharedCalls();
+  return async (request) => {
+    request.signal.throwIfAborted();
+    let ref: ReturnType<typeof parseReference>;
+    try {
+      ref = parseReference(request.reference);
+    } catch (error) {
+      throw new ImageError('InvalidImageName', (error as Error).message);
+    }
+    const reference = referenceText(ref);
+    if (isLocal(ref)) return ensureLocal(files, reference, request.wanted);
+
+    const repository = repositoryOf(ref);
+    const policy = request.policy ?? defaultPullPolicy(ref);
+    const refPath = at('refs', entryName(reference));
+    if (policy !== 'Always' || ref.digest !== '') {
+      const known = await readEntry<RefEntry>(refPath);
+      const path = known && pulledPath(at, known.digest, request.wanted);
+      const entry = path && (await complete(await readEntry<ImageEntry>(path)));
+      if (path && entry && mayHave(entry.access, repository, request.credentials)) {
+        await touch(path, entry);
+        return storedImage(at, reference, entry, false);
+      }
+      if (policy === 'Never' && entry)
+        throw new ImageError(
+          'ErrImageNeverPull',
+          `image ${reference} is present, but was pulled with a credential that this Pod does not present, and its pull policy is Never`,
+        );
+      if (policy === 'Never')
+        throw new ImageError('ErrImageNeverPull', `image ${reference} is not present and its pull policy is Never`);
+    }
+    const key = JSON.stringify([reference, request.wanted, request.credentials ?? null]);
+    return calls.join(
+      key,
+      request.signal,
+      (signal, progress) => pullIntoStore(request, ref, reference, { directory, files, options, signal, progress }),
+      request.onProgress,
+    );
+  };
+}
+
+async function ensureLocal(files: StoreFiles, reference: string, wanted: WantedFiles): Promise<StoredImage> {
+  const { at, complete } = files;
+  const entry = await complete(await readEntry<ImageEntry>(at('local', entryName(reference))));
+  if (!entry)
+    throw new ImageError(
+      'ErrImagePull',
+      `image ${reference} is not in the local store; import it first (coracle image import ${reference} <file>)`,
+    );
+  for (const kind of ['disk', 'kernel', 'initrd'] as const)
+    if (wanted[kind] !== undefined && !entry.files[kind])
+      throw new ImageError('ErrImagePull', `image ${reference} was imported without a ${kind}`);
+  return storedImage(at, reference, entry, false);
+}
+
+function storedImage(at: StoreFiles['at'], reference: string, entry: ImageEntry, pulled: boolean): StoredImage {
+  const stored = (file: FileEntry): StoredFile => ({ ...file, path: at('files', fileNameOf(file.digest)) });
+  return {
+    reference,
+    digest: entry.digest,
+    pulled,
+    ...(entry.files.disk && { disk: stored(entry.files.disk) }),
+    ...(entry.files.kernel && { kernel: stored(entry.files.kernel) }),
+    ...(entry.files.initrd && { initrd: stored(entry.files.initrd) }),
+  };
+}
+
+const pulledPath = (at: StoreFiles['at'], digest: string, wanted: WantedFiles): string =>
+  at('pulled', entryName(digest, wanted.disk ?? '', wanted.kernel ?? '', wanted.initrd ?? ''));
+
+/** Pulls an image and writes down whose it is. Throws ImageError, or the signal's reason. */
+async function pullIntoStore(
+  request: ImageRequest,
+  ref: ImageReference,
+  reference: string,
+  to: PullTarget,
+): Promise<StoredImage> {
+  const { directory, options, signal, progress } = to;
+  const { at, complete, moveIn, sweep } = to.files;
+  const { clock, log, parts, space } = options;
+  const repository = repositoryOf(ref);
+  const guard = await guardDisk(directory, { space, clock, signal });
+  try {
+    guard.signal.throwIfAborted();
+    const found = await pullImage(ref, {
+      wanted: request.wanted,
+      clock,
+      signal: guard.signal,
+      architecture: options.architecture ?? 'amd64',
+      parts,
+      scratchDirectory: await mkdtemp(at('scratch', 'pull-')),
+      maxBytes: options.maxImageBytes ?? MAX_IMAGE_BYTES,
+      onProgress: progress,
+      ...(request.credentials && { credentials: request.credentials }),
+      // A manifest that another repository shows is no proof of a right to what this one gave.
+      have: async (digest) => {
+        const entry = await complete(await readEntry<ImageEntry>(pulledPath(at, digest, request.wanted)));
+        return entry?.access && Object.hasOwn(entry.access, repository) ? entry : undefined;
+      },
+    });
+    if ('paths' in found) await moveIn(found.files, found.paths);
+    const now = clock.now();
+    const before = await readEntry<ImageEntry>(pulledPath(at, found.digest, request.wanted));
+    const shown = found.credentialShown ? request.credentials : undefined;
+    const entry: ImageEntry = {
+      version: 1,
+      reference,
+      digest: found.digest,
+      files: found.files,
+      access: withAccess(before?.access, repository, shown),
+      createdAt: now,
+      usedAt: now,
+    };
+    await writeFileAtomic(pulledPath(at, found.digest, request.wanted), JSON.stringify(entry));
+    await writeFileAtomic(
+      at('refs', entryName(reference)),
+      JSON.stringify({ version: 1, reference, digest: found.digest } satisfies RefEntry),
+    );
+    if ('paths' in found) {
+      log.info('image pulled', { image: reference, digest: found.digest });
+      await rm(found.scratchDirectory, { recursive: true, force: true });
+      await sweep();
+    }
+    return storedImage(at, reference, entry, 'paths' in found);
+  } catch (error) {
+    signal.throwIfAborted();
+    const problem = guard.problem();
+    await parts.prune(problem !== undefined || isDiskFull(error));
+    if (problem === undefined && error instanceof ImageError) throw error;
+    const text =
+      problem ??
+      (isDiskFull(error)
+        ? `no room is left in ${directory} (${await freeText(directory)}); free some there`
+        : error instanceof Error
+          ? error.message
+          : String(error));
+    // The registry's own sentences begin with its name and the repository.
+    const prefix = text.startsWith(`${ref.registry}/${ref.repository}: `) ? '' : `image ${reference}: `;
+    throw new ImageError('ErrImagePull', `${prefix}${text}`, { cause: error });
+  } finally {
+    guard.stop();
+  }
 }
 
 /** What is left on the disk of a directory, for people. */
