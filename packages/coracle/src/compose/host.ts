@@ -1,6 +1,6 @@
 /** The composition root of `coracle up`: files, TLS, the control plane, its controllers and its node agents. */
 import { existsSync } from 'node:fs';
-import { DEFAULT_SERVICE_CIDR, firstServiceIp } from '@coracle/apimachinery/types/service-cidrs';
+import { DEFAULT_SERVICE_CIDR } from '@coracle/apimachinery/types/service-cidrs';
 import type { AuthenticationSetup } from '@coracle/apiserver/auth/authentication-configuration';
 import type { AuthorizerSetup } from '@coracle/apiserver/auth/authorizer-chain';
 import type { OidcSettings } from '@coracle/apiserver/auth/oidc';
@@ -9,7 +9,6 @@ import type { TokenWebhook } from '@coracle/apiserver/auth/webhook-tokens';
 import type { ByteLimits } from '@coracle/apiserver/cache/namespace-bytes';
 import { StorageError } from '@coracle/apiserver/storage/backend';
 import { createSqliteBackend } from '@coracle/apiserver/storage/sqlite-backend';
-import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createGitOpsMetrics } from '@coracle/gitops/status/sync-metrics';
 import { createGitOpsController } from '@coracle/gitops/sync/gitops-controller';
 import type { StoppingGuest } from '@coracle/node-agent/agent/agent';
@@ -21,18 +20,25 @@ import type { MetricFamily } from '@coracle/runtime/metrics/metric-family';
 import { buildFacts } from '../config/build-facts.ts';
 import { type DataDir, ensurePrivateDir } from '../config/data-dir.ts';
 import { type ClusterAccess, renderKubeconfig } from '../config/kubeconfig.ts';
-import { FRONT_PROXY_NAME, openPki } from '../config/pki.ts';
+import { FRONT_PROXY_NAME, openPki, type Pki } from '../config/pki.ts';
 import { inUrl, LOOPBACK, type ServingAddress, servingAddress } from '../config/serving-address.ts';
 import { VERSION } from '../config/version.ts';
 import { readFileIfAny, writePrivateFile } from '../config/write-file.ts';
-import { nodeNames, startAgents } from './agents.ts';
+import { nodeNames, type RunningAgents, startAgents } from './agents.ts';
 import { type AuditSettings, openAuditLog } from './audit-log.ts';
-import { createComponentRuns } from './component-health.ts';
-import { chooseComponents, keepRunning } from './components.ts';
+import { type ComponentRuns, createComponentRuns } from './component-health.ts';
+import {
+  type Component,
+  type ComponentFacts,
+  type ComponentRunOptions,
+  chooseComponents,
+  keepRunning,
+} from './components.ts';
 import { compressor } from './compressor.ts';
-import { startControlPlane } from './control-plane.ts';
+import { type ControlPlane, startControlPlane } from './control-plane.ts';
+import { type HostCertificates, issueCertificates, SERVER_NAMES } from './host-certificates.ts';
 import { createLargeWork } from './large-work.ts';
-import { createNodeConnector, VIRT_API_COMMON_NAME } from './node-connection.ts';
+import { createNodeConnector, type NodeConnector } from './node-connection.ts';
 import { nodesLeft } from './nodes-left.ts';
 import { createOutbound, type Outbound } from './outbound.ts';
 import { clearUnservedNodes, type UnservedNodes } from './unserved-nodes.ts';
@@ -92,19 +98,11 @@ export interface Host {
 
 /** The issuer of service-account tokens, which no other issuer may be called. */
 export const ISSUER = 'https://kubernetes.default.svc.cluster.local';
-const SERVER_NAMES = [
-  'localhost',
-  'kubernetes',
-  'kubernetes.default',
-  'kubernetes.default.svc',
-  'kubernetes.default.svc.cluster.local',
-];
-const YEAR_DAYS = 365;
 const DRAIN_MS = 5_000;
 
 /** Starts everything; resolves when /readyz is ok. Rejects with one-line errors a user can act on. */
 export async function startHost(options: HostOptions): Promise<Host> {
-  const { dir, clock, log, clusterName } = options;
+  const { dir, clock, log } = options;
   const { address = servingAddress(LOOPBACK), serviceCidr = DEFAULT_SERVICE_CIDR } = options;
   const chosen = chooseComponents(options.controllers, { withKeys: true });
   ensurePrivateDir(dir.root);
@@ -112,23 +110,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
   // Controllers stop before the nodes: a VM that is shut down must not be started anew meanwhile.
   const controllersStop = new AbortController();
   const pki = await openPki(dir.pki, clock);
-  const [serving, admin, virtApi, frontProxy] = await Promise.all([
-    pki.pair('server', {
-      commonName: 'kube-apiserver',
-      dnsNames: [...SERVER_NAMES, ...address.dnsNames],
-      ipAddresses: [...new Set([LOOPBACK, ...address.ipAddresses, firstServiceIp(serviceCidr)])],
-      usage: 'server',
-      days: YEAR_DAYS,
-    }),
-    pki.pair('admin', {
-      commonName: 'kubernetes-admin',
-      organizations: ['system:masters'],
-      usage: 'client',
-      days: YEAR_DAYS,
-    }),
-    pki.pair('virt-api', { commonName: VIRT_API_COMMON_NAME, usage: 'client', days: YEAR_DAYS }),
-    pki.frontProxy(),
-  ]);
+  const { serving, admin, virtApi, frontProxy } = await issueCertificates(pki, { address, serviceCidr });
 
   const nodes = createNodeConnector(virtApi);
   let outbound: Outbound | undefined;
@@ -151,105 +133,39 @@ export async function startHost(options: HostOptions): Promise<Host> {
   });
   try {
     const plane = await startControlPlane({
-      backend: createSqliteBackend({ directory: dir.state, clock, log }),
-      clock,
-      log,
-      version: VERSION,
-      build: buildFacts(),
-      signingKey: pki.signingKey,
-      issuer: ISSUER,
+      ...planeSettings(options, { pki, frontProxy, address }),
+      serviceCidr,
       advertise: { address: address.advertise, port: tls.port },
       connectNode: nodes.connect,
       nodeMetrics: () => nodeMetrics(),
       components: () => components.health(),
-      agentRules: NODE_VM_RULES,
-      compressor,
       readElsewhere: bodies.read,
       runStage: bodies.runStage,
       connectOutbound: (store) => {
         outbound = createOutbound({ store, frontProxy: frontProxy.client });
         return outbound.connect;
       },
-      hostNames: [...SERVER_NAMES, ...address.dnsNames],
-      ...(options.corsAllowedOrigins && { corsAllowedOrigins: options.corsAllowedOrigins }),
       ...(audit && { audit }),
-      serviceCidr,
-      ...(options.byteLimits && { byteLimits: options.byteLimits }),
-      clientCa: pki.ca,
-      frontProxy: { ca: frontProxy.ca, allowedNames: [FRONT_PROXY_NAME] },
-      ...(options.staticTokens && { staticTokens: options.staticTokens }),
-      ...(options.oidc && { oidc: options.oidc }),
-      ...(options.tokenWebhook && { tokenWebhook: options.tokenWebhook }),
-      ...(options.authorizers && { authorizers: options.authorizers }),
-      ...(options.authentication && { authentication: options.authentication }),
       signal: stop.signal,
     });
     serve = plane.handler;
 
-    const asked = nodeNames(options.nodes);
-    const left = await nodesLeft(dir.nodes, asked);
-    const names = [...asked, ...left];
-    // Before anything is scheduled, and before somebody may ask.
-    const unserved = await clearUnservedNodes({
-      client: await plane.adminClient(),
-      nodesDirectory: dir.nodes,
-      served: names,
-      clock,
-      log,
-      signal: stop.signal,
-    });
-    const running: Promise<void>[] = [];
+    const { names, left, unserved } = await settleNodes(options, plane, stop.signal);
     const gitops = createGitOpsMetrics();
-    for (const component of chosen) {
-      const options = {
-        component,
-        client: plane.clientFor(component.account),
-        facts: {
-          rootCa: pki.ca,
-          version: VERSION,
-          keys: { sign: pki.sign, signToken: plane.signLegacyToken },
-          askAgent: plane.askAgent,
-          connectNode: nodes.connect,
-          createGitOps: (environment: ControllerEnvironment) =>
-            createGitOpsController({
-              ...environment,
-              directory: dir.gitops,
-              metrics: gitops,
-              ...(clusterName !== undefined && { clusterName }),
-            }),
-        },
-        clock,
-        log,
-        signal: controllersStop.signal,
-      };
-      const run = keepRunning(options, (trouble) => components.note(component.name, trouble));
-      running.push(components.follow(component.name, run));
-    }
-    const agents = startAgents({
-      names,
-      clientFor: plane.clientForNode,
-      pki,
-      clientCa: pki.ca,
-      dir,
-      // What guests move through has to be reached by the nodes of other hosts that join.
-      ...(address.isOpen && { address: address.advertise }),
+    const running = startComponents(chosen, {
+      plane,
+      components,
+      facts: componentFacts(options, { plane, pki, nodes, gitops }),
       clock,
       log,
-      signal: stop.signal,
-      ...(options.hostDiskRoots && { hostDiskRoots: options.hostDiskRoots }),
-      ...(options.allowsHostPorts && { allowsHostPorts: true }),
+      signal: controllersStop.signal,
     });
+    const agents = startNodes(options, { names, plane, pki, address, signal: stop.signal });
     nodeMetrics = () => [...agents.metrics(), ...gitops.families()];
-    // A host without QEMU still has a whole API: its VMs wait for a node.
-    agents.ready.catch((error: unknown) => {
-      if (!stop.signal.aborted)
-        log.error('no node of this host works', { error: error instanceof Error ? error.message : String(error) });
-    });
 
     const url = `https://${inUrl(address.advertise)}:${tls.port}`;
     const access: ClusterAccess = { name: 'coracle', server: url, ca: pki.ca, user: admin };
-    const text = renderKubeconfig(access);
-    if (readFileIfAny(dir.kubeconfig) !== text) writePrivateFile(dir.kubeconfig, text);
+    keepKubeconfig(dir, access);
     return {
       url,
       nodes: names,
@@ -280,6 +196,153 @@ export async function startHost(options: HostOptions): Promise<Host> {
     audit?.close();
     throw explain(error, dir);
   }
+}
+
+/** What of the control plane does not change with what runs beside it. */
+function planeSettings(
+  options: HostOptions,
+  {
+    pki,
+    frontProxy,
+    address,
+  }: Pick<HostCertificates, 'frontProxy'> & { readonly pki: Pki; readonly address: ServingAddress },
+) {
+  const { dir, clock, log } = options;
+  return {
+    backend: createSqliteBackend({ directory: dir.state, clock, log }),
+    clock,
+    log,
+    version: VERSION,
+    build: buildFacts(),
+    signingKey: pki.signingKey,
+    issuer: ISSUER,
+    agentRules: NODE_VM_RULES,
+    compressor,
+    hostNames: [...SERVER_NAMES, ...address.dnsNames],
+    clientCa: pki.ca,
+    frontProxy: { ca: frontProxy.ca, allowedNames: [FRONT_PROXY_NAME] },
+    ...(options.corsAllowedOrigins && { corsAllowedOrigins: options.corsAllowedOrigins }),
+    ...(options.byteLimits && { byteLimits: options.byteLimits }),
+    ...(options.staticTokens && { staticTokens: options.staticTokens }),
+    ...(options.oidc && { oidc: options.oidc }),
+    ...(options.tokenWebhook && { tokenWebhook: options.tokenWebhook }),
+    ...(options.authorizers && { authorizers: options.authorizers }),
+    ...(options.authentication && { authentication: options.authentication }),
+  };
+}
+
+/** Which nodes are served here: those asked for, and those that guests are left of. Of the others nothing is to run. */
+async function settleNodes(
+  { dir, nodes, clock, log }: HostOptions,
+  plane: ControlPlane,
+  signal: AbortSignal,
+): Promise<{ readonly names: readonly string[]; readonly left: readonly string[]; readonly unserved: UnservedNodes }> {
+  const asked = nodeNames(nodes);
+  const left = await nodesLeft(dir.nodes, asked);
+  const names = [...asked, ...left];
+  // Before anything is scheduled, and before somebody may ask.
+  const unserved = await clearUnservedNodes({
+    client: await plane.adminClient(),
+    nodesDirectory: dir.nodes,
+    served: names,
+    clock,
+    log,
+    signal,
+  });
+  return { names, left, unserved };
+}
+
+const componentFacts = (
+  { dir, clusterName }: HostOptions,
+  {
+    plane,
+    pki,
+    nodes,
+    gitops,
+  }: {
+    readonly plane: ControlPlane;
+    readonly pki: Pki;
+    readonly nodes: NodeConnector;
+    readonly gitops: ReturnType<typeof createGitOpsMetrics>;
+  },
+): ComponentFacts => ({
+  rootCa: pki.ca,
+  version: VERSION,
+  keys: { sign: pki.sign, signToken: plane.signLegacyToken },
+  askAgent: plane.askAgent,
+  connectNode: nodes.connect,
+  createGitOps: (environment) =>
+    createGitOpsController({
+      ...environment,
+      directory: dir.gitops,
+      metrics: gitops,
+      ...(clusterName !== undefined && { clusterName }),
+    }),
+});
+
+/** Runs each component as its own account. The promises settle when they have stopped. */
+function startComponents(
+  chosen: readonly Component[],
+  {
+    plane,
+    components,
+    ...common
+  }: Pick<ComponentRunOptions, 'facts' | 'clock' | 'log' | 'signal'> & {
+    readonly plane: ControlPlane;
+    readonly components: ComponentRuns;
+  },
+): Promise<void>[] {
+  return chosen.map((component) => {
+    const run = keepRunning({ ...common, component, client: plane.clientFor(component.account) }, (trouble) =>
+      components.note(component.name, trouble),
+    );
+    return components.follow(component.name, run);
+  });
+}
+
+/** Starts the agents of this host's nodes. */
+function startNodes(
+  { dir, clock, log, hostDiskRoots, allowsHostPorts }: HostOptions,
+  {
+    names,
+    plane,
+    pki,
+    address,
+    signal,
+  }: {
+    readonly names: readonly string[];
+    readonly plane: ControlPlane;
+    readonly pki: Pki;
+    readonly address: ServingAddress;
+    readonly signal: AbortSignal;
+  },
+): RunningAgents {
+  const agents = startAgents({
+    names,
+    clientFor: plane.clientForNode,
+    pki,
+    clientCa: pki.ca,
+    dir,
+    // What guests move through has to be reached by the nodes of other hosts that join.
+    ...(address.isOpen && { address: address.advertise }),
+    clock,
+    log,
+    signal,
+    ...(hostDiskRoots && { hostDiskRoots }),
+    ...(allowsHostPorts && { allowsHostPorts: true }),
+  });
+  // A host without QEMU still has a whole API: its VMs wait for a node.
+  agents.ready.catch((error: unknown) => {
+    if (!signal.aborted)
+      log.error('no node of this host works', { error: error instanceof Error ? error.message : String(error) });
+  });
+  return agents;
+}
+
+/** Written only when it says something else: others may watch the file. */
+function keepKubeconfig(dir: DataDir, access: ClusterAccess): void {
+  const text = renderKubeconfig(access);
+  if (readFileIfAny(dir.kubeconfig) !== text) writePrivateFile(dir.kubeconfig, text);
 }
 
 async function listen(

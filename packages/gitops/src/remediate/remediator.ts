@@ -6,28 +6,26 @@
  */
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import { apiVersionOf, type ResourceType } from '@coracle/apimachinery/meta/gvk';
+import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
-import { createInformer, type Informer } from '@coracle/client/informer/informer';
+import type { Change } from '@coracle/client/informer/store';
 import { createWorkQueue } from '@coracle/client/queue/work-queue';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
-import { createLinkedController, type LinkedController } from '@coracle/runtime/signal/linked-controller';
 import { applyOne, applyWhole, conflictError, rivalOf } from '../apply/apply-objects.ts';
 import type { Target } from '../apply/target.ts';
-import { declaredFieldsOf } from '../guard/declared-fields.ts';
 import type { SyncError } from '../kinds/kinds.ts';
 import { comparable } from '../plan/changed-fields.ts';
 import type { Declared } from '../plan/declared.ts';
-import { type ManagedBy, managedObject, managementMetadata, saidFields } from '../plan/managed-object.ts';
+import type { ManagedBy } from '../plan/managed-object.ts';
 import { keyOfRef, refId, refOf, refText } from '../plan/object-ref.ts';
 import { isDetached, ownershipOf, releasePatch } from '../plan/ownership.ts';
-import { applySetId } from '../status/apply-set.ts';
-import { MUTATION, PART_OF } from '../status/metadata-keys.ts';
 import { apiSyncError, errorResource, syncError } from '../status/sync-error.ts';
 import type { SyncIdentity } from '../status/sync-identity.ts';
 import type { SyncRecorder } from '../status/sync-metrics.ts';
-import { COOLING_MS, createFightDetector } from './fight.ts';
+import { isDrifted } from './drift.ts';
+import { COOLING_MS, createFightDetector, type FightDetector } from './fight.ts';
+import { WatchedKinds } from './watched-kinds.ts';
 
 type Live = DeepReadonly<KubeObject>;
 
@@ -83,51 +81,153 @@ export interface RemediatorOptions {
   readonly signal: AbortSignal;
 }
 
-interface Watch {
-  readonly informer: Informer<KubeObject>;
-  readonly stop: LinkedController;
-  readonly ended: Promise<void>;
-}
-
 /** Makes it; it rests until `resume`. */
 export function createRemediator(options: RemediatorOptions): Remediator {
-  const { sync, target, clock, log, signal } = options;
-  const watches = new Map<string, Watch>();
-  const fight = createFightDetector(clock);
-  const conflicts = new Map<string, SyncError>();
-  const failures = new Map<string, SyncError>();
-  let kept: Kept | undefined;
-  let declared = new Map<string, Declared>();
-  let disabled = new Map<string, Declared>();
-  const types = new Map<string, ResourceType<KubeObject>>();
-  /** Ids of what is to be looked at, and of what could not be put back: no more than objects are watched. */
-  const doubtful = new Set<string>();
-  let isResting = true;
-  let running: Promise<void> | undefined;
+  return new WatchingRemediator(options);
+}
 
-  const pass = async (id: string): Promise<void> => {
+class WatchingRemediator implements Remediator {
+  readonly #options: RemediatorOptions;
+  readonly #watched: WatchedKinds;
+  readonly #queue: ReturnType<typeof createWorkQueue>;
+  readonly #fight: FightDetector;
+  readonly #conflicts = new Map<string, SyncError>();
+  readonly #failures = new Map<string, SyncError>();
+  #kept: Kept | undefined;
+  #declared = new Map<string, Declared>();
+  #disabled = new Map<string, Declared>();
+  readonly #types = new Map<string, ResourceType<KubeObject>>();
+  /** Ids of what is to be looked at, and of what could not be put back: no more than objects are watched. */
+  readonly #doubtful = new Set<string>();
+  #isResting = true;
+  #running: Promise<void> | undefined;
+
+  constructor(options: RemediatorOptions) {
+    const { sync, target, clock, log, signal } = options;
+    this.#options = options;
+    this.#fight = createFightDetector(clock);
+    this.#watched = new WatchedKinds({
+      sync,
+      client: target.client,
+      clock,
+      log,
+      signal,
+      onChange: (type, change) => this.#seen(type, change),
+    });
+    this.#queue = createWorkQueue({ clock, concurrency: 1, run: (id) => this.#pass(id) });
+    this.#queue.start();
+  }
+
+  async pause(): Promise<void> {
+    this.#isResting = true;
+    await this.#running;
+  }
+
+  resume(next: Kept): void {
+    this.#kept = next;
+    this.#declared = new Map(next.enabled.map((one) => [refId(one.ref), one]));
+    this.#disabled = new Map(next.disabled.map((one) => [refId(one.ref), one]));
+    // The attempt has looked at every object, and says itself what stands in the way.
+    this.#conflicts.clear();
+    this.#failures.clear();
+    // The watch may have brought what the attempt wrote before it was known here; what else came is found below.
+    this.#doubtful.clear();
+    this.#isResting = false;
+    this.#watched.follow([...next.enabled, ...next.disabled].map(({ type }) => type));
+    this.#lookAtMissed(next);
+  }
+
+  /** What happened while it rested. */
+  #lookAtMissed({ applied }: Kept): void {
+    for (const [id, one] of this.#declared) {
+      const informer = this.#watched.of(one.type)!;
+      if (!informer.isSynced) continue;
+      const seen = informer.get(keyOfRef(one.ref));
+      if (seen?.metadata.resourceVersion !== applied.get(id)) this.#lookAt(id);
+    }
+    for (const informer of this.#watched.informers())
+      for (const object of informer.list()) {
+        const id = refId(refOf(object as KubeObject));
+        if (!this.#declared.has(id)) this.#lookAt(id);
+      }
+  }
+
+  unchanged(next: Declared): Unchanged | undefined {
+    const id = refId(next.ref);
+    const one = this.#declared.get(id);
+    if (!one || !this.#kept?.applied.has(id) || this.#doubtful.has(id) || this.#conflicts.has(id)) return undefined;
+    const { since: _commit, ...before } = one;
+    if (!deepEqual(before, next)) return undefined;
+    const informer = this.#watched.of(one.type);
+    if (!informer?.isSynced || informer.lastError !== undefined) return undefined;
+    const live = informer.get(keyOfRef(one.ref));
+    return live && live.metadata.deletionTimestamp === undefined ? { one, live } : undefined;
+  }
+
+  errors(): readonly SyncError[] {
+    return [
+      ...this.#conflicts.values(),
+      ...[...this.#fight.fights].flatMap((id) => {
+        const one = this.#declared.get(id);
+        if (!one) return [];
+        return [
+          syncError(2005, `something else keeps changing ${refText(one.ref)}: it is put back again and again`, [
+            errorResource(one.ref, { version: one.type.version, path: one.path }),
+          ]),
+        ];
+      }),
+      ...this.#failures.values(),
+    ];
+  }
+
+  live(one: Declared): Live | undefined {
+    return this.#watched.of(one.type)?.get(keyOfRef(one.ref));
+  }
+
+  async stop(): Promise<void> {
+    this.#isResting = true;
+    await this.#queue.stop();
+    await this.#running;
+    await this.#watched.stop();
+  }
+
+  #seen(type: ResourceType<KubeObject>, { object, previous, type: change }: Change<KubeObject>): void {
+    const id = refId(refOf(object as KubeObject));
+    this.#types.set(id, type);
+    if (change !== 'deleted' && this.#kept?.applied.get(id) === object.metadata.resourceVersion) return;
+    if (change === 'modified' && deepEqual(comparable(previous), comparable(object))) this.#options.onChange();
+    else this.#lookAt(id);
+  }
+
+  #lookAt(id: string): void {
+    this.#doubtful.add(id);
+    this.#queue.add(id);
+  }
+
+  async #pass(id: string): Promise<void> {
+    const { clock, log, signal, metrics, onChange } = this.#options;
     // What came while it rested is looked at as a whole by `resume`.
-    if (isResting || !kept) return queue.forget(id);
-    const now = kept;
-    doubtful.delete(id);
-    const work = remediate(id, now);
+    if (this.#isResting || !this.#kept) return this.#queue.forget(id);
+    const now = this.#kept;
+    this.#doubtful.delete(id);
+    const work = this.#remediate(id, now);
     const from = clock.monotonic();
     let ok = false;
-    running = work.then(
+    this.#running = work.then(
       () => {},
       () => {},
     );
     try {
       await work;
       ok = true;
-      failures.delete(id);
-      queue.forget(id);
+      this.#failures.delete(id);
+      this.#queue.forget(id);
     } catch (error) {
       if (signal.aborted) return;
-      doubtful.add(id);
-      const one = declared.get(id);
+      this.#doubtful.add(id);
+      const one = this.#declared.get(id);
       if (one)
-        failures.set(
+        this.#failures.set(
           id,
           apiSyncError(error, `failed to put back ${refText(one.ref)}`, [errorResource(one.ref, one.type)]),
         );
@@ -135,32 +235,27 @@ export function createRemediator(options: RemediatorOptions): Remediator {
         object: id,
         error: error instanceof Error ? error.message : String(error),
       });
-      queue.addRateLimited(id);
+      this.#queue.addRateLimited(id);
     } finally {
-      running = undefined;
-      options.metrics.remediated({ ms: clock.monotonic() - from, ok });
-      options.onChange();
+      this.#running = undefined;
+      metrics.remediated({ ms: clock.monotonic() - from, ok });
+      onChange();
     }
-  };
-  const queue = createWorkQueue({ clock, concurrency: 1, run: pass });
-  queue.start();
-  const lookAt = (id: string): void => {
-    doubtful.add(id);
-    queue.add(id);
-  };
+  }
 
-  const remediate = async (id: string, { by, spared, sparesAll }: Kept): Promise<void> => {
-    const one = declared.get(id) ?? disabled.get(id);
-    const type = one?.type ?? types.get(id);
+  async #remediate(id: string, { by, spared, sparesAll }: Kept): Promise<void> {
+    const { sync, target, log, signal } = this.#options;
+    const one = this.#declared.get(id) ?? this.#disabled.get(id);
+    const type = one?.type ?? this.#types.get(id);
     if (!type) return;
     const ref = one?.ref ?? refOfId(id);
     const live = await target.get(type, keyOfRef(ref), signal);
-    conflicts.delete(id);
-    if (declared.has(id)) return putBack(declared.get(id)!, live, by);
+    this.#conflicts.delete(id);
+    if (this.#declared.has(id)) return this.#putBack(this.#declared.get(id)!, live, by);
     // Whose it is on the way out is nobody's any more.
     if (!live || live.metadata.deletionTimestamp !== undefined || ownershipOf(live, ref, sync).by !== 'us') return;
     const patch = releasePatch(live, sync);
-    if (disabled.has(id)) {
+    if (this.#disabled.has(id)) {
       if (patch) await target.merge(type, keyOfRef(ref), patch, signal);
       return;
     }
@@ -171,132 +266,28 @@ export function createRemediator(options: RemediatorOptions): Remediator {
       log.info('deleted an object that carries our metadata and is not declared', { object: id });
       await target.delete(type, live, signal, 'Background');
     }
-  };
+  }
 
-  const putBack = async (one: Declared, live: KubeObject | undefined, by: ManagedBy): Promise<void> => {
+  async #putBack(one: Declared, live: KubeObject | undefined, by: ManagedBy): Promise<void> {
+    const { sync, target, log, signal, exists } = this.#options;
     const id = refId(one.ref);
     // Made anew once it is gone.
     if (live?.metadata.deletionTimestamp !== undefined) return;
-    const rival = live && rivalOf(live, one, { by, exists: options.exists });
+    const rival = live && rivalOf(live, one, { by, exists });
     if (rival !== undefined) {
-      conflicts.set(id, conflictError(one, sync, rival));
+      this.#conflicts.set(id, conflictError(one, sync, rival));
       return;
     }
-    if (live && !(await isDrifted(one, live, by))) return fight.calm(id);
+    if (live && !(await isDrifted(one, live, { by, target, signal }))) return this.#fight.calm(id);
     log.info('drift is put back', { object: id, was: live ? 'changed' : 'deleted' });
-    if (!live) options.onDeleted(one);
+    if (!live) this.#options.onDeleted(one);
     if (live) await applyOne(one, live, { by, target, signal });
     else await applyWhole(one, live, { by, target, signal }, { force: false });
-    if (!fight.wrote(id)) return;
-    options.metrics.fought();
+    if (!this.#fight.wrote(id)) return;
+    this.#options.metrics.fought();
     log.warn('something else keeps changing an object that is declared', { object: id });
-    queue.addAfter(id, COOLING_MS);
-  };
-
-  const isDrifted = async (one: Declared, live: KubeObject, by: ManagedBy): Promise<boolean> => {
-    if (one.object.metadata.annotations?.[MUTATION] === 'ignore') {
-      const { labels, annotations } = managementMetadata(one, by);
-      const lacks = (have: Readonly<Record<string, string>> = {}, want: Readonly<Record<string, string>>) =>
-        Object.entries(want).some(([key, value]) => have[key] !== value);
-      return lacks(live.metadata.labels, labels) || lacks(live.metadata.annotations, annotations);
-    }
-    const wanted = await target.apply(one.type, managedObject(one, by, live), signal, { dryRun: true });
-    if (by.isGuarded && declaredFieldsOf(wanted, one.object) !== saidFields(live, by)) return true;
-    return !deepEqual(comparable(live), comparable(wanted));
-  };
-
-  const watch = (type: ResourceType<KubeObject>): void => {
-    const name = `${apiVersionOf(type)}/${type.resource}`;
-    if (watches.has(name)) return;
-    const stop = createLinkedController(signal);
-    const informer = createInformer<KubeObject>(target.client, type, {
-      clock,
-      log,
-      omitsManagedFields: true,
-      labelSelector: `${PART_OF}=${applySetId(sync)}`,
-      ...(sync.kind === 'RepoSync' && { namespace: sync.namespace }),
-    });
-    informer.onChange(({ object, previous, type: change }) => {
-      const id = refId(refOf(object as KubeObject));
-      types.set(id, type);
-      if (change !== 'deleted' && kept?.applied.get(id) === object.metadata.resourceVersion) return;
-      if (change === 'modified' && deepEqual(comparable(previous), comparable(object))) return options.onChange();
-      lookAt(id);
-    });
-    watches.set(name, { informer, stop, ended: informer.start(stop.signal) });
-  };
-
-  return {
-    async pause() {
-      isResting = true;
-      await running;
-    },
-    resume(next) {
-      kept = next;
-      declared = new Map(next.enabled.map((one) => [refId(one.ref), one]));
-      disabled = new Map(next.disabled.map((one) => [refId(one.ref), one]));
-      // The attempt has looked at every object, and says itself what stands in the way.
-      conflicts.clear();
-      failures.clear();
-      // The watch may have brought what the attempt wrote before it was known here; what else came is found below.
-      doubtful.clear();
-      isResting = false;
-      const wanted = new Map(
-        [...next.enabled, ...next.disabled].map(({ type }) => [`${apiVersionOf(type)}/${type.resource}`, type]),
-      );
-      for (const [name, { stop }] of watches) {
-        if (wanted.has(name)) continue;
-        stop.abort(new Error('the kind is no longer declared'));
-        watches.delete(name);
-      }
-      for (const type of wanted.values()) watch(type);
-      // What happened while it rested.
-      for (const [id, one] of declared) {
-        const { informer } = watches.get(`${apiVersionOf(one.type)}/${one.type.resource}`)!;
-        if (!informer.isSynced) continue;
-        const seen = informer.get(keyOfRef(one.ref));
-        if (seen?.metadata.resourceVersion !== next.applied.get(id)) lookAt(id);
-      }
-      for (const { informer } of watches.values())
-        for (const object of informer.list()) {
-          const id = refId(refOf(object as KubeObject));
-          if (!declared.has(id)) lookAt(id);
-        }
-    },
-    unchanged(next) {
-      const id = refId(next.ref);
-      const one = declared.get(id);
-      if (!one || !kept?.applied.has(id) || doubtful.has(id) || conflicts.has(id)) return undefined;
-      const { since: _commit, ...before } = one;
-      if (!deepEqual(before, next)) return undefined;
-      const informer = watches.get(`${apiVersionOf(one.type)}/${one.type.resource}`)?.informer;
-      if (!informer?.isSynced || informer.lastError !== undefined) return undefined;
-      const live = informer.get(keyOfRef(one.ref));
-      return live && live.metadata.deletionTimestamp === undefined ? { one, live } : undefined;
-    },
-    errors: () => [
-      ...conflicts.values(),
-      ...[...fight.fights].flatMap((id) => {
-        const one = declared.get(id);
-        if (!one) return [];
-        return [
-          syncError(2005, `something else keeps changing ${refText(one.ref)}: it is put back again and again`, [
-            errorResource(one.ref, { version: one.type.version, path: one.path }),
-          ]),
-        ];
-      }),
-      ...failures.values(),
-    ],
-    live: (one) => watches.get(`${apiVersionOf(one.type)}/${one.type.resource}`)?.informer.get(keyOfRef(one.ref)),
-    async stop() {
-      isResting = true;
-      await queue.stop();
-      await running;
-      for (const { stop } of watches.values()) stop.abort(new Error('the sync has ended'));
-      await Promise.all([...watches.values()].map(({ ended }) => ended));
-      for (const { stop } of watches.values()) stop.release();
-    },
-  };
+    this.#queue.addAfter(id, COOLING_MS);
+  }
 }
 
 function refOfId(id: string) {
