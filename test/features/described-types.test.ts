@@ -11,7 +11,7 @@ registerHooks({
   },
 });
 const { startServer } = await import('../testkit/in-process-server.ts');
-const textsLoaded = (): boolean => [...loaded].some((url) => url.includes('/api/kinds/openapi/texts/'));
+const textsLoaded = (): boolean => [...loaded].some((url) => url.includes('/kinds/openapi/texts/'));
 
 const V2_PROTO = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
 const V3_PROTO = 'application/com.github.proto-openapi.spec.v3@v1.0+protobuf';
