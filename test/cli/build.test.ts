@@ -11,7 +11,7 @@ import { openWorkspace, root, runProgram } from './workspace.ts';
 
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
 /** Programs: they run when they are loaded. */
-const PROGRAMS = /^(main|body-worker|sqlite-worker|filter-process)\.js$/;
+const PROGRAMS = /^(main|large-work-thread|sqlite-worker|filter-process)\.js$/;
 /** Characters. */
 const TEXT = 200_000;
 
