@@ -96,7 +96,8 @@ export async function startFuzzedServer(dir: string): Promise<FuzzedServer> {
       };
       const length = body ? { 'content-length': String(body.length) } : {};
       let call: ReturnType<typeof httpsRequest>;
-      const patience = setTimeout(() => call?.destroy(), 30_000);
+      // Large writes take their turn on a thread of their own, which may be slow on a busy machine; the server itself gives up earlier.
+      const patience = setTimeout(() => call?.destroy(), 90_000);
       try {
         call = httpsRequest({
           host: url.hostname,
