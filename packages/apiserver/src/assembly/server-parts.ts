@@ -2,7 +2,6 @@
  * The parts of the API server that can be left out: each is a factory that whoever starts the server hands in, so that a
  * server without one neither loads nor runs its code. What kubectl, informers and controllers need is no part: it is always there.
  */
-import type { AdmissionPlugin } from '../admission/plugin.ts';
 import type { podSecurity } from '../admission/pod-security/pod-security.ts';
 import type { policyPlugins } from '../admission/policy/policy-plugins.ts';
 import type { resourceQuota } from '../admission/resource-quota.ts';
@@ -36,6 +35,3 @@ export interface ServerParts {
   /** The document at /openapi/v2; 404 without it, and kubectl falls back to version 3. */
   readonly swagger2?: MakeSwagger;
 }
-
-/** What stands like a webhook without being one, between policies and webhooks. */
-export type WebhookLike = readonly AdmissionPlugin[];

@@ -206,7 +206,10 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
   } catch (error) {
     throw new UsageError((error as Error).message);
   }
-  const { ISSUER, startHost } = await import('../compose/host.ts');
+  const [{ startHost }, { ISSUER }] = await Promise.all([
+    import('../compose/host.ts'),
+    import('@coracle/apiserver/assembly/create-api-server'),
+  ]);
   const { openAuthentication } = await import('./open-authentication.ts');
   const { openAuthorizers } = await import('./open-authorizers.ts');
   const { authentication = {}, authorization } = options;

@@ -1,6 +1,8 @@
 /** The composition root of `coracle up`: files, TLS, the control plane, its controllers and its node agents. */
+
 import { existsSync } from 'node:fs';
 import { DEFAULT_SERVICE_CIDR } from '@coracle/apimachinery/types/service-cidrs';
+import { ISSUER } from '@coracle/apiserver/assembly/create-api-server';
 import type { AuthenticationSetup } from '@coracle/apiserver/auth/authentication-configuration';
 import type { AuthorizerSetup } from '@coracle/apiserver/auth/authorizer-chain';
 import type { OidcSettings } from '@coracle/apiserver/auth/oidc';
@@ -96,8 +98,6 @@ export interface Host {
   forceStop(): Promise<void>;
 }
 
-/** The issuer of service-account tokens, which no other issuer may be called. */
-export const ISSUER = 'https://kubernetes.default.svc.cluster.local';
 const DRAIN_MS = 5_000;
 
 /** Starts everything; resolves when /readyz is ok. Rejects with one-line errors a user can act on. */
