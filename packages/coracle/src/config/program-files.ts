@@ -14,7 +14,7 @@ const at = (inCheckout: string, inBuild: string): string =>
 /** What Node is given to run the command line. */
 export const MAIN_FILE = at('../main.ts', './main.js');
 /** The script that users call. */
-export const LAUNCHER_FILE = at('../../../coracle', '../coracle');
+export const LAUNCHER_FILE = at('../../../../coracle', '../coracle');
 /** Of a build: the commit it was made of. Undefined in a checkout, which knows it from Git. */
 export const BUILT_COMMIT: string | undefined =
   typeof CORACLE_BUILT_COMMIT === 'string' ? CORACLE_BUILT_COMMIT : undefined;
