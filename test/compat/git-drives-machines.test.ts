@@ -2,6 +2,7 @@
  * The story of a team that declares its machines in Git, from the first push to the last deletion, by `git push`, kubectl and
  * `coracle nomos status` alone: guests boot, change, drift and heal, are pruned, and go with their sync.
  */
+// test:full: a fleet, for minutes.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,5 @@
 /** Backups killed at every step of making and of restoring them. */
+// test:full: a kill at each step.
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';

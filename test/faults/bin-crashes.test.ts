@@ -1,4 +1,5 @@
 /** The controller of the bin is killed after each of its writes in turn: the next one finishes the work. */
+// test:full: a kill at each step.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type BinCrashBoard, startBinCrashBoard } from '../testkit/crash-the-bin.ts';

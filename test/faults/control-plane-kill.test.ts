@@ -1,3 +1,4 @@
+// test:full: a kill at each step.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

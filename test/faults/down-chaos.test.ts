@@ -7,6 +7,7 @@
  *
  * CORACLE_SEED makes other choices, CORACLE_CHAOS_SECONDS says how long.
  */
+// test:full: random steps for minutes.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -7,6 +7,7 @@
  * CORACLE_SEED makes other choices, CORACLE_CHAOS_SECONDS says how long, CORACLE_CHAOS_APART=yes|no whether
  * agents have processes of their own (else the seed decides), CORACLE_CHAOS_KEEP=1 keeps the directories and tells each round.
  */
+// test:full: random steps for minutes.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

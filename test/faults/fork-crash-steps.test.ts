@@ -1,4 +1,5 @@
 /** A fork whose program is killed at any step of it, from the request to the end. */
+// test:full: a kill at each step.
 import { test } from 'node:test';
 import { whyNoGuests } from '../testkit/tiny-guest.ts';
 import { crashForks } from './fork-crash.ts';

@@ -3,6 +3,7 @@
  * missing, a guest that writes is paused before the API server has no room, deletes pass, and all goes on with space
  * again. Needs root, for a file system of its own.
  */
+// test:full: a matrix of faults.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';

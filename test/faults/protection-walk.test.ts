@@ -1,3 +1,4 @@
+// test:full: random steps for minutes.
 import { test } from 'node:test';
 import { walkProtection } from '../testkit/protection-walk.ts';
 

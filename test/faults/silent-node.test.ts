@@ -2,6 +2,7 @@
  * A node that falls silent: its machines are Unknown, and are started elsewhere only once somebody says that the old
  * guest is gone. The agent that comes back adopts what is still its own, and ends what was moved away.
  */
+// test:full: a matrix of faults.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';

@@ -2,6 +2,7 @@
  * A controller of snapshots, restores, clones or forks is killed after each of its writes in turn: the next one finishes
  * the work, and nothing is left over.
  */
+// test:full: a kill at each step.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type CrashBoard, startCrashBoard } from '../testkit/crash-a-snapshot.ts';

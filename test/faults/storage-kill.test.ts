@@ -3,6 +3,7 @@
  * an unanswered one is whole or absent, the revision never goes back and the epoch rises.
  * CORACLE_ROUNDS raises the number of kills.
  */
+// test:full: a kill at each step.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -3,6 +3,7 @@
  * answers no 500, holds no more memory after than before, and no bomb takes its event loop for longer than 50 ms at once.
  * CORACLE_SEED makes other choices, CORACLE_FUZZ_SECONDS makes it longer.
  */
+// test:full: random steps for minutes.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -2,6 +2,7 @@
  * The component dies before and after the write of each object of an attempt and of an end, one kill each, and begins anew:
  * nothing is orphaned, nothing that Git has is gone, nobody else's object is touched, and every end is reached.
  */
+// test:full: a kill at each step.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { ResourceType } from '../../packages/apimachinery/src/meta/gvk.ts';

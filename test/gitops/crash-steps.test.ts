@@ -2,6 +2,7 @@
  * The component dies before each step of an attempt and of an end, and begins anew: nothing is orphaned, nothing that Git has
  * is gone, and every end is reached.
  */
+// test:full: a kill at each step.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { CONFIG_MAPS, SERVICE_ACCOUNTS } from '../../packages/apimachinery/src/types/resource-types.ts';

@@ -2,6 +2,7 @@
  * How syncs are deleted, by each row of the table in docs/gitops.md: what is left, what the conditions say meanwhile, and
  * that each way ends.
  */
+// test:full: a matrix of faults.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import {

@@ -1,4 +1,5 @@
 /** Many syncs beside each other: 50 repositories with 2,000 objects, made, changed and deleted, within bounds of time and memory. */
+// test:full: a fleet, for minutes.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { CONFIG_MAPS } from '../../packages/apimachinery/src/types/resource-types.ts';

@@ -3,6 +3,7 @@
  * while the server is killed at random moments, and everything they have seen must be one history.
  * CORACLE_HISTORY_SECONDS makes it longer, CORACLE_SEED makes other choices, CORACLE_HISTORY_DIR keeps the records.
  */
+// test:full: a kill at each step.
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, fork } from 'node:child_process';
 import { once } from 'node:events';

@@ -2,6 +2,7 @@
  * EFI variables of a real guest, written and read in the UEFI shell, last as long as their machine: over restarts, a
  * live migration, a snapshot and its restore.
  */
+// test:full: many guests, one after the other.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { VIRTUAL_MACHINES } from '../../packages/kubevirt/src/kinds/kinds.ts';

@@ -1,4 +1,5 @@
 /** Rows of docs/identity.md, each read inside a real guest; those of older machines are in identity.test.ts. */
+// test:full: many guests, one after the other.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

@@ -1,4 +1,5 @@
 /** Guests that move while something dies, restarts or stands still: one end has them in the end, and only one. */
+// test:full: a matrix of faults.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { usualHostPort } from '../../packages/kubevirt/src/rules/machine/host-ports.ts';

@@ -2,6 +2,7 @@
  * Firmware state in a claim that one node alone may open: a guest that moves takes it to a second claim, which takes the
  * place of the first; a migration that fails leaves the first one in use.
  */
+// test:full: many guests, one after the other.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PERSISTENT_VOLUME_CLAIMS } from '../../packages/apimachinery/src/types/resource-types.ts';

@@ -3,6 +3,7 @@
  * guest goes on there and never on both nodes, and what is left when one end dies at each side of the write that decides.
  */
 
+// test:full: a matrix of faults.
 import assert from 'node:assert/strict';
 import { chmod, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';

@@ -2,6 +2,7 @@
  * What comes back with a restore on real guests: disks of one moment although the guest was writing to all of them, the
  * memory together with claims, and the memory of a guest that was booted by UEFI.
  */
+// test:full: many guests, one after the other.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { PERSISTENT_VOLUME_CLAIMS } from '../../packages/apimachinery/src/types/resource-types.ts';

@@ -33,18 +33,18 @@ const wanted = process.argv.slice(2).filter((argument) => !argument.startsWith('
 const full = process.argv.includes('--full');
 const record = process.argv.includes('--record');
 
-/** Files that only `npm run test:full` runs, unless they are named: long walks through faults, floods and random input. */
-const LONG_RUNNING =
-  /^test\/(fuzz\/every-route|history\/history-under-kills|node\/(identity-rows|post-copy|migration-faults|efi-variables|moving-state-claim|restored-machines)|gitops\/(deletion|crash-steps|crash-per-object|fleet)|compat\/git-drives-machines|faults\/(backup-kill|snapshot-crashes|bin-crashes|protection-walk|drain-chaos|down-chaos|control-plane-kill|silent-node|storage-kill|fork-crash-steps|full-node))\.test\.ts$/;
+/** A line of its own in a test file that only `npm run test:full` runs, unless it is named. */
+const LONG = /^\/\/ test:full: \S/m;
 
 const all = globSync(['packages/*/src/**/*.test.ts', 'test/**/*.test.ts', 'tools/**/*.test.ts', 'bench/**/*.test.ts'], {
   cwd: root,
 }).sort();
 const existing = new Set(all);
+const isLong = (file: string): boolean => LONG.test(readFileSync(resolve(root, file), 'utf8'));
 const chosen = all.filter((file) =>
   wanted.length === 0
-    ? LONG_RUNNING.test(file) === full
-    : wanted.some((prefix) => file.startsWith(prefix)) && (!full || LONG_RUNNING.test(file)),
+    ? isLong(file) === full
+    : wanted.some((prefix) => file.startsWith(prefix)) && (!full || isLong(file)),
 );
 const heavy = (file: string): boolean =>
   /^(test\/(node|compat|faults|gitops|history|fuzz|tour|cli)|tools\/guest)\//.test(file);
