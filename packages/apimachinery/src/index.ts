@@ -38,7 +38,7 @@ export {
   qualifiedResource,
   type ResourceType,
 } from './meta/gvk.ts';
-export { type Address, formatAddress, parseAddress } from './meta/ip-address.ts';
+export { type Address, formatAddress, isMapped, parseAddress } from './meta/ip-address.ts';
 export { joinBytes } from './meta/join-bytes.ts';
 export { encodeJsonInPieces } from './meta/json-pieces.ts';
 export { encodeJsonSteps } from './meta/json-steps.ts';

@@ -5,10 +5,17 @@ export interface Address {
   readonly bits: bigint;
 }
 
+/** Of eight groups, the last two as a dotted quad. */
+const LONGEST_TEXT = 45;
+
 /** Undefined when the text is no address. Zones are not accepted. */
 export function parseAddress(text: string): Address | undefined {
+  if (text.length > LONGEST_TEXT) return undefined;
   return text.includes(':') ? parseV6(text) : parseV4(text);
 }
+
+/** True for an IPv4 address that is written as one of IPv6 (`::ffff:1.2.3.4`). */
+export const isMapped = ({ family, bits }: Address): boolean => family === 6 && bits >> 32n === 0xffffn;
 
 function parseV4(text: string): Address | undefined {
   const match = /^(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})$/.exec(text);

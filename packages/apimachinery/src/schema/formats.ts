@@ -3,6 +3,7 @@
  * format that is not here is no check at all.
  */
 import { isBase64 } from '../meta/base64.ts';
+import { parseAddress } from '../meta/ip-address.ts';
 import { checkLabelName, checkSubdomain } from '../meta/name-rules.ts';
 
 export type FormatCheck = (text: string) => boolean;
@@ -14,39 +15,13 @@ const matches =
   (text) =>
     expression.test(text);
 
-const isIPv4: FormatCheck = (text) => {
-  const parts = text.split('.');
-  return parts.length === 4 && parts.every((p) => /^(0|[1-9][0-9]{0,2})$/.test(p) && Number(p) <= 255);
-};
-
-const isIPv6: FormatCheck = (text) => {
-  if (!text.includes(':') || text.length > 45) return false;
-  const halves = text.split('::');
-  if (halves.length > 2) return false;
-  let groups = 0;
-  const sides = halves.map((half) => (half === '' ? [] : half.split(':')));
-  const last = sides[sides.length - 1]!;
-  const tail = last[last.length - 1];
-  if (tail?.includes('.')) {
-    if (!isIPv4(tail)) return false;
-    last.pop();
-    groups += 2;
-  }
-  for (const side of sides) {
-    for (const group of side) {
-      if (!/^[0-9a-fA-F]{1,4}$/.test(group)) return false;
-      groups++;
-    }
-  }
-  return halves.length === 2 ? groups < 8 : groups === 8;
-};
+const isIPv4: FormatCheck = (text) => parseAddress(text)?.family === 4;
+const isIPv6: FormatCheck = (text) => parseAddress(text)?.family === 6;
 
 const isCidr: FormatCheck = (text) => {
-  const slash = text.indexOf('/');
-  const address = text.slice(0, slash);
-  const bits = text.slice(slash + 1);
-  if (slash < 0 || !/^(0|[1-9][0-9]{0,2})$/.test(bits)) return false;
-  return isIPv4(address) ? Number(bits) <= 32 : isIPv6(address) && Number(bits) <= 128;
+  const [, address = '', bits] = /^([^/]+)\/(0|[1-9][0-9]{0,2})$/.exec(text) ?? [];
+  const family = parseAddress(address)?.family;
+  return family !== undefined && Number(bits) <= (family === 4 ? 32 : 128);
 };
 
 const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];

@@ -147,7 +147,7 @@ function checkJwt(
     ...(discoveryURL !== '' && { discoveryUrl: discoveryURL }),
     ...(certificateAuthority !== '' && { ca: certificateAuthority }),
     audiences,
-    signingAlgorithms: [...SIGNING_ALGORITHMS.keys()],
+    signingAlgorithms: SIGNING_ALGORITHMS,
     userOf: (claims) => mappedUser(mapping, claims),
   };
 }

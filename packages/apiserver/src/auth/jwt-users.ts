@@ -67,8 +67,8 @@ export function createJwtUsers(issuer: JwtIssuer, { connect, clock, log }: JwtSe
     if (known && clock.now() < known.goodUntil) return known.user;
     const parts = readToken(token);
     if (parts === undefined || parts.claims['iss'] !== issuerUrl) return undefined;
-    const { header, claims, text, signature } = parts;
-    const { alg: algorithm, kid } = header;
+    const { claims } = parts;
+    const { alg: algorithm } = parts.header;
     if (typeof algorithm !== 'string' || !signingAlgorithms.includes(algorithm)) {
       const got = goQuote(String(algorithm ?? ''));
       const expected = goQuoteAll(signingAlgorithms);
@@ -77,9 +77,8 @@ export function createJwtUsers(issuer: JwtIssuer, { connect, clock, log }: JwtSe
     // For whom and when is looked at first: the token of an unknown issuer must not cost a signature.
     const problem = validityProblem(issuer.audiences, claims, clock.now());
     if (problem !== undefined) return refused(`${UNVERIFIED}${problem}`);
-    const keyId = typeof kid === 'string' ? kid : undefined;
     try {
-      if (!(await keys.verify({ algorithm, keyId, signature, text })))
+      if (!(await keys.verify(token, algorithm)))
         return refused(`${UNVERIFIED}failed to verify signature: failed to verify id token signature`);
     } catch (error) {
       log.warn('the OIDC issuer cannot be asked for its keys', { issuer: issuerUrl, error: String(error) });

@@ -3,6 +3,10 @@ import { isJsonObject, type JsonObject } from '@coracle/apimachinery/meta/own-pr
 import { parseJson } from '@coracle/apimachinery/schema/parse-json';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import { abortable } from '@coracle/runtime/signal/abortable';
+import type { JWK } from 'jose';
+import * as errors from 'jose/errors';
+import { createLocalJWKSet } from 'jose/jwks/local';
+import { compactVerify } from 'jose/jws/compact/verify';
 import type { ConnectOutbound } from '../outbound/outbound.ts';
 import { readWhole } from '../outbound/read-whole.ts';
 
@@ -16,38 +20,14 @@ export interface IssuerOptions {
   readonly clock: Clock;
 }
 
-/** Signature algorithms as JWS names them, with what WebCrypto calls them. */
-export const SIGNING_ALGORITHMS: ReadonlyMap<string, KeyAlgorithm> = new Map([
-  ...[256, 384, 512].flatMap((bits): [string, KeyAlgorithm][] => {
-    const hash = `SHA-${bits}`;
-    return [
-      [`RS${bits}`, { kty: 'RSA', parameters: { name: 'RSASSA-PKCS1-v1_5', hash } }],
-      [`PS${bits}`, { kty: 'RSA', parameters: { name: 'RSA-PSS', hash, saltLength: bits / 8 } }],
-    ];
-  }),
-  ['ES256', { kty: 'EC', parameters: { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } }],
-  ['ES384', { kty: 'EC', parameters: { name: 'ECDSA', namedCurve: 'P-384', hash: 'SHA-384' } }],
-  ['ES512', { kty: 'EC', parameters: { name: 'ECDSA', namedCurve: 'P-521', hash: 'SHA-512' } }],
-]);
-
-interface KeyAlgorithm {
-  readonly kty: 'RSA' | 'EC';
-  readonly parameters: {
-    readonly name: string;
-    readonly hash: string;
-    readonly namedCurve?: string;
-    readonly saltLength?: number;
-  };
-}
+/** Signature algorithms that an issuer may have, as JWS names them. */
+export const SIGNING_ALGORITHMS: readonly string[] = ['RS', 'ES', 'PS'].flatMap((family) =>
+  [256, 384, 512].map((bits) => `${family}${bits}`),
+);
 
 export interface IssuerKeys {
-  /** True when one of the issuer's keys made the signature. Rejects with an Error while the issuer cannot be asked. */
-  verify(signed: {
-    readonly algorithm: string;
-    readonly keyId: string | undefined;
-    readonly signature: Uint8Array<ArrayBuffer>;
-    readonly text: Uint8Array<ArrayBuffer>;
-  }): Promise<boolean>;
+  /** True when one of the issuer's keys signed the token in this way. Rejects with an Error while the issuer cannot be asked. */
+  verify(token: string, algorithm: string): Promise<boolean>;
 }
 
 const TIMEOUT_MS = 30_000;
@@ -60,7 +40,7 @@ const MIN_INTERVAL_MS = 10_000;
 /** Asks nobody before the first signature. */
 export function createIssuerKeys(options: IssuerOptions): IssuerKeys {
   const { clock, issuerUrl } = options;
-  let keys: readonly JsonObject[] = [];
+  let keys: KeySet | undefined;
   let asked: Promise<void> | undefined;
   let askedAt = Number.NEGATIVE_INFINITY;
   let failure: unknown;
@@ -71,7 +51,7 @@ export function createIssuerKeys(options: IssuerOptions): IssuerKeys {
     if (discovery['issuer'] !== issuerUrl) throw new Error('its discovery document names another issuer');
     const set = await fetchDocument(options, String(discovery['jwks_uri'] ?? ''));
     const found = Array.isArray(set['keys']) ? set['keys'] : [];
-    keys = found.filter(isJsonObject).slice(0, MAX_KEYS);
+    keys = createLocalJWKSet({ keys: found.filter(isJsonObject).slice(0, MAX_KEYS) as unknown as JWK[] });
   };
   /** Everybody waits for the same question; within the interval its outcome stands. */
   const refresh = (): Promise<void> => {
@@ -90,37 +70,33 @@ export function createIssuerKeys(options: IssuerOptions): IssuerKeys {
   };
 
   return {
-    async verify({ algorithm, keyId, signature, text }) {
-      const wanted = SIGNING_ALGORITHMS.get(algorithm);
-      if (wanted === undefined) return false;
-      const isMadeBy = async (key: JsonObject): Promise<boolean> => {
-        try {
-          const imported = await crypto.subtle.importKey('jwk', publicPart(key), wanted.parameters, false, ['verify']);
-          return await crypto.subtle.verify(wanted.parameters, imported, signature, text);
-        } catch {
-          return false; // not a key of this algorithm
-        }
-      };
-      const attempt = async (): Promise<boolean> => {
-        for (const key of keys) {
-          if (key['kty'] !== wanted.kty || (keyId !== undefined && key['kid'] !== keyId)) continue;
-          if (key['use'] !== undefined && key['use'] !== 'sig') continue;
-          if (key['alg'] !== undefined && key['alg'] !== algorithm) continue;
-          if (await isMadeBy(key)) return true;
-        }
-        return false;
-      };
-      if (await attempt()) return true;
+    async verify(token, algorithm) {
+      if (keys && (await isSignedBy(token, algorithm, keys))) return true;
       await refresh();
-      if (failure !== undefined && keys.length === 0) throw failure;
-      return attempt();
+      if (failure !== undefined && keys === undefined) throw failure;
+      return keys !== undefined && isSignedBy(token, algorithm, keys);
     },
   };
 }
 
-/** Only what the key is made of: other members could forbid its use, or give away what nobody should have sent. */
-function publicPart({ kty, n, e, crv, x, y }: JsonObject): JsonWebKey {
-  return (kty === 'RSA' ? { kty, n, e } : { kty, crv, x, y }) as JsonWebKey;
+type KeySet = ReturnType<typeof createLocalJWKSet>;
+
+async function isSignedBy(token: string, algorithm: string, keys: KeySet): Promise<boolean> {
+  const algorithms = [algorithm];
+  const isMadeBy = async (key: CryptoKey): Promise<boolean> =>
+    compactVerify(token, key, { algorithms }).then(
+      () => true,
+      () => false,
+    );
+  try {
+    await compactVerify(token, keys, { algorithms });
+    return true;
+  } catch (error) {
+    // A token need not name its key, and keys need not have names: then each is tried.
+    if (error instanceof errors.JWKSMultipleMatchingKeys)
+      for await (const key of error) if (await isMadeBy(key)) return true;
+    return false;
+  }
 }
 
 async function fetchDocument(options: FetchOptions, url: string): Promise<JsonObject> {

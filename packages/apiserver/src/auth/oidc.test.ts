@@ -133,6 +133,14 @@ for (const [name, make, settings] of REFUSED) {
   });
 }
 
+test('of keys without names each is tried, and of keys that cannot be read the others', async () => {
+  const nameless = () => token({}, { header: { kid: undefined }, key: second.privateKey });
+  served = [await jwk(first, {}), { kty: 'RSA', n: '!', e: 'AQAB' }, await jwk(second, {})];
+  assert.ok(await users()(await nameless()));
+  served = [await jwk(first, {}), { kty: 'RSA', n: '!', e: 'AQAB' }];
+  assert.equal(await users()(await nameless()), undefined);
+});
+
 test('elliptic curves, where they are allowed', async () => {
   served = [await jwk(curve, { kid: 'one' })];
   const made = await token({}, { header: { alg: 'ES256' }, key: curve.privateKey, algorithm: ES256 });

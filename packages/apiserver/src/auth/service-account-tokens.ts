@@ -2,10 +2,15 @@
  * Service-account tokens: JWTs signed with ES256 and bound to objects (KEP-1205). A token is good only as long as its
  * service account, and whatever it is bound to, still exist with the same uid.
  */
-import { decodeBase64Url, encodeBase64Url } from '@coracle/apimachinery/meta/base64';
+import { calculateJwkThumbprint } from 'jose/jwk/thumbprint';
+import { compactVerify } from 'jose/jws/compact/verify';
+import { SignJWT } from 'jose/jwt/sign';
+import { exportJWK, exportPKCS8 } from 'jose/key/export';
+import { generateKeyPair } from 'jose/key/generate/keypair';
+import { importJWK, importPKCS8 } from 'jose/key/import';
 import { BoundedMap } from './bounded-map.ts';
 import type { CredentialNotes } from './identity.ts';
-import { decodePem, encodePem } from './pem.ts';
+import { readToken } from './jwt.ts';
 import {
   type BoundObject,
   boundValidity,
@@ -62,18 +67,16 @@ export interface TokenIssuerOptions extends ValidityFacts {
   readonly key: string;
 }
 
-const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
+const ALGORITHM = 'ES256';
 /** Verified tokens remembered, so that the signature is checked once. */
 const CACHE_BOUND = 2048;
 /** Longest token looked at. */
 const MAX_TOKEN = 8192;
 
-const encoder = new TextEncoder();
-
 /** Makes a new signing key, PKCS #8 PEM. */
 export async function createSigningKey(): Promise<string> {
-  const pair = (await crypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify'])) as CryptoKeyPair;
-  return encodePem(await crypto.subtle.exportKey('pkcs8', pair.privateKey), 'PRIVATE KEY');
+  const { privateKey } = await generateKeyPair(ALGORITHM, { extractable: true });
+  return `${await exportPKCS8(privateKey)}\n`;
 }
 
 /** Opens an issuer on a signing key. Throws when the key does not parse. */
@@ -87,9 +90,9 @@ export async function createTokenIssuer(options: TokenIssuerOptions): Promise<To
     keySet: key.keySet,
     async sign(claims) {
       const payload = payloadOf(claims, { issuer, now: Math.floor(clock.now() / 1000) });
-      return { token: await key.sign(payload), expires: payload.exp * 1000, id: payload.jti };
+      return { token: await signWith(key, payload), expires: payload.exp * 1000, id: payload.jti };
     },
-    signLegacy: (claims) => key.sign(legacyPayloadOf(claims)),
+    signLegacy: (claims) => signWith(key, legacyPayloadOf(claims)),
     async verify(token, { audiences = [issuer], notes, refused } = {}) {
       if (token.length > MAX_TOKEN) return undefined;
       let validity = cache.get(token);
@@ -111,38 +114,24 @@ export async function createTokenIssuer(options: TokenIssuerOptions): Promise<To
 }
 
 interface SigningKey {
+  /** As the header of its tokens has it (RFC 7638). */
+  readonly id: string;
+  readonly privateKey: CryptoKey;
+  readonly publicKey: CryptoKey;
   /** The public key as a JSON Web Key Set document (RFC 7517). */
   readonly keySet: Readonly<Record<string, unknown>>;
-  /** The first part of each of its tokens. */
-  readonly header: string;
-  sign(payload: TokenPayload | LegacyPayload): Promise<string>;
-  /** Whether it signed the first two parts of a token. Rejects when the signature is not base64. */
-  hasSigned(text: string, signature: string): Promise<boolean>;
 }
 
 async function openSigningKey(pem: string): Promise<SigningKey> {
-  const privateKey = await crypto.subtle.importKey('pkcs8', decodePem(pem), ALGORITHM, true, ['sign']);
-  const { crv, kty, x, y } = await crypto.subtle.exportKey('jwk', privateKey);
-  const publicJwk = { kty: kty!, crv: crv!, x: x!, y: y! };
-  const publicKey = await crypto.subtle.importKey('jwk', publicJwk, ALGORITHM, true, ['verify']);
-  // RFC 7638 thumbprint: members in lexicographic order.
-  const thumbprint = encoder.encode(
-    JSON.stringify({ crv: publicJwk.crv, kty: publicJwk.kty, x: publicJwk.x, y: publicJwk.y }),
-  );
-  const keyId = encodeBase64Url(new Uint8Array(await crypto.subtle.digest('SHA-256', thumbprint)));
-  const header = encodeBase64Url(encoder.encode(JSON.stringify({ alg: 'ES256', kid: keyId })));
-  return {
-    header,
-    keySet: { keys: [{ use: 'sig', alg: 'ES256', kid: keyId, ...publicJwk }] },
-    async sign(payload) {
-      const text = `${header}.${encodeBase64Url(encoder.encode(JSON.stringify(payload)))}`;
-      const signature = await crypto.subtle.sign(ALGORITHM, privateKey, encoder.encode(text));
-      return `${text}.${encodeBase64Url(new Uint8Array(signature))}`;
-    },
-    hasSigned: async (text, signature) =>
-      crypto.subtle.verify(ALGORITHM, publicKey, decodeBase64Url(signature), encoder.encode(text)),
-  };
+  const privateKey = await importPKCS8(pem, ALGORITHM, { extractable: true });
+  const { d: _private, ...jwk } = await exportJWK(privateKey);
+  const id = await calculateJwkThumbprint(jwk);
+  const publicKey = (await importJWK(jwk, ALGORITHM)) as CryptoKey;
+  return { id, privateKey, publicKey, keySet: { keys: [{ use: 'sig', alg: ALGORITHM, kid: id, ...jwk }] } };
 }
+
+const signWith = ({ id, privateKey }: SigningKey, payload: object): Promise<string> =>
+  new SignJWT({ ...payload }).setProtectedHeader({ alg: ALGORITHM, kid: id }).sign(privateKey);
 
 /** What is left to ask of a token that the key signed; a text when it only says that it is one of ours. */
 async function parse(
@@ -150,21 +139,18 @@ async function parse(
   key: SigningKey,
   facts: ValidityFacts,
 ): Promise<TokenValidity | string | undefined> {
-  const [head, body, signature, ...rest] = token.split('.');
-  if (!head || !body || !signature || rest.length > 0) return undefined;
+  // Not believed yet: only whether it says that it is one of ours.
+  const { header, claims } = readToken(token) ?? {};
+  if (claims?.['iss'] !== facts.issuer && claims?.['iss'] !== LEGACY_ISSUER) return undefined;
+  if (header?.['kid'] !== key.id || header['alg'] !== ALGORITHM) return 'invalid signature, no keys found';
   try {
-    const payload = JSON.parse(new TextDecoder().decode(decodeBase64Url(body))) as TokenPayload | LegacyPayload;
-    // Not believed yet: only whether it says that it is one of ours.
-    if (payload?.iss !== facts.issuer && payload?.iss !== LEGACY_ISSUER) return undefined;
-    if (head !== key.header) return 'invalid signature, no keys found';
-    if (!(await key.hasSigned(`${head}.${body}`, signature)))
-      return 'go-jose/go-jose: error in cryptographic primitive';
-    return payload.iss === LEGACY_ISSUER
-      ? legacyValidity(payload as LegacyPayload, token, facts)
-      : boundValidity(payload as TokenPayload, facts);
+    await compactVerify(token, key.publicKey, { algorithms: [ALGORITHM] });
   } catch {
-    return undefined; // not base64, not JSON: not a token of ours
+    return 'go-jose/go-jose: error in cryptographic primitive';
   }
+  return claims['iss'] === LEGACY_ISSUER
+    ? legacyValidity(claims as unknown as LegacyPayload, token, facts)
+    : boundValidity(claims as unknown as TokenPayload, facts);
 }
 
 function payloadOf(

@@ -1,6 +1,6 @@
 /** IP addresses and networks. */
 import { goQuote } from '@coracle/apimachinery/meta/go-text';
-import { type Address, formatAddress, parseAddress } from '@coracle/apimachinery/meta/ip-address';
+import { type Address, formatAddress, isMapped, parseAddress } from '@coracle/apimachinery/meta/ip-address';
 import { constant, containsModel, TRAVERSE_ONLY, TRAVERSE_TWICE } from '../cost-models.ts';
 import { type Overload, overload } from '../declarations.ts';
 import { defineEquality } from '../equality.ts';
@@ -47,8 +47,6 @@ function ip(text: string): Address {
   if (isMapped(address)) fail(`IPv4-mapped IPv6 address ${goQuote(text)} is not allowed`);
   return address;
 }
-
-const isMapped = ({ family, bits }: Address): boolean => family === 6 && bits >> 32n === 0xffffn;
 
 const NO_NETWORK = 'network address parse error during conversion from string: ';
 

@@ -42,9 +42,9 @@ export function oidcChoice(flags: FlagValues): OidcChoice | undefined {
 
 function algorithms(list: string | undefined): string[] | undefined {
   const names = list?.split(',').map((name) => name.trim());
-  const unknown = names?.find((name) => !SIGNING_ALGORITHMS.has(name));
+  const unknown = names?.find((name) => !SIGNING_ALGORITHMS.includes(name));
   if (unknown === undefined) return names;
-  const known = [...SIGNING_ALGORITHMS.keys()].join(', ');
+  const known = SIGNING_ALGORITHMS.join(', ');
   throw new UsageError(`--oidc-signing-algs: ${JSON.stringify(unknown)} is none of ${known}`);
 }
 

@@ -1,6 +1,5 @@
 /** Addresses and networks that may be written in one way only: IsValidIP and IsValidCIDR of apimachinery's validation. */
-import { type Address, formatAddress, parseAddress } from '@coracle/apimachinery/meta/ip-address';
-import { formatCheck } from '@coracle/apimachinery/schema/formats';
+import { formatAddress, isMapped, parseAddress } from '@coracle/apimachinery/meta/ip-address';
 import { formatIpRange, parseIpRange } from '@coracle/apimachinery/types/service-cidrs';
 
 export const IP_RULE = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
@@ -8,10 +7,8 @@ export const CIDR_RULE = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:
 
 export const DNS_NOT_IP = 'must be a DNS name, not an IP address';
 
-const isIpv4 = formatCheck('ipv4')!;
-const isIpv6 = formatCheck('ipv6')!;
 /** True for the text of an address of either version. */
-export const isIp = (text: string): boolean => isIpv4(text) || isIpv6(text);
+export const isIp = (text: string): boolean => parseAddress(text) !== undefined;
 
 /** What is wrong with the text of an address; undefined when nothing is. */
 export function addressFault(text: string): string | undefined {
@@ -48,8 +45,6 @@ export function legacyNetworkFault(text: string): string | undefined {
 
 const differs = (text: string, canonical: string): string | undefined =>
   text === canonical ? undefined : `must be in canonical form (${JSON.stringify(canonical)})`;
-
-const isMapped = ({ family, bits }: Address): boolean => family === 6 && bits >> 32n === 0xffffn;
 
 /** With zeros in front, which older releases took. */
 const isSloppyIpv4 = (text: string): boolean =>

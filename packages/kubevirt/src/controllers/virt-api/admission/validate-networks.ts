@@ -1,5 +1,5 @@
 /** Rules about networks and interfaces. */
-
+import { parseAddress } from '@coracle/apimachinery/meta/ip-address';
 import type { Steps } from '@coracle/apimachinery/meta/steps';
 import type { Interface, Network, VirtualMachineInstanceSpec } from '../../../kinds/kubevirt.ts';
 import type { ClusterConfig } from '../../../rules/machine-defaults/cluster-config.ts';
@@ -15,7 +15,7 @@ import {
   type ValidatedSpec,
   validateEach,
 } from './causes.ts';
-import { isIpv4, isPortName, MAC_OCTETS, octetsOf } from './formats.ts';
+import { isPortName, MAC_OCTETS, octetsOf } from './formats.ts';
 import { isPciAddress } from './validate-devices.ts';
 import { gateMissing } from './validate-resources.ts';
 
@@ -287,7 +287,7 @@ function* validateDhcpOptions(
     return [invalidValue(path, 'provided DHCPPrivateOptions are out of range, must be in range 224 to 254')];
   });
   yield* validateEach(findings, ntpServers, (server, i) => {
-    if (isIpv4(server)) return [];
+    if (parseAddress(server)?.family === 4) return [];
     const at = `${field}.dhcpOptions.ntpServers[${i}]`;
     return [invalidValue(at, 'NTP servers must be a list of valid IPv4 addresses.')];
   });

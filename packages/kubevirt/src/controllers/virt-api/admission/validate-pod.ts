@@ -1,5 +1,6 @@
 /** Rules about names, probes, DNS, credentials and the other settings that shape the launcher pod. */
 
+import { parseAddress } from '@coracle/apimachinery/meta/ip-address';
 import { checkLabelName, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
 import { type FieldError, fieldErrorBody } from '@coracle/apimachinery/meta/status';
 import type { Steps } from '@coracle/apimachinery/meta/steps';
@@ -17,7 +18,6 @@ import {
   unsupportedValue,
   validateEach,
 } from './causes.ts';
-import { isIp } from './formats.ts';
 
 type Spec = Readonly<VirtualMachineInstanceSpec>;
 
@@ -156,7 +156,7 @@ function* validateDns(findings: Findings, path: string, spec: Spec): Steps<void>
     );
   }
   yield* validateEach(findings, nameservers, (server) =>
-    isIp(server) ? [] : [invalidValue('nameservers', `must be valid IP address: ${server}`)],
+    parseAddress(server) ? [] : [invalidValue('nameservers', `must be valid IP address: ${server}`)],
   );
   if (searches.length > MAX_SEARCHES) {
     causes.push(invalidValue('searchDomains', `must not have more than ${MAX_SEARCHES} search paths`));
