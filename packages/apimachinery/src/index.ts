@@ -185,7 +185,7 @@ export { compilePattern } from './schema/patterns.ts';
 export { pruneSteps, pruneUnknown } from './schema/prune.ts';
 export { counterpart, hasMapLists, isSame, NO_COUNTERPART, OldItems } from './schema/ratcheting.ts';
 export { parseYaml } from './schema/read-yaml.ts';
-export { JsonReader } from './schema/scan-json.ts';
+export { JsonReader, locateInJson } from './schema/scan-json.ts';
 export { isQuantitySchema, type Schema, UNSIGNED, type ValidationRule } from './schema/schema.ts';
 export { createTreeSearch } from './schema/schema-reach.ts';
 export { rangeOf, settleNumbers } from './schema/settle-numbers.ts';
@@ -365,21 +365,18 @@ export {
   immutable,
   invalid as invalidField,
   isPort,
-  newValidation,
   nonNegative,
   oneOf,
   PORT_RANGE,
   required,
   requiredText,
   sortedKeys,
-  sortedTexts,
   tooLong,
   tooMany,
   uniqueNames,
   unsupported,
   unsupportedInOrder,
   type Validate,
-  type Validation,
   validateEach,
   validateImmutable,
   validateLabels,

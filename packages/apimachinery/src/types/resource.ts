@@ -144,8 +144,6 @@ export interface ResourceInfo {
   readonly strategy: ResourceStrategy;
   /** Kind-specific defaulting after schema defaults; returns a new or the same (mutable, unfrozen) object. */
   readonly setDefaults?: (object: Record<string, unknown>) => void;
-  /** The same in steps, for large objects; absent = there is never much to do. */
-  readonly setDefaultsSteps?: (object: Record<string, unknown>) => import('../meta/steps.ts').Steps<void>;
   /** What becomes of a new object beside its defaults, once, after mutating admission. Sets members of the object. */
   readonly prepareCreate?: (
     object: Record<string, unknown>,
@@ -162,26 +160,13 @@ export interface ResourceInfo {
     object: Readonly<Record<string, unknown>>,
     old?: Readonly<Record<string, unknown>>,
   ) => readonly import('../meta/status.ts').FieldError[];
-  /** The same in steps, for large objects; absent = there is never much to validate. */
-  readonly validateSteps?: (
-    object: Readonly<Record<string, unknown>>,
-    old?: Readonly<Record<string, unknown>>,
-  ) => import('../meta/steps.ts').Steps<readonly import('../meta/status.ts').FieldError[]>;
   /** What a create should be warned about in an object that is valid and odd. */
   readonly warnings?: (object: Readonly<Record<string, unknown>>) => readonly string[];
-  /** The same in steps, for large objects; absent = there is never much to look at. */
-  readonly warningsSteps?: (
-    object: Readonly<Record<string, unknown>>,
-  ) => import('../meta/steps.ts').Steps<readonly string[]>;
   /** The same for an update: what `old` did not deserve already. */
   readonly updateWarnings?: (
     object: Readonly<Record<string, unknown>>,
     old: Readonly<Record<string, unknown>>,
   ) => readonly string[];
-  readonly updateWarningsSteps?: (
-    object: Readonly<Record<string, unknown>>,
-    old: Readonly<Record<string, unknown>>,
-  ) => import('../meta/steps.ts').Steps<readonly string[]>;
   /** What a write of the status should be warned about. */
   readonly statusWarnings?: (object: Readonly<Record<string, unknown>>) => readonly string[];
   /** Every version that the kind is defined in, the unserved ones too, in that order; absent = those that are served. */

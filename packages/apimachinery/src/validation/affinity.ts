@@ -1,7 +1,6 @@
 /** Validation of affinities and topology spread constraints, of pods and of what becomes a pod (core/validation). */
 import { checkLabelName, checkLabelValue, checkQualifiedName, checkSubdomain } from '../meta/name-rules.ts';
 import type { FieldError } from '../meta/status.ts';
-import type { Steps } from '../meta/steps.ts';
 import { isObject, listAt, objectAt, objectsAt, textAt, textsAt, valueAt } from '../types/read-value.ts';
 import {
   duplicate,
@@ -10,7 +9,6 @@ import {
   invalid,
   required,
   unsupported,
-  type Validation,
   validateEach,
   validateLabels,
 } from './field-errors.ts';
@@ -19,36 +17,34 @@ const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
 const PREFERRED = 'preferredDuringSchedulingIgnoredDuringExecution';
 const UNSATISFIABLE = ['DoNotSchedule', 'ScheduleAnyway'];
 const NOT_AN_OPERATOR = 'not a valid selector operator';
-/** What a term or an expression counts as, beside what it lists. */
-const TERM = 2;
 
 /** Validates an Affinity that stands at `path`; it may be absent. */
-export function* validateAffinity(checking: Validation, affinity: unknown, path: string): Steps<void> {
+export function validateAffinity(errors: FieldError[], affinity: unknown, path: string): void {
   if (!isObject(affinity)) return;
   const node = valueAt(affinity, 'nodeAffinity');
-  if (isObject(node)) yield* validateNodeAffinity(checking, node, `${path}.nodeAffinity`);
+  if (isObject(node)) validateNodeAffinity(errors, node, `${path}.nodeAffinity`);
   for (const kind of ['podAffinity', 'podAntiAffinity'] as const) {
     const pods = valueAt(affinity, kind);
-    if (isObject(pods)) yield* validatePodAffinity(checking, pods, `${path}.${kind}`);
+    if (isObject(pods)) validatePodAffinity(errors, pods, `${path}.${kind}`);
   }
 }
 
-function* validateNodeAffinity(checking: Validation, affinity: unknown, path: string): Steps<void> {
+function validateNodeAffinity(errors: FieldError[], affinity: unknown, path: string): void {
   const selector = valueAt(affinity, REQUIRED);
-  if (isObject(selector)) yield* validateRequiredNodes(checking, selector, `${path}.${REQUIRED}`);
+  if (isObject(selector)) validateRequiredNodes(errors, selector, `${path}.${REQUIRED}`);
   for (const [i, term] of objectsAt(affinity, PREFERRED).entries()) {
     const at = `${path}.${PREFERRED}[${i}]`;
-    checking.errors.push(...validateWeight(term, at));
-    yield* validateNodeTerm(checking, valueAt(term, 'preference'), `${at}.preference`);
+    errors.push(...validateWeight(term, at));
+    validateNodeTerm(errors, valueAt(term, 'preference'), `${at}.preference`);
   }
 }
 
 /** Validates a NodeSelector: the terms of which one has to hold. */
-export function* validateRequiredNodes(checking: Validation, selector: unknown, path: string): Steps<void> {
+export function validateRequiredNodes(errors: FieldError[], selector: unknown, path: string): void {
   const at = `${path}.nodeSelectorTerms`;
   const terms = objectsAt(selector, 'nodeSelectorTerms');
-  if (terms.length === 0) checking.errors.push(required(at, 'must have at least one node selector term'));
-  for (const [i, term] of terms.entries()) yield* validateNodeTerm(checking, term, `${at}[${i}]`);
+  if (terms.length === 0) errors.push(required(at, 'must have at least one node selector term'));
+  for (const [i, term] of terms.entries()) validateNodeTerm(errors, term, `${at}[${i}]`);
 }
 
 function validateWeight(term: unknown, path: string): FieldError[] {
@@ -58,13 +54,12 @@ function validateWeight(term: unknown, path: string): FieldError[] {
     : [invalid(`${path}.weight`, weight, 'must be in the range 1-100')];
 }
 
-function* validateNodeTerm(checking: Validation, term: unknown, path: string): Steps<void> {
-  if (checking.pace.due(TERM)) yield;
-  yield* validateEach(checking, objectsAt(term, 'matchExpressions'), (one, i) =>
+function validateNodeTerm(errors: FieldError[], term: unknown, path: string): void {
+  validateEach(errors, objectsAt(term, 'matchExpressions'), (one, i) =>
     validateNodeExpression(one, `${path}.matchExpressions[${i}]`),
   );
   for (const [i, one] of objectsAt(term, 'matchFields').entries()) {
-    yield* validateNodeField(checking, one, `${path}.matchFields[${i}]`);
+    validateNodeField(errors, one, `${path}.matchFields[${i}]`);
   }
 }
 
@@ -94,9 +89,7 @@ function validateOperator(requirement: unknown, path: string, single: readonly s
   return [invalid(`${path}.operator`, operator, NOT_AN_OPERATOR)];
 }
 
-function* validateNodeField(checking: Validation, requirement: unknown, path: string): Steps<void> {
-  const { errors, pace } = checking;
-  if (pace.due(TERM)) yield;
+function validateNodeField(errors: FieldError[], requirement: unknown, path: string): void {
   const values = valuesOf(requirement);
   const operator = textAt(requirement, 'operator');
   if (operator !== 'In' && operator !== 'NotIn') errors.push(invalid(`${path}.operator`, operator, NOT_AN_OPERATOR));
@@ -109,62 +102,54 @@ function* validateNodeField(checking: Validation, requirement: unknown, path: st
     errors.push(invalid(`${path}.key`, key, 'not a valid field selector key'));
     return;
   }
-  yield* validateEach(checking, values, (value, i) =>
-    faults(`${path}.values[${i}]`, value, checkSubdomain(String(value))),
-  );
+  validateEach(errors, values, (value, i) => faults(`${path}.values[${i}]`, value, checkSubdomain(String(value))));
 }
 
-function* validatePodAffinity(checking: Validation, affinity: unknown, path: string): Steps<void> {
+function validatePodAffinity(errors: FieldError[], affinity: unknown, path: string): void {
   for (const [i, term] of objectsAt(affinity, REQUIRED).entries()) {
-    yield* validatePodTerm(checking, term, `${path}.${REQUIRED}[${i}]`);
+    validatePodTerm(errors, term, `${path}.${REQUIRED}[${i}]`);
   }
   for (const [i, term] of objectsAt(affinity, PREFERRED).entries()) {
     const at = `${path}.${PREFERRED}[${i}]`;
-    checking.errors.push(...validateWeight(term, at));
-    yield* validatePodTerm(checking, valueAt(term, 'podAffinityTerm'), `${at}.podAffinityTerm`);
+    errors.push(...validateWeight(term, at));
+    validatePodTerm(errors, valueAt(term, 'podAffinityTerm'), `${at}.podAffinityTerm`);
   }
 }
 
-function* validatePodTerm(checking: Validation, term: unknown, path: string): Steps<void> {
-  const { errors, pace } = checking;
-  if (pace.due(TERM)) yield;
-  yield* validateLabelSelector(checking, valueAt(term, 'labelSelector'), `${path}.labelSelector`);
-  yield* validateLabelSelector(checking, valueAt(term, 'namespaceSelector'), `${path}.namespaceSelector`);
-  yield* validateEach(checking, textsAt(term, 'namespaces'), (name) =>
-    faults(`${path}.namespace`, name, checkLabelName(name)),
-  );
+function validatePodTerm(errors: FieldError[], term: unknown, path: string): void {
+  validateLabelSelector(errors, valueAt(term, 'labelSelector'), `${path}.labelSelector`);
+  validateLabelSelector(errors, valueAt(term, 'namespaceSelector'), `${path}.namespaceSelector`);
+  validateEach(errors, textsAt(term, 'namespaces'), (name) => faults(`${path}.namespace`, name, checkLabelName(name)));
   const key = textAt(term, 'topologyKey');
   if (key === '') errors.push(required(`${path}.topologyKey`, 'can not be empty'));
   errors.push(...faults(`${path}.topologyKey`, key, checkQualifiedName(key)));
 }
 
-function* validateLabelSelector(checking: Validation, selector: unknown, path: string): Steps<void> {
+function validateLabelSelector(errors: FieldError[], selector: unknown, path: string): void {
   if (!isObject(selector)) return;
-  const { errors, pace } = checking;
-  yield* validateLabels(checking, objectAt(selector, 'matchLabels'), `${path}.matchLabels`);
+  validateLabels(errors, objectAt(selector, 'matchLabels'), `${path}.matchLabels`);
   for (const [i, one] of objectsAt(selector, 'matchExpressions').entries()) {
-    if (pace.due(TERM)) yield;
     const at = `${path}.matchExpressions[${i}]`;
     errors.push(...validateOperator(one, at));
     const key = textAt(one, 'key');
     errors.push(...faults(`${at}.key`, key, checkQualifiedName(key)));
-    yield* validateEach(checking, valuesOf(one), (value, j) =>
+    validateEach(errors, valuesOf(one), (value, j) =>
       faults(`${at}.values[${j}]`, value, checkLabelValue(String(value))),
     );
   }
 }
 
 /** Validates the topology spread constraints of `spec`, whose list stands at `path`. */
-export function* validateTopologySpread(checking: Validation, spec: unknown, path: string): Steps<void> {
+export function validateTopologySpread(errors: FieldError[], spec: unknown, path: string): void {
   const constraints = objectsAt(spec, 'topologySpreadConstraints');
   const pairOf = (constraint: unknown): string =>
     `{${textAt(constraint, 'topologyKey')}, ${textAt(constraint, 'whenUnsatisfiable')}}`;
   const lastOf = new Map<string, number>();
-  yield* validateEach(checking, constraints, (constraint, i) => {
+  validateEach(errors, constraints, (constraint, i) => {
     lastOf.set(pairOf(constraint), i);
     return [];
   });
-  yield* validateEach(checking, constraints, (constraint, i) => {
+  validateEach(errors, constraints, (constraint, i) => {
     const at = `${path}[${i}]`;
     const errors: FieldError[] = [];
     const skew = valueAt(constraint, 'maxSkew') ?? 0;

@@ -1,24 +1,11 @@
 /** Short constructors of field errors with upstream's wording, and the small checks many kinds share. */
-import { deepEqual, equalSteps } from '../meta/deep-equal.ts';
+import { deepEqual } from '../meta/deep-equal.ts';
 import { checkLabelName, checkLabelValue, checkQualifiedName } from '../meta/name-rules.ts';
-import { sortedSteps } from '../meta/sort-steps.ts';
 import type { FieldError } from '../meta/status.ts';
-import { eachInSteps, NO_STOP, Pace, type Steps, type Stops } from '../meta/steps.ts';
 import { type JsonObject, textAt, valueAt } from '../types/read-value.ts';
 
-/** Kinds that may hold very much are validated in steps. */
-export type Validate = (object: JsonObject, old?: JsonObject) => readonly FieldError[] | Steps<readonly FieldError[]>;
-
-/** Where one decision collects what it finds, and how it lets others in. */
-export interface Validation {
-  readonly errors: FieldError[];
-  readonly pace: Pace;
-}
-
-export { NO_STOP, type Stops };
-
-/** A decision that begins. */
-export const newValidation = (): Validation => ({ errors: [], pace: new Pace() });
+/** What is wrong with an object; `old` is what it was before an update. */
+export type Validate = (object: JsonObject, old?: JsonObject) => readonly FieldError[];
 
 /**
  * Mistakes after which no more are looked for in what is left of a list: an answer tells a thousand, and an object of
@@ -28,41 +15,22 @@ const MOST_FOUND = 100_000;
 
 type Check<T> = (item: T, index: number) => readonly FieldError[];
 
-/**
- * Validates item by item. What is found is added one by one: as arguments, some hundred thousand would not fit the stack.
- * `weight` is what one item counts: 1 is a name that is checked.
- */
-export function validateEach<T>(checking: Validation, items: readonly T[], validateOne: Check<T>, weight = 1): Stops {
-  const { errors, pace } = checking;
-  const one = (item: T, i: number): void => {
-    if (errors.length < MOST_FOUND) for (const error of validateOne(item, i)) errors.push(error);
-  };
-  return eachInSteps(pace, items, one, weight);
+/** Validates item by item. What is found is added one by one: as arguments, some hundred thousand would not fit the stack. */
+export function validateEach<T>(errors: FieldError[], items: readonly T[], validateOne: Check<T>): void {
+  for (let i = 0; i < items.length && errors.length < MOST_FOUND; i++) addAll(errors, validateOne(items[i]!, i));
 }
 
-/** Validates items that hold lists of their own: `validate` adds to the same decision. */
-export function* validateNested<T>(
-  { errors, pace }: Validation,
+/** Validates items that hold lists of their own: `validateOne` adds to the same errors. */
+export function validateNested<T>(
+  errors: readonly FieldError[],
   items: readonly T[],
-  validateOne: (item: T, index: number) => Stops,
-  weight = 1,
-): Steps<void> {
-  for (let i = 0; i < items.length && errors.length < MOST_FOUND; i++) {
-    if (pace.due(weight)) yield;
-    yield* validateOne(items[i]!, i);
-  }
+  validateOne: (item: T, index: number) => void,
+): void {
+  for (let i = 0; i < items.length && errors.length < MOST_FOUND; i++) validateOne(items[i]!, i);
 }
 
-/** The names of a map, sorted as `sortedTexts` does. */
-export const sortedKeys = (map: JsonObject): Steps<readonly string[]> => sortedTexts(Object.keys(map));
-
-/** Texts as `sort` brings them in order; changes the list that it is given. */
-export function* sortedTexts(texts: string[]): Steps<readonly string[]> {
-  return texts.length > MANY ? yield* sortedSteps(texts, byText) : texts.sort();
-}
-
-const MANY = 1000;
-const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+/** The names of a map, sorted. */
+export const sortedKeys = (map: JsonObject): string[] => Object.keys(map).sort();
 
 /** Adds one by one: as arguments of `push`, some hundred thousand would not fit the stack. */
 export function addAll(errors: FieldError[], more: Iterable<FieldError>): void {
@@ -132,12 +100,11 @@ export function immutable({ object, old, path, detail = IMMUTABLE }: Kept): Fiel
   return deepEqual(now, valueAt(old, ...steps)) ? [] : [invalid(path, now, detail)];
 }
 
-/** The same of what may hold very much, or be gone. */
-export function* validateImmutable({ errors, pace }: Validation, kept: Kept): Steps<void> {
-  const { object, old, path, detail = IMMUTABLE } = kept;
+/** The same of what may be gone. */
+export function validateImmutable(errors: FieldError[], { object, old, path, detail = IMMUTABLE }: Kept): void {
   const steps = path.split('.');
   const now = valueAt(object, ...steps);
-  if (!(yield* equalSteps(now, valueAt(old, ...steps), pace))) errors.push(invalid(path, now ?? null, detail));
+  if (!deepEqual(now, valueAt(old, ...steps))) errors.push(invalid(path, now ?? null, detail));
 }
 
 /** An error when a text field is set to something outside a list. */
@@ -163,9 +130,9 @@ export const isPort = (port: unknown): boolean =>
 export const PORT_RANGE = 'must be between 1 and 65535, inclusive';
 
 /** Checks the `name` of each list item: present, a DNS label, used once. */
-export function uniqueNames(checking: Validation, items: readonly JsonObject[], path: string): Stops {
+export function uniqueNames(errors: FieldError[], items: readonly JsonObject[], path: string): void {
   const seen = new Set<string>();
-  return validateEach(checking, items, (item, i) => {
+  validateEach(errors, items, (item, i) => {
     const name = textAt(item, 'name');
     if (name === '') return [required(`${path}[${i}].name`)];
     if (seen.has(name)) return [duplicate(`${path}[${i}].name`, name)];
@@ -175,8 +142,8 @@ export function uniqueNames(checking: Validation, items: readonly JsonObject[], 
 }
 
 /** Validates labels by which something is selected: a key or a value that is none is reported at the whole. */
-export const validateLabels = (checking: Validation, labels: JsonObject, at: string): Stops =>
-  validateEach(checking, Object.keys(labels), (key) => [
+export const validateLabels = (errors: FieldError[], labels: JsonObject, at: string): void =>
+  validateEach(errors, Object.keys(labels), (key) => [
     ...faults(at, key, checkQualifiedName(key)),
     ...faults(at, labels[key], checkLabelValue(String(labels[key]))),
   ]);

@@ -1,22 +1,16 @@
 /** Every built-in resource as the server needs it: the generated table joined with strategies, cells, defaults and rules. */
 import { apiVersionOf, type GroupVersionKind } from '@coracle/apimachinery/meta/gvk';
-import { finish } from '@coracle/apimachinery/meta/steps';
-import { canonicalizeScalars, canonicalizeSteps } from '@coracle/apimachinery/schema/canonical-scalars';
+import { canonicalizeScalars } from '@coracle/apimachinery/schema/canonical-scalars';
 import type { Schema } from '@coracle/apimachinery/schema/schema';
 import { builtinSchema, builtinTypeName } from '@coracle/apimachinery/types/builtin-types';
 import type { JsonObject } from '@coracle/apimachinery/types/read-value';
 import type { PrinterColumn, ResourceInfo, SubresourceInfo } from '@coracle/apimachinery/types/resource';
 import { markCrdDeleted } from '../custom/crd-strategy.ts';
-import {
-  formatWarnings,
-  formatWarningsSteps,
-  newFormatWarnings,
-  newFormatWarningsSteps,
-} from '../custom/format-warnings.ts';
+import { formatWarnings, newFormatWarnings } from '../custom/format-warnings.ts';
 import { cellsOf } from './columns/cells.ts';
 import { rowsOf } from './columns/rows.ts';
 import { defaultsOf } from './defaults/defaults.ts';
-import { holdsQuantity, quantityErrors, quantityErrorsSteps } from './defaults/quantities.ts';
+import { holdsQuantity, quantityErrors } from './defaults/quantities.ts';
 import { preparationOf } from './preparations/preparations.ts';
 import table from './resources.generated.json' with { type: 'json' };
 import { selectableFieldsOf } from './selectable-fields.ts';
@@ -59,9 +53,7 @@ const STORED: Readonly<
       | 'markDeleted'
       | 'validateSchema'
       | 'warnings'
-      | 'warningsSteps'
       | 'updateWarnings'
-      | 'updateWarningsSteps'
       | 'deprecationWarning'
     >
   >
@@ -75,9 +67,7 @@ const STORED: Readonly<
     // All that the type asks for is asked by the kind's own rules, under the paths and in the words of upstream.
     validateSchema: () => [],
     warnings: formatWarnings,
-    warningsSteps: formatWarningsSteps,
     updateWarnings: newFormatWarnings,
-    updateWarningsSteps: newFormatWarningsSteps,
   },
   'autoscaling/v1/horizontalpodautoscalers': { storageVersion: 'autoscaling/v2', view: autoscalerView },
   'events.k8s.io/v1/events': { storageVersion: 'v1', storedAs: { group: '', resource: 'events' }, view: eventView },
@@ -141,25 +131,12 @@ function toResourceInfo(row: ResourceRow, { group, version }: { group: string; v
     selectableFields: selectableFieldsOf(group, resource),
     strategy: strategyOf({ group, resource, hasStatus: subresources.some((sub) => sub.name === 'status') }),
     setDefaults: (object) => {
-      const work = setKindDefaults?.(object);
-      if (work) finish(work);
+      setKindDefaults?.(object);
       canonicalizeScalars(schema(), object);
     },
-    *setDefaultsSteps(object) {
-      const work = setKindDefaults?.(object);
-      if (work) yield* work;
-      yield* canonicalizeSteps(schema(), object);
-    },
     validate: (object: JsonObject, old?: JsonObject) => {
-      const found = validateKind?.(object, old) ?? [];
-      const errors = isList(found) ? found : finish(found);
-      return holdsQuantity(schema()) ? [...quantityErrors(object, schema()), ...errors] : errors;
-    },
-    *validateSteps(object, old) {
-      const amounts = holdsQuantity(schema()) ? yield* quantityErrorsSteps(object, schema()) : [];
-      yield;
-      const found = validateKind?.(object, old) ?? [];
-      const errors = isList(found) ? found : yield* found;
+      const errors = validateKind?.(object, old) ?? [];
+      const amounts = holdsQuantity(schema()) ? quantityErrors(object, schema()) : [];
       return amounts.length === 0 ? errors : [...amounts, ...errors];
     },
     ...preparationOf(group, resource),
@@ -167,9 +144,6 @@ function toResourceInfo(row: ResourceRow, { group, version }: { group: string; v
     ...STORED[`${group}/${version}/${resource}`],
   };
 }
-
-/** `Array.isArray` as the types of read-only lists want it. */
-const isList = <T>(value: readonly T[] | object): value is readonly T[] => Array.isArray(value);
 
 function schemaOf(gvk: GroupVersionKind): Schema {
   const name = builtinTypeName(gvk);

@@ -1,14 +1,7 @@
 /** Rules of `spec.conversion`. Paths are those of upstream's internal form, in which `webhook` is one level flatter. */
 import { checkDns1035Label } from '@coracle/apimachinery/meta/name-rules';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
-import {
-  forbidden,
-  invalid,
-  required,
-  unsupported,
-  type Validation,
-  validateEach,
-} from '@coracle/apimachinery/validation/field-errors';
+import type { FieldError } from '@coracle/apimachinery/meta/status';
+import { forbidden, invalid, required, unsupported, validateEach } from '@coracle/apimachinery/validation/field-errors';
 import { validateClientConfig } from '../builtin/validation/webhooks.ts';
 import type { CrdSpec, CrdWebhook } from './crd.ts';
 import { REVIEW_VERSIONS, type Tolerance } from './crd-tolerance.ts';
@@ -16,14 +9,13 @@ import { REVIEW_VERSIONS, type Tolerance } from './crd-tolerance.ts';
 const AT = 'spec.conversion';
 
 /** Errors of how objects become those of another version. */
-export function* validateConversion(
-  checking: Validation,
+export function validateConversion(
+  errors: FieldError[],
   { conversion, preserveUnknownFields }: CrdSpec,
   tolerance: Tolerance,
-): Steps<void> {
+): void {
   if (conversion === undefined) return;
   const { strategy, webhook } = conversion;
-  const { errors } = checking;
   if (strategy !== 'None' && preserveUnknownFields === true) {
     errors.push(invalid(`${AT}.strategy`, strategy, 'must be None if spec.preserveUnknownFields is true'));
   }
@@ -32,7 +24,7 @@ export function* validateConversion(
     errors.push(unsupported(`${AT}.strategy`, strategy, ['None', 'Webhook']));
   }
   if (strategy === 'Webhook') {
-    yield* validateWebhook(checking, webhook, tolerance);
+    validateWebhook(errors, webhook, tolerance);
     return;
   }
   const detail = 'should not be set when strategy is not set to Webhook';
@@ -42,15 +34,15 @@ export function* validateConversion(
   }
 }
 
-function* validateWebhook(checking: Validation, webhook: CrdWebhook | undefined, tolerance: Tolerance): Steps<void> {
+function validateWebhook(errors: FieldError[], webhook: CrdWebhook | undefined, tolerance: Tolerance): void {
   const at = `${AT}.webhookClientConfig`;
   const config = webhook?.clientConfig;
-  if (config === undefined) checking.errors.push(required(at, 'required when strategy is set to Webhook'));
-  else yield* validateClientConfig(checking, config, at);
+  if (config === undefined) errors.push(required(at, 'required when strategy is set to Webhook'));
+  else validateClientConfig(errors, config, at);
   const bundle = config?.caBundle;
   const problem = tolerance.brokenCaBundle ? undefined : caBundleProblem(bundle);
-  if (problem !== undefined) checking.errors.push(invalid(`${at}.caBundle`, bundle, problem));
-  yield* validateReviewVersions(checking, webhook?.conversionReviewVersions ?? [], tolerance);
+  if (problem !== undefined) errors.push(invalid(`${at}.caBundle`, bundle, problem));
+  validateReviewVersions(errors, webhook?.conversionReviewVersions ?? [], tolerance);
 }
 
 /** Why no certificate can be read from a bundle (PEM in base64); undefined when it can, or when there is none. */
@@ -60,19 +52,19 @@ export function caBundleProblem(bundle: string | undefined): string | undefined 
   return hasCertificate ? undefined : 'unable to load root certificates: unable to parse bytes as PEM block';
 }
 
-function* validateReviewVersions(checking: Validation, versions: readonly string[], tolerance: Tolerance): Steps<void> {
+function validateReviewVersions(errors: FieldError[], versions: readonly string[], tolerance: Tolerance): void {
   const at = `${AT}.conversionReviewVersions`;
   if (versions.length === 0) {
-    checking.errors.push(required(at));
+    errors.push(required(at));
     return;
   }
   const seen = new Set<string>();
-  yield* validateEach(checking, versions, (version, i) => {
+  validateEach(errors, versions, (version, i) => {
     if (seen.has(version)) return [invalid(`${at}[${i}]`, version, 'duplicate version')];
     seen.add(version);
     return checkDns1035Label(version).map((detail) => invalid(`${at}[${i}]`, version, detail));
   });
   if (!tolerance.unknownReviewVersions && !REVIEW_VERSIONS.some((version) => versions.includes(version))) {
-    checking.errors.push(invalid(at, versions, `must include at least one of ${REVIEW_VERSIONS.join(', ')}`));
+    errors.push(invalid(at, versions, `must include at least one of ${REVIEW_VERSIONS.join(', ')}`));
   }
 }

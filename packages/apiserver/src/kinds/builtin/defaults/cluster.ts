@@ -1,17 +1,14 @@
 /** Defaults of storage, admission, apiextensions, rbac, networking and the other cluster-level groups. */
-import { eachInSteps, Pace, type Steps, type Stops } from '@coracle/apimachinery/meta/steps';
 import { setCrdDefaults } from '../../custom/crd-strategy.ts';
 import { ensureObject, type GroupDefaults, type MutableObject, member, members, preset } from './preset.ts';
 
-function* setDeviceDefaults(spec: MutableObject | undefined): Steps<void> {
-  const pace = new Pace();
+function setDeviceDefaults(spec: MutableObject | undefined): void {
   for (const request of members(member(spec, 'devices'), 'requests')) {
-    if (pace.due()) yield;
     const exactly = member(request, 'exactly');
-    yield* eachInSteps(pace, exactly === undefined ? members(request, 'firstAvailable') : [exactly], (wanted) => {
+    for (const wanted of exactly === undefined ? members(request, 'firstAvailable') : [exactly]) {
       preset(wanted, { allocationMode: 'ExactCount' });
       if (wanted['allocationMode'] === 'ExactCount' && !wanted['count']) wanted['count'] = 1;
-    });
+    }
   }
 }
 
@@ -37,13 +34,8 @@ export const STORAGE_DEFAULTS: GroupDefaults = {
   },
 };
 
-/** What a webhook counts as, beside its rules. */
-const WEBHOOK = 3;
-
-function* setWebhookDefaults(configuration: MutableObject, mutating: boolean): Steps<void> {
-  const pace = new Pace();
+function setWebhookDefaults(configuration: MutableObject, mutating: boolean): void {
   for (const webhook of members(configuration, 'webhooks')) {
-    if (pace.due(WEBHOOK)) yield;
     preset(webhook, {
       failurePolicy: 'Fail',
       matchPolicy: 'Equivalent',
@@ -54,26 +46,26 @@ function* setWebhookDefaults(configuration: MutableObject, mutating: boolean): S
     });
     const service = member(member(webhook, 'clientConfig'), 'service');
     if (service !== undefined) preset(service, { port: 443 });
-    yield* setScopes(pace, webhook, 'rules');
+    setScopes(webhook, 'rules');
   }
 }
 
-const setScopes = (pace: Pace, holder: MutableObject, list: string): Stops =>
-  eachInSteps(pace, members(holder, list), (rule) => preset(rule, { scope: '*' }));
+function setScopes(holder: MutableObject, list: string): void {
+  for (const rule of members(holder, list)) preset(rule, { scope: '*' });
+}
 
-function* setMatchDefaults(holder: MutableObject | undefined, field: string): Steps<void> {
+function setMatchDefaults(holder: MutableObject | undefined, field: string): void {
   const match = member(holder, field);
   if (match === undefined) return;
   preset(match, { matchPolicy: 'Equivalent', namespaceSelector: {}, objectSelector: {} });
-  const pace = new Pace();
-  for (const list of ['resourceRules', 'excludeResourceRules']) yield* setScopes(pace, match, list);
+  for (const list of ['resourceRules', 'excludeResourceRules']) setScopes(match, list);
 }
 
-function* setPolicyDefaults(policy: MutableObject): Steps<void> {
+function setPolicyDefaults(policy: MutableObject): void {
   const spec = ensureObject(policy, 'spec');
   if (spec === undefined) return;
   preset(spec, { failurePolicy: 'Fail' });
-  yield* setMatchDefaults(spec, 'matchConstraints');
+  setMatchDefaults(spec, 'matchConstraints');
 }
 
 export const ADMISSION_DEFAULTS: GroupDefaults = {
@@ -91,15 +83,15 @@ export const EXTENSIONS_DEFAULTS: GroupDefaults = {
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 
-function* setBindingDefaults(binding: MutableObject): Steps<void> {
+function setBindingDefaults(binding: MutableObject): void {
   const roleRef = member(binding, 'roleRef');
   if (roleRef !== undefined) {
     if (roleRef['apiGroup'] === '') delete roleRef['apiGroup'];
     preset(roleRef, { apiGroup: RBAC_GROUP });
   }
-  yield* eachInSteps(new Pace(), members(binding, 'subjects'), (subject) => {
+  for (const subject of members(binding, 'subjects')) {
     if (subject['kind'] === 'User' || subject['kind'] === 'Group') preset(subject, { apiGroup: RBAC_GROUP });
-  });
+  }
 }
 
 export const RBAC_DEFAULTS: GroupDefaults = {
@@ -112,23 +104,21 @@ export const NETWORKING_DEFAULTS: GroupDefaults = {
     const parameters = member(member(object, 'spec'), 'parameters');
     if (parameters !== undefined) preset(parameters, { scope: 'Cluster' });
   },
-  *networkpolicies(object) {
+  networkpolicies(object) {
     const spec = ensureObject(object, 'spec');
     if (spec === undefined) return;
     preset(spec, { podSelector: {} });
     const hasEgress = Array.isArray(spec['egress']) && spec['egress'].length > 0;
     preset(spec, { policyTypes: hasEgress ? ['Ingress', 'Egress'] : ['Ingress'] });
-    const pace = new Pace();
     for (const rule of [...members(spec, 'ingress'), ...members(spec, 'egress')]) {
-      if (pace.due()) yield;
-      yield* eachInSteps(pace, members(rule, 'ports'), (port) => preset(port, { protocol: 'TCP' }));
+      for (const port of members(rule, 'ports')) preset(port, { protocol: 'TCP' });
     }
   },
 };
 
 export const DISCOVERY_DEFAULTS: GroupDefaults = {
-  *endpointslices(object) {
-    yield* eachInSteps(new Pace(), members(object, 'ports'), (port) => preset(port, { name: '', protocol: 'TCP' }));
+  endpointslices(object) {
+    for (const port of members(object, 'ports')) preset(port, { name: '', protocol: 'TCP' });
   },
 };
 

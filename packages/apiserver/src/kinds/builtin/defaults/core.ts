@@ -1,28 +1,18 @@
 /** Defaults of the core group (core/v1 defaults.go and the create strategies of pkg/registry/core). */
 import { encodeBase64 } from '@coracle/apimachinery/meta/base64';
 import { setOwn } from '@coracle/apimachinery/meta/own-property';
-import { eachInSteps, Pace, type Steps } from '@coracle/apimachinery/meta/steps';
 import { listAt, textAt } from '@coracle/apimachinery/types/read-value';
 import { setPodOnlyDefaults, setPodSpecDefaults, setSourceDefaults } from './pod-spec.ts';
-import {
-  ensureObject,
-  type GroupDefaults,
-  type MutableObject,
-  member,
-  members,
-  preset,
-  presetSteps,
-} from './preset.ts';
+import { ensureObject, type GroupDefaults, type MutableObject, member, members, preset } from './preset.ts';
 import { qosClassOf } from './qos.ts';
 
 const CLIENT_IP_SECONDS = 10_800;
 
-function* setPodDefaults(pod: MutableObject): Steps<void> {
+function setPodDefaults(pod: MutableObject): void {
   const spec = ensureObject(pod, 'spec');
   if (spec === undefined) return;
-  const pace = new Pace();
-  yield* setPodSpecDefaults(spec, pace);
-  yield* setPodOnlyDefaults(spec, pace);
+  setPodSpecDefaults(spec);
+  setPodOnlyDefaults(spec);
   const status = ensureObject(pod, 'status');
   if (status === undefined) return;
   preset(status, { phase: 'Pending', qosClass: qosClassOf(pod) });
@@ -59,13 +49,13 @@ function setNodeDefaults(node: MutableObject): void {
 }
 
 /** The defaults of a pod template; the template itself may be missing, validation says so. */
-export function* setTemplateDefaults(holder: MutableObject | undefined): Steps<void> {
+export function setTemplateDefaults(holder: MutableObject | undefined): void {
   const template = member(holder, 'template');
   const spec = template === undefined ? undefined : ensureObject(template, 'spec');
-  if (spec !== undefined) yield* setPodSpecDefaults(spec, new Pace());
+  if (spec !== undefined) setPodSpecDefaults(spec);
 }
 
-function* setServiceDefaults(service: MutableObject): Steps<void> {
+function setServiceDefaults(service: MutableObject): void {
   const spec = ensureObject(service, 'spec');
   if (spec === undefined) return;
   preset(spec, { sessionAffinity: 'None', type: 'ClusterIP' });
@@ -76,11 +66,11 @@ function* setServiceDefaults(service: MutableObject): Steps<void> {
     const clientIP = config === undefined ? undefined : ensureObject(config, 'clientIP');
     if (clientIP !== undefined) preset(clientIP, { timeoutSeconds: CLIENT_IP_SECONDS });
   }
-  yield* eachInSteps(new Pace(), members(spec, 'ports'), (port) => {
+  for (const port of members(spec, 'ports')) {
     preset(port, { protocol: 'TCP' });
     if (port['targetPort'] === '' || port['targetPort'] === 0) delete port['targetPort'];
     preset(port, { targetPort: port['port'] ?? 0 });
-  });
+  }
   const exposed = type === 'NodePort' || type === 'LoadBalancer';
   const hasExternalIps = Array.isArray(spec['externalIPs']) && spec['externalIPs'].length > 0;
   if (exposed || (type === 'ClusterIP' && hasExternalIps)) preset(spec, { externalTrafficPolicy: 'Cluster' });
@@ -95,9 +85,9 @@ function* setServiceDefaults(service: MutableObject): Steps<void> {
   if (status === undefined) return;
   preset(status, { loadBalancer: {} });
   if (type !== 'LoadBalancer') return;
-  yield* eachInSteps(new Pace(), members(member(status, 'loadBalancer'), 'ingress'), (ingress) => {
+  for (const ingress of members(member(status, 'loadBalancer'), 'ingress')) {
     if (ingress['ip']) preset(ingress, { ipMode: 'VIP' });
-  });
+  }
 }
 
 function setNamespaceDefaults(namespace: MutableObject): void {
@@ -116,17 +106,17 @@ function setNamespaceDefaults(namespace: MutableObject): void {
   if (status !== undefined) preset(status, { phase: 'Active' });
 }
 
-function* setSecretDefaults(secret: MutableObject): Steps<void> {
+function setSecretDefaults(secret: MutableObject): void {
   if (secret['type'] === '') delete secret['type'];
   preset(secret, { type: 'Opaque' });
   const plain = member(secret, 'stringData');
   if (plain !== undefined) {
     const data = ensureObject(secret, 'data');
     const encoder = new TextEncoder();
-    yield* eachInSteps(new Pace(), data === undefined ? [] : Object.keys(plain), (key) => {
+    for (const key of data === undefined ? [] : Object.keys(plain)) {
       const value = plain[key];
       if (typeof value === 'string') setOwn(data!, key, encodeBase64(encoder.encode(value)));
-    });
+    }
   }
   delete secret['stringData'];
 }
@@ -148,7 +138,7 @@ function setVolumeDefaults(volume: MutableObject): void {
   if (status !== undefined) preset(status, { phase: 'Pending' });
 }
 
-function* setReplicationControllerDefaults(controller: MutableObject): Steps<void> {
+function setReplicationControllerDefaults(controller: MutableObject): void {
   const spec = ensureObject(controller, 'spec');
   const labels = member(member(member(spec, 'template'), 'metadata'), 'labels');
   if (spec === undefined) return;
@@ -160,20 +150,18 @@ function* setReplicationControllerDefaults(controller: MutableObject): Steps<voi
       metadata['labels'] = { ...labels };
     }
   }
-  yield* setTemplateDefaults(spec);
+  setTemplateDefaults(spec);
 }
 
-function* setLimitRangeDefaults(range: MutableObject): Steps<void> {
-  const pace = new Pace();
+function setLimitRangeDefaults(range: MutableObject): void {
   for (const limit of members(member(range, 'spec'), 'limits')) {
-    if (pace.due()) yield;
     if (limit['type'] !== 'Container') continue;
     const defaults = ensureObject(limit, 'default');
     const requests = ensureObject(limit, 'defaultRequest');
     if (defaults === undefined || requests === undefined) continue;
-    yield* presetSteps(pace, defaults, { values: member(limit, 'max') ?? {} });
-    yield* presetSteps(pace, requests, { values: defaults });
-    yield* presetSteps(pace, requests, { values: member(limit, 'min') ?? {} });
+    preset(defaults, member(limit, 'max') ?? {});
+    preset(requests, defaults);
+    preset(requests, member(limit, 'min') ?? {});
     for (const key of ['default', 'defaultRequest']) {
       if (Object.keys(member(limit, key) ?? {}).length === 0) delete limit[key];
     }
@@ -191,11 +179,9 @@ export const CORE_DEFAULTS: GroupDefaults = {
   persistentvolumes: setVolumeDefaults,
   replicationcontrollers: setReplicationControllerDefaults,
   limitranges: setLimitRangeDefaults,
-  *endpoints(endpoints) {
-    const pace = new Pace();
+  endpoints(endpoints) {
     for (const subset of members(endpoints, 'subsets')) {
-      if (pace.due()) yield;
-      yield* eachInSteps(pace, members(subset, 'ports'), (port) => preset(port, { protocol: 'TCP' }));
+      for (const port of members(subset, 'ports')) preset(port, { protocol: 'TCP' });
     }
   },
 };

@@ -1,15 +1,11 @@
 /** Defaults of a PodSpec, wherever one stands: in a Pod or in a workload's template (core/v1 defaults.go). */
-import { NO_STOP, type Pace, type Steps, type Stops } from '@coracle/apimachinery/meta/steps';
 import { setPodLevelDefaults } from './pod-level.ts';
-import { ensureObject, type MutableObject, member, members, preset, presetSteps } from './preset.ts';
+import { ensureObject, type MutableObject, member, members, preset } from './preset.ts';
 
 /** 0644. */
 const FILE_MODE = 420;
 const TOKEN_SECONDS = 3600;
-/** What one container or volume is given counts as so many things. */
-const CONTAINER_WEIGHT = 4;
-
-export function* setPodSpecDefaults(spec: MutableObject, pace: Pace): Steps<void> {
+export function setPodSpecDefaults(spec: MutableObject): void {
   preset(spec, {
     restartPolicy: 'Always',
     dnsPolicy: 'ClusterFirst',
@@ -20,29 +16,22 @@ export function* setPodSpecDefaults(spec: MutableObject, pace: Pace): Steps<void
   // Upstream took any number once: a negative one is no reason to refuse, and no time to wait.
   if (Number(spec['terminationGracePeriodSeconds']) < 0) spec['terminationGracePeriodSeconds'] = 1;
   mirrorServiceAccount(spec);
-  for (const volume of members(spec, 'volumes')) {
-    setVolumeDefaults(volume);
-    if (pace.due(CONTAINER_WEIGHT)) yield;
-  }
+  for (const volume of members(spec, 'volumes')) setVolumeDefaults(volume);
   for (const list of ['initContainers', 'containers', 'ephemeralContainers']) {
-    for (const container of members(spec, list)) {
-      setContainerDefaults(container);
-      if (pace.due(CONTAINER_WEIGHT)) yield;
-    }
+    for (const container of members(spec, list)) setContainerDefaults(container);
   }
 }
 
 /** `enableServiceLinks`, requests and host ports are defaulted in Pods only, not in templates. */
-export function* setPodOnlyDefaults(spec: MutableObject, pace: Pace): Steps<void> {
+export function setPodOnlyDefaults(spec: MutableObject): void {
   preset(spec, { enableServiceLinks: true });
   for (const list of ['initContainers', 'containers']) {
     for (const container of members(spec, list)) {
-      if (pace.due()) yield;
-      yield* copyLimitsToRequests(container, pace);
+      copyLimitsToRequests(container);
       if (spec['hostNetwork'] === true) bindHostPorts(container);
     }
   }
-  yield* setPodLevelDefaults(spec, pace);
+  setPodLevelDefaults(spec);
 }
 
 /** `serviceAccount` is the old name of `serviceAccountName`; both are always shown. */
@@ -54,13 +43,12 @@ function mirrorServiceAccount(spec: MutableObject): void {
 }
 
 /** A request that is not given equals its limit. */
-function copyLimitsToRequests(container: MutableObject, pace: Pace): Stops {
+function copyLimitsToRequests(container: MutableObject): void {
   const resources = member(container, 'resources');
   const limits = member(resources, 'limits');
-  if (resources === undefined || limits === undefined) return NO_STOP;
-  const keys = Object.keys(limits);
-  const requests = keys.length === 0 ? undefined : ensureObject(resources, 'requests');
-  return requests === undefined ? NO_STOP : presetSteps(pace, requests, { values: limits, keys });
+  if (resources === undefined || limits === undefined) return;
+  const requests = Object.keys(limits).length === 0 ? undefined : ensureObject(resources, 'requests');
+  if (requests !== undefined) preset(requests, limits);
 }
 
 function bindHostPorts(container: MutableObject): void {

@@ -1,11 +1,9 @@
 /** The verbs in which defaults are written down. They change the object in place; `null` counts as unset. */
-import { eachInSteps, type Pace, type Steps, type Stops } from '@coracle/apimachinery/meta/steps';
 import { isObject } from '@coracle/apimachinery/types/read-value';
 
 export type MutableObject = Record<string, unknown>;
 
-/** Kinds that may hold very much are defaulted in steps. */
-export type SetDefaults = (object: MutableObject) => void | Steps<void>;
+export type SetDefaults = (object: MutableObject) => void;
 
 /** Defaults of one group's resources, by plural name. */
 export type GroupDefaults = Readonly<Record<string, SetDefaults>>;
@@ -17,16 +15,6 @@ const isUnset = (object: MutableObject, key: string): boolean =>
 export function preset(object: MutableObject, values: Readonly<Record<string, unknown>>): void {
   for (const [key, value] of Object.entries(values)) if (isUnset(object, key)) object[key] = value;
 }
-
-/** The same in steps, of values that may be many; `keys` are their names, which take time to tell. */
-export const presetSteps = (
-  pace: Pace,
-  object: MutableObject,
-  { values, keys = Object.keys(values) }: { values: Readonly<Record<string, unknown>>; keys?: readonly string[] },
-): Stops =>
-  eachInSteps(pace, keys, (key) => {
-    if (isUnset(object, key)) object[key] = values[key];
-  });
 
 /** The object in a field, made when the field is unset; undefined when something else stands there. */
 export function ensureObject(object: MutableObject, key: string): MutableObject | undefined {

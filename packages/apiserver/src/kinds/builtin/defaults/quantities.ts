@@ -3,9 +3,7 @@
  * a quantity somewhere.
  */
 
-import { keysOfLarge } from '@coracle/apimachinery/meta/small';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import { Pace, type Steps } from '@coracle/apimachinery/meta/steps';
 import { parseQuantity, QuantityError } from '@coracle/apimachinery/quantity/quantity';
 import type { Schema } from '@coracle/apimachinery/schema/schema';
 import { isObject } from '@coracle/apimachinery/types/read-value';
@@ -47,24 +45,6 @@ function walk(value: unknown, schema: Schema, at: { path: string; visit: Visit }
     for (const key of Object.keys(value)) {
       const next = memberOf(schema, key, path);
       if (next !== undefined) walk(value[key], next.schema, { path: next.path, visit });
-    }
-  }
-}
-
-function* walkSteps(value: unknown, schema: Schema, at: { path: string; visit: Visit; pace: Pace }): Steps<void> {
-  if (!holdsQuantity(schema)) return;
-  const { visit, path, pace } = at;
-  if (pace.due()) yield;
-  const keys = isQuantity(schema) ? undefined : keysOfLarge(value);
-  if (keys === undefined) return walk(value, schema, at);
-  if (Array.isArray(value)) {
-    const { items } = schema;
-    if (items === undefined) return;
-    for (const [i, item] of value.entries()) yield* walkSteps(item, items, { path: `${path}[${i}]`, visit, pace });
-  } else if (isObject(value)) {
-    for (const key of keys) {
-      const next = memberOf(schema, key, path);
-      if (next !== undefined) yield* walkSteps(value[key], next.schema, { path: next.path, visit, pace });
     }
   }
 }
@@ -113,13 +93,6 @@ export function quantityErrors(object: Readonly<Record<string, unknown>>, schema
   if (areQuantities(object, schema)) return [];
   const errors: FieldError[] = [];
   walk(object, schema, { path: '', visit: collector(errors) });
-  return errors;
-}
-
-/** The same in steps, for large objects. */
-export function* quantityErrorsSteps(object: Readonly<Record<string, unknown>>, schema: Schema): Steps<FieldError[]> {
-  const errors: FieldError[] = [];
-  yield* walkSteps(object, schema, { path: '', visit: collector(errors), pace: new Pace() });
   return errors;
 }
 

@@ -1,6 +1,5 @@
 /** Defaults of apps, batch and autoscaling. */
 import { badRequest } from '@coracle/apimachinery/meta/status';
-import { eachInSteps, Pace, type Steps } from '@coracle/apimachinery/meta/steps';
 import { isObject } from '@coracle/apimachinery/types/read-value';
 import { setClaimDefaults, setTemplateDefaults } from './core.ts';
 import { ensureObject, type GroupDefaults, type MutableObject, member, members, preset } from './preset.ts';
@@ -9,13 +8,13 @@ const HISTORY = 10;
 const MAX_INT32 = 2_147_483_647;
 
 /** Runs `set` on spec with the pod template's own defaults after it. */
-const withTemplate = (set: (spec: MutableObject, object: MutableObject) => void | Steps<void>) =>
-  function* (object: MutableObject): Steps<void> {
+const withTemplate =
+  (set: (spec: MutableObject, object: MutableObject) => void) =>
+  (object: MutableObject): void => {
     const spec = ensureObject(object, 'spec');
     if (spec === undefined) return;
-    const work = set(spec, object);
-    if (work) yield* work;
-    yield* setTemplateDefaults(spec);
+    set(spec, object);
+    setTemplateDefaults(spec);
   };
 
 const setDeployment = withTemplate((spec) => {
@@ -54,7 +53,7 @@ const setDaemonSet = withTemplate((spec, object) => {
   setRollingUpdate(spec, 'updateStrategy', { maxUnavailable: 1, maxSurge: 0 });
 });
 
-const setStatefulSet = withTemplate(function* (spec) {
+const setStatefulSet = withTemplate((spec) => {
   preset(spec, { replicas: 1, podManagementPolicy: 'OrderedReady', revisionHistoryLimit: HISTORY });
   const strategy = ensureObject(spec, 'updateStrategy');
   // One that names its type says of partitions what it says.
@@ -65,15 +64,11 @@ const setStatefulSet = withTemplate(function* (spec) {
   delete member(strategy, 'rollingUpdate')?.['maxUnavailable'];
   const retention = ensureObject(spec, 'persistentVolumeClaimRetentionPolicy');
   if (retention !== undefined) preset(retention, { whenDeleted: 'Retain', whenScaled: 'Retain' });
-  const setClaim = (claim: MutableObject): void => {
+  for (const claim of members(spec, 'volumeClaimTemplates')) {
     preset(claim, { apiVersion: 'v1', kind: 'PersistentVolumeClaim' });
     setClaimDefaults(claim);
-  };
-  yield* eachInSteps(new Pace(), members(spec, 'volumeClaimTemplates'), setClaim, CLAIM);
+  }
 });
-
-/** What a claim counts as. */
-const CLAIM = 4;
 
 function setRollingUpdate(spec: MutableObject, field: string, values: Record<string, unknown>): void {
   const strategy = ensureObject(spec, field);
@@ -84,7 +79,7 @@ function setRollingUpdate(spec: MutableObject, field: string, values: Record<str
   if (rolling !== undefined) preset(rolling, values);
 }
 
-const setJob = withTemplate(function* (spec, job) {
+const setJob = withTemplate((spec, job) => {
   if (spec['completions'] == null && spec['parallelism'] == null) preset(spec, { completions: 1 });
   preset(spec, {
     parallelism: 1,
@@ -94,15 +89,13 @@ const setJob = withTemplate(function* (spec, job) {
     manualSelector: false,
     podReplacementPolicy: spec['podFailurePolicy'] == null ? 'TerminatingOrFailed' : 'Failed',
   });
-  yield* setFailurePolicy(spec);
+  setFailurePolicy(spec);
   takeLabels(spec, job);
 });
 
-function* setFailurePolicy(spec: MutableObject): Steps<void> {
-  const pace = new Pace();
+function setFailurePolicy(spec: MutableObject): void {
   for (const rule of members(member(spec, 'podFailurePolicy'), 'rules')) {
-    if (pace.due()) yield;
-    yield* eachInSteps(pace, members(rule, 'onPodConditions'), (pattern) => preset(pattern, { status: 'True' }));
+    for (const pattern of members(rule, 'onPodConditions')) preset(pattern, { status: 'True' });
   }
 }
 
@@ -118,7 +111,7 @@ function takeLabels(spec: MutableObject, job: MutableObject): void {
 /** Label of the Pods of a Job, by which it selects them. */
 export const CONTROLLER_UID = 'batch.kubernetes.io/controller-uid';
 
-function* setCronJob(cronJob: MutableObject): Steps<void> {
+function setCronJob(cronJob: MutableObject): void {
   const spec = ensureObject(cronJob, 'spec');
   if (spec === undefined) return;
   preset(spec, {
@@ -129,8 +122,8 @@ function* setCronJob(cronJob: MutableObject): Steps<void> {
   });
   const jobSpec = member(member(spec, 'jobTemplate'), 'spec');
   if (jobSpec === undefined) return;
-  yield* setFailurePolicy(jobSpec);
-  yield* setTemplateDefaults(jobSpec);
+  setFailurePolicy(jobSpec);
+  setTemplateDefaults(jobSpec);
 }
 
 export const APPS_DEFAULTS: GroupDefaults = {

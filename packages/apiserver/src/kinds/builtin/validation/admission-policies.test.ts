@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { FieldError } from '../../../../../apimachinery/src/meta/status.ts';
-import { finish, type Steps } from '../../../../../apimachinery/src/meta/steps.ts';
 import { POLICY_KIND_VALIDATORS } from './admission-policies.ts';
 
 const RULE = { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['*'] };
 const BASE = { matchConstraints: { resourceRules: [RULE] }, reinvocationPolicy: 'Never' };
 const TRUE = [{ expression: 'true' }];
 
-const found = (errors: readonly FieldError[] | Steps<readonly FieldError[]>): readonly FieldError[] =>
-  'next' in errors ? finish(errors) : errors;
 const errorsOf = (kind: keyof typeof POLICY_KIND_VALIDATORS, spec: object, metadata: object = { name: 'p' }) =>
-  found(POLICY_KIND_VALIDATORS[kind]({ metadata, spec } as never)).map(({ type, field, value, detail }) => [
+  POLICY_KIND_VALIDATORS[kind]({ metadata, spec } as never).map(({ type, field, value, detail }) => [
     type,
     field,
     ...(value === undefined ? [] : [value]),

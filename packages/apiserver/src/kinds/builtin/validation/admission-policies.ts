@@ -7,7 +7,6 @@ import {
   checkSubdomain,
 } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import {
   isObject,
   type JsonObject,
@@ -23,18 +22,15 @@ import {
   faults,
   forbidden,
   invalid,
-  newValidation,
   oneOf,
   required,
   unsupported,
-  type Validation,
   validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
 import { BOOL, type CelType, DYN, JSON_PATCH, listOf, MUTATION_OBJECT, NULL, STRING } from '@coracle/cel/cel';
 import { expressionVariables, typeOfVariables } from '../policy-expressions.ts';
 import {
   checkExpression,
-  EXPRESSION,
   validateMatchConditions,
   validateMatchResources,
   validateSelectorField,
@@ -63,8 +59,7 @@ const full = ({ params, variables, libraries }: Names) => ({
 });
 
 /** What both kinds of policies share; the names that their own expressions may use. */
-function* validateShared(spec: JsonObject, libraries: Libraries, checking: Validation): Steps<Names> {
-  const { errors } = checking;
+function validateShared(spec: JsonObject, libraries: Libraries, errors: FieldError[]): Names {
   const params = isObject(valueAt(spec, 'paramKind')) ? DYN : undefined;
   errors.push(
     ...oneOf(spec, { name: 'failurePolicy', path: 'spec.failurePolicy' }, ['Fail', 'Ignore']),
@@ -73,17 +68,16 @@ function* validateShared(spec: JsonObject, libraries: Libraries, checking: Valid
   const constraints = valueAt(spec, 'matchConstraints');
   if (!isObject(constraints)) errors.push(required('spec.matchConstraints'));
   else {
-    yield* validateMatchResources(checking, constraints, 'spec.matchConstraints');
+    validateMatchResources(errors, constraints, 'spec.matchConstraints');
     if (objectsAt(constraints, 'resourceRules').length === 0) {
       errors.push(required('spec.matchConstraints.resourceRules'));
     }
   }
-  yield* validateMatchConditions(checking, spec, { at: 'spec.matchConditions', params });
+  validateMatchConditions(errors, spec, { at: 'spec.matchConditions', params });
   const fields: Record<string, CelType> = {};
   const variables = objectsAt(spec, 'variables');
   for (const [i, variable] of variables.entries()) {
     // Each sees all before it.
-    if (checking.pace.due(EXPRESSION + i)) yield;
     const at = `spec.variables[${i}]`;
     const name = textAt(variable, 'name');
     const expression = textAt(variable, 'expression');
@@ -145,12 +139,11 @@ function groupVersionErrors(apiVersion: string, at: string): FieldError[] {
   return errors;
 }
 
-function* validateValidatingPolicy(object: JsonObject): Steps<readonly FieldError[]> {
+function validateValidatingPolicy(object: JsonObject): readonly FieldError[] {
   const spec = objectAt(object, 'spec');
-  const checking = newValidation();
-  const { errors } = checking;
-  const names = yield* validateShared(spec, [], checking);
-  yield* validateConditions(checking, objectAt(object, 'status'), 'status');
+  const errors: FieldError[] = [];
+  const names = validateShared(spec, [], errors);
+  validateConditions(errors, objectAt(object, 'status'), 'status');
   const validations = objectsAt(spec, 'validations');
   const annotations = objectsAt(spec, 'auditAnnotations');
   if (validations.length === 0 && annotations.length === 0) {
@@ -158,7 +151,7 @@ function* validateValidatingPolicy(object: JsonObject): Steps<readonly FieldErro
     return [...errors, required('spec.validations', detail), required('spec.auditAnnotations', detail)];
   }
   const validateOne = (one: JsonObject, i: number) => validationErrors(one, `spec.validations[${i}]`, names);
-  yield* validateEach(checking, validations, validateOne, EXPRESSION);
+  validateEach(errors, validations, validateOne);
   if (annotations.length > MAX_AUDIT_ANNOTATIONS) {
     const detail = `must not have more than ${MAX_AUDIT_ANNOTATIONS} auditAnnotations`;
     errors.push(invalid('spec.auditAnnotations', annotations, detail));
@@ -172,7 +165,7 @@ function* validateValidatingPolicy(object: JsonObject): Steps<readonly FieldErro
     keys.add(key);
     return found;
   };
-  yield* validateEach(checking, annotations, validateAnnotation, EXPRESSION);
+  validateEach(errors, annotations, validateAnnotation);
   return errors;
 }
 
@@ -227,15 +220,14 @@ function annotationErrors(
   return [...errors, ...checked.errors.map((error) => ({ ...error, value: written }))];
 }
 
-function* validateMutatingPolicy(object: JsonObject): Steps<readonly FieldError[]> {
+function validateMutatingPolicy(object: JsonObject): readonly FieldError[] {
   const spec = objectAt(object, 'spec');
-  const checking = newValidation();
-  const { errors } = checking;
-  const names = yield* validateShared(spec, ['mutation'], checking);
+  const errors: FieldError[] = [];
+  const names = validateShared(spec, ['mutation'], errors);
   const mutations = objectsAt(spec, 'mutations');
   if (mutations.length === 0) errors.push(required('spec.mutations', 'mutations must contain at least one item'));
   const validateOne = (one: JsonObject, i: number) => mutationErrors(one, `spec.mutations[${i}]`, names);
-  yield* validateEach(checking, mutations, validateOne, EXPRESSION);
+  validateEach(errors, mutations, validateOne);
   if (textAt(spec, 'reinvocationPolicy') === '') errors.push(required('spec.reinvocationPolicy'));
   else {
     const at = { name: 'reinvocationPolicy', path: 'spec.reinvocationPolicy' };
@@ -273,29 +265,27 @@ function mutationErrors(mutation: JsonObject, at: string, names: Names): FieldEr
   return [...errors, ...checkExpression(expression, field, how).errors];
 }
 
-function* validateBinding(checking: Validation, object: JsonObject): Steps<void> {
+function validateBinding(errors: FieldError[], object: JsonObject): void {
   const spec = objectAt(object, 'spec');
   const policyName = textAt(spec, 'policyName');
-  if (policyName === '') checking.errors.push(required('spec.policyName'));
+  if (policyName === '') errors.push(required('spec.policyName'));
   else {
-    for (const detail of checkSubdomain(policyName))
-      checking.errors.push(invalid('spec.policyName', policyName, detail));
+    for (const detail of checkSubdomain(policyName)) errors.push(invalid('spec.policyName', policyName, detail));
   }
-  yield* validateParamRef(checking, valueAt(spec, 'paramRef'));
+  validateParamRef(errors, valueAt(spec, 'paramRef'));
   // Upstream's own spelling of the path.
-  yield* validateMatchResources(checking, valueAt(spec, 'matchResources'), 'spec.matchResouces');
+  validateMatchResources(errors, valueAt(spec, 'matchResources'), 'spec.matchResouces');
 }
 
-function* validateParamRef(checking: Validation, ref: unknown): Steps<void> {
+function validateParamRef(errors: FieldError[], ref: unknown): void {
   if (!isObject(ref)) return;
-  const { errors } = checking;
   const at = 'spec.paramRef';
   const name = textAt(ref, 'name');
   const selected = isObject(valueAt(ref, 'selector'));
   const both = name !== '' && selected;
   for (const detail of checkPathSegment(name)) errors.push(invalid(`${at}.name`, name, detail));
   if (both) errors.push(forbidden(`${at}.name`, 'name and selector are mutually exclusive'));
-  yield* validateSelectorField(checking, ref, { field: 'selector', at });
+  validateSelectorField(errors, ref, { field: 'selector', at });
   if (both) errors.push(forbidden(`${at}.selector`, 'name and selector are mutually exclusive'));
   if (name === '' && !selected) errors.push(required(at, 'one of name or selector must be specified'));
   if (textAt(ref, 'parameterNotFoundAction') === '') errors.push(required(`${at}.parameterNotFoundAction`));
@@ -305,20 +295,19 @@ function* validateParamRef(checking: Validation, ref: unknown): Steps<void> {
   }
 }
 
-function* validateMutatingBinding(object: JsonObject): Steps<readonly FieldError[]> {
-  const checking = newValidation();
-  yield* validateBinding(checking, object);
-  return checking.errors;
+function validateMutatingBinding(object: JsonObject): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  validateBinding(errors, object);
+  return errors;
 }
 
-function* validateValidatingBinding(object: JsonObject): Steps<readonly FieldError[]> {
-  const checking = newValidation();
-  const { errors } = checking;
-  yield* validateBinding(checking, object);
+function validateValidatingBinding(object: JsonObject): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  validateBinding(errors, object);
   const at = 'spec.validationActions';
   const actions = textsAt(object, 'spec', 'validationActions');
   const seen = new Set<string>();
-  yield* validateEach(checking, actions, (action, i) => {
+  validateEach(errors, actions, (action, i) => {
     const found = ACTIONS.includes(action) ? [] : [unsupported(`${at}[${i}]`, action, ACTIONS)];
     if (seen.has(action)) found.push(duplicate(`${at}[${i}]`, action));
     seen.add(action);

@@ -2,7 +2,6 @@
 
 import { checkLabelValue, checkPathSegment, checkQualifiedName } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import {
   isObject,
   type JsonObject,
@@ -17,14 +16,11 @@ import {
   faults,
   forbidden,
   invalid,
-  NO_STOP,
   oneOf,
   required,
   requiredText,
-  type Stops,
   tooMany,
   unsupported,
-  type Validation,
   validateEach,
   validateLabels,
   validateNested,
@@ -51,15 +47,14 @@ export function checkExpression(
 }
 
 /** matchConditions of a webhook or policy; `params` is the type of `params` where there are some. */
-export function* validateMatchConditions(
-  checking: Validation,
+export function validateMatchConditions(
+  errors: FieldError[],
   holder: JsonObject,
   { at, params }: { readonly at: string; readonly params?: CelType | undefined },
-): Steps<void> {
+): void {
   const conditions = objectsAt(holder, 'matchConditions');
   if (conditions.length === 0) return;
-  if (conditions.length > MAX_MATCH_CONDITIONS)
-    checking.errors.push(tooMany(at, conditions.length, MAX_MATCH_CONDITIONS));
+  if (conditions.length > MAX_MATCH_CONDITIONS) errors.push(tooMany(at, conditions.length, MAX_MATCH_CONDITIONS));
   const how = { variables: expressionVariables({ params, authorizer: true }), resultTypes: [BOOL] };
   const names = new Set<string>();
   const validateRules = (condition: JsonObject, i: number): FieldError[] => {
@@ -75,17 +70,13 @@ export function* validateMatchConditions(
     names.add(name);
     return errors;
   };
-  yield* validateEach(checking, conditions, validateRules, EXPRESSION);
+  validateEach(errors, conditions, validateRules);
 }
 
-/** What compiling an expression counts as. */
-export const EXPRESSION = 200;
-
 /** One RuleWithOperations (webhooks) or NamedRuleWithOperations (policies). */
-export function* validateOperationRule(checking: Validation, rule: JsonObject, at: string): Steps<void> {
-  const { errors } = checking;
+export function validateOperationRule(errors: FieldError[], rule: JsonObject, at: string): void {
   const names = new Set<string>();
-  yield* validateEach(checking, textsAt(rule, 'resourceNames'), (name, i) => {
+  validateEach(errors, textsAt(rule, 'resourceNames'), (name, i) => {
     const path = `${at}.resourceNames[${i}]`;
     const found = faults(path, name, checkPathSegment(name));
     if (names.has(name)) found.push(duplicate(path, name));
@@ -97,7 +88,7 @@ export function* validateOperationRule(checking: Validation, rule: JsonObject, a
   if (operations.length > 1 && operations.includes('*')) {
     errors.push(invalid(`${at}.operations`, operations, "if '*' is present, must not specify other operations"));
   }
-  yield* validateEach(checking, operations, (operation, i) =>
+  validateEach(errors, operations, (operation, i) =>
     OPERATIONS.includes(operation) ? [] : [unsupported(`${at}.operations[${i}]`, operation, OPERATIONS)],
   );
   for (const [field, word] of [
@@ -110,16 +101,15 @@ export function* validateOperationRule(checking: Validation, rule: JsonObject, a
       errors.push(invalid(`${at}.${field}`, values, `if '*' is present, must not specify other ${word}`));
     }
     // The core group is '', a version never is.
-    yield* validateEach(checking, values, (value, i) =>
+    validateEach(errors, values, (value, i) =>
       field === 'apiVersions' && value === '' ? [required(`${at}.${field}[${i}]`)] : [],
     );
   }
-  yield* validateResources(checking, textsAt(rule, 'resources'), `${at}.resources`);
+  validateResources(errors, textsAt(rule, 'resources'), `${at}.resources`);
   errors.push(...oneOf(rule, { name: 'scope', path: `${at}.scope` }, ['*', 'Cluster', 'Namespaced']));
 }
 
-function* validateResources(checking: Validation, resources: readonly string[], at: string): Steps<void> {
-  const { errors } = checking;
+function validateResources(errors: FieldError[], resources: readonly string[], at: string): void {
   if (resources.length === 0) {
     errors.push(required(at));
     return;
@@ -127,7 +117,7 @@ function* validateResources(checking: Validation, resources: readonly string[], 
   const wholeResources = new Set<string>();
   const wholeSubresources = new Set<string>();
   let plain = false;
-  yield* validateEach(checking, resources, (text, i) => {
+  validateEach(errors, resources, (text, i) => {
     if (text === '') return [required(`${at}[${i}]`)];
     const slash = text.indexOf('/');
     if (slash < 0) {
@@ -156,45 +146,36 @@ function* validateResources(checking: Validation, resources: readonly string[], 
 }
 
 /** matchConstraints of a policy, matchResources of a binding. */
-export function* validateMatchResources(checking: Validation, match: unknown, at: string): Steps<void> {
+export function validateMatchResources(errors: FieldError[], match: unknown, at: string): void {
   if (!isObject(match)) return;
-  const { errors } = checking;
   errors.push(...oneOf(match, { name: 'matchPolicy', path: `${at}.matchPolicy` }, ['Equivalent', 'Exact']));
-  yield* validateSelectorField(checking, match, { field: 'namespaceSelector', at });
-  yield* validateSelectorField(checking, match, { field: 'objectSelector', at });
+  validateSelectorField(errors, match, { field: 'namespaceSelector', at });
+  validateSelectorField(errors, match, { field: 'objectSelector', at });
   for (const field of ['resourceRules', 'excludeResourceRules']) {
-    const validateRules = (rule: JsonObject, i: number) =>
-      validateOperationRule(checking, rule, `${at}.${field}[${i}]`);
-    yield* validateNested(checking, objectsAt(match, field), validateRules, RULE);
+    const validateRules = (rule: JsonObject, i: number) => validateOperationRule(errors, rule, `${at}.${field}[${i}]`);
+    validateNested(errors, objectsAt(match, field), validateRules);
   }
 }
 
-/** What a rule counts as, beside what it lists. */
-export const RULE = 10;
-
 /** The label selector in a field, when there is one (metav1validation.ValidateLabelSelector). */
 export function validateSelectorField(
-  checking: Validation,
+  errors: FieldError[],
   holder: unknown,
   { field, at }: { readonly field: string; readonly at: string },
-): Stops {
+): void {
   const selector = valueAt(holder, field);
-  return isObject(selector) ? validateSelector(checking, selector, at === '' ? field : `${at}.${field}`) : NO_STOP;
+  if (isObject(selector)) validateSelector(errors, selector, at === '' ? field : `${at}.${field}`);
 }
 
 /** Validates a label selector that stands at `path`. */
-export function* validateSelector(checking: Validation, selector: JsonObject, path: string): Steps<void> {
-  yield* validateLabels(checking, objectAt(selector, 'matchLabels'), `${path}.matchLabels`);
-  const validateRules = (expression: JsonObject, i: number): Stops =>
-    validateRequirement(checking, expression, `${path}.matchExpressions[${i}]`);
-  yield* validateNested(checking, objectsAt(selector, 'matchExpressions'), validateRules, REQUIREMENT);
+export function validateSelector(errors: FieldError[], selector: JsonObject, path: string): void {
+  validateLabels(errors, objectAt(selector, 'matchLabels'), `${path}.matchLabels`);
+  const validateRules = (expression: JsonObject, i: number): void =>
+    validateRequirement(errors, expression, `${path}.matchExpressions[${i}]`);
+  validateNested(errors, objectsAt(selector, 'matchExpressions'), validateRules);
 }
 
-/** What an expression of a selector counts as, beside its values. */
-const REQUIREMENT = 2;
-
-function validateRequirement(checking: Validation, expression: JsonObject, where: string): Stops {
-  const { errors } = checking;
+function validateRequirement(errors: FieldError[], expression: JsonObject, where: string): void {
   const operator = textAt(expression, 'operator');
   const values = textsAt(expression, 'values');
   if (operator === 'In' || operator === 'NotIn') {
@@ -211,5 +192,5 @@ function validateRequirement(checking: Validation, expression: JsonObject, where
   }
   const key = textAt(expression, 'key');
   for (const detail of checkQualifiedName(key)) errors.push(invalid(`${where}.key`, key, detail));
-  return validateEach(checking, values, (value, j) => faults(`${where}.values[${j}]`, value, checkLabelValue(value)));
+  validateEach(errors, values, (value, j) => faults(`${where}.values[${j}]`, value, checkLabelValue(value)));
 }

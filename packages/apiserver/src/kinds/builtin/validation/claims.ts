@@ -1,8 +1,7 @@
 /** Validation of PersistentVolumeClaims and of templates of them (core/validation). */
-import { equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { checkLabelName, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import { exceeds, quantityValue, readQuantity } from '@coracle/apimachinery/quantity/quantity';
 import { isObject, type JsonObject, listAt, objectAt, textAt, valueAt } from '@coracle/apimachinery/types/read-value';
 import {
@@ -11,11 +10,9 @@ import {
   IMMUTABLE,
   immutable,
   invalid,
-  newValidation,
   oneOf,
   required,
   unsupported,
-  type Validation,
   validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
 import { validateSelectorField } from './admission-rules.ts';
@@ -26,22 +23,22 @@ export const VOLUME_MODES = ['Block', 'Filesystem'];
 const BETA_CLASS = 'volume.beta.kubernetes.io/storage-class';
 
 /** Validates how a claim or volume may be used; upstream names the list, not the item. */
-export function* validateAccessModes(
-  checking: Validation,
+export function validateAccessModes(
+  errors: FieldError[],
   spec: unknown,
   { at, detail }: { readonly at: string; readonly detail: string },
-): Steps<void> {
+): void {
   const path = `${at}.accessModes`;
   const modes = listAt(spec, 'accessModes');
-  if (modes.length === 0) checking.errors.push(required(path, detail));
+  if (modes.length === 0) errors.push(required(path, detail));
   let others = false;
-  yield* validateEach(checking, modes, (mode) => {
+  validateEach(errors, modes, (mode) => {
     const isKnown = ACCESS_MODES.includes(String(mode));
     others ||= isKnown && mode !== ALONE;
     return isKnown ? [] : [unsupported(path, mode, ACCESS_MODES)];
   });
   if (others && modes.includes(ALONE)) {
-    checking.errors.push(forbidden(path, 'may not use ReadWriteOncePod with other access modes'));
+    errors.push(forbidden(path, 'may not use ReadWriteOncePod with other access modes'));
   }
 }
 
@@ -56,10 +53,9 @@ export const classErrors = (name: string, at: string): FieldError[] =>
   name === '' ? [] : faults(at, name, checkSubdomain(name));
 
 /** Validates what a claim asks for, in one or in a template of one. */
-export function* validateClaimSpec(checking: Validation, spec: JsonObject, at: string): Steps<void> {
-  const { errors } = checking;
-  yield* validateSelectorField(checking, spec, { field: 'selector', at });
-  yield* validateAccessModes(checking, spec, { at, detail: 'at least 1 access mode is required' });
+export function validateClaimSpec(errors: FieldError[], spec: JsonObject, at: string): void {
+  validateSelectorField(errors, spec, { field: 'selector', at });
+  validateAccessModes(errors, spec, { at, detail: 'at least 1 access mode is required' });
   const storage = valueAt(spec, 'resources', 'requests', 'storage');
   const amount = `${at}.resources[storage]`;
   errors.push(...(storage === undefined ? [required(amount)] : positiveErrors(storage, amount)));
@@ -102,35 +98,34 @@ function agreementErrors(spec: JsonObject, at: string): FieldError[] {
 const OF_TEMPLATES = new Set(['labels', 'annotations', 'creationTimestamp']);
 
 /** Validates the claim that an ephemeral volume of a Pod makes. */
-export function* validateClaimTemplate(checking: Validation, template: unknown, at: string): Steps<void> {
+export function validateClaimTemplate(errors: FieldError[], template: unknown, at: string): void {
   if (!isObject(template)) {
-    checking.errors.push(required(at));
+    errors.push(required(at));
     return;
   }
   for (const field of Object.keys(objectAt(template, 'metadata'))) {
     if (OF_TEMPLATES.has(field)) continue;
-    checking.errors.push(forbidden(`${at}.metadata.${field}`, 'cannot be set'));
+    errors.push(forbidden(`${at}.metadata.${field}`, 'cannot be set'));
   }
-  yield* validateClaimSpec(checking, objectAt(template, 'spec'), `${at}.spec`);
+  validateClaimSpec(errors, objectAt(template, 'spec'), `${at}.spec`);
 }
 
 const CLAIM_FIXED =
   'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims';
 
-export function* validateClaim(claim: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-  const checking = newValidation();
-  const { errors, pace } = checking;
-  const isKept = old !== undefined && (yield* equalSteps(valueAt(claim, 'spec'), valueAt(old, 'spec'), pace));
-  if (!isKept) yield* validateClaimSpec(checking, objectAt(claim, 'spec'), 'spec');
+export function validateClaim(claim: JsonObject, old?: JsonObject): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  const isKept = old !== undefined && deepEqual(valueAt(claim, 'spec'), valueAt(old, 'spec'));
+  if (!isKept) validateClaimSpec(errors, objectAt(claim, 'spec'), 'spec');
   if (old === undefined) return errors;
-  if (!(yield* equalSteps(claim['status'], old['status'], pace))) yield* validateStatus(checking, claim);
+  if (!deepEqual(claim['status'], old['status'])) validateStatus(errors, claim);
   const annotation = (one: JsonObject): string => textAt(one, 'metadata', 'annotations', BETA_CLASS);
   const isUpgrade = upgradesClass(claim, old);
   if (!isUpgrade && annotation(claim) !== annotation(old)) {
     errors.push(invalid(`metadata.annotations.${BETA_CLASS}`, annotation(claim), IMMUTABLE));
   }
   if (isKept) return errors;
-  const same = yield* equalSteps(fixedFields(claim, old), fixedFields(old, old), pace);
+  const same = deepEqual(fixedFields(claim, old), fixedFields(old, old));
   if (!same) errors.push(forbidden('spec', CLAIM_FIXED));
   errors.push(...sizeErrors(claim, old));
   for (const error of immutable({ object: claim, old, path: 'spec.volumeMode' })) {
@@ -145,10 +140,10 @@ export function* validateClaim(claim: JsonObject, old?: JsonObject): Steps<reado
 }
 
 /** Amounts that a claim has. */
-function* validateStatus(checking: Validation, claim: JsonObject): Steps<void> {
+function validateStatus(errors: FieldError[], claim: JsonObject): void {
   for (const field of ['capacity', 'allocatedResources']) {
     const amounts = objectAt(claim, 'status', field);
-    yield* validateEach(checking, Object.keys(amounts), (name) => {
+    validateEach(errors, Object.keys(amounts), (name) => {
       const amount = readQuantity(amounts[name]);
       if (amount === undefined || amount.nano >= 0n) return [];
       return [invalid(`status.${field}[${name}]`, quantityValue(amount), 'must be a valid resource quantity')];

@@ -2,7 +2,6 @@
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { checkPathSegment, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import { isObject, type JsonObject, objectsAt, textAt, textsAt, valueAt } from '@coracle/apimachinery/types/read-value';
 import {
   faults,
@@ -10,13 +9,11 @@ import {
   type GroupValidators,
   immutable,
   invalid,
-  newValidation,
   nonNegative,
   oneOf,
   required,
   requiredText,
   unsupported,
-  type Validation,
   validateEach,
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
@@ -26,31 +23,23 @@ import { validateWebhooks } from './webhooks.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 
-function* validateRules(object: JsonObject, namespaced: boolean): Steps<readonly FieldError[]> {
-  const checking = newValidation();
-  yield* validateEach(
-    checking,
-    objectsAt(object, 'rules'),
-    (rule, i) => ruleErrors(rule, `rules[${i}]`, namespaced),
-    RULE,
-  );
-  if (!namespaced) yield* validateAggregation(checking, object);
-  return checking.errors;
+function validateRules(object: JsonObject, namespaced: boolean): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  validateEach(errors, objectsAt(object, 'rules'), (rule, i) => ruleErrors(rule, `rules[${i}]`, namespaced));
+  if (!namespaced) validateAggregation(errors, object);
+  return errors;
 }
 
 /** A role that is made of others must say of which. */
-function* validateAggregation(checking: Validation, object: JsonObject): Steps<void> {
+function validateAggregation(errors: FieldError[], object: JsonObject): void {
   const at = 'aggregationRule.clusterRoleSelectors';
   if (!isObject(valueAt(object, 'aggregationRule'))) return;
   const selectors = objectsAt(object, 'aggregationRule', 'clusterRoleSelectors');
   if (selectors.length === 0) {
-    checking.errors.push(required(at, 'at least one clusterRoleSelector required if aggregationRule is non-nil'));
+    errors.push(required(at, 'at least one clusterRoleSelector required if aggregationRule is non-nil'));
   }
-  yield* validateNested(checking, selectors, (selector, i) => validateSelector(checking, selector, `${at}[${i}]`));
+  validateNested(errors, selectors, (selector, i) => validateSelector(errors, selector, `${at}[${i}]`));
 }
-
-/** What a rule or a subject counts as. */
-const RULE = 3;
 
 function ruleErrors(rule: JsonObject, at: string, namespaced: boolean): FieldError[] {
   const errors: FieldError[] = [];
@@ -99,10 +88,10 @@ function validateSubject(subject: JsonObject, at: string, namespaced: boolean): 
   return errors;
 }
 
-const validateBinding = (kinds: readonly string[]) =>
-  function* (object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-    const checking = newValidation();
-    const { errors } = checking;
+const validateBinding =
+  (kinds: readonly string[]) =>
+  (object: JsonObject, old?: JsonObject): readonly FieldError[] => {
+    const errors: FieldError[] = [];
     const group = textAt(object, 'roleRef', 'apiGroup');
     if (group !== RBAC_GROUP) errors.push(unsupported('roleRef.apiGroup', group, [RBAC_GROUP]));
     const kind = textAt(object, 'roleRef', 'kind');
@@ -111,7 +100,7 @@ const validateBinding = (kinds: readonly string[]) =>
     errors.push(...requiredText('roleRef.name', name, checkPathSegment));
     const validateRules = (subject: JsonObject, i: number): FieldError[] =>
       validateSubject(subject, `subjects[${i}]`, kinds.includes('Role'));
-    yield* validateEach(checking, objectsAt(object, 'subjects'), validateRules, RULE);
+    validateEach(errors, objectsAt(object, 'subjects'), validateRules);
     if (old !== undefined && immutable({ object, old, path: 'roleRef' }).length > 0) {
       // Upstream shows a value of its internal type, which has no JSON names.
       errors.push(invalid('roleRef', { APIGroup: group, Kind: kind, Name: name }, 'cannot change roleRef'));

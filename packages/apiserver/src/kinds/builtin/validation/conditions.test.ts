@@ -1,18 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fieldErrorBody } from '../../../../../apimachinery/src/meta/status.ts';
-import { finish } from '../../../../../apimachinery/src/meta/steps.ts';
-import { newValidation } from '../../../../../apimachinery/src/validation/field-errors.ts';
+import { type FieldError, fieldErrorBody } from '../../../../../apimachinery/src/meta/status.ts';
 import { validateConditions } from './conditions.ts';
 
 function reported(...conditions: Record<string, unknown>[]): string[] {
-  const checking = newValidation();
-  finish(
-    (function* () {
-      yield* validateConditions(checking, { conditions }, 'status');
-    })(),
-  );
-  return checking.errors.map((error) => `${error.field}: ${fieldErrorBody(error)}`);
+  const errors: FieldError[] = [];
+  validateConditions(errors, { conditions }, 'status');
+  return errors.map((error) => `${error.field}: ${fieldErrorBody(error)}`);
 }
 const good = { type: 'a.io/Ready', status: 'True', reason: 'Ok', lastTransitionTime: '2020-01-01T00:00:00Z' };
 

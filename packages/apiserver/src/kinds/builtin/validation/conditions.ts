@@ -7,10 +7,8 @@ import {
   faults,
   invalid,
   required,
-  type Stops,
   tooLong,
   unsupported,
-  type Validation,
   validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
 
@@ -22,7 +20,7 @@ const MAX_REASON = 1024;
 const MAX_MESSAGE = 32_768;
 
 /** Every mistake in the conditions below `holder.conditions` (metav1validation.ValidateConditions). */
-export function validateConditions(checking: Validation, holder: JsonObject, path: string): Stops {
+export function validateConditions(errors: FieldError[], holder: JsonObject, path: string): void {
   const seen = new Set<string>();
   const validateOne = (condition: JsonObject, i: number): FieldError[] => {
     const at = `${path}.conditions[${i}]`;
@@ -31,11 +29,8 @@ export function validateConditions(checking: Validation, holder: JsonObject, pat
     seen.add(type);
     return [...twice, ...validateCondition(condition, at)];
   };
-  return validateEach(checking, objectsAt(holder, 'conditions'), validateOne, CONDITION);
+  validateEach(errors, objectsAt(holder, 'conditions'), validateOne);
 }
-
-/** What a condition counts as. */
-const CONDITION = 3;
 
 function validateCondition(condition: JsonObject, at: string): FieldError[] {
   const type = textAt(condition, 'type');

@@ -1,6 +1,5 @@
 /** Validation of what a container mounts, and of the devices it is given (core/validation, ValidateVolumeMounts). */
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import {
   isObject,
   isTrueAt,
@@ -15,7 +14,6 @@ import {
   invalid,
   required,
   unsupported,
-  type Validation,
   validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
 import { backstepErrors, descendingErrors } from './volume-paths.ts';
@@ -24,11 +22,11 @@ const PROPAGATIONS = ['Bidirectional', 'HostToContainer', 'None'];
 const RECURSIONS = ['Disabled', 'Enabled', 'IfPossible'];
 
 /** Validates `volumeMounts` and `volumeDevices`; `volumes` are those of the Pod, by name. */
-export function* validateMounts(
-  checking: Validation,
+export function validateMounts(
+  errors: FieldError[],
   container: JsonObject,
   { path, volumes }: { readonly path: string; readonly volumes: ReadonlyMap<string, JsonObject> },
-): Steps<void> {
+): void {
   const mounts = objectsAt(container, 'volumeMounts');
   const devices = objectsAt(container, 'volumeDevices');
   const valuesOf = (list: readonly JsonObject[], field: string): ReadonlySet<string> =>
@@ -36,7 +34,7 @@ export function* validateMounts(
   const mounted = { names: valuesOf(mounts, 'name'), paths: valuesOf(mounts, 'mountPath') };
   const given = { names: valuesOf(devices, 'name'), paths: valuesOf(devices, 'devicePath') };
   const seen = new Set<string>();
-  yield* validateEach(checking, mounts, (mount, i) => {
+  validateEach(errors, mounts, (mount, i) => {
     const list = `${path}.volumeMounts`;
     const at = `${list}[${i}]`;
     const [name, place] = [textAt(mount, 'name'), textAt(mount, 'mountPath')];
@@ -58,7 +56,7 @@ export function* validateMounts(
   });
   const names = new Set<string>();
   const paths = new Set<string>();
-  yield* validateEach(checking, devices, (device, i) => {
+  validateEach(errors, devices, (device, i) => {
     const at = `${path}.volumeDevices[${i}]`;
     const [name, place] = [textAt(device, 'name'), textAt(device, 'devicePath')];
     const found: FieldError[] = [];

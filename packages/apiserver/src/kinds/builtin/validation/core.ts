@@ -1,8 +1,7 @@
 /** Validation of the core group beside Pods. */
-import { equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { byteLength, checkQualifiedName } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import type { Pace, Steps } from '@coracle/apimachinery/meta/steps';
 import { isUnqualifiedFinalizer, UNQUALIFIED_FINALIZER } from '@coracle/apimachinery/meta/validate-object-meta';
 import { isTrueAt, type JsonObject, objectAt, textAt, textsAt, valueAt } from '@coracle/apimachinery/types/read-value';
 import {
@@ -11,9 +10,7 @@ import {
   type GroupValidators,
   immutable,
   invalid,
-  newValidation,
   required,
-  type Validation,
   validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
 import { validateClaim } from './claims.ts';
@@ -32,12 +29,11 @@ import { validateService } from './services.ts';
 const MAX_DATA_BYTES = 1_048_576;
 
 /** The keys of one map of data, one by one, because there may be a hundred thousand; and the length of its texts. */
-function* validateData(checking: Validation, object: JsonObject, field: string): Steps<number> {
+function validateData(errors: FieldError[], object: JsonObject, field: string): number {
   const data = objectAt(object, field);
   const keys = Object.keys(data);
-  if (checking.pace.due(keys.length)) yield;
   let units = 0;
-  yield* validateEach(checking, keys, (key) => {
+  validateEach(errors, keys, (key) => {
     const value = data[key];
     if (typeof value === 'string') units += value.length;
     const details = checkDataKey(key);
@@ -50,12 +46,11 @@ function* validateData(checking: Validation, object: JsonObject, field: string):
 const MAX_UNIT_BYTES = 3;
 
 /** The bytes of all values. */
-function* sizeOf(data: JsonObject, bytesOf: (text: string) => number, pace: Pace): Steps<number> {
+function sizeOf(data: JsonObject, bytesOf: (text: string) => number): number {
   let size = 0;
   for (const key of Object.keys(data)) {
     const value = data[key];
     if (typeof value === 'string') size += bytesOf(value);
-    if (pace.due()) yield;
   }
   return size;
 }
@@ -75,35 +70,33 @@ const tooLarge = (field: string): FieldError => ({
 });
 
 /** Once `immutable` is true it stays, and so do the fields it guards. */
-function* validateImmutableData(
-  { errors, pace }: Validation,
+function validateImmutableData(
+  errors: FieldError[],
   { object, old, fields }: { object: JsonObject; old: JsonObject | undefined; fields: readonly string[] },
-): Steps<void> {
+): void {
   if (old === undefined || !isTrueAt(old, 'immutable')) return;
   const why = 'field is immutable when `immutable` is set';
   if (!isTrueAt(object, 'immutable')) errors.push(forbidden('immutable', why));
   for (const field of fields) {
-    const same = yield* equalSteps(valueAt(object, field) ?? {}, valueAt(old, field) ?? {}, pace);
+    const same = deepEqual(valueAt(object, field) ?? {}, valueAt(old, field) ?? {});
     if (!same) errors.push(forbidden(field, why));
   }
 }
 
-function* validateConfigMap(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-  const checking = newValidation();
-  const { errors } = checking;
+function validateConfigMap(object: JsonObject, old?: JsonObject): readonly FieldError[] {
+  const errors: FieldError[] = [];
   const text = objectAt(object, 'data');
-  const units = (yield* validateData(checking, object, 'data')) + (yield* validateData(checking, object, 'binaryData'));
-  yield* validateEach(checking, Object.keys(objectAt(object, 'binaryData')), (key) =>
+  const units = validateData(errors, object, 'data') + validateData(errors, object, 'binaryData');
+  validateEach(errors, Object.keys(objectAt(object, 'binaryData')), (key) =>
     Object.hasOwn(text, key) ? [invalid(`data[${key}]`, key, 'duplicate of key present in binaryData')] : NONE,
   );
   // Counted only where it may be too much.
   if (units * MAX_UNIT_BYTES > MAX_DATA_BYTES) {
-    const { pace } = checking;
-    const texts = yield* sizeOf(text, byteLength, pace);
-    const size = texts + (yield* sizeOf(objectAt(object, 'binaryData'), decodedLength, pace));
+    const texts = sizeOf(text, byteLength);
+    const size = texts + sizeOf(objectAt(object, 'binaryData'), decodedLength);
     if (size > MAX_DATA_BYTES) errors.push(tooLarge('[]'));
   }
-  yield* validateImmutableData(checking, { object, old, fields: ['data', 'binaryData'] });
+  validateImmutableData(errors, { object, old, fields: ['data', 'binaryData'] });
   return errors;
 }
 
@@ -116,36 +109,35 @@ const SECRET_KEYS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'kubernetes.io/ssh-auth': [['ssh-privatekey']],
 };
 
-function* validateSecret(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
+function validateSecret(object: JsonObject, old?: JsonObject): readonly FieldError[] {
   const type = textAt(object, 'type');
   const data = objectAt(object, 'data');
   const missing = (Object.hasOwn(SECRET_KEYS, type) ? SECRET_KEYS[type]! : []).filter(
     (keys) => !keys.some((key) => Object.hasOwn(data, key)),
   );
   const account = 'kubernetes.io/service-account.name';
-  const checking = newValidation();
-  const { errors, pace } = checking;
-  const units = yield* validateData(checking, object, 'data');
-  const size = units > MAX_DATA_BYTES ? yield* sizeOf(data, decodedLength, pace) : 0;
+  const errors: FieldError[] = [];
+  const units = validateData(errors, object, 'data');
+  const size = units > MAX_DATA_BYTES ? sizeOf(data, decodedLength) : 0;
   if (size > MAX_DATA_BYTES) errors.push(tooLarge('data'));
   for (const keys of missing) for (const key of keys) errors.push(required(`data[${key}]`));
-  if (missing.length === 0 && size <= MAX_DATA_BYTES) errors.push(...(yield* contentErrors(object)));
+  if (missing.length === 0 && size <= MAX_DATA_BYTES) errors.push(...contentErrors(object));
   if (type === 'kubernetes.io/service-account-token' && textAt(object, 'metadata', 'annotations', account) === '') {
     errors.push(required(`metadata.annotations[${account}]`));
   }
   if (old !== undefined) errors.push(...immutable({ object, old, path: 'type' }));
-  yield* validateImmutableData(checking, { object, old, fields: ['data'] });
+  validateImmutableData(errors, { object, old, fields: ['data'] });
   return errors;
 }
 
-function* validateNamespace(object: JsonObject): Steps<readonly FieldError[]> {
-  const checking = newValidation();
-  yield* validateEach(checking, textsAt(object, 'spec', 'finalizers'), (finalizer, i) =>
+function validateNamespace(object: JsonObject): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  validateEach(errors, textsAt(object, 'spec', 'finalizers'), (finalizer, i) =>
     [...checkQualifiedName(finalizer), ...(isUnqualifiedFinalizer(finalizer) ? [UNQUALIFIED_FINALIZER] : [])].map(
       (detail) => invalid(`spec.finalizers[${i}]`, finalizer, detail),
     ),
   );
-  return checking.errors;
+  return errors;
 }
 
 export const CORE_VALIDATORS: GroupValidators = {

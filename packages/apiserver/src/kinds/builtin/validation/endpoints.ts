@@ -3,11 +3,10 @@
  * them here.
  */
 
-import { equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { type Address, parseAddress } from '@coracle/apimachinery/meta/ip-address';
 import { checkLabelName, checkQualifiedName, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import {
   isObject,
   type JsonObject,
@@ -24,14 +23,11 @@ import {
   immutable,
   invalid,
   isPort,
-  newValidation,
   oneOf,
   PORT_RANGE,
   required,
-  type Stops,
   tooMany,
   unsupported,
-  type Validation,
   validateEach,
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
@@ -65,22 +61,20 @@ function startsWith({ family, bits }: Address, four: Prefix, six: Prefix): boole
 }
 
 /** Subsets are validated where they change: what was let in once may be labelled. */
-function* validateEndpoints(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-  const checking = newValidation();
+function validateEndpoints(object: JsonObject, old?: JsonObject): readonly FieldError[] {
+  const errors: FieldError[] = [];
   const before = old === undefined ? undefined : listAt(old, 'subsets');
-  if (yield* equalSteps(listAt(object, 'subsets'), before, checking.pace)) return checking.errors;
-  yield* validateNested(checking, objectsAt(object, 'subsets'), (subset, i) =>
-    validateSubset(checking, subset, `subsets[${i}]`),
-  );
-  return checking.errors;
+  if (deepEqual(listAt(object, 'subsets'), before)) return errors;
+  validateNested(errors, objectsAt(object, 'subsets'), (subset, i) => validateSubset(errors, subset, `subsets[${i}]`));
+  return errors;
 }
 
-function* validateSubset(checking: Validation, subset: JsonObject, path: string): Steps<void> {
+function validateSubset(errors: FieldError[], subset: JsonObject, path: string): void {
   if (listAt(subset, 'addresses').length === 0 && listAt(subset, 'notReadyAddresses').length === 0) {
-    checking.errors.push(required(path, 'must specify `addresses` or `notReadyAddresses`'));
+    errors.push(required(path, 'must specify `addresses` or `notReadyAddresses`'));
   }
   for (const list of ['addresses', 'notReadyAddresses']) {
-    yield* validateEach(checking, objectsAt(subset, list), (address, i) => {
+    validateEach(errors, objectsAt(subset, list), (address, i) => {
       const at = `${path}.${list}[${i}]`;
       const ip = textAt(address, 'ip');
       if (!parseAddress(ip)) return [invalid(`${at}.ip`, ip, IP_RULE)];
@@ -93,7 +87,7 @@ function* validateSubset(checking: Validation, subset: JsonObject, path: string)
     });
   }
   const ports = objectsAt(subset, 'ports');
-  yield* validateEach(checking, ports, (port, i) => {
+  validateEach(errors, ports, (port, i) => {
     const at = `${path}.ports[${i}]`;
     const name = textAt(port, 'name');
     const number = valueAt(port, 'port') ?? 0;
@@ -114,35 +108,33 @@ function portErrors(port: JsonObject, at: string): FieldError[] {
   return errors;
 }
 
-function* validateSlice(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-  const checking = newValidation();
-  const { errors } = checking;
+function validateSlice(object: JsonObject, old?: JsonObject): readonly FieldError[] {
+  const errors: FieldError[] = [];
   const type = textAt(object, 'addressType');
   if (type === '') errors.push(required('addressType'));
   else if (!ADDRESS_TYPES.includes(type)) errors.push(unsupported('addressType', type, ADDRESS_TYPES));
   const endpoints = objectsAt(object, 'endpoints');
   if (endpoints.length > MAX_ENDPOINTS) errors.push(tooMany('endpoints', endpoints.length, MAX_ENDPOINTS));
   else {
-    yield* validateNested(checking, endpoints, (endpoint, i) =>
-      validateEndpoint(checking, endpoint, { path: `endpoints[${i}]`, type }),
+    validateNested(errors, endpoints, (endpoint, i) =>
+      validateEndpoint(errors, endpoint, { path: `endpoints[${i}]`, type }),
     );
   }
-  yield* validateSlicePorts(checking, object);
+  validateSlicePorts(errors, object);
   if (old !== undefined) errors.push(...immutable({ object, old, path: 'addressType' }));
   return errors;
 }
 
-function* validateEndpoint(
-  checking: Validation,
+function validateEndpoint(
+  errors: FieldError[],
   endpoint: JsonObject,
   { path, type }: { readonly path: string; readonly type: string },
-): Steps<void> {
-  const { errors } = checking;
+): void {
   const addresses = textsAt(endpoint, 'addresses');
   const at = `${path}.addresses`;
   if (addresses.length === 0) errors.push(required(at, 'must contain at least 1 address'));
   else if (addresses.length > MAX_ADDRESSES) errors.push(tooMany(at, addresses.length, MAX_ADDRESSES));
-  yield* validateEach(checking, addresses, (address, i) => addressErrors(address, type, `${at}[${i}]`));
+  validateEach(errors, addresses, (address, i) => addressErrors(address, type, `${at}[${i}]`));
   const node = valueAt(endpoint, 'nodeName');
   if (typeof node === 'string') errors.push(...faults(`${path}.nodeName`, node, checkSubdomain(node)));
   const topology = valueAt(endpoint, 'deprecatedTopology');
@@ -170,11 +162,11 @@ function addressErrors(address: string, type: string, at: string): FieldError[] 
   return [...wrong, ...specialErrors(address, at)];
 }
 
-function validateSlicePorts(checking: Validation, object: JsonObject): Stops {
+function validateSlicePorts(errors: FieldError[], object: JsonObject): void {
   const ports = objectsAt(object, 'ports');
   const names = new Set<string>();
-  if (ports.length > MAX_PORTS) checking.errors.push(tooMany('ports', ports.length, MAX_PORTS));
-  return validateEach(checking, ports.length > MAX_PORTS ? [] : ports, (port, i) => {
+  if (ports.length > MAX_PORTS) errors.push(tooMany('ports', ports.length, MAX_PORTS));
+  validateEach(errors, ports.length > MAX_PORTS ? [] : ports, (port, i) => {
     const at = `ports[${i}]`;
     const name = textAt(port, 'name');
     const errors = name === '' ? [] : faults(`${at}.name`, name, checkLabelName(name));

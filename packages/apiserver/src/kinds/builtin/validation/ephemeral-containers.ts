@@ -1,13 +1,13 @@
 /** Ephemeral containers: what may not be said of one (core/validation, validateEphemeralContainers). */
+
 import { checkLabelName } from '@coracle/apimachinery/meta/name-rules';
+import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { isObject, type JsonObject, objectsAt, textAt, valueAt } from '@coracle/apimachinery/types/read-value';
 import {
   absent,
   duplicate,
   forbidden,
   requiredText,
-  type Stops,
-  type Validation,
   validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
 
@@ -26,13 +26,13 @@ const REFUSED = [
 ];
 
 /** Validates the ephemeral containers of a spec beside what holds for any container. */
-export function validateEphemeral(checking: Validation, spec: unknown, path: string): Stops {
+export function validateEphemeral(errors: FieldError[], spec: unknown, path: string): void {
   const named = new Set<string>();
   for (const list of ['containers', 'initContainers']) {
     for (const container of objectsAt(spec, list)) named.add(textAt(container, 'name'));
   }
   const names = new Set(named);
-  return validateEach(checking, objectsAt(spec, 'ephemeralContainers'), (container, i) => {
+  validateEach(errors, objectsAt(spec, 'ephemeralContainers'), (container, i) => {
     const at = `${path}.ephemeralContainers[${i}]`;
     const name = textAt(container, 'name');
     const errors = requiredText(`${at}.name`, name, checkLabelName);

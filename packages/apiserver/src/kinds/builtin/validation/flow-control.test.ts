@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { finish } from '../../../../../apimachinery/src/meta/steps.ts';
 import { MANDATORY_LEVELS, MANDATORY_SCHEMAS } from '../mandatory-flow-control.ts';
 import { validatorOf } from './validators.ts';
 
 const said = (group: string, resource: string, object: object, old?: object): string[] => {
-  const found = validatorOf(group, resource)!({ ...object }, old && { ...old });
-  const errors = Symbol.iterator in found && !Array.isArray(found) ? finish(found as never) : found;
-  return (errors as { field: string; detail?: string }[]).map(({ field, detail = '' }) => `${field}: ${detail}`);
+  const errors = validatorOf(group, resource)!({ ...object }, old && { ...old });
+  return errors.map(({ field, detail = '' }) => `${field}: ${detail}`);
 };
 const FLOWS = 'flowcontrol.apiserver.k8s.io';
 const subject = { kind: 'User', user: { name: 'x' } };

@@ -1,8 +1,7 @@
 /** Validation of flow schemas and priority levels (apis/flowcontrol/validation). */
-import { equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { checkLabelName, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import {
   isObject,
   isTrueAt,
@@ -19,10 +18,8 @@ import {
   forbidden,
   type GroupValidators,
   invalid,
-  newValidation,
   required,
   unsupported,
-  type Validation,
   validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
 import { MANDATORY_LEVELS, MANDATORY_SCHEMAS } from '../mandatory-flow-control.ts';
@@ -37,9 +34,8 @@ const NAMESPACE_RULE = "each member of this list must be '*' or a DNS-1123 label
 const SUBJECTS = { Group: 'group', ServiceAccount: 'serviceAccount', User: 'user' } as const;
 const isKind = (kind: string): kind is keyof typeof SUBJECTS => Object.hasOwn(SUBJECTS, kind);
 
-function* validateFlowSchema(object: JsonObject): Steps<readonly FieldError[]> {
-  const checking = newValidation();
-  const { errors } = checking;
+function validateFlowSchema(object: JsonObject): readonly FieldError[] {
+  const errors: FieldError[] = [];
   const spec = objectAt(object, 'spec');
   const precedence = numberAt(spec, 'matchingPrecedence');
   const wrong = (detail: string): unknown => errors.push(invalid('spec.matchingPrecedence', precedence, detail));
@@ -56,28 +52,27 @@ function* validateFlowSchema(object: JsonObject): Steps<readonly FieldError[]> {
   const at = 'spec.priorityLevelConfiguration.name';
   if (level === '') errors.push(required(at, 'must reference a priority level'));
   else for (const detail of checkSubdomain(level)) errors.push(invalid(at, level, detail));
-  for (const [i, rule] of objectsAt(spec, 'rules').entries()) yield* validateRule(checking, rule, `spec.rules[${i}]`);
+  for (const [i, rule] of objectsAt(spec, 'rules').entries()) validateRule(errors, rule, `spec.rules[${i}]`);
   const name = textAt(object, 'metadata', 'name');
   const fixed = Object.hasOwn(MANDATORY_SCHEMAS, name) ? MANDATORY_SCHEMAS[name] : undefined;
-  if (fixed !== undefined && !(yield* equalSteps(spec, fixed, checking.pace))) {
+  if (fixed !== undefined && !deepEqual(spec, fixed)) {
     errors.push(invalid('spec', spec, `spec of '${name}' must equal the fixed value`));
   }
-  yield* validateTypes(checking, object);
+  validateTypes(errors, object);
   return errors;
 }
 
-function* validateRule(checking: Validation, rule: JsonObject, at: string): Steps<void> {
-  const { errors } = checking;
+function validateRule(errors: FieldError[], rule: JsonObject, at: string): void {
   const subjects = objectsAt(rule, 'subjects');
   if (subjects.length === 0) errors.push(required(`${at}.subjects`, 'subjects must contain at least one value'));
-  yield* validateEach(checking, subjects, (subject, i) => subjectErrors(subject, `${at}.subjects[${i}]`));
+  validateEach(errors, subjects, (subject, i) => subjectErrors(subject, `${at}.subjects[${i}]`));
   const resources = objectsAt(rule, 'resourceRules');
   const paths = objectsAt(rule, 'nonResourceRules');
   if (resources.length === 0 && paths.length === 0) {
     errors.push(required(at, 'at least one of resourceRules and nonResourceRules has to be non-empty'));
   }
-  yield* validateEach(checking, resources, (one, i) => resourceErrors(one, `${at}.resourceRules[${i}]`));
-  yield* validateEach(checking, paths, (one, i) => pathErrors(one, `${at}.nonResourceRules[${i}]`));
+  validateEach(errors, resources, (one, i) => resourceErrors(one, `${at}.resourceRules[${i}]`));
+  validateEach(errors, paths, (one, i) => pathErrors(one, `${at}.nonResourceRules[${i}]`));
 }
 
 function subjectErrors(subject: JsonObject, at: string): FieldError[] {
@@ -171,9 +166,8 @@ function pathFault(path: string): string | undefined {
   return stars > 1 || (stars === 1 && !path.endsWith('/*')) ? 'wildcard can only do suffix matching' : undefined;
 }
 
-function* validatePriorityLevel(object: JsonObject): Steps<readonly FieldError[]> {
-  const validating = newValidation();
-  const { errors } = validating;
+function validatePriorityLevel(object: JsonObject): readonly FieldError[] {
+  const errors: FieldError[] = [];
   const spec = objectAt(object, 'spec');
   const type = textAt(spec, 'type');
   const [isLimited, isExempt] = [isObject(valueAt(spec, 'limited')), isObject(valueAt(spec, 'exempt'))];
@@ -192,10 +186,10 @@ function* validatePriorityLevel(object: JsonObject): Steps<readonly FieldError[]
   const fixed = Object.hasOwn(MANDATORY_LEVELS, name) ? MANDATORY_LEVELS[name] : undefined;
   // How much room what is exempt takes up is up to the administrator.
   const beside = (level: JsonObject): JsonObject => (name === 'exempt' ? { ...level, exempt: undefined } : level);
-  if (fixed !== undefined && !(yield* equalSteps(beside(spec), beside(fixed), validating.pace))) {
+  if (fixed !== undefined && !deepEqual(beside(spec), beside(fixed))) {
     errors.push(invalid('spec', spec, `spec of '${name}' except the 'spec.exempt' field must equal the fixed value`));
   }
-  yield* validateTypes(validating, object);
+  validateTypes(errors, object);
   return errors;
 }
 
@@ -254,9 +248,9 @@ function queueErrors(queuing: JsonObject, at: string): FieldError[] {
 const entropyBits = (deck: number, hand: number): number => Math.ceil(Math.log2(deck) * hand);
 
 /** Of each type of condition there is one. */
-function* validateTypes(checking: Validation, object: JsonObject): Steps<void> {
+function validateTypes(errors: FieldError[], object: JsonObject): void {
   const seen = new Set<string>();
-  yield* validateEach(checking, objectsAt(object, 'status', 'conditions'), (condition, i) => {
+  validateEach(errors, objectsAt(object, 'status', 'conditions'), (condition, i) => {
     const type = textAt(condition, 'type');
     const at = `status.conditions[${i}].type`;
     const errors = seen.has(type) ? [duplicate(at, type)] : [];

@@ -1,6 +1,6 @@
 /** What may change of a Pod that waits at scheduling gates: gates go, and its placement gets narrower (core/validation). */
-import { equalSteps } from '@coracle/apimachinery/meta/deep-equal';
-import type { Pace, Steps } from '@coracle/apimachinery/meta/steps';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
+import type { FieldError } from '@coracle/apimachinery/meta/status';
 import {
   isObject,
   type JsonObject,
@@ -10,15 +10,15 @@ import {
   textAt,
   valueAt,
 } from '@coracle/apimachinery/types/read-value';
-import { forbidden, invalid, type Validation, validateEach } from '@coracle/apimachinery/validation/field-errors';
+import { forbidden, invalid, validateEach } from '@coracle/apimachinery/validation/field-errors';
 
 const TERMS_AT = 'spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms';
 const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
 
 /** Gates are taken away, never added, of any Pod. */
-export function* validateKeptGates(checking: Validation, pod: JsonObject, old: JsonObject): Steps<void> {
+export function validateKeptGates(errors: FieldError[], pod: JsonObject, old: JsonObject): void {
   const before = new Set(objectsAt(old, 'spec', 'schedulingGates').map((gate) => textAt(gate, 'name')));
-  yield* validateEach(checking, objectsAt(pod, 'spec', 'schedulingGates'), (gate, i) => {
+  validateEach(errors, objectsAt(pod, 'spec', 'schedulingGates'), (gate, i) => {
     const name = textAt(gate, 'name');
     const detail = `only deletion is allowed, but found new scheduling gate '${name}'`;
     return before.has(name) ? [] : [forbidden(`spec.schedulingGates[${i}].name`, detail)];
@@ -26,8 +26,7 @@ export function* validateKeptGates(checking: Validation, pod: JsonObject, old: J
 }
 
 /** Validates what a gated Pod says about nodes: labels and requirements are added, none is taken away. */
-export function* validatePlacement(checking: Validation, spec: unknown, before: unknown): Steps<void> {
-  const { errors, pace } = checking;
+export function validatePlacement(errors: FieldError[], spec: unknown, before: unknown): void {
   const selector = objectAt(spec, 'nodeSelector');
   const labels = objectAt(before, 'nodeSelector');
   if (Object.keys(labels).some((key) => selector[key] !== labels[key])) {
@@ -43,7 +42,7 @@ export function* validatePlacement(checking: Validation, spec: unknown, before: 
     return;
   }
   for (const [i, term] of now.entries()) {
-    if (yield* isNarrower(term, was[i]!, pace)) continue;
+    if (isNarrower(term, was[i]!)) continue;
     const detail = 'only additions are allowed (no mutations or deletions)';
     errors.push(invalid(`${TERMS_AT}[${i}]`, asUpstreamShows(term), detail));
   }
@@ -53,7 +52,7 @@ const termsOf = (spec: unknown): readonly JsonObject[] =>
   objectsAt(spec, 'affinity', 'nodeAffinity', REQUIRED, 'nodeSelectorTerms');
 
 /** True when a term still begins with all that it asked for; one that asked for nothing chose no node. */
-function* isNarrower(now: JsonObject, was: JsonObject, pace: Pace): Steps<boolean> {
+function isNarrower(now: JsonObject, was: JsonObject): boolean {
   const lists = ['matchExpressions', 'matchFields'];
   if (lists.every((list) => listAt(was, list).length === 0)) {
     return lists.every((list) => listAt(now, list).length === 0);
@@ -62,7 +61,7 @@ function* isNarrower(now: JsonObject, was: JsonObject, pace: Pace): Steps<boolea
     const before = listAt(was, list);
     const after = listAt(now, list);
     if (after.length < before.length) return false;
-    if (!(yield* equalSteps(after.slice(0, before.length), before, pace))) return false;
+    if (!deepEqual(after.slice(0, before.length), before)) return false;
   }
   return true;
 }

@@ -1,7 +1,6 @@
 /** Validation of LimitRanges (pkg/apis/core/validation, ValidateLimitRange). */
 import { checkQualifiedName } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import {
   compareQuantity,
   exceeds,
@@ -15,11 +14,8 @@ import {
   faults,
   forbidden,
   invalid,
-  newValidation,
   required,
   sortedKeys,
-  sortedTexts,
-  type Validation,
   validateEach,
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
@@ -33,9 +29,8 @@ type Bounds = Readonly<
   Record<'min' | 'max' | 'default' | 'defaultRequest' | 'maxLimitRequestRatio', Quantity | undefined>
 >;
 
-export function* validateLimitRange(object: JsonObject): Steps<readonly FieldError[]> {
-  const checking = newValidation();
-  const { errors } = checking;
+export function validateLimitRange(object: JsonObject): readonly FieldError[] {
+  const errors: FieldError[] = [];
   const seen = new Set<string>();
   const validateRules = (limit: JsonObject, i: number) => {
     const at = `spec.limits[${i}]`;
@@ -43,15 +38,11 @@ export function* validateLimitRange(object: JsonObject): Steps<readonly FieldErr
     errors.push(...checkType(type, `${at}.type`));
     if (seen.has(type)) errors.push(duplicate(`${at}.type`, type));
     seen.add(type);
-    return validateLimit(checking, limit, { type, at });
+    validateLimit(errors, limit, { type, at });
   };
-  yield* validateNested(checking, objectsAt(object, 'spec', 'limits'), validateRules, LIMIT);
+  validateNested(errors, objectsAt(object, 'spec', 'limits'), validateRules);
   return errors;
 }
-
-/** What a limit counts as, beside the amounts in it; and what its bounds of one resource do. */
-const LIMIT = 10;
-const BOUNDS = 3;
 
 function checkType(type: string, field: string): FieldError[] {
   const errors = faults(field, type, checkQualifiedName(type));
@@ -59,25 +50,24 @@ function checkType(type: string, field: string): FieldError[] {
   return [invalid(field, type, 'must be a standard limit type or fully qualified')];
 }
 
-function* validateLimit(
-  checking: Validation,
+function validateLimit(
+  errors: FieldError[],
   limit: JsonObject,
   { type, at }: { readonly type: string; readonly at: string },
-): Steps<void> {
-  const { errors } = checking;
+): void {
   const checkName = type === 'Pod' || type === 'Container' ? checkContainerResourceName : checkResourceName;
   const names = new Set<string>();
-  function* take(list: keyof Bounds): Steps<void> {
-    yield* validateEach(checking, yield* sortedKeys(objectAt(limit, list)), (name) => {
+  function take(list: keyof Bounds): void {
+    validateEach(errors, sortedKeys(objectAt(limit, list)), (name) => {
       names.add(name);
       return checkName(name, `${at}.${list}[${name}]`);
     });
   }
   const isPod = type === 'Pod';
-  yield* take('max');
-  yield* take('min');
+  take('max');
+  take('min');
   for (const list of ['default', 'defaultRequest'] as const) {
-    if (!isPod) yield* take(list);
+    if (!isPod) take(list);
     else if (Object.keys(objectAt(limit, list)).length > 0) {
       errors.push(forbidden(`${at}.${list}`, "may not be specified when `type` is 'Pod'"));
     }
@@ -89,9 +79,9 @@ function* validateLimit(
       errors.push(required(`${at}.limits`, detail));
     }
   }
-  yield* take('maxLimitRequestRatio');
+  take('maxLimitRequestRatio');
   const compare = (name: string): FieldError[] => compareBounds(name, boundsOf(limit, name, isPod), at);
-  yield* validateEach(checking, yield* sortedTexts([...names]), compare, BOUNDS);
+  validateEach(errors, [...names].sort(), compare);
 }
 
 function boundsOf(limit: JsonObject, name: string, isPod: boolean): Bounds {

@@ -1,7 +1,6 @@
 /** Validation of networking.k8s.io: network policies, addresses and ranges of Services. */
 import { checkPathSegment, checkPortName, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import {
   isObject,
   type JsonObject,
@@ -21,14 +20,10 @@ import {
   immutable,
   invalid,
   isPort,
-  NO_STOP,
-  newValidation,
   oneOf,
   PORT_RANGE,
   required,
-  type Stops,
   unsupported,
-  type Validation,
   validateEach,
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
@@ -61,31 +56,30 @@ interface PeerPlace {
   readonly before: ReadonlySet<string>;
 }
 
-function* validatePeer(checking: Validation, peer: JsonObject, { at, before }: PeerPlace): Steps<void> {
-  const { errors } = checking;
+function validatePeer(errors: FieldError[], peer: JsonObject, { at, before }: PeerPlace): void {
   const named = ['podSelector', 'namespaceSelector'].filter((field) => isObject(valueAt(peer, field)));
   const block = valueAt(peer, 'ipBlock');
-  for (const field of named) yield* validateSelectorField(checking, peer, { field, at });
-  if (isObject(block)) yield* validateBlock(checking, block, { at: `${at}.ipBlock`, before });
+  for (const field of named) validateSelectorField(errors, peer, { field, at });
+  if (isObject(block)) validateBlock(errors, block, { at: `${at}.ipBlock`, before });
   if (named.length === 0 && !isObject(block)) errors.push(required(at, 'must specify a peer'));
   else if (named.length > 0 && isObject(block)) {
     errors.push(forbidden(at, 'may not specify both ipBlock and another peer'));
   }
 }
 
-function validateBlock(checking: Validation, block: JsonObject, { at, before }: PeerPlace): Stops {
+function validateBlock(errors: FieldError[], block: JsonObject, { at, before }: PeerPlace): void {
   const cidr = textAt(block, 'cidr');
   if (cidr === '') {
-    checking.errors.push(required(`${at}.cidr`));
-    return NO_STOP;
+    errors.push(required(`${at}.cidr`));
+    return;
   }
   const validateRules = (network: string, path: string): FieldError[] => {
     const fault = before.has(network) ? undefined : legacyNetworkFault(network);
     return fault === undefined ? [] : [invalid(path, network, fault)];
   };
-  checking.errors.push(...validateRules(cidr, `${at}.cidr`));
+  errors.push(...validateRules(cidr, `${at}.cidr`));
   const whole = parseIpRange(cidr);
-  return validateEach(checking, textsAt(block, 'except'), (except, i) => {
+  validateEach(errors, textsAt(block, 'except'), (except, i) => {
     const path = `${at}.except[${i}]`;
     const part = parseIpRange(except);
     const isOutside = whole !== undefined && part !== undefined && !isWithin(part, whole);
@@ -101,9 +95,6 @@ const isWithin = (part: IpRange, whole: IpRange): boolean =>
   part.size < whole.size &&
   part.first >= whole.first &&
   part.first < whole.first + whole.size;
-
-/** What a port, a peer or a path counts as, beside what it lists. */
-const PART = 3;
 
 const POLICY_PEERS = [
   ['ingress', 'from'],
@@ -121,38 +112,38 @@ const networksOf = (policy: JsonObject | undefined): string[] =>
     ),
   );
 
-function* validateNetworkPolicy(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-  const checking = newValidation();
+function validateNetworkPolicy(object: JsonObject, old?: JsonObject): readonly FieldError[] {
+  const errors: FieldError[] = [];
   const spec = valueAt(object, 'spec');
   const before = new Set(networksOf(old));
-  yield* validateSelectorField(checking, spec, { field: 'podSelector', at: 'spec' });
+  validateSelectorField(errors, spec, { field: 'podSelector', at: 'spec' });
   for (const [direction, peers] of POLICY_PEERS) {
-    yield* validateNested(checking, objectsAt(spec, direction), (rule, i) =>
-      validatePolicyRule(checking, rule, { at: `spec.${direction}[${i}]`, peers, before }),
+    validateNested(errors, objectsAt(spec, direction), (rule, i) =>
+      validatePolicyRule(errors, rule, { at: `spec.${direction}[${i}]`, peers, before }),
     );
   }
   const types = listAt(spec, 'policyTypes');
   if (types.length > 2) {
-    checking.errors.push(invalid('spec.policyTypes', types, 'may not specify more than two policyTypes'));
-    return checking.errors;
+    errors.push(invalid('spec.policyTypes', types, 'may not specify more than two policyTypes'));
+    return errors;
   }
   for (const [i, type] of types.entries()) {
     if (type === 'Ingress' || type === 'Egress') continue;
-    checking.errors.push(unsupported(`spec.policyTypes[${i}]`, type, ['Ingress', 'Egress']));
+    errors.push(unsupported(`spec.policyTypes[${i}]`, type, ['Ingress', 'Egress']));
   }
-  return checking.errors;
+  return errors;
 }
 
-function* validatePolicyRule(
-  checking: Validation,
+function validatePolicyRule(
+  errors: FieldError[],
   rule: JsonObject,
   { at, peers, before }: PeerPlace & { readonly peers: 'from' | 'to' },
-): Steps<void> {
+): void {
   const validatePort = (port: JsonObject, j: number) => validatePolicyPort(port, `${at}.ports[${j}]`);
-  yield* validateEach(checking, objectsAt(rule, 'ports'), validatePort, PART);
+  validateEach(errors, objectsAt(rule, 'ports'), validatePort);
   const validateRules = (peer: JsonObject, j: number) =>
-    validatePeer(checking, peer, { at: `${at}.${peers}[${j}]`, before });
-  yield* validateNested(checking, objectsAt(rule, peers), validateRules, PART);
+    validatePeer(errors, peer, { at: `${at}.${peers}[${j}]`, before });
+  validateNested(errors, objectsAt(rule, peers), validateRules);
 }
 
 function validateIpAddress(object: JsonObject, old?: JsonObject): readonly FieldError[] {
@@ -175,25 +166,24 @@ function validateIpAddress(object: JsonObject, old?: JsonObject): readonly Field
 
 const ONE_PER_FAMILY = 'may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64';
 
-function* validateServiceCidr(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-  const checking = newValidation();
-  const { errors } = checking;
+function validateServiceCidr(object: JsonObject, old?: JsonObject): readonly FieldError[] {
+  const errors: FieldError[] = [];
   const at = 'spec.cidrs';
   const ranges = textsAt(object, 'spec', 'cidrs');
   const before = old === undefined ? undefined : textsAt(old, 'spec', 'cidrs');
-  const validateMoved = (count: number): Stops =>
-    validateEach(checking, ranges.slice(0, count), (range, i) =>
+  const validateMoved = (count: number): void =>
+    validateEach(errors, ranges.slice(0, count), (range, i) =>
       range === before?.[i] ? [] : [invalid(`${at}[${i}]`, range, IMMUTABLE)],
     );
   if (before !== undefined && before.length === ranges.length) {
-    yield* validateMoved(ranges.length);
+    validateMoved(ranges.length);
     return errors;
   }
   // A second family may be added, nothing else.
   if (before !== undefined && !(before.length === 1 && ranges.length === 2)) return [invalid(at, ranges, IMMUTABLE)];
   if (ranges.length === 0) return [required(at, 'at least one CIDR required')];
   if (ranges.length > 2) return [invalid(at, valueAt(object, 'spec'), 'may only hold up to 2 values')];
-  if (before !== undefined) yield* validateMoved(1);
+  if (before !== undefined) validateMoved(1);
   for (const [i, range] of ranges.entries()) {
     const fault = networkFault(range);
     if (fault !== undefined) errors.push(invalid(`${at}[${i}]`, range, fault));

@@ -1,18 +1,14 @@
 /** Validation of Nodes: taints, address ranges, what a node keeps for good. */
 import { checkLabelValue, checkQualifiedName } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import { formatCheck } from '@coracle/apimachinery/schema/formats';
 import { type JsonObject, objectsAt, textAt, textsAt } from '@coracle/apimachinery/types/read-value';
 import {
   faults,
   forbidden,
   invalid,
-  newValidation,
   required,
-  type Stops,
   unsupported,
-  type Validation,
   validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
 import { CIDR_RULE } from './strict-addresses.ts';
@@ -22,14 +18,11 @@ const isCidr = formatCheck('cidr')!;
 const fixed = (field: string): string => `node updates may not change ${field} except from "" to valid`;
 
 /** Validates a Node, and on an update what it may not lose. */
-export function* validateNode(node: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-  const checking = newValidation();
-  const { errors } = checking;
-  yield* validateTaints(checking, node);
+export function validateNode(node: JsonObject, old?: JsonObject): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  validateTaints(errors, node);
   const ranges = textsAt(node, 'spec', 'podCIDRs');
-  yield* validateEach(checking, ranges, (range, i) =>
-    isCidr(range) ? [] : [invalid(`spec.podCIDRs[${i}]`, range, CIDR_RULE)],
-  );
+  validateEach(errors, ranges, (range, i) => (isCidr(range) ? [] : [invalid(`spec.podCIDRs[${i}]`, range, CIDR_RULE)]));
   if (ranges.length > 2) {
     const detail = 'may specify no more than one CIDR for each IP family';
     errors.push(invalid('spec.podCIDRs', ranges, detail));
@@ -46,9 +39,9 @@ export function* validateNode(node: JsonObject, old?: JsonObject): Steps<readonl
   return errors;
 }
 
-function validateTaints(checking: Validation, node: JsonObject): Stops {
+function validateTaints(errors: FieldError[], node: JsonObject): void {
   const seen = new Set<string>();
-  return validateEach(checking, objectsAt(node, 'spec', 'taints'), (taint, i) => {
+  validateEach(errors, objectsAt(node, 'spec', 'taints'), (taint, i) => {
     const at = `spec.taints[${i}]`;
     const key = textAt(taint, 'key');
     const value = textAt(taint, 'value');

@@ -1,7 +1,6 @@
 /** Validation of PersistentVolumes (core/validation, ValidatePersistentVolumeSpec). */
-import { equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import {
   isObject,
   type JsonObject,
@@ -15,11 +14,9 @@ import {
   forbidden,
   IMMUTABLE,
   invalid,
-  newValidation,
   oneOf,
   required,
   unsupported,
-  type Validation,
   validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
 import { classErrors, positiveErrors, VOLUME_MODES, validateAccessModes } from './claims.ts';
@@ -34,17 +31,16 @@ const SOURCES = [
 const RECLAIM_POLICIES = ['Delete', 'Recycle', 'Retain'];
 const NODES = 'spec.nodeAffinity';
 
-export function* validateVolume(volume: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-  const checking = newValidation();
-  const { errors, pace } = checking;
+export function validateVolume(volume: JsonObject, old?: JsonObject): readonly FieldError[] {
+  const errors: FieldError[] = [];
   const spec = objectAt(volume, 'spec');
-  const isKept = old !== undefined && (yield* equalSteps(spec, valueAt(old, 'spec'), pace));
+  const isKept = old !== undefined && deepEqual(spec, valueAt(old, 'spec'));
   if (isKept) return errors;
-  yield* validateAccessModes(checking, spec, { at: 'spec', detail: '' });
-  yield* validateCapacity(checking, objectAt(spec, 'capacity'));
+  validateAccessModes(errors, spec, { at: 'spec', detail: '' });
+  validateCapacity(errors, objectAt(spec, 'capacity'));
   const reclaim = { name: 'persistentVolumeReclaimPolicy', path: 'spec.persistentVolumeReclaimPolicy' };
   errors.push(...oneOf(spec, reclaim, RECLAIM_POLICIES));
-  yield* validateNodes(checking, spec);
+  validateNodes(errors, spec);
   errors.push(...sourceErrors(spec, textAt(volume, 'metadata', 'name')));
   if (isRoot(textAt(spec, 'hostPath', 'path')) && textAt(spec, reclaim.name) === 'Recycle') {
     errors.push(forbidden(reclaim.path, "may not be 'recycle' for a hostPath mount of '/'"));
@@ -52,23 +48,23 @@ export function* validateVolume(volume: JsonObject, old?: JsonObject): Steps<rea
   errors.push(...classErrors(textAt(spec, 'storageClassName'), 'spec.storageClassName'));
   errors.push(...oneOf(spec, { name: 'volumeMode', path: 'spec.volumeMode' }, VOLUME_MODES));
   errors.push(...attributesErrors(spec));
-  if (old !== undefined) yield* validateUpdate(checking, spec, objectAt(old, 'spec'));
+  if (old !== undefined) validateUpdate(errors, spec, objectAt(old, 'spec'));
   return errors;
 }
 
-function* validateCapacity({ errors, pace }: Validation, capacity: JsonObject): Steps<void> {
+function validateCapacity(errors: FieldError[], capacity: JsonObject): void {
   const names = Object.keys(capacity);
   if (names.length === 0) errors.push(required('spec.capacity'));
   if (names.length !== 1 || names[0] !== 'storage') errors.push(unsupported('spec.capacity', capacity, ['storage']));
-  yield* validateEach({ errors, pace }, names, (name) => positiveErrors(capacity[name], `spec.capacity[${name}]`));
+  validateEach(errors, names, (name) => positiveErrors(capacity[name], `spec.capacity[${name}]`));
 }
 
-function* validateNodes(checking: Validation, spec: JsonObject): Steps<void> {
+function validateNodes(errors: FieldError[], spec: JsonObject): void {
   const affinity = valueAt(spec, 'nodeAffinity');
   if (!isObject(affinity)) return;
   const wanted = valueAt(affinity, 'required');
-  if (isObject(wanted)) yield* validateRequiredNodes(checking, wanted, `${NODES}.required`);
-  else checking.errors.push(required(`${NODES}.required`, 'must specify required node constraints'));
+  if (isObject(wanted)) validateRequiredNodes(errors, wanted, `${NODES}.required`);
+  else errors.push(required(`${NODES}.required`, 'must specify required node constraints'));
 }
 
 function sourceErrors(spec: JsonObject, name: string): FieldError[] {
@@ -95,8 +91,8 @@ function attributesErrors(spec: JsonObject): FieldError[] {
   return [...errors, required('spec.csi', 'has to be specified when using volumeAttributesClassName')];
 }
 
-function* validateUpdate({ errors, pace }: Validation, spec: JsonObject, before: JsonObject): Steps<void> {
-  if (!(yield* equalSteps(sourcesOf(spec, before), sourcesOf(before, before), pace))) {
+function validateUpdate(errors: FieldError[], spec: JsonObject, before: JsonObject): void {
+  if (!deepEqual(sourcesOf(spec, before), sourcesOf(before, before))) {
     const detail = 'spec.persistentvolumesource is immutable after creation';
     errors.push(forbidden('spec.persistentvolumesource', detail));
   }
@@ -108,7 +104,7 @@ function* validateUpdate({ errors, pace }: Validation, spec: JsonObject, before:
   const nodes = valueAt(before, 'nodeAffinity');
   if (!isObject(nodes)) return;
   const next = valueAt(spec, 'nodeAffinity') ?? null;
-  if (!(yield* equalSteps(withoutBeta(next), withoutBeta(nodes), pace))) {
+  if (!deepEqual(withoutBeta(next), withoutBeta(nodes))) {
     errors.push(invalid('nodeAffinity', next, `${IMMUTABLE}, except for updating from beta label to GA`));
   }
 }

@@ -6,7 +6,6 @@ import {
   checkSubdomainWithUnderscore,
 } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import {
   isObject,
   isTrueAt,
@@ -23,7 +22,6 @@ import {
   invalid,
   required,
   unsupported,
-  type Validation,
   validateEach,
   validateLabels,
   validateNested,
@@ -50,24 +48,21 @@ const idError = (id: unknown, at: string): FieldError[] =>
   typeof id === 'number' && (id < 0 || id > MAX_ID) ? [invalid(at, id, ID_RANGE)] : [];
 
 /** Validates the labels that a node must have. */
-export function* validateNodeSelector(checking: Validation, spec: unknown, path: string): Steps<void> {
-  yield* validateLabels(checking, objectAt(spec, 'nodeSelector'), `${path}.nodeSelector`);
+export function validateNodeSelector(errors: FieldError[], spec: unknown, path: string): void {
+  validateLabels(errors, objectAt(spec, 'nodeSelector'), `${path}.nodeSelector`);
 }
 
 /** Validates the security context of the Pod, and what it shares with its host. */
-export function* validatePodSecurity(checking: Validation, spec: unknown, path: string): Steps<void> {
-  const { errors } = checking;
+export function validatePodSecurity(errors: FieldError[], spec: unknown, path: string): void {
   const context = valueAt(spec, 'securityContext');
   const at = `${path}.securityContext`;
   errors.push(...idErrors(context, ['fsGroup', 'runAsUser', 'runAsGroup'], at));
-  yield* validateEach(checking, listAt(context, 'supplementalGroups'), (id, i) =>
-    idError(id, `${at}.supplementalGroups[${i}]`),
-  );
+  validateEach(errors, listAt(context, 'supplementalGroups'), (id, i) => idError(id, `${at}.supplementalGroups[${i}]`));
   if (isTrueAt(spec, 'shareProcessNamespace') && isTrueAt(spec, 'hostPID')) {
     const detail = 'ShareProcessNamespace and HostPID cannot both be enabled';
     errors.push(invalid(`${path}.shareProcessNamespace`, true, detail));
   }
-  yield* validateSysctls(checking, spec, path);
+  validateSysctls(errors, spec, path);
   const policy = valueAt(context, 'fsGroupChangePolicy');
   if (typeof policy === 'string' && !GROUP_POLICIES.includes(policy)) {
     errors.push(unsupported(`${at}.fsGroupChangePolicy`, policy, GROUP_POLICIES));
@@ -75,15 +70,15 @@ export function* validatePodSecurity(checking: Validation, spec: unknown, path: 
 }
 
 /** Ports of the host: those of a Pod in its network are the container's own, and no two containers want the same. */
-export function* validateHostPorts(
-  checking: Validation,
+export function validateHostPorts(
+  errors: FieldError[],
   spec: unknown,
   { path, isPod }: { readonly path: string; readonly isPod: boolean },
-): Steps<void> {
+): void {
   for (const list of ['containers', 'initContainers']) {
     const seen = new Set<string>();
     const validateRules = (container: unknown, i: number) =>
-      validateEach(checking, objectsAt(container, 'ports'), (port, j) => {
+      validateEach(errors, objectsAt(container, 'ports'), (port, j) => {
         const host = valueAt(port, 'hostPort') ?? 0;
         if (host === 0) return [];
         const key = `${textAt(port, 'protocol') || 'TCP'}/${textAt(port, 'hostIP')}/${host}`;
@@ -92,22 +87,21 @@ export function* validateHostPorts(
         seen.add(key);
         return isTaken ? [duplicate(`${path}.${list}[${i}].ports[${j}].hostPort`, key)] : [];
       });
-    yield* validateNested(checking, objectsAt(spec, list), validateRules);
+    validateNested(errors, objectsAt(spec, list), validateRules);
   }
   if (!isTrueAt(spec, 'hostNetwork')) return;
   const validateRules = (container: unknown, i: number) =>
-    validateEach(checking, objectsAt(container, 'ports'), (port, j) => {
+    validateEach(errors, objectsAt(container, 'ports'), (port, j) => {
       const host = valueAt(port, 'hostPort') ?? 0;
       if (host === valueAt(port, 'containerPort') || (host === 0 && !isPod)) return [];
       const detail = 'must match `containerPort` when `hostNetwork` is true';
       return [invalid(`${path}.containers[${i}].ports[${j}].hostPort`, host, detail)];
     });
-  yield* validateNested(checking, objectsAt(spec, 'containers'), validateRules);
+  validateNested(errors, objectsAt(spec, 'containers'), validateRules);
 }
 
 /** Validates `dnsConfig`, which the policy `None` needs. */
-export function* validateDns(checking: Validation, spec: unknown, path: string): Steps<void> {
-  const { errors } = checking;
+export function validateDns(errors: FieldError[], spec: unknown, path: string): void {
   const config = valueAt(spec, 'dnsConfig');
   const at = `${path}.dnsConfig`;
   const servers = textsAt(config, 'nameservers');
@@ -124,7 +118,7 @@ export function* validateDns(checking: Validation, spec: unknown, path: string):
     const detail = `must not have more than ${MAX_NAMESERVERS} nameservers`;
     errors.push(invalid(`${at}.nameservers`, servers, detail));
   }
-  yield* validateEach(checking, servers, (server, i) => addressErrors(server, `${at}.nameservers[${i}]`));
+  validateEach(errors, servers, (server, i) => addressErrors(server, `${at}.nameservers[${i}]`));
   const searches = textsAt(config, 'searches');
   if (searches.length > MAX_SEARCHES) {
     errors.push(invalid(`${at}.searches`, searches, `must not have more than ${MAX_SEARCHES} search paths`));
@@ -133,19 +127,19 @@ export function* validateDns(checking: Validation, spec: unknown, path: string):
     const detail = `must not have more than ${MAX_SEARCH_CHARACTERS} characters (including spaces) in the search list`;
     errors.push(invalid(`${at}.searches`, searches, detail));
   }
-  yield* validateEach(checking, searches, (search, i) => {
+  validateEach(errors, searches, (search, i) => {
     if (search === '.') return [];
     const domain = search.replace(/\.$/, '');
     return faults(`${at}.searches[${i}]`, domain, checkSubdomainWithUnderscore(domain));
   });
-  yield* validateEach(checking, objectsAt(config, 'options'), (option, i) =>
+  validateEach(errors, objectsAt(config, 'options'), (option, i) =>
     textAt(option, 'name') === '' ? [required(`${at}.options[${i}]`, 'must not be empty')] : [],
   );
 }
 
 /** Conditions that must hold besides the containers' own. */
-export function* validateReadinessGates(checking: Validation, spec: unknown, path: string): Steps<void> {
-  yield* validateEach(checking, objectsAt(spec, 'readinessGates'), (gate, i) => {
+export function validateReadinessGates(errors: FieldError[], spec: unknown, path: string): void {
+  validateEach(errors, objectsAt(spec, 'readinessGates'), (gate, i) => {
     const type = textAt(gate, 'conditionType');
     return faults(`${path}.readinessGates[${i}].conditionType`, type, checkQualifiedName(type));
   });
@@ -169,11 +163,11 @@ const NAMES = [
 ] as const;
 
 /** Validates the lines of /etc/hosts. */
-export function* validateHostAliases(checking: Validation, spec: unknown, path: string): Steps<void> {
-  yield* validateNested(checking, objectsAt(spec, 'hostAliases'), (alias, i) => {
+export function validateHostAliases(errors: FieldError[], spec: unknown, path: string): void {
+  validateNested(errors, objectsAt(spec, 'hostAliases'), (alias, i) => {
     const at = `${path}.hostAliases[${i}]`;
-    checking.errors.push(...addressErrors(textAt(alias, 'ip'), `${at}.ip`));
-    return validateEach(checking, textsAt(alias, 'hostnames'), (name, j) =>
+    errors.push(...addressErrors(textAt(alias, 'ip'), `${at}.ip`));
+    validateEach(errors, textsAt(alias, 'hostnames'), (name, j) =>
       faults(`${at}.hostnames[${j}]`, name, checkSubdomain(name)),
     );
   });

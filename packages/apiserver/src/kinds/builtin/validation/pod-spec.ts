@@ -1,9 +1,8 @@
 /** Validation of a PodSpec, wherever one stands (core/validation, ValidatePodSpec): the rules users meet. */
 
-import { equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { checkPortName } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import { compareQuantity, readQuantity } from '@coracle/apimachinery/quantity/quantity';
 import {
   isObject,
@@ -23,10 +22,8 @@ import {
   oneOf,
   PORT_RANGE,
   required,
-  type Stops,
   uniqueNames,
   unsupportedInOrder,
-  type Validation,
   validateEach,
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
@@ -64,22 +61,21 @@ export interface PodSpecRules {
   readonly podName?: string;
 }
 
-export function* validatePodSpec(
-  checking: Validation,
+export function validatePodSpec(
+  errors: FieldError[],
   spec: unknown,
   { path, before, podName = '' }: PodSpecRules,
-): Steps<void> {
-  const { errors } = checking;
+): void {
   const containers = objectsAt(spec, 'containers');
   const initContainers = objectsAt(spec, 'initContainers');
   const volumes = objectsAt(spec, 'volumes');
-  const isKept = before !== undefined && (yield* equalSteps(volumes, objectsAt(before, 'volumes'), checking.pace));
-  if (!isKept) yield* validateVolumes(checking, volumes, { at: `${path}.volumes`, podName });
+  const isKept = before !== undefined && deepEqual(volumes, objectsAt(before, 'volumes'));
+  if (!isKept) validateVolumes(errors, volumes, { at: `${path}.volumes`, podName });
   if (containers.length === 0) errors.push(required(`${path}.containers`));
-  yield* uniqueNames(checking, containers, `${path}.containers`);
-  yield* uniqueNames(checking, initContainers, `${path}.initContainers`);
+  uniqueNames(errors, containers, `${path}.containers`);
+  uniqueNames(errors, initContainers, `${path}.initContainers`);
   const names = new Set(containers.map((container) => textAt(container, 'name')));
-  yield* validateEach(checking, initContainers, (container, i) => {
+  validateEach(errors, initContainers, (container, i) => {
     const name = textAt(container, 'name');
     return name !== '' && names.has(name) ? [duplicate(`${path}.initContainers[${i}].name`, name)] : [];
   });
@@ -91,11 +87,11 @@ export function* validatePodSpec(
     ['ephemeralContainers', objectsAt(spec, 'ephemeralContainers')],
   ] as const) {
     const validateRules = (container: JsonObject, i: number) =>
-      validateContainer(checking, container, { path: `${path}.${list}[${i}]`, list, volumes: known });
-    yield* validateNested(checking, items, validateRules);
+      validateContainer(errors, container, { path: `${path}.${list}[${i}]`, list, volumes: known });
+    validateNested(errors, items, validateRules);
   }
-  yield* validateEphemeral(checking, spec, path);
-  yield* validateHostPorts(checking, spec, { path, isPod: path === 'spec' });
+  validateEphemeral(errors, spec, path);
+  validateHostPorts(errors, spec, { path, isPod: path === 'spec' });
   const policy = valueAt(spec, 'restartPolicy');
   if (policy !== undefined && !RESTART_POLICIES.includes(String(policy))) {
     errors.push(unsupportedInOrder(`${path}.restartPolicy`, policy, RESTART_POLICIES));
@@ -104,17 +100,17 @@ export function* validatePodSpec(
   if (typeof dns === 'string' && !DNS_POLICIES.includes(dns)) {
     errors.push(unsupportedInOrder(`${path}.dnsPolicy`, dns, DNS_POLICIES));
   }
-  yield* validateNodeSelector(checking, spec, path);
-  yield* validatePodSecurity(checking, spec, path);
-  yield* validateAffinity(checking, valueAt(spec, 'affinity'), `${path}.affinity`);
-  yield* validateDns(checking, spec, path);
-  yield* validateReadinessGates(checking, spec, path);
-  yield* validateTopologySpread(checking, spec, `${path}.topologySpreadConstraints`);
+  validateNodeSelector(errors, spec, path);
+  validatePodSecurity(errors, spec, path);
+  validateAffinity(errors, valueAt(spec, 'affinity'), `${path}.affinity`);
+  validateDns(errors, spec, path);
+  validateReadinessGates(errors, spec, path);
+  validateTopologySpread(errors, spec, `${path}.topologySpreadConstraints`);
   errors.push(...validateDeadline(spec, path), ...nameErrors(spec, path));
-  yield* validateEach(checking, objectsAt(spec, 'tolerations'), (toleration, i) =>
+  validateEach(errors, objectsAt(spec, 'tolerations'), (toleration, i) =>
     validateToleration(toleration, `${path}.tolerations[${i}]`),
   );
-  yield* validateHostAliases(checking, spec, path);
+  validateHostAliases(errors, spec, path);
   errors.push(...systemErrors(spec, path));
 }
 
@@ -130,9 +126,8 @@ interface ContainerPlace {
   readonly volumes: ReadonlyMap<string, JsonObject>;
 }
 
-function* validateContainer(checking: Validation, container: JsonObject, place: ContainerPlace): Steps<void> {
+function validateContainer(errors: FieldError[], container: JsonObject, place: ContainerPlace): void {
   const { path, list } = place;
-  const { errors } = checking;
   const image = textAt(container, 'image');
   if (image === '') errors.push(required(`${path}.image`));
   else if (image !== image.trim()) {
@@ -140,16 +135,16 @@ function* validateContainer(checking: Validation, container: JsonObject, place: 
   }
   const message = { name: 'terminationMessagePolicy', path: `${path}.terminationMessagePolicy` };
   errors.push(...oneOf(container, message, MESSAGE_POLICIES));
-  if (container['ports'] !== undefined) yield* validatePorts(checking, container, path);
-  yield* validateEach(checking, objectsAt(container, 'env'), (env, i) => variableErrors(env, `${path}.env[${i}]`));
-  yield* validateEach(checking, objectsAt(container, 'envFrom'), (source, i) =>
+  if (container['ports'] !== undefined) validatePorts(errors, container, path);
+  validateEach(errors, objectsAt(container, 'env'), (env, i) => variableErrors(env, `${path}.env[${i}]`));
+  validateEach(errors, objectsAt(container, 'envFrom'), (source, i) =>
     variablesErrors(source, { path: `${path}.envFrom`, i }),
   );
   if (container['volumeMounts'] !== undefined || container['volumeDevices'] !== undefined) {
-    yield* validateMounts(checking, container, place);
+    validateMounts(errors, container, place);
   }
   errors.push(...oneOf(container, { name: 'imagePullPolicy', path: `${path}.imagePullPolicy` }, PULL_POLICIES));
-  yield* validateResources(checking, valueAt(container, 'resources'), `${path}.resources`);
+  validateResources(errors, valueAt(container, 'resources'), `${path}.resources`);
   const security = valueAt(container, 'securityContext');
   if (isObject(security)) errors.push(...securityErrors(security, `${path}.securityContext`));
   // An ephemeral one may have neither, which is reported elsewhere.
@@ -167,9 +162,9 @@ function* validateContainer(checking: Validation, container: JsonObject, place: 
   }
 }
 
-function validatePorts(checking: Validation, container: JsonObject, path: string): Stops {
+function validatePorts(errors: FieldError[], container: JsonObject, path: string): void {
   const names = new Set<string>();
-  return validateEach(checking, objectsAt(container, 'ports'), (port, i) => {
+  validateEach(errors, objectsAt(container, 'ports'), (port, i) => {
     const at = `${path}.ports[${i}]`;
     const errors: FieldError[] = [];
     const number = valueAt(port, 'containerPort');
@@ -189,7 +184,7 @@ function validatePorts(checking: Validation, container: JsonObject, path: string
 }
 
 /** Amounts are not negative, and no request exceeds its limit. */
-function* validateResources(checking: Validation, resources: unknown, path: string): Steps<void> {
+function validateResources(errors: FieldError[], resources: unknown, path: string): void {
   if (!isObject(resources)) return;
   const limits = objectAt(resources, 'limits');
   const requests = objectAt(resources, 'requests');
@@ -197,7 +192,7 @@ function* validateResources(checking: Validation, resources: unknown, path: stri
     ['limits', limits],
     ['requests', requests],
   ] as const) {
-    yield* validateEach(checking, Object.keys(amounts), (name) => {
+    validateEach(errors, Object.keys(amounts), (name) => {
       const value = amounts[name];
       const errors = checkContainerResourceName(name, `${path}.${list}[${name}]`);
       const amount = readQuantity(value);
@@ -205,7 +200,7 @@ function* validateResources(checking: Validation, resources: unknown, path: stri
       return [...errors, invalid(`${path}.${list}[${name}]`, value, 'must be greater than or equal to 0')];
     });
   }
-  yield* validateEach(checking, Object.keys(requests), (name) => {
+  validateEach(errors, Object.keys(requests), (name) => {
     const value = requests[name];
     const request = readQuantity(value);
     const limit = readQuantity(Object.hasOwn(limits, name) ? limits[name] : undefined);

@@ -1,29 +1,21 @@
 /** What an update may say in the status of a Pod (core/validation ValidatePodStatusUpdate). */
 import { checkQualifiedName, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import { type JsonObject, objectsAt, textAt } from '@coracle/apimachinery/types/read-value';
-import {
-  faults,
-  IMMUTABLE,
-  invalid,
-  type Stops,
-  type Validation,
-  validateEach,
-} from '@coracle/apimachinery/validation/field-errors';
+import { faults, IMMUTABLE, invalid, validateEach } from '@coracle/apimachinery/validation/field-errors';
 import { legacyAddressFault } from './strict-addresses.ts';
 
 const SYSTEM_CONDITIONS = new Set(['PodScheduled', 'Ready', 'Initialized']);
 
-export function* validatePodStatus(checking: Validation, pod: JsonObject, old: JsonObject): Steps<void> {
-  yield* validateConditions(checking, pod);
-  checking.errors.push(...nominationErrors(pod, old), ...qosErrors(pod, old));
-  yield* validateIps(checking, pod, old);
+export function validatePodStatus(errors: FieldError[], pod: JsonObject, old: JsonObject): void {
+  validateConditions(errors, pod);
+  errors.push(...nominationErrors(pod, old), ...qosErrors(pod, old));
+  validateIps(errors, pod, old);
 }
 
 /** The path is upstream's. */
-const validateConditions = (checking: Validation, pod: JsonObject): Stops =>
-  validateEach(checking, objectsAt(pod, 'status', 'conditions'), (condition, i) => {
+const validateConditions = (errors: FieldError[], pod: JsonObject): void =>
+  validateEach(errors, objectsAt(pod, 'status', 'conditions'), (condition, i) => {
     const type = textAt(condition, 'type');
     if (SYSTEM_CONDITIONS.has(type)) return [];
     return faults(`metadata.conditions[${i}].Condition`, type, checkQualifiedName(type));
@@ -44,11 +36,11 @@ function qosErrors(pod: JsonObject, old: JsonObject): FieldError[] {
 }
 
 /** One address of each family; what stands there already may stay. */
-function* validateIps(checking: Validation, pod: JsonObject, old: JsonObject): Steps<void> {
+function validateIps(errors: FieldError[], pod: JsonObject, old: JsonObject): void {
   const path = 'status.podIPs';
   const entries = objectsAt(pod, 'status', 'podIPs');
   const before = new Set(objectsAt(old, 'status', 'podIPs').map((entry) => textAt(entry, 'ip')));
-  yield* validateEach(checking, entries, (entry, i) => {
+  validateEach(errors, entries, (entry, i) => {
     const ip = textAt(entry, 'ip');
     const fault = before.has(ip) ? undefined : legacyAddressFault(ip);
     return fault === undefined ? [] : [invalid(`${path}[${i}]`, ip, fault)];
@@ -56,5 +48,5 @@ function* validateIps(checking: Validation, pod: JsonObject, old: JsonObject): S
   const families = new Set(entries.map((entry) => textAt(entry, 'ip').includes(':')));
   if (entries.length < 2 || families.size === entries.length) return;
   const shown = entries.map((entry) => ({ IP: textAt(entry, 'ip') }));
-  checking.errors.push(invalid(path, shown, 'may specify no more than one IP for each IP family'));
+  errors.push(invalid(path, shown, 'may specify no more than one IP for each IP family'));
 }

@@ -1,7 +1,6 @@
 /** Validation of the volumes of a Pod: each has one source, which is whole (core/validation, ValidateVolumes). */
 import { checkLabelName, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import {
   isObject,
   type JsonObject,
@@ -16,7 +15,6 @@ import {
   invalid,
   required,
   requiredText,
-  type Validation,
   validateEach,
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
@@ -31,38 +29,28 @@ const SOURCES = [
   ...['flexVolume', 'configMap', 'azureFile', 'vsphereVolume', 'photonPersistentDisk', 'portworxVolume', 'azureDisk'],
   ...['storageos', 'projected', 'scaleIO', 'csi', 'ephemeral', 'image'],
 ];
-/** What a volume counts as. */
-const VOLUME = 10;
-
 /** Validates the volumes of a PodSpec; `podName` is that of the Pod, where there is one. */
-export function* validateVolumes(
-  checking: Validation,
+export function validateVolumes(
+  errors: FieldError[],
   volumes: readonly JsonObject[],
   { at, podName }: { readonly at: string; readonly podName: string },
-): Steps<void> {
+): void {
   const names = new Set<string>();
-  yield* validateNested(
-    checking,
-    volumes,
-    function* (volume, i) {
-      const path = `${at}[${i}]`;
-      const name = textAt(volume, 'name');
-      const { errors } = checking;
-      yield* validateSource(checking, volume, { path, podName });
-      errors.push(...requiredText(`${path}.name`, name, checkLabelName));
-      if (names.has(name)) errors.push(duplicate(`${path}.name`, name));
-      names.add(name);
-    },
-    VOLUME,
-  );
+  validateNested(errors, volumes, (volume, i) => {
+    const path = `${at}[${i}]`;
+    const name = textAt(volume, 'name');
+    validateSource(errors, volume, { path, podName });
+    errors.push(...requiredText(`${path}.name`, name, checkLabelName));
+    if (names.has(name)) errors.push(duplicate(`${path}.name`, name));
+    names.add(name);
+  });
 }
 
-function* validateSource(
-  checking: Validation,
+function validateSource(
+  errors: FieldError[],
   volume: JsonObject,
   { path, podName }: { readonly path: string; readonly podName: string },
-): Steps<void> {
-  const { errors } = checking;
+): void {
   const [kind, ...more] = SOURCES.filter((one) => isObject(valueAt(volume, one)));
   if (kind === undefined) {
     errors.push(required(path, 'must specify a volume type'));
@@ -70,13 +58,13 @@ function* validateSource(
   }
   const source = valueAt(volume, kind) as JsonObject;
   const at = `${path}.${SOURCE_PATHS[kind] ?? kind}`;
-  if (kind === 'secret' || kind === 'configMap') yield* validateKeys(checking, source, { at, kind });
+  if (kind === 'secret' || kind === 'configMap') validateKeys(errors, source, { at, kind });
   else if (kind === 'downwardAPI') {
     errors.push(...modeErrors(source, 'defaultMode', at));
-    yield* validateEach(checking, objectsAt(source, 'items'), (file) => downwardErrors(file, at));
-  } else if (kind === 'projected') yield* validateProjections(checking, source, at);
+    validateEach(errors, objectsAt(source, 'items'), (file) => downwardErrors(file, at));
+  } else if (kind === 'projected') validateProjections(errors, source, at);
   else if (kind === 'ephemeral') {
-    yield* validateClaimTemplate(checking, valueAt(source, 'volumeClaimTemplate'), `${at}.volumeClaimTemplate`);
+    validateClaimTemplate(errors, valueAt(source, 'volumeClaimTemplate'), `${at}.volumeClaimTemplate`);
     errors.push(...claimNameErrors(podName, textAt(volume, 'name'), path));
   } else errors.push(...(POD_SOURCE_RULES[kind]?.(source, at, textAt(volume, 'name')) ?? []));
   for (const one of more) {
@@ -93,23 +81,22 @@ function claimNameErrors(podName: string, name: string, path: string): FieldErro
   );
 }
 
-function* validateKeys(
-  checking: Validation,
+function validateKeys(
+  errors: FieldError[],
   source: JsonObject,
   { at, kind }: { readonly at: string; readonly kind: 'secret' | 'configMap' },
-): Steps<void> {
+): void {
   const name = kind === 'secret' ? 'secretName' : 'name';
-  if (textAt(source, name) === '') checking.errors.push(required(`${at}.${name}`));
-  checking.errors.push(...modeErrors(source, 'defaultMode', at));
-  yield* validateEach(checking, objectsAt(source, 'items'), (item, i) => keyErrors(item, `${at}.items[${i}]`));
+  if (textAt(source, name) === '') errors.push(required(`${at}.${name}`));
+  errors.push(...modeErrors(source, 'defaultMode', at));
+  validateEach(errors, objectsAt(source, 'items'), (item, i) => keyErrors(item, `${at}.items[${i}]`));
 }
 
 const PROJECTIONS = ['secret', 'configMap', 'downwardAPI', 'serviceAccountToken'] as const;
 const SHORTEST_TOKEN = 600;
 const LONGEST_TOKEN = 2 ** 32;
 
-function* validateProjections(checking: Validation, projected: JsonObject, at: string): Steps<void> {
-  const { errors } = checking;
+function validateProjections(errors: FieldError[], projected: JsonObject, at: string): void {
   errors.push(...modeErrors(projected, 'defaultMode', at));
   const paths = new Set<string>();
   const conflict = (path: string, shown: string): FieldError[] => {
@@ -117,32 +104,27 @@ function* validateProjections(checking: Validation, projected: JsonObject, at: s
     paths.add(path);
     return isTaken ? [invalid(at, shown, 'conflicting duplicate paths')] : [];
   };
-  yield* validateNested(
-    checking,
-    objectsAt(projected, 'sources'),
-    function* (source, i) {
-      const path = `${at}.sources[${i}]`;
-      const kinds = PROJECTIONS.filter((kind) => isObject(valueAt(source, kind)));
-      for (const kind of kinds) {
-        const part = valueAt(source, kind) as JsonObject;
-        const place = `${path}.${kind}`;
-        if (kind === 'serviceAccountToken') {
-          errors.push(...tokenErrors(part, { at, place }));
-          continue;
-        }
-        const name = textAt(part, 'name');
-        const isKeyed = kind !== 'downwardAPI';
-        if (isKeyed && name === '') errors.push(required(`${place}.name`));
-        yield* validateEach(checking, objectsAt(part, 'items'), (item, j) => {
-          const file = textAt(item, 'path');
-          const found = isKeyed ? keyErrors(item, `${place}.items[${j}]`) : downwardErrors(item, place);
-          return [...found, ...conflict(file, isKeyed ? name : file)];
-        });
+  validateNested(errors, objectsAt(projected, 'sources'), (source, i) => {
+    const path = `${at}.sources[${i}]`;
+    const kinds = PROJECTIONS.filter((kind) => isObject(valueAt(source, kind)));
+    for (const kind of kinds) {
+      const part = valueAt(source, kind) as JsonObject;
+      const place = `${path}.${kind}`;
+      if (kind === 'serviceAccountToken') {
+        errors.push(...tokenErrors(part, { at, place }));
+        continue;
       }
-      if (kinds.length > 1) errors.push(forbidden(path, 'may not specify more than 1 volume type per source'));
-    },
-    VOLUME,
-  );
+      const name = textAt(part, 'name');
+      const isKeyed = kind !== 'downwardAPI';
+      if (isKeyed && name === '') errors.push(required(`${place}.name`));
+      validateEach(errors, objectsAt(part, 'items'), (item, j) => {
+        const file = textAt(item, 'path');
+        const found = isKeyed ? keyErrors(item, `${place}.items[${j}]`) : downwardErrors(item, place);
+        return [...found, ...conflict(file, isKeyed ? name : file)];
+      });
+    }
+    if (kinds.length > 1) errors.push(forbidden(path, 'may not specify more than 1 volume type per source'));
+  });
 }
 
 /** Upstream tells of the path at the volume. */

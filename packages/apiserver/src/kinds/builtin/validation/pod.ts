@@ -1,8 +1,7 @@
 /** Validation of Pods: the spec on create, and on update that only the few mutable fields moved. */
-import { equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { checkQualifiedName } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import type { Pace, Steps } from '@coracle/apimachinery/meta/steps';
 import { stableText } from '@coracle/apimachinery/schema/list-types';
 import {
   isObject,
@@ -14,16 +13,7 @@ import {
   textAt,
   valueAt,
 } from '@coracle/apimachinery/types/read-value';
-import {
-  duplicate,
-  faults,
-  forbidden,
-  invalid,
-  newValidation,
-  type Stops,
-  type Validation,
-  validateEach,
-} from '@coracle/apimachinery/validation/field-errors';
+import { duplicate, faults, forbidden, invalid, validateEach } from '@coracle/apimachinery/validation/field-errors';
 import { affinityBesideNodes, validateKeptGates, validatePlacement } from './gated-pod.ts';
 import { validatePodSpec } from './pod-spec.ts';
 import { validatePodStatus } from './pod-status.ts';
@@ -31,24 +21,23 @@ import { validatePodStatus } from './pod-status.ts';
 const ONLY_THESE =
   'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
 
-export function* validatePod(pod: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-  const checking = newValidation();
-  const { errors } = checking;
+export function validatePod(pod: JsonObject, old?: JsonObject): readonly FieldError[] {
+  const errors: FieldError[] = [];
   const podName = textAt(pod, 'metadata', 'name');
-  yield* validatePodSpec(checking, valueAt(pod, 'spec'), { path: 'spec', podName, before: valueAt(old, 'spec') });
-  yield* validateGates(checking, pod);
+  validatePodSpec(errors, valueAt(pod, 'spec'), { path: 'spec', podName, before: valueAt(old, 'spec') });
+  validateGates(errors, pod);
   if (old !== undefined) {
-    yield* validatePodUpdate(checking, pod, old);
-    yield* validatePodStatus(checking, pod, old);
+    validatePodUpdate(errors, pod, old);
+    validatePodStatus(errors, pod, old);
   }
   // Writes through some subresources are validated without what was before: only what is new has no version.
   else if (valueAt(pod, 'metadata', 'resourceVersion') === undefined) errors.push(...newPodErrors(pod));
   return errors;
 }
 
-function validateGates(checking: Validation, pod: JsonObject): Stops {
+function validateGates(errors: FieldError[], pod: JsonObject): void {
   const seen = new Set<string>();
-  return validateEach(checking, objectsAt(pod, 'spec', 'schedulingGates'), (gate, i) => {
+  validateEach(errors, objectsAt(pod, 'spec', 'schedulingGates'), (gate, i) => {
     const name = textAt(gate, 'name');
     const field = `spec.schedulingGates[${i}]`;
     const errors = faults(field, name, checkQualifiedName(name));
@@ -70,20 +59,19 @@ function newPodErrors(pod: JsonObject): FieldError[] {
   return errors;
 }
 
-function* validatePodUpdate(checking: Validation, pod: JsonObject, old: JsonObject): Steps<void> {
-  const { errors, pace } = checking;
+function validatePodUpdate(errors: FieldError[], pod: JsonObject, old: JsonObject): void {
   errors.push(...deadlineErrors(pod, old));
-  yield* validateTolerations(checking, pod, old);
-  yield* validateKeptGates(checking, pod, old);
-  if (isGated(old)) yield* validatePlacement(checking, valueAt(pod, 'spec'), valueAt(old, 'spec'));
-  const now = yield* withMutableFieldsOf(pod, old, pace);
+  validateTolerations(errors, pod, old);
+  validateKeptGates(errors, pod, old);
+  if (isGated(old)) validatePlacement(errors, valueAt(pod, 'spec'), valueAt(old, 'spec'));
+  const now = withMutableFieldsOf(pod, old);
   const before = valueAt(old, 'spec');
-  const changed = yield* changedFields(now, before, pace);
+  const changed = changedFields(now, before);
   if (changed.length > 0) errors.push(forbidden('spec', `${ONLY_THESE}\n${changed.sort().join(', ')}`));
 }
 
 /** The new spec with every field that may change put back as it was: what still differs may not. */
-function* withMutableFieldsOf(pod: JsonObject, old: JsonObject, pace: Pace): Steps<Record<string, unknown>> {
+function withMutableFieldsOf(pod: JsonObject, old: JsonObject): Record<string, unknown> {
   const spec = { ...objectAt(pod, 'spec') };
   const before = valueAt(old, 'spec');
   for (const list of ['containers', 'initContainers']) {
@@ -93,7 +81,6 @@ function* withMutableFieldsOf(pod: JsonObject, old: JsonObject, pace: Pace): Ste
     const restored: unknown[] = [];
     // What comes here is valid: each item is a container.
     for (const [i, container] of now.entries()) {
-      if (pace.due()) yield;
       const was = previous[i];
       const kept = isObject(container) && was !== undefined ? { ...container } : container;
       if (kept !== container) restore(kept, was, 'image');
@@ -124,11 +111,11 @@ function restore(object: Record<string, unknown>, before: unknown, field: string
 }
 
 /** The top-level fields of spec that differ, so that the user need not search. */
-function* changedFields(now: Record<string, unknown>, before: unknown, pace: Pace): Steps<string[]> {
+function changedFields(now: Record<string, unknown>, before: unknown): string[] {
   const was = isObject(before) ? before : {};
   const changed: string[] = [];
   for (const name of new Set([...Object.keys(now), ...Object.keys(was)])) {
-    if (!(yield* equalSteps(now[name], was[name], pace))) changed.push(`spec.${name}`);
+    if (!deepEqual(now[name], was[name])) changed.push(`spec.${name}`);
   }
   return changed;
 }
@@ -144,14 +131,12 @@ function deadlineErrors(pod: JsonObject, old: JsonObject): FieldError[] {
 }
 
 /** Every toleration stays, but for how long it lasts. */
-function* validateTolerations({ errors, pace }: Validation, pod: JsonObject, old: JsonObject): Steps<void> {
+function validateTolerations(errors: FieldError[], pod: JsonObject, old: JsonObject): void {
   const kept = new Set<string>();
   for (const toleration of objectsAt(pod, 'spec', 'tolerations')) {
-    if (pace.due()) yield;
     kept.add(timeless(toleration));
   }
   for (const toleration of objectsAt(old, 'spec', 'tolerations')) {
-    if (pace.due()) yield;
     if (kept.has(timeless(toleration))) continue;
     const detail = 'existing toleration can not be modified except its tolerationSeconds';
     errors.push(forbidden('spec.tolerations', detail));

@@ -1,6 +1,5 @@
 /** Validation of ResourceQuotas (pkg/apis/core/validation, ValidateResourceQuota). */
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import {
   isObject,
   type JsonObject,
@@ -13,10 +12,8 @@ import {
 import {
   IMMUTABLE,
   invalid,
-  newValidation,
   required,
   sortedKeys,
-  type Validation,
   validateEach,
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
@@ -51,15 +48,14 @@ const ONLY_EXISTS = new Set([
 const EXISTS_RULE =
   "must be 'Exist' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
 
-export function* validateResourceQuota(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-  const checking = newValidation();
-  const { errors } = checking;
+export function validateResourceQuota(object: JsonObject, old?: JsonObject): readonly FieldError[] {
+  const errors: FieldError[] = [];
   const unscoped = unscopedOf(object);
-  yield* validateAmounts(checking, object, 'spec.hard');
-  yield* validateScopes(checking, object, unscoped);
-  yield* validateSelector(checking, object, unscoped);
-  yield* validateAmounts(checking, object, 'status.hard');
-  yield* validateAmounts(checking, object, 'status.used');
+  validateAmounts(errors, object, 'spec.hard');
+  validateScopes(errors, object, unscoped);
+  validateSelector(errors, object, unscoped);
+  validateAmounts(errors, object, 'status.hard');
+  validateAmounts(errors, object, 'status.used');
   if (!old) return errors;
   const scopes = textsAt(object, 'spec', 'scopes');
   const before = new Set(textsAt(old, 'spec', 'scopes'));
@@ -70,9 +66,9 @@ export function* validateResourceQuota(object: JsonObject, old?: JsonObject): St
   return errors;
 }
 
-function* validateAmounts(checking: Validation, object: JsonObject, path: string): Steps<void> {
+function validateAmounts(errors: FieldError[], object: JsonObject, path: string): void {
   const list = objectAt(object, ...path.split('.'));
-  yield* validateEach(checking, yield* sortedKeys(list), (name) => {
+  validateEach(errors, sortedKeys(list), (name) => {
     const field = `${path}[${name}]`;
     return [...checkQuotaResourceName(name, field), ...checkResourceAmount(name, list[name], field)];
   });
@@ -100,43 +96,40 @@ function unscopedOf(object: JsonObject): Unscoped {
 const conflicts = (scopes: readonly string[]): number =>
   OPPOSITES.filter((pair) => pair.every((one) => scopes.includes(one))).length;
 
-function* validateScopes(checking: Validation, object: JsonObject, unscoped: Unscoped): Steps<void> {
+function validateScopes(errors: FieldError[], object: JsonObject, unscoped: Unscoped): void {
   const scopes = textsAt(object, 'spec', 'scopes');
   const refuse = (detail: string): FieldError => invalid('spec.scopes', scopes, detail);
-  yield* validateNested(checking, scopes, (scope) => {
-    if (!Object.hasOwn(SCOPES, scope)) checking.errors.push(refuse('unsupported scope'));
-    return validateEach(checking, unscoped(scope), () => [refuse('unsupported scope applied to resource')]);
+  validateNested(errors, scopes, (scope) => {
+    if (!Object.hasOwn(SCOPES, scope)) errors.push(refuse('unsupported scope'));
+    validateEach(errors, unscoped(scope), () => [refuse('unsupported scope applied to resource')]);
   });
-  for (let i = conflicts(scopes); i > 0; i--) checking.errors.push(refuse('conflicting scopes'));
+  for (let i = conflicts(scopes); i > 0; i--) errors.push(refuse('conflicting scopes'));
 }
 
-function* validateSelector(checking: Validation, object: JsonObject, unscoped: Unscoped): Steps<void> {
+function validateSelector(errors: FieldError[], object: JsonObject, unscoped: Unscoped): void {
   const selector = valueAt(object, 'spec', 'scopeSelector');
   if (!isObject(selector)) return;
   const path = 'spec.scopeSelector.matchExpressions';
   const expressions = objectsAt(selector, 'matchExpressions');
-  yield* validateNested(checking, expressions, (expression) =>
-    validateExpression(checking, expression, { selector, unscoped }),
-  );
+  validateNested(errors, expressions, (expression) => validateExpression(errors, expression, { selector, unscoped }));
   const scopes = expressions.map((expression) => textAt(expression, 'scopeName'));
   for (let i = conflicts(scopes); i > 0; i--) {
-    checking.errors.push(invalid(path, valueAt(object, 'spec', 'scopes') ?? null, 'conflicting scopes'));
+    errors.push(invalid(path, valueAt(object, 'spec', 'scopes') ?? null, 'conflicting scopes'));
   }
 }
 
-function* validateExpression(
-  checking: Validation,
+function validateExpression(
+  errors: FieldError[],
   expression: JsonObject,
   { selector, unscoped }: { readonly selector: JsonObject; readonly unscoped: Unscoped },
-): Steps<void> {
-  const { errors } = checking;
+): void {
   const path = 'spec.scopeSelector.matchExpressions';
   const scope = textAt(expression, 'scopeName');
   const operator = textAt(expression, 'operator');
   const values = textsAt(expression, 'values');
   if (!Object.hasOwn(SCOPES, scope)) errors.push(invalid(`${path}.scopeName`, scope, 'unsupported scope'));
   const wrong = invalid(path, selector, 'unsupported scope applied to resource');
-  yield* validateEach(checking, unscoped(scope), () => [wrong]);
+  validateEach(errors, unscoped(scope), () => [wrong]);
   if (ONLY_EXISTS.has(scope) && operator !== 'Exists') {
     errors.push(invalid(`${path}.operator`, operator, EXISTS_RULE));
   }

@@ -1,8 +1,7 @@
 /** What the contents of a Secret that holds credentials of registries must be: a JSON object (core/validation). */
 import { decodeBase64 } from '@coracle/apimachinery/meta/base64';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
-import { JsonReader } from '@coracle/apimachinery/schema/scan-json';
+import { locateInJson } from '@coracle/apimachinery/schema/scan-json';
 import { type JsonObject, textAt, valueAt } from '@coracle/apimachinery/types/read-value';
 import { invalid } from '@coracle/apimachinery/validation/field-errors';
 
@@ -11,23 +10,19 @@ const JSON_KEYS: Readonly<Record<string, string>> = {
   'kubernetes.io/dockerconfigjson': '.dockerconfigjson',
 };
 const HIDDEN = '<secret contents redacted>';
-/** Characters read between two stops: at most some milliseconds. */
-const PIECE = 64 * 1024;
 /** Where in the text it is, upstream does not say. */
 const PLACE = / \(line \d+, column \d+\)$/;
 const KINDS: Readonly<Record<string, string>> = { '[': 'array', '"': 'string', t: 'bool', f: 'bool' };
 
 /** What is wrong with the key of a Secret that its type asks for; that it is there is validated elsewhere. */
-export function* contentErrors(secret: JsonObject): Steps<readonly FieldError[]> {
+export function contentErrors(secret: JsonObject): readonly FieldError[] {
   const type = textAt(secret, 'type');
   const key = Object.hasOwn(JSON_KEYS, type) ? JSON_KEYS[type]! : '';
   const encoded = key === '' ? undefined : valueAt(secret, 'data', key);
   if (typeof encoded !== 'string') return [];
   const text = textOf(encoded);
   if (text === undefined) return [];
-  const reader = new JsonReader(text, { build: false });
-  while (!reader.read(PIECE)) yield;
-  const fault = reader.findings().error?.replace(PLACE, '') ?? typeFault(text);
+  const fault = locateInJson(text).error?.replace(PLACE, '') ?? typeFault(text);
   return fault === undefined ? [] : [invalid(`data[${key}]`, HIDDEN, fault)];
 }
 

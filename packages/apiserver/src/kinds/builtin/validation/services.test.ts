@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fieldErrorBody } from '../../../../../apimachinery/src/meta/status.ts';
-import { finish } from '../../../../../apimachinery/src/meta/steps.ts';
 import { validateService } from './services.ts';
 
 type Json = Record<string, unknown>;
@@ -11,9 +10,7 @@ const service = (spec: Json): Json => ({
   spec: { type: 'ClusterIP', sessionAffinity: 'None', ports: [PORT], ...spec },
 });
 const errors = (spec: Json, old?: Json): string[] =>
-  finish(validateService(service(spec), old && service(old))).map(
-    (error) => `${error.field}: ${fieldErrorBody(error)}`,
-  );
+  validateService(service(spec), old && service(old)).map((error) => `${error.field}: ${fieldErrorBody(error)}`);
 
 const LABEL_END = "regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 const IP = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';

@@ -1,6 +1,6 @@
 /** Validation of Services (core/validation ValidateService); what needs the allocated ranges is validated where they are. */
 
-import { deepEqual, equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import {
   checkLabelName,
   checkPortName,
@@ -8,7 +8,6 @@ import {
   checkSubdomain,
 } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import {
   isObject,
   type JsonObject,
@@ -26,14 +25,11 @@ import {
   forbidden,
   invalid,
   isPort,
-  newValidation,
   oneOf,
   PORT_RANGE,
   required,
   requiredText,
-  type Stops,
   unsupported,
-  type Validation,
   validateEach,
   validateLabels,
 } from '@coracle/apimachinery/validation/field-errors';
@@ -52,38 +48,36 @@ const KUBELET_PORT = 10_250;
 const MAX_AFFINITY_SECONDS = 86_400;
 
 /** Every problem of a Service, and of what an update changes in it. */
-export function* validateService(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
+export function validateService(object: JsonObject, old?: JsonObject): readonly FieldError[] {
   const spec = objectAt(object, 'spec');
   const type = textAt(spec, 'type');
   const ips = textsAt(spec, 'clusterIPs');
   const headless = (ips.length === 1 && ips[0] === 'None') || textAt(spec, 'clusterIP') === 'None';
   const ports = objectsAt(spec, 'ports');
-  const checking = newValidation();
-  const { errors } = checking;
+  const errors: FieldError[] = [];
   if (ports.length === 0 && !headless && type !== 'ExternalName') errors.push(required('spec.ports'));
-  yield* validateType(checking, spec, { type, headless });
-  yield* validatePorts(checking, ports);
-  yield* validateLabels(checking, objectAt(spec, 'selector'), 'spec.selector');
+  validateType(errors, spec, { type, headless });
+  validatePorts(errors, ports);
+  validateLabels(errors, objectAt(spec, 'selector'), 'spec.selector');
   addAll(errors, validateAffinity(spec));
-  if (type !== 'ExternalName') yield* validateAddresses(checking, spec, old);
+  if (type !== 'ExternalName') validateAddresses(errors, spec, old);
   const external = new Set(textsAt(old, 'spec', 'externalIPs'));
-  yield* validateEach(checking, textsAt(spec, 'externalIPs'), (ip, i) =>
+  validateEach(errors, textsAt(spec, 'externalIPs'), (ip, i) =>
     validateExternalIp(ip, `spec.externalIPs[${i}]`, external),
   );
   errors.push(...oneOf(spec, { name: 'type', path: 'spec.type' }, TYPES));
-  yield* validateNumbers(checking, ports, type);
-  yield* validateBalancer(checking, spec, { type, old });
+  validateNumbers(errors, ports, type);
+  validateBalancer(errors, spec, { type, old });
   addAll(errors, validateTraffic(spec, type));
-  if (old !== undefined) yield* validateBalancerStatus(checking, { type, object, old });
+  if (old !== undefined) validateBalancerStatus(errors, { type, object, old });
   return errors;
 }
 
-function* validateType(
-  checking: Validation,
+function validateType(
+  errors: FieldError[],
   spec: JsonObject,
   { type, headless }: { readonly type: string; readonly headless: boolean },
-): Steps<void> {
-  const { errors } = checking;
+): void {
   if (type === 'ExternalName') {
     const name = textAt(spec, 'externalName').replace(/\.$/, '');
     if (listAt(spec, 'clusterIPs').length > 0) errors.push(forbidden('spec.clusterIPs', NOT_EXTERNAL_NAME));
@@ -94,7 +88,7 @@ function* validateType(
   }
   if (type === 'LoadBalancer') {
     const detail = `may not expose port ${KUBELET_PORT} externally since it is used by kubelet`;
-    yield* validateEach(checking, objectsAt(spec, 'ports'), (port, i) =>
+    validateEach(errors, objectsAt(spec, 'ports'), (port, i) =>
       port['port'] === KUBELET_PORT ? [invalid(`spec.ports[${i}]`, KUBELET_PORT, detail)] : [],
     );
   }
@@ -103,9 +97,9 @@ function* validateType(
   }
 }
 
-function validatePorts(checking: Validation, ports: readonly JsonObject[]): Stops {
+function validatePorts(errors: FieldError[], ports: readonly JsonObject[]): void {
   const names = new Set<string>();
-  return validateEach(checking, ports, (port, i) => {
+  validateEach(errors, ports, (port, i) => {
     const at = `spec.ports[${i}]`;
     const errors: FieldError[] = [];
     const name = textAt(port, 'name');
@@ -128,9 +122,9 @@ function validatePorts(checking: Validation, ports: readonly JsonObject[]): Stop
 }
 
 /** Numbers that stand twice for one protocol, and node ports where there are none. */
-function* validateNumbers(checking: Validation, ports: readonly JsonObject[], type: string): Steps<void> {
+function validateNumbers(errors: FieldError[], ports: readonly JsonObject[], type: string): void {
   const nodePorts = new Set<string>();
-  yield* validateEach(checking, ports, (port, i) => {
+  validateEach(errors, ports, (port, i) => {
     const nodePort = valueAt(port, 'nodePort');
     if (!nodePort) return [];
     const errors: FieldError[] = [];
@@ -142,7 +136,7 @@ function* validateNumbers(checking: Validation, ports: readonly JsonObject[], ty
     return errors;
   });
   const numbers = new Set<string>();
-  yield* validateEach(checking, ports, (port, i) => {
+  validateEach(errors, ports, (port, i) => {
     const key = `${textAt(port, 'protocol')}/${String(valueAt(port, 'port'))}`;
     if (numbers.has(key)) return [duplicate(`spec.ports[${i}]`, internalPort(port))];
     numbers.add(key);
@@ -176,14 +170,13 @@ function validateAffinity(spec: JsonObject): FieldError[] {
   return errors;
 }
 
-function* validateAddresses(checking: Validation, spec: JsonObject, old: JsonObject | undefined): Steps<void> {
-  const { errors } = checking;
+function validateAddresses(errors: FieldError[], spec: JsonObject, old: JsonObject | undefined): void {
   const at = 'spec.clusterIPs';
   const ip = textAt(spec, 'clusterIP');
   const ips = textsAt(spec, 'clusterIPs');
   if (ip !== '' && ips.length > 0 && ips[0] !== ip) errors.push(invalid(at, ips, 'first value must match `clusterIP`'));
   const seen = new Set<string>();
-  yield* validateEach(checking, textsAt(spec, 'ipFamilies'), (family, i) => {
+  validateEach(errors, textsAt(spec, 'ipFamilies'), (family, i) => {
     const found: FieldError[] = [];
     if (!FAMILIES.includes(family)) found.push(unsupported(`spec.ipFamilies[${i}]`, family, FAMILIES));
     if (seen.has(family)) found.push(duplicate(`spec.ipFamilies[${i}]`, family));
@@ -197,7 +190,7 @@ function* validateAddresses(checking: Validation, spec: JsonObject, old: JsonObj
   }
   const before = new Set(textsAt(old, 'spec', 'clusterIPs'));
   const known = errors.length;
-  yield* validateEach(checking, ips, (one, i) => {
+  validateEach(errors, ips, (one, i) => {
     const fault = (one === 'None' && i === 0) || before.has(one) ? undefined : legacyAddressFault(one);
     return fault === undefined ? [] : [invalid(`${at}[${i}]`, one, fault)];
   });
@@ -237,19 +230,18 @@ function validateExternalIp(ip: string, at: string, before: ReadonlySet<string>)
   return [];
 }
 
-function* validateBalancer(
-  checking: Validation,
+function validateBalancer(
+  errors: FieldError[],
   spec: JsonObject,
   { type, old }: { readonly type: string; readonly old: JsonObject | undefined },
-): Steps<void> {
+): void {
   const balanced = type === 'LoadBalancer';
-  const { errors } = checking;
   const ranges = textsAt(spec, 'loadBalancerSourceRanges');
   // The path is spelled as upstream spells it.
   const at = 'spec.LoadBalancerSourceRanges';
   if (ranges.length > 0 && !balanced) errors.push(forbidden(at, LB_ONLY));
   const known = new Set(textsAt(old, 'spec', 'loadBalancerSourceRanges').map((range) => range.trim()));
-  yield* validateEach(checking, ranges, (text, i) => {
+  validateEach(errors, ranges, (text, i) => {
     const range = text.trim();
     const fault = known.has(range) ? undefined : legacyNetworkFault(range);
     return fault === undefined ? [] : [invalid(`${at}[${i}]`, range, fault)];
@@ -268,20 +260,20 @@ function* validateBalancer(
 }
 
 /** What a balancer says of itself, where that has changed (ValidateLoadBalancerStatus). */
-function* validateBalancerStatus(
-  checking: Validation,
+function validateBalancerStatus(
+  errors: FieldError[],
   { type, object, old }: { readonly type: string; readonly object: JsonObject; readonly old: JsonObject },
-): Steps<void> {
+): void {
   const ingresses = objectsAt(object, 'status', 'loadBalancer', 'ingress');
   const before = objectsAt(old, 'status', 'loadBalancer', 'ingress');
   const at = 'status.loadBalancer.ingress';
-  if (ingresses.length === 0 || (yield* equalSteps(ingresses, before, checking.pace))) return;
+  if (ingresses.length === 0 || deepEqual(ingresses, before)) return;
   if (type !== 'LoadBalancer') {
-    checking.errors.push(forbidden(at, "may only be used when `spec.type` is 'LoadBalancer'"));
+    errors.push(forbidden(at, "may only be used when `spec.type` is 'LoadBalancer'"));
     return;
   }
   const known = new Set(before.map((ingress) => textAt(ingress, 'ip')));
-  yield* validateEach(checking, ingresses, (ingress, i) => {
+  validateEach(errors, ingresses, (ingress, i) => {
     const errors = placeIpErrors(ingress, `${at}[${i}]`, known);
     const [ip, mode] = [textAt(ingress, 'ip'), textAt(ingress, 'ipMode')];
     if (mode === '' && ip !== '') errors.push(required(`${at}[${i}].ipMode`, 'must be specified when `ip` is set'));

@@ -1,9 +1,8 @@
 /** Validation of StorageClasses. */
 
-import { equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { byteLength, checkQualifiedName } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import { type JsonObject, objectAt, objectsAt, textAt, textsAt, valueAt } from '@coracle/apimachinery/types/read-value';
 import {
   duplicate,
@@ -12,24 +11,21 @@ import {
   type GroupValidators,
   immutable,
   invalid,
-  newValidation,
   oneOf,
   required,
   requiredText,
-  sortedTexts,
   tooLong,
-  type Validation,
   validateEach,
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
 
 /** Fields whose change is forbidden in these words. */
-function* validateKept(
-  { errors, pace }: Validation,
+function validateKept(
+  errors: FieldError[],
   { object, old, fields }: { object: JsonObject; old: JsonObject; fields: readonly string[] },
-): Steps<void> {
+): void {
   for (const field of fields) {
-    const same = yield* equalSteps(valueAt(object, field), valueAt(old, field), pace);
+    const same = deepEqual(valueAt(object, field), valueAt(old, field));
     if (!same) errors.push(forbidden(field, `updates to ${field} are forbidden.`));
   }
 }
@@ -51,45 +47,43 @@ function parameterErrors(object: JsonObject): FieldError[] {
 }
 
 /** Validates the places in which volumes of a class may lie. */
-function* validateTopologies(checking: Validation, object: JsonObject): Steps<void> {
-  const { errors } = checking;
+function validateTopologies(errors: FieldError[], object: JsonObject): void {
   const known = new Set<string>();
-  yield* validateNested(checking, objectsAt(object, 'allowedTopologies'), function* (term, i) {
+  validateNested(errors, objectsAt(object, 'allowedTopologies'), (term, i) => {
     const at = `allowedTopologies[${i}].matchLabelExpressions`;
     const values = new Map<string, string>();
-    yield* validateNested(checking, objectsAt(term, 'matchLabelExpressions'), function* (one, j) {
+    validateNested(errors, objectsAt(term, 'matchLabelExpressions'), (one, j) => {
       const key = textAt(one, 'key');
       const listed = textsAt(one, 'values');
       const seen = new Set<string>();
       if (listed.length === 0) errors.push(required(`${at}[${j}].values`));
-      yield* validateEach(checking, listed, (value, k) => {
+      validateEach(errors, listed, (value, k) => {
         const isTwice = seen.has(value);
         seen.add(value);
         return isTwice ? [duplicate(`${at}[${j}].values[${k}]`, value)] : [];
       });
       errors.push(...faults(`${at}[${j}].key`, key, checkQualifiedName(key)));
       if (values.has(key)) errors.push(duplicate(`${at}[${j}].key`, key));
-      values.set(key, JSON.stringify(yield* sortedTexts([...seen])));
+      values.set(key, JSON.stringify([...seen].sort()));
     });
-    const whole = JSON.stringify(yield* sortedTexts([...values].map((pair) => pair.join())));
+    const whole = JSON.stringify([...values].map((pair) => pair.join()).sort());
     if (known.has(whole)) errors.push(duplicate(at, ''));
     known.add(whole);
   });
 }
 
-function* validateStorageClass(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-  const checking = newValidation();
-  const { errors } = checking;
+function validateStorageClass(object: JsonObject, old?: JsonObject): readonly FieldError[] {
+  const errors: FieldError[] = [];
   if (old === undefined) {
     errors.push(...nameErrors(textAt(object, 'provisioner'), 'provisioner'), ...parameterErrors(object));
     errors.push(
       ...oneOf(object, { name: 'reclaimPolicy', path: 'reclaimPolicy' }, ['Delete', 'Retain']),
       ...oneOf(object, { name: 'volumeBindingMode', path: 'volumeBindingMode' }, ['Immediate', 'WaitForFirstConsumer']),
     );
-    yield* validateTopologies(checking, object);
+    validateTopologies(errors, object);
     return errors;
   }
-  yield* validateKept(checking, { object, old, fields: ['parameters', 'provisioner', 'reclaimPolicy'] });
+  validateKept(errors, { object, old, fields: ['parameters', 'provisioner', 'reclaimPolicy'] });
   errors.push(...immutable({ object, old, path: 'volumeBindingMode' }));
   return errors;
 }

@@ -1,7 +1,7 @@
 /** The validating function of each built-in resource that has one. */
 
 import type { GroupValidators, Validate } from '@coracle/apimachinery/validation/field-errors';
-import { validateCrdSteps } from '../../custom/crd-validation.ts';
+import { validateCrd } from '../../custom/crd-validation.ts';
 import { ADMISSION_VALIDATORS, COORDINATION_VALIDATORS, RBAC_VALIDATORS, SCHEDULING_VALIDATORS } from './cluster.ts';
 import { CORE_VALIDATORS } from './core.ts';
 import { DISCOVERY_VALIDATORS } from './endpoints.ts';
@@ -15,7 +15,7 @@ import { APPS_VALIDATORS, POLICY_VALIDATORS } from './workloads.ts';
 const BY_GROUP: Readonly<Record<string, GroupValidators>> = {
   '': CORE_VALIDATORS,
   'admissionregistration.k8s.io': ADMISSION_VALIDATORS,
-  'apiextensions.k8s.io': { customresourcedefinitions: validateCrdSteps },
+  'apiextensions.k8s.io': { customresourcedefinitions: validateCrd },
   'apiregistration.k8s.io': REGISTRATION_VALIDATORS,
   apps: APPS_VALIDATORS,
   'coordination.k8s.io': COORDINATION_VALIDATORS,

@@ -1,7 +1,6 @@
 /** Validation of MutatingWebhookConfiguration and ValidatingWebhookConfiguration. */
 import { checkDns1035Label, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import { type JsonObject, objectsAt, textAt, textsAt, valueAt } from '@coracle/apimachinery/types/read-value';
 import {
   addAll,
@@ -9,43 +8,38 @@ import {
   faults,
   invalid,
   isPort,
-  NO_STOP,
-  newValidation,
   oneOf,
   PORT_RANGE,
   required,
-  type Stops,
-  type Validation,
   validateEach,
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
-import { RULE, validateMatchConditions, validateOperationRule, validateSelectorField } from './admission-rules.ts';
+import { validateMatchConditions, validateOperationRule, validateSelectorField } from './admission-rules.ts';
 
 const REVIEW_VERSIONS = ['v1', 'v1beta1'];
 const URL_FORM = '; desired format: https://host[/path]';
 
 /** Both kinds. */
-export function* validateWebhooks(object: JsonObject): Steps<readonly FieldError[]> {
-  const checking = newValidation();
+export function validateWebhooks(object: JsonObject): readonly FieldError[] {
+  const errors: FieldError[] = [];
   const names = new Set<string>();
   const validateRules = (webhook: JsonObject, i: number) =>
-    validateWebhook(checking, webhook, { at: `webhooks[${i}]`, names });
-  yield* validateNested(checking, objectsAt(object, 'webhooks'), validateRules, RULE);
-  return checking.errors;
+    validateWebhook(errors, webhook, { at: `webhooks[${i}]`, names });
+  validateNested(errors, objectsAt(object, 'webhooks'), validateRules);
+  return errors;
 }
 
-function* validateWebhook(
-  checking: Validation,
+function validateWebhook(
+  errors: FieldError[],
   webhook: JsonObject,
   { at, names }: { readonly at: string; readonly names: Set<string> },
-): Steps<void> {
-  const { errors } = checking;
+): void {
   const name = textAt(webhook, 'name');
   const sideEffects = valueAt(webhook, 'sideEffects');
   const seconds = valueAt(webhook, 'timeoutSeconds');
   errors.push(...qualifiedNameErrors(name, `${at}.name`));
-  const validateRules = (rule: JsonObject, i: number) => validateOperationRule(checking, rule, `${at}.rules[${i}]`);
-  yield* validateNested(checking, objectsAt(webhook, 'rules'), validateRules, RULE);
+  const validateRules = (rule: JsonObject, i: number) => validateOperationRule(errors, rule, `${at}.rules[${i}]`);
+  validateNested(errors, objectsAt(webhook, 'rules'), validateRules);
   errors.push(
     ...oneOf(webhook, { name: 'failurePolicy', path: `${at}.failurePolicy` }, ['Fail', 'Ignore']),
     ...oneOf(webhook, { name: 'matchPolicy', path: `${at}.matchPolicy` }, ['Equivalent', 'Exact']),
@@ -57,13 +51,13 @@ function* validateWebhook(
     const detail = 'the timeout value must be between 1 and 30 seconds';
     errors.push(invalid(`${at}.timeoutSeconds`, seconds, detail));
   }
-  yield* validateSelectorField(checking, webhook, { field: 'namespaceSelector', at });
-  yield* validateSelectorField(checking, webhook, { field: 'objectSelector', at });
+  validateSelectorField(errors, webhook, { field: 'namespaceSelector', at });
+  validateSelectorField(errors, webhook, { field: 'objectSelector', at });
   const again = { name: 'reinvocationPolicy', path: `${at}.reinvocationPolicy` };
   errors.push(...oneOf(webhook, again, ['IfNeeded', 'Never']));
-  yield* validateClientConfig(checking, valueAt(webhook, 'clientConfig'), `${at}.clientConfig`);
-  yield* validateMatchConditions(checking, webhook, { at: `${at}.matchConditions` });
-  yield* validateReviewVersions(checking, webhook, `${at}.admissionReviewVersions`);
+  validateClientConfig(errors, valueAt(webhook, 'clientConfig'), `${at}.clientConfig`);
+  validateMatchConditions(errors, webhook, { at: `${at}.matchConditions` });
+  validateReviewVersions(errors, webhook, `${at}.admissionReviewVersions`);
   if (name !== '' && names.has(name)) errors.push(duplicate(`${at}.name`, name));
   names.add(name);
 }
@@ -76,15 +70,14 @@ function qualifiedNameErrors(name: string, at: string): FieldError[] {
   return [invalid(at, name, 'should be a domain with at least three segments separated by dots')];
 }
 
-function* validateReviewVersions(checking: Validation, webhook: JsonObject, at: string): Steps<void> {
-  const { errors } = checking;
+function validateReviewVersions(errors: FieldError[], webhook: JsonObject, at: string): void {
   const versions = textsAt(webhook, 'admissionReviewVersions');
   if (versions.length === 0) {
     errors.push(required(at, `must specify one of ${REVIEW_VERSIONS.join(', ')}`));
     return;
   }
   const seen = new Set<string>();
-  yield* validateEach(checking, versions, (version, i) => {
+  validateEach(errors, versions, (version, i) => {
     if (seen.has(version)) return [invalid(`${at}[${i}]`, version, 'duplicate version')];
     seen.add(version);
     return faults(`${at}[${i}]`, version, checkDns1035Label(version));
@@ -95,14 +88,13 @@ function* validateReviewVersions(checking: Validation, webhook: JsonObject, at: 
 }
 
 /** WebhookClientConfig: `url` or `service`, each with its own rules (apiserver/pkg/util/webhook). */
-export function validateClientConfig(checking: Validation, config: unknown, at: string): Stops {
+export function validateClientConfig(errors: FieldError[], config: unknown, at: string): void {
   const url = valueAt(config, 'url');
   const service = valueAt(config, 'service');
   if ((url === undefined) === (service === undefined)) {
-    checking.errors.push(required(at, 'exactly one of url or service is required'));
-  } else if (typeof url === 'string') addAll(checking.errors, urlErrors(url, `${at}.url`));
-  else return validateService(checking, service, `${at}.service`);
-  return NO_STOP;
+    errors.push(required(at, 'exactly one of url or service is required'));
+  } else if (typeof url === 'string') addAll(errors, urlErrors(url, `${at}.url`));
+  else validateService(errors, service, `${at}.service`);
 }
 
 /** URL of the web standard reads `https:///path` as a host called path; Go sees that there is none. */
@@ -128,25 +120,24 @@ function urlErrors(text: string, at: string): FieldError[] {
   return errors;
 }
 
-function validateService(checking: Validation, service: unknown, at: string): Stops {
-  const { errors } = checking;
+function validateService(errors: FieldError[], service: unknown, at: string): void {
   // Upstream's callers hand the two over in the wrong order, so that each is missed under the other's name.
   if (textAt(service, 'namespace') === '') errors.push(required(`${at}.name`));
   if (textAt(service, 'name') === '') errors.push(required(`${at}.namespace`));
   const port = valueAt(service, 'port') ?? 443;
   if (!isPort(port)) errors.push(invalid(`${at}.port`, port, `port is not valid: ${PORT_RANGE}`));
-  return validatePath(checking, textAt(service, 'path'), `${at}.path`);
+  validatePath(errors, textAt(service, 'path'), `${at}.path`);
 }
 
-function validatePath(checking: Validation, path: string, at: string): Stops {
-  if (path === '' || path === '/') return NO_STOP;
+function validatePath(errors: FieldError[], path: string, at: string): void {
+  if (path === '' || path === '/') return;
   if (path === '//') {
-    checking.errors.push(invalid(at, path, 'segment[0] may not be empty'));
-    return NO_STOP;
+    errors.push(invalid(at, path, 'segment[0] may not be empty'));
+    return;
   }
-  if (!path.startsWith('/')) checking.errors.push(invalid(at, path, "must start with a '/'"));
+  if (!path.startsWith('/')) errors.push(invalid(at, path, "must start with a '/'"));
   const steps = path.slice(1).replace(/\/$/, '').split('/');
-  return validateEach(checking, steps, (step, i) => {
+  validateEach(errors, steps, (step, i) => {
     if (step === '') return [invalid(at, path, `segment[${i}] may not be empty`)];
     return checkSubdomain(step).map((detail) => invalid(at, path, `segment[${i}]: ${detail}`));
   });

@@ -1,12 +1,10 @@
 /** Validation of ControllerRevisions and PodDisruptionBudgets. */
 
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import { isObject, type JsonObject, objectAt, valueAt } from '@coracle/apimachinery/types/read-value';
 import {
   type GroupValidators,
   invalid,
-  newValidation,
   nonNegative,
   oneOf,
   required,
@@ -33,17 +31,16 @@ function shareErrors(amount: unknown, at: string): FieldError[] {
   return isMore ? [invalid(at, amount, 'must not be greater than 100%')] : [];
 }
 
-function* validateControllerRevision(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-  const checking = newValidation();
-  if (valueAt(object, 'data') == null) checking.errors.push(required('data', 'data is mandatory'));
-  checking.errors.push(...nonNegative(object, 'revision'));
-  if (old !== undefined) yield* validateImmutable(checking, { object, old, path: 'data' });
-  return checking.errors;
+function validateControllerRevision(object: JsonObject, old?: JsonObject): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  if (valueAt(object, 'data') == null) errors.push(required('data', 'data is mandatory'));
+  errors.push(...nonNegative(object, 'revision'));
+  if (old !== undefined) validateImmutable(errors, { object, old, path: 'data' });
+  return errors;
 }
 
-function* validateBudget(object: JsonObject): Steps<readonly FieldError[]> {
-  const checking = newValidation();
-  const { errors } = checking;
+function validateBudget(object: JsonObject): readonly FieldError[] {
+  const errors: FieldError[] = [];
   const spec = valueAt(object, 'spec');
   const isSet = (field: string): boolean => valueAt(spec, field) !== undefined && valueAt(spec, field) !== null;
   if (isObject(spec) && isSet('minAvailable') && isSet('maxUnavailable')) {
@@ -53,10 +50,10 @@ function* validateBudget(object: JsonObject): Steps<readonly FieldError[]> {
     const amount = valueAt(spec, field);
     errors.push(...amountErrors(amount, `spec.${field}`), ...shareErrors(amount, `spec.${field}`));
   }
-  yield* validateSelectorField(checking, spec, { field: 'selector', at: 'spec' });
+  validateSelectorField(errors, spec, { field: 'selector', at: 'spec' });
   const policy = { name: 'unhealthyPodEvictionPolicy', path: 'spec.unhealthyPodEvictionPolicy' };
   errors.push(...oneOf(spec, policy, ['AlwaysAllow', 'IfHealthyBudget']));
-  yield* validateConditions(checking, objectAt(object, 'status'), 'status');
+  validateConditions(errors, objectAt(object, 'status'), 'status');
   return errors;
 }
 

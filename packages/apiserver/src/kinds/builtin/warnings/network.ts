@@ -1,6 +1,5 @@
 /** Addresses in another form than the one everybody prints, and fields of a Service that do nothing. */
 import { formatAddress, parseAddress } from '@coracle/apimachinery/meta/ip-address';
-import { NO_STOP, type Steps } from '@coracle/apimachinery/meta/steps';
 import {
   isObject,
   type JsonObject,
@@ -10,7 +9,7 @@ import {
   textsAt,
   valueAt,
 } from '@coracle/apimachinery/types/read-value';
-import { add, type Collecting, newCollecting, type Stops, warnEach, warnNested } from './collect.ts';
+import { add, warnEach } from './collect.ts';
 
 const FOUR = /^\d{1,3}(?:\.\d{1,3}){3}$/;
 const MAPPED = /^::ffff:(?:([\d.]+)|([\da-f]{1,4}):([\da-f]{1,4}))$/i;
@@ -66,9 +65,8 @@ export function cidrWarnings(cidr: string, path: string): string[] {
 const TOPOLOGY_HINTS = 'service.kubernetes.io/topology-aware-hints';
 
 /** pkg/api/service/warnings.go */
-export function* serviceWarnings(service: JsonObject): Steps<string[]> {
-  const to = newCollecting();
-  const { found } = to;
+export function serviceWarnings(service: JsonObject): string[] {
+  const found: string[] = [];
   const spec = objectAt(service, 'spec');
   const type = textAt(spec, 'type');
   const isExternal = type === 'ExternalName';
@@ -81,14 +79,14 @@ export function* serviceWarnings(service: JsonObject): Steps<string[]> {
   if (Object.hasOwn(objectAt(service, 'metadata', 'annotations'), TOPOLOGY_HINTS)) {
     found.push(`annotation ${TOPOLOGY_HINTS} is deprecated, please use service.kubernetes.io/topology-mode instead`);
   }
-  yield* warnEach(to, textsAt(spec, 'clusterIPs'), (ip, i) => addressWarnings(ip, `spec.clusterIPs[${i}]`), ADDRESS);
+  warnEach(found, textsAt(spec, 'clusterIPs'), (ip, i) => addressWarnings(ip, `spec.clusterIPs[${i}]`));
   ignored('loadBalancerIP', loadBalancerIp !== '');
   ignored('externalIPs', externalIps.length > 0);
   ignored('SessionAffinity', textAt(spec, 'sessionAffinity') !== 'None');
-  yield* warnEach(to, externalIps, (ip, i) => addressWarnings(ip, `spec.externalIPs[${i}]`), ADDRESS);
+  warnEach(found, externalIps, (ip, i) => addressWarnings(ip, `spec.externalIPs[${i}]`));
   add(found, addressWarnings(loadBalancerIp, 'spec.loadBalancerIP'));
   const ofRange = (cidr: string, i: number): string[] => cidrWarnings(cidr, `spec.loadBalancerSourceRanges[${i}]`);
-  yield* warnEach(to, textsAt(spec, 'loadBalancerSourceRanges'), ofRange, ADDRESS);
+  warnEach(found, textsAt(spec, 'loadBalancerSourceRanges'), ofRange);
   if (isExternal && externalIps.length > 0) {
     found.push('spec.externalIPs is ignored when spec.type is "ExternalName"');
   }
@@ -101,30 +99,27 @@ export function* serviceWarnings(service: JsonObject): Steps<string[]> {
   return found;
 }
 
-/** What reading an address counts as. */
-const ADDRESS = 5;
-
 /** registry/networking/networkpolicy/strategy.go */
-export function* networkPolicyWarnings(policy: JsonObject): Steps<string[]> {
-  const to = newCollecting();
+export function networkPolicyWarnings(policy: JsonObject): string[] {
+  const found: string[] = [];
   for (const [direction, peers] of [
     ['ingress', 'from'],
     ['egress', 'to'],
   ] as const) {
-    yield* warnNested(to, objectsAt(policy, 'spec', direction), (rule, i) =>
-      warnNested(to, objectsAt(rule, peers), (peer, j) =>
-        blockWarnings(to, peer, `spec.${direction}[${i}].${peers}[${j}].ipBlock`),
-      ),
-    );
+    for (const [i, rule] of objectsAt(policy, 'spec', direction).entries()) {
+      for (const [j, peer] of objectsAt(rule, peers).entries()) {
+        blockWarnings(found, peer, `spec.${direction}[${i}].${peers}[${j}].ipBlock`);
+      }
+    }
   }
-  return to.found;
+  return found;
 }
 
-function blockWarnings(to: Collecting, peer: JsonObject, path: string): Stops {
+function blockWarnings(found: string[], peer: JsonObject, path: string): void {
   const block = valueAt(peer, 'ipBlock');
-  if (!isObject(block)) return NO_STOP;
-  add(to.found, cidrWarnings(textAt(block, 'cidr'), `${path}.cidr`));
-  return warnEach(to, textsAt(block, 'except'), (cidr, k) => cidrWarnings(cidr, `${path}.except[${k}]`), ADDRESS);
+  if (!isObject(block)) return;
+  add(found, cidrWarnings(textAt(block, 'cidr'), `${path}.cidr`));
+  warnEach(found, textsAt(block, 'except'), (cidr, k) => cidrWarnings(cidr, `${path}.except[${k}]`));
 }
 
 const OWN_SLICES = ['endpointslice-controller.k8s.io', 'endpointslicemirroring-controller.k8s.io'];
@@ -134,30 +129,30 @@ export const addressTypeWarnings = (slice: JsonObject): string[] =>
   textAt(slice, 'addressType') === 'FQDN' ? ['spec.addressType: FQDN endpoints are deprecated'] : [];
 
 /** Those of the addresses; the controllers of slices are not reported what they know. */
-export function* endpointWarnings(slice: JsonObject): Steps<string[]> {
-  const to = newCollecting();
+export function endpointWarnings(slice: JsonObject): string[] {
+  const found: string[] = [];
   const owner = textAt(slice, 'metadata', 'labels', 'endpointslice.kubernetes.io/managed-by');
-  if (OWN_SLICES.includes(owner)) return to.found;
-  yield* warnNested(to, objectsAt(slice, 'endpoints'), (endpoint, i) => {
+  if (OWN_SLICES.includes(owner)) return found;
+  for (const [i, endpoint] of objectsAt(slice, 'endpoints').entries()) {
     const warn = (address: string, j: number): string[] => addressWarnings(address, `endpoints[${i}].addresses[${j}]`);
-    return warnEach(to, textsAt(endpoint, 'addresses'), warn, ADDRESS);
-  });
-  return to.found;
+    warnEach(found, textsAt(endpoint, 'addresses'), warn);
+  }
+  return found;
 }
 
 /** registry/core/endpoint/strategy.go */
-export function* subsetWarnings(endpoints: JsonObject): Steps<string[]> {
-  const to = newCollecting();
+export function subsetWarnings(endpoints: JsonObject): string[] {
+  const found: string[] = [];
   const owner = textAt(endpoints, 'metadata', 'labels', 'endpoints.kubernetes.io/managed-by');
-  if (owner === 'endpoint-controller') return to.found;
+  if (owner === 'endpoint-controller') return found;
   for (const [i, subset] of objectsAt(endpoints, 'subsets').entries()) {
     for (const list of ['addresses', 'notReadyAddresses']) {
       const warn = (address: JsonObject, j: number): string[] =>
         addressWarnings(textAt(address, 'ip'), `subsets[${i}].${list}[${j}].ip`);
-      yield* warnEach(to, objectsAt(subset, list), warn, ADDRESS);
+      warnEach(found, objectsAt(subset, list), warn);
     }
   }
-  return to.found;
+  return found;
 }
 
 /** Of the addresses in the status of a Pod. */

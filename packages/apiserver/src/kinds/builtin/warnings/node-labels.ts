@@ -1,6 +1,6 @@
 /** Labels of nodes that have a newer name (pkg/api/node/util.go). */
 import { objectsAt, textAt } from '@coracle/apimachinery/types/read-value';
-import { type Collecting, type Stops, warnEach } from './collect.ts';
+import { warnEach } from './collect.ts';
 
 const SINCE_14 = (name: string): string => `deprecated since v1.14; use "${name}" instead`;
 const SINCE_17 = (name: string): string => `deprecated since v1.17; use "${name}" instead`;
@@ -17,8 +17,8 @@ const REPLACED: ReadonlyMap<string, string> = new Map([
 export const replacedLabel = (key: string): string | undefined => REPLACED.get(key);
 
 /** One warning for each old label that the expressions at `path` name. */
-export const expressionWarnings = (to: Collecting, term: unknown, path: string): Stops =>
-  warnEach(to, objectsAt(term, 'matchExpressions'), (expression, i) => {
+export const expressionWarnings = (found: string[], term: unknown, path: string): void =>
+  warnEach(found, objectsAt(term, 'matchExpressions'), (expression, i) => {
     const key = textAt(expression, 'key');
     const why = replacedLabel(key);
     return why === undefined ? undefined : [`${path}.matchExpressions[${i}].key: ${key} is ${why}`];

@@ -1,5 +1,4 @@
 /** What is valid in a Pod and still likely to be a mistake (pkg/api/pod/warnings.go). */
-import { Pace, type Steps } from '@coracle/apimachinery/meta/steps';
 import {
   isObject,
   type JsonObject,
@@ -10,7 +9,7 @@ import {
   valueAt,
 } from '@coracle/apimachinery/types/read-value';
 import { claimWarnings, fractionWarnings } from './amounts.ts';
-import { add, type Collecting, type Stops, warnEach, warnNested } from './collect.ts';
+import { add, warnEach } from './collect.ts';
 import { expressionWarnings, replacedLabel } from './node-labels.ts';
 import { pathWarnings } from './volume-paths.ts';
 
@@ -41,27 +40,22 @@ const VOLUMES: ReadonlyMap<string, string> = new Map([
 /** Upstream spells one path otherwise than the field. */
 const SHOWN: Readonly<Record<string, string>> = { storageos: 'storageOS' };
 
-/** What one container or volume takes, measured in items looked at. */
-const CONTAINER_WEIGHT = 10;
-
-/** In steps: a Pod may hold very many containers. */
-export function* podSpecWarnings(object: JsonObject): Steps<string[]> {
+export function podSpecWarnings(object: JsonObject): string[] {
   const at = { spec: 'spec', annotations: 'metadata.annotations' };
   const spec = objectAt(object, 'spec');
   const annotations = objectAt(object, 'metadata', 'annotations');
   const pod: Pod = { annotations, annotationsPath: at.annotations, isAnnotated: isFilled(annotations) };
   const found: string[] = [];
-  const to: Collecting = { found, pace: new Pace() };
-  if (PLACES.some((field) => spec[field] !== undefined)) yield* placementWarnings(to, spec, at.spec);
+  if (PLACES.some((field) => spec[field] !== undefined)) placementWarnings(found, spec, at.spec);
   if (pod.isAnnotated) {
     for (const [key, why] of ANNOTATIONS) {
       if (Object.hasOwn(annotations, key)) found.push(`${at.annotations}[${key}]: ${why}`);
     }
   }
   const volumes = objectsAt(spec, 'volumes');
-  yield* warnEach(to, volumes, (volume, i) => volumeWarnings(volume, `${at.spec}.volumes[${i}]`), CONTAINER_WEIGHT);
-  yield* pathWarnings(to, volumes);
-  yield* listWarnings(to, spec, at.spec);
+  warnEach(found, volumes, (volume, i) => volumeWarnings(volume, `${at.spec}.volumes[${i}]`));
+  pathWarnings(found, volumes);
+  listWarnings(found, spec, at.spec);
   add(found, fractionWarnings(spec, { path: at.spec, steps: ['overhead'], names: BYTES }));
   if (
     pod.isAnnotated &&
@@ -72,8 +66,7 @@ export function* podSpecWarnings(object: JsonObject): Steps<string[]> {
   }
   for (const list of ['initContainers', 'containers', 'ephemeralContainers']) {
     for (const [i, container] of objectsAt(spec, list).entries()) {
-      yield* containerWarnings(to, { container, path: `${at.spec}.${list}[${i}]` }, pod);
-      if (to.pace.due(CONTAINER_WEIGHT)) yield;
+      containerWarnings(found, { container, path: `${at.spec}.${list}[${i}]` }, pod);
     }
   }
   add(found, portWarnings(spec, at.spec));
@@ -82,26 +75,26 @@ export function* podSpecWarnings(object: JsonObject): Steps<string[]> {
       `${at.spec}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1`,
     );
   }
-  if (spec['affinity'] !== undefined) yield* affinityWarnings(to, spec, at.spec);
+  if (spec['affinity'] !== undefined) affinityWarnings(found, spec, at.spec);
   return found;
 }
 
 const PLACES = ['nodeSelector', 'affinity', 'topologySpreadConstraints'];
 
-function* placementWarnings(to: Collecting, spec: JsonObject, path: string): Steps<void> {
+function placementWarnings(found: string[], spec: JsonObject, path: string): void {
   const affinity = objectAt(spec, 'affinity', 'nodeAffinity');
   const at = `${path}.affinity.nodeAffinity`;
-  yield* warnEach(to, Object.keys(objectAt(spec, 'nodeSelector')), (key) => {
+  warnEach(found, Object.keys(objectAt(spec, 'nodeSelector')), (key) => {
     const why = replacedLabel(key);
     return why === undefined ? undefined : [`${path}.nodeSelector[${key}]: ${why}`];
   });
-  yield* warnNested(to, objectsAt(affinity, REQUIRED, 'nodeSelectorTerms'), (term, i) =>
-    expressionWarnings(to, term, `${at}.${REQUIRED}.nodeSelectorTerms[${i}]`),
-  );
-  yield* warnNested(to, objectsAt(affinity, PREFERRED), (term, i) =>
-    expressionWarnings(to, objectAt(term, 'preference'), `${at}.${PREFERRED}[${i}].preference`),
-  );
-  yield* warnEach(to, objectsAt(spec, 'topologySpreadConstraints'), (constraint, i) => {
+  for (const [i, term] of objectsAt(affinity, REQUIRED, 'nodeSelectorTerms').entries()) {
+    expressionWarnings(found, term, `${at}.${REQUIRED}.nodeSelectorTerms[${i}]`);
+  }
+  for (const [i, term] of objectsAt(affinity, PREFERRED).entries()) {
+    expressionWarnings(found, objectAt(term, 'preference'), `${at}.${PREFERRED}[${i}].preference`);
+  }
+  warnEach(found, objectsAt(spec, 'topologySpreadConstraints'), (constraint, i) => {
     const where = `${path}.topologySpreadConstraints[${i}]`;
     const key = textAt(constraint, 'topologyKey');
     const why = replacedLabel(key);
@@ -127,20 +120,20 @@ function volumeWarnings(volume: JsonObject, path: string): string[] | undefined 
   return found;
 }
 
-function* listWarnings(to: Collecting, spec: JsonObject, path: string): Steps<void> {
-  const repeated = (list: string, field: string): Stops => {
+function listWarnings(found: string[], spec: JsonObject, path: string): void {
+  const repeated = (list: string, field: string): void => {
     const seen = new Set<string>();
-    return warnEach(to, objectsAt(spec, list), (item, i) => {
+    warnEach(found, objectsAt(spec, list), (item, i) => {
       const text = textAt(item, field);
       const isKnown = seen.has(text);
       seen.add(text);
       return isKnown ? [`${path}.${list}[${i}].${field}: duplicate ${field} ${JSON.stringify(text)}`] : undefined;
     });
   };
-  if (spec['hostAliases'] !== undefined) yield* repeated('hostAliases', 'ip');
+  if (spec['hostAliases'] !== undefined) repeated('hostAliases', 'ip');
   if (spec['imagePullSecrets'] === undefined) return;
-  yield* repeated('imagePullSecrets', 'name');
-  yield* warnEach(to, objectsAt(spec, 'imagePullSecrets'), (item, i) =>
+  repeated('imagePullSecrets', 'name');
+  warnEach(found, objectsAt(spec, 'imagePullSecrets'), (item, i) =>
     textAt(item, 'name') === '' ? [`${path}.imagePullSecrets[${i}].name: invalid empty name ""`] : undefined,
   );
 }
@@ -161,16 +154,16 @@ interface Pod {
 
 const isFilled = (value: unknown): boolean => isObject(value) && Object.keys(value).length > 0;
 
-function* containerWarnings(to: Collecting, { container, path }: Placed, pod: Pod): Steps<void> {
-  if (pod.isAnnotated) add(to.found, profileWarnings(container, pod));
+function containerWarnings(found: string[], { container, path }: Placed, pod: Pod): void {
+  if (pod.isAnnotated) add(found, profileWarnings(container, pod));
   if (isFilled(container['resources'])) {
     for (const name of BYTES) {
       for (const list of ['limits', 'requests']) {
-        add(to.found, fractionWarnings(container, { path, steps: ['resources', list], names: [name] }));
+        add(found, fractionWarnings(container, { path, steps: ['resources', list], names: [name] }));
       }
     }
   }
-  if (container['env'] !== undefined) yield* variableWarnings(to, container, path);
+  if (container['env'] !== undefined) variableWarnings(found, container, path);
 }
 
 /** The annotation of AppArmor is turned into its field. */
@@ -181,9 +174,9 @@ function profileWarnings(container: JsonObject, pod: Pod): string[] {
 }
 
 /** A variable may build on its own earlier value; one that does not hides it. */
-function variableWarnings(to: Collecting, container: JsonObject, path: string): Stops {
+function variableWarnings(found: string[], container: JsonObject, path: string): void {
   const seen = new Set<string>();
-  return warnEach(to, objectsAt(container, 'env'), (variable, i) => {
+  warnEach(found, objectsAt(container, 'env'), (variable, i) => {
     const name = textAt(variable, 'name');
     const isKnown = seen.has(name);
     seen.add(name);
@@ -250,14 +243,14 @@ function meeting(one: PlacedPort, other: PlacedPort): string | undefined {
   return one.hostPort === other.hostPort && isHalfOpen ? 'dangerously ambiguous' : undefined;
 }
 
-function* affinityWarnings(to: Collecting, spec: JsonObject, path: string): Steps<void> {
+function affinityWarnings(found: string[], spec: JsonObject, path: string): void {
   for (const kind of ['podAffinity', 'podAntiAffinity']) {
     const at = `${path}.affinity.${kind}`;
     const terms = objectAt(spec, 'affinity', kind);
-    yield* warnEach(to, objectsAt(terms, REQUIRED), (term, i) =>
+    warnEach(found, objectsAt(terms, REQUIRED), (term, i) =>
       isObject(term['labelSelector']) ? undefined : [`${at}.${REQUIRED}[${i}].labelSelector: ${NO_SELECTOR}`],
     );
-    yield* warnEach(to, objectsAt(terms, PREFERRED), (term, i) =>
+    warnEach(found, objectsAt(terms, PREFERRED), (term, i) =>
       isObject(valueAt(term, 'podAffinityTerm', 'labelSelector'))
         ? undefined
         : [`${at}.${PREFERRED}[${i}].podAffinityTerm.labelSelector: ${NO_SELECTOR}`],

@@ -1,8 +1,7 @@
 /** Volumes, claims and classes (pkg/api/persistentvolume, persistentvolumeclaim and storage of upstream). */
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import { isObject, type JsonObject, objectAt, objectsAt, textAt } from '@coracle/apimachinery/types/read-value';
 import { claimWarnings } from './amounts.ts';
-import { add, newCollecting, warnEach, warnNested } from './collect.ts';
+import { add, warnEach } from './collect.ts';
 import { expressionWarnings, replacedLabel } from './node-labels.ts';
 
 const BETA_CLASS = 'volume.beta.kubernetes.io/storage-class';
@@ -23,21 +22,21 @@ const annotated = (object: JsonObject, key: string, why: string): string[] =>
 const classAnnotation = (object: JsonObject): string[] =>
   annotated(object, BETA_CLASS, 'deprecated since v1.8; use "storageClassName" attribute instead');
 
-export function* volumeWarnings(volume: JsonObject): Steps<string[]> {
-  const to = newCollecting();
-  add(to.found, classAnnotation(volume));
-  add(to.found, annotated(volume, BETA_OPTIONS, 'deprecated since v1.31; use "mountOptions" attribute instead'));
+export function volumeWarnings(volume: JsonObject): string[] {
+  const found: string[] = [];
+  add(found, classAnnotation(volume));
+  add(found, annotated(volume, BETA_OPTIONS, 'deprecated since v1.31; use "mountOptions" attribute instead'));
   if (textAt(volume, 'spec', 'persistentVolumeReclaimPolicy') === 'Recycle') {
-    to.found.push(
+    found.push(
       'spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.',
     );
   }
-  yield* warnNested(to, objectsAt(volume, 'spec', 'nodeAffinity', 'required', 'nodeSelectorTerms'), (term, i) =>
-    expressionWarnings(to, term, `spec.nodeAffinity.required.nodeSelectorTerms[${i}]`),
-  );
+  for (const [i, term] of objectsAt(volume, 'spec', 'nodeAffinity', 'required', 'nodeSelectorTerms').entries()) {
+    expressionWarnings(found, term, `spec.nodeAffinity.required.nodeSelectorTerms[${i}]`);
+  }
   const spec = objectAt(volume, 'spec');
-  for (const [field, shown, why] of SOURCES) if (isObject(spec[field])) to.found.push(`spec.${shown}: ${why}`);
-  return to.found;
+  for (const [field, shown, why] of SOURCES) if (isObject(spec[field])) found.push(`spec.${shown}: ${why}`);
+  return found;
 }
 
 export const volumeClaimWarnings = (claim: JsonObject): string[] => [
@@ -45,13 +44,13 @@ export const volumeClaimWarnings = (claim: JsonObject): string[] => [
   ...claimWarnings(objectAt(claim, 'spec'), 'spec'),
 ];
 
-export function* storageClassWarnings(storageClass: JsonObject): Steps<string[]> {
-  const to = newCollecting();
-  yield* warnNested(to, objectsAt(storageClass, 'allowedTopologies'), (topology, i) =>
-    warnEach(to, objectsAt(topology, 'matchLabelExpressions'), (expression, j) => {
+export function storageClassWarnings(storageClass: JsonObject): string[] {
+  const found: string[] = [];
+  for (const [i, topology] of objectsAt(storageClass, 'allowedTopologies').entries()) {
+    warnEach(found, objectsAt(topology, 'matchLabelExpressions'), (expression, j) => {
       const why = replacedLabel(textAt(expression, 'key'));
       return why === undefined ? undefined : [`allowedTopologies[${i}].matchLabelExpressions[${j}].key: ${why}`];
-    }),
-  );
-  return to.found;
+    });
+  }
+  return found;
 }

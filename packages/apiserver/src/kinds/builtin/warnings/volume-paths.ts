@@ -1,22 +1,20 @@
 /** Files of one volume that would lie over one another (warningsForOverlappingVirtualPaths of pkg/api/pod/warnings.go). */
-import { NO_STOP } from '@coracle/apimachinery/meta/steps';
 import { isObject, objectsAt, textAt, valueAt } from '@coracle/apimachinery/types/read-value';
-import { add, type Collecting, type Stops, warnEach, warnNested } from './collect.ts';
+import { add, warnEach } from './collect.ts';
 
 /** Each path is compared with all before it, so no more of a Pod are looked at. */
 const LOOKED_AT = 500;
 
 /** One warning for each path that another path of the same volume holds already. */
-export function pathWarnings(to: Collecting, volumes: readonly Readonly<Record<string, unknown>>[]): Stops {
+export function pathWarnings(found: string[], volumes: readonly Readonly<Record<string, unknown>>[]): void {
   const left = { paths: LOOKED_AT };
-  return warnNested(to, volumes, (volume) => {
-    if (SOURCES.every((source) => volume[source] === undefined)) return NO_STOP;
+  for (const volume of volumes) {
+    if (SOURCES.every((source) => volume[source] === undefined)) continue;
     const name = textAt(volume, 'name');
     const whole = sourceOf(volume, { secretName: 'secretName', projected: '' });
-    if (!whole) return projectedWarnings(to, { left, name, sources: objectsAt(volume, 'projected', 'sources') });
-    add(to.found, overlaps(left, whole.paths, `volume ${JSON.stringify(name)} (${whole.what}): overlapping paths`));
-    return NO_STOP;
-  });
+    if (!whole) projectedWarnings(found, { left, name, sources: objectsAt(volume, 'projected', 'sources') });
+    else add(found, overlaps(left, whole.paths, `volume ${JSON.stringify(name)} (${whole.what}): overlapping paths`));
+  }
 }
 
 /** What may name files of its own. */
@@ -27,11 +25,11 @@ interface Left {
 }
 
 function projectedWarnings(
-  to: Collecting,
+  found: string[],
   { left, name, sources }: { readonly left: Left; readonly name: string; readonly sources: readonly unknown[] },
-): Stops {
+): void {
   const known = new Set<string>();
-  return warnEach(to, sources, (source) => {
+  warnEach(found, sources, (source) => {
     if (isObject(source) && Object.keys(source).length === 0) {
       return [`volume ${JSON.stringify(name)} (Projected) has no sources provided`];
     }

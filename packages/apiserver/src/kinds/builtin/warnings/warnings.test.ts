@@ -301,7 +301,7 @@ test('of very many ports and files only the first are compared', () => {
   assert.ok(warningsOf('', 'pods').warnings!(big).length < 11_000);
 });
 
-test('of very many containers and variables the same is reported in steps', () => {
+test('of very many containers and variables each is reported', () => {
   const many = <T>(item: (i: number) => T): T[] => Array.from({ length: 2000 }, (_, i) => item(i));
   const amounts = { limits: { memory: '1m' } };
   const big = pod({
@@ -312,14 +312,7 @@ test('of very many containers and variables the same is reported in steps', () =
     volumes: many((i) => ({ name: `v${i}`, gitRepo: {} })),
     hostAliases: many(() => ({ ip: '1.1.1.1' })),
   });
-  const { warnings, warningsSteps } = warningsOf('', 'pods');
-  const work = warningsSteps!(big);
-  let stops = 0;
-  let step = work.next();
-  for (; !step.done; step = work.next()) stops++;
-  assert.ok(stops > 10, `${stops} stops`);
-  assert.equal(step.value.length, 6999);
-  assert.deepEqual(step.value, warnings!(big));
+  assert.equal(warningsOf('', 'pods').warnings!(big).length, 6999);
 });
 
 test('addresses of a Pod that are not written as they should be', () => {

@@ -1,6 +1,5 @@
 /** Which kinds warn of what, on a create and on an update (WarningsOnCreate and WarningsOnUpdate of their strategies). */
 import { checkLabelName } from '@coracle/apimachinery/meta/name-rules';
-import { finish, type Steps } from '@coracle/apimachinery/meta/steps';
 import { type JsonObject, objectAt, textAt, valueAt } from '@coracle/apimachinery/types/read-value';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import {
@@ -14,22 +13,12 @@ import {
 import { podSpecWarnings } from './pod-spec.ts';
 import { storageClassWarnings, volumeClaimWarnings, volumeWarnings } from './storage.ts';
 
-type Warns = Pick<
-  ResourceInfo,
-  'warnings' | 'updateWarnings' | 'warningsSteps' | 'updateWarningsSteps' | 'statusWarnings'
->;
+type Warns = Pick<ResourceInfo, 'warnings' | 'updateWarnings' | 'statusWarnings'>;
 type Check = (object: JsonObject) => string[];
-/** Of kinds that may hold very much. */
-type StepsValidate = (object: JsonObject) => Steps<string[]>;
 
 const always = (validateOne: Check): Warns => ({ warnings: validateOne, updateWarnings: validateOne });
-const alwaysInSteps = (validateOne: StepsValidate): Warns => ({
-  ...always((object) => finish(validateOne(object))),
-  warningsSteps: validateOne,
-  updateWarningsSteps: validateOne,
-});
 
-function* pod(object: JsonObject): Steps<string[]> {
+function pod(object: JsonObject): string[] {
   const problems = checkLabelName(textAt(object, 'metadata', 'name'));
   const first =
     problems.length === 0
@@ -37,7 +26,7 @@ function* pod(object: JsonObject): Steps<string[]> {
       : [
           `metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: [${problems.join(' ')}]`,
         ];
-  return [...first, ...(yield* podSpecWarnings(object))];
+  return [...first, ...podSpecWarnings(object)];
 }
 
 const node: Check = (object) => [
@@ -57,28 +46,27 @@ const account: Check = (object) =>
       ]
     : [];
 
-function* newSlice(slice: JsonObject): Steps<string[]> {
-  return [...addressTypeWarnings(slice), ...(yield* endpointWarnings(slice))];
+function newSlice(slice: JsonObject): string[] {
+  return [...addressTypeWarnings(slice), ...endpointWarnings(slice)];
 }
 
 const KINDS: Readonly<Record<string, Warns>> = {
   // Those who update Pods all day are no people.
-  pods: { warnings: (object) => finish(pod(object)), warningsSteps: pod, statusWarnings: podAddressWarnings },
-  endpoints: alwaysInSteps(subsetWarnings),
+  pods: { warnings: pod, statusWarnings: podAddressWarnings },
+  endpoints: always(subsetWarnings),
   nodes: always(node),
-  services: alwaysInSteps(serviceWarnings),
+  services: always(serviceWarnings),
   serviceaccounts: {
     warnings: account,
     updateWarnings: (object, old) => (isEnforced(old) ? [] : account(object)),
   },
-  persistentvolumes: alwaysInSteps(volumeWarnings),
+  persistentvolumes: always(volumeWarnings),
   persistentvolumeclaims: always(volumeClaimWarnings),
-  'storageclasses.storage.k8s.io': alwaysInSteps(storageClassWarnings),
-  'networkpolicies.networking.k8s.io': alwaysInSteps(networkPolicyWarnings),
+  'storageclasses.storage.k8s.io': always(storageClassWarnings),
+  'networkpolicies.networking.k8s.io': always(networkPolicyWarnings),
   'endpointslices.discovery.k8s.io': {
-    ...alwaysInSteps(endpointWarnings),
-    warnings: (slice) => finish(newSlice(slice)),
-    warningsSteps: newSlice,
+    ...always(endpointWarnings),
+    warnings: newSlice,
   },
 };
 

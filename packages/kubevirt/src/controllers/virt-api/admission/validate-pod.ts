@@ -94,14 +94,14 @@ function addErrors(errors: FieldError[], more: readonly FieldError[]): void {
 
 /** Upstream names the members of the affinity directly below the spec. */
 function* validatePlacement(findings: Findings, path: string, spec: Spec): Steps<void> {
-  const found = { errors: [] as FieldError[], pace: findings.pace };
-  yield* validateAffinity(found, spec.affinity, path);
-  yield* validateTopologySpread(found, spec, `${path}.topologySpreadConstraints`);
+  const errors: FieldError[] = [];
+  validateAffinity(errors, spec.affinity, path);
+  validateTopologySpread(errors, spec, `${path}.topologySpreadConstraints`);
   for (const [i, toleration] of (spec.tolerations ?? []).entries()) {
-    if (found.pace.due()) yield;
-    addErrors(found.errors, validateToleration({ ...toleration }, `${path}.tolerations[${i}]`));
+    if (findings.pace.due()) yield;
+    addErrors(errors, validateToleration({ ...toleration }, `${path}.tolerations[${i}]`));
   }
-  yield* validateEach(findings, found.errors, (error) => [
+  yield* validateEach(findings, errors, (error) => [
     invalidValue(error.field, `${error.field}: ${fieldErrorBody(error)}`),
   ]);
 }
