@@ -27,6 +27,7 @@ export { decodeBase64, decodeBase64Url, decodeLenientBase64Url, encodeBase64, en
 export { controllerReference } from './meta/controller-reference.ts';
 export { cloneJson, cloneSteps } from './meta/deep-clone.ts';
 export { deepEqual, equalSteps } from './meta/deep-equal.ts';
+export { eachFromBelow } from './meta/each-from-below.ts';
 export { GENERATE_NAME_ATTEMPTS, generateName } from './meta/generate-name.ts';
 export { goDuration, parseGoDuration, readGoDuration } from './meta/go-duration.ts';
 export { goPlain, goTypeOf } from './meta/go-print.ts';
@@ -163,10 +164,10 @@ export {
 export { type QuotaEvaluator, quotaEvaluator, quotaMatches } from './quota/evaluator.ts';
 export { type PodSpecParts, podAmounts } from './quota/pod-amounts.ts';
 export { type QuotaSpec, scopesOf } from './quota/scopes.ts';
-export { canonicalizeScalars, canonicalizeSteps } from './schema/canonical-scalars.ts';
+export { canonicalizeScalars } from './schema/canonical-scalars.ts';
 export { decodeErrors, decodeProblem } from './schema/decode-errors.ts';
-export { countDefaults, defaultedFields } from './schema/defaulted-fields.ts';
-export { applyDefaults, applyDefaultsSteps, dropMetadataNulls, dropNulls, dropNullsSteps } from './schema/defaults.ts';
+export { defaultedFields } from './schema/defaulted-fields.ts';
+export { applyDefaults, dropMetadataNulls, dropNulls } from './schema/defaults.ts';
 export { dropEmpty } from './schema/drop-empty.ts';
 export { coerceEmbedded, embeddedErrors, hasEmbedded } from './schema/embedded-resource.ts';
 export { emptyToNull } from './schema/empty-to-null.ts';
@@ -182,14 +183,15 @@ export {
   parseWide,
 } from './schema/parse-json.ts';
 export { compilePattern } from './schema/patterns.ts';
-export { pruneSteps, pruneUnknown } from './schema/prune.ts';
+export { pruneUnknown } from './schema/prune.ts';
 export { counterpart, hasMapLists, isSame, NO_COUNTERPART, OldItems } from './schema/ratcheting.ts';
 export { parseYaml } from './schema/read-yaml.ts';
+export { childSchemas } from './schema/resolve-definitions.ts';
 export { JsonReader, locateInJson } from './schema/scan-json.ts';
 export { isQuantitySchema, type Schema, UNSIGNED, type ValidationRule } from './schema/schema.ts';
 export { createTreeSearch } from './schema/schema-reach.ts';
 export { rangeOf, settleNumbers } from './schema/settle-numbers.ts';
-export { validateSchema, validateSchemaSteps } from './schema/validate.ts';
+export { validateSchema } from './schema/validate.ts';
 export { type FieldRequirement, parseFieldSelector } from './selector/field-selector.ts';
 export { labelHint } from './selector/label-hint.ts';
 export {

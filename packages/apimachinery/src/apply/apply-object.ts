@@ -2,29 +2,28 @@
  * Server-side apply: merge a configuration into the live object, give its fields to its manager, take away what the
  * manager no longer mentions and nobody else owns, and name the conflicts.
  */
-import { equalSteps } from '../meta/deep-equal.ts';
+import { deepEqual } from '../meta/deep-equal.ts';
 import type { DeepReadonly, ManagedFieldsEntry, UnstructuredObject } from '../meta/object.ts';
 import type { JsonObject } from '../meta/own-property.ts';
 import { ApiError, badRequest, internalError } from '../meta/status.ts';
-import { finish, Pace, type Steps } from '../meta/steps.ts';
 import type { Schema } from '../schema/schema.ts';
 import type { ApplyConflict } from './conflict.ts';
 import { type FieldSet, isEmptySet, recursiveDifference } from './field-set.ts';
 import { allowedByLastApplied, refreshLastApplied } from './last-applied.ts';
-import { identityOf, type Manager, type Managers, readManagersSteps, writeManagersSteps } from './managers.ts';
-import { mergeSteps } from './merge.ts';
+import { identityOf, type Manager, type Managers, readManagers, writeManagers } from './managers.ts';
+import { mergeObjects } from './merge.ts';
 import {
   currentManagers,
   ignoredFields,
-  loseChangedFieldsSteps,
+  loseChangedFields,
   stripIdentity,
   type Versions,
   withoutManagedFields,
 } from './ownership.ts';
-import { pruneSteps } from './prune.ts';
-import { toFieldSetSteps } from './to-field-set.ts';
+import { pruneObject } from './prune.ts';
+import { toFieldSet } from './to-field-set.ts';
 import { rootSchema } from './topology.ts';
-import { recordUpdateSteps } from './track-update.ts';
+import { recordUpdate } from './track-update.ts';
 import { mayBeUntypable, typingErrors, typingText } from './typing-errors.ts';
 
 export interface ApplyOptions {
@@ -59,29 +58,21 @@ export interface ApplyResult {
  * Applies a configuration. Neither argument is changed.
  * @throws ApiError 400 for a configuration that carries managedFields, 500 for a live object that cannot be typed
  */
-export const applyObject = (request: ApplyOptions): ApplyResult => finish(applyObjectSteps(request));
-
-/** The same in steps, for large objects. */
-export function* applyObjectSteps(request: ApplyOptions): Steps<ApplyResult> {
+export function applyObject(request: ApplyOptions): ApplyResult {
   const options = { ...request, schema: rootSchema(request.schema) };
   const { schema, live, config } = options;
   if ((config.metadata as JsonObject | undefined)?.['managedFields'] !== undefined) {
     throw badRequest('metadata.managedFields must be nil');
   }
-  const stored = yield* readManagersSteps(live?.metadata.managedFields as readonly ManagedFieldsEntry[] | undefined);
+  const stored = readManagers(live?.metadata.managedFields as readonly ManagedFieldsEntry[] | undefined);
   if (stored === undefined) throw internalError('failed to decode managed fields');
-  yield;
   if (live !== undefined && mayBeUntypable(schema)) checkLive(options, stored);
-  const managers = yield* trackedManagers(options, stored);
-  yield;
-  const first = yield* attempt(options, managers, options.force);
+  const managers = trackedManagers(options, stored);
+  const first = attempt(options, managers, options.force);
   if (first.conflicts.length === 0 || options.manager !== 'kubectl' || live === undefined) return first;
-
-  // Objects of client-side kubectl apply move over without conflicts where they still are as kubectl last left them.
-  yield;
   const allowed = allowedByLastApplied(schema, live);
   const conflicts = first.conflicts.filter((conflict) => !hasPath(allowed, conflict.path));
-  return conflicts.length > 0 ? { ...first, conflicts } : yield* attempt(options, managers, true);
+  return conflicts.length > 0 ? { ...first, conflicts } : attempt(options, managers, true);
 }
 
 /** Where sets may hold maps and lists, what is stored may be impossible to type: upstream applies nothing to it. */
@@ -104,17 +95,17 @@ function hasPath(set: FieldSet, path: readonly string[]): boolean {
 }
 
 /** An object nobody tracked so far belongs, as it is, to `before-first-apply`. */
-function* trackedManagers(options: ApplyOptions, stored: Managers): Steps<Map<string, Manager>> {
+function trackedManagers(options: ApplyOptions, stored: Managers): Map<string, Manager> {
   const { schema, live, isServed } = options;
   if (stored.size > 0 || live === undefined) return currentManagers(stored, schema, isServed, options.versions);
   const { config: _, force: __, ...rest } = options;
-  return yield* recordUpdateSteps(
+  return recordUpdate(
     { ...rest, live: undefined, updated: live, manager: 'before-first-apply', subresource: undefined },
     stored,
   );
 }
 
-function* attempt(options: ApplyOptions, managers: ReadonlyMap<string, Manager>, force: boolean): Steps<ApplyResult> {
+function attempt(options: ApplyOptions, managers: ReadonlyMap<string, Manager>, force: boolean): ApplyResult {
   const { schema, apiVersion } = options;
   const live = withoutManagedFields(options.live as JsonObject | undefined);
   const config = options.config as JsonObject;
@@ -127,29 +118,23 @@ function* attempt(options: ApplyOptions, managers: ReadonlyMap<string, Manager>,
   const self = identityOf(identity);
   const previous = managers.get(self);
   const ignored = ignoredFields(options.ignore);
-  const spoken = yield* toFieldSetSteps(schema, config);
-  yield;
+  const spoken = toFieldSet(schema, config);
   const set = ignored === undefined ? spoken : recursiveDifference(spoken, ignored);
 
   const mine: Manager = { ...identity, time: previous?.time, set };
   const claimed = new Map(managers).set(self, mine);
-  yield;
-  const merged = (yield* mergeSteps(schema, live, config, new Pace())) as JsonObject;
-  yield;
+  const merged = mergeObjects(schema, live, config) as JsonObject;
   const { versions } = options;
   // A map or list that pruning emptied is null, even if the configuration speaks of it (`spec: {}`): so upstream has it.
-  const object = yield* pruneSteps(merged, { managers: claimed, last: previous, schema, apiVersion, versions });
-
-  yield;
-  const change = yield* loseChangedFieldsSteps(schema, { before: live, after: object }, claimed, {
+  const object = pruneObject(merged, { managers: claimed, last: previous, schema, apiVersion, versions });
+  const change = loseChangedFields(schema, { before: live, after: object }, claimed, {
     self,
     ignored,
     apiVersion,
     versions,
   });
-  yield;
   if (change.conflicts.length > 0 && !force) {
-    const managedFields = yield* writeManagersSteps(managers);
+    const managedFields = writeManagers(managers);
     return { object: live as UnstructuredObject, managedFields, conflicts: change.conflicts };
   }
   const kept = stripIdentity(set);
@@ -157,11 +142,10 @@ function* attempt(options: ApplyOptions, managers: ReadonlyMap<string, Manager>,
   if (isEmptySet(kept)) out.delete(self);
   else {
     // The time is that of the last change: a manager that only joins others in what there is has none.
-    const keepsTime = options.subresource === 'scale' || (yield* equalSteps(live, object, new Pace()));
+    const keepsTime = options.subresource === 'scale' || deepEqual(live, object);
     out.set(self, { ...mine, time: keepsTime ? previous?.time : options.now, set: kept });
   }
-  yield;
   refreshLastApplied({ config, object, manager: options.manager });
-  const managedFields = yield* writeManagersSteps(out);
+  const managedFields = writeManagers(out);
   return { object: object as UnstructuredObject, managedFields, conflicts: [] };
 }

@@ -4,9 +4,8 @@
  * create objects of the same few shapes again and again, so it is remembered by shape.
  */
 import type { JsonObject } from '../meta/own-property.ts';
-import type { Steps } from '../meta/steps.ts';
 import { type Schema, ZEROS } from '../schema/schema.ts';
-import { type Comparison, compareObjects, compareSteps } from './compare.ts';
+import { type Comparison, compareObjects } from './compare.ts';
 import { type FieldSet, recursiveDifference, union } from './field-set.ts';
 import { ignoredFields, stripIdentity } from './ownership.ts';
 import { listItems, memberSchema, shapeOf } from './topology.ts';
@@ -45,17 +44,6 @@ export function createdFields(
   if (shapes.size >= MAX_SHAPES) shapes.delete(shapes.keys().next().value!);
   shapes.set(text, fields);
   return fields;
-}
-
-/** The same in steps, for an object too large to be remembered. */
-export function* createdFieldsSteps(
-  schema: Schema,
-  object: JsonObject,
-  ignore: readonly (readonly string[])[] | undefined,
-): Steps<FieldSet> {
-  const comparison = yield* compareSteps(schema, emptyObject(schema), object);
-  yield;
-  return wonBy(comparison, ignore);
 }
 
 const emptyObjects = new WeakMap<Schema, JsonObject>();

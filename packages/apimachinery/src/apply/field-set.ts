@@ -4,9 +4,6 @@
  * All operations return new sets and share what did not change; nobody changes a set after it was built.
  */
 import { isJsonObject, type JsonObject, setOwn } from '../meta/own-property.ts';
-import { keysOfLarge } from '../meta/small.ts';
-import { sortedSteps } from '../meta/sort-steps.ts';
-import type { Pace, Steps } from '../meta/steps.ts';
 import { stableText } from '../schema/list-types.ts';
 
 export interface FieldSet {
@@ -173,56 +170,21 @@ const SPELLED = /^(f:|v:"(?=[^ !"\\]*"$)|k:\{"[^"\\]*":"(?=[^ !"\\]*"\}$))/;
 /** What stands for a field that is owned as it is. */
 const OWNED: JsonObject = Object.freeze({});
 
-/** Elements of one step; nodes with more are written apart. */
-const SLICE = 5000;
-
-/** The FieldsV1 form, in steps, for large sets. */
-export function* toFieldsV1Steps(set: FieldSet): Steps<JsonObject> {
-  const later: Steps<void>[] = [];
-  const out = writeNode(set, false, later);
-  for (let work = later.pop(); work !== undefined; work = later.pop()) yield* work;
-  return out;
-}
-
 /** The FieldsV1 form, frozen all the way down. */
 export function toFieldsV1(set: FieldSet): JsonObject {
   return writeNode(set, false);
 }
 
-function writeNode(set: FieldSet, isOwned: boolean, later?: Steps<void>[]): JsonObject {
+function writeNode(set: FieldSet, isOwned: boolean): JsonObject {
   const out: JsonObject = isOwned ? { '.': OWNED } : {};
-  if (later !== undefined && set.members.size + set.children.size > SLICE / 10) {
-    later.push(writeSteps(set, out, later));
-    return out;
-  }
-  for (const element of sortedElements(set)) writeElement(set, element, out, later);
+  for (const element of sortedElements(set)) writeElement(set, element, out);
   return Object.freeze(out);
 }
 
-function writeElement(set: FieldSet, element: string, out: JsonObject, later?: Steps<void>[]): void {
+function writeElement(set: FieldSet, element: string, out: JsonObject): void {
   const child = set.children.get(element);
-  const inner = child && writeNode(child, set.members.has(element) && !isEmptySet(child), later);
+  const inner = child && writeNode(child, set.members.has(element) && !isEmptySet(child));
   setOwn(out, element, inner ?? OWNED);
-}
-
-function* writeSteps(set: FieldSet, out: JsonObject, later: Steps<void>[]): Steps<void> {
-  const elements = [...set.members];
-  for (const element of set.children.keys()) if (!set.members.has(element)) elements.push(element);
-  yield;
-  const sorted = yield* sortSteps(elements);
-  for (let at = 0; at < sorted.length; at++) {
-    writeElement(set, sorted[at]!, out, later);
-    if (at % (SLICE / 10) === SLICE / 10 - 1) yield;
-  }
-  yield;
-  Object.freeze(out);
-}
-
-/** As `sort(compareElements)`. */
-function* sortSteps(elements: readonly string[]): Steps<string[]> {
-  const isPlain = areSpelledInOrder(elements);
-  yield;
-  return yield* sortedSteps(elements, isPlain ? compareTexts : compareElements);
 }
 
 function sortedElements({ members, children }: FieldSet): string[] {
@@ -256,30 +218,6 @@ export function fromFieldsV1(fields: unknown, maxDepth = 200): FieldSet | undefi
     if (names.length === 0 || Object.hasOwn(child, '.')) set.members.add(element);
     if (names.length === 0) continue;
     const inner = fromFieldsV1(child, maxDepth - 1);
-    if (inner === undefined) return undefined;
-    if (!isEmptySet(inner)) set.children.set(element, inner as MutableFieldSet);
-  }
-  return set;
-}
-
-/** What reading one element takes, measured in members looked at. */
-const READ_WEIGHT = 4;
-
-/** The same in steps, for very many fields. */
-export function* fromFieldsV1Steps(fields: unknown, pace: Pace, maxDepth = 200): Steps<FieldSet | undefined> {
-  if (!isJsonObject(fields) || maxDepth === 0) return undefined;
-  const set = newSet();
-  for (const key of Object.keys(fields)) {
-    if (pace.due(READ_WEIGHT)) yield;
-    if (key === '.') continue;
-    const element = normalizeElement(key);
-    const child = fields[key];
-    if (element === undefined || !isJsonObject(child)) return undefined;
-    const large = keysOfLarge(child);
-    const names = large ?? Object.keys(child);
-    if (names.length === 0 || Object.hasOwn(child, '.')) set.members.add(element);
-    if (names.length === 0) continue;
-    const inner = large ? yield* fromFieldsV1Steps(child, pace, maxDepth - 1) : fromFieldsV1(child, maxDepth - 1);
     if (inner === undefined) return undefined;
     if (!isEmptySet(inner)) set.children.set(element, inner as MutableFieldSet);
   }

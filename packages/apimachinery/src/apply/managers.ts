@@ -1,8 +1,7 @@
 /** metadata.managedFields as a table of managers, and back. */
 import type { ManagedFieldsEntry } from '../meta/object.ts';
-import type { Steps } from '../meta/steps.ts';
 import { EMPTY_SET, type FieldSet, isEmptySet, union } from './field-set.ts';
-import { readFields, readFieldsSteps, writeFields, writeFieldsSteps } from './stored-fields.ts';
+import { readFields, writeFields } from './stored-fields.ts';
 
 export interface Manager {
   readonly manager: string;
@@ -34,19 +33,6 @@ export function readManagers(entries: readonly ManagedFieldsEntry[] | undefined)
   return out;
 }
 
-/** The same in steps, for entries of very many fields. */
-export function* readManagersSteps(entries: readonly ManagedFieldsEntry[] | undefined): Steps<Managers | undefined> {
-  const out = new Map<string, Manager>();
-  for (const entry of entries ?? []) {
-    if (!isReadable(entry)) return undefined;
-    const set = entry.fieldsV1 === undefined ? EMPTY_SET : yield* readFieldsSteps(entry.fieldsV1);
-    if (set === undefined) return undefined;
-    addManager(out, entry, set);
-    yield;
-  }
-  return out;
-}
-
 const isReadable = ({ operation, apiVersion, fieldsType }: ManagedFieldsEntry): boolean =>
   (operation === 'Apply' || operation === 'Update') && Boolean(apiVersion) && fieldsType === 'FieldsV1';
 
@@ -66,13 +52,6 @@ function addManager(out: Map<string, Manager>, entry: ManagedFieldsEntry, set: F
 export function writeManagers(managers: Managers): ManagedFieldsEntry[] | undefined {
   const list = writtenManagers(managers);
   return list.length === 0 ? undefined : list.map((m) => entryOf(m, writeFields(m.set)));
-}
-
-/** The same in steps, for large sets. */
-export function* writeManagersSteps(managers: Managers): Steps<ManagedFieldsEntry[] | undefined> {
-  const entries: ManagedFieldsEntry[] = [];
-  for (const m of writtenManagers(managers)) entries.push(entryOf(m, yield* writeFieldsSteps(m.set)));
-  return entries.length === 0 ? undefined : entries;
 }
 
 const writtenManagers = (managers: Managers): Manager[] =>

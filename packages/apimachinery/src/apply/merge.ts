@@ -1,8 +1,6 @@
 /** Merging a configuration into a live object by the schema's list and map types. */
-import { cloneJson, cloneSteps } from '../meta/deep-clone.ts';
+import { cloneJson } from '../meta/deep-clone.ts';
 import { getOwn, type JsonObject, setOwn } from '../meta/own-property.ts';
-import { nodesLeft } from '../meta/small.ts';
-import type { Pace, Steps } from '../meta/steps.ts';
 import type { Schema } from '../schema/schema.ts';
 import { listItems, memberSchema, shapeOf } from './topology.ts';
 
@@ -21,32 +19,6 @@ export function mergeObjects(schema: Schema | undefined, live: unknown, config: 
       );
 }
 
-/** Nodes merged in one go. */
-const TOGETHER = 200;
-
-/** The same in steps, for large values. */
-export function* mergeSteps(schema: Schema | undefined, live: unknown, config: unknown, pace: Pace): Steps<unknown> {
-  const left = nodesLeft(live, nodesLeft(config, TOGETHER));
-  if (left >= 0) {
-    if (pace.due(TOGETHER - left)) yield;
-    return mergeObjects(schema, live, config);
-  }
-  yield;
-  if (config === undefined || (config === null && isKeptUnderNull(schema, live))) return yield* cloneSteps(live, pace);
-  if (live === undefined || live === null || config === null) return yield* cloneSteps(config, pace);
-  const shape = shapeOf(schema, config);
-  if (shape === 'leaf' || shape !== shapeOf(schema, live)) return yield* cloneSteps(config, pace);
-  if (shape === 'map') return yield* mapSteps(schema, live as JsonObject, config as JsonObject, pace);
-  const out: unknown[] = [];
-  // Naming the items was a step of its own.
-  yield;
-  for (const [ours, theirs] of rowOf(schema, live as unknown[], config as unknown[])) {
-    out.push(yield* mergeSteps(schema?.items, ours, theirs, pace));
-    if (pace.due()) yield;
-  }
-  return out;
-}
-
 const isKeptUnderNull = (schema: Schema | undefined, live: unknown): boolean =>
   typeof live === 'object' && live !== null && Object.keys(live).length > 0 && shapeOf(schema, live) !== 'leaf';
 
@@ -59,24 +31,6 @@ function mergeMaps(schema: Schema | undefined, live: JsonObject, config: JsonObj
   for (const key of Object.keys(config)) {
     if (Object.hasOwn(live, key)) continue;
     const added = cloneJson(config[key]);
-    if (added !== undefined) setOwn(out, key, added);
-  }
-  return out;
-}
-
-/** As `mergeMaps`. */
-function* mapSteps(schema: Schema | undefined, live: JsonObject, config: JsonObject, pace: Pace): Steps<JsonObject> {
-  const out: JsonObject = {};
-  yield;
-  for (const key of Object.keys(live)) {
-    const merged = yield* mergeSteps(memberSchema(schema, key), live[key], getOwn(config, key), pace);
-    if (merged !== undefined) setOwn(out, key, merged);
-  }
-  yield;
-  for (const key of Object.keys(config)) {
-    if (pace.due()) yield;
-    if (Object.hasOwn(live, key)) continue;
-    const added = yield* cloneSteps(config[key], pace);
     if (added !== undefined) setOwn(out, key, added);
   }
   return out;

@@ -1,8 +1,7 @@
 /** What a change of the object does to everybody's ownership. */
 import type { JsonObject } from '../meta/own-property.ts';
-import { finish, type Steps } from '../meta/steps.ts';
 import type { Schema } from '../schema/schema.ts';
-import { type Comparison, compareObjects, compareSteps } from './compare.ts';
+import { type Comparison, compareObjects } from './compare.ts';
 import { type ApplyConflict, conflictsOf } from './conflict.ts';
 import {
   difference,
@@ -112,19 +111,9 @@ export const loseChangedFields = (
   states: States,
   managers: Managers,
   options: LossOptions,
-): OwnershipChange => finish(lose(compareObjects(schema, states.before, states.after), states, managers, options));
+): OwnershipChange => lose(compareObjects(schema, states.before, states.after), states, managers, options);
 
-/** The same in steps, for large objects. */
-export function* loseChangedFieldsSteps(
-  schema: Schema,
-  states: States,
-  managers: Managers,
-  options: LossOptions,
-): Steps<OwnershipChange> {
-  return yield* lose(yield* compareSteps(schema, states.before, states.after), states, managers, options);
-}
-
-function* lose(whole: Comparison, states: States, managers: Managers, options: LossOptions): Steps<OwnershipChange> {
+function lose(whole: Comparison, states: States, managers: Managers, options: LossOptions): OwnershipChange {
   const comparison = filter(whole, options.ignored);
   const changed = union(comparison.modified, comparison.added);
   const elsewhere = new Map<string, Comparison>();
@@ -148,7 +137,6 @@ function* lose(whole: Comparison, states: States, managers: Managers, options: L
       out.set(identity, manager);
       continue;
     }
-    yield;
     const seen = inVersionOf(manager);
     const touched = intersection(manager.set, seen === comparison ? changed : union(seen.modified, seen.added));
     const isTouched = !isEmptySet(touched);
@@ -157,7 +145,6 @@ function* lose(whole: Comparison, states: States, managers: Managers, options: L
     if (isTouched && options.self !== undefined) {
       for (const conflict of conflictsOf(manager, touched)) conflicts.push(conflict);
     }
-    yield;
     if (!isTouched && isEmptySet(intersection(manager.set, seen.removed))) {
       out.set(identity, manager);
       continue;

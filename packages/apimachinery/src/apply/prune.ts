@@ -4,13 +4,12 @@
  * may have to be shown in several of them (structured-merge-diff, merge/update.go).
  */
 import type { JsonObject } from '../meta/own-property.ts';
-import { Pace, type Steps } from '../meta/steps.ts';
 import type { Schema } from '../schema/schema.ts';
-import { EMPTY_SET, type FieldSet, isEmptySet } from './field-set.ts';
+import { difference, EMPTY_SET, type FieldSet, intersection, isEmptySet, union } from './field-set.ts';
 import type { Manager, Managers } from './managers.ts';
 import type { Versions } from './ownership.ts';
-import { differenceSteps, intersectionSteps, removeFieldsSteps, unionSteps, withParentsSteps } from './set-steps.ts';
-import { toFieldSetSteps } from './to-field-set.ts';
+import { removeFields, withParents } from './remove.ts';
+import { toFieldSet } from './to-field-set.ts';
 import { rootSchema } from './topology.ts';
 
 export interface Pruning {
@@ -25,22 +24,21 @@ export interface Pruning {
 }
 
 /** The merged object without what its manager applied last time and does not mention now; itself when that is nothing. */
-export function* pruneSteps(merged: JsonObject, pruning: Pruning): Steps<JsonObject> {
+export function pruneObject(merged: JsonObject, pruning: Pruning): JsonObject {
   const { managers, last } = pruning;
   if (last === undefined || isEmptySet(last.set)) return merged;
-  const pace = new Pace();
   const look = looksOf(merged, pruning);
   const lastLook = look.of(last.apiVersion);
   const whole = look.at(lastLook, { look: look.request, object: merged });
   const { schema } = lastLook;
-  const lastFields = yield* withParentsSteps(schema, last.set, pace);
-  const blunt: Shown = { look: lastLook, object: yield* without(schema, whole.object, { fields: lastFields, pace }) };
-  const owned = yield* ownedBy(managers, look, pace);
-  const repaired = look.at(lastLook, yield* addBackOwned({ whole, pruned: blunt }, { look, owned, pace }));
-  const all = yield* fieldsOf(whole, pace);
-  const gone = yield* differenceSteps(all, yield* fieldsOf(repaired, pace), pace);
-  const fields = yield* intersectionSteps(gone, lastFields, pace);
-  const object = yield* without(schema, whole.object, { fields, pace });
+  const lastFields = withParents(schema, last.set);
+  const blunt: Shown = { look: lastLook, object: without(schema, whole.object, lastFields) };
+  const owned = ownedBy(managers, look);
+  const repaired = look.at(lastLook, addBackOwned({ whole, pruned: blunt }, look, owned));
+  const all = fieldsOf(whole);
+  const gone = difference(all, fieldsOf(repaired));
+  const fields = intersection(gone, lastFields);
+  const object = without(schema, whole.object, fields);
   return look.at(look.request, { look: lastLook, object }).object;
 }
 
@@ -92,20 +90,21 @@ function withIdentity(object: JsonObject, { kind, metadata: whole }: JsonObject,
 }
 
 /** What is owned, by the look in which it was written down. */
-function* ownedBy(managers: Managers, look: Looks, pace: Pace): Steps<Map<Look, FieldSet>> {
+function ownedBy(managers: Managers, look: Looks): Map<Look, FieldSet> {
   const owned = new Map<Look, FieldSet>();
   for (const { apiVersion, set } of managers.values()) {
     const where = look.of(apiVersion);
-    owned.set(where, yield* unionSteps(owned.get(where) ?? EMPTY_SET, set, pace));
+    owned.set(where, union(owned.get(where) ?? EMPTY_SET, set));
   }
   return owned;
 }
 
 /** The pruned object with everything in it again that is owned by anybody, in the look that was repaired last. */
-function* addBackOwned(
+function addBackOwned(
   { whole, pruned }: { readonly whole: Shown; readonly pruned: Shown },
-  { look, owned, pace }: { readonly look: Looks; readonly owned: ReadonlyMap<Look, FieldSet>; readonly pace: Pace },
-): Steps<Shown> {
+  look: Looks,
+  owned: ReadonlyMap<Look, FieldSet>,
+): Shown {
   // The look it was pruned in first: the removal may have taken what a conversion needs.
   const others = [...owned.keys()].filter((other) => other !== pruned.look);
   let [full, left] = [whole, pruned];
@@ -114,21 +113,17 @@ function* addBackOwned(
     if (fields === undefined) continue;
     [full, left] = [look.at(where, full), look.at(where, left)];
     const { schema } = where;
-    const kept = yield* unionSteps(yield* fieldsOf(left, pace), yield* withParentsSteps(schema, fields, pace), pace);
-    const gone = yield* differenceSteps(yield* fieldsOf(full, pace), kept, pace);
-    left = { look: where, object: yield* without(schema, full.object, { fields: gone, pace }) };
+    const kept = union(fieldsOf(left), withParents(schema, fields));
+    const gone = difference(fieldsOf(full), kept);
+    left = { look: where, object: without(schema, full.object, gone) };
   }
   return left;
 }
 
-function* fieldsOf({ look: { schema }, object }: Shown, pace: Pace): Steps<FieldSet> {
-  return yield* withParentsSteps(schema, yield* toFieldSetSteps(schema, object), pace);
+function fieldsOf({ look: { schema }, object }: Shown): FieldSet {
+  return withParents(schema, toFieldSet(schema, object));
 }
 
-function* without(
-  schema: Schema,
-  object: JsonObject,
-  removal: { readonly fields: FieldSet; readonly pace: Pace },
-): Steps<JsonObject> {
-  return ((yield* removeFieldsSteps(schema, object, removal)) ?? {}) as JsonObject;
+function without(schema: Schema, object: JsonObject, fields: FieldSet): JsonObject {
+  return (removeFields(schema, object, fields) ?? {}) as JsonObject;
 }

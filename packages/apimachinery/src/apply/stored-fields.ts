@@ -2,9 +2,7 @@
  * FieldsV1 as stored objects carry them, and their sets. Objects of one kind mostly share a handful of them, so each is
  * read, written and kept once: entries that say the same share one frozen value.
  */
-import { keysOfLarge } from '../meta/small.ts';
-import { Pace, type Steps } from '../meta/steps.ts';
-import { type FieldSet, fromFieldsV1, fromFieldsV1Steps, isWithin, toFieldsV1, toFieldsV1Steps } from './field-set.ts';
+import { type FieldSet, fromFieldsV1, isWithin, toFieldsV1 } from './field-set.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -40,27 +38,10 @@ export function readFields(fields: Fields): FieldSet | undefined {
   return set;
 }
 
-/** The same, in steps where there are very many fields. */
-export function* readFieldsSteps(fields: Fields): Steps<FieldSet | undefined> {
-  if (SETS.has(fields) || keysOfLarge(fields) === undefined) return readFields(fields);
-  const set = yield* fromFieldsV1Steps(fields, new Pace());
-  // What is too long to be shared is only kept beside its entry.
-  if (set === undefined || !Object.isFrozen(fields)) return set;
-  if (isWithin(set, MAX_INTERNED_TEXT / 5)) return readFields(fields);
-  SETS.set(fields, set);
-  FIELDS.set(set, fields);
-  return set;
-}
-
 /** The FieldsV1 of a set, frozen. */
 export function writeFields(set: FieldSet): Fields {
   const known = FIELDS.get(set);
   return known ?? remember(set, toFieldsV1(set));
-}
-
-/** The same, in steps where the set is a large one. */
-export function* writeFieldsSteps(set: FieldSet): Steps<Fields> {
-  return FIELDS.get(set) ?? remember(set, yield* toFieldsV1Steps(set));
 }
 
 function remember(set: FieldSet, made: Fields): Fields {

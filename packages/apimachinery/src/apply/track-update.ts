@@ -1,32 +1,21 @@
-import { equalSteps } from '../meta/deep-equal.ts';
+import { deepEqual } from '../meta/deep-equal.ts';
 import type { DeepReadonly, ManagedFieldsEntry, UnstructuredObject } from '../meta/object.ts';
 import type { JsonObject } from '../meta/own-property.ts';
-import { finish, Pace, type Steps } from '../meta/steps.ts';
 import type { Schema } from '../schema/schema.ts';
-import { createdFields, createdFieldsSteps } from './created-fields.ts';
+import { createdFields } from './created-fields.ts';
 import { equalSets, type FieldSet, isEmptySet, union } from './field-set.ts';
-import {
-  capUpdaters,
-  identityOf,
-  type Manager,
-  type Managers,
-  readManagers,
-  readManagersSteps,
-  writeManagers,
-  writeManagersSteps,
-} from './managers.ts';
+import { capUpdaters, identityOf, type Manager, type Managers, readManagers, writeManagers } from './managers.ts';
 import {
   currentManagers,
   ignoredFields,
   loseChangedFields,
-  loseChangedFieldsSteps,
   type OwnershipChange,
   stripIdentity,
   type Versions,
   withoutManagedFields,
 } from './ownership.ts';
 import { rootSchema } from './topology.ts';
-import { mayBeUntypable, typingErrorsSteps } from './typing-errors.ts';
+import { mayBeUntypable, typingErrors } from './typing-errors.ts';
 
 export interface TrackUpdateOptions {
   readonly schema: Schema;
@@ -57,35 +46,22 @@ export function trackUpdate(options: TrackUpdateOptions): ManagedFieldsEntry[] |
   const managers = incomingManagers(options);
   // Once tracking was cleared it stays off for updates; the next apply starts it again.
   if (managers.size === 0 && options.live !== undefined) return undefined;
-  if (finish(isUntypableSteps(options))) return undefined;
+  if (isUntypable(options)) return undefined;
   return writeManagers(capUpdaters(recordUpdate(options, managers)));
 }
 
-/** The same in steps, for large objects. */
-export function* trackUpdateSteps(options: TrackUpdateOptions): Steps<ManagedFieldsEntry[] | undefined> {
-  const managers = yield* incomingManagersSteps(options);
-  yield;
-  if (managers.size === 0 && options.live !== undefined) return undefined;
-  if (yield* isUntypableSteps(options)) return undefined;
-  const recorded = yield* recordUpdateSteps(options, managers);
-  yield;
-  return yield* writeManagersSteps(capUpdaters(recorded));
-}
-
 /** Upstream gives up the record of who made an object rather than the object (FieldManager.UpdateNoErrors). */
-function* isUntypableSteps({ schema, live, updated, ignore, doubt }: TrackUpdateOptions): Steps<boolean> {
+function isUntypable({ schema, live, updated, ignore, doubt }: TrackUpdateOptions): boolean {
   const kind = rootSchema(schema);
-  const misfits = function* (value: unknown): Steps<boolean> {
-    return (yield* typingErrorsSteps(kind, value, { allowDuplicates: true })).length > 0;
-  };
-  if (mayBeUntypable(kind)) return (yield* misfits(live)) || (yield* misfits(updated));
+  const misfits = (value: unknown): boolean => typingErrors(kind, value, { allowDuplicates: true }).length > 0;
+  if (mayBeUntypable(kind)) return misfits(live) || misfits(updated);
   if (doubt === undefined) return false;
-  if (doubt.live && (yield* misfits(live))) return true;
+  if (doubt.live && misfits(live)) return true;
   for (const [name = ''] of ignore ?? []) {
     const part = (updated as JsonObject)[name];
     if (name === 'metadata' || typeof part !== 'object' || part === null) continue;
-    const isSame = yield* equalSteps(part, (live as JsonObject | undefined)?.[name], new Pace());
-    if (!isSame && (yield* misfits({ [name]: part }))) return true;
+    const isSame = deepEqual(part, (live as JsonObject | undefined)?.[name]);
+    if (!isSame && misfits({ [name]: part })) return true;
   }
   return false;
 }
@@ -104,17 +80,6 @@ function incomingManagers({ live, updated, subresource }: TrackUpdateOptions): M
   return read === undefined || read.size === 0 ? stored() : read;
 }
 
-/** The same in steps, for very many fields. */
-function* incomingManagersSteps({ live, updated, subresource }: TrackUpdateOptions): Steps<Managers> {
-  const sent = fieldsOf(updated);
-  if (!subresource && sent !== undefined && sent !== null) {
-    if (forgetsAll(sent)) return new Map();
-    const read = yield* readManagersSteps(sent);
-    if (read !== undefined && read.size > 0) return read;
-  }
-  return (yield* readManagersSteps(fieldsOf(live) ?? undefined)) ?? new Map<string, Manager>();
-}
-
 const forgetsAll = (sent: readonly ManagedFieldsEntry[]): boolean =>
   sent.length === 0 || (sent.length === 1 && Object.keys(sent[0]!).length === 0);
 
@@ -129,19 +94,6 @@ export function recordUpdate(options: TrackUpdateOptions, managers: Managers): M
   }
   const { states, current, loss } = before(options, managers, schema);
   return takeOver(options, current, loseChangedFields(schema, states, current, loss));
-}
-
-/** The same in steps, for large objects. */
-export function* recordUpdateSteps(options: TrackUpdateOptions, managers: Managers): Steps<Map<string, Manager>> {
-  const schema = rootSchema(options.schema);
-  if (options.live === undefined && managers.size === 0) {
-    const object = withoutManagedFields(options.updated as JsonObject);
-    return firstManager(options, yield* createdFieldsSteps(schema, object, options.ignore));
-  }
-  const { states, current, loss } = before(options, managers, schema);
-  const change = yield* loseChangedFieldsSteps(schema, states, current, loss);
-  yield;
-  return takeOver(options, current, change);
 }
 
 const identityIn = ({ manager, apiVersion, subresource }: TrackUpdateOptions) =>

@@ -7,7 +7,6 @@
 import { goPlain } from '../meta/go-print.ts';
 import { isJsonObject } from '../meta/own-property.ts';
 import { ApiError } from '../meta/status.ts';
-import { finish, Pace, type Steps } from '../meta/steps.ts';
 import type { Schema } from '../schema/schema.ts';
 import { createReach } from '../schema/schema-reach.ts';
 import { isDeclared, itemElement, memberSchema, rootSchema, stepText } from './topology.ts';
@@ -18,19 +17,9 @@ export interface TypingOptions {
 }
 
 /** `.spec.replicas: expected numeric (int or float), got string` for each place that does not fit the kind. */
-export const typingErrors = (kind: Schema, value: unknown, options?: TypingOptions): string[] =>
-  finish(typingErrorsSteps(kind, value, options));
-
-/** The same in steps, for large objects. */
-export function* typingErrorsSteps(
-  kind: Schema,
-  value: unknown,
-  { allowDuplicates = false }: TypingOptions = {},
-): Steps<string[]> {
+export function typingErrors(kind: Schema, value: unknown, { allowDuplicates = false }: TypingOptions = {}): string[] {
   const found: string[] = [];
-  const pace = new Pace();
-  const inside = visit(rootSchema(kind), value, { path: '', found, allowDuplicates, open: false, root: true, pace });
-  if (inside) yield* inside;
+  visit(rootSchema(kind), value, { path: '', found, allowDuplicates, open: false, root: true });
   return found;
 }
 
@@ -62,25 +51,22 @@ interface Place {
   /** Below a part that keeps unknown fields everything is kept, down to the next named type. */
   readonly open: boolean;
   readonly root?: boolean;
-  readonly pace: Pace;
 }
 
 /** Types that take what they are given; the rest of them is checked when they are decoded. */
 const OPEN_TYPES = /\.(RawExtension|JSON|JSONSchemaPropsOrBool|JSONSchemaPropsOrArray|JSONSchemaPropsOrStringArray)$/;
 
-/** Validates one value; what is left to do for what lies in it is returned, and nothing for most values. */
-function visit(schema: Schema | undefined, value: unknown, place: Place): Steps<void> | undefined {
-  if (schema === undefined || value === null || value === undefined) return undefined;
+function visit(schema: Schema | undefined, value: unknown, place: Place): void {
+  if (schema === undefined || value === null || value === undefined) return;
   const name = schema['x-coracle-name'];
-  if (name !== undefined && OPEN_TYPES.test(name)) return undefined;
+  if (name !== undefined && OPEN_TYPES.test(name)) return;
   const problem = problemOf(schema, value);
   if (problem !== undefined) place.found.push(`${place.path}: ${problem}`);
-  else if (Array.isArray(value)) return visitItems(schema, value, place);
-  else if (isJsonObject(value)) return visitMembers(schema, value, place);
-  return undefined;
+  else if (Array.isArray(value)) visitItems(schema, value, place);
+  else if (isJsonObject(value)) visitMembers(schema, value, place);
 }
 
-function* visitItems(schema: Schema, list: readonly unknown[], place: Place): Steps<void> {
+function visitItems(schema: Schema, list: readonly unknown[], place: Place): void {
   const type = schema['x-kubernetes-list-type'];
   const isKeyed = type === 'map' || type === 'set';
   const seen = new Set<string>();
@@ -100,24 +86,20 @@ function* visitItems(schema: Schema, list: readonly unknown[], place: Place): St
       seen.add(element);
     }
     const below = { ...place, path: place.path + step, open: opens(schema, place), root: false };
-    const inside = visit(schema.items, item, below);
-    if (inside) yield* inside;
-    if (place.pace.due()) yield;
+    visit(schema.items, item, below);
   }
 }
 
 const opens = (schema: Schema, { open }: Place): boolean =>
   open || schema['x-kubernetes-preserve-unknown-fields'] === true;
 
-function* visitMembers(schema: Schema, object: Readonly<Record<string, unknown>>, place: Place): Steps<void> {
+function visitMembers(schema: Schema, object: Readonly<Record<string, unknown>>, place: Place): void {
   const open = opens(schema, place);
   const { properties, additionalProperties } = schema;
   const takesAll =
     additionalProperties !== undefined ? additionalProperties !== false : open || !hasProperties(properties);
   const keys = Object.keys(object);
-  if (place.pace.due(keys.length)) yield;
   for (const key of keys) {
-    if (place.pace.due()) yield;
     const declared = isDeclared(schema, key) || (place.root && (key === 'apiVersion' || key === 'kind'));
     if (!declared && !takesAll) {
       // One is enough: upstream looks no further into this map.
@@ -127,8 +109,7 @@ function* visitMembers(schema: Schema, object: Readonly<Record<string, unknown>>
     const member = memberSchema(schema, key);
     const isNamed = member?.['x-coracle-name'] !== undefined;
     const at = { ...place, path: `${place.path}.${key}`, open: open && !isNamed, root: false };
-    const inside = visit(member, object[key], at);
-    if (inside) yield* inside;
+    visit(member, object[key], at);
   }
 }
 

@@ -9,19 +9,11 @@ import {
 } from './name-rules.ts';
 import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from './object.ts';
 import type { FieldError } from './status.ts';
-import { finish, Pace, type Steps } from './steps.ts';
 
 /** Keys and values of all annotations together, in bytes. */
 export const ANNOTATIONS_LIMIT = 256 * 1024;
 
 const isPrintable = (text: string): boolean => /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u.test(text);
-
-/**
- * The rules every object's metadata obeys after names were generated (apimachinery's ValidateObjectMeta). The shapes of
- * the fields are taken as checked already.
- */
-export const validateObjectMeta = (meta: Readonly<ObjectMeta>, options: MetaOptions): FieldError[] =>
-  finish(validateObjectMetaSteps(meta, options));
 
 interface MetaOptions {
   readonly namespaced: boolean;
@@ -29,10 +21,12 @@ interface MetaOptions {
   readonly custom?: boolean;
 }
 
-/** The same in steps, for large metadata. */
-export function* validateObjectMetaSteps(meta: Readonly<ObjectMeta>, options: MetaOptions): Steps<FieldError[]> {
+/**
+ * The rules every object's metadata obeys after names were generated (apimachinery's ValidateObjectMeta). The shapes of
+ * the fields are taken as checked already.
+ */
+export function validateObjectMeta(meta: Readonly<ObjectMeta>, options: MetaOptions): FieldError[] {
   const errors: FieldError[] = [];
-  const pace = new Pace();
   const invalid = (field: string, value: unknown, detail: string): void => {
     errors.push({ type: 'FieldValueInvalid', field, value, detail });
   };
@@ -55,37 +49,30 @@ export function* validateObjectMetaSteps(meta: Readonly<ObjectMeta>, options: Me
   if (meta.generation !== undefined && meta.generation < 0) {
     invalid('metadata.generation', meta.generation, 'must be greater than or equal to 0');
   }
-  if (meta.labels) yield* validateLabelMap(meta.labels, 'metadata.labels', errors, pace);
-  if (meta.annotations) yield* checkAnnotations(meta.annotations, 'metadata.annotations', errors, pace);
-  if (meta.ownerReferences) yield* ownerErrors(meta.ownerReferences, errors, pace);
-  if (meta.finalizers) yield* finalizerErrors(meta.finalizers, errors, pace);
+  if (meta.labels) validateLabelMap(meta.labels, 'metadata.labels', errors);
+  if (meta.annotations) checkAnnotations(meta.annotations, 'metadata.annotations', errors);
+  if (meta.ownerReferences) ownerErrors(meta.ownerReferences, errors);
+  if (meta.finalizers) finalizerErrors(meta.finalizers, errors);
   // Custom resources are warned instead: `unqualifiedFinalizers`.
   if (options.custom === false && meta.finalizers) {
     for (const value of meta.finalizers) {
       if (isUnqualifiedFinalizer(value)) invalid('metadata.finalizers', value, UNQUALIFIED_FINALIZER);
-      if (pace.due()) yield;
     }
   }
-  if (meta.managedFields) yield* managedFieldsErrors(meta.managedFields, errors, pace);
+  if (meta.managedFields) managedFieldsErrors(meta.managedFields, errors);
   return errors;
 }
 
 /** Label keys and values; `field` is the path of the map. */
 export function validateLabels(labels: Readonly<Record<string, string>> | undefined, field: string): FieldError[] {
   const errors: FieldError[] = [];
-  if (labels) finish(validateLabelMap(labels, field, errors, new Pace()));
+  if (labels) validateLabelMap(labels, field, errors);
   return errors;
 }
 
 /** Adds to one list: spread as arguments, some hundred thousand mistakes would not fit on the stack. */
-export function* validateLabelMap(
-  labels: Readonly<Record<string, string>>,
-  field: string,
-  errors: FieldError[],
-  pace: Pace,
-): Steps<void> {
+export function validateLabelMap(labels: Readonly<Record<string, string>>, field: string, errors: FieldError[]): void {
   for (const key of Object.keys(labels)) {
-    if (pace.due()) yield;
     const value = labels[key]!;
     for (const detail of checkQualifiedName(key)) errors.push({ type: 'FieldValueInvalid', field, value: key, detail });
     for (const detail of checkLabelValue(value)) errors.push({ type: 'FieldValueInvalid', field, value, detail });
@@ -98,20 +85,18 @@ export function validateAnnotations(
   field: string,
 ): FieldError[] {
   const errors: FieldError[] = [];
-  if (annotations) finish(checkAnnotations(annotations, field, errors, new Pace()));
+  if (annotations) checkAnnotations(annotations, field, errors);
   return errors;
 }
 
 /** Adds what is wrong with annotations, one by one. */
-export function* checkAnnotations(
+export function checkAnnotations(
   annotations: Readonly<Record<string, string>>,
   field: string,
   errors: FieldError[],
-  pace: Pace,
-): Steps<void> {
+): void {
   let bytes = 0;
   for (const key of Object.keys(annotations)) {
-    if (pace.due()) yield;
     const value = annotations[key]!;
     bytes += byteLength(key) + byteLength(value);
     for (const detail of checkQualifiedName(key.toLowerCase())) {
@@ -123,14 +108,13 @@ export function* checkAnnotations(
   }
 }
 
-function* ownerErrors(owners: readonly OwnerReference[], errors: FieldError[], pace: Pace): Steps<void> {
+function ownerErrors(owners: readonly OwnerReference[], errors: FieldError[]): void {
   const field = 'metadata.ownerReferences';
   const invalid = (at: string, value: unknown, detail: string): void => {
     errors.push({ type: 'FieldValueInvalid', field: at, value, detail });
   };
   let controller = '';
   for (const owner of owners) {
-    if (pace.due()) yield;
     const { group, version } = parseApiVersion(owner.apiVersion ?? '');
     if (version === '' || version.includes('/'))
       invalid(`${field}.apiVersion`, owner.apiVersion ?? '', 'version must not be empty');
@@ -161,10 +145,9 @@ export const isUnqualifiedFinalizer = (name: string): boolean =>
 export const unqualifiedFinalizers = (meta: Readonly<ObjectMeta>): string[] =>
   (meta.finalizers ?? []).filter(isUnqualifiedFinalizer);
 
-function* finalizerErrors(finalizers: readonly string[], errors: FieldError[], pace: Pace): Steps<void> {
+function finalizerErrors(finalizers: readonly string[], errors: FieldError[]): void {
   const field = 'metadata.finalizers';
   for (const value of finalizers) {
-    if (pace.due()) yield;
     for (const detail of checkQualifiedName(value)) errors.push({ type: 'FieldValueInvalid', field, value, detail });
   }
   if (finalizers.includes('orphan') && finalizers.includes('foregroundDeletion')) {
@@ -176,16 +159,15 @@ function* finalizerErrors(finalizers: readonly string[], errors: FieldError[], p
 /** What is wrong with entries of `metadata.managedFields`, each by itself. */
 export const managedFieldsMistakes = (entries: readonly ManagedFieldsEntry[]): readonly FieldError[] => {
   const errors: FieldError[] = [];
-  finish(managedFieldsErrors(entries, errors, new Pace()));
+  managedFieldsErrors(entries, errors);
   return errors;
 };
 
-function* managedFieldsErrors(entries: readonly ManagedFieldsEntry[], errors: FieldError[], pace: Pace): Steps<void> {
+function managedFieldsErrors(entries: readonly ManagedFieldsEntry[], errors: FieldError[]): void {
   const invalid = (field: string, value: unknown, detail: string): void => {
     errors.push({ type: 'FieldValueInvalid', field, value, detail });
   };
   for (const [i, entry] of entries.entries()) {
-    if (pace.due()) yield;
     const field = `metadata.managedFields[${i}]`;
     if (entry.operation !== 'Apply' && entry.operation !== 'Update') {
       invalid(`${field}.operation`, entry.operation ?? '', 'must be `Apply` or `Update`');

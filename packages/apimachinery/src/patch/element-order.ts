@@ -1,6 +1,5 @@
 /** The order of a list after a strategic merge. */
 import { getOwn, isJsonObject } from '../meta/own-property.ts';
-import type { Pace, Steps } from '../meta/steps.ts';
 import { stableText } from '../schema/list-types.ts';
 
 /**
@@ -8,22 +7,19 @@ import { stableText } from '../schema/list-types.ts';
  * two rows are then interleaved: an item of the second row goes in front of the first item of the first row that stood
  * behind it in `before`.
  */
-export function* orderElements(
+export function orderElements(
   merged: readonly unknown[],
   options: { wanted: readonly unknown[]; before: readonly unknown[]; mergeKey: string },
-  pace: Pace,
-): Steps<unknown[]> {
-  const wanted = yield* positions(options.wanted, options.mergeKey, pace);
-  const before = yield* positions(options.before, options.mergeKey, pace);
+): unknown[] {
+  const wanted = positions(options.wanted, options.mergeKey);
+  const before = positions(options.before, options.mergeKey);
   const entries: { item: unknown; wanted: number | undefined; before: number | undefined }[] = [];
   for (const item of merged) {
     const id = identity(item, options.mergeKey);
     entries.push({ item, wanted: wanted.get(id), before: before.get(id) });
-    if (pace.due()) yield;
   }
   const named = entries.filter((e) => e.wanted !== undefined).sort((a, b) => a.wanted! - b.wanted!);
   const others = entries.filter((e) => e.wanted === undefined).sort((a, b) => (a.before ?? -1) - (b.before ?? -1));
-  if (pace.due(entries.length)) yield;
   const out: unknown[] = [];
   let i = 0;
   let j = 0;
@@ -55,12 +51,11 @@ export function identityText(value: unknown): string {
 const MARK = '\u0000';
 
 /** First position of each identity. */
-function* positions(list: readonly unknown[], mergeKey: string, pace: Pace): Steps<Map<string, number>> {
+function positions(list: readonly unknown[], mergeKey: string): Map<string, number> {
   const out = new Map<string, number>();
   for (const [index, item] of list.entries()) {
     const id = identity(item, mergeKey);
     if (!out.has(id)) out.set(id, index);
-    if (pace.due()) yield;
   }
   return out;
 }

@@ -4,12 +4,11 @@
  * and a replace puts it there; the whole document can be tested and replaced, but not added, removed, moved or copied.
  */
 
-import { cloneJson, cloneSteps } from '../meta/deep-clone.ts';
+import { cloneJson } from '../meta/deep-clone.ts';
 import { deepEqual } from '../meta/deep-equal.ts';
 import { jsonKind } from '../meta/go-text.ts';
 import { isJsonObject, setOwn } from '../meta/own-property.ts';
 import { ApiError, badRequest } from '../meta/status.ts';
-import { finish, Pace, type Steps } from '../meta/steps.ts';
 
 export const MAX_PATCH_OPERATIONS = 10_000;
 /** Bytes of JSON that all copy operations of one patch may add. */
@@ -20,31 +19,14 @@ export const MAX_COPY_BYTES = 3 * 1024 * 1024;
  * @throws ApiError 400 for a patch that is none, 413 for too many operations, 422 Invalid for an operation that fails
  */
 export function applyJsonPatch(document: unknown, operations: unknown): unknown {
-  return finish(applyJsonPatchSteps(document, operations));
-}
-
-/** Operations of one step: on a long list each takes some microseconds. */
-const SLICE = 200;
-/** Characters of the paths of one step: each may have thousands of parts. */
-const POINTED = 32 * 1024;
-const lengthOf = (pointer: unknown): number => (typeof pointer === 'string' ? pointer.length : 0);
-
-/** The same in steps, for large patches and documents. */
-export function* applyJsonPatchSteps(document: unknown, operations: unknown): Steps<unknown> {
   const list = checkShape(operations);
-  const pace = new Pace();
-  const state: State = { document: yield* cloneSteps(document, pace), copied: 0 };
-  let pointed = 0;
-  for (let index = 0; index < list.length; index++) {
-    const operation = list[index] ?? {};
+  const state: State = { document: cloneJson(document), copied: 0 };
+  for (const given of list) {
+    const operation = given ?? {};
     const value = operand(operation);
     // Not shared with the patch: it may be applied once more, to what somebody else made of the object.
-    const owned = typeof value === 'object' && value !== null ? yield* cloneSteps(value, pace) : value;
+    const owned = typeof value === 'object' && value !== null ? cloneJson(value) : value;
     apply(state, operation, owned);
-    pointed += lengthOf(operation['path']) + lengthOf(operation['from']);
-    if (index % SLICE < SLICE - 1 && pointed < POINTED) continue;
-    pointed = 0;
-    yield;
   }
   return state.document;
 }

@@ -6,11 +6,10 @@
  * The order of a merged list is not "old ones first": it follows the order list (or the patch) and interleaves items
  * that only the server has by their old neighbours (see element-order.ts).
  */
-import { cloneSteps } from '../meta/deep-clone.ts';
+import { cloneJson } from '../meta/deep-clone.ts';
 import { goPlain, goText, goTypeOf } from '../meta/go-print.ts';
 import { isJsonObject, type JsonObject, setOwn } from '../meta/own-property.ts';
 import { ApiError, badRequest } from '../meta/status.ts';
-import { finish, Pace, type Steps } from '../meta/steps.ts';
 import type { Schema } from '../schema/schema.ts';
 import { identityText, orderElements } from './element-order.ts';
 import { type ListMeta, listMeta, structMeta } from './patch-meta.ts';
@@ -25,20 +24,10 @@ const DELETE_FROM = '$deleteFromPrimitiveList/';
  * read as stays in it, as an unknown field.
  * @throws ApiError 400 for malformed directives, 422 for lists of lists, 500 for what contradicts the type
  */
-export const applyStrategicMergePatch = (schema: Schema, document: unknown, patch: unknown): unknown =>
-  finish(applyStrategicMergeSteps(schema, document, patch));
-
-/** The same in steps, for large patches and documents. */
-export function* applyStrategicMergeSteps(schema: Schema, document: unknown, patch: unknown): Steps<unknown> {
+export function applyStrategicMergePatch(schema: Schema, document: unknown, patch: unknown): unknown {
   if (!isJsonObject(patch)) throw badRequest('strategic merge patch: the body must be an object');
-  const pace = new Pace();
-  const original = isJsonObject(document) ? ((yield* cloneSteps(document, pace)) as JsonObject) : {};
-  return yield* mergeObject({ schema, pace }, original, (yield* cloneSteps(patch, pace)) as JsonObject);
-}
-
-interface Place {
-  readonly schema: Schema | undefined;
-  readonly pace: Pace;
+  const original = isJsonObject(document) ? (cloneJson(document) as JsonObject) : {};
+  return mergeObject(schema, original, cloneJson(patch) as JsonObject);
 }
 
 /** Upstream's errors without a code of their own are 500 without a reason. */
@@ -61,7 +50,7 @@ const listOfLists = (): ApiError =>
 const unreadable = (why: string): ApiError => badRequest(`strategic merge patch: ${why}`);
 
 /** Merges into `original`; both belong to us already. */
-function* mergeObject(at: Place, original: JsonObject, patch: JsonObject): Steps<JsonObject> {
+function mergeObject(schema: Schema | undefined, original: JsonObject, patch: JsonObject): JsonObject {
   if (Object.hasOwn(patch, DIRECTIVE)) {
     const { [DIRECTIVE]: directive, ...rest } = patch;
     if (directive === 'replace') return rest;
@@ -69,24 +58,21 @@ function* mergeObject(at: Place, original: JsonObject, patch: JsonObject): Steps
     throw unknownDirective(directive, patch);
   }
   retainKeys(original, patch);
-  const given = Object.keys(patch);
-  if (at.pace.due(given.length)) yield;
-  for (const key of given) if (key.startsWith(SET_ORDER)) yield* mergeOrdered(at, original, patch, key);
+  for (const key of Object.keys(patch)) if (key.startsWith(SET_ORDER)) mergeOrdered(schema, original, patch, key);
   for (const key of Object.keys(patch)) {
     const deletes = key.startsWith(DELETE_FROM);
     const name = deletes ? key.slice(DELETE_FROM.length) : key;
-    yield* mergeMember(at, original, name, { patched: patch[key], deletes });
-    if (at.pace.due()) yield;
+    mergeMember(schema, original, name, { patched: patch[key], deletes });
   }
   return original;
 }
 
-function* mergeMember(
-  { schema, pace }: Place,
+function mergeMember(
+  schema: Schema | undefined,
   original: JsonObject,
   key: string,
   { patched, deletes }: { readonly patched: unknown; readonly deletes: boolean },
-): Steps<void> {
+): void {
   if (patched === null) {
     delete original[key];
     return;
@@ -94,14 +80,13 @@ function* mergeMember(
   const current = Object.hasOwn(original, key) ? original[key] : undefined;
   if (isJsonObject(current) && isJsonObject(patched)) {
     const { member, strategy } = structMeta(schema, key);
-    const at = { schema: member, pace };
-    setOwn(original, key, strategy === 'replace' ? patched : yield* mergeObject(at, current, patched));
+    setOwn(original, key, strategy === 'replace' ? patched : mergeObject(member, current, patched));
   } else if (Array.isArray(current) && Array.isArray(patched)) {
-    setOwn(original, key, yield* mergeLists({ meta: listMeta(schema, key), pace }, [current, patched], deletes));
+    setOwn(original, key, mergeLists(listMeta(schema, key), [current, patched], deletes));
   } else if (!deletes || (current !== undefined && goTypeOf(current) === goTypeOf(patched))) {
     const isKept = goTypeOf(current) === goTypeOf(patched);
-    if (!isKept) yield* dropNulls(patched, pace);
-    const value = yield* withoutDirectives(patched, pace);
+    if (!isKept) dropNulls(patched);
+    const value = withoutDirectives(patched);
     if (value === undefined) delete original[key];
     else setOwn(original, key, value);
   }
@@ -122,12 +107,7 @@ function retainKeys(original: JsonObject, patch: JsonObject): void {
 }
 
 /** A list together with its `$setElementOrder`; both are taken out of the patch. */
-function* mergeOrdered(
-  { schema, pace }: Place,
-  original: JsonObject,
-  patch: JsonObject,
-  directive: string,
-): Steps<void> {
+function mergeOrdered(schema: Schema | undefined, original: JsonObject, patch: JsonObject, directive: string): void {
   const key = directive.slice(SET_ORDER.length);
   const order = patch[directive];
   delete patch[directive];
@@ -142,9 +122,8 @@ function* mergeOrdered(
     patched === undefined
       ? current!
       : current === undefined
-        ? ((yield* withoutDirectives(patched, pace)) as unknown[])
-        : yield* mergeLists({ meta, pace }, [current, patched], false);
-  if (pace.due(merged.length + order.length)) yield;
+        ? (withoutDirectives(patched) as unknown[])
+        : mergeLists(meta, [current, patched], false);
   if (mergeKey !== '') for (const item of merged) keyOf(item, mergeKey);
   const isMaps = elementType([current ?? [], patched ?? []]) === 'map[string]interface {}';
   if (isMaps) {
@@ -154,7 +133,7 @@ function* mergeOrdered(
     }
   }
   const orders = { wanted: order, before: current ?? [], mergeKey };
-  setOwn(original, key, yield* orderElements(merged, orders, pace));
+  setOwn(original, key, orderElements(merged, orders));
   delete patch[key];
 }
 
@@ -221,21 +200,16 @@ function elementType(lists: readonly (readonly unknown[])[]): string {
   return found;
 }
 
-function* mergeLists(
-  { meta, pace }: { readonly meta: ListMeta; readonly pace: Pace },
-  [current, patched]: readonly [unknown[], unknown[]],
-  deletes: boolean,
-): Steps<unknown[]> {
+function mergeLists(meta: ListMeta, [current, patched]: readonly [unknown[], unknown[]], deletes: boolean): unknown[] {
   if (meta.strategy !== 'merge' && !deletes) return patched;
   if (current.length === 0 && patched.length === 0) return current;
   const { mergeKey } = meta;
-  if (pace.due(current.length + patched.length)) yield;
   if (elementType([current, patched]) !== 'map[string]interface {}') {
     const given = new Set(patched);
     if (deletes) return current.filter((item) => !given.has(item));
     const merged = [...new Set([...current, ...patched])];
     if (mergeKey !== '') throw badType('map[string]interface {}', merged[0]);
-    return yield* orderElements(merged, { wanted: patched, before: current, mergeKey: '' }, pace);
+    return orderElements(merged, { wanted: patched, before: current, mergeKey: '' });
   }
   if (mergeKey === '') throw refused(`cannot merge lists without merge key for ${meta.kind}`);
   const { kept, plain } = applyItemDirectives(current as JsonObject[], patched as JsonObject[], mergeKey);
@@ -251,12 +225,11 @@ function* mergeLists(
       keepFirst(places, key, merged.length);
       merged.push(item);
     } else {
-      merged[at] = yield* mergeObject({ schema: meta.items, pace }, merged[at]!, item);
+      merged[at] = mergeObject(meta.items, merged[at]!, item);
     }
-    if (pace.due()) yield;
   }
   for (const item of [...merged, ...kept]) keyOf(item, mergeKey);
-  return yield* orderElements(merged, { wanted: plain, before: kept, mergeKey }, pace);
+  return orderElements(merged, { wanted: plain, before: kept, mergeKey });
 }
 
 function keepFirst(places: Map<string, number>, key: string, at: number): void {
@@ -287,39 +260,36 @@ function applyItemDirectives(
 }
 
 /** Takes the nulls out of maps, in place. */
-function* dropNulls(value: unknown, pace: Pace): Steps<void> {
+function dropNulls(value: unknown): void {
   if (typeof value !== 'object' || value === null) return;
   if (Array.isArray(value)) {
-    for (const item of value) yield* dropNulls(item, pace);
+    for (const item of value) dropNulls(item);
     return;
   }
   const object = value as JsonObject;
   for (const key of Object.keys(object)) {
     if (object[key] === null) delete object[key];
-    else yield* dropNulls(object[key], pace);
-    if (pace.due()) yield;
+    else dropNulls(object[key]);
   }
 }
 
 /** The patch as a value: where there is nothing to merge with, maps that bring a directive have no place. */
-function* withoutDirectives(value: unknown, pace: Pace): Steps<unknown> {
+function withoutDirectives(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) {
     const kept: unknown[] = [];
     for (const item of value) {
-      const rest = yield* withoutDirectives(item, pace);
+      const rest = withoutDirectives(item);
       if (rest !== undefined) kept.push(rest);
-      if (pace.due()) yield;
     }
     return kept;
   }
   if (Object.hasOwn(value, DIRECTIVE)) return undefined;
   const object = value as JsonObject;
   for (const key of Object.keys(object)) {
-    const member = yield* withoutDirectives(object[key], pace);
+    const member = withoutDirectives(object[key]);
     if (member === undefined) delete object[key];
     else setOwn(object, key, member);
-    if (pace.due()) yield;
   }
   return object;
 }

@@ -5,18 +5,13 @@
  */
 
 import { decodeBase64, encodeBase64, isBase64 } from '../meta/base64.ts';
-import { Pace, type Steps } from '../meta/steps.ts';
 import { quantityText, resourceText } from '../quantity/quantity.ts';
 import { parseGoTime, secondsText } from './go-time.ts';
 import { goTypeName, type Schema } from './schema.ts';
 import { createReach } from './schema-reach.ts';
 
 type Rewrite = (value: unknown) => unknown;
-interface Walk {
-  (value: unknown): void;
-  /** The same in steps, where there may be much of it. */
-  steps?: (value: unknown, pace: Pace) => Steps<void>;
-}
+type Walk = (value: unknown) => void;
 
 const REWRITES = new Map<string, Rewrite>([
   ['Quantity', (value) => rewriteWith(quantityText, value)],
@@ -35,12 +30,6 @@ export function canonicalizeScalars(schema: Schema, value: unknown): void {
   walkOf(schema)(value);
 }
 
-/** The same in steps, for large values. */
-export function* canonicalizeSteps(schema: Schema, value: unknown): Steps<void> {
-  const walk = walkOf(schema);
-  if (walk.steps) yield* walk.steps(value, new Pace());
-}
-
 function walkOf(schema: Schema): Walk {
   let walk = WALKS.get(schema);
   if (walk === undefined) {
@@ -51,11 +40,7 @@ function walkOf(schema: Schema): Walk {
 }
 
 /** Puts the canonical form of one member or item in its place. */
-interface Place {
-  (holder: Record<string | number, unknown>, key: string | number): void;
-  /** Set where other such values lie below it. */
-  readonly below?: Schema;
-}
+type Place = (holder: Record<string | number, unknown>, key: string | number) => void;
 
 /** Amounts by name are a list of resources, as which upstream rounds them (SetDefaults_ResourceList). */
 function placeOfEach(schema: Schema): Place | undefined {
@@ -67,8 +52,7 @@ function placeOf(schema: Schema): Place | undefined {
   const rewrite = rewriteOf(schema);
   if (rewrite !== undefined) return placing(rewrite);
   if (!reachesScalar(schema)) return undefined;
-  const place = (holder: Record<string | number, unknown>, key: string | number): void => walkOf(schema)(holder[key]);
-  return Object.assign(place, { below: schema });
+  return (holder, key) => walkOf(schema)(holder[key]);
 }
 
 function placing(rewrite: Rewrite): Place {
@@ -101,31 +85,7 @@ function compile(schema: Schema): Walk {
       if (key !== '__proto__' && !(properties && Object.hasOwn(properties, key))) rest(object, key);
     }
   };
-  walk.steps = function* (value, pace) {
-    if (typeof value !== 'object' || value === null) return;
-    if (Array.isArray(value)) {
-      if (item !== undefined) for (let i = 0; i < value.length; i++) yield* placeSteps(item, value, i, pace);
-      return;
-    }
-    for (const { key, place } of members) if (Object.hasOwn(value, key)) yield* placeSteps(place, value, key, pace);
-    if (rest === undefined) return;
-    for (const key of Object.keys(value)) {
-      if (key === '__proto__' || (properties && Object.hasOwn(properties, key))) continue;
-      yield* placeSteps(rest, value, key, pace);
-    }
-  };
   return walk;
-}
-
-/** What printing one scalar anew takes, measured in members looked at. */
-const SCALAR_WEIGHT = 10;
-
-function* placeSteps(place: Place, holder: object, key: string | number, pace: Pace): Steps<void> {
-  const values = holder as Record<string | number, unknown>;
-  const steps = place.below && walkOf(place.below).steps;
-  if (steps) yield* steps(values[key], pace);
-  else place(values, key);
-  if (pace.due(place.below ? 1 : SCALAR_WEIGHT)) yield;
 }
 
 function rewriteOf(schema: Schema): Rewrite | undefined {

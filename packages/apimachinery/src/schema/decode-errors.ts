@@ -2,9 +2,7 @@
  * What Go's JSON decoding would say about a value of a built-in kind: the first member whose JSON type does not fit its
  * Go type. Only types are validated here, no business rules.
  */
-import { keysOfLarge } from '../meta/small.ts';
-import { Pace, type Steps } from '../meta/steps.ts';
-import { hasOwnDecoder, wordedProblem, wordedProblemSteps } from './decode-walk.ts';
+import { hasOwnDecoder, wordedProblem } from './decode-walk.ts';
 import type { OddNumbers } from './scan-json.ts';
 import { FORMS, type Forms, formOf, type Schema } from './schema.ts';
 
@@ -30,29 +28,12 @@ export function decodeErrors(
 const asSentence = (problem: string | undefined, { kind, version }: ObjectKind): string | undefined =>
   problem && `${kind} in version "${version}" cannot be handled as a ${kind}: ${problem}`;
 
-/** The same in steps, for large values. */
-export function* decodeErrorsSteps(
-  schema: Schema,
-  value: unknown,
-  gvk: ObjectKind,
-  numbers?: OddNumbers,
-): Steps<string | undefined> {
-  const fits = fitsOf(schema);
-  const isFit = fits.steps ? yield* fits.steps(value, new Pace()) : fits(value);
-  yield;
-  return isFit && !numbers?.size ? undefined : asSentence(yield* wordedProblemSteps(schema, value, numbers), gvk);
-}
-
 /** The same without the sentence around it: `json: cannot unmarshal string into ...`. */
 export function decodeProblem(schema: Schema, value: unknown, numbers?: OddNumbers): string | undefined {
   return fitsOf(schema)(value) && !numbers?.size ? undefined : wordedProblem(schema, value, numbers);
 }
 
-interface Fits {
-  (value: unknown): boolean;
-  /** The same in steps, where there may be much of it. */
-  steps?: (value: unknown, pace: Pace, keys?: readonly string[]) => Steps<boolean>;
-}
+type Fits = (value: unknown) => boolean;
 const FITS = new WeakMap<Schema, Fits>();
 
 /** The verdict alone, compiled: it runs on every write, the walk that words the problem only on bad ones. */
@@ -95,16 +76,6 @@ function fitsArray(schema: Schema): Fits {
     for (const element of value) if (!item(element)) return false;
     return true;
   };
-  fits.steps = function* (value, pace) {
-    if (!Array.isArray(value)) return value == null;
-    item ??= fitsOf(items);
-    for (const element of value) {
-      const keys = item.steps && keysOfLarge(element);
-      if (!(keys ? yield* item.steps!(element, pace, keys) : item(element))) return false;
-      if (pace.due()) yield;
-    }
-    return true;
-  };
   return fits;
 }
 
@@ -128,21 +99,6 @@ function fitsObject(schema: Schema): Fits {
     for (const key of Object.keys(object)) {
       const member = members.get(key) ?? memberOf(key);
       if (member !== undefined && !member(object[key])) return false;
-    }
-    return true;
-  };
-  fits.steps = function* (value, pace, keys = Object.keys(value ?? {})) {
-    if (typeof value !== 'object' || value === null) return value == null;
-    if (Array.isArray(value)) return false;
-    const object = value as Record<string, unknown>;
-    if (pace.due(keys.length)) yield;
-    for (const key of keys) {
-      if (pace.due()) yield;
-      const member = members.get(key) ?? memberOf(key);
-      if (member === undefined) continue;
-      const entry = object[key];
-      const inside = member.steps && keysOfLarge(entry);
-      if (!(inside ? yield* member.steps!(entry, pace, inside) : member(entry))) return false;
     }
     return true;
   };

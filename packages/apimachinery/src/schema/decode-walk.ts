@@ -5,7 +5,6 @@
  */
 import { isBase64 } from '../meta/base64.ts';
 import { isJsonObject } from '../meta/own-property.ts';
-import { finish, NO_STOP, Pace, type Steps, type Stops } from '../meta/steps.ts';
 import { isQuantity, parseQuantity } from '../quantity/quantity.ts';
 import { parseGoTime } from './go-time.ts';
 import type { OddNumbers } from './scan-json.ts';
@@ -27,14 +26,10 @@ const ROOT: Place = { struct: '', path: '', at: '' };
 class Abort extends Error {}
 
 /** What Go says of the value, or undefined when it decodes. */
-export const wordedProblem = (schema: Schema, value: unknown, numbers?: OddNumbers): string | undefined =>
-  finish(wordedProblemSteps(schema, value, numbers));
-
-/** The same in steps, for large values. */
-export function* wordedProblemSteps(schema: Schema, value: unknown, numbers?: OddNumbers): Steps<string | undefined> {
-  const walk = new DecodeWalk(numbers, new Pace());
+export function wordedProblem(schema: Schema, value: unknown, numbers?: OddNumbers): string | undefined {
+  const walk = new DecodeWalk(numbers);
   try {
-    yield* walk.decode(schema, value, ROOT);
+    walk.decode(schema, value, ROOT);
   } catch (error) {
     if (error instanceof Abort) return error.message;
     throw error;
@@ -49,7 +44,7 @@ const ownDecoder = (schema: Schema): OwnDecoder | undefined => {
   return name === undefined ? undefined : OWN_DECODERS.get(name);
 };
 
-type OwnDecoder = (walk: DecodeWalk, value: unknown, place: Place, schema: Schema) => Stops | undefined;
+type OwnDecoder = (walk: DecodeWalk, value: unknown, place: Place, schema: Schema) => void;
 
 /** Go types with their own decoder. */
 const OWN_DECODERS = new Map<string, OwnDecoder>([
@@ -57,18 +52,17 @@ const OWN_DECODERS = new Map<string, OwnDecoder>([
   ['IntOrString', (walk, value, place) => walk.intOrString(value, place)],
   ['Time', (walk, value, place) => walk.time(value, place, 'time')],
   ['MicroTime', (walk, value, place) => walk.time(value, place, 'micro')],
-  ['RawExtension', () => undefined],
-  ['JSON', () => undefined],
-  ['FieldsV1', () => undefined],
+  ['RawExtension', () => {}],
+  ['JSON', () => {}],
+  ['FieldsV1', () => {}],
   ['JSONSchemaPropsOrBool', schemaOrBool],
   ['JSONSchemaPropsOrArray', (walk, value, place, schema) => walk.form(schema, value, place)],
   ['JSONSchemaPropsOrStringArray', (walk, value, place, schema) => walk.form(schema, value, place)],
 ]);
 
-function schemaOrBool(walk: DecodeWalk, value: unknown, place: Place, schema: Schema): Stops | undefined {
-  if (isJsonObject(value)) return walk.form(schema, value, place);
-  if (typeof value !== 'boolean') throw new Abort('boolean or JSON schema expected');
-  return undefined;
+function schemaOrBool(walk: DecodeWalk, value: unknown, place: Place, schema: Schema): void {
+  if (isJsonObject(value)) walk.form(schema, value, place);
+  else if (typeof value !== 'boolean') throw new Abort('boolean or JSON schema expected');
 }
 
 class DecodeWalk {
@@ -76,24 +70,25 @@ class DecodeWalk {
   /** The first member that does not fit. */
   first: string | undefined;
 
-  readonly #pace: Pace;
-
-  constructor(numbers: OddNumbers | undefined, pace: Pace) {
+  constructor(numbers: OddNumbers | undefined) {
     this.#numbers = numbers;
-    this.#pace = pace;
   }
 
-  decode(schema: Schema, value: unknown, place: Place): Stops {
-    if (value === null || value === undefined) return NO_STOP;
+  decode(schema: Schema, value: unknown, place: Place): void {
+    if (value === null || value === undefined) return;
     const own = ownDecoder(schema);
-    if (own !== undefined) return own(this, value, place, schema) ?? NO_STOP;
+    if (own !== undefined) {
+      own(this, value, place, schema);
+      return;
+    }
     // Of any size, and with a fraction: what no webhook makes text of is refused as no whole number.
-    if (isNumber(value) && isQuantitySchema(schema)) return NO_STOP;
+    if (isNumber(value) && isQuantitySchema(schema)) return;
     const isEither = schema['x-kubernetes-int-or-string'] || schema.format === 'int-or-string';
-    return isEither ? this.intOrString(value, place) : this.#plain(schema, value, place);
+    if (isEither) this.intOrString(value, place);
+    else this.#plain(schema, value, place);
   }
 
-  #plain(schema: Schema, value: unknown, place: Place): Stops {
+  #plain(schema: Schema, value: unknown, place: Place): void {
     switch (schema.type) {
       case 'string':
         this.#string(schema, value, place);
@@ -108,54 +103,51 @@ class DecodeWalk {
         this.#number(schema, value, place);
         break;
       case 'array':
-        if (Array.isArray(value)) return this.#array(schema, value, place);
-        this.#mismatch(schema, value, place);
+        if (Array.isArray(value)) this.#array(schema, value, place);
+        else this.#mismatch(schema, value, place);
         break;
       case 'object':
-        if (isJsonObject(value)) return this.#object(schema, value, place);
-        this.#mismatch(schema, value, place);
+        if (isJsonObject(value)) this.#object(schema, value, place);
+        else this.#mismatch(schema, value, place);
         break;
       case undefined:
         break;
     }
-    return NO_STOP;
   }
 
-  quantity(value: unknown, place: Place): Stops {
+  quantity(value: unknown, place: Place): void {
     // Any other JSON is text that is no quantity.
     if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'bigint')
       throw new Abort(NO_QUANTITY);
     const text = (typeof value === 'string' ? value : this.#token(value, place)).trim();
-    if (isQuantity(text)) return NO_STOP;
+    if (isQuantity(text)) return;
     try {
       parseQuantity(text);
-      return NO_STOP;
     } catch (error) {
       throw new Abort((error as Error).message);
     }
   }
 
   /** What such a decoder finds wrong inside is its error, reported with the place it stands at. */
-  *form(schema: Schema, value: unknown, place: Place): Steps<void> {
+  form(schema: Schema, value: unknown, place: Place): void {
     const form = schema[FORMS] && formOf(schema[FORMS], value);
     if (form === undefined) return;
-    const inside = new DecodeWalk(this.#numbers, this.#pace);
-    yield* inside.decode(form, value, { ...place, pinned: place.pinned ?? place.struct });
+    const inside = new DecodeWalk(this.#numbers);
+    inside.decode(form, value, { ...place, pinned: place.pinned ?? place.struct });
     if (inside.first !== undefined) throw new Abort(inside.first);
   }
 
-  intOrString(value: unknown, place: Place): Stops {
-    if (typeof value === 'string') return NO_STOP;
-    if (isNumber(value) && isInteger(this.#token(value, place), RANGES.int32)) return NO_STOP;
+  intOrString(value: unknown, place: Place): void {
+    if (typeof value === 'string') return;
+    if (isNumber(value) && isInteger(this.#token(value, place), RANGES.int32)) return;
     const kind = isNumber(value) ? `number ${this.#token(value, place)}` : jsonKind(value);
     throw new Abort(sentence(kind, 'int32', place));
   }
 
-  time(value: unknown, place: Place, kind: 'time' | 'micro'): Stops {
+  time(value: unknown, place: Place, kind: 'time' | 'micro'): void {
     if (typeof value !== 'string') throw new Abort(sentence(jsonKind(value), 'string', place));
     const time = parseGoTime(value, kind);
     if (typeof time === 'string') throw new Abort(time);
-    return NO_STOP;
   }
 
   #string(schema: Schema, value: unknown, place: Place): void {
@@ -186,28 +178,25 @@ class DecodeWalk {
     return this.#numbers?.get(place.at)?.text ?? String(value);
   }
 
-  *#array(schema: Schema, value: readonly unknown[], place: Place): Steps<void> {
+  #array(schema: Schema, value: readonly unknown[], place: Place): void {
     if (schema.items === undefined) return;
     for (let i = 0; i < value.length; i++) {
-      if (this.#pace.due()) yield;
-      yield* this.decode(schema.items, value[i], { ...place, at: `${place.at}[${i}]` });
+      this.decode(schema.items, value[i], { ...place, at: `${place.at}[${i}]` });
     }
   }
 
-  *#object(schema: Schema, object: Readonly<Record<string, unknown>>, place: Place): Steps<void> {
+  #object(schema: Schema, object: Readonly<Record<string, unknown>>, place: Place): void {
     const { properties, additionalProperties } = schema;
     const struct = place.pinned ?? goTypeName(schema) ?? place.struct;
     const inside = (name: string, path: string): string => (path === '' ? name : `${path}.${name}`);
     const keys = Object.keys(object);
-    if (this.#pace.due(1 + (keys.length >> 2))) yield;
     for (const key of keys) {
-      if (this.#pace.due()) yield;
       const at = inside(key, place.at);
       if (properties !== undefined && Object.hasOwn(properties, key)) {
         const path = inside(key, place.path);
-        yield* this.decode(properties[key]!, object[key], { ...place, struct, path, at });
+        this.decode(properties[key]!, object[key], { ...place, struct, path, at });
       } else if (typeof additionalProperties === 'object') {
-        yield* this.decode(additionalProperties, object[key], { ...place, at });
+        this.decode(additionalProperties, object[key], { ...place, at });
       }
     }
   }

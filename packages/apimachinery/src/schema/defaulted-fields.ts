@@ -1,8 +1,7 @@
 /** How much defaults may add to a value. */
 import { nodesLeft } from '../meta/small.ts';
-import type { Pace, Steps } from '../meta/steps.ts';
 import type { Schema } from './schema.ts';
-import { isLeafSchema, schemasBelow } from './schema-reach.ts';
+import { isLeafSchema } from './schema-reach.ts';
 
 /** Beyond this nobody counts: it is much. */
 const MOST = 20_000;
@@ -31,18 +30,6 @@ export function defaultedFields(schema: Schema): number {
   }
   COUNTS.set(schema, Math.min(count, MOST));
   return Math.min(count, MOST);
-}
-
-/** Counts them for all nodes of a schema, in steps: `defaultedFields` then knows. */
-export function* countDefaults(schema: Schema, pace: Pace): Steps<number> {
-  if (isLeafSchema(schema)) return defaultedFields(schema);
-  let count = ownDefault(schema);
-  for (const below of yield* schemasBelow(schema, pace)) {
-    if (pace.due()) yield;
-    count += isLeafSchema(below) ? ownDefault(below) : yield* countDefaults(below, pace);
-  }
-  COUNTS.set(schema, Math.min(count, MOST));
-  return count;
 }
 
 const ownDefault = (schema: Schema): number =>

@@ -4,18 +4,12 @@
  */
 import { cloneJson } from '../meta/deep-clone.ts';
 import { setOwn } from '../meta/own-property.ts';
-import { keysOfLarge } from '../meta/small.ts';
-import { Pace, type Steps } from '../meta/steps.ts';
 import { OBJECT_META_SCHEMA } from './object-meta-schema.ts';
 import { FORMS, formOf, type Schema, ZEROS } from './schema.ts';
 import { createReach } from './schema-reach.ts';
 
 type JsonObject = Record<string, unknown>;
-interface Apply {
-  (value: unknown): void;
-  /** The same in steps, where there may be much of it. */
-  steps?: (value: unknown, pace: Pace) => Steps<void>;
-}
+type Apply = (value: unknown) => void;
 
 const DEFAULTERS = new WeakMap<Schema, Apply>();
 /** Whether a default lies at or below a node; most of a built-in type is skipped by that. */
@@ -27,13 +21,6 @@ const reachesDefault = createReach((schema) => schema.default !== undefined || s
  */
 export function applyDefaults(schema: Schema, value: unknown): void {
   defaulterOf(schema)(value);
-}
-
-/** The same in steps, for large values. */
-export function* applyDefaultsSteps(schema: Schema, value: unknown): Steps<void> {
-  const apply = defaulterOf(schema);
-  if (apply.steps) yield* apply.steps(value, new Pace());
-  else apply(value);
 }
 
 function defaulterOf(schema: Schema): Apply {
@@ -86,38 +73,7 @@ function compile(schema: Schema): Apply {
       }
     }
   };
-  // What one element is given counts, not how large it came.
-  const weight = 1 + members.length;
-  apply.steps = function* (value, pace) {
-    if (Array.isArray(value)) {
-      if (element === undefined) return;
-      const defaulter = defaulterOf(element);
-      for (let i = 0; i < value.length; i++) {
-        yield* inSteps(defaulter, elementOf(value, i, element), pace);
-        if (pace.due()) yield;
-      }
-    } else if (typeof value === 'object' && value !== null) {
-      const object = value as JsonObject;
-      if (pace.due(weight)) yield;
-      for (const member of members) {
-        const current = memberOf(object, member);
-        if (typeof current === 'object' && current !== null) yield* inSteps(defaulterOf(member.schema), current, pace);
-      }
-      if (rest === undefined) return;
-      const defaulter = defaulterOf(rest);
-      for (const key of Object.keys(object)) {
-        if (properties && Object.hasOwn(properties, key)) continue;
-        yield* inSteps(defaulter, restOf(object, key, rest), pace);
-        if (pace.due()) yield;
-      }
-    }
-  };
   return apply;
-}
-
-function* inSteps(apply: Apply, value: unknown, pace: Pace): Steps<void> {
-  if (apply.steps && typeof value === 'object') yield* apply.steps(value, pace);
-  else apply(value);
 }
 
 function elementOf(list: unknown[], i: number, element: Schema): unknown {
@@ -146,29 +102,6 @@ export function dropNulls(schema: Schema, value: unknown, options: { custom: boo
 /** Takes out what is null in the metadata of a custom object and of the objects in it, and nothing else. */
 export function dropMetadataNulls(schema: Schema, value: unknown): void {
   if (containsNull(value)) dropCustom(schema, value, { root: true, metadataOnly: true });
-}
-
-/** The same in steps, for large objects (but for the nulls of a custom kind, which are rare). */
-export function* dropNullsSteps(schema: Schema, value: unknown, options: { custom: boolean }): Steps<void> {
-  const pace = new Pace();
-  if (!(yield* containsNullSteps(value, pace))) return;
-  yield;
-  if (options.custom) dropCustom(schema, value, { root: true });
-  else yield* dropBuiltinSteps(schema, value, pace);
-}
-
-function* containsNullSteps(value: unknown, pace: Pace): Steps<boolean> {
-  const keys = keysOfLarge(value);
-  if (keys === undefined) return containsNull(value);
-  const list = Array.isArray(value) ? value : undefined;
-  const count = list ? list.length : keys.length;
-  if (pace.due(keys.length)) yield;
-  for (let i = 0; i < count; i++) {
-    const member: unknown = list ? list[i] : (value as JsonObject)[keys[i]!];
-    if (typeof member === 'object' && (yield* containsNullSteps(member, pace))) return true;
-    if (pace.due()) yield;
-  }
-  return false;
 }
 
 /** Nearly every object has no null at all, and that is found out without the schema. */
@@ -221,32 +154,6 @@ function dropMember(schema: Schema, object: JsonObject, key: string): Schema | u
     if (rest !== undefined) setOwn(object, key, zeroOf(rest));
   } else if (schema[ZEROS]?.[key] !== null) delete object[key];
   return undefined;
-}
-
-function* dropBuiltinSteps(schema: Schema, value: unknown, pace: Pace): Steps<void> {
-  const keys = keysOfLarge(value);
-  const isPlain = schema[FORMS] === undefined && !schema['x-kubernetes-preserve-unknown-fields'];
-  if (keys === undefined || !isPlain) {
-    dropBuiltin(schema, value);
-    return;
-  }
-  if (Array.isArray(value)) {
-    const item = schema.items;
-    if (item === undefined) return;
-    for (let i = 0; i < value.length; i++) {
-      if (pace.due()) yield;
-      if (value[i] === null) value[i] = zeroOf(item);
-      else yield* dropBuiltinSteps(item, value[i], pace);
-    }
-    return;
-  }
-  if (schema.properties === undefined && typeof schema.additionalProperties !== 'object') return;
-  if (pace.due(keys.length)) yield;
-  for (const key of keys) {
-    if (pace.due()) yield;
-    const below = dropMember(schema, value as JsonObject, key);
-    if (below !== undefined) yield* dropBuiltinSteps(below, (value as JsonObject)[key], pace);
-  }
 }
 
 function zeroOf(schema: Schema): unknown {

@@ -2,8 +2,6 @@
  * What is empty in a built-in kind in the sense of Go's omitempty (`false`, 0, '', a list or map without anything in it)
  * and left out by it, so that nobody ever reads it back.
  */
-import { keysOfLarge } from '../meta/small.ts';
-import { Pace, type Steps } from '../meta/steps.ts';
 import { FORMS, formOf, OMITTED, type Schema } from './schema.ts';
 
 type JsonObject = Record<string, unknown>;
@@ -14,15 +12,6 @@ type JsonObject = Record<string, unknown>;
  */
 export function dropEmpty(schema: Schema, value: unknown): void {
   if (containsEmpty(value)) drop(schema, value);
-}
-
-/** The same in steps, for large objects. */
-export function* dropEmptySteps(schema: Schema, value: unknown): Steps<void> {
-  const pace = new Pace();
-  if (!(yield* containsEmptySteps(value, pace))) return;
-  yield;
-  yield* dropSteps(schema, value, pace);
-  yield;
 }
 
 /** Found out without the schema: most objects have nothing empty, and this runs on every write. */
@@ -39,20 +28,6 @@ function containsEmpty(value: unknown): boolean {
     if (typeof member === 'object' ? containsEmpty(member) : isZero(member)) return true;
   }
   return empty;
-}
-
-function* containsEmptySteps(value: unknown, pace: Pace): Steps<boolean> {
-  const keys = keysOfLarge(value);
-  if (keys === undefined) return containsEmpty(value);
-  const list = Array.isArray(value) ? value : undefined;
-  const count = list ? list.length : keys.length;
-  if (pace.due(keys.length)) yield;
-  for (let i = 0; i < count; i++) {
-    const member: unknown = list ? list[i] : (value as JsonObject)[keys[i]!];
-    if (typeof member === 'object' ? yield* containsEmptySteps(member, pace) : !list && isZero(member)) return true;
-    if (pace.due()) yield;
-  }
-  return false;
 }
 
 const isZero = (value: unknown): boolean => value === '' || value === false || value === 0;
@@ -117,46 +92,6 @@ function dropMember({ members, rest }: Plan, object: JsonObject, key: string): S
   delete object[key];
   return undefined;
 }
-
-function* dropSteps(
-  schema: Schema,
-  value: unknown,
-  pace: Pace,
-  keys: readonly string[] | undefined = hasNothing(schema) ? undefined : keysOfLarge(value),
-): Steps<void> {
-  if (keys === undefined) return drop(schema, value);
-  if (Array.isArray(value)) {
-    const { items } = schema;
-    if (items?.type !== 'object' && items?.type !== 'array') return;
-    for (const item of value) {
-      if (pace.due()) yield;
-      yield* dropSteps(items, item, pace);
-    }
-    return;
-  }
-  const plan = planOf(schema);
-  if (plan.members.size === 0 && plan.rest === undefined) return;
-  const object = value as JsonObject;
-  if (pace.due(keys.length)) yield;
-  for (const key of keys) {
-    if (pace.due()) yield;
-    const member = object[key];
-    const within = typeof member === 'object' ? plan.members.get(key) : undefined;
-    // Whether a map is empty takes as long as its names: where there are many, they are reported once.
-    const names = within?.drops && !hasNothing(within.schema) ? keysOfLarge(member) : undefined;
-    if (names !== undefined && names.length > 0) {
-      yield* dropSteps(within!.schema, member, pace, names);
-      continue;
-    }
-    const below = dropMember(plan, object, key);
-    if (below !== undefined) yield* dropSteps(below, member, pace);
-  }
-}
-
-/** True for a map of texts and the like: nothing in it goes. */
-const hasNothing = (schema: Schema): boolean =>
-  schema.type === 'object' && schema[FORMS] === undefined && isIdle(planOf(schema));
-const isIdle = ({ members, rest }: Plan): boolean => members.size === 0 && rest === undefined;
 
 function isEmpty(value: object): boolean {
   if (Array.isArray(value)) return value.length === 0;

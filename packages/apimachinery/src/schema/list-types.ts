@@ -1,6 +1,5 @@
 /** Identity of list items by x-kubernetes-list-type. */
 import { getOwn, isJsonObject } from '../meta/own-property.ts';
-import { finish, Pace, type Steps } from '../meta/steps.ts';
 import type { Schema } from './schema.ts';
 
 /** One repeated item: its place, and what stands for it in messages. */
@@ -10,11 +9,7 @@ export interface DuplicateItem {
 }
 
 /** Items of a set or map list that repeat an earlier one; each repeated identity is named once. */
-export const duplicateItems = (list: readonly unknown[], schema: Schema): DuplicateItem[] =>
-  list.length < 2 ? [] : finish(duplicateItemsSteps(list, schema, new Pace()));
-
-/** The same in steps, for long lists. */
-export function* duplicateItemsSteps(list: readonly unknown[], schema: Schema, pace: Pace): Steps<DuplicateItem[]> {
+export function duplicateItems(list: readonly unknown[], schema: Schema): DuplicateItem[] {
   const keys = schema['x-kubernetes-list-map-keys'];
   const isMap = schema['x-kubernetes-list-type'] === 'map';
   const seen = new Map<string, boolean>();
@@ -28,7 +23,6 @@ export function* duplicateItemsSteps(list: readonly unknown[], schema: Schema, p
       found.push({ index, shown: isMap ? keysOf(item as Record<string, unknown>, keys ?? []) : item });
     }
     seen.set(identity, reported !== undefined);
-    if (pace.due()) yield;
   }
   return found;
 }

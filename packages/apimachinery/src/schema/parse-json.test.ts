@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { ApiError } from '../meta/status.ts';
-import { MAX_DEPTH, parseJson, parseJsonInPieces, parseStored, parseYaml, parseYamlInPieces } from './parse-json.ts';
+import { MAX_DEPTH, parseJson, parseJsonInPieces, parseStored, parseYaml } from './parse-json.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const is400 =
@@ -188,33 +188,20 @@ test('YAML duplicates, aliases and odd keys', () => {
 });
 
 // S-232
-test('the readers in pieces say what the others say, and pause on the way', async () => {
-  const many = Array.from({ length: 20_000 }, (_, at) => `k${at}: ${at}`).join('\n');
+test('the reader in pieces says what the other says, and pauses on the way', async () => {
+  const many = `{${Array.from({ length: 100_000 }, (_, at) => `"k${at}": ${at}`).join(',')}`;
   let pauses = 0;
   const pause = async (): Promise<void> => void pauses++;
   const outcome = async (read: () => unknown): Promise<unknown> => {
     try {
-      const { value, duplicates } = (await read()) as ReturnType<typeof parseYaml>;
+      const { value, duplicates } = (await read()) as ReturnType<typeof parseJson>;
       return { value, duplicates: duplicates() };
     } catch (error) {
       return (error as Error).message;
     }
   };
-  const texts = [
-    many,
-    `${many}\nk7: again`,
-    `${many}\n  bad: [`,
-    `${many}\n---\na: 1`,
-    '{"a": 1, "a": 2}',
-    '{"a": 1',
-    '',
-  ];
+  const texts = [`${many}}`, `${many},"k7": "again"}`, `${many}, bad: [`, '{"a": 1, "a": 2}', '{"a": 1', ''];
   for (const text of texts) {
-    assert.deepEqual(
-      await outcome(() => parseYamlInPieces(text, pause)),
-      await outcome(() => parseYaml(text)),
-      text.slice(-20),
-    );
     assert.deepEqual(
       await outcome(() => parseJsonInPieces(bytes(text), pause)),
       await outcome(() => parseJson(bytes(text))),

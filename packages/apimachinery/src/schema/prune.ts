@@ -2,8 +2,6 @@
  * Removal of unknown fields. Built-in kinds drop what their Go struct does not have; custom kinds follow the structural
  * schema's pruning rules. One closure per schema node, compiled on first use: this runs on every write.
  */
-import { keysOfLarge } from '../meta/small.ts';
-import { Pace, type Steps } from '../meta/steps.ts';
 import { OBJECT_META_SCHEMA } from './object-meta-schema.ts';
 import { FORMS, type Forms, formOf, type Schema } from './schema.ts';
 
@@ -17,17 +15,7 @@ interface Walk {
   readonly ofEmbeddedMeta: string[];
   readonly limit: number;
 }
-/** How others are let in, and the names of the members, where they are known already. */
-interface At {
-  readonly pace: Pace;
-  readonly keys?: readonly string[];
-}
-
-interface Prune {
-  (value: unknown, walk: Walk): void;
-  /** The same in steps, where there may be much of it. */
-  steps?: (value: unknown, walk: Walk, at: At) => Steps<void>;
-}
+type Prune = (value: unknown, walk: Walk) => void;
 
 export { OBJECT_META_SCHEMA } from './object-meta-schema.ts';
 
@@ -46,16 +34,6 @@ interface PruneOptions {
   readonly custom: boolean;
   /** The value is a part of a custom object, not a whole one: metadata has no place of its own in it. */
   readonly part?: boolean;
-}
-
-/** The same in steps, for large objects. */
-export function* pruneSteps(schema: Schema, value: unknown, options: PruneOptions): Steps<string[]> {
-  const walk = walkFor(options);
-  const plan = planFor(schema, options);
-  if (plan.steps) yield* plan.steps(value, walk, { pace: new Pace() });
-  else plan(value, walk);
-  yield;
-  return options.custom ? inOrder(walk) : walk.unknown;
 }
 
 const inOrder = ({ unknown, ofRootMeta, ofEmbeddedMeta }: Walk): string[] => [
@@ -205,11 +183,6 @@ function either(pruneObject: Prune, pruneArray: Prune | undefined): Prune {
     if (Array.isArray(value)) pruneArray?.(value, walk);
     else pruneObject(value, walk);
   };
-  prune.steps = function* (value, walk, at) {
-    const plan = Array.isArray(value) ? pruneArray : pruneObject;
-    if (plan?.steps) yield* plan.steps(value, walk, at);
-    else plan?.(value, walk);
-  };
   return prune;
 }
 
@@ -226,12 +199,6 @@ const METADATA: Prune = (value, walk) => {
   builtinPlan(OBJECT_META_SCHEMA)(value, walk);
   walk.unknown = unknown;
 };
-METADATA.steps = function* (value, walk, at) {
-  const { unknown } = walk;
-  walk.unknown = metaList(walk);
-  yield* builtinPlan(OBJECT_META_SCHEMA).steps!(value, walk, at);
-  walk.unknown = unknown;
-};
 
 const metaList = ({ depth, ofRootMeta, ofEmbeddedMeta }: Walk): string[] => (depth === 1 ? ofRootMeta : ofEmbeddedMeta);
 
@@ -246,23 +213,6 @@ function pruneItems(item: () => Prune): Prune {
       if (typeof element !== 'object' || element === null) continue;
       walk.keys[depth] = i;
       plan(element, walk);
-    }
-    walk.depth = depth;
-  };
-  prune.steps = function* (value, walk, { pace }) {
-    if (!Array.isArray(value)) return;
-    const plan = item();
-    if (plan === keep) return;
-    const depth = walk.depth++;
-    for (let i = 0; i < value.length; i++) {
-      const element: unknown = value[i];
-      if (typeof element === 'object' && element !== null) {
-        walk.keys[depth] = i;
-        const keys = plan.steps && keysOfLarge(element);
-        if (keys) yield* plan.steps!(element, walk, { pace, keys });
-        else plan(element, walk);
-      }
-      if (pace.due()) yield;
     }
     walk.depth = depth;
   };
@@ -285,29 +235,6 @@ function pruneMembers(members: Members, rest: (() => Prune) | undefined, open: b
       walk.keys[depth] = key;
       walk.depth = depth + 1;
       plan()(member, walk);
-      walk.depth = depth;
-    }
-  };
-  prune.steps = function* (value, walk, { pace, keys = Object.keys(value as object) }) {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
-    const object = value as Record<string, unknown>;
-    const depth = walk.depth;
-    if (pace.due(keys.length)) yield;
-    for (const key of keys) {
-      if (pace.due()) yield;
-      const plan = members.get(key) ?? rest;
-      if (plan === undefined) {
-        if (!open) drop(object, key, walk);
-        continue;
-      }
-      const member = object[key];
-      if (typeof member !== 'object' || member === null) continue;
-      walk.keys[depth] = key;
-      walk.depth = depth + 1;
-      const prune = plan();
-      const inside = prune.steps && keysOfLarge(member);
-      if (inside) yield* prune.steps!(member, walk, { pace, keys: inside });
-      else prune(member, walk);
       walk.depth = depth;
     }
   };

@@ -17,17 +17,8 @@ import {
   type Tags,
 } from 'yaml';
 import { setOwn } from '../meta/own-property.ts';
-import type { Pause } from '../meta/pause.ts';
 import { badRequest } from '../meta/status.ts';
-import { finish, inPieces, type Steps } from '../meta/steps.ts';
-import {
-  inexactNumber,
-  MAX_DEPTH,
-  type NumberOptions,
-  type ParsedJson,
-  parseJson,
-  parseJsonInPieces,
-} from './read-json.ts';
+import { inexactNumber, MAX_DEPTH, type NumberOptions, type ParsedJson, parseJson } from './read-json.ts';
 import { readNumber } from './wide-integers.ts';
 
 /** An anchor may be used this often, counting nested uses: YAML's "billion laughs" stops here. */
@@ -58,24 +49,8 @@ export function parseYaml(text: string, options: NumberOptions = {}): ParsedJson
   return { value, duplicates: () => duplicateKeys(document, text), yaml: true };
 }
 
-/** The same for a large text: `pause` is awaited every few milliseconds, so that others are served meanwhile. */
-export async function parseYamlInPieces(text: string, pause: Pause, options: NumberOptions = {}): Promise<ParsedJson> {
-  if (/^\s*\{/.test(text)) {
-    try {
-      const json = await parseJsonInPieces(encoder.encode(text), pause, options);
-      if (json.duplicates().length === 0) return { value: json.value, duplicates: () => [], yaml: true };
-      const { document } = await inPieces(loading(text), pause);
-      return { value: json.value, duplicates: () => duplicateKeys(document, text), yaml: true };
-    } catch (error) {
-      if (!(error as Error).message.startsWith('json parse error')) throw error;
-    }
-  }
-  const { document, value } = await inPieces(loading(text, options), pause);
-  return { value, duplicates: () => duplicateKeys(document, text), yaml: true };
-}
-
 /** Throws ApiError 400 for what would nest too deeply: the parser itself needs seconds to find out. */
-function* assertShallow(text: string): Steps<void> {
+function assertShallow(text: string): void {
   let openers = 0;
   for (let at = 0; at < text.length && openers <= MAX_DEPTH; at++) if (OPENERS.has(text.charCodeAt(at))) openers++;
   if (openers <= MAX_DEPTH) return;
@@ -83,9 +58,7 @@ function* assertShallow(text: string): Steps<void> {
   // Lists and keys within one another on one line: `- - - a`.
   let inLine = 0;
   let isText = false;
-  let read = 0;
   for (const token of new Lexer().lex(text)) {
-    if (++read % PIECE === 0) yield;
     if (isText) isText = false;
     else if (token === START_OF_TEXT) isText = true;
     else if (token === '[' || token === '{') flow++;
@@ -108,28 +81,19 @@ interface Loaded {
   readonly value: unknown;
 }
 
-const load = (text: string, options: NumberOptions = {}): Loaded => finish(loading(text, options));
-
-/** Tokens between two pauses: some milliseconds. */
-const PIECE = 5000;
-
-/** The steps of reading a text. Between them, whoever drives them may do something else. */
-function* loading(given: string, options: NumberOptions = {}): Steps<Loaded> {
+function load(given: string, options: NumberOptions = {}): Loaded {
   if (CONTROL.test(given)) throw badRequest('yaml: control characters are not allowed');
-  yield* assertShallow(given);
+  assertShallow(given);
   try {
     const text = given.replace(/\n(---|\.\.\.)\s*$/, '\n');
     const lines = new LineCounter();
     lines.addNewLine(0);
     const parser = new Parser(lines.addNewLine);
     const tokens: CST.Token[] = [];
-    let read = 0;
     for (const lexeme of new Lexer().lex(text)) {
       for (const token of parser.next(lexeme)) tokens.push(token);
-      if (++read % PIECE === 0) yield;
     }
     tokens.push(...parser.end());
-    if (read >= PIECE) yield;
     const composer = new Composer({
       version: '1.1',
       customTags: kubernetesTags,
@@ -148,10 +112,8 @@ function* loading(given: string, options: NumberOptions = {}): Steps<Loaded> {
       throw badRequest(`yaml: ${deep ? `exceeded the maximum depth of ${MAX_DEPTH}` : describe(problem, lines)}`);
     }
     if (more !== undefined) throw badRequest('yaml: a single document is expected, found several');
-    if (read >= PIECE) yield;
     endAsWritten(document, text);
     const loose: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
-    if (read >= PIECE) yield;
     return {
       document,
       value: toJson(loose, '', { left: MAX_EXPANDED, depth: 0, wide: options.wideIntegers === true }),

@@ -1,4 +1,3 @@
-import type { Pace, Steps } from '../meta/steps.ts';
 import { childSchemas } from './resolve-definitions.ts';
 import type { Schema } from './schema.ts';
 
@@ -38,15 +37,11 @@ interface Reached {
 export const isLeafSchema = ({ properties, items, additionalProperties }: Schema): boolean =>
   properties === undefined && items === undefined && typeof additionalProperties !== 'object';
 
-/** Whether what is sought lies at or below a schema without cycles, as those of definitions are. */
-export interface TreeSearch {
-  (schema: Schema): boolean;
-  /** Finds that out for all nodes of a schema, in steps: asking takes no time then. */
-  look(schema: Schema, pace: Pace): Steps<boolean>;
-}
-
-/** As `createReach`, for trees: leaves, which most nodes are, are not worth remembering. */
-export function createTreeSearch(isSought: (schema: Schema) => boolean): TreeSearch {
+/**
+ * As `createReach`, for schemas without cycles, as those of definitions are: leaves, which most nodes are, are not worth
+ * remembering.
+ */
+export function createTreeSearch(isSought: (schema: Schema) => boolean): (schema: Schema) => boolean {
   const known = new WeakMap<Schema, boolean>();
   const search = (schema: Schema): boolean => {
     if (isLeafSchema(schema)) return isSought(schema);
@@ -62,28 +57,5 @@ export function createTreeSearch(isSought: (schema: Schema) => boolean): TreeSea
     }
     return found;
   };
-  function* look(schema: Schema, pace: Pace): Steps<boolean> {
-    if (isLeafSchema(schema)) return isSought(schema);
-    let found = isSought(schema);
-    for (const below of yield* schemasBelow(schema, pace)) {
-      if (pace.due()) yield;
-      found = (isLeafSchema(below) ? isSought(below) : yield* look(below, pace)) || found;
-    }
-    known.set(schema, found);
-    return found;
-  }
-  return Object.assign(search, { look });
-}
-
-/** The schemas that members and items of a node's values have. Of a large node, naming them is a step of its own. */
-export function* schemasBelow(
-  { properties = {}, items, additionalProperties: rest }: Schema,
-  pace: Pace,
-): Steps<readonly Schema[]> {
-  const names = Object.keys(properties);
-  if (pace.due(names.length >> 2)) yield;
-  const below = names.map((name) => properties[name]!);
-  if (items !== undefined) below.push(items);
-  if (typeof rest === 'object') below.push(rest);
-  return below;
+  return search;
 }

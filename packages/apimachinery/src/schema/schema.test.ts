@@ -3,11 +3,10 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { cloneJson } from '../meta/deep-clone.ts';
 import { fieldErrorBody } from '../meta/status.ts';
-import { finish } from '../meta/steps.ts';
 import { canonicalizeScalars } from './canonical-scalars.ts';
 import { applyDefaults, dropNulls } from './defaults.ts';
 import { formatCheck } from './formats.ts';
-import { OBJECT_META_SCHEMA, pruneSteps, pruneUnknown } from './prune.ts';
+import { OBJECT_META_SCHEMA, pruneUnknown } from './prune.ts';
 import { resolveDefinitions } from './resolve-definitions.ts';
 import type { Schema } from './schema.ts';
 import { decodeErrors, validateSchema } from './validate.ts';
@@ -156,20 +155,6 @@ test('unknown fields of custom kinds follow the structural rules', () => {
   assert.deepEqual(value.metadata.managedFields, metadata);
   assert.deepEqual(value.spec.open, { anything: { goes: 1 }, closed: { a: 'x' } });
   assert.deepEqual(pruneUnknown(custom, value, { custom: true }), []);
-});
-
-test('pruning in steps takes what pruning at once takes', () => {
-  const anything = fc.jsonValue({ maxDepth: 4 });
-  fc.assert(
-    fc.property(fc.record({ kind: fc.string(), spec: anything, metadata: anything }, { requiredKeys: [] }), (raw) => {
-      const [value, other] = [JSON.parse(JSON.stringify(raw)), JSON.parse(JSON.stringify(raw))] as unknown[];
-      assert.deepEqual(
-        finish(pruneSteps(custom, other, { custom: true })),
-        pruneUnknown(custom, value, { custom: true }),
-      );
-      assert.deepEqual(other, value);
-    }),
-  );
 });
 
 test('pruning twice finds nothing and odd keys do no harm', () => {

@@ -7,11 +7,9 @@
  * ranges carry the field `<nil>`, and the value shown for a wrong type is the name of the type found.
  */
 import { deepEqual } from '../meta/deep-equal.ts';
-import { keysOfLarge } from '../meta/small.ts';
 import type { FieldError } from '../meta/status.ts';
-import { Pace, type Steps } from '../meta/steps.ts';
 import { branchCheck } from './branch-checks.ts';
-import { type DuplicateItem, duplicateItems, duplicateItemsSteps } from './list-types.ts';
+import { type DuplicateItem, duplicateItems } from './list-types.ts';
 import { pathText } from './prune.ts';
 import { unchangedSince } from './ratcheting.ts';
 import { compileNull, enumCheck, numberCheck, stringCheck, typeCheck } from './scalar-checks.ts';
@@ -36,16 +34,6 @@ const CUSTOM_CHECKS = new WeakMap<Schema, Check>();
 /** Checks a value (pruned and defaulted before) against its schema; [] when it fits. CEL rules are not part of this. */
 export const validateSchema = (schema: Schema, value: unknown, options: ValidateOptions): FieldError[] =>
   validateRules(schema, value, options, checkOf(schema, options.custom));
-
-/** The same in steps, for large values. */
-export function* validateSchemaSteps(schema: Schema, value: unknown, options: ValidateOptions): Steps<FieldError[]> {
-  const check = checkOf(schema, options.custom);
-  if (!check.steps || options.root !== undefined) return validateRules(schema, value, options, check);
-  const walk: Walk = { keys: [], depth: 0, errors: [] };
-  yield* check.steps(value, walk, { pace: new Pace() });
-  yield;
-  return ratcheted(schema, value, options, { check, walk });
-}
 
 function validateRules(schema: Schema, value: unknown, options: ValidateOptions, check: Check): FieldError[] {
   const walk: Walk = { keys: [], depth: 0, errors: [] };
@@ -83,10 +71,6 @@ function checkOf(schema: Schema, custom: boolean): Check {
     // A cyclic schema reaches itself while compiling: it then goes through this detour.
     let compiled: Check | undefined;
     check = (value, walk) => compiled!(value, walk);
-    check.steps = function* (value, walk, at) {
-      if (compiled!.steps) yield* compiled!.steps(value, walk, at);
-      else compiled!(value, walk);
-    };
     cache.set(schema, check);
     compiled = compile(schema, custom);
     cache.set(schema, compiled);
@@ -109,23 +93,10 @@ function compile(schema: Schema, custom: boolean): Check {
   add(objectCheck(schema, custom));
   // A null that a built-in kind has kept is what Go writes for nothing.
   const nullCheck = custom ? compileNull(schema) : noCheck;
-  const all = inOrder(checks, nullCheck);
-  if (checks.some((check) => check.steps)) all.steps = stepsInOrder(checks, nullCheck);
-  return all;
+  return inOrder(checks, nullCheck);
 }
 
 const noCheck: Check = () => {};
-
-/** The same checks, with stops in those that have any. */
-const stepsInOrder = (checks: readonly Check[], nullCheck: Check): NonNullable<Check['steps']> =>
-  function* (value, walk, at) {
-    if (walk.unchanged?.(walk, value)) return;
-    if (value === null) return nullCheck(value, walk);
-    for (const check of checks) {
-      if (check.steps) yield* check.steps(value, walk, at);
-      else check(value, walk);
-    }
-  };
 
 function inOrder(checks: readonly Check[], nullCheck: Check): Check {
   if (checks.length === 1) {
@@ -161,22 +132,6 @@ function arrayCheck(schema: Schema, custom: boolean): Check | undefined {
     }
     ofAll(value, walk);
     if (keyed) tellRepeated(walk, duplicateItems(value, schema));
-  };
-  check.steps = function* (value, walk, { pace }) {
-    if (!Array.isArray(value)) return;
-    if (item !== undefined) {
-      const depth = walk.depth++;
-      for (let i = 0; i < value.length; i++) {
-        walk.keys[depth] = i;
-        const keys = item.steps && keysOfLarge(value[i]);
-        if (keys) yield* item.steps!(value[i], walk, { pace, keys });
-        else item(value[i], walk);
-        if (pace.due()) yield;
-      }
-      walk.depth = depth;
-    }
-    ofAll(value, walk);
-    if (keyed) tellRepeated(walk, yield* duplicateItemsSteps(value, schema, pace));
   };
   const ofAll = (value: readonly unknown[], walk: Walk): void => {
     const count = value.length;
@@ -223,26 +178,6 @@ function objectCheck(schema: Schema, custom: boolean): Check | undefined {
     walk.depth = depth;
     if (needed.length > 0) tellMissing(object, walk);
   };
-  check.steps = function* (value, walk, { pace, keys = Object.keys(value as object) }) {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
-    const object = value as Record<string, unknown>;
-    countMembers(keys.length, walk);
-    if (closed) tellClosed(keys, walk);
-    const depth = walk.depth;
-    if (pace.due(keys.length)) yield;
-    for (const key of keys) {
-      const member = members.get(key) ?? rest;
-      if (member === undefined) continue;
-      walk.keys[depth] = key;
-      walk.depth = depth + 1;
-      const inside = member.steps && keysOfLarge(object[key]);
-      if (inside) yield* member.steps!(object[key], walk, { pace, keys: inside });
-      else member(object[key], walk);
-      if (pace.due()) yield;
-    }
-    walk.depth = depth;
-    tellMissing(object, walk);
-  };
   const countMembers = (count: number, walk: Walk): void => {
     if (minProperties !== undefined && count < minProperties) {
       invalid(walk, count, `should have at least ${minProperties} properties`);
@@ -264,4 +199,4 @@ function objectCheck(schema: Schema, custom: boolean): Check | undefined {
   return check;
 }
 
-export { decodeErrors, decodeErrorsSteps, type ObjectKind } from './decode-errors.ts';
+export { decodeErrors, type ObjectKind } from './decode-errors.ts';

@@ -1,7 +1,6 @@
 /** The walk of a validation and the wording of what it finds; the parts of `validate.ts` share it. */
 import { goJson, goQuote, isInt64, sortMembers } from '../meta/go-text.ts';
 import type { FieldError, FieldErrorType } from '../meta/status.ts';
-import type { Pace, Steps } from '../meta/steps.ts';
 import { pathText } from './prune.ts';
 
 /** The state of one validation: where it stands and what it found. */
@@ -12,17 +11,8 @@ export interface Walk {
   /** Says that the value here is what it was before the update, so that nothing at or below it is looked at. */
   readonly unchanged?: (walk: Walk, value: unknown) => boolean;
 }
-/** How others are let in, and the names of the members, where they are known already. */
-export interface StepAt {
-  readonly pace: Pace;
-  readonly keys?: readonly string[];
-}
 
-export interface Check {
-  (value: unknown, walk: Walk): void;
-  /** The same in steps, where there may be much of it. */
-  steps?: (value: unknown, walk: Walk, at: StepAt) => Steps<void>;
-}
+export type Check = (value: unknown, walk: Walk) => void;
 
 export const here = (walk: Walk): string => pathText(walk.keys, walk.depth);
 

@@ -90,10 +90,6 @@ export const customStrategy = (statusSubresource: boolean): ResourceStrategy => 
 export interface StoredView {
   /** May return the object it was given when nothing is to be changed. */
   fromStored(object: Readonly<Record<string, unknown>>): Record<string, unknown>;
-  /** The same in steps, for large objects; absent: it never takes long. */
-  fromStoredSteps?(
-    object: Readonly<Record<string, unknown>>,
-  ): import('../meta/steps.ts').Steps<Record<string, unknown>>;
   toStored(object: Readonly<Record<string, unknown>>): Record<string, unknown>;
   /** Objects written at this revision or later are stored in this shape already; absent = none are. */
   readonly currentFrom?: number;
@@ -187,12 +183,6 @@ export interface ResourceInfo {
     old?: Readonly<Record<string, unknown>>,
     about?: ValidationAbout,
   ) => readonly import('../meta/status.ts').FieldError[];
-  /** The same in steps, for large objects. */
-  readonly validateSchemaSteps?: (
-    object: Readonly<Record<string, unknown>>,
-    old?: Readonly<Record<string, unknown>>,
-    about?: ValidationAbout,
-  ) => import('../meta/steps.ts').Steps<readonly import('../meta/status.ts').FieldError[]>;
   /** What the first DELETE puts on an object that then has to wait: sets members of it and of its metadata, none below. */
   readonly markDeleted?: (object: Record<string, unknown>, now: number) => void;
   readonly deprecationWarning?: string;

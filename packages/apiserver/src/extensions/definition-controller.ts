@@ -7,11 +7,11 @@
  */
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
-import { deepEqual, equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { apiVersionOf } from '@coracle/apimachinery/meta/gvk';
 import { formatTime, type UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
-import { inPieces, Pace } from '@coracle/apimachinery/meta/steps';
+import type { Schema } from '@coracle/apimachinery/schema/schema';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import type { Logger } from '@coracle/runtime/log/log';
@@ -26,7 +26,12 @@ import {
   conditionOf,
   withCondition,
 } from '../kinds/custom/crd.ts';
-import { type CustomInfoOptions, customResourceInfos, versionSchemas } from '../kinds/custom/custom-resource-info.ts';
+import {
+  type CustomInfoOptions,
+  customResourceInfos,
+  largeVersionSchemas,
+  versionSchemas,
+} from '../kinds/custom/custom-resource-info.ts';
 import type { ConnectOutbound } from '../outbound/outbound.ts';
 import { guaranteedUpdate } from '../registry/guaranteed-update.ts';
 import { isLargeObject } from '../registry/large-write.ts';
@@ -82,6 +87,8 @@ export function createExtensions(options: ExtensionsOptions): Extensions {
 /** What is served for one definition. */
 interface Served {
   readonly crd: Crd;
+  /** By version. */
+  readonly schemas: ReadonlyMap<string, Schema>;
   readonly infos: readonly ResourceInfo[];
   readonly storage: ResourceInfo;
 }
@@ -213,18 +220,17 @@ class DefinitionController {
     if (loading) await loading;
     const crd = asCrd(stored.object);
     const isLarge = isLargeObject(stored.bytes);
-    const before = this.#served.get(name)?.crd;
-    // A large one is compared, and its schemas are made, in steps.
-    const isSame =
-      isLarge && before !== undefined && (await inPieces(equalSteps(before.spec, crd.spec, new Pace()), nextTurn));
-    const schemas = isLarge && !isSame ? await this.#schemasOf(crd) : undefined;
+    const before = this.#served.get(name);
+    // A large one is not compared, and its schemas are made with others served in between.
+    const isSame = isLarge && before !== undefined && hasSameSpec(before.crd, crd);
+    const schemas = isSame ? before.schemas : isLarge ? await this.#schemasOf(crd) : undefined;
     // What became of it meanwhile is looked at next.
     if (this.#registry.store.get(keyOf(name)) !== stored) return;
     const status = definitionStatus(crd, this.#takenBeside(name, crd.spec.group), this.#now());
     const established = conditionOf(status, 'Established')?.status === 'True';
     if (established && !this.#isBuiltIn(name)) {
       // A spec that is the same is compared in no time.
-      this.#serve(name, { ...crd, spec: isSame ? before!.spec : crd.spec, status }, schemas);
+      this.#serve(name, { ...crd, spec: isSame ? before.crd.spec : crd.spec, status }, schemas);
     }
     if (!deepEqual(status, crd.status)) {
       const freed = !deepEqual(status.acceptedNames, crd.status?.acceptedNames);
@@ -241,7 +247,7 @@ class DefinitionController {
   /** Undefined when they cannot be made: that is reported when they are to be served. */
   async #schemasOf(crd: Crd): Promise<CustomInfoOptions['schemas']> {
     try {
-      return await inPieces(versionSchemas(crd.spec.versions), nextTurn);
+      return await largeVersionSchemas(crd.spec.versions, nextTurn);
     } catch {
       return undefined;
     }
@@ -264,17 +270,18 @@ class DefinitionController {
     }
   }
 
-  #make(crd: Crd, unchangedSince: number, schemas?: CustomInfoOptions['schemas']): Served | undefined {
+  #make(crd: Crd, unchangedSince: number, given?: CustomInfoOptions['schemas']): Served | undefined {
     const { connect, log, ownVersions } = this.#options;
     try {
+      const schemas = given ?? versionSchemas(crd.spec.versions);
       const convert = createWebhookConverter(crd, { connect, clock: this.#registry.clock });
       const { served, storage } = customResourceInfos(crd, {
         unchangedSince,
         ...(convert && { convert }),
-        ...(schemas && { schemas }),
+        schemas,
       });
       // A version of Kubernetes' own kinds is answered for by these alone: what a definition adds to it is not reached.
-      return { crd, infos: served.filter((info) => !ownVersions.has(apiVersionOf(info))), storage };
+      return { crd, schemas, infos: served.filter((info) => !ownVersions.has(apiVersionOf(info))), storage };
     } catch (error) {
       // Written by another program, or before a rule was known here.
       log.error('custom resource definition cannot be served', { name: crd.metadata.name ?? '', error: String(error) });
@@ -379,6 +386,12 @@ class DefinitionController {
     });
   }
 }
+
+/** The generation moves with the spec. */
+const hasSameSpec = (a: Crd, b: Crd): boolean =>
+  a.metadata.uid === b.metadata.uid &&
+  a.metadata.generation !== undefined &&
+  a.metadata.generation === b.metadata.generation;
 
 /** Nothing that readers could see has changed. */
 const sameService = (a: Crd, b: Crd): boolean =>

@@ -5,7 +5,6 @@
 
 import { apiVersionOf } from '@coracle/apimachinery/meta/gvk';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
-import { inPieces } from '@coracle/apimachinery/meta/steps';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import type { StoredObject } from '../cache/object-store.ts';
@@ -48,7 +47,8 @@ export function viewMetadata(info: ResourceInfo, stored: StoredObject): Readonly
 
 /**
  * Has stored objects converted by whoever does that, so that the views of them can be looked at; undefined when there is
- * nothing to wait for. What takes long to convert here is converted in steps. `again` asks anew for what was converted before: for reads, whose answer should be the newest.
+ * nothing to wait for. What takes long to convert here is converted
+ * one by one. `again` asks anew for what was converted before: for reads, whose answer should be the newest.
  * Rejects with ApiError 500 when the conversion fails.
  */
 export function prepareViews(
@@ -69,7 +69,7 @@ export function prepareViews(
 }
 
 function prepareLocally(info: ResourceInfo, stored: readonly (StoredObject | undefined)[]): Promise<void> | undefined {
-  if (info.view?.fromStoredSteps === undefined) return undefined;
+  if (info.view === undefined) return undefined;
   const known = conversionsOf(info);
   let bytes = 0;
   const wanted: StoredObject[] = [];
@@ -92,14 +92,9 @@ async function convertLocally(info: ResourceInfo, wanted: readonly StoredObject[
       await nextTurn();
       bytes = one.size;
     }
-    if (bytes <= TOGETHER_BYTES) {
-      converted(info, one);
-      continue;
-    }
     const loading = one.load(nextTurn);
     if (loading) await loading;
-    const made = (await inPieces(info.view!.fromStoredSteps!(one.object), nextTurn)) as UnstructuredObject;
-    keep(info, one, inVersion(info, made));
+    converted(info, one);
   }
 }
 

@@ -1,6 +1,5 @@
 /** A definition's JSONSchemaProps as our Schema: known keywords only, apiVersion, kind and metadata put in their places. */
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
-import { finish, Pace, type Steps } from '@coracle/apimachinery/meta/steps';
 import { OBJECT_META_SCHEMA } from '@coracle/apimachinery/schema/object-meta-schema';
 import type { Schema } from '@coracle/apimachinery/schema/schema';
 import type { RawSchema } from './crd.ts';
@@ -54,26 +53,6 @@ const STRING: Schema = { type: 'string' };
 /** Nodes that were turned into ours before: a definition is gone through several times, and looked at from many places. */
 export type KnownSchemas = Map<RawSchema, Schema>;
 
-/** What turning a node into ours counts as. */
-const NODE = 10;
-
-/** The node alone, as it stands in the definition (checked before: structural). */
-export const toSchema = (raw: RawSchema): Schema => finish(toSchemaSteps(raw, { pace: new Pace(), known: new Map() }));
-
-const BELOW = [
-  'properties',
-  'items',
-  'additionalProperties',
-  'allOf',
-  'anyOf',
-  'oneOf',
-  'not',
-  'x-kubernetes-embedded-resource',
-];
-
-/** Most nodes have nothing below them: a generator for each would cost more than the node. */
-const isLeaf = (raw: RawSchema): boolean => BELOW.every((key) => raw[key] === undefined);
-
 function plainNode(raw: RawSchema): Record<string, unknown> {
   const out: Record<string, unknown> = {};
   for (const [key, accepts] of PLAIN) {
@@ -83,14 +62,10 @@ function plainNode(raw: RawSchema): Record<string, unknown> {
   return out;
 }
 
-/** The same in steps. */
-export function* toSchemaSteps(
-  raw: RawSchema,
-  work: { readonly pace: Pace; readonly known: KnownSchemas },
-): Steps<Schema> {
-  const known = work.known.get(raw);
-  if (known !== undefined) return known;
-  if (work.pace.due(NODE)) yield;
+/** The node alone, as it stands in the definition (checked before: structural). */
+export function toSchema(raw: RawSchema, known: KnownSchemas): Schema {
+  const made = known.get(raw);
+  if (made !== undefined) return made;
   const out = plainNode(raw);
   const { properties, items, additionalProperties: additional, not } = raw;
   if (isJsonObject(properties)) {
@@ -98,29 +73,36 @@ export function* toSchemaSteps(
     const found: Record<string, Schema> = Object.create(null);
     for (const name of Object.keys(properties)) {
       const member = properties[name];
-      if (!isJsonObject(member)) continue;
-      if (isLeaf(member)) {
-        if (work.pace.due(NODE)) yield;
-        found[name] = plainNode(member) as Schema;
-      } else found[name] = yield* toSchemaSteps(member, work);
+      if (isJsonObject(member)) found[name] = toSchema(member, known);
     }
     out['properties'] = found;
   }
-  if (isJsonObject(items)) out['items'] = yield* toSchemaSteps(items, work);
-  if (isJsonObject(additional)) out['additionalProperties'] = yield* toSchemaSteps(additional, work);
+  if (isJsonObject(items)) out['items'] = toSchema(items, known);
+  if (isJsonObject(additional)) out['additionalProperties'] = toSchema(additional, known);
   else if (typeof additional === 'boolean') out['additionalProperties'] = additional;
-  for (const key of ['allOf', 'anyOf', 'oneOf']) {
+  for (const key of BRANCHES) {
     const branches = raw[key];
     if (!Array.isArray(branches)) continue;
     const found: Schema[] = [];
-    for (const branch of branches.filter(isJsonObject)) found.push(yield* toSchemaSteps(branch, work));
+    for (const branch of branches.filter(isJsonObject)) found.push(toSchema(branch, known));
     out[key] = found;
   }
-  if (isJsonObject(not)) out['not'] = yield* toSchemaSteps(not, work);
+  if (isJsonObject(not)) out['not'] = toSchema(not, known);
   if (raw['x-kubernetes-embedded-resource'] === true) addMeta(out, false);
-  work.known.set(raw, out as Schema);
+  known.set(raw, out as Schema);
   return out as Schema;
 }
+
+/** The nodes right below one that `toSchema` turns into ours. */
+export function rawSchemasBelow(raw: RawSchema): RawSchema[] {
+  const { properties, items, additionalProperties, not } = raw;
+  const below = [items, additionalProperties, not];
+  if (isJsonObject(properties)) for (const name of Object.keys(properties)) below.push(properties[name]);
+  for (const key of BRANCHES) if (Array.isArray(raw[key])) for (const branch of raw[key]) below.push(branch);
+  return below.filter(isJsonObject) as RawSchema[];
+}
+
+const BRANCHES = ['allOf', 'anyOf', 'oneOf'];
 
 /**
  * Objects have these whatever their schema says. Of metadata, that of a whole object may narrow the two names; that of an
@@ -156,15 +138,8 @@ function addMeta(node: Record<string, unknown>, isRoot: boolean): void {
 }
 
 /** The schema of a whole custom object. */
-export const rootSchemaOf = (raw: RawSchema | undefined): Schema =>
-  finish(rootSchemaSteps(raw, { pace: new Pace(), known: new Map() }));
-
-/** The same in steps. */
-export function* rootSchemaSteps(
-  raw: RawSchema | undefined,
-  work: { readonly pace: Pace; readonly known: KnownSchemas },
-): Steps<Schema> {
-  const node = yield* toSchemaSteps(raw ?? { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }, work);
+export function rootSchemaOf(raw: RawSchema | undefined, known: KnownSchemas = new Map()): Schema {
+  const node = toSchema(raw ?? { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }, known);
   const root = { ...node } as Record<string, unknown>;
   addMeta(root, true);
   return root as Schema;

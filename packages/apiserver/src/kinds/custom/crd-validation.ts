@@ -1,9 +1,8 @@
 /** Validation of CustomResourceDefinitions, with the paths and texts of apiextensions (validation.go). */
-import { equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { byteLength, checkDns1035Label, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import { finish, Pace, type Steps } from '@coracle/apimachinery/meta/steps';
 import {
   addAll,
   forbidden,
@@ -21,7 +20,7 @@ import { internalVersions, VERSION_PARTS, type VersionPart } from './internal-fo
 import { ruleErrors } from './rule-errors.ts';
 import { samePart } from './same-parts.ts';
 import { schemaFaults } from './schema-rules.ts';
-import { anySchemaSteps, structuralErrors, structuralProblemSteps } from './structural-rules.ts';
+import { anySchema, structuralErrors, structuralProblem } from './structural-rules.ts';
 import { toleranceOf } from './update-tolerance.ts';
 import { columnErrors, rootKeywordErrors, selectableFieldErrors, subresourceErrors } from './version-rules.ts';
 
@@ -29,16 +28,10 @@ import { columnErrors, rootKeywordErrors, selectableFieldErrors, subresourceErro
  * What is wrong with a definition, in upstream's order; [] when it can be served. On an update whose spec is what it was,
  * only the rest is looked at.
  */
-export const validateCrd = (
+export function validateCrd(
   object: Readonly<Record<string, unknown>>,
   old?: Readonly<Record<string, unknown>>,
-): readonly FieldError[] => finish(validateCrdSteps(object, old));
-
-/** The same in steps: a schema may have tens of thousands of fields, and is looked through several times. */
-export function* validateCrdSteps(
-  object: Readonly<Record<string, unknown>>,
-  old?: Readonly<Record<string, unknown>>,
-): Steps<readonly FieldError[]> {
+): readonly FieldError[] {
   if (!isJsonObject(object['spec'])) return [required('spec')];
   const crd = asCrd(object as never);
   const before = old === undefined ? undefined : asCrd(old as never);
@@ -48,9 +41,8 @@ export function* validateCrdSteps(
     const detail = 'must be spec.names.plural+"."+spec.group';
     errors.push(invalid('metadata.name', crd.metadata.name ?? '', detail));
   }
-  const isChanged = before === undefined || !(yield* equalSteps(crd.spec, before.spec, new Pace()));
-  yield;
-  if (isChanged) for (const error of yield* specErrors(crd.spec, before)) errors.push(error);
+  const isChanged = before === undefined || !deepEqual(crd.spec, before.spec);
+  if (isChanged) for (const error of specErrors(crd.spec, before)) errors.push(error);
   if (before !== undefined) addAll(errors, changeErrors(crd, before));
   const accepted = crd.status?.acceptedNames;
   if (accepted !== undefined) addAll(errors, nameErrors(accepted, 'status.acceptedNames'));
@@ -86,13 +78,13 @@ interface Decision {
   readonly shared: ReadonlySet<VersionPart>;
 }
 
-function* specErrors(spec: CrdSpec, old: Crd | undefined): Steps<FieldError[]> {
+function specErrors(spec: CrdSpec, old: Crd | undefined): FieldError[] {
   const versions = spec.versions ?? [];
-  const shared = yield* sharedBy(versions);
-  const tolerance = old === undefined ? NO_TOLERANCE : yield* withTolerance(spec, yield* toleranceOf(old, spec));
+  const shared = sharedBy(versions);
+  const tolerance = old === undefined ? NO_TOLERANCE : withTolerance(spec, toleranceOf(old, spec));
   const decision: Decision = { spec, before: old?.spec, tolerance, shared };
   const errors: FieldError[] = [...groupErrors(spec), ...missingSchemaErrors(decision)];
-  if (spec.preserveUnknownFields === true && (yield* hasSchema(spec, hasDefault))) {
+  if (spec.preserveUnknownFields === true && hasSchema(spec, hasDefault)) {
     errors.push(invalid('spec.preserveUnknownFields', true, 'must be false in order to use defaults in the schema'));
   }
   for (const [i, version] of versions.entries()) {
@@ -103,7 +95,7 @@ function* specErrors(spec: CrdSpec, old: Crd | undefined): Steps<FieldError[]> {
     // What all versions share stands in the CRD's older, common fields as upstream sees it.
     const hasStatus = hasStatusOf(version);
     const here = { ...decision, at, hasStatus, isHere: (part: VersionPart) => !shared.has(part) };
-    for (const error of yield* partErrors(version, here)) errors.push(error);
+    for (const error of partErrors(version, here)) errors.push(error);
   }
   errors.push(...versionSetErrors(versions, shared));
   const first = versions[0];
@@ -116,7 +108,7 @@ function* specErrors(spec: CrdSpec, old: Crd | undefined): Steps<FieldError[]> {
   if (first !== undefined) {
     const hasStatus = versions.some(hasStatusOf);
     const here = { ...decision, at: 'spec', hasStatus, isHere: (part: VersionPart) => shared.has(part) };
-    for (const error of yield* partErrors(first, here)) errors.push(error);
+    for (const error of partErrors(first, here)) errors.push(error);
   }
   validateConversion(errors, spec, tolerance);
   return errors;
@@ -136,18 +128,16 @@ function groupErrors(spec: CrdSpec): FieldError[] {
 }
 
 /** Schemas need not be structural when none were, unless something in them needs it. */
-function* withTolerance(spec: CrdSpec, tolerance: Tolerance): Steps<Tolerance> {
+function withTolerance(spec: CrdSpec, tolerance: Tolerance): Tolerance {
   const needed =
-    spec.preserveUnknownFields !== true ||
-    (yield* hasSchema(spec, (schema) => hasDefault(schema) || hasExtension(schema)));
+    spec.preserveUnknownFields !== true || hasSchema(spec, (schema) => hasDefault(schema) || hasExtension(schema));
   return needed ? { ...tolerance, notStructural: false } : tolerance;
 }
 
-function* hasSchema(spec: CrdSpec, test: (schema: RawSchema) => boolean): Steps<boolean> {
-  const pace = new Pace();
+function hasSchema(spec: CrdSpec, test: (schema: RawSchema) => boolean): boolean {
   for (const { schema } of spec.versions ?? []) {
     const root = schema?.openAPIV3Schema;
-    if (root && (yield* anySchemaSteps(root, test, pace))) return true;
+    if (root && anySchema(root, test)) return true;
   }
   return false;
 }
@@ -179,13 +169,11 @@ function missingSchemaErrors({ spec, tolerance, shared }: Decision): FieldError[
 }
 
 /** Compared as Go compares them: what is not said is what is said to be nothing. */
-function* sharedBy(versions: readonly CrdVersion[]): Steps<ReadonlySet<VersionPart>> {
+function sharedBy(versions: readonly CrdVersion[]): ReadonlySet<VersionPart> {
   const shared = new Set<VersionPart>(VERSION_PARTS);
-  const pace = new Pace();
   for (const part of VERSION_PARTS) {
     for (const version of versions.slice(1)) {
-      if (pace.due()) yield;
-      if (yield* samePart(versions[0]!, version, part)) continue;
+      if (samePart(versions[0]!, version, part)) continue;
       shared.delete(part);
       break;
     }
@@ -196,31 +184,30 @@ function* sharedBy(versions: readonly CrdVersion[]): Steps<ReadonlySet<VersionPa
 const hasStatusOf = ({ subresources }: CrdVersion): boolean => (subresources?.status ?? null) !== null;
 
 /** A schema that all versions had counts as that of a version that is new, too. */
-function* unchangedIn(version: CrdVersion, before: CrdSpec | undefined): Steps<boolean> {
+function unchangedIn(version: CrdVersion, before: CrdSpec | undefined): boolean {
   const versions = before?.versions ?? [];
-  const isShared = (yield* sharedBy(versions)).has('schema');
+  const isShared = sharedBy(versions).has('schema');
   const same = isShared ? versions[0] : versions.find(({ name }) => name === version.name);
-  return same !== undefined && (yield* samePart(same, version, 'schema'));
+  return same !== undefined && samePart(same, version, 'schema');
 }
 
 /** A version's parts where the internal form has them: `isHere`. */
-function* partErrors(
+function partErrors(
   version: CrdVersion,
   where: Decision & {
     readonly at: string;
     readonly hasStatus: boolean;
     readonly isHere: (part: VersionPart) => boolean;
   },
-): Steps<FieldError[]> {
+): FieldError[] {
   const { at, isHere, tolerance } = where;
   const isTop = at === 'spec';
   const errors: FieldError[] = [];
   const schema = isHere('schema') ? version.schema?.openAPIV3Schema : undefined;
   if (schema !== undefined) {
     const path = `${at}.${isTop ? 'validation' : 'schema'}.openAPIV3Schema`;
-    const unchanged = yield* unchangedIn(version, where.before);
-    yield;
-    for (const error of yield* openApiErrors(schema, { ...where, path, unchanged })) errors.push(error);
+    const unchanged = unchangedIn(version, where.before);
+    for (const error of openApiErrors(schema, { ...where, path, unchanged })) errors.push(error);
   }
   if (isHere('subresources')) errors.push(...subresourceErrors(version.subresources, `${at}.subresources`));
   if (isHere('additionalPrinterColumns')) {
@@ -237,14 +224,14 @@ function* partErrors(
       : 'may only be set when `version.schema.openAPIV3Schema` is not included';
     return [...errors, invalid(field, '', detail)];
   }
-  const problem = yield* structuralProblemSteps(schema, new Pace());
+  const problem = structuralProblem(schema);
   if (problem !== undefined) errors.push(invalid(`${at}.schema.openAPIV3Schema`, '', problem));
   const many = tolerance.manySelectableFields.has(version.name);
   addAll(errors, selectableFieldErrors(fields, problem === undefined ? schema : {}, { at: field, many }));
   return errors;
 }
 
-function* openApiErrors(
+function openApiErrors(
   schema: RawSchema,
   {
     path,
@@ -257,22 +244,18 @@ function* openApiErrors(
     readonly unchanged: boolean;
     readonly tolerance: Tolerance;
   },
-): Steps<FieldError[]> {
+): FieldError[] {
   const errors = hasStatus ? rootKeywordErrors(schema, path) : [];
   if (schema['nullable'] === true) {
     errors.push(forbidden(`${path}.nullable`, 'nullable cannot be true at the root'));
   }
-  const problem = tolerance.notStructural ? undefined : yield* structuralProblemSteps(schema, new Pace());
-  yield;
+  const problem = tolerance.notStructural ? undefined : structuralProblem(schema);
   // Defaults and rules are only validated against a schema that can be turned into one of ours.
-  const structural = tolerance.notStructural || problem !== undefined ? [] : yield* structuralErrors(schema, path);
-  yield;
+  const structural = tolerance.notStructural || problem !== undefined ? [] : structuralErrors(schema, path);
   const readable = !tolerance.notStructural && problem === undefined && structural.length === 0;
-  const defaults = readable ? yield* defaultErrors(schema, path, { keepUnknown: tolerance.unprunedDefaults }) : [];
-  yield;
-  const { errors: shape, faulty } = yield* schemaFaults(schema, path, tolerance);
-  yield;
-  const rules = readable && defaults.length === 0 ? yield* ruleErrors(schema, { path, unchanged, faulty }) : [];
+  const defaults = readable ? defaultErrors(schema, path, { keepUnknown: tolerance.unprunedDefaults }) : [];
+  const { errors: shape, faulty } = schemaFaults(schema, path, tolerance);
+  const rules = readable && defaults.length === 0 ? ruleErrors(schema, { path, unchanged, faulty }) : [];
   for (const found of [structural, defaults, shape, rules]) for (const error of found) errors.push(error);
   return errors.length === 0 && problem !== undefined ? [invalid(path, '', problem)] : errors;
 }

@@ -1,11 +1,12 @@
 /** What a definition serves, as the server knows every other resource: one ResourceInfo for each served version. */
-import { deepEqual, equalSteps } from '@coracle/apimachinery/meta/deep-equal';
-import { encodeJsonSteps } from '@coracle/apimachinery/meta/json-steps';
-import { finish, Pace, type Steps } from '@coracle/apimachinery/meta/steps';
-import { countDefaults, defaultedFields } from '@coracle/apimachinery/schema/defaulted-fields';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
+import { eachFromBelow } from '@coracle/apimachinery/meta/each-from-below';
+import type { Pause } from '@coracle/apimachinery/meta/pause';
+import { defaultedFields } from '@coracle/apimachinery/schema/defaulted-fields';
 import { hasEmbedded } from '@coracle/apimachinery/schema/embedded-resource';
 import { CUSTOM_ROOT_SCHEMA } from '@coracle/apimachinery/schema/object-meta-schema';
 import { hasMapLists } from '@coracle/apimachinery/schema/ratcheting';
+import { childSchemas } from '@coracle/apimachinery/schema/resolve-definitions';
 import type { Schema } from '@coracle/apimachinery/schema/schema';
 import {
   customStrategy,
@@ -18,7 +19,7 @@ import {
 import { compareVersions } from '../discovery/discovery.ts';
 import { readJsonPath } from '../json-path.ts';
 import { type Crd, type CrdNames, type CrdVersion, storageVersionOf } from './crd.ts';
-import { rootSchemaSteps } from './crd-schema.ts';
+import { type KnownSchemas, rawSchemasBelow, rootSchemaOf, toSchema } from './crd-schema.ts';
 import { createCustomValidation } from './custom-validation.ts';
 import { hasRules } from './rules.ts';
 import { createStoredShapes, type StoredShapes } from './stored-shapes.ts';
@@ -44,7 +45,7 @@ export function customResourceInfos(
   options: CustomInfoOptions,
 ): { readonly served: readonly ResourceInfo[]; readonly storage: ResourceInfo } {
   const { spec } = crd;
-  const schemas = options.schemas ?? finish(versionSchemas(spec.versions));
+  const schemas = options.schemas ?? versionSchemas(spec.versions);
   const storage = storageVersionOf(spec)!;
   const shapes = createStoredShapes(spec.group, schemas);
   const versions = (): readonly ResourceInfo[] => infos;
@@ -58,44 +59,42 @@ export function customResourceInfos(
   };
 }
 
-/**
- * The schemas of a definition's versions, by name, looked through for all that serving them asks first; in steps, for those
- * of very many fields. Versions that look alike share one, and with it everything that is compiled from it.
- */
-export function* versionSchemas(versions: readonly CrdVersion[]): Steps<Map<string, Schema>> {
+/** The schemas of a definition's versions, by name. Versions written alike share one, and with it everything that is compiled from it. */
+export function versionSchemas(versions: readonly CrdVersion[], known: KnownSchemas = new Map()): Map<string, Schema> {
   const schemas = new Map<string, Schema>();
-  const made: { readonly from: CrdVersion['schema']; readonly length: number; readonly schema: Schema }[] = [];
-  const pace = new Pace();
+  const made = new Map<string, Schema>();
   for (const { name, schema: from } of versions) {
-    if (pace.due(VERSION)) yield;
-    // What is equal is as long.
-    const { length } = versions.length > 1 ? yield* encodeJsonSteps(from) : NOTHING;
-    let alike: Schema | undefined;
-    for (const other of made) {
-      if (pace.due()) yield;
-      if (other.length !== length || !(yield* equalSteps(other.from, from, pace))) continue;
-      alike = other.schema;
-      break;
-    }
-    if (alike !== undefined) {
-      schemas.set(name, alike);
-      continue;
-    }
-    const schema = yield* rootSchemaSteps(from?.openAPIV3Schema, { pace, known: new Map() });
-    yield;
-    yield* hasEmbedded.look(schema, pace);
-    yield* hasRules.look(schema, pace);
-    yield* hasMapLists.look(schema, pace);
-    yield* countDefaults(schema, pace);
-    made.push({ from, length, schema });
+    const text = versions.length > 1 ? (JSON.stringify(from) ?? '') : '';
+    const schema = made.get(text) ?? rootSchemaOf(from?.openAPIV3Schema, known);
+    made.set(text, schema);
     schemas.set(name, schema);
   }
   return schemas;
 }
 
-/** What looking at a version counts as. */
-const VERSION = 20;
-const NOTHING = { length: 0 };
+/**
+ * The same for a definition of very many fields, looked through for all that serving it asks first; `pause` is awaited
+ * between some hundred of them.
+ */
+export async function largeVersionSchemas(versions: readonly CrdVersion[], pause: Pause): Promise<Map<string, Schema>> {
+  const known: KnownSchemas = new Map();
+  for (const { schema } of versions) {
+    const raw = schema?.openAPIV3Schema;
+    if (raw === undefined) continue;
+    await eachFromBelow(raw, rawSchemasBelow, (node) => toSchema(node, known), pause);
+    await eachFromBelow(toSchema(raw, known), childSchemas, lookInto, pause);
+  }
+  await pause();
+  return versionSchemas(versions, known);
+}
+
+/** Once they were asked of all that lies below a node, they know of it in no time. */
+function lookInto(schema: Schema): void {
+  hasEmbedded(schema);
+  hasRules(schema);
+  hasMapLists(schema);
+  defaultedFields(schema);
+}
 
 interface Making {
   readonly version: CrdVersion;
@@ -145,7 +144,6 @@ function viewOf({ version, storage, schemas, shapes, options }: Making): StoredV
   const sameShape = deepEqual(schemas.get(version.name), stored);
   return {
     fromStored: (object) => shapes.shown(shapes.completed(object), version.name),
-    fromStoredSteps: (object) => shapes.shownSteps(object, version.name),
     toStored: (object) => (sameShape ? (object as Record<string, unknown>) : shapes.shown(object, storage.name)),
     ...(sameShape && isWrittenComplete(stored, schemas) && { currentFrom: options.unchangedSince }),
   };

@@ -7,7 +7,7 @@ import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import type { FieldError, FieldErrorType } from '@coracle/apimachinery/meta/status';
 import { embeddedErrors, hasEmbedded } from '@coracle/apimachinery/schema/embedded-resource';
 import type { Schema } from '@coracle/apimachinery/schema/schema';
-import { validateSchema, validateSchemaSteps } from '@coracle/apimachinery/schema/validate';
+import { validateSchema } from '@coracle/apimachinery/schema/validate';
 import type { ResourceInfo, ValidationAbout } from '@coracle/apimachinery/types/resource';
 import { createRuleCheck } from './rules.ts';
 
@@ -39,7 +39,7 @@ type JsonObject = Readonly<Record<string, unknown>>;
 export function createCustomValidation(
   schema: Schema,
   { scale }: { readonly scale: ScalePaths | undefined },
-): Required<Pick<ResourceInfo, 'validateSchema' | 'validateSchemaSteps'>> {
+): Required<Pick<ResourceInfo, 'validateSchema'>> {
   const checkRules = createRuleCheck(schema);
   const hasInside = hasEmbedded(schema);
   const finished = (
@@ -65,11 +65,6 @@ export function createCustomValidation(
   return {
     validateSchema: (object, old, about) =>
       finished(validateSchema(schema, object, optionsFor(old)), { object, old, about }),
-    *validateSchemaSteps(object, old, about) {
-      const errors = yield* validateSchemaSteps(schema, object, optionsFor(old));
-      yield;
-      return finished(errors, { object, old, about });
-    },
   };
 }
 

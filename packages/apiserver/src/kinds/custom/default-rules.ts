@@ -1,51 +1,46 @@
 /** Default values must themselves be what their schema wants (apiextensions schema/defaulting/validation.go). */
-import { cloneJson, cloneSteps } from '@coracle/apimachinery/meta/deep-clone';
-import { equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { sortMembers } from '@coracle/apimachinery/meta/go-text';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import { type FieldError, fieldErrorBody } from '@coracle/apimachinery/meta/status';
-import { Pace, type Steps } from '@coracle/apimachinery/meta/steps';
 import { coerceEmbedded, embeddedErrors } from '@coracle/apimachinery/schema/embedded-resource';
-import { pruneSteps } from '@coracle/apimachinery/schema/prune';
+import { pruneUnknown } from '@coracle/apimachinery/schema/prune';
 import type { Schema } from '@coracle/apimachinery/schema/schema';
-import { validateSchemaSteps } from '@coracle/apimachinery/schema/validate';
+import { validateSchema } from '@coracle/apimachinery/schema/validate';
 import { invalid } from '@coracle/apimachinery/validation/field-errors';
 import type { RawSchema } from './crd.ts';
-import { type KnownSchemas, rootSchemaSteps, toSchemaSteps } from './crd-schema.ts';
+import { type KnownSchemas, rootSchemaOf, toSchema } from './crd-schema.ts';
 import { createRuleCheck } from './rules.ts';
-import { anySchemaSteps, childOf, propertiesOf } from './structural-rules.ts';
+import { anySchema, childOf, propertiesOf } from './structural-rules.ts';
 
 const META = new Set(['metadata', 'apiVersion', 'kind']);
 const EMBEDDED = 'x-kubernetes-embedded-resource';
 const hasDefault = (schema: RawSchema): boolean => schema['default'] !== undefined && schema['default'] !== null;
 
 /** Errors of all defaults in the (structural) schema of a whole object at `path`; `keepUnknown` lets unknown fields be. */
-export function* defaultErrors(
+export function defaultErrors(
   schema: RawSchema,
   path: string,
   { keepUnknown }: { readonly keepUnknown: boolean },
-): Steps<FieldError[]> {
-  const work: Work = { errors: [], pace: new Pace(), known: new Map(), wholes: new Map() };
-  if (!(yield* anySchemaSteps(schema, hasDefault, work.pace))) return [];
-  yield* visit(schema, path, { ...rootOf(schema, true), ...work, keepUnknown });
+): FieldError[] {
+  const work: Work = { errors: [], known: new Map(), wholes: new Map() };
+  if (!anySchema(schema, hasDefault)) return [];
+  visit(schema, path, { ...rootOf(schema, true), ...work, keepUnknown });
   return work.errors;
 }
 
 /** True when a default holds what its schema does not know, as was allowed once. */
-export function* hasUnprunedDefaults(schema: RawSchema): Steps<boolean> {
-  const work = { pace: new Pace(), known: new Map() };
+export function hasUnprunedDefaults(schema: RawSchema): boolean {
+  const known: KnownSchemas = new Map();
   const nodes: RawSchema[] = [];
-  yield* anySchemaSteps(
-    schema,
-    (node) => {
-      if (hasDefault(node)) nodes.push(node);
-      return false;
-    },
-    work.pace,
-  );
+  anySchema(schema, (node) => {
+    if (hasDefault(node)) nodes.push(node);
+    return false;
+  });
   for (const node of nodes) {
-    const bare = yield* toSchemaSteps(withoutDefault(node), work);
-    if ('unpruned' in (yield* prunedDefault(node, bare, work.pace))) return true;
+    const bare = toSchema(withoutDefault(node), known);
+    if ('unpruned' in prunedDefault(node, bare)) return true;
   }
   return false;
 }
@@ -53,7 +48,6 @@ export function* hasUnprunedDefaults(schema: RawSchema): Steps<boolean> {
 /** What is shared by the decision of all defaults. */
 interface Work {
   readonly errors: FieldError[];
-  readonly pace: Pace;
   readonly known: KnownSchemas;
   /** Whole objects as our schemas. */
   readonly wholes: Map<RawSchema, Schema>;
@@ -70,10 +64,6 @@ interface Visit extends Work {
   readonly keepUnknown: boolean;
 }
 
-/** What looking at a node counts as, and what validating a default does beside what it holds. */
-const NODE = 4;
-const DEFAULT = 20;
-
 const rootOf = (whole: RawSchema, isRoot: boolean): Pick<Visit, 'whole' | 'isRoot' | 'surround' | 'insideMeta'> => ({
   whole,
   isRoot,
@@ -87,19 +77,18 @@ const rootOf = (whole: RawSchema, isRoot: boolean): Pick<Visit, 'whole' | 'isRoo
 });
 
 /** Defaults below `additionalProperties` are forbidden by other rules where they matter: upstream does not look there. */
-function* visit(schema: RawSchema, path: string, from: Visit): Steps<void> {
-  if (from.pace.due(NODE)) yield;
+function visit(schema: RawSchema, path: string, from: Visit): void {
   const at: Visit = schema[EMBEDDED] === true ? { ...from, ...rootOf(schema, false) } : from;
   if (hasDefault(schema)) {
-    for (const error of yield* errorsOfDefault(schema, `${path}.default`, at)) at.errors.push(error);
+    for (const error of errorsOfDefault(schema, `${path}.default`, at)) at.errors.push(error);
   }
   const items = childOf(schema, 'items');
   if (items !== undefined) {
-    yield* visit(items, `${path}.items`, { ...at, surround: (value) => at.surround([value] as never) });
+    visit(items, `${path}.items`, { ...at, surround: (value) => at.surround([value] as never) });
   }
   const isWhole = schema === at.whole;
   for (const [name, property] of propertiesOf(schema)) {
-    yield* visit(property, `${path}.properties[${name}]`, {
+    visit(property, `${path}.properties[${name}]`, {
       ...at,
       insideMeta: at.insideMeta || (isWhole && META.has(name)),
       surround: (value) => at.surround({ [name]: value }),
@@ -113,44 +102,39 @@ function withoutDefault(schema: RawSchema): RawSchema {
 }
 
 /** The default with the metadata of embedded resources brought into shape; `unpruned` when more than that is unknown. */
-function* prunedDefault(
-  schema: RawSchema,
-  node: Schema,
-  pace: Pace,
-): Steps<{ readonly value: unknown; readonly unpruned?: true }> {
-  if (pace.due(DEFAULT)) yield;
-  const value = yield* cloneSteps(schema['default'], pace);
+function prunedDefault(schema: RawSchema, node: Schema): { readonly value: unknown; readonly unpruned?: true } {
+  const value = cloneJson(schema['default']);
   coerceEmbedded(value, node, { path: '', whole: false });
-  const pruned = yield* cloneSteps(value, pace);
-  if (typeof pruned === 'object') yield* pruneSteps(node, pruned, { custom: true, part: true });
-  return (yield* equalSteps(pruned, value, pace)) ? { value } : { value, unpruned: true };
+  const pruned = cloneJson(value);
+  if (typeof pruned === 'object') pruneUnknown(node, pruned, { custom: true, part: true });
+  return deepEqual(pruned, value) ? { value } : { value, unpruned: true };
 }
 
-function* errorsOfDefault(schema: RawSchema, field: string, at: Visit): Steps<readonly FieldError[]> {
+function errorsOfDefault(schema: RawSchema, field: string, at: Visit): readonly FieldError[] {
   const isRoot = at.isRoot && schema === at.whole;
   const bare = withoutDefault(schema);
-  const node = yield* isRoot ? rootSchemaSteps(bare, at) : toSchemaSteps(bare, at);
+  const node = isRoot ? rootSchemaOf(bare, at.known) : toSchema(bare, at.known);
   if (at.insideMeta) {
-    const why = yield* metadataProblem(schema['default'], at);
+    const why = metadataProblem(schema['default'], at);
     if (why !== undefined) return [invalid(field, sortMembers(schema['default']), why)];
-    return yield* contentErrors(schema['default'], { node, field, isRoot });
+    return contentErrors(schema['default'], { node, field, isRoot });
   }
-  const { value, unpruned } = yield* prunedDefault(schema, node, at.pace);
+  const { value, unpruned } = prunedDefault(schema, node);
   const errors: FieldError[] = [];
   if (unpruned && !at.keepUnknown) errors.push(invalid(field, sortMembers(value), 'must not have unknown fields'));
   const place = { path: field, whole: isRoot };
-  const wrong = coerceEmbedded(yield* cloneSteps(schema['default'], at.pace), node, place);
+  const wrong = coerceEmbedded(cloneJson(schema['default']), node, place);
   const found = wrong === undefined ? embeddedErrors(value, node, place) : [wrong];
-  const rest = found.length > 0 ? found : yield* contentErrors(value, { node, field, isRoot });
+  const rest = found.length > 0 ? found : contentErrors(value, { node, field, isRoot });
   for (const error of rest) errors.push(error);
   return errors;
 }
 
 /** A default of a part of the metadata is validated in a whole object. */
-function* metadataProblem(value: unknown, at: Visit): Steps<string | undefined> {
+function metadataProblem(value: unknown, at: Visit): string | undefined {
   const { whole, isRoot, surround } = at;
   const object = surround(cloneJson(value));
-  const node = at.wholes.get(whole) ?? (yield* isRoot ? rootSchemaSteps(whole, at) : toSchemaSteps(whole, at));
+  const node = at.wholes.get(whole) ?? (isRoot ? rootSchemaOf(whole, at.known) : toSchema(whole, at.known));
   at.wholes.set(whole, node);
   const place = { path: '', whole: true };
   const wrong = coerceEmbedded(object, node, place);
@@ -161,12 +145,11 @@ function* metadataProblem(value: unknown, at: Visit): Steps<string | undefined> 
 }
 
 /** What the schema and its rules say of the value: as one that stays, and as one that comes in. */
-function* contentErrors(
+function contentErrors(
   value: unknown,
   { node, field, isRoot }: { readonly node: Schema; readonly field: string; readonly isRoot: boolean },
-): Steps<readonly FieldError[]> {
-  const errors = yield* validateSchemaSteps(node, value, { custom: false });
-  yield;
+): readonly FieldError[] {
+  const errors = validateSchema(node, value, { custom: false });
   if (errors.length > 0) {
     return errors.map((error) => ({
       ...error,

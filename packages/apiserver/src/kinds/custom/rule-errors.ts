@@ -4,7 +4,6 @@
  */
 
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import { Pace, type Steps } from '@coracle/apimachinery/meta/steps';
 import type { Schema, ValidationRule } from '@coracle/apimachinery/schema/schema';
 import { forbidden, invalid } from '@coracle/apimachinery/validation/field-errors';
 import {
@@ -17,7 +16,7 @@ import {
   STRING,
 } from '@coracle/cel/cel';
 import type { RawSchema } from './crd.ts';
-import { type KnownSchemas, rootSchemaSteps, toSchemaSteps } from './crd-schema.ts';
+import { type KnownSchemas, rootSchemaOf, toSchema } from './crd-schema.ts';
 import { internalRule } from './internal-form.ts';
 import { ruleVariables } from './rules.ts';
 import { rulesOf } from './schema-rules.ts';
@@ -41,25 +40,20 @@ interface Found {
   readonly costs: { readonly field: string; readonly cost: number }[];
   /** True leaves out what one rule may cost: it was accepted before. */
   readonly unchanged: boolean;
-  readonly pace: Pace;
   readonly known: KnownSchemas;
 }
 
-/** What looking at a node counts as, and what compiling an expression does beside its length. */
-const NODE = 4;
-const EXPRESSION = 200;
-
 /** Errors of every rule in the structural schema at `path`; `unchanged` when this very schema was accepted before. */
-export function* ruleErrors(
+export function ruleErrors(
   schema: RawSchema,
   {
     path,
     unchanged,
     faulty,
   }: { readonly path: string; readonly unchanged: boolean; readonly faulty: ReadonlySet<RawSchema> },
-): Steps<FieldError[]> {
-  const found: Found = { errors: [], costs: [], unchanged, faulty, pace: new Pace(), known: new Map() };
-  yield* visit(schema, path, { root: true, cardinality: 1, uncorrelatable: undefined }, found);
+): FieldError[] {
+  const found: Found = { errors: [], costs: [], unchanged, faulty, known: new Map() };
+  visit(schema, path, { root: true, cardinality: 1, uncorrelatable: undefined }, found);
   const total = found.costs.reduce((sum, { cost }) => Math.min(sum + cost, HIGHEST_COST), 0);
   if (total > DEFINITION_LIMIT) {
     const dearest = found.costs
@@ -86,26 +80,25 @@ interface Place {
   readonly uncorrelatable: string | undefined;
 }
 
-function* visit(schema: RawSchema, path: string, place: Place, found: Found): Steps<void> {
-  if (found.pace.due(NODE)) yield;
+function visit(schema: RawSchema, path: string, place: Place, found: Found): void {
   const cardinality = times(place.cardinality, mostElements(schema));
   const rest = childOf(schema, 'additionalProperties');
   if (rest !== undefined) {
-    yield* visit(rest, `${path}.additionalProperties`, { uncorrelatable: place.uncorrelatable, cardinality }, found);
+    visit(rest, `${path}.additionalProperties`, { uncorrelatable: place.uncorrelatable, cardinality }, found);
   }
   // Members of a map have names to be matched by, an atomic one's too.
   const mapType = schema['x-kubernetes-map-type'] ?? 'granular';
   const isKnownMap = mapType === 'granular' || mapType === 'atomic';
   for (const [name, property] of propertiesOf(schema)) {
     const uncorrelatable = place.uncorrelatable ?? (isKnownMap ? undefined : path);
-    yield* visit(property, `${path}.properties[${name}]`, { uncorrelatable, cardinality }, found);
+    visit(property, `${path}.properties[${name}]`, { uncorrelatable, cardinality }, found);
   }
   const items = childOf(schema, 'items');
   if (items !== undefined) {
     const uncorrelatable = place.uncorrelatable ?? (schema['x-kubernetes-list-type'] === 'map' ? undefined : path);
-    yield* visit(items, `${path}.items`, { uncorrelatable, cardinality }, found);
+    visit(items, `${path}.items`, { uncorrelatable, cardinality }, found);
   }
-  if (rulesOf(schema).length > 0 && !found.faulty.has(schema)) yield* checkRules(schema, path, place, found);
+  if (rulesOf(schema).length > 0 && !found.faulty.has(schema)) checkRules(schema, path, place, found);
 }
 
 /** How many values a node may hold below each of its keywords; undefined = nothing bounds them. */
@@ -124,14 +117,13 @@ const times = (cardinality: number | undefined, most: number | undefined): numbe
 let named = 0;
 const selfTypeName = (): string => `selfType${Math.imul(++named, 0x9e3779b1) >>> 0}`;
 
-function* checkRules(raw: RawSchema, path: string, place: Place, found: Found): Steps<void> {
+function checkRules(raw: RawSchema, path: string, place: Place, found: Found): void {
   const whole = place.root || raw['x-kubernetes-embedded-resource'] === true;
-  const schema: Schema = yield* place.root ? rootSchemaSteps(raw, found) : toSchemaSteps(raw, found);
+  const schema: Schema = place.root ? rootSchemaOf(raw, found.known) : toSchema(raw, found.known);
   const self = celTypeOfSchema(schema, { root: whole, name: selfTypeName() });
   // As many as fit into a request, each with a comma behind it.
   const cardinality = place.cardinality ?? Math.floor(MAX_REQUEST_BYTES / ((self.minSize ?? 1) + 1));
   for (const [i, rule] of (rulesOf(raw) as unknown as ValidationRule[]).entries()) {
-    if (found.pace.due(weightOf(rule))) yield;
     const at = `${path}.x-kubernetes-validations[${i}]`;
     const program = compile(rule, { key: 'rule', at, self, found });
     if (program === undefined) {
@@ -151,11 +143,6 @@ function* checkRules(raw: RawSchema, path: string, place: Place, found: Found): 
     }
   }
 }
-
-const weightOf = ({ rule, messageExpression: message }: ValidationRule): number =>
-  EXPRESSION +
-  (typeof rule === 'string' ? rule.length : 0) +
-  (typeof message === 'string' ? EXPRESSION + message.length : 0);
 
 function compile(
   rule: ValidationRule,

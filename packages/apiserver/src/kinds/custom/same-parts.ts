@@ -4,23 +4,18 @@
  */
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
-import { Pace, type Steps } from '@coracle/apimachinery/meta/steps';
 import type { CrdVersion, RawSchema } from './crd.ts';
 import { comparable, comparableSchema, type VersionPart } from './internal-form.ts';
 
-/** What comparing a node by all of its keywords counts as. */
-const NODE = 20;
-
-export function* samePart(a: CrdVersion, b: CrdVersion, part: VersionPart): Steps<boolean> {
+export function samePart(a: CrdVersion, b: CrdVersion, part: VersionPart): boolean {
   if (part !== 'schema') return deepEqual(a[part], b[part]) || deepEqual(comparable(a, part), comparable(b, part));
   const [left, right] = [a.schema?.openAPIV3Schema, b.schema?.openAPIV3Schema];
-  if (isJsonObject(left) && isJsonObject(right)) return yield* sameSchema(left, right, new Pace());
+  if (isJsonObject(left) && isJsonObject(right)) return sameSchema(left, right);
   return deepEqual(comparable(a, part), comparable(b, part));
 }
 
-function* sameSchema(a: RawSchema, b: RawSchema, pace: Pace): Steps<boolean> {
+function sameSchema(a: RawSchema, b: RawSchema): boolean {
   if (a === b) return true;
-  if (pace.due(NODE)) yield;
   const below = BELOW.filter((key) => isContainer(a[key]) && isContainer(b[key]));
   if (below.length === 0) return sameNode(a, b);
   const without = new Set(below);
@@ -28,9 +23,9 @@ function* sameSchema(a: RawSchema, b: RawSchema, pace: Pace): Steps<boolean> {
   for (const key of below) {
     const [left, right] = [a[key], b[key]];
     if (Array.isArray(left) && Array.isArray(right) && LISTS.has(key)) {
-      if (!(yield* sameList(left, right, pace))) return false;
+      if (!sameList(left, right)) return false;
     } else if (isJsonObject(left) && isJsonObject(right) && !LISTS.has(key)) {
-      if (!(yield* key === 'properties' ? sameMap(left, right, pace) : sameSchema(left, right, pace))) return false;
+      if (!(key === 'properties' ? sameMap(left, right) : sameSchema(left, right))) return false;
     } else if (!sameNode({ [key]: left }, { [key]: right })) return false;
   }
   return true;
@@ -48,23 +43,23 @@ const sameNode = (a: RawSchema, b: RawSchema): boolean =>
 const butFor = (schema: RawSchema, keys: ReadonlySet<string>): RawSchema =>
   Object.fromEntries(Object.entries(schema).filter(([key]) => !keys.has(key)));
 
-function* sameList(a: readonly unknown[], b: readonly unknown[], pace: Pace): Steps<boolean> {
+function sameList(a: readonly unknown[], b: readonly unknown[]): boolean {
   if (a.length !== b.length) return false;
-  for (const [i, left] of a.entries()) if (!(yield* same(left, b[i], pace))) return false;
+  for (const [i, left] of a.entries()) if (!same(left, b[i])) return false;
   return true;
 }
 
 /** What is no schema is as good as not there. */
-function* sameMap(a: RawSchema, b: RawSchema, pace: Pace): Steps<boolean> {
+function sameMap(a: RawSchema, b: RawSchema): boolean {
   const names = Object.keys(a).filter((name) => isJsonObject(a[name]));
   if (names.length !== Object.keys(b).filter((name) => isJsonObject(b[name])).length) return false;
   for (const name of names) {
-    if (!Object.hasOwn(b, name) || !(yield* same(a[name], b[name], pace))) return false;
+    if (!Object.hasOwn(b, name) || !same(a[name], b[name])) return false;
   }
   return true;
 }
 
-function* same(a: unknown, b: unknown, pace: Pace): Steps<boolean> {
-  if (isJsonObject(a) && isJsonObject(b)) return yield* sameSchema(a, b, pace);
+function same(a: unknown, b: unknown): boolean {
+  if (isJsonObject(a) && isJsonObject(b)) return sameSchema(a, b);
   return !isJsonObject(a) && !isJsonObject(b);
 }

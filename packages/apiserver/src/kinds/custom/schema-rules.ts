@@ -4,21 +4,12 @@
  */
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import { Pace, type Steps } from '@coracle/apimachinery/meta/steps';
 import { forbidden, invalid, required, unsupported } from '@coracle/apimachinery/validation/field-errors';
 import type { RawSchema } from './crd.ts';
 import type { Tolerance } from './crd-tolerance.ts';
 import { findFieldPath } from './field-path.ts';
 import { internalItems } from './internal-form.ts';
-import {
-  branchesOf,
-  childOf,
-  propertiesOf,
-  propertyOf,
-  structuralProblem,
-  structuralProblemSteps,
-  typeText,
-} from './structural-rules.ts';
+import { branchesOf, childOf, propertiesOf, propertyOf, structuralProblem, typeText } from './structural-rules.ts';
 
 /** What is so for a node because of where it stands. */
 interface Place {
@@ -42,18 +33,17 @@ export interface SchemaFaults {
 }
 
 /** What is wrong with the schema that stands at `path`, less what is let pass. */
-export function* schemaFaults(schema: RawSchema, path: string, tolerance: Tolerance): Steps<SchemaFaults> {
+export function schemaFaults(schema: RawSchema, path: string, tolerance: Tolerance): SchemaFaults {
   const errors: FieldError[] = [];
   const faulty = new Set<RawSchema>();
-  const problem = yield* structuralProblemSteps(schema, new Pace());
+  const problem = structuralProblem(schema);
   const isStructural = problem === undefined;
-  yield* checkSchema(schema, path, {
+  checkSchema(schema, path, {
     root: true,
     place: {},
     errors,
     faulty,
     tolerance,
-    pace: new Pace(),
     isReadable: (node) => isStructural || structuralProblem(node) === undefined,
   });
   return { errors, faulty };
@@ -65,25 +55,19 @@ interface Visit {
   readonly errors: FieldError[];
   readonly faulty: Set<RawSchema>;
   readonly tolerance: Tolerance;
-  readonly pace: Pace;
   /** True for a node that can be read as a structural one. */
   readonly isReadable: (node: RawSchema) => boolean;
 }
 
-/** What looking at a schema's keywords counts as. */
-const NODE = 8;
-const RULE = 20;
-
-function* checkSchema(schema: RawSchema, path: string, visit: Visit): Steps<void> {
+function checkSchema(schema: RawSchema, path: string, visit: Visit): void {
   const before = visit.errors.length;
-  yield* checkNode(schema, path, visit);
+  checkNode(schema, path, visit);
   if (visit.errors.length > before) visit.faulty.add(schema);
 }
 
-function* checkNode(schema: RawSchema, path: string, visit: Visit): Steps<void> {
-  const { errors, place, tolerance, pace } = visit;
-  if (pace.due(NODE)) yield;
-  const inside = (child: RawSchema, at: string, below: Place = place): Steps<void> =>
+function checkNode(schema: RawSchema, path: string, visit: Visit): void {
+  const { errors, place, tolerance } = visit;
+  const inside = (child: RawSchema, at: string, below: Place = place): void =>
     checkSchema(child, at, { ...visit, root: false, place: below });
   checkKeywords(schema, path, visit);
   if (schema['uniqueItems'] === true) {
@@ -94,34 +78,34 @@ function* checkNode(schema: RawSchema, path: string, visit: Visit): Steps<void> 
       ),
     );
   }
-  yield* checkAdditional(schema, path, visit);
+  checkAdditional(schema, path, visit);
   for (const [name, property] of propertiesOf(schema)) {
     const meta = (visit.root || schema['x-kubernetes-embedded-resource'] === true) && META.has(name);
     const below: Place = meta
       ? { ...place, insideMeta: true, ...(visit.root && { noDefaults: `in top-level ${name}` }) }
       : place;
-    yield* inside(property, `${path}.properties[${name}]`, below);
+    inside(property, `${path}.properties[${name}]`, below);
   }
   const not = childOf(schema, 'not');
-  if (not !== undefined) yield* inside(not, `${path}.not`);
+  if (not !== undefined) inside(not, `${path}.not`);
   for (const key of ['allOf', 'oneOf', 'anyOf', 'items']) {
-    for (const [i, branch] of branchesOf(schema, key).entries()) yield* inside(branch, `${path}.${key}[${i}]`);
+    for (const [i, branch] of branchesOf(schema, key).entries()) inside(branch, `${path}.${key}[${i}]`);
   }
   for (const key of ['definitions', 'dependencies']) {
     const members = schema[key];
     if (!isJsonObject(members)) continue;
     for (const name of Object.keys(members)) {
       const member = members[name];
-      if (isJsonObject(member)) yield* inside(member, `${path}.${key}[${name}]`);
+      if (isJsonObject(member)) inside(member, `${path}.${key}[${name}]`);
     }
   }
   const items = childOf(schema, 'items');
-  if (items !== undefined) yield* inside(items, `${path}.items`);
+  if (items !== undefined) inside(items, `${path}.items`);
   const preserve = 'x-kubernetes-preserve-unknown-fields';
   if (schema[preserve] === false) errors.push(invalid(`${path}.${preserve}`, false, 'must be true or undefined'));
   checkTopology(schema, path, visit);
   if (!tolerance.looseMapKeys) for (const error of mapKeyErrors(schema, path)) errors.push(error);
-  yield* checkRuleTexts(schema, path, visit);
+  checkRuleTexts(schema, path, visit);
 }
 
 const isFilled = (value: unknown): boolean => isJsonObject(value) && Object.keys(value).length > 0;
@@ -160,7 +144,7 @@ function checkKeywords(schema: RawSchema, path: string, { place, errors, toleran
   }
 }
 
-function* checkAdditional(schema: RawSchema, path: string, visit: Visit): Steps<void> {
+function checkAdditional(schema: RawSchema, path: string, visit: Visit): void {
   const { place, errors } = visit;
   const additional = schema['additionalProperties'];
   if (additional === undefined || additional === null) return;
@@ -172,7 +156,7 @@ function* checkAdditional(schema: RawSchema, path: string, visit: Visit): Steps<
   const inside: Place = place.insideMeta
     ? { ...place, noDefaults: 'inside additionalProperties applying to object metadata' }
     : place;
-  yield* checkSchema(additional, field, { ...visit, root: false, place: inside });
+  checkSchema(additional, field, { ...visit, root: false, place: inside });
 }
 
 /** List and map types, and the types of the values they stand on. */
@@ -290,10 +274,9 @@ const REASONS = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvali
 const hasNewline = (text: string): boolean => /[\n\r]/.test(text);
 
 /** The texts around an expression; the expression itself is compiled in `rule-errors`. */
-function* checkRuleTexts(schema: RawSchema, path: string, { errors, pace, isReadable }: Visit): Steps<void> {
+function checkRuleTexts(schema: RawSchema, path: string, { errors, isReadable }: Visit): void {
   let isStructural: boolean | undefined;
   for (const [i, rule] of rulesOf(schema).entries()) {
-    if (pace.due(RULE)) yield;
     const at = `${path}.${RULES}[${i}]`;
     const text = (key: string): string => (typeof rule[key] === 'string' ? (rule[key] as string) : '');
     const message = text('message');

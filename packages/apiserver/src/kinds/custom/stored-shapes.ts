@@ -3,14 +3,13 @@
  * definition, perhaps long ago: on the way out it is pruned and given defaults by the schema of its own version, changed
  * to the wanted one, and pruned again (apiextensions schemaCoercingDecoder and -Converter).
  */
-import { cloneSteps } from '@coracle/apimachinery/meta/deep-clone';
-import { equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
-import { finish, Pace, type Steps } from '@coracle/apimachinery/meta/steps';
 import { decodeProblem } from '@coracle/apimachinery/schema/decode-errors';
-import { applyDefaultsSteps, dropNullsSteps } from '@coracle/apimachinery/schema/defaults';
+import { applyDefaults, dropNulls } from '@coracle/apimachinery/schema/defaults';
 import { OBJECT_META_SCHEMA } from '@coracle/apimachinery/schema/object-meta-schema';
-import { pruneSteps } from '@coracle/apimachinery/schema/prune';
+import { pruneUnknown } from '@coracle/apimachinery/schema/prune';
 import type { Schema } from '@coracle/apimachinery/schema/schema';
 
 type JsonObject = Record<string, unknown>;
@@ -21,41 +20,33 @@ export interface StoredShapes {
   completed(object: Readonly<JsonObject>): JsonObject;
   /** The object in `version`, without what that version does not know; itself when nothing is to be changed. */
   shown(object: Readonly<JsonObject>, version: string): JsonObject;
-  /** A stored object completed and shown in `version`, in steps. */
-  shownSteps(object: Readonly<JsonObject>, version: string): Steps<JsonObject>;
 }
 
 /** Makes the shapes of one definition; `schemas` by version name. */
 export function createStoredShapes(group: string, schemas: ReadonlyMap<string, Schema>): StoredShapes {
   const apiVersionOf = (version: string): string => `${group}/${version}`;
-  function* completed(object: Readonly<JsonObject>, pace: Pace): Steps<JsonObject> {
+  function completed(object: Readonly<JsonObject>): JsonObject {
     const version = String(object['apiVersion']).slice(group.length + 1);
     const schema = schemas.get(version);
     if (schema === undefined) return object as JsonObject;
-    const next = (yield* cloneSteps(object, pace)) as JsonObject;
-    yield* pruneSteps(schema, next, { custom: true });
-    yield* dropNullsSteps(schema, next, { custom: true });
-    yield* applyDefaultsSteps(schema, next);
+    const next = cloneJson(object) as JsonObject;
+    pruneUnknown(schema, next, { custom: true });
+    dropNulls(schema, next, { custom: true });
+    applyDefaults(schema, next);
     coerceMetadata(next);
-    yield;
-    return (yield* equalSteps(next, object, pace)) ? (object as JsonObject) : next;
+    return deepEqual(next, object) ? (object as JsonObject) : next;
   }
-  function* shown(object: Readonly<JsonObject>, version: string, pace: Pace): Steps<JsonObject> {
-    const next = (yield* cloneSteps(object, pace)) as JsonObject;
+  function shown(object: Readonly<JsonObject>, version: string): JsonObject {
+    const next = cloneJson(object) as JsonObject;
     next['apiVersion'] = apiVersionOf(version);
     const schema = schemas.get(version);
-    if (schema !== undefined) yield* pruneSteps(schema, next, { custom: true });
-    yield;
-    return (yield* equalSteps(next, object, pace)) ? (object as JsonObject) : next;
+    if (schema !== undefined) pruneUnknown(schema, next, { custom: true });
+    return deepEqual(next, object) ? (object as JsonObject) : next;
   }
   return {
     apiVersionOf,
-    completed: (object) => finish(completed(object, new Pace())),
-    shown: (object, version) => finish(shown(object, version, new Pace())),
-    *shownSteps(object, version) {
-      const pace = new Pace();
-      return yield* shown(yield* completed(object, pace), version, pace);
-    },
+    completed,
+    shown,
   };
 }
 

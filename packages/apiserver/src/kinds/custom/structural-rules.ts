@@ -3,9 +3,7 @@
  * allOf, anyOf, oneOf and not, and inside of these stand validations only.
  */
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
-import { sortedSteps } from '@coracle/apimachinery/meta/sort-steps';
 import { type FieldError, fieldErrorBody } from '@coracle/apimachinery/meta/status';
-import { finish, Pace, type Steps } from '@coracle/apimachinery/meta/steps';
 import { compilePattern } from '@coracle/apimachinery/schema/patterns';
 import { forbidden, invalid, required } from '@coracle/apimachinery/validation/field-errors';
 import type { RawSchema } from './crd.ts';
@@ -44,33 +42,25 @@ export function propertyOf(schema: RawSchema, name: string): RawSchema | undefin
 export const typeText = (schema: RawSchema): string => (typeof schema['type'] === 'string' ? schema['type'] : '');
 
 /** True when the predicate holds for a schema or anything below any of its keywords. */
-export const anySchema = (schema: RawSchema, test: (schema: RawSchema) => boolean): boolean =>
-  finish(anySchemaSteps(schema, test, new Pace()));
-
-/** The same in steps. */
-export function* anySchemaSteps(schema: RawSchema, test: (schema: RawSchema) => boolean, pace: Pace): Steps<boolean> {
-  if (pace.due(NODE)) yield;
+export function anySchema(schema: RawSchema, test: (schema: RawSchema) => boolean): boolean {
   if (test(schema)) return true;
   for (const key of SCHEMAS) {
     const child = schema[key];
-    if (isJsonObject(child) && (yield* anySchemaSteps(child, test, pace))) return true;
+    if (isJsonObject(child) && anySchema(child, test)) return true;
   }
   for (const key of LISTS) {
-    for (const child of branchesOf(schema, key)) if (yield* anySchemaSteps(child, test, pace)) return true;
+    for (const child of branchesOf(schema, key)) if (anySchema(child, test)) return true;
   }
   for (const key of MAPS) {
     const map = schema[key];
     if (!isJsonObject(map)) continue;
     for (const name of Object.keys(map)) {
       const child = map[name];
-      if (isJsonObject(child) && (yield* anySchemaSteps(child, test, pace))) return true;
+      if (isJsonObject(child) && anySchema(child, test)) return true;
     }
   }
   return false;
 }
-
-/** What looking at a schema's keywords counts as. */
-const NODE = 4;
 
 // Most schemas are leaves, and a definition may have very many of them.
 const SCHEMAS = ['items', 'not', 'additionalProperties', 'additionalItems'];
@@ -84,12 +74,7 @@ const isFilled = (value: unknown): boolean => isJsonObject(value) && Object.keys
  * Why a schema can not be read as a structural one at all; undefined when it can (convert.go, NewStructural). Said only
  * when nothing else is wrong: the rules of keywords mostly say the same.
  */
-export const structuralProblem = (schema: RawSchema): string | undefined =>
-  finish(structuralProblemSteps(schema, new Pace()));
-
-/** The same in steps. */
-export function* structuralProblemSteps(schema: RawSchema, pace: Pace): Steps<string | undefined> {
-  if (pace.due(NODE)) yield;
+export function structuralProblem(schema: RawSchema): string | undefined {
   const unsupported = (keyword: string): string => `OpenAPIV3Schema '${keyword}' is not supported`;
   if (textOf(schema, 'id') !== '') return unsupported('id');
   if (textOf(schema, '$schema') !== '') return unsupported('schema');
@@ -98,25 +83,25 @@ export function* structuralProblemSteps(schema: RawSchema, pace: Pace): Steps<st
   if (isSomething(schema['additionalItems'])) return unsupported('additionalItems');
   if (isFilled(schema['definitions'])) return unsupported('definitions');
   const not = childOf(schema, 'not');
-  const inNot = not && (yield* structuralProblemSteps(not, pace));
+  const inNot = not && structuralProblem(not);
   if (inNot !== undefined) return inNot;
   for (const key of ['allOf', 'anyOf', 'oneOf']) {
     for (const branch of branchesOf(schema, key)) {
-      const problem = yield* structuralProblemSteps(branch, pace);
+      const problem = structuralProblem(branch);
       if (problem !== undefined) return problem;
     }
   }
   if (schema[PRESERVE] === false) return `internal error: '${PRESERVE}' must be true or undefined`;
   if (branchesOf(schema, 'items').length > 0) return "OpenAPIV3Schema 'items' must be a schema, but is an array";
   const items = childOf(schema, 'items');
-  const inItems = items && (yield* structuralProblemSteps(items, pace));
+  const inItems = items && structuralProblem(items);
   if (inItems !== undefined) return inItems;
   for (const [, property] of propertiesOf(schema)) {
-    const problem = yield* structuralProblemSteps(property, pace);
+    const problem = structuralProblem(property);
     if (problem !== undefined) return problem;
   }
   const rest = childOf(schema, 'additionalProperties');
-  return rest && (yield* structuralProblemSteps(rest, pace));
+  return rest && structuralProblem(rest);
 }
 
 const textOf = (schema: RawSchema, key: string): string =>
@@ -128,40 +113,37 @@ const PRESERVE = 'x-kubernetes-preserve-unknown-fields';
 const EMBEDDED = 'x-kubernetes-embedded-resource';
 
 /** Everything that keeps the schema at `path` from being structural, sorted by text; [] when it is. */
-export function* structuralErrors(schema: RawSchema, path: string): Steps<FieldError[]> {
+export function structuralErrors(schema: RawSchema, path: string): FieldError[] {
   const errors: FieldError[] = [];
-  const found: Found = { errors, pace: new Pace() };
-  yield* checkInvariants(schema, 'root', path, found);
-  yield* checkCompleteness(schema, path, found);
+  const found: Found = { errors };
+  checkInvariants(schema, 'root', path, found);
+  checkCompleteness(schema, path, found);
   const reported: { readonly error: FieldError; readonly text: string }[] = [];
   for (const error of errors) {
-    if (found.pace.due(NODE)) yield;
     reported.push({ error, text: `${error.field}: ${fieldErrorBody(error)}` });
   }
-  const sorted = yield* sortedSteps(reported, (a, b) => (a.text < b.text ? -1 : a.text > b.text ? 1 : 0));
+  const sorted = reported.sort((a, b) => (a.text < b.text ? -1 : a.text > b.text ? 1 : 0));
   return sorted.map(({ error }) => error);
 }
 
 interface Found {
   readonly errors: FieldError[];
-  readonly pace: Pace;
 }
 
-function* checkInvariants(schema: RawSchema, level: Level, path: string, found: Found): Steps<void> {
-  const { errors, pace } = found;
-  if (pace.due(NODE)) yield;
+function checkInvariants(schema: RawSchema, level: Level, path: string, found: Found): void {
+  const { errors } = found;
   const type = typeText(schema);
   const items = childOf(schema, 'items');
   if (type === 'array' && items === undefined) errors.push(required(`${path}.items`, 'must be specified'));
-  if (items !== undefined) yield* checkInvariants(items, 'item', `${path}.items`, found);
+  if (items !== undefined) checkInvariants(items, 'item', `${path}.items`, found);
   for (const [name, property] of propertiesOf(schema)) {
-    yield* checkInvariants(property, 'field', `${path}.properties[${name}]`, found);
+    checkInvariants(property, 'field', `${path}.properties[${name}]`, found);
   }
   const rest = schema['additionalProperties'];
   if (rest !== undefined && rest !== null) {
     const field = `${path}.additionalProperties`;
     if (level === 'root') errors.push(forbidden(field, 'must not be used at the root'));
-    if (isJsonObject(rest)) yield* checkInvariants(rest, 'field', field, found);
+    if (isJsonObject(rest)) checkInvariants(rest, 'field', field, found);
     if (isOn(schema, EMBEDDED)) {
       errors.push(forbidden(field, `must not be used if ${EMBEDDED} is set`));
     }
@@ -171,7 +153,7 @@ function* checkInvariants(schema: RawSchema, level: Level, path: string, found: 
       errors.push(invalid(`${path}.${key}`, true, `must be false if ${INT_OR_STRING} is true`));
     }
   }
-  yield* checkValueValidations(schema, path, found);
+  checkValueValidations(schema, path, found);
   checkType(schema, level, path, errors);
   checkMetadata(schema, level, path, errors);
 }
@@ -249,27 +231,25 @@ function isIntOrString(branches: readonly RawSchema[]): boolean {
 }
 
 /** `spare`: the one place where types may stand inside, the two of int-or-string: this anyOf, or that of the first allOf. */
-function* checkValueValidations(
+function checkValueValidations(
   schema: RawSchema,
   path: string,
   found: Found,
   spare: { readonly anyOf: boolean; readonly allOf: boolean } = { anyOf: true, allOf: true },
-): Steps<void> {
+): void {
   const anyOf = branchesOf(schema, 'anyOf');
   if (!(spare.anyOf && isIntOrString(anyOf))) {
-    for (const [i, branch] of anyOf.entries()) yield* checkNested(branch, `${path}.anyOf[${i}]`, found, false);
+    for (const [i, branch] of anyOf.entries()) checkNested(branch, `${path}.anyOf[${i}]`, found, false);
   }
   for (const [i, branch] of branchesOf(schema, 'allOf').entries()) {
-    yield* checkNested(branch, `${path}.allOf[${i}]`, found, i === 0 && spare.allOf);
+    checkNested(branch, `${path}.allOf[${i}]`, found, i === 0 && spare.allOf);
   }
   for (const [i, branch] of branchesOf(schema, 'oneOf').entries())
-    yield* checkNested(branch, `${path}.oneOf[${i}]`, found, false);
+    checkNested(branch, `${path}.oneOf[${i}]`, found, false);
   const not = childOf(schema, 'not');
-  if (not !== undefined) yield* checkNested(not, `${path}.not`, found, false);
+  if (not !== undefined) checkNested(not, `${path}.not`, found, false);
   const pattern = textOf(schema, 'pattern');
   if (pattern === '') return;
-  // A pattern of a few characters may be a program of some thousand instructions.
-  if (found.pace.due(PATTERN + pattern.length)) yield;
   try {
     compilePattern(pattern);
   } catch (error) {
@@ -277,9 +257,6 @@ function* checkValueValidations(
     found.errors.push(invalid(`${path}.pattern`, pattern, `must be a valid regular expression, but isn't: ${why}`));
   }
 }
-
-/** What compiling a pattern counts as. */
-const PATTERN = 500;
 
 const EMPTY = 'must be empty to be structural';
 const UNDEFINED = 'must be undefined to be structural';
@@ -302,14 +279,13 @@ const FORBIDDEN_INSIDE: readonly (readonly [string, string])[] = [
   ['x-kubernetes-validations', EMPTY],
 ];
 
-function* checkNested(schema: RawSchema, path: string, found: Found, spareAnyOf: boolean): Steps<void> {
-  const { errors, pace } = found;
-  if (pace.due(NODE)) yield;
-  yield* checkValueValidations(schema, path, found, { anyOf: spareAnyOf, allOf: false });
+function checkNested(schema: RawSchema, path: string, found: Found, spareAnyOf: boolean): void {
+  const { errors } = found;
+  checkValueValidations(schema, path, found, { anyOf: spareAnyOf, allOf: false });
   const items = childOf(schema, 'items');
-  if (items !== undefined) yield* checkNested(items, `${path}.items`, found, false);
+  if (items !== undefined) checkNested(items, `${path}.items`, found, false);
   for (const [name, property] of propertiesOf(schema)) {
-    yield* checkNested(property, `${path}.properties[${name}]`, found, false);
+    checkNested(property, `${path}.properties[${name}]`, found, false);
   }
   for (const [key, detail] of FORBIDDEN_INSIDE) {
     const value = schema[key];
@@ -323,7 +299,7 @@ function* checkNested(schema: RawSchema, path: string, found: Found, spareAnyOf:
 }
 
 /** Whatever a branch of the root speaks of must be declared outside of it. Upstream does not ask it of other nodes. */
-const checkCompleteness = (schema: RawSchema, path: string, found: Found): Steps<void> =>
+const checkCompleteness = (schema: RawSchema, path: string, found: Found): void =>
   checkBranchesComplete(schema, schema, { outer: path, inner: path }, found);
 
 interface Paths {
@@ -331,32 +307,26 @@ interface Paths {
   readonly inner: string;
 }
 
-function* checkBranchesComplete(from: RawSchema, outer: RawSchema, paths: Paths, found: Found): Steps<void> {
+function checkBranchesComplete(from: RawSchema, outer: RawSchema, paths: Paths, found: Found): void {
   for (const key of ['anyOf', 'allOf', 'oneOf']) {
     for (const [i, branch] of branchesOf(from, key).entries()) {
-      yield* checkBranchComplete(branch, outer, { ...paths, inner: `${paths.inner}.${key}[${i}]` }, found);
+      checkBranchComplete(branch, outer, { ...paths, inner: `${paths.inner}.${key}[${i}]` }, found);
     }
   }
   const not = childOf(from, 'not');
-  if (not !== undefined) yield* checkBranchComplete(not, outer, { ...paths, inner: `${paths.inner}.not` }, found);
+  if (not !== undefined) checkBranchComplete(not, outer, { ...paths, inner: `${paths.inner}.not` }, found);
 }
 
-function* checkBranchComplete(
-  branch: RawSchema,
-  outer: RawSchema | undefined,
-  paths: Paths,
-  found: Found,
-): Steps<void> {
-  if (found.pace.due(NODE)) yield;
+function checkBranchComplete(branch: RawSchema, outer: RawSchema | undefined, paths: Paths, found: Found): void {
   if (outer === undefined) {
     found.errors.push(required(paths.outer, `because it is defined in ${paths.inner}`));
     return;
   }
-  yield* checkBranchesComplete(branch, outer, paths, found);
+  checkBranchesComplete(branch, outer, paths, found);
   const below = (step: string): Paths => ({ outer: paths.outer + step, inner: paths.inner + step });
   const items = childOf(branch, 'items');
-  if (items !== undefined) yield* checkBranchComplete(items, childOf(outer, 'items'), below('.items'), found);
+  if (items !== undefined) checkBranchComplete(items, childOf(outer, 'items'), below('.items'), found);
   for (const [name, property] of propertiesOf(branch)) {
-    yield* checkBranchComplete(property, propertyOf(outer, name), below(`.properties[${name}]`), found);
+    checkBranchComplete(property, propertyOf(outer, name), below(`.properties[${name}]`), found);
   }
 }

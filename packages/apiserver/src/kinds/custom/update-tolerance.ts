@@ -1,38 +1,31 @@
 /** Finds in the accepted definition what its next version may keep: see `crd-tolerance`. */
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import { Pace, type Steps } from '@coracle/apimachinery/meta/steps';
 import { caBundleProblem } from './conversion-rules.ts';
 import { type Crd, type CrdSpec, type CrdVersion, conditionOf, type RawSchema } from './crd.ts';
 import { MAX_SELECTABLE_FIELDS, REVIEW_VERSIONS, type Tolerance } from './crd-tolerance.ts';
 import { hasUnprunedDefaults } from './default-rules.ts';
 import { mapKeyErrors, SCHEMA_TYPES } from './schema-rules.ts';
-import { anySchemaSteps, childOf, structuralErrors, structuralProblemSteps, typeText } from './structural-rules.ts';
+import { anySchema, childOf, structuralErrors, structuralProblem, typeText } from './structural-rules.ts';
 
 /** What an update over `old` is let pass. */
-export function* toleranceOf({ spec, status }: Crd, next: CrdSpec): Steps<Tolerance> {
+export function toleranceOf({ spec, status }: Crd, next: CrdSpec): Tolerance {
   // What was stored by hand may have none.
   const old: Partial<CrdSpec> = spec ?? {};
   const schemas = schemasOf(old.versions ?? []);
-  const pace = new Pace();
   const looks = { unknownType: false, granularSet: false, looseKeys: false };
   let notStructural = false;
   let unprunedDefaults = false;
   for (const schema of schemas) {
-    yield* anySchemaSteps(
-      schema,
-      (node) => {
-        looks.unknownType ||= typeText(node) !== '' && !SCHEMA_TYPES.includes(typeText(node));
-        looks.granularSet ||= hasGranularSetItems(node);
-        looks.looseKeys ||= mapKeyErrors(node, '').length > 0;
-        return false;
-      },
-      pace,
-    );
-    const isStructural =
-      (yield* structuralProblemSteps(schema, pace)) === undefined && (yield* structuralErrors(schema, '')).length === 0;
+    anySchema(schema, (node) => {
+      looks.unknownType ||= typeText(node) !== '' && !SCHEMA_TYPES.includes(typeText(node));
+      looks.granularSet ||= hasGranularSetItems(node);
+      looks.looseKeys ||= mapKeyErrors(node, '').length > 0;
+      return false;
+    });
+    const isStructural = structuralProblem(schema) === undefined && structuralErrors(schema, '').length === 0;
     notStructural ||= !isStructural;
-    if (isStructural && !unprunedDefaults) unprunedDefaults = yield* hasUnprunedDefaults(schema);
+    if (isStructural && !unprunedDefaults) unprunedDefaults = hasUnprunedDefaults(schema);
   }
   const reviewVersions = old.conversion?.webhook?.conversionReviewVersions ?? [];
   return {

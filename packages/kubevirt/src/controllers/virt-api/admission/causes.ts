@@ -1,19 +1,12 @@
 /** Findings of the validation, and how they become the refusal of a webhook. */
 
 import { ApiError, type FieldError, type FieldErrorType } from '@coracle/apimachinery/meta/status';
-import { eachInSteps, Pace, type Stops } from '@coracle/apimachinery/meta/steps';
 import type { VirtualMachineInstanceSpec } from '../../../kinds/kubevirt.ts';
 import type { ClusterConfig } from '../../../rules/machine-defaults/cluster-config.ts';
 
 /** A finding. Its `detail` is the whole message: the webhooks of this API put no prefix before it. */
 export interface Cause extends FieldError {
   readonly detail: string;
-}
-
-/** What one validation has found, and how it lets other work in. */
-export interface Findings {
-  readonly causes: Cause[];
-  readonly pace: Pace;
 }
 
 /** The spec of an instance in front of the rules, where it stands, and the settings of the cluster. */
@@ -23,16 +16,14 @@ export interface ValidatedSpec {
   readonly config: ClusterConfig;
 }
 
-/** Those of a validation that begins. */
-export const newFindings = (): Findings => ({ causes: [], pace: new Pace() });
-
 /** Validates item by item. What is found is added one by one: as arguments, very many would not fit the stack. */
-export const validateEach = <T>(
-  { causes, pace }: Findings,
+export function validateEach<T>(
+  causes: Cause[],
   items: readonly T[],
   validate: (item: T, index: number) => readonly Cause[],
-  weight = 1,
-): Stops => eachInSteps(pace, items, (item, i) => addAll(causes, validate(item, i)), weight);
+): void {
+  for (let i = 0; i < items.length; i++) addAll(causes, validate(items[i]!, i));
+}
 
 /** Adds one by one. */
 export function addAll(causes: Cause[], more: Iterable<Cause>): void {

@@ -12,7 +12,7 @@ export const CLONE_MUTATING_WEBHOOKS: readonly MutatingWebhook[] = [
       type: VIRTUAL_MACHINE_CLONES,
       operations: ['CREATE'],
     },
-    ({ object, run }) => run(mutateClone(object)),
+    ({ object }) => mutateClone(object),
   ),
 ];
 

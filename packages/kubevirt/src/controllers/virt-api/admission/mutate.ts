@@ -1,8 +1,7 @@
 /** What the mutating webhooks fill in. Each function returns a new object and leaves its argument alone. */
 
-import { cloneSteps } from '@coracle/apimachinery/meta/deep-clone';
+import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { type DeepReadonly, formatTime } from '@coracle/apimachinery/meta/object';
-import { Pace, type Steps } from '@coracle/apimachinery/meta/steps';
 import type {
   VirtualMachine,
   VirtualMachineInstance,
@@ -29,16 +28,16 @@ const PCI_TOPOLOGY = 'v3';
 const RUNTIME_USER = 107;
 
 /** Fills architecture and machine type, and the identity: a new one on creation, on update the one that was left out. */
-export function* mutateVirtualMachine(
+export function mutateVirtualMachine(
   vm: DeepReadonly<VirtualMachine>,
   context: AdmissionContext,
   old?: DeepReadonly<VirtualMachine>,
-): Steps<VirtualMachine> {
-  const next = (yield* cloneSteps(vm, new Pace())) as VirtualMachine;
+): VirtualMachine {
+  const next = cloneJson(vm) as VirtualMachine;
   const { template } = next.spec ?? {};
   // Validation says what is missing; there is nothing to fill in without a template.
   if (template === undefined || next.metadata.deletionTimestamp !== undefined) return next;
-  yield* writeNumbersAsQuantities('VirtualMachine', next);
+  writeNumbersAsQuantities('VirtualMachine', next);
   template.spec = withDomain(template.spec);
   setVirtualMachineDefaults(next, context.config);
   identifyMachine(next, template.spec, context, old);
@@ -57,24 +56,23 @@ export function* mutateVirtualMachine(
  * else it is not taken, at creation and on update.
  * @throws DefaultsError when the cluster's settings contradict each other
  */
-export function* mutateVirtualMachineInstance(
+export function mutateVirtualMachineInstance(
   vmi: DeepReadonly<VirtualMachineInstance>,
   context: AdmissionContext,
   old?: DeepReadonly<VirtualMachineInstance>,
-): Steps<VirtualMachineInstance> {
-  const pace = new Pace();
-  const next = (yield* cloneSteps(vmi, pace)) as VirtualMachineInstance;
+): VirtualMachineInstance {
+  const next = cloneJson(vmi) as VirtualMachineInstance;
   if (context.operation === 'UPDATE') {
     if (!context.reports && old !== undefined) {
       if (old.status === undefined) delete next.status;
-      else next.status = (yield* cloneSteps(old.status, pace)) as NonNullable<VirtualMachineInstance['status']>;
+      else next.status = cloneJson(old.status) as NonNullable<VirtualMachineInstance['status']>;
     }
     return next;
   }
-  yield* writeNumbersAsQuantities('VirtualMachineInstance', next);
+  writeNumbersAsQuantities('VirtualMachineInstance', next);
   next.spec = withDomain(next.spec);
   if (!context.reports) delete next.status;
-  if (holdsTooMany(next.spec) || (yield* hasEmptyElement(next.spec, pace))) return next;
+  if (holdsTooMany(next.spec) || hasEmptyElement(next.spec)) return next;
   setInstanceDefaults(next, context.config);
   const { domain } = next.spec;
   const machine = owningMachine(next);
@@ -142,11 +140,11 @@ const owningMachine = ({ metadata }: VirtualMachineInstance): string | undefined
   metadata.ownerReferences?.find(({ controller, kind }) => controller === true && kind === 'VirtualMachine')?.name;
 
 /** Labels a migration with its instance, and holds it until the controller is done with it. */
-export function* mutateMigration(
+export function mutateMigration(
   migration: DeepReadonly<VirtualMachineInstanceMigration>,
   context: AdmissionContext,
-): Steps<VirtualMachineInstanceMigration> {
-  const next = (yield* cloneSteps(migration, new Pace())) as VirtualMachineInstanceMigration;
+): VirtualMachineInstanceMigration {
+  const next = cloneJson(migration) as VirtualMachineInstanceMigration;
   if (context.operation !== 'CREATE') return next;
   // Validation says that a spec is missing; this comes before it.
   const { vmiName = '' } = (next.spec as Partial<VirtualMachineInstanceMigration['spec']> | undefined) ?? {};
@@ -172,16 +170,14 @@ function holdsTooMany({ domain: { devices }, networks, volumes }: VirtualMachine
 }
 
 /** True when a list holds a null. The schema refuses that after this; there is nothing to fill in until then. */
-function* hasEmptyElement(value: unknown, pace: Pace): Steps<boolean> {
+function hasEmptyElement(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   const list = Array.isArray(value) ? (value as readonly unknown[]) : undefined;
   const keys = list ? [] : Object.keys(value);
-  if (pace.due(keys.length >> 2)) yield;
   for (let i = 0; i < (list ?? keys).length; i++) {
-    if (pace.due()) yield;
     const element = list ? list[i] : (value as Record<string, unknown>)[keys[i]!];
     if (list && element === null) return true;
-    if (typeof element === 'object' && (yield* hasEmptyElement(element, pace))) return true;
+    if (typeof element === 'object' && hasEmptyElement(element)) return true;
   }
   return false;
 }

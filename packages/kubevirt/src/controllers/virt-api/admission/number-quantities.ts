@@ -3,39 +3,37 @@
  * back what they have decoded, so that a number that is no whole one reaches the schema as text.
  */
 
-import { cloneSteps } from '@coracle/apimachinery/meta/deep-clone';
+import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
-import { Pace, type Steps } from '@coracle/apimachinery/meta/steps';
 import { quantityText } from '@coracle/apimachinery/quantity/quantity';
 import { isQuantitySchema, type Schema } from '@coracle/apimachinery/schema/schema';
 import { kubevirtResources } from '../../../kinds/resources.ts';
 
 /** A copy of an object of that kind in which they are replaced. */
-export function* withTextQuantities(kind: string, object: DeepReadonly<KubeObject>): Steps<KubeObject> {
-  const next = (yield* cloneSteps(object, new Pace())) as KubeObject & { spec?: unknown };
-  yield* writeNumbersAsQuantities(kind, next);
+export function withTextQuantities(kind: string, object: DeepReadonly<KubeObject>): KubeObject {
+  const next = cloneJson(object) as KubeObject & { spec?: unknown };
+  writeNumbersAsQuantities(kind, next);
   return next;
 }
 
 /** Replaces them in the spec of an object of that kind, which is changed. */
-export function* writeNumbersAsQuantities(kind: string, object: { spec?: unknown }): Steps<void> {
+export function writeNumbersAsQuantities(kind: string, object: { spec?: unknown }): void {
   const info = kubevirtResources().find((one) => one.kind === kind);
   const schema = info?.schema.properties?.['spec'];
-  if (schema !== undefined) yield* walk(schema, object.spec, new Pace());
+  if (schema !== undefined) walk(schema, object.spec);
 }
 
-function* walk(schema: Schema, value: unknown, pace: Pace): Steps<void> {
+function walk(schema: Schema, value: unknown): void {
   if (typeof value !== 'object' || value === null) return;
   const isList = Array.isArray(value);
   for (const key of Object.keys(value)) {
-    if (pace.due()) yield;
     const member = (value as Record<string, unknown>)[key];
     const below = isList ? schema.items : memberSchema(schema, key);
     if (below === undefined) continue;
     if (typeof member === 'number' && isQuantitySchema(below))
       (value as Record<string, unknown>)[key] = quantityText(String(member));
-    else if (isList || isJsonObject(member) || Array.isArray(member)) yield* walk(below, member, pace);
+    else if (isList || isJsonObject(member) || Array.isArray(member)) walk(below, member);
   }
 }
 

@@ -3,9 +3,8 @@
  * definitions ask for by CEL is asked here, in the same words).
  */
 
-import { equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import { Pace, type Steps } from '@coracle/apimachinery/meta/steps';
 import type { Client } from '@coracle/client/client';
 import {
   BACKUP_GROUP,
@@ -92,6 +91,6 @@ export function validateNewTracker(
 }
 
 /** A spec that must be as it was, in this group's words. */
-export function* validateUnchangedBackup(spec: unknown, old: unknown): Steps<Cause[]> {
-  return (yield* equalSteps(spec, old, new Pace())) ? [] : [invalidValue('spec', IMMUTABLE)];
+export function validateUnchangedBackup(spec: unknown, old: unknown): Cause[] {
+  return deepEqual(spec, old) ? [] : [invalidValue('spec', IMMUTABLE)];
 }

@@ -1,11 +1,9 @@
 /** Rules about devices and networks by resource claim (kubevirt pkg/dra/admitter, pkg/network/admitter/dra). */
 
-import type { Stops } from '@coracle/apimachinery/meta/steps';
 import type { VirtualMachineInstanceSpec } from '../../../kinds/kubevirt.ts';
 import {
   type Cause,
   duplicateValue,
-  type Findings,
   invalidValue,
   missingValue,
   requiredValue,
@@ -52,18 +50,18 @@ export function validateClaimedDevices({ path, spec, config }: ValidatedSpec): C
 type Networks = NonNullable<VirtualMachineInstanceSpec['networks']>;
 
 /** Networks by resource claim: each by an SR-IOV interface, with a claim of the spec, none twice, and none beside Multus. */
-export function* validateClaimedNetworks(findings: Findings, { path, spec, config }: ValidatedSpec): Stops {
+export function validateClaimedNetworks(causes: Cause[], { path, spec, config }: ValidatedSpec): void {
   const field = `${path}.networks`;
   const networks: Networks = spec.networks ?? [];
   if (!networks.some(({ resourceClaim }) => resourceClaim !== undefined)) return;
   if (!config.isEnabled('NetworkDevicesWithDRA')) {
-    findings.causes.push(invalidValue(field, gateMissing('NetworkDevicesWithDRA')));
+    causes.push(invalidValue(field, gateMissing('NetworkDevicesWithDRA')));
     return;
   }
   const claims = new Set((spec.resourceClaims ?? []).map(({ name }) => name));
   const interfaces = new Map((spec.domain.devices.interfaces ?? []).map((nic) => [nic.name, nic]));
   const seen = new Set<string>();
-  yield* validateEach(findings, networks, ({ name, resourceClaim }, i) => {
+  validateEach(causes, networks, ({ name, resourceClaim }, i) => {
     if (resourceClaim === undefined) return [];
     const causes: Cause[] = [];
     const nic = interfaces.get(name);
@@ -91,5 +89,5 @@ export function* validateClaimedNetworks(findings: Findings, { path, spec, confi
     return causes;
   });
   if (networks.some(({ multus }) => multus !== undefined))
-    findings.causes.push(invalidValue(field, 'networks by resource claim and by Multus cannot be mixed in one guest'));
+    causes.push(invalidValue(field, 'networks by resource claim and by Multus cannot be mixed in one guest'));
 }

@@ -1,13 +1,12 @@
 /** Clones of virtual machines: the target that is filled in, and the rules (kubevirt vmclone-admitter). */
 
-import { cloneSteps } from '@coracle/apimachinery/meta/deep-clone';
+import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import { Pace, type Steps } from '@coracle/apimachinery/meta/steps';
 import type { CloneSpec, VirtualMachineClone } from '../../../kinds/kubevirt.ts';
 import { filterProblems } from '../../../rules/clone/key-filters.ts';
 import { generatedTargetName } from '../../../rules/clone/target-name.ts';
 import type { AdmissionContext } from './admission-context.ts';
-import { type Cause, invalidValue, newFindings, validateEach, WebhookRefusal } from './causes.ts';
+import { type Cause, invalidValue, validateEach, WebhookRefusal } from './causes.ts';
 import { MAC_OCTETS, octetsOf } from './formats.ts';
 
 type Clone = DeepReadonly<VirtualMachineClone>;
@@ -17,8 +16,8 @@ const MACHINE = 'VirtualMachine';
 const SOURCES = [MACHINE, 'VirtualMachineSnapshot'];
 
 /** Names the target when the user did not. */
-export function* mutateClone(clone: Clone): Steps<VirtualMachineClone> {
-  const next = (yield* cloneSteps(clone, new Pace())) as VirtualMachineClone;
+export function mutateClone(clone: Clone): VirtualMachineClone {
+  const next = cloneJson(clone) as VirtualMachineClone;
   const source = (next.spec as Partial<CloneSpec> | undefined)?.source;
   // The schema says that it is missing; this comes before it.
   if (typeof source?.name !== 'string' || next.spec.target?.name) return next;
@@ -33,10 +32,9 @@ export function* mutateClone(clone: Clone): Steps<VirtualMachineClone> {
  * Findings about a new clone. Whether its source is there and can be cloned is no finding: the controller waits for it.
  * @throws WebhookRefusal 400 when the cluster makes no snapshots
  */
-export function* validateNewClone({ spec }: Clone, { config }: AdmissionContext): Steps<Cause[]> {
+export function validateNewClone({ spec }: Clone, { config }: AdmissionContext): Cause[] {
   if (!config.isEnabled('Snapshot')) throw new WebhookRefusal(400, 'snapshot feature gate is not enabled');
-  const findings = newFindings();
-  const { causes } = findings;
+  const causes: Cause[] = [];
   // The messages name the fields in upstream's way; the paths are those of the object.
   const filters: [filters: readonly string[] | undefined, path: string, name: string][] = [
     [spec.annotationFilters, 'spec.annotationFilters', 'spec.annotations'],
@@ -45,11 +43,11 @@ export function* validateNewClone({ spec }: Clone, { config }: AdmissionContext)
     [spec.template?.labelFilters, 'spec.template.labelFilters', 'spec.template.labels'],
   ];
   for (const [list = [], path, name] of filters)
-    yield* validateEach(findings, list, (filter) =>
+    validateEach(causes, list, (filter) =>
       filterProblems([filter], name).map((problem) => invalidValue(path, problem)),
     );
   causes.push(...validateReferences(spec));
-  yield* validateEach(findings, Object.entries(spec.newMacAddresses ?? {}), ([name, mac]) =>
+  validateEach(causes, Object.entries(spec.newMacAddresses ?? {}), ([name, mac]) =>
     mac === '' || octetsOf(mac) === MAC_OCTETS
       ? []
       : [invalidValue(`spec.newMacAddresses.${name}`, `interface ${name} has malformed MAC address (${mac}).`)],

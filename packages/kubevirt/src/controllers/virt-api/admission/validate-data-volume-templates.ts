@@ -1,24 +1,20 @@
 /** Rules about the DataVolumes that a virtual machine brings along (kubevirt pkg/storage/admitters). */
 
-import { equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import type { VirtualMachine } from '../../../kinds/kubevirt.ts';
-import { type Cause, countPresent, invalidValue, newFindings, requiredValue, validateEach } from './causes.ts';
+import { type Cause, countPresent, invalidValue, requiredValue, validateEach } from './causes.ts';
 
 type Template = NonNullable<VirtualMachine['spec']['dataVolumeTemplates']>[number];
 
 /** The first finding of each template. The field is singular, as upstream names it. */
-export function* validateDataVolumeTemplates({
-  dataVolumeTemplates,
-  template,
-}: VirtualMachine['spec']): Steps<Cause[]> {
-  const findings = newFindings();
+export function validateDataVolumeTemplates({ dataVolumeTemplates, template }: VirtualMachine['spec']): Cause[] {
+  const causes: Cause[] = [];
   const used = new Set<string | undefined>();
   for (const { dataVolume, persistentVolumeClaim } of template.spec?.volumes ?? []) {
     used.add(dataVolume?.name).add(persistentVolumeClaim?.claimName);
   }
-  yield* validateEach(findings, dataVolumeTemplates ?? [], (dataVolume, i) => {
+  validateEach(causes, dataVolumeTemplates ?? [], (dataVolume, i) => {
     const field = `spec.dataVolumeTemplate[${i}]`;
     const cause = validateTemplate(field, dataVolume);
     if (cause !== undefined) return [cause];
@@ -26,7 +22,7 @@ export function* validateDataVolumeTemplates({
     const text = `DataVolumeTemplate entry ${field} must be referenced in the VMI template's 'volumes' list`;
     return referenced ? [] : [requiredValue(field, text)];
   });
-  return findings.causes;
+  return causes;
 }
 
 function validateTemplate(field: string, { metadata, spec }: Template): Cause | undefined {
@@ -61,15 +57,15 @@ function validateTemplate(field: string, { metadata, spec }: Template): Cause | 
 type Vm = DeepReadonly<VirtualMachine>;
 
 /** Templates make their DataVolumes in the namespace of the machine. Asked only about templates that changed. */
-export function* validateTemplateNamespaces({ metadata, spec }: Vm, old: Vm | undefined): Steps<Cause[]> {
-  const findings = newFindings();
+export function validateTemplateNamespaces({ metadata, spec }: Vm, old: Vm | undefined): Cause[] {
+  const causes: Cause[] = [];
   const templates = spec.dataVolumeTemplates ?? [];
-  if (old !== undefined && (yield* equalSteps(templates, old.spec.dataVolumeTemplates ?? [], findings.pace))) return [];
-  yield* validateEach(findings, templates, (template, i) => {
+  if (old !== undefined && deepEqual(templates, old.spec.dataVolumeTemplates ?? [])) return [];
+  validateEach(causes, templates, (template, i) => {
     const namespace = template.metadata?.['namespace'];
     if (!namespace || !metadata.namespace || namespace === metadata.namespace) return [];
     const text = `Embedded DataVolume namespace ${namespace} differs from VM namespace ${metadata.namespace}`;
     return [invalidValue(`spec.dataVolumeTemplates[${i}]`, text)];
   });
-  return findings.causes;
+  return causes;
 }

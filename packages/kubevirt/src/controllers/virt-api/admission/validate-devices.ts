@@ -1,14 +1,12 @@
 /** Rules about disks and the other devices of a guest. */
 
 import { checkLabelName } from '@coracle/apimachinery/meta/name-rules';
-import { NO_STOP, type Steps, type Stops } from '@coracle/apimachinery/meta/steps';
 import type { Disk, VirtualMachineInstanceSpec } from '../../../kinds/kubevirt.ts';
 import type { ClusterConfig } from '../../../rules/machine-defaults/cluster-config.ts';
 import {
   addAll,
   type Cause,
   countPresent,
-  type Findings,
   invalidValue,
   missingValue,
   requiredValue,
@@ -36,31 +34,27 @@ const MAX_BLOCK = 2 * 1024 * 1024;
 const PCI_ADDRESS = /^[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-9a-fA-F]{1,2}$/;
 export const isPciAddress = (text: string): boolean => PCI_ADDRESS.test(text);
 
-export function* validateDevices(findings: Findings, { path, spec, config }: ValidatedSpec): Steps<void> {
-  const { causes } = findings;
+export function validateDevices(causes: Cause[], { path, spec, config }: ValidatedSpec): void {
   addAll(causes, validateBootOrder(path, spec));
-  yield* validateDisks(findings, `${path}.domain.devices.disks`, spec.domain.devices.disks);
+  validateDisks(causes, `${path}.domain.devices.disks`, spec.domain.devices.disks);
   addAll(causes, validateDiskVolumes(path, spec, config));
   addAll(causes, validateIoThreads(path, spec));
-  yield* validateInputs(findings, path, spec);
+  validateInputs(causes, path, spec);
   addAll(causes, validateOtherDevices(path, spec, config));
-  yield* validateFilesystems(findings, { path, spec, config });
-  yield* validatePanicDevices(findings, path, spec);
+  validateFilesystems(causes, { path, spec, config });
+  validatePanicDevices(causes, path, spec);
 }
 
 /** Each disk by itself and next to those before it. `path` is that of the list. */
-export function validateDisks(findings: Findings, path: string, disks: readonly Readonly<Disk>[] = []): Stops {
+export function validateDisks(causes: Cause[], path: string, disks: readonly Readonly<Disk>[] = []): void {
   const firstOf = new Map<string, number>();
   const validate = (disk: Readonly<Disk>, i: number): Cause[] => {
     const twin = firstOf.get(disk.name);
     if (twin === undefined) firstOf.set(disk.name, i);
     return validateDisk(`${path}[${i}]`, disk, twin === undefined ? undefined : `${path}[${twin}]`);
   };
-  return validateEach(findings, disks, validate, DISK);
+  validateEach(causes, disks, validate);
 }
-
-/** What a disk counts as. */
-const DISK = 4;
 
 function validateBootOrder(path: string, spec: Spec): Cause[] {
   const causes: Cause[] = [];
@@ -277,8 +271,8 @@ function validateIoThreads(path: string, spec: Spec): Cause[] {
     : [];
 }
 
-const validateInputs = (findings: Findings, path: string, spec: Spec): Stops =>
-  validateEach(findings, spec.domain.devices.inputs ?? [], ({ bus, type }, i) => {
+const validateInputs = (causes: Cause[], path: string, spec: Spec): void =>
+  validateEach(causes, spec.domain.devices.inputs ?? [], ({ bus, type }, i) => {
     const field = `${path}.domain.devices.inputs[${i}]`;
     return [
       ...(['', 'virtio', 'usb'].includes(bus ?? '')
@@ -332,10 +326,10 @@ function validateOtherDevices(path: string, spec: Spec, config: ClusterConfig): 
   return causes;
 }
 
-function validateFilesystems(findings: Findings, { path, spec, config }: ValidatedSpec): Stops {
+function validateFilesystems(causes: Cause[], { path, spec, config }: ValidatedSpec): void {
   const field = `${path}.domain.devices.filesystems`;
   const volumes = new Map((spec.volumes ?? []).map((volume) => [volume.name, volume]));
-  return validateEach(findings, spec.domain.devices.filesystems ?? [], ({ name }) => {
+  validateEach(causes, spec.domain.devices.filesystems ?? [], ({ name }) => {
     const volume = volumes.get(name);
     if (volume === undefined) return [missingValue(field, `${field}: no volume is called '${name}'`)];
     const isStorage = volume.persistentVolumeClaim !== undefined || volume.dataVolume !== undefined;
@@ -345,14 +339,14 @@ function validateFilesystems(findings: Findings, { path, spec, config }: Validat
   });
 }
 
-function validatePanicDevices(findings: Findings, path: string, spec: Spec): Stops {
+function validatePanicDevices(causes: Cause[], path: string, spec: Spec): void {
   const { panicDevices = [] } = spec.domain.devices;
   if (panicDevices.length > 0 && spec.architecture === 's390x') {
     const text = 'custom panic devices are not supported on s390x architecture';
-    findings.causes.push(invalidValue(`${path}.domain.devices.panicDevices`, text));
-    return NO_STOP;
+    causes.push(invalidValue(`${path}.domain.devices.panicDevices`, text));
+    return;
   }
-  return validateEach(findings, panicDevices, ({ model }, i) => {
+  validateEach(causes, panicDevices, ({ model }, i) => {
     const field = `${path}.domain.devices.panicDevices[${i}].model`;
     if (model === undefined) return [];
     const supported = Object.hasOwn(PANIC_MODELS, model) ? PANIC_MODELS[model]! : [];

@@ -1,8 +1,7 @@
 /** Rules about instances: what may be created, and what may change afterwards. */
 
-import { deepEqual, equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import { Pace, type Steps } from '@coracle/apimachinery/meta/steps';
 import { readQuantity } from '@coracle/apimachinery/quantity/quantity';
 import type { VirtualMachineInstance } from '../../../kinds/kubevirt.ts';
 import type { AdmissionContext } from './admission-context.ts';
@@ -17,12 +16,12 @@ import { validateVolumeUse } from './validate-volumes.ts';
 type Vmi = DeepReadonly<VirtualMachineInstance>;
 
 /** Validates a new instance, which has its defaults. */
-export function* validateNewInstance(vmi: Vmi, context: AdmissionContext): Steps<Cause[]> {
+export function validateNewInstance(vmi: Vmi, context: AdmissionContext): Cause[] {
   const { spec } = vmi as VirtualMachineInstance;
   if (spec?.domain?.devices === undefined) {
     return [requiredValue('spec.domain.devices', 'spec.domain.devices must be given')];
   }
-  const causes = yield* validateInstanceSpec('spec', spec, context.config);
+  const causes = validateInstanceSpec('spec', spec, context.config);
   addAll(causes, validateVolumeUse('spec', spec));
   addAll(causes, validateMemoryGiven('spec', spec));
   addAll(causes, validateMetadata('metadata', vmi.metadata, context));
@@ -32,9 +31,9 @@ export function* validateNewInstance(vmi: Vmi, context: AdmissionContext): Steps
 }
 
 /** Validates a change: the spec belongs to KubeVirt's components, and the hot-plug limits to nobody. */
-export function* validateInstanceUpdate(vmi: Vmi, old: Vmi, context: AdmissionContext): Steps<Cause[]> {
+export function validateInstanceUpdate(vmi: Vmi, old: Vmi, context: AdmissionContext): Cause[] {
   if (!context.trusted) {
-    if (!(yield* equalSteps(vmi.spec, old.spec, new Pace()))) {
+    if (!deepEqual(vmi.spec, old.spec)) {
       return [unsupportedValue('', 'update of VMI object is restricted')];
     }
     if (!deepEqual(reservedLabels(vmi.metadata), reservedLabels(old.metadata))) {

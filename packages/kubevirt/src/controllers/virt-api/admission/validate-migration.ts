@@ -1,8 +1,7 @@
 /** Rules about migrations. */
 
-import { equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import { Pace, type Steps } from '@coracle/apimachinery/meta/steps';
 import { readQuantity } from '@coracle/apimachinery/quantity/quantity';
 import type {
   MigrationPolicy,
@@ -69,8 +68,8 @@ export function obstacleToMigration(
 }
 
 /** A migration is what it was made as, and can be found by the label of its instance until it is done. */
-export function* validateMigrationUpdate(migration: Migration, old: Migration): Steps<Cause[]> {
-  if (!(yield* equalSteps(migration.spec, old.spec, new Pace())))
+export function validateMigrationUpdate(migration: Migration, old: Migration): Cause[] {
+  if (!deepEqual(migration.spec, old.spec))
     return [unsupportedValue('', "update of Migration object's spec is restricted")];
   const before = old.metadata.labels?.[MIGRATION_SELECTOR_LABEL];
   if (isFinalMigration(migration) || before === undefined) return [];

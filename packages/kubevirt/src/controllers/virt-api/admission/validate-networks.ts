@@ -1,6 +1,5 @@
 /** Rules about networks and interfaces. */
 import { parseAddress } from '@coracle/apimachinery/meta/ip-address';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import type { Interface, Network, VirtualMachineInstanceSpec } from '../../../kinds/kubevirt.ts';
 import type { ClusterConfig } from '../../../rules/machine-defaults/cluster-config.ts';
 import {
@@ -8,7 +7,6 @@ import {
   type Cause,
   countPresent,
   duplicateValue,
-  type Findings,
   invalidValue,
   requiredValue,
   unsupportedValue,
@@ -28,8 +26,7 @@ const REMOVED_BINDINGS = ['slirp', 'macvtap', 'passt'] as const;
 const MAX_PORT_RANGES = 10;
 
 /** There are at most 256 networks and interfaces; what an interface lists may be more. */
-export function* validateNetworks(findings: Findings, { path, spec, config }: ValidatedSpec): Steps<void> {
-  const { causes } = findings;
+export function validateNetworks(causes: Cause[], { path, spec, config }: ValidatedSpec): void {
   const networks = new Map((spec.networks ?? []).map((network) => [network.name, network]));
   addAll(causes, validateSources(path, spec));
   addAll(causes, validateNames(path, spec, networks));
@@ -39,8 +36,8 @@ export function* validateNetworks(findings: Findings, { path, spec, config }: Va
     addAll(causes, validateState(field, nic, network));
     addAll(causes, validateBinding(field, { nic, network, config }));
     addAll(causes, validateInterface(field, nic));
-    yield* validatePorts(findings, field, { nic, network, config });
-    yield* validateDhcpOptions(findings, path, { nic, field });
+    validatePorts(causes, field, { nic, network, config });
+    validateDhcpOptions(causes, path, { nic, field });
   }
 }
 
@@ -230,8 +227,7 @@ function validateInterface(field: string, nic: Readonly<Interface>): Cause[] {
   return causes;
 }
 
-function* validatePorts(findings: Findings, field: string, { nic, network, config }: BoundInterface): Steps<void> {
-  const { causes } = findings;
+function validatePorts(causes: Cause[], field: string, { nic, network, config }: BoundInterface): void {
   if (nic.portRanges !== undefined) {
     const at = `${field}.portRanges`;
     if (!config.isEnabled('PortRangesSpec')) causes.push(invalidValue(at, gateMissing('PortRangesSpec')));
@@ -240,7 +236,7 @@ function* validatePorts(findings: Findings, field: string, { nic, network, confi
     if (nic.portRanges.length > MAX_PORT_RANGES) {
       causes.push(invalidValue(at, `there may be at most ${MAX_PORT_RANGES} portRanges`));
     }
-    yield* validateEach(findings, nic.portRanges, ({ protocol, start, end }, i) => {
+    validateEach(causes, nic.portRanges, ({ protocol, start, end }, i) => {
       const range = `${at}[${i}]`;
       const found: Cause[] = [];
       if (protocol !== 'TCP' && protocol !== 'UDP') {
@@ -254,7 +250,7 @@ function* validatePorts(findings: Findings, field: string, { nic, network, confi
   }
   if (network?.pod === undefined) return;
   const names = new Set<string>();
-  yield* validateEach(findings, nic.ports ?? [], ({ name, port, protocol }, i) => {
+  validateEach(causes, nic.ports ?? [], ({ name, port, protocol }, i) => {
     const at = `${field}.ports[${i}]`;
     const found: Cause[] = [];
     if (name) {
@@ -272,21 +268,20 @@ function* validatePorts(findings: Findings, field: string, { nic, network, confi
   });
 }
 
-function* validateDhcpOptions(
-  findings: Findings,
+function validateDhcpOptions(
+  causes: Cause[],
   path: string,
   { nic, field }: { nic: Readonly<Interface>; field: string },
-): Steps<void> {
+): void {
   const { privateOptions = [], ntpServers = [] } = nic.dhcpOptions ?? {};
-  const { causes } = findings;
   if (new Set(privateOptions.map(({ option }) => option)).size < privateOptions.length) {
     causes.push(invalidValue(path, 'Found Duplicates: you have provided duplicate DHCPPrivateOptions'));
   }
-  yield* validateEach(findings, privateOptions, ({ option }) => {
+  validateEach(causes, privateOptions, ({ option }) => {
     if (option >= 224 && option <= 254) return [];
     return [invalidValue(path, 'provided DHCPPrivateOptions are out of range, must be in range 224 to 254')];
   });
-  yield* validateEach(findings, ntpServers, (server, i) => {
+  validateEach(causes, ntpServers, (server, i) => {
     if (parseAddress(server)?.family === 4) return [];
     const at = `${field}.dhcpOptions.ntpServers[${i}]`;
     return [invalidValue(at, 'NTP servers must be a list of valid IPv4 addresses.')];

@@ -3,7 +3,6 @@
 import { parseAddress } from '@coracle/apimachinery/meta/ip-address';
 import { checkLabelName, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
 import { type FieldError, fieldErrorBody } from '@coracle/apimachinery/meta/status';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import { validateAffinity, validateTopologySpread } from '@coracle/apimachinery/validation/affinity';
 import { validateToleration } from '@coracle/apimachinery/validation/tolerations';
 import type { AccessCredential, GuestProbe, VirtualMachineInstanceSpec } from '../../../kinds/kubevirt.ts';
@@ -12,7 +11,6 @@ import {
   addAll,
   type Cause,
   countPresent,
-  type Findings,
   invalidValue,
   requiredValue,
   unsupportedValue,
@@ -26,15 +24,14 @@ const MAX_NAMESERVERS = 3;
 const MAX_SEARCHES = 6;
 const MAX_SEARCH_CHARS = 256;
 
-export function* validatePodSettings(findings: Findings, path: string, spec: Spec): Steps<void> {
-  const { causes } = findings;
+export function validatePodSettings(causes: Cause[], path: string, spec: Spec): void {
   addAll(causes, validateNames(path, spec));
   addAll(causes, validateStrategies(path, spec));
-  yield* validatePlacement(findings, path, spec);
+  validatePlacement(causes, path, spec);
   addAll(causes, validateProbe(`${path}.readinessProbe`, spec.readinessProbe, spec));
   addAll(causes, validateProbe(`${path}.livenessProbe`, spec.livenessProbe, spec));
-  yield* validateDns(findings, path, spec);
-  yield* validateEach(findings, spec.accessCredentials ?? [], (credential, i) =>
+  validateDns(causes, path, spec);
+  validateEach(causes, spec.accessCredentials ?? [], (credential, i) =>
     validateCredential(`${path}.accessCredentials[${i}]`, credential, spec),
   );
 }
@@ -93,17 +90,14 @@ function addErrors(errors: FieldError[], more: readonly FieldError[]): void {
 }
 
 /** Upstream names the members of the affinity directly below the spec. */
-function* validatePlacement(findings: Findings, path: string, spec: Spec): Steps<void> {
+function validatePlacement(causes: Cause[], path: string, spec: Spec): void {
   const errors: FieldError[] = [];
   validateAffinity(errors, spec.affinity, path);
   validateTopologySpread(errors, spec, `${path}.topologySpreadConstraints`);
   for (const [i, toleration] of (spec.tolerations ?? []).entries()) {
-    if (findings.pace.due()) yield;
     addErrors(errors, validateToleration({ ...toleration }, `${path}.tolerations[${i}]`));
   }
-  yield* validateEach(findings, errors, (error) => [
-    invalidValue(error.field, `${error.field}: ${fieldErrorBody(error)}`),
-  ]);
+  validateEach(causes, errors, (error) => [invalidValue(error.field, `${error.field}: ${fieldErrorBody(error)}`)]);
 }
 
 function validateProbe(field: string, probe: Readonly<GuestProbe> | undefined, spec: Spec): Cause[] {
@@ -130,8 +124,7 @@ function validateProbe(field: string, probe: Readonly<GuestProbe> | undefined, s
   return causes;
 }
 
-function* validateDns(findings: Findings, path: string, spec: Spec): Steps<void> {
-  const { causes } = findings;
+function validateDns(causes: Cause[], path: string, spec: Spec): void {
   const { dnsPolicy = '', dnsConfig } = spec;
   if (!DNS_POLICIES.includes(dnsPolicy)) {
     causes.push(
@@ -155,7 +148,7 @@ function* validateDns(findings: Findings, path: string, spec: Spec): Steps<void>
       invalidValue('nameservers', `must not have more than ${MAX_NAMESERVERS} nameservers: [${nameservers.join(' ')}]`),
     );
   }
-  yield* validateEach(findings, nameservers, (server) =>
+  validateEach(causes, nameservers, (server) =>
     parseAddress(server) ? [] : [invalidValue('nameservers', `must be valid IP address: ${server}`)],
   );
   if (searches.length > MAX_SEARCHES) {
@@ -169,12 +162,10 @@ function* validateDns(findings: Findings, path: string, spec: Spec): Steps<void>
       ),
     );
   }
-  yield* validateEach(findings, searches, (search) =>
+  validateEach(causes, searches, (search) =>
     checkSubdomain(search).map((problem) => invalidValue('searchDomains', problem)),
   );
-  yield* validateEach(findings, options, ({ name }) =>
-    name ? [] : [invalidValue('options', 'Option.Name must not be empty')],
-  );
+  validateEach(causes, options, ({ name }) => (name ? [] : [invalidValue('options', 'Option.Name must not be empty')]));
 }
 
 function validateCredential(field: string, credential: Readonly<AccessCredential>, spec: Spec): Cause[] {

@@ -1,17 +1,16 @@
 /** Rules about presets: only what they could never hand on is refused (kubevirt vmi-preset-admitter). */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import type { VirtualMachineInstancePreset } from '../../../kinds/kubevirt.ts';
-import { addAll, type Cause, newFindings, requiredValue } from './causes.ts';
+import { addAll, type Cause, requiredValue } from './causes.ts';
 import { validateDisks } from './validate-devices.ts';
 import { validateFirmware } from './validate-firmware.ts';
 
-export function* validatePreset({ spec }: DeepReadonly<VirtualMachineInstancePreset>): Steps<Cause[]> {
+export function validatePreset({ spec }: DeepReadonly<VirtualMachineInstancePreset>): Cause[] {
   const { domain } = spec;
   if (domain === undefined) return [requiredValue('spec.domain', 'missing domain.')];
-  const findings = newFindings();
-  yield* validateDisks(findings, 'spec.domain.devices.disks', domain.devices?.disks);
-  addAll(findings.causes, validateFirmware('spec.domain.firmware', domain.firmware));
-  return findings.causes;
+  const causes: Cause[] = [];
+  validateDisks(causes, 'spec.domain.devices.disks', domain.devices?.disks);
+  addAll(causes, validateFirmware('spec.domain.firmware', domain.firmware));
+  return causes;
 }

@@ -1,6 +1,5 @@
 /** Rules about processors and memory. */
 
-import type { Steps, Stops } from '@coracle/apimachinery/meta/steps';
 import {
   compareQuantity,
   parseQuantity,
@@ -13,7 +12,6 @@ import type { ClusterConfig } from '../../../rules/machine-defaults/cluster-conf
 import {
   addAll,
   type Cause,
-  type Findings,
   invalidValue,
   requiredValue,
   unsupportedValue,
@@ -30,17 +28,16 @@ const MAX_SERIAL = 256;
 
 const orZero = (value: QuantityValue | undefined): Quantity => readQuantity(value) ?? ZERO;
 
-export function* validateResources(findings: Findings, { path, spec, config }: ValidatedSpec): Steps<void> {
-  const { causes } = findings;
+export function validateResources(causes: Cause[], { path, spec, config }: ValidatedSpec): void {
   addAll(causes, validateMemory(path, spec, config));
   addAll(causes, validateCpuAmounts(path, spec));
-  yield* validateCpuFeatures(findings, path, spec);
+  validateCpuFeatures(causes, path, spec);
   addAll(causes, validateCpu(path, spec));
   addAll(causes, validateDedicatedCpu(path, spec));
 }
 
-const validateCpuFeatures = (findings: Findings, path: string, { domain: { cpu } }: Spec): Stops =>
-  validateEach(findings, cpu?.features ?? [], ({ name, policy }, i) => {
+const validateCpuFeatures = (causes: Cause[], path: string, { domain: { cpu } }: Spec): void =>
+  validateEach(causes, cpu?.features ?? [], ({ name, policy }, i) => {
     if (CPU_POLICIES.includes(policy ?? '')) return [];
     const field = `${path}.domain.cpu.features[${i}].policy`;
     return [unsupportedValue(field, `CPU feature ${name} uses policy ${policy} that is not supported.`)];

@@ -1,9 +1,8 @@
 /** Rules about snapshots of virtual machines and their contents (kubevirt pkg/storage/admitters/vmsnapshot). */
 
-import { equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { parseGoDuration } from '@coracle/apimachinery/meta/go-duration';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import { Pace, type Steps } from '@coracle/apimachinery/meta/steps';
 import type { VirtualMachineSnapshot, VirtualMachineSnapshotContent } from '../../../kinds/kubevirt.ts';
 import { KUBEVIRT_GROUP } from '../../../kinds/kubevirt.ts';
 import type { AdmissionContext } from './admission-context.ts';
@@ -26,12 +25,12 @@ export function validateMachineReference(
  * Validates a snapshot. Whether its source exists is not asked: the snapshot waits for it.
  * @throws WebhookRefusal 400 while the feature gate is off, and for a deadline that is no duration
  */
-export function* validateSnapshot(
+export function validateSnapshot(
   { spec }: DeepReadonly<VirtualMachineSnapshot>,
   old: DeepReadonly<VirtualMachineSnapshot> | undefined,
   { config }: AdmissionContext,
-): Steps<Cause[]> {
-  if (old !== undefined) return yield* validateUnchanged(spec, old.spec);
+): Cause[] {
+  if (old !== undefined) return validateUnchanged(spec, old.spec);
   if (!config.isEnabled('Snapshot')) throw new WebhookRefusal(400, 'snapshot feature gate not enabled');
   const { failureDeadline } = spec;
   if (failureDeadline !== undefined && parseGoDuration(failureDeadline) === undefined)
@@ -43,9 +42,9 @@ export function* validateSnapshot(
 export const validateSnapshotContent = (
   { spec }: DeepReadonly<VirtualMachineSnapshotContent>,
   old: DeepReadonly<VirtualMachineSnapshotContent>,
-): Steps<Cause[]> => validateUnchanged(spec, old.spec);
+): Cause[] => validateUnchanged(spec, old.spec);
 
 /** A spec that must be as it was. */
-export function* validateUnchanged(spec: unknown, old: unknown): Steps<Cause[]> {
-  return (yield* equalSteps(spec, old, new Pace())) ? [] : [invalidValue('spec', SPEC_IMMUTABLE)];
+export function validateUnchanged(spec: unknown, old: unknown): Cause[] {
+  return deepEqual(spec, old) ? [] : [invalidValue('spec', SPEC_IMMUTABLE)];
 }

@@ -1,10 +1,9 @@
 /** Rules about virtual machines. */
 
-import { cloneSteps } from '@coracle/apimachinery/meta/deep-clone';
-import { deepEqual, equalSteps } from '@coracle/apimachinery/meta/deep-equal';
+import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import { Pace, type Steps } from '@coracle/apimachinery/meta/steps';
 import { RUN_STRATEGIES, type VirtualMachine } from '../../../kinds/kubevirt.ts';
 import type { ExpandedTemplate } from '../../../rules/instancetype/expand-template.ts';
 import {
@@ -33,40 +32,37 @@ export async function validateVirtualMachine(
   vm: Vm,
   old: Vm | undefined,
   context: AdmissionContext,
-  { expand, run }: { readonly expand: () => Promise<ExpandedTemplate | undefined>; readonly run: Run },
+  expand: () => Promise<ExpandedTemplate | undefined>,
 ): Promise<FieldError[]> {
   if (vm.metadata.deletionTimestamp !== undefined) return [];
-  if (old !== undefined && (await run(equalSteps(rest(vm), rest(old), new Pace())))) {
+  if (old !== undefined && deepEqual(rest(vm), rest(old))) {
     const causes = validateRunStrategy(vm);
-    return causes.length > 0 ? causes : run(validateInProgress(vm, old, context));
+    return causes.length > 0 ? causes : validateInProgress(vm, old, context);
   }
   if (vm.spec?.template === undefined) {
     return [requiredValue('spec.template', 'missing virtual machine template.')];
   }
-  const copy = (await run(cloneSteps(vm, new Pace()))) as VirtualMachine;
+  const copy = cloneJson(vm) as VirtualMachine;
   const expanded = await expand();
   if (expanded?.ok === false) return [...expanded.causes];
   if (expanded !== undefined) copy.spec.template.spec = expanded.spec;
   setVirtualMachineDefaults(copy, context.config);
   if (copy.spec.template.spec !== undefined) setInstanceSpecDefaults(copy.spec.template.spec, context.config);
 
-  const causes = await run(validateSpec(copy, context));
-  if (causes.length === 0) addAll(causes, await run(validateTemplateNamespaces(vm, old)));
-  return causes.length > 0 || old === undefined ? causes : run(validateInProgress(vm, old, context));
+  const causes = validateSpec(copy, context);
+  if (causes.length === 0) addAll(causes, validateTemplateNamespaces(vm, old));
+  return causes.length > 0 || old === undefined ? causes : validateInProgress(vm, old, context);
 }
 
-/** Does work in steps, or at once. */
-type Run = <R>(work: Steps<R>) => Promise<R> | R;
-
-function* validateSpec(vm: VirtualMachine, context: AdmissionContext): Steps<Cause[]> {
+function validateSpec(vm: VirtualMachine, context: AdmissionContext): Cause[] {
   const { template } = vm.spec;
   if (template.spec?.domain === undefined) {
     return [requiredValue('spec.template.spec.domain', 'spec.template.spec.domain must be given')];
   }
   // No component has a reserved label to put into a template; a restore may bring one that a user wrote into a patch.
   const causes = validateMetadata('spec.template.metadata', template.metadata, { ...context, trusted: false });
-  addAll(causes, yield* validateInstanceSpec('spec.template.spec', template.spec, context.config));
-  addAll(causes, yield* validateDataVolumeTemplates(vm.spec));
+  addAll(causes, validateInstanceSpec('spec.template.spec', template.spec, context.config));
+  addAll(causes, validateDataVolumeTemplates(vm.spec));
   addAll(causes, validateRunStrategy(vm));
   addAll(causes, validateLiveUpdate(vm, context));
   return causes;
@@ -111,7 +107,7 @@ function validateLiveUpdate({ spec }: VirtualMachine, { config }: AdmissionConte
  * start (kubevirt pkg/storage/admitters/vm-storage-status). The restore itself writes the machine with its run strategy
  * whatever that is: the VirtualMachine controller starts none until it is done.
  */
-function* validateInProgress(vm: Vm, old: Vm, { trusted }: AdmissionContext): Steps<Cause[]> {
+function validateInProgress(vm: Vm, old: Vm, { trusted }: AdmissionContext): Cause[] {
   const { snapshotInProgress, restoreInProgress } = vm.status ?? {};
   const refuse = (text: string): Cause[] => [unsupportedValue('spec', text)];
   if (snapshotInProgress !== undefined) {
@@ -120,7 +116,7 @@ function* validateInProgress(vm: Vm, old: Vm, { trusted }: AdmissionContext): St
       return refuse(`Cannot update vm disks or volumes until snapshot ${name} completes`);
     if (!runsAlike(vm, old)) return refuse(`Cannot update vm running state until snapshot ${name} completes`);
   }
-  if (restoreInProgress === undefined || trusted || (yield* equalSteps(vm.spec, old.spec, new Pace()))) return [];
+  if (restoreInProgress === undefined || trusted || deepEqual(vm.spec, old.spec)) return [];
   const halted = vm.spec.runStrategy === 'Halted' || vm.spec.running === false;
   return halted ? [] : refuse(`Cannot start VM until restore ${JSON.stringify(restoreInProgress)} completes`);
 }

@@ -1,14 +1,12 @@
 /** Rules about volumes. */
 
 import { byteLength } from '@coracle/apimachinery/meta/name-rules';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import type { CloudInitSource, VirtualMachineInstanceSpec, Volume } from '../../../kinds/kubevirt.ts';
 import { isPresent } from '../../../rules/machine-defaults/amounts.ts';
 import type { ClusterConfig } from '../../../rules/machine-defaults/cluster-config.ts';
 import {
   type Cause,
   countPresent,
-  type Findings,
   invalidValue,
   missingValue,
   requiredValue,
@@ -22,10 +20,9 @@ type Spec = Readonly<VirtualMachineInstanceSpec>;
 /** Inline cloud-init data is copied with every write of the object, so it is kept small. */
 const MAX_CLOUD_INIT_BYTES = 2048;
 
-export function* validateVolumes(findings: Findings, { path, spec, config }: ValidatedSpec): Steps<void> {
+export function validateVolumes(causes: Cause[], { path, spec, config }: ValidatedSpec): void {
   const field = `${path}.volumes`;
   const volumes = spec.volumes ?? [];
-  const { causes } = findings;
   const firstOf = new Map<string, number>();
   const validate = (volume: Readonly<Volume>, i: number): Cause[] => {
     const at = `${field}[${i}]`;
@@ -35,7 +32,7 @@ export function* validateVolumes(findings: Findings, { path, spec, config }: Val
     else found.unshift(invalidValue(`${at}.name`, `${at} and ${field}[${other}] must not have the same Name.`));
     return found;
   };
-  yield* validateEach(findings, volumes, validate, VOLUME);
+  validateEach(causes, volumes, validate);
   for (const [source, text] of [
     ['serviceAccount', 'serviceAccount'],
     ['downwardMetrics', 'downwardMetric'],
@@ -46,9 +43,6 @@ export function* validateVolumes(findings: Findings, { path, spec, config }: Val
     }
   }
 }
-
-/** What a volume counts as. */
-const VOLUME = 4;
 
 function validateVolume(field: string, volume: Readonly<Volume>, config: ClusterConfig): Cause[] {
   const causes: Cause[] = [];

@@ -4,8 +4,6 @@
  */
 
 import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
-import type { Pause } from '@coracle/apimachinery/meta/pause';
-import { runSteps } from '@coracle/apimachinery/meta/steps';
 import type { ControllerRevision } from '@coracle/apimachinery/types/types';
 import type { Client } from '@coracle/client/client';
 import { VIRTUAL_MACHINE_INSTANCE_PRESETS, type VirtualMachineInstancePreset } from '../../../kinds/kubevirt.ts';
@@ -16,7 +14,7 @@ import { CauseRefusal, denial, refusedBy, rejection, WebhookRefusal } from './ca
 import type { ClaimUuid } from './claim-uuid.ts';
 import { mayRead, type ReadTarget } from './may-read.ts';
 import { isWebhookTarget, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './virt-webhooks.ts';
-import { isSteps, type Operation, type Subject } from './webhook.ts';
+import type { Operation, Subject } from './webhook.ts';
 
 export interface VirtAdmissionOptions {
   /** For what a decision must look up: the instance of a migration, other KubeVirt objects. */
@@ -52,8 +50,6 @@ export interface VirtAdmissionRequest {
   readonly user: AdmissionUser;
   /** Absent = not. */
   readonly dryRun?: boolean;
-  /** Lets others in between the steps of a large write; absent for all others. */
-  readonly pause?: Pause;
 }
 
 export interface VirtAdmission {
@@ -127,8 +123,7 @@ export function virtAdmission(options: VirtAdmissionOptions): VirtAdmission {
       for (const hook of VALIDATING_WEBHOOKS) {
         if (!asks(hook, request)) continue;
         try {
-          const outcome = hook.validate(subject);
-          const causes = await (isSteps(outcome) ? subject.run(outcome) : outcome);
+          const causes = await hook.validate(subject);
           if (causes.length > 0) throw denial(hook.name, causes);
         } catch (error) {
           throw refusalOf(hook.name, error);
@@ -151,9 +146,9 @@ function refusalOf(webhook: string, error: unknown): unknown {
 /** What a webhook is given for one write. */
 export function subjectOf(
   options: VirtAdmissionOptions,
-  request: Pick<VirtAdmissionRequest, 'object' | 'old' | 'namespace' | 'operation' | 'user' | 'dryRun' | 'pause'>,
+  request: Pick<VirtAdmissionRequest, 'object' | 'old' | 'namespace' | 'operation' | 'user' | 'dryRun'>,
 ): Subject {
-  const { object, old, namespace, operation, user, dryRun = false, pause } = request;
+  const { object, old, namespace, operation, user, dryRun = false } = request;
   const trusted = options.isTrusted?.(user) ?? isKubeVirtComponent(user);
   return {
     object,
@@ -165,7 +160,6 @@ export function subjectOf(
     presets: (of) =>
       options.presets?.(of) ??
       options.client.list(VIRTUAL_MACHINE_INSTANCE_PRESETS, { namespace: of }).then(({ items }) => items),
-    run: (work) => runSteps(work, pause),
     claimUuid: options.claimUuid ?? (() => []),
     warn: () => {},
     capture: () => {},

@@ -3,11 +3,10 @@
  * runs the table in process (`virt-admission.ts`), a cluster reaches it over HTTPS (`webhook-server.ts`).
  */
 
-import { cloneSteps } from '@coracle/apimachinery/meta/deep-clone';
+import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
 import { ApiError, type FieldError } from '@coracle/apimachinery/meta/status';
-import { Pace, type Steps } from '@coracle/apimachinery/meta/steps';
 import type { Client } from '@coracle/client/client';
 import {
   KUBEVIRTS,
@@ -95,7 +94,7 @@ const sourceWebhooks = <T extends KubeObject>(
 const numberWebhook = <T extends KubeObject>(name: string, type: ResourceType<T>): MutatingWebhook =>
   mutating<T>(
     { name: `${name}-mutator.kubevirt.io`, path: `/${name}-mutate`, type, operations: ['CREATE', 'UPDATE'] },
-    ({ object, run }) => run(withTextQuantities(type.kind, object as DeepReadonly<KubeObject>)),
+    ({ object }) => withTextQuantities(type.kind, object as DeepReadonly<KubeObject>),
   );
 
 export const MUTATING_WEBHOOKS: readonly MutatingWebhook[] = [
@@ -124,7 +123,7 @@ export const MUTATING_WEBHOOKS: readonly MutatingWebhook[] = [
       type: VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
       operations: ['CREATE'],
     },
-    ({ object, context, run }) => run(mutateMigration(object, context)),
+    ({ object, context }) => mutateMigration(object, context),
   ),
   numberWebhook('virtualmachinereplicaset', VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS),
   numberWebhook('virtualmachinepreset', VIRTUAL_MACHINE_INSTANCE_PRESETS),
@@ -273,15 +272,15 @@ export const isWebhookTarget = (
 ): boolean => TARGETS.get(keyOf(write))?.some(({ operations }) => operations.includes(write.operation)) === true;
 
 function mutateNewMachine(subject: Subject<VirtualMachine>): Promise<KubeObject> | KubeObject {
-  const { object, old, context, client, mayRead, run } = subject;
+  const { object, old, context, client, mayRead } = subject;
   const asks = hasMatcher(object) || needsSourceArchitecture(object);
   if (object.spec === undefined || !asks || object.metadata.deletionTimestamp !== undefined)
-    return run(mutateVirtualMachine(object, context, old));
+    return mutateVirtualMachine(object, context, old);
   const fill = async (): Promise<KubeObject> => {
-    const next = (await run(cloneSteps(object, new Pace()))) as VirtualMachine;
+    const next = cloneJson(object) as VirtualMachine;
     if (hasMatcher(next)) await mutateMatchers(next, old, { client, mayRead });
     await setSourceArchitecture(next, client);
-    return run(mutateVirtualMachine(next, context, old));
+    return mutateVirtualMachine(next, context, old);
   };
   return fill();
 }
@@ -294,37 +293,36 @@ function mutateInstance({
   namespace,
   context,
   presets,
-  run,
   warn,
 }: Subject<VirtualMachineInstance>): Promise<KubeObject> | KubeObject {
-  function* apply(found: readonly Preset[]): Steps<KubeObject> {
-    if (found.length === 0) return yield* mutateVirtualMachineInstance(object, context, old);
-    const next = (yield* cloneSteps(object, new Pace())) as VirtualMachineInstance;
+  function apply(found: readonly Preset[]): KubeObject {
+    if (found.length === 0) return mutateVirtualMachineInstance(object, context, old);
+    const next = cloneJson(object) as VirtualMachineInstance;
     next.spec = withDomain(next.spec);
     const outcome = applyPresets(next, found);
     if (outcome.error !== undefined) throw new WebhookRefusal(422, outcome.error);
     if (outcome.applied.length > 0) warn(PRESETS_DEPRECATED);
     for (const text of outcome.warnings) warn(text);
-    return yield* mutateVirtualMachineInstance(next, context, old);
+    return mutateVirtualMachineInstance(next, context, old);
   }
-  if (context.operation !== 'CREATE') return run(mutateVirtualMachineInstance(object, context, old));
+  if (context.operation !== 'CREATE') return mutateVirtualMachineInstance(object, context, old);
   const found = presets(namespace);
-  return found instanceof Promise ? found.then((all) => run(apply(all))) : run(apply(found));
+  return found instanceof Promise ? found.then(apply) : apply(found);
 }
 
 async function validateMachine(subject: Subject<VirtualMachine>): Promise<readonly FieldError[]> {
-  const { object, old, context, client, capture, run } = subject;
+  const { object, old, context, client, capture } = subject;
   const expand = async (): Promise<ExpandedTemplate | undefined> => {
     const expanded = await expandMachine(object, context, client);
     for (const copy of expanded?.captures ?? []) capture(copy);
     return expanded?.template;
   };
-  const causes = await validateVirtualMachine(object, old, context, { expand, run });
+  const causes = await validateVirtualMachine(object, old, context, expand);
   return causes.length > 0 ? causes : validateMachineUuid(subject);
 }
 
 async function validateInstance(subject: Subject<VirtualMachineInstance>): Promise<readonly FieldError[]> {
-  const causes = await subject.run(validateNewInstance(subject.object, subject.context));
+  const causes = validateNewInstance(subject.object, subject.context);
   return causes.length > 0 ? causes : validateInstanceUuid(subject);
 }
 

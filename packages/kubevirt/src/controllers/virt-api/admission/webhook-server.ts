@@ -8,13 +8,12 @@ import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { CONTROLLER_REVISIONS } from '@coracle/apimachinery/types/resource-types';
 import type { ControllerRevision } from '@coracle/apimachinery/types/types';
 import type { JsonPatchOperation } from '@coracle/client/client';
-import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import type { ApiHandler, ApiRequest, ApiResponse } from '@coracle/runtime/http/seam';
 import { DefaultsError } from '../../../rules/machine-defaults/implicit-devices.ts';
 import { CauseRefusal, joinMessages, statusCauses, WebhookRefusal } from './causes.ts';
 import { subjectOf, type VirtAdmissionOptions } from './virt-admission.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './virt-webhooks.ts';
-import { isSteps, type Operation } from './webhook.ts';
+import type { Operation } from './webhook.ts';
 
 /** The part of admission.k8s.io/v1 AdmissionRequest that is read here. */
 export interface AdmissionRequest {
@@ -95,7 +94,6 @@ export async function admit(
     old: request.oldObject ?? undefined,
     dryRun: request.dryRun === true,
     user: { ...request.userInfo, username: request.userInfo?.username ?? '', groups: request.userInfo?.groups ?? [] },
-    pause: nextTurn,
   });
   try {
     const mutating = MUTATING_WEBHOOKS.find((hook) => hook.path === path);
@@ -107,12 +105,12 @@ export async function admit(
     const validating = VALIDATING_WEBHOOKS.find((hook) => hook.path === path);
     const captures: ControllerRevision[] = [];
     const warned: string[] = [];
-    const outcome = validating?.validate({
+    const found = await validating?.validate({
       ...subject,
       capture: (copy: ControllerRevision) => captures.push(copy),
       warn: (text) => warned.push(text),
     });
-    const causes = (await (isSteps(outcome) ? subject.run(outcome) : outcome)) ?? [];
+    const causes = found ?? [];
     if (causes.length > 0) return denialOf(uid, causes);
     // The object is not stored yet: should it never be, its owner reference has the copy collected. What cannot be
     // written here is captured by the controller.

@@ -3,7 +3,6 @@
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import type { ControllerRevision } from '@coracle/apimachinery/types/types';
 import type { Client } from '@coracle/client/client';
 import type { VirtualMachineInstancePreset } from '../../../kinds/kubevirt.ts';
@@ -26,8 +25,6 @@ export interface Subject<T = KubeObject> {
   readonly dryRun: boolean;
   /** The presets of a namespace. */
   presets(namespace: string): readonly Preset[] | Promise<readonly Preset[]>;
-  /** Does work in steps where the write is large, else at once. */
-  run<R>(work: Steps<R>): Promise<R> | R;
   /** Says which other machines have a firmware UUID, and holds it for one that is about to. */
   claimUuid: ClaimUuid;
   /** A text for the client. */
@@ -56,16 +53,12 @@ export interface MutatingWebhook extends Target {
 }
 
 export interface ValidatingWebhook extends Target {
-  /** In steps where an object may hold very much. @throws DefaultsError, WebhookRefusal, ApiError when the API cannot be asked */
+  /** @throws DefaultsError, WebhookRefusal, ApiError when the API cannot be asked */
   validate(subject: Subject): Verdict;
   warnings?(subject: Subject): readonly string[];
 }
 
-type Verdict = Promise<readonly FieldError[]> | readonly FieldError[] | Steps<readonly FieldError[]>;
-
-/** True for a verdict that is still to be worked out. */
-export const isSteps = (verdict: Verdict | undefined): verdict is Steps<readonly FieldError[]> =>
-  verdict !== undefined && 'next' in verdict;
+type Verdict = Promise<readonly FieldError[]> | readonly FieldError[];
 
 type TargetOf<T extends KubeObject> = Pick<Target, 'name' | 'path' | 'operations'> & { readonly type: ResourceType<T> };
 
