@@ -116,3 +116,17 @@ test('a kind that no webhook fills in takes whole numbers of any size, and no fr
   assert.equal(refused.status, 422);
   assert.match(refused.json.message, /spec.memory.guest in body must be of type integer,string: "number"/);
 });
+
+test('a number that no amount can hold is refused by its place, at each kind', async () => {
+  const out = await server.send('POST', `${KUBEVIRT}/virtualmachines`, machine({ memory: { guest: 5e-324 } }));
+  const preset = await server.send('POST', `${KUBEVIRT}/virtualmachineinstancepresets`, {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachineInstancePreset',
+    metadata: { generateName: 'set-' },
+    spec: { selector: {}, domain: { devices: {}, memory: { guest: 1e80 } } },
+  });
+  for (const { status, json } of [out, preset]) {
+    assert.equal(status, 422, JSON.stringify(json));
+    assert.match(json.message, /domain\.memory\.guest/);
+  }
+});

@@ -1,12 +1,13 @@
 /**
  * Amounts that were written as numbers (`cpu: 2.2`), in the text that Go makes of them: upstream's mutating webhooks send
- * back what they have decoded, so that a number that is no whole one reaches the schema as text.
+ * back what they have decoded, so that a number that is no whole one reaches the schema as text. One that no quantity can
+ * hold stays as it is: the schema refuses it by its place.
  */
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
-import { quantityText } from '@coracle/apimachinery/quantity/quantity';
+import { isQuantity, quantityText } from '@coracle/apimachinery/quantity/quantity';
 import { isQuantitySchema, type Schema } from '@coracle/apimachinery/schema/schema';
 import { kubevirtResources } from '../../../kinds/resources.ts';
 
@@ -32,7 +33,7 @@ function walk(schema: Schema, value: unknown): void {
     const below = isList ? schema.items : memberSchema(schema, key);
     if (below === undefined) continue;
     if (typeof member === 'number' && isQuantitySchema(below))
-      (value as Record<string, unknown>)[key] = quantityText(String(member));
+      (value as Record<string, unknown>)[key] = isQuantity(String(member)) ? quantityText(String(member)) : member;
     else if (isList || isJsonObject(member) || Array.isArray(member)) walk(below, member);
   }
 }
