@@ -2,7 +2,7 @@
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
-import { isAlreadyExists } from '@coracle/client/api-failure';
+import { isAlreadyExists, orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { DONE, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
 import type { EventRecorder } from '@coracle/client/events/recorder';
@@ -50,9 +50,13 @@ export function createForker(options: {
     return DONE;
   };
 
-  /** True once the machine needs the state no more: it has gone on from it, or is gone. */
-  const isDone = (snapshot: Snapshot, name: string): boolean => {
-    const vm = vms.get({ namespace: snapshot.metadata.namespace ?? '', name });
+  /**
+   * True once the machine needs the state no more: it has gone on from it, or is gone. One that was made a moment ago may
+   * not be in the cache yet: whether it is gone is asked of the server.
+   */
+  const isDone = async (snapshot: Snapshot, name: string, signal: AbortSignal): Promise<boolean> => {
+    const key = { namespace: snapshot.metadata.namespace ?? '', name };
+    const vm = vms.get(key) ?? (await orAbsent(client.get(VIRTUAL_MACHINES, key, { signal })));
     return !vm || vm.metadata.deletionTimestamp !== undefined || !waits(snapshot, vm);
   };
 
@@ -81,7 +85,8 @@ export function createForker(options: {
         );
         return DONE;
       }
-      if (names.every((name) => isDone(snapshot, name))) return end(snapshot, signal);
+      const done = await Promise.all(names.map((name) => isDone(snapshot, name, signal)));
+      if (done.every(Boolean)) return end(snapshot, signal);
       if (clock.now() - Date.parse(String(creationTimestamp)) < FORK_MS) return requeueAfter(LOOK_MS);
       for (const name of names) await giveUp(snapshot, name, signal);
       return end(snapshot, signal);

@@ -254,7 +254,9 @@ export class MemorySteps {
       saved = (await this.#askAgent(known, '/memory/v1/save', call, { signal: bound })) as MemorySaved;
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof ApiError && error.code < 500) return notSaved('NotSaved', error.message);
+      // A node that has just started may not know its guests yet.
+      const isUnknownYet = error instanceof ApiError && error.code === 404 && known === nodeName;
+      if (error instanceof ApiError && error.code < 500 && !isUnknownYet) return notSaved('NotSaved', error.message);
       this.log.warn('memory not saved yet', { node: known, error: (error as Error).message });
       return { type: 'later', result: requeueAfter(RETRY_MS) };
     }

@@ -5,6 +5,7 @@ import type { ApiRequest, ApiResponse } from '@coracle/runtime/http/seam';
 import { isUid } from '../../disk/vm-directory.ts';
 import type { Pool } from '../../storage/pool.ts';
 import type { Launcher } from '../launcher/launcher.ts';
+import { notReady } from './save-memory.ts';
 import { listStates, readState, removeState, stateBytes } from './state-files.ts';
 
 export interface MemoryRequestOptions {
@@ -48,7 +49,9 @@ async function save({ find, pool }: MemoryRequestOptions, request: ApiRequest): 
   if (!isUid(String(call.vmiUid)) || typeof call.namespace !== 'string' || typeof call.vmi !== 'string')
     throw badRequest('namespace, vmi and vmiUid are needed');
   const launcher = find(call.namespace, call.vmi);
-  if (!launcher?.guest) throw notFound(VMI, call.vmi);
+  if (!launcher) throw notFound(VMI, call.vmi);
+  // After a restart of the agent its guests are taken up one after the other: the caller asks again.
+  if (!launcher.guest) throw notReady(`the guest of ${call.vmi} has not been taken up yet`);
   const volumes = pool?.();
   return launcher.saveMemory(launcher.guest, {
     call,

@@ -54,7 +54,11 @@ export async function savedReply(memoryDirectory: string, saved: SavedState): Pr
   return { state, pauseMs, savedAt, bytes: await stateBytes(memoryDirectory, state) };
 }
 
-/** Saves the guest of a launcher. Throws ApiError 409 with what keeps it from that. */
+/** What keeps a guest from being saved for a moment only: the caller asks again. */
+export const notReady = (message: string): ApiError =>
+  new ApiError({ code: 503, reason: 'ServiceUnavailable', message });
+
+/** Saves the guest of a launcher. Throws ApiError 409 with what keeps it from that, 503 when that will pass by itself. */
 export async function saveMemory(launcher: LauncherState, guest: Guest, options: SaveOptions): Promise<MemorySaved> {
   const { environment } = launcher;
   const { call } = options;
@@ -66,6 +70,8 @@ export async function saveMemory(launcher: LauncherState, guest: Guest, options:
     return savedReply(memoryDirectory, known);
   }
   const { record } = launcher;
+  // By this agent, for somebody else; or by one that was killed meanwhile: the guest is about to go on.
+  if (record?.saving) throw notReady(`the memory of ${call.vmi} is being saved`);
   await guest.refresh();
   const obstacle = saveObstacle(record, guest.state.runState, options);
   if (!record || obstacle !== undefined) throw conflict(VMI, call.vmi, obstacle ?? 'the guest has ended');
@@ -133,7 +139,6 @@ function saveObstacle(
   if (!record || record.result) return 'the guest has ended';
   if (record.vmiUid !== call.vmiUid) return 'it is another instance than was asked for';
   if (record.migration) return 'VMI is migrating';
-  if (record.saving) return 'its memory is being saved';
   if (runState !== 'running') return `the guest is not running (${runState})`;
   if (!record.disks) return 'it was started by a version that did not save memory: restart it once';
   if ((call.snapshots?.length ?? 0) > 0 && !snapshotVolumes) return 'this node takes no snapshots of its claims';
