@@ -1,4 +1,5 @@
 /** `coracle up` with files that say who may come and what they may do, as the program itself reads and follows them. */
+// test:full: every combination of flags or steps, a process each.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

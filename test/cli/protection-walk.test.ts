@@ -3,6 +3,7 @@
  * node: a machine is protected with one label, cannot be destroyed in any way, the refusals say why, the protection is
  * lifted by somebody with the right to, the machine is deleted, and comes back with its disk.
  */
+// test:full: every combination of flags or steps, a process each.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Outcome, openWorkspace } from './workspace.ts';

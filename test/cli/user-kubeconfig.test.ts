@@ -1,4 +1,5 @@
 /** What `up` and `down` do to the user's own kubeconfig and home. */
+// test:full: every combination of flags or steps, a process each.
 import assert from 'node:assert/strict';
 import {
   existsSync,

@@ -1,4 +1,5 @@
 /** Helm charts as the source of syncs, rendered by the real helm, 4 and 3, from repositories on loopback. */
+// test:full: each source of charts, for minutes.
 import assert from 'node:assert/strict';
 import {
   existsSync,

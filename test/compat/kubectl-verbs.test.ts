@@ -2,6 +2,7 @@
  * Verbs of kubectl beside those of `cases/`, on the newest and the oldest version there is: that each does its work, or
  * says in one clear line why it cannot. Logs and forwarded ports are tried on a real guest where one can be booted.
  */
+// test:full: every verb of kubectl.
 import assert from 'node:assert/strict';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

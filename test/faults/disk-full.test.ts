@@ -2,6 +2,7 @@
  * A control plane whose disk fills up under it: first no new objects, then no writes at all, reads and watches all the
  * time, and everything as before once there is space again. Needs root, for a small file system of its own.
  */
+// test:full: full and broken disks.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,5 @@
 /** The host is restarted under its guests: what starts again is what its run strategy wants. */
+// test:full: many guests, one after the other.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

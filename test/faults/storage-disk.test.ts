@@ -2,6 +2,7 @@
  * Fault rows 11, 13, 14 and 32 on real file systems: the disk fills up, becomes read-only, fails at fsync; and a second
  * process opens the same directory. Mounts and tracing need root and strace; without them the tests say so and skip.
  */
+// test:full: full and broken disks.
 import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';

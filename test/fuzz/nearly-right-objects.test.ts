@@ -1,4 +1,5 @@
 /** Objects of every kind that are nearly right, created and replaced in a dry run: refused or taken, never a 500. */
+// test:full: random objects for a minute.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { builtinResources } from '../../packages/apiserver/src/kinds/builtin/builtin-resources.ts';

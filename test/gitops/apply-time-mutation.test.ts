@@ -1,4 +1,5 @@
 /** Annotation `config.kubernetes.io/apply-time-mutation`: fields that are filled in from objects that are there and ready. */
+// test:full: every case of it, for a minute or more.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { CONFIG_MAPS } from '../../packages/apimachinery/src/types/resource-types.ts';

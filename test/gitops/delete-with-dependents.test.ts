@@ -2,6 +2,7 @@
  * Deletion by hand of what declared objects depend on: allowed, warned about or refused, as a sync or the object asks for it;
  * what a source, a namespace or an owner takes away is held up by nothing. On a server that decides in process.
  */
+// test:full: every case of it, for a minute or more.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { EVENTS, NAMESPACES } from '../../packages/apimachinery/src/types/resource-types.ts';

@@ -1,4 +1,5 @@
 /** Git over ssh, against a real sshd on loopback. Skipped where there is none, and where it may not log this user in. */
+// test:full: every case of it, for a minute or more.
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import {

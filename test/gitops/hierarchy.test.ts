@@ -1,4 +1,5 @@
 /** Sources that are laid out by directories, and objects that are meant for some clusters and namespaces alone. */
+// test:full: every case of it, for a minute or more.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { ResourceType } from '../../packages/apimachinery/src/meta/gvk.ts';

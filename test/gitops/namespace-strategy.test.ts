@@ -1,4 +1,5 @@
 /** Namespaces that are used and not declared: scenarios of upstream's namespace_strategy_test.go. */
+// test:full: every case of it, for a minute or more.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { NAMESPACES } from '../../packages/apimachinery/src/types/resource-types.ts';

@@ -1,4 +1,5 @@
 /** The end of a sync, level by level: scenarios of upstream's reconciler_finalizer_test.go and of deletions in namespace_repo_test.go. */
+// test:full: every case of it, for a minute or more.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { NAMESPACES, ROLE_BINDINGS, SERVICE_ACCOUNTS } from '../../packages/apimachinery/src/types/resource-types.ts';

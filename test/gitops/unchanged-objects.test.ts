@@ -1,4 +1,5 @@
 /** What a commit costs: objects that it does not change are not written, and are kept as they are declared all the same. */
+// test:full: every case of it, for a minute or more.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { CONFIG_MAPS } from '../../packages/apimachinery/src/types/resource-types.ts';

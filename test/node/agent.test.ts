@@ -1,3 +1,4 @@
+// test:full: many guests, one after the other.
 import assert from 'node:assert/strict';
 import { access, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -2,6 +2,7 @@
  * Guests are backed up while they run, their data directory is wiped, and they come back from the backup elsewhere: same
  * data, same identity, started once.
  */
+// test:full: many guests, one after the other.
 import assert from 'node:assert/strict';
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';

@@ -1,4 +1,5 @@
 /** A guest that fills its share of the node's disk stands still before it takes what is others', and goes on with room. */
+// test:full: many guests, one after the other.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';

@@ -1,4 +1,5 @@
 /** `coracle down` with a running guest: shut down with it, or left running for the next `up`. */
+// test:full: many guests, one after the other.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';

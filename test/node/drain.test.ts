@@ -2,6 +2,7 @@
  * `kubectl drain` on three agents with real guests: one test, since a cluster with guests is dear. What moves is proved by
  * the guest itself: its counter of tenths of a second never starts anew.
  */
+// test:full: many guests, one after the other.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { test } from 'node:test';

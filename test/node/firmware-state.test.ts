@@ -1,4 +1,5 @@
 /** The TPM and the EFI variables of real guests: what is there, what lasts, and what must not. */
+// test:full: many guests, one after the other.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { PERSISTENT_VOLUME_CLAIMS } from '../../packages/apimachinery/src/types/resource-types.ts';

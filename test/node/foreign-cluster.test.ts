@@ -3,6 +3,7 @@
  * `coracle node` need there, also to move a guest from one agent to another. The cluster is a server of ours without our
  * roles, behind a front that hides its make and has another CA: neither agent has a certificate of it.
  */
+// test:full: many guests, one after the other.
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';

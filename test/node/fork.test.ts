@@ -1,4 +1,5 @@
 /** Forks of a running machine through the API, on real QEMUs. */
+// test:full: many guests, one after the other.
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';

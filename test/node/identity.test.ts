@@ -3,6 +3,7 @@
  * and cloned. What their guests see is read inside of them and never changes. Other rows of docs/identity.md:
  * identity-rows.test.ts.
  */
+// test:full: many guests, one after the other.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { UnstructuredObject } from '../../packages/apimachinery/src/meta/object.ts';

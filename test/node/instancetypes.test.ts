@@ -1,4 +1,5 @@
 /** A virtual machine of the common instance types, booted for real: the guest has what the API says. */
+// test:full: many guests, one after the other.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { ResourceType } from '../../packages/apimachinery/src/meta/gvk.ts';

@@ -1,3 +1,4 @@
+// test:full: many guests, one after the other.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { PERSISTENT_VOLUME_CLAIMS } from '../../packages/apimachinery/src/types/resource-types.ts';

@@ -1,4 +1,5 @@
 /** Saved guests on real QEMUs: memory and disks of one moment, resumed by another machine and by the same one. */
+// test:full: many guests, one after the other.
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';

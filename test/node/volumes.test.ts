@@ -1,4 +1,5 @@
 /** Volumes, images and the network as a guest sees them, and images and texts that must be refused. */
+// test:full: many guests, one after the other.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
