@@ -24,17 +24,6 @@ const CASES: readonly [path: string, kind: string, apiVersion: string, spec: obj
     { replicas: 1, selector, template: { metadata: pods.metadata, spec: { domain } } },
     /this VirtualMachineInstanceReplicaSet yet/,
   ],
-  [
-    'kubevirt.io/v1',
-    'VirtualMachine',
-    'kubevirt.io/v1',
-    {
-      runStrategy: 'Halted',
-      dataVolumeTemplates: [{ metadata: { name: 'd' }, spec: { source: { blank: {} }, storage: {} } }],
-      template: { spec: { domain, volumes: [{ name: 'd', dataVolume: { name: 'd' } }] } },
-    },
-    /nothing acts on spec.dataVolumeTemplates yet/,
-  ],
 ];
 const make = (path: string, kind: string, apiVersion: string, spec: object, name: string) =>
   board.send('POST', `/apis/${path}/namespaces/default/${kind.toLowerCase()}s`, {

@@ -15,6 +15,7 @@ export { type ClaimChoice, type PodVolumes, podVolumes } from './placement/pod-v
 export { findVictims, PREEMPTED, priorityOf } from './placement/preemption.ts';
 export { tolerates } from './placement/taints.ts';
 export { boundStatus, unboundStatus, withClaim, withPhase, withVolume } from './storage/bind-writes.ts';
+export { parseChecksum } from './storage/checksum.ts';
 export {
   BIND_COMPLETED,
   BOUND_BY_CONTROLLER,
@@ -24,12 +25,17 @@ export {
   STORAGE_PROVISIONER,
   STORAGE_PROVISIONER_BETA,
 } from './storage/claim-step.ts';
+export { defaultClassOf } from './storage/default-class.ts';
 export { capacityOf, modeOf, requestOf } from './storage/match-volume.ts';
 export {
   type CreateSnapshots,
   type CreateVolume,
   type DeleteHandle,
   type ExpandVolume,
+  type FillProblem,
+  type FillReport,
+  type FillSource,
+  type FillVolume,
   POOL_CALLS,
   type PoolCall,
   type PoolErrorReason,
@@ -43,9 +49,11 @@ export {
   bytesText,
   createCall,
   formatOf,
+  isLeftToPopulator,
   PROVISIONER_FINALIZER,
   placeOf,
   sourceOf,
+  USE_POPULATOR,
   volumeNameFor,
   volumeObject,
 } from './storage/provision-plan.ts';

@@ -7,6 +7,8 @@ export {
   commonInstancetypesRules,
   createCommonInstancetypesController,
 } from './controllers/common-instancetypes/common-instancetypes-controller.ts';
+export { dataVolumeRules } from './controllers/data-volume/data-volume-controller.ts';
+export { createDataVolumeControllers } from './controllers/data-volume/data-volume-controllers.ts';
 export {
   createEvacuationController,
   evacuationControllerRules,
@@ -55,6 +57,8 @@ export {
   createWorkloadUpdateController,
   workloadUpdateControllerRules,
 } from './controllers/workload-update/workload-update-controller.ts';
+export { cdiCrds } from './kinds/cdi/definitions.ts';
+export { CDI_GROUP, type DataVolume, type DataVolumeSpec } from './kinds/cdi/kinds.ts';
 export { coracleCrds } from './kinds/coracle/definitions.ts';
 export {
   type BinStatus,

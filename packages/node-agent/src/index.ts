@@ -9,6 +9,7 @@ export { AGENT_ID_ANNOTATION, knownAgentId, servedByAnother, takenMessage } from
 export { SERVING_CA_ANNOTATION } from './agent/registration/node-object.ts';
 export { LEASE_NAMESPACE } from './agent/registration/node-registration.ts';
 export { listVmDirectories } from './disk/vm-directory.ts';
+export { createFills, type Fills } from './fill/fills.ts';
 export { syncDirectory } from './image/atomic-file.ts';
 export { openImageStore } from './image/image-store.ts';
 export { isUrl, urlMessage } from './image/import-source.ts';

@@ -27,6 +27,58 @@ export interface VolumeMade {
   readonly format: VolumeFormat;
 }
 
+/** Where the content of a volume is fetched from. */
+export type FillSource =
+  | {
+      readonly type: 'http';
+      readonly url: string;
+      /** `ALGORITHM:HEX`. */
+      readonly checksum?: string;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly credentials?: { readonly username: string; readonly password: string };
+      /** PEM of authorities that are trusted beside the usual ones. */
+      readonly ca?: string;
+    }
+  /** The disk below `/disk` of a container image. */
+  | {
+      readonly type: 'registry';
+      readonly reference: string;
+      readonly credentials?: { readonly username: string; readonly password: string };
+    };
+
+/**
+ * Call `fillVolume`: makes a volume with what the source gives, under the same handle as `createVolume` would. The work goes
+ * on after the reply; each further call says how it stands. What was fetched already is kept over restarts.
+ */
+export interface FillVolume {
+  readonly handle: string;
+  readonly bytes: number;
+  readonly mode: 'Filesystem' | 'Block';
+  readonly format: VolumeFormat;
+  readonly source: FillSource;
+  /** After a failure the next attempt is made under another number. */
+  readonly attempt: number;
+}
+
+/** `Source`: it cannot be had; `Image`: it is none that fits; `Checksum`: it is another one; `NoSpace`: the pool is full. */
+export type FillProblem = 'Source' | 'Image' | 'Checksum' | 'NoSpace';
+
+/** Reply to `fillVolume`. */
+export type FillReport =
+  | {
+      readonly state: 'running';
+      readonly step: 'waiting' | 'download' | 'unpack' | 'convert';
+      /** 0 to 1, of all steps; absent while nobody knows how much there is. */
+      readonly fraction?: number;
+      /** Bytes of the download that are there, and of all of it. */
+      readonly bytes: number;
+      readonly totalBytes?: number;
+      readonly bytesPerSecond?: number;
+      readonly secondsLeft?: number;
+    }
+  | { readonly state: 'done'; readonly volume: VolumeMade }
+  | { readonly state: 'failed'; readonly problem: FillProblem; readonly message: string };
+
 /** Call `expandVolume`: at least so many bytes; a running guest sees them at once. */
 export interface ExpandVolume {
   readonly handle: string;
@@ -68,11 +120,14 @@ export interface PoolFacts {
     readonly provisionalSince?: string;
   }[];
   readonly snapshots: readonly { readonly handle: string; readonly usedBytes: number }[];
+  /** Handles of volumes that are being filled, or were when something ended it; agents of older versions do not say. */
+  readonly fills?: readonly string[];
 }
 
 export const POOL_CALLS = [
   'createVolume',
   'confirmVolume',
+  'fillVolume',
   'expandVolume',
   'deleteVolume',
   'createSnapshots',

@@ -18,6 +18,13 @@ type Class = DeepReadonly<StorageClass>;
 /** Holds a volume back until its content is gone from the pool. */
 export const PROVISIONER_FINALIZER = 'external-provisioner.volume.kubernetes.io/finalizer';
 
+/** Annotation of a claim that is filled before it is bound, by the controller of its DataVolume (CDI). */
+export const USE_POPULATOR = 'cdi.kubevirt.io/storage.usePopulator';
+
+/** True for a claim whose volume its DataVolume makes; one with a source of its own is made as any other. */
+export const isLeftToPopulator = (claim: Claim): boolean =>
+  claim.metadata.annotations?.[USE_POPULATOR] === 'true' && sourceOf(claim).type === 'none';
+
 /** Where the content of a claim comes from: a claim or a VolumeSnapshot of its namespace. */
 export type ClaimSource =
   | { readonly type: 'none' }

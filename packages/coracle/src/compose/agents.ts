@@ -112,15 +112,17 @@ async function startAll(
   mkdirSync(dir.nodes, { recursive: true, mode: 0o700 });
   // What only nodes need is loaded when there are some, and once the API has said that it is ready.
   await nextTurn();
-  const [{ createAgent }, { openImageStore }, { readNodeFacts }, { openPool }] = await Promise.all([
+  const [{ createAgent }, { openImageStore }, { readNodeFacts }, { openPool }, { createFills }] = await Promise.all([
     import('@coracle/node-agent/agent/agent'),
     import('@coracle/node-agent/image/image-store'),
     import('@coracle/node-agent/qemu/node-facts'),
     import('@coracle/node-agent/storage/pool'),
+    import('@coracle/node-agent/fill/fills'),
   ]);
   const facts = await readNodeFacts({ directory: dir.nodes, clock, log, signal });
   const images = await openImageStore(dir.images, { clock, log, architecture: facts.architecture });
   const pool = await openPool({ directory: join(dir.root, 'claims'), clock, log, signal });
+  const fills = createFills({ pool, images, clock, log, signal });
   onPool(pool);
   await Promise.all(
     options.names.map(async (nodeName, at) => {
@@ -153,6 +155,7 @@ async function startAll(
           images,
           addressesDir: join(dir.root, 'addresses'),
           pool,
+          fills,
           memoryDir: join(dir.root, 'memory'),
           address,
           ...(peer && { peer }),

@@ -33,6 +33,8 @@ import {
   commonInstancetypesRules,
   createCommonInstancetypesController,
 } from '@coracle/kubevirt/controllers/common-instancetypes/common-instancetypes-controller';
+import { dataVolumeRules } from '@coracle/kubevirt/controllers/data-volume/data-volume-controller';
+import { createDataVolumeControllers } from '@coracle/kubevirt/controllers/data-volume/data-volume-controllers';
 import {
   createEvacuationController,
   evacuationControllerRules,
@@ -178,6 +180,22 @@ export const COMPONENTS: readonly Component[] = [
       return createBinController({
         ...environment,
         callPool: createPools({ nodes: informers.of(NODES), connect, clock }).call,
+      });
+    },
+  },
+  {
+    name: 'data-volume',
+    account: 'coracle-data-volume',
+    rules: dataVolumeRules,
+    // Pools are called by the holder of the cluster's keys; on another cluster CDI does this.
+    needsKeys: true,
+    create: (environment, { connectNode }) => {
+      const { clock, informers, client } = environment;
+      const connect = (name: string) =>
+        connectNode?.(name, client) ?? Promise.reject(new Error('nodes cannot be reached from here'));
+      return createDataVolumeControllers({
+        ...environment,
+        pools: createPools({ nodes: informers.of(NODES), connect, clock }),
       });
     },
   },

@@ -42,6 +42,7 @@ import { volumeSnapshotCrds } from '@coracle/cluster-rules/volume-snapshot/defin
 import { configSyncCrds } from '@coracle/gitops/kinds/definitions';
 import { CONFIG_SYNC_NAMESPACE } from '@coracle/gitops/kinds/kinds';
 import { VIRT_API_ACCOUNT } from '@coracle/kubevirt/controllers/virt-api/virt-api';
+import { cdiCrds } from '@coracle/kubevirt/kinds/cdi/definitions';
 import { coracleCrds } from '@coracle/kubevirt/kinds/coracle/definitions';
 import { kubevirtCrds, kubevirtResources } from '@coracle/kubevirt/kinds/kubevirt';
 import { sspCrd } from '@coracle/kubevirt/kinds/ssp/definition';
@@ -273,6 +274,7 @@ const firstObjects = (now: number): UnstructuredObject[] =>
     ...configSyncCrds(now),
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: CONFIG_SYNC_NAMESPACE } },
     sspCrd(now),
+    ...cdiCrds(now),
     ...coracleCrds(now),
   ] as unknown as UnstructuredObject[];
 

@@ -26,8 +26,6 @@ interface Lease {
 }
 
 const LEASES = 'coordination.k8s.io/leases';
-const DEFINITIONS = 'apiextensions.k8s.io/customresourcedefinitions';
-const DATA_VOLUMES = 'datavolumes.cdi.kubevirt.io';
 const DEFAULT_LEASE_SECONDS = 15;
 const WORKLOADS = new Set(['deployments', 'statefulsets', 'daemonsets', 'replicasets', 'jobs', 'cronjobs']);
 const REASON = 'NotServed';
@@ -40,10 +38,7 @@ export function unservedKinds({ store, clock, events }: UnservedKindsOptions): A
     const seconds = spec?.leaseDurationSeconds ?? DEFAULT_LEASE_SECONDS;
     return !!spec?.holderIdentity && Date.parse(spec.renewTime ?? '') + seconds * 1000 > clock.now();
   };
-  const problemOf = (
-    { group, resource, kind }: ResourceInfo,
-    object: Readonly<UnstructuredObject>,
-  ): string | undefined => {
+  const problemOf = ({ group, resource, kind }: ResourceInfo): string | undefined => {
     if (group === 'apps' || group === 'batch') {
       return isLed('kube-system', 'kube-controller-manager')
         ? undefined
@@ -54,10 +49,7 @@ export function unservedKinds({ store, clock, events }: UnservedKindsOptions): A
         ? undefined
         : `nothing acts on this ${kind} yet: it is stored, and no instances are made. KubeVirt's virt-controller acts on it when it is run against this server`;
     }
-    const { dataVolumeTemplates } = (object['spec'] ?? {}) as { dataVolumeTemplates?: readonly unknown[] };
-    if (!dataVolumeTemplates?.length || store.get({ prefix: DEFINITIONS, namespace: '', name: DATA_VOLUMES }))
-      return undefined;
-    return 'nothing acts on spec.dataVolumeTemplates yet: no disk is made, and the machine waits for a PersistentVolumeClaim of that name. Make the claim yourself, use a containerDisk, or install CDI';
+    return undefined;
   };
   return {
     name: 'UnservedKinds',
@@ -65,12 +57,11 @@ export function unservedKinds({ store, clock, events }: UnservedKindsOptions): A
       operation === 'CREATE' &&
       subresource === '' &&
       (((group === 'apps' || group === 'batch') && WORKLOADS.has(resource)) ||
-        (group === 'kubevirt.io' &&
-          (resource === 'virtualmachines' || resource === 'virtualmachineinstancereplicasets'))),
+        (group === 'kubevirt.io' && resource === 'virtualmachineinstancereplicasets')),
     validate({ info, object, namespace, warn, companions }) {
       // What a controller makes was reported with its owner.
       if (!object || object.metadata.ownerReferences?.some(({ controller }) => controller)) return;
-      const problem = problemOf(info, object);
+      const problem = problemOf(info);
       if (problem === undefined) return;
       warn(problem);
       companions?.push({

@@ -16,7 +16,13 @@ import { createEventRecorder } from '@coracle/client/events/recorder';
 import { BIND_COMPLETED, SELECTED_NODE, STORAGE_PROVISIONER } from '@coracle/cluster-rules/storage/claim-step';
 import type { PoolFacts, VolumeMade } from '@coracle/cluster-rules/storage/pool-calls';
 import { POOL_DRIVER } from '@coracle/cluster-rules/storage/pool-names';
-import { createCall, formatOf, sourceOf, volumeObject } from '@coracle/cluster-rules/storage/provision-plan';
+import {
+  createCall,
+  formatOf,
+  isLeftToPopulator,
+  sourceOf,
+  volumeObject,
+} from '@coracle/cluster-rules/storage/provision-plan';
 import { type ConnectNode, createPools, PoolCallError, poolOf } from './pools.ts';
 import { type FoundSource, findClaimSource, findSnapshotSource, SourceError } from './volume-source.ts';
 
@@ -80,7 +86,7 @@ export class ProvisionerSteps {
   isOurs(claim: Claim): boolean {
     const { metadata, spec } = claim;
     if (metadata.deletionTimestamp !== undefined || (spec?.volumeName ?? '') !== '') return false;
-    if (metadata.annotations?.[BIND_COMPLETED] !== undefined) return false;
+    if (metadata.annotations?.[BIND_COMPLETED] !== undefined || isLeftToPopulator(claim)) return false;
     return this.heldIn(claim) !== undefined || metadata.annotations?.[STORAGE_PROVISIONER] === POOL_DRIVER;
   }
 

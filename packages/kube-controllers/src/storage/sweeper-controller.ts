@@ -57,14 +57,16 @@ export function createSweeperController(options: PoolControllerOptions): Control
       if (!nodes.list().some((node) => poolOf(node) === pool)) return DONE;
       const again = requeueAfter(SWEEP_MS);
       try {
-        const { volumes } = await pools.call<PoolFacts>(pool, 'inspect', {}, signal);
+        const { volumes, fills = [] } = await pools.call<PoolFacts>(pool, 'inspect', {}, signal);
         const provisional = volumes.filter(({ provisionalSince }) => provisionalSince !== undefined);
-        if (provisional.length === 0) return again;
+        if (provisional.length === 0 && fills.length === 0) return again;
         // Asked of the API and after the pool: what a cache does not show may be there, and absence decides here.
         const claims = (await client.list(PERSISTENT_VOLUME_CLAIMS, { signal })).items;
         const volumeObjects = (await client.list(PERSISTENT_VOLUMES, { signal })).items;
         const uids = new Set(claims.map(({ metadata }) => metadata.uid));
         const handles = new Set(volumeObjects.map((volume) => placeOf(volume)?.handle));
+        // A fill begins after its claim was made: what has none any more is of use to nobody.
+        for (const handle of fills) if (!uids.has(handle)) await remove(pool, handle, signal);
         for (const { handle, provisionalSince } of provisional) {
           if (handles.has(handle)) await pools.call(pool, 'confirmVolume', { handle }, signal);
           else if (!uids.has(handle) && clock.now() - Date.parse(provisionalSince ?? '') >= ORPHAN_MS) {

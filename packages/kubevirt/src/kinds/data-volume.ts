@@ -70,7 +70,7 @@ const claimSpec = {
   ),
 };
 
-const dataVolumeSpec = object('What is to be filled from where.', {
+export const dataVolumeSpec = object('What is to be filled from where.', {
   source,
   sourceRef: object('Where the contents come from, by reference.', {
     kind: needed(str('Kind, DataSource.')),

@@ -19,6 +19,7 @@ import type { Logger } from '@coracle/runtime/log/log';
 import { bootId } from '@coracle/runtime/process/identity';
 import { createLinkedController, type LinkedController } from '@coracle/runtime/signal/linked-controller';
 import { isUid } from '../disk/vm-directory.ts';
+import { createFills, type Fills } from '../fill/fills.ts';
 import { type ImageStore, openImageStore } from '../image/image-store.ts';
 import { DEFAULT_BINARY, readNodeFacts } from '../qemu/node-facts.ts';
 import { openPool, type Pool } from '../storage/pool.ts';
@@ -54,6 +55,8 @@ export interface AgentOptions {
   readonly memoryDir?: string;
   /** Shared with other agents of this host as well; default: one of its own, `claims` below dataDir. */
   readonly pool?: Pool;
+  /** Of that pool. */
+  readonly fills?: Fills;
   /** Found out already, by another agent of this host. */
   readonly facts?: NodeFacts;
   /** Address of the node. Default 127.0.0.1. */
@@ -144,6 +147,7 @@ export function createAgent(config: AgentConfig): Agent {
   let ownNode: DeepReadonly<Node> | undefined;
   let heldClaims: HeldClaims | undefined;
   let pool = options.pool;
+  let fills = options.fills;
 
   const serverAccess = options.asKubelet ? createServerAccess({ client, nodeName, clock, log }) : undefined;
   const isControlPlane = ({ peer }: ApiRequest): boolean =>
@@ -208,6 +212,9 @@ export function createAgent(config: AgentConfig): Agent {
     await mkdir(at('vms'), { recursive: true, mode: 0o700 });
     await sweepStates(memoryDirectory);
     pool = options.pool ?? (await openPool({ directory: at('claims'), clock, log, signal }));
+    const images =
+      options.images ?? (await openImageStore(at('images'), { clock, log, architecture: facts.architecture }));
+    fills = options.fills ?? createFills({ pool, images, clock, log, signal });
     const room = createNodeRoom({
       pods: () => pods?.list() ?? [],
       allocatable: async () => amountsOf(nodeStatus(await describe(environment), undefined, clock.now()).allocatable),
@@ -219,7 +226,7 @@ export function createAgent(config: AgentConfig): Agent {
       log,
       events: createEventRecorder(client, { component: 'virt-handler', host: nodeName, clock, log, signal }),
       facts,
-      images: options.images ?? (await openImageStore(at('images'), { clock, log, architecture: facts.architecture })),
+      images,
       tombstones: await openTombstones(at('ended')),
       signal,
       bootId: boot,
@@ -363,6 +370,7 @@ export function createAgent(config: AgentConfig): Agent {
       },
       findPod,
       pool: () => pool,
+      fills: () => fills,
       isControlPlane,
       directoryOf: (vmiUid) => join(dataDir, 'vms', vmiUid),
       memoryDirectory,
@@ -397,6 +405,7 @@ export function createAgent(config: AgentConfig): Agent {
         const bound = AbortSignal.timeout(LAST_REPORT_MS);
         await leaveNode({ client, nodeName, agentId: id, guestsStay, clock, log, signal: bound });
       }
+      if (!options.fills) await fills?.close();
       if (!options.pool) await pool?.close();
       await unlock?.();
       unlock = undefined;

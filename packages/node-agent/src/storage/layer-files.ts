@@ -18,6 +18,8 @@ const BLOCK_BYTES = 512;
 /** Most bytes of `files/` of a volume. */
 export const MAX_FILES_BYTES = 16 * 1024 * 1024;
 export const FILES = 'files';
+/** What a volume in the making is made in. */
+export const FILL = 'fill';
 
 /** An image and what lies below it, as QEMU's block layer takes it; paths are absolute. */
 export interface LayerChain {

@@ -3,7 +3,7 @@
  * stands in `pool-state`, on the disk in `pool-store`; each call here is one change of it, and a crash in the middle of
  * any leaves the old or the new.
  */
-import { mkdir, stat, statfs } from 'node:fs/promises';
+import { mkdir, readdir, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type {
   CreateSnapshots,
@@ -18,7 +18,7 @@ import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
 import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
 import { createKeyedLock } from './keyed-lock.ts';
-import { FILES, type LayerChain, rawBytes, usedBytes } from './layer-files.ts';
+import { FILES, FILL, type LayerChain, rawBytes, usedBytes } from './layer-files.ts';
 import { createMerger, type Merger } from './merge-layers.ts';
 import { chainOf, type PoolContext, settleVolume } from './pool-context.ts';
 import { PoolError } from './pool-error.ts';
@@ -26,8 +26,9 @@ import { isHandle } from './pool-state.ts';
 import { adopt, OLD_IMAGE, openPoolStore } from './pool-store.ts';
 import { layerTag, type RunningDisk } from './running-disk.ts';
 import { createSnapshots } from './take-snapshots.ts';
+import type { TakenImage } from './taken-image.ts';
 import { type Access, createVolumeUsers } from './volume-users.ts';
-import { confirmVolume, createVolume, expandVolume } from './volumes.ts';
+import { confirmVolume, createVolume, expandVolume, takeVolume } from './volumes.ts';
 
 /** A layer with all below it, for QEMU. Formats are those of our metadata. */
 export interface VolumeDisk {
@@ -54,6 +55,15 @@ export interface Pool {
   /** Makes a raw volume `disk.img` of so many bytes where there is none: for claims that nobody provisions. */
   ensureVolume(handle: string, bytes: number): Promise<void>;
   has(handle: string): boolean;
+  /** The directory `fill/` of a handle, for a volume in the making; made when it is missing, gone with the volume. */
+  fillDirectory(handle: string): Promise<string>;
+  /** Handles that have one and no volume yet. */
+  fills(): Promise<readonly string[]>;
+  /**
+   * Takes over (moves) a finished image as a volume that is provisional; one that is there stays as it is, without the
+   * file. The image holds `bytes` for a guest.
+   */
+  takeVolume(handle: string, image: TakenImage): Promise<VolumeMade>;
   /** The volume's layers and the bytes a guest sees. Throws PoolError `NotFound`. Only `reserve` keeps them as they are. */
   diskOf(handle: string): VolumeDisk & { readonly size: number };
   /** The same of a snapshot; nobody writes to it. */
@@ -145,6 +155,7 @@ function changesOf(
   | 'createSnapshots'
   | 'deleteSnapshot'
   | 'ensureVolume'
+  | 'takeVolume'
 > {
   const { directory, store, users } = context;
   return {
@@ -163,7 +174,7 @@ function changesOf(
         const isThere = volume || (await stat(join(directory, handle)).catch(() => undefined)) !== undefined;
         await store.commit(
           ({ volumes: { [handle]: _, ...volumes }, ...state }) => ({ ...state, volumes }),
-          isThere ? [`${handle}/${FILES}`, `${handle}/backups`, `${handle}/claim.json`] : [],
+          isThere ? [FILES, FILL, 'backups', 'claim.json'].map((name) => `${handle}/${name}`) : [],
         );
       }),
     createSnapshots: async (request) => {
@@ -182,6 +193,7 @@ function changesOf(
           store.state.snapshots[handle] ? [`${handle}/${FILES}`] : [],
         ),
       ),
+    takeVolume: async (handle, image) => change([checked(handle)], () => takeVolume(context, handle, image)),
     ensureVolume: async (handle, bytes) =>
       change([checked(handle)], async () => {
         if (!store.state.volumes[handle])
@@ -191,7 +203,9 @@ function changesOf(
 }
 
 /** What only reads. */
-function viewsOf(context: PoolContext): Pick<Pool, 'inspect' | 'has' | 'diskOf' | 'diskOfSnapshot' | 'filesOf'> {
+function viewsOf(
+  context: PoolContext,
+): Pick<Pool, 'inspect' | 'has' | 'diskOf' | 'diskOfSnapshot' | 'filesOf' | 'fillDirectory' | 'fills'> {
   const { directory, store } = context;
   return {
     async inspect() {
@@ -224,6 +238,23 @@ function viewsOf(context: PoolContext): Pick<Pool, 'inspect' | 'has' | 'diskOf' 
       const snapshot = store.state.snapshots[handle];
       if (!snapshot) throw new PoolError('NotFound', `snapshot ${handle} is not in this pool`);
       return { ...diskFrom(chainOf(context, snapshot.layer)), size: snapshot.bytes };
+    },
+    async fillDirectory(handle) {
+      const path = join(directory, checked(handle), FILL);
+      await mkdir(path, { recursive: true, mode: 0o700 });
+      return path;
+    },
+    async fills() {
+      const handles = (await readdir(directory)).filter((name) => isHandle(name) && !store.state.volumes[name]);
+      const isFill = await Promise.all(
+        handles.map((handle) =>
+          stat(join(directory, handle, FILL)).then(
+            () => true,
+            () => false,
+          ),
+        ),
+      );
+      return handles.filter((_, at) => isFill[at]);
     },
     async filesOf(handle) {
       if (volumeOf(context, handle).mode !== 'Filesystem')

@@ -1,13 +1,15 @@
 /** Volumes made and made larger. */
-import { rm } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CreateVolume, ExpandVolume, VolumeMade } from '@coracle/cluster-rules/storage/pool-calls';
-import { checkUnused, copyFiles, makeLayer, newLayerId, resizeLayer } from './layer-files.ts';
+import { syncDirectory } from '../image/atomic-file.ts';
+import { checkUnused, copyFiles, FILL, makeLayer, newLayerId, resizeLayer } from './layer-files.ts';
 import { chainOf, type PoolContext, settleVolume } from './pool-context.ts';
 import { PoolError } from './pool-error.ts';
 import type { Volume } from './pool-state.ts';
 import { openLayers, resizeRunning } from './running-disk.ts';
 import { freezeVolumes } from './take-snapshots.ts';
+import type { TakenImage } from './taken-image.ts';
 
 /**
  * Makes a volume, empty or over the layer of its source; one that is there is made large enough. `file` is the name of
@@ -41,6 +43,36 @@ export async function createVolume(context: PoolContext, request: CreateVolume, 
     volumes: { ...state.volumes, [handle]: { top: id, bytes, mode, ...provisional } },
   }));
   return { handle, bytes, format };
+}
+
+/** Makes a volume of an image that is ready (`Pool.takeVolume`). */
+export async function takeVolume(
+  { store, directory, step, clock }: PoolContext,
+  handle: string,
+  { file, format, bytes, mode }: TakenImage,
+): Promise<VolumeMade> {
+  const before = store.state.volumes[handle];
+  if (before) {
+    await store.commit((state) => state, [`${handle}/${FILL}`]);
+    return { handle, bytes: before.bytes, format: store.state.layers[before.top]?.format ?? 'raw' };
+  }
+  const id = newLayerId(handle, format);
+  const image = await open(file, 'r+');
+  await image.sync().finally(() => image.close());
+  await rename(file, join(directory, id));
+  await syncDirectory(join(directory, handle));
+  await syncDirectory(directory);
+  step('image in place');
+  const provisionalSince = new Date(clock.now()).toISOString();
+  await store.commit(
+    (state) => ({
+      ...state,
+      layers: { ...state.layers, [id]: { format } },
+      volumes: { ...state.volumes, [handle]: { top: id, bytes: checkedBytes(bytes), mode, provisionalSince } },
+    }),
+    [`${handle}/${FILL}`],
+  );
+  return { handle, bytes: checkedBytes(bytes), format };
 }
 
 /** Something stands for the volume from now on; nothing to do for one that is not provisional, or not there. */

@@ -6,12 +6,12 @@ import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import { isAlreadyExists, orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { commit } from '@coracle/client/commit/commit';
+import { DATA_VOLUMES, type DataVolume } from '../../kinds/cdi/kinds.ts';
 import type { VirtualMachine, VolumeRestore } from '../../kinds/kubevirt.ts';
 import { POPULATED_FOR_ANNOTATION, RESTORE_NAME_ANNOTATION } from '../../rules/snapshot/restored-claim.ts';
 import { hasTemplate, replacedDataVolumes } from '../../rules/snapshot/restored-machine.ts';
 import { restoredName } from '../../rules/snapshot/restored-volumes.ts';
 import { volumesOf } from '../../rules/snapshot/saved-volumes.ts';
-import { DATA_VOLUMES, type DataVolume } from './data-volumes.ts';
 import type { RestorePass, StepOutcome } from './restore-pass.ts';
 
 /** Phases of a DataVolume that needs nothing more before its machine may start. */
@@ -96,7 +96,7 @@ async function restoreDataVolume(
           'cdi.kubevirt.io/storage.prePopulated': 'true',
         },
       },
-      spec: template.spec as Record<string, unknown>,
+      spec: template.spec,
     });
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;

@@ -9,11 +9,12 @@ import { isAlreadyExists, orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { isDeleting } from '@coracle/client/finalizer/finalizer';
 import { VOLUME_SNAPSHOTS } from '@coracle/cluster-rules/volume-snapshot/kinds';
+import { DATA_VOLUMES } from '../../kinds/cdi/kinds.ts';
 import type { VolumeRestore } from '../../kinds/kubevirt.ts';
 import { isMarked, RESTORE_NAME_ANNOTATION, restoredClaim } from '../../rules/snapshot/restored-claim.ts';
 import { isInPlace, volumeRestores } from '../../rules/snapshot/restored-volumes.ts';
 import { volumesOf } from '../../rules/snapshot/saved-volumes.ts';
-import { DATA_VOLUMES, ownerDataVolume } from './data-volumes.ts';
+import { ownerDataVolume } from './data-volumes.ts';
 import { type RestorePass, RestoreProblem, type StepOutcome } from './restore-pass.ts';
 
 type Claim = DeepReadonly<PersistentVolumeClaim>;

@@ -44,6 +44,8 @@ export const vmControllerRules = [
     ],
     verbs: ['get', 'list', 'watch'],
   },
+  { apiGroups: ['cdi.kubevirt.io'], resources: ['datavolumes'], verbs: ['get', 'list', 'watch', 'create', 'patch'] },
+  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get'] },
   { apiGroups: ['apps'], resources: ['controllerrevisions'], verbs: ['get', 'list', 'watch', 'create', 'delete'] },
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
 ];
@@ -53,8 +55,8 @@ const REFUSED_UUID_RETRY_MS = 30_000;
 
 /** Makes the controller; nothing happens before `start`. */
 export function createVmController(options: VmControllerOptions): Controller {
-  const steps = new VmSteps(options);
-  return createController({
+  const steps = new VmSteps(options, (key) => controller.enqueue(key));
+  const controller: Controller = createController({
     name: 'vm',
     client: steps.client,
     log: steps.log,
@@ -92,6 +94,7 @@ export function createVmController(options: VmControllerOptions): Controller {
         restartRequired: knownRestart(cached, found),
         layers: undefined,
         unneeded: [],
+        disks: undefined,
         requeueMs: identity.failure && REFUSED_UUID_RETRY_MS,
         signal,
       };
@@ -111,6 +114,7 @@ export function createVmController(options: VmControllerOptions): Controller {
         expects: pass.expects,
         failure: pass.failure,
         restartRequired: pass.restartRequired,
+        disks: pass.disks?.state,
         duplicateUuid: sharedMessage(steps.uuids.ofVm(cached, pass.instance), key.namespace),
         now: steps.clock.now(),
         random: steps.random(),
@@ -128,6 +132,7 @@ export function createVmController(options: VmControllerOptions): Controller {
       return pass.requeueMs === undefined ? DONE : requeueAfter(pass.requeueMs);
     },
   });
+  return controller;
 }
 
 const machineKeys = (machines: readonly Machine[]): ObjectKey[] =>

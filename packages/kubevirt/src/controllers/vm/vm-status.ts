@@ -2,6 +2,7 @@
 
 import { formatTime } from '@coracle/apimachinery/meta/object';
 import type { VirtualMachine } from '../../kinds/kubevirt.ts';
+import type { DiskState } from '../../rules/data-volume/readiness.ts';
 import { DUPLICATE_FIRMWARE_UUID, FIRMWARE_UUID_IN_USE } from '../../rules/identity/shared-uuids.ts';
 import { printableStatus } from '../../rules/run-strategy/printable-status.ts';
 import { effectiveRunStrategy, openRequests } from '../../rules/run-strategy/run-strategy.ts';
@@ -28,6 +29,8 @@ export interface StatusInput {
   readonly failure: SyncFailure | undefined;
   /** Why only a restart brings what the machine says now. */
   readonly restartRequired: string | undefined;
+  /** What its DataVolumes are; undefined while nobody has looked. */
+  readonly disks?: DiskState | undefined;
   /** Who else has the machine's firmware UUID; undefined when nobody has. */
   readonly duplicateUuid?: string | undefined;
   readonly now: number;
@@ -89,6 +92,7 @@ export function applyVmStatus(input: StatusInput): void {
       conditions: instance.status?.conditions ?? [],
     },
     expects: input.expects,
+    disks: input.disks,
     failCount: failure?.consecutiveFailCount ?? 0,
   }) as NonNullable<Status['printableStatus']>;
 }

@@ -28,6 +28,7 @@ import {
 } from '../../rules/run-strategy/run-strategy.ts';
 import { backoffLeft, type StartFailure } from '../../rules/run-strategy/start-failure.ts';
 import { buildInstance, StartConflict } from './build-instance.ts';
+import { createMachineDisks, type DiskVerdict } from './data-volumes.ts';
 import { keepPciTopology } from './keep-pci-topology.ts';
 import { createSourceLookup } from './source-lookup.ts';
 import { createStartRecord } from './start-record.ts';
@@ -70,6 +71,8 @@ export interface Pass {
   layers: Layers | undefined;
   /** Copies of instance type and preference that go when the machine is stored without naming them. */
   readonly unneeded: string[];
+  /** What the DataVolumes of the machine say. */
+  disks: DiskVerdict | undefined;
   requeueMs: number | undefined;
   readonly signal: AbortSignal;
 }
@@ -118,9 +121,10 @@ export class VmSteps {
   #read: { readonly kubevirt: DeepReadonly<KubeVirt> | undefined; readonly config: ClusterConfig } | undefined;
   readonly #start;
   readonly #events;
+  readonly #disks;
   readonly expectations;
 
-  constructor(options: VmControllerOptions) {
+  constructor(options: VmControllerOptions, enqueue: (key: ObjectKey) => void = () => {}) {
     const { client, clock, log, informers, random = Math.random } = options;
     this.client = client;
     this.clock = clock;
@@ -134,6 +138,7 @@ export class VmSteps {
     this.#start = createStartRecord({ client, lookup: this.lookup, config: this.#config });
     this.#events = createEventRecorder(client, { component: 'virtualmachine-controller', clock, log });
     this.expectations = createExpectations(clock);
+    this.#disks = createMachineDisks({ client, informers, clock, vms: this.vms, enqueue });
   }
 
   readonly #config = (): ClusterConfig => {
@@ -202,6 +207,15 @@ export class VmSteps {
 
   readonly #releaseFinal: Step = async (pass) => {
     if (pass.instance) await this.#releaseInstance(pass);
+    return 'continue';
+  };
+
+  // The disks of its templates come first: without them it does not start.
+  readonly #dataVolumes: Step = async (pass) => {
+    const { vm, signal } = pass;
+    const requests = (vm.status?.stateChangeRequests ?? []) as readonly StateChangeRequest[];
+    const isWanted = effectiveRunStrategy(vm.spec) !== 'Halted' || requests.some(({ action }) => action === 'Start');
+    pass.disks = await this.#disks.sync(vm, isWanted, signal);
     return 'continue';
   };
 
@@ -284,6 +298,7 @@ export class VmSteps {
     this.#resumed,
     this.#instancetype,
     this.#releaseFinal,
+    this.#dataVolumes,
     this.#runStrategy,
     this.#observedGeneration,
     this.#pciTopology,
@@ -315,7 +330,7 @@ export class VmSteps {
       return;
     }
     // The failure says what is missing.
-    if (pass.layers === undefined) return;
+    if (pass.layers === undefined || pass.disks?.mayStart === false) return;
     pass.expects = 'create';
     try {
       const wanted = buildInstance(vm, {

@@ -21,6 +21,8 @@ export interface PrintableInput {
   /** The controller has decided to create, or to delete, an instance in this pass. */
   readonly expects: 'create' | 'delete' | undefined;
   readonly failCount: number;
+  /** Of DataVolumes. */
+  readonly disks?: 'error' | 'provisioning' | 'binding' | 'ready' | undefined;
 }
 
 type Rule = readonly [status: string, applies: (input: PrintableInput) => boolean];
@@ -48,12 +50,19 @@ const RULES: readonly Rule[] = [
   ['Paused', (input) => input.instance?.phase === 'Running' && condition(input, 'Paused')?.status === 'True'],
   ['Running', ({ instance }) => instance?.phase === 'Running'],
   ['ErrorPvcNotFound', (input) => unsynchronised(input, 'FailedPvcNotFound')],
+  ['DataVolumeError', ({ disks }) => disks === 'error'],
+  // Before the Pod's own word, which is but that its volumes are not bound yet (upstream has it the other way round).
+  ['Provisioning', ({ disks }) => disks === 'provisioning'],
   [
     'ErrorUnschedulable',
     (input) => {
       const scheduled = condition(input, 'PodScheduled');
       return scheduled?.status === 'False' && scheduled.reason === 'Unschedulable';
     },
+  ],
+  [
+    'WaitingForVolumeBinding',
+    ({ disks, instance, expects }) => disks === 'binding' && (!!instance || expects === 'create'),
   ],
   ['ErrImagePull', (input) => unsynchronised(input, 'ErrImagePull')],
   ['ImagePullBackOff', (input) => unsynchronised(input, 'ImagePullBackOff')],

@@ -16,6 +16,7 @@ import type { Clock } from '@coracle/runtime/clock/clock';
 import type { ApiHandler, ApiRequest, ApiResponse } from '@coracle/runtime/http/seam';
 import type { Logger } from '@coracle/runtime/log/log';
 import { familyText, type MetricFamily } from '@coracle/runtime/metrics/metric-family';
+import type { Fills } from '../../fill/fills.ts';
 import type { AskGuestAgent } from '../../qmp/guest-agent.ts';
 import { QmpError } from '../../qmp/qmp-connection.ts';
 import type { Pool } from '../../storage/pool.ts';
@@ -44,6 +45,8 @@ export interface HandlerOptions {
   readonly node: Pick<NodeRequestOptions, 'nodeName' | 'dataDir' | 'pods'>;
   /** The volumes of the node; undefined before it has started. */
   readonly pool?: () => Pool | undefined;
+  /** What fills them. */
+  readonly fills?: () => Fills | undefined;
   /** True for a call of the control plane itself: nobody else asks for volumes, whatever a cluster lets them do. */
   readonly isControlPlane?: (request: ApiRequest) => boolean;
   /** Who may call; asked before anything else. */
@@ -88,7 +91,7 @@ async function route(options: HandlerOptions, request: ApiRequest): Promise<ApiR
   if (request.path === '/metrics' && request.method === 'GET')
     return { status: 200, headers: METRICS_HEADERS, body: new TextEncoder().encode(metricsText(options)) };
   const aboutPool = poolRequest(
-    { pool: options.pool?.(), allowed: options.isControlPlane?.(request) === true },
+    { pool: options.pool?.(), fills: options.fills?.(), allowed: options.isControlPlane?.(request) === true },
     request,
   );
   if (aboutPool) return aboutPool;

@@ -8,11 +8,13 @@ import {
   type CreateVolume,
   type DeleteHandle,
   type ExpandVolume,
+  type FillVolume,
   POOL_CALLS,
   type PoolCall,
   type PoolErrorReason,
 } from '@coracle/cluster-rules/storage/pool-calls';
 import type { ApiRequest, ApiResponse } from '@coracle/runtime/http/seam';
+import type { Fills } from '../../fill/fills.ts';
 import type { Pool } from '../../storage/pool.ts';
 import { PoolError } from '../../storage/pool-error.ts';
 
@@ -27,41 +29,55 @@ const CODES: Readonly<Record<PoolErrorReason, number>> = {
   NoSpace: 507,
 };
 
-/** Answers a call; undefined when the path is not ours. */
-export function poolRequest(
-  { pool, allowed }: { readonly pool: Pool | undefined; readonly allowed: boolean },
-  request: ApiRequest,
-): Promise<ApiResponse> | undefined {
-  return request.path.startsWith(PREFIX) ? answer(pool, allowed, request) : undefined;
+/** What the node keeps volumes in; undefined before it has started. */
+interface PoolStore {
+  readonly pool: Pool | undefined;
+  readonly fills: Fills | undefined;
 }
 
-async function answer(pool: Pool | undefined, allowed: boolean, request: ApiRequest): Promise<ApiResponse> {
+/** Answers a call; undefined when the path is not ours. */
+export function poolRequest(
+  { allowed, ...store }: PoolStore & { readonly allowed: boolean },
+  request: ApiRequest,
+): Promise<ApiResponse> | undefined {
+  return request.path.startsWith(PREFIX) ? answer(store, allowed, request) : undefined;
+}
+
+async function answer({ pool, fills }: PoolStore, allowed: boolean, request: ApiRequest): Promise<ApiResponse> {
   if (!allowed)
     throw new ApiError({ code: 403, reason: 'Forbidden', message: 'volumes are for the control plane only' });
   const name = POOL_CALLS.find((call) => request.path === PREFIX + call);
   if (!name) throw notFound({ group: '', resource: 'paths' }, request.path.slice(0, 200));
   if (request.method !== 'POST') throw methodNotSupported({ group: '', resource: 'storage' }, request.method);
-  if (!pool) throw new ApiError({ code: 503, reason: 'ServiceUnavailable', message: 'the node has not started yet' });
+  if (!pool || !fills)
+    throw new ApiError({ code: 503, reason: 'ServiceUnavailable', message: 'the node has not started yet' });
   if (request.body.byteLength > MAX_BODY)
     throw new ApiError({ code: 413, reason: 'RequestEntityTooLarge', message: 'a call has at most 64 KiB' });
   try {
-    return json(200, await perform(pool, name, parse(request.body)));
+    return json(200, await perform({ pool, fills }, name, parse(request.body)));
   } catch (error) {
     if (!(error instanceof PoolError)) throw error;
     throw new ApiError({ code: CODES[error.reason], reason: error.reason, message: error.message });
   }
 }
 
-async function perform(pool: Pool, name: PoolCall, call: object): Promise<object> {
+async function perform(
+  { pool, fills }: { readonly pool: Pool; readonly fills: Fills },
+  name: PoolCall,
+  call: object,
+): Promise<object> {
   switch (name) {
     case 'createVolume':
       return pool.createVolume(call as CreateVolume);
     case 'confirmVolume':
       await pool.confirmVolume(call as DeleteHandle);
       return {};
+    case 'fillVolume':
+      return fills.fill(call as FillVolume);
     case 'expandVolume':
       return pool.expandVolume(call as ExpandVolume);
     case 'deleteVolume':
+      await fills.cancel((call as DeleteHandle).handle);
       await pool.deleteVolume(call as DeleteHandle);
       return {};
     case 'createSnapshots':
@@ -70,7 +86,7 @@ async function perform(pool: Pool, name: PoolCall, call: object): Promise<object
       await pool.deleteSnapshot(call as DeleteHandle);
       return {};
     case 'inspect':
-      return pool.inspect();
+      return { ...(await pool.inspect()), fills: await pool.fills() };
   }
 }
 

@@ -1,0 +1,78 @@
+/** What a DataVolume is a copy of: a volume or a snapshot in a pool of ours. Nothing of it is copied that can be shared. */
+import type { DeepReadonly, ObjectKey } from '@coracle/apimachinery/meta/object';
+import { quantityToBytes, readQuantity } from '@coracle/apimachinery/quantity/quantity';
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@coracle/apimachinery/types/resource-types';
+import { orAbsent } from '@coracle/client/api-failure';
+import type { Client } from '@coracle/client/client';
+import { capacityOf } from '@coracle/cluster-rules/storage/match-volume';
+import { POOL_DRIVER } from '@coracle/cluster-rules/storage/pool-names';
+import { placeOf } from '@coracle/cluster-rules/storage/provision-plan';
+import { poolOfHandle } from '@coracle/cluster-rules/storage/snapshot-plan';
+import { VOLUME_SNAPSHOT_CONTENTS, VOLUME_SNAPSHOTS } from '@coracle/cluster-rules/volume-snapshot/kinds';
+import { DATA_SOURCES, type DataSource } from '../../kinds/cdi/kinds.ts';
+import type { DataVolumeSource } from '../../rules/data-volume/data-volume-source.ts';
+import { MissingPart } from './fill-source.ts';
+
+export interface CloneSource {
+  readonly kind: 'volume' | 'snapshot';
+  readonly handle: string;
+  readonly pool: string;
+  readonly bytes: number;
+}
+
+/** DataSources that lead to one another: CDI follows so many. */
+const MAX_REFERENCES = 3;
+
+type Named = { readonly type: 'pvc' | 'snapshot'; readonly namespace: string; readonly name: string };
+
+/** Follows a DataSource to the claim or snapshot that it stands for. Throws MissingPart. */
+export async function resolveDataSource(
+  client: Client,
+  source: Extract<DataVolumeSource, { type: 'pvc' | 'snapshot' | 'dataSource' }>,
+): Promise<Named> {
+  let at = source;
+  for (let hop = 0; hop <= MAX_REFERENCES; hop++) {
+    if (at.type !== 'dataSource') return at as Named;
+    const found: DeepReadonly<DataSource> | undefined = await orAbsent(client.get(DATA_SOURCES, keyOf(at)));
+    if (!found) throw new MissingPart(`DataSource ${at.namespace}/${at.name} is not there`);
+    const { pvc, snapshot, dataSource } = found.spec.source;
+    const next = pvc ?? snapshot ?? dataSource;
+    if (!next) throw new MissingPart(`DataSource ${at.namespace}/${at.name} names no claim and no snapshot`);
+    // Its own namespace is meant where it names none.
+    const type = pvc ? 'pvc' : snapshot ? 'snapshot' : 'dataSource';
+    at = { type, namespace: next.namespace || at.namespace, name: next.name };
+  }
+  throw new MissingPart(`DataSource ${source.namespace}/${source.name} leads to more than ${MAX_REFERENCES} others`);
+}
+
+const keyOf = ({ namespace, name }: ObjectKey): ObjectKey => ({ namespace, name });
+
+/** Finds the content. Throws MissingPart while it is not there, or not ready. */
+export async function findCloneSource(client: Client, source: Named): Promise<CloneSource> {
+  const what = `${source.namespace}/${source.name}`;
+  if (source.type === 'snapshot') return findSnapshot(client, source, what);
+  const claim = await orAbsent(client.get(PERSISTENT_VOLUME_CLAIMS, keyOf(source)));
+  if (!claim) throw new MissingPart(`the source PVC ${what} is not there`);
+  if (claim.metadata.deletionTimestamp !== undefined) throw new MissingPart(`the source PVC ${what} is being deleted`);
+  if (claim.status?.phase !== 'Bound') throw new MissingPart(`the source PVC ${what} is not bound`);
+  const volume = await orAbsent(client.get(PERSISTENT_VOLUMES, { namespace: '', name: claim.spec?.volumeName ?? '' }));
+  const place = volume && placeOf(volume);
+  if (!volume || !place) throw new MissingPart(`the source PVC ${what} is not a volume of ${POOL_DRIVER}`);
+  return { kind: 'volume', ...place, bytes: capacityOf(volume) };
+}
+
+async function findSnapshot(client: Client, source: Named, what: string): Promise<CloneSource> {
+  const snapshot = await orAbsent(client.get(VOLUME_SNAPSHOTS, keyOf(source)));
+  if (!snapshot) throw new MissingPart(`the source VolumeSnapshot ${what} is not there`);
+  const { boundVolumeSnapshotContentName: name, readyToUse } = snapshot.status ?? {};
+  if (!name || readyToUse !== true) throw new MissingPart(`the source VolumeSnapshot ${what} is not ready`);
+  const content = await orAbsent(client.get(VOLUME_SNAPSHOT_CONTENTS, { namespace: '', name }));
+  // Both name the other: else a snapshot of another namespace could be read by naming its content.
+  if (content?.spec.volumeSnapshotRef.uid !== snapshot.metadata.uid || content?.spec.driver !== POOL_DRIVER)
+    throw new MissingPart(`the source VolumeSnapshot ${what} is not one of ${POOL_DRIVER}`);
+  const place = poolOfHandle(content.status?.snapshotHandle);
+  if (!place) throw new MissingPart(`the source VolumeSnapshot ${what} has no content yet`);
+  const { restoreSize } = snapshot.status ?? {};
+  const size = restoreSize === undefined ? undefined : readQuantity(restoreSize);
+  return { kind: 'snapshot', ...place, bytes: size === undefined ? 0 : quantityToBytes(size) };
+}

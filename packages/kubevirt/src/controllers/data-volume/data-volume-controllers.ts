@@ -1,0 +1,16 @@
+/** The controllers of DataVolumes, as one component. */
+import type { Runnable } from '@coracle/client/controller/environment';
+import { createDataVolumeController } from './data-volume-controller.ts';
+import type { DataVolumeControllerOptions } from './data-volume-steps.ts';
+import { createStorageProfileController } from './storage-profile-controller.ts';
+
+/** Makes the controllers; nothing happens before `start`. */
+export function createDataVolumeControllers(options: DataVolumeControllerOptions): Runnable {
+  const controllers = [createDataVolumeController(options), createStorageProfileController(options)];
+  return {
+    name: 'data-volume',
+    start: async (signal) => {
+      await Promise.all(controllers.map((controller) => controller.start(signal)));
+    },
+  };
+}

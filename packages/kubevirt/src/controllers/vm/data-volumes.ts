@@ -1,0 +1,149 @@
+/**
+ * The DataVolumes of machines: those of templates are made, and what the volumes name is looked up. DataVolumes are watched
+ * from the first machine on that has any, and only where they are served.
+ */
+import type { DeepReadonly, ObjectKey } from '@coracle/apimachinery/meta/object';
+import { keyOf } from '@coracle/apimachinery/meta/object';
+import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
+import { isAlreadyExists, orAbsent } from '@coracle/client/api-failure';
+import type { Client } from '@coracle/client/client';
+import { commit } from '@coracle/client/commit/commit';
+import type { Informer } from '@coracle/client/informer/informer';
+import type { InformerSet } from '@coracle/client/informer/informer-set';
+import type { Clock } from '@coracle/runtime/clock/clock';
+import { CDI_GROUP, CDI_VERSION, DATA_VOLUMES, type DataVolume } from '../../kinds/cdi/kinds.ts';
+import type { VirtualMachine } from '../../kinds/kubevirt.ts';
+import { ALLOW_ADOPTION } from '../../rules/data-volume/claim-of-data-volume.ts';
+import { allowsStart, type DiskState, dataVolumeNames, diskState } from '../../rules/data-volume/readiness.ts';
+import { CREATED_BY_LABEL } from '../../rules/launcher/launcher-labels.ts';
+import { RESTORE_NAME_ANNOTATION } from '../../rules/snapshot/restored-claim.ts';
+import type { ReadonlyVm } from './vm-view.ts';
+
+export interface DiskVerdict {
+  /** Whether an instance may be made. */
+  readonly mayStart: boolean;
+  readonly state: DiskState;
+}
+
+const BY_DATA_VOLUME = 'data volumes';
+/** `"false"`: DataVolumes of a halted machine are made when it starts. */
+const IMMEDIATE_CREATION = 'kubevirt.io/immediate-data-volume-creation';
+/** So long a cluster that does not serve them is not asked again. */
+const ABSENT_MS = 30_000;
+const READY: DiskVerdict = { mayStart: true, state: 'ready' };
+
+export interface MachineDisks {
+  /** Makes what is missing and says how it stands. `isWanted`: an instance is to run. */
+  sync(vm: VirtualMachine, isWanted: boolean, signal: AbortSignal): Promise<DiskVerdict>;
+}
+
+/** `enqueue` has a machine looked at again. */
+export function createMachineDisks({
+  client,
+  informers,
+  clock,
+  vms,
+  enqueue,
+}: {
+  readonly client: Client;
+  readonly informers: InformerSet;
+  readonly clock: Clock;
+  readonly vms: Informer<VirtualMachine>;
+  readonly enqueue: (key: ObjectKey) => void;
+}): MachineDisks {
+  let watched: Informer<DataVolume> | undefined;
+  let absentUntil = 0;
+  const watchThem = async (signal: AbortSignal): Promise<Informer<DataVolume> | undefined> => {
+    if (!watched) {
+      if (clock.monotonic() < absentUntil) return undefined;
+      const served = await orAbsent(client.raw('GET', `/apis/${CDI_GROUP}/${CDI_VERSION}`, { signal }));
+      if (served === undefined) {
+        absentUntil = clock.monotonic() + ABSENT_MS;
+        return undefined;
+      }
+      vms.addIndex(BY_DATA_VOLUME, (vm) => dataVolumeNames(vm).map((name) => `${vm.metadata.namespace}/${name}`));
+      watched ??= informers.of(DATA_VOLUMES);
+      watched.onChange(({ object: { metadata } }) => {
+        for (const vm of vms.byIndex(BY_DATA_VOLUME, `${metadata.namespace}/${metadata.name}`))
+          enqueue(keyOf(vm as VirtualMachine));
+      });
+    }
+    await watched.synced(signal);
+    return watched;
+  };
+
+  /** True when nothing of this template keeps the machine from starting. */
+  const ensure = async (vm: VirtualMachine, name: string, found: DeepReadonly<DataVolume> | undefined) => {
+    const { namespace = '' } = vm.metadata;
+    if (found) {
+      await adopt(client, vm, found);
+      return allowsStart(found);
+    }
+    // A claim that is there already is what the machine boots from.
+    if (await orAbsent(client.get(PERSISTENT_VOLUME_CLAIMS, { namespace, name }))) return true;
+    const template = vm.spec.dataVolumeTemplates?.find(({ metadata }) => metadata?.name === name);
+    if (template) await create(client, vm, template);
+    return false;
+  };
+
+  return {
+    async sync(vm, isWanted, signal) {
+      const names = dataVolumeNames(vm);
+      if (names.length === 0) return READY;
+      const dataVolumes = await watchThem(signal);
+      if (!dataVolumes) return READY;
+      const { namespace = '' } = vm.metadata;
+      const get = (name: string): DeepReadonly<DataVolume> | undefined => dataVolumes.get({ namespace, name });
+      const isPostponed = vm.metadata.annotations?.[IMMEDIATE_CREATION] === 'false' && !isWanted;
+      let mayStart = true;
+      for (const { metadata } of isPostponed ? [] : (vm.spec.dataVolumeTemplates ?? []))
+        if (metadata?.name && !(await ensure(vm, metadata.name, get(metadata.name)))) mayStart = false;
+      const there = names.flatMap((name) => get(name) ?? []);
+      return { mayStart, state: mayStart || there.length > 0 ? diskState(there) : 'provisioning' };
+    },
+  };
+}
+
+const ownerOf = ({ metadata }: ReadonlyVm) => ({
+  apiVersion: 'kubevirt.io/v1',
+  kind: 'VirtualMachine',
+  name: metadata.name ?? '',
+  uid: metadata.uid ?? '',
+  controller: true,
+  blockOwnerDeletion: true,
+});
+
+async function create(
+  client: Client,
+  vm: VirtualMachine,
+  { metadata, spec }: NonNullable<VirtualMachine['spec']['dataVolumeTemplates']>[number],
+): Promise<void> {
+  const { labels, annotations, name = '' } = metadata ?? {};
+  const made: DataVolume = {
+    apiVersion: `${CDI_GROUP}/${CDI_VERSION}`,
+    kind: 'DataVolume',
+    metadata: {
+      name,
+      namespace: vm.metadata.namespace ?? '',
+      labels: { ...labels, [CREATED_BY_LABEL]: vm.metadata.uid ?? '' },
+      annotations: { ...annotations, [ALLOW_ADOPTION]: 'true' },
+      ownerReferences: [ownerOf(vm)],
+    },
+    spec,
+  };
+  await client.create(DATA_VOLUMES, made).catch((error: unknown) => {
+    if (!isAlreadyExists(error)) throw error;
+  });
+}
+
+/** One that a restore made for the machine, or that the machine made and lost, is its own. */
+async function adopt(client: Client, vm: VirtualMachine, dataVolume: DeepReadonly<DataVolume>): Promise<void> {
+  const { ownerReferences = [], labels, annotations, deletionTimestamp } = dataVolume.metadata;
+  const isMade = labels?.[CREATED_BY_LABEL] === vm.metadata.uid || annotations?.[RESTORE_NAME_ANNOTATION] !== undefined;
+  if (!isMade || deletionTimestamp !== undefined || ownerReferences.some(({ controller }) => controller)) return;
+  const after = {
+    ...dataVolume,
+    metadata: { ...dataVolume.metadata, ownerReferences: [...ownerReferences, ownerOf(vm)] },
+  } as DataVolume;
+  await commit(client, DATA_VOLUMES, { before: dataVolume, after });
+}

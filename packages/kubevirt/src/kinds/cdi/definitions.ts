@@ -1,0 +1,180 @@
+/**
+ * The CustomResourceDefinitions of cdi.kubevirt.io that are acted on here: names, fields and columns of those that CDI
+ * publishes. They are ordinary definitions, made at start when they are missing: CDI's own take their place.
+ */
+import { formatTime } from '@coracle/apimachinery/meta/object';
+import type { CustomResourceDefinition } from '@coracle/apimachinery/types/access-types';
+import type { TSchema } from 'typebox';
+import { dataVolumeSpec } from '../data-volume.ts';
+import { atomicList, int, list, needed, object, str, strings, time } from '../fields.ts';
+import { toStructuralSchema } from '../structural-schema.ts';
+import { CDI_GROUP, CDI_VERSION } from './kinds.ts';
+
+const condition = object('One condition.', {
+  type: needed(str('Which condition.')),
+  status: needed(str('True, False or Unknown.')),
+  reason: str('Why, in one word.'),
+  message: str('Why, for people.'),
+  lastTransitionTime: time('When its status changed.'),
+  lastHeartbeatTime: time('When it was looked at last.'),
+});
+const conditions = list(condition, 'Conditions.');
+const reference = (what: string) => object(what, { namespace: needed(str('Namespace.')), name: needed(str('Name.')) });
+const dataSource = object('What is copied; one member only.', {
+  pvc: reference('A claim.'),
+  snapshot: reference('A VolumeSnapshot.'),
+  dataSource: reference('Another DataSource.'),
+});
+const claimPropertySets = atomicList(
+  object('Access modes and a volume mode that go together.', {
+    accessModes: atomicList(str('Access mode.'), 'Access modes.'),
+    volumeMode: str('Filesystem or Block.'),
+  }),
+  'What claims of the class can be; the first is taken where nothing is said.',
+);
+
+interface Column {
+  readonly name: string;
+  readonly type: string;
+  readonly jsonPath: string;
+  readonly description?: string;
+}
+
+interface Kind {
+  readonly plural: string;
+  readonly kind: string;
+  readonly shortNames?: readonly string[];
+  readonly scope: 'Namespaced' | 'Cluster';
+  readonly description: string;
+  readonly spec: TSchema;
+  readonly status: TSchema;
+  readonly columns?: readonly Column[];
+}
+
+const KINDS: readonly Kind[] = [
+  {
+    plural: 'datavolumes',
+    kind: 'DataVolume',
+    shortNames: ['dv', 'dvs'],
+    scope: 'Namespaced',
+    description: 'A claim that is filled: from a web server, a registry, another claim or a snapshot, or with nothing.',
+    spec: dataVolumeSpec,
+    status: object('How far it is.', {
+      claimName: str('Name of the claim.'),
+      phase: str('Where it is.'),
+      progress: str('How much is done, as a percentage.'),
+      restartCount: int('How many attempts have failed.'),
+      conditions,
+    }),
+    columns: [
+      { name: 'Phase', type: 'string', jsonPath: '.status.phase', description: 'The phase the data volume is in' },
+      {
+        name: 'Progress',
+        type: 'string',
+        jsonPath: '.status.progress',
+        description: 'Transfer progress in percentage if known, N/A otherwise',
+      },
+      {
+        name: 'Restarts',
+        type: 'integer',
+        jsonPath: '.status.restartCount',
+        description: 'The number of times the transfer has been restarted.',
+      },
+      { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    ],
+  },
+  {
+    plural: 'datasources',
+    kind: 'DataSource',
+    shortNames: ['das'],
+    scope: 'Namespaced',
+    description: 'A name for what DataVolumes are copied from.',
+    spec: object('What it stands for.', { source: needed(dataSource) }),
+    status: object('What it stands for now.', { source: dataSource, conditions }),
+  },
+  {
+    plural: 'storageprofiles',
+    kind: 'StorageProfile',
+    scope: 'Cluster',
+    description: 'What claims of a storage class are where a DataVolume does not say.',
+    spec: object('What an administrator says.', {
+      claimPropertySets,
+      cloneStrategy: str('How claims are copied.'),
+      dataImportCronSourceFormat: str('pvc or snapshot.'),
+      snapshotClass: str('Class of snapshots.'),
+    }),
+    status: object('What holds.', {
+      storageClass: str('Name of the class.'),
+      provisioner: str('Its provisioner.'),
+      claimPropertySets,
+      cloneStrategy: str('How claims are copied.'),
+      dataImportCronSourceFormat: str('pvc or snapshot.'),
+      snapshotClass: str('Class of snapshots.'),
+      conditions,
+      warnings: strings('What is missing.'),
+    }),
+  },
+];
+
+/** The definitions, established. `now`, in milliseconds, is the time their conditions carry. */
+export const cdiCrds = (now: number): readonly CustomResourceDefinition[] =>
+  KINDS.map((kind) => definitionOf(kind, formatTime(now)));
+
+function definitionOf(kind: Kind, at: string): CustomResourceDefinition {
+  const names = {
+    plural: kind.plural,
+    singular: kind.kind.toLowerCase(),
+    ...(kind.shortNames && { shortNames: [...kind.shortNames] }),
+    kind: kind.kind,
+    listKind: `${kind.kind}List`,
+    categories: ['all'],
+  };
+  const established = (type: string, reason: string, message: string) => ({
+    type,
+    status: 'True' as const,
+    lastTransitionTime: at,
+    reason,
+    message,
+  });
+  const root = {
+    type: 'object',
+    description: kind.description,
+    required: ['spec'],
+    properties: {
+      apiVersion: { type: 'string', description: 'Version of the API this object is written in.' },
+      kind: { type: 'string', description: 'Kind of this object.' },
+      metadata: { type: 'object' },
+      spec: toStructuralSchema(kind.spec),
+      status: toStructuralSchema(kind.status),
+    },
+  };
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${kind.plural}.${CDI_GROUP}` },
+    spec: {
+      group: CDI_GROUP,
+      names,
+      scope: kind.scope,
+      versions: [
+        {
+          name: CDI_VERSION,
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: root },
+          subresources: { status: {} },
+          ...(kind.columns && { additionalPrinterColumns: [...kind.columns] }),
+        },
+      ],
+      conversion: { strategy: 'None' },
+    },
+    status: {
+      conditions: [
+        established('NamesAccepted', 'NoConflicts', 'no conflicts found'),
+        established('Established', 'InitialNamesAccepted', 'the initial names have been accepted'),
+      ],
+      acceptedNames: names,
+      storedVersions: [CDI_VERSION],
+    },
+  } as CustomResourceDefinition;
+}

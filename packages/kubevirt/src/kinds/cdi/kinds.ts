@@ -1,0 +1,80 @@
+/** The kinds of cdi.kubevirt.io that are served, as TypeScript types, and their names as clients use them. */
+import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
+import type { KubeObject } from '@coracle/apimachinery/meta/object';
+import type { Static } from 'typebox';
+import type { dataVolumeSpec } from '../data-volume.ts';
+
+export const CDI_GROUP = 'cdi.kubevirt.io';
+export const CDI_VERSION = 'v1beta1';
+
+export interface CdiCondition {
+  type: string;
+  status: 'True' | 'False' | 'Unknown';
+  reason?: string;
+  message?: string;
+  lastTransitionTime?: string;
+  lastHeartbeatTime?: string;
+}
+
+/** Phases that this server writes; CDI has more. `''` is what a new one has. */
+export type DataVolumePhase =
+  | ''
+  | 'Pending'
+  | 'PendingPopulation'
+  | 'ImportScheduled'
+  | 'ImportInProgress'
+  | 'CloneScheduled'
+  | 'CloneInProgress'
+  | 'Succeeded'
+  | 'Failed';
+
+export interface DataVolumeStatus {
+  claimName?: string;
+  phase?: DataVolumePhase;
+  /** `12.34%` or `N/A`. */
+  progress?: string;
+  restartCount?: number;
+  conditions?: CdiCondition[];
+}
+
+export type DataVolumeSpec = Static<typeof dataVolumeSpec>;
+
+export interface DataVolume extends KubeObject {
+  spec: DataVolumeSpec;
+  status?: DataVolumeStatus;
+}
+
+export interface DataSource extends KubeObject {
+  spec: {
+    source: {
+      pvc?: { namespace: string; name: string };
+      snapshot?: { namespace: string; name: string };
+      dataSource?: { namespace: string; name: string };
+    };
+  };
+  status?: { source?: DataSource['spec']['source']; conditions?: CdiCondition[] };
+}
+
+/** Access modes and a volume mode that go together. */
+export interface ClaimPropertySet {
+  accessModes?: string[];
+  volumeMode?: string;
+}
+
+export interface StorageProfile extends KubeObject {
+  spec?: { claimPropertySets?: ClaimPropertySet[]; cloneStrategy?: string };
+  status?: {
+    storageClass?: string;
+    provisioner?: string;
+    cloneStrategy?: string;
+    claimPropertySets?: ClaimPropertySet[];
+    conditions?: CdiCondition[];
+  };
+}
+
+const type = <T extends KubeObject>(resource: string, kind: string, namespaced = true): ResourceType<T> =>
+  Object.freeze({ group: CDI_GROUP, version: CDI_VERSION, resource, kind, namespaced });
+
+export const DATA_VOLUMES = type<DataVolume>('datavolumes', 'DataVolume');
+export const DATA_SOURCES = type<DataSource>('datasources', 'DataSource');
+export const STORAGE_PROFILES = type<StorageProfile>('storageprofiles', 'StorageProfile', false);

@@ -1,0 +1,86 @@
+/** The claim that a DataVolume asks for (CDI pkg/controller/datavolume, newPersistentVolumeClaim). */
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
+import { USE_POPULATOR } from '@coracle/cluster-rules/storage/provision-plan';
+import { CDI_GROUP, CDI_VERSION, type ClaimPropertySet, type DataVolume } from '../../kinds/cdi/kinds.ts';
+
+const CONTENT_TYPE = 'cdi.kubevirt.io/storage.contentType';
+/** On a DataVolume: its claim is made where there is room, and waits for no Pod. */
+export const BIND_IMMEDIATELY = 'cdi.kubevirt.io/storage.bind.immediate.requested';
+/** On a DataVolume: a claim of its name that is there already becomes its own, as it is. */
+export const PREPOPULATED = 'cdi.kubevirt.io/storage.prePopulated';
+export const ALLOW_ADOPTION = 'cdi.kubevirt.io/allowClaimAdoption';
+
+const LABELS = {
+  app: 'containerized-data-importer',
+  'app.kubernetes.io/component': 'storage',
+  'app.kubernetes.io/managed-by': 'cdi-controller',
+};
+
+export interface ClaimFacts {
+  /** What the profile of the storage class says. */
+  readonly propertySets: readonly DeepReadonly<ClaimPropertySet>[];
+  /** Size of the source, where the DataVolume may leave it out. */
+  readonly sourceBytes?: number;
+}
+
+/** The claim, or what is missing to make it. */
+export function claimOfDataVolume(
+  dataVolume: DeepReadonly<DataVolume>,
+  { propertySets, sourceBytes }: ClaimFacts,
+): { readonly claim: PersistentVolumeClaim } | { readonly problem: string } {
+  const { metadata, spec } = dataVolume;
+  const { pvc, storage } = spec;
+  const asked = (pvc ?? storage ?? {}) as NonNullable<typeof pvc>;
+  const { resources, accessModes, volumeMode, ...rest } = asked;
+  const request = resources?.requests?.['storage'] ?? (storage ? sourceBytes?.toString() : undefined);
+  if (request === undefined) return { problem: 'PVC size is missing' };
+  // `spec.pvc` is taken literally, `spec.storage` is completed.
+  const set = storage ? propertySets.find((one) => fits(one, { accessModes, volumeMode })) : undefined;
+  const modes = accessModes?.length ? accessModes : set?.accessModes;
+  if (!modes?.length)
+    return {
+      problem: `no accessMode defined on StorageProfile for ${asked.storageClassName ?? 'the default'} StorageClass: spec.storage.accessModes names one`,
+    };
+  const mode = volumeMode ?? set?.volumeMode;
+  return {
+    claim: {
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: {
+        name: metadata.name ?? '',
+        namespace: metadata.namespace ?? '',
+        labels: { ...metadata.labels, ...LABELS },
+        annotations: {
+          ...metadata.annotations,
+          [CONTENT_TYPE]: spec.contentType || 'kubevirt',
+          [USE_POPULATOR]: 'true',
+        },
+        ownerReferences: [ownerReference(dataVolume)],
+      },
+      spec: {
+        ...(rest as object),
+        accessModes: [...modes],
+        ...(mode !== undefined && { volumeMode: mode as 'Block' | 'Filesystem' }),
+        resources: { ...(resources as object), requests: { ...resources?.requests, storage: String(request) } },
+      },
+    },
+  };
+}
+
+/** The reference that makes a DataVolume the controller of its claim. */
+export const ownerReference = ({ metadata }: DeepReadonly<DataVolume>) => ({
+  apiVersion: `${CDI_GROUP}/${CDI_VERSION}`,
+  kind: 'DataVolume',
+  name: metadata.name ?? '',
+  uid: metadata.uid ?? '',
+  controller: true,
+  blockOwnerDeletion: true,
+});
+
+const fits = (
+  set: DeepReadonly<ClaimPropertySet>,
+  { accessModes, volumeMode }: { accessModes: readonly string[] | undefined; volumeMode: string | undefined },
+): boolean =>
+  (volumeMode === undefined || set.volumeMode === volumeMode) &&
+  (!accessModes?.length || accessModes.every((mode) => set.accessModes?.includes(mode)));

@@ -1,0 +1,37 @@
+/** What the DataVolumes of a machine mean for it: whether it may start, and the word for people meanwhile. */
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { DataVolume } from '../../kinds/cdi/kinds.ts';
+import type { VirtualMachine } from '../../kinds/kubevirt.ts';
+
+/** `error`: an attempt to fill one failed. `provisioning`: one is being filled. `binding`: one waits for the first Pod. */
+export type DiskState = 'error' | 'provisioning' | 'binding' | 'ready';
+
+/** Phases in which a machine may start: where one waits for a Pod, that is the machine's. */
+const STARTABLE = ['Succeeded', 'WaitForFirstConsumer', 'PendingPopulation'];
+const FAILED_REASONS = ['Error', 'ImagePullFailed'];
+
+/** True when a machine whose templates name it may start; one that is not there yet keeps it. */
+export const allowsStart = (dataVolume: DeepReadonly<DataVolume> | undefined): boolean =>
+  STARTABLE.includes(dataVolume?.status?.phase ?? '');
+
+/** The state of those that the volumes of a machine name and that are there. */
+export function diskState(dataVolumes: readonly DeepReadonly<DataVolume>[]): DiskState {
+  if (dataVolumes.some(hasFailed)) return 'error';
+  const phases = dataVolumes.map(({ status }) => status?.phase ?? '');
+  if (phases.some((phase) => !STARTABLE.includes(phase))) return 'provisioning';
+  return phases.every((phase) => phase === 'Succeeded') ? 'ready' : 'binding';
+}
+
+function hasFailed({ status }: DeepReadonly<DataVolume>): boolean {
+  if (status?.phase === 'Failed') return true;
+  const running = status?.conditions?.find(({ type }) => type === 'Running');
+  return running?.status === 'False' && FAILED_REASONS.includes(running.reason ?? '');
+}
+
+/** Names of the DataVolumes that a machine has to do with: of its templates, and of its volumes. */
+export const dataVolumeNames = ({ spec }: DeepReadonly<VirtualMachine>): readonly string[] => [
+  ...new Set([
+    ...(spec.dataVolumeTemplates ?? []).flatMap(({ metadata }) => metadata?.name ?? []),
+    ...(spec.template.spec?.volumes ?? []).flatMap(({ dataVolume }) => dataVolume?.name ?? []),
+  ]),
+];
