@@ -39,6 +39,8 @@ const CONTROLLERS = [
 export async function startStoragePlane(
   more: readonly string[] = [],
   prepare: (plane: TestPlane, pool: FakePool) => Promise<void> = async () => {},
+  /** The way to the pool; that of the one in memory when not given. */
+  connect?: FakePool['connect'],
 ): Promise<StoragePlane> {
   const plane = await startPlane();
   const pool = createFakePool();
@@ -50,7 +52,7 @@ export async function startStoragePlane(
   const connectNode = async (name: string, client: Client) => {
     // As the real one does, which looks up the address with the rights of whoever asks.
     await client.get(NODES, { namespace: '', name });
-    return pool.connect(name);
+    return (connect ?? pool.connect)(name);
   };
   await plane.run([...CONTROLLERS, ...more], { rootCa: '', connectNode });
   const settled: StoragePlane['settled'] = async (path, holds) => {

@@ -1,7 +1,6 @@
 /**
  * Kinds that are stored and that nothing here acts on yet: who makes one is informed at once, by a warning and by an event of
- * the object. Silent where an external controller has taken the work on: it holds its Lease, or has brought its
- * definitions.
+ * the object. Silent where an external controller has taken the work on: it holds its Lease.
  */
 
 import { formatTime, type UnstructuredObject } from '@coracle/apimachinery/meta/object';
