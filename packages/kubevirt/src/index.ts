@@ -32,6 +32,7 @@ export { createSnapshotControllers, snapshotControllerRules } from './controller
 export { extendedMachineGraph, type GraphReader } from './controllers/virt-api/subresources/read-extended-graph.ts';
 export {
   type ClaimUuid,
+  causeDenial,
   createDeletionWebhook,
   createSubresourceApi,
   DELETION_WEBHOOK_PATH,
@@ -58,7 +59,7 @@ export {
   workloadUpdateControllerRules,
 } from './controllers/workload-update/workload-update-controller.ts';
 export { cdiCrds } from './kinds/cdi/definitions.ts';
-export { CDI_GROUP, type DataVolume, type DataVolumeSpec } from './kinds/cdi/kinds.ts';
+export { CDI_GROUP, CDI_VERSION, type DataSource, type DataVolume, type DataVolumeSpec } from './kinds/cdi/kinds.ts';
 export { coracleCrds } from './kinds/coracle/definitions.ts';
 export {
   type BinStatus,
@@ -103,6 +104,9 @@ export { UNDELETE_VERB, UNDELETED_FROM } from './rules/bin/bin-names.ts';
 export { BIN_ROLES } from './rules/bin/bin-roles.ts';
 export { readWindow, UNDELETE_WINDOW_ANNOTATION, undeleteWindowOf } from './rules/bin/bin-settings.ts';
 export { captureMachine } from './rules/bin/capture-machine.ts';
+export { CDI_ROLES } from './rules/data-volume/cdi-roles.ts';
+export { sourceOfDataVolume } from './rules/data-volume/data-volume-source.ts';
+export { isLoopbackUrl, validateDataVolume } from './rules/data-volume/validate-data-volume.ts';
 export {
   type Block,
   blocksOf,

@@ -33,6 +33,7 @@ import {
 } from '@coracle/kubevirt/controllers/virt-api/virt-api';
 import type { KubeVirt, VirtualMachine, VirtualMachineInstancePreset } from '@coracle/kubevirt/kinds/kubevirt';
 import { BIN_ROLES } from '@coracle/kubevirt/rules/bin/bin-roles';
+import { CDI_ROLES } from '@coracle/kubevirt/rules/data-volume/cdi-roles';
 import { onlyAddsUuid } from '@coracle/kubevirt/rules/identity/decide-identity';
 import { type ClusterConfig, clusterConfigOf } from '@coracle/kubevirt/rules/machine-defaults/cluster-config';
 import { UNPROTECT_ROLE, UNPROTECT_RULES } from '@coracle/kubevirt/rules/protection/unprotect-permission';
@@ -40,6 +41,7 @@ import type { Clock } from '@coracle/runtime/clock/clock';
 import type { ApiHandler } from '@coracle/runtime/http/seam';
 import type { Logger } from '@coracle/runtime/log/log';
 import { COMPONENT_NAMESPACE, type PolicyRuleData } from './components.ts';
+import { dataVolumeRules } from './data-volume-rules.ts';
 import { deleteWhenStopped } from './delete-when-stopped.ts';
 import { createDeletionProtection } from './deletion-protection.ts';
 import { graphReader } from './graph-reader.ts';
@@ -138,6 +140,7 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
       savedMemoryRights({ store, authorize: options.authorize, isTrusted }),
       deleteWhenStopped({ store, settings: protection.now, evidence: options.evidence }),
       sspRules(store),
+      dataVolumeRules({ store, authorize: options.authorize, isTrusted, architecture: options.architecture }),
       unprotectRights({ settings: protection.now, authorize: options.authorize, evidence: options.evidence }),
       unservedKinds({ store, clock, events: options.events }),
     ],
@@ -247,6 +250,7 @@ export function virtPolicy(): {
       ...kubevirtClusterRoles.map(roleOf),
       { kind: 'ClusterRole', name: UNPROTECT_ROLE, exact: true, rules: UNPROTECT_RULES },
       ...BIN_ROLES,
+      ...CDI_ROLES,
     ],
     bindings: kubevirtClusterRoleBindings(COMPONENT_NAMESPACE).map(bindingOf),
     rules: virtApiRules,

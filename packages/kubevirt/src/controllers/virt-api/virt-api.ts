@@ -1,5 +1,6 @@
 /** virt-api: admission and subresources of KubeVirt's kinds, the roles that go with them, and the KubeVirt object. */
 export { type AdmissionUser, isKubeVirtComponent } from './admission/admission-context.ts';
+export { denial as causeDenial } from './admission/causes.ts';
 export type { ClaimUuid } from './admission/claim-uuid.ts';
 export {
   createDeletionWebhook,
