@@ -20,6 +20,8 @@ export interface ConvertOptions {
 
 const CONVERT_MS = 6 * 3_600_000;
 const MAX_MEMORY = 1024 ** 3;
+/** What `qemu-img check` exits with where some clusters belong to nobody: no harm to who only reads. */
+const ONLY_LEAKS = 3;
 /** Tables of a qcow2 image take less than this much of it, and this at least. */
 const METADATA_SHARE = 64;
 const METADATA_BYTES = 64 * 1024 * 1024;
@@ -33,14 +35,17 @@ export async function convert({ from, to, bytes, directory, signal, onProgress }
     file: { driver: 'file', filename: from.path, locking: 'off' },
     ...(from.format !== 'vdi' && { backing: null }),
   };
+  const limits = { cwd: directory, signal, timeoutMs: CONVERT_MS, maxMemory: MAX_MEMORY };
+  // What lies beyond the end of a file that was cut off would be read as zeros.
+  const sound = await runConfined([tool, 'check', '-q', `json:${JSON.stringify(source)}`], limits);
+  signal.throwIfAborted();
+  if (!sound.ok && sound.code !== ONLY_LEAKS)
+    throw new FillError('Image', `the ${from.format} image is damaged: ${lastLine(sound.stderr) || sound.message}`);
   let text = '';
   const result = await runConfined(
     [tool, 'convert', '-p', '-W', '-t', 'writeback', '-O', to.format, `json:${JSON.stringify(source)}`, to.path],
     {
-      cwd: directory,
-      signal,
-      timeoutMs: CONVERT_MS,
-      maxMemory: MAX_MEMORY,
+      ...limits,
       maxFile: bytes + Math.ceil(bytes / METADATA_SHARE) + METADATA_BYTES,
       onStdout: (chunk) => {
         // "    (12.50/100%)", over and over.
@@ -53,6 +58,7 @@ export async function convert({ from, to, bytes, directory, signal, onProgress }
   if (result.ok) return;
   signal.throwIfAborted();
   if (/No space left/.test(result.stderr)) throw new FillError('NoSpace', 'no room is left on the disk of the pool');
-  const said = result.stderr.trim().split('\n').at(-1) || result.message;
-  throw new FillError('Image', `the ${from.format} image cannot be read: ${said}`);
+  throw new FillError('Image', `the ${from.format} image cannot be read: ${lastLine(result.stderr) || result.message}`);
 }
+
+const lastLine = (text: string): string => text.trim().split('\n').at(-1) ?? '';
