@@ -52,6 +52,10 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       'approves agents; a right on the signer is asked for beside it, and it has that for a signer of ours only',
     'update certificates.k8s.io/certificatesigningrequests/status': 'puts the certificate there; the same',
   },
+  'coracle-data-volume': {
+    'get /secrets':
+      'credentials of web servers and registries, which a DataVolume names in its own namespace; it lists none',
+  },
   'coracle-certificatesigningrequest-cleaner': {
     'delete certificates.k8s.io/certificatesigningrequests': 'removes what is old',
   },

@@ -10,7 +10,6 @@ import {
   VIRTUAL_MACHINES,
   type VirtualMachine,
 } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
-import { definition } from '../testkit/custom-definitions.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
 import { key, type SavedMachines, savedMachines } from '../testkit/saved-machines.ts';
@@ -41,23 +40,6 @@ before(async () => {
     nodes: ['node-1'],
     components: 'vm,vmi,scheduler,snapshot,garbage-collector-controller,persistentvolumeclaim-protection-controller',
   });
-  const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
-  const made = definition({
-    name: 'datavolume',
-    group: 'cdi.kubevirt.io',
-    names: { kind: 'DataVolume', singular: 'datavolume' },
-    versions: [
-      {
-        name: 'v1beta1',
-        served: true,
-        storage: true,
-        schema: { openAPIV3Schema: { type: 'object', properties: { spec: open, status: open } } },
-      },
-    ],
-  });
-  const { status } = await cluster.board.send('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', made);
-  assert.equal(status, 201);
-  await eventually('DataVolumes are served', () => cluster.client.list(DATA_VOLUMES).catch(() => undefined));
   storage = playStorage(cluster.client);
   words = savedMachines(cluster.client);
   played = playImporter();
@@ -103,7 +85,12 @@ const own = (name: string, uid: string) =>
     },
   });
 const settle = (name: string) =>
-  cluster.client.patch(DATA_VOLUMES, key(name), { type: 'merge', body: { status: { phase: 'Succeeded' } } });
+  cluster.client.patch(
+    DATA_VOLUMES,
+    key(name),
+    { type: 'merge', body: { status: { phase: 'Succeeded' } } },
+    { subresource: 'status' },
+  );
 
 /** A machine with the template of a DataVolume, as the machine's controller and CDI leave them. */
 async function machine(name: string): Promise<VirtualMachine> {

@@ -56,7 +56,7 @@ const WAIT_MS = 90_000;
 
 /** All that run without the keys of the cluster, and those of the others that call agents. */
 export function boardComponents(): readonly Component[] {
-  const callers = new Set([...poolControllers.map(({ name }) => name), 'memory', 'bin']);
+  const callers = new Set([...poolControllers.map(({ name }) => name), 'memory', 'bin', 'data-volume']);
   return chooseComponents('*', { withKeys: true }).filter(({ name, needsKeys }) => !needsKeys || callers.has(name));
 }
 

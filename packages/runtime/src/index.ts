@@ -35,6 +35,15 @@ export {
   type MetricFamily,
   type ValueFamily,
 } from './metrics/metric-family.ts';
+export { type AddressRange, addressRange } from './oci/address-range.ts';
+export {
+  addressesOf,
+  type CheckedResponse,
+  checkedRequest,
+  ForbiddenAddress,
+  type Resolve,
+  resolveName,
+} from './oci/checked-request.ts';
 export {
   defaultPullPolicy,
   type ImageReference,

@@ -47,7 +47,7 @@ export const dataVolumeRules: PolicyRule[] = [
 ];
 
 const CONCURRENCY = 8;
-/** When a pool that could not be told to drop something is asked again. */
+/** When a pool that could not be asked to drop something is asked again. */
 const RETRY_MS = 3000;
 
 /** Makes the controller; nothing happens before `start`. */
@@ -92,8 +92,8 @@ export function createDataVolumeController(options: DataVolumeControllerOptions)
           }),
         };
         await commit(client, DATA_VOLUMES, { before: dataVolume, after, signal });
-        const told = { before: dataVolume.status, after: after.status, outcome: result.outcome };
-        for (const { type, reason, message } of dataVolumeEvents(key.name, told))
+        const change = { before: dataVolume.status, after: after.status, outcome: result.outcome };
+        for (const { type, reason, message } of dataVolumeEvents(key.name, change))
           events.event(after, type, reason, message);
         return result.againMs === undefined ? DONE : requeueAfter(result.againMs);
       } catch (error) {

@@ -102,7 +102,7 @@ export class DataVolumeSteps {
     this.#sources = createFillSourceReader(client);
   }
 
-  /** Takes the next step. Errors of the API are thrown; what a user can mend is an outcome. */
+  /** Takes the next step. Errors of the API are thrown; what a user can correct is an outcome. */
   async step(dataVolume: ReadonlyDataVolume, signal: AbortSignal): Promise<StepResult> {
     const { namespace = '', name = '' } = dataVolume.metadata;
     const source = sourceOfDataVolume(dataVolume.spec, namespace);

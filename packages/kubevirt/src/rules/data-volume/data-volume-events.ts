@@ -1,4 +1,4 @@
-/** What is told of a DataVolume when its status changes, in CDI's words. */
+/** What is reported of a DataVolume when its status changes, in CDI's words. */
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { DataVolumeStatus } from '../../kinds/cdi/kinds.ts';
 import type { DataVolumeOutcome } from './data-volume-status.ts';
