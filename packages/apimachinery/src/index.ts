@@ -239,17 +239,14 @@ export {
   valueAt,
 } from './types/read-value.ts';
 export {
-  customStrategy,
   type PrinterColumn,
   type RemoteConversion,
   type ResourceInfo,
-  type ResourceStrategy,
   type ScalePaths,
   type StoredView,
   type SubresourceInfo,
   storagePrefix,
   type TableRows,
-  type ValidationAbout,
 } from './types/resource.ts';
 export {
   API_SERVICES,
@@ -300,6 +297,19 @@ export {
   rangesOverlap,
   type ServiceCidr,
 } from './types/service-cidrs.ts';
+export {
+  type CommitChange,
+  type CommitPart,
+  customStrategy,
+  defineStrategy,
+  type KindStrategy,
+  keepStatus,
+  type ResourceName,
+  type ResourceStrategy,
+  type UpdateStrategy,
+  updateStrategyOf,
+  type ValidationAbout,
+} from './types/strategy.ts';
 export type {
   Affinity,
   Binding,
@@ -362,7 +372,6 @@ export {
   duplicate,
   faults,
   forbidden as forbiddenField,
-  type GroupValidators,
   IMMUTABLE,
   immutable,
   invalid as invalidField,

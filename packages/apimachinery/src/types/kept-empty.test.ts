@@ -80,7 +80,7 @@ for (const {
     const object = structuredClone(given);
     dropEmpty(info.schema, object);
     applyDefaults(info.schema, object);
-    info.setDefaults?.(object);
+    info.strategy.setDefaults?.(object);
     for (const [key, value] of Object.entries(kept)) {
       if (group === 'apiextensions.k8s.io') assert.deepEqual(schemaOf(object), schemaOf(kept));
       else assert.deepEqual(object[key], value);

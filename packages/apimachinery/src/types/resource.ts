@@ -4,6 +4,7 @@
  * their CustomResourceDefinition: the server treats the three alike.
  */
 import type { Schema } from '../schema/schema.ts';
+import type { ResourceStrategy } from './strategy.ts';
 
 /** A printed column: `path` is a JSONPath without braces (`.status.phase`), or `cell` computes the value. */
 export interface PrinterColumn {
@@ -45,47 +46,6 @@ export interface SubresourceInfo {
   readonly scale?: ScalePaths;
 }
 
-/** How one kind departs from the common registry behaviour (apiserver "strategy"). */
-export interface ResourceStrategy {
-  /** When `metadata.generation` moves: 'spec' = on a change of spec; 'except-status' = any change outside metadata and status; 'one' = never, after the create; 'none' = never set. */
-  readonly generation: 'none' | 'one' | 'spec' | 'except-status';
-  /** True when `/status` is served: the main endpoint then ignores status and `/status` ignores the rest. */
-  readonly statusSubresource: boolean;
-  /** What a create does with the status in the body: drops it, as nearly all kinds do, or takes it. */
-  readonly statusOnCreate: 'drop' | 'take';
-  /** What `/status` writes may change in metadata: nothing ('reset') or labels and annotations ('accept'). */
-  readonly statusMetadata: 'reset' | 'accept';
-  /** DELETE answers with the object rather than a Status. */
-  readonly deleteReturnsObject: boolean;
-  /** A PUT without resourceVersion is allowed. */
-  readonly unconditionalUpdate: boolean;
-  /** A PUT of an absent object creates it. */
-  readonly createOnUpdate: boolean;
-  /** True for CRD-backed kinds: lists keep apiVersion/kind on items, strategic merge patch is refused, pruning rules of CRDs apply. */
-  readonly custom: boolean;
-  /** Whole numbers beyond ±2^53 are kept (as bigints): no code of ours counts with what is in these objects. */
-  readonly wideIntegers?: true;
-  /** A new object that says no name is given a uuid for one. */
-  readonly namesItself?: true;
-  /** Name rule of the kind. */
-  readonly names: 'subdomain' | 'label' | 'path-segment';
-  /** A delete that names no policy leaves the dependents behind; `warning` is what it answers. */
-  readonly orphansDependents?: { readonly warning?: string };
-}
-
-/** How apiextensions-apiserver keeps custom resources, KubeVirt's own among them. */
-export const customStrategy = (statusSubresource: boolean): ResourceStrategy => ({
-  generation: 'except-status',
-  statusSubresource,
-  statusOnCreate: 'drop',
-  statusMetadata: 'reset',
-  deleteReturnsObject: false,
-  unconditionalUpdate: false,
-  createOnUpdate: false,
-  custom: true,
-  names: 'subdomain',
-});
-
 /** How a stored object becomes the shape of one version and back. Neither changes what it is given. */
 export interface StoredView {
   /** May return the object it was given when nothing is to be changed. */
@@ -104,16 +64,6 @@ export interface RemoteConversion {
   toStored(object: Readonly<Record<string, unknown>>): Promise<Record<string, unknown>>;
   /** Objects on their way through a write, in whichever version, as this version shows them: nothing is completed. */
   fromOther(objects: readonly Readonly<Record<string, unknown>>[]): Promise<Record<string, unknown>[]>;
-}
-
-/** What a validation may want to know beside the object. */
-export interface ValidationAbout {
-  /** '' or absent = the object itself is written. */
-  readonly subresource?: string;
-  /** Called with what is let pass and should not stay. */
-  readonly warn?: (text: string) => void;
-  /** What was found in the metadata before: rules are not asked about an object in which something is missing. */
-  readonly before?: readonly import('../meta/status.ts').FieldError[];
 }
 
 /** One served resource in one version. */
@@ -137,34 +87,8 @@ export interface ResourceInfo {
   readonly rows?: TableRows;
   /** Field selectors beside metadata.name/namespace: label -> reader of the value. */
   readonly selectableFields: Readonly<Record<string, (object: Readonly<Record<string, unknown>>) => string>>;
+  /** What the registry does with its objects. */
   readonly strategy: ResourceStrategy;
-  /** Kind-specific defaulting after schema defaults; returns a new or the same (mutable, unfrozen) object. */
-  readonly setDefaults?: (object: Record<string, unknown>) => void;
-  /** What becomes of a new object beside its defaults, once, after mutating admission. Sets members of the object. */
-  readonly prepareCreate?: (
-    object: Record<string, unknown>,
-    about: { readonly now: number; readonly warn: (text: string) => void },
-  ) => void;
-  /** The same of an object that was written through `subresource` over `old`. */
-  readonly prepareUpdate?: (
-    object: Record<string, unknown>,
-    old: Readonly<Record<string, unknown>>,
-    about: { readonly now: number; readonly subresource: string },
-  ) => void;
-  /** Kind-specific validation after schema validation. `old` is present on update. */
-  readonly validate?: (
-    object: Readonly<Record<string, unknown>>,
-    old?: Readonly<Record<string, unknown>>,
-  ) => readonly import('../meta/status.ts').FieldError[];
-  /** What a create should be warned about in an object that is valid and odd. */
-  readonly warnings?: (object: Readonly<Record<string, unknown>>) => readonly string[];
-  /** The same for an update: what `old` did not deserve already. */
-  readonly updateWarnings?: (
-    object: Readonly<Record<string, unknown>>,
-    old: Readonly<Record<string, unknown>>,
-  ) => readonly string[];
-  /** What a write of the status should be warned about. */
-  readonly statusWarnings?: (object: Readonly<Record<string, unknown>>) => readonly string[];
   /** Every version that the kind is defined in, the unserved ones too, in that order; absent = those that are served. */
   readonly versions?: () => readonly ResourceInfo[];
   /** Storage version (`group/version`) when it differs from this one. */
@@ -177,14 +101,6 @@ export interface ResourceInfo {
   readonly remote?: RemoteConversion;
   /** What must decode before the kind's schema is looked at; absent = the schema itself. Custom resources: metadata. */
   readonly decodeSchema?: Schema;
-  /** In place of plain schema validation, for kinds that validate a change by what was there before. */
-  readonly validateSchema?: (
-    object: Readonly<Record<string, unknown>>,
-    old?: Readonly<Record<string, unknown>>,
-    about?: ValidationAbout,
-  ) => readonly import('../meta/status.ts').FieldError[];
-  /** What the first DELETE puts on an object that then has to wait: sets members of it and of its metadata, none below. */
-  readonly markDeleted?: (object: Record<string, unknown>, now: number) => void;
   readonly deprecationWarning?: string;
 }
 

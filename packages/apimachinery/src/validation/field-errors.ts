@@ -37,9 +37,6 @@ export function addAll(errors: FieldError[], more: Iterable<FieldError>): void {
   for (const error of more) errors.push(error);
 }
 
-/** Validators of one group's resources, by plural name. */
-export type GroupValidators = Readonly<Record<string, Validate>>;
-
 export const required = (field: string, detail = ''): FieldError => ({ type: 'FieldValueRequired', field, detail });
 export const forbidden = (field: string, detail: string): FieldError => ({
   type: 'FieldValueForbidden',

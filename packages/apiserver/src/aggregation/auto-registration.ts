@@ -10,7 +10,7 @@ import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import type { Logger } from '@coracle/runtime/log/log';
-import { localCondition } from '../kinds/builtin/preparations/preparations.ts';
+import { localCondition } from '../kinds/builtin/preparations/api-services.ts';
 import { AUTO_MANAGED, apiServices } from '../registry/bootstrap-api-services.ts';
 import { createObject } from '../registry/create.ts';
 import type { ResourceSource } from '../registry/resource-catalog.ts';

@@ -1,6 +1,7 @@
 /** /api, /apis and below: discovery documents, made when first asked for and kept until the catalog changes. */
 
 import type { ResourceInfo, SubresourceInfo } from '@coracle/apimachinery/types/resource';
+import { customStrategy } from '@coracle/apimachinery/types/strategy';
 import type { ApiResponse } from '@coracle/runtime/http/seam';
 import type { Aggregator } from '../aggregation/aggregator.ts';
 import {
@@ -207,14 +208,4 @@ function infosOf(api: AggregatedApi): ResourceInfo[] {
   });
 }
 
-const NOT_STORED: ResourceInfo['strategy'] = {
-  generation: 'none',
-  statusSubresource: false,
-  statusOnCreate: 'drop',
-  statusMetadata: 'reset',
-  deleteReturnsObject: false,
-  unconditionalUpdate: false,
-  createOnUpdate: false,
-  custom: true,
-  names: 'subdomain',
-};
+const NOT_STORED = customStrategy({ generation: 'none' });

@@ -2,7 +2,7 @@
 
 import { apiVersionOf } from '@coracle/apimachinery/meta/gvk';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
-import { localCondition } from '../kinds/builtin/preparations/preparations.ts';
+import { localCondition } from '../kinds/builtin/preparations/api-services.ts';
 import { builtinPriority, CUSTOM_PRIORITY } from '../kinds/discovery/discovery.ts';
 
 /** On objects the server keeps: `onstart` for its own groups, `true` for those of custom resources. */

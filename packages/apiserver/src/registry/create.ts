@@ -17,8 +17,6 @@ import {
   wipeSystemMetadata,
 } from './object-metadata.ts';
 import { refuseWhenDurable } from './refuse-when-durable.ts';
-import { writeObject } from './service-addresses.ts';
-import { countsTemplates, startTemplateGeneration } from './template-generation.ts';
 import { prepareViews, storedForm, viewObject } from './versioned-view.ts';
 import { runChecks } from './write-call.ts';
 import type {
@@ -33,6 +31,7 @@ import type {
   WriteCall,
   WriteResult,
 } from './write-contract.ts';
+import { writeObject } from './write-object.ts';
 import { warnAboutCreate } from './write-warnings.ts';
 
 /** True when a create forgets the status it is sent (PrepareForCreate of the kind's strategy upstream). */
@@ -146,8 +145,7 @@ export function completeCreate(
   checkGeneration(info, metadata);
   // After the name and the uid: a namespace's label and a Job's selector are made of them.
   applyKindDefaults(info, object);
-  if (attempt === 1) info.prepareCreate?.(object, { now, warn });
-  if (countsTemplates(info)) startTemplateGeneration(object);
+  if (attempt === 1) info.strategy.prepareForCreate?.(object, { now, warn });
   if (!facts.trusted) validateObject(info, object);
   if (attempt === 1) warnAboutCreate(info, { object, warn });
 }
@@ -196,7 +194,7 @@ async function insert(
     runChecks(checks);
     return decision;
   };
-  const stored = await writeObject(registry, { key, decide }, companionWrites(registry, companions));
+  const stored = await writeObject(registry, { info, key, decide }, companionWrites(registry, companions));
   const views = prepareViews(info, [stored], { again: false });
   if (views) await views;
   return { created: true, object: viewObject(info, stored!), stored };

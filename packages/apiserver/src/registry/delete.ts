@@ -10,11 +10,11 @@ import { companionWrites } from './companions.ts';
 import { type DeleteOptions, type DeletionVerdict, deletionVerdict, saysNothingNew } from './graceful-deletion.ts';
 import { isLargeObject } from './large-write.ts';
 import { refuseWhenDurable } from './refuse-when-durable.ts';
-import { writeObject } from './service-addresses.ts';
 import { uidConflict } from './uid-conflict.ts';
 import { prepareViews, storedForm, viewObject } from './versioned-view.ts';
 import { MAX_CONFLICT_RETRIES, ObjectMoved, runChecks } from './write-call.ts';
 import type { Registry, WriteCall } from './write-contract.ts';
+import { writeObject } from './write-object.ts';
 import { writtenDecision } from './written-decision.ts';
 
 export interface DeleteResult {
@@ -86,7 +86,7 @@ async function attemptDelete(
     runChecks(checks);
     return decision;
   };
-  const stored = await writeObject(registry, { key, decide }, companionWrites(registry, companions));
+  const stored = await writeObject(registry, { info, key, decide }, companionWrites(registry, companions));
   const after = prepareViews(info, [stored], { again: false });
   if (after) await after;
   return { removed, object: viewObject(info, stored!), stored };
@@ -115,7 +115,8 @@ export function checkDeletePreconditions(
   const { name = '', uid: foundUid = '', resourceVersion: foundVersion = '' } = old.metadata;
   const isUidWrong = uid !== undefined && uid !== foundUid;
   if (!isUidWrong && (resourceVersion === undefined || resourceVersion === foundVersion)) return;
-  if (OWN_PRECONDITIONS.has(`${info.group}/${info.resource}`)) {
+  // Those whose deletion is more than one step word their conflicts by themselves.
+  if (info.strategy.beginDeletion ?? info.strategy.isHeld) {
     if (isUidWrong) throw uidConflict(info, name, { wanted: uid, found: foundUid });
     throw conflict(
       info,
@@ -132,6 +133,3 @@ export function checkDeletePreconditions(
       : `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${foundVersion}). The object might have been modified`,
   );
 }
-
-/** The two whose deletion is more than one step word their conflicts by themselves. */
-const OWN_PRECONDITIONS = new Set(['/namespaces', 'apiextensions.k8s.io/customresourcedefinitions']);

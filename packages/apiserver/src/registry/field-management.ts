@@ -8,20 +8,10 @@ import { formatTime, type ManagedFieldsEntry, type UnstructuredObject } from '@c
 import { dropMetadataNulls, dropNulls } from '@coracle/apimachinery/schema/defaults';
 import { dropEmpty } from '@coracle/apimachinery/schema/drop-empty';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
+import { updateStrategyOf } from '@coracle/apimachinery/types/strategy';
 import { withVersions } from './owned-versions.ts';
 import type { ResourceSource } from './resource-catalog.ts';
 import type { FieldChange, FieldManagement } from './write-contract.ts';
-
-/**
- * Fields an endpoint does not write, so that nobody comes to own them through it: what the kinds' strategies reset
- * (GetResetFields of pkg/registry and of apiextensions-apiserver).
- */
-function unwritten({ info, subresource }: FieldChange): readonly (readonly string[])[] {
-  if (subresource === 'status') {
-    return info.strategy.custom ? ONLY_STATUS : (NOT_STATUS_OF[`${info.group}/${info.resource}`] ?? [['spec']]);
-  }
-  return info.strategy.statusSubresource ? [['status']] : [];
-}
 
 /** Objects of definitions may lie as an older schema had them, and carry parts that nobody validates. */
 function doubtOf({ info, live }: FieldChange): TrackUpdateOptions['doubt'] {
@@ -30,23 +20,6 @@ function doubtOf({ info, live }: FieldChange): TrackUpdateOptions['doubt'] {
   const written = Number(live?.metadata.resourceVersion ?? Number.POSITIVE_INFINITY);
   return { live: since !== undefined && written < since };
 }
-
-const ONLY_STATUS = [['metadata'], ['spec']];
-/**
- * Strategies that reset more through `/status` than the spec. That of a CustomResourceDefinition is none of them: it
- * means to keep the metadata, but compares the new with the new, so what is sent there is written, and owned.
- */
-const NOT_STATUS_OF: Readonly<Record<string, readonly (readonly string[])[]>> = {
-  'apps/deployments': [['spec'], ['metadata', 'labels']],
-  '/pods': [['spec'], ['metadata', 'deletionTimestamp'], ['metadata', 'ownerReferences']],
-  'storage.k8s.io/volumeattachments': ONLY_STATUS,
-  'apiregistration.k8s.io/apiservices': ONLY_STATUS,
-  'networking.k8s.io/servicecidrs': ONLY_STATUS,
-  'resource.k8s.io/resourceclaims': ONLY_STATUS,
-  'admissionregistration.k8s.io/validatingadmissionpolicies': ONLY_STATUS,
-  'flowcontrol.apiserver.k8s.io/flowschemas': ONLY_STATUS,
-  'flowcontrol.apiserver.k8s.io/prioritylevelconfigurations': ONLY_STATUS,
-};
 
 /** Builds the slot over the served resources: entries of versions no longer served are dropped. */
 export function createFieldManagement(resources: Pick<ResourceSource, 'serves' | 'lookup'>): FieldManagement {
@@ -59,7 +32,7 @@ export function createFieldManagement(resources: Pick<ResourceSource, 'serves' |
       apiVersion: apiVersionOf(info),
       subresource: change.subresource === '' ? undefined : change.subresource,
       now: formatTime(change.now),
-      ignore: unwritten(change),
+      ignore: updateStrategyOf(info.strategy, change.subresource).resetFields,
       doubt: doubtOf(change),
       isServed(apiVersion: string): boolean {
         const { group, version } = parseApiVersion(apiVersion);

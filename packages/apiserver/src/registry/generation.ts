@@ -2,39 +2,33 @@
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
-import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
+import type { UpdateStrategy } from '@coracle/apimachinery/types/strategy';
 
 const OUTSIDE = new Set(['metadata', 'status', 'apiVersion', 'kind']);
 
-/** True when the change from `old` to `object` is one that controllers must act on. */
+interface Update {
+  readonly object: Readonly<UnstructuredObject>;
+  readonly old: Readonly<UnstructuredObject>;
+  /** The kind has no `/status`. */
+  readonly statusIsData: boolean;
+}
+
+/** True when the change is one that controllers must act on. */
 export function movesGeneration(
-  info: ResourceInfo,
-  object: Readonly<UnstructuredObject>,
-  old: Readonly<UnstructuredObject>,
+  { generation, generationFollows }: Pick<UpdateStrategy, 'generation' | 'generationFollows'>,
+  { object, old, statusIsData }: Update,
 ): boolean {
-  const rule = info.strategy.generation;
-  switch (rule) {
+  const followed = (): boolean =>
+    generationFollows !== undefined &&
+    !deepEqual(object.metadata[generationFollows] ?? {}, old.metadata[generationFollows] ?? {});
+  switch (generation) {
     case 'none':
     case 'one':
       return false;
     case 'spec':
-      // Deployments hand their annotations down to ReplicaSets, so those count as well (deployment/strategy.go).
-      return (
-        !deepEqual(object['spec'], old['spec']) ||
-        (info.group === 'apps' &&
-          info.resource === 'deployments' &&
-          !deepEqual(object.metadata.annotations ?? {}, old.metadata.annotations ?? {}))
-      );
+      return !deepEqual(object['spec'], old['spec']) || followed();
     case 'except-status': {
-      // Proxies choose their slices by label, so those count as well (endpointslice/strategy.go).
-      if (
-        info.group === 'discovery.k8s.io' &&
-        info.resource === 'endpointslices' &&
-        !deepEqual(object.metadata.labels ?? {}, old.metadata.labels ?? {})
-      ) {
-        return true;
-      }
-      const statusIsData = !info.strategy.statusSubresource;
+      if (followed()) return true;
       for (const field of new Set([...Object.keys(object), ...Object.keys(old)])) {
         if (OUTSIDE.has(field) && !(statusIsData && field === 'status')) continue;
         if (!deepEqual(object[field], old[field])) return true;
@@ -42,6 +36,6 @@ export function movesGeneration(
       return false;
     }
     default:
-      return rule satisfies never;
+      return generation satisfies never;
   }
 }

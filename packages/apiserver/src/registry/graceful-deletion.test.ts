@@ -2,14 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { UnstructuredObject } from '../../../apimachinery/src/meta/object.ts';
 import type { ResourceInfo } from '../../../apimachinery/src/types/resource.ts';
+import { builtinResource } from '../kinds/builtin/builtin-resources.ts';
 import { type DeleteOptions, deletionVerdict, finishedDeleting } from './graceful-deletion.ts';
 
 const info = (resource: string): ResourceInfo =>
-  ({
-    group: '',
-    resource,
-    strategy: { ...(resource === 'replicationcontrollers' && { orphansDependents: {} }) },
-  }) as ResourceInfo;
+  builtinResource({ group: '', version: 'v1', resource }) ?? assert.fail(resource);
 const NOW = Date.UTC(2030, 0, 1);
 
 interface Case {

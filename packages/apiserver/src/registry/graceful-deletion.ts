@@ -2,7 +2,7 @@
 
 import { formatTime, type UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
-import { isNamespace } from './prepare-update.ts';
+import type { ResourceStrategy } from '@coracle/apimachinery/types/strategy';
 
 export const ORPHAN_FINALIZER = 'orphan';
 export const FOREGROUND_FINALIZER = 'foregroundDeletion';
@@ -27,30 +27,31 @@ export function deletionVerdict(
   object: Readonly<UnstructuredObject>,
   { options, now }: { readonly options: DeleteOptions; readonly now: number },
 ): DeletionVerdict {
+  const { strategy } = info;
   // What is below these is replaced where it changes, never written into: a copy of all of a large object takes long.
   const next: UnstructuredObject = { ...object, metadata: { ...object.metadata } as UnstructuredObject['metadata'] };
   const { metadata } = next;
-  if (object.metadata.deletionTimestamp === undefined && info.markDeleted !== undefined) {
+  if (object.metadata.deletionTimestamp === undefined && strategy.beginDeletion !== undefined) {
     // Its own first step, whatever the options say: neither policy nor grace, and no new generation.
-    info.markDeleted(next, now);
+    strategy.beginDeletion(next, now);
     metadata.deletionTimestamp = formatTime(now);
     return { type: 'mark', object: next };
   }
   // While a grace period runs, a later delete may only shorten it: what it says of dependents is not heard either.
   if (saysNothingNew(info, object, options)) return { type: 'already-terminating' };
-  const left = graceLeft(info, object) ?? 0;
+  const left = graceLeft(strategy, object) ?? 0;
   const isShorter = left > 0;
-  const finalizers = finalizersAfter(info, metadata.finalizers ?? [], options);
+  const finalizers = finalizersAfter(strategy, metadata.finalizers ?? [], options);
   if (finalizers.length > 0) metadata.finalizers = finalizers;
   else delete metadata.finalizers;
 
-  const grace = isShorter ? atLeastASecond(options) : gracePeriod(info, object, options);
-  const held = finalizers.length > 0 || (isNamespace(info) && namespaceFinalizers(object).length > 0);
+  const grace = isShorter ? atLeastASecond(options) : gracePeriod(strategy, object, options);
+  const held = finalizers.length > 0 || strategy.isHeld?.(object) === true;
   if (grace === 0 && !held) return { type: 'remove' };
 
   const finalizersChanged = String(finalizers) !== String(object.metadata.finalizers ?? []);
   if (object.metadata.deletionTimestamp !== undefined) {
-    const isUnstamped = object.metadata.deletionGracePeriodSeconds === undefined && !isNamespace(info);
+    const isUnstamped = object.metadata.deletionGracePeriodSeconds === undefined && !strategy.isHeld;
     if (!isShorter && !finalizersChanged && !isUnstamped) return { type: 'already-terminating' };
     // Counted from the first delete.
     if (isShorter) stamp(metadata, grace, Date.parse(object.metadata.deletionTimestamp) - left * 1000);
@@ -63,11 +64,10 @@ export function deletionVerdict(
     return { type: 'mark', object: next };
   }
   stamp(metadata, grace, now);
-  // The registry of namespaces marks them itself, and writes no grace period.
-  if (isNamespace(info)) delete metadata.deletionGracePeriodSeconds;
+  if (strategy.isHeld) delete metadata.deletionGracePeriodSeconds;
   // Of an object whose generation is the client's own it may be a bigint.
   if ((metadata.generation ?? 0) > 0) metadata.generation = Number(metadata.generation) + 1;
-  if (isNamespace(info)) next['status'] = { ...(next['status'] as object | undefined), phase: 'Terminating' };
+  strategy.markDeleted?.(next);
   return { type: 'mark', object: next };
 }
 
@@ -78,12 +78,9 @@ export function finishedDeleting(info: ResourceInfo, object: Readonly<Unstructur
     metadata.deletionTimestamp !== undefined &&
     (metadata.finalizers ?? []).length === 0 &&
     (metadata.deletionGracePeriodSeconds ?? 0) === 0 &&
-    !(isNamespace(info) && namespaceFinalizers(object).length > 0)
+    info.strategy.isHeld?.(object) !== true
   );
 }
-
-const namespaceFinalizers = (object: Readonly<UnstructuredObject>): readonly string[] =>
-  (object['spec'] as { finalizers?: readonly string[] } | undefined)?.finalizers ?? [];
 
 function stamp(metadata: UnstructuredObject['metadata'], grace: number, now: number): void {
   metadata.deletionTimestamp = formatTime(Math.min(now + grace * 1000, LAST_SECOND));
@@ -93,22 +90,19 @@ function stamp(metadata: UnstructuredObject['metadata'], grace: number, now: num
 /** 9999-12-31T23:59:59Z: RFC 3339 has no later time. */
 const LAST_SECOND = 253_402_300_799_000;
 
-/** Only pods wait. */
-const isGraceful = (info: ResourceInfo): boolean => info.group === '' && info.resource === 'pods';
-
 /** The grace period that runs, in seconds, 0 when it is over and finalizers are left; undefined when none does. */
-function graceLeft(info: ResourceInfo, { metadata }: Readonly<UnstructuredObject>): number | undefined {
+function graceLeft(strategy: ResourceStrategy, { metadata }: Readonly<UnstructuredObject>): number | undefined {
   const { deletionTimestamp, deletionGracePeriodSeconds } = metadata;
-  return isGraceful(info) && deletionTimestamp !== undefined ? deletionGracePeriodSeconds : undefined;
+  return strategy.gracePeriod && deletionTimestamp !== undefined ? deletionGracePeriodSeconds : undefined;
 }
 
 /** Whether a delete comes to an object under a grace period, and does not shorten it: then nobody is asked either. */
 export function saysNothingNew(
-  info: ResourceInfo,
+  { strategy }: ResourceInfo,
   object: Readonly<UnstructuredObject>,
   options: DeleteOptions,
 ): boolean {
-  const left = graceLeft(info, object);
+  const left = graceLeft(strategy, object);
   return left !== undefined && (options.gracePeriodSeconds === undefined || atLeastASecond(options) >= left);
 }
 
@@ -116,16 +110,10 @@ export function saysNothingNew(
 const atLeastASecond = ({ gracePeriodSeconds = 0 }: DeleteOptions): number =>
   gracePeriodSeconds < 0 ? 1 : gracePeriodSeconds;
 
-/**
- * What a first delete waits: option, else the spec's, else none; nothing when no node runs it or it has ended, or when it
- * is terminating already with no grace period left.
- */
-function gracePeriod(info: ResourceInfo, object: Readonly<UnstructuredObject>, options: DeleteOptions): number {
-  if (!isGraceful(info) || object.metadata.deletionTimestamp !== undefined) return 0;
-  const spec = (object['spec'] ?? {}) as { nodeName?: string; terminationGracePeriodSeconds?: number };
-  const phase = (object['status'] as { phase?: string } | undefined)?.phase;
-  if (!spec.nodeName || phase === 'Succeeded' || phase === 'Failed') return 0;
-  return atLeastASecond({ gracePeriodSeconds: options.gracePeriodSeconds ?? spec.terminationGracePeriodSeconds ?? 0 });
+/** What a first delete waits, where the kind gives time; nothing when the object is terminating already with none left. */
+function gracePeriod(strategy: ResourceStrategy, object: Readonly<UnstructuredObject>, options: DeleteOptions): number {
+  if (!strategy.gracePeriod || object.metadata.deletionTimestamp !== undefined) return 0;
+  return atLeastASecond({ gracePeriodSeconds: strategy.gracePeriod(object, options.gracePeriodSeconds) });
 }
 
 /** Whether a delete says itself what becomes of the dependents. */
@@ -133,15 +121,14 @@ export const namesPolicy = ({ orphanDependents, propagationPolicy }: DeleteOptio
   orphanDependents !== undefined || propagationPolicy !== undefined;
 
 /** The garbage collector's finalizers follow the propagation policy; others stay. */
-function finalizersAfter(info: ResourceInfo, finalizers: readonly string[], options: DeleteOptions): string[] {
-  // Events never take part in garbage collection.
-  if (info.resource === 'events') return [...finalizers];
+function finalizersAfter(strategy: ResourceStrategy, finalizers: readonly string[], options: DeleteOptions): string[] {
+  if (strategy.garbageCollection === 'unsupported') return [...finalizers];
   const { orphanDependents, propagationPolicy } = options;
   const asked = namesPolicy(options);
   const orphan = asked
     ? orphanDependents === true || propagationPolicy === 'Orphan'
     : finalizers.includes(ORPHAN_FINALIZER) ||
-      (info.strategy.orphansDependents !== undefined && !finalizers.includes(FOREGROUND_FINALIZER));
+      (strategy.garbageCollection === 'orphan-dependents' && !finalizers.includes(FOREGROUND_FINALIZER));
   const foreground = asked ? propagationPolicy === 'Foreground' : finalizers.includes(FOREGROUND_FINALIZER);
   const others = finalizers.filter((finalizer) => finalizer !== ORPHAN_FINALIZER && finalizer !== FOREGROUND_FINALIZER);
   if (orphan) others.push(ORPHAN_FINALIZER);

@@ -10,11 +10,11 @@ import type { WriteCheck } from '../admission/plugin.ts';
 import type { Decision, StoredObject, StoreKey } from '../cache/object-store.ts';
 import { isLargeObject } from './large-write.ts';
 import { refuseWhenDurable } from './refuse-when-durable.ts';
-import { writeObject } from './service-addresses.ts';
 import { beginUpdate, completeUpdate, updateDecision } from './update-stages.ts';
 import { prepareViews, viewObject } from './versioned-view.ts';
 import { MAX_CONFLICT_RETRIES, ObjectMoved, runChecks } from './write-call.ts';
 import type { AdmissionSubject, Completed, Registry, UpdateCall, UpdateStages, WriteResult } from './write-contract.ts';
+import { writeObject } from './write-object.ts';
 
 /** Throws ApiError: 404, 409 (stale resourceVersion, uid, or too many conflicts), 422, or what admission says. */
 export async function guaranteedUpdate(registry: Registry, call: UpdateCall): Promise<WriteResult> {
@@ -88,7 +88,7 @@ async function attemptUpdate(
     runChecks(checks);
     return decision;
   };
-  const stored = await writeObject(registry, { key, decide: write });
+  const stored = await writeObject(registry, { info, key, decide: write });
   if (decision.type === 'delete') return { created: false, stored: undefined, ...resultOf(completed) };
   const after = prepareViews(info, [stored], { again: false });
   if (after) await after;

@@ -5,11 +5,18 @@
  */
 
 import type { KubeObject } from '@coracle/apimachinery/meta/object';
+import { storagePrefix } from '@coracle/apimachinery/types/resource';
 import { belongsTo, clusterIpsOf, type IpAddress, isAllocatedAddress } from '@coracle/apimachinery/types/service-cidrs';
 import type { Logger } from '@coracle/runtime/log/log';
-import type { StoredObject, StoreWrite } from '../cache/object-store.ts';
-import { ADDRESSES_PREFIX, addressKey, giveBack, SERVICES_PREFIX, takeAddress } from './service-addresses.ts';
+import type { StoredObject, StoreKey, StoreWrite } from '../cache/object-store.ts';
+import { giveBack, IP_ADDRESSES, takeAddress } from '../kinds/builtin/strategies/services.ts';
 import type { Registry } from './write-contract.ts';
+import { partWrite } from './write-object.ts';
+
+const SERVICES_PREFIX = storagePrefix({ group: '', resource: 'services' });
+const ADDRESSES_PREFIX = storagePrefix(IP_ADDRESSES);
+
+const addressKey = (ip: string): StoreKey => ({ prefix: ADDRESSES_PREFIX, namespace: '', name: ip });
 
 /** An allocated address that is no Service's is left alone for so long. */
 const ORPHAN_MS = 60_000;
@@ -31,7 +38,7 @@ export async function repairServiceAddresses(registry: Registry): Promise<number
   const gone = store
     .list(ADDRESSES_PREFIX)
     .items.filter(({ name, object }) => isAllocatedAddress(object) && !owners.has(name))
-    .map(({ name }) => giveBack(registry, name));
+    .map(({ name }) => partWrite(registry, giveBack(name)));
   const missing = [...owners].flatMap(([ip, service]) => repairs(registry, ip, service));
   const writes = [...gone, ...missing];
   await Promise.all(writes.map(({ key, decide }) => store.write(key, decide)));
@@ -58,7 +65,7 @@ function isOwner({ store }: Registry, ip: string, service: StoredObject): boolea
 function repairs(registry: Registry, ip: string, service: StoredObject): StoreWrite[] {
   if (isOwner(registry, ip, service)) return [];
   // What it says cannot be changed, so it is made anew.
-  return [giveBack(registry, ip), takeAddress(registry, ip, service)];
+  return [giveBack(ip), takeAddress(ip, service)].map((part) => partWrite(registry, part));
 }
 
 /** Starts to watch, after `repairServiceAddresses`; the returned function ends that. */
@@ -85,7 +92,7 @@ export function keepServiceAddresses(registry: Registry, log: Logger): () => voi
       const age = now - Date.parse(address.metadata.creationTimestamp ?? '');
       if (age < ORPHAN_MS) sweepLater();
       else {
-        const { key, decide } = giveBack(registry, name);
+        const { key, decide } = partWrite(registry, giveBack(name));
         store.write(key, decide).catch(report);
       }
     }

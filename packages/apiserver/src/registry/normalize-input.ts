@@ -7,7 +7,8 @@ import { applyDefaults, dropNulls } from '@coracle/apimachinery/schema/defaults'
 import { dropEmpty } from '@coracle/apimachinery/schema/drop-empty';
 import { pruneUnknown } from '@coracle/apimachinery/schema/prune';
 import { validateSchema } from '@coracle/apimachinery/schema/validate';
-import type { ResourceInfo, ValidationAbout } from '@coracle/apimachinery/types/resource';
+import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
+import { type ResourceStrategy, updateStrategyOf, type ValidationAbout } from '@coracle/apimachinery/types/strategy';
 
 interface NormalizeOptions {
   readonly dropStatus?: boolean;
@@ -45,7 +46,7 @@ function complete(object: UnstructuredObject, options: NormalizeOptions): void {
 export function applyKindDefaults(info: ResourceInfo, object: UnstructuredObject): void {
   if (!info.strategy.custom) dropEmpty(info.schema, object);
   applyDefaults(info.schema, object);
-  info.setDefaults?.(object);
+  info.strategy.setDefaults?.(object);
   dropEmptyMetadata(info, object.metadata);
 }
 
@@ -85,7 +86,7 @@ export function validateObject(
     throw invalid(ownKind(info, object), nameOf(object), [...(about.more ?? []), ...typeErrors]);
   const metaErrors = validateObjectMeta(object.metadata, metaOptions(info));
   const asked = schemaErrors(info, object, old, { ...about, before: metaErrors });
-  const ruled = info.validate?.(object, old) ?? [];
+  const ruled = ruleErrors(info.strategy, object, old, about) ?? [];
   const errors: FieldError[] = [...(about.more ?? []), ...metaErrors, ...unreported(info, asked, ruled), ...ruled];
   if (errors.length > 0) throw invalid(info, object.metadata.name ?? '', errors);
 }
@@ -127,8 +128,18 @@ const metaOptions = (info: ResourceInfo): Parameters<typeof validateObjectMeta>[
   namespaced: info.namespaced,
   names: info.strategy.names,
   // The two API servers beside kube-apiserver's own have never asked for qualified finalizers.
-  custom: info.strategy.custom || info.group === 'apiextensions.k8s.io' || info.group === 'apiregistration.k8s.io',
+  custom: info.strategy.server === 'extension',
 });
+
+const ruleErrors = (
+  strategy: ResourceStrategy,
+  object: UnstructuredObject,
+  old: Readonly<UnstructuredObject> | undefined,
+  { subresource = '' }: ValidationAbout,
+): readonly FieldError[] | undefined =>
+  old === undefined
+    ? strategy.validate?.(object)
+    : updateStrategyOf(strategy, subresource).validateUpdate?.(object, old);
 
 const schemaErrors = (
   info: ResourceInfo,
@@ -136,7 +147,8 @@ const schemaErrors = (
   old: Readonly<UnstructuredObject> | undefined,
   about: ValidationAbout,
 ): readonly FieldError[] =>
-  info.validateSchema?.(object, old, about) ?? validateSchema(info.schema, object, { custom: info.strategy.custom });
+  info.strategy.validateSchema?.(object, old, about) ??
+  validateSchema(info.schema, object, { custom: info.strategy.custom });
 
 /** Custom resources learn of a wrong kind from validation; built-in kinds fail to decode before they come here. */
 function typeMetaErrors(info: ResourceInfo, object: UnstructuredObject): FieldError[] {

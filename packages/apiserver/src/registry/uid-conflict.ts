@@ -2,23 +2,14 @@
 import { type ApiError, conflict, type GroupResource } from '@coracle/apimachinery/meta/status';
 import type { WriteCall } from './write-contract.ts';
 
-/** What the parts of a key are called where upstream does not name them after the resource. */
-const KEYS: Readonly<Record<string, string>> = {
-  '/endpoints': 'services/endpoints',
-  '/nodes': 'minions',
-  '/replicationcontrollers': 'controllers',
-  '/services': 'services/specs',
-  'networking.k8s.io/ingresses': 'ingress',
-};
-
 /** The conflict as upstream's store words it, with its key. */
 export function storedUidConflict(
   { info, namespace, name, dryRun }: Pick<WriteCall, 'info' | 'namespace' | 'name' | 'dryRun'>,
   { wanted, found }: { readonly wanted: string; readonly found: string },
 ): ApiError {
   const { group, resource } = info;
-  const isNamedByGroup = info.strategy.custom || group === 'apiextensions.k8s.io' || group === 'apiregistration.k8s.io';
-  const place = isNamedByGroup ? `${group}/${resource}` : (KEYS[`${group}/${resource}`] ?? resource);
+  const { server, keyName = resource } = info.strategy;
+  const place = server === 'extension' ? `${group}/${resource}` : keyName;
   const key = `${dryRun ? '' : '/registry'}/${place}/${namespace === '' ? '' : `${namespace}/`}${name}`;
   const why = `Precondition failed: UID in precondition: ${wanted}, UID in object meta: ${found}`;
   const text = `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${why}`;

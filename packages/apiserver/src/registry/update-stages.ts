@@ -8,14 +8,13 @@ import type { ObjectMeta, UnstructuredObject } from '@coracle/apimachinery/meta/
 import { conflict, type FieldError, invalid, STALE_RESOURCE_VERSION } from '@coracle/apimachinery/meta/status';
 import { emptyToNull } from '@coracle/apimachinery/schema/empty-to-null';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
+import { updateStrategyOf } from '@coracle/apimachinery/types/strategy';
 import type { Decision } from '../cache/object-store.ts';
 import { finishedDeleting } from './graceful-deletion.ts';
 import { applyKindDefaults, dropEmptyMetadata, validateObject } from './normalize-input.ts';
 import { dedupeOwnerReferences, matchName, matchNamespace, newFinalizerErrors } from './object-metadata.ts';
 import { keepOwnerTimes } from './owner-times.ts';
-import { writesPodPart } from './pod-subresources.ts';
 import { prepareUpdate } from './prepare-update.ts';
-import { countsTemplates, keepTemplateGeneration } from './template-generation.ts';
 import { storedUidConflict } from './uid-conflict.ts';
 import { storedForm } from './versioned-view.ts';
 import type { Admitted, BegunUpdate, NextObject, StageServices, UpdateFacts } from './write-contract.ts';
@@ -97,15 +96,11 @@ export function completeUpdate(
   if (info.strategy.custom && !isRewritten) dropEmptyMetadata(info, object.metadata);
   else applyKindDefaults(info, object);
   // After tracking: nobody comes to own what the server sets or counts.
-  info.prepareUpdate?.(object, old, { now, subresource });
-  if (countsTemplates(info)) keepTemplateGeneration(object, old);
+  updateStrategyOf(info.strategy, subresource).prepareForUpdate?.(object, old, { now });
   if (facts.tracked) keepOwnerTimes(object, old);
   errors.push(...newFinalizerErrors(object, old));
-  // These change what an update of a pod may not: the kind validates the result, not the difference.
-  const isPartial = subresource === 'binding' || writesPodPart(subresource);
-  validateObject(info, object, isPartial ? undefined : old, { subresource, warn, more: errors });
-  if (subresource === '') warnAboutUpdate(info, { object, old, warn });
-  else if (subresource === 'status') for (const text of info.statusWarnings?.(object) ?? []) warn(text);
+  validateObject(info, object, old, { subresource, warn, more: errors });
+  warnAboutUpdate(info, subresource, { object, old, warn });
   return object;
 }
 
@@ -151,7 +146,7 @@ function checkPreconditions(call: UpdateFacts, wanted: UnstructuredObject, old: 
     throw storedUidConflict(call, { wanted: uid, found: old.metadata.uid ?? '' });
   if (namesVersion(resourceVersion)) {
     if (resourceVersion !== old.metadata.resourceVersion) throw conflict(info, name, STALE_RESOURCE_VERSION);
-  } else if ((!call.tracked || resourceVersion === '0') && !info.strategy.unconditionalUpdate) {
+  } else if ((!call.tracked || resourceVersion === '0') && !info.strategy.allowUnconditionalUpdate) {
     // Of the resource, not the kind: the store says so, which knows nothing else (Store.Update upstream).
     throw invalid({ group: info.group, kind: info.resource }, name, [
       {

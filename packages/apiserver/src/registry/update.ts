@@ -66,7 +66,8 @@ export function readElsewhere(): never {
   throw new TypeError('a large body is read by another thread');
 }
 
-const mayCreate = ({ info, subresource }: WriteCall): boolean => info.strategy.createOnUpdate && subresource === '';
+const mayCreate = ({ info, subresource }: WriteCall): boolean =>
+  info.strategy.allowCreateOnUpdate && subresource === '';
 
 /** The body of a PUT as a new object. */
 export function newObject(info: ResourceInfo, object: UnstructuredObject): UnstructuredObject {

@@ -4,6 +4,7 @@ import { goQuote } from '@coracle/apimachinery/meta/go-text';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { unqualifiedFinalizers } from '@coracle/apimachinery/meta/validate-object-meta';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
+import { updateStrategyOf } from '@coracle/apimachinery/types/strategy';
 import { type DeleteOptions, namesPolicy } from './graceful-deletion.ts';
 
 type Warn = (text: string) => void;
@@ -18,19 +19,19 @@ interface Updated extends Created {
 
 /** Warnings of a create. */
 export function warnAboutCreate(info: ResourceInfo, { object, warn }: Created): void {
-  for (const text of info.warnings?.(object) ?? []) warn(text);
+  for (const text of info.strategy.warningsOnCreate?.(object) ?? []) warn(text);
   if (info.strategy.custom) warnAboutFinalizers(object, [], warn);
 }
 
 /** Warnings of an update: of what came in with it. */
-export function warnAboutUpdate(info: ResourceInfo, { object, old, warn }: Updated): void {
-  for (const text of info.updateWarnings?.(object, old) ?? []) warn(text);
-  if (info.strategy.custom) warnAboutFinalizers(object, old.metadata.finalizers ?? [], warn);
+export function warnAboutUpdate({ strategy }: ResourceInfo, subresource: string, { object, old, warn }: Updated): void {
+  for (const text of updateStrategyOf(strategy, subresource).warningsOnUpdate?.(object, old) ?? []) warn(text);
+  if (strategy.custom && subresource === '') warnAboutFinalizers(object, old.metadata.finalizers ?? [], warn);
 }
 
 /** Warnings of a delete, of one object or a collection; also of what is not found. */
 export function warnAboutDelete({ strategy }: ResourceInfo, options: DeleteOptions, warn: Warn): void {
-  const text = strategy.orphansDependents?.warning;
+  const text = strategy.warningOnDelete;
   if (text !== undefined && !namesPolicy(options)) warn(text);
 }
 

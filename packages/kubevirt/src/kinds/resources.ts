@@ -6,7 +6,8 @@ import type {
   CustomResourceDefinitionVersion,
 } from '@coracle/apimachinery/types/access-types';
 import { builtinSchema } from '@coracle/apimachinery/types/builtin-types';
-import { customStrategy, type ResourceInfo, type SubresourceInfo } from '@coracle/apimachinery/types/resource';
+import type { ResourceInfo, SubresourceInfo } from '@coracle/apimachinery/types/resource';
+import { customStrategy } from '@coracle/apimachinery/types/strategy';
 import { age, KINDS, type KindTable, VERSIONS, type Version } from './kind-tables.ts';
 import { KUBEVIRT_GROUP } from './kinds.ts';
 import { toStructuralSchema } from './structural-schema.ts';
@@ -51,7 +52,7 @@ function infoOf(table: KindTable, version: Version, schema: Schema): ResourceInf
     // A CustomResourceDefinition without columns is shown with the age alone.
     columns: table.columns.length > 0 ? table.columns : [age],
     selectableFields: {},
-    strategy: customStrategy(hasStatusSubresource(table)),
+    strategy: customStrategy({ statusSubresource: hasStatusSubresource(table) }),
     ...(version.name !== storage && { storageVersion: `${group}/${storage}` }),
     ...(version.deprecationWarning !== undefined && { deprecationWarning: version.deprecationWarning }),
   };

@@ -28,7 +28,7 @@ export function normalizeMutated(info: ResourceInfo, object: UnstructuredObject)
   dropNulls(info.schema, object, { custom });
   if (!custom) dropEmpty(info.schema, object);
   applyDefaults(info.schema, object);
-  info.setDefaults?.(object);
+  info.strategy.setDefaults?.(object);
   return unknown;
 }
 

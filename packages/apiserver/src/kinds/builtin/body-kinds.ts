@@ -8,7 +8,7 @@ import { canonicalizeScalars } from '@coracle/apimachinery/schema/canonical-scal
 import type { Schema } from '@coracle/apimachinery/schema/schema';
 import { builtinSchema, builtinTypeName } from '@coracle/apimachinery/types/builtin-types';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
-import { strategyOf } from './strategies.ts';
+import { defineStrategy } from '@coracle/apimachinery/types/strategy';
 
 export const SCALE: GroupVersionKind = { group: 'autoscaling', version: 'v1', kind: 'Scale' };
 export const EVICTION: GroupVersionKind = { group: 'policy', version: 'v1', kind: 'Eviction' };
@@ -84,10 +84,11 @@ function toInfo(
     schema,
     columns: [],
     selectableFields: {},
-    strategy: strategyOf({ group, resource: '', hasStatus: false }),
-    setDefaults(object) {
-      setDefaults?.(object);
-      canonicalizeScalars(schema, object);
-    },
+    strategy: defineStrategy({
+      setDefaults(object) {
+        setDefaults?.(object);
+        canonicalizeScalars(schema, object);
+      },
+    }),
   };
 }

@@ -51,9 +51,9 @@ test('strategies', () => {
   assert.equal(of('discovery.k8s.io', 'endpointslices').strategy.generation, 'except-status');
   assert.equal(core('pods').strategy.deleteReturnsObject, true);
   assert.equal(core('configmaps').strategy.deleteReturnsObject, false);
-  assert.equal(of('coordination.k8s.io', 'leases').strategy.createOnUpdate, true);
-  assert.equal(of('coordination.k8s.io', 'leases').strategy.unconditionalUpdate, false);
-  assert.equal(core('pods').strategy.unconditionalUpdate, true);
+  assert.equal(of('coordination.k8s.io', 'leases').strategy.allowCreateOnUpdate, true);
+  assert.equal(of('coordination.k8s.io', 'leases').strategy.allowUnconditionalUpdate, false);
+  assert.equal(core('pods').strategy.allowUnconditionalUpdate, true);
   assert.equal(core('namespaces').strategy.names, 'label');
   assert.equal(of('rbac.authorization.k8s.io', 'roles').strategy.names, 'path-segment');
   assert.equal(core('pods').strategy.statusSubresource, true);

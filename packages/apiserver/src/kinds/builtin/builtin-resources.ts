@@ -1,24 +1,15 @@
 /** Every built-in resource as the server needs it: the generated table joined with strategies, cells, defaults and rules. */
 import { apiVersionOf, type GroupVersionKind } from '@coracle/apimachinery/meta/gvk';
-import { canonicalizeScalars } from '@coracle/apimachinery/schema/canonical-scalars';
 import type { Schema } from '@coracle/apimachinery/schema/schema';
 import { builtinSchema, builtinTypeName } from '@coracle/apimachinery/types/builtin-types';
-import type { JsonObject } from '@coracle/apimachinery/types/read-value';
 import type { PrinterColumn, ResourceInfo, SubresourceInfo } from '@coracle/apimachinery/types/resource';
-import { markCrdDeleted } from '../custom/crd-strategy.ts';
-import { formatWarnings, newFormatWarnings } from '../custom/format-warnings.ts';
 import { cellsOf } from './columns/cells.ts';
 import { rowsOf } from './columns/rows.ts';
-import { defaultsOf } from './defaults/defaults.ts';
-import { holdsQuantity, quantityErrors } from './defaults/quantities.ts';
-import { preparationOf } from './preparations/preparations.ts';
 import table from './resources.generated.json' with { type: 'json' };
 import { selectableFieldsOf } from './selectable-fields.ts';
-import { strategyOf } from './strategies.ts';
-import { validatorOf } from './validation/validators.ts';
+import { strategyOf } from './strategies/strategy-of.ts';
 import { autoscalerView } from './views/autoscaler-view.ts';
 import { eventView } from './views/event-view.ts';
-import { warningsOf } from './warnings/warnings.ts';
 
 interface ResourceRow {
   readonly names: string;
@@ -41,33 +32,13 @@ const VERBS: Readonly<Record<string, string>> = {
   w: 'watch',
 };
 
-/** Where a resource departs from the table: its storage, how it is validated and deleted, what is on its way out. */
-const STORED: Readonly<
-  Record<
-    string,
-    Pick<
-      ResourceInfo,
-      | 'storageVersion'
-      | 'storedAs'
-      | 'view'
-      | 'markDeleted'
-      | 'validateSchema'
-      | 'warnings'
-      | 'updateWarnings'
-      | 'deprecationWarning'
-    >
-  >
+/** What differs between the versions of a resource: its storage, and what is on its way out. */
+const VERSIONS: Readonly<
+  Record<string, Pick<ResourceInfo, 'storageVersion' | 'storedAs' | 'view' | 'deprecationWarning'>>
 > = {
   '/v1/componentstatuses': { deprecationWarning: 'v1 ComponentStatus is deprecated in v1.19+' },
   '/v1/endpoints': {
     deprecationWarning: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
-  },
-  'apiextensions.k8s.io/v1/customresourcedefinitions': {
-    markDeleted: markCrdDeleted,
-    // All that the type asks for is asked by the kind's own rules, under the paths and in the words of upstream.
-    validateSchema: () => [],
-    warnings: formatWarnings,
-    updateWarnings: newFormatWarnings,
   },
   'autoscaling/v1/horizontalpodautoscalers': { storageVersion: 'autoscaling/v2', view: autoscalerView },
   'events.k8s.io/v1/events': { storageVersion: 'v1', storedAs: { group: '', resource: 'events' }, view: eventView },
@@ -108,8 +79,6 @@ function toResourceInfo(row: ResourceRow, { group, version }: { group: string; v
     decoded ??= schemaOf({ group, version, kind });
     return decoded;
   };
-  const setKindDefaults = defaultsOf(group, resource);
-  const validateKind = validatorOf(group, resource);
   const rows = rowsOf(group, resource);
   return {
     group,
@@ -129,19 +98,8 @@ function toResourceInfo(row: ResourceRow, { group, version }: { group: string; v
     columns: toColumns(row.columns, { group, resource }),
     ...(rows && { rows }),
     selectableFields: selectableFieldsOf(group, resource),
-    strategy: strategyOf({ group, resource, hasStatus: subresources.some((sub) => sub.name === 'status') }),
-    setDefaults: (object) => {
-      setKindDefaults?.(object);
-      canonicalizeScalars(schema(), object);
-    },
-    validate: (object: JsonObject, old?: JsonObject) => {
-      const errors = validateKind?.(object, old) ?? [];
-      const amounts = holdsQuantity(schema()) ? quantityErrors(object, schema()) : [];
-      return amounts.length === 0 ? errors : [...amounts, ...errors];
-    },
-    ...preparationOf(group, resource),
-    ...warningsOf(group, resource),
-    ...STORED[`${group}/${version}/${resource}`],
+    strategy: strategyOf({ group, resource, hasStatus: subresources.some((sub) => sub.name === 'status'), schema }),
+    ...VERSIONS[`${group}/${version}/${resource}`],
   };
 }
 

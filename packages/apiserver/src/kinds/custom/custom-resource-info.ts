@@ -8,14 +8,14 @@ import { CUSTOM_ROOT_SCHEMA } from '@coracle/apimachinery/schema/object-meta-sch
 import { hasMapLists } from '@coracle/apimachinery/schema/ratcheting';
 import { childSchemas } from '@coracle/apimachinery/schema/resolve-definitions';
 import type { Schema } from '@coracle/apimachinery/schema/schema';
-import {
-  customStrategy,
-  type PrinterColumn,
-  type RemoteConversion,
-  type ResourceInfo,
-  type StoredView,
-  type SubresourceInfo,
+import type {
+  PrinterColumn,
+  RemoteConversion,
+  ResourceInfo,
+  StoredView,
+  SubresourceInfo,
 } from '@coracle/apimachinery/types/resource';
+import { customStrategy } from '@coracle/apimachinery/types/strategy';
 import { compareVersions } from '../discovery/discovery.ts';
 import { readJsonPath } from '../json-path.ts';
 import { type Crd, type CrdNames, type CrdVersion, storageVersionOf } from './crd.ts';
@@ -128,9 +128,12 @@ function infoOf(crd: Crd, making: Making): ResourceInfo {
     schema,
     columns: columnsOf(version),
     selectableFields: selectableFieldsOf(version),
-    strategy: { ...customStrategy(hasStatus), wideIntegers: true },
+    strategy: customStrategy({
+      statusSubresource: hasStatus,
+      wideIntegers: true,
+      validateSchema: createCustomValidation(schema, { scale: version.subresources?.scale }),
+    }),
     decodeSchema: CUSTOM_ROOT_SCHEMA,
-    ...createCustomValidation(schema, { scale: version.subresources?.scale }),
     ...(version !== storage && { storageVersion: `${group}/${storage.name}` }),
     view: viewOf(making),
     ...(options.convert && crd.spec.versions.length > 1 && { remote: remoteOf(making, options.convert) }),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fieldErrorBody } from '../../../../apimachinery/src/meta/status.ts';
 import '../../../../apimachinery/src/schema/wide-integers.ts';
-import type { ValidationAbout } from '../../../../apimachinery/src/types/resource.ts';
+import type { ValidationAbout } from '../../../../apimachinery/src/types/strategy.ts';
 import { rootSchemaOf } from './crd-schema.ts';
 import { createCustomValidation, type ScalePaths } from './custom-validation.ts';
 
@@ -19,7 +19,7 @@ function errorsOf(
   object: Json,
   more: { readonly scale?: ScalePaths; readonly old?: Json; readonly about?: ValidationAbout } = {},
 ): string[] {
-  const { validateSchema } = createCustomValidation(rootSchemaOf({ type: 'object', properties: schema }), {
+  const validateSchema = createCustomValidation(rootSchemaOf({ type: 'object', properties: schema }), {
     scale: more.scale,
   });
   const whole = (value: Json): Json => ({ apiVersion: 'a.b/v1', kind: 'A', metadata: { name: 'a' }, ...value });

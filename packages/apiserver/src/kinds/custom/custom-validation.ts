@@ -8,7 +8,7 @@ import type { FieldError, FieldErrorType } from '@coracle/apimachinery/meta/stat
 import { embeddedErrors, hasEmbedded } from '@coracle/apimachinery/schema/embedded-resource';
 import type { Schema } from '@coracle/apimachinery/schema/schema';
 import { validateSchema } from '@coracle/apimachinery/schema/validate';
-import type { ResourceInfo, ValidationAbout } from '@coracle/apimachinery/types/resource';
+import type { ResourceStrategy, ValidationAbout } from '@coracle/apimachinery/types/strategy';
 import { createRuleCheck } from './rules.ts';
 
 /** Errors after which the values can not be trusted to have the types that rules were compiled for. */
@@ -39,7 +39,7 @@ type JsonObject = Readonly<Record<string, unknown>>;
 export function createCustomValidation(
   schema: Schema,
   { scale }: { readonly scale: ScalePaths | undefined },
-): Required<Pick<ResourceInfo, 'validateSchema'>> {
+): NonNullable<ResourceStrategy['validateSchema']> {
   const checkRules = createRuleCheck(schema);
   const hasInside = hasEmbedded(schema);
   const finished = (
@@ -62,10 +62,7 @@ export function createCustomValidation(
     return [...errors, ...checkRules(object, old, about.warn)];
   };
   const optionsFor = (old: JsonObject | undefined) => ({ custom: true, ...(old !== undefined && { old }) });
-  return {
-    validateSchema: (object, old, about) =>
-      finished(validateSchema(schema, object, optionsFor(old)), { object, old, about }),
-  };
+  return (object, old, about) => finished(validateSchema(schema, object, optionsFor(old)), { object, old, about });
 }
 
 /** A write of the status is validated by the status's schema alone: texts name fields from there. */

@@ -3,12 +3,12 @@ import { encodeBase64 } from '@coracle/apimachinery/meta/base64';
 import { setOwn } from '@coracle/apimachinery/meta/own-property';
 import { listAt, textAt } from '@coracle/apimachinery/types/read-value';
 import { setPodOnlyDefaults, setPodSpecDefaults, setSourceDefaults } from './pod-spec.ts';
-import { ensureObject, type GroupDefaults, type MutableObject, member, members, preset } from './preset.ts';
+import { ensureObject, type MutableObject, member, members, preset } from './preset.ts';
 import { qosClassOf } from './qos.ts';
 
 const CLIENT_IP_SECONDS = 10_800;
 
-function setPodDefaults(pod: MutableObject): void {
+export function setPodDefaults(pod: MutableObject): void {
   const spec = ensureObject(pod, 'spec');
   if (spec === undefined) return;
   setPodSpecDefaults(spec);
@@ -38,7 +38,7 @@ function alignFirst(
   else if (single !== many.text(first)) holder[many.field] = [many.item(single)];
 }
 
-function setNodeDefaults(node: MutableObject): void {
+export function setNodeDefaults(node: MutableObject): void {
   const spec = member(node, 'spec');
   const status = member(node, 'status');
   // A node that keeps nothing for itself gives away all that it has.
@@ -55,7 +55,7 @@ export function setTemplateDefaults(holder: MutableObject | undefined): void {
   if (spec !== undefined) setPodSpecDefaults(spec);
 }
 
-function setServiceDefaults(service: MutableObject): void {
+export function setServiceDefaults(service: MutableObject): void {
   const spec = ensureObject(service, 'spec');
   if (spec === undefined) return;
   preset(spec, { sessionAffinity: 'None', type: 'ClusterIP' });
@@ -90,7 +90,7 @@ function setServiceDefaults(service: MutableObject): void {
   }
 }
 
-function setNamespaceDefaults(namespace: MutableObject): void {
+export function setNamespaceDefaults(namespace: MutableObject): void {
   const metadata = ensureObject(namespace, 'metadata');
   if (metadata === undefined) return;
   const name = metadata['name'];
@@ -106,7 +106,7 @@ function setNamespaceDefaults(namespace: MutableObject): void {
   if (status !== undefined) preset(status, { phase: 'Active' });
 }
 
-function setSecretDefaults(secret: MutableObject): void {
+export function setSecretDefaults(secret: MutableObject): void {
   if (secret['type'] === '') delete secret['type'];
   preset(secret, { type: 'Opaque' });
   const plain = member(secret, 'stringData');
@@ -128,7 +128,7 @@ export function setClaimDefaults(claim: MutableObject): void {
   if (status !== undefined) preset(status, { phase: 'Pending' });
 }
 
-function setVolumeDefaults(volume: MutableObject): void {
+export function setVolumeDefaults(volume: MutableObject): void {
   const spec = ensureObject(volume, 'spec');
   if (spec !== undefined) {
     preset(spec, { persistentVolumeReclaimPolicy: 'Retain', volumeMode: 'Filesystem' });
@@ -138,7 +138,7 @@ function setVolumeDefaults(volume: MutableObject): void {
   if (status !== undefined) preset(status, { phase: 'Pending' });
 }
 
-function setReplicationControllerDefaults(controller: MutableObject): void {
+export function setReplicationControllerDefaults(controller: MutableObject): void {
   const spec = ensureObject(controller, 'spec');
   const labels = member(member(member(spec, 'template'), 'metadata'), 'labels');
   if (spec === undefined) return;
@@ -153,7 +153,7 @@ function setReplicationControllerDefaults(controller: MutableObject): void {
   setTemplateDefaults(spec);
 }
 
-function setLimitRangeDefaults(range: MutableObject): void {
+export function setLimitRangeDefaults(range: MutableObject): void {
   for (const limit of members(member(range, 'spec'), 'limits')) {
     if (limit['type'] !== 'Container') continue;
     const defaults = ensureObject(limit, 'default');
@@ -168,20 +168,8 @@ function setLimitRangeDefaults(range: MutableObject): void {
   }
 }
 
-export const CORE_DEFAULTS: GroupDefaults = {
-  pods: setPodDefaults,
-  podtemplates: setTemplateDefaults,
-  nodes: setNodeDefaults,
-  services: setServiceDefaults,
-  namespaces: setNamespaceDefaults,
-  secrets: setSecretDefaults,
-  persistentvolumeclaims: setClaimDefaults,
-  persistentvolumes: setVolumeDefaults,
-  replicationcontrollers: setReplicationControllerDefaults,
-  limitranges: setLimitRangeDefaults,
-  endpoints(endpoints) {
-    for (const subset of members(endpoints, 'subsets')) {
-      for (const port of members(subset, 'ports')) preset(port, { protocol: 'TCP' });
-    }
-  },
-};
+export function setEndpointsDefaults(endpoints: MutableObject): void {
+  for (const subset of members(endpoints, 'subsets')) {
+    for (const port of members(subset, 'ports')) preset(port, { protocol: 'TCP' });
+  }
+}

@@ -9,7 +9,7 @@ import { imageTag } from './pod-spec.ts';
 function defaulted(apiVersion: string, resource: string, object: Record<string, unknown>): Record<string, unknown> {
   const info = builtinResource({ ...parseApiVersion(apiVersion), resource }) ?? assert.fail(resource);
   const copy = structuredClone({ apiVersion, ...object });
-  info.setDefaults?.(copy);
+  info.strategy.setDefaults?.(copy);
   return copy;
 }
 
@@ -333,11 +333,11 @@ test('defaulting twice changes nothing more, whatever the object holds', () => {
       (i, object) => {
         const info = infos[i]!;
         const once = structuredClone({ ...object }) as Record<string, unknown>;
-        info.setDefaults?.(once);
+        info.strategy.setDefaults?.(once);
         const twice = structuredClone(once);
-        info.setDefaults?.(twice);
+        info.strategy.setDefaults?.(twice);
         assert.deepEqual(twice, once);
-        info.validate?.(once, structuredClone({ ...object }) as Record<string, unknown>);
+        info.strategy.validateUpdate?.(once as never, structuredClone({ ...object }) as Record<string, unknown>);
       },
     ),
     { numRuns: 300 },

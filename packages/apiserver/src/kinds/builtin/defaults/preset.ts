@@ -3,11 +3,6 @@ import { isObject } from '@coracle/apimachinery/types/read-value';
 
 export type MutableObject = Record<string, unknown>;
 
-export type SetDefaults = (object: MutableObject) => void;
-
-/** Defaults of one group's resources, by plural name. */
-export type GroupDefaults = Readonly<Record<string, SetDefaults>>;
-
 const isUnset = (object: MutableObject, key: string): boolean =>
   !Object.hasOwn(object, key) || object[key] === undefined || object[key] === null;
 

@@ -2,7 +2,7 @@
 import { badRequest } from '@coracle/apimachinery/meta/status';
 import { isObject } from '@coracle/apimachinery/types/read-value';
 import { setClaimDefaults, setTemplateDefaults } from './core.ts';
-import { ensureObject, type GroupDefaults, type MutableObject, member, members, preset } from './preset.ts';
+import { ensureObject, type MutableObject, member, members, preset } from './preset.ts';
 
 const HISTORY = 10;
 const MAX_INT32 = 2_147_483_647;
@@ -17,7 +17,7 @@ const withTemplate =
     setTemplateDefaults(spec);
   };
 
-const setDeployment = withTemplate((spec) => {
+export const setDeployment = withTemplate((spec) => {
   preset(spec, { replicas: 1, revisionHistoryLimit: HISTORY, progressDeadlineSeconds: 600 });
   setRollingUpdate(spec, 'strategy', { maxUnavailable: '25%', maxSurge: '25%' });
 });
@@ -47,13 +47,15 @@ function showTemplateGeneration(object: MutableObject): void {
   annotations[TEMPLATE_GENERATION] = String(BigInt(text));
 }
 
-const setDaemonSet = withTemplate((spec, object) => {
+export const setDaemonSet = withTemplate((spec, object) => {
   showTemplateGeneration(object);
   preset(spec, { revisionHistoryLimit: HISTORY });
   setRollingUpdate(spec, 'updateStrategy', { maxUnavailable: 1, maxSurge: 0 });
 });
 
-const setStatefulSet = withTemplate((spec) => {
+export const setReplicaSet = withTemplate((spec) => preset(spec, { replicas: 1 }));
+
+export const setStatefulSet = withTemplate((spec) => {
   preset(spec, { replicas: 1, podManagementPolicy: 'OrderedReady', revisionHistoryLimit: HISTORY });
   const strategy = ensureObject(spec, 'updateStrategy');
   // One that names its type says of partitions what it says.
@@ -79,7 +81,7 @@ function setRollingUpdate(spec: MutableObject, field: string, values: Record<str
   if (rolling !== undefined) preset(rolling, values);
 }
 
-const setJob = withTemplate((spec, job) => {
+export const setJob = withTemplate((spec, job) => {
   if (spec['completions'] == null && spec['parallelism'] == null) preset(spec, { completions: 1 });
   preset(spec, {
     parallelism: 1,
@@ -111,7 +113,7 @@ function takeLabels(spec: MutableObject, job: MutableObject): void {
 /** Label of the Pods of a Job, by which it selects them. */
 export const CONTROLLER_UID = 'batch.kubernetes.io/controller-uid';
 
-function setCronJob(cronJob: MutableObject): void {
+export function setCronJob(cronJob: MutableObject): void {
   const spec = ensureObject(cronJob, 'spec');
   if (spec === undefined) return;
   preset(spec, {
@@ -125,15 +127,6 @@ function setCronJob(cronJob: MutableObject): void {
   setFailurePolicy(jobSpec);
   setTemplateDefaults(jobSpec);
 }
-
-export const APPS_DEFAULTS: GroupDefaults = {
-  deployments: setDeployment,
-  daemonsets: setDaemonSet,
-  statefulsets: setStatefulSet,
-  replicasets: withTemplate((spec) => preset(spec, { replicas: 1 })),
-};
-
-export const BATCH_DEFAULTS: GroupDefaults = { jobs: setJob, cronjobs: setCronJob };
 
 const percent = { type: 'Percent', value: 100, periodSeconds: 15 };
 const SCALING: Readonly<Record<string, Record<string, unknown>>> = {
@@ -155,15 +148,14 @@ function setScaling(behavior: MutableObject | undefined): void {
 }
 
 /** v1 keeps its one target in a field of its own; only v2 has metrics to default. */
-export const AUTOSCALING_DEFAULTS: GroupDefaults = {
-  horizontalpodautoscalers: (hpa) => {
-    const spec = ensureObject(hpa, 'spec');
-    if (spec === undefined) return;
-    preset(spec, { minReplicas: 1 });
-    if (hpa['apiVersion'] === 'autoscaling/v2') {
-      const target = { type: 'Utilization', averageUtilization: 80 };
-      preset(spec, { metrics: [{ type: 'Resource', resource: { name: 'cpu', target } }] });
-      setScaling(member(spec, 'behavior'));
-    }
-  },
-};
+
+export function setAutoscaler(hpa: MutableObject): void {
+  const spec = ensureObject(hpa, 'spec');
+  if (spec === undefined) return;
+  preset(spec, { minReplicas: 1 });
+  if (hpa['apiVersion'] === 'autoscaling/v2') {
+    const target = { type: 'Utilization', averageUtilization: 80 };
+    preset(spec, { metrics: [{ type: 'Resource', resource: { name: 'cpu', target } }] });
+    setScaling(member(spec, 'behavior'));
+  }
+}

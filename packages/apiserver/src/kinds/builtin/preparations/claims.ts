@@ -1,22 +1,20 @@
 /** Where the contents of a claim come from is said in two fields, an old and a new one (KEP 1495). */
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { isObject, type JsonObject, objectAt, textAt } from '@coracle/apimachinery/types/read-value';
-import type { Preparation } from './preparation.ts';
 
-export const claimPreparation: Preparation = {
-  create(claim) {
-    if (isObject(claim['spec'])) claim['spec'] = alike(known(claim['spec'], {}));
-  },
-  update(claim, old, { subresource }) {
-    const { spec } = claim;
-    if (subresource !== '' || !isObject(spec)) return;
-    const before = objectAt(old, 'spec');
-    const next = known(spec, before);
-    // A claim that was stored with one of the fields stays as it is: its spec does not change.
-    const isHalf = isObject(before['dataSource']) !== isObject(before['dataSourceRef']);
-    claim['spec'] = isHalf && deepEqual(sourcesOf(next), sourcesOf(before)) ? next : alike(next);
-  },
-};
+export function prepareNewClaim(claim: Record<string, unknown>): void {
+  if (isObject(claim['spec'])) claim['spec'] = alike(known(claim['spec'], {}));
+}
+
+export function prepareClaim(claim: Record<string, unknown>, old: JsonObject): void {
+  const { spec } = claim;
+  if (!isObject(spec)) return;
+  const before = objectAt(old, 'spec');
+  const next = known(spec, before);
+  // A claim that was stored with one of the fields stays as it is: its spec does not change.
+  const isHalf = isObject(before['dataSource']) !== isObject(before['dataSourceRef']);
+  claim['spec'] = isHalf && deepEqual(sourcesOf(next), sourcesOf(before)) ? next : alike(next);
+}
 
 const sourcesOf = ({ dataSource, dataSourceRef }: JsonObject): unknown[] => [dataSource ?? null, dataSourceRef ?? null];
 

@@ -10,7 +10,6 @@ import {
   textAt,
   textsAt,
 } from '@coracle/apimachinery/types/read-value';
-import type { Preparation } from './preparation.ts';
 
 const APP_ARMOR_CONTAINER = 'container.apparmor.security.beta.kubernetes.io/';
 const LOCALHOST = 'localhost/';
@@ -18,17 +17,15 @@ const CONTAINER_LISTS = ['initContainers', 'containers', 'ephemeralContainers'] 
 /** bound of validation: a longer profile is no profile. */
 const MAX_PROFILE = 4095;
 
-export const podPreparation: Preparation = {
-  create(pod, { now, warn }) {
-    if (!isObject(pod['spec'])) return;
-    markGated(pod, now);
-    mergeLabelKeys(pod);
-    takeAppArmorAnnotations(pod, warn);
-  },
-  update(pod, old, { subresource }) {
-    if (subresource === 'status') keepObserved(pod, old);
-  },
-};
+export function prepareNewPod(
+  pod: Record<string, unknown>,
+  { now, warn }: { readonly now: number; readonly warn: (text: string) => void },
+): void {
+  if (!isObject(pod['spec'])) return;
+  markGated(pod, now);
+  mergeLabelKeys(pod);
+  takeAppArmorAnnotations(pod, warn);
+}
 
 /** The scheduler does not look at a Pod with gates: its condition is there from the start. */
 function markGated(pod: Record<string, unknown>, now: number): void {
@@ -123,7 +120,7 @@ function profileOf(annotation: string): JsonObject | undefined {
 }
 
 /** Agents of old do not know `observedGeneration`: what they leave out stays, of conditions by type and in order. */
-function keepObserved(pod: Record<string, unknown>, old: JsonObject): void {
+export function keepObserved(pod: Record<string, unknown>, old: JsonObject): void {
   const before = new Map<string, number[]>();
   for (const condition of objectsAt(old, 'status', 'conditions')) {
     const type = textAt(condition, 'type');

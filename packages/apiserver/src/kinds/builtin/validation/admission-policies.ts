@@ -139,7 +139,7 @@ function groupVersionErrors(apiVersion: string, at: string): FieldError[] {
   return errors;
 }
 
-function validateValidatingPolicy(object: JsonObject): readonly FieldError[] {
+export function validateValidatingPolicy(object: JsonObject): readonly FieldError[] {
   const spec = objectAt(object, 'spec');
   const errors: FieldError[] = [];
   const names = validateShared(spec, [], errors);
@@ -220,7 +220,7 @@ function annotationErrors(
   return [...errors, ...checked.errors.map((error) => ({ ...error, value: written }))];
 }
 
-function validateMutatingPolicy(object: JsonObject): readonly FieldError[] {
+export function validateMutatingPolicy(object: JsonObject): readonly FieldError[] {
   const spec = objectAt(object, 'spec');
   const errors: FieldError[] = [];
   const names = validateShared(spec, ['mutation'], errors);
@@ -295,13 +295,13 @@ function validateParamRef(errors: FieldError[], ref: unknown): void {
   }
 }
 
-function validateMutatingBinding(object: JsonObject): readonly FieldError[] {
+export function validateMutatingBinding(object: JsonObject): readonly FieldError[] {
   const errors: FieldError[] = [];
   validateBinding(errors, object);
   return errors;
 }
 
-function validateValidatingBinding(object: JsonObject): readonly FieldError[] {
+export function validateValidatingBinding(object: JsonObject): readonly FieldError[] {
   const errors: FieldError[] = [];
   validateBinding(errors, object);
   const at = 'spec.validationActions';
@@ -321,10 +321,3 @@ function validateValidatingBinding(object: JsonObject): readonly FieldError[] {
   if (actions.length === 0) errors.push(required(at, 'at least one validation action is required'));
   return errors;
 }
-
-export const POLICY_KIND_VALIDATORS = {
-  validatingadmissionpolicies: validateValidatingPolicy,
-  mutatingadmissionpolicies: validateMutatingPolicy,
-  validatingadmissionpolicybindings: validateValidatingBinding,
-  mutatingadmissionpolicybindings: validateMutatingBinding,
-};

@@ -1,19 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseApiVersion } from '../../../../../apimachinery/src/meta/gvk.ts';
-import { fieldErrorBody } from '../../../../../apimachinery/src/meta/status.ts';
-import { builtinResource } from '../builtin-resources.ts';
-
-const validateRules = (apiVersion: string, resource: string, object: object, old?: object): string[] => {
-  const info = builtinResource({ ...parseApiVersion(apiVersion), resource }) ?? assert.fail();
-  const found = info.validate?.(object as never, old as never) ?? [];
-  return [...found].map((error) => `${error.field}: ${fieldErrorBody(error)}`);
-};
+import { validationErrors } from '../strategies/strategy-testkit.ts';
 
 // S-343: Nodes, endpoints, flow schemas, priority levels and volumes are validated before they are
 //   stored.
 test('an EndpointSlice: one type of addresses, ports of different names', () => {
-  const slice = (object: object, old?: object) => validateRules('discovery.k8s.io/v1', 'endpointslices', object, old);
+  const slice = (object: object, old?: object) =>
+    validationErrors('discovery.k8s.io/v1', 'endpointslices', object, old);
   const good = {
     addressType: 'IPv4',
     endpoints: [{ addresses: ['10.0.0.1'] }],
@@ -42,7 +35,7 @@ test('an EndpointSlice: one type of addresses, ports of different names', () => 
 
 // S-343
 test('Endpoints: addresses that somebody has, ports with names where there are several', () => {
-  const of = (subset: object): string[] => validateRules('v1', 'endpoints', { subsets: [subset] });
+  const of = (subset: object): string[] => validationErrors('v1', 'endpoints', { subsets: [subset] });
   assert.deepEqual(of({ addresses: [{ ip: '10.0.0.1' }], ports: [{ port: 80 }] }), []);
   assert.deepEqual(of({}), ['subsets[0]: Required value: must specify `addresses` or `notReadyAddresses`']);
   assert.deepEqual(of({ addresses: [{ ip: '0.0.0.0' }, { ip: 'x' }], ports: [{ port: 0 }, { name: 'b', port: 1 }] }), [
@@ -61,12 +54,12 @@ test('a Node: taints differ by key and effect, its ranges and its id stay', () =
     { key: 'k', effect: 'NoSchedule' },
     { key: 'x', effect: 'Z' },
   ];
-  assert.deepEqual(validateRules('v1', 'nodes', { spec: { taints } }), [
+  assert.deepEqual(validationErrors('v1', 'nodes', { spec: { taints } }), [
     'spec.taints[1]: Duplicate value: {"Key":"k","Value":"","Effect":"NoSchedule","TimeAdded":null}: taints must be unique by key and effect pair',
     'spec.taints[2].effect: Unsupported value: "Z": supported values: "NoExecute", "NoSchedule", "PreferNoSchedule"',
   ]);
   const old = { spec: { podCIDRs: ['10.1.0.0/24'], providerID: 'p' } };
-  assert.deepEqual(validateRules('v1', 'nodes', { spec: { podCIDRs: ['10.2.0.0/24'], providerID: 'q' } }, old), [
+  assert.deepEqual(validationErrors('v1', 'nodes', { spec: { podCIDRs: ['10.2.0.0/24'], providerID: 'q' } }, old), [
     'spec.podCIDRs: Forbidden: node updates may not change podCIDR except from "" to valid',
     'spec.providerID: Forbidden: node updates may not change providerID except from "" to valid',
   ]);
@@ -78,7 +71,7 @@ test('a PersistentVolume lies in one place, and stays there', () => {
     const whole = (more: object) => ({
       spec: { accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' }, ...more },
     });
-    return validateRules('v1', 'persistentvolumes', whole(spec), old && whole(old));
+    return validationErrors('v1', 'persistentvolumes', whole(spec), old && whole(old));
   };
   const host = { hostPath: { path: '/x' } };
   assert.deepEqual(volume(host), []);
@@ -99,12 +92,12 @@ test('a PersistentVolume lies in one place, and stays there', () => {
 
 test('Endpoints of before may be labelled, whatever they hold', () => {
   const odd = { subsets: [{ addresses: [{ ip: '0.0.0.0' }] }] };
-  assert.deepEqual(validateRules('v1', 'endpoints', { ...odd, metadata: { labels: { a: 'b' } } }, odd), []);
+  assert.deepEqual(validationErrors('v1', 'endpoints', { ...odd, metadata: { labels: { a: 'b' } } }, odd), []);
 });
 
 test('a Secret with credentials of registries holds a JSON object', () => {
   const of = (type: string, key: string, text: string): string[] =>
-    validateRules('v1', 'secrets', { type, data: { [key]: Buffer.from(text).toString('base64') } });
+    validationErrors('v1', 'secrets', { type, data: { [key]: Buffer.from(text).toString('base64') } });
   const [type, key] = ['kubernetes.io/dockerconfigjson', '.dockerconfigjson'];
   const at = `data[${key}]: Invalid value: "<secret contents redacted>"`;
   assert.deepEqual(of(type, key, '{"auths":{}}'), []);

@@ -6,7 +6,6 @@ import { isObject, type JsonObject, objectsAt, textAt, textsAt, valueAt } from '
 import {
   faults,
   forbidden,
-  type GroupValidators,
   immutable,
   invalid,
   nonNegative,
@@ -17,13 +16,11 @@ import {
   validateEach,
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
-import { POLICY_KIND_VALIDATORS } from './admission-policies.ts';
 import { validateSelector } from './admission-rules.ts';
-import { validateWebhooks } from './webhooks.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 
-function validateRules(object: JsonObject, namespaced: boolean): readonly FieldError[] {
+export function validateRole(object: JsonObject, namespaced: boolean): readonly FieldError[] {
   const errors: FieldError[] = [];
   validateEach(errors, objectsAt(object, 'rules'), (rule, i) => ruleErrors(rule, `rules[${i}]`, namespaced));
   if (!namespaced) validateAggregation(errors, object);
@@ -88,7 +85,7 @@ function validateSubject(subject: JsonObject, at: string, namespaced: boolean): 
   return errors;
 }
 
-const validateBinding =
+export const validateBinding =
   (kinds: readonly string[]) =>
   (object: JsonObject, old?: JsonObject): readonly FieldError[] => {
     const errors: FieldError[] = [];
@@ -108,32 +105,13 @@ const validateBinding =
     return errors;
   };
 
-export const RBAC_VALIDATORS: GroupValidators = {
-  roles: (object) => validateRules(object, true),
-  clusterroles: (object) => validateRules(object, false),
-  rolebindings: validateBinding(['Role', 'ClusterRole']),
-  clusterrolebindings: validateBinding(['ClusterRole']),
-};
-
-export const COORDINATION_VALIDATORS: GroupValidators = {
-  leases: (object) => {
-    const seconds = valueAt(object, 'spec', 'leaseDurationSeconds');
-    return [
-      ...(typeof seconds === 'number' && seconds <= 0
-        ? [invalid('spec.leaseDurationSeconds', seconds, 'must be greater than 0')]
-        : []),
-      ...nonNegative(object, 'spec.leaseTransitions'),
-    ];
-  },
-};
-
 const HIGHEST_USER_PRIORITY = 1_000_000_000;
 const SYSTEM_CLASSES: Readonly<Record<string, number>> = {
   'system-node-critical': 2_000_001_000,
   'system-cluster-critical': 2_000_000_000,
 };
 
-function validatePriorityClass(object: JsonObject, old?: JsonObject): readonly FieldError[] {
+export function validatePriorityClass(object: JsonObject, old?: JsonObject): readonly FieldError[] {
   const name = textAt(object, 'metadata', 'name');
   const value = valueAt(object, 'value');
   const errors: FieldError[] = [];
@@ -154,10 +132,12 @@ function validatePriorityClass(object: JsonObject, old?: JsonObject): readonly F
   return [...errors, ...immutable({ object, old, path: 'preemptionPolicy' })];
 }
 
-export const SCHEDULING_VALIDATORS: GroupValidators = { priorityclasses: validatePriorityClass };
-
-export const ADMISSION_VALIDATORS: GroupValidators = {
-  mutatingwebhookconfigurations: validateWebhooks,
-  validatingwebhookconfigurations: validateWebhooks,
-  ...POLICY_KIND_VALIDATORS,
-};
+export function validateLease(lease: JsonObject): readonly FieldError[] {
+  const seconds = valueAt(lease, 'spec', 'leaseDurationSeconds');
+  return [
+    ...(typeof seconds === 'number' && seconds <= 0
+      ? [invalid('spec.leaseDurationSeconds', seconds, 'must be greater than 0')]
+      : []),
+    ...nonNegative(lease, 'spec.leaseTransitions'),
+  ];
+}

@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fieldErrorBody } from '../../../../../apimachinery/src/meta/status.ts';
-import { builtinResource } from '../builtin-resources.ts';
+import { validationErrors } from '../strategies/strategy-testkit.ts';
 
 /** Errors of a Pod as `field: message`. */
 function errors(container: object): string[] {
-  const info = builtinResource({ group: '', version: 'v1', resource: 'pods' }) ?? assert.fail();
   const pod = { metadata: { name: 'p' }, spec: { containers: [{ name: 'c', image: 'i', ...container }] } };
-  return [...(info.validate?.(pod) ?? [])].map((error) => `${error.field}: ${fieldErrorBody(error)}`);
+  return validationErrors('v1', 'pods', pod);
 }
 
 test('a variable out of a file says where that is', () => {

@@ -7,23 +7,13 @@ import { isTrueAt, type JsonObject, objectAt, textAt, textsAt, valueAt } from '@
 import {
   faults,
   forbidden,
-  type GroupValidators,
   immutable,
   invalid,
   required,
   validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
-import { validateClaim } from './claims.ts';
 import { checkDataKey } from './data-keys.ts';
-import { ENDPOINTS_VALIDATOR } from './endpoints.ts';
-import { CORE_EVENT_VALIDATOR } from './events.ts';
-import { validateLimitRange } from './limit-range.ts';
-import { validateNode } from './nodes.ts';
-import { validateVolume } from './persistent-volumes.ts';
-import { validatePod } from './pod.ts';
-import { validateResourceQuota } from './resource-quota.ts';
 import { contentErrors } from './secret-contents.ts';
-import { validateService } from './services.ts';
 
 /** ConfigMaps and Secrets hold at most 1 MiB. */
 const MAX_DATA_BYTES = 1_048_576;
@@ -83,7 +73,7 @@ function validateImmutableData(
   }
 }
 
-function validateConfigMap(object: JsonObject, old?: JsonObject): readonly FieldError[] {
+export function validateConfigMap(object: JsonObject, old?: JsonObject): readonly FieldError[] {
   const errors: FieldError[] = [];
   const text = objectAt(object, 'data');
   const units = validateData(errors, object, 'data') + validateData(errors, object, 'binaryData');
@@ -109,7 +99,7 @@ const SECRET_KEYS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'kubernetes.io/ssh-auth': [['ssh-privatekey']],
 };
 
-function validateSecret(object: JsonObject, old?: JsonObject): readonly FieldError[] {
+export function validateSecret(object: JsonObject, old?: JsonObject): readonly FieldError[] {
   const type = textAt(object, 'type');
   const data = objectAt(object, 'data');
   const missing = (Object.hasOwn(SECRET_KEYS, type) ? SECRET_KEYS[type]! : []).filter(
@@ -130,7 +120,7 @@ function validateSecret(object: JsonObject, old?: JsonObject): readonly FieldErr
   return errors;
 }
 
-function validateNamespace(object: JsonObject): readonly FieldError[] {
+export function validateNamespace(object: JsonObject): readonly FieldError[] {
   const errors: FieldError[] = [];
   validateEach(errors, textsAt(object, 'spec', 'finalizers'), (finalizer, i) =>
     [...checkQualifiedName(finalizer), ...(isUnqualifiedFinalizer(finalizer) ? [UNQUALIFIED_FINALIZER] : [])].map(
@@ -139,18 +129,3 @@ function validateNamespace(object: JsonObject): readonly FieldError[] {
   );
   return errors;
 }
-
-export const CORE_VALIDATORS: GroupValidators = {
-  pods: validatePod,
-  configmaps: validateConfigMap,
-  secrets: validateSecret,
-  services: validateService,
-  namespaces: validateNamespace,
-  nodes: validateNode,
-  endpoints: ENDPOINTS_VALIDATOR,
-  events: CORE_EVENT_VALIDATOR,
-  persistentvolumeclaims: validateClaim,
-  persistentvolumes: validateVolume,
-  limitranges: validateLimitRange,
-  resourcequotas: validateResourceQuota,
-};

@@ -19,7 +19,6 @@ import {
 import {
   duplicate,
   faults,
-  type GroupValidators,
   immutable,
   invalid,
   isPort,
@@ -61,7 +60,7 @@ function startsWith({ family, bits }: Address, four: Prefix, six: Prefix): boole
 }
 
 /** Subsets are validated where they change: what was let in once may be labelled. */
-function validateEndpoints(object: JsonObject, old?: JsonObject): readonly FieldError[] {
+export function validateEndpoints(object: JsonObject, old?: JsonObject): readonly FieldError[] {
   const errors: FieldError[] = [];
   const before = old === undefined ? undefined : listAt(old, 'subsets');
   if (deepEqual(listAt(object, 'subsets'), before)) return errors;
@@ -108,7 +107,7 @@ function portErrors(port: JsonObject, at: string): FieldError[] {
   return errors;
 }
 
-function validateSlice(object: JsonObject, old?: JsonObject): readonly FieldError[] {
+export function validateSlice(object: JsonObject, old?: JsonObject): readonly FieldError[] {
   const errors: FieldError[] = [];
   const type = textAt(object, 'addressType');
   if (type === '') errors.push(required('addressType'));
@@ -177,6 +176,4 @@ function validateSlicePorts(errors: FieldError[], object: JsonObject): void {
 }
 
 /** Endpoints, of the core group. */
-export const ENDPOINTS_VALIDATOR = validateEndpoints;
 /** The group discovery.k8s.io. */
-export const DISCOVERY_VALIDATORS: GroupValidators = { endpointslices: validateSlice };

@@ -3,7 +3,7 @@ import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { checkQualifiedName } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { isObject, type JsonObject, numberAt, textAt, valueAt } from '@coracle/apimachinery/types/read-value';
-import { type GroupValidators, IMMUTABLE, invalid, required } from '@coracle/apimachinery/validation/field-errors';
+import { IMMUTABLE, invalid, required } from '@coracle/apimachinery/validation/field-errors';
 import { eventView } from '../views/event-view.ts';
 
 const MAX_SHORT = 128;
@@ -11,7 +11,7 @@ const MAX_NOTE = 1024;
 const ELSEWHERE = 'does not match event.namespace';
 
 /** What holds for every event, whichever API it came through. */
-function validateEvent(event: JsonObject): FieldError[] {
+export function validateEvent(event: JsonObject): FieldError[] {
   const own = textAt(event, 'metadata', 'namespace');
   const target = textAt(event, 'involvedObject', 'namespace');
   const namespaceError = [invalid('involvedObject.namespace', target, ELSEWHERE)];
@@ -121,14 +121,11 @@ function validateStrictUpdate(event: JsonObject, old: JsonObject): FieldError[] 
   return errors;
 }
 
-export const CORE_EVENT_VALIDATOR = validateEvent;
-
-export const EVENTS_VALIDATORS: GroupValidators = {
-  events: (object, old) => {
-    const event = eventView.toStored(object);
-    return [
-      ...validateEvent(event),
-      ...(old === undefined ? validateStrictCreate(event) : validateStrictUpdate(event, eventView.toStored(old))),
-    ];
-  },
-};
+/** An event of events.k8s.io, which is asked more. */
+export function validateStrictEvent(object: JsonObject, old?: JsonObject): readonly FieldError[] {
+  const event = eventView.toStored(object);
+  return [
+    ...validateEvent(event),
+    ...(old === undefined ? validateStrictCreate(event) : validateStrictUpdate(event, eventView.toStored(old))),
+  ];
+}

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MANDATORY_LEVELS, MANDATORY_SCHEMAS } from '../mandatory-flow-control.ts';
-import { validatorOf } from './validators.ts';
+import { FLOW_CONTROL } from '../strategies/cluster.ts';
 
-const said = (group: string, resource: string, object: object, old?: object): string[] => {
-  const errors = validatorOf(group, resource)!({ ...object }, old && { ...old });
+const said = (resource: string, object: object, old?: object): string[] => {
+  const errors = FLOW_CONTROL[resource]!.validate!({ ...object }, old && { ...old });
   return errors.map(({ field, detail = '' }) => `${field}: ${detail}`);
 };
-const FLOWS = 'flowcontrol.apiserver.k8s.io';
 const subject = { kind: 'User', user: { name: 'x' } };
 const everything = { verbs: ['*'], nonResourceURLs: ['*'] };
 const schema = (spec: object, name = 's') => ({
@@ -24,7 +23,7 @@ const rule = (more: object) => schema({ rules: [{ subjects: [subject], nonResour
 // S-343
 // Compat Writing, P2, yes: flow schemas and priority levels are validated
 test('flow schemas: precedence, level, subjects and rules', () => {
-  const schemas = (object: object) => said(FLOWS, 'flowschemas', object);
+  const schemas = (object: object) => said('flowschemas', object);
   assert.deepEqual(schemas(schema({})), []);
   for (const [object, ...expected] of [
     [schema({ matchingPrecedence: 0 }), 'spec.matchingPrecedence: must be a positive value'],
@@ -75,7 +74,7 @@ test('flow schemas: precedence, level, subjects and rules', () => {
 
 // S-343
 test('priority levels: type, shares and queues', () => {
-  const level = (spec: object, name = 'l') => said(FLOWS, 'prioritylevelconfigurations', { metadata: { name }, spec });
+  const level = (spec: object, name = 'l') => said('prioritylevelconfigurations', { metadata: { name }, spec });
   const limited = (more: object) =>
     level({
       type: 'Limited',
@@ -104,14 +103,13 @@ test('priority levels: type, shares and queues', () => {
 // Compat Types, P2, yes: `exempt` and `catch-all` of flow control keep their specs
 test('what every cluster has stays as it is', () => {
   for (const [name, spec] of Object.entries(MANDATORY_SCHEMAS)) {
-    assert.deepEqual(said(FLOWS, 'flowschemas', { metadata: { name }, spec }), []);
+    assert.deepEqual(said('flowschemas', { metadata: { name }, spec }), []);
     const other = { ...spec, priorityLevelConfiguration: { name: 'other' } };
-    assert.deepEqual(said(FLOWS, 'flowschemas', { metadata: { name }, spec: other }), [
+    assert.deepEqual(said('flowschemas', { metadata: { name }, spec: other }), [
       `spec: spec of '${name}' must equal the fixed value`,
     ]);
   }
-  const levels = (name: string, spec: object) =>
-    said(FLOWS, 'prioritylevelconfigurations', { metadata: { name }, spec });
+  const levels = (name: string, spec: object) => said('prioritylevelconfigurations', { metadata: { name }, spec });
   const { exempt, 'catch-all': rest } = MANDATORY_LEVELS;
   assert.deepEqual(levels('exempt', { ...exempt, exempt: { nominalConcurrencyShares: 5 } }), []);
   assert.deepEqual(levels('catch-all', rest!), []);

@@ -16,7 +16,6 @@ import {
 import {
   duplicate,
   forbidden,
-  type GroupValidators,
   invalid,
   required,
   unsupported,
@@ -34,7 +33,7 @@ const NAMESPACE_RULE = "each member of this list must be '*' or a DNS-1123 label
 const SUBJECTS = { Group: 'group', ServiceAccount: 'serviceAccount', User: 'user' } as const;
 const isKind = (kind: string): kind is keyof typeof SUBJECTS => Object.hasOwn(SUBJECTS, kind);
 
-function validateFlowSchema(object: JsonObject): readonly FieldError[] {
+export function validateFlowSchema(object: JsonObject): readonly FieldError[] {
   const errors: FieldError[] = [];
   const spec = objectAt(object, 'spec');
   const precedence = numberAt(spec, 'matchingPrecedence');
@@ -166,7 +165,7 @@ function pathFault(path: string): string | undefined {
   return stars > 1 || (stars === 1 && !path.endsWith('/*')) ? 'wildcard can only do suffix matching' : undefined;
 }
 
-function validatePriorityLevel(object: JsonObject): readonly FieldError[] {
+export function validatePriorityLevel(object: JsonObject): readonly FieldError[] {
   const errors: FieldError[] = [];
   const spec = objectAt(object, 'spec');
   const type = textAt(spec, 'type');
@@ -258,8 +257,3 @@ function validateTypes(errors: FieldError[], object: JsonObject): void {
     return type === '' ? [...errors, required(at, 'must not be empty')] : errors;
   });
 }
-
-export const FLOW_CONTROL_VALIDATORS: GroupValidators = {
-  flowschemas: validateFlowSchema,
-  prioritylevelconfigurations: validatePriorityLevel,
-};

@@ -1,16 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseApiVersion } from '../../../../../apimachinery/src/meta/gvk.ts';
-import { fieldErrorBody } from '../../../../../apimachinery/src/meta/status.ts';
-import { builtinResource } from '../builtin-resources.ts';
+import { validationErrors } from '../strategies/strategy-testkit.ts';
 
 type Json = Record<string, unknown>;
 
-/** Errors as `field: message`. */
-function errors(resource: string, object: Json, old?: Json): string[] {
-  const info = builtinResource({ ...parseApiVersion('networking.k8s.io/v1'), resource }) ?? assert.fail(resource);
-  return [...(info.validate?.(object, old) ?? [])].map((error) => `${error.field}: ${fieldErrorBody(error)}`);
-}
+const errors = (resource: string, object: Json, old?: Json): string[] =>
+  validationErrors('networking.k8s.io/v1', resource, object, old);
 
 // S-262
 test('network policies', () => {

@@ -15,7 +15,6 @@ import {
   addAll,
   faults,
   forbidden,
-  type GroupValidators,
   IMMUTABLE,
   immutable,
   invalid,
@@ -112,7 +111,7 @@ const networksOf = (policy: JsonObject | undefined): string[] =>
     ),
   );
 
-function validateNetworkPolicy(object: JsonObject, old?: JsonObject): readonly FieldError[] {
+export function validateNetworkPolicy(object: JsonObject, old?: JsonObject): readonly FieldError[] {
   const errors: FieldError[] = [];
   const spec = valueAt(object, 'spec');
   const before = new Set(networksOf(old));
@@ -146,7 +145,7 @@ function validatePolicyRule(
   validateNested(errors, objectsAt(rule, peers), validateRules);
 }
 
-function validateIpAddress(object: JsonObject, old?: JsonObject): readonly FieldError[] {
+export function validateIpAddress(object: JsonObject, old?: JsonObject): readonly FieldError[] {
   const name = textAt(object, 'metadata', 'name');
   const parent = valueAt(object, 'spec', 'parentRef');
   const fault = addressFault(name);
@@ -166,7 +165,7 @@ function validateIpAddress(object: JsonObject, old?: JsonObject): readonly Field
 
 const ONE_PER_FAMILY = 'may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64';
 
-function validateServiceCidr(object: JsonObject, old?: JsonObject): readonly FieldError[] {
+export function validateServiceCidr(object: JsonObject, old?: JsonObject): readonly FieldError[] {
   const errors: FieldError[] = [];
   const at = 'spec.cidrs';
   const ranges = textsAt(object, 'spec', 'cidrs');
@@ -194,9 +193,3 @@ function validateServiceCidr(object: JsonObject, old?: JsonObject): readonly Fie
   }
   return errors;
 }
-
-export const NETWORKING_VALIDATORS: GroupValidators = {
-  networkpolicies: validateNetworkPolicy,
-  ipaddresses: validateIpAddress,
-  servicecidrs: validateServiceCidr,
-};

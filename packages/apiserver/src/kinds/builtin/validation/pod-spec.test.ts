@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseApiVersion } from '../../../../../apimachinery/src/meta/gvk.ts';
-import { fieldErrorBody } from '../../../../../apimachinery/src/meta/status.ts';
-import { builtinResource } from '../builtin-resources.ts';
+import { validationErrors } from '../strategies/strategy-testkit.ts';
 
 /** Errors of a Pod as `field: message`. */
 function errors(spec: object, container: object = {}): string[] {
-  const info = builtinResource({ ...parseApiVersion('v1'), resource: 'pods' }) ?? assert.fail();
   const pod = { spec: { containers: [{ name: 'c', image: 'i', ...container }], ...spec } };
-  return [...(info.validate?.(pod) ?? [])].map((error) => `${error.field}: ${fieldErrorBody(error)}`);
+  return validationErrors('v1', 'pods', pod);
 }
 const sysctls = (...names: string[]): object => ({
   securityContext: { sysctls: names.map((name) => ({ name, value: '1' })) },
@@ -147,15 +144,11 @@ test('tolerations: how long one lasts, and what its key may be', () => {
 });
 
 test('a Pod at its gates: gates go, its nodes get fewer', () => {
-  const info = builtinResource({ ...parseApiVersion('v1'), resource: 'pods' }) ?? assert.fail();
   const gated = (more: object) => ({
     metadata: { resourceVersion: '1' },
     spec: { containers: [{ name: 'c', image: 'i' }], schedulingGates: [{ name: 'g' }], ...more },
   });
-  const change = (old: object, now: object): string[] =>
-    [...(info.validate?.(gated(now) as never, gated(old) as never) ?? [])].map(
-      (error) => `${error.field}: ${fieldErrorBody(error)}`,
-    );
+  const change = (old: object, now: object): string[] => validationErrors('v1', 'pods', gated(now), gated(old));
   const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
   const on = (...nodeSelectorTerms: object[]) => ({
     affinity: { nodeAffinity: { [REQUIRED]: { nodeSelectorTerms } } },

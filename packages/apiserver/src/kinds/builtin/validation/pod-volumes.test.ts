@@ -1,14 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseApiVersion } from '../../../../../apimachinery/src/meta/gvk.ts';
-import { fieldErrorBody } from '../../../../../apimachinery/src/meta/status.ts';
-import { builtinResource } from '../builtin-resources.ts';
+import { validationErrors } from '../strategies/strategy-testkit.ts';
 
-const validateOne = (resource: string, object: object, old?: object): string[] => {
-  const info = builtinResource({ ...parseApiVersion('v1'), resource }) ?? assert.fail();
-  const found = info.validate?.(object as never, old as never) ?? [];
-  return found.map((error) => `${error.field}: ${fieldErrorBody(error)}`);
-};
+const validateOne = (resource: string, object: object, old?: object): string[] =>
+  validationErrors('v1', resource, object, old);
 const pod = (volumes: object[], container: object = {}): object => ({
   metadata: { name: 'p' },
   spec: { containers: [{ name: 'c', image: 'i', ...container }], volumes },

@@ -3,13 +3,13 @@ import { decodeBase64 } from '@coracle/apimachinery/meta/base64';
 import { checkDns1035Label, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { isObject, type JsonObject, textAt, valueAt } from '@coracle/apimachinery/types/read-value';
-import { faults, type GroupValidators, invalid, required } from '@coracle/apimachinery/validation/field-errors';
+import { faults, invalid, required } from '@coracle/apimachinery/validation/field-errors';
 
 const MAX_GROUP_PRIORITY = 20_000;
 const MAX_VERSION_PRIORITY = 1000;
 const MAX_PORT = 65_535;
 
-function validateApiService(object: JsonObject): readonly FieldError[] {
+export function validateApiService(object: JsonObject): readonly FieldError[] {
   const spec = valueAt(object, 'spec');
   const [group, version] = [textAt(spec, 'group'), textAt(spec, 'version')];
   const name = textAt(valueAt(object, 'metadata'), 'name');
@@ -64,5 +64,3 @@ function sizeOf(base64: string): number {
     return base64.length;
   }
 }
-
-export const REGISTRATION_VALIDATORS: GroupValidators = { apiservices: validateApiService };

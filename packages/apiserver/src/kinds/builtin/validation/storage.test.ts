@@ -1,16 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseApiVersion } from '../../../../../apimachinery/src/meta/gvk.ts';
-import { fieldErrorBody } from '../../../../../apimachinery/src/meta/status.ts';
-import { builtinResource } from '../builtin-resources.ts';
+import { validationErrors } from '../strategies/strategy-testkit.ts';
 
 type Json = Record<string, unknown>;
 
-/** Errors as `field: message`. */
-function errors(resource: string, object: Json, old?: Json): string[] {
-  const info = builtinResource({ ...parseApiVersion('storage.k8s.io/v1'), resource }) ?? assert.fail(resource);
-  return [...(info.validate?.(object, old) ?? [])].map((error) => `${error.field}: ${fieldErrorBody(error)}`);
-}
+const errors = (resource: string, object: Json, old?: Json): string[] =>
+  validationErrors('storage.k8s.io/v1', resource, object, old);
 
 test('a StorageClass: who makes its volumes, how, and where they may lie', () => {
   const of = (more: Json, old?: Json): string[] => errors('storageclasses', { provisioner: 'p.io/x', ...more }, old);

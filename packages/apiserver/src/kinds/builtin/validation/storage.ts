@@ -8,7 +8,6 @@ import {
   duplicate,
   faults,
   forbidden,
-  type GroupValidators,
   immutable,
   invalid,
   oneOf,
@@ -72,7 +71,7 @@ function validateTopologies(errors: FieldError[], object: JsonObject): void {
   });
 }
 
-function validateStorageClass(object: JsonObject, old?: JsonObject): readonly FieldError[] {
+export function validateStorageClass(object: JsonObject, old?: JsonObject): readonly FieldError[] {
   const errors: FieldError[] = [];
   if (old === undefined) {
     errors.push(...nameErrors(textAt(object, 'provisioner'), 'provisioner'), ...parameterErrors(object));
@@ -87,7 +86,3 @@ function validateStorageClass(object: JsonObject, old?: JsonObject): readonly Fi
   errors.push(...immutable({ object, old, path: 'volumeBindingMode' }));
   return errors;
 }
-
-export const STORAGE_VALIDATORS: GroupValidators = {
-  storageclasses: validateStorageClass,
-};

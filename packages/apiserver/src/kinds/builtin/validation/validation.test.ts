@@ -1,16 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseApiVersion } from '../../../../../apimachinery/src/meta/gvk.ts';
-import { fieldErrorBody, invalid } from '../../../../../apimachinery/src/meta/status.ts';
-import { builtinResource } from '../builtin-resources.ts';
+import { invalid } from '../../../../../apimachinery/src/meta/status.ts';
+import { builtinStrategy, validationErrors } from '../strategies/strategy-testkit.ts';
 
 type Json = Record<string, unknown>;
-
-/** Errors as `field: message`. */
-function errors(apiVersion: string, resource: string, object: Json, old?: Json): string[] {
-  const info = builtinResource({ ...parseApiVersion(apiVersion), resource }) ?? assert.fail(resource);
-  return (info.validate?.(object, old) ?? []).map((error) => `${error.field}: ${fieldErrorBody(error)}`);
-}
 
 const ANTI = 'spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution';
 const pod = (spec: Json = {}): Json => ({ spec: { containers: [{ name: 'a', image: 'i' }], ...spec } });
@@ -21,7 +14,7 @@ const container = (fields: Json): Json => pod({ containers: [{ name: 'a', image:
 test('the status of a Pod is validated by what it was', () => {
   const was = { ...pod(), status: { qosClass: 'BestEffort', podIPs: [{ ip: 'old' }] } };
   const validateOne = (status: Json): string[] =>
-    errors('v1', 'pods', { ...was, status: { ...was.status, ...status } }, was);
+    validationErrors('v1', 'pods', { ...was, status: { ...was.status, ...status } }, was);
   const cases: [Json, string[]][] = [
     [{}, []],
     [{ qosClass: 'Guaranteed' }, ['status.qosClass: Invalid value: "Guaranteed": field is immutable']],
@@ -49,19 +42,19 @@ test('the status of a Pod is validated by what it was', () => {
 // S-262
 test('a new Pod has no gates it was let through, and no ephemeral containers', () => {
   const gates = (...names: string[]): Json[] => names.map((name) => ({ name }));
-  assert.deepEqual(errors('v1', 'pods', pod({ schedulingGates: gates('x', 'x'), nodeName: 'n' })), [
+  assert.deepEqual(validationErrors('v1', 'pods', pod({ schedulingGates: gates('x', 'x'), nodeName: 'n' })), [
     'spec.schedulingGates[1]: Duplicate value: "x"',
     'spec.nodeName: Forbidden: cannot be set until all schedulingGates have been cleared',
   ]);
   assert.match(
-    errors('v1', 'pods', pod({ schedulingGates: gates('a b') }))[0]!,
+    validationErrors('v1', 'pods', pod({ schedulingGates: gates('a b') }))[0]!,
     /^spec\.schedulingGates\[0\]: Invalid value/,
   );
-  assert.deepEqual(errors('v1', 'pods', pod({ ephemeralContainers: [{ name: 'e', image: 'i' }] })), [
+  assert.deepEqual(validationErrors('v1', 'pods', pod({ ephemeralContainers: [{ name: 'e', image: 'i' }] })), [
     'spec.ephemeralContainers: Forbidden: cannot be set on create',
   ]);
   const stored = { metadata: { resourceVersion: '1' }, ...pod({ ephemeralContainers: [{ name: 'e', image: 'i' }] }) };
-  assert.deepEqual(errors('v1', 'pods', stored), [], 'validated through its subresource');
+  assert.deepEqual(validationErrors('v1', 'pods', stored), [], 'validated through its subresource');
 });
 
 // S-003
@@ -123,7 +116,7 @@ test('Pods say what is wrong in upstream words', () => {
       ['spec.containers[0].livenessProbe: Required value: must specify a handler type'],
     ],
   ];
-  for (const [object, expected] of cases) assert.deepEqual(errors('v1', 'pods', object), expected);
+  for (const [object, expected] of cases) assert.deepEqual(validationErrors('v1', 'pods', object), expected);
 });
 
 test('a Pod update may change only its few mutable fields', () => {
@@ -137,7 +130,7 @@ test('a Pod update may change only its few mutable fields', () => {
     [pod({ tolerations: [toleration] }), pod({ tolerations: [{ ...toleration, tolerationSeconds: 5 }] })],
     [pod({ schedulingGates: [{ name: 'g' }] }), pod({ schedulingGates: [], nodeSelector: { a: 'b' } })],
   ];
-  for (const [old, now] of allowed) assert.deepEqual(errors('v1', 'pods', now, old), [], JSON.stringify(now));
+  for (const [old, now] of allowed) assert.deepEqual(validationErrors('v1', 'pods', now, old), [], JSON.stringify(now));
   const refused: Json[] = [
     container({ command: ['x'] }),
     pod({
@@ -151,12 +144,12 @@ test('a Pod update may change only its few mutable fields', () => {
     pod({ nodeName: 'n' }),
   ];
   for (const now of refused) {
-    const [error, ...more] = errors('v1', 'pods', now, pod());
+    const [error, ...more] = validationErrors('v1', 'pods', now, pod());
     assert.ok(error?.startsWith(start), String(error));
     assert.deepEqual(more, []);
   }
-  assert.deepEqual(errors('v1', 'pods', pod({ nodeName: 'b' }), pod({ nodeName: 'a' })).length, 1);
-  assert.deepEqual(errors('v1', 'pods', pod(), pod({ tolerations: [toleration] })), [
+  assert.deepEqual(validationErrors('v1', 'pods', pod({ nodeName: 'b' }), pod({ nodeName: 'a' })).length, 1);
+  assert.deepEqual(validationErrors('v1', 'pods', pod(), pod({ tolerations: [toleration] })), [
     'spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds',
   ]);
 });
@@ -312,14 +305,14 @@ test('the other kinds', () => {
     ],
   ];
   for (const [apiVersion, resource, object, old, expected] of cases) {
-    assert.deepEqual(errors(apiVersion, resource, object, old), expected, resource);
+    assert.deepEqual(validationErrors(apiVersion, resource, object, old), expected, resource);
   }
 });
 
 // S-003
 // Compat Status, P0, yes: the shape, `details.kind` by reason, `Retry-After`
 test('errors render into the Status that clients match', () => {
-  const info = builtinResource({ group: '', version: 'v1', resource: 'pods' });
-  const error = invalid({ group: '', kind: 'Pod' }, 'p', info?.validate?.(pod({ containers: [] })) ?? []);
+  const { validate } = builtinStrategy('v1', 'pods');
+  const error = invalid({ group: '', kind: 'Pod' }, 'p', validate!(pod({ containers: [] })));
   assert.equal(error.message, 'Pod "p" is invalid: spec.containers: Required value');
 });

@@ -1,16 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseApiVersion } from '../../../../../apimachinery/src/meta/gvk.ts';
-import { fieldErrorBody } from '../../../../../apimachinery/src/meta/status.ts';
-import { builtinResource } from '../builtin-resources.ts';
-
-const validateRules = (apiVersion: string, resource: string, object: object): string[] => {
-  const info = builtinResource({ ...parseApiVersion(apiVersion), resource }) ?? assert.fail();
-  return [...(info.validate?.(object as never) ?? [])].map((error) => `${error.field}: ${fieldErrorBody(error)}`);
-};
+import { validationErrors } from '../strategies/strategy-testkit.ts';
 
 test('a PodDisruptionBudget: shares of the whole, a known policy, a selector that can be', () => {
-  const of = (budget: object): string[] => validateRules('policy/v1', 'poddisruptionbudgets', { spec: budget });
+  const of = (budget: object): string[] => validationErrors('policy/v1', 'poddisruptionbudgets', { spec: budget });
   assert.deepEqual(of({ minAvailable: '100%' }), []);
   assert.deepEqual(of({ minAvailable: '101%', unhealthyPodEvictionPolicy: 'X' }), [
     'spec.minAvailable: Invalid value: "101%": must not be greater than 100%',
@@ -24,7 +17,7 @@ test('a PodDisruptionBudget: shares of the whole, a known policy, a selector tha
 });
 
 test('a ClusterRole that is made of others says of which', () => {
-  assert.deepEqual(validateRules('rbac.authorization.k8s.io/v1', 'clusterroles', { aggregationRule: {} }), [
+  assert.deepEqual(validationErrors('rbac.authorization.k8s.io/v1', 'clusterroles', { aggregationRule: {} }), [
     'aggregationRule.clusterRoleSelectors: Required value: at least one clusterRoleSelector required if aggregationRule is non-nil',
   ]);
 });

@@ -3,7 +3,6 @@
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { isObject, type JsonObject, objectAt, valueAt } from '@coracle/apimachinery/types/read-value';
 import {
-  type GroupValidators,
   invalid,
   nonNegative,
   oneOf,
@@ -31,7 +30,7 @@ function shareErrors(amount: unknown, at: string): FieldError[] {
   return isMore ? [invalid(at, amount, 'must not be greater than 100%')] : [];
 }
 
-function validateControllerRevision(object: JsonObject, old?: JsonObject): readonly FieldError[] {
+export function validateControllerRevision(object: JsonObject, old?: JsonObject): readonly FieldError[] {
   const errors: FieldError[] = [];
   if (valueAt(object, 'data') == null) errors.push(required('data', 'data is mandatory'));
   errors.push(...nonNegative(object, 'revision'));
@@ -39,7 +38,7 @@ function validateControllerRevision(object: JsonObject, old?: JsonObject): reado
   return errors;
 }
 
-function validateBudget(object: JsonObject): readonly FieldError[] {
+export function validateBudget(object: JsonObject): readonly FieldError[] {
   const errors: FieldError[] = [];
   const spec = valueAt(object, 'spec');
   const isSet = (field: string): boolean => valueAt(spec, field) !== undefined && valueAt(spec, field) !== null;
@@ -56,9 +55,3 @@ function validateBudget(object: JsonObject): readonly FieldError[] {
   validateConditions(errors, objectAt(object, 'status'), 'status');
   return errors;
 }
-
-export const APPS_VALIDATORS: GroupValidators = {
-  controllerrevisions: validateControllerRevision,
-};
-
-export const POLICY_VALIDATORS: GroupValidators = { poddisruptionbudgets: validateBudget };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { builtinResource } from '../builtin-resources.ts';
-import { warningsOf } from './warnings.ts';
+import { builtinStrategy } from '../strategies/strategy-testkit.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -166,7 +166,7 @@ for (const [name, object, ...wanted] of PODS) {
   // Compat Writing, P1, yes: warnings of upstream's strategies, on create and update, for Pods, volumes and eight other
   //   kinds
   test(`warnings of a Pod: ${name}`, () => {
-    assert.deepEqual(warningsOf('', 'pods').warnings!(object), wanted);
+    assert.deepEqual(builtinStrategy('v1', 'pods').warningsOnCreate!(object), wanted);
   });
 }
 
@@ -277,19 +277,19 @@ const OTHERS: readonly (readonly [group: string, resource: string, object: Json,
 for (const [group, resource, object, ...wanted] of OTHERS) {
   // S-261
   test(`warnings of ${resource}: ${wanted[0]?.slice(0, 60) ?? 'nothing odd'}`, () => {
-    const { warnings } = builtinResource({ group, version: 'v1', resource })!;
-    assert.deepEqual(warnings!(object), wanted);
+    const { warningsOnCreate } = builtinResource({ group, version: 'v1', resource })!.strategy;
+    assert.deepEqual(warningsOnCreate!(object), wanted);
   });
 }
 
 test('an account is reported its annotation once', () => {
   const annotated: Json = { metadata: { annotations: { 'kubernetes.io/enforce-mountable-secrets': 'true' } } };
-  const { warnings, updateWarnings } = warningsOf('', 'serviceaccounts');
+  const { warningsOnCreate, warningsOnUpdate } = builtinStrategy('v1', 'serviceaccounts');
   const text =
     'metadata.annotations[kubernetes.io/enforce-mountable-secrets]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets';
-  assert.deepEqual(warnings!(annotated), [text]);
-  assert.deepEqual(updateWarnings!(annotated, { metadata }), [text]);
-  assert.deepEqual(updateWarnings!(annotated, annotated), []);
+  assert.deepEqual(warningsOnCreate!(annotated), [text]);
+  assert.deepEqual(warningsOnUpdate!(annotated, { metadata }), [text]);
+  assert.deepEqual(warningsOnUpdate!(annotated, annotated), []);
 });
 
 test('of very many ports and files only the first are compared', () => {
@@ -298,7 +298,7 @@ test('of very many ports and files only the first are compared', () => {
     containers: [{ ...container, ports: many(() => ({ containerPort: 80, protocol: 'TCP' })) }],
     volumes: [{ name: 'v', configMap: { name: 'm', items: many((i) => ({ path: `p${i}` })) } }],
   });
-  assert.ok(warningsOf('', 'pods').warnings!(big).length < 11_000);
+  assert.ok(builtinStrategy('v1', 'pods').warningsOnCreate!(big).length < 11_000);
 });
 
 test('of very many containers and variables each is reported', () => {
@@ -312,16 +312,16 @@ test('of very many containers and variables each is reported', () => {
     volumes: many((i) => ({ name: `v${i}`, gitRepo: {} })),
     hostAliases: many(() => ({ ip: '1.1.1.1' })),
   });
-  assert.equal(warningsOf('', 'pods').warnings!(big).length, 6999);
+  assert.equal(builtinStrategy('v1', 'pods').warningsOnCreate!(big).length, 6999);
 });
 
 test('addresses of a Pod that are not written as they should be', () => {
-  const { statusWarnings } = builtinResource({ group: '', version: 'v1', resource: 'pods' }) ?? assert.fail();
+  const { warningsOnUpdate } = builtinStrategy('v1', 'pods').subresources['status']!;
   const ips = ['::ffff:1.2.3.4', '::ffff:102:304', '010.0.0.1', '10.0.0.1', '2001:DB8::1', 'fd00::1'];
   const odd = (i: number, address: string, use: string): string =>
     `status.podIPs[${i}].ip: non-standard IP address "${address}" will be considered invalid in a future Kubernetes release: use "${use}"`;
   assert.deepEqual(
-    statusWarnings?.({ status: { podIPs: ips.map((ip) => ({ ip })), hostIPs: [{ ip: '::FFFF:1.2.3.4' }] } }),
+    warningsOnUpdate?.({ status: { podIPs: ips.map((ip) => ({ ip })), hostIPs: [{ ip: '::FFFF:1.2.3.4' }] } }, {}),
     [
       odd(0, ips[0]!, '1.2.3.4'),
       odd(1, ips[1]!, '1.2.3.4'),

@@ -5,8 +5,7 @@ import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { type FieldError, invalid } from '@coracle/apimachinery/meta/status';
 import { objectAt, objectsAt, textAt } from '@coracle/apimachinery/types/read-value';
-import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
-import { qosClassOf } from '../kinds/builtin/defaults/qos.ts';
+import { qosClassOf } from '../defaults/qos.ts';
 
 interface Container {
   name?: string;
@@ -17,38 +16,38 @@ interface PodParts {
   spec?: { containers?: Container[]; initContainers?: Container[]; ephemeralContainers?: Container[] };
 }
 
-/** True for the subresources that write a part of the spec which an update of the Pod itself may not touch. */
-export const writesPodPart = (subresource: string): boolean =>
-  subresource === 'ephemeralcontainers' || subresource === 'resize';
+const POD = { group: '', kind: 'Pod' };
 
-/** The stored Pod with what the subresource may change taken from `object`. Throws ApiError 422. */
-export function preparePodPart(
-  info: ResourceInfo,
-  {
-    subresource,
-    object,
-    old,
-  }: {
-    readonly subresource: string;
-    readonly object: Readonly<UnstructuredObject>;
-    readonly old: Readonly<UnstructuredObject>;
-  },
-): UnstructuredObject {
-  const next = cloneJson(old) as UnstructuredObject & PodParts;
+type Old = Readonly<UnstructuredObject>;
+
+/** The stored Pod with the amounts that a resize changes. Throws ApiError 422. */
+export function keepAllButSize(object: UnstructuredObject, old: Old): UnstructuredObject {
+  const next = storedPod(object, old);
   const wanted = object as PodParts;
-  if (object.metadata.managedFields) next.metadata.managedFields = [...object.metadata.managedFields];
-  if (subresource === 'resize') {
-    takeResources(next.spec?.containers, wanted.spec?.containers);
-    takeResources(next.spec?.initContainers, wanted.spec?.initContainers);
-    const errors = resizeErrors(next, old);
-    if (errors.length > 0) throw invalid(info, old.metadata.name ?? '', errors);
-    return next;
-  }
-  const containers = wanted.spec?.ephemeralContainers ?? [];
-  const errors = keptEphemeral((old as PodParts).spec?.ephemeralContainers ?? [], containers);
-  if (errors.length > 0) throw invalid(info, old.metadata.name ?? '', errors);
+  takeResources(next.spec?.containers, wanted.spec?.containers);
+  takeResources(next.spec?.initContainers, wanted.spec?.initContainers);
+  refuse(old, resizeErrors(next, old));
+  return next;
+}
+
+/** The stored Pod with more ephemeral containers. Throws ApiError 422. */
+export function keepAllButEphemeral(object: UnstructuredObject, old: Old): UnstructuredObject {
+  const next = storedPod(object, old);
+  const containers = (object as PodParts).spec?.ephemeralContainers ?? [];
+  refuse(old, keptEphemeral((old as PodParts).spec?.ephemeralContainers ?? [], containers));
   if (containers.length > 0) next.spec = { ...next.spec, ephemeralContainers: containers };
   return next;
+}
+
+/** `old`, with its fields owned as `object` says. */
+function storedPod({ metadata }: UnstructuredObject, old: Old): UnstructuredObject & PodParts {
+  const next = cloneJson(old) as UnstructuredObject & PodParts;
+  if (metadata.managedFields) next.metadata.managedFields = [...metadata.managedFields];
+  return next;
+}
+
+function refuse({ metadata }: Old, errors: readonly FieldError[]): void {
+  if (errors.length > 0) throw invalid(POD, metadata.name ?? '', errors);
 }
 
 function takeResources(target: Container[] | undefined, source: readonly Container[] | undefined): void {

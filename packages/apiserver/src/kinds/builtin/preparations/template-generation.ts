@@ -5,12 +5,7 @@
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
-import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
-import { TEMPLATE_GENERATION } from '../kinds/builtin/defaults/workloads.ts';
-
-/** True for the one kind that counts its templates. */
-export const countsTemplates = (info: Pick<ResourceInfo, 'group' | 'resource'>): boolean =>
-  info.resource === 'daemonsets' && info.group === 'apps';
+import { TEMPLATE_GENERATION } from '../defaults/workloads.ts';
 
 /** The annotation of a new object (its defaults are set): at least 1. */
 export function startTemplateGeneration(object: UnstructuredObject): void {

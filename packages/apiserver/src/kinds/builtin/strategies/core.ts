@@ -1,0 +1,123 @@
+/** The core group (pkg/registry/core). */
+
+import { keepStatus } from '@coracle/apimachinery/types/strategy';
+import {
+  setClaimDefaults,
+  setEndpointsDefaults,
+  setLimitRangeDefaults,
+  setNamespaceDefaults,
+  setNodeDefaults,
+  setReplicationControllerDefaults,
+  setSecretDefaults,
+  setTemplateDefaults,
+  setVolumeDefaults,
+} from '../defaults/core.ts';
+import { prepareClaim, prepareNewClaim } from '../preparations/claims.ts';
+import {
+  isHeldByFinalizers,
+  keepFinalizers,
+  markTerminating,
+  prepareNewNamespace,
+} from '../preparations/namespaces.ts';
+import { dropConfiguration } from '../preparations/nodes.ts';
+import { nameSecrets } from '../preparations/service-accounts.ts';
+import { prepareNewVolume, prepareVolumeStatus } from '../preparations/volumes.ts';
+import { validateClaim } from '../validation/claims.ts';
+import { validateConfigMap, validateNamespace, validateSecret } from '../validation/core.ts';
+import { validateEndpoints } from '../validation/endpoints.ts';
+import { validateEvent } from '../validation/events.ts';
+import { validateLimitRange } from '../validation/limit-range.ts';
+import { validateNode } from '../validation/nodes.ts';
+import { validateVolume } from '../validation/persistent-volumes.ts';
+import { validateResourceQuota } from '../validation/resource-quota.ts';
+import { accountWarnings, nodeWarnings } from '../warnings/core.ts';
+import { subsetWarnings } from '../warnings/network.ts';
+import { volumeClaimWarnings, volumeWarnings } from '../warnings/storage.ts';
+import type { GroupKinds } from './builtin-kind.ts';
+import { POD } from './pods.ts';
+import { SERVICE } from './services.ts';
+
+export const CORE: GroupKinds = {
+  configmaps: { validate: validateConfigMap },
+  endpoints: {
+    keyName: 'services/endpoints',
+    setDefaults: setEndpointsDefaults,
+    validate: validateEndpoints,
+    warningsOnCreate: subsetWarnings,
+    warningsOnUpdate: subsetWarnings,
+    allowCreateOnUpdate: true,
+  },
+  events: {
+    names: 'path-segment',
+    validate: validateEvent,
+    allowCreateOnUpdate: true,
+    garbageCollection: 'unsupported',
+  },
+  limitranges: {
+    // Every other kind asks for a name.
+    namesItself: true,
+    setDefaults: setLimitRangeDefaults,
+    validate: validateLimitRange,
+    allowCreateOnUpdate: true,
+  },
+  namespaces: {
+    names: 'label',
+    setDefaults: setNamespaceDefaults,
+    prepareForCreate: prepareNewNamespace,
+    keepUnwritten: keepFinalizers,
+    validate: validateNamespace,
+    subresources: { finalize: { keepUnwritten: keepStatus } },
+    deleteReturnsObject: true,
+    isHeld: isHeldByFinalizers,
+    markDeleted: markTerminating,
+  },
+  nodes: {
+    keyName: 'minions',
+    // A kubelet registers its node with capacity and conditions in one create.
+    statusOnCreate: 'take',
+    setDefaults: setNodeDefaults,
+    prepareForCreate: (node) => dropConfiguration(node),
+    prepareForUpdate: dropConfiguration,
+    validate: validateNode,
+    warningsOnCreate: nodeWarnings,
+    warningsOnUpdate: nodeWarnings,
+    subresources: { status: { prepareForUpdate: dropConfiguration } },
+  },
+  persistentvolumeclaims: {
+    setDefaults: setClaimDefaults,
+    prepareForCreate: prepareNewClaim,
+    prepareForUpdate: prepareClaim,
+    validate: validateClaim,
+    warningsOnCreate: volumeClaimWarnings,
+    warningsOnUpdate: volumeClaimWarnings,
+    deleteReturnsObject: true,
+  },
+  persistentvolumes: {
+    setDefaults: setVolumeDefaults,
+    prepareForCreate: prepareNewVolume,
+    validate: validateVolume,
+    warningsOnCreate: volumeWarnings,
+    warningsOnUpdate: volumeWarnings,
+    subresources: { status: { prepareForUpdate: prepareVolumeStatus } },
+    deleteReturnsObject: true,
+  },
+  pods: POD,
+  podtemplates: { generation: 'except-status', setDefaults: setTemplateDefaults, deleteReturnsObject: true },
+  replicationcontrollers: {
+    keyName: 'controllers',
+    generation: 'spec',
+    setDefaults: setReplicationControllerDefaults,
+    // Older than the garbage collector: clients of the first versions clean up by themselves.
+    garbageCollection: 'orphan-dependents',
+  },
+  resourcequotas: { validate: validateResourceQuota, deleteReturnsObject: true },
+  secrets: { setDefaults: setSecretDefaults, validate: validateSecret },
+  serviceaccounts: {
+    prepareForCreate: nameSecrets,
+    prepareForUpdate: nameSecrets,
+    warningsOnCreate: (account) => accountWarnings(account),
+    warningsOnUpdate: accountWarnings,
+    deleteReturnsObject: true,
+  },
+  services: SERVICE,
+};

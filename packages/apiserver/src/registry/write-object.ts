@@ -1,0 +1,116 @@
+/** The write of an object with all that goes into its commit: what plug-ins have added, and what its kind writes with it. */
+
+import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import { type ResourceInfo, storagePrefix } from '@coracle/apimachinery/types/resource';
+import type { CommitPart, ResourceName, ResourceStrategy } from '@coracle/apimachinery/types/strategy';
+import type { Decision, StoredObject, StoreKey, StoreWrite } from '../cache/object-store.ts';
+import { builtinResource } from '../kinds/builtin/builtin-resources.ts';
+import { deletionVerdict } from './graceful-deletion.ts';
+import { fillSystemMetadata } from './object-metadata.ts';
+import type { Registry } from './write-contract.ts';
+
+/** All or nothing. Throws ApiError as the strategy's `commitWith` and the decision do. */
+export function writeObject(
+  registry: Registry,
+  write: StoreWrite & { readonly info: ResourceInfo },
+  companions?: () => readonly StoreWrite[],
+): Promise<StoredObject | undefined> {
+  const { commitWith } = write.info.strategy;
+  if (commitWith) return writeWithParts(registry, { ...write, commitWith }, companions);
+  const { store } = registry;
+  return companions ? store.writeTogether(write, companions) : store.write(write.key, write.decide);
+}
+
+async function writeWithParts(
+  registry: Registry,
+  { key, decide, commitWith }: StoreWrite & Required<Pick<ResourceStrategy, 'commitWith'>>,
+  companions: (() => readonly StoreWrite[]) | undefined,
+): Promise<StoredObject | undefined> {
+  const { store } = registry;
+  const { namespace, name } = key;
+  for (;;) {
+    let found: StoreKey | undefined;
+    let parts: readonly CommitPart[] = [];
+    const exists = (of: ResourceName, ...place: [namespace: string, name: string]): boolean => {
+      const asked = keyOf(of, ...place);
+      const isThere = store.peek(asked) !== undefined;
+      if (isThere) found = asked;
+      return isThere;
+    };
+    const decideAll = (current: StoredObject | undefined): Decision => {
+      const decision = decide(current);
+      if (decision.type === 'keep') return decision;
+      const after = decision.type === 'put' ? decision.object : undefined;
+      parts = commitWith({ namespace, name, before: current?.object, after, exists });
+      return decision;
+    };
+    try {
+      const others = () => [...parts.map((part) => partWrite(registry, part)), ...(companions?.() ?? [])];
+      return await store.writeTogether({ key, decide: decideAll }, others);
+    } catch (error) {
+      // A "no" that rests on a write still on its way is reported when that is durable.
+      const durable = found === undefined ? undefined : store.settled(found);
+      if (!durable || (await durable)) throw error;
+    }
+  }
+}
+
+const keyOf = ({ group, resource }: ResourceName, namespace: string, name: string): StoreKey => ({
+  prefix: storagePrefix({ group, resource }),
+  namespace,
+  name,
+});
+
+/** The write of one part, decided against what is there. */
+export function partWrite(registry: Registry, part: CommitPart): StoreWrite {
+  const info = builtinResource(part.of);
+  if (info === undefined) throw new TypeError(`${part.of.resource} of ${part.of.group} are no built-in resource`);
+  switch (part.type) {
+    case 'create':
+      return createPart(registry, info, part);
+    case 'delete':
+      return deletePart(registry, info, part);
+    default:
+      return part satisfies never;
+  }
+}
+
+/** What a create needs to know of an object that is made beside another one. */
+interface MadeObject {
+  readonly object: UnstructuredObject;
+  readonly manager: string;
+}
+
+/** One whose name is taken stays. */
+export function createPart(registry: Registry, info: ResourceInfo, { object, manager }: MadeObject): StoreWrite {
+  const { metadata } = object;
+  const now = registry.clock.now();
+  return {
+    key: { prefix: storagePrefix(info), namespace: metadata.namespace ?? '', name: metadata.name ?? '' },
+    decide(current) {
+      if (current) return { type: 'keep' };
+      fillSystemMetadata(info, metadata, now);
+      // Nobody owned anything of it before, so there is no other version to ask a webhook for.
+      void registry.fields?.track({ info, subresource: '', manager, live: undefined, now }, object);
+      return { type: 'put', object };
+    },
+  };
+}
+
+function deletePart(
+  registry: Registry,
+  info: ResourceInfo,
+  { of, namespace, name, isMeant }: Extract<CommitPart, { type: 'delete' }>,
+): StoreWrite {
+  return {
+    key: keyOf(of, namespace, name),
+    decide(current) {
+      if (!current || isMeant?.(current.object) === false) return { type: 'keep' };
+      const verdict = deletionVerdict(info, current.object, { options: {}, now: registry.clock.now() });
+      if (verdict.type === 'already-terminating') return { type: 'keep' };
+      return verdict.type === 'mark'
+        ? { type: 'put', object: verdict.object }
+        : { type: 'delete', object: current.object as UnstructuredObject };
+    },
+  };
+}
