@@ -15,6 +15,7 @@ import {
   markUsed,
   type SavedState,
 } from '../../packages/node-agent/src/agent/memory/state-files.ts';
+import { NEVER } from '../../packages/runtime/src/http/seam.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 
 const FACTS: NodeFacts = {
@@ -160,7 +161,8 @@ test('an agent gives an instance no state of another namespace, and removes none
     assert.equal((await stat(join(memoryDirectory, path))).mode & 0o777, mode, path);
 
   const environment = { memoryDirectory, facts: FACTS, nodeName: 'n1' } as unknown as AgentEnvironment;
-  const resume = (namespace: string, from: string) => resumeOf(environment, instance(namespace, from), () => {});
+  const resume = (namespace: string, from: string) =>
+    resumeOf(environment, { vmi: instance(namespace, from), signal: NEVER, onFallback: () => {} });
   assert.equal((await resume('victim', STATE))?.saved.state, STATE);
   const missing = (await resume('tenant', victims).catch((error: Error) => error.message)) as string;
   const others = (await resume('tenant', STATE).catch((error: Error) => error.message)) as string;

@@ -1,27 +1,29 @@
-/** The machines of a fork: made from a snapshot with memory, followed until they run; then the snapshot goes. */
+/**
+ * The machines of a fork: made while the memory of their source is being saved, followed until they run; then the snapshot
+ * goes. A machine that is there before the memory waits for it (`node-agent/agent/memory`).
+ */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
-import { isAlreadyExists, orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { DONE, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
 import type { EventRecorder } from '@coracle/client/events/recorder';
 import type { Informer } from '@coracle/client/informer/informer';
 import type { Clock } from '@coracle/runtime/clock/clock';
+import type { Logger } from '@coracle/runtime/log/log';
 import {
   VIRTUAL_MACHINE_SNAPSHOTS,
-  VIRTUAL_MACHINES,
   type VirtualMachine,
   type VirtualMachineInstance,
   type VirtualMachineSnapshot,
 } from '../../kinds/kubevirt.ts';
-import { FORK_INTO, forkedMachine, forkObstacle, parseForkInto } from '../../rules/memory-state/fork.ts';
-import { parseResumeFrom, RESUME_FROM } from '../../rules/memory-state/resume-request.ts';
+import { FORK_INTO, forkObstacle, parseForkInto } from '../../rules/memory-state/fork.ts';
 import type { MemoryOutcome } from '../../rules/memory-state/saved-memory.ts';
-
 import type { ClaimSnapshots, SavedVolume } from './claim-snapshots.ts';
+import { createForkMachines, forksOf, isWaiting } from './fork-machines.ts';
 
 type Snapshot = DeepReadonly<VirtualMachineSnapshot>;
+type Machine = DeepReadonly<VirtualMachine>;
 
 /** Machines that do not run by then are given up: what is saved of the source may be as large as its memory. */
 const FORK_MS = 300_000;
@@ -29,38 +31,68 @@ const FORK_MS = 300_000;
 const LOOK_MS = 2000;
 
 export interface Forker {
-  /** Makes what is missing of a fork, and ends it when all is done. */
+  /** Makes the machines while their memory is being saved, where nothing else of them has to be saved. Never rejects. */
+  begin(snapshot: Snapshot, vm: Machine, signal: AbortSignal): Promise<void>;
+  /** It is known how saving came out: makes what is missing of a fork, and ends it when all is done. */
   make(snapshot: Snapshot, outcome: MemoryOutcome, why: string, signal: AbortSignal): Promise<ReconcileResult>;
+  /** The state is about to go: so do the machines that still wait for it. */
+  abandon(snapshot: Snapshot, signal: AbortSignal): Promise<void>;
 }
 
 export function createForker(options: {
   readonly client: Client;
   readonly clock: Clock;
+  readonly log: Logger;
   readonly events: EventRecorder;
   readonly vms: Informer<VirtualMachine>;
   readonly vmis: Informer<VirtualMachineInstance>;
   readonly claims: ClaimSnapshots;
 }): Forker {
-  const { client, clock, events, vms, vmis, claims } = options;
+  const { client, clock, log, events, vms, vmis, claims } = options;
+  const machines = createForkMachines({ client, vms, claims });
 
-  /** Nothing is left to do: the state goes with the snapshot. */
+  /** Nothing is left to do: the state goes with the snapshot, and with it who waits for it in vain. */
   const end = async ({ metadata }: Snapshot, signal: AbortSignal): Promise<ReconcileResult> => {
     const key = { namespace: metadata.namespace ?? '', name: metadata.name ?? '' };
     await client.delete(VIRTUAL_MACHINE_SNAPSHOTS, key, { preconditions: { uid: metadata.uid ?? '' }, signal });
     return DONE;
   };
 
-  /**
-   * True once the machine needs the state no more: it has gone on from it, or is gone. One that was made a moment ago may
-   * not be in the cache yet: whether it is gone is asked of the server.
-   */
-  const isDone = async (snapshot: Snapshot, name: string, signal: AbortSignal): Promise<boolean> => {
+  /** False, with an event that says why, where the machine cannot be made. */
+  const tryCreate = async (
+    vm: Machine,
+    fork: { readonly snapshot: Snapshot; readonly name: string; readonly volumes: readonly SavedVolume[] },
+    signal: AbortSignal,
+  ): Promise<boolean> => {
+    try {
+      await machines.create(vm, fork, signal);
+      return true;
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code >= 500) throw error;
+      events.event(vm, 'Warning', 'ForkFailed', `${fork.name} cannot be made: ${error.message}`);
+      return false;
+    }
+  };
+
+  const tellGivenUp = (snapshot: Snapshot, name: string): void => {
     const key = { namespace: snapshot.metadata.namespace ?? '', name };
-    const vm = vms.get(key) ?? (await orAbsent(client.get(VIRTUAL_MACHINES, key, { signal })));
-    return !vm || vm.metadata.deletionTimestamp !== undefined || !waits(snapshot, vm);
+    const vm = vms.get(key);
+    if (!vm || !isWaiting(snapshot, vm)) return;
+    const problem = vmis.get(key)?.status?.conditions?.find(({ type }) => type === 'Synchronized')?.message;
+    events.event(vm, 'Warning', 'ForkFailed', `Not resumed within ${FORK_MS / 1000} s${problem ? `: ${problem}` : ''}`);
   };
 
   return {
+    abandon: (snapshot, signal) => machines.abandon(snapshot, signal),
+
+    async begin(snapshot, vm, signal) {
+      if (forkObstacle(vm) !== undefined) return;
+      const each = forksOf(snapshot).map((name) => machines.create(vm, { snapshot, name, volumes: [] }, signal));
+      // What keeps a machine from being made is found again, and said, when the memory is there.
+      for (const made of await Promise.allSettled(each))
+        if (made.status === 'rejected') log.debug('fork not made yet', { error: (made.reason as Error).message });
+    },
+
     async make(snapshot, outcome, why, signal) {
       const { namespace = '', uid = '', annotations, creationTimestamp } = snapshot.metadata;
       const sourceKey = { namespace, name: snapshot.spec.source.name };
@@ -77,66 +109,24 @@ export function createForker(options: {
       if (missing.length > 0) {
         const volumes = claims.volumesOf(snapshot, vm);
         if (volumes === 'waiting') return requeueAfter(LOOK_MS);
-        await Promise.all(missing.map((name) => create(vm, { name, state: uid, volumes }, signal)));
+        const forks = await Promise.all(missing.map((name) => tryCreate(vm, { snapshot, name, volumes }, signal)));
         await client.patch(
           VIRTUAL_MACHINE_SNAPSHOTS,
           { namespace, name: snapshot.metadata.name ?? '' },
           { type: 'merge', body: { metadata: { uid, annotations: { [FORK_MADE]: names.join(',') } } } },
         );
+        for (const [at, isMade] of forks.entries())
+          if (isMade) events.event(vm, 'Normal', 'Forked', `Forked into virtual machine ${missing[at] ?? ''}`);
         return DONE;
       }
-      const done = await Promise.all(names.map((name) => isDone(snapshot, name, signal)));
-      if (done.every(Boolean)) return end(snapshot, signal);
+      const done = await Promise.all(names.map((name) => machines.isDone(snapshot, name, signal)));
+      if (done.every((is) => is)) return end(snapshot, signal);
       if (clock.now() - Date.parse(String(creationTimestamp)) < FORK_MS) return requeueAfter(LOOK_MS);
-      for (const name of names) await giveUp(snapshot, name, signal);
+      for (const name of names) tellGivenUp(snapshot, name);
       return end(snapshot, signal);
     },
   };
-
-  async function create(
-    vm: DeepReadonly<VirtualMachine>,
-    fork: { readonly name: string; readonly state: string; readonly volumes: readonly SavedVolume[] },
-    signal: AbortSignal,
-  ): Promise<void> {
-    try {
-      const { name, state, volumes } = fork;
-      const own = Object.fromEntries(volumes.map((volume) => [volume.name, claimName(name, volume.name)]));
-      const wanted = forkedMachine(vm, { name, state, claims: own });
-      let isNew = true;
-      const made = await client.create(VIRTUAL_MACHINES, wanted, { signal }).catch(async (error: unknown) => {
-        isNew = false;
-        const key = { namespace: wanted.metadata.namespace ?? '', name };
-        const there = isAlreadyExists(error) ? await client.get(VIRTUAL_MACHINES, key, { signal }) : undefined;
-        // Made before a restart of ours, perhaps without its claims; else somebody took the name meanwhile.
-        if (!there || parseResumeFrom(there.metadata.annotations?.[RESUME_FROM] ?? '')?.state !== state) throw error;
-        return there;
-      });
-      // Theirs, so that they go with it; it waits for them.
-      for (const volume of volumes) await claims.restore(made, volume, claimName(name, volume.name), signal);
-      if (isNew) events.event(vm, 'Normal', 'Forked', `Forked into virtual machine ${name}`);
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.code >= 500) throw error;
-      events.event(vm, 'Warning', 'ForkFailed', `${fork.name} cannot be made: ${error.message}`);
-    }
-  }
-
-  /** A machine that never ran has nothing of its own: it goes. */
-  async function giveUp(snapshot: Snapshot, name: string, signal: AbortSignal): Promise<void> {
-    const key = { namespace: snapshot.metadata.namespace ?? '', name };
-    const vm = vms.get(key);
-    if (!vm || !waits(snapshot, vm)) return;
-    const problem = vmis.get(key)?.status?.conditions?.find(({ type }) => type === 'Synchronized')?.message;
-    events.event(vm, 'Warning', 'ForkFailed', `Not resumed within ${FORK_MS / 1000} s${problem ? `: ${problem}` : ''}`);
-    await client.delete(VIRTUAL_MACHINES, key, { preconditions: { uid: vm.metadata.uid ?? '' }, signal });
-  }
 }
-
-const claimName = (vm: string, volume: string): string => `${vm}-${volume}`;
 
 /** Names of the machines that were made, also those that are gone since. */
 const FORK_MADE = 'coracle.dev/fork-made';
-
-/** The machine is of this fork, and has not gone on from its state yet. */
-function waits({ metadata }: Snapshot, vm: DeepReadonly<VirtualMachine>): boolean {
-  return parseResumeFrom(vm.metadata.annotations?.[RESUME_FROM] ?? '')?.state === metadata.uid;
-}

@@ -19,7 +19,7 @@ import {
   type VirtualMachineInstance,
   type VirtualMachineSnapshot,
 } from '../../kinds/kubevirt.ts';
-import { FORK_INTO, FORKED_FROM } from '../../rules/memory-state/fork.ts';
+import { claimVolumes, FORK_INTO, FORKED_FROM } from '../../rules/memory-state/fork.ts';
 import type { DeleteMemory, MemorySaved, SaveMemory } from '../../rules/memory-state/memory-calls.ts';
 import {
   includesMemory,
@@ -127,6 +127,7 @@ export class MemorySteps {
     this.#fork = createForker({
       client,
       clock,
+      log,
       events: this.#events,
       vms: this.vms,
       vmis: this.#vmis,
@@ -171,9 +172,10 @@ export class MemorySteps {
     }
   }
 
-  /** The state goes, and then the finalizer that kept the snapshot for it. */
+  /** Machines that wait for it go, the state goes, and then the finalizer that kept the snapshot for them. */
   async #remove(snapshot: Snapshot, signal: AbortSignal): Promise<ReconcileResult> {
     if (!hasFinalizer(snapshot, MEMORY_FINALIZER)) return DONE;
+    await this.#fork.abandon(snapshot, signal);
     const { uid = '', namespace = '', annotations } = snapshot.metadata;
     const node = annotations?.[MEMORY_NODE];
     if (node !== undefined && !(await this.#isNodeGone(node, signal))) {
@@ -221,9 +223,11 @@ export class MemorySteps {
   async #save(snapshot: Snapshot, signal: AbortSignal): Promise<Saving> {
     const { metadata, spec } = snapshot;
     const { namespace = '', uid = '' } = metadata;
-    if (snapshot.status?.phase === 'Failed') return NOTHING_YET;
+    const isFork = metadata.annotations?.[FORK_INTO] !== undefined;
+    if (snapshot.status?.phase === 'Failed' && !isFork) return NOTHING_YET;
     const notSaved = (reason: string, message: string): Promise<Saving> =>
       this.#conclude(snapshot, { outcome: 'NotSaved', reason, message }, signal);
+    if (snapshot.status?.phase === 'Failed') return notSaved('SnapshotFailed', 'the snapshot has failed');
     const key = { namespace, name: spec.source.name };
     const source = await this.#findSource(key, signal);
     if (source.type === 'missing') return notSaved('SourceMissing', `VirtualMachine ${key.name} does not exist`);
@@ -248,6 +252,8 @@ export class MemorySteps {
       vmiUid: vmi.metadata.uid ?? '',
       ...(taken.length > 0 && { snapshots: taken }),
     };
+    // Those of claims wait for what is saved: nothing of them can be made before.
+    const begun = isFork && claimVolumes(vm).length === 0 ? this.#fork.begin(snapshot, vm, signal) : undefined;
     let saved: MemorySaved;
     try {
       const bound = AbortSignal.any([signal, AbortSignal.timeout(SAVE_MS)]);
@@ -259,6 +265,8 @@ export class MemorySteps {
       if (error instanceof ApiError && error.code < 500 && !isUnknownYet) return notSaved('NotSaved', error.message);
       this.log.warn('memory not saved yet', { node: known, error: (error as Error).message });
       return { type: 'later', result: requeueAfter(RETRY_MS) };
+    } finally {
+      await begun;
     }
     const mib = Math.ceil(saved.bytes / 2 ** 20);
     const message = `Memory and devices of the guest are part of the snapshot: ${mib} MiB, taken within ${saved.pauseMs} ms`;

@@ -8,6 +8,7 @@ import { decideIdentity, withIdentity } from '../../rules/identity/decide-identi
 import { startConflictsMessage } from '../../rules/instancetype/conflicts.ts';
 import { applyAtStart, type Layers } from '../../rules/instancetype/expand.ts';
 import type { ClusterConfig } from '../../rules/machine-defaults/cluster-config.ts';
+import { FORKED_FROM } from '../../rules/memory-state/fork.ts';
 import { RESUME_FALLBACK, RESUME_FROM } from '../../rules/memory-state/resume-request.ts';
 import { OBSERVED_API_VERSIONS, VM_FINALIZER, VM_GENERATION } from './vm-view.ts';
 
@@ -62,7 +63,12 @@ export function buildInstance(vm: DeepReadonly<VirtualMachine>, options: BuildIn
 }
 
 function resumeAnnotations({ metadata }: DeepReadonly<VirtualMachine>): Record<string, string> {
-  const { [RESUME_FROM]: from, [RESUME_FALLBACK]: fallback } = metadata.annotations ?? {};
+  const { [RESUME_FROM]: from, [RESUME_FALLBACK]: fallback, [FORKED_FROM]: source } = metadata.annotations ?? {};
   if (from === undefined) return {};
-  return { [RESUME_FROM]: from, ...(fallback !== undefined && { [RESUME_FALLBACK]: fallback }) };
+  return {
+    [RESUME_FROM]: from,
+    ...(fallback !== undefined && { [RESUME_FALLBACK]: fallback }),
+    // Its agent waits for the state, which may not be saved yet.
+    ...(source !== undefined && { [FORKED_FROM]: source }),
+  };
 }

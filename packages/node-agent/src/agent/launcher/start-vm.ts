@@ -38,6 +38,8 @@ export interface StartRequest {
   readonly onChange: () => void;
   /** Called when the guest boots although it was to be resumed, and why. */
   readonly onNotResumed?: (why: string) => void;
+  /** Called when QEMU answers, and a guest that was saved is about to be loaded. */
+  readonly onLoading?: (record: VmRecord) => void;
 }
 
 export interface StartedVm {
@@ -207,7 +209,7 @@ export async function spawnVm(environment: AgentEnvironment, request: SpawnReque
 /** Starts the VM. Throws PlanError, VolumeError, SpawnError, or what the file system says. */
 export async function startVm(environment: AgentEnvironment, request: StartRequest): Promise<StartedVm> {
   const { vmi, pod, signal } = request;
-  const resume = await resumeOf(environment, vmi, request.onNotResumed ?? (() => {}));
+  const resume = await resumeOf(environment, { vmi, signal, onFallback: request.onNotResumed ?? (() => {}) });
   const prepared = await prepareVm(environment, request, resume);
   const address = await claimAddress(environment.addressesDirectory, vmi.metadata.uid ?? '');
   request.signal.throwIfAborted();
@@ -223,7 +225,10 @@ export async function startVm(environment: AgentEnvironment, request: StartReque
   });
   const { guest } = started;
   const { directory } = prepared;
-  if (resume) await loadMemory(environment, guest, signal);
+  if (resume) {
+    request.onLoading?.(started.record);
+    await loadMemory(environment, guest, signal);
+  }
   const record = { ...started.record, portProblems: await connectNetwork(guest, started.record) };
   await writeRecord(directory, record);
   if (!resume) {

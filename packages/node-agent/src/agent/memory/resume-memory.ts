@@ -7,6 +7,7 @@ import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
 import type { MachinePlan } from '@coracle/kubevirt/rules/machine/machine-plan';
 import { machinePlan } from '@coracle/kubevirt/rules/machine/plan';
+import { FORKED_FROM } from '@coracle/kubevirt/rules/memory-state/fork';
 import { hostOf, resumeDifference } from '@coracle/kubevirt/rules/memory-state/resume-plan';
 import { parseResumeFrom, RESUME_FALLBACK, RESUME_FROM } from '@coracle/kubevirt/rules/memory-state/resume-request';
 import { INPUT_FD } from '@coracle/runtime/process/spawn-detached';
@@ -16,7 +17,7 @@ import type { AgentEnvironment } from '../environment.ts';
 import type { Guest } from '../guest/guest.ts';
 import type { VmRecord } from '../launcher/vm-record.ts';
 import { hostProcessor } from './host-processor.ts';
-import { markUsed, ramFile, readState, type SavedState, userOf } from './state-files.ts';
+import { markUsed, nextState, ramFile, readState, type SavedState, userOf } from './state-files.ts';
 
 type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
 
@@ -26,6 +27,10 @@ export interface Resume {
   readonly ticket: string;
 }
 
+/** A fork may be here before the memory that it goes on from: it waits as long as saving may take, and a little. */
+const SAVE_MS = 150_000;
+/** States are looked for this often without news: an agent of another process may have saved one. */
+const LOOK_MS = 500;
 /** How long QEMU may take to load a guest. */
 const RESUME_MS = 120_000;
 const POLL_MS = 10;
@@ -39,21 +44,29 @@ export class ResumeError extends VolumeError {
   }
 }
 
+export interface ResumeOptions {
+  readonly vmi: ReadonlyVmi;
+  /** Ends a wait. */
+  readonly signal: AbortSignal;
+  /** The guest boots although it was to be resumed, and why. */
+  readonly onFallback: (why: string) => void;
+}
+
 /**
  * The state that this instance asks for; undefined where it asks for none, has used it before, or is to boot when it
- * cannot be used (`onFallback` gets the reason). Throws ResumeError.
+ * cannot be used (`onFallback` gets the reason). A fork waits until its state is there. Throws ResumeError, or the signal's
+ * reason.
  */
 export async function resumeOf(
   environment: AgentEnvironment,
-  vmi: ReadonlyVmi,
-  onFallback: (why: string) => void,
+  { vmi, signal, onFallback }: ResumeOptions,
 ): Promise<Resume | undefined> {
   const { metadata } = vmi;
   const text = metadata.annotations?.[RESUME_FROM];
   if (text === undefined) return undefined;
   const ticket = parseResumeFrom(text)?.ticket ?? ownerOf(vmi);
   try {
-    const saved = await usableState(environment, vmi, text);
+    const saved = await usableState(environment, { vmi, signal, text });
     const user = await userOf(environment.memoryDirectory, saved.state, ticket);
     if (user !== undefined) return undefined;
     return { saved, ticket };
@@ -70,11 +83,17 @@ function ownerOf({ metadata }: ReadonlyVmi): string {
   return uid !== undefined && isUid(uid) ? uid : (metadata.uid ?? '');
 }
 
-async function usableState(environment: AgentEnvironment, vmi: ReadonlyVmi, text: string): Promise<SavedState> {
+async function usableState(
+  environment: AgentEnvironment,
+  { vmi, signal, text }: { readonly vmi: ReadonlyVmi; readonly signal: AbortSignal; readonly text: string },
+): Promise<SavedState> {
   const { namespace, name } = vmi.metadata;
   const request = parseResumeFrom(text);
   if (!request) throw new ResumeError(`annotation ${RESUME_FROM} names no state`);
-  const saved = await readState(environment.memoryDirectory, request.state);
+  const isFork = vmi.metadata.annotations?.[FORKED_FROM] !== undefined;
+  const saved = isFork
+    ? await awaitState(environment, { state: request.state, namespace: namespace ?? '' }, signal)
+    : await readState(environment.memoryDirectory, request.state);
   // One text for both: whoever may not have a state does not learn that there is one.
   if (!saved || saved.namespace !== namespace)
     throw new ResumeError(`node ${environment.nodeName} has no state ${request.state} of namespace ${namespace}`);
@@ -93,6 +112,22 @@ async function usableState(environment: AgentEnvironment, vmi: ReadonlyVmi, text
   const difference = resumeDifference(saved, { plan, host }) ?? diskDifference(saved, vmi, plan);
   if (difference !== undefined) throw new ResumeError(`state ${saved.state} does not fit: ${difference}`);
   return saved;
+}
+
+/** The state, once it is there; undefined when it does not come. */
+async function awaitState(
+  { memoryDirectory, clock }: AgentEnvironment,
+  { state, namespace }: Pick<SavedState, 'state' | 'namespace'>,
+  signal: AbortSignal,
+): Promise<SavedState | undefined> {
+  const deadline = clock.monotonic() + SAVE_MS;
+  for (;;) {
+    const news = nextState();
+    const saved = await readState(memoryDirectory, state);
+    // One of another namespace is waited for like one that is not there: how long it takes tells nobody of it.
+    if (saved?.namespace === namespace || clock.monotonic() > deadline) return saved;
+    await Promise.race([news, clock.sleep(LOOK_MS, signal)]);
+  }
 }
 
 /** A disk that was the guest's own is so still, and one of a claim is one of a claim. */

@@ -6,6 +6,7 @@ import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { MachinePlan } from '@coracle/kubevirt/rules/machine/machine-plan';
 import type { SavedHost } from '@coracle/kubevirt/rules/memory-state/resume-plan';
+import { createDeferred } from '@coracle/runtime/signal/deferred';
 import type { SavedDisk, SavedFiles } from '../../disk/saved-files.ts';
 import { isUid, vmDirectoryOf } from '../../disk/vm-directory.ts';
 import { syncDirectory, writeFileAtomic } from '../../image/atomic-file.ts';
@@ -39,6 +40,11 @@ const USED = 'used-';
 /** Being written by an agent of this process: agents of one host share the directory. */
 const underWay = new Set<string>();
 
+let saved = createDeferred();
+
+/** Resolves when an agent of this process has saved a guest: what was looked for in vain may be there. */
+export const nextState = (): Promise<void> => saved.promise;
+
 /** Makes an empty directory for a state that is to be written. */
 export async function beginState(memoryDirectory: string, state: string): Promise<string> {
   if (!isUid(state)) throw new Error(`${JSON.stringify(state.slice(0, 64))} is not a UID`);
@@ -57,11 +63,13 @@ export async function beginState(memoryDirectory: string, state: string): Promis
 }
 
 /** Makes it a state: from here on it is there, also after a power cut. */
-export async function commitState(memoryDirectory: string, making: string, saved: SavedState): Promise<void> {
-  await writeFileAtomic(join(making, STATE_FILE), JSON.stringify(saved));
-  await rename(making, join(memoryDirectory, saved.state));
+export async function commitState(memoryDirectory: string, making: string, whole: SavedState): Promise<void> {
+  await writeFileAtomic(join(making, STATE_FILE), JSON.stringify(whole));
+  await rename(making, join(memoryDirectory, whole.state));
   await syncDirectory(memoryDirectory);
   underWay.delete(making);
+  saved.resolve();
+  saved = createDeferred();
 }
 
 /** Removes what was written of a state that came to nothing. */
