@@ -1,11 +1,12 @@
 // Boots the built guest for real, on the emulated CPU, and looks at it from outside: serial line, HTTP, QMP.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createConnection, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { isInstalled } from '../setup/host-packages.ts';
 import { ensureGuest, type GuestBuild } from './build-guest.ts';
 import { run } from './process.ts';
 
@@ -117,6 +118,41 @@ test('the disk boots by BIOS, applies cloud-config, serves HTTP and powers off w
     machine.qmp('system_powerdown');
     await machine.exited;
     assert.match(machine.output(), /The guest is going down: power off/);
+  } finally {
+    await machine.kill();
+  }
+});
+
+// S-1140: The tiny guest lets in by SSH who has a key of its cloud-init data, and nobody by password; scp works.
+test('the guest takes the keys of cloud-config for ssh and scp', { timeout: 60_000 }, async (t) => {
+  if (!isInstalled('ssh') || !isInstalled('ssh-keygen')) return t.skip('not on this host: openssh-client');
+  const key = join(dir, 'key');
+  for (const path of [key, `${key}-other`]) await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', path]);
+  const userData = `#cloud-config\nssh_authorized_keys:\n  - ${(await readFile(`${key}.pub`, 'utf8')).trim()}\n`;
+  const seed = await seedImage('ssh', { 'local-hostname': 'keyed' }, userData);
+  const port = await freePort();
+  const machine = await startMachine(t.signal, [
+    ...['-kernel', guest.kernel, '-initrd', guest.initrd, '-append', 'console=ttyS0 sata=off'],
+    ...['-drive', `file=${seed},format=raw,if=none,id=seed,read-only=on`, '-device', 'virtio-blk-pci,drive=seed'],
+    ...['-netdev', `user,id=net,hostfwd=tcp:127.0.0.1:${port}-:22`, '-device', 'virtio-net-pci,netdev=net,romfile='],
+  ]);
+  const options = (identity: string) => [
+    ...['-F', 'none', '-i', identity, '-o', 'BatchMode=yes', '-o', 'IdentitiesOnly=yes', '-o', 'ConnectTimeout=20'],
+    ...['-o', 'StrictHostKeyChecking=no', '-o', `UserKnownHostsFile=${join(dir, 'known')}`],
+  ];
+  try {
+    await machine.until('login: ');
+    for (const user of ['root', 'tiny']) {
+      const said = await run('ssh', [...options(key), '-p', String(port), `${user}@127.0.0.1`, 'id -un; hostname']);
+      assert.equal(said.toString(), `${user}\nkeyed\n`);
+    }
+    await assert.rejects(
+      run('ssh', [...options(`${key}-other`), '-p', String(port), 'root@127.0.0.1', 'true']),
+      /Permission denied \(publickey\)/,
+    );
+    await run('scp', [...options(key), '-P', String(port), `${key}.pub`, 'tiny@127.0.0.1:copied']);
+    await run('scp', [...options(key), '-P', String(port), 'tiny@127.0.0.1:copied', join(dir, 'back')]);
+    assert.deepEqual(await readFile(join(dir, 'back')), await readFile(`${key}.pub`));
   } finally {
     await machine.kill();
   }

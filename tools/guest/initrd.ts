@@ -1,4 +1,4 @@
-// Puts the guest's root file system together: our scripts from rootfs/, busybox, modules, the guest agent.
+// Puts the guest's root file system together: our scripts from rootfs/, busybox, modules, guest agent and SSH server.
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type CpioEntry, cpioArchive } from './cpio.ts';
@@ -19,7 +19,14 @@ const EMPTY_FOLDERS = [
   'var/run',
   'var/log',
   'usr/sbin',
+  'etc/dropbear',
 ];
+/** Programs that load libraries, and where the guest has them. */
+const PROGRAMS: Readonly<Record<string, string>> = {
+  'usr/sbin/qemu-ga': 'usr/sbin/qemu-ga',
+  'usr/sbin/dropbear': 'usr/sbin/dropbear',
+  'usr/lib/openssh/sftp-server': 'usr/lib/sftp-server',
+};
 
 /** Builds the initial file system from the unpacked packages under `root` and the scripts in `rootfs`. */
 export async function buildInitrd(
@@ -53,10 +60,12 @@ export async function buildInitrd(
   file(`${folder}/modules.dep`, Buffer.from(modules.dep));
   file(`${folder}/modules.alias`, Buffer.from(modules.alias));
 
-  const agent = await readFile(join(root, 'usr/sbin/qemu-ga'));
-  file('usr/sbin/qemu-ga', agent, 0o755);
-  for (const { name, data } of await elfLibraries(agent, root)) {
-    file(name === LOADER.slice(6) ? LOADER : `lib/x86_64-linux-gnu/${name}`, data, 0o755);
+  for (const [from, to] of Object.entries(PROGRAMS)) {
+    const program = await readFile(join(root, from));
+    file(to, program, 0o755);
+    for (const { name, data } of await elfLibraries(program, root)) {
+      file(name === LOADER.slice(6) ? LOADER : `lib/x86_64-linux-gnu/${name}`, data, 0o755);
+    }
   }
 
   for (const entry of await readdir(options.rootfs, { recursive: true, withFileTypes: true })) {

@@ -25,6 +25,17 @@ const AGENT_PACKAGES = [
   'liburing2',
 ];
 
+/** The SSH server with every library it loads, and what scp and sftp ask it for. */
+const SSH_PACKAGES = [
+  'dropbear-bin',
+  'libcrypt1',
+  'libgmp10',
+  'libtomcrypt1',
+  'libtommath1',
+  'openssh-sftp-server',
+  'zlib1g',
+];
+
 /** Run on the host from where they were unpacked, so that the host needs no set-up for them. */
 const TOOL_PACKAGES = ['syslinux', 'syslinux-common', 'mtools', 'xz-utils'];
 
@@ -33,6 +44,7 @@ export const PACKAGE_NAMES: readonly string[] = [
   KERNEL_META_PACKAGE,
   ...GUEST_PACKAGES,
   ...AGENT_PACKAGES,
+  ...SSH_PACKAGES,
   ...TOOL_PACKAGES,
 ];
 

@@ -3,6 +3,7 @@ export { type Clock, systemClock } from './clock/clock.ts';
 export type { FakeClock } from './clock/fake-clock.ts';
 export { nextTurn } from './clock/next-turn.ts';
 export { BodyBudget } from './http/body-budget.ts';
+export { byteSocket } from './http/byte-socket.ts';
 export { type Compressor, type GzipBlock, gzipBlock, gzipOf, storedBlock } from './http/gzip-blocks.ts';
 export { endToEnd, HOP_BY_HOP } from './http/hop-by-hop.ts';
 export { createHttpsTransport, type HttpsTransport } from './http/https-transport.ts';

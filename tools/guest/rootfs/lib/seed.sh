@@ -51,7 +51,7 @@ seed_apply() {
       chmod 700 $home/.ssh
       chmod 600 $home/.ssh/authorized_keys
     done
-    chown -R tiny:tiny /home/tiny/.ssh
+    chown -R tiny:tiny /home/tiny
   fi
   for file in /run/cloud/files/*.path; do
     [ -e "$file" ] && seed_write_file "${file%.path}"
