@@ -252,7 +252,7 @@ test('help, version, completion', async (t) => {
   const at = openWorkspace(t);
   const help = await at.run(['--help']);
   assert.equal(help.code, 0);
-  for (const { name } of COMMANDS) assert.match(help.stdout, new RegExp(`^  ${name} +\\S`, 'm'));
+  for (const { name, hidden } of COMMANDS) if (!hidden) assert.match(help.stdout, new RegExp(`^  ${name} +\\S`, 'm'));
   const bare = await at.run([]);
   assert.equal(bare.code, 2);
   assert.match(bare.stdout + bare.stderr, /Usage: coracle COMMAND/);
@@ -290,7 +290,8 @@ test('help, version, completion', async (t) => {
   await t.test('zsh and fish name every command and flag', async () => {
     const zsh = (await at.run(['completion', 'zsh'])).stdout;
     const fish = (await at.run(['completion', 'fish'])).stdout;
-    for (const { name, flags } of COMMANDS) {
+    for (const { name, flags, hidden } of COMMANDS) {
+      if (hidden) continue;
       assert.ok(zsh.includes(name) && fish.includes(name), name);
       for (const flag of Object.keys(flags)) assert.ok(zsh.includes(`--${flag}`) && fish.includes(` -l ${flag}`), flag);
     }

@@ -141,8 +141,10 @@ test('delete and protect status say what the server says, why, and what to do', 
     /^error: .* before deleting it \(kubectl label vm db -n shop \S+-; all that holds it: coracle delete vm db -n shop --what-if\)\n$/,
   );
   const wrong: [argv: string[], code: number, message: RegExp][] = [
-    [['delete', 'db'], 2, /^error: delete takes vm NAME or namespace NAME/],
-    [['delete', 'pod', 'x'], 2, /^error: delete takes vm NAME or namespace NAME .*, not pod\n/],
+    [['delete'], 2, /^error: delete takes a machine \(vm NAME, or NAME alone\) or namespace NAME/],
+    [['delete', 'vm'], 2, /^error: delete takes a machine/],
+    [['delete', 'nobody'], 1, /^error: there is no VirtualMachine default\/nobody/],
+    [['delete', 'pod', 'x'], 2, /^error: delete takes .* or namespace NAME .*, not pod\n/],
     [['delete', 'vm', 'a', 'b'], 2, /^error: delete takes/],
     [['delete', 'vm', 'db', '--wait=perhaps'], 2, /^error: --wait takes true or false/],
     [['delete', 'vm', 'nobody', '-n', 'shop'], 1, /^error: there is no VirtualMachine shop\/nobody/],

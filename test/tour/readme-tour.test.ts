@@ -53,7 +53,9 @@ const isFree = (port: number): Promise<boolean> =>
 
 // S-095: Every command of the README's tour works as printed.
 test("every command of the README's tour works as printed", { timeout: 300_000 }, async (t) => {
-  const missing = Object.keys({ ...QEMU_PROGRAMS, ...KUBECTL_PROGRAM }).filter((program) => !isInstalled(program));
+  const missing = [...Object.keys({ ...QEMU_PROGRAMS, ...KUBECTL_PROGRAM }), 'ssh'].filter(
+    (program) => !isInstalled(program),
+  );
   if (missing.length > 0) return t.skip(`not on this host: ${missing.join(', ')}`);
   if (!(await isFree(PORT))) return t.skip(`port ${PORT} is taken`);
   assert.ok(tour.length >= 6, 'the README has a tour');
@@ -82,6 +84,7 @@ test("every command of the README's tour works as printed", { timeout: 300_000 }
   assert.match(output, /FIELD:\s+runStrategy <string>/);
   assert.match(output, /SuccessfulCreate/);
   assert.match(output, /hello from tiny/);
+  assert.match(output, /^hello, tiny on second$/m);
   assert.match(output, /virtualmachine\.kubevirt\.io "tiny" deleted/);
   assert.match(output, /^stopped$/m);
 });

@@ -66,6 +66,7 @@ export { bootId, findProcesses, identify, isRunning, type ProcessIdentity, signa
 export { isProgram, programPath } from './process/program.ts';
 export { plainEnv, type RunResult, run } from './process/run.ts';
 export { runConfined } from './process/run-confined.ts';
+export { runForeground } from './process/run-foreground.ts';
 export { socketToFile } from './process/socket-to-file.ts';
 export { type Exit, INPUT_FD, spawnDetached } from './process/spawn-detached.ts';
 export { terminate, waitGone } from './process/terminate.ts';

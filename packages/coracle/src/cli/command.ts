@@ -1,5 +1,6 @@
 /** What a command of the `coracle` program is, and how its words are read. */
 import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { nearest } from './suggestions.ts';
 
 export interface FlagSpec {
   readonly type: 'string' | 'boolean';
@@ -13,6 +14,8 @@ export interface FlagSpec {
   readonly bare?: string;
   /** An empty value has a meaning of its own; elsewhere it is refused. */
   readonly mayBeEmpty?: boolean;
+  /** Head under which help shows it, behind those without. */
+  readonly group?: string;
 }
 
 export type FlagValues = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
@@ -29,6 +32,9 @@ export interface CommandContext {
   readonly signal: AbortSignal;
 }
 
+/** Of what completion asks for the names. */
+export type NameKind = 'machines' | 'nodes' | 'images';
+
 export interface Command {
   readonly name: string;
   readonly summary: string;
@@ -36,6 +42,13 @@ export interface Command {
   readonly words?: string;
   /** What the first word may be, where that is a fixed set: for completion. */
   readonly choices?: readonly string[];
+  /** What its words name, where the cluster has the names: for completion. */
+  readonly completes?: NameKind;
+  /** Head under which the overview shows it; those without come last. A hidden one is in no overview. */
+  readonly group?: string;
+  readonly hidden?: boolean;
+  /** Whole calls, for help. */
+  readonly examples?: readonly string[];
   readonly flags: Readonly<Record<string, FlagSpec>>;
   /** Of a group (`commandGroup`): the commands that its first word names. */
   readonly subcommands?: readonly Command[];
@@ -108,24 +121,41 @@ export function readArguments(command: Command, argv: readonly string[]): { flag
       if (value === '' && !command.flags[name]?.mayBeEmpty) throw new Error(`--${name} is empty`);
     return { flags: { ...values, ...Object.fromEntries(set) } as FlagValues, words: positionals };
   } catch (error) {
+    const message = (error as Error).message.split('. ')[0]!.replace(/\.$/, '');
+    const [, unknown] = /^Unknown option '--([\w-]+)'/.exec(message) ?? [];
+    const meant = unknown === undefined ? undefined : nearest(unknown, Object.keys(command.flags));
     throw new UsageError(
-      `${(error as Error).message.split('. ')[0]!.replace(/\.$/, '')} (see: coracle ${command.name} --help)`,
+      `${message}${meant === undefined ? '' : `; did you mean --${meant}?`} (see: coracle ${command.name} --help)`,
     );
   }
 }
 
 /** Help of one command. */
 export function commandHelp(command: Command): string {
-  const flags = Object.entries({ ...command.flags, help: { type: 'boolean', summary: 'show this' } as FlagSpec });
-  const left = flags.map(([name, flag]) => `  --${name}${flag.short ? `, -${flag.short}` : ''}${valueText(flag)}`);
-  const width = Math.max(...left.map((text) => text.length)) + 2;
   if (command.subcommands) {
     const width = Math.max(...command.subcommands.map(({ name }) => name.length)) + 2;
     const rows = command.subcommands.map(({ name, summary }) => `  ${name.padEnd(width)}${summary}`);
     return `${command.summary}\n\nUsage: coracle ${command.name} SUBCOMMAND [flags]\n\nSubcommands:\n${rows.join('\n')}\n\nHelp of one: coracle ${command.name} SUBCOMMAND --help\n`;
   }
   const usage = `coracle ${command.name} [flags]${command.words ? ` ${command.words}` : ''}`;
-  return `${command.summary}\n\nUsage: ${usage}\n\nFlags:\n${flags.map(([, flag], i) => `${left[i]!.padEnd(width)}${flag.summary}`).join('\n')}\n`;
+  const examples = command.examples ? `\nExamples:\n${command.examples.map((call) => `  ${call}`).join('\n')}\n` : '';
+  return `${command.summary}\n\nUsage: ${usage}\n${examples}\n${flagsHelp(command)}\n`;
+}
+
+/** Flags under the heads of their groups, those without a group first. */
+function flagsHelp(command: Command): string {
+  const flags = Object.entries({ ...command.flags, help: { type: 'boolean', summary: 'show this' } as FlagSpec });
+  const left = ([name, flag]: readonly [string, FlagSpec]): string =>
+    `  --${name}${flag.short ? `, -${flag.short}` : ''}${valueText(flag)}`;
+  const width = Math.max(...flags.map((flag) => left(flag).length)) + 2;
+  const groups = Map.groupBy(flags, ([, { group }]) => group ?? 'Flags');
+  const heads = ['Flags', ...[...groups.keys()].filter((head) => head !== 'Flags')];
+  return heads
+    .map((head) => {
+      const rows = (groups.get(head) ?? []).map((flag) => `${left(flag).padEnd(width)}${flag[1].summary}`);
+      return `${head}:\n${rows.join('\n')}`;
+    })
+    .join('\n\n');
 }
 
 function valueText(flag: FlagSpec): string {

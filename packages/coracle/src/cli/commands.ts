@@ -4,6 +4,7 @@ import { AUTHENTICATION_FLAGS } from './authentication-flags.ts';
 import { AUTHORIZATION_FLAGS } from './authorization-flags.ts';
 import { BYTE_LIMIT_FLAGS } from './byte-limit-flags.ts';
 import { type Command, commandGroup, type FlagSpec } from './command.ts';
+import { MACHINE_COMMANDS } from './machines/machine-commands.ts';
 import { NOMOS_COMMANDS } from './nomos/nomos-commands.ts';
 import { OIDC_FLAGS } from './oidc-flags.ts';
 import { SYNC_COMMANDS } from './sync/sync-commands.ts';
@@ -19,12 +20,14 @@ const KUBECONFIG: FlagSpec = {
   type: 'string',
   value: 'FILE',
   summary: 'cluster to work against (default: $KUBECONFIG, ~/.kube/config)',
+  group: 'Cluster',
 };
 const NAMESPACE: FlagSpec = {
   type: 'string',
   value: 'NAME',
   short: 'n',
   summary: "namespace (default: the context's)",
+  group: 'Cluster',
 };
 const HOST_DISK: FlagSpec = {
   type: 'string',
@@ -62,8 +65,10 @@ const MANIFEST: FlagSpec = {
 };
 
 export const COMMANDS: readonly Command[] = [
+  ...MACHINE_COMMANDS,
   {
     name: 'up',
+    group: 'Control plane',
     summary: 'Start the control plane and its nodes',
     flags: {
       'data-dir': DATA_DIR,
@@ -104,6 +109,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'down',
+    group: 'Control plane',
     summary: 'Stop the control plane, and the VMs with it',
     flags: {
       'data-dir': DATA_DIR,
@@ -116,24 +122,29 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'status',
+    group: 'Control plane',
     summary: 'Show what runs',
     flags: { 'data-dir': DATA_DIR, json: JSON_OUT },
     load: async () => (await import('./status.ts')).status,
   },
   {
     name: 'doctor',
+    group: 'Control plane',
     summary: 'Check this host: acceleration, QEMU, firmware, kubectl, disk, ports; and the UUIDs of its VMs',
     flags: { 'data-dir': DATA_DIR, json: JSON_OUT },
     load: async () => (await import('./doctor.ts')).doctor,
   },
   {
     name: 'kubeconfig',
+    group: 'Control plane',
     summary: "Print the path of the admin's kubeconfig",
     flags: { 'data-dir': DATA_DIR },
     load: async () => (await import('./kubeconfig.ts')).kubeconfig,
   },
   {
     name: 'console',
+    group: 'Machines',
+    completes: 'machines',
     summary: 'Attach to the serial console of a VM; Ctrl-] leaves',
     words: '[vm/|vmi/]NAME[.NAMESPACE]',
     flags: {
@@ -146,8 +157,10 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'delete',
+    group: 'Machines',
+    completes: 'machines',
     summary: 'Delete a VM or a namespace, or show what that would mean (--what-if)',
-    words: 'vm NAME[.NAMESPACE] | namespace NAME',
+    words: '[vm] NAME[.NAMESPACE] | namespace NAME',
     choices: ['vm', 'namespace'],
     flags: {
       'what-if': {
@@ -166,6 +179,8 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'fork',
+    group: 'Machines',
+    completes: 'machines',
     summary: 'Make new VMs that go on from the present moment of a running one',
     words: '[vm/]NAME[.NAMESPACE]',
     flags: {
@@ -184,6 +199,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'image',
+    completes: 'images',
     summary: 'Local images: import NAME FILE, list, rm NAME',
     words: 'import NAME FILE | list | rm NAME',
     choices: ['import', 'list', 'rm'],
@@ -303,6 +319,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'drain',
+    completes: 'nodes',
     summary: 'Empty a node: migrate, shut down or hand over each VM, and tell how far it is',
     words: '[node/]NODE',
     flags: {
@@ -392,6 +409,8 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'undelete',
+    group: 'Machines',
+    completes: 'machines',
     summary: 'Bring a deleted VM back, with its disks, firmware state and identity',
     words: 'vm NAME[.NAMESPACE]',
     choices: ['vm'],
@@ -443,6 +462,15 @@ export const COMMANDS: readonly Command[] = [
     summary: 'Print the version',
     flags: { json: JSON_OUT },
     load: async () => (await import('./version.ts')).version,
+  },
+  {
+    name: 'complete-names',
+    summary: 'Print names for completion: machines, nodes or images',
+    words: 'KIND',
+    choices: ['machines', 'nodes', 'images'],
+    hidden: true,
+    flags: {},
+    load: async () => (await import('./complete-names.ts')).completeNames,
   },
   {
     name: 'completion',

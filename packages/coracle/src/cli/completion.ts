@@ -1,4 +1,4 @@
-import { type Command, type CommandContext, UsageError } from './command.ts';
+import { type Command, type CommandContext, type NameKind, UsageError } from './command.ts';
 
 type Commands = readonly Command[];
 
@@ -15,6 +15,13 @@ const wordsOf = (commands: Commands) =>
     ([name, flags], at) => [name, [...(commands[at]!.choices ?? []), flags].join(' ')] as const,
   );
 
+/** Commands by the names that their words take, such as `start|stop`. */
+const completing = (commands: Commands): readonly (readonly [kind: NameKind, names: readonly string[]])[] =>
+  [...Map.groupBy(commands, ({ completes }) => completes)].flatMap(([kind, rows]) =>
+    kind === undefined ? [] : [[kind, rows.map(({ name }) => name)] as const],
+  );
+const asked = (kind: NameKind): string => `coracle complete-names ${kind} 2>/dev/null`;
+
 const SCRIPTS: Readonly<Record<string, (commands: Commands) => string>> = {
   bash: (commands) => `_coracle() {
   local word=\${COMP_WORDS[COMP_CWORD]}
@@ -22,6 +29,12 @@ const SCRIPTS: Readonly<Record<string, (commands: Commands) => string>> = {
   case \${COMP_WORDS[1]} in
 ${wordsOf(commands)
   .map(([name, words]) => `    ${name}) COMPREPLY=($(compgen -W "${words}" -- "$word")) ;;`)
+  .join('\n')}
+  esac
+  case $word in -*) return ;; esac
+  case \${COMP_WORDS[1]} in
+${completing(commands)
+  .map(([kind, names]) => `    ${names.join('|')}) COMPREPLY+=($(compgen -W "$(${asked(kind)})" -- "$word")) ;;`)
   .join('\n')}
   esac
 }
@@ -35,6 +48,11 @@ ${wordsOf(commands)
   .map(([name, words]) => `    ${name}) compadd -- ${words} ;;`)
   .join('\n')}
   esac
+  case $words[2] in
+${completing(commands)
+  .map(([kind, names]) => `    ${names.join('|')}) compadd -- $(${asked(kind)}) ;;`)
+  .join('\n')}
+  esac
 }
 compdef _coracle coracle
 `,
@@ -46,16 +64,21 @@ compdef _coracle coracle
       .join('\n')}\n${commands
       .filter((c) => c.choices)
       .map((c) => `complete -c coracle -n "__fish_seen_subcommand_from ${c.name}" -f -a "${c.choices!.join(' ')}"\n`)
+      .join('')}${completing(commands)
+      .map(
+        ([kind, names]) =>
+          `complete -c coracle -n "__fish_seen_subcommand_from ${names.join(' ')}" -a "(${asked(kind)})"\n`,
+      )
       .join('')}`,
 };
 
 /** `coracle completion SHELL`, for these commands. */
 export const completionOf =
-  (commands: Commands) =>
+  (all: Commands) =>
   async ({ words, print }: CommandContext): Promise<number> => {
     const shell = words[0] ?? '';
     const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell] : undefined;
     if (!script || words.length !== 1) throw new UsageError('completion takes one of: bash, zsh, fish');
-    print(script(commands));
+    print(script(all.filter(({ hidden }) => hidden !== true)));
     return 0;
   };

@@ -18,17 +18,20 @@ import { machinePreviewText, namespacePreviewText } from './delete-preview-text.
 import { machineTargets } from './machine-target.ts';
 import { outputFlag } from './output-flag.ts';
 
-const USAGE = 'delete takes vm NAME or namespace NAME (see: coracle delete --help)';
+const USAGE = 'delete takes a machine (vm NAME, or NAME alone) or namespace NAME (see: coracle delete --help)';
 const POLL_MS = 200;
 const DEFAULT_TIMEOUT_S = 3600;
 
 const MACHINE = /^(vms?|virtualmachines?)(\.kubevirt\.io)?$/;
 const NAMESPACE = /^(ns|namespaces?)$/;
 
-/** What the words name: `vm NAME`, `vm/NAME`, and the same with `namespace`. */
+/** What the words name: `vm NAME`, `vm/NAME`, `NAME`, and with the kind also `namespace NAME`. */
 function targetOf(words: readonly string[]): { readonly kind: 'vm' | 'namespace'; readonly name: string } {
   const [first = '', second, ...more] = words;
   const [kind = '', name, ...rest] = second === undefined ? first.split('/') : [first, second];
+  // A kind without a name is a call that was not finished.
+  if (second === undefined && name === undefined && !MACHINE.test(first) && !NAMESPACE.test(first) && first !== '')
+    return { kind: 'vm', name: first };
   if (more.length > 0 || rest.length > 0 || name === undefined || name === '') throw new UsageError(USAGE);
   if (MACHINE.test(kind)) return { kind: 'vm', name };
   if (NAMESPACE.test(kind)) return { kind: 'namespace', name };

@@ -6,6 +6,7 @@ import { importImage, listImages, removeImage } from '@coracle/node-agent/image/
 import { systemClock } from '@coracle/runtime/clock/clock';
 import { dataDirAt, defaultDataDir, ensurePrivateDir } from '../config/data-dir.ts';
 import { type CommandContext, CommandError, textFlag, UsageError } from './command.ts';
+import { sizeText } from './size-text.ts';
 
 const USAGE = 'image takes: import NAME FILE, list, or rm NAME (see: coracle image --help)';
 
@@ -62,15 +63,4 @@ export async function image({ flags, words, environment, print, note, signal }: 
     default:
       throw new UsageError(USAGE);
   }
-}
-
-function sizeText(bytes: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
-  let value = bytes;
-  let unit = 0;
-  while (value >= 1024 && unit < units.length - 1) {
-    value /= 1024;
-    unit++;
-  }
-  return `${value < 10 && unit > 0 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
 }

@@ -23,9 +23,20 @@ export interface StreamRequest {
 /** Opens the stream. Throws CommandError with what the server says of it. */
 export async function openMachineStream(
   cluster: Pick<Cluster, 'handler' | 'client'>,
+  key: ObjectKey,
+  request: StreamRequest,
+): Promise<MessageSocket> {
+  const [socket, far] = createMessagePair(PROTOCOL);
+  (await askForStream(cluster, key, request))(far);
+  return socket;
+}
+
+/** As `openMachineStream`, for a socket of the caller's own: the stream is joined to what the answer is called with. */
+export async function askForStream(
+  cluster: Pick<Cluster, 'handler' | 'client'>,
   { namespace, name }: ObjectKey,
   { subresource, query = '', signal }: StreamRequest,
-): Promise<MessageSocket> {
+): Promise<(socket: MessageSocket) => void> {
   const at = `namespaces/${encodeURIComponent(namespace)}/virtualmachineinstances/${encodeURIComponent(name)}/${subresource}`;
   const ask = (path: string) =>
     cluster.handler({
@@ -47,9 +58,8 @@ export async function openMachineStream(
   }
   if (response.status !== 101 || !response.upgrade)
     throw new CommandError(await refusal(response.body, response.status));
-  const [socket, far] = createMessagePair(PROTOCOL);
-  response.upgrade.accept(far);
-  return socket;
+  const { upgrade } = response;
+  return (socket) => upgrade.accept(socket);
 }
 
 async function servesSubresources(client: Client): Promise<boolean> {

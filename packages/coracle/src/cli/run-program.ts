@@ -1,11 +1,20 @@
 import { CommandError, commandHelp, findCommand, readArguments, UsageError } from './command.ts';
 import { COMMANDS } from './commands.ts';
+import { didYouMean } from './suggestions.ts';
+
+const GROUPS = ['Machines', 'Control plane', 'More commands'];
 
 /** Overview of all commands. */
 export function programHelp(): string {
-  const width = Math.max(...COMMANDS.map((command) => command.name.length)) + 3;
-  const lines = COMMANDS.map((command) => `  ${command.name.padEnd(width)}${command.summary}`);
-  return `Coracle runs KubeVirt virtual machines without a cluster.\n\nUsage: coracle COMMAND [flags]\n\nCommands:\n${lines.join('\n')}\n\nHelp of a command: coracle COMMAND --help\n`;
+  const shown = COMMANDS.filter(({ hidden }) => hidden !== true);
+  const width = Math.max(...shown.map((command) => command.name.length)) + 3;
+  const groups = [...Map.groupBy(shown, ({ group }) => group ?? 'More commands')]
+    .sort(([one], [other]) => GROUPS.indexOf(one) - GROUPS.indexOf(other))
+    .map(([head, commands]) => {
+      const lines = commands.map((command) => `  ${command.name.padEnd(width)}${command.summary}`);
+      return `${head}:\n${lines.join('\n')}`;
+    });
+  return `Coracle runs KubeVirt virtual machines without a cluster.\n\nUsage: coracle COMMAND [flags]\n\n${groups.join('\n\n')}\n\nHelp of a command, with examples: coracle help COMMAND\n`;
 }
 
 /** Runs one command. Exit codes: 0 done, 1 could not, 2 wrong call. */
@@ -19,6 +28,8 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     process.exitCode = 1;
   });
   process.stderr.on('error', () => {}); // nobody reads it any more
+  // `help COMMAND` is what others have for `COMMAND --help`.
+  if (argv[0] === 'help' && argv.length > 1) return runProgram([...argv.slice(1), '--help']);
   const [name] = argv;
   if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
     print(programHelp());
@@ -29,7 +40,10 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   process.once('SIGINT', interrupt);
   try {
     const found = findCommand(COMMANDS, name === '--version' ? ['version', ...argv.slice(1)] : argv);
-    if (!found) throw new UsageError(`unknown command "${name}" (see: coracle --help)`);
+    if (!found) {
+      const names = COMMANDS.filter(({ hidden }) => hidden !== true).map((command) => command.name);
+      throw new UsageError(`unknown command "${name}"${didYouMean(name, names)} (see: coracle --help)`);
+    }
     const { command, rest } = found;
     const { flags, words } = readArguments(command, rest);
     if (flags['help'] === true) {

@@ -1,0 +1,252 @@
+/** `coracle create NAME --image IMAGE`: a machine, from a control plane that is started for it where none runs. */
+
+import { existsSync, readFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
+import { resolve } from 'node:path';
+import { ApiError } from '@coracle/apimachinery/meta/status';
+import { isNotFound } from '@coracle/client/api-failure';
+import type { Client } from '@coracle/client/client';
+import { VIRTUAL_MACHINES, type VirtualMachine } from '@coracle/kubevirt/kinds/kinds';
+import { openImageStore } from '@coracle/node-agent/image/image-store';
+import { importImage, listImages } from '@coracle/node-agent/image/local-images';
+import { systemClock } from '@coracle/runtime/clock/clock';
+import { stringify } from 'yaml';
+import { clusterFrom } from '../../config/cluster.ts';
+import { type DataDir, ensurePrivateDir } from '../../config/data-dir.ts';
+import { type CommandContext, CommandError, numberFlag, textFlag, UsageError } from '../command.ts';
+import { cloudConfig, machineManifest, type RootDisk, readSize, withKeys } from './create-manifest.ts';
+import { isExplained } from './equivalent.ts';
+import { textOf } from './find-machine.ts';
+import { followStart } from './follow-start.ts';
+import { awaitGuestPort } from './guest-port.ts';
+import { chooseImage, type ImageChoice, isLocalReference } from './image-choice.ts';
+import { publicKeys } from './ssh-keys.ts';
+import { ensureControlPlane, localDataDir } from './start-control-plane.ts';
+
+const DEFAULT_MEMORY = '1Gi';
+const DEFAULT_DISK = '10Gi';
+const DEFAULT_TIMEOUT_S = 300;
+const LONGEST_TIMEOUT_S = 86_400;
+const SSH_PORT = 22;
+/** Inline user data of a NoCloud volume, as KubeVirt bounds it. */
+const MAX_USER_DATA = 2048;
+/** Names of users as useradd takes them. */
+const USER = /^[a-z_][a-z0-9_-]{0,31}$/;
+
+/** `coracle create`. */
+export async function create(context: CommandContext): Promise<number> {
+  const { flags, words, print, note, signal } = context;
+  const [name, ...more] = words;
+  if (name === undefined || more.length > 0) throw new UsageError('create takes one NAME (see: coracle create --help)');
+  const text = textFlag(flags, 'image');
+  if (text === undefined)
+    throw new UsageError(
+      'create takes an image: --image NAME|FILE|URL|REFERENCE (those known by name: coracle images)',
+    );
+  const choice = chooseImage(text);
+  const dryRun = flags['dry-run'] === true || isExplained(context);
+  const format = outputOf(context, dryRun);
+  const seconds = numberFlag(flags, 'timeout', { min: 1, max: LONGEST_TIMEOUT_S, or: DEFAULT_TIMEOUT_S });
+  const manifest = await manifestFor(context, { name, choice, mayMake: !dryRun });
+  if (dryRun) {
+    const written = format === 'json' ? JSON.stringify(manifest, undefined, 2) : stringify(manifest, { lineWidth: 0 });
+    print(isExplained(context) ? `kubectl create -f - <<'EOF'\n${written.trimEnd()}\nEOF` : written);
+    return 0;
+  }
+  const begun = systemClock.monotonic();
+  const dir = localDataDir(context);
+  await provideImage(context, { choice, manifest, dir });
+  if (dir) await ensureControlPlane(context, dir);
+  const cluster = await clusterFrom(dir ? { ...context, flags: { ...flags, 'data-dir': dir.root } } : context);
+  try {
+    const { client } = cluster;
+    const key = { namespace: manifest.metadata.namespace ?? cluster.namespace, name };
+    if (manifest.spec.dataVolumeTemplates) await needDataVolumes(client);
+    const made = await createMachine(
+      client,
+      { ...manifest, metadata: { ...manifest.metadata, namespace: key.namespace } },
+      signal,
+    );
+    const at = (): string => `${((systemClock.monotonic() - begun) / 1000).toFixed(1)} s`;
+    const quiet = format !== 'text';
+    if (!quiet) print(`${textOf(key)} created${flags['wait'] === true ? `  ${at()}` : ''}`);
+    if (flags['wait'] === true) {
+      const phase = (what: string): void => void (!quiet && print(`${textOf(key)} ${what}  ${at()}`));
+      await followStart({ client, key, signal, note }, { seconds, onPhase: phase });
+      if (hasKeys(manifest)) {
+        await awaitGuestPort({ cluster, key, port: SSH_PORT, signal }, seconds);
+        phase('answers ssh');
+      }
+    }
+    if (!quiet && flags['wait'] !== true)
+      note(`next: coracle ssh ${name}${textFlag(flags, 'namespace') ? ` -n ${key.namespace}` : ''}`);
+    if (format === 'json') print(JSON.stringify(made));
+    if (format === 'yaml') print(stringify(made, { lineWidth: 0 }));
+    return 0;
+  } finally {
+    await cluster.close();
+  }
+}
+
+/** Throws UsageError. */
+function outputOf({ flags }: CommandContext, dryRun: boolean): 'text' | 'json' | 'yaml' {
+  const output = textFlag(flags, 'output') ?? (flags['json'] === true ? 'json' : dryRun ? 'yaml' : 'text');
+  if (output !== 'json' && output !== 'yaml' && output !== 'text')
+    throw new UsageError(`-o takes yaml or json, not ${output}`);
+  return output;
+}
+
+async function manifestFor(
+  context: CommandContext,
+  { name, choice, mayMake }: { readonly name: string; readonly choice: ImageChoice; readonly mayMake: boolean },
+): Promise<VirtualMachine> {
+  const { flags } = context;
+  const namespace = textFlag(flags, 'namespace');
+  const known = choice.kind === 'catalogue' ? choice.image : undefined;
+  const instancetype = textFlag(flags, 'instancetype');
+  const [cpus, memory] = [textFlag(flags, 'cpus'), textFlag(flags, 'memory')];
+  if (instancetype !== undefined && (cpus !== undefined || memory !== undefined))
+    throw new UsageError('an instance type says how much a machine has: give --instancetype, or --cpus and --memory');
+  const preference = textFlag(flags, 'preference') ?? known?.preference;
+  const user = textFlag(flags, 'user') ?? known?.user ?? localUser();
+  if (!USER.test(user)) throw new UsageError(`--user takes a name of a user, not "${user}"`);
+  return machineManifest({
+    name,
+    namespace,
+    root: rootDisk(context, choice, `vm/${namespace ?? 'default'}/${name}`),
+    cpus: cpus === undefined ? undefined : numberFlag(flags, 'cpus', { min: 1, max: 512, or: 1 }),
+    memory:
+      memory !== undefined
+        ? readSize(memory, 'memory')
+        : instancetype === undefined
+          ? (known?.memory ?? DEFAULT_MEMORY)
+          : undefined,
+    instancetype,
+    preference: preference === 'none' ? undefined : preference,
+    userData: userDataFor(context, { user, keys: await publicKeys(context, { mayMake }) }),
+  });
+}
+
+/** Whoever runs the command, where a guest can have a user of that name. */
+function localUser(): string {
+  const { username } = userInfo();
+  return USER.test(username) && username !== 'root' ? username : 'coracle';
+}
+
+function rootDisk({ flags }: CommandContext, choice: ImageChoice, local: string): RootDisk {
+  const given = textFlag(flags, 'disk');
+  const size = given === undefined ? undefined : readSize(given, 'disk');
+  switch (choice.kind) {
+    case 'url':
+      return { kind: 'data-volume', source: { http: choice.url }, size: size ?? DEFAULT_DISK };
+    case 'file':
+      if (size !== undefined)
+        throw new UsageError(
+          '--disk makes a disk that lasts from an image of a registry or a URL; a file of this host is made anew at each start',
+        );
+      return { kind: 'container-disk', image: `localhost/${local}` };
+    case 'reference':
+      return size === undefined
+        ? { kind: 'container-disk', image: choice.reference }
+        : { kind: 'data-volume', source: { registry: `docker://${choice.reference}` }, size };
+    case 'catalogue': {
+      const { containerDisk, url, name } = choice.image;
+      if (size !== undefined && url !== undefined) return { kind: 'data-volume', source: { http: url }, size };
+      if (size !== undefined && containerDisk !== undefined)
+        return { kind: 'data-volume', source: { registry: `docker://${containerDisk}` }, size };
+      if (containerDisk !== undefined) return { kind: 'container-disk', image: containerDisk };
+      if (url !== undefined) return { kind: 'data-volume', source: { http: url }, size: DEFAULT_DISK };
+      throw new CommandError(`nothing says where ${name} comes from`);
+    }
+    default:
+      return choice satisfies never;
+  }
+}
+
+/** Throws UsageError for what KubeVirt would not take. */
+function userDataFor(
+  { flags, note }: CommandContext,
+  given: { readonly user: string; readonly keys: readonly string[] },
+): string {
+  const path = textFlag(flags, 'cloud-init');
+  if (path === undefined) return cloudConfig(given);
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new UsageError(`--cloud-init: ${(error as Error).message}`);
+  }
+  const data = withKeys(text, given);
+  if (data === undefined) note(`${path} is no #cloud-config: no SSH key is put into it`);
+  if (new TextEncoder().encode(data ?? text).length > MAX_USER_DATA)
+    throw new UsageError(
+      `--cloud-init: ${path} is longer than ${MAX_USER_DATA} bytes with the keys, which is the most that stands in a machine; put it into a Secret and name that: cloudInitNoCloud.secretRef`,
+    );
+  return data ?? text;
+}
+
+const hasKeys = ({ spec }: VirtualMachine): boolean =>
+  spec.template.spec?.volumes?.some(({ cloudInitNoCloud }) =>
+    /^ssh_authorized_keys:(?!\s*\[\])/m.test(cloudInitNoCloud?.userData ?? ''),
+  ) ?? false;
+
+/** Puts a file into the local store; of an image that only the store can have, says so when it is not there. */
+async function provideImage(
+  { note, signal }: CommandContext,
+  what: { readonly choice: ImageChoice; readonly manifest: VirtualMachine; readonly dir: DataDir | undefined },
+): Promise<void> {
+  const { choice, manifest, dir } = what;
+  const image = manifest.spec.template.spec?.volumes?.[0]?.containerDisk?.image;
+  if (image === undefined || !isLocalReference(image)) return;
+  if (dir === undefined) {
+    if (choice.kind !== 'file') return;
+    throw new CommandError(
+      `${choice.path} is a file of this host, and the cluster is another one: put it into an image of a registry, or name the data directory of a control plane here (--data-dir DIR)`,
+    );
+  }
+  ensurePrivateDir(dir.root);
+  const store = await openImageStore(dir.images, { clock: systemClock });
+  if (choice.kind === 'file') {
+    const path = resolve(choice.path);
+    if (!existsSync(path)) throw new CommandError(`there is no file ${path}`);
+    const telling = systemClock.schedule(1_000, () => note(`importing ${path}`));
+    try {
+      await importImage(store, image, path, { signal });
+    } finally {
+      telling();
+    }
+    note(`the disk of ${manifest.metadata.name} is made anew from ${choice.path} at each start`);
+    return;
+  }
+  const here = await listImages(store);
+  if (!here.some(({ reference }) => reference.replace(/:latest$/, '') === image.replace(/:latest$/, '')))
+    throw new CommandError(
+      `${image} is not in the local store (coracle image list); put it there: coracle image import ${image.replace('localhost/', '')} FILE${
+        choice.kind === 'catalogue' ? ', the files of: sh tools/setup/run.sh tools/guest/build.ts --out DIR' : ''
+      }`,
+    );
+}
+
+/** Throws CommandError where nothing would ever fill the disk. */
+async function needDataVolumes(client: Client): Promise<void> {
+  try {
+    await client.raw('GET', '/apis/cdi.kubevirt.io/v1beta1');
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    throw new CommandError(
+      'the server has no DataVolumes (cdi.kubevirt.io), which fill disks that last: leave --disk out and take an image of a registry, or import the file yourself (coracle image import NAME FILE, then --image localhost/NAME)',
+    );
+  }
+}
+
+async function createMachine(client: Client, vm: VirtualMachine, signal: AbortSignal): Promise<VirtualMachine> {
+  try {
+    return await client.create(VIRTUAL_MACHINES, vm, { signal, fieldValidation: 'Strict' });
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.reason !== 'AlreadyExists') throw error;
+    const { name, namespace } = vm.metadata;
+    throw new CommandError(
+      `there is a machine ${namespace}/${name} already (coracle ssh ${name} -n ${namespace}; to begin anew: coracle delete ${name} -n ${namespace})`,
+    );
+  }
+}

@@ -1,0 +1,127 @@
+/** Waiting for a machine to run, with a word about each phase and about what it waits for. */
+
+import type { ObjectKey } from '@coracle/apimachinery/meta/object';
+import { isNotFound } from '@coracle/client/api-failure';
+import type { Client } from '@coracle/client/client';
+import {
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINES,
+  type VirtualMachine,
+  type VirtualMachineInstance,
+} from '@coracle/kubevirt/kinds/kinds';
+import { systemClock } from '@coracle/runtime/clock/clock';
+import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
+import { CommandError } from '../command.ts';
+import { type FoundMachine, textOf } from './find-machine.ts';
+import { readMachineFacts, whyOf } from './why-facts.ts';
+
+/** Looked at anew this often although nothing was heard of a change: a watch may have ended, or not be allowed. */
+const LOOK_MS = 500;
+/** What lasts no longer is not worth a word. */
+const QUIET_MS = 1_000;
+
+/** Whom to follow, and where to say what is waited for. */
+export interface Following {
+  readonly client: Client;
+  readonly key: ObjectKey;
+  readonly signal: AbortSignal;
+  readonly note: (text: string) => void;
+}
+
+/** The machine and its instance as they are now. */
+async function lookAt({ client, key, signal }: Following): Promise<FoundMachine> {
+  const orNone = (error: unknown): undefined => {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  };
+  const [vm, vmi] = await Promise.all([
+    client.get<VirtualMachine>(VIRTUAL_MACHINES, key, { signal }).catch(orNone),
+    client.get<VirtualMachineInstance>(VIRTUAL_MACHINE_INSTANCES, key, { signal }).catch(orNone),
+  ]);
+  return { key, vm, vmi };
+}
+
+/** True for a machine that nobody starts without being asked to. */
+const isOff = ({ vm, vmi }: FoundMachine): boolean => {
+  if (vmi && vmi.status?.phase !== 'Succeeded' && vmi.status?.phase !== 'Failed') return false;
+  const status = vm?.status?.printableStatus;
+  const strategy = vm?.spec.runStrategy ?? (vm?.spec.running === true ? 'Always' : 'Halted');
+  return vm === undefined || (status === 'Stopped' && strategy !== 'Always' && strategy !== 'RerunOnFailure');
+};
+
+/**
+ * Waits until the instance runs, at most `seconds`; what holds it is noted once it lasts longer than a second. Throws
+ * CommandError for one that is stopped, or does not come up in time.
+ */
+export async function awaitRunning(
+  following: Following,
+  now: FoundMachine,
+  seconds: number,
+): Promise<VirtualMachineInstance> {
+  if (now.vmi?.status?.phase === 'Running') return now.vmi;
+  if (isOff(now))
+    throw new CommandError(
+      `${textOf(now.key)} is stopped (start it: coracle start ${now.key.name} -n ${now.key.namespace})`,
+    );
+  return followStart(following, { seconds, onPhase: () => {} });
+}
+
+/** Calls `onPhase` for each phase of the instance, and resolves when it runs. Throws CommandError past `seconds`, with why. */
+export async function followStart(
+  following: Following,
+  { seconds, onPhase }: { readonly seconds: number; readonly onPhase: (phase: string) => void },
+): Promise<VirtualMachineInstance> {
+  const { client, key, note, signal } = following;
+  const begun = systemClock.monotonic();
+  const deadline = begun + seconds * 1000;
+  const life = createLinkedController(signal);
+  const changes = listen(client, key, life.signal);
+  let phase: string | undefined;
+  let said: string | undefined;
+  try {
+    for (;;) {
+      const change = changes.next();
+      const found = await lookAt(following);
+      const current = found.vmi?.status?.phase;
+      if (current !== undefined && current !== phase) {
+        phase = current;
+        onPhase(current);
+      }
+      if (found.vmi && current === 'Running') return found.vmi;
+      const waited = systemClock.monotonic() - begun;
+      if (waited > QUIET_MS || current === 'Failed') {
+        const { state, reason, next } = whyOf(await readMachineFacts(client, found, signal));
+        const text = reason === undefined ? undefined : `${state}: ${reason}${next ? ` (${next})` : ''}`;
+        if (systemClock.monotonic() > deadline)
+          throw new CommandError(`${textOf(key)} does not run after ${seconds} s${text ? `; ${text}` : ''}`);
+        if (text !== undefined && text !== said) note(text);
+        said = text;
+      }
+      await Promise.race([change, systemClock.sleep(LOOK_MS, life.signal)]);
+      signal.throwIfAborted();
+    }
+  } finally {
+    life.abort(new DOMException('followed no more', 'AbortError'));
+    life.release();
+  }
+}
+
+/** Resolves at the next event of the instance. Never rejects. */
+function listen(client: Client, { namespace, name }: ObjectKey, signal: AbortSignal): { next(): Promise<void> } {
+  let wake = (): void => {};
+  const follow = async (): Promise<void> => {
+    try {
+      const options = { namespace, fieldSelector: `metadata.name=${name}`, signal, readOnly: true };
+      for await (const _event of client.watch(VIRTUAL_MACHINE_INSTANCES, options)) wake();
+    } catch {
+      // It is looked at from time to time without it.
+    }
+  };
+  void follow();
+  return {
+    next: () =>
+      new Promise((resolve) => {
+        wake = resolve;
+      }),
+  };
+}

@@ -1,0 +1,52 @@
+/** `coracle list`: machines with state, address, node and why they do not run. */
+
+import { systemClock } from '@coracle/runtime/clock/clock';
+import { clusterFrom } from '../../config/cluster.ts';
+import { type CommandContext, textFlag, UsageError } from '../command.ts';
+import { nothingText } from '../nothing-text.ts';
+import { textTable } from '../text-table.ts';
+import { equivalent, isExplained } from './equivalent.ts';
+import { type MachineRow, readMachines, spanText } from './machine-row.ts';
+
+/** `coracle list`. */
+export async function list(context: CommandContext): Promise<number> {
+  const { flags, print, signal } = context;
+  const all = flags['all-namespaces'] === true;
+  const given = textFlag(flags, 'namespace');
+  if (all && given !== undefined) throw new UsageError('-A takes all namespaces and -n one: give one of them');
+  const cluster = await clusterFrom(context);
+  try {
+    const namespace = all ? undefined : (given ?? cluster.namespace);
+    if (isExplained(context))
+      return equivalent(context, [
+        ...['kubectl', 'get', 'vm,vmi', '-o', 'wide'],
+        ...(namespace === undefined ? ['-A'] : ['-n', namespace]),
+      ]);
+    const rows = await readMachines(cluster.client, { namespace, signal });
+    if (flags['json'] === true) print(JSON.stringify(rows));
+    else if (flags['quiet'] === true) print(rows.map(({ name }) => name).join('\n'));
+    else print(rows.length === 0 ? nothingText('no machines', namespace) : machineTable(rows, all));
+    return 0;
+  } finally {
+    await cluster.close();
+  }
+}
+
+/** The rows under a head; the last column is there when a machine has a reason not to run. */
+export function machineTable(rows: readonly MachineRow[], withNamespace: boolean): string {
+  const now = systemClock.now();
+  const withReason = rows.some(({ reason }) => reason !== '');
+  return textTable(
+    [
+      ...(withNamespace ? ['NAMESPACE'] : []),
+      ...['NAME', 'STATE', 'ADDRESS', 'NODE', 'UP', 'AGE'],
+      ...(withReason ? ['WHY'] : []),
+    ],
+    rows.map((row) => [
+      ...(withNamespace ? [row.namespace] : []),
+      ...[row.name, row.state, row.address || '-', row.node || '-'],
+      ...[row.runsSince === undefined ? '-' : spanText(now - row.runsSince), spanText(now - row.createdAt)],
+      ...(withReason ? [row.reason] : []),
+    ]),
+  );
+}

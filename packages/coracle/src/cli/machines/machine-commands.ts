@@ -1,0 +1,280 @@
+/** The commands about machines, one row each. */
+import type { Command, FlagSpec } from '../command.ts';
+
+const CLUSTER: Readonly<Record<string, FlagSpec>> = {
+  namespace: {
+    type: 'string',
+    value: 'NAME',
+    short: 'n',
+    summary: "namespace (default: the context's)",
+    group: 'Cluster',
+  },
+  kubeconfig: {
+    type: 'string',
+    value: 'FILE',
+    summary: 'cluster to work against (default: $KUBECONFIG, ~/.kube/config)',
+    group: 'Cluster',
+  },
+  'data-dir': {
+    type: 'string',
+    value: 'DIR',
+    summary: 'where state is kept (default: XDG data directory, coracle)',
+    group: 'Cluster',
+  },
+};
+const EXPLAIN: FlagSpec = {
+  type: 'boolean',
+  summary: 'do nothing; print the call of kubectl or virtctl that does it',
+};
+const JSON_OUT: FlagSpec = { type: 'boolean', summary: 'print JSON' };
+const ALL: FlagSpec = { type: 'boolean', short: 'A', summary: 'machines of all namespaces', group: 'Cluster' };
+const NAME = '[vm/]NAME[.NAMESPACE]';
+const NAMES = `${NAME}...`;
+const MACHINES = { group: 'Machines', completes: 'machines' } as const;
+
+const WAIT: Readonly<Record<string, FlagSpec>> = {
+  wait: { type: 'boolean', summary: 'return when it is there' },
+  timeout: { type: 'string', value: 'SECONDS', summary: 'how long to wait (default: 300)' },
+};
+const GUEST: Readonly<Record<string, FlagSpec>> = {
+  login: {
+    type: 'string',
+    value: 'USER',
+    short: 'l',
+    summary: 'user in the guest (default: that of its cloud-init data)',
+  },
+  identity: { type: 'string', value: 'FILE', short: 'i', summary: "private key (default: the user's own)" },
+  option: {
+    type: 'string',
+    value: 'OPTION',
+    short: 'o',
+    multiple: true,
+    summary: 'option for ssh; may be given again',
+  },
+  port: { type: 'string', value: 'N', summary: 'port of the SSH server in the guest (default: 22)' },
+  timeout: { type: 'string', value: 'SECONDS', summary: 'how long to wait for the guest (default: 120)' },
+};
+
+const power = (
+  name: 'start' | 'stop' | 'restart' | 'pause' | 'unpause',
+  row: { readonly summary: string; readonly examples: readonly string[]; readonly flags?: Record<string, FlagSpec> },
+): Command => ({
+  name,
+  summary: row.summary,
+  words: NAMES,
+  ...MACHINES,
+  examples: row.examples,
+  flags: { ...row.flags, json: JSON_OUT, explain: EXPLAIN, ...CLUSTER },
+  load: async () => (await import('./power.ts')).power(name),
+});
+
+const FORCE: FlagSpec = { type: 'boolean', summary: 'end the guest at once' };
+
+export const MACHINE_COMMANDS: readonly Command[] = [
+  {
+    name: 'create',
+    summary: 'Make a machine from an image and start it; starts the control plane where none runs',
+    words: 'NAME',
+    group: 'Machines',
+    examples: [
+      'coracle create web --image debian:13 --wait && coracle ssh web',
+      'coracle create db --image ubuntu:24.04 --cpus 4 --memory 8Gi --disk 40Gi',
+      'coracle create ci --image ./image.qcow2 --cloud-init user-data.yaml',
+      'coracle create web --image debian:13 --instancetype u1.medium --dry-run -o yaml | kubectl apply -f -',
+    ],
+    flags: {
+      image: {
+        type: 'string',
+        value: 'IMAGE',
+        summary: 'name of coracle images, FILE, URL, or reference of a registry',
+        group: 'What it is made of',
+      },
+      disk: {
+        type: 'string',
+        value: 'SIZE',
+        summary: 'a disk that lasts, of this size; without it the disk is made anew from the image at each start',
+        group: 'What it is made of',
+      },
+      cpus: { type: 'string', value: 'N', summary: 'processors (default: 1)', group: 'What it is made of' },
+      memory: {
+        type: 'string',
+        value: 'SIZE',
+        summary: 'memory, such as 512Mi or 2Gi (default: what the image needs, else 1Gi)',
+        group: 'What it is made of',
+      },
+      instancetype: {
+        type: 'string',
+        value: 'NAME',
+        summary: 'instance type instead of --cpus and --memory; namespaced/NAME for one of the namespace',
+        group: 'What it is made of',
+      },
+      preference: {
+        type: 'string',
+        value: 'NAME',
+        summary: "preference; none for none (default: the image's)",
+        group: 'What it is made of',
+      },
+      user: {
+        type: 'string',
+        value: 'NAME',
+        summary: "user that cloud-init gives the keys to (default: the image's, else yours)",
+        group: 'Who gets in',
+      },
+      'ssh-key': {
+        type: 'string',
+        value: 'KEY',
+        multiple: true,
+        summary:
+          'public key, or a file of them; may be given again; none for none (default: ~/.ssh/id_ed25519.pub and its kin)',
+        group: 'Who gets in',
+      },
+      'cloud-init': {
+        type: 'string',
+        value: 'FILE',
+        summary: 'user data for cloud-init; keys are put into a #cloud-config',
+        group: 'Who gets in',
+      },
+      'dry-run': { type: 'boolean', summary: 'make nothing; print the manifest' },
+      output: { type: 'string', value: 'FORMAT', short: 'o', summary: 'yaml or json: print the machine' },
+      wait: { type: 'boolean', summary: 'wait until it runs and answers ssh; tells each phase and its time' },
+      timeout: { type: 'string', value: 'SECONDS', summary: 'how long to wait (default: 300)' },
+      json: JSON_OUT,
+      explain: EXPLAIN,
+      ...CLUSTER,
+    },
+    load: async () => (await import('./create.ts')).create,
+  },
+  {
+    name: 'ssh',
+    summary: 'A shell, or a command, in a guest: with the ssh of this host, through the API',
+    words: `[USER@]${NAME} [-- COMMAND...]`,
+    ...MACHINES,
+    examples: [
+      'coracle ssh web',
+      'coracle ssh root@web -- systemctl status nginx',
+      'coracle ssh web -o ForwardAgent=yes',
+    ],
+    flags: { ...GUEST, explain: EXPLAIN, ...CLUSTER },
+    load: async () => (await import('./ssh.ts')).ssh,
+  },
+  {
+    name: 'cp',
+    summary: 'Copy files into a guest or out of it: with the scp of this host, through the API',
+    words: 'SOURCE... TARGET',
+    ...MACHINES,
+    examples: ['coracle cp notes.txt web:', 'coracle cp -r root@web:/var/log ./logs'],
+    flags: {
+      recursive: { type: 'boolean', short: 'r', summary: 'directories, with what is in them' },
+      ...GUEST,
+      explain: EXPLAIN,
+      ...CLUSTER,
+    },
+    load: async () => (await import('./cp.ts')).cp,
+  },
+  {
+    name: 'port-forward',
+    summary: 'Have ports of a guest at ports of this host, as long as the command runs',
+    words: `${NAME} [LOCAL:]PORT...`,
+    ...MACHINES,
+    examples: [
+      'coracle port-forward web 8080:80',
+      'coracle port-forward web :5432',
+      'coracle port-forward --stdio web 22',
+    ],
+    flags: {
+      address: { type: 'string', value: 'IP', summary: 'address of this host to listen on (default: 127.0.0.1)' },
+      stdio: {
+        type: 'boolean',
+        summary: 'join the port to standard input and output, as ProxyCommand of ssh wants it',
+      },
+      explain: EXPLAIN,
+      ...CLUSTER,
+    },
+    load: async () => (await import('./port-forward.ts')).portForward,
+  },
+  power('start', {
+    summary: 'Start machines',
+    examples: ['coracle start web', 'coracle start web db --wait'],
+    flags: { paused: { type: 'boolean', summary: 'pause it before the first instruction' }, ...WAIT },
+  }),
+  power('stop', {
+    summary: 'Stop machines: their guests are asked to shut down',
+    examples: ['coracle stop web --wait', 'coracle stop web --force'],
+    flags: {
+      force: FORCE,
+      'grace-period': { type: 'string', value: 'SECONDS', summary: 'how long the guest may take' },
+      ...WAIT,
+    },
+  }),
+  power('restart', {
+    summary: 'Stop machines and start them again',
+    examples: ['coracle restart web --wait'],
+    flags: { force: FORCE, ...WAIT },
+  }),
+  power('pause', { summary: 'Hold the processors of machines', examples: ['coracle pause web'] }),
+  power('unpause', { summary: 'Let paused machines go on', examples: ['coracle unpause web'] }),
+  {
+    name: 'list',
+    summary: 'Machines with state, address, node, and why they do not run',
+    ...MACHINES,
+    examples: ['coracle list', 'coracle list -A --json'],
+    flags: {
+      quiet: { type: 'boolean', short: 'q', summary: 'names alone' },
+      json: JSON_OUT,
+      explain: EXPLAIN,
+      'all-namespaces': ALL,
+      ...CLUSTER,
+    },
+    load: async () => (await import('./list.ts')).list,
+  },
+  {
+    name: 'ip',
+    summary: 'Print the addresses of a running machine',
+    words: NAME,
+    ...MACHINES,
+    examples: ['coracle ip web', 'curl http://$(coracle ip web):40080/'],
+    flags: { json: JSON_OUT, explain: EXPLAIN, ...CLUSTER },
+    load: async () => (await import('./ip.ts')).ip,
+  },
+  {
+    name: 'logs',
+    summary: 'Print what a guest has written to its serial console',
+    words: NAME,
+    ...MACHINES,
+    examples: ['coracle logs web --tail 50', 'coracle logs web -f'],
+    flags: {
+      follow: { type: 'boolean', short: 'f', summary: 'go on with what it writes from now on' },
+      tail: { type: 'string', value: 'N', summary: 'the last N lines' },
+      explain: EXPLAIN,
+      ...CLUSTER,
+    },
+    load: async () => (await import('./logs.ts')).logs,
+  },
+  {
+    name: 'why',
+    summary: 'Say in plain words why a machine does not run, and what to do',
+    words: NAME,
+    ...MACHINES,
+    examples: ['coracle why web'],
+    flags: { json: JSON_OUT, explain: EXPLAIN, ...CLUSTER },
+    load: async () => (await import('./why.ts')).why,
+  },
+  {
+    name: 'top',
+    summary: 'What machines take of processors and memory now',
+    words: '[NAME...]',
+    ...MACHINES,
+    examples: ['coracle top', 'coracle top -A --json'],
+    flags: { json: JSON_OUT, explain: EXPLAIN, 'all-namespaces': ALL, ...CLUSTER },
+    load: async () => (await import('./top.ts')).top,
+  },
+  {
+    name: 'images',
+    summary: 'Images that create knows by name, and those of the local store',
+    words: '[PREFIX]',
+    group: 'Machines',
+    examples: ['coracle images', 'coracle images debian'],
+    flags: { json: JSON_OUT, 'data-dir': CLUSTER['data-dir']! },
+    load: async () => (await import('./images.ts')).images,
+  },
+];

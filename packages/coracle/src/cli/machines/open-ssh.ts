@@ -1,0 +1,110 @@
+/** What ssh and scp need of a machine: that it runs, that its SSH server answers, and where its host key is kept. */
+
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { dataDirAt, defaultDataDir, ensurePrivateDir } from '../../config/data-dir.ts';
+import { MAIN_FILE } from '../../config/program-files.ts';
+import { type CommandContext, CommandError, listFlag, numberFlag, textFlag } from '../command.ts';
+import { type MachineCall, textOf } from './find-machine.ts';
+import { awaitRunning } from './follow-start.ts';
+import { awaitGuestPort } from './guest-port.ts';
+import { cloudInitUser, hasLastingRoot } from './login-user.ts';
+import { sshArguments } from './ssh-arguments.ts';
+
+const SSH_PORT = 22;
+const DEFAULT_TIMEOUT_S = 120;
+const LONGEST_TIMEOUT_S = 3_600;
+/** Files of host keys that are kept, the last used ones. */
+const MAX_KNOWN = 256;
+/** In the order in which ssh itself looks for them. */
+export const KEY_NAMES = ['id_ed25519', 'id_ecdsa', 'id_rsa'] as const;
+
+/** Where a key pair of our own lies, for users who have none. */
+export const ownKeyPath = (context: Pick<CommandContext, 'flags' | 'environment'>): string =>
+  join(sshDirectory(context), 'id_ed25519');
+
+/** `DIR/ssh`, made when it is not there. */
+export function sshDirectory({ flags, environment }: Pick<CommandContext, 'flags' | 'environment'>): string {
+  const { root } = dataDirAt(textFlag(flags, 'data-dir') ?? defaultDataDir(environment));
+  ensurePrivateDir(root);
+  const directory = join(root, 'ssh');
+  ensurePrivateDir(directory);
+  return directory;
+}
+
+/** The user's own key files of that ending that are there. */
+export function ownKeys({ environment }: Pick<CommandContext, 'environment'>, ending: '' | '.pub'): string[] {
+  const home = environment['HOME'] || homedir();
+  return KEY_NAMES.map((name) => join(home, '.ssh', `${name}${ending}`)).filter((path) => existsSync(path));
+}
+
+/**
+ * Waits until the machine runs and its SSH server answers, at most `--timeout` seconds; resolves to the arguments that ssh and
+ * scp have in common. Throws CommandError that says why it cannot be reached.
+ */
+export async function openSsh(
+  context: CommandContext,
+  call: MachineCall,
+  user: string | undefined,
+): Promise<readonly string[]> {
+  const { flags, note, signal } = context;
+  const { key, client, cluster } = call;
+  const seconds = numberFlag(flags, 'timeout', { min: 1, max: LONGEST_TIMEOUT_S, or: DEFAULT_TIMEOUT_S });
+  const port = numberFlag(flags, 'port', { min: 1, max: 65_535, or: SSH_PORT });
+  const vmi = await awaitRunning({ client, key, signal, note }, call, seconds);
+  await awaitGuestPort({ cluster, key, port, signal }, seconds);
+  const lasts = hasLastingRoot(call.vm?.spec.template.spec ?? vmi.spec);
+  const machine = call.vm?.metadata.uid ?? vmi.metadata.uid ?? '';
+  const alias = lasts ? machine : (vmi.metadata.uid ?? '');
+  const identity = textFlag(flags, 'identity');
+  const own = ownKeyPath(context);
+  return sshArguments({
+    user: user ?? textFlag(flags, 'login') ?? cloudInitUser(call.vm?.spec.template.spec ?? vmi.spec),
+    hostKeyAlias: alias,
+    knownHosts: knownHostsFile(join(sshDirectory(context), 'known-hosts'), { machine, alias }),
+    proxy: proxyCommand(context, call, port),
+    identities: identity !== undefined ? [resolve(identity)] : existsSync(own) ? [own, ...ownKeys(context, '')] : [],
+    more: listFlag(flags, 'option'),
+  });
+}
+
+/** This program, as the way to the port: with the same cluster, whatever directory ssh starts it in. */
+function proxyCommand({ flags }: CommandContext, { key }: MachineCall, port: number): string[] {
+  const [kubeconfig, dataDir] = [textFlag(flags, 'kubeconfig'), textFlag(flags, 'data-dir')];
+  return [
+    ...[process.execPath, ...process.execArgv, MAIN_FILE, 'port-forward', '--stdio'],
+    ...(kubeconfig === undefined ? [] : ['--kubeconfig', resolve(kubeconfig)]),
+    ...(dataDir === undefined ? [] : ['--data-dir', resolve(dataDir)]),
+    ...['--namespace', key.namespace, `vm/${key.name}`, String(port)],
+  ];
+}
+
+/**
+ * The file of a machine's host keys. What it holds of earlier instances, whose disks are gone, is forgotten; so are the machines
+ * that were not asked for longest, past 256.
+ */
+function knownHostsFile(
+  directory: string,
+  { machine, alias }: { readonly machine: string; readonly alias: string },
+): string {
+  if (!/^[\w-]+$/.test(machine) || directory.includes('"'))
+    throw new CommandError(`no file of host keys can be named for ${machine} in ${directory}`);
+  ensurePrivateDir(directory);
+  const file = join(directory, machine);
+  const isOld = existsSync(file) && !readFileSync(file, 'utf8').includes(alias);
+  if (isOld) rmSync(file, { force: true });
+  const others = readdirSync(directory).filter((name) => name !== machine);
+  if (others.length < MAX_KNOWN) return file;
+  const byUse = others
+    .map((name) => ({ path: join(directory, name), at: statSync(join(directory, name)).mtimeMs }))
+    .sort((a, b) => b.at - a.at);
+  for (const { path } of byUse.slice(MAX_KNOWN - 1)) rmSync(path, { force: true });
+  return file;
+}
+
+/** Where ssh and scp say they are: the name of the machine as its cluster has it. */
+export const hostOf = ({ key }: Pick<MachineCall, 'key'>): string => `${key.name}.${key.namespace}`;
+
+/** For messages. */
+export const guestText = ({ key }: Pick<MachineCall, 'key'>): string => textOf(key);

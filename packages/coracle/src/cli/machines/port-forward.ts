@@ -1,0 +1,108 @@
+/** `coracle port-forward NAME PORT...`: ports of a guest at ports of this host, as long as the command runs. */
+
+import { createServer, type Server, type Socket } from 'node:net';
+import { byteSocket } from '@coracle/runtime/http/byte-socket';
+import { NO_BYTES } from '@coracle/runtime/http/seam';
+import { aborted } from '@coracle/runtime/signal/abortable';
+import { type CommandContext, CommandError, oneLine, textFlag, UsageError } from '../command.ts';
+import { equivalent, isExplained } from './equivalent.ts';
+import { type MachineCall, textOf, withMachine } from './find-machine.ts';
+import { joinGuestPort, streamsSocket } from './guest-port.ts';
+
+const USAGE = 'port-forward takes a machine and ports, as PORT or LOCAL:PORT (see: coracle port-forward --help)';
+const DEFAULT_ADDRESS = '127.0.0.1';
+
+/** A port of this host, 0 for any, and the guest's behind it. */
+export interface ForwardedPorts {
+  readonly local: number;
+  readonly guest: number;
+}
+
+/** Reads `80`, `8080:80`, `:80`. Throws UsageError. */
+export function readPorts(text: string): ForwardedPorts {
+  const [, local, guest = ''] = /^(?:(\d*):)?(\d+)$/.exec(text) ?? [];
+  const port = Number(guest);
+  const at = local === undefined ? port : Number(local);
+  if (guest === '' || port < 1 || port > 65_535 || at > 65_535)
+    throw new UsageError(`a port is PORT, LOCAL:PORT or :PORT with numbers up to 65535, not "${text}"`);
+  return { local: at, guest: port };
+}
+
+/** `coracle port-forward`. */
+export async function portForward(context: CommandContext): Promise<number> {
+  const { flags, words } = context;
+  const [name, ...rest] = words;
+  if (name === undefined || rest.length === 0) throw new UsageError(USAGE);
+  const ports = rest.map(readPorts);
+  const [first] = ports as [ForwardedPorts];
+  const stdio = flags['stdio'] === true;
+  if (stdio && ports.length > 1) throw new UsageError('--stdio takes one port');
+  const address = textFlag(flags, 'address') ?? DEFAULT_ADDRESS;
+  return withMachine(context, name, async (call) => {
+    if (isExplained(context)) {
+      const more = stdio ? ['--stdio'] : address === DEFAULT_ADDRESS ? [] : ['--address', address];
+      return equivalent(context, [
+        'virtctl',
+        'port-forward',
+        ...more,
+        `vm/${call.key.name}/${call.key.namespace}`,
+        ...rest,
+      ]);
+    }
+    if (stdio) return joinStdio(context, call, first.guest);
+    return listenUntilStopped(context, call, { ports, address });
+  });
+}
+
+async function joinStdio({ signal }: CommandContext, call: MachineCall, port: number): Promise<number> {
+  const { key, cluster } = call;
+  await new Promise<void>((resolve, reject) => {
+    const socket = streamsSocket(process.stdin, process.stdout);
+    process.stdout.once('close', resolve);
+    process.stdout.once('finish', resolve);
+    signal.addEventListener('abort', () => resolve(), { once: true });
+    joinGuestPort({ cluster, key, port, signal }, socket).catch(reject);
+  });
+  return 0;
+}
+
+async function listenUntilStopped(
+  { print, note, signal }: CommandContext,
+  { cluster, key }: MachineCall,
+  { ports, address }: { readonly ports: readonly ForwardedPorts[]; readonly address: string },
+): Promise<number> {
+  const servers: Server[] = [];
+  const lines = new Set<Socket>();
+  const serve = (line: Socket, port: number): void => {
+    lines.add(line);
+    line.once('close', () => lines.delete(line));
+    line.on('error', () => {}); // the close of the line says it to the far end
+    joinGuestPort({ cluster, key, port, signal }, byteSocket(line, { protocol: '', head: NO_BYTES })).catch(
+      (error: unknown) => {
+        note(`port ${port} of ${textOf(key)}: ${oneLine(error)}`);
+        line.destroy();
+      },
+    );
+  };
+  try {
+    for (const { local, guest } of ports) {
+      const server = createServer((line) => serve(line, guest));
+      servers.push(server);
+      await new Promise<void>((resolve, reject) => {
+        server.once('error', (error: NodeJS.ErrnoException) =>
+          reject(new CommandError(`port ${local} of ${address} cannot be had: ${error.message}`)),
+        );
+        server.listen(local, address, resolve);
+      });
+      const bound = server.address();
+      print(
+        `${address}:${typeof bound === 'object' && bound !== null ? bound.port : local} is port ${guest} of ${textOf(key)}`,
+      );
+    }
+    await aborted(signal);
+    return 0;
+  } finally {
+    for (const server of servers) server.close();
+    for (const line of lines) line.destroy();
+  }
+}

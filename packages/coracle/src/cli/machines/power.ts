@@ -1,0 +1,113 @@
+/** `coracle start`, `stop`, `restart`, `pause` and `unpause`: what virtctl's commands of these names ask for. */
+
+import type { ObjectKey } from '@coracle/apimachinery/meta/object';
+import { isNotFound } from '@coracle/client/api-failure';
+import type { Client } from '@coracle/client/client';
+import { VIRTUAL_MACHINE_INSTANCES } from '@coracle/kubevirt/kinds/kinds';
+import { systemClock } from '@coracle/runtime/clock/clock';
+import { type CommandContext, CommandError, numberFlag, textFlag, UsageError } from '../command.ts';
+import { equivalent, isExplained } from './equivalent.ts';
+import { type MachineCall, textOf, withMachine } from './find-machine.ts';
+import { followStart } from './follow-start.ts';
+
+const POLL_MS = 100;
+const DEFAULT_TIMEOUT_S = 300;
+const LONGEST_TIMEOUT_S = 86_400;
+/** Names in one call. */
+const MOST_MACHINES = 100;
+
+type Action = 'start' | 'stop' | 'restart' | 'pause' | 'unpause';
+
+const DONE: Readonly<Record<Action, { readonly asked: string; readonly reached: string }>> = {
+  start: { asked: 'starts', reached: 'runs' },
+  stop: { asked: 'stops', reached: 'is stopped' },
+  restart: { asked: 'restarts', reached: 'runs' },
+  pause: { asked: 'is paused', reached: 'is paused' },
+  unpause: { asked: 'goes on', reached: 'goes on' },
+};
+
+/** The command of that name. Exit code 0 when every machine was asked, or with `--wait` is there. */
+export const power =
+  (action: Action) =>
+  async (context: CommandContext): Promise<number> => {
+    const { words } = context;
+    if (words.length === 0 || words.length > MOST_MACHINES)
+      throw new UsageError(`${action} takes machines (see: coracle ${action} --help)`);
+    for (const word of words) await withMachine(context, word, (call) => act(context, call, action));
+    return 0;
+  };
+
+async function act(context: CommandContext, call: MachineCall, action: Action): Promise<void> {
+  const { flags, print, note, signal } = context;
+  const { key, client, vmi } = call;
+  const body = bodyOf(context, action);
+  if (isExplained(context)) {
+    equivalent(context, explained(call, action, body));
+    return;
+  }
+  const isInstance = action === 'pause' || action === 'unpause';
+  const kind = isInstance ? 'virtualmachineinstances' : 'virtualmachines';
+  const at = `namespaces/${encodeURIComponent(key.namespace)}/${kind}/${encodeURIComponent(key.name)}/${action}`;
+  await client.raw('PUT', `/apis/subresources.kubevirt.io/v1/${at}`, { body, signal });
+  const wait = flags['wait'] === true && !isInstance;
+  if (wait) {
+    const seconds = numberFlag(flags, 'timeout', { min: 1, max: LONGEST_TIMEOUT_S, or: DEFAULT_TIMEOUT_S });
+    if (action !== 'start') await untilGone(client, key, { uid: vmi?.metadata.uid, seconds, signal, action });
+    if (action !== 'stop') await followStart({ client, key, signal, note }, { seconds, onPhase: () => {} });
+  }
+  if (flags['json'] === true) print(JSON.stringify({ namespace: key.namespace, name: key.name, action }));
+  else print(`${textOf(key)} ${wait ? DONE[action].reached : DONE[action].asked}`);
+}
+
+/** The options that the subresource takes. Throws UsageError. */
+function bodyOf({ flags }: CommandContext, action: Action): Record<string, unknown> {
+  const force = flags['force'] === true;
+  const grace = textFlag(flags, 'grace-period');
+  if (force && grace !== undefined)
+    throw new UsageError('--force ends the guest at once: give no --grace-period with it');
+  const seconds = force
+    ? 0
+    : grace === undefined
+      ? undefined
+      : numberFlag(flags, 'grace-period', { min: 0, max: 86_400, or: 0 });
+  if (action === 'start') return flags['paused'] === true ? { paused: true } : {};
+  if (action === 'stop') return seconds === undefined ? {} : { gracePeriod: seconds };
+  if (action === 'restart') return force ? { gracePeriodSeconds: 0 } : {};
+  return {};
+}
+
+function explained({ key }: MachineCall, action: Action, body: Record<string, unknown>): string[] {
+  const kind = action === 'pause' || action === 'unpause' ? ['vm'] : [];
+  const grace = body['gracePeriod'] ?? body['gracePeriodSeconds'];
+  const flags = [
+    ...(body['paused'] === true ? ['--paused'] : []),
+    ...(grace === undefined ? [] : [...(grace === 0 ? ['--force'] : []), `--grace-period=${String(grace)}`]),
+  ];
+  return ['virtctl', action, ...kind, key.name, '-n', key.namespace, ...flags];
+}
+
+async function untilGone(
+  client: Client,
+  key: ObjectKey,
+  wait: {
+    readonly uid: string | undefined;
+    readonly seconds: number;
+    readonly signal: AbortSignal;
+    readonly action: Action;
+  },
+): Promise<void> {
+  if (wait.uid === undefined) return;
+  const deadline = systemClock.monotonic() + wait.seconds * 1000;
+  for (;;) {
+    const vmi = await client.get(VIRTUAL_MACHINE_INSTANCES, key, { signal: wait.signal }).catch((error: unknown) => {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    });
+    if (vmi?.metadata.uid !== wait.uid || vmi.status?.phase === 'Succeeded' || vmi.status?.phase === 'Failed') return;
+    if (systemClock.monotonic() > deadline)
+      throw new CommandError(
+        `${textOf(key)} still runs after ${wait.seconds} s (to end its guest at once: coracle ${wait.action} ${key.name} -n ${key.namespace} --force)`,
+      );
+    await systemClock.sleep(POLL_MS, wait.signal);
+  }
+}

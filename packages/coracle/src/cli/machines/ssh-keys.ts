@@ -1,0 +1,65 @@
+/** Public keys that a new machine is given: the user's own, those named, or a pair of ours where the user has none. */
+
+import { existsSync, readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { plainEnv, run } from '@coracle/runtime/process/run';
+import { type CommandContext, CommandError, listFlag, UsageError } from '../command.ts';
+import { ownKeyPath, ownKeys } from './open-ssh.ts';
+
+/** One line of an authorized_keys file without options, and no line break: it goes into the guest as it is. */
+const PUBLIC_KEY = /^(?:ssh|ecdsa|sk)-[a-z0-9@.-]+ [A-Za-z0-9+/=]+(?: [^\r\n]*)?$/;
+const MAX_KEYS = 64;
+const KEYGEN_MS = 30_000;
+
+/**
+ * `--ssh-key FILE` or the key itself, any number; `none` for no key; else the user's first key of `~/.ssh`. Where there is none a
+ * pair is made in the data directory, which `coracle ssh` shows then. Throws UsageError for what is no public key.
+ */
+export async function publicKeys(
+  context: CommandContext,
+  { mayMake }: { readonly mayMake: boolean },
+): Promise<string[]> {
+  const given = listFlag(context.flags, 'ssh-key');
+  if (given.length > MAX_KEYS) throw new UsageError(`--ssh-key is given more than ${MAX_KEYS} times`);
+  if (given.includes('none')) {
+    if (given.length > 1) throw new UsageError('--ssh-key none means no key: give no other');
+    return [];
+  }
+  if (given.length > 0)
+    return given.flatMap((text) => (PUBLIC_KEY.test(text) ? [text] : keysOf(expandHome(context, text))));
+  const own = ownKeyPath(context);
+  const [first] = [...ownKeys(context, '.pub'), ...(existsSync(`${own}.pub`) ? [`${own}.pub`] : [])];
+  if (first !== undefined) return keysOf(first);
+  if (!mayMake) return [];
+  const made = await run(['ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-C', 'coracle', '-f', own], {
+    signal: context.signal,
+    timeoutMs: KEYGEN_MS,
+    env: plainEnv(),
+  });
+  if (!made.ok)
+    throw new CommandError(
+      `there is no key in ~/.ssh, and none could be made: ${made.message} (--ssh-key none does without)`,
+    );
+  context.note(`made a key for coracle ssh: ${own}`);
+  return keysOf(`${own}.pub`);
+}
+
+const expandHome = ({ environment }: Pick<CommandContext, 'environment'>, path: string): string =>
+  path.startsWith('~/') ? join(environment['HOME'] || homedir(), path.slice(2)) : path;
+
+/** The keys of a file, comments left out. */
+function keysOf(path: string): string[] {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new UsageError(`--ssh-key takes a public key or a file of them: ${path}: ${(error as Error).message}`);
+  }
+  const lines = text.split('\n').map((line) => line.trim());
+  const keys = lines.filter((line) => line !== '' && !line.startsWith('#'));
+  if (text.includes('PRIVATE KEY')) throw new UsageError(`${path} is a private key: name its public one (${path}.pub)`);
+  if (keys.length === 0 || !keys.every((key) => PUBLIC_KEY.test(key)))
+    throw new UsageError(`${path} holds no public keys as ssh-keygen writes them`);
+  return keys;
+}

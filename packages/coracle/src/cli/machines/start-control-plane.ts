@@ -1,0 +1,51 @@
+/** A control plane for a command that needs one: that of the data directory, started when none runs. */
+
+import { existsSync, realpathSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { kubeconfigPath } from '../../config/cluster.ts';
+import { type DataDir, dataDirAt, defaultDataDir } from '../../config/data-dir.ts';
+import { findRunning } from '../../config/running.ts';
+import { type CommandContext, textFlag } from '../command.ts';
+
+const DEFAULT_PORT = 16_443;
+
+/** The data directory whose control plane the command talks to; undefined when it is another cluster. */
+export function localDataDir(context: CommandContext): DataDir | undefined {
+  const { flags, environment } = context;
+  const dir = dataDirAt(textFlag(flags, 'data-dir') ?? defaultDataDir(environment));
+  const path = kubeconfigPath({ flags, environment });
+  if (path === dir.kubeconfig || isSame(path, dir.kubeconfig)) return dir;
+  // Nothing says what to talk to: that is ours, once it is there.
+  const isNamed = textFlag(flags, 'kubeconfig') !== undefined || Boolean(environment['KUBECONFIG']);
+  return !isNamed && !existsSync(path) ? dir : undefined;
+}
+
+/** Starts it when it does not run, and says so. On a port of its own where another program has the usual one. */
+export async function ensureControlPlane(context: CommandContext, dir: DataDir): Promise<void> {
+  if (await findRunning(dir)) return;
+  const { note } = context;
+  note(`no control plane runs in ${dir.root}: starting one (coracle down stops it)`);
+  const { up } = await import('../up.ts');
+  const port = (await isFree(DEFAULT_PORT)) ? DEFAULT_PORT : 0;
+  await up({
+    ...context,
+    words: [],
+    flags: { 'data-dir': dir.root, detach: true, port: String(port) },
+    print: note,
+  });
+}
+
+const isSame = (one: string, other: string): boolean => {
+  try {
+    return realpathSync(one) === realpathSync(other);
+  } catch {
+    return false; // one of them is not there
+  }
+};
+
+const isFree = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });

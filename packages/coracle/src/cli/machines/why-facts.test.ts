@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type MachineFacts, whyOf } from './why-facts.ts';
+
+type Parts = { vm?: object; vmi?: object; nodes?: object[] | undefined; warnings?: object[] };
+const factsOf = ({ vm, vmi, nodes = [{}], warnings = [] }: Parts): MachineFacts =>
+  ({
+    key: { namespace: 'shop', name: 'web' },
+    vm: vm && { metadata: {}, spec: { runStrategy: 'Always' }, ...vm },
+    vmi: vmi && { metadata: {}, spec: {}, ...vmi },
+    nodes,
+    warnings,
+  }) as unknown as MachineFacts;
+const condition = (type: string, status: string, reason: string, message = '') => ({ type, status, reason, message });
+const instance = (phase: string, ...conditions: object[]) => ({ vm: {}, vmi: { status: { phase, conditions } } });
+
+test('what a machine waits for is said, and the next step', () => {
+  const rows: [parts: Parts, state: RegExp, next: RegExp | undefined][] = [
+    [{ vm: { spec: { runStrategy: 'Halted' } } }, /^is stopped$/, /^coracle start web -n shop$/],
+    [{ vm: { metadata: { deletionTimestamp: 'x', finalizers: ['f'] } } }, /^is being deleted$/, undefined],
+    [
+      { vm: { status: { conditions: [condition('Failure', 'True', 'FailedFindInstancetype', 'no x')] } } },
+      /^cannot be started$/,
+      /vmclusterinstancetype/,
+    ],
+    [
+      { vm: { status: { startFailure: { consecutiveFailCount: 3 } } } },
+      /^ended 3 times before it ran$/,
+      /coracle logs/,
+    ],
+    [
+      instance('Scheduling', condition('PodScheduled', 'False', 'Unschedulable', '0/1 nodes: Insufficient memory')),
+      /^waits for a node$/,
+      /^stop another machine/,
+    ],
+    [
+      { ...instance('Pending', condition('PodScheduled', 'False', 'Unschedulable')), nodes: [] },
+      /^waits for a node$/,
+      /coracle up --nodes 1/,
+    ],
+    [
+      instance('Scheduled', condition('Synchronized', 'False', 'ErrImagePull', 'localhost/x: not here')),
+      /^waits$/,
+      /coracle image import/,
+    ],
+    [
+      instance('Scheduled', condition('Synchronized', 'False', 'ImagePullBackOff', 'quay.io/x')),
+      /^waits$/,
+      /reaches its registry/,
+    ],
+    [instance('Running', condition('Paused', 'True', 'PausedByUser')), /^is paused$/, /^coracle unpause web -n shop$/],
+    [
+      instance('Running', condition('Paused', 'True', 'x'), condition('DiskFull', 'True', 'x')),
+      /^is paused$/,
+      /^free space/,
+    ],
+    [instance('Running', condition('Ready', 'False', 'GuestNotRunning')), /^runs, but is not ready$/, /coracle logs/],
+    [instance('Running', condition('Ready', 'True', '')), /^runs$/, undefined],
+    [instance('Scheduled'), /^is starting \(Scheduled\)$/, undefined],
+  ];
+  for (const [parts, state, next] of rows) {
+    const said = whyOf(factsOf(parts));
+    assert.match(said.state, state, JSON.stringify(parts));
+    if (next) assert.match(said.next ?? '', next, JSON.stringify(parts));
+    else assert.equal(said.next, undefined);
+  }
+});

@@ -1,0 +1,214 @@
+/** Why a machine does not run, in plain words, with the next step: from what the cluster shows of it. */
+
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { ApiError } from '@coracle/apimachinery/meta/status';
+import { EVENTS, NODES } from '@coracle/apimachinery/types/resource-types';
+import type { Event, Node } from '@coracle/apimachinery/types/types';
+import { isNotFound } from '@coracle/client/api-failure';
+import type { Client } from '@coracle/client/client';
+import type { VirtualMachine, VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
+import type { FoundMachine } from './find-machine.ts';
+
+/** A machine with what was said of it, and the nodes there are. */
+export interface MachineFacts extends FoundMachine {
+  /** Warnings about the machine, its instance and its Pods, the newest first; at most ten. */
+  readonly warnings: readonly DeepReadonly<Event>[];
+  /** Undefined where the caller may not list them. */
+  readonly nodes: readonly DeepReadonly<Node>[] | undefined;
+}
+
+/** What a machine is, and why. */
+export interface Why {
+  /** `runs`, `is stopped`, `waits for a node`. */
+  readonly state: string;
+  readonly runs: boolean;
+  /** In the words of whoever decided it; absent where the state says all. */
+  readonly reason?: string;
+  /** What to do. */
+  readonly next?: string;
+}
+
+const MOST_WARNINGS = 10;
+/** Events that are read of a namespace. */
+const MOST_EVENTS = 500;
+
+type Condition = {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+};
+
+/** Reads the events about a machine, and the nodes. What may not be read is left out. */
+export async function readMachineFacts(
+  client: Client,
+  found: FoundMachine,
+  signal: AbortSignal,
+): Promise<MachineFacts> {
+  const { namespace, name } = found.key;
+  const orNone = (error: unknown): undefined => {
+    if (isNotFound(error) || (error instanceof ApiError && error.code === 403)) return undefined;
+    throw error;
+  };
+  const [events, nodes] = await Promise.all([
+    client.list<Event>(EVENTS, { namespace, fieldSelector: 'type=Warning', limit: MOST_EVENTS, signal }).catch(orNone),
+    client.list<Node>(NODES, { signal }).catch(orNone),
+  ]);
+  const since = found.vm?.metadata.creationTimestamp ?? found.vmi?.metadata.creationTimestamp ?? '';
+  const warnings = (events?.items ?? [])
+    .filter(({ involvedObject }) => isOf(involvedObject?.kind ?? '', involvedObject?.name ?? '', name))
+    .filter((event) => timeOf(event) >= since)
+    .sort((a, b) => (timeOf(a) < timeOf(b) ? 1 : -1))
+    .slice(0, MOST_WARNINGS);
+  return { ...found, warnings, nodes: nodes?.items };
+}
+
+const isOf = (kind: string, object: string, machine: string): boolean =>
+  kind === 'Pod'
+    ? object.startsWith(`virt-launcher-${machine}-`) && !object.slice(`virt-launcher-${machine}-`.length).includes('-')
+    : /^VirtualMachine/.test(kind) && object === machine;
+
+const timeOf = (event: DeepReadonly<Event>): string =>
+  (event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp ?? '').toString();
+
+const strategyOf = ({ vm }: FoundMachine): string =>
+  vm?.spec.runStrategy ?? (vm?.spec.running === true ? 'Always' : 'Halted');
+
+/** Says it. The first rule that fits, from what decides most to what decides least. */
+export function whyOf(facts: MachineFacts): Why {
+  const { vm, vmi, key } = facts;
+  const here = `${key.name} -n ${key.namespace}`;
+  if (vm?.metadata.deletionTimestamp !== undefined)
+    return { state: 'is being deleted', runs: false, ...heldBy(vm.metadata.finalizers) };
+  const phase = vmi?.status?.phase;
+  const over = phase === 'Succeeded' || phase === 'Failed';
+  if (vmi && !over) return ofInstance(facts, vmi, here);
+  const failure = conditionOf(vm, 'Failure');
+  if (failure?.status === 'True')
+    return {
+      state: 'cannot be started',
+      runs: false,
+      reason: `${failure.reason ?? 'Failure'}: ${failure.message ?? ''}`,
+      next: NEXT_OF_FAILURE[failure.reason ?? ''] ?? `what it is made of: kubectl get vm ${here} -o yaml`,
+    };
+  const failed = vm?.status?.startFailure;
+  if (failed?.consecutiveFailCount)
+    return {
+      state: `ended ${failed.consecutiveFailCount} times before it ran`,
+      runs: false,
+      reason: facts.warnings[0]?.message ?? 'nothing was said of it',
+      next: `it is tried again at ${failed.retryAfterTimestamp ?? 'once'}; what the guest said: coracle logs ${here}`,
+    };
+  const ended =
+    phase === 'Failed' ? 'its guest failed' : phase === 'Succeeded' ? 'its guest shut itself down' : undefined;
+  return {
+    state: 'is stopped',
+    runs: false,
+    reason: [...(ended ? [ended] : []), `its run strategy is ${strategyOf(facts)}`].join('; '),
+    next: `coracle start ${here}`,
+  };
+}
+
+/** Of an instance that is there and not over. */
+function ofInstance(facts: MachineFacts, vmi: VirtualMachineInstance, here: string): Why {
+  const { phase } = vmi.status ?? {};
+  if (vmi.metadata.deletionTimestamp !== undefined)
+    return {
+      state: 'is being stopped',
+      runs: false,
+      reason: `its guest has ${vmi.spec.terminationGracePeriodSeconds ?? 30} s to shut down`,
+      next: `to end it at once: coracle stop ${here} --force`,
+    };
+  if (phase === 'Running') return ofRunning(vmi, here);
+  const waiting = conditionOf(vmi, 'Synchronized');
+  if (waiting?.status === 'False' && waiting.reason !== undefined)
+    return {
+      state: 'waits',
+      runs: false,
+      reason: `${waiting.reason}: ${waiting.message ?? ''}`,
+      ...nextOf(waiting, facts.key.namespace),
+    };
+  const placed = conditionOf(vmi, 'PodScheduled');
+  if (placed?.status === 'False') {
+    const none = facts.nodes?.length === 0;
+    return {
+      state: 'waits for a node',
+      runs: false,
+      reason: none ? 'there is no node' : (placed.message ?? placed.reason ?? 'none takes it'),
+      next: none
+        ? 'start one: coracle up --nodes 1, or coracle node join'
+        : /insufficient (memory|cpu)/i.test(placed.message ?? '')
+          ? 'stop another machine, or give this one less; what nodes have: kubectl describe nodes'
+          : 'what nodes offer: kubectl describe nodes',
+    };
+  }
+  const [warning] = facts.warnings;
+  return {
+    state: `is starting (${phase || 'Pending'})`,
+    runs: false,
+    ...(warning?.message && { reason: warning.message }),
+  };
+}
+
+function ofRunning(vmi: VirtualMachineInstance, here: string): Why {
+  const paused = conditionOf(vmi, 'Paused');
+  if (paused?.status === 'True')
+    return conditionOf(vmi, 'DiskFull')?.status === 'True'
+      ? {
+          state: 'is paused',
+          runs: false,
+          reason: conditionOf(vmi, 'DiskFull')?.message ?? 'the disk of its node is full',
+          next: 'free space on the node; it goes on by itself then',
+        }
+      : {
+          state: 'is paused',
+          runs: false,
+          reason: paused.message ?? paused.reason ?? 'somebody paused it',
+          next: `coracle unpause ${here}`,
+        };
+  const ready = conditionOf(vmi, 'Ready');
+  if (ready?.status === 'False')
+    return {
+      state: 'runs, but is not ready',
+      runs: true,
+      reason: `${ready.reason ?? 'NotReady'}: ${ready.message ?? 'nothing more is said'}`,
+      next: `what the guest said: coracle logs ${here}`,
+    };
+  return { state: 'runs', runs: true, ...(vmi.status?.nodeName && { reason: `on node ${vmi.status.nodeName}` }) };
+}
+
+const conditionOf = (
+  object: DeepReadonly<VirtualMachine> | DeepReadonly<VirtualMachineInstance> | undefined,
+  type: string,
+): Condition | undefined =>
+  (object?.status?.conditions as readonly Condition[] | undefined)?.find((condition) => condition.type === type);
+
+const heldBy = (finalizers: readonly string[] | undefined): Pick<Why, 'reason'> =>
+  finalizers?.length ? { reason: `held by ${finalizers.join(', ')}` } : {};
+
+const NEXT_OF_FAILURE: Readonly<Record<string, string>> = {
+  FailedFindInstancetype: 'those there are: kubectl get vmclusterinstancetype',
+  FailedFindPreference: 'those there are: kubectl get vmclusterpreference',
+};
+
+function nextOf({ reason, message = '' }: Condition, namespace: string): Pick<Why, 'next'> {
+  switch (reason) {
+    case 'ErrImagePull':
+    case 'ImagePullBackOff':
+      return {
+        next: message.includes('localhost/')
+          ? 'images that are here: coracle image list; to add one: coracle image import NAME FILE'
+          : 'look at the reference, and whether this host reaches its registry',
+      };
+    case 'FailedPvcNotFound':
+      return { next: `claims there are: kubectl get pvc -n ${namespace}` };
+    default:
+      return {};
+  }
+}
+
+/** State, reason and next step in one line, for messages about what a machine that does not run cannot do. */
+export async function whyNotRunning(client: Client, found: FoundMachine, signal: AbortSignal): Promise<string> {
+  const { state, reason, next } = whyOf(await readMachineFacts(client, found, signal));
+  return `${state}${reason ? `: ${reason}` : ''}${next ? ` (${next})` : ''}`;
+}

@@ -1,0 +1,124 @@
+/** The commands about machines, as far as they go without a guest; test/node/machine-commands.test.ts has the rest. */
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { parse } from 'yaml';
+import { MACHINE_COMMANDS } from '../../packages/coracle/src/cli/machines/machine-commands.ts';
+import { type Outcome, openWorkspace } from './workspace.ts';
+
+const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJnLpJDpDOhkSPbxSqmAXFsAbH7Q8pMZ7rKqPzLn3Sd me@here';
+const refused = ({ code, stdout, stderr }: Outcome, want: number): string => {
+  assert.deepEqual([code, stdout], [want, ''], stderr);
+  assert.equal(stderr.trim().split('\n').length, 1, stderr);
+  return stderr;
+};
+
+// S-1141: `coracle create --dry-run` prints a VirtualMachine in KubeVirt's own terms, with the user's own key, and makes nothing.
+test('create --dry-run prints the manifest, and starts nothing', async (t) => {
+  const at = openWorkspace(t);
+  mkdirSync(join(at.home, '.ssh'));
+  writeFileSync(join(at.home, '.ssh/id_ed25519.pub'), `${KEY}\n`);
+  const create = (...argv: string[]) => at.run(['create', ...argv, '--data-dir', at.data]);
+  const plain = await create('web', '--image', 'debian:13', '--cpus', '2', '--memory', '2g', '--dry-run');
+  assert.deepEqual([plain.code, plain.stderr], [0, '']);
+  const vm = parse(plain.stdout);
+  const { domain, volumes } = vm.spec.template.spec;
+  assert.deepEqual(
+    [vm.kind, vm.metadata, vm.spec.runStrategy, vm.spec.preference],
+    ['VirtualMachine', { name: 'web' }, 'Always', { name: 'debian' }],
+  );
+  assert.deepEqual([domain.cpu, domain.memory], [{ cores: 2 }, { guest: '2G' }]);
+  assert.deepEqual(volumes[0], { name: 'root', containerDisk: { image: 'quay.io/containerdisks/debian:13' } });
+  const userData = volumes[1].cloudInitNoCloud.userData;
+  assert.match(userData, /^#cloud-config\n/);
+  assert.deepEqual(parse(userData), { user: 'debian', ssh_authorized_keys: [KEY] });
+
+  const lasting = await create('db', '--image', 'https://host/x.qcow2', '--disk', '20Gi', '--dry-run', '-o', 'json');
+  const [template] = JSON.parse(lasting.stdout).spec.dataVolumeTemplates;
+  assert.deepEqual(template.spec.source, { http: { url: 'https://host/x.qcow2' } });
+  const typed = await create('t', '--image', 'tiny', '--instancetype', 'u1.small', '--ssh-key', 'none', '--explain');
+  assert.match(typed.stdout, /^kubectl create -f - <<'EOF'\napiVersion: kubevirt\.io\/v1\n[\s\S]*\nEOF\n$/);
+  assert.match(typed.stdout, /instancetype:\n {4}name: u1\.small/);
+  assert.doesNotMatch(typed.stdout, /memory/);
+  assert.ok(!existsSync(join(at.data, 'running.json')), 'nothing was started');
+
+  const wrong: [argv: string[], message: RegExp][] = [
+    [['web'], /create takes an image: --image/],
+    [['--image', 'tiny'], /create takes one NAME/],
+    [['web', '--image', 'debain:13'], /no image is called debain:13; did you mean debian:13\?/],
+    [['web', '--image', 'nginx'], /no image is called nginx/],
+    [['web', '--image', 'ftp://host/x'], /http and https URLs/],
+    [['web', '--image', 'tiny', '--memory', '512'], /--memory takes a size with its unit/],
+    [['web', '--image', 'tiny', '--memory', '1Gi', '--instancetype', 'u1.small'], /an instance type says how much/],
+    [['web', '--image', 'tiny', '--ssh-key', '/nowhere'], /--ssh-key takes a public key or a file of them: /],
+    [['web', '--image', 'tiny', '--imgae', 'x'], /Unknown option '--imgae'; did you mean --image\?/],
+    [['web', '--image', './x.qcow2', '--disk', '1Gi'], /a file of this host is made anew at each start/],
+  ];
+  for (const [argv, message] of wrong) assert.match(refused(await create(...argv), 2), message, argv.join(' '));
+});
+
+// S-1142: Commands say what a word that names nothing may have meant; `help COMMAND` shows examples; `--explain` prints the call
+//   of kubectl or virtctl, and does nothing.
+test('typos are answered with a suggestion, help with examples, --explain with the equivalent call', async (t) => {
+  const at = openWorkspace(t);
+  assert.match(refused(await at.run(['craete', 'x']), 2), /unknown command "craete"; did you mean create\?/);
+  await Promise.all(
+    MACHINE_COMMANDS.map(async ({ name }) => {
+      const help = await at.run(['help', name]);
+      assert.equal(help.code, 0, name);
+      assert.match(help.stdout, /^Examples:\n {2}coracle \S/m, name);
+      assert.equal((await at.run([name, '--help'])).stdout, help.stdout);
+    }),
+  );
+  assert.equal((await at.up()).code, 0);
+  const coracle = (...argv: string[]) => at.run([...argv, '--data-dir', at.data]);
+  const vm = await at.run(['create', 'web', '--image', 'fedora', '--ssh-key', KEY, '--dry-run', '--data-dir', at.data]);
+  await at.kubectl(['create', 'namespace', 'shop']);
+  const made = await at.kubectl(['apply', '-n', 'shop', '-f', '-'], vm.stdout);
+  assert.equal(made.code, 0, made.stderr);
+  const calls: [argv: string[], call: string][] = [
+    [['start', 'web.shop'], 'virtctl start web -n shop'],
+    [['stop', 'vm/web', '-n', 'shop', '--force'], 'virtctl stop web -n shop --force --grace-period=0'],
+    [['pause', 'web', '-n', 'shop'], 'virtctl pause vm web -n shop'],
+    [['ssh', 'root@web.shop', '--', 'ls', '-l'], "virtctl ssh -l root vm/web/shop --command 'ls -l'"],
+    [['cp', '-r', 'a', 'web.shop:b'], 'virtctl scp --recursive a vm/web/shop:b'],
+    [['port-forward', 'web.shop', '8080:80'], 'virtctl port-forward vm/web/shop 8080:80'],
+    [['list', '-A'], 'kubectl get vm,vmi -o wide -A'],
+    [['why', 'web.shop'], 'kubectl describe vm,vmi web -n shop'],
+    [['ip', 'web.shop'], "kubectl get vmi web -n shop -o 'jsonpath={.status.interfaces[*].ipAddress}'"],
+    [['top', '-n', 'shop'], 'kubectl top pod -l kubevirt.io=virt-launcher -n shop'],
+  ];
+  await Promise.all(
+    calls.map(async ([[name = '', ...words], call]) => {
+      const outcome = await at.run([name, '--explain', '--data-dir', at.data, ...words]);
+      assert.deepEqual(outcome, { code: 0, stdout: `${call}\n`, stderr: '' }, name);
+    }),
+  );
+  // S-1143: `coracle why` says in plain words why a machine does not run, with the next step, and ends with 1.
+  await t.test('why says what a machine waits for', async () => {
+    const why = await coracle('why', 'web.shop');
+    assert.equal(why.code, 1, why.stderr);
+    assert.match(why.stdout, /^shop\/web (waits|is starting)/);
+  });
+  const list = await coracle('list', '-A');
+  assert.match(list.stdout, /^NAMESPACE +NAME +STATE +ADDRESS +NODE +UP +AGE( +WHY)?\nshop +web /);
+  assert.match((await coracle('list')).stdout, /no machines in namespace default \(all namespaces: -A\)/);
+  assert.match(refused(await coracle('ip', 'web', '-n', 'shop'), 1), /shop\/web has no address: it /);
+  assert.match(
+    refused(await coracle('ssh', 'wbe', '-n', 'shop'), 1),
+    /no machine shop\/wbe; did you mean web\? \(coracle list -A shows all\)/,
+  );
+  const names = await at.run(['complete-names', 'machines'], { KUBECONFIG: at.kubeconfig });
+  assert.deepEqual([names.code, names.stdout], [0, '']);
+  const known = await at.run(['complete-names', 'images']);
+  assert.ok(known.stdout.split('\n').includes('debian:13'));
+  const images = await coracle('images', 'deb');
+  assert.match(images.stdout, /^debian:13 +no +debian +debian +quay\.io\/containerdisks\/debian:13$/m);
+
+  const again = await at.run(['create', 'web', '--image', 'fedora', '-n', 'shop', '--data-dir', at.data]);
+  assert.equal(again.code, 1);
+  assert.match(again.stderr, /there is a machine shop\/web already/);
+  const [stopped, gone] = [await coracle('stop', 'web.shop'), await coracle('delete', 'web.shop')];
+  assert.deepEqual([stopped.code, gone.code], [0, 0], stopped.stderr + gone.stderr);
+});

@@ -1,0 +1,74 @@
+/** From nothing to a shell in a guest, and what else the command line does with a machine, on a real guest. */
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { isInstalled } from '../../tools/setup/host-packages.ts';
+import { openWorkspace } from '../cli/workspace.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { importTinyGuest, whyNoGuests } from '../testkit/tiny-guest.ts';
+
+const why =
+  whyNoGuests() ?? (isInstalled('ssh') && isInstalled('ssh-keygen') ? undefined : 'not on this host: openssh-client');
+
+// S-1144: `coracle create --image tiny` starts a control plane where none runs and says so; then `coracle ssh` gives a shell, with a
+//   key that is made where the user has none.
+// S-1145: `coracle cp`, `port-forward`, `logs`, `top`, `stop`, `start`, `restart` and `list` work on a running machine.
+test('two commands to a shell, and the others on the same guest', {
+  timeout: 170_000,
+  ...(why && { skip: why }),
+}, async (t) => {
+  const at = openWorkspace(t);
+  await importTinyGuest(at.data);
+  const coracle = (...argv: string[]) => at.run([argv[0]!, '--data-dir', at.data, ...argv.slice(1)]);
+  const ok = async (...argv: string[]): Promise<string> => {
+    const { code, stdout, stderr } = await coracle(...argv);
+    assert.equal(code, 0, `${argv.join(' ')}: ${stderr}${stdout}`);
+    return stdout;
+  };
+  const made = await coracle('create', 'web', '--image', 'tiny', '--wait');
+  assert.equal(made.code, 0, made.stderr);
+  assert.match(made.stderr, /^no control plane runs in \S+: starting one \(coracle down stops it\)\nready in /m);
+  assert.match(
+    made.stdout,
+    /^default\/web created {2}\d+\.\d s\n[\s\S]*default\/web Running {2}\d+\.\d s\ndefault\/web answers ssh {2}\d+\.\d s\n$/,
+  );
+  assert.equal(await ok('ssh', 'web', '--', 'id', '-un'), 'tiny\n');
+  assert.equal(await ok('ssh', 'root@vm/web', '--', 'hostname;', 'id', '-un'), 'web\nroot\n');
+  assert.equal((await coracle('ssh', 'web', '--', 'exit', '7')).code, 7);
+
+  const file = join(at.dir, 'file with blanks');
+  writeFileSync(file, Buffer.alloc(300_000, 'x'));
+  await ok('cp', file, 'web:copied');
+  await ok('cp', 'web:copied', join(at.dir, 'back'));
+  assert.deepEqual(readFileSync(join(at.dir, 'back')), readFileSync(file));
+
+  const forward = at.start(['port-forward', '--data-dir', at.data, 'web', ':8080']);
+  const [, address] = /^(\S+) is port 8080 of default\/web$/.exec(await forward.line(/is port 8080/)) ?? [];
+  assert.match(await (await fetch(`http://${address}/`)).text(), /^hostname: web\n/);
+  forward.child.kill('SIGINT');
+  assert.equal((await forward.ended).code, 0);
+
+  assert.match(await ok('logs', 'web'), /hello from web/);
+  assert.match(await ok('list'), /^web +Running +127\.\S+ +\S+ +\d+s/m);
+  assert.match(await ok('ip', 'web'), /^127\.\d+\.\d+\.\d+\n$/);
+  const [usage] = JSON.parse(await ok('top', '--json'));
+  assert.ok(usage.name === 'web' && usage.memoryBytes > 32 * 1024 * 1024, JSON.stringify(usage));
+  assert.match(await ok('why', 'web'), /^default\/web runs/);
+  await ok('pause', 'web');
+  assert.match((await coracle('why', 'web')).stdout, /is paused: .*\nnext: coracle unpause web -n default\n/);
+  await ok('unpause', 'web');
+
+  // Its disk is made anew, and with it the host key that ssh has seen.
+  await ok('stop', 'web', '--wait', '--force');
+  assert.match(
+    (await coracle('ssh', 'web', '--', 'true')).stderr,
+    /default\/web is stopped \(start it: coracle start web/,
+  );
+  assert.match((await coracle('why', 'web')).stdout, /is stopped.*\nnext: coracle start web -n default\n/);
+  await ok('start', 'web', '--wait');
+  assert.equal(await ok('ssh', 'web', '--', 'cat', 'copied', '2>/dev/null', '||', 'echo', 'anew'), 'anew\n');
+  await ok('delete', 'web');
+  await eventually('no machine is left', async () => /no machines/.test(await ok('list')));
+  await ok('down', '--force');
+});
