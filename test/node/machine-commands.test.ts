@@ -13,6 +13,7 @@ const why =
 
 // S-1144: `coracle create --image tiny` starts a control plane where none runs and says so; then `coracle ssh` gives a shell, with a
 //   key that is made where the user has none.
+// S-1146: `coracle status` shows machines with state, address and node, images, and the space that is left.
 // S-1145: `coracle cp`, `port-forward`, `logs`, `top`, `stop`, `start`, `restart` and `list` work on a running machine.
 test('two commands to a shell, and the others on the same guest', {
   timeout: 170_000,
@@ -51,6 +52,9 @@ test('two commands to a shell, and the others on the same guest', {
 
   assert.match(await ok('logs', 'web'), /hello from web/);
   assert.match(await ok('list'), /^web +Running +127\.\S+ +\S+ +\d+s/m);
+  const status = await ok('status');
+  assert.match(status, /^images +1, \d+ MiB$/m);
+  assert.match(status, /^default +web +Running +127\.\S+ /m);
   assert.match(await ok('ip', 'web'), /^127\.\d+\.\d+\.\d+\n$/);
   const [usage] = JSON.parse(await ok('top', '--json'));
   assert.ok(usage.name === 'web' && usage.memoryBytes > 32 * 1024 * 1024, JSON.stringify(usage));

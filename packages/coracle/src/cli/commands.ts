@@ -123,7 +123,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'status',
     group: 'Control plane',
-    summary: 'Show what runs',
+    summary: 'Show what runs: nodes, machines with state and address, images, space, guests that were left',
     flags: { 'data-dir': DATA_DIR, json: JSON_OUT },
     load: async () => (await import('./status.ts')).status,
   },

@@ -1,14 +1,20 @@
 /** `coracle status`: what runs in a data directory. */
 
+import { statfs } from 'node:fs/promises';
+
 import { NODES } from '@coracle/apimachinery/types/resource-types';
-import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '@coracle/kubevirt/kinds/kinds';
 import { findGuestsOnDisk, nameOfGuest } from '@coracle/node-agent/agent/launcher/guests-on-disk';
+import { openImageStore } from '@coracle/node-agent/image/image-store';
+import { listImages } from '@coracle/node-agent/image/local-images';
 import { systemClock } from '@coracle/runtime/clock/clock';
 import { clusterFrom } from '../config/cluster.ts';
-import { dataDirAt, defaultDataDir } from '../config/data-dir.ts';
+import { type DataDir, dataDirAt, defaultDataDir } from '../config/data-dir.ts';
 import { awaitedText, findRunning, type Stopping } from '../config/running.ts';
 import { type CommandContext, textFlag } from './command.ts';
 import { fullDisk } from './full-disk.ts';
+import { machineTable } from './machines/list.ts';
+import { readMachines } from './machines/machine-row.ts';
+import { sizeText } from './size-text.ts';
 
 /** `coracle status`: exit code 0 when a control plane runs and answers, 1 when not. */
 export async function status(context: CommandContext): Promise<number> {
@@ -56,45 +62,76 @@ export async function status(context: CommandContext): Promise<number> {
     );
     return 0;
   }
+  const facts = await readFacts(context, dir);
+  const { nodes, machines, images, space, full } = facts;
+  const active = machines.filter(({ runsSince }) => runsSince !== undefined);
+  if (asJson)
+    print(
+      JSON.stringify({
+        running: true,
+        pid: running.process.pid,
+        url: running.url,
+        version: running.version,
+        startedAt: running.startedAt,
+        dataDir: dir.root,
+        nodes: { ready: nodes.ready, total: nodes.total },
+        virtualMachines: { running: active.length, total: machines.length },
+        machines,
+        images,
+        ...(space && { space }),
+        ...(full !== undefined && { diskPressure: full }),
+        ...(unserved.length > 0 && { guests: unserved.map(({ isServed: _, ...guest }) => guest) }),
+      }),
+    );
+  else
+    print(
+      [
+        `control plane  ${running.url}  (pid ${running.process.pid}, version ${running.version}, since ${running.startedAt})`,
+        `data           ${dir.root}${space ? `  (${sizeText(space.freeBytes)} of ${sizeText(space.totalBytes)} free)` : ''}`,
+        `nodes          ${nodes.ready} of ${nodes.total} ready`,
+        `images         ${images.count}, ${sizeText(images.bytes)}`,
+        `machines       ${active.length} running, ${machines.length} defined`,
+        ...(full === undefined ? [] : [`disk           ${full}`]),
+        ...unserved.map(guestLine),
+        ...(machines.length === 0 ? [] : ['', machineTable(machines, true)]),
+      ].join('\n'),
+    );
+  return 0;
+}
+
+/** What the API and the disk say of a control plane that runs. */
+async function readFacts({ environment, signal }: CommandContext, dir: DataDir) {
   const cluster = await clusterFrom({ flags: { 'data-dir': dir.root }, environment });
   try {
-    const [nodes, vms, vmis] = await Promise.all([
-      cluster.client.list(NODES),
-      cluster.client.list(VIRTUAL_MACHINES),
-      cluster.client.list(VIRTUAL_MACHINE_INSTANCES),
+    const [nodes, machines, images, space, full] = await Promise.all([
+      cluster.client.list(NODES, { signal }),
+      readMachines(cluster.client, { namespace: undefined, signal }),
+      listImages(await openImageStore(dir.images, { clock: systemClock })),
+      diskSpace(dir.root),
+      fullDisk(dir.root),
     ]);
     const ready = nodes.items.filter((node) =>
       node.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True'),
     );
-    const active = vmis.items.filter((vmi) => vmi.status?.phase === 'Running');
-    const full = await fullDisk(dir.root);
-    const summary = {
-      running: true,
-      pid: running.process.pid,
-      url: running.url,
-      version: running.version,
-      startedAt: running.startedAt,
-      dataDir: dir.root,
+    return {
       nodes: { ready: ready.length, total: nodes.items.length },
-      virtualMachines: { running: active.length, total: vms.items.length },
-      ...(full !== undefined && { diskPressure: full }),
-      ...(unserved.length > 0 && { guests: unserved.map(({ isServed: _, ...guest }) => guest) }),
+      machines,
+      images: { count: images.length, bytes: images.reduce((sum, { size }) => sum + size, 0) },
+      space,
+      full,
     };
-    print(
-      asJson
-        ? JSON.stringify(summary)
-        : [
-            `control plane  ${running.url}  (pid ${running.process.pid}, version ${running.version}, since ${running.startedAt})`,
-            `data           ${dir.root}`,
-            `nodes          ${ready.length} of ${nodes.items.length} ready`,
-            `machines       ${active.length} running, ${vms.items.length} defined`,
-            ...(full === undefined ? [] : [`disk           ${full}`]),
-            ...unserved.map(guestLine),
-          ].join('\n'),
-    );
-    return 0;
   } finally {
     await cluster.close();
+  }
+}
+
+/** Undefined where it cannot be asked. */
+async function diskSpace(directory: string): Promise<{ freeBytes: number; totalBytes: number } | undefined> {
+  try {
+    const { bavail, bsize, blocks } = await statfs(directory);
+    return { freeBytes: bavail * bsize, totalBytes: blocks * bsize };
+  } catch {
+    return undefined;
   }
 }
 
