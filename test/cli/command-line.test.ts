@@ -277,7 +277,7 @@ test('help, version, completion', async (t) => {
     assert.deepEqual(await runProgram('bash', ['-n', path]), { code: 0, stdout: '', stderr: '' });
     const complete = async (...words: string[]): Promise<string[]> => {
       const quoted = words.map((word) => `'${word}'`).join(' ');
-      const program = `set -eu; . '${path}'; COMP_WORDS=(coracle ${quoted}); COMP_CWORD=${words.length}; COMPREPLY=(); _coracle; echo "\${COMPREPLY[*]-}"`;
+      const program = `set -eu; coracle() { [ "$*" = 'complete-names machines' ] && echo web wood; }; . '${path}'; COMP_WORDS=(coracle ${quoted}); COMP_CWORD=${words.length}; COMPREPLY=(); _coracle; echo "\${COMPREPLY[*]-}"`;
       const { code, stdout, stderr } = await runProgram('bash', ['-c', program]);
       assert.equal(code, 0, stderr);
       return stdout.trim().split(' ');
@@ -286,6 +286,7 @@ test('help, version, completion', async (t) => {
     assert.deepEqual(await complete('up', '--no'), ['--nodes', '--no-merge-kubeconfig']);
     assert.deepEqual(await complete('completion', ''), ['bash', 'zsh', 'fish', '--help']);
     assert.deepEqual(await complete('image', 'r'), ['rm']);
+    assert.deepEqual(await complete('ssh', 'w'), ['web', 'wood']);
   });
   await t.test('zsh and fish name every command and flag', async () => {
     const zsh = (await at.run(['completion', 'zsh'])).stdout;

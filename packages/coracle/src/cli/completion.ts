@@ -28,13 +28,15 @@ const SCRIPTS: Readonly<Record<string, (commands: Commands) => string>> = {
   if [ "$COMP_CWORD" -eq 1 ]; then COMPREPLY=($(compgen -W "${namesOf(commands)}" -- "$word")); return; fi
   case \${COMP_WORDS[1]} in
 ${wordsOf(commands)
-  .map(([name, words]) => `    ${name}) COMPREPLY=($(compgen -W "${words}" -- "$word")) ;;`)
+  .map(([name, words]) => `    ${name}) COMPREPLY=($(compgen -W "${words}" -- "$word" || true)) ;;`)
   .join('\n')}
   esac
   case $word in -*) return ;; esac
   case \${COMP_WORDS[1]} in
 ${completing(commands)
-  .map(([kind, names]) => `    ${names.join('|')}) COMPREPLY+=($(compgen -W "$(${asked(kind)})" -- "$word")) ;;`)
+  .map(
+    ([kind, names]) => `    ${names.join('|')}) COMPREPLY+=($(compgen -W "$(${asked(kind)})" -- "$word" || true)) ;;`,
+  )
   .join('\n')}
   esac
 }
