@@ -53,8 +53,7 @@ const map = (name: string, count: number): object => ({
 const same = (bytes: Uint8Array, document: Document): void =>
   assert.ok(Buffer.from(encodeProtobuf(document)!).equals(bytes), document.metadata.name);
 
-// S-324: An answer that turns a large object into another form is written in steps, and is what one go would have
-//   written.
+// S-324: A large object turned into another form is of one revision, and is what its stored JSON says.
 test('large objects in protobuf: created, read, listed, changed, and their metadata alone', async () => {
   const created = await call('POST', MAPS, {
     object: map('big', 6_000),

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import type { WriteElsewhere } from '../../packages/apiserver/src/endpoints/document-forms.ts';
 import { encodeProtobuf, PROTOBUF } from '../../packages/apiserver/src/kinds/protobuf/documents.ts';
 import { protobufBody } from '../../packages/apiserver/src/kinds/protobuf/request-body.ts';
 import type { RunStage } from '../../packages/apiserver/src/registry/stage-job.ts';
@@ -12,9 +13,16 @@ import { type Answer, type InProcessServer, startServer } from '../testkit/in-pr
 
 const work = createLargeWork({ patience: 600_000, idle: 600_000 });
 let stages = 0;
+let views = 0;
 const runStage: RunStage = (job, client) => {
   stages++;
+  if (job.stage === 'view') views++;
   return work.runStage(job, client);
+};
+let written = 0;
+const writeElsewhere: WriteElsewhere = (document, client) => {
+  written++;
+  return work.write(document, client);
 };
 const bodyDecoders = new Map([[PROTOBUF, protobufBody]]);
 let elsewhere: InProcessServer;
@@ -22,7 +30,7 @@ let here: InProcessServer;
 before(async () => {
   // What its start takes is no part of a request, which has a time limit.
   await work.read({ type: 'application/json', bytes: new TextEncoder().encode('{}') });
-  elsewhere = await startServer({ runStage, defaultAdmission: true, bodyDecoders });
+  elsewhere = await startServer({ runStage, writeElsewhere, defaultAdmission: true, bodyDecoders });
   here = await startServer({ defaultAdmission: true, bodyDecoders });
   for (const server of [elsewhere, here]) {
     await server.create('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', DEFINITION);
@@ -103,6 +111,9 @@ interface Ask {
 }
 
 const NEW = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g;
+
+/** A text without what is new in each server. */
+const changing = (text: string): string => text.replaceAll(NEW, '').replaceAll(/resourceVersion\W+\d+/g, '');
 
 /** Without what is new in each server. */
 function plain(value: unknown): unknown {
@@ -306,6 +317,36 @@ test('the other version of a large custom object, its status, and a definition o
     spec: { ...DEFINITION.spec, names, versions },
   };
   await large({ method: 'POST', path: pathOf('customresourcedefinitions'), body });
+});
+
+// S-1040: Large answers in YAML, protobuf and indented JSON, and large objects of older shapes, are made by the thread of
+//   large writes, and say what a server without one says.
+test('large objects and lists in other forms, alone and in the other version', async () => {
+  const object = {
+    ...kindOf('configmaps'),
+    metadata: { name: 'shown' },
+    data: keys((at) => [`k${at}`, 'a longer text']),
+  };
+  await large({ method: 'POST', path: pathOf('configmaps'), body: object });
+  const thing = { apiVersion: 'large.example/v1', kind: 'Thing', metadata: { name: 'shown' } };
+  await large({ method: 'POST', path: CUSTOM, body: { ...thing, spec: { list: many(() => ({}), 40_000) } } });
+  const path = pathOf('configmaps');
+  const selected = `${path}?fieldSelector=metadata.name=shown`;
+  for (const accept of ['application/yaml', PROTOBUF, 'application/json;pretty=1']) {
+    for (const read of [`${path}/shown`, selected, `${CUSTOM}/shown`, `${CUSTOM.replace('/v1/', '/v2/')}/shown`]) {
+      const before = written;
+      const ask = async (server: InProcessServer) => server.request('GET', read, { headers: { accept } });
+      const [there, locally] = [await ask(elsewhere), await ask(here)];
+      assert.deepEqual(
+        [there.status, there.headers['content-type']],
+        [locally.status, locally.headers['content-type']],
+      );
+      assert.ok(changing(there.text) === changing(locally.text), `${accept} ${read}`);
+      const isMade = there.status === 200 && (read.startsWith(path) || !accept.startsWith(PROTOBUF));
+      if (isMade) assert.ok(written > before, `${accept} ${read}`);
+    }
+  }
+  assert.ok(views > 0, 'nothing was shown by the other thread');
 });
 
 // S-257

@@ -197,14 +197,17 @@ for (const [path, status, message] of PROXIED) {
 }
 
 // Compat Discovery, version, OpenAPI, P1, yes: OpenAPI v3 survives a round trip through Go types: nothing empty
-test('OpenAPI v3 documents say nothing empty: they survive a round trip through Go types', () => {
+test('OpenAPI v3 documents say nothing empty: they survive a round trip through Go types', async () => {
   const empty: string[] = [];
   const walk = (value: unknown, path: string): void => {
     if (typeof value !== 'object' || value === null) return;
     if (Object.keys(value).length === 0) empty.push(path);
     for (const [key, member] of Object.entries(value)) if (key !== 'default') walk(member, `${path}/${key}`);
   };
-  walk(openApiV3(server.catalog.all().filter(({ group }) => group === '' || group === 'apiextensions.k8s.io')), '');
+  walk(
+    await openApiV3(server.catalog.all().filter(({ group }) => group === '' || group === 'apiextensions.k8s.io')),
+    '',
+  );
   // A schema without a keyword is `{}` in Go, too.
   assert.deepEqual(
     empty.filter((path) => !path.endsWith('/schema')),

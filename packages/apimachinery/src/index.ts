@@ -25,8 +25,8 @@ export {
 } from './certificates/kubelet-request.ts';
 export { decodeBase64, decodeBase64Url, decodeLenientBase64Url, encodeBase64, encodeBase64Url } from './meta/base64.ts';
 export { controllerReference } from './meta/controller-reference.ts';
-export { cloneJson, cloneSteps } from './meta/deep-clone.ts';
-export { deepEqual, equalSteps } from './meta/deep-equal.ts';
+export { cloneJson } from './meta/deep-clone.ts';
+export { deepEqual } from './meta/deep-equal.ts';
 export { eachFromBelow } from './meta/each-from-below.ts';
 export { GENERATE_NAME_ATTEMPTS, generateName } from './meta/generate-name.ts';
 export { goDuration, parseGoDuration, readGoDuration } from './meta/go-duration.ts';
@@ -42,7 +42,6 @@ export {
 export { type Address, formatAddress, isMapped, parseAddress } from './meta/ip-address.ts';
 export { joinBytes } from './meta/join-bytes.ts';
 export { encodeJsonInPieces } from './meta/json-pieces.ts';
-export { encodeJsonSteps } from './meta/json-steps.ts';
 export {
   CLUSTER_NAME_SELECTOR,
   CLUSTER_SELECTOR,
@@ -87,10 +86,8 @@ export {
   type WatchEventType,
 } from './meta/object.ts';
 export { getOwn, isJsonObject, type JsonObject, setOwn } from './meta/own-property.ts';
-export type { Pause } from './meta/pause.ts';
-export { compactSteps, prettySteps } from './meta/pretty-steps.ts';
+export { NO_PAUSE, type Pause } from './meta/pause.ts';
 export { keysOfLarge, nodesLeft } from './meta/small.ts';
-export { sortedSteps } from './meta/sort-steps.ts';
 export {
   ApiError,
   alreadyExists,
@@ -114,8 +111,6 @@ export {
   tooLargeResourceVersion,
   unauthorized,
 } from './meta/status.ts';
-export { eachInSteps, finish, inPieces, NO_STOP, Pace, runSteps, type Steps, type Stops } from './meta/steps.ts';
-export { TextParts } from './meta/text-parts.ts';
 export {
   isUnqualifiedFinalizer,
   managedFieldsMistakes,

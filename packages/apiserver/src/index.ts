@@ -47,6 +47,7 @@ export type { Change, ObjectStore, StoredObject } from './cache/object-store.ts'
 export type { AggregatedApi } from './endpoints/aggregated-api.ts';
 export { JSON_AND_YAML } from './endpoints/body.ts';
 export type { ComponentHealth } from './endpoints/component-health.ts';
+export { type FormWork, type WriteElsewhere, writeForm } from './endpoints/document-forms.ts';
 export { createFlowControl } from './endpoints/flow-control/flow-control.ts';
 export { swagger2 } from './endpoints/openapi-v2-document.ts';
 export type { LargeBody, ReadElsewhere } from './endpoints/read-elsewhere.ts';

@@ -1,4 +1,4 @@
-/** What work in steps does not look into: it is done with in one go. */
+/** What work in pieces does not look into: it is done with in one go. */
 const SMALL = 8;
 
 const NO_KEYS: readonly string[] = Object.freeze([]);

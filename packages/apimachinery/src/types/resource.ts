@@ -50,6 +50,8 @@ export interface SubresourceInfo {
 export interface StoredView {
   /** May return the object it was given when nothing is to be changed. */
   fromStored(object: Readonly<Record<string, unknown>>): Record<string, unknown>;
+  /** As `fromStored`, of a large object's JSON, by another thread; absent where there is none. */
+  fromLarge?(json: Uint8Array): Promise<Record<string, unknown>>;
   toStored(object: Readonly<Record<string, unknown>>): Record<string, unknown>;
   /** Objects written at this revision or later are stored in this shape already; absent = none are. */
   readonly currentFrom?: number;

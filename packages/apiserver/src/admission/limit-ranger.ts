@@ -5,7 +5,6 @@
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import { forbidden } from '@coracle/apimachinery/meta/status';
-import { finish, inPieces, Pace, type Steps } from '@coracle/apimachinery/meta/steps';
 import { formatQuantity, milliValue, type Quantity } from '@coracle/apimachinery/quantity/quantity';
 import { type Amounts, toAmounts } from '@coracle/apimachinery/quota/amounts';
 import { type PodSpecParts, podAmounts } from '@coracle/apimachinery/quota/pod-amounts';
@@ -53,19 +52,18 @@ export function limitRanger(store: Pick<ObjectStore, 'count' | 'list'>): Admissi
     mutate({ info, object, namespace, operation }) {
       if (info.resource !== 'pods' || operation !== 'CREATE') return;
       const ranges = rangesOf(namespace);
-      return done(fillIn(object!, ranges), isMuch(object!, ranges));
+      return ranges.length === 0 ? undefined : fillIn(object!, ranges);
     },
     validate(attributes) {
       const { info, object, namespace } = attributes;
       if (object!.metadata.deletionTimestamp !== undefined) return;
       const ranges = rangesOf(namespace);
+      if (ranges.length === 0) return;
       const refuse = (problems: readonly string[]): void => {
         const unique = [...new Set(problems)];
         throw forbidden(info, attributes.name, unique.length === 1 ? unique[0]! : `[${unique.join(', ')}]`);
       };
-      return info.resource === 'pods'
-        ? done(validatePod(object!, ranges, refuse), isMuch(object!, ranges))
-        : done(validateClaim(object!, ranges, refuse), ranges.length > TOGETHER);
+      return info.resource === 'pods' ? validatePod(object!, ranges, refuse) : validateClaim(object!, ranges, refuse);
     },
   };
 }
@@ -73,19 +71,8 @@ export function limitRanger(store: Pick<ObjectStore, 'count' | 'list'>): Admissi
 type Ranges = readonly (readonly LimitItem[])[];
 type Refuse = (problems: readonly string[]) => void;
 
-/** Containers held against ranges in one go. */
+/** Containers held against ranges in one go: others are served before the next. */
 const TOGETHER = 500;
-/** Weight of one: the pace counts members. */
-const EACH = 4;
-
-/** True when a Pod of so many containers under so many ranges takes long. */
-const isMuch = (pod: Readonly<UnstructuredObject>, ranges: Ranges): boolean =>
-  containersOf(pod).length * ranges.reduce((sum, limits) => sum + limits.length, 0) > TOGETHER;
-
-/** Does it at once, or in pieces. */
-function done(work: Steps<void>, inSteps: boolean): Promise<void> | void {
-  return inSteps ? inPieces(work, nextTurn) : finish(work);
-}
 
 function containersOf(pod: Readonly<UnstructuredObject>): MutableContainer[] {
   const spec = pod['spec'];
@@ -94,12 +81,11 @@ function containersOf(pod: Readonly<UnstructuredObject>): MutableContainer[] {
   return [...(containers ?? []), ...(initContainers ?? [])];
 }
 
-function* fillIn(pod: UnstructuredObject, ranges: Ranges): Steps<void> {
-  const pace = new Pace();
-  for (const limits of ranges) yield* fillInOne(pod, limits, pace);
+async function fillIn(pod: UnstructuredObject, ranges: Ranges): Promise<void> {
+  for (const limits of ranges) await fillInOne(pod, limits);
 }
 
-function* fillInOne(pod: UnstructuredObject, limits: readonly LimitItem[], pace: Pace): Steps<void> {
+async function fillInOne(pod: UnstructuredObject, limits: readonly LimitItem[]): Promise<void> {
   const spec = pod['spec'];
   if (!isJsonObject(spec)) return;
   const defaults: ResourceList = {};
@@ -126,13 +112,14 @@ function* fillInOne(pod: UnstructuredObject, limits: readonly LimitItem[], pace:
       filled.push(`${added.join(', ')} ${word} for ${kind} ${container.name}`);
     }
   };
+  let looked = 0;
   for (const [member, kind] of [
     ['containers', 'container'],
     ['initContainers', 'init container'],
   ] as const) {
     for (const container of (spec[member] as MutableContainer[] | undefined) ?? []) {
       fill(container, kind);
-      if (pace.due(EACH)) yield;
+      if (++looked % TOGETHER === 0) await nextTurn();
     }
   }
   if (filled.length === 0) return;
@@ -145,8 +132,8 @@ function* fillInOne(pod: UnstructuredObject, limits: readonly LimitItem[], pace:
 }
 
 /** Each container is measured once, each bound read once. */
-function* validatePod(pod: Readonly<UnstructuredObject>, ranges: Ranges, refuse: Refuse): Steps<void> {
-  const pace = new Pace();
+async function validatePod(pod: Readonly<UnstructuredObject>, ranges: Ranges, refuse: Refuse): Promise<void> {
+  let looked = 0;
   const spec = (pod['spec'] ?? {}) as PodSpecParts;
   let containers: Measured[] | undefined;
   let whole: Measured | undefined;
@@ -158,32 +145,32 @@ function* validatePod(pod: Readonly<UnstructuredObject>, ranges: Ranges, refuse:
           containers = [];
           for (const { resources } of containersOf(pod)) {
             containers.push({ requests: toAmounts(resources?.requests), limits: toAmounts(resources?.limits) });
-            if (pace.due(EACH)) yield;
+            if (++looked % TOGETHER === 0) await nextTurn();
           }
         }
         const validateRules = outside(item);
         for (const measured of containers) {
           for (const problem of validateRules(measured)) problems.push(problem);
-          if (pace.due(EACH)) yield;
+          if (++looked % TOGETHER === 0) await nextTurn();
         }
       }
       if (item.type === 'Pod') {
         const how = { overhead: false };
         whole ??= { requests: podAmounts(spec, 'requests', how), limits: podAmounts(spec, 'limits', how) };
         problems.push(...outside(item)(whole));
-        if (pace.due(EACH)) yield;
+        if (++looked % TOGETHER === 0) await nextTurn();
       }
     }
     if (problems.length > 0) refuse(problems);
   }
 }
 
-function* validateClaim(claim: Readonly<UnstructuredObject>, ranges: Ranges, refuse: Refuse): Steps<void> {
-  const pace = new Pace();
+async function validateClaim(claim: Readonly<UnstructuredObject>, ranges: Ranges, refuse: Refuse): Promise<void> {
+  let looked = 0;
   for (const limits of ranges) {
     const problems = claimProblems(claim, limits);
     if (problems.length > 0) refuse(problems);
-    if (pace.due(EACH)) yield;
+    if (++looked % TOGETHER === 0) await nextTurn();
   }
 }
 

@@ -99,7 +99,14 @@ export interface TokenServices {
 /** Settings of endpoints that are passed on as they are. */
 type PassedOn = Pick<
   EndpointsOptions,
-  'compressor' | 'readElsewhere' | 'runStage' | 'corsAllowedOrigins' | 'hostNames' | 'components' | 'maxInFlight'
+  | 'compressor'
+  | 'readElsewhere'
+  | 'runStage'
+  | 'writeElsewhere'
+  | 'corsAllowedOrigins'
+  | 'hostNames'
+  | 'components'
+  | 'maxInFlight'
 >;
 
 export interface ApiServerOptions extends PassedOn {
@@ -300,6 +307,7 @@ const passedOn = (options: Settled): PassedOn => ({
   ...(options.compressor && { compressor: options.compressor }),
   ...(options.readElsewhere && { readElsewhere: options.readElsewhere }),
   ...(options.runStage && { runStage: options.runStage }),
+  ...(options.writeElsewhere && { writeElsewhere: options.writeElsewhere }),
   ...(options.corsAllowedOrigins && { corsAllowedOrigins: options.corsAllowedOrigins }),
   ...(options.hostNames && { hostNames: options.hostNames }),
   ...(options.components && { components: options.components }),

@@ -5,7 +5,6 @@
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { forbidden, notFound } from '@coracle/apimachinery/meta/status';
-import { inPieces, type Steps } from '@coracle/apimachinery/meta/steps';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import type { AdmissionAttributes, AdmissionPlugin } from '../admission/plugin.ts';
 import type { Authorizer } from './identity.ts';
@@ -76,10 +75,10 @@ async function checkRole(rbac: Rights, attributes: AdmissionAttributes): Promise
   const held = rbac.rulesFor(user, info.namespaced ? namespace : '');
   const aggregates =
     aggregationRule !== undefined || (oldObject as RoleParts | undefined)?.aggregationRule !== undefined;
-  if (aggregates && (await inPieces(uncovered(held, EVERYTHING), nextTurn)).length > 0) {
+  if (aggregates && (await uncovered(held, EVERYTHING)).length > 0) {
     throw forbidden(info, name, 'must have cluster-admin privileges to use an aggregationRule');
   }
-  refuseMissing(attributes, await inPieces(uncovered(held, rules), nextTurn));
+  refuseMissing(attributes, await uncovered(held, rules));
 }
 
 async function checkBinding(rbac: Rights, attributes: AdmissionAttributes): Promise<void> {
@@ -100,7 +99,7 @@ async function checkBinding(rbac: Rights, attributes: AdmissionAttributes): Prom
   if (allowed.allowed) return;
   const granted = rbac.rulesOf({ kind, namespace, name });
   if (!granted) throw notFound({ group: RBAC_GROUP, resource }, name);
-  refuseMissing(attributes, await inPieces(uncovered(rbac.rulesFor(user, namespace), granted), nextTurn));
+  refuseMissing(attributes, await uncovered(rbac.rulesFor(user, namespace), granted));
 }
 
 function refuseMissing({ user, info, name }: AdmissionAttributes, missing: readonly PolicyRule[]): void {
@@ -115,14 +114,14 @@ function refuseMissing({ user, info, name }: AdmissionAttributes, missing: reado
 
 /** Missing parts that are reported. A rule of a thousand verbs, groups and resources has a thousand million parts. */
 const MAX_MISSING = 5000;
-/** Rules looked at between two stops. */
+/** Rules looked at in one go: others are served before the next. */
 const LOOKED_TOGETHER = 20_000;
 
 /**
  * The parts of `wanted`, one group, resource, name and verb each, that no held rule covers, or the first thousands of
- * them. In steps: both sides may be long.
+ * them. Others are served in between: both sides may be long.
  */
-export function* uncovered(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): Steps<PolicyRule[]> {
+export async function uncovered(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): Promise<PolicyRule[]> {
   const missing: PolicyRule[] = [];
   let looked = 0;
   for (const rule of wanted) {
@@ -132,7 +131,7 @@ export function* uncovered(held: readonly PolicyRule[], wanted: readonly PolicyR
       if (at < 0 && missing.push(part) === MAX_MISSING) return missing;
       if (looked < LOOKED_TOGETHER) continue;
       looked = 0;
-      yield;
+      await nextTurn();
     }
   }
   return missing;

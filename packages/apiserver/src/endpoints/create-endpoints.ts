@@ -27,6 +27,7 @@ import { JSON_AND_YAML } from './body.ts';
 import type { ComponentHealth } from './component-health.ts';
 import { createCorsPolicy } from './cors.ts';
 import { createDiscovery } from './discovery-routes.ts';
+import type { WriteElsewhere } from './document-forms.ts';
 import { createDocuments } from './documents.ts';
 import type { BodyDecoder, CreateOnlyHandler, Server, SubresourceHandler } from './exchange.ts';
 import type { createFlowControl } from './flow-control/flow-control.ts';
@@ -75,6 +76,8 @@ export interface EndpointsOptions {
   readonly bodyDecoders?: ReadonlyMap<string, BodyDecoder>;
   /** Reads large bodies on another thread; without it they are read on this one. */
   readonly readElsewhere?: ReadElsewhere;
+  /** Writes large answers that are no JSON on another thread; without it they are written on this one. */
+  readonly writeElsewhere?: WriteElsewhere;
   /** Does the stages of large writes on another thread; without it they are done on this one. */
   readonly runStage?: RunStage;
   /** Field ownership; without it server-side apply is refused and managedFields are left alone. */
@@ -119,7 +122,7 @@ export interface Endpoints {
 
 /** Puts the server together. It serves at once and says so in readyz after `setReady`. */
 export function createEndpoints(options: EndpointsOptions): Endpoints {
-  const { store, resources, clock, log } = options;
+  const { store, resources, clock, log, swagger2, writeElsewhere, serverAddress = 'localhost' } = options;
   const registry: Registry = {
     store,
     clock,
@@ -165,6 +168,7 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
     connectNode: options.connectNode,
     bodyDecoders: new Map<string, BodyDecoder>([...JSON_AND_YAML, ...(options.bodyDecoders ?? [])]),
     readElsewhere: options.readElsewhere,
+    writeElsewhere,
     compressor: options.compressor,
     packedLists: options.compressor && createPackedLists({ compressor: options.compressor, clock }),
     joinedLists: createJoinedLists(clock),
@@ -176,12 +180,7 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
     frames: new FrameCache(),
     pace: createWatchPace(clock),
     documents: createDocuments({
-      discovery: createDiscovery({
-        resources,
-        aggregated,
-        aggregator,
-        serverAddress: options.serverAddress ?? 'localhost',
-      }),
+      discovery: createDiscovery({ resources, aggregated, aggregator, serverAddress }),
       resources,
       aggregated,
       aggregator,
@@ -189,7 +188,8 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
       checks,
       version: options.version ?? versionInfo(),
       paths: options.paths ?? new Map(),
-      swagger2: options.swagger2,
+      swagger2,
+      writeElsewhere,
       metrics: () =>
         metrics.text([...storeMetrics(store, resources), ...flowMetrics(flowControl), ...(options.metrics?.() ?? [])]),
     }),

@@ -147,8 +147,8 @@ async function withEtag(document: Record<string, unknown>): Promise<CachedDocume
 }
 
 /** Upper-case hex of the SHA-512. */
-export async function sha512Hex(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
-  const digest = new Uint8Array(await crypto.subtle.digest('SHA-512', bytes));
+export async function sha512Hex(bytes: Uint8Array): Promise<string> {
+  const digest = new Uint8Array(await crypto.subtle.digest('SHA-512', bytes as Uint8Array<ArrayBuffer>));
   let text = '';
   for (const byte of digest) text += byte.toString(16).padStart(2, '0');
   return text.toUpperCase();

@@ -7,6 +7,7 @@ import type { ApiRequest, ApiResponse } from '@coracle/runtime/http/seam';
 import type { Aggregator } from '../aggregation/aggregator.ts';
 import type { ResourceSource } from '../registry/resource-catalog.ts';
 import type { AggregatedApi } from './aggregated-api.ts';
+import type { WriteElsewhere } from './document-forms.ts';
 import type { Exchange } from './exchange.ts';
 import { type HealthChecks, healthMetrics, healthResponse } from './health.ts';
 import { createOpenApi, type MakeSwagger } from './openapi-routes.ts';
@@ -25,6 +26,7 @@ export interface DocumentParts {
   readonly metrics: () => string;
   /** The document at /openapi/v2, where this server has one. */
   readonly swagger2: MakeSwagger | undefined;
+  readonly writeElsewhere: WriteElsewhere | undefined;
 }
 
 type Answer = ApiResponse | Promise<ApiResponse> | undefined;

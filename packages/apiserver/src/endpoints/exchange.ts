@@ -21,6 +21,7 @@ import type { Registry } from '../registry/write-contract.ts';
 import type { AggregatedApi } from './aggregated-api.ts';
 import type { ComponentHealth } from './component-health.ts';
 import type { CorsPolicy } from './cors.ts';
+import type { WriteElsewhere } from './document-forms.ts';
 import { ONE_SEAT, type Work } from './flow-control/work-estimate.ts';
 import type { JoinedLists } from './joined-lists.ts';
 import type { OpenWatches } from './open-watches.ts';
@@ -91,6 +92,8 @@ export interface Server {
   readonly bodyDecoders: ReadonlyMap<string, BodyDecoder>;
   /** Absent = large bodies are read on this thread. */
   readonly readElsewhere: ReadElsewhere | undefined;
+  /** Absent = large answers are written on this thread. */
+  readonly writeElsewhere: WriteElsewhere | undefined;
   /** Absent = answers go out as they are. */
   readonly compressor: Compressor | undefined;
   readonly packedLists: PackedLists | undefined;
@@ -197,6 +200,12 @@ export class Exchange {
   get readElsewhere(): ReadElsewhere | undefined {
     const read = this.server.readElsewhere;
     return read && ((body) => read(body, this));
+  }
+
+  /** As the server's, on the account of whoever sends the request. */
+  get writeElsewhere(): WriteElsewhere | undefined {
+    const write = this.server.writeElsewhere;
+    return write && ((work) => write(work, this));
   }
 
   get query(): Query {

@@ -3,25 +3,18 @@
  * time, with others served between them. What is held at once is the answer, and never the objects it was made of.
  */
 
-import { joinBytes } from '@coracle/apimachinery/meta/join-bytes';
-import { prettySteps } from '@coracle/apimachinery/meta/pretty-steps';
-import { finish, inPieces } from '@coracle/apimachinery/meta/steps';
-import { parseJsonInPieces, parseStored } from '@coracle/apimachinery/schema/parse-json';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import type { ApiResponse } from '@coracle/runtime/http/seam';
 import type { StoredObject } from '../cache/object-store.ts';
-import { type MessageInParts, protobufInParts } from '../kinds/protobuf/documents.ts';
+import { encodeMessage, envelopeParts } from '../kinds/protobuf/documents.ts';
+import { type DocumentForm, type FormWork, inForm, writeForm } from './document-forms.ts';
 import type { Representation } from './negotiation.ts';
 import { JSON_HEADERS, NEWLINE, PROTOBUF_HEADERS, YAML_HEADERS } from './responses.ts';
-import { yamlSteps } from './yaml-steps.ts';
 
-/** Bytes of stored objects that are made into one part of the answer. */
-const PART = 128 * 1024;
-/** Bytes of objects that make a list a long one. */
-const LONG = 64 * 1024;
+/** Bytes of stored objects that are made into one part of the answer; those of more make a list a long one. */
+const PART = 64 * 1024;
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder();
 
 /** A list as JSON, but for its items: `head` is a JSON object of the other members, `member` the name of the last one. */
 export interface ListOutline {
@@ -43,15 +36,23 @@ export function isLong(items: readonly StoredObject[]): boolean {
   let bytes = 0;
   for (const item of items) {
     bytes += item.size;
-    if (bytes > LONG) return true;
+    if (bytes > PART) return true;
   }
   return false;
+}
+
+export interface LongListOptions {
+  readonly outline: ListOutline;
+  readonly representation: Representation;
+  readonly signal: AbortSignal;
+  /** Writes large parts; absent = they are written here. */
+  readonly writeElsewhere: ((work: FormWork) => Promise<Uint8Array | undefined>) | undefined;
 }
 
 /** The list; there is at least one item. Rejects with the signal's reason when the client has gone. */
 export async function longList(
   items: readonly StoredObject[],
-  { outline, representation, signal }: { outline: ListOutline; representation: Representation; signal: AbortSignal },
+  { outline, representation, signal, writeElsewhere }: LongListOptions,
 ): Promise<ApiResponse> {
   const form = formOf(outline, representation);
   const { member } = outline;
@@ -65,8 +66,9 @@ export async function longList(
     if (loading) await loading;
     const preparing = outline.prepare(some);
     if (preparing) await preparing;
-    const made = form.part(outline.items(some, around));
-    parts.push(made instanceof Promise ? await made : made);
+    const json = outline.items(some, around);
+    const whole = form.type === undefined ? json : (await inForm({ json, form: form.type }, writeElsewhere))!;
+    parts.push(whole.subarray(form.cut.before, whole.length - form.cut.after));
     await nextTurn();
   }
   return { status: 200, headers: form.headers, body: form.whole(parts) };
@@ -88,13 +90,18 @@ interface ListForm {
   readonly headers: Readonly<Record<string, string>>;
   /** Its parts are read as documents: a list of some items. */
   readonly wrapped: boolean;
-  part(json: Uint8Array): Uint8Array | Promise<Uint8Array>;
+  /** Of its parts; undefined = JSON. */
+  readonly type: DocumentForm | undefined;
+  /** Bytes of a part that are not put into the whole: what stands around its items. */
+  readonly cut: { readonly before: number; readonly after: number };
   whole(parts: readonly Uint8Array[]): Uint8Array[];
 }
 
+const WHOLE = { before: 0, after: 0 };
+
 function formOf({ head, member }: ListOutline, { encoding, pretty }: Representation): ListForm {
   if (encoding === 'yaml') return yamlForm(head, member);
-  const message = encoding === 'protobuf' ? protobufInParts(head) : undefined;
+  const message = encoding === 'protobuf' ? encodeMessage(head, head) : undefined;
   if (message) return protobufForm(head, message);
   return pretty ? prettyForm(head, member) : plainForm(head, member);
 }
@@ -102,7 +109,8 @@ function formOf({ head, member }: ListOutline, { encoding, pretty }: Representat
 const plainForm = (head: object, member: string): ListForm => ({
   headers: JSON_HEADERS,
   wrapped: false,
-  part: (json) => json,
+  type: undefined,
+  cut: WHOLE,
   whole: (parts) => [
     encoder.encode(`${JSON.stringify(head).slice(0, -1)},"${member}":[`),
     ...separated(parts, encoder.encode(',')),
@@ -111,64 +119,41 @@ const plainForm = (head: object, member: string): ListForm => ({
   ],
 });
 
-const protobufForm = (head: Readonly<Record<string, unknown>>, message: MessageInParts): ListForm => ({
+const protobufForm = ({ apiVersion, kind }: ListOutline['head'], head: Uint8Array): ListForm => ({
   headers: PROTOBUF_HEADERS,
   wrapped: true,
-  part: (json) =>
-    // JSON.parse is quicker than what can stop, and done soon enough with all but a large object.
-    json.length > PART + LONG
-      ? largePart(message, json)
-      : message.part(parseStored(decoder.decode(json)) as Record<string, unknown>),
+  type: { type: 'protobuf-part', apiVersion, kind },
+  cut: WHOLE,
   // The items of every list follow its metadata.
-  whole: (parts) => message.whole([message.part(head), ...parts]),
+  whole: (parts) => envelopeParts({ apiVersion, kind }, [head, ...parts]),
 });
 
-async function largePart(message: MessageInParts, json: Uint8Array): Promise<Uint8Array> {
-  const { value } = await parseJsonInPieces(json, nextTurn, { wideIntegers: true });
-  return joined(await inPieces(message.partSteps(value as Record<string, unknown>), nextTurn), { before: 0, after: 0 });
-}
-
 /** A list of some items is their text between two others: the lines of the whole but for its first and last. */
-function prettyForm(head: object, member: string): ListForm {
-  const before = encoder.encode(`{\n  "${member}": [\n`).length;
-  const after = encoder.encode('\n  ]\n}').length;
-  return {
-    headers: JSON_HEADERS,
-    wrapped: true,
-    async part(json) {
-      const { value } = await parseJsonInPieces(json, nextTurn, { wideIntegers: true });
-      return joined(await inPieces(prettySteps(value), nextTurn), { before, after });
-    },
-    whole: (parts) => [
-      encoder.encode(`${JSON.stringify(head, null, 2).slice(0, -2)},\n  "${member}": [\n`),
-      ...separated(parts, encoder.encode(',\n')),
-      encoder.encode('\n  ]\n}'),
-    ],
-  };
-}
+const prettyForm = (head: object, member: string): ListForm => ({
+  headers: JSON_HEADERS,
+  wrapped: true,
+  type: { type: 'indented' },
+  cut: {
+    before: encoder.encode(`{\n  "${member}": [\n`).length,
+    after: encoder.encode('\n  ]\n}').length,
+  },
+  whole: (parts) => [
+    encoder.encode(`${JSON.stringify(head, null, 2).slice(0, -2)},\n  "${member}": [\n`),
+    ...separated(parts, encoder.encode(',\n')),
+    encoder.encode('\n  ]\n}'),
+  ],
+});
 
 function yamlForm(head: object, member: string): ListForm {
   const before = encoder.encode(`${member}:\n`);
+  const json = encoder.encode(JSON.stringify(head));
   return {
     headers: YAML_HEADERS,
     wrapped: true,
-    async part(json) {
-      const { value } = await parseJsonInPieces(json, nextTurn, { wideIntegers: true });
-      return joined(await inPieces(yamlSteps(value), nextTurn), { before: before.length, after: 0 });
-    },
-    whole(parts) {
-      return [...finish(yamlSteps(head)), before, ...parts];
-    },
+    type: { type: 'yaml' },
+    cut: { before: before.length, after: 0 },
+    whole: (parts) => [writeForm({ json, form: { type: 'yaml' } })!, before, ...parts],
   };
-}
-
-/** The bytes of the parts without the first and the last ones. */
-function joined(
-  parts: readonly Uint8Array[],
-  without: { readonly before: number; readonly after: number },
-): Uint8Array {
-  const bytes = joinBytes(parts);
-  return bytes.subarray(without.before, bytes.length - without.after);
 }
 
 function separated(parts: readonly Uint8Array[], separator: Uint8Array): Uint8Array[] {

@@ -3,19 +3,18 @@
  * A v3 document is named with its hash, so clients may keep it for ever.
  */
 
-import { joinBytes } from '@coracle/apimachinery/meta/join-bytes';
-import { compactSteps } from '@coracle/apimachinery/meta/pretty-steps';
-import { inPieces, type Steps } from '@coracle/apimachinery/meta/steps';
+import { encodeJsonInPieces } from '@coracle/apimachinery/meta/json-pieces';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import type { ApiResponse } from '@coracle/runtime/http/seam';
 import type { Aggregator, RemoteOpenApi } from '../aggregation/aggregator.ts';
-import { OPENAPI_V3_PROTO_TYPES, openApiV3ProtoSteps } from '../kinds/openapi/openapi-v3-proto.ts';
+import { OPENAPI_V3_PROTO_TYPES } from '../kinds/openapi/openapi-v3-proto.ts';
 import type { ResourceSource } from '../registry/resource-catalog.ts';
 import type { AggregatedApi } from './aggregated-api.ts';
 import { swaggersOf } from './aggregated-swagger.ts';
 import { sha512Hex } from './discovery-routes.ts';
+import { inForm, type WriteElsewhere } from './document-forms.ts';
 import type { Exchange } from './exchange.ts';
 import { parseAccept } from './negotiation.ts';
 import { JSON_HEADERS, pageNotFound, textResponse } from './responses.ts';
@@ -44,8 +43,12 @@ export interface MakeSwagger {
   /** The document of these resources, with those of other servers in it: as JSON, or as the first of `protobufTypes`. */
   make(
     infos: readonly ResourceInfo[],
-    how: { readonly form: 'json' | 'protobuf'; readonly others: ReturnType<Aggregator['swaggers']> },
-  ): Promise<Uint8Array<ArrayBuffer>>;
+    how: {
+      readonly form: 'json' | 'protobuf';
+      readonly others: ReturnType<Aggregator['swaggers']>;
+      readonly writeElsewhere: WriteElsewhere | undefined;
+    },
+  ): Promise<Uint8Array>;
 }
 
 /** Answers the OpenAPI paths; undefined for any other path. */
@@ -55,6 +58,7 @@ export function createOpenApi({
   aggregator,
   clock,
   swagger2,
+  writeElsewhere,
 }: {
   readonly resources: ResourceSource;
   /** APIs of this process beside the resources. */
@@ -62,6 +66,8 @@ export function createOpenApi({
   readonly aggregator: Pick<Aggregator, 'generation' | 'openApi' | 'swaggers' | 'ask' | 'remote'>;
   readonly clock: Clock;
   readonly swagger2: MakeSwagger | undefined;
+  /** Writes large documents in protobuf, on nobody's account: they are kept for all. Absent = written here. */
+  readonly writeElsewhere: WriteElsewhere | undefined;
 }): (exchange: Exchange) => Promise<ApiResponse> | undefined {
   let pages: Promise<ReadonlyMap<string, Page>> = Promise.resolve(new Map());
   let generation = -1;
@@ -102,7 +108,7 @@ export function createOpenApi({
     }
     const json = type === JSON_TYPE;
     const form = json ? 'json' : 'protobuf';
-    found[form] ??= makeVersion3(resources.all(), { path, members: found.members, form });
+    found[form] ??= makeVersion3(resources.all(), { path, members: found.members, form, writeElsewhere });
     const bytes = await found[form];
     // Clients ask with an `@` in the name, which Go's own media-type parser refuses in an answer.
     const media = json ? JSON_HEADERS : { 'content-type': OPENAPI_V3_PROTO_TYPES[0] };
@@ -132,7 +138,11 @@ export function createOpenApi({
     const form = type === JSON_TYPE ? 'json' : 'protobuf';
     let made = whole.get(form);
     if (!made) {
-      const document = make(resources.all(), { form, others: [...aggregator.swaggers(), ...own()] });
+      const document = make(resources.all(), {
+        form,
+        others: [...aggregator.swaggers(), ...own()],
+        writeElsewhere,
+      });
       made = document.then(async (bytes) => ({ bytes, etag: `"${await sha512Hex(bytes)}"` }));
       whole.set(form, made);
     }
@@ -181,16 +191,23 @@ async function upToDate(
 
 async function makeVersion3(
   infos: readonly ResourceInfo[],
-  { path, members, form }: { readonly path: string; readonly form: 'json' | 'protobuf' } & Pick<Page, 'members'>,
+  {
+    path,
+    members,
+    form,
+    writeElsewhere,
+  }: {
+    readonly path: string;
+    readonly form: 'json' | 'protobuf';
+    readonly writeElsewhere: WriteElsewhere | undefined;
+  } & Pick<Page, 'members'>,
 ): Promise<Uint8Array> {
-  const { openApiV3Discovery, openApiV3Steps } = await version3();
+  const { openApiV3Discovery, openApiV3 } = await version3();
   const discovery = members.length === 0 ? openApiV3Discovery(infos, path) : undefined;
-  const document = discovery ?? (await inPieces(openApiV3Steps(members), nextTurn));
-  return written(form === 'json' ? compactSteps(document) : openApiV3ProtoSteps(document));
+  const document = discovery ?? (await openApiV3(members, nextTurn));
+  const json = await encodeJsonInPieces(document, nextTurn);
+  return form === 'json' ? json : (await inForm({ json, form: { type: 'openapi-v3' } }, writeElsewhere))!;
 }
-
-const written = async (work: Steps<Uint8Array[]>): Promise<Uint8Array<ArrayBuffer>> =>
-  joinBytes(await inPieces(work, nextTurn));
 
 /** The best media type that can be given; the first one when the client has no preference. */
 function acceptedType(exchange: Exchange, offered: readonly string[]): string | undefined {

@@ -1,22 +1,20 @@
 /** /openapi/v2: the whole API in one Swagger document, made when first asked for. */
 
-import { joinBytes } from '@coracle/apimachinery/meta/join-bytes';
-import { compactSteps } from '@coracle/apimachinery/meta/pretty-steps';
-import { inPieces } from '@coracle/apimachinery/meta/steps';
+import { encodeJsonInPieces } from '@coracle/apimachinery/meta/json-pieces';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import { mergeSwagger } from '../kinds/openapi/merge-swagger.ts';
-import { OPENAPI_V2_PROTO_TYPES, openApiV2ProtoSteps } from '../kinds/openapi/openapi-v2-proto.ts';
+import { OPENAPI_V2_PROTO_TYPES } from '../kinds/openapi/openapi-v2-proto.ts';
+import { inForm } from './document-forms.ts';
 import type { MakeSwagger } from './openapi-routes.ts';
 
 /** Version 2 as a part of the server. */
 export const swagger2: MakeSwagger = {
   protobufTypes: OPENAPI_V2_PROTO_TYPES,
-  async make(infos, { form, others }) {
+  async make(infos, { form, others, writeElsewhere }) {
     // What makes it holds a text for every field: no process needs that before somebody asks.
-    const { openApiV2Steps } = await import('../kinds/openapi/openapi-v2.ts');
-    const document = mergeSwagger(await inPieces(openApiV2Steps(infos), nextTurn), others);
-    return joinBytes(
-      await inPieces(form === 'json' ? compactSteps(document) : openApiV2ProtoSteps(document), nextTurn),
-    );
+    const { openApiV2 } = await import('../kinds/openapi/openapi-v2.ts');
+    const document = mergeSwagger(await openApiV2(infos, nextTurn), others);
+    const json = await encodeJsonInPieces(document, nextTurn);
+    return form === 'json' ? json : (await inForm({ json, form: { type: 'openapi-v2' } }, writeElsewhere))!;
   },
 };

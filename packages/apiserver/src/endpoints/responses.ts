@@ -1,36 +1,29 @@
 /** Turns objects, lists and failures into responses: the one place that writes bodies. */
 
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
-import { prettySteps } from '@coracle/apimachinery/meta/pretty-steps';
 import { ApiError, internalError, type Status } from '@coracle/apimachinery/meta/status';
-import { inPieces } from '@coracle/apimachinery/meta/steps';
-import { parseJsonInPieces, parseStored } from '@coracle/apimachinery/schema/parse-json';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import type { ApiResponse } from '@coracle/runtime/http/seam';
-import { stringify } from 'yaml';
 import type { StoredObject } from '../cache/object-store.ts';
 import { lineOf } from '../cache/stored-object.ts';
-import { encodeProtobuf, PROTOBUF, protobufSteps } from '../kinds/protobuf/documents.ts';
+import { PROTOBUF } from '../kinds/protobuf/documents.ts';
 import { encodeObject, viewBytes, viewObject } from '../registry/versioned-view.ts';
 import { StorageError } from '../storage/backend.ts';
+import { inForm, writeForm } from './document-forms.ts';
 import type { Exchange } from './exchange.ts';
-import { LARGE_ANSWER } from './large-answer.ts';
 import {
   ACCEPTED_MEDIA_TYPES,
   checkPartial,
   goTypeOf,
   negotiate,
-  PLAIN,
   PRODUCED_BY_LISTS,
   type Representation,
   wantsPretty,
 } from './negotiation.ts';
 import { parseIncludeObject, partialOf, tableOf } from './table.ts';
-import { YAML_STYLE, yamlSteps } from './yaml-steps.ts';
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder();
 
 export const NEWLINE = encoder.encode('\n');
 /** Shared header objects: the last stage copies them once into the final headers. */
@@ -106,11 +99,11 @@ export function objectResponse(
   const info = exchange.resource;
   if (representation.as === 'object') {
     const bytes = stored ? viewBytes(info, stored) : encodeObject(result.object!);
-    return answerInSteps({ status, bytes, representation });
+    return largeResponse(exchange, { status, bytes, representation });
   }
   const answer = (): ApiResponse | Promise<ApiResponse> => {
     const shown = shownObject(exchange, stored ? viewObject(info, stored) : result.object!, representation);
-    return answerInSteps({ status, bytes: encodeObject(shown), representation });
+    return largeResponse(exchange, { status, bytes: encodeObject(shown), representation });
   };
   const loading = stored?.load(nextTurn);
   return loading ? loading.then(answer) : answer();
@@ -144,55 +137,48 @@ function objectTable(
   });
 }
 
-/** A JSON document (without newline) in the encoding asked for. */
-export function encodedResponse(result: {
+interface Encoding {
   readonly status: number;
+  /** A JSON document without newline. */
   readonly bytes: Uint8Array;
   readonly representation: Pick<Representation, 'encoding' | 'pretty'>;
-}): ApiResponse {
+}
+
+/** A JSON document in the encoding asked for. */
+export function encodedResponse(result: Encoding): ApiResponse {
+  const type = formType(result);
+  return formedResponse(result, type && writeForm({ json: result.bytes, form: { type } }));
+}
+
+/** The same for a document that may be large: a promise where it is, and another thread writes its form. */
+export function largeResponse(exchange: Exchange, result: Encoding): ApiResponse | Promise<ApiResponse> {
+  const type = formType(result);
+  const made = type && inForm({ json: result.bytes, form: { type } }, exchange.writeElsewhere);
+  return made instanceof Promise ? made.then((body) => formedResponse(result, body)) : formedResponse(result, made);
+}
+
+/** Undefined for JSON as it is. */
+function formType({ representation: { encoding, pretty } }: Encoding): 'yaml' | 'protobuf' | 'indented' | undefined {
+  if (encoding !== 'json') return encoding;
+  return pretty ? 'indented' : undefined;
+}
+
+const HEADERS: Readonly<Record<Representation['encoding'], Readonly<Record<string, string>>>> = {
+  json: JSON_HEADERS,
+  yaml: YAML_HEADERS,
+  protobuf: PROTOBUF_HEADERS,
+};
+
+/** `body` is its form, where it has one. */
+function formedResponse(result: Encoding, body: Uint8Array | undefined): ApiResponse {
   const { status, bytes, representation } = result;
-  if (representation.encoding === 'yaml') {
-    const text = stringify(parseStored(decoder.decode(bytes)), YAML_STYLE);
-    return { status, headers: YAML_HEADERS, body: encoder.encode(text) };
-  }
-  if (representation.encoding === 'protobuf') {
-    const encoded = encodeProtobuf(parseStored(decoder.decode(bytes)) as Record<string, unknown>);
-    if (encoded) return { status, headers: PROTOBUF_HEADERS, body: encoded };
-  }
-  if (representation.pretty) {
-    // Without a newline at its end, which upstream's encoder writes behind JSON of one line alone.
-    const text = JSON.stringify(parseStored(decoder.decode(bytes)), null, 2);
-    return { status, headers: JSON_HEADERS, body: encoder.encode(text) };
-  }
-  return { status, headers: JSON_HEADERS, body: lineOf(bytes) ?? [bytes, NEWLINE] };
-}
-
-/**
- * The same for a document that may be large: a promise where making its form takes long, which then is done in steps, with
- * others served between them.
- */
-export function answerInSteps(result: Parameters<typeof encodedResponse>[0]): ApiResponse | Promise<ApiResponse> {
-  const { bytes, representation } = result;
   const { encoding, pretty } = representation;
-  const isSlow = encoding !== 'json' || pretty;
-  return isSlow && bytes.length > LARGE_ANSWER ? slowResponse(result) : encodedResponse(result);
-}
-
-async function slowResponse({
-  status,
-  bytes,
-  representation,
-}: Parameters<typeof encodedResponse>[0]): Promise<ApiResponse> {
-  const { value } = await parseJsonInPieces(bytes, nextTurn, { wideIntegers: true });
-  if (representation.encoding === 'yaml') {
-    return { status, headers: YAML_HEADERS, body: await inPieces(yamlSteps(value), nextTurn) };
-  }
-  if (representation.encoding === 'protobuf') {
-    const body = await inPieces(protobufSteps(value as Record<string, unknown>), nextTurn);
-    if (body) return { status, headers: PROTOBUF_HEADERS, body };
-    if (!representation.pretty) return encodedResponse({ status, bytes, representation: PLAIN });
-  }
-  return { status, headers: JSON_HEADERS, body: await inPieces(prettySteps(value), nextTurn) };
+  if (body !== undefined) return { status, headers: HEADERS[encoding], body };
+  // What has no form in protobuf goes out as JSON.
+  if (encoding !== 'json' && pretty)
+    return encodedResponse({ ...result, representation: { encoding: 'json', pretty } });
+  // JSON of one line ends with a newline, as upstream's encoder writes it; what is indented does not.
+  return { status, headers: JSON_HEADERS, body: lineOf(bytes) ?? [bytes, NEWLINE] };
 }
 
 /** Any document that is no stored object. A promise only for a large one in another form. */
@@ -200,7 +186,7 @@ export const documentResponse = (
   exchange: Exchange,
   result: { readonly status: number; readonly object: Readonly<Record<string, unknown>> },
 ): ApiResponse | Promise<ApiResponse> =>
-  answerInSteps({
+  largeResponse(exchange, {
     status: result.status,
     bytes: encodeObject(result.object),
     representation: representationOf(exchange, { transforms: false, protobuf: 'all' }),

@@ -16,7 +16,8 @@ import { beginCreate, completeCreate, dropsStatus, storeDecision } from '../regi
 import { createFieldManagement } from '../registry/field-management.ts';
 import { matchName, matchNamespace } from '../registry/object-metadata.ts';
 import { createResourceCatalog, type ResourceCatalog } from '../registry/resource-catalog.ts';
-import type { StageDefinition, StageJob, StageResource, StageResult, StoredBytes } from '../registry/stage-job.ts';
+import type { StageDefinition, StageJob, StageResult, StoredBytes } from '../registry/stage-job.ts';
+import type { StageResource } from '../registry/stage-resource.ts';
 import { newObject } from '../registry/update.ts';
 import { beginUpdate, completeUpdate, namesVersion, updateDecision } from '../registry/update-stages.ts';
 import { viewObject } from '../registry/versioned-view.ts';
@@ -95,6 +96,8 @@ function outcomeOf(job: StageJob, work: Omit<Work<StageJob>, 'job'>): Outcome | 
         object: toJson(decodeBody(inputOf(sent, work), { ...options, older: older && infoOf(work.catalog, older) })),
       };
     }
+    case 'view':
+      return { object: toJson(work.info.view!.fromStored(fromJson(job.object))) };
     case 'begin-create':
       return beginCreateJob({ ...work, job });
     case 'complete-create':

@@ -6,16 +6,13 @@
 import { apiVersionOf } from '@coracle/apimachinery/meta/gvk';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import type { Status } from '@coracle/apimachinery/meta/status';
-import { inPieces } from '@coracle/apimachinery/meta/steps';
-import { parseJsonInPieces, parseStored } from '@coracle/apimachinery/schema/parse-json';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
-import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import type { StreamDocument } from '@coracle/runtime/http/seam';
 import { deepFreeze } from '../cache/deep-freeze.ts';
 import type { Change, StoredObject } from '../cache/object-store.ts';
-import { encodeProtobuf, encodeWatchFrame, protobufSteps } from '../kinds/protobuf/documents.ts';
+import { encodeWatchFrame } from '../kinds/protobuf/documents.ts';
 import { encodeObject, viewBytes, viewMetadata, viewObject } from '../registry/versioned-view.ts';
-import { LARGE_ANSWER } from './large-answer.ts';
+import { inForm, type WriteElsewhere, writeForm } from './document-forms.ts';
 import type { Representation } from './negotiation.ts';
 import { type IncludeObject, partialOf, tableOf } from './table.ts';
 
@@ -30,23 +27,27 @@ const HEADS: Record<FrameType | 'BOOKMARK' | 'ERROR', Uint8Array> = {
   ERROR: encoder.encode('{"type":"ERROR","object":'),
 };
 const TAIL = encoder.encode('}\n');
-const decoder = new TextDecoder();
 
 /** One event around the JSON of its object. */
 type MakeFrame = (type: keyof typeof HEADS, object: Uint8Array) => Uint8Array;
 
-const protobufFrame: MakeFrame = (type, object) => {
-  const encoded = encodeProtobuf(parseStored(decoder.decode(object)) as Record<string, unknown>);
+const PROTOBUF_FORM = { type: 'protobuf' } as const;
+
+const protobufFrame: MakeFrame = (type, json) => framed(type, writeForm({ json, form: PROTOBUF_FORM }));
+
+function framed(type: keyof typeof HEADS, encoded: Uint8Array | undefined): Uint8Array {
   if (!encoded) throw formless();
   return encodeWatchFrame(type, encoded);
-};
+}
 
-/** The same in steps, for a large object. */
-async function largeProtobufFrame(type: keyof typeof HEADS, object: Uint8Array): Promise<Uint8Array> {
-  const { value } = await parseJsonInPieces(object, nextTurn, { wideIntegers: true });
-  const encoded = await inPieces(protobufSteps(value as Record<string, unknown>), nextTurn);
-  if (!encoded) throw formless();
-  return encodeWatchFrame(type, ...encoded);
+/** The same for an object that may be large. */
+function largeProtobufFrame(
+  type: keyof typeof HEADS,
+  json: Uint8Array,
+  writeElsewhere: WriteElsewhere | undefined,
+): Frame {
+  const made = inForm({ json, form: PROTOBUF_FORM }, writeElsewhere);
+  return made instanceof Promise ? made.then((encoded) => framed(type, encoded)) : framed(type, made);
 }
 
 const formless = (): TypeError => new TypeError('a watch in protobuf was agreed on for a kind that has no such form');
@@ -147,13 +148,15 @@ export function createFrameEncoder(
     readonly representation: Representation;
     readonly includeObject: IncludeObject;
     readonly now: () => number;
+    /** Writes large objects in protobuf, on nobody's account: a frame is for all watchers. Absent = written here. */
+    readonly writeElsewhere?: WriteElsewhere | undefined;
   },
 ): FrameEncoder {
   const { info, representation } = options;
   const isProtobuf = representation.encoding === 'protobuf';
   const frame = isProtobuf ? protobufFrame : jsonFrame;
-  const framed = (type: FrameType, object: Uint8Array): Frame =>
-    isProtobuf && object.length > LARGE_ANSWER ? largeProtobufFrame(type, object) : frame(type, object);
+  const frameOf = (type: FrameType, object: Uint8Array): Frame =>
+    isProtobuf ? largeProtobufFrame(type, object, options.writeElsewhere) : frame(type, object);
   const scope = `${apiVersionOf(info)} ${representation.encoding} ${representation.as} ${representation.version} ${options.includeObject}`;
   const keys = { ADDED: `ADDED ${scope}`, MODIFIED: `MODIFIED ${scope}`, DELETED: `DELETED ${scope}`, LEFT: scope };
   // Only the first event of a Table watch carries the column definitions.
@@ -180,9 +183,9 @@ export function createFrameEncoder(
 
   return {
     ...(representation.as !== 'table' && representation.encoding === 'json' && { values: valueEncoder(options) }),
-    change: (type, { current }) => sharedOrFirst(current, keys[type], () => framed(type, bytesOf(current))),
-    left: (change) => sharedOrFirst(change.current, keys.LEFT, () => framed('DELETED', shape(lastSeen(info, change)))),
-    initial: (stored) => framed('ADDED', bytesOf(stored)),
+    change: (type, { current }) => sharedOrFirst(current, keys[type], () => frameOf(type, bytesOf(current))),
+    left: (change) => sharedOrFirst(change.current, keys.LEFT, () => frameOf('DELETED', shape(lastSeen(info, change)))),
+    initial: (stored) => frameOf('ADDED', bytesOf(stored)),
     bookmark: (revision, initialEventsEnd) => {
       const object: UnstructuredObject = {
         kind: info.kind,

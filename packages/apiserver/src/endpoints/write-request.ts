@@ -10,7 +10,7 @@ import { forbiddenBy } from './authorization.ts';
 import type { Exchange } from './exchange.ts';
 import type { Representation } from './negotiation.ts';
 import type { WriteOptions } from './query.ts';
-import { answerInSteps, objectResponse, shownObject } from './responses.ts';
+import { largeResponse, objectResponse, shownObject } from './responses.ts';
 import { scaleAdmission } from './scale-admission.ts';
 
 const MAX_MANAGER_LENGTH = 128;
@@ -73,6 +73,6 @@ export function writeResponse(
     return objectResponse(exchange, { status, representation, stored, object });
   const { kind, apiVersion, ...rest } = shownObject(exchange, object, representation);
   return encodeJsonInPieces({ kind, apiVersion, ...rest }, nextTurn).then((bytes) =>
-    answerInSteps({ status, bytes, representation }),
+    largeResponse(exchange, { status, bytes, representation }),
   );
 }

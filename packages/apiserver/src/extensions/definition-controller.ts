@@ -275,9 +275,11 @@ class DefinitionController {
     try {
       const schemas = given ?? versionSchemas(crd.spec.versions);
       const convert = createWebhookConverter(crd, { connect, clock: this.#registry.clock });
+      const { elsewhere } = this.#registry;
       const { served, storage } = customResourceInfos(crd, {
         unchangedSince,
         ...(convert && { convert }),
+        ...(elsewhere && { viewElsewhere: elsewhere.view }),
         schemas,
       });
       // A version of Kubernetes' own kinds is answered for by these alone: what a definition adds to it is not reached.

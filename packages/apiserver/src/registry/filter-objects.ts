@@ -1,4 +1,4 @@
-/** Which of many objects a selection holds, in steps: thousands of them are not looked at in one go. */
+/** Which of many objects a selection holds: thousands of them are not looked at in one go. */
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import type { StoredObject } from '../cache/object-store.ts';
 import type { Selection } from './selection.ts';
@@ -69,7 +69,7 @@ class Filter {
       if (this.#selection.matches(item)) this.kept.push(item);
       if (this.#limit > 0 && this.kept.length === this.#limit) return true;
       if (this.#pace.due(item, parses, this.#selection.requirements)) return this.#at === this.#items.length;
-      // A large one is parsed in steps of its own.
+      // A large one is parsed in pieces.
       if (this.#at < this.#items.length && this.#items[this.#at]!.size >= STEP) return false;
     }
     return true;

@@ -5,16 +5,8 @@
 
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import type { Decision } from '../cache/object-store.ts';
+import type { StageResource } from './stage-resource.ts';
 import type { Admitted, SentBody } from './write-contract.ts';
-
-/** A resource by name: every thread knows the built-in ones. */
-export interface StageResource {
-  readonly group: string;
-  readonly version: string;
-  /** '' for the kind of a body that is no resource (Scale, Eviction). */
-  readonly resource: string;
-  readonly kind: string;
-}
 
 /** The CustomResourceDefinition of a resource, as it is stored. */
 export interface StageDefinition {
@@ -56,6 +48,8 @@ export type StageJob =
       readonly dropStatus: boolean;
       readonly older: StageResource | undefined;
     })
+  /** A stored object of another shape, or without today's defaults, as the resource shows it. */
+  | (StageContext & { readonly stage: 'view'; readonly object: Uint8Array })
   | (WriteContext & { readonly stage: 'begin-create'; readonly sent: SentBody })
   | (WriteContext & {
       readonly stage: 'complete-create';

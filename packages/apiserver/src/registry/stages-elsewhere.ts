@@ -12,7 +12,8 @@ import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import type { Decision, ObjectStore, StoredObject } from '../cache/object-store.ts';
 import { freezeInPieces } from '../cache/written-object.ts';
 import type { ResourceSource } from './resource-catalog.ts';
-import type { RunStage, StageDefinition, StageJob, StageResource, StageResult } from './stage-job.ts';
+import type { RunStage, StageDefinition, StageJob, StageResult } from './stage-job.ts';
+import type { StageResource } from './stage-resource.ts';
 import type { Completed, StagesElsewhere, WriteCall, WriteClient } from './write-contract.ts';
 import { writtenDecision } from './written-decision.ts';
 
@@ -25,7 +26,7 @@ export function createStagesElsewhere(
     store,
     resources,
     clock,
-  }: { readonly store: ObjectStore; readonly resources: Pick<ResourceSource, 'all'>; readonly clock: Clock },
+  }: { readonly store: ObjectStore; readonly resources: Pick<ResourceSource, 'all' | 'lookup'>; readonly clock: Clock },
 ): StagesElsewhere {
   const context = (info: ResourceInfo) => ({
     resource: named(info),
@@ -87,6 +88,12 @@ export function createStagesElsewhere(
           return completed(await ask({ ...job, ...admitted, object: bytes }, call), current);
         },
       };
+    },
+    async view(resource, object) {
+      const info = resources.lookup(resource.group, resource.version, resource.resource);
+      // Gone meanwhile, and its objects with it.
+      if (info === undefined) throw new TypeError(`no resource ${resource.resource} is served any more`);
+      return (await ask({ ...context(info), stage: 'view', object }, { warn: () => {} })).parsed;
     },
     async decode({ info, sent, dropStatus, older, ...about }) {
       const job = { ...context(info), stage: 'decode', sent, dropStatus, older: older && named(older) } as const;

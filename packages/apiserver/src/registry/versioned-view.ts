@@ -47,8 +47,8 @@ export function viewMetadata(info: ResourceInfo, stored: StoredObject): Readonly
 
 /**
  * Has stored objects converted by whoever does that, so that the views of them can be looked at; undefined when there is
- * nothing to wait for. What takes long to convert here is converted
- * one by one. `again` asks anew for what was converted before: for reads, whose answer should be the newest.
+ * nothing to wait for. Large objects are converted by another thread where
+ * there is one. `again` asks anew for what was converted before: for reads, whose answer should be the newest.
  * Rejects with ApiError 500 when the conversion fails.
  */
 export function prepareViews(
@@ -92,9 +92,10 @@ async function convertLocally(info: ResourceInfo, wanted: readonly StoredObject[
       await nextTurn();
       bytes = one.size;
     }
-    const loading = one.load(nextTurn);
-    if (loading) await loading;
-    converted(info, one);
+    const { fromLarge } = info.view!;
+    if (bytes > TOGETHER_BYTES && fromLarge && !conversionsOf(info).has(one)) {
+      keep(info, one, inVersion(info, (await fromLarge(one.bytes)) as UnstructuredObject));
+    } else converted(info, one);
   }
 }
 

@@ -6,6 +6,7 @@ import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { AdmissionOperation, Companion, WriteCheck } from '../admission/plugin.ts';
 import type { Decision, ObjectStore, StoredObject } from '../cache/object-store.ts';
+import type { StageResource } from './stage-resource.ts';
 
 /** Ownership of fields (server-side apply). Implemented beside `apimachinery/apply`; without it managedFields stay as they are. */
 export interface FieldManagement {
@@ -196,6 +197,8 @@ export interface StagesElsewhere {
     readonly client: WriteClient;
     readonly warn: (text: string) => void;
   }): Promise<UnstructuredObject>;
+  /** A large custom object, given as its stored JSON, in the version of a resource. */
+  view(resource: StageResource, json: Uint8Array): Promise<UnstructuredObject>;
 }
 
 /** Who waits for a large write: its owner takes turns with others, its signal ends the waiting. */

@@ -27,6 +27,7 @@ import { createWebhookUsers, type TokenWebhook } from '@coracle/apiserver/auth/w
 import type { ByteLimits } from '@coracle/apiserver/cache/namespace-bytes';
 import type { ObjectStore } from '@coracle/apiserver/cache/object-store';
 import type { ComponentHealth } from '@coracle/apiserver/endpoints/component-health';
+import type { WriteElsewhere } from '@coracle/apiserver/endpoints/document-forms';
 import { createFlowControl } from '@coracle/apiserver/endpoints/flow-control/flow-control';
 import { swagger2 } from '@coracle/apiserver/endpoints/openapi-v2-document';
 import type { ReadElsewhere } from '@coracle/apiserver/endpoints/read-elsewhere';
@@ -98,6 +99,8 @@ export interface ControlPlaneOptions {
   readonly readElsewhere?: ReadElsewhere;
   /** Does the stages of large writes on another thread; without it they are done on this one. */
   readonly runStage?: RunStage;
+  /** Writes large answers that are no JSON on another thread; without it they are written on this one. */
+  readonly writeElsewhere?: WriteElsewhere;
   /** How the host calls webhooks and aggregated APIs; without it every such call fails with a sentence. */
   readonly connectOutbound?: (store: Pick<ObjectStore, 'get' | 'list'>) => ConnectOutbound;
   /** Regular expressions of the origins whose web pages may call; none when absent. */

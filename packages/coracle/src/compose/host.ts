@@ -141,6 +141,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       components: () => components.health(),
       readElsewhere: bodies.read,
       runStage: bodies.runStage,
+      writeElsewhere: bodies.write,
       connectOutbound: (store) => {
         outbound = createOutbound({ store, frontProxy: frontProxy.client });
         return outbound.connect;

@@ -2,6 +2,7 @@
 import { parentPort } from 'node:worker_threads';
 import { ApiError, type Status } from '@coracle/apimachinery/meta/status';
 import { JSON_AND_YAML } from '@coracle/apiserver/endpoints/body';
+import { type FormWork, writeForm } from '@coracle/apiserver/endpoints/document-forms';
 import type { LargeBody } from '@coracle/apiserver/endpoints/read-elsewhere';
 import { createStageRunner } from '@coracle/apiserver/endpoints/run-stage';
 import { builtinResources } from '@coracle/apiserver/kinds/builtin/builtin-resources';
@@ -12,13 +13,15 @@ import { kubevirtResources } from '@coracle/kubevirt/kinds/kubevirt';
 
 export type ThreadTask =
   | { readonly type: 'read'; readonly body: LargeBody }
-  | { readonly type: 'stage'; readonly job: StageJob };
+  | { readonly type: 'stage'; readonly job: StageJob }
+  | { readonly type: 'write'; readonly work: FormWork };
 
 export type ThreadAnswer =
   /** Once: the program is loaded. */
   | { readonly type: 'ready' }
   | { readonly type: 'read'; readonly json: Uint8Array; readonly duplicates: readonly string[] }
   | { readonly type: 'stage'; readonly result: StageResult }
+  | { readonly type: 'write'; readonly bytes: Uint8Array | undefined }
   | { readonly type: 'refused'; readonly status: Status }
   | { readonly type: 'failed'; readonly text: string };
 
@@ -29,6 +32,7 @@ const runStage = createStageRunner({ resources: [...builtinResources(), ...kubev
 async function answerTo(task: ThreadTask): Promise<ThreadAnswer> {
   try {
     if (task.type === 'stage') return { type: 'stage', result: await runStage(task.job) };
+    if (task.type === 'write') return { type: 'write', bytes: writeForm(task.work) };
     const { type, bytes } = task.body;
     const parsed = bodyDecoders.get(type)!(bytes);
     const json = encoder.encode(JSON.stringify(parsed.value) ?? 'null');
@@ -45,9 +49,11 @@ function handedOver(answer: ThreadAnswer): ArrayBuffer[] {
   const bytes =
     answer.type === 'read'
       ? [answer.json]
-      : answer.type === 'stage'
-        ? [answer.result.object, ...Object.values(answer.result.form ?? {})]
-        : [];
+      : answer.type === 'write'
+        ? [answer.bytes]
+        : answer.type === 'stage'
+          ? [answer.result.object, ...Object.values(answer.result.form ?? {})]
+          : [];
   return [...new Set(bytes.filter((one) => one !== undefined).map(({ buffer }) => buffer as ArrayBuffer))];
 }
 

@@ -1,6 +1,7 @@
 /** The threads that do what large bodies and objects ask for: started with the first of them, ended when none came for a while. */
 import { Worker } from 'node:worker_threads';
 import { ApiError, badRequest } from '@coracle/apimachinery/meta/status';
+import type { WriteElsewhere } from '@coracle/apiserver/endpoints/document-forms';
 import type { ReadElsewhere } from '@coracle/apiserver/endpoints/read-elsewhere';
 import type { RunStage, StageJob } from '@coracle/apiserver/registry/stage-job';
 import type { WriteClient } from '@coracle/apiserver/registry/write-contract';
@@ -25,6 +26,7 @@ const MAX_BYTES = 64 * 1024 * 1024;
 export interface LargeWork {
   readonly read: ReadElsewhere;
   readonly runStage: RunStage;
+  readonly write: WriteElsewhere;
   /** Ends the threads; what they were reading is refused. */
   close(): Promise<void>;
 }
@@ -50,7 +52,7 @@ interface Job {
   readonly reject: (why: unknown) => void;
 }
 
-type Done = Extract<ThreadAnswer, { readonly type: 'read' | 'stage' }>;
+type Done = Extract<ThreadAnswer, { readonly type: 'read' | 'stage' | 'write' }>;
 
 /**
  * Starts nothing yet. Owners take turns. Most documents are read in a moment, one at a time; one that takes longer moves, with
@@ -105,6 +107,11 @@ export function createLargeWork(options: LargeWorkOptions = {}): LargeWork {
       const done = await ask({ type: 'stage', job }, bytesOf(job), client);
       if (done.type !== 'stage') throw new TypeError('an answer to another question');
       return done.result;
+    },
+    async write(work, client) {
+      const done = await ask({ type: 'write', work }, work.json.length, client);
+      if (done.type !== 'write') throw new TypeError('an answer to another question');
+      return done.bytes;
     },
     async close() {
       const stopped = new Error('the server stops');

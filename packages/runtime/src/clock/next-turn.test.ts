@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { nextTurn } from './next-turn.ts';
 
-// S-330: Of many works in steps one goes on in each turn of the event loop.
+// S-330: Of many works in pieces one goes on in each turn of the event loop.
 test('of many who wait one goes on in each turn, in the order of their coming', async () => {
   const perTurn: number[][] = [];
   let turn: number[] = [];

@@ -12,7 +12,7 @@ import type { Exchange } from '../exchange.ts';
 import { type Around, isLong, type ListOutline, longList } from '../long-list.ts';
 import { acceptsGzip, COMPRESS_FROM_BYTES, checkPartial, goTypeOf, type Representation } from '../negotiation.ts';
 import { parseListOptions } from '../query.ts';
-import { answerInSteps, JSON_GZIP_HEADERS, JSON_HEADERS, representationOf } from '../responses.ts';
+import { JSON_GZIP_HEADERS, JSON_HEADERS, largeResponse, representationOf } from '../responses.ts';
 import { isLeftOnDisk, streamedList } from '../streamed-list.ts';
 import { parseIncludeObject, partialOf, tableOf } from '../table.ts';
 
@@ -140,7 +140,8 @@ export function listResponse(exchange: Exchange, { listed, representation }: Pag
   const outline = outlineOf(exchange, { listed, representation });
   const items = representation.as === 'table' ? inOrder(info, listed.items) : listed.items;
   if (isLong(items)) {
-    return longList(items, { outline, representation, signal: exchange.request.signal });
+    const { signal } = exchange.request;
+    return longList(items, { outline, representation, signal, writeElsewhere: exchange.writeElsewhere });
   }
   const around = { before: `${JSON.stringify(outline.head).slice(0, -1)},"${outline.member}":`, after: '}' };
   // Go's slice that nothing was put into.
@@ -148,7 +149,7 @@ export function listResponse(exchange: Exchange, { listed, representation }: Pag
   const bytes = isNull
     ? encoder.encode(`${around.before}null}`)
     : outline.items(items, { before: `${around.before}[`, after: ']}' });
-  return answerInSteps({ status: 200, bytes, representation });
+  return largeResponse(exchange, { status: 200, bytes, representation });
 }
 
 function outlineOf(exchange: Exchange, { listed, representation }: Page): ListOutline {

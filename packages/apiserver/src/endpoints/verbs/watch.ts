@@ -36,6 +36,7 @@ export function watchVerb(exchange: Exchange): ApiResponse {
     representation,
     includeObject: parseIncludeObject(query.get('includeObject')),
     now: () => server.clock.now(),
+    writeElsewhere: server.writeElsewhere,
   });
   const seconds =
     options.timeoutSeconds !== 0

@@ -16,6 +16,7 @@ import type {
   SubresourceInfo,
 } from '@coracle/apimachinery/types/resource';
 import { customStrategy } from '@coracle/apimachinery/types/strategy';
+import type { StageResource } from '../../registry/stage-resource.ts';
 import { compareVersions } from '../discovery/discovery.ts';
 import { readJsonPath } from '../json-path.ts';
 import { type Crd, type CrdNames, type CrdVersion, storageVersionOf } from './crd.ts';
@@ -32,6 +33,8 @@ export interface CustomInfoOptions {
   readonly schemas?: ReadonlyMap<string, Schema>;
   /** Objects written at this store revision or later were written under the definition as it is now. */
   readonly unchangedSince: number;
+  /** Shows a large stored object, given as its JSON, in the version of a resource, on another thread; absent = here. */
+  readonly viewElsewhere?: (resource: StageResource, json: Uint8Array) => Promise<Record<string, unknown>>;
   /** Converts between versions with a webhook; absent = versions differ in apiVersion only. */
   readonly convert?: (
     objects: readonly Readonly<Record<string, unknown>>[],
@@ -135,18 +138,20 @@ function infoOf(crd: Crd, making: Making): ResourceInfo {
     }),
     decodeSchema: CUSTOM_ROOT_SCHEMA,
     ...(version !== storage && { storageVersion: `${group}/${storage.name}` }),
-    view: viewOf(making),
+    view: viewOf(making, { group, version: version.name, resource: names.plural, kind: names.kind }),
     ...(options.convert && crd.spec.versions.length > 1 && { remote: remoteOf(making, options.convert) }),
     ...(warning !== undefined && { deprecationWarning: warning }),
   };
 }
 
 /** Versions of one shape share the stored bytes; others are pruned to what their own schema knows. */
-function viewOf({ version, storage, schemas, shapes, options }: Making): StoredView {
+function viewOf({ version, storage, schemas, shapes, options }: Making, resource: StageResource): StoredView {
+  const { viewElsewhere } = options;
   const stored = schemas.get(storage.name)!;
   const sameShape = deepEqual(schemas.get(version.name), stored);
   return {
     fromStored: (object) => shapes.shown(shapes.completed(object), version.name),
+    ...(viewElsewhere && { fromLarge: (json) => viewElsewhere(resource, json) }),
     toStored: (object) => (sameShape ? (object as Record<string, unknown>) : shapes.shown(object, storage.name)),
     ...(sameShape && isWrittenComplete(stored, schemas) && { currentFrom: options.unchangedSince }),
   };

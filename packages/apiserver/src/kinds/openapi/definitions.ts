@@ -4,7 +4,7 @@
  * anyOf, oneOf, not), as apiextensions does when it publishes custom resources.
  */
 import type { GroupVersionKind } from '@coracle/apimachinery/meta/gvk';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
+import type { Pause } from '@coracle/apimachinery/meta/pause';
 import type { Schema } from '@coracle/apimachinery/schema/schema';
 import { builtinKindOf, builtinSchema, hasBuiltinType } from '@coracle/apimachinery/types/builtin-types';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
@@ -91,20 +91,20 @@ export class Definitions {
     this.#groupVersions = groupVersions;
   }
 
-  /** Converts what was put off, in steps. */
-  *rest(): Steps<void> {
+  /** Converts what was put off; `pause` is awaited between some hundred fields. */
+  async rest(pause: Pause): Promise<void> {
     for (let next = this.#putOff.pop(); next !== undefined; next = this.#putOff.pop()) {
       const { out, properties, names, common } = next;
       for (const name of names) {
         if (this.#left <= 0) {
-          yield;
+          await pause();
           this.#left = TOGETHER;
         }
         this.#field(out, name, { properties, common });
       }
       addMissing(out, common);
     }
-    if (this.#left <= 0) yield;
+    if (this.#left <= 0) await pause();
     this.#left = TOGETHER;
   }
 

@@ -1,53 +1,15 @@
 /**
- * How gnostic (google/gnostic) writes a JSON document as a protobuf message: the steps that both of its OpenAPI forms
+ * How gnostic (google/gnostic) writes a JSON document as a protobuf message: what both of its OpenAPI forms
  * share. Maps are repeated pairs, values of any type are YAML text, members that begin with `x-` have a field of their own.
  */
 
 import { isJsonObject, type JsonObject } from '@coracle/apimachinery/meta/own-property';
-import { nodesLeft } from '@coracle/apimachinery/meta/small';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import protobuf from 'protobufjs/minimal.js';
-import { StepOutput } from '../protobuf/step-output.ts';
 
 type Writer = protobuf.Writer;
 
 /** How one JSON member is written. */
-export interface Encode {
-  (writer: Writer, field: number, value: unknown): void;
-  /** The same for a large value, in steps. Absent where no value is long in writing. */
-  steps?: EncodeSteps;
-}
-type EncodeSteps = (out: StepOutput, field: number, value: unknown) => Steps<void>;
-
-/** An encoding that has both. */
-export const inSteps = (encode: Encode, steps: EncodeSteps): Encode =>
-  Object.assign(((writer, field, value) => encode(writer, field, value)) satisfies Encode, { steps });
-
-/** Nodes written in one go. */
-const TOGETHER = 500;
-
-/** Writes a member in steps where it is a large one. */
-export function* memberSteps(
-  out: StepOutput,
-  encode: Encode,
-  { field, value }: { readonly field: number; readonly value: unknown },
-): Steps<void> {
-  const left = nodesLeft(value, TOGETHER);
-  if (encode.steps !== undefined && left < 0) {
-    yield;
-    yield* encode.steps(out, field, value);
-    return;
-  }
-  encode(out.writer, field, value);
-  if (out.due(TOGETHER - Math.max(left, 0))) yield;
-}
-
-/** As `nested`. */
-export function nestedSteps(out: StepOutput, field: number, write: (inner: StepOutput) => Steps<void>): Steps<void> {
-  tag(out.writer, field, BYTES);
-  return out.nested(write);
-}
-
+export type Encode = (writer: Writer, field: number, value: unknown) => void;
 /** One message: its fields by the members of the JSON object. */
 export interface Message {
   readonly fields: Readonly<Record<string, readonly [number, Encode]>>;
@@ -91,15 +53,11 @@ export function nested(writer: Writer, field: number, write: () => void): void {
 }
 
 /** A repeated field. */
-export const each = (encode: Encode): Encode =>
-  inSteps(
-    (writer, field, value) => {
-      if (Array.isArray(value)) for (const item of value) encode(writer, field, item);
-    },
-    function* (out, field, value) {
-      if (Array.isArray(value)) for (const item of value) yield* memberSteps(out, encode, { field, value: item });
-    },
-  );
+export const each =
+  (encode: Encode): Encode =>
+  (writer, field, value) => {
+    if (Array.isArray(value)) for (const item of value) encode(writer, field, item);
+  };
 
 /** gnostic Any: the value as YAML text, of which JSON is a part. */
 export const any: Encode = (writer, field, value) => {
@@ -108,36 +66,23 @@ export const any: Encode = (writer, field, value) => {
 
 /** A map as repeated pairs {name = 1, value = 2}. */
 export const pairs = (encode: Encode): Encode => {
-  const pair = (name: string): Encode =>
-    inSteps(
-      (writer, field, entry) =>
-        nested(writer, field, () => {
-          text(writer, 1, name);
-          encode(writer, 2, entry);
-        }),
-      (out, field, entry) =>
-        nestedSteps(out, field, function* (inner) {
-          text(inner.writer, 1, name);
-          yield* memberSteps(inner, encode, { field: 2, value: entry });
-        }),
-    );
-  return inSteps(
-    (writer, field, value) => {
-      if (isJsonObject(value)) for (const [name, entry] of Object.entries(value)) pair(name)(writer, field, entry);
-    },
-    function* (out, field, value) {
-      if (!isJsonObject(value)) return;
-      for (const name of Object.keys(value)) yield* memberSteps(out, pair(name), { field, value: value[name] });
-    },
-  );
+  const pair =
+    (name: string): Encode =>
+    (writer, field, entry) =>
+      nested(writer, field, () => {
+        text(writer, 1, name);
+        encode(writer, 2, entry);
+      });
+  return (writer, field, value) => {
+    if (isJsonObject(value)) for (const [name, entry] of Object.entries(value)) pair(name)(writer, field, entry);
+  };
 };
 
 /** A message that only wraps its value in field `inner`. */
-export const wrapped = (inner: number, encode: Encode): Encode =>
-  inSteps(
-    (writer, field, value) => nested(writer, field, () => encode(writer, inner, value)),
-    (out, field, value) => nestedSteps(out, field, (below) => memberSteps(below, encode, { field: inner, value })),
-  );
+export const wrapped =
+  (inner: number, encode: Encode): Encode =>
+  (writer, field, value) =>
+    nested(writer, field, () => encode(writer, inner, value));
 
 /**
  * An encoder of the messages in a table, by name. The table is asked when a message is written, so that messages may hold
@@ -146,14 +91,9 @@ export const wrapped = (inner: number, encode: Encode): Encode =>
 export const messagesOf =
   <Name extends string>(table: () => Readonly<Record<Name, Message>>) =>
   (name: Name): Encode =>
-    inSteps(
-      (writer, field, value) => {
-        if (isJsonObject(value)) nested(writer, field, () => writeMessage(writer, table()[name], value));
-      },
-      function* (out, field, value) {
-        if (isJsonObject(value)) yield* nestedSteps(out, field, (inner) => messageSteps(inner, table()[name], value));
-      },
-    );
+  (writer, field, value) => {
+    if (isJsonObject(value)) nested(writer, field, () => writeMessage(writer, table()[name], value));
+  };
 
 function writeMessage(writer: Writer, { fields, extensions }: Message, value: JsonObject): void {
   for (const [key, member] of Object.entries(value)) {
@@ -164,30 +104,9 @@ function writeMessage(writer: Writer, { fields, extensions }: Message, value: Js
   }
 }
 
-/** As `writeMessage`. */
-function* messageSteps(out: StepOutput, { fields, extensions }: Message, value: JsonObject): Steps<void> {
-  for (const key of Object.keys(value)) {
-    const member = value[key];
-    if (member === undefined) continue;
-    const known = Object.hasOwn(fields, key) ? fields[key] : undefined;
-    if (known !== undefined) yield* memberSteps(out, known[1], { field: known[0], value: member });
-    else if (extensions !== undefined && key.startsWith('x-')) {
-      pairs(any)(out.writer, extensions, { [key]: member });
-    }
-  }
-}
-
 /** The bytes of a whole document. */
 export function encodeMessage(message: Message, document: JsonObject): Uint8Array {
   const writer = protobuf.Writer.create();
   writeMessage(writer, message, document);
   return writer.finish();
-}
-
-/** The same in steps and in parts. */
-export function* encodeMessageSteps(message: Message, document: JsonObject): Steps<Uint8Array[]> {
-  const out = new StepOutput();
-  yield* messageSteps(out, message, document);
-  out.close();
-  return out.parts;
 }

@@ -53,8 +53,8 @@ const decode = (document: Record<string, unknown>): any =>
 const named = (list: any[], name: string): any => list.find((entry) => entry.name === name)?.value;
 
 // Compat Discovery, version, OpenAPI, P1, yes: OpenAPI v2 in JSON and protobuf, custom kinds included
-test('every definition and path of the document comes back', () => {
-  const document = openApiV2(builtinResources());
+test('every definition and path of the document comes back', async () => {
+  const document = await openApiV2(builtinResources());
   const decoded = decode(document);
   assert.equal(decoded.swagger, '2.0');
   // biome-ignore lint/suspicious/noExplicitAny: see above.
@@ -63,8 +63,8 @@ test('every definition and path of the document comes back', () => {
   assert.deepEqual(names(decoded.paths.path), Object.keys(document['paths'] as object));
 });
 
-test('a definition keeps its fields, references and extensions', () => {
-  const { definitions } = decode(openApiV2(builtinResources()));
+test('a definition keeps its fields, references and extensions', async () => {
+  const { definitions } = decode(await openApiV2(builtinResources()));
   const spec = named(definitions.additionalProperties, 'io.k8s.api.core.v1.PodSpec');
   assert.deepEqual(spec.type, { value: ['object'] });
   assert.deepEqual(spec.required, ['containers']);
@@ -82,8 +82,8 @@ test('a definition keeps its fields, references and extensions', () => {
   assert.equal(limits.additionalProperties.schema._ref, '#/definitions/io.k8s.apimachinery.pkg.api.resource.Quantity');
 });
 
-test('an operation keeps its parameters, answers and kind', () => {
-  const { paths } = decode(openApiV2(builtinResources()));
+test('an operation keeps its parameters, answers and kind', async () => {
+  const { paths } = decode(await openApiV2(builtinResources()));
   const item = named(paths.path, '/api/v1/namespaces/{namespace}/pods/{name}');
   assert.deepEqual(
     // biome-ignore lint/suspicious/noExplicitAny: see above.

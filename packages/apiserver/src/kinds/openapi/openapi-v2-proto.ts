@@ -4,22 +4,17 @@
  * OpenAPIv2.proto; messages and fields that our documents never use are left out.
  */
 import { isJsonObject, type JsonObject } from '@coracle/apimachinery/meta/own-property';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import {
   any,
   double,
   type Encode,
   each,
   encodeMessage,
-  encodeMessageSteps,
   flag,
-  inSteps,
   integer,
   type Message,
-  memberSteps,
   messagesOf,
   nested,
-  nestedSteps,
   pairs,
   tag,
   text,
@@ -47,16 +42,13 @@ type MessageName =
 
 const message = messagesOf<MessageName>(() => MESSAGES);
 
-const additionalProperties: Encode = inSteps(
-  (writer, field, value) => {
-    nested(writer, field, () => {
-      // A oneof: false must be written too, or neither branch would be set.
-      if (typeof value === 'boolean') tag(writer, 2, VARINT).bool(value);
-      else message('schema')(writer, 1, value);
-    });
-  },
-  (out, field, value) => nestedSteps(out, field, (inner) => memberSteps(inner, message('schema'), { field: 1, value })),
-);
+const additionalProperties: Encode = (writer, field, value) => {
+  nested(writer, field, () => {
+    // A oneof: false must be written too, or neither branch would be set.
+    if (typeof value === 'boolean') tag(writer, 2, VARINT).bool(value);
+    else message('schema')(writer, 1, value);
+  });
+};
 
 /** ParametersItem > Parameter > BodyParameter, or NonBodyParameter > query or path parameter. */
 const parameter: Encode = (writer, field, value) => {
@@ -191,7 +183,3 @@ const MESSAGES: Readonly<Record<MessageName, Message>> = {
 
 /** The bytes of a Swagger 2.0 document as `openApiV2` builds it. */
 export const encodeOpenApiV2 = (document: JsonObject): Uint8Array => encodeMessage(MESSAGES.document, document);
-
-/** The same in steps and in parts. */
-export const openApiV2ProtoSteps = (document: JsonObject): Steps<Uint8Array[]> =>
-  encodeMessageSteps(MESSAGES.document, document);

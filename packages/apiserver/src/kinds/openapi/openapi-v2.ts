@@ -1,30 +1,31 @@
 /** The Swagger 2.0 document of everything: helm, older kubectl and tools without OpenAPI 3 read it. */
-import { finish, type Steps } from '@coracle/apimachinery/meta/steps';
+import { NO_PAUSE, type Pause } from '@coracle/apimachinery/meta/pause';
 import { versionInfo } from '@coracle/apimachinery/meta/version-info';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import { Definitions, type OpenApiObject } from './definitions.ts';
 import { discoveryPaths } from './discovery-paths.ts';
 import { answerSchema, answerTypes, bodySchema, moreResponses, patchTypes, STATUS } from './openapi-v3.ts';
 import { operationTag } from './operation-names.ts';
-import { groupVersionsOf, type Operation, renderPathsSteps } from './operations.ts';
+import { groupVersionsOf, type Operation, renderPaths } from './operations.ts';
 import { queryParameters } from './query-parameters.ts';
 
-/** Builds the whole document at each call, about 2 MB of JSON: keep the result until the resources change. */
-export const openApiV2 = (infos: readonly ResourceInfo[]): OpenApiObject => finish(openApiV2Steps(infos));
-
-/** The same in steps: there may be kinds of very many fields, and very many kinds. */
-export function* openApiV2Steps(infos: readonly ResourceInfo[]): Steps<OpenApiObject> {
+/**
+ * Builds the whole document at each call, about 2 MB of JSON: keep the result until the resources change. `pause` is awaited
+ * every few milliseconds: there may be kinds of very many fields, and very many kinds.
+ */
+export async function openApiV2(infos: readonly ResourceInfo[], pause: Pause = NO_PAUSE): Promise<OpenApiObject> {
   const definitions = new Definitions('v2', groupVersionsOf(infos));
   definitions.builtin(STATUS);
   for (const info of infos) {
     definitions.kind(info);
-    yield* definitions.rest();
+    await definitions.rest(pause);
   }
-  const paths = yield* renderPathsSteps(infos, {
+  const render = {
     parameter: pathParameter,
-    operation: (operation) => renderOperation(operation, definitions),
-  });
-  yield;
+    operation: (operation: Operation) => renderOperation(operation, definitions),
+  };
+  const paths = await renderPaths(infos, render, pause);
+  await pause();
   return {
     swagger: '2.0',
     info: { title: 'Kubernetes', version: versionInfo().gitVersion },

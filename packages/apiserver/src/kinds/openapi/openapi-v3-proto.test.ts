@@ -52,7 +52,7 @@ const READER = protobuf
 `)
   .root.lookupType('Document');
 
-const document = openApiV3(builtinResources().filter(({ group }) => group === 'apps'));
+const document = await openApiV3(builtinResources().filter(({ group }) => group === 'apps'));
 // biome-ignore lint/suspicious/noExplicitAny: the decoded message is walked as the open JSON it is.
 const decoded: any = READER.toObject(READER.decode(encodeOpenApiV3(document)), { longs: Number });
 // biome-ignore lint/suspicious/noExplicitAny: see above.

@@ -4,22 +4,17 @@
  * lists, for which the message has no room.
  */
 import { isJsonObject, type JsonObject } from '@coracle/apimachinery/meta/own-property';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import {
   any,
   double,
   type Encode,
   each,
   encodeMessage,
-  encodeMessageSteps,
   flag,
-  inSteps,
   integer,
   type Message,
-  memberSteps,
   messagesOf,
   nested,
-  nestedSteps,
   pairs,
   tag,
   text,
@@ -50,31 +45,21 @@ type MessageName =
 const message = messagesOf<MessageName>(() => MESSAGES);
 
 /** SchemaOrReference. */
-const schema: Encode = inSteps(
-  (writer, field, value) => {
-    if (!isJsonObject(value)) return;
-    nested(writer, field, () => {
-      if (value['$ref'] === undefined) message('schema')(writer, 1, value);
-      else message('reference')(writer, 2, value);
-    });
-  },
-  function* (out, field, value) {
-    if (!isJsonObject(value)) return;
-    const [inside, encode] = value['$ref'] === undefined ? [1, message('schema')] : [2, message('reference')];
-    yield* nestedSteps(out, field, (inner) => memberSteps(inner, encode, { field: inside, value }));
-  },
-);
+const schema: Encode = (writer, field, value) => {
+  if (!isJsonObject(value)) return;
+  nested(writer, field, () => {
+    if (value['$ref'] === undefined) message('schema')(writer, 1, value);
+    else message('reference')(writer, 2, value);
+  });
+};
 
-const additionalProperties: Encode = inSteps(
-  (writer, field, value) => {
-    nested(writer, field, () => {
-      // A oneof: false must be written too, or neither branch would be set.
-      if (typeof value === 'boolean') tag(writer, 2, VARINT).bool(value);
-      else schema(writer, 1, value);
-    });
-  },
-  (out, field, value) => nestedSteps(out, field, (inner) => memberSteps(inner, schema, { field: 1, value })),
-);
+const additionalProperties: Encode = (writer, field, value) => {
+  nested(writer, field, () => {
+    // A oneof: false must be written too, or neither branch would be set.
+    if (typeof value === 'boolean') tag(writer, 2, VARINT).bool(value);
+    else schema(writer, 1, value);
+  });
+};
 
 /** DefaultType: a number, a truth value or a text. */
 const defaultValue: Encode = (writer, field, value) => {
@@ -180,7 +165,3 @@ const MESSAGES: Readonly<Record<MessageName, Message>> = {
 
 /** The bytes of a document as `openApiV3` builds it. */
 export const encodeOpenApiV3 = (document: JsonObject): Uint8Array => encodeMessage(MESSAGES.document, document);
-
-/** The same in steps and in parts. */
-export const openApiV3ProtoSteps = (document: JsonObject): Steps<Uint8Array[]> =>
-  encodeMessageSteps(MESSAGES.document, document);

@@ -1,15 +1,14 @@
 /** OpenAPI 3.0 documents, one for each group version: what kubectl explain, apply and validate read. */
 import { apiVersionOf } from '@coracle/apimachinery/meta/gvk';
 import { joinBytes } from '@coracle/apimachinery/meta/join-bytes';
-import type { Pause } from '@coracle/apimachinery/meta/pause';
-import { compactSteps } from '@coracle/apimachinery/meta/pretty-steps';
-import { finish, inPieces, type Steps } from '@coracle/apimachinery/meta/steps';
+import { encodeJsonInPieces } from '@coracle/apimachinery/meta/json-pieces';
+import { NO_PAUSE, type Pause } from '@coracle/apimachinery/meta/pause';
 import { versionInfo } from '@coracle/apimachinery/meta/version-info';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import { Definitions, type OpenApiObject } from './definitions.ts';
 import { discoveryDocuments, discoveryPath } from './discovery-paths.ts';
 import { operationTag } from './operation-names.ts';
-import { groupVersionPath, groupVersionsOf, type Operation, renderPathsSteps, WATCH_EVENT } from './operations.ts';
+import { groupVersionPath, groupVersionsOf, type Operation, renderPaths, WATCH_EVENT } from './operations.ts';
 import { queryParameters } from './query-parameters.ts';
 import { typeTextsDigest } from './texts/type-texts.ts';
 
@@ -63,25 +62,23 @@ export function moreResponses({ action, info }: Operation, content: OpenApiObjec
 
 /**
  * The document of one group version. Built in full at each call: keep the result, or better its bytes, until the
- * resources of the group version change.
+ * resources of the group version change. `pause` is awaited every few milliseconds: there may be kinds of very many fields.
  */
-export const openApiV3 = (infos: readonly ResourceInfo[]): OpenApiObject => finish(openApiV3Steps(infos));
-
-/** The same in steps: there may be kinds of very many fields. */
-export function* openApiV3Steps(infos: readonly ResourceInfo[]): Steps<OpenApiObject> {
+export async function openApiV3(infos: readonly ResourceInfo[], pause: Pause = NO_PAUSE): Promise<OpenApiObject> {
   const definitions = new Definitions('v3', groupVersionsOf(infos));
   definitions.builtin(STATUS);
   definitions.builtin(WATCH_EVENT);
   for (const info of infos) {
     definitions.kind(info);
-    yield* definitions.rest();
+    await definitions.rest(pause);
   }
   const path = infos[0] && `${groupVersionPath(infos[0])}/`;
   const itself = path && discoveryPath(infos, { path, definitions });
-  const paths = yield* renderPathsSteps(infos, {
+  const render = {
     parameter: pathParameter,
-    operation: (operation) => renderOperation(operation, definitions),
-  });
+    operation: (operation: Operation) => renderOperation(operation, definitions),
+  };
+  const paths = await renderPaths(infos, render, pause);
   return documentOf({ ...(itself && { [path]: itself }), ...paths }, definitions);
 }
 
@@ -197,9 +194,8 @@ export function openApiV3Paths(infos: readonly ResourceInfo[]): Map<string, read
  * nobody should wait for every document to be built when one is asked for. `pause` lets others in where a kind has very many
  * fields.
  */
-export async function openApiV3Hash(infos: readonly ResourceInfo[], pause?: Pause): Promise<string> {
-  const work = hashedSteps(infos, await typeTextsDigest());
-  const parts = pause === undefined ? finish(work) : await inPieces(work, pause);
+export async function openApiV3Hash(infos: readonly ResourceInfo[], pause: Pause = NO_PAUSE): Promise<string> {
+  const parts = await hashedParts(infos, pause);
   const digest = await crypto.subtle.digest('SHA-512', joinBytes(parts));
   return [...new Uint8Array(digest)]
     .map((byte) => byte.toString(16).padStart(2, '0'))
@@ -207,7 +203,8 @@ export async function openApiV3Hash(infos: readonly ResourceInfo[], pause?: Paus
     .toUpperCase();
 }
 
-function* hashedSteps(infos: readonly ResourceInfo[], texts: string): Steps<Uint8Array[]> {
+async function hashedParts(infos: readonly ResourceInfo[], pause: Pause): Promise<Uint8Array[]> {
+  const texts = await typeTextsDigest();
   const encoder = new TextEncoder();
   const parts: Uint8Array[] = [encoder.encode(`${FORM} ${versionInfo().gitVersion} ${texts}`)];
   for (const info of infos) {
@@ -220,7 +217,7 @@ function* hashedSteps(infos: readonly ResourceInfo[], texts: string): Steps<Uint
     const { kind, listKind, namespaced, subresources, verbs, schema } = info;
     const selectable = Object.keys(info.selectableFields);
     const reported = [name, kind, listKind, namespaced, subresources, verbs, selectable, schema];
-    for (const part of yield* compactSteps(reported)) parts.push(part);
+    parts.push(await encodeJsonInPieces(reported, pause));
   }
   return parts;
 }

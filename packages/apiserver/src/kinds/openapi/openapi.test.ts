@@ -57,21 +57,21 @@ function refs(document: unknown): Set<string> {
   return found;
 }
 
-test('no document refers to what it does not define', () => {
+test('no document refers to what it does not define', async () => {
   for (const [path, members] of openApiV3Paths([...all, foo])) {
-    const document: Doc = members.length > 0 ? openApiV3(members) : openApiV3Discovery(all, path);
+    const document: Doc = members.length > 0 ? await openApiV3(members) : openApiV3Discovery(all, path);
     for (const ref of refs(document)) {
       assert.ok(document.components.schemas[ref.slice('#/components/schemas/'.length)], ref);
     }
   }
-  const document: Doc = openApiV2([...all, foo]);
+  const document: Doc = await openApiV2([...all, foo]);
   for (const ref of refs(document)) assert.ok(document.definitions[ref.slice('#/definitions/'.length)], ref);
 });
 
 // Compat Discovery, version, OpenAPI, P0, yes: OpenAPI v3: kinds, actions, list and patch extensions, `fieldValidation`
 //   on PATCH
-test('kubectl finds fieldValidation and the kind on PATCH, in both dialects', () => {
-  for (const document of [openApiV3([pods]), openApiV2([pods])] as Doc[]) {
+test('kubectl finds fieldValidation and the kind on PATCH, in both dialects', async () => {
+  for (const document of [await openApiV3([pods]), await openApiV2([pods])] as Doc[]) {
     const patch = document.paths['/api/v1/namespaces/{namespace}/pods/{name}'].patch;
     assert.deepEqual(patch['x-kubernetes-group-version-kind'], { group: '', version: 'v1', kind: 'Pod' });
     assert.equal(patch['x-kubernetes-action'], 'patch');
@@ -81,9 +81,9 @@ test('kubectl finds fieldValidation and the kind on PATCH, in both dialects', ()
 });
 
 // Compat Discovery, version, OpenAPI, P1, yes: fields with a few values say which (`enum`), in both dialects
-test('fields with a few values say which, in both dialects, for kubectl explain and generated clients', () => {
-  const v3: Doc = openApiV3(all.filter(({ group }) => group === ''));
-  const v2: Doc = openApiV2(all);
+test('fields with a few values say which, in both dialects, for kubectl explain and generated clients', async () => {
+  const v3: Doc = await openApiV3(all.filter(({ group }) => group === ''));
+  const v2: Doc = await openApiV2(all);
   for (const schemas of [v3.components.schemas, v2.definitions]) {
     const { protocol } = schemas['io.k8s.api.core.v1.ContainerPort'].properties;
     assert.deepEqual(protocol.enum, ['SCTP', 'TCP', 'UDP']);
@@ -109,15 +109,15 @@ test('values are reported text fields that are there, in order', () => {
 });
 
 // Compat Discovery, version, OpenAPI, P2, yes: the words that upstream's own command-line tests look for in OpenAPI v2
-test('Swagger 2.0 has the words that upstream greps for', () => {
-  const text = JSON.stringify(openApiV2([...all]));
+test('Swagger 2.0 has the words that upstream greps for', async () => {
+  const text = JSON.stringify(await openApiV2([...all]));
   for (const words of ['list of returned', 'List of services', 'Watch for changes to the described resources']) {
     assert.ok(text.includes(words), words);
   }
 });
 
-test('paths and actions of a namespaced resource', () => {
-  const { paths }: Doc = openApiV3([pods]);
+test('paths and actions of a namespaced resource', async () => {
+  const { paths }: Doc = await openApiV3([pods]);
   assert.equal(paths['/api/v1/pods'].get['x-kubernetes-action'], 'list');
   assert.equal(paths['/api/v1/namespaces/{namespace}/pods'].delete['x-kubernetes-action'], 'deletecollection');
   assert.equal(paths['/api/v1/namespaces/{namespace}/pods/{name}/exec'].post['x-kubernetes-action'], 'connect');
@@ -134,8 +134,8 @@ test('paths and actions of a namespaced resource', () => {
 
 // Compat Discovery, version, OpenAPI, P1, yes: paths, operation ids, tags, actions, media types, answers and parameters
 //   of OpenAPI v2 agree with the swagger.json of Kubernetes 1.20 on all shared paths, but for what changed since
-test('clients that are made from the document find the old watches, proxies, logs and discovery by their names', () => {
-  const { paths }: Doc = openApiV2([...all, foo]);
+test('clients that are made from the document find the old watches, proxies, logs and discovery by their names', async () => {
+  const { paths }: Doc = await openApiV2([...all, foo]);
   const watch = (path: string): unknown[] => {
     const { get } = paths[path];
     return [get.operationId, get['x-kubernetes-action'], get.responses['200'].schema.$ref.split('.').at(-1)];
@@ -175,9 +175,9 @@ test('clients that are made from the document find the old watches, proxies, log
   assert.equal(paths['/apis/example.com/'], undefined);
 });
 
-test('operation ids are unique over the whole API', () => {
+test('operation ids are unique over the whole API', async () => {
   const ids = new Set<string>();
-  for (const item of Object.values((openApiV2([...all, foo]) as Doc).paths) as Doc[]) {
+  for (const item of Object.values(((await openApiV2([...all, foo])) as Doc).paths) as Doc[]) {
     for (const operation of Object.values(item) as Doc[]) {
       if (operation.operationId === undefined) continue;
       assert.ok(!ids.has(operation.operationId), operation.operationId);
@@ -186,8 +186,8 @@ test('operation ids are unique over the whole API', () => {
   }
 });
 
-test('patch metadata is where strategic merge looks for it', () => {
-  const v3: Doc = openApiV3(all.filter((info) => info.group === 'apps'));
+test('patch metadata is where strategic merge looks for it', async () => {
+  const v3: Doc = await openApiV3(all.filter((info) => info.group === 'apps'));
   const { schemas } = v3.components;
   const containers = schemas['io.k8s.api.core.v1.PodSpec'].properties.containers;
   assert.equal(containers['x-kubernetes-patch-merge-key'], 'name');
@@ -202,8 +202,8 @@ test('patch metadata is where strategic merge looks for it', () => {
 
 // Compat Discovery, version, OpenAPI, P1, yes: definitions of custom kinds: names, injected fields, what Swagger cannot
 //   say
-test('a custom kind is published under its reversed group with the common fields', () => {
-  const definition = (openApiV3([foo]) as Doc).components.schemas['com.example.v1.Foo'];
+test('a custom kind is published under its reversed group with the common fields', async () => {
+  const definition = ((await openApiV3([foo])) as Doc).components.schemas['com.example.v1.Foo'];
   assert.deepEqual(Object.keys(definition.properties), ['apiVersion', 'kind', 'metadata', 'spec']);
   assert.deepEqual(definition.properties.metadata.allOf, [
     { $ref: '#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta' },
@@ -215,13 +215,14 @@ test('a custom kind is published under its reversed group with the common fields
   assert.deepEqual(size, { default: 3, type: 'integer', nullable: true });
   assert.deepEqual(port.anyOf, [{ type: 'integer' }, { type: 'string' }]);
   assert.equal(either.anyOf.length, 2);
-  const patch = (openApiV3([foo]) as Doc).paths['/apis/example.com/v1/namespaces/{namespace}/foos/{name}'].patch;
+  const patch = ((await openApiV3([foo])) as Doc).paths['/apis/example.com/v1/namespaces/{namespace}/foos/{name}']
+    .patch;
   assert.equal(patch.requestBody.content['application/strategic-merge-patch+json'], undefined);
 });
 
-test('a custom kind that is called as a type of Kubernetes has a name of its own where all share one document', () => {
+test('a custom kind that is called as a type of Kubernetes has a name of its own where all share one document', async () => {
   const pod = { ...foo, group: 'core.api.k8s.io', resource: 'pods', kind: 'Pod', listKind: 'PodList' };
-  const { definitions, paths } = openApiV2([pod, pods]) as Doc;
+  const { definitions, paths } = (await openApiV2([pod, pods])) as Doc;
   const name = 'io.k8s.api.core.v1.Pod';
   for (const kind of [name, `${name}List`]) {
     assert.equal(definitions[kind]['x-kubernetes-group-version-kind'][0].group, '', kind);
@@ -230,49 +231,50 @@ test('a custom kind that is called as a type of Kubernetes has a name of its own
   const answer = (path: string) => paths[path].get.responses['200'].schema.$ref;
   assert.equal(answer('/apis/core.api.k8s.io/v1/pods'), `#/definitions/${name}List_v2`);
   assert.equal(answer('/api/v1/pods'), `#/definitions/${name}List`);
-  assert.ok((openApiV3([pod]) as Doc).components.schemas[name], 'a document of its own');
+  assert.ok(((await openApiV3([pod])) as Doc).components.schemas[name], 'a document of its own');
 });
 
-test('Swagger 2.0 drops what it cannot express', () => {
-  const { size, port, either, open, list } = (openApiV2([foo]) as Doc).definitions['com.example.v1.Foo'].properties.spec
-    .properties;
+test('Swagger 2.0 drops what it cannot express', async () => {
+  const { size, port, either, open, list } = ((await openApiV2([foo])) as Doc).definitions['com.example.v1.Foo']
+    .properties.spec.properties;
   assert.deepEqual(size, {});
   assert.deepEqual(port, { 'x-kubernetes-int-or-string': true });
   assert.deepEqual(either, {});
   assert.deepEqual(open, { 'x-kubernetes-preserve-unknown-fields': true });
   assert.equal(list['x-kubernetes-list-type'], 'set');
-  const inV2 = (spec: Schema): Doc =>
-    (openApiV2([custom({ type: 'object', properties: { spec } })]) as Doc).definitions['com.example.v1.Foo'].properties
-      .spec;
+  const inV2 = async (spec: Schema): Promise<Doc> =>
+    ((await openApiV2([custom({ type: 'object', properties: { spec } })])) as Doc).definitions['com.example.v1.Foo']
+      .properties.spec;
   const nullable: Schema = { type: 'object', nullable: true, properties: { a: { type: 'string' } } };
-  assert.deepEqual(inV2(nullable), {});
+  assert.deepEqual(await inV2(nullable), {});
   assert.deepEqual(
-    inV2({ type: 'object', required: ['n', 's'], properties: { n: nullable, s: { type: 'string' } } }).required,
+    (await inV2({ type: 'object', required: ['n', 's'], properties: { n: nullable, s: { type: 'string' } } })).required,
     ['s'],
   );
-  assert.equal('required' in inV2({ type: 'object', required: ['x'], additionalProperties: nullable }), false);
-  assert.equal('type' in inV2({ type: 'array' }), false);
+  assert.equal('required' in (await inV2({ type: 'object', required: ['x'], additionalProperties: nullable })), false);
+  assert.equal('type' in (await inV2({ type: 'array' })), false);
 });
 
 // S-271: Custom kinds are published in Swagger 2.0 as apiextensions publishes them.
 // Compat Discovery, version, OpenAPI, P1, yes: Swagger 2.0 of custom kinds as apiextensions publishes it: open,
 //   nullable and embedded nodes, `example`
-test('Swagger 2.0 says nothing of a kind that may hold anything: kubectl would refuse the rest', () => {
-  const definition = (schema: Schema): Doc => (openApiV2([custom(schema)]) as Doc).definitions['com.example.v1.Foo'];
+test('Swagger 2.0 says nothing of a kind that may hold anything: kubectl would refuse the rest', async () => {
+  const definition = async (schema: Schema): Promise<Doc> =>
+    ((await openApiV2([custom(schema)])) as Doc).definitions['com.example.v1.Foo'];
   const schema: Schema = {
     type: 'object',
     description: 'anything',
     'x-kubernetes-preserve-unknown-fields': true,
     properties: { spec: { type: 'object' } },
   };
-  assert.deepEqual(definition(schema), {
+  assert.deepEqual(await definition(schema), {
     type: 'object',
     'x-kubernetes-group-version-kind': [{ group: 'example.com', kind: 'Foo', version: 'v1' }],
   });
 });
 
 // S-271
-test('an embedded object has the fields of every object and an example stays', () => {
+test('an embedded object has the fields of every object and an example stays', async () => {
   const schema = rootSchemaOf({
     type: 'object',
     properties: {
@@ -295,7 +297,8 @@ test('an embedded object has the fields of every object and an example stays', (
       },
     },
   });
-  const v3 = (openApiV3([custom(schema)]) as Doc).components.schemas['com.example.v1.Foo'].properties.spec.properties;
+  const v3 = ((await openApiV3([custom(schema)])) as Doc).components.schemas['com.example.v1.Foo'].properties.spec
+    .properties;
   assert.deepEqual(Object.keys(v3.template.properties).sort(), ['apiVersion', 'kind', 'metadata', 'spec']);
   assert.deepEqual(v3.template.required, ['spec', 'kind', 'apiVersion']);
   assert.deepEqual(v3.open.required, ['kind', 'apiVersion']);
@@ -303,7 +306,7 @@ test('an embedded object has the fields of every object and an example stays', (
     { $ref: '#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta' },
   ]);
   assert.deepEqual(v3.word.example, { any: ['value'] });
-  const v2 = (openApiV2([custom(schema)]) as Doc).definitions['com.example.v1.Foo'].properties.spec.properties;
+  const v2 = ((await openApiV2([custom(schema)])) as Doc).definitions['com.example.v1.Foo'].properties.spec.properties;
   assert.deepEqual(v2.template.required, ['spec', 'kind', 'apiVersion']);
   assert.deepEqual(v2.open, {
     'x-kubernetes-embedded-resource': true,
@@ -313,8 +316,9 @@ test('an embedded object has the fields of every object and an example stays', (
 
 // S-271
 // Compat Discovery, version, OpenAPI, P2, yes: lists of custom kinds name their selectable fields
-test('a list says which fields of its items can be selected by, as its kind does', () => {
-  const schemas = (openApiV3([{ ...foo, selectableFields: { 'spec.size': () => '' } }]) as Doc).components.schemas;
+test('a list says which fields of its items can be selected by, as its kind does', async () => {
+  const schemas = ((await openApiV3([{ ...foo, selectableFields: { 'spec.size': () => '' } }])) as Doc).components
+    .schemas;
   for (const name of ['com.example.v1.Foo', 'com.example.v1.FooList']) {
     assert.deepEqual(schemas[name]['x-kubernetes-selectable-fields'], [{ fieldPath: 'spec.size' }], name);
   }
@@ -322,7 +326,7 @@ test('a list says which fields of its items can be selected by, as its kind does
 
 // Compat Discovery, version, OpenAPI, P2, yes: OpenAPI v3 documents for `api`, `apis`, `apis/GROUP`, `version`,
 //   `.well-known/openid-configuration`, `openid/v1/jwks`
-test('paths of discovery have documents of their own, and those of group versions begin with theirs', () => {
+test('paths of discovery have documents of their own, and those of group versions begin with theirs', async () => {
   const names = ['api', 'apis', 'apis/apps', 'version', '.well-known/openid-configuration', 'openid/v1/jwks'];
   const known = openApiV3Paths([...all, foo]);
   for (const name of names) assert.deepEqual(known.get(name), [], name);
@@ -344,9 +348,9 @@ test('paths of discovery have documents of their own, and those of group version
   ]);
   assert.equal(openApiV3Discovery(all, 'apis/none'), undefined);
   const deployments = all.filter(({ group }) => group === 'apps');
-  const first = Object.entries<Doc>((openApiV3(deployments) as Doc).paths)[0]!;
+  const first = Object.entries<Doc>(((await openApiV3(deployments)) as Doc).paths)[0]!;
   assert.deepEqual([first[0], first[1].get.operationId], ['/apis/apps/v1/', 'getAppsV1APIResources']);
-  assert.ok(!('/apis/example.com/v1/' in (openApiV3([foo]) as Doc).paths));
+  assert.ok(!('/apis/example.com/v1/' in ((await openApiV3([foo])) as Doc).paths));
 });
 
 test('the index names every group version with a stable hash', async () => {

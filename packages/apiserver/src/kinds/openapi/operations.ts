@@ -1,6 +1,6 @@
 /** The operations of a resource: one list for both dialects, so that neither forgets one. */
 import { apiVersionOf, type GroupVersionKind } from '@coracle/apimachinery/meta/gvk';
-import { Pace, type Steps } from '@coracle/apimachinery/meta/steps';
+import type { Pause } from '@coracle/apimachinery/meta/pause';
 import type { ResourceInfo, SubresourceInfo } from '@coracle/apimachinery/types/resource';
 import { operationId } from './operation-names.ts';
 
@@ -220,20 +220,22 @@ function connections(info: ResourceInfo, { sub, item }: SubresourcePlace, gvk: G
 const pathParameters = (path: string): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
 
 /**
- * The path items of a document, in order and in steps: each holds its path parameters and one entry for each method. What is empty
- * is left out, as Go's `omitempty` does: clients compare documents that went through their own types.
+ * The path items of a document, in order: each holds its path parameters and one entry for each method. What is empty
+ * is left out, as Go's `omitempty` does: clients compare documents that went through their own types. `pause` is awaited
+ * between some resources.
  */
-export function* renderPathsSteps(
+export async function renderPaths(
   infos: readonly ResourceInfo[],
   render: {
     readonly parameter: (name: string) => Record<string, unknown>;
     readonly operation: (operation: Operation) => Record<string, unknown>;
   },
-): Steps<Record<string, Record<string, unknown>>> {
+  pause: Pause,
+): Promise<Record<string, Record<string, unknown>>> {
   const items = new Map<string, Record<string, unknown>>();
-  const pace = new Pace();
+  let rendered = 0;
   for (const info of infos) {
-    if (pace.due(INFO)) yield;
+    if (++rendered % TOGETHER === 0) await pause();
     for (const operation of operationsOf(info)) {
       let item = items.get(operation.path);
       if (!item) {
@@ -244,12 +246,12 @@ export function* renderPathsSteps(
       item[operation.method] = render.operation(operation);
     }
   }
-  yield;
+  await pause();
   return Object.fromEntries([...items].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** What the operations of a resource count as. */
-const INFO = 100;
+/** Resources whose operations are rendered in one go. */
+const TOGETHER = 20;
 
 /** The distinct group versions of some resources. */
 export const groupVersionsOf = (

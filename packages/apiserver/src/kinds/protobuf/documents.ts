@@ -1,12 +1,9 @@
 /** Answers in protobuf: objects, lists and watch frames as pure functions over JSON values. */
 
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import type { Schema } from '@coracle/apimachinery/schema/schema';
 import protobuf from 'protobufjs/minimal.js';
 import { envelopeAround, wrapEnvelope } from './envelope.ts';
 import { planOf } from './message-plan.ts';
-import { messageSteps } from './message-steps.ts';
-import { StepOutput } from './step-output.ts';
 import { STRING, tag } from './value-codecs.ts';
 import { BYTES } from './wire-input.ts';
 import { wireSchemaOf } from './wire-schemas.ts';
@@ -23,55 +20,37 @@ type Document = Readonly<Record<string, unknown>>;
 export function encodeProtobuf(document: Document): Uint8Array | undefined {
   const { apiVersion, kind } = typeOf(document);
   const schema = wireSchemaOf({ apiVersion, kind });
-  return schema && wrapEnvelope({ apiVersion, kind, message: encodeMessage(schema, document) });
+  return schema && wrapEnvelope({ apiVersion, kind, message: writeMembers(schema, document) });
 }
 
-/** A document of one type that is encoded member by member: what a message holds may be written in parts. */
-export interface MessageInParts {
-  /** Some members of the document, or some items of its list. Parts stand in the order of the fields' numbers. */
-  part(members: Document): Uint8Array;
-  /** The same in steps, where there may be much of it. */
-  partSteps(members: Document): Steps<Uint8Array[]>;
-  /** The parts, enveloped. */
-  whole(parts: readonly Uint8Array[]): Uint8Array[];
+/**
+ * Some members of a document of that type as a message without its envelope: a message may be written in parts, which stand
+ * in the order of the fields' numbers. Undefined for a type without a protobuf form.
+ */
+export function encodeMessage(type: DocumentType, members: Document): Uint8Array | undefined {
+  const schema = wireSchemaOf(type);
+  return schema && writeMembers(schema, members);
 }
 
-/** As `encodeProtobuf`, for a long list. */
-export function protobufInParts(type: {
+/** The parts of a message of that type, enveloped. */
+export function envelopeParts(type: DocumentType, parts: readonly Uint8Array[]): Uint8Array[] {
+  let length = 0;
+  for (const part of parts) length += part.length;
+  const { before, after } = envelopeAround({ apiVersion: type.apiVersion, kind: type.kind, length });
+  return [before, ...parts, after];
+}
+
+export interface DocumentType {
   readonly apiVersion: string;
   readonly kind: string;
-}): MessageInParts | undefined {
-  const schema = wireSchemaOf(type);
-  if (schema === undefined) return undefined;
-  return {
-    part: (members) => encodeMessage(schema, members),
-    *partSteps(members) {
-      const out = new StepOutput();
-      yield* messageSteps(out, planOf(schema), members);
-      out.close();
-      return out.parts;
-    },
-    whole(parts) {
-      let length = 0;
-      for (const part of parts) length += part.length;
-      const { before, after } = envelopeAround({ ...type, length });
-      return [before, ...parts, after];
-    },
-  };
-}
-
-/** As `encodeProtobuf`, in steps and in parts, for a large document. */
-export function* protobufSteps(document: Document): Steps<Uint8Array[] | undefined> {
-  const message = protobufInParts(typeOf(document));
-  return message?.whole(yield* message.partSteps(document));
 }
 
 /**
  * One event of a watch: four bytes of length (big-endian), then WatchEvent{type=1, object=2 {raw=1}}. The event itself
- * has no magic prefix, the object (an enveloped document, in parts) does.
+ * has no magic prefix, the object (an enveloped document) does.
  */
-export function encodeWatchFrame(type: string, ...object: readonly Uint8Array[]): Uint8Array {
-  const length = object.reduce((sum, part) => sum + part.length, 0);
+export function encodeWatchFrame(type: string, object: Uint8Array): Uint8Array {
+  const { length } = object;
   const raw = protobuf.Writer.create().uint32(tag(1, BYTES)).uint32(length).finish();
   const writer = protobuf.Writer.create().uint32(tag(1, BYTES));
   STRING.write(writer, type);
@@ -84,15 +63,11 @@ export function encodeWatchFrame(type: string, ...object: readonly Uint8Array[])
   new DataView(frame.buffer).setUint32(0, event);
   frame.set(head, 4);
   frame.set(raw, 4 + head.length);
-  let at = 4 + head.length + raw.length;
-  for (const part of object) {
-    frame.set(part, at);
-    at += part.length;
-  }
+  frame.set(object, 4 + head.length + raw.length);
   return frame;
 }
 
-function encodeMessage(schema: Schema, document: Document): Uint8Array {
+function writeMembers(schema: Schema, document: Document): Uint8Array {
   const writer = protobuf.Writer.create();
   writeMessage(writer, planOf(schema), document);
   return writer.finish();

@@ -7,7 +7,6 @@ import { builtinSchema } from '@coracle/apimachinery/types/builtin-types';
 import { keepsZero } from '@coracle/apimachinery/types/kept-zeros';
 import type protobuf from 'protobufjs/minimal.js';
 import { unwrapEnvelope } from './envelope.ts';
-import { messageSteps } from './message-steps.ts';
 import { readMessage } from './read-message.ts';
 import { specialCodec } from './special-codecs.ts';
 import { BASE64, BOOL, type Codec, DOUBLE, INT32, INT64, STRING, wideInt64 } from './value-codecs.ts';
@@ -139,10 +138,6 @@ const messageCodec = (schema: Schema): Codec => ({
     if (isJsonObject(value)) writeMessage(writer, planOf(schema), value);
     writer.ldelim();
   },
-  steps: (out, value) =>
-    out.nested(function* (inner) {
-      if (isJsonObject(value)) yield* messageSteps(inner, planOf(schema), value);
-    }),
   empty: () => ({}),
 });
 
@@ -157,7 +152,6 @@ const wrappedList = (item: Codec): Codec => {
       writeMessage(writer, plan, { items: value });
       writer.ldelim();
     },
-    steps: (out, value) => out.nested((inner) => messageSteps(inner, plan, { items: value })),
     empty: () => [],
   };
 };

@@ -3,14 +3,10 @@
  * numbers are those of the generated.proto files of apimachinery and apiextensions.
  */
 
-import { encodeJsonSteps } from '@coracle/apimachinery/meta/json-steps';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import { parseJson } from '@coracle/apimachinery/schema/parse-json';
 import type protobuf from 'protobufjs/minimal.js';
 import { startsEnvelope } from './envelope.ts';
-import { valueSteps } from './message-steps.ts';
-import type { StepOutput } from './step-output.ts';
 import { BOOL, type Codec, INT32, INT64, STRING, tag } from './value-codecs.ts';
 import { BYTES, VARINT, type WireInput } from './wire-input.ts';
 
@@ -178,11 +174,6 @@ function rawJson(parse: (bytes: Uint8Array, input: WireInput) => unknown): Codec
       if (value !== undefined) writer.uint32(tag(1, BYTES)).bytes(encoder.encode(JSON.stringify(value)));
       writer.ldelim();
     },
-    steps: (out, value) =>
-      out.nested(function* (inner) {
-        const json = yield* encodeJsonSteps(value);
-        inner.writer.uint32(tag(1, BYTES)).bytes(json);
-      }),
     empty: () => null,
   };
 }
@@ -210,13 +201,6 @@ function schemaOrList(definition: string, sources: SpecialSources, { item }: { i
       else if (isJsonObject(value)) writeSchema(writer, { codec: propsCodec(definition, sources), value, number: 1 });
       writer.ldelim();
     },
-    steps: (out, value) =>
-      out.nested(function* (inner) {
-        if (Array.isArray(value)) yield* eachSteps(inner, { codec: item(), values: value });
-        else if (isJsonObject(value)) {
-          yield* valueSteps(inner, { number: 1, codec: propsCodec(definition, sources), value });
-        }
-      }),
     empty: () => null,
   };
 }
@@ -242,13 +226,6 @@ function schemaOrBool(definition: string, sources: SpecialSources): Codec {
       if (isJsonObject(value)) writeSchema(writer, { codec: propsCodec(definition, sources), value, number: 2 });
       writer.ldelim();
     },
-    steps: (out, value) =>
-      out.nested(function* (inner) {
-        inner.writer.uint32(tag(1, VARINT)).bool(value !== false);
-        if (isJsonObject(value)) {
-          yield* valueSteps(inner, { number: 2, codec: propsCodec(definition, sources), value });
-        }
-      }),
     empty: () => false,
   };
 }
@@ -269,11 +246,4 @@ function writeEach(
     writer.uint32(tag(2, BYTES));
     codec.write(writer, value);
   }
-}
-
-function* eachSteps(
-  out: StepOutput,
-  { codec, values }: { readonly codec: Codec; readonly values: readonly unknown[] },
-): Steps<void> {
-  for (const value of values) yield* valueSteps(out, { number: 2, codec, value });
 }

@@ -1,9 +1,7 @@
 /** How one value stands on the wire and in JSON: strings, numbers, bytes. */
 
 import { decodeBase64, encodeBase64 } from '@coracle/apimachinery/meta/base64';
-import type { Steps } from '@coracle/apimachinery/meta/steps';
 import type protobuf from 'protobufjs/minimal.js';
-import type { StepOutput } from './step-output.ts';
 import { BYTES, FIXED64, VARINT, type WireInput } from './wire-input.ts';
 
 export interface Codec {
@@ -16,8 +14,6 @@ export interface Codec {
   read(input: WireInput, end: number, earlier: unknown): unknown;
   /** Writes one value with its length, without a tag. */
   write(writer: protobuf.Writer, value: unknown): void;
-  /** The same for a large value, in steps. Absent where no value is long in writing. */
-  steps?(out: StepOutput, value: unknown): Steps<void>;
   /** The zero value, which JSON leaves out of optional fields; undefined for messages, whose presence says something. */
   readonly zero?: unknown;
   /** The value of a map entry that carries none. */

@@ -1,7 +1,6 @@
 /** What is said of each object: existence, ownership, who else refers to it; nothing of what may not be read. */
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
-import { finish } from '../../../../apimachinery/src/meta/steps.ts';
 import { type GraphLists, keyOfNode } from './extend-graph.ts';
 import { type GraphKind, graphNode } from './graph-node.ts';
 import {
@@ -43,12 +42,12 @@ const marked = (
   return flat(graph).slice(1);
 };
 
-const usersOf = (nodes: ExtendedGraphNode[], lists: GraphLists): ObjectUsers =>
-  finish(usersOfObjects(at('VirtualMachine', 'vm', nodes), lists));
+const usersOf = (nodes: ExtendedGraphNode[], lists: GraphLists): Promise<ObjectUsers> =>
+  usersOfObjects(at('VirtualMachine', 'vm', nodes), lists, async () => {});
 
-test('existence: found, missing, and nothing of what may not be read', () => {
+test('existence: found, missing, and nothing of what may not be read', async () => {
   const nodes = ['a', 'b', 'c', 'd'].map((name) => at('Secret', name));
-  const users = usersOf(nodes, {
+  const users = await usersOf(nodes, {
     machines: ['a', 'c'].map((name) => vmWith(`uses-${name}`, [{ secret: { secretName: name } }])) as never,
   });
   assert.deepEqual(
@@ -114,7 +113,7 @@ const vmWith = (name: string, volumes: object[], spec: object = {}) => ({
   spec: { ...spec, template: { spec: { domain: {}, volumes } } },
 });
 
-test('users: machines by every kind of reference, instances of their own, clones of the machine; not the machine itself', () => {
+test('users: machines by every kind of reference, instances of their own, clones of the machine; not the machine itself', async () => {
   const claim = { persistentVolumeClaim: { claimName: 'disk' } };
   const template = { metadata: { name: 'new' }, spec: { source: { pvc: { name: 'disk' } } } };
   const elsewhere = { metadata: { name: 'new' }, spec: { source: { pvc: { name: 'disk', namespace: 'other' } } } };
@@ -122,7 +121,7 @@ test('users: machines by every kind of reference, instances of their own, clones
   const disk = at('PersistentVolumeClaim', 'disk');
   const revision = at('ControllerRevision', 'r');
   const sized = graphNode('VirtualMachineClusterInstancetype', { namespace: '', name: 'u1' });
-  const users = usersOf([disk, revision, sized], {
+  const users = await usersOf([disk, revision, sized], {
     machines: [
       vmWith('vm', [claim]),
       vmWith('twice', [claim, claim]),
@@ -148,10 +147,10 @@ test('users: machines by every kind of reference, instances of their own, clones
   assert.deepEqual(of(at('VirtualMachine', 'vm')), ['VirtualMachineClone/copy']);
 });
 
-test('of many users the first are named, by name, and all are counted', () => {
+test('of many users the first are named, by name, and all are counted', async () => {
   const node = at('Secret', 's');
   const machines = Array.from({ length: 12 }, (_, i) => vmWith(`m${11 - i}`, [{ secret: { secretName: 's' } }]));
-  const users = usersOf([node], { machines: machines as never });
+  const users = await usersOf([node], { machines: machines as never });
   const [text] = marked([node], { looked: [[node, found('1')]], users });
   assert.equal(text!.split(',').length, MAX_USERS);
   assert.match(text!, /^s used by VirtualMachine\/m0,VirtualMachine\/m1,VirtualMachine\/m10,.* 12 in all$/);

@@ -4,7 +4,7 @@
  */
 
 import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
-import { Pace, type Steps } from '@coracle/apimachinery/meta/steps';
+import type { Pause } from '@coracle/apimachinery/meta/pause';
 import type { PersistentVolume, PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import type { VirtualMachine, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
 import { sourceType } from '../instancetype/matcher.ts';
@@ -127,18 +127,20 @@ function ownedNodes(
 /** Who refers to what, by the key of a node. */
 export type ObjectUsers = ReadonlyMap<string, readonly ObjectGraphReference[]>;
 
-/** Objects looked at between two stops: a tenth of what a step may have, since each has some ten places to look at. */
-const WEIGHT = 20;
+/** Objects looked at in one go: each has some ten places to look at. */
+const TOGETHER = 100;
 
 /**
  * Who else of a namespace refers to the objects of a tree: other virtual machines, by their spec and status, the sources
  * of the disks that they are to fill, and their instance type and preference; instances that no virtual machine owns;
- * and, of the machine itself, its clones. The machine is left out, and so is its instance.
+ * and, of the machine itself, its clones. The machine is left out, and so is its instance. `pause` is awaited between some
+ * of them.
  */
-export function* usersOfObjects(
+export async function usersOfObjects(
   tree: ObjectGraphNode,
   { machines = [], instances = [], clones = [] }: GraphLists,
-): Steps<ObjectUsers> {
+  pause: Pause,
+): Promise<ObjectUsers> {
   const root = tree.objectReference;
   const users = new Map<string, ObjectGraphReference[]>();
   const wanted = wantedObjects(tree);
@@ -154,14 +156,14 @@ export function* usersOfObjects(
       if (key !== undefined) note(key, user);
     }
   };
-  const pace = new Pace();
+  let looked = 0;
   for (const vm of machines) {
-    if (pace.due(WEIGHT)) yield;
+    if (++looked % TOGETHER === 0) await pause();
     if (vm.metadata.name === root.name) continue;
     noteAll([...referencesOf(vm), ...filledFrom(vm), ...sourcesOf(vm)], referenceTo('VirtualMachine', vm));
   }
   for (const vmi of instances) {
-    if (pace.due(WEIGHT)) yield;
+    if (++looked % TOGETHER === 0) await pause();
     if (vmi.metadata.name === root.name || isOfMachine(vmi)) continue;
     const asMachine = { metadata: vmi.metadata, spec: { template: { spec: vmi.spec } } } as unknown;
     noteAll(referencesOf(asMachine as DeepReadonly<VirtualMachine>), referenceTo('VirtualMachineInstance', vmi));

@@ -5,7 +5,6 @@
 
 import { qualifiedResource, type ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly, KubeObject, ObjectKey } from '@coracle/apimachinery/meta/object';
-import { inPieces } from '@coracle/apimachinery/meta/steps';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import {
   VIRTUAL_MACHINE_BACKUP_TRACKERS,
@@ -129,6 +128,6 @@ async function finished(
   await look(allNodes(tree.children ?? []));
   const whole = volumesBelowClaims(tree, looked);
   await look(allNodes(whole.children ?? []));
-  const users = await inPieces(usersOfObjects(whole, lists), nextTurn);
+  const users = await usersOfObjects(whole, lists, nextTurn);
   return markGraph(whole, { rootUid: root.metadata.uid, looked, users, notListed });
 }
