@@ -65,6 +65,7 @@ import {
 } from '@coracle/kubevirt/controllers/workload-update/workload-update-controller';
 import { isHeldByMachine } from '@coracle/kubevirt/rules/protection/held-by-machine';
 import type { Clock } from '@coracle/runtime/clock/clock';
+import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import type { ApiHandler } from '@coracle/runtime/http/seam';
 import type { Logger } from '@coracle/runtime/log/log';
 import { aborted } from '@coracle/runtime/signal/abortable';
@@ -415,6 +416,8 @@ export async function keepRunning(
   onTrouble: (trouble: string | undefined) => void = () => {},
 ): Promise<void> {
   const { component, log, signal } = options;
+  // Forty of them start at once, and that the API answers need not wait for them.
+  await nextTurn();
   while (!signal.aborted) {
     try {
       await runComponent({ ...options, onSynced: () => onTrouble(undefined) });
