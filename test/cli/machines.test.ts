@@ -37,6 +37,9 @@ test('create --dry-run prints the manifest, and starts nothing', async (t) => {
   const lasting = await create('db', '--image', 'https://host/x.qcow2', '--disk', '20Gi', '--dry-run', '-o', 'json');
   const [template] = JSON.parse(lasting.stdout).spec.dataVolumeTemplates;
   assert.deepEqual(template.spec.source, { http: { url: 'https://host/x.qcow2' } });
+  const local = await create('l', '--image', './x.qcow2', '--disk', '20Gi', '-n', 'shop', '--dry-run', '--json');
+  const { registry } = JSON.parse(local.stdout).spec.dataVolumeTemplates[0].spec.source;
+  assert.deepEqual(registry, { url: 'docker://localhost/vm/shop/l' });
   const typed = await create('t', '--image', 'tiny', '--instancetype', 'u1.small', '--ssh-key', 'none', '--explain');
   assert.match(typed.stdout, /^kubectl create -f - <<'EOF'\napiVersion: kubevirt\.io\/v1\n[\s\S]*\nEOF\n$/);
   assert.match(typed.stdout, /instancetype:\n {4}name: u1\.small/);
@@ -53,7 +56,7 @@ test('create --dry-run prints the manifest, and starts nothing', async (t) => {
     [['web', '--image', 'tiny', '--memory', '1Gi', '--instancetype', 'u1.small'], /an instance type says how much/],
     [['web', '--image', 'tiny', '--ssh-key', '/nowhere'], /--ssh-key takes a public key or a file of them: /],
     [['web', '--image', 'tiny', '--imgae', 'x'], /Unknown option '--imgae'; did you mean --image\?/],
-    [['web', '--image', './x.qcow2', '--disk', '1Gi'], /a file of this host is made anew at each start/],
+    [['web', '--image', 'tiny', '-p', '22'], /-p takes HOST:GUEST, such as 2222:22/],
   ];
   for (const [argv, message] of wrong) assert.match(refused(await create(...argv), 2), message, argv.join(' '));
 });

@@ -180,6 +180,7 @@ export {
   hasDiskPressure,
 } from './rules/machine/disk-room.ts';
 export {
+  type AskedPort,
   askedHostPorts,
   FORWARDED_PORTS_ANNOTATION,
   HOST_PORTS_ANNOTATION,

@@ -4,7 +4,7 @@
  * only where that is asked for, because what listens on one address of the host keeps the number from everybody who wants
  * it on all addresses.
  */
-import { type PublishedPort, usualHostPort } from '@coracle/kubevirt/rules/machine/host-ports';
+import { type AskedPort, type PublishedPort, usualHostPort } from '@coracle/kubevirt/rules/machine/host-ports';
 import type { ForwardedPort } from '@coracle/kubevirt/rules/machine/machine-plan';
 import type { QmpConnection } from '../qmp/qmp-connection.ts';
 import { probeBind } from './bind-probe.ts';
@@ -26,10 +26,10 @@ export interface Forwarder {
   /** Takes every rule away, so that another QEMU of this host can have the ports. */
   removeAll(): Promise<void>;
   /**
-   * Forwards the ports, and those of `byNumber` under their own number too; no other port keeps its own number. Those
-   * that are forwarded stay. Returns those that could not be.
+   * Forwards the ports, and those of `asked` where their user wants them too, under their own number or on 127.0.0.1; no other
+   * port is there. Those that are forwarded stay. Returns those that could not be.
    */
-  forward(ports: readonly ForwardedPort[], byNumber: readonly GuestPort[]): Promise<ForwardProblem[]>;
+  forward(ports: readonly ForwardedPort[], asked: readonly AskedPort[]): Promise<ForwardProblem[]>;
   /** Ports that are forwarded under their own number. */
   byNumber(): readonly GuestPort[];
   /** Where each forwarded port is: TCP before UDP, by number. */
@@ -45,6 +45,9 @@ export interface ForwarderOptions {
   /** The VM's loopback address. */
   readonly address: string;
 }
+
+/** Where ports are that a user wants on this host by a number of their own choice. */
+const LOOPBACK = '127.0.0.1';
 
 /** Ports asked for through `portforward` that one guest may have open beside those of its spec. */
 const MAX_EXTRA = 256;
@@ -71,8 +74,14 @@ export function parseUsernet(text: string): ForwardRule[] {
 }
 
 const nameOf = ({ protocol, port }: GuestPort): string => `${protocol}/${port}`;
-const isByNumber = ({ hostPort, guestPort }: ForwardRule): boolean =>
-  hostPort === guestPort && hostPort !== usualHostPort(guestPort);
+const isOnLoopback = ({ host }: ForwardRule): boolean => host === LOOPBACK;
+const isByNumber = (rule: ForwardRule): boolean =>
+  !isOnLoopback(rule) && rule.hostPort === rule.guestPort && rule.hostPort !== usualHostPort(rule.guestPort);
+/** True for the rule that gives the port where it is asked for. */
+const fulfils = (rule: ForwardRule, { protocol, port, hostPort }: AskedPort): boolean =>
+  rule.protocol === protocol &&
+  rule.guestPort === port &&
+  (hostPort === undefined ? isByNumber(rule) : isOnLoopback(rule) && rule.hostPort === hostPort);
 
 /** Makes the forwarder of one interface. */
 export function createForwarder(options: ForwarderOptions): Forwarder {
@@ -83,15 +92,15 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
   const order = (line: string): Promise<string> =>
     options.qmp().execute('human-monitor-command', { 'command-line': line });
   const load = async (): Promise<void> => {
-    rules = parseUsernet(await order('info usernet')).filter(({ host }) => host === address);
+    rules = parseUsernet(await order('info usernet')).filter(({ host }) => host === address || host === LOOPBACK);
   };
   /** True when QEMU took the rule; it says nothing then, and a sentence otherwise. */
-  const add = async ({ protocol, port }: GuestPort, hostPort: number): Promise<boolean> =>
-    (await order(`hostfwd_add ${netdev} ${protocol}:${address}:${hostPort}-:${port}`)).trim() === '';
-  const remove = ({ protocol, hostPort }: ForwardRule): Promise<string> =>
-    order(`hostfwd_remove ${netdev} ${protocol}:${address}:${hostPort}`);
+  const add = async ({ protocol, port }: GuestPort, hostPort: number, host = address): Promise<boolean> =>
+    (await order(`hostfwd_add ${netdev} ${protocol}:${host}:${hostPort}-:${port}`)).trim() === '';
+  const remove = ({ protocol, host, hostPort }: ForwardRule): Promise<string> =>
+    order(`hostfwd_remove ${netdev} ${protocol}:${host}:${hostPort}`);
   const rulesOf = ({ protocol, port }: GuestPort): ForwardRule[] =>
-    rules.filter((rule) => rule.protocol === protocol && rule.guestPort === port);
+    rules.filter((rule) => !isOnLoopback(rule) && rule.protocol === protocol && rule.guestPort === port);
   const highRule = (port: GuestPort): ForwardRule | undefined => rulesOf(port).find((rule) => !isByNumber(rule));
   /** Port 0 lets the kernel choose. */
   const addHigh = async (port: GuestPort): Promise<boolean> =>
@@ -104,12 +113,12 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
       for (const rule of rules) await remove(rule);
       rules = [];
     },
-    async forward(ports, byNumber) {
+    async forward(ports, asked) {
       const problems: ForwardProblem[] = [];
       let changed = false;
       const declared = new Map<string, boolean>();
       for (const port of ports) declared.set(nameOf(port), port.declared);
-      for (const port of new Map([...byNumber, ...ports].map((one) => [nameOf(one), one])).values()) {
+      for (const port of new Map([...asked, ...ports].map((one) => [nameOf(one), one])).values()) {
         if (highRule(port)) continue;
         changed = true;
         if (await addHigh(port)) continue;
@@ -117,16 +126,17 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
         const message = `${name} could not be forwarded: ${address} has no port for it`;
         problems.push({ port, declared: declared.get(nameOf(port)) ?? true, why: 'other', message });
       }
-      const wanted = new Set(byNumber.map(nameOf));
-      for (const rule of rules.filter(isByNumber)) {
-        if (wanted.has(nameOf({ protocol: rule.protocol, port: rule.guestPort }))) continue;
+      for (const rule of rules.filter((one) => isByNumber(one) || isOnLoopback(one))) {
+        if (asked.some((port) => fulfils(rule, port))) continue;
         await remove(rule);
         changed = true;
       }
-      for (const port of byNumber) {
-        if (rulesOf(port).some(({ hostPort }) => hostPort === port.port)) continue;
+      for (const port of asked) {
+        if (rules.some((rule) => fulfils(rule, port))) continue;
         changed = true;
-        if (!(await add(port, port.port))) problems.push(await problemOf(address, port));
+        const { hostPort = port.port } = port;
+        const host = port.hostPort === undefined ? address : LOOPBACK;
+        if (!(await add(port, hostPort, host))) problems.push(await problemOf(port, { host, hostPort }));
       }
       if (changed) await load();
       return problems;
@@ -134,10 +144,10 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
     byNumber: () => rules.filter(isByNumber).map(({ protocol, guestPort }) => ({ protocol, port: guestPort })),
     published: () =>
       rules
-        .map(({ protocol, hostPort, guestPort }) => ({
+        .map(({ protocol, host, hostPort, guestPort }) => ({
           containerPort: guestPort,
           protocol: protocol === 'tcp' ? ('TCP' as const) : ('UDP' as const),
-          hostIP: address,
+          hostIP: host,
           hostPort,
         }))
         .sort(
@@ -158,11 +168,14 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
   };
 }
 
-/** Why a port could not be had under its own number. */
-async function problemOf(address: string, port: GuestPort): Promise<ForwardProblem> {
-  const result = await probeBind(port.protocol, address, port.port);
+/** Why a port could not be had where its user wants it. */
+async function problemOf(
+  port: GuestPort,
+  { host, hostPort }: { readonly host: string; readonly hostPort: number },
+): Promise<ForwardProblem> {
+  const result = await probeBind(port.protocol, host, hostPort);
   const why = result === 'free' ? 'other' : result;
-  const name = `${port.protocol.toUpperCase()} port ${port.port} of ${address}`;
+  const name = `${port.protocol.toUpperCase()} port ${hostPort} of ${host}`;
   const reason =
     why === 'in-use'
       ? 'is taken by another program'

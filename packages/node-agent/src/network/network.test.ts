@@ -101,18 +101,40 @@ test('a port under its own number is had as long as it is asked for, and reporte
   assert.deepEqual([...rules.keys()].sort(), ['tcp:127.64.0.9:40080', 'udp:127.64.0.9:40053']);
 });
 
+// S-1147
+test('a port of 127.0.0.1 leads to a guest as long as it is asked for', async () => {
+  const { forwarder, rules } = usernet((rule) => rule.includes('127.0.0.1:80-'));
+  const problems = await forwarder.forward(
+    [HTTP],
+    [
+      { protocol: 'tcp', port: 22, hostPort: 2222 },
+      { protocol: 'tcp', port: 22, hostPort: 2223 },
+      { protocol: 'tcp', port: 80, hostPort: 80 },
+    ],
+  );
+  assert.match(problems.map(({ message }) => message).join(), /^TCP port 80 of 127\.0\.0\.1/);
+  assert.deepEqual(await forwarder.endpoint(22), { host: '127.64.0.9', port: 40_022 });
+  assert.deepEqual(forwarder.byNumber(), []);
+  assert.deepEqual(
+    forwarder.published().flatMap(({ hostIP, hostPort }) => (hostIP === '127.0.0.1' ? [hostPort] : [])),
+    [2222, 2223],
+  );
+  await forwarder.forward([HTTP], [{ protocol: 'tcp', port: 22, hostPort: 2223 }]);
+  assert.deepEqual([...rules.keys()].sort(), ['tcp:127.0.0.1:2223', 'tcp:127.64.0.9:40022', 'tcp:127.64.0.9:40080']);
+});
+
 // S-380
 test('rules of an earlier version are read back, and give the ports of the host free', async () => {
   const { forwarder, rules, put } = usernet();
   put('tcp', '127.64.0.9', 22, 22);
   put('tcp', '127.64.0.9', 38_123, 5432);
-  put('tcp', '127.0.0.1', 22, 22);
+  put('tcp', '127.0.0.2', 22, 22);
   await forwarder.load();
   assert.deepEqual(await forwarder.endpoint(22), { host: '127.64.0.9', port: 22 });
   assert.deepEqual(await forwarder.endpoint(5432), { host: '127.64.0.9', port: 38_123 });
   await forwarder.forward([{ protocol: 'tcp', port: 22, declared: false }], []);
   assert.deepEqual(await forwarder.endpoint(22), { host: '127.64.0.9', port: 40_022 });
-  assert.ok(!rules.has('tcp:127.64.0.9:22') && rules.has('tcp:127.0.0.1:22'));
+  assert.ok(!rules.has('tcp:127.64.0.9:22') && rules.has('tcp:127.0.0.2:22'));
   assert.deepEqual(parseUsernet('garbage'), []);
 });
 

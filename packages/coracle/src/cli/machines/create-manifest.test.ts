@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { cloudConfig, machineManifest, readSize, withKeys } from './create-manifest.ts';
+import { cloudConfig, machineManifest, readPublished, readSize, withKeys } from './create-manifest.ts';
 
 const base = {
   name: 'web',
@@ -11,6 +11,7 @@ const base = {
   instancetype: undefined,
   preference: undefined,
   userData: '#cloud-config\n',
+  ports: [],
 } as const;
 
 test('an instance type and a preference stand for amounts and buses', () => {
@@ -42,6 +43,24 @@ test('a disk that lasts is a DataVolume of the machine', () => {
     },
   ]);
   assert.deepEqual(spec.template.spec!.volumes![0], { name: 'root', dataVolume: { name: 'web-root' } });
+});
+
+test('published ports stand in the annotation that the node reads, and those by UDP in the spec as well', () => {
+  const templateOf = (...ports: string[]) =>
+    machineManifest({ ...base, ports: ports.map(readPublished) }).spec.template;
+  const tcp = templateOf('2222:22', '8080:80/TCP');
+  assert.deepEqual(tcp.metadata?.annotations, { 'coracle.dev/host-ports': '2222:22,8080:80' });
+  assert.equal(tcp.spec!.domain.devices?.interfaces?.[0]?.ports, undefined);
+  const udp = templateOf('5353:53/udp');
+  assert.deepEqual(udp.metadata?.annotations, { 'coracle.dev/host-ports': '5353:53/udp' });
+  assert.deepEqual(udp.spec!.domain.devices?.interfaces?.[0]?.ports, [
+    { port: 22 },
+    { port: 80 },
+    { port: 53, protocol: 'UDP' },
+  ]);
+  assert.equal(templateOf().metadata, undefined);
+  for (const bad of ['22', '0:22', '2222:', '2222:65536', '1:2/sctp', '127.0.0.1:1:2'])
+    assert.throws(() => readPublished(bad), /-p takes HOST:GUEST/, bad);
 });
 
 test('sizes need their unit, and mean what people write', () => {

@@ -1,8 +1,12 @@
 /** The manifest that `coracle create` makes: a VirtualMachine in KubeVirt's own terms. Pure. */
 
 import type { VirtualMachine } from '@coracle/kubevirt/kinds/kinds';
+import { HOST_PORTS_ANNOTATION } from '@coracle/kubevirt/rules/machine/host-ports';
 import { isMap, isSeq, parseDocument, stringify } from 'yaml';
 import { UsageError } from '../command.ts';
+
+/** What is forwarded of a guest whose spec declares no port. */
+const USUAL_PORTS = [22, 80];
 
 /** Where the root disk comes from. */
 export type RootDisk =
@@ -26,11 +30,28 @@ export interface CreateOptions {
   readonly preference: string | undefined;
   /** What cloud-init is given, whole. */
   readonly userData: string;
+  /** Ports of 127.0.0.1 on the machine's node that lead to the guest. */
+  readonly ports: readonly PublishedPort[];
+}
+
+/** A port of the host and the guest's behind it. */
+export interface PublishedPort {
+  readonly host: number;
+  readonly guest: number;
+  readonly protocol: 'tcp' | 'udp';
+}
+
+/** Reads `2222:22` and `5353:53/udp`. Throws UsageError. */
+export function readPublished(text: string): PublishedPort {
+  const [, host, guest, protocol = 'tcp'] = /^(\d{1,5}):(\d{1,5})(?:\/(tcp|udp))?$/i.exec(text) ?? [];
+  const isPort = (port: string | undefined): boolean => Number(port) >= 1 && Number(port) <= 65_535;
+  if (!isPort(host) || !isPort(guest)) throw new UsageError(`-p takes HOST:GUEST, such as 2222:22, not "${text}"`);
+  return { host: Number(host), guest: Number(guest), protocol: protocol.toLowerCase() === 'udp' ? 'udp' : 'tcp' };
 }
 
 /** Builds it. */
 export function machineManifest(options: CreateOptions): VirtualMachine {
-  const { name, namespace, root, cpus, memory, instancetype, preference, userData } = options;
+  const { name, namespace, root, cpus, memory, instancetype, preference, userData, ports } = options;
   const claim = `${name}-root`;
   const bus = preference === undefined ? { bus: 'virtio' } : {};
   return {
@@ -43,6 +64,9 @@ export function machineManifest(options: CreateOptions): VirtualMachine {
       ...(preference !== undefined && { preference: matcher('Preference', preference) }),
       ...(root.kind === 'data-volume' && { dataVolumeTemplates: [dataVolume(claim, root)] }),
       template: {
+        ...(ports.length > 0 && {
+          metadata: { annotations: { [HOST_PORTS_ANNOTATION]: ports.map(publishedText).join(',') } },
+        }),
         spec: {
           domain: {
             ...(cpus !== undefined && { cpu: { cores: cpus } }),
@@ -52,7 +76,7 @@ export function machineManifest(options: CreateOptions): VirtualMachine {
                 { name: 'root', disk: { ...bus } },
                 { name: 'cloudinit', disk: { ...bus } },
               ],
-              interfaces: [{ name: 'default', masquerade: {} }],
+              interfaces: [{ name: 'default', masquerade: {}, ...declaredPorts(ports) }],
             },
           },
           networks: [{ name: 'default', pod: {} }],
@@ -66,6 +90,17 @@ export function machineManifest(options: CreateOptions): VirtualMachine {
       },
     },
   } as VirtualMachine;
+}
+
+const publishedText = ({ host, guest, protocol }: PublishedPort): string =>
+  `${host}:${guest}${protocol === 'udp' ? '/udp' : ''}`;
+
+/** A guest answers by UDP for ports of its spec alone; once one is declared there, those usual without are to be declared too. */
+function declaredPorts(ports: readonly PublishedPort[]): object {
+  const udp = new Set(ports.filter(({ protocol }) => protocol === 'udp').map(({ guest }) => guest));
+  if (udp.size === 0) return {};
+  const usual = USUAL_PORTS.map((port) => ({ port }));
+  return { ports: [...usual, ...[...udp].map((port) => ({ port, protocol: 'UDP' }))] };
 }
 
 /** `NAME`, `cluster/NAME` or `namespaced/NAME`, whose kind is written out then. */

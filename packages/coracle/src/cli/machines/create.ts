@@ -6,15 +6,15 @@ import { resolve } from 'node:path';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
-import { VIRTUAL_MACHINES, type VirtualMachine } from '@coracle/kubevirt/kinds/kinds';
+import { VIRTUAL_MACHINES, type VirtualMachine, type VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
 import { openImageStore } from '@coracle/node-agent/image/image-store';
 import { importImage, listImages } from '@coracle/node-agent/image/local-images';
 import { systemClock } from '@coracle/runtime/clock/clock';
 import { stringify } from 'yaml';
 import { clusterFrom } from '../../config/cluster.ts';
 import { type DataDir, ensurePrivateDir } from '../../config/data-dir.ts';
-import { type CommandContext, CommandError, numberFlag, textFlag, UsageError } from '../command.ts';
-import { cloudConfig, machineManifest, type RootDisk, readSize, withKeys } from './create-manifest.ts';
+import { type CommandContext, CommandError, listFlag, numberFlag, textFlag, UsageError } from '../command.ts';
+import { cloudConfig, machineManifest, type RootDisk, readPublished, readSize, withKeys } from './create-manifest.ts';
 import { isExplained } from './equivalent.ts';
 import { textOf } from './find-machine.ts';
 import { followStart } from './follow-start.ts';
@@ -56,7 +56,8 @@ export async function create(context: CommandContext): Promise<number> {
   const begun = systemClock.monotonic();
   const dir = localDataDir(context);
   await provideImage(context, { choice, manifest, dir });
-  if (dir) await ensureControlPlane(context, dir);
+  const publishes = listFlag(flags, 'publish').length > 0;
+  if (dir) await ensureControlPlane(context, dir, { allowsHostPorts: publishes });
   const cluster = await clusterFrom(dir ? { ...context, flags: { ...flags, 'data-dir': dir.root } } : context);
   try {
     const { client } = cluster;
@@ -67,12 +68,15 @@ export async function create(context: CommandContext): Promise<number> {
       { ...manifest, metadata: { ...manifest.metadata, namespace: key.namespace } },
       signal,
     );
+    if (manifest.spec.dataVolumeTemplates === undefined)
+      note(`the disk of ${name} is made anew from its image at each start (--disk SIZE makes one that lasts)`);
     const at = (): string => `${((systemClock.monotonic() - begun) / 1000).toFixed(1)} s`;
     const quiet = format !== 'text';
     if (!quiet) print(`${textOf(key)} created${flags['wait'] === true ? `  ${at()}` : ''}`);
     if (flags['wait'] === true) {
       const phase = (what: string): void => void (!quiet && print(`${textOf(key)} ${what}  ${at()}`));
-      await followStart({ client, key, signal, note }, { seconds, onPhase: phase });
+      const vmi = await followStart({ client, key, signal, note }, { seconds, onPhase: phase });
+      if (publishes) notePorts(note, vmi);
       if (hasKeys(manifest)) {
         await awaitGuestPort({ cluster, key, port: SSH_PORT, signal }, seconds);
         phase('answers ssh');
@@ -123,6 +127,7 @@ async function manifestFor(
           : undefined,
     instancetype,
     preference: preference === 'none' ? undefined : preference,
+    ports: listFlag(flags, 'publish').map(readPublished),
     userData: userDataFor(context, { user, keys: await publicKeys(context, { mayMake }) }),
   });
 }
@@ -140,11 +145,9 @@ function rootDisk({ flags }: CommandContext, choice: ImageChoice, local: string)
     case 'url':
       return { kind: 'data-volume', source: { http: choice.url }, size: size ?? DEFAULT_DISK };
     case 'file':
-      if (size !== undefined)
-        throw new UsageError(
-          '--disk makes a disk that lasts from an image of a registry or a URL; a file of this host is made anew at each start',
-        );
-      return { kind: 'container-disk', image: `localhost/${local}` };
+      return size === undefined
+        ? { kind: 'container-disk', image: `localhost/${local}` }
+        : { kind: 'data-volume', source: { registry: `docker://localhost/${local}` }, size };
     case 'reference':
       return size === undefined
         ? { kind: 'container-disk', image: choice.reference }
@@ -196,7 +199,10 @@ async function provideImage(
   what: { readonly choice: ImageChoice; readonly manifest: VirtualMachine; readonly dir: DataDir | undefined },
 ): Promise<void> {
   const { choice, manifest, dir } = what;
-  const image = manifest.spec.template.spec?.volumes?.[0]?.containerDisk?.image;
+  const { dataVolumeTemplates, template } = manifest.spec;
+  const image =
+    template.spec?.volumes?.[0]?.containerDisk?.image ??
+    dataVolumeTemplates?.[0]?.spec?.source?.registry?.url?.replace('docker://', '');
   if (image === undefined || !isLocalReference(image)) return;
   if (dir === undefined) {
     if (choice.kind !== 'file') return;
@@ -215,7 +221,6 @@ async function provideImage(
     } finally {
       telling();
     }
-    note(`the disk of ${manifest.metadata.name} is made anew from ${choice.path} at each start`);
     return;
   }
   const here = await listImages(store);
@@ -225,6 +230,12 @@ async function provideImage(
         choice.kind === 'catalogue' ? ', the files of: sh tools/setup/run.sh tools/guest/build.ts --out DIR' : ''
       }`,
     );
+}
+
+/** Ports that the node does not give are no failure of the machine: they are said. */
+function notePorts(note: (text: string) => void, vmi: VirtualMachineInstance): void {
+  const missing = vmi.status?.conditions?.find(({ type, status }) => type === 'PortsForwarded' && status === 'False');
+  if (missing) note(`${missing.message ?? 'not all ports are forwarded'} (coracle up --allow-host-ports)`);
 }
 
 /** Throws CommandError where nothing would ever fill the disk. */

@@ -79,6 +79,7 @@ export const MACHINE_COMMANDS: readonly Command[] = [
     examples: [
       'coracle create web --image debian:13 --wait && coracle ssh web',
       'coracle create db --image ubuntu:24.04 --cpus 4 --memory 8Gi --disk 40Gi',
+      'coracle create web --image debian:13 -p 2222:22 -p 8080:80',
       'coracle create ci --image ./image.qcow2 --cloud-init user-data.yaml',
       'coracle create web --image debian:13 --instancetype u1.medium --dry-run -o yaml | kubectl apply -f -',
     ],
@@ -113,6 +114,15 @@ export const MACHINE_COMMANDS: readonly Command[] = [
         value: 'NAME',
         summary: "preference; none for none (default: the image's)",
         group: 'What it is made of',
+      },
+      publish: {
+        type: 'string',
+        value: 'HOST:GUEST',
+        short: 'p',
+        multiple: true,
+        summary:
+          'port of 127.0.0.1 that leads to one of the guest, now and after each start; may be given again (needs up --allow-host-ports)',
+        group: 'Who gets in',
       },
       user: {
         type: 'string',

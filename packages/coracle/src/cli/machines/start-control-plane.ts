@@ -21,16 +21,26 @@ export function localDataDir(context: CommandContext): DataDir | undefined {
 }
 
 /** Starts it when it does not run, and says so. On a port of its own where another program has the usual one. */
-export async function ensureControlPlane(context: CommandContext, dir: DataDir): Promise<void> {
+export async function ensureControlPlane(
+  context: CommandContext,
+  dir: DataDir,
+  { allowsHostPorts }: { readonly allowsHostPorts: boolean },
+): Promise<void> {
   if (await findRunning(dir)) return;
   const { note } = context;
-  note(`no control plane runs in ${dir.root}: starting one (coracle down stops it)`);
+  const how = allowsHostPorts ? ', which gives guests ports of this host' : '';
+  note(`no control plane runs in ${dir.root}: starting one${how} (coracle down stops it)`);
   const { up } = await import('../up.ts');
   const port = (await isFree(DEFAULT_PORT)) ? DEFAULT_PORT : 0;
   await up({
     ...context,
     words: [],
-    flags: { 'data-dir': dir.root, detach: true, port: String(port) },
+    flags: {
+      'data-dir': dir.root,
+      detach: true,
+      port: String(port),
+      ...(allowsHostPorts && { 'allow-host-ports': true }),
+    },
     print: note,
   });
 }

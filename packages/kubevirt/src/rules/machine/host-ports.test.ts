@@ -21,7 +21,24 @@ test('ports under their own number are those that the annotation names', () => {
     { protocol: 'tcp', port: 80 },
     { protocol: 'udp', port: 53 },
   ]);
-  for (const bad of ['0', '65536', 'ssh', '22-23', '22/sctp', '1e3', '22,'])
+  assert.deepEqual(asked('2222:22,5353:53/udp,2222:23').ports, [
+    { protocol: 'tcp', port: 23, hostPort: 2222 },
+    { protocol: 'udp', port: 53, hostPort: 5353 },
+  ]);
+  for (const bad of [
+    '2222:',
+    ':22',
+    '65536:22',
+    '1:2:3',
+    '127.0.0.1:22',
+    '0',
+    '65536',
+    'ssh',
+    '22-23',
+    '22/sctp',
+    '1e3',
+    '22,',
+  ])
     assert.equal(asked(bad).problems.length, 1, bad);
   const many = asked(Array.from({ length: 5000 }, (_, i) => i + 1).join());
   assert.deepEqual([many.ports.length, many.problems.length], [64, 1]);

@@ -3,7 +3,7 @@
  * another program may let go of them, or the QEMU that was to take the guest over on this host; those that it has under
  * their own number are given back when a program of the host wants them, or nobody asks for them any more.
  */
-import { askedHostPorts, HOST_PORTS_ANNOTATION } from '@coracle/kubevirt/rules/machine/host-ports';
+import { type AskedPort, askedHostPorts, HOST_PORTS_ANNOTATION } from '@coracle/kubevirt/rules/machine/host-ports';
 import type { GuestPort } from '../../network/forwarder.ts';
 import { wildcardListeners } from '../../network/wildcard-listeners.ts';
 import type { LauncherState } from '../launcher/launcher-state.ts';
@@ -28,7 +28,7 @@ export interface PortKeeperOptions {
 }
 
 interface Wanted {
-  readonly byNumber: readonly GuestPort[];
+  readonly asked: readonly AskedPort[];
   readonly problems: readonly string[];
   /** Some are another program's: they are asked for again later. */
   readonly givenBack: boolean;
@@ -64,9 +64,9 @@ export function keepPorts(launcher: LauncherState, guest: Guest, options: PortKe
     seen = asked();
     // What QEMU has: an agent that was restarted did not open them.
     await forwarder?.load();
-    const wanted = await wantedByNumber(launcher, listeners);
+    const wanted = await wantedPorts(launcher, listeners);
     const before = JSON.stringify(forwarder?.published());
-    const problems = (await forwarder?.forward(ports, wanted.byNumber)) ?? [];
+    const problems = (await forwarder?.forward(ports, wanted.asked)) ?? [];
     if (mine !== turn || !launcher.record) return;
     const portProblems = [
       ...wanted.problems,
@@ -79,7 +79,7 @@ export function keepPorts(launcher: LauncherState, guest: Guest, options: PortKe
     if (isNews) launcher.record = { ...launcher.record, portProblems };
     if (isNews || before !== JSON.stringify(forwarder?.published())) launcher.changed();
     if (wanted.givenBack || problems.some(({ why }) => why === 'in-use')) later();
-    else if (wanted.byNumber.length > 0 && forwarder?.byNumber().length) again(WATCH_MS);
+    else if (wanted.asked.length > 0 && forwarder?.byNumber().length) again(WATCH_MS);
     else state = 'done';
   };
 
@@ -115,8 +115,8 @@ export function keepPorts(launcher: LauncherState, guest: Guest, options: PortKe
 
 const nameOf = ({ protocol, port }: GuestPort): string => `${protocol}/${port}`;
 
-/** The ports that the user wants under their own number, without those that the host has a use for. */
-async function wantedByNumber(
+/** The ports that the user wants by number, without those of the VM's address that the host has a use for. */
+async function wantedPorts(
   { vmi, record, environment }: LauncherState,
   listeners: () => Promise<ReadonlySet<string>>,
 ): Promise<Wanted> {
@@ -131,16 +131,17 @@ async function wantedByNumber(
       .filter((port) => !isServed(port))
       .map(({ port }) => `UDP port ${port} is none of the ports of the first interface; it is not forwarded`),
   ];
-  if (ports.length === 0) return { byNumber: [], problems, givenBack: false };
+  if (ports.length === 0) return { asked: [], problems, givenBack: false };
   if (!environment.allowsHostPorts) {
     const refusal = `node ${environment.nodeName} gives guests no ports by number: it was started without --allow-host-ports`;
-    return { byNumber: [], problems: [...problems, refusal], givenBack: false };
+    return { asked: [], problems: [...problems, refusal], givenBack: false };
   }
   const taken = await listeners();
-  const isTaken = (port: GuestPort): boolean => taken.has(nameOf(port));
+  // One of 127.0.0.1 that is another program's cannot be had, and one that can be had is nobody's.
+  const isTaken = (port: AskedPort): boolean => port.hostPort === undefined && taken.has(nameOf(port));
   const left = ports.filter(isTaken);
   return {
-    byNumber: ports.filter((port) => !isTaken(port)),
+    asked: ports.filter((port) => !isTaken(port)),
     problems: [
       ...problems,
       ...left.map(
