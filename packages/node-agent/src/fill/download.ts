@@ -10,7 +10,7 @@ import type { CheckedResponse, Resolve } from '@coracle/runtime/oci/checked-requ
 import { writeFileAtomic } from '../image/atomic-file.ts';
 import { createChecksum } from './checksum.ts';
 import { FillError } from './fill-error.ts';
-import { createHoleWriter } from './hole-writer.ts';
+import { createHoleWriter, type HoleWriter } from './hole-writer.ts';
 import { getImage, type HttpSource } from './http-exchange.ts';
 
 export interface DownloadSource extends HttpSource {
@@ -41,7 +41,7 @@ interface Note {
 
 const STALL_MS = 30_000;
 /** What is written is made durable, and noted, so often. */
-const SYNC_BYTES = 256 * 1024 * 1024;
+const SYNC_BYTES = 64 * 1024 * 1024;
 
 /** Fills `path`. Throws FillError, or the signal's reason; what is there stays for the next try. */
 export async function download(source: DownloadSource, path: string, options: DownloadOptions): Promise<void> {
@@ -62,7 +62,9 @@ export async function download(source: DownloadSource, path: string, options: Do
     const file = await open(path, from > 0 ? 'r+' : 'w', 0o600);
     try {
       const writer = createHoleWriter(file, from);
-      let noted = from;
+      const marks = createMarks(writer, (synced) =>
+        validator === undefined ? undefined : writeNote(notePath, { url: source.url, validator, synced }),
+      );
       let isFirst = from === 0;
       for await (const chunk of response.body) {
         watch.alive();
@@ -72,16 +74,17 @@ export async function download(source: DownloadSource, path: string, options: Do
         await writer.write(chunk);
         if (writer.position > options.maxBytes) throw tooLarge(writer.position, options.maxBytes);
         options.onProgress(writer.position, total);
-        if (validator === undefined || writer.position - noted < SYNC_BYTES) continue;
-        noted = writer.position;
-        await writer.sync();
-        await writeNote(notePath, { url: source.url, validator, synced: noted });
+        await marks.pass(writer.position);
       }
       await writer.end();
+      await marks.settled();
       if (total !== undefined && writer.position < total)
         throw new FillError('Source', `the connection ended after ${writer.position} of ${total} bytes`);
+    } catch (error) {
+      await keepRest(file, { notePath, url: source.url, validator });
+      throw error;
     } finally {
-      await keepRest(file, { notePath, url: source.url, validator }).finally(() => file.close());
+      await file.close();
     }
     try {
       checksum?.verify();
@@ -103,6 +106,32 @@ export async function download(source: DownloadSource, path: string, options: Do
 
 const tooLarge = (bytes: number, maxBytes: number): FillError =>
   new FillError('Image', `the source has at least ${bytes} bytes, and the volume has room for an image of ${maxBytes}`);
+
+/** Has what is written made durable now and then, beside the download, and noted once it is. */
+function createMarks(
+  writer: HoleWriter,
+  note: (synced: number) => Promise<void> | undefined,
+): { pass(position: number): Promise<void>; settled(): Promise<void> } {
+  let marked = writer.position;
+  let pending: Promise<void> = Promise.resolve();
+  let isBusy = false;
+  return {
+    async pass(position) {
+      if (isBusy || position - marked < SYNC_BYTES) return;
+      marked = position;
+      isBusy = true;
+      const { synced } = await writer.startSync();
+      pending = synced
+        .then(() => note(position))
+        .finally(() => {
+          isBusy = false;
+        });
+      // Whoever waits for the end hears of it.
+      pending.catch(() => {});
+    },
+    settled: () => pending,
+  };
+}
 
 /** Notes how much of a download that ends here is on the disk: the next try goes on from it. */
 async function keepRest(

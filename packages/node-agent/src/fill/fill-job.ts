@@ -94,18 +94,17 @@ async function fill(request: FillVolume, options: FillJobOptions, progress: Prog
     return made;
   } catch (error) {
     options.signal.throwIfAborted();
-    await dropWork(directory, error);
-    const problem = guard.problem();
-    if (problem !== undefined) throw new FillError('NoSpace', problem, { cause: error });
-    throw error;
+    const shortage = guard.problem();
+    const failure = shortage === undefined ? asFillError(error) : new FillError('NoSpace', shortage, { cause: error });
+    await dropWork(directory, failure);
+    throw failure;
   } finally {
     guard.stop();
   }
 }
 
 /** What cannot serve the next attempt goes; after a full disk that is all of it. */
-async function dropWork(directory: string, error: unknown): Promise<void> {
-  const { problem } = asFillError(error);
+async function dropWork(directory: string, { problem }: FillError): Promise<void> {
   const goes = problem === 'Source' ? ['unpacked', 'converted'] : ['unpacked', 'converted', 'part', 'part.json'];
   for (const name of goes) await rm(join(directory, name), { force: true }).catch(() => {});
 }

@@ -88,7 +88,8 @@ export function createFills({ log, signal, ...options }: FillsOptions): Fills {
   return {
     async fill(request) {
       check(request);
-      if (pool.has(request.handle)) {
+      const running = entries.get(request.handle)?.job?.report();
+      if (pool.has(request.handle) && running?.state !== 'running') {
         entries.delete(request.handle);
         const { size, format } = pool.diskOf(request.handle);
         return { state: 'done', volume: { handle: request.handle, bytes: size, format } };

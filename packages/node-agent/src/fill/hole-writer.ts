@@ -6,8 +6,8 @@ export interface HoleWriter {
   readonly position: number;
   /** The bytes must not change afterwards. Rejects with the failure of an earlier write, too. */
   write(bytes: Uint8Array): Promise<void>;
-  /** Everything taken so far is on the disk for certain. */
-  sync(): Promise<void>;
+  /** Resolves when everything taken so far is with the system; `synced` when it is on the disk for certain. */
+  startSync(): Promise<{ readonly synced: Promise<void> }>;
   /** Writes what is left; the file is as long as what it took. */
   end(): Promise<void>;
 }
@@ -69,11 +69,11 @@ export function createHoleWriter(file: FileHandle, from = 0): HoleWriter {
       }
       position += bytes.length;
     },
-    async sync() {
+    async startSync() {
       await flush();
       await pending;
       await file.truncate(position);
-      await file.datasync();
+      return { synced: file.datasync() };
     },
     async end() {
       await flush();

@@ -1,0 +1,34 @@
+/**
+ * Fills a volume in a process of its own: `fill-process.ts DIRECTORY CALL [STEP]`. Prints the last report as JSON; at STEP it
+ * kills itself. `bytes:N` is a step too: so many bytes of the download are there.
+ */
+import { join } from 'node:path';
+import type { FillVolume } from '../../packages/cluster-rules/src/storage/pool-calls.ts';
+import { createFills } from '../../packages/node-agent/src/fill/fills.ts';
+import { openImageStore } from '../../packages/node-agent/src/image/image-store.ts';
+import { openPool } from '../../packages/node-agent/src/storage/pool.ts';
+import { systemClock as clock } from '../../packages/runtime/src/clock/clock.ts';
+import { silentLogger as log } from '../../packages/runtime/src/log/log.ts';
+
+const [directory = '', text = '', step = ''] = process.argv.slice(2);
+const { signal } = new AbortController();
+const onStep = (reached: string): void => {
+  if (process.env['FILL_STEPS']) process.stderr.write(`${reached}\n`);
+  if (reached === step) process.kill(process.pid, 'SIGKILL');
+};
+const pool = await openPool({ directory: join(directory, 'claims'), clock, log, signal, onStep });
+const images = await openImageStore(join(directory, 'images'), { clock, log });
+const fills = createFills({ pool, images, clock, log, signal, onStep, stallMs: 1000 });
+const call = JSON.parse(text) as FillVolume;
+const wantedBytes = Number(/^bytes:(\d+)$/.exec(step)?.[1] ?? Number.POSITIVE_INFINITY);
+for (;;) {
+  const report = await fills.fill(call);
+  if (report.state === 'running') {
+    if (report.bytes >= wantedBytes) process.kill(process.pid, 'SIGKILL');
+    await new Promise((next) => setTimeout(next, 5));
+    continue;
+  }
+  process.stdout.write(JSON.stringify(report));
+  break;
+}
+await pool.close();

@@ -1,0 +1,118 @@
+/** Fills that are killed at a step and gone on with: what is there in the end, and what is left over. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import type { FillReport } from '../../packages/cluster-rules/src/storage/pool-calls.ts';
+import type { PoolState } from '../../packages/node-agent/src/storage/pool-state.ts';
+import { NEVER } from '../../packages/runtime/src/http/seam.ts';
+import { type RunResult, run } from '../../packages/runtime/src/process/run.ts';
+import { type ImageServer, startImageServer } from './image-server.ts';
+
+const MIB = 1024 * 1024;
+export const FILL_BYTES = 16 * MIB;
+export const HANDLE = '00000000-0000-4000-8000-000000000001';
+const PROCESS = new URL('./fill-process.ts', import.meta.url).pathname;
+
+/** Every step that a fill comes to, in order; those of unpacking only where something is packed. */
+export const FILL_STEPS = [
+  'bytes:1000000',
+  'directory made',
+  'fetched',
+  'unpacked',
+  'ready',
+  'image in place',
+  'before metadata',
+  'metadata written',
+  'file removed',
+  'removal noted',
+  'taken',
+] as const;
+
+export interface FillBench {
+  readonly server: ImageServer;
+  readonly image: Buffer;
+  /** URL of the image in that form. */
+  readonly forms: ReadonlyMap<string, string>;
+  /** Runs a fill of `url` below a directory, killed at `step` when one is given. */
+  fill(directory: string, url: string, step?: string): Promise<RunResult>;
+  directory(): Promise<string>;
+  close(): Promise<void>;
+}
+
+const tool = async (...argv: string[]): Promise<void> => {
+  const result = await run(argv, { signal: NEVER, timeoutMs: 60_000 });
+  assert.ok(result.ok, result.ok ? '' : result.message);
+};
+
+/** Starts a server with an image in all forms. */
+export async function openFillBench(): Promise<FillBench> {
+  const root = await mkdtemp(join(tmpdir(), 'coracle-killed-fills-'));
+  const server = await startImageServer();
+  const image = Buffer.concat([randomBytes(3 * MIB), Buffer.alloc(MIB), randomBytes(MIB)]);
+  const raw = join(root, 'raw');
+  await writeFile(raw, image);
+  await tool('qemu-img', 'convert', '-f', 'raw', '-O', 'qcow2', raw, `${raw}.qcow2`);
+  const qcow2 = await readFile(`${raw}.qcow2`);
+  const forms = new Map(
+    Object.entries({ raw: image, gz: gzipSync(image), qcow2, 'qcow2.gz': gzipSync(qcow2) }).map(([form, bytes]) => [
+      form,
+      server.serve(`/${form}`, bytes),
+    ]),
+  );
+  return {
+    server,
+    image,
+    forms,
+    directory: () => mkdtemp(join(root, 'run-')),
+    fill: (directory, url, step = '') => {
+      const source = { type: 'http', url };
+      const call = { handle: HANDLE, bytes: FILL_BYTES, mode: 'Block', format: 'qcow2', attempt: 0, source };
+      return run([process.execPath, PROCESS, directory, JSON.stringify(call), step], {
+        signal: NEVER,
+        timeoutMs: 120_000,
+      });
+    },
+    async close() {
+      await server.close();
+      await rm(root, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Kills a fill of that form at that step, goes on with it, and looks at what is there. False: it never came to the step. */
+export async function killAndGoOn(bench: FillBench, form: string, step: string): Promise<boolean> {
+  const url = bench.forms.get(form) ?? '';
+  const directory = await bench.directory();
+  try {
+    const killed = await bench.fill(directory, url, step);
+    if (killed.ok) return false;
+    assert.equal(killed.reason, 'signal', `${form}, ${step}: ${killed.message}`);
+    const went = await bench.fill(directory, url);
+    assert.ok(went.ok, went.ok ? '' : `${form}, ${step}: ${went.message}`);
+    const report = JSON.parse(Buffer.from(went.stdout).toString()) as FillReport;
+    assert.equal(report.state, 'done', `${form}, ${step}: ${JSON.stringify(report)}`);
+    await checkFilled(bench, directory, `${form}, ${step}`);
+    return true;
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+/** One volume with the content, one layer, nothing else. */
+async function checkFilled({ image }: FillBench, directory: string, what: string): Promise<void> {
+  const claims = join(directory, 'claims');
+  const state = JSON.parse(await readFile(join(claims, 'pool.json'), 'utf8')) as PoolState;
+  assert.deepEqual(Object.keys(state.volumes), [HANDLE], what);
+  assert.equal(Object.keys(state.layers).length, 1, what);
+  assert.deepEqual(state.doomed, [], what);
+  const [layer = ''] = Object.keys(state.layers);
+  assert.deepEqual(await readdir(join(claims, HANDLE)), [layer.split('/')[1]], `${what}: nothing is left over`);
+  const out = join(directory, 'content');
+  await tool('qemu-img', 'convert', '-f', state.layers[layer]?.format ?? '', '-O', 'raw', join(claims, layer), out);
+  const content = await readFile(out);
+  assert.equal(content.length, FILL_BYTES, what);
+  assert.ok(content.subarray(0, image.length).equals(image), `${what}: the content is that of the image`);
+}
