@@ -10,8 +10,8 @@ before(async () => {
 });
 after(() => bench?.close());
 
+// S-1115
 for (const form of ['raw', 'gz', 'qcow2', 'qcow2.gz'])
-  // S-1115
   for (const step of FILL_STEPS)
     test(`${form}, killed at "${step}"`, async () => {
       if (step.startsWith('bytes:')) bench.server.stall.push(2_000_000);
