@@ -7,7 +7,6 @@ import { emptyToNull } from '@coracle/apimachinery/schema/empty-to-null';
 import { type ResourceInfo, storagePrefix } from '@coracle/apimachinery/types/resource';
 import type { Companion, WriteCheck } from '../admission/plugin.ts';
 import type { Decision, StoreKey } from '../cache/object-store.ts';
-import { companionWrites } from './companions.ts';
 import { applyKindDefaults, validateObject } from './normalize-input.ts';
 import {
   checkGeneration,
@@ -31,7 +30,7 @@ import type {
   WriteCall,
   WriteResult,
 } from './write-contract.ts';
-import { writeObject } from './write-object.ts';
+import { companionWrites, writeObject } from './write-object.ts';
 import { warnAboutCreate } from './write-warnings.ts';
 
 /** True when a create forgets the status it is sent (PrepareForCreate of the kind's strategy upstream). */

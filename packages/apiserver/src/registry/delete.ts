@@ -6,7 +6,6 @@ import { type ResourceInfo, storagePrefix } from '@coracle/apimachinery/types/re
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import type { Companion, WriteCheck } from '../admission/plugin.ts';
 import type { Decision, StoredObject, StoreKey } from '../cache/object-store.ts';
-import { companionWrites } from './companions.ts';
 import { type DeleteOptions, type DeletionVerdict, deletionVerdict, saysNothingNew } from './graceful-deletion.ts';
 import { isLargeObject } from './large-write.ts';
 import { refuseWhenDurable } from './refuse-when-durable.ts';
@@ -14,7 +13,7 @@ import { uidConflict } from './uid-conflict.ts';
 import { prepareViews, storedForm, viewObject } from './versioned-view.ts';
 import { MAX_CONFLICT_RETRIES, ObjectMoved, runChecks } from './write-call.ts';
 import type { Registry, WriteCall } from './write-contract.ts';
-import { writeObject } from './write-object.ts';
+import { companionWrites, writeObject } from './write-object.ts';
 import { writtenDecision } from './written-decision.ts';
 
 export interface DeleteResult {

@@ -3,6 +3,7 @@
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { type ResourceInfo, storagePrefix } from '@coracle/apimachinery/types/resource';
 import type { CommitPart, ResourceName, ResourceStrategy } from '@coracle/apimachinery/types/strategy';
+import type { Companion } from '../admission/plugin.ts';
 import type { Decision, StoredObject, StoreKey, StoreWrite } from '../cache/object-store.ts';
 import { builtinResource } from '../kinds/builtin/builtin-resources.ts';
 import { deletionVerdict } from './graceful-deletion.ts';
@@ -75,14 +76,21 @@ export function partWrite(registry: Registry, part: CommitPart): StoreWrite {
   }
 }
 
-/** What a create needs to know of an object that is made beside another one. */
-interface MadeObject {
-  readonly object: UnstructuredObject;
-  readonly manager: string;
+/** The writes of what plug-ins of admission have added; undefined when there is nothing. */
+export function companionWrites(
+  registry: Registry,
+  companions: readonly Companion[],
+): (() => readonly StoreWrite[]) | undefined {
+  if (companions.length === 0) return undefined;
+  return () => companions.map((companion) => createPart(registry, companion.info, companion));
 }
 
 /** One whose name is taken stays. */
-export function createPart(registry: Registry, info: ResourceInfo, { object, manager }: MadeObject): StoreWrite {
+function createPart(
+  registry: Registry,
+  info: ResourceInfo,
+  { object, manager }: Pick<Companion, 'object' | 'manager'>,
+): StoreWrite {
   const { metadata } = object;
   const now = registry.clock.now();
   return {
