@@ -8,8 +8,9 @@ import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { createLogger } from '../packages/runtime/src/log/log.ts';
-import { eventually, kernelSpec } from '../test/node/board.ts';
+import { kernelSpec } from '../test/node/board.ts';
 import { heartbeat, startMigrationBoard } from '../test/node/migration-board.ts';
+import { eventually } from '../test/testkit/eventually.ts';
 import { type BenchContext, type Outcome, Runs } from './figure.ts';
 
 const RUNS = 4;

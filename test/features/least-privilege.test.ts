@@ -6,20 +6,18 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { KubeObject } from '../../packages/apimachinery/src/meta/object.ts';
 import { createSigningKey } from '../../packages/apiserver/src/auth/service-account-tokens.ts';
-import { createMemoryBackend } from '../../packages/apiserver/src/storage/memory-backend.ts';
 import {
   COMPONENT_NAMESPACE,
   COMPONENTS,
   EXTERNAL_COMPONENTS,
   type PolicyRuleData,
 } from '../../packages/coracle/src/compose/components.ts';
-import { type ControlPlane, startControlPlane } from '../../packages/coracle/src/compose/control-plane.ts';
+import type { ControlPlane } from '../../packages/coracle/src/compose/control-plane.ts';
 import { EVIDENCE_ACCOUNT, evidenceRules } from '../../packages/coracle/src/compose/refusal-evidence.ts';
 import { VIRT_API_ACCOUNT, virtApiRules } from '../../packages/kubevirt/src/controllers/virt-api/virt-api.ts';
-import { NODE_VM_RULES } from '../../packages/node-agent/src/agent/rbac.ts';
 import { createFakeClock, type FakeClock } from '../../packages/runtime/src/clock/fake-clock.ts';
 import { type ApiResponse, NEVER, NO_BYTES, type Peer } from '../../packages/runtime/src/http/seam.ts';
-import { silentLogger } from '../../packages/runtime/src/log/log.ts';
+import { openPlane } from '../testkit/control-plane.ts';
 
 const ISSUER = 'https://issuer.test';
 const parts: readonly { account: string; rules: readonly PolicyRuleData[] }[] = [
@@ -147,16 +145,7 @@ const stop = new AbortController();
 before(async () => {
   clock = createFakeClock(Date.UTC(2030, 0, 1));
   signingKey = await createSigningKey();
-  plane = await startControlPlane({
-    backend: createMemoryBackend(),
-    clock,
-    log: silentLogger,
-    version: '0.0.0',
-    signingKey,
-    issuer: ISSUER,
-    agentRules: NODE_VM_RULES,
-    signal: stop.signal,
-  });
+  plane = await openPlane({ clock, signingKey, issuer: ISSUER, signal: stop.signal });
   served = await discover();
   // What its controller would make in every namespace, and Pods are refused without.
   const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: 'default' } };

@@ -1,13 +1,9 @@
 /** What a node reads and writes: the objects of the Pods bound to it and its own, asked of a whole control plane. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createSigningKey } from '../../packages/apiserver/src/auth/service-account-tokens.ts';
-import { createMemoryBackend } from '../../packages/apiserver/src/storage/memory-backend.ts';
-import { type ControlPlane, startControlPlane } from '../../packages/coracle/src/compose/control-plane.ts';
-import { NODE_VM_RULES } from '../../packages/node-agent/src/agent/rbac.ts';
-import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import type { ControlPlane } from '../../packages/coracle/src/compose/control-plane.ts';
 import { NEVER, NO_BYTES, type Peer } from '../../packages/runtime/src/http/seam.ts';
-import { silentLogger } from '../../packages/runtime/src/log/log.ts';
+import { openPlane } from '../testkit/control-plane.ts';
 
 let plane: ControlPlane;
 const stop = new AbortController();
@@ -49,16 +45,7 @@ const CORE = '/api/v1/namespaces/default';
 let podUid = '';
 
 before(async () => {
-  plane = await startControlPlane({
-    backend: createMemoryBackend(),
-    clock: systemClock,
-    log: silentLogger,
-    version: '0.0.0',
-    signingKey: await createSigningKey(),
-    issuer: 'https://issuer.test',
-    agentRules: NODE_VM_RULES,
-    signal: stop.signal,
-  });
+  plane = await openPlane({ signal: stop.signal });
   const object = (kind: string, name: string, more: object = {}) => ({
     apiVersion: 'v1',
     kind,

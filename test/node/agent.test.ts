@@ -8,7 +8,8 @@ import { EVENTS, NODES, PODS } from '../../packages/apimachinery/src/types/resou
 import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../packages/kubevirt/src/kinds/kinds.ts';
 import { usualHostPort } from '../../packages/kubevirt/src/rules/machine/host-ports.ts';
 import { isRunning } from '../../packages/runtime/src/process/identity.ts';
-import { type Board, collect, eventually, kernelSpec, NAMESPACE, NODE, startBoard } from './board.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { type Board, collect, kernelSpec, NAMESPACE, NODE, startBoard } from './board.ts';
 
 let board: Board;
 before(async () => {
@@ -25,7 +26,7 @@ interface MeasuredPod {
 const isRunningPhase = (vmi: { status?: { phase?: string } }): boolean => vmi.status?.phase === 'Running';
 const remove = (name: string): Promise<void> =>
   board.client.delete(VIRTUAL_MACHINE_INSTANCES, { namespace: NAMESPACE, name });
-const gone = (name: string): Promise<void> =>
+const gone = (name: string): Promise<unknown> =>
   eventually(`${name} gone`, async () => {
     const [vmi, pods] = [await board.vmi(name).catch(() => undefined), await board.pods()];
     return vmi === undefined && !pods.some((pod) => pod.metadata.labels?.['vmi.kubevirt.io/id'] === name);

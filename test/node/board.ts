@@ -8,17 +8,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import type { Pod } from '../../packages/apimachinery/src/types/types.ts';
-import { createSigningKey } from '../../packages/apiserver/src/auth/service-account-tokens.ts';
-import { createMemoryBackend } from '../../packages/apiserver/src/storage/memory-backend.ts';
 import { isNotFound } from '../../packages/client/src/api-failure.ts';
 import type { Client } from '../../packages/client/src/client.ts';
 import { type Component, chooseComponents, runComponent } from '../../packages/coracle/src/compose/components.ts';
-import { type ControlPlane, startControlPlane } from '../../packages/coracle/src/compose/control-plane.ts';
+import type { ControlPlane } from '../../packages/coracle/src/compose/control-plane.ts';
 import { poolControllers } from '../../packages/kube-controllers/src/storage/storage-controllers.ts';
 import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../packages/kubevirt/src/kinds/kinds.ts';
-import { type Agent, type AgentOptions, createAgent } from '../../packages/node-agent/src/agent/agent.ts';
+import { type Agent, createAgent } from '../../packages/node-agent/src/agent/agent.ts';
+import type { AgentOptions } from '../../packages/node-agent/src/agent/agent-options.ts';
 import type { VmRecord } from '../../packages/node-agent/src/agent/launcher/vm-record.ts';
-import { NODE_VM_RULES } from '../../packages/node-agent/src/agent/rbac.ts';
 import { type ImageStore, openImageStore } from '../../packages/node-agent/src/image/image-store.ts';
 import { importImage } from '../../packages/node-agent/src/image/local-images.ts';
 import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
@@ -27,7 +25,8 @@ import { createMessagePair } from '../../packages/runtime/src/http/message-pair.
 import { type MessageSocket, NEVER, NO_BYTES } from '../../packages/runtime/src/http/seam.ts';
 import { createLogger, type Logger, silentLogger } from '../../packages/runtime/src/log/log.ts';
 import { ensureGuest } from '../../tools/guest/build-guest.ts';
-import { eventually as waitFor } from '../testkit/eventually.ts';
+import { openPlane } from '../testkit/control-plane.ts';
+import { eventually } from '../testkit/eventually.ts';
 
 export interface Board {
   readonly directory: string;
@@ -35,7 +34,7 @@ export interface Board {
   readonly images: ImageStore;
   agent: Agent;
   /** Stops the agent, keeping guests, and starts another on the same directory. */
-  restartAgent(between?: () => Promise<void>): Promise<void>;
+  restartAgent(between?: () => Promise<unknown>): Promise<void>;
   /** Creates the VMI; the controllers and the agent do the rest. */
   createVmi(name: string, spec: Record<string, unknown>): Promise<VirtualMachineInstance>;
   vmi(name: string): Promise<VirtualMachineInstance>;
@@ -52,18 +51,12 @@ export interface Board {
 
 export const NAMESPACE = 'default';
 export const NODE = 'test-node';
-const WAIT_MS = 90_000;
 
 /** All that run without the keys of the cluster, and those of the others that call agents. */
 export function boardComponents(): readonly Component[] {
   const callers = new Set([...poolControllers.map(({ name }) => name), 'memory', 'bin', 'data-volume']);
   return chooseComponents('*', { withKeys: true }).filter(({ name, needsKeys }) => !needsKeys || callers.has(name));
 }
-
-/** Waits until `test` holds. */
-export const eventually = async (what: string, test: () => boolean | Promise<boolean>, ms = WAIT_MS): Promise<void> => {
-  await waitFor(what, test, ms);
-};
 
 /** Starts a board. Set CORACLE_TEST_LOG to see its log. */
 export async function startBoard(
@@ -80,17 +73,7 @@ export async function startBoard(
   await importImage(images, 'tiny', guest.disk, { kernel: guest.kernel, initrd: guest.initrd, signal: stop.signal });
 
   const connectNode = async () => calledInProcess(board.agent.handler);
-  const plane: ControlPlane = await startControlPlane({
-    backend: createMemoryBackend(),
-    clock,
-    log,
-    version: 'v0.0.0',
-    signingKey: await createSigningKey(),
-    issuer: 'https://test',
-    agentRules: NODE_VM_RULES,
-    connectNode,
-    signal: stop.signal,
-  });
+  const plane: ControlPlane = await openPlane({ clock, log, connectNode, signal: stop.signal });
   const running: Promise<void>[] = [];
   for (const component of boardComponents()) {
     const client = plane.clientFor(component.account);
@@ -231,7 +214,7 @@ export const kernelSpec = (change: Record<string, unknown> = {}): Record<string,
 /** Collects what a socket receives; `has` waits for a text. */
 export function collect(socket: MessageSocket): {
   readonly text: () => string;
-  has(part: string | RegExp): Promise<void>;
+  has(part: string | RegExp): Promise<unknown>;
 } {
   let text = '';
   const decoder = new TextDecoder();

@@ -9,7 +9,8 @@ import {
   type VirtualMachine,
   type VirtualMachineClone,
 } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
-import { type Board, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { type Board, kernelSpec, NAMESPACE, startBoard } from './board.ts';
 import { inGuest } from './in-guest.ts';
 
 let board: Board;

@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import { directoryBytes } from '../../packages/node-agent/src/agent/guest/disk-watch.ts';
-import { type Board, collect, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { type Board, collect, kernelSpec, NAMESPACE, startBoard } from './board.ts';
 
 let board: Board;
 before(async () => {

@@ -11,9 +11,10 @@ import {
 } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { findTpm } from '../../packages/node-agent/src/tpm/swtpm.ts';
 import { isRunning, signalProcess } from '../../packages/runtime/src/process/identity.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { savedMachines } from '../testkit/saved-machines.ts';
 import { whyNoFirmware } from '../testkit/tiny-guest.ts';
-import { type Board, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';
+import { type Board, kernelSpec, NAMESPACE, startBoard } from './board.ts';
 import { inGuest } from './in-guest.ts';
 import { NV_DEFINE, NV_READ, NV_WRITE, NV_WRITE_OTHER, nvData, otherData, tpmCommand } from './tpm-commands.ts';
 

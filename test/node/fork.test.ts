@@ -12,7 +12,8 @@ import {
   VIRTUAL_MACHINES,
   type VirtualMachine,
 } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
-import { type Board, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { type Board, kernelSpec, NAMESPACE, startBoard } from './board.ts';
 import { shell } from './shell.ts';
 
 let board: Board;

@@ -3,7 +3,8 @@ import { after, before, test } from 'node:test';
 import { VIRTUAL_MACHINE_INSTANCES } from '../../packages/kubevirt/src/kinds/kinds.ts';
 import { calledInProcess } from '../../packages/runtime/src/http/in-process-peer.ts';
 import { NEVER, NO_BYTES } from '../../packages/runtime/src/http/seam.ts';
-import { type Board, collect, eventually, NAMESPACE, startBoard } from './board.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { type Board, collect, NAMESPACE, startBoard } from './board.ts';
 
 let board: Board;
 before(async () => {

@@ -1,7 +1,8 @@
 /** What a guest says of itself: read inside of it, over its serial console. */
 import type { VirtualMachineInstance } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import type { MessageSocket } from '../../packages/runtime/src/http/seam.ts';
-import { collect, eventually } from './board.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { collect } from './board.ts';
 
 export interface GuestIdentity {
   readonly uuid: string;

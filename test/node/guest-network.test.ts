@@ -8,7 +8,8 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { VIRTUAL_MACHINE_INSTANCES } from '../../packages/kubevirt/src/kinds/kinds.ts';
 import { usualHostPort } from '../../packages/kubevirt/src/rules/machine/host-ports.ts';
-import { type Board, collect, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { type Board, collect, kernelSpec, NAMESPACE, startBoard } from './board.ts';
 
 let board: Board;
 before(async () => {

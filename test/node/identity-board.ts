@@ -15,7 +15,8 @@ import {
   type VirtualMachineRestore,
   type VirtualMachineSnapshot,
 } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
-import { eventually, kernelSpec, NAMESPACE } from './board.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { kernelSpec, NAMESPACE } from './board.ts';
 import { type GuestIdentity, readIdentity } from './guest-identity.ts';
 import { type MigrationBoard, startMigrationBoard } from './migration-board.ts';
 
@@ -104,7 +105,7 @@ export async function storeAsOlderServer(name: string): Promise<void> {
   await strip('kubevirt.io/virtualmachines', name);
 }
 
-export const hasUuid = (name: string): Promise<void> =>
+export const hasUuid = (name: string): Promise<unknown> =>
   eventually(`${name} has a UUID`, async () => Boolean(firmwareOf(await vm(name)).uuid));
 
 /** Takes a snapshot and waits until its machine is free again. */

@@ -9,7 +9,8 @@ import {
   type VirtualMachineSnapshot,
 } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { legacyFirmwareUuid } from '../../packages/kubevirt/src/rules/identity/firmware-identity.ts';
-import { eventually, NAMESPACE } from './board.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { NAMESPACE } from './board.ts';
 import {
   board,
   createVm,

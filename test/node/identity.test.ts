@@ -13,7 +13,8 @@ import {
   type VirtualMachineClone,
 } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { legacyFirmwareUuid } from '../../packages/kubevirt/src/rules/identity/firmware-identity.ts';
-import { eventually, NAMESPACE } from './board.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { NAMESPACE } from './board.ts';
 import {
   board,
   createVm,

@@ -1,6 +1,7 @@
 /** Commands in a guest, over its console. */
 import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
-import { type Board, collect, eventually } from './board.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { type Board, collect } from './board.ts';
 
 /** Logs in on the console, where nobody is yet, and runs one command; returns what came since. */
 export async function inGuest(board: Pick<Board, 'connect'>, name: string, command: string): Promise<string> {

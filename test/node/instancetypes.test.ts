@@ -9,7 +9,8 @@ import {
   VIRTUAL_MACHINES,
   type VirtualMachine,
 } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
-import { type Board, collect, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { type Board, collect, kernelSpec, NAMESPACE, startBoard } from './board.ts';
 
 let board: Board;
 before(async () => {

@@ -4,7 +4,8 @@ import { after, afterEach, before, test } from 'node:test';
 import { PERSISTENT_VOLUME_CLAIMS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import { calledInProcess } from '../../packages/runtime/src/http/in-process-peer.ts';
 import { NEVER } from '../../packages/runtime/src/http/seam.ts';
-import { collect, eventually, kernelSpec, NAMESPACE } from './board.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { collect, kernelSpec, NAMESPACE } from './board.ts';
 import { heartbeat, type MigrationBoard, startMigrationBoard } from './migration-board.ts';
 import { type MovingGuests, movingGuests, SLOW } from './moving-guests.ts';
 

@@ -9,7 +9,8 @@ import {
   type VirtualMachine,
   type VirtualMachineInstance,
 } from '../../packages/kubevirt/src/kinds/kinds.ts';
-import { collect, eventually, kernelSpec, NAMESPACE } from './board.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { collect, kernelSpec, NAMESPACE } from './board.ts';
 import { heartbeat, type MigrationBoard, startMigrationBoard } from './migration-board.ts';
 
 let board: MigrationBoard;

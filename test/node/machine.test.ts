@@ -17,7 +17,8 @@ import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
 import { NEVER } from '../../packages/runtime/src/http/seam.ts';
 import { isRunning } from '../../packages/runtime/src/process/identity.ts';
 import { run } from '../../packages/runtime/src/process/run.ts';
-import { type Board, collect, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { type Board, collect, kernelSpec, NAMESPACE, startBoard } from './board.ts';
 
 let board: Board;
 before(async () => {

@@ -10,13 +10,10 @@ import { cloneJson } from '../../packages/apimachinery/src/meta/deep-clone.ts';
 import { PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import type { Pod } from '../../packages/apimachinery/src/types/types.ts';
 import { createAuthority, openAuthority } from '../../packages/apiserver/src/auth/certificate-authority.ts';
-import { createSigningKey } from '../../packages/apiserver/src/auth/service-account-tokens.ts';
 import type { ObjectStore } from '../../packages/apiserver/src/cache/object-store.ts';
-import { createMemoryBackend } from '../../packages/apiserver/src/storage/memory-backend.ts';
 import { isConflict, isNotFound } from '../../packages/client/src/api-failure.ts';
 import type { Client } from '../../packages/client/src/client.ts';
 import { chooseComponents, runComponent } from '../../packages/coracle/src/compose/components.ts';
-import { startControlPlane } from '../../packages/coracle/src/compose/control-plane.ts';
 import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../packages/kubevirt/src/kinds/kinds.ts';
 import {
   FORWARDED_PORTS_ANNOTATION,
@@ -24,7 +21,6 @@ import {
   usualHostPort,
 } from '../../packages/kubevirt/src/rules/machine/host-ports.ts';
 import { type Agent, createAgent } from '../../packages/node-agent/src/agent/agent.ts';
-import { NODE_VM_RULES } from '../../packages/node-agent/src/agent/rbac.ts';
 import { openImageStore } from '../../packages/node-agent/src/image/image-store.ts';
 import { importImage } from '../../packages/node-agent/src/image/local-images.ts';
 import { readNodeFacts } from '../../packages/node-agent/src/qemu/node-facts.ts';
@@ -35,7 +31,9 @@ import { createMessagePair } from '../../packages/runtime/src/http/message-pair.
 import { type MessageSocket, NEVER, NO_BYTES } from '../../packages/runtime/src/http/seam.ts';
 import { createLogger, type Logger, silentLogger } from '../../packages/runtime/src/log/log.ts';
 import { ensureGuest } from '../../tools/guest/build-guest.ts';
-import { boardComponents, eventually, NAMESPACE } from './board.ts';
+import { openPlane } from '../testkit/control-plane.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { boardComponents, NAMESPACE } from './board.ts';
 
 export interface MigrationBoard {
   readonly directory: string;
@@ -117,17 +115,7 @@ export async function startMigrationBoard(
   const authority = await openAuthority(ca, clock);
   const agents = new Map<string, Agent>();
   const connectNode = async (name: string) => calledInProcess(agents.get(name)!.handler);
-  const plane = await startControlPlane({
-    backend: createMemoryBackend(),
-    clock,
-    log,
-    version: 'v0.0.0',
-    signingKey: await createSigningKey(),
-    issuer: 'https://test',
-    agentRules: NODE_VM_RULES,
-    connectNode,
-    signal: stop.signal,
-  });
+  const plane = await openPlane({ clock, log, connectNode, signal: stop.signal });
   const running: Promise<void>[] = [];
   for (const component of boardComponents().filter(
     ({ name }) => options.controller || (name !== 'migration' && name !== 'evacuation'),

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { usualHostPort } from '../../packages/kubevirt/src/rules/machine/host-ports.ts';
-import { eventually } from './board.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { holdLine } from './held-line.ts';
 import { type Handed, heartbeat, type MigrationBoard, startMigrationBoard } from './migration-board.ts';
 import { type MovingGuests, movingGuests, SLOW } from './moving-guests.ts';

@@ -6,7 +6,8 @@ import {
   VIRTUAL_MACHINE_INSTANCES,
   type VirtualMachineInstanceMigration,
 } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
-import { eventually, kernelSpec, NAMESPACE } from './board.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { kernelSpec, NAMESPACE } from './board.ts';
 import { heartbeat, type MigrationBoard, startMigrationBoard } from './migration-board.ts';
 
 let board: MigrationBoard;
@@ -211,7 +212,7 @@ test('a node that cannot prove its name sends no guest and takes none, and says 
   board.obstructPeer(at, undefined);
   await decided('True');
 
-  const failed = (name: string): Promise<void> =>
+  const failed = (name: string): Promise<unknown> =>
     eventually(`${name} has failed`, async () => {
       const key = { namespace: NAMESPACE, name };
       return (await board.client.get(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, key)).status?.phase === 'Failed';

@@ -7,8 +7,9 @@ import { PERSISTENT_VOLUME_CLAIMS } from '../../packages/apimachinery/src/types/
 import type { VirtualMachineInstance } from '../../packages/kubevirt/src/kinds/kinds.ts';
 import { findTpm } from '../../packages/node-agent/src/tpm/swtpm.ts';
 import { isRunning } from '../../packages/runtime/src/process/identity.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { whyNoFirmware } from '../testkit/tiny-guest.ts';
-import { eventually, kernelSpec, NAMESPACE } from './board.ts';
+import { kernelSpec, NAMESPACE } from './board.ts';
 import { inGuest } from './in-guest.ts';
 import { heartbeat, type MigrationBoard, startMigrationBoard } from './migration-board.ts';
 import { type MovingGuests, movingGuests } from './moving-guests.ts';

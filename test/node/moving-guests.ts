@@ -1,7 +1,8 @@
 /** What tests of moving guests ask again and again: a guest that beats, one that stays, one that has moved. */
 import assert from 'node:assert/strict';
 import type { VirtualMachineInstance } from '../../packages/kubevirt/src/kinds/kinds.ts';
-import { eventually, kernelSpec } from './board.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { kernelSpec } from './board.ts';
 import { type Handed, heartbeat, httpPortOf, type MigrationBoard } from './migration-board.ts';
 
 /** So slow that there is time to do something in the middle. */

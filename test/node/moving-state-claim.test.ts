@@ -12,8 +12,9 @@ import {
   VIRTUAL_MACHINES,
   type VirtualMachineInstanceMigration,
 } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { whyNoFirmware } from '../testkit/tiny-guest.ts';
-import { eventually, kernelSpec, NAMESPACE } from './board.ts';
+import { kernelSpec, NAMESPACE } from './board.ts';
 import { board, keyOf, migrate, restart, runs, useIdentityBoard } from './identity-board.ts';
 import { inGuest } from './in-guest.ts';
 import { NV_DEFINE, NV_READ, NV_WRITE, NV_WRITE_OTHER, nvData, otherData, tpmCommand } from './tpm-commands.ts';

@@ -13,7 +13,8 @@ import { type MessageSocket, NEVER } from '../../packages/runtime/src/http/seam.
 import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import { isRunning } from '../../packages/runtime/src/process/identity.ts';
 import { run } from '../../packages/runtime/src/process/run.ts';
-import { type Board, collect, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { type Board, collect, kernelSpec, NAMESPACE, startBoard } from './board.ts';
 
 const MIB = 1024 * 1024;
 const uid = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;

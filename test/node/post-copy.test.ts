@@ -16,7 +16,8 @@ import { calledInProcess } from '../../packages/runtime/src/http/in-process-peer
 import { NEVER, NO_BYTES } from '../../packages/runtime/src/http/seam.ts';
 import { createDeferred } from '../../packages/runtime/src/signal/deferred.ts';
 import { type RunWatch, watchRuns } from '../faults/run-watch.ts';
-import { collect, eventually, kernelSpec, NAMESPACE } from './board.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { collect, kernelSpec, NAMESPACE } from './board.ts';
 import { type Handed, heartbeat, type MigrationBoard, startMigrationBoard } from './migration-board.ts';
 
 let board: MigrationBoard;

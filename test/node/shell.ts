@@ -1,5 +1,7 @@
 /** A shell on the serial console of a guest that answers several lines, one after the other. */
-import { type Board, collect, eventually } from './board.ts';
+
+import { eventually } from '../testkit/eventually.ts';
+import { type Board, collect } from './board.ts';
 
 /** Of all shells: the console may show what another one printed before. */
 let asked = 0;

@@ -8,8 +8,9 @@ import {
   VIRTUAL_MACHINES,
   type VirtualMachine,
 } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { key, type SavedMachines, savedMachines } from '../testkit/saved-machines.ts';
-import { type Board, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';
+import { type Board, kernelSpec, NAMESPACE, startBoard } from './board.ts';
 import { type Shell, shell } from './shell.ts';
 
 let board: Board;

@@ -1,7 +1,8 @@
 /** Commands in the UEFI shell of a guest, which one without a disk comes to. */
 import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
 import type { MessageSocket } from '../../packages/runtime/src/http/seam.ts';
-import { collect, eventually } from './board.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { collect } from './board.ts';
 
 /** In a namespace of its own: in that of the UEFI specification only its own names may be. */
 const VARIABLE = 'CoracleTest -guid 11111111-2222-3333-4444-555555555555';

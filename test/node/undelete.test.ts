@@ -6,8 +6,9 @@ import { PERSISTENT_VOLUME_CLAIMS } from '../../packages/apimachinery/src/types/
 import { isNotFound } from '../../packages/client/src/api-failure.ts';
 import { DELETED_VIRTUAL_MACHINES } from '../../packages/kubevirt/src/kinds/coracle/kinds.ts';
 import { VIRTUAL_MACHINES, type VirtualMachine } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { key } from '../testkit/saved-machines.ts';
-import { type Board, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';
+import { type Board, kernelSpec, NAMESPACE, startBoard } from './board.ts';
 import { shell } from './shell.ts';
 
 let board: Board;

@@ -13,7 +13,8 @@ import { usualHostPort } from '../../packages/kubevirt/src/rules/machine/host-po
 import { importImage } from '../../packages/node-agent/src/image/local-images.ts';
 import { isRunning } from '../../packages/runtime/src/process/identity.ts';
 import { ensureGuest } from '../../tools/guest/build-guest.ts';
-import { type Board, collect, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { type Board, collect, kernelSpec, NAMESPACE, startBoard } from './board.ts';
 
 let board: Board;
 before(async () => {
@@ -50,7 +51,7 @@ const request = (name: string, requests: object[]): Promise<VirtualMachine> =>
     { subresource: 'status' },
   );
 
-const shows = (name: string, printed: string): Promise<void> =>
+const shows = (name: string, printed: string): Promise<unknown> =>
   eventually(`${name} ${printed}`, async () => (await vmOf(name)).status?.printableStatus === printed);
 const runs = (name: string, not = ''): Promise<VirtualMachineInstance> =>
   board.until(name, 'running', (vmi) => vmi.status?.phase === 'Running' && vmi.metadata.uid !== not);

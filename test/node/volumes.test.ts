@@ -19,7 +19,8 @@ import { usualHostPort } from '../../packages/kubevirt/src/rules/machine/host-po
 import { type RegistryServer, startRegistry, tarOf } from '../../packages/runtime/src/oci/testing/registry-server.ts';
 import { ensureGuest } from '../../tools/guest/build-guest.ts';
 import { adminOf, startProcess } from '../testkit/control-plane-process.ts';
-import { type Board, collect, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { type Board, collect, kernelSpec, NAMESPACE, startBoard } from './board.ts';
 
 const MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
 const INDEX = 'application/vnd.oci.image.index.v1+json';

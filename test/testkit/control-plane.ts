@@ -13,14 +13,13 @@ import { type Clock, systemClock } from '../../packages/runtime/src/clock/clock.
 import { type ApiResponse, NEVER, NO_BYTES, type Peer } from '../../packages/runtime/src/http/seam.ts';
 import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 
-export { eventually } from './eventually.ts';
-
 export const TEST_ISSUER = 'https://issuer.test';
 
 export interface Asking {
   /** Common name and organizations of the client certificate; none = no certificate. */
   readonly as?: readonly [commonName: string, ...organizations: string[]];
   readonly headers?: Readonly<Record<string, string>>;
+  /** A string or bytes are sent as they are, anything else as JSON. */
   readonly body?: unknown;
   readonly peer?: Peer;
 }
@@ -29,6 +28,8 @@ export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly response: ApiResponse;
+  /** The whole body; empty where it is a stream. */
+  readonly text: string;
   // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape.
   readonly json: any;
 }
@@ -54,23 +55,31 @@ export const certified = (commonName: string, ...organizations: string[]): Peer 
   },
 });
 
-/** Starts one. */
-export async function startPlane(
-  options: Partial<ControlPlaneOptions> & { readonly clock?: Clock } = {},
-): Promise<TestPlane> {
-  const stop = new AbortController();
-  const clock = options.clock ?? systemClock;
-  const plane = await startControlPlane({
+/** The plane alone, as every test has it where it says nothing else: in memory, silent, with a key of its own. */
+export const openPlane = async (
+  options: Partial<ControlPlaneOptions> & Pick<ControlPlaneOptions, 'signal'>,
+): Promise<ControlPlane> =>
+  startControlPlane({
     backend: createMemoryBackend(),
+    clock: systemClock,
     log: silentLogger,
     version: '0.0.0',
     signingKey: await createSigningKey(),
     issuer: TEST_ISSUER,
     agentRules: NODE_VM_RULES,
     ...options,
-    clock,
-    signal: stop.signal,
   });
+
+const bytesOf = (body: unknown): Uint8Array =>
+  body instanceof Uint8Array ? body : new TextEncoder().encode(typeof body === 'string' ? body : JSON.stringify(body));
+
+/** Starts one. */
+export async function startPlane(
+  options: Partial<ControlPlaneOptions> & { readonly clock?: Clock } = {},
+): Promise<TestPlane> {
+  const stop = new AbortController();
+  const clock = options.clock ?? systemClock;
+  const plane = await openPlane({ ...options, clock, signal: stop.signal });
   const running: Promise<void>[] = [];
   const ask: TestPlane['ask'] = async (line, { as, headers = {}, body, peer } = {}) => {
     const [method = '', target = ''] = line.split(' ');
@@ -81,7 +90,7 @@ export async function startPlane(
       path,
       query,
       headers: { ...(body !== undefined && { 'content-type': type }), ...headers },
-      body: body === undefined ? NO_BYTES : new TextEncoder().encode(JSON.stringify(body)),
+      body: body === undefined ? NO_BYTES : bytesOf(body),
       peer: peer ?? (as ? certified(...as) : { address: '192.0.2.1' }),
       signal: NEVER,
     });
@@ -91,6 +100,7 @@ export async function startPlane(
       status: response.status,
       headers: response.headers,
       response,
+      text,
       json: text.startsWith('{') ? JSON.parse(text) : undefined,
     };
   };

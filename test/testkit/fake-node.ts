@@ -23,8 +23,6 @@ import {
 } from '../../packages/kubevirt/src/rules/live-update/pod-resize.ts';
 import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
 
-export { eventually } from './eventually.ts';
-
 export interface FakeNodeOptions {
   readonly name: string;
   /** Acts as the node (`system:node:NAME`). */

@@ -1,21 +1,9 @@
 /** A whole control plane in this process, in memory: schemas, defaulting, admission, KubeVirt's API; no controllers, no node. */
 
-import { createSigningKey } from '../../packages/apiserver/src/auth/service-account-tokens.ts';
-import { createMemoryBackend } from '../../packages/apiserver/src/storage/memory-backend.ts';
-import {
-  type ControlPlane,
-  type ControlPlaneOptions,
-  startControlPlane,
-} from '../../packages/coracle/src/compose/control-plane.ts';
+import type { ControlPlane, ControlPlaneOptions } from '../../packages/coracle/src/compose/control-plane.ts';
 import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.ts';
-import { NEVER, type Peer } from '../../packages/runtime/src/http/seam.ts';
-import { silentLogger } from '../../packages/runtime/src/log/log.ts';
+import { startPlane } from './control-plane.ts';
 
-const peerOf = (commonName: string, ...organizations: string[]): Peer => ({
-  address: '',
-  certificate: { verified: true, commonName, organizations, fingerprint: commonName },
-});
-const ADMIN = peerOf('admin', 'system:masters');
 const VIRT_CONTROLLER = 'system:serviceaccount:kubevirt:kubevirt-controller';
 
 export interface Answer {
@@ -45,55 +33,21 @@ export interface InProcessControlPlane {
 
 /** Starts it on a fake clock; `options` go before the defaults. */
 export async function startInProcess(options: Partial<ControlPlaneOptions> = {}): Promise<InProcessControlPlane> {
-  const ended = new AbortController();
-  const plane = await startControlPlane({
-    backend: createMemoryBackend(),
-    clock: createFakeClock(),
-    log: silentLogger,
-    version: '0.0.0',
-    signingKey: await createSigningKey(),
-    issuer: 'https://issuer.test',
-    signal: ended.signal,
-    ...options,
-  });
-  const ask = async (
-    peer: Peer,
+  const { plane, ask, stop } = await startPlane({ clock: createFakeClock(), ...options });
+  const askAs = async (
+    as: readonly [string, ...string[]],
     [method, target, body, type = 'application/json']: [string, string, unknown?, (string | undefined)?],
   ): Promise<Answer> => {
-    const [path = '', query = ''] = target.split('?');
-    const response = await plane.handler({
-      method,
-      path,
-      query,
-      headers: { 'content-type': type },
-      body: bytesOf(body),
-      peer,
-      signal: NEVER,
-    });
+    const headers = { 'content-type': type };
+    const { status, headers: answered, text, json, response } = await ask(`${method} ${target}`, { as, headers, body });
     if (typeof response.body === 'function') throw new Error('a stream');
-    const chunks =
-      response.body === undefined ? [] : response.body instanceof Uint8Array ? [response.body] : response.body;
-    const text = Buffer.concat(chunks).toString();
-    return {
-      status: response.status,
-      warnings: response.headers['warning'] ?? '',
-      json: text.startsWith('{') ? JSON.parse(text) : text,
-    };
+    return { status, warnings: answered['warning'] ?? '', json: json ?? text };
   };
   return {
     plane,
-    send: (...request) => ask(ADMIN, request),
-    report: (...request) => ask(peerOf(VIRT_CONTROLLER, 'system:masters'), request),
-    sendAs: ([name, ...groups], ...request) => ask(peerOf(name, ...groups), request),
-    async stop() {
-      await plane.close(AbortSignal.timeout(5000));
-      ended.abort();
-    },
+    send: (...request) => askAs(['admin', 'system:masters'], request),
+    report: (...request) => askAs([VIRT_CONTROLLER, 'system:masters'], request),
+    sendAs: (user, ...request) => askAs(user, request),
+    stop,
   };
-}
-
-function bytesOf(body: unknown): Uint8Array {
-  if (body === undefined) return new Uint8Array(0);
-  if (body instanceof Uint8Array) return body;
-  return new TextEncoder().encode(typeof body === 'string' ? body : JSON.stringify(body));
 }

@@ -4,9 +4,7 @@
  */
 
 import type { KubeObject } from '../../packages/apimachinery/src/meta/object.ts';
-import type { ResourceInfo } from '../../packages/apimachinery/src/types/resource.ts';
-import { createAdmissionMetrics } from '../../packages/apiserver/src/admission/admission-metrics.ts';
-import { defaultPlugins } from '../../packages/apiserver/src/admission/default-plugins.ts';
+import type { defaultPlugins } from '../../packages/apiserver/src/admission/default-plugins.ts';
 import { namespaceLifecycle } from '../../packages/apiserver/src/admission/namespace-lifecycle.ts';
 import type { AdmissionPlugin } from '../../packages/apiserver/src/admission/plugin.ts';
 import { podSecurity } from '../../packages/apiserver/src/admission/pod-security/pod-security.ts';
@@ -14,23 +12,22 @@ import { policyPlugins } from '../../packages/apiserver/src/admission/policy/pol
 import { resourceQuota } from '../../packages/apiserver/src/admission/resource-quota.ts';
 import { webhookPlugins } from '../../packages/apiserver/src/admission/webhook/webhook-plugins.ts';
 import { createAggregator } from '../../packages/apiserver/src/aggregation/aggregator.ts';
+import type { Access } from '../../packages/apiserver/src/assembly/access.ts';
+import {
+  type AssemblyOptions,
+  assembleServer,
+  type ServerExtension,
+} from '../../packages/apiserver/src/assembly/assemble-server.ts';
+import type { ServerParts } from '../../packages/apiserver/src/assembly/server-parts.ts';
 import { createObjectStore, type ObjectStoreOptions } from '../../packages/apiserver/src/cache/create-object-store.ts';
 import type { HistoryLimit } from '../../packages/apiserver/src/cache/history.ts';
 import type { ObjectStore } from '../../packages/apiserver/src/cache/object-store.ts';
-import {
-  createEndpoints,
-  type Endpoints,
-  type EndpointsOptions,
-} from '../../packages/apiserver/src/endpoints/create-endpoints.ts';
+import type { Endpoints } from '../../packages/apiserver/src/endpoints/create-endpoints.ts';
 import { createFlowControl } from '../../packages/apiserver/src/endpoints/flow-control/flow-control.ts';
 import { swagger2 } from '../../packages/apiserver/src/endpoints/openapi-v2-document.ts';
-import { createExtensions } from '../../packages/apiserver/src/extensions/definition-controller.ts';
-import { builtinResources } from '../../packages/apiserver/src/kinds/builtin/builtin-resources.ts';
-import { noOutbound } from '../../packages/apiserver/src/outbound/outbound.ts';
-import { ensureBootstrapObjects } from '../../packages/apiserver/src/registry/bootstrap-objects.ts';
-import { createFieldManagement } from '../../packages/apiserver/src/registry/field-management.ts';
+import { type ConnectOutbound, noOutbound } from '../../packages/apiserver/src/outbound/outbound.ts';
 import { renewStored } from '../../packages/apiserver/src/registry/renew-stored.ts';
-import { createResourceCatalog, type ResourceCatalog } from '../../packages/apiserver/src/registry/resource-catalog.ts';
+import type { ResourceCatalog } from '../../packages/apiserver/src/registry/resource-catalog.ts';
 import type { Backend } from '../../packages/apiserver/src/storage/backend.ts';
 import { createMemoryBackend } from '../../packages/apiserver/src/storage/memory-backend.ts';
 import { type Clock, systemClock } from '../../packages/runtime/src/clock/clock.ts';
@@ -41,7 +38,7 @@ import {
   NEVER,
   NO_BYTES,
 } from '../../packages/runtime/src/http/seam.ts';
-import { silentLogger } from '../../packages/runtime/src/log/log.ts';
+import { type Logger, silentLogger } from '../../packages/runtime/src/log/log.ts';
 
 export interface RequestOptions {
   /** A string or bytes are sent as they are, anything else as JSON. */
@@ -87,13 +84,18 @@ export interface InProcessServer {
   stop(): Promise<void>;
 }
 
-export interface StartOptions extends Partial<Omit<EndpointsOptions, 'store' | 'resources' | 'clock' | 'admission'>> {
+export interface StartOptions
+  extends Omit<AssemblyOptions, 'parts' | 'extend'>,
+    Partial<Pick<Access, 'authenticate' | 'authorize'>>,
+    Omit<Access['endpoints'], 'paths'>,
+    Pick<ServerExtension, 'aggregated' | 'connectNode' | 'deletesWhole'>,
+    Pick<ServerParts, 'auditor' | 'bodyDecoders'> {
   readonly clock?: Clock;
-  /** Served besides the built-in resources. */
-  readonly resources?: readonly ResourceInfo[];
+  readonly log?: Logger;
+  readonly connectOutbound?: ConnectOutbound;
   /** True runs every default plug-in; a Pod then needs a service account. Otherwise only NamespaceLifecycle runs. */
   readonly defaultAdmission?: boolean;
-  /** Plug-ins behind those. */
+  /** Plug-ins that stand where webhooks stand. */
   readonly admission?: readonly AdmissionPlugin[];
   /** False leaves the server as it is before it is ready. */
   readonly ready?: boolean;
@@ -108,73 +110,63 @@ export interface StartOptions extends Partial<Omit<EndpointsOptions, 'store' | '
   readonly betweenStore?: (store: ObjectStore) => ObjectStore;
 }
 
+const PARTS: ServerParts = {
+  policies: policyPlugins,
+  webhooks: webhookPlugins,
+  aggregation: createAggregator,
+  flowControl: createFlowControl,
+  swagger2,
+};
+
+const lifecycleAlone: typeof defaultPlugins = (store, { more = [] }) => [namespaceLifecycle(store), ...more];
+
 /** Starts a server with the bootstrap objects in place. */
 export async function startServer(options: StartOptions = {}): Promise<InProcessServer> {
-  const {
-    clock = systemClock,
-    resources = [],
-    admission = [],
-    defaultAdmission = false,
-    ready = true,
-    backend = createMemoryBackend(),
-    historyLimit,
-    byteLimits,
-    heldLimits,
-    betweenStore = (whole) => whole,
-    ...rest
-  } = options;
+  const { clock = systemClock, log = silentLogger, connectOutbound: connect = noOutbound } = options;
+  const { defaultAdmission = false, auditor, bodyDecoders, subresourceHandlers, createOnlyHandlers } = options;
+  const { historyLimit, byteLimits, heldLimits, aggregated, connectNode, deletesWhole } = options;
   const stopped = new AbortController();
-  const log = options.log ?? silentLogger;
-  const store = betweenStore(
-    await createObjectStore({
-      backend,
-      clock,
-      log,
-      renew: renewStored,
-      ...(historyLimit && { historyLimit }),
-      ...(byteLimits && { byteLimits }),
-      ...(heldLimits && { heldLimits }),
-      signal: stopped.signal,
-    }),
-  );
-  const catalog = createResourceCatalog([...builtinResources(), ...resources]);
-  const extensions = createExtensions({ resources: catalog, connect: options.connectOutbound ?? noOutbound, log });
-  const authorize: EndpointsOptions['authorize'] = options.authorize ?? (() => ({ allowed: true, reason: '' }));
-  const connectOutbound = options.connectOutbound ?? noOutbound;
-  const core = { store, clock, log, resources: catalog, authorize, metrics: createAdmissionMetrics(clock) };
-  const plugins = [
-    ...extensions.admission,
-    ...policyPlugins(core),
-    ...admission,
-    ...webhookPlugins({ ...core, connectOutbound }),
-  ];
-  const server = createEndpoints({
-    authenticate: async () => ({ username: 'tester', groups: ['system:masters', 'system:authenticated'] }),
-    authorize,
-    log,
-    fields: createFieldManagement(catalog),
-    aggregation: createAggregator,
-    flowControl: createFlowControl,
-    swagger2,
-    ...rest,
-    store,
-    resources: catalog,
+  const opened = await createObjectStore({
+    backend: options.backend ?? createMemoryBackend(),
     clock,
-    admission: defaultAdmission
-      ? defaultPlugins(store, {
-          clock,
-          authorize,
-          more: plugins,
-          podSecurity: [podSecurity(store)],
-          quota: [resourceQuota(store, clock)],
-        })
-      : [namespaceLifecycle(store), ...plugins],
+    log,
+    renew: renewStored,
+    ...(historyLimit && { historyLimit }),
+    ...(byteLimits && { byteLimits }),
+    ...(heldLimits && { heldLimits }),
+    signal: stopped.signal,
   });
-  if (ready) {
-    await ensureBootstrapObjects(server.registry, { resources: catalog });
-    extensions.start(server.registry);
-    server.setReady();
-  }
+  const store = options.betweenStore?.(opened) ?? opened;
+  const access: Access = {
+    authenticate:
+      options.authenticate ??
+      (async () => ({ username: 'tester', groups: ['system:masters', 'system:authenticated'] })),
+    authorize: options.authorize ?? (() => ({ allowed: true, reason: '' })),
+    admission: [],
+    endpoints: {
+      ...(subresourceHandlers && { subresourceHandlers }),
+      ...(createOnlyHandlers && { createOnlyHandlers }),
+    },
+  };
+  const parts: ServerParts = {
+    ...PARTS,
+    ...(defaultAdmission && { podSecurity, quota: resourceQuota }),
+    ...(auditor && { auditor }),
+    ...(bodyDecoders && { bodyDecoders }),
+  };
+  const extension: ServerExtension = {
+    admission: options.admission ?? [],
+    ...(aggregated && { aggregated }),
+    ...(connectNode && { connectNode }),
+    ...(deletesWhole && { deletesWhole }),
+  };
+  const assembled = assembleServer(
+    store,
+    { ...options, parts, extend: () => extension },
+    { clock, log, connect, access, ...(!defaultAdmission && { plugins: lifecycleAlone }) },
+  );
+  if (options.ready ?? true) await assembled.start();
+  const { endpoints: server, resources: catalog } = assembled;
   const { handler } = server;
   const request: InProcessServer['request'] = async (method, pathAndQuery, how = {}) =>
     readAnswer(await handler(makeRequest(method, pathAndQuery, how)));
@@ -191,8 +183,7 @@ export async function startServer(options: StartOptions = {}): Promise<InProcess
       return answer.json;
     },
     async stop() {
-      extensions.stop();
-      await server.drain(AbortSignal.timeout(5000));
+      await assembled.stop(AbortSignal.timeout(5000));
       stopped.abort();
       await store.close();
     },

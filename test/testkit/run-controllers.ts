@@ -8,8 +8,6 @@ import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
 import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import type { InProcessServer } from './in-process-server.ts';
 
-export { eventually as until } from './eventually.ts';
-
 export interface RunningControllers {
   /** The client they use. */
   readonly client: Client;

@@ -11,8 +11,6 @@ import { NEVER } from '../../packages/runtime/src/http/seam.ts';
 import { ensureGuest } from '../../tools/guest/build-guest.ts';
 import { FIRMWARE_PROGRAMS, isInstalled, QEMU_PROGRAMS } from '../../tools/setup/host-packages.ts';
 
-export { eventually as until } from './eventually.ts';
-
 const root = resolve(import.meta.dirname, '../..');
 
 /** Why guests cannot be booted on this host, or undefined when they can. */

@@ -8,7 +8,9 @@ export { resourceQuota } from './admission/resource-quota.ts';
 export { denial } from './admission/webhook/webhook-failure.ts';
 export { webhookPlugins } from './admission/webhook/webhook-plugins.ts';
 export { createAggregator } from './aggregation/aggregator.ts';
-export { createApiServer, ISSUER, type ServerCore, type ServerExtension } from './assembly/create-api-server.ts';
+export { ISSUER } from './assembly/access.ts';
+export type { ServerCore, ServerExtension } from './assembly/assemble-server.ts';
+export { createApiServer } from './assembly/create-api-server.ts';
 export { type AuditSink, createAuditor } from './audit/auditor.ts';
 export { type AuditPolicy, compilePolicy, DEFAULT_POLICY } from './audit/policy.ts';
 export {

@@ -1,6 +1,7 @@
 /** What other packages use of this one: nothing else is theirs to import. */
-export { type Agent, createAgent, type StoppingGuest } from './agent/agent.ts';
+export { type Agent, createAgent } from './agent/agent.ts';
 export { findGuestsOnDisk, nameOfGuest } from './agent/launcher/guests-on-disk.ts';
+export type { StoppingGuest } from './agent/launcher/launcher-set.ts';
 export { stopGuestsOnDisk } from './agent/launcher/stop-guests-on-disk.ts';
 export type { PeerIdentity } from './agent/migration/peer.ts';
 export { streamMetrics } from './agent/migration/stream-figures.ts';

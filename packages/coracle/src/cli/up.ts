@@ -208,7 +208,7 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
   }
   const [{ startHost }, { ISSUER }] = await Promise.all([
     import('../compose/host.ts'),
-    import('@coracle/apiserver/assembly/create-api-server'),
+    import('@coracle/apiserver/assembly/access'),
   ]);
   const { openAuthentication } = await import('./open-authentication.ts');
   const { openAuthorizers } = await import('./open-authorizers.ts');

@@ -10,7 +10,8 @@ import { policyPlugins } from '@coracle/apiserver/admission/policy/policy-plugin
 import { resourceQuota } from '@coracle/apiserver/admission/resource-quota';
 import { webhookPlugins } from '@coracle/apiserver/admission/webhook/webhook-plugins';
 import { createAggregator } from '@coracle/apiserver/aggregation/aggregator';
-import { createApiServer, type ServerCore, type ServerExtension } from '@coracle/apiserver/assembly/create-api-server';
+import type { ServerCore, ServerExtension } from '@coracle/apiserver/assembly/assemble-server';
+import { createApiServer } from '@coracle/apiserver/assembly/create-api-server';
 import { type AuditSink, createAuditor } from '@coracle/apiserver/audit/auditor';
 import type { AuditPolicy } from '@coracle/apiserver/audit/policy';
 import type { AuthenticationSetup } from '@coracle/apiserver/auth/authentication-configuration';

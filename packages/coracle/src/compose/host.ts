@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { DEFAULT_SERVICE_CIDR } from '@coracle/apimachinery/types/service-cidrs';
-import { ISSUER } from '@coracle/apiserver/assembly/create-api-server';
+import { ISSUER } from '@coracle/apiserver/assembly/access';
 import type { AuthenticationSetup } from '@coracle/apiserver/auth/authentication-configuration';
 import type { AuthorizerSetup } from '@coracle/apiserver/auth/authorizer-chain';
 import type { OidcSettings } from '@coracle/apiserver/auth/oidc';
@@ -13,7 +13,7 @@ import { StorageError } from '@coracle/apiserver/storage/backend';
 import { createSqliteBackend } from '@coracle/apiserver/storage/sqlite-backend';
 import { createGitOpsMetrics } from '@coracle/gitops/status/sync-metrics';
 import { createGitOpsController } from '@coracle/gitops/sync/gitops-controller';
-import type { StoppingGuest } from '@coracle/node-agent/agent/agent';
+import type { StoppingGuest } from '@coracle/node-agent/agent/launcher/launcher-set';
 import { NODE_VM_RULES } from '@coracle/node-agent/agent/rbac';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import { startTlsServer, type TlsServer } from '@coracle/runtime/http/tls-server';

@@ -9,7 +9,7 @@ import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
 import { isRunning, type ProcessIdentity } from '@coracle/runtime/process/identity';
 import type { Exit } from '@coracle/runtime/process/spawn-detached';
-import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
+import { createLinkedController, type LinkedController } from '@coracle/runtime/signal/linked-controller';
 import { keepLogShort } from '../../disk/cut-log.ts';
 import { createForwarder, type Forwarder } from '../../network/forwarder.ts';
 import { HOT_MEMORY, netdevId, VM_FILES } from '../../qemu/argv.ts';
@@ -18,7 +18,8 @@ import { createGuestAgent, type GuestAgent } from '../../qmp/guest-agent.ts';
 import { keepQmp } from '../../qmp/keep-qmp.ts';
 import { type QmpConnection, QmpError } from '../../qmp/qmp-connection.ts';
 import { sameJson } from '../launcher/pod-status.ts';
-import { type GuestAgentFacts, watchGuestAgent } from './guest-agent-watch.ts';
+import { type AgentFollower, createAgentFollower } from './agent-follower.ts';
+import type { GuestAgentFacts } from './guest-agent-watch.ts';
 import { openSerialConsole, type SerialConsole } from './serial-console.ts';
 
 export interface GuestOptions {
@@ -97,92 +98,134 @@ function noConnection(trouble: string | undefined): QmpConnection {
 }
 
 /** Attaches to a running QEMU. */
-export function openGuest(options: GuestOptions): Guest {
-  const { clock, directory, plan, identity } = options;
-  const linked = createLinkedController(options.signal);
-  let state: GuestState = { connected: false, foreign: false, runState: 'unknown', agentConnected: false };
-  let connection: QmpConnection | undefined;
-  const waiters = new Set<() => void>();
-  const listeners = new Set<(event: QmpEvent) => void>();
+export const openGuest = (options: GuestOptions): Guest => new AttachedGuest(options);
 
-  const agent = createGuestAgent(join(directory, VM_FILES.guestAgent), { clock, signal: linked.signal });
-  let agentWatch: ReturnType<typeof createLinkedController> | undefined;
-  const stopWatching = (): void => {
-    agentWatch?.abort(new DOMException('the guest agent is not watched any more', 'AbortError'));
-    agentWatch?.release();
-    agentWatch = undefined;
-  };
-  const followAgent = (connected: boolean): void => {
-    if (connected === (agentWatch !== undefined)) return;
-    if (connected) {
-      agentWatch = createLinkedController(linked.signal);
-      void watchGuestAgent({
-        agent,
-        clock,
-        log: options.log,
-        signal: agentWatch.signal,
-        isRunning: () => state.runState === 'running',
-        before: state.agentFacts,
-        onFacts: (agentFacts) => {
-          if (!sameJson(state.agentFacts, agentFacts)) set({ agentFacts });
-        },
-      });
-    } else {
-      stopWatching();
-      const { agentFacts: _, ...rest } = state;
-      state = rest;
-    }
-  };
-  const set = (change: Partial<GuestState>): void => {
-    state = { ...state, ...change };
-    followAgent(state.agentConnected && !linked.signal.aborted);
-    for (const waiter of waiters) waiter();
-    options.onChange();
-  };
-  const qmp = (): QmpConnection => connection ?? noConnection(state.trouble);
+class AttachedGuest implements Guest {
+  readonly console: SerialConsole | undefined;
+  readonly forwarder: Forwarder | undefined;
+  readonly agent: GuestAgent;
+  readonly #options: GuestOptions;
+  readonly #linked: LinkedController;
+  readonly #follower: AgentFollower;
+  readonly #waiters = new Set<() => void>();
+  readonly #listeners = new Set<(event: QmpEvent) => void>();
+  #state: GuestState = { connected: false, foreign: false, runState: 'unknown', agentConnected: false };
+  #connection: QmpConnection | undefined;
 
-  const refresh = async (): Promise<void> => {
-    const qemu = qmp();
-    const status = await qemu.execute('query-status');
-    const chardevs = await qemu.execute('query-chardev');
-    let ioError: GuestState['ioError'];
-    if (status.status === 'io-error') {
-      const blocks = await qemu.execute('query-block');
-      ioError = blocks.some((block) => block['io-status'] === 'nospace') ? 'nospace' : 'failed';
-    }
-    const memory = plan.hotMemory ? await qemu.execute('query-memory-devices') : [];
-    const pluggedBytes = memory.find(({ data }) => data.id === HOT_MEMORY.device)?.data.size;
-    const { ioError: before, trouble: _, ...rest } = state;
-    const agentConnected = chardevs.find((chardev) => chardev.label === 'agent0')?.['frontend-open'] === true;
-    const same =
-      state.connected &&
-      state.runState === status.status &&
-      state.agentConnected === agentConnected &&
-      state.pluggedBytes === pluggedBytes &&
-      before === ioError;
-    if (same) return;
-    state = rest;
-    set({
-      connected: true,
-      runState: status.status,
-      agentConnected,
-      ...(pluggedBytes !== undefined && { pluggedBytes }),
-      ...(ioError && { ioError }),
+  constructor(options: GuestOptions) {
+    const { clock, log, directory, plan } = options;
+    this.#options = options;
+    this.#linked = createLinkedController(options.signal);
+    const { signal } = this.#linked;
+    this.agent = createGuestAgent(join(directory, VM_FILES.guestAgent), { clock, signal });
+    this.#follower = createAgentFollower({
+      agent: this.agent,
+      clock,
+      log,
+      signal,
+      isRunning: () => this.#state.runState === 'running',
+      known: () => this.#state.agentFacts,
+      onFacts: (agentFacts) => {
+        if (!sameJson(this.#state.agentFacts, agentFacts)) this.#set({ agentFacts });
+      },
     });
-  };
+    void keepQmp(join(directory, VM_FILES.qmp), {
+      clock,
+      signal,
+      onEvent: (event) => this.#onEvent(event),
+      onConnected: (fresh) => this.#greet(fresh),
+      onLost: (reason) => {
+        this.#connection = undefined;
+        const { connected, trouble } = this.#state;
+        if (connected || trouble !== reason) this.#set({ connected: false, trouble: reason });
+      },
+    });
+    void this.#noticeEnd();
+    void this.#askRegularly();
+    // One that an earlier version started has its log as it comes, and one without a network has no filter that would do it.
+    keepLogShort(join(directory, VM_FILES.output), { clock, signal });
+    if (plan.serial?.log) keepLogShort(join(directory, VM_FILES.serialLog), { clock, signal });
+    this.console = plan.serial && openSerialConsole(directory, { clock, signal, log: plan.serial.log });
+    this.forwarder =
+      plan.interfaces.length > 0
+        ? createForwarder({ qmp: () => this.qmp(), netdev: netdevId(0), address: options.address })
+        : undefined;
+  }
 
-  const onEvent = (received: QmpEvent): void => {
+  get state(): GuestState {
+    return this.#state;
+  }
+  get signal(): AbortSignal {
+    return this.#linked.signal;
+  }
+  get hasScreen(): boolean {
+    return this.#options.plan.graphics;
+  }
+
+  qmp(): QmpConnection {
+    return this.#connection ?? noConnection(this.#state.trouble);
+  }
+
+  #set(change: Partial<GuestState>): void {
+    this.#state = { ...this.#state, ...change };
+    this.#followAgent(this.#state.agentConnected && !this.signal.aborted);
+    for (const waiter of this.#waiters) waiter();
+    this.#options.onChange();
+  }
+
+  #followAgent(connected: boolean): void {
+    if (!this.#follower.follow(connected)) return;
+    // What it said is not known to be so any more.
+    const { agentFacts: _, ...rest } = this.#state;
+    this.#state = rest;
+  }
+
+  async refresh(): Promise<void> {
+    const found = await askRunState(this.qmp(), this.#options.plan);
+    const { ioError, trouble: _, ...rest } = this.#state;
+    const same =
+      rest.connected &&
+      rest.runState === found.runState &&
+      rest.agentConnected === found.agentConnected &&
+      rest.pluggedBytes === found.pluggedBytes &&
+      ioError === found.ioError;
+    if (same) return;
+    this.#state = rest;
+    this.#set({ connected: true, ...found });
+  }
+
+  /** Whoever answers on a new connection has to be the machine of the plan. */
+  #greet(fresh: QmpConnection): void {
+    const { uuid } = this.#options.plan;
+    fresh
+      .execute('query-uuid')
+      .then(async ({ UUID }) => {
+        if (UUID.toLowerCase() !== uuid) {
+          this.#set({ foreign: true, trouble: `the machine on the socket has UUID ${UUID}, not ${uuid}` });
+          fresh.close();
+          return;
+        }
+        this.#connection = fresh;
+        await this.refresh();
+      })
+      .catch((error: Error) => {
+        this.#set({ trouble: error.message });
+        fresh.close();
+      });
+  }
+
+  #onEvent(received: QmpEvent): void {
     const { event, data } = received;
-    for (const listener of listeners) listener(received);
+    for (const listener of this.#listeners) listener(received);
     switch (event) {
       case 'SHUTDOWN':
-        set({ shutdownReason: String(data['reason'] ?? '') });
+        this.#set({ shutdownReason: String(data['reason'] ?? '') });
         break;
       case 'VSERPORT_CHANGE':
-        if (data['id'] === 'agent-port0') set({ agentConnected: data['open'] === true });
+        if (data['id'] === 'agent-port0') this.#set({ agentConnected: data['open'] === true });
         return;
       case 'MEMORY_DEVICE_SIZE_CHANGE':
-        if (data['id'] === HOT_MEMORY.device) set({ pluggedBytes: Number(data['size']) });
+        if (data['id'] === HOT_MEMORY.device) this.#set({ pluggedBytes: Number(data['size']) });
         return;
       case 'STOP':
       case 'RESUME':
@@ -195,123 +238,101 @@ export function openGuest(options: GuestOptions): Guest {
       default:
         return;
     }
-    refresh().catch((error: Error) => options.log.debug('guest state not refreshed', { error: error.message }));
-  };
+    this.refresh().catch((error: Error) =>
+      this.#options.log.debug('guest state not refreshed', { error: error.message }),
+    );
+  }
 
-  void keepQmp(join(directory, VM_FILES.qmp), {
-    clock,
-    signal: linked.signal,
-    onEvent,
-    onConnected: (fresh) => {
-      fresh
-        .execute('query-uuid')
-        .then(async ({ UUID }) => {
-          if (UUID.toLowerCase() !== plan.uuid) {
-            set({ foreign: true, trouble: `the machine on the socket has UUID ${UUID}, not ${plan.uuid}` });
-            fresh.close();
-            return;
-          }
-          connection = fresh;
-          await refresh();
-        })
-        .catch((error: Error) => {
-          set({ trouble: error.message });
-          fresh.close();
-        });
-    },
-    onLost: (reason) => {
-      connection = undefined;
-      if (state.connected || state.trouble !== reason) set({ connected: false, trouble: reason });
-    },
-  });
+  async #noticeEnd(): Promise<void> {
+    const { exited, identity, clock } = this.#options;
+    const ended = (exit: Exit | 'gone'): void => {
+      if (this.#state.exit === undefined) this.#set({ exit, connected: false });
+    };
+    if (exited) return void exited.then(ended);
+    while (!this.signal.aborted) {
+      if (!(await isRunning(identity))) return ended('gone');
+      await clock.sleep(POLL_MS, this.signal).catch(() => {});
+    }
+  }
 
-  const ended = (exit: Exit | 'gone'): void => {
-    if (state.exit === undefined) set({ exit, connected: false });
-  };
-  if (options.exited) void options.exited.then(ended);
-  else
-    void (async () => {
-      while (!linked.signal.aborted) {
-        if (!(await isRunning(identity))) {
-          ended('gone');
-          return;
-        }
-        await clock.sleep(POLL_MS, linked.signal).catch(() => {});
-      }
-    })();
-
-  void (async () => {
-    while (!linked.signal.aborted) {
-      await clock.sleep(HEALTH_MS, linked.signal).catch(() => {});
-      if (linked.signal.aborted || !connection) continue;
-      await refresh().catch((error: Error) => {
+  async #askRegularly(): Promise<void> {
+    while (!this.signal.aborted) {
+      await this.#options.clock.sleep(HEALTH_MS, this.signal).catch(() => {});
+      if (this.signal.aborted || !this.#connection) continue;
+      await this.refresh().catch((error: Error) => {
         // The run state stays what it was last; nothing is concluded from silence.
-        if (error instanceof QmpError && error.failure === 'timeout' && state.connected)
-          set({ connected: false, trouble: error.message });
+        if (error instanceof QmpError && error.failure === 'timeout' && this.#state.connected)
+          this.#set({ connected: false, trouble: error.message });
       });
     }
-  })();
+  }
 
-  // One that an earlier version started has its log as it comes, and one without a network has no filter that would do it.
-  keepLogShort(join(directory, VM_FILES.output), { clock, signal: linked.signal });
-  if (plan.serial?.log) keepLogShort(join(directory, VM_FILES.serialLog), { clock, signal: linked.signal });
-  const console = plan.serial
-    ? openSerialConsole(directory, { clock, signal: linked.signal, log: plan.serial.log })
-    : undefined;
-  const forwarder =
-    plan.interfaces.length > 0 ? createForwarder({ qmp, netdev: netdevId(0), address: options.address }) : undefined;
+  onEvent(listener: (event: QmpEvent) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
 
+  refreshAgent(): void {
+    this.#follower.again();
+  }
+
+  ready(timeoutMs: number): Promise<void> {
+    const { clock, signal } = this.#options;
+    return new Promise((resolve, reject) => {
+      const finish = (error?: unknown): void => {
+        this.#waiters.delete(check);
+        cancel();
+        signal.removeEventListener('abort', onAbort);
+        if (error === undefined) resolve();
+        else reject(error as Error);
+      };
+      const check = (): void => {
+        const { connected, exit, foreign } = this.#state;
+        if (connected || exit !== undefined || foreign) finish();
+      };
+      const onAbort = (): void => finish(signal.reason);
+      const cancel = clock.schedule(timeoutMs, () =>
+        finish(new Error(`QEMU did not answer within ${timeoutMs} ms: ${this.#state.trouble ?? 'silent'}`)),
+      );
+      this.#waiters.add(check);
+      signal.addEventListener('abort', onAbort, { once: true });
+      if (signal.aborted) onAbort();
+      else check();
+    });
+  }
+
+  async output(): Promise<string> {
+    const text = await readFile(join(this.#options.directory, VM_FILES.output), 'utf8').catch(() => '');
+    return text.trim().slice(-OUTPUT_TAIL);
+  }
+
+  close(): void {
+    this.#linked.abort(new DOMException('the agent lets go of the guest', 'AbortError'));
+    this.#followAgent(false);
+    this.#linked.release();
+    this.#connection = undefined;
+  }
+}
+
+/** What QEMU says of the machine now. */
+async function askRunState(
+  qemu: QmpConnection,
+  plan: MachinePlan,
+): Promise<Pick<GuestState, 'runState' | 'agentConnected' | 'pluggedBytes' | 'ioError'>> {
+  const status = await qemu.execute('query-status');
+  const chardevs = await qemu.execute('query-chardev');
+  const agentConnected = chardevs.find((chardev) => chardev.label === 'agent0')?.['frontend-open'] === true;
+  let ioError: GuestState['ioError'];
+  if (status.status === 'io-error') {
+    const blocks = await qemu.execute('query-block');
+    ioError = blocks.some((block) => block['io-status'] === 'nospace') ? 'nospace' : 'failed';
+  }
+  const memory = plan.hotMemory ? await qemu.execute('query-memory-devices') : [];
+  const pluggedBytes = memory.find(({ data }) => data.id === HOT_MEMORY.device)?.data.size;
   return {
-    get state() {
-      return state;
-    },
-    signal: linked.signal,
-    console,
-    hasScreen: plan.graphics,
-    forwarder,
-    agent,
-    qmp,
-    onEvent(listener) {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
-    refreshAgent() {
-      if (!agentWatch) return;
-      stopWatching();
-      followAgent(true);
-    },
-    refresh,
-    ready(timeoutMs) {
-      return new Promise((resolve, reject) => {
-        const finish = (error?: unknown): void => {
-          waiters.delete(check);
-          cancel();
-          options.signal.removeEventListener('abort', onAbort);
-          if (error === undefined) resolve();
-          else reject(error as Error);
-        };
-        const check = (): void => {
-          if (state.connected || state.exit !== undefined || state.foreign) finish();
-        };
-        const onAbort = (): void => finish(options.signal.reason);
-        const cancel = clock.schedule(timeoutMs, () =>
-          finish(new Error(`QEMU did not answer within ${timeoutMs} ms: ${state.trouble ?? 'silent'}`)),
-        );
-        waiters.add(check);
-        options.signal.addEventListener('abort', onAbort, { once: true });
-        if (options.signal.aborted) onAbort();
-        else check();
-      });
-    },
-    async output() {
-      const text = await readFile(join(directory, VM_FILES.output), 'utf8').catch(() => '');
-      return text.trim().slice(-OUTPUT_TAIL);
-    },
-    close() {
-      linked.abort(new DOMException('the agent lets go of the guest', 'AbortError'));
-      followAgent(false);
-      linked.release();
-      connection = undefined;
-    },
+    runState: status.status,
+    agentConnected,
+    ...(pluggedBytes !== undefined && { pluggedBytes }),
+    ...(ioError && { ioError }),
   };
 }
