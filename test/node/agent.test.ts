@@ -242,7 +242,7 @@ test('a pod that is no launcher stays pending, gets the reason as an event, and 
     kind: 'Pod',
     metadata: { name: 'plain', namespace: NAMESPACE },
     spec: { nodeName: NODE, containers: [{ name: 'c', image: 'x' }] },
-  } as never);
+  });
   await eventually('reported', async () =>
     (await board.client.list(EVENTS, { namespace: NAMESPACE })).items.some(
       (e) => e.involvedObject?.name === 'plain' && e.reason === 'NotSupported',
@@ -255,7 +255,7 @@ test('a pod that is no launcher stays pending, gets the reason as an event, and 
 // S-401
 test('a guest that asks for a processor model of old finds no node', async () => {
   const spec = kernelSpec();
-  await board.createVmi('old-model', { ...spec, domain: { ...(spec['domain'] as object), cpu: { model: 'qemu64' } } });
+  await board.createVmi('old-model', { ...spec, domain: { ...spec.domain, cpu: { model: 'qemu64' } } });
   const waits = await board.until('old-model', 'unschedulable', ({ status }) =>
     (status?.conditions ?? []).some(({ type, reason }) => type === 'PodScheduled' && reason === 'Unschedulable'),
   );

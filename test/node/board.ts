@@ -13,7 +13,11 @@ import type { Client } from '../../packages/client/src/client.ts';
 import { type Component, chooseComponents, runComponent } from '../../packages/coracle/src/compose/components.ts';
 import type { ControlPlane } from '../../packages/coracle/src/compose/control-plane.ts';
 import { poolControllers } from '../../packages/kube-controllers/src/storage/storage-controllers.ts';
-import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../packages/kubevirt/src/kinds/kinds.ts';
+import {
+  VIRTUAL_MACHINE_INSTANCES,
+  type VirtualMachineInstance,
+  type VirtualMachineInstanceSpec,
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { type Agent, createAgent } from '../../packages/node-agent/src/agent/agent.ts';
 import type { AgentOptions } from '../../packages/node-agent/src/agent/agent-options.ts';
 import type { VmRecord } from '../../packages/node-agent/src/agent/launcher/vm-record.ts';
@@ -36,7 +40,7 @@ export interface Board {
   /** Stops the agent, keeping guests, and starts another on the same directory. */
   restartAgent(between?: () => Promise<unknown>): Promise<void>;
   /** Creates the VMI; the controllers and the agent do the rest. */
-  createVmi(name: string, spec: Record<string, unknown>): Promise<VirtualMachineInstance>;
+  createVmi(name: string, spec: VirtualMachineInstanceSpec): Promise<VirtualMachineInstance>;
   vmi(name: string): Promise<VirtualMachineInstance>;
   /** Waits for a VMI that fits; throws with what there is when it takes too long. */
   until(name: string, what: string, test: (vmi: VirtualMachineInstance) => boolean): Promise<VirtualMachineInstance>;
@@ -117,7 +121,7 @@ export async function startBoard(
         kind: 'VirtualMachineInstance',
         metadata: { name, namespace: NAMESPACE },
         spec,
-      } as unknown as VirtualMachineInstance),
+      }),
     vmi: (name) => client.get(VIRTUAL_MACHINE_INSTANCES, { namespace: NAMESPACE, name }),
     async until(name, what, test) {
       let last: VirtualMachineInstance | undefined;
@@ -195,7 +199,7 @@ export async function startBoard(
 }
 
 /** A spec that boots the tiny guest by its kernel: the fastest way up. */
-export const kernelSpec = (change: Record<string, unknown> = {}): Record<string, unknown> => ({
+export const kernelSpec = (change: Partial<VirtualMachineInstanceSpec> = {}): VirtualMachineInstanceSpec => ({
   terminationGracePeriodSeconds: 10,
   domain: {
     devices: { interfaces: [{ name: 'default', masquerade: {}, ports: [{ port: 8080 }] }] },

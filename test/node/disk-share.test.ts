@@ -22,11 +22,8 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 // S-501: A guest that fills its share of the disk, or the node's last room, is paused with a condition and goes on when
 //   there is room; empty disks count in scheduling and quotas.
 test('a guest that fills its share is paused with a condition, and goes on when there is room again', async () => {
-  const spec = kernelSpec() as {
-    domain: { devices: Record<string, unknown>; resources?: Record<string, unknown> };
-    volumes?: unknown[];
-  };
-  spec.domain.devices['disks'] = [{ name: 'scratch', disk: { bus: 'virtio' } }];
+  const spec = kernelSpec();
+  spec.domain.devices.disks = [{ name: 'scratch', disk: { bus: 'virtio' } }];
   spec.domain.resources = { ...spec.domain.resources, limits: { 'ephemeral-storage': '24Mi' } };
   spec.volumes = [{ name: 'scratch', emptyDisk: { capacity: '256Mi' } }];
   const created = await board.createVmi('writer', spec);

@@ -8,6 +8,7 @@ import {
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
   type VirtualMachineClone,
+  type VirtualMachineInstanceSpec,
 } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { findTpm } from '../../packages/node-agent/src/tpm/swtpm.ts';
 import { isRunning, signalProcess } from '../../packages/runtime/src/process/identity.ts';
@@ -36,7 +37,7 @@ const remove = async (name: string): Promise<void> => {
   );
 };
 const withTpm = (tpm: object) => {
-  const spec = kernelSpec() as { domain: { devices: object } };
+  const spec = kernelSpec();
   return { ...spec, domain: { ...spec.domain, devices: { ...spec.domain.devices, tpm } } };
 };
 const directoryOf = (uid: string): string => `${board.directory}/node/vms/${uid}`;
@@ -74,11 +75,11 @@ test('a guest has a TPM, which outlives the agent, ends with the guest, and is e
   await remove('trusted');
 });
 
-async function createVm(name: string, spec: object): Promise<void> {
+async function createVm(name: string, spec: VirtualMachineInstanceSpec): Promise<void> {
   const metadata = { name, namespace: NAMESPACE };
   const template = { metadata: {}, spec };
   const vm = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', metadata };
-  await board.client.create(VIRTUAL_MACHINES, { ...vm, spec: { runStrategy: 'Always', template } } as never);
+  await board.client.create(VIRTUAL_MACHINES, { ...vm, spec: { runStrategy: 'Always', template } });
 }
 
 /** Ends the instance; its machine makes another. */

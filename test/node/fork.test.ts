@@ -35,7 +35,7 @@ test('a fork goes on in two machines with identities of their own, and leaves no
     kind: 'VirtualMachine',
     metadata: { name: 'web', namespace: NAMESPACE, labels: { app: 'web' } },
     spec: { runStrategy: 'Always', template: { metadata: { labels: { app: 'web' } }, spec: kernelSpec() } },
-  } as unknown as VirtualMachine);
+  });
   await board.until('web', 'running', (vmi) => vmi.status?.phase === 'Running');
   const line = await shell(board, 'web', true);
   await line.run('(while :; do i=$((i+1)); echo $i >/run/next; mv /run/next /run/count; sleep 0.1; done) &');
@@ -49,7 +49,7 @@ test('a fork goes on in two machines with identities of their own, and leaves no
       annotations: { 'coracle.dev/include-memory': 'true', 'coracle.dev/fork-into': 'web-1,web-2' },
     },
     spec: { source: { apiGroup: 'kubevirt.io', kind: 'VirtualMachine', name: 'web' } },
-  } as never);
+  });
   const uuids = new Set<string | undefined>();
   const inside = await line.run('cat /sys/class/dmi/id/product_uuid /sys/class/net/eth0/address');
   for (const name of ['web', 'web-1', 'web-2']) {
@@ -99,7 +99,7 @@ test('volumes of claims are of the moment of the memory, and each fork has its o
     kind: 'VirtualMachine',
     metadata: { name: 'store', namespace: NAMESPACE },
     spec: { runStrategy: 'Always', template: { spec } },
-  } as unknown as VirtualMachine);
+  });
   const running = (name: string) => board.until(name, 'running', (vmi) => vmi.status?.phase === 'Running');
   await running('store');
   const line = await shell(board, 'store', true);
@@ -113,7 +113,7 @@ test('volumes of claims are of the moment of the memory, and each fork has its o
       annotations: { 'coracle.dev/include-memory': 'true', 'coracle.dev/fork-into': 'store-1' },
     },
     spec: { source: { apiGroup: 'kubevirt.io', kind: 'VirtualMachine', name: 'store' } },
-  } as never);
+  });
   await running('store-1');
   await line.run('echo third >/dev/vda; sync');
   const copy = await shell(board, 'store-1', false);
@@ -136,7 +136,7 @@ test('a machine that is restored with its memory goes on where it was; from its 
     kind: 'VirtualMachine',
     metadata: { name: 'app', namespace: NAMESPACE },
     spec: { runStrategy: 'Always', template: { spec: kernelSpec({ terminationGracePeriodSeconds: 0 }) } },
-  } as unknown as VirtualMachine);
+  });
   const running = (not = '') =>
     board.until('app', 'running', (vmi) => vmi.status?.phase === 'Running' && vmi.metadata.uid !== not);
   const first = await running();
@@ -148,7 +148,7 @@ test('a machine that is restored with its memory goes on where it was; from its 
     kind: 'VirtualMachineSnapshot',
     metadata: { name: 'saved', namespace: NAMESPACE, annotations: { 'coracle.dev/include-memory': 'true' } },
     spec,
-  } as never);
+  });
   await eventually('the snapshot is ready, and says that it has the memory', async () => {
     const { status } = await board.client.get(VIRTUAL_MACHINE_SNAPSHOTS, keyOf('saved'));
     const condition = status?.conditions?.find(({ type }) => type === 'MemoryIncluded');
@@ -175,7 +175,7 @@ test('a machine that is restored with its memory goes on where it was; from its 
     kind: 'VirtualMachineRestore',
     metadata: { name: 'back', namespace: NAMESPACE },
     spec: { target: spec.source, virtualMachineSnapshotName: 'saved' },
-  } as never);
+  });
   await eventually('restored', async () => {
     return (await board.client.get(VIRTUAL_MACHINE_RESTORES, keyOf('back'))).status?.complete === true;
   });

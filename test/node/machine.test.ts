@@ -67,7 +67,7 @@ test('disks on every bus, cloud-init, a ConfigMap, a guest agent and a soft rebo
     kind: 'ConfigMap',
     metadata: { name: 'settings', namespace: NAMESPACE },
     data: { 'app.conf': 'colour=blue' },
-  } as never);
+  });
   await board.createVmi('disks', {
     hostname: 'cloudy',
     terminationGracePeriodSeconds: 0,

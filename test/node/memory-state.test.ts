@@ -9,6 +9,7 @@ import {
   VIRTUAL_MACHINE_SNAPSHOTS,
   VIRTUAL_MACHINES,
   type VirtualMachineInstance,
+  type VirtualMachineInstanceSpec,
 } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import type { MemorySaved } from '../../packages/kubevirt/src/rules/memory-state/memory-calls.ts';
 import { calledInProcess } from '../../packages/runtime/src/http/in-process-peer.ts';
@@ -38,9 +39,9 @@ async function ask<T>(call: string, body: object): Promise<{ status: number; bod
   return { status: response.status, body: JSON.parse(new TextDecoder().decode(response.body as Uint8Array)) as T };
 }
 
-const diskSpec = (): Record<string, unknown> => {
-  const spec = kernelSpec() as { domain: { devices: Record<string, unknown> } };
-  spec.domain.devices['disks'] = [
+const diskSpec = (): VirtualMachineInstanceSpec => {
+  const spec = kernelSpec();
+  spec.domain.devices.disks = [
     { name: 'root', disk: { bus: 'virtio' } },
     { name: 'scratch', disk: { bus: 'virtio' } },
   ];
@@ -67,20 +68,19 @@ test('a guest is saved and runs on; another instance goes on from the same momen
   const before = Number(await line.run('until [ -s /run/count ]; do sleep 0.1; done; cat /run/count'));
 
   // Whose memory may be resumed is for admission, which asks for a snapshot; what is in it is for the agent.
-  const vm = { runStrategy: 'Halted', template: { spec: kernelSpec() } };
   const metadata = { name: 'owner', namespace: NAMESPACE };
   await board.client.create(VIRTUAL_MACHINES, {
     apiVersion: 'kubevirt.io/v1',
     kind: 'VirtualMachine',
     metadata,
-    spec: vm,
-  } as never);
+    spec: { runStrategy: 'Halted', template: { spec: kernelSpec() } },
+  });
   const snapshot = await board.client.create(VIRTUAL_MACHINE_SNAPSHOTS, {
     apiVersion: 'snapshot.kubevirt.io/v1beta1',
     kind: 'VirtualMachineSnapshot',
     metadata: { ...metadata, annotations: { 'coracle.dev/include-memory': 'true' } },
     spec: { source: { apiGroup: 'kubevirt.io', kind: 'VirtualMachine', name: 'owner' } },
-  } as never);
+  });
   const state = snapshot.metadata.uid ?? '';
   const call = { state, namespace: NAMESPACE, vmi: 'source', vmiUid: source.metadata.uid };
   const saved = await ask<MemorySaved>('save', call);
@@ -90,13 +90,13 @@ test('a guest is saved and runs on; another instance goes on from the same momen
   assert.ok(after >= before, 'the source goes on');
   await line.run('echo changed >/dev/vdb; sync');
 
-  const create = (name: string, spec: Record<string, unknown>, more: object = {}) =>
+  const create = (name: string, spec: VirtualMachineInstanceSpec, more: object = {}) =>
     board.client.create(VIRTUAL_MACHINE_INSTANCES, {
       apiVersion: 'kubevirt.io/v1',
       kind: 'VirtualMachineInstance',
       metadata: { name, namespace: NAMESPACE, annotations: { 'coracle.dev/resume-from': state, ...more } },
       spec,
-    } as never);
+    });
   await create('copy', diskSpec());
   await runs('copy');
   const copy = await shell(board, 'copy', false);
@@ -116,7 +116,7 @@ test('a guest is saved and runs on; another instance goes on from the same momen
   );
 
   // A machine that differs from the saved one is not started, and says why; unless it is to boot then.
-  const larger = { ...diskSpec(), domain: { ...(diskSpec()['domain'] as object), memory: { guest: '160Mi' } } };
+  const larger = { ...diskSpec(), domain: { ...diskSpec().domain, memory: { guest: '160Mi' } } };
   await create('larger', larger);
   const refused = await board.until('larger', 'refused', (vmi) =>
     (vmi.status?.conditions ?? []).some(({ reason }) => reason === 'FailedResume'),

@@ -175,7 +175,7 @@ test('a launcher that is to fail fast fails before there is a guest, where the g
       kind: 'VirtualMachineInstance',
       metadata: { name, namespace: NAMESPACE, annotations: { 'kubevirt.io/func-test-virt-launcher-fail-fast': '' } },
       spec: kernelSpec({ terminationGracePeriodSeconds: 0 }),
-    } as never);
+    });
     const ended = await board.until(name, 'decided', ({ status }) =>
       ['Failed', 'Running'].includes(status?.phase ?? ''),
     );

@@ -52,7 +52,7 @@ test('a TPM in a claim of one node moves to a second claim, which takes its plac
     kind: 'VirtualMachine',
     metadata: keyOf('sealed'),
     spec: { runStrategy: 'Always', template: { metadata: {}, spec: { ...spec, domain: { ...spec.domain, devices } } } },
-  } as never);
+  });
   await runs('sealed');
   await ask(`${tpmCommand(NV_DEFINE)}; ${tpmCommand(NV_WRITE)}`);
 

@@ -4,14 +4,16 @@ import { after, before, test } from 'node:test';
 import { PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import type { Pod } from '../../packages/apimachinery/src/types/types.ts';
 import {
+  type RunStrategy,
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
   type VirtualMachine,
   type VirtualMachineInstance,
+  type VirtualMachineInstanceSpec,
 } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { usualHostPort } from '../../packages/kubevirt/src/rules/machine/host-ports.ts';
 import { importImage } from '../../packages/node-agent/src/image/local-images.ts';
-import { isRunning } from '../../packages/runtime/src/process/identity.ts';
+import { isRunning, type ProcessIdentity } from '../../packages/runtime/src/process/identity.ts';
 import { ensureGuest } from '../../tools/guest/build-guest.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type Board, collect, kernelSpec, NAMESPACE, startBoard } from './board.ts';
@@ -24,18 +26,18 @@ after(() => board.close());
 
 const keyOf = (name: string) => ({ namespace: NAMESPACE, name });
 const vmOf = (name: string): Promise<VirtualMachine> => board.client.get(VIRTUAL_MACHINES, keyOf(name));
-const createVm = (name: string, runStrategy: string, spec = kernelSpec()): Promise<VirtualMachine> =>
+const createVm = (name: string, runStrategy: RunStrategy, spec = kernelSpec()): Promise<VirtualMachine> =>
   board.client.create(VIRTUAL_MACHINES, {
     apiVersion: 'kubevirt.io/v1',
     kind: 'VirtualMachine',
     metadata: { name, namespace: NAMESPACE },
     spec: { runStrategy, template: { metadata: {}, spec } },
-  } as unknown as VirtualMachine);
+  });
 /** The tiny guest with other arguments of its kernel, or without ACPI in its machine. */
-function specWith(change: { grace: number; kernelArgs?: string; acpi?: boolean }): Record<string, unknown> {
+function specWith(change: { grace: number; kernelArgs?: string; acpi?: boolean }): VirtualMachineInstanceSpec {
   const spec = kernelSpec({ terminationGracePeriodSeconds: change.grace });
-  const domain = spec['domain'] as { features?: object; firmware: { kernelBoot: { kernelArgs: string } } };
-  if (change.kernelArgs !== undefined) domain.firmware.kernelBoot.kernelArgs = change.kernelArgs;
+  const { domain } = spec;
+  if (change.kernelArgs !== undefined) domain.firmware!.kernelBoot!.kernelArgs = change.kernelArgs;
   if (change.acpi !== undefined) domain.features = { acpi: { enabled: change.acpi } };
   return spec;
 }
@@ -145,7 +147,7 @@ test('a paused guest is not ready, nor is its Pod', async () => {
   await shows('paused', 'Paused');
   await board.until('paused', 'not ready', (v) => !isReady(v));
   assert.equal((await podOf(vmi)).status?.phase, 'Running');
-  assert.equal(isReady((await podOf(vmi)) as never), false);
+  assert.equal(isReady(await podOf(vmi)), false);
   assert.equal(await board.put('paused/reset'), 200);
   assert.equal(await board.put('paused/unpause'), 200);
   await board.until('paused', 'ready again', isReady);
@@ -180,12 +182,12 @@ test('an image that comes late ends the trouble, and is reported no more', async
 // S-141: There are never two guests of one machine, however its strategy is turned, and the last word holds.
 test('Halted and Always twenty times over: never two guests, and the last word holds', async () => {
   await createVm('flip', 'Always', kernelSpec({ terminationGracePeriodSeconds: 0 }));
-  const seen = new Map<string, { pid: number; startTime: string }>();
+  const seen = new Map<string, ProcessIdentity>();
   const look = async (): Promise<void> => {
     const vmi = await board.vmi('flip').catch(() => undefined);
     const record = vmi && (await board.record(vmi).catch(() => undefined));
-    if (record?.process) seen.set(record.vmiUid, record.process as never);
-    const alive = await Promise.all([...seen.values()].map((identity) => isRunning(identity as never)));
+    if (record?.process) seen.set(record.vmiUid, record.process);
+    const alive = await Promise.all([...seen.values()].map((identity) => isRunning(identity)));
     assert.ok(alive.filter(Boolean).length <= 1, 'two guests of one VM');
   };
   for (let round = 0; round < 20; round++) {
@@ -225,9 +227,9 @@ test('a guest that powers off: Manual and Once leave it, RerunOnFailure takes it
 // S-396: With `rebootPolicy: Terminate` a reboot of any kind ends the instance as Succeeded; what follows is the run
 //   strategy's.
 test('rebootPolicy Terminate: a reboot ends the instance, asked for in the guest or from outside', async () => {
-  const spec = (): Record<string, unknown> => {
+  const spec = (): VirtualMachineInstanceSpec => {
     const kernel = kernelSpec();
-    return { ...kernel, domain: { ...(kernel['domain'] as object), rebootPolicy: 'Terminate' } };
+    return { ...kernel, domain: { ...kernel.domain, rebootPolicy: 'Terminate' } };
   };
   await createVm('term-once', 'Once', spec());
   const once = await runs('term-once');

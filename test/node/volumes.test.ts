@@ -7,6 +7,8 @@ import { get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import type { ResourceType } from '../../packages/apimachinery/src/meta/gvk.ts';
+import type { KubeObject } from '../../packages/apimachinery/src/meta/object.ts';
 import {
   CONFIG_MAPS,
   EVENTS,
@@ -14,7 +16,11 @@ import {
   SECRETS,
   STORAGE_CLASSES,
 } from '../../packages/apimachinery/src/types/resource-types.ts';
-import { KUBEVIRTS, VIRTUAL_MACHINE_INSTANCES } from '../../packages/kubevirt/src/kinds/kinds.ts';
+import {
+  KUBEVIRTS,
+  VIRTUAL_MACHINE_INSTANCES,
+  type VirtualMachineInstanceSpec,
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { usualHostPort } from '../../packages/kubevirt/src/rules/machine/host-ports.ts';
 import { type RegistryServer, startRegistry, tarOf } from '../../packages/runtime/src/oci/testing/registry-server.ts';
 import { ensureGuest } from '../../tools/guest/build-guest.ts';
@@ -70,16 +76,8 @@ after(async () => {
 });
 
 const isRunning = (vmi: { status?: { phase?: string } }): boolean => vmi.status?.phase === 'Running';
-const create = (type: unknown, kind: string, name: string, rest: object): Promise<unknown> =>
-  board.client.create(
-    type as typeof SECRETS,
-    {
-      apiVersion: 'v1',
-      kind,
-      metadata: { name, namespace: NAMESPACE },
-      ...rest,
-    } as never,
-  );
+const create = (type: ResourceType<KubeObject>, kind: string, name: string, rest: object): Promise<unknown> =>
+  board.client.create(type, { apiVersion: 'v1', kind, metadata: { name, namespace: NAMESPACE }, ...rest });
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 const httpGet = (host: string): Promise<string> =>
   new Promise((resolve, reject) => {
@@ -91,7 +89,10 @@ const httpGet = (host: string): Promise<string> =>
       response.on('end', () => resolve(text));
     }).on('error', reject);
   });
-const paused = (volumes: object[], more: object = {}): Record<string, unknown> => ({
+const paused = (
+  volumes: NonNullable<VirtualMachineInstanceSpec['volumes']>,
+  more: Partial<VirtualMachineInstanceSpec> = {},
+): VirtualMachineInstanceSpec => ({
   startStrategy: 'Paused',
   terminationGracePeriodSeconds: 0,
   domain: { devices: {}, memory: { guest: '16Mi' } },
@@ -356,11 +357,14 @@ test('images, paths and texts that cannot be used are refused by name, and nothi
   const host = (path: string, more = {}) => paused([{ name: 'v', hostDisk: { path, type: 'Disk', ...more } }]);
   const kernel = (args: string) => {
     const spec = kernelSpec({ startStrategy: 'Paused', terminationGracePeriodSeconds: 0 });
-    (spec['domain'] as { firmware: { kernelBoot: { kernelArgs: string } } }).firmware.kernelBoot.kernelArgs = args;
+    spec.domain.firmware!.kernelBoot!.kernelArgs = args;
     return spec;
   };
   /** Name -> spec, reason of the event, its text, and what the condition Synchronized says. */
-  const cases: Record<string, readonly [spec: object, reason: string, message: RegExp, condition?: RegExp]> = {
+  const cases: Record<
+    string,
+    readonly [spec: VirtualMachineInstanceSpec, reason: string, message: RegExp, condition?: RegExp]
+  > = {
     backing: [disk(`${open.host}/backing:v1`), 'Failed', /names a backing file/, /^(ErrImagePull|ImagePullBackOff)/],
     data: [disk(`${open.host}/data:v1`), 'Failed', /names an external data file/, /data file/],
     huge: [disk(`${open.host}/huge:v1`), 'Failed', /virtual size \d+ is out of range/],
@@ -399,7 +403,7 @@ test('images, paths and texts that cannot be used are refused by name, and nothi
     long: [kernel('x'.repeat(100_000)), 'InvalidMachine', /kernelArgs is longer than/],
   };
   await create(CONFIG_MAPS, 'ConfigMap', 'cm', { data: { a: 'b' } }).catch(() => undefined);
-  for (const [name, [spec]] of Object.entries(cases)) await board.createVmi(`bad-${name}`, spec as never);
+  for (const [name, [spec]] of Object.entries(cases)) await board.createVmi(`bad-${name}`, spec);
   for (const [name, [, reason, message, condition]] of Object.entries(cases)) {
     let last = '';
     await eventually(`event of ${name}`, async () => {
@@ -441,7 +445,7 @@ test('started under umask 0000, everything is still closed to others, sockets in
       kind: 'VirtualMachineInstance',
       metadata: { name: 'closed', namespace: NAMESPACE },
       spec: paused([{ name: 'v', emptyDisk: { capacity: '1Mi' } }]),
-    } as never);
+    });
     const key = { namespace: NAMESPACE, name: 'closed' };
     await eventually('running', async () => isRunning(await admin.client.get(VIRTUAL_MACHINE_INSTANCES, key)));
     const open: string[] = [];

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { KubeObject } from '../../../../apimachinery/src/meta/object.ts';
-import type { VirtualMachine } from '../../kinds/kubevirt.ts';
+import type { PersistentVolumeClaim } from '../../../../apimachinery/src/types/types.ts';
+import type { VirtualMachine, VirtualMachineRestore, VirtualMachineSnapshotContent } from '../../kinds/kubevirt.ts';
 import { decideDeletion, isGuardedKind } from './decide-deletion.ts';
 import { DELETE_PROTECTION_LABEL, guardsItsParts } from './delete-protection.ts';
 import type { DeletionTarget, GuardingMachine, ProtectionLookup } from './deletion-target.ts';
@@ -11,35 +12,35 @@ import { isUnderWay } from './restores.ts';
 
 type Parts = Record<string, unknown>;
 interface World {
-  readonly vms?: readonly Parts[];
-  readonly claims?: readonly Parts[];
-  readonly restores?: readonly Parts[];
-  readonly contents?: readonly Parts[];
+  readonly vms?: readonly VirtualMachine[];
+  readonly claims?: readonly PersistentVolumeClaim[];
+  readonly restores?: readonly VirtualMachineRestore[];
+  readonly contents?: readonly VirtualMachineSnapshotContent[];
   /** Namespaces with a KubeVirt object. */
   readonly kubevirts?: readonly string[];
 }
 
-const object = (kind: string, name: string, { metadata, ...parts }: Parts = {}): KubeObject =>
-  ({
-    apiVersion: 'v1',
-    kind,
-    metadata: { name, namespace: 'ns', uid: `uid-${name}`, ...(metadata as object) },
-    ...parts,
-  }) as never;
-const vm = (name: string, volumes: readonly Parts[] = [], parts: Parts = {}): KubeObject =>
-  object('VirtualMachine', name, {
+/** What a case says of an object, and nothing else. */
+function object<T extends KubeObject = KubeObject>(kind: string, name: string, parts: Parts = {}): T {
+  const metadata = { name, namespace: 'ns', uid: `uid-${name}`, ...(parts.metadata as object) };
+  const made: KubeObject = { apiVersion: 'v1', kind, ...parts, metadata };
+  return made as T;
+}
+const vm = (name: string, volumes: readonly Parts[] = [], parts: Parts = {}): VirtualMachine =>
+  object<VirtualMachine>('VirtualMachine', name, {
     spec: { template: { spec: { volumes } } },
     ...parts,
     metadata: { labels: { [DELETE_PROTECTION_LABEL]: 'true' }, ...(parts.metadata as object) },
   });
 const claimVolume = (claimName: string): Parts => ({ name: 'disk', persistentVolumeClaim: { claimName } });
-const claim = (name: string, parts: Parts = {}): KubeObject => object('PersistentVolumeClaim', name, parts);
-const state = (name: string, of: string, creationTimestamp: string): KubeObject =>
+const claim = (name: string, parts: Parts = {}): PersistentVolumeClaim =>
+  object<PersistentVolumeClaim>('PersistentVolumeClaim', name, parts);
+const state = (name: string, of: string, creationTimestamp: string): PersistentVolumeClaim =>
   claim(name, { metadata: { labels: { 'persistent-state-for': of }, creationTimestamp } });
 
 function lookupOf({ vms = [], claims = [], restores = [], contents = [], kubevirts = [] }: World): ProtectionLookup {
   const machines = (namespace?: string): GuardingMachine[] =>
-    (vms as never[] as VirtualMachine[])
+    vms
       .filter((each) => guardsItsParts(each) && (namespace === undefined || each.metadata.namespace === namespace))
       .map((each) => ({ namespace: each.metadata.namespace!, name: each.metadata.name!, object: each }));
   return {
@@ -59,13 +60,11 @@ function lookupOf({ vms = [], claims = [], restores = [], contents = [], kubevir
       ),
     machines: (namespace) => new Set(machines(namespace)),
     machine: (namespace, name) => machines(namespace).find((each) => each.name === name),
-    claim: (_, name) => (claims as never[]).find((each: KubeObject) => each.metadata.name === name),
-    stateClaims: (_, machine) =>
-      (claims as never[]).filter((each: KubeObject) => each.metadata.labels?.['persistent-state-for'] === machine),
+    claim: (_, name) => claims.find((each) => each.metadata.name === name),
+    stateClaims: (_, machine) => claims.filter((each) => each.metadata.labels?.['persistent-state-for'] === machine),
     kubevirts: (namespace) => (kubevirts.includes(namespace) ? ['kubevirt'] : []),
-    restores: () => (restores as never[]).filter(isUnderWay),
-    content: (_, snapshot) =>
-      (contents as never[]).find((each: { spec: Parts }) => each.spec.virtualMachineSnapshotName === snapshot),
+    restores: () => restores.filter(isUnderWay),
+    content: (_, snapshot) => contents.find((each) => each.spec.virtualMachineSnapshotName === snapshot),
   };
 }
 
@@ -100,12 +99,12 @@ const definition = (group: string, plural: string): KubeObject =>
 const volume = (uid: string): KubeObject =>
   object('PersistentVolume', 'pv', { spec: { claimRef: { namespace: 'ns', name: 'data', uid } } });
 
-const running = (spec: Parts, status: Parts = {}): KubeObject =>
-  object('VirtualMachineRestore', 'restore', {
+const running = (spec: Parts, status: Parts = {}): VirtualMachineRestore =>
+  object<VirtualMachineRestore>('VirtualMachineRestore', 'restore', {
     spec: { target: { kind: 'VirtualMachine', name: 'vm' }, virtualMachineSnapshotName: 'snap', ...spec },
     status: { complete: false, ...status },
   });
-const content = object('VirtualMachineSnapshotContent', 'content', {
+const content = object<VirtualMachineSnapshotContent>('VirtualMachineSnapshotContent', 'content', {
   spec: {
     virtualMachineSnapshotName: 'snap',
     source: { virtualMachine: { spec: { instancetype: { revisionName: 'kept-snap' } } } },
@@ -124,7 +123,7 @@ const markedClaim = claim('data', {
 });
 
 const F = 'spec.template.spec.volumes[0].persistentVolumeClaim.claimName';
-const world = (...vms: KubeObject[]): World => ({ vms: vms as never });
+const world = (...vms: VirtualMachine[]): World => ({ vms });
 const one = world(vm('vm', [claimVolume('data')]));
 
 /** Who blocks, as `namespace/name why`; empty when the object may go. */
@@ -177,28 +176,23 @@ const CASES: readonly [what: string, DeletionTarget, World, string[]][] = [
       ...one,
       claims: [
         claim('data', { metadata: { ownerReferences: [{ kind: 'DataVolume', name: 'data', uid: 'uid-data' }] } }),
-      ] as never,
+      ],
     },
     [`ns/vm claim data, ${F}`],
   ],
   [
     'a DataVolume that its claim does not belong to',
     target(object('DataVolume', 'data')),
-    { ...one, claims: [claim('data')] as never },
+    { ...one, claims: [claim('data')] },
     [],
   ],
   [
     'the volume of a claim',
     target(volume('uid-data')),
-    { ...one, claims: [claim('data')] as never },
+    { ...one, claims: [claim('data')] },
     [`ns/vm claim ns/data, ${F}`],
   ],
-  [
-    'the volume of a claim before this one',
-    target(volume('uid-old')),
-    { ...one, claims: [claim('data')] as never },
-    [],
-  ],
+  ['the volume of a claim before this one', target(volume('uid-old')), { ...one, claims: [claim('data')] }, []],
   ['the volume of a claim that is gone', target(volume('uid-data')), one, []],
   [
     'the firmware state of a machine',
@@ -209,13 +203,13 @@ const CASES: readonly [what: string, DeletionTarget, World, string[]][] = [
   [
     'firmware state that has moved to a newer claim',
     target(state('s', 'vm', '2026-01-01T00:00:00Z')),
-    { ...world(vm('vm')), claims: [state('t', 'vm', '2026-01-02T00:00:00Z')] as never },
+    { ...world(vm('vm')), claims: [state('t', 'vm', '2026-01-02T00:00:00Z')] },
     [],
   ],
   [
     'the newer of two claims of firmware state',
     target(state('t', 'vm', '2026-01-02T00:00:00Z')),
-    { ...world(vm('vm')), claims: [state('s', 'vm', '2026-01-01T00:00:00Z')] as never },
+    { ...world(vm('vm')), claims: [state('s', 'vm', '2026-01-01T00:00:00Z')] },
     ['ns/vm label persistent-state-for of the claim'],
   ],
   [
@@ -278,19 +272,19 @@ const CASES: readonly [what: string, DeletionTarget, World, string[]][] = [
   [
     'the snapshot of a restore',
     target(object('VirtualMachineSnapshot', 'snap')),
-    { ...one, restores: [inPlace] as never },
+    { ...one, restores: [inPlace] },
     ['ns/vm VirtualMachineRestore restore under way'],
   ],
   [
     'the content of a restore',
     target(content),
-    { ...one, restores: [inPlace] as never },
+    { ...one, restores: [inPlace] },
     ['ns/vm VirtualMachineRestore restore under way'],
   ],
   [
     'a VolumeSnapshot of a restore',
     target(object('VolumeSnapshot', 'vs')),
-    { ...one, restores: [running({})] as never, contents: [content] as never },
+    { ...one, restores: [running({})], contents: [content] },
     ['ns/vm VirtualMachineRestore restore under way'],
   ],
   [
@@ -300,51 +294,46 @@ const CASES: readonly [what: string, DeletionTarget, World, string[]][] = [
       ...one,
       restores: [
         running({}, { restores: [{ volumeName: 'disk', persistentVolumeClaim: 'x', volumeSnapshotName: 'vs' }] }),
-      ] as never,
+      ],
     },
     ['ns/vm VirtualMachineRestore restore under way'],
   ],
   [
     'a revision that the snapshot keeps',
     target(object('ControllerRevision', 'kept-snap')),
-    { ...one, restores: [inPlace] as never, contents: [content] as never },
+    { ...one, restores: [inPlace], contents: [content] },
     ['ns/vm VirtualMachineRestore restore under way'],
   ],
-  ['another snapshot', target(object('VirtualMachineSnapshot', 'older')), { ...one, restores: [inPlace] as never }, []],
+  ['another snapshot', target(object('VirtualMachineSnapshot', 'older')), { ...one, restores: [inPlace] }, []],
   [
     'the snapshot of a restore that is complete',
     target(object('VirtualMachineSnapshot', 'snap')),
-    { ...one, restores: [running({}, { complete: true })] as never },
+    { ...one, restores: [running({}, { complete: true })] },
     [],
   ],
   [
     'the snapshot of a restore that has failed',
     target(object('VirtualMachineSnapshot', 'snap')),
-    { ...one, restores: [running({}, { conditions: [{ type: 'Failure', status: 'True' }] })] as never },
+    { ...one, restores: [running({}, { conditions: [{ type: 'Failure', status: 'True' }] })] },
     [],
   ],
   [
     'a claim that a restore in place replaces, by KubeVirt',
     target(claim('data'), true),
-    { ...world(restoring), restores: [inPlace] as never },
+    { ...world(restoring), restores: [inPlace] },
     [],
   ],
-  [
-    'the same, by somebody else',
-    target(claim('data')),
-    { ...world(restoring), restores: [inPlace] as never },
-    [`ns/vm ${F}`],
-  ],
+  ['the same, by somebody else', target(claim('data')), { ...world(restoring), restores: [inPlace] }, [`ns/vm ${F}`]],
   [
     'the same, once the restored claim is there',
     target(markedClaim, true),
-    { ...world(restoring), restores: [inPlace] as never },
+    { ...world(restoring), restores: [inPlace] },
     [`ns/vm ${F}`],
   ],
   [
     'the same, by a restore that the machine does not know of',
     target(claim('data'), true),
-    { ...one, restores: [inPlace] as never },
+    { ...one, restores: [inPlace] },
     [`ns/vm ${F}`],
   ],
   [
@@ -352,26 +341,26 @@ const CASES: readonly [what: string, DeletionTarget, World, string[]][] = [
     target(claim('data'), true),
     {
       ...world(restoring),
-      restores: [running({ volumeRestorePolicy: 'InPlace' }, { complete: true, restores: inPlace })] as never,
+      restores: [running({ volumeRestorePolicy: 'InPlace' }, { complete: true, restores: inPlace })],
     },
     [`ns/vm ${F}`],
   ],
   [
     'a claim by KubeVirt, not in place',
     target(claim('data'), true),
-    { ...world(restoring), restores: [running({})] as never },
+    { ...world(restoring), restores: [running({})] },
     [`ns/vm ${F}`],
   ],
   [
     'a revision that a restore makes anew, by KubeVirt',
     target(object('ControllerRevision', 'kept-vm'), true),
-    { ...world(restoring), restores: [inPlace] as never, contents: [content] as never },
+    { ...world(restoring), restores: [inPlace], contents: [content] },
     [],
   ],
   [
     'the same, by somebody else',
     target(object('ControllerRevision', 'kept-vm')),
-    { ...world(restoring), restores: [inPlace] as never, contents: [content] as never },
+    { ...world(restoring), restores: [inPlace], contents: [content] },
     ['ns/vm status.instancetypeRef.controllerRevisionRef.name'],
   ],
   ['a claim by KubeVirt, without a restore', target(claim('data'), true), one, [`ns/vm ${F}`]],
