@@ -6,8 +6,9 @@ import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '../../packages/api
 import { DATA_VOLUMES } from '../../packages/kubevirt/src/kinds/cdi/kinds.ts';
 import { VIRTUAL_MACHINES, type VirtualMachine } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { ensureGuest } from '../../tools/guest/build-guest.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type ImageServer, startImageServer } from '../testkit/image-server.ts';
-import { type Board, eventually, NAMESPACE, startBoard } from './board.ts';
+import { type Board, NAMESPACE, startBoard } from './board.ts';
 import { shell } from './shell.ts';
 
 let board: Board;

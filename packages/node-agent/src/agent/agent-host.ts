@@ -110,7 +110,9 @@ export class AgentHost {
     return environment;
   }
 
-  async #environment(found: Pick<AgentEnvironment, 'pool' | 'images' | 'facts' | 'bootId' | 'signal'>): Promise<AgentEnvironment> {
+  async #environment(
+    found: Pick<AgentEnvironment, 'pool' | 'images' | 'facts' | 'bootId' | 'signal'>,
+  ): Promise<AgentEnvironment> {
     const { client, nodeName, clock } = this.#config;
     const options = this.#options;
     const log = this.#log;
