@@ -36,7 +36,7 @@ const escaped = (text: string): string =>
 
 /** The lines of a program's output as a terminal would leave them: without colours, of what was overwritten the last, no end of empty ones. */
 export function terminalLines(output: string): string[] {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: what terminals are told by
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control sequences of terminals
   const plain = output.replaceAll(/\x1b\[[0-9;?]*[A-Za-z]/g, '').replaceAll(/\r+\n/g, '\n');
   return plain
     .trimEnd()

@@ -88,7 +88,7 @@ export interface AssemblyOptions extends PassedOn {
   readonly serviceCidr?: string;
   /** PEM of the CA of client certificates, for extension API servers. */
   readonly clientCa?: string;
-  /** Proxies that may say who the user is, as extension API servers are told. */
+  /** Proxies that may say who the user is, as extension API servers are shown them. */
   readonly frontProxy?: NonNullable<Parameters<typeof ensureBootstrapObjects>[1]['frontProxy']>;
 }
 
