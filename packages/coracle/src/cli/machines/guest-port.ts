@@ -9,9 +9,11 @@ import type { Cluster } from '../../config/cluster.ts';
 import { CommandError } from '../command.ts';
 import { askForStream, openMachineStream } from '../machine-stream.ts';
 
-/** How long one attempt waits for the guest's first word; one that was made too early is lost. */
-const ATTEMPT_MS = 1_000;
-const PAUSE_MS = 50;
+/** How long one attempt waits for the guest's first word. What is sent before the guest listens is lost. */
+const ATTEMPT_MS = 3_000;
+/** Another attempt begins this long after the last one, at most so many at a time. */
+const NEXT_MS = 250;
+const MOST_ATTEMPTS = 3;
 
 /** Which port of which machine. */
 export interface GuestPort {
@@ -34,17 +36,38 @@ export async function joinGuestPort({ cluster, key, port, signal }: GuestPort, s
  */
 export async function awaitGuestPort(at: GuestPort, seconds: number): Promise<void> {
   const { port, key, signal } = at;
-  const deadline = systemClock.monotonic() + seconds * 1000;
-  for (;;) {
-    const left = deadline - systemClock.monotonic();
-    if (left <= 0)
-      throw new CommandError(
-        `nothing answers at port ${port} of ${key.namespace}/${key.name} after ${seconds} s: the guest may have no SSH server, or still start (coracle logs ${key.name} -n ${key.namespace})`,
+  const life = createLinkedController(signal);
+  const stop = systemClock.schedule(seconds * 1000, () => life.abort(new DOMException('no answer', 'TimeoutError')));
+  const attempts = new Set<Promise<boolean>>();
+  try {
+    while (!life.signal.aborted) {
+      if (attempts.size < MOST_ATTEMPTS) {
+        const attempt: Promise<boolean> = speaks({ ...at, signal: life.signal }, ATTEMPT_MS).finally(() =>
+          attempts.delete(attempt),
+        );
+        attempt.catch(() => {}); // heard below
+        attempts.add(attempt);
+      }
+      const pause = systemClock.sleep(NEXT_MS, life.signal).then(
+        () => false,
+        () => false,
       );
-    if (await speaks(at, Math.min(ATTEMPT_MS, left))) return;
-    await systemClock.sleep(PAUSE_MS, signal);
+      if (await Promise.race([...[...attempts].map(answered), pause])) return;
+    }
+    signal.throwIfAborted();
+    throw new CommandError(
+      `nothing answers at port ${port} of ${key.namespace}/${key.name} after ${seconds} s: the guest may have no SSH server, or still start (coracle logs ${key.name} -n ${key.namespace})`,
+    );
+  } finally {
+    stop();
+    life.abort(new DOMException('over', 'AbortError'));
+    life.release();
   }
 }
+
+/** Resolves when it has; an attempt in vain says nothing, one that was refused fails. */
+const answered = (attempt: Promise<boolean>): Promise<boolean> =>
+  attempt.then((isThere) => (isThere ? true : new Promise<boolean>(() => {})));
 
 async function speaks({ cluster, key, port, signal }: GuestPort, ms: number): Promise<boolean> {
   const attempt = createLinkedController(signal);
@@ -57,8 +80,7 @@ async function speaks({ cluster, key, port, signal }: GuestPort, ms: number): Pr
       attempt.signal.addEventListener('abort', () => resolve(false), { once: true });
     }).finally(() => socket.close());
   } catch (error) {
-    signal.throwIfAborted();
-    if (attempt.signal.aborted) return false;
+    if (attempt.signal.aborted) return false; // whoever asked looks at their own signal
     throw error;
   } finally {
     cancel();

@@ -2,14 +2,23 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type MachineFacts, whyOf } from './why-facts.ts';
 
-type Parts = { vm?: object; vmi?: object; nodes?: object[] | undefined; warnings?: object[] };
-const factsOf = ({ vm, vmi, nodes = [{}], warnings = [] }: Parts): MachineFacts =>
+type Parts = {
+  vm?: object;
+  vmi?: object;
+  nodes?: object[] | undefined;
+  warnings?: object[];
+  pulling?: string;
+  dataVolumes?: object[];
+};
+const factsOf = ({ vm, vmi, nodes = [{}], warnings = [], pulling, dataVolumes = [] }: Parts): MachineFacts =>
   ({
     key: { namespace: 'shop', name: 'web' },
     vm: vm && { metadata: {}, spec: { runStrategy: 'Always' }, ...vm },
     vmi: vmi && { metadata: {}, spec: {}, ...vmi },
     nodes,
     warnings,
+    pulling,
+    dataVolumes,
   }) as unknown as MachineFacts;
 const condition = (type: string, status: string, reason: string, message = '') => ({ type, status, reason, message });
 const instance = (phase: string, ...conditions: object[]) => ({ vm: {}, vmi: { status: { phase, conditions } } });
@@ -56,6 +65,16 @@ test('what a machine waits for is said, and the next step', () => {
     ],
     [instance('Running', condition('Ready', 'False', 'GuestNotRunning')), /^runs, but is not ready$/, /coracle logs/],
     [instance('Running', condition('Ready', 'True', '')), /^runs$/, undefined],
+    [{ ...instance('Scheduled'), pulling: 'Pulling image x' }, /^is starting \(Scheduled\)$/, undefined],
+    [
+      {
+        vm: {},
+        dataVolumes: [{ metadata: { name: 'web-root' }, status: { phase: 'ImportInProgress', progress: '45.0%' } }],
+      },
+      /^waits for its disk$/,
+      /^kubectl describe dv web-root -n shop$/,
+    ],
+    [{ vm: { status: { printableStatus: 'Starting' } } }, /^is starting$/, undefined],
     [instance('Scheduled'), /^is starting \(Scheduled\)$/, undefined],
   ];
   for (const [parts, state, next] of rows) {

@@ -6,13 +6,19 @@ import { EVENTS, NODES } from '@coracle/apimachinery/types/resource-types';
 import type { Event, Node } from '@coracle/apimachinery/types/types';
 import { isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
+import { DATA_VOLUMES, type DataVolume } from '@coracle/kubevirt/kinds/cdi/kinds';
 import type { VirtualMachine, VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
 import type { FoundMachine } from './find-machine.ts';
+import { launcherPod } from './launcher-pod.ts';
 
 /** A machine with what was said of it, and the nodes there are. */
 export interface MachineFacts extends FoundMachine {
   /** Warnings about the machine, its instance and its Pods, the newest first; at most ten. */
   readonly warnings: readonly DeepReadonly<Event>[];
+  /** What its Pod waits for, while an image is fetched. */
+  readonly pulling: string | undefined;
+  /** Of a machine without an instance: its disks that DataVolumes fill. */
+  readonly dataVolumes: readonly DeepReadonly<DataVolume>[];
   /** Undefined where the caller may not list them. */
   readonly nodes: readonly DeepReadonly<Node>[] | undefined;
 }
@@ -29,8 +35,9 @@ export interface Why {
 }
 
 const MOST_WARNINGS = 10;
-/** Events that are read of a namespace. */
+/** Events that are read of one object. */
 const MOST_EVENTS = 500;
+const MOST_DISKS = 16;
 
 type Condition = {
   readonly type: string;
@@ -39,7 +46,7 @@ type Condition = {
   readonly message?: string;
 };
 
-/** Reads the events about a machine, and the nodes. What may not be read is left out. */
+/** Reads what was said about a machine, its disks that are being filled, and the nodes. What may not be read is left out. */
 export async function readMachineFacts(
   client: Client,
   found: FoundMachine,
@@ -50,29 +57,43 @@ export async function readMachineFacts(
     if (isNotFound(error) || (error instanceof ApiError && error.code === 403)) return undefined;
     throw error;
   };
-  const [events, nodes] = await Promise.all([
-    client.list<Event>(EVENTS, { namespace, fieldSelector: 'type=Warning', limit: MOST_EVENTS, signal }).catch(orNone),
+  const eventsOf = async (object: string): Promise<readonly Event[]> => {
+    const options = { namespace, fieldSelector: `involvedObject.name=${object}`, limit: MOST_EVENTS, signal };
+    return (await client.list<Event>(EVENTS, options).catch(orNone))?.items ?? [];
+  };
+  const volumes = found.vmi ? [] : (found.vm?.spec.template.spec?.volumes ?? []);
+  const filled = volumes.flatMap(({ dataVolume }) => (dataVolume?.name ? [dataVolume.name] : [])).slice(0, MOST_DISKS);
+  const [own, ofPod, nodes, ...dataVolumes] = await Promise.all([
+    eventsOf(name),
+    launcherPod(client, found, signal)
+      .catch(orNone)
+      .then((pod) => (pod?.metadata.name === undefined ? [] : eventsOf(pod.metadata.name))),
     client.list<Node>(NODES, { signal }).catch(orNone),
+    ...filled.map((disk) => client.get<DataVolume>(DATA_VOLUMES, { namespace, name: disk }, { signal }).catch(orNone)),
   ]);
   const since = found.vm?.metadata.creationTimestamp ?? found.vmi?.metadata.creationTimestamp ?? '';
-  const warnings = (events?.items ?? [])
-    .filter(({ involvedObject }) => isOf(involvedObject?.kind ?? '', involvedObject?.name ?? '', name))
+  const events = [...own, ...ofPod]
+    .filter(({ involvedObject }) => /^(Pod|VirtualMachine)/.test(involvedObject?.kind ?? ''))
     .filter((event) => timeOf(event) >= since)
-    .sort((a, b) => (timeOf(a) < timeOf(b) ? 1 : -1))
-    .slice(0, MOST_WARNINGS);
-  return { ...found, warnings, nodes: nodes?.items };
+    .sort((a, b) => (timeOf(a) < timeOf(b) ? 1 : -1));
+  const { reason, message } = ofPod.toSorted((a, b) => (timeOf(a) < timeOf(b) ? 1 : -1))[0] ?? {};
+  return {
+    ...found,
+    warnings: events.filter(({ type }) => type === 'Warning').slice(0, MOST_WARNINGS),
+    pulling: reason === 'Pulling' ? message : undefined,
+    dataVolumes: dataVolumes.flatMap((disk) => (disk ? [disk] : [])),
+    nodes: nodes?.items,
+  };
 }
-
-const isOf = (kind: string, object: string, machine: string): boolean =>
-  kind === 'Pod'
-    ? object.startsWith(`virt-launcher-${machine}-`) && !object.slice(`virt-launcher-${machine}-`.length).includes('-')
-    : /^VirtualMachine/.test(kind) && object === machine;
 
 const timeOf = (event: DeepReadonly<Event>): string =>
   (event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp ?? '').toString();
 
 const strategyOf = ({ vm }: FoundMachine): string =>
   vm?.spec.runStrategy ?? (vm?.spec.running === true ? 'Always' : 'Halted');
+
+/** Strategies by which a machine without an instance gets one. */
+const ALWAYS: ReadonlySet<string> = new Set(['Always', 'RerunOnFailure']);
 
 /** Says it. The first rule that fits, from what decides most to what decides least. */
 export function whyOf(facts: MachineFacts): Why {
@@ -91,6 +112,8 @@ export function whyOf(facts: MachineFacts): Why {
       reason: `${failure.reason ?? 'Failure'}: ${failure.message ?? ''}`,
       next: NEXT_OF_FAILURE[failure.reason ?? ''] ?? `what it is made of: kubectl get vm ${here} -o yaml`,
     };
+  const disk = facts.dataVolumes.find(({ status }) => status?.phase !== 'Succeeded');
+  if (disk && strategyOf(facts) !== 'Halted') return ofDisk(disk, key.namespace);
   const failed = vm?.status?.startFailure;
   if (failed?.consecutiveFailCount)
     return {
@@ -99,6 +122,8 @@ export function whyOf(facts: MachineFacts): Why {
       reason: facts.warnings[0]?.message ?? 'nothing was said of it',
       next: `it is tried again at ${failed.retryAfterTimestamp ?? 'once'}; what the guest said: coracle logs ${here}`,
     };
+  if (!over && ALWAYS.has(strategyOf(facts)))
+    return { state: 'is starting', runs: false, reason: `it is ${vm?.status?.printableStatus ?? 'new'}` };
   const ended =
     phase === 'Failed' ? 'its guest failed' : phase === 'Succeeded' ? 'its guest shut itself down' : undefined;
   return {
@@ -106,6 +131,19 @@ export function whyOf(facts: MachineFacts): Why {
     runs: false,
     reason: [...(ended ? [ended] : []), `its run strategy is ${strategyOf(facts)}`].join('; '),
     next: `coracle start ${here}`,
+  };
+}
+
+/** Of a machine that waits until a disk is filled. */
+function ofDisk({ metadata, status }: DeepReadonly<DataVolume>, namespace: string): Why {
+  const running = (status?.conditions as readonly Condition[] | undefined)?.find(({ type }) => type === 'Running');
+  const done = status?.progress && status.progress !== 'N/A' ? ` ${status.progress}` : '';
+  const more = running?.message ? `: ${running.message}` : '';
+  return {
+    state: 'waits for its disk',
+    runs: false,
+    reason: `${metadata.name} is ${status?.phase ?? 'Pending'}${done}${more}`,
+    next: `kubectl describe dv ${metadata.name} -n ${namespace}`,
   };
 }
 
@@ -142,12 +180,8 @@ function ofInstance(facts: MachineFacts, vmi: VirtualMachineInstance, here: stri
           : 'what nodes offer: kubectl describe nodes',
     };
   }
-  const [warning] = facts.warnings;
-  return {
-    state: `is starting (${phase || 'Pending'})`,
-    runs: false,
-    ...(warning?.message && { reason: warning.message }),
-  };
+  const reason = facts.pulling ?? facts.warnings[0]?.message;
+  return { state: `is starting (${phase || 'Pending'})`, runs: false, ...(reason && { reason }) };
 }
 
 function ofRunning(vmi: VirtualMachineInstance, here: string): Why {
