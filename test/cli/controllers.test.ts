@@ -105,13 +105,13 @@ test("coracle controllers drives a machine to its Pod on a control plane that ha
 test('coracle controllers with a kubeconfig that may not mint tokens says so in one line', async (t) => {
   const { at, client } = await controlPlane(t, '');
   const minted = (await client.create(
-    { group: '', version: 'v1', resource: 'serviceaccounts', kind: 'TokenRequest', namespaced: true } as never,
+    { group: '', version: 'v1', resource: 'serviceaccounts', kind: 'TokenRequest', namespaced: true },
     {
       apiVersion: 'authentication.k8s.io/v1',
       kind: 'TokenRequest',
       metadata: { name: 'coracle-vm', namespace: 'kubevirt' },
       spec: { expirationSeconds: 3600 },
-    } as never,
+    },
     { subresource: 'token' },
   )) as unknown as { status: { token: string } };
   const made = await at.kubectl(['config', 'set-credentials', 'weak', `--token=${minted.status.token}`]);

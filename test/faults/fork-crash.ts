@@ -70,23 +70,22 @@ export async function crashForks(delays: readonly number[]): Promise<void> {
   }
 }
 
-const request = (name: string) =>
-  ({
-    apiVersion: 'snapshot.kubevirt.io/v1beta1',
-    kind: 'VirtualMachineSnapshot',
-    metadata: {
-      name,
-      namespace: NAMESPACE,
-      annotations: { 'coracle.dev/include-memory': 'true', 'coracle.dev/fork-into': name },
-    },
-    spec: { source: { apiGroup: 'kubevirt.io', kind: 'VirtualMachine', name: 'source' } },
-  }) as never;
+const request = (name: string) => ({
+  apiVersion: 'snapshot.kubevirt.io/v1beta1',
+  kind: 'VirtualMachineSnapshot',
+  metadata: {
+    name,
+    namespace: NAMESPACE,
+    annotations: { 'coracle.dev/include-memory': 'true', 'coracle.dev/fork-into': name },
+  },
+  spec: { source: { apiGroup: 'kubevirt.io', kind: 'VirtualMachine', name: 'source' } },
+});
 
 async function recordOf(dir: string, uid: string): Promise<Record<string, unknown>> {
   const [node = ''] = (await readdir(join(dir, 'nodes'), { withFileTypes: true }))
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name);
-  return JSON.parse(await readFile(join(dir, 'nodes', node, 'vms', uid, 'record.json'), 'utf8')) as never;
+  return JSON.parse(await readFile(join(dir, 'nodes', node, 'vms', uid, 'record.json'), 'utf8'));
 }
 
 /** By their pid files: whatever failed, no guest of this test stays. */

@@ -47,7 +47,7 @@ const storageClass = (name: string, more: object = {}) =>
     metadata: { name },
     provisioner: 'somebody.example',
     ...more,
-  } as never);
+  });
 const phase = (path: string, wanted: string) => eventually(async () => (await get(path)).status?.phase === wanted);
 const reported = (name: string, reason: string, message: RegExp) =>
   eventually(async () =>

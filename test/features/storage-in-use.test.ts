@@ -32,7 +32,7 @@ const claim = (name: string, spec: object = {}) =>
     kind: 'PersistentVolumeClaim',
     metadata: { name },
     spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, ...spec },
-  } as never);
+  });
 const gone = (path: string) => eventually(async () => (await server.request('GET', path)).status === 404);
 
 // S-170: A claim stays while a bound Pod uses it; a volume stays while it is bound.

@@ -162,8 +162,8 @@ test('a controller that starts leaves everything as it is that is bound', async 
   const before = await seen();
   const running = runControllers(own, (environment) => [createVolumeController(environment)]);
   // It has seen all of them when it has bound this pair, which comes last.
-  await own.create(VOLUMES, volumeOf('last', 'last') as never);
-  await own.create(CLAIMS, claimOf('last', 'last') as never);
+  await own.create(VOLUMES, volumeOf('last', 'last'));
+  await own.create(CLAIMS, claimOf('last', 'last'));
   await eventually(async () => (await own.request('GET', `${CLAIMS}/last`)).json.status.phase === 'Bound');
   assert.deepEqual(
     (await seen()).filter((line) => !line.includes(' last ')),

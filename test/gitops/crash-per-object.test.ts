@@ -158,7 +158,7 @@ for (const isDone of [false, true])
       await dieAt(number, isDone, sync, () =>
         at.client.delete(ROOT_SYNCS, { namespace: CONFIG_SYNC_NAMESPACE, name: sync }),
       );
-      await at.gone(ROOT_SYNCS as never, sync, CONFIG_SYNC_NAMESPACE);
+      await at.gone(ROOT_SYNCS, sync, CONFIG_SYNC_NAMESPACE);
       for (const one of [...members, stays]) assert.equal(await live(one), undefined, `${one.name} was left`);
       assert.ok(await live(foreign), 'what nobody declared is gone');
       assert.equal(await at.inventory(sync), undefined);
@@ -174,7 +174,7 @@ for (const isDone of [false, true])
       await at.synced(name, await repository.commit(filesOf(members, true)));
       const uids = await Promise.all(members.map(async (one) => (await live(one))?.metadata.uid));
       await dieAt(number, isDone, name, () => at.client.delete(ROOT_SYNCS, { namespace: CONFIG_SYNC_NAMESPACE, name }));
-      await at.gone(ROOT_SYNCS as never, name, CONFIG_SYNC_NAMESPACE);
+      await at.gone(ROOT_SYNCS, name, CONFIG_SYNC_NAMESPACE);
       for (const [index, one] of members.entries()) {
         const left = await live(one);
         assert.equal(left?.metadata.uid, uids[index]);

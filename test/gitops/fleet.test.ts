@@ -77,7 +77,7 @@ test('50 repositories with 2,000 objects: all are applied, a change of each is, 
 
   for (const index of all)
     await at.client.delete(ROOT_SYNCS, { namespace: CONFIG_SYNC_NAMESPACE, name: `fleet-${index}` });
-  for (const index of all) await at.gone(ROOT_SYNCS as never, `fleet-${index}`, CONFIG_SYNC_NAMESPACE);
+  for (const index of all) await at.gone(ROOT_SYNCS, `fleet-${index}`, CONFIG_SYNC_NAMESPACE);
   note('all are deleted');
   const left = [...(await maps()).keys()];
   assert.equal(left.length, (REPOSITORIES / 2) * OBJECTS);

@@ -42,8 +42,8 @@ interface Scope {
   readonly namespace: string;
 }
 const SCOPES: readonly Scope[] = [
-  { name: 'ClusterScoped', type: NAMESPACES as never, namespace: '' },
-  { name: 'NamespaceScoped', type: CONFIG_MAPS as never, namespace: 'declared' },
+  { name: 'ClusterScoped', type: NAMESPACES, namespace: '' },
+  { name: 'NamespaceScoped', type: CONFIG_MAPS, namespace: 'declared' },
 ];
 const keyOf = ({ namespace }: Scope, name = 'declared') => ({ namespace, name });
 const live = (scope: Scope, name = 'declared') => at.find(scope.type, name, scope.namespace);
@@ -82,7 +82,7 @@ for (const scope of SCOPES) {
       await at.client.create(scope.type, {
         apiVersion: 'v1',
         kind: scope.type.kind,
-        metadata: { ...keyOf(scope, name), labels: { ...labels, ...otherLabels }, annotations: kept as never },
+        metadata: { ...keyOf(scope, name), labels: { ...labels, ...otherLabels }, annotations: kept },
       });
     };
     // The one that goes is made last: when it is gone, the others were looked at.

@@ -37,7 +37,7 @@ const remove = async (name: string): Promise<void> => {
 };
 /** Nothing of the sync itself is left. */
 const isGone = async (name: string): Promise<void> => {
-  await at.gone(ROOT_SYNCS as never, name, CONFIG_SYNC_NAMESPACE);
+  await at.gone(ROOT_SYNCS, name, CONFIG_SYNC_NAMESPACE);
   assert.equal(await at.find(RESOURCE_GROUPS, name, CONFIG_SYNC_NAMESPACE), undefined);
   assert.equal(await at.find(SERVICE_ACCOUNTS, `root-reconciler-${name}`, CONFIG_SYNC_NAMESPACE), undefined);
 };

@@ -152,7 +152,7 @@ test('TestSplitRSyncsWithDeletion: an object moves to a new source while the old
   await at.synced('split-old', both.commit);
   const uids = [await uidOf('split-a'), await uidOf('split-b')];
   await at.client.delete(ROOT_SYNCS, { namespace: CONFIG_SYNC_NAMESPACE, name: 'split-old' });
-  await at.gone(ROOT_SYNCS as never, 'split-old', CONFIG_SYNC_NAMESPACE);
+  await at.gone(ROOT_SYNCS, 'split-old', CONFIG_SYNC_NAMESPACE);
   const one = await sources.of({ 'a.yaml': map('split-a') });
   const two = await sources.of({ 'b.yaml': map('split-b', ['split-a']) });
   await at.rootSync('split-two', two.url, { annotations: { [POLICY]: 'Foreground' } });
@@ -163,6 +163,6 @@ test('TestSplitRSyncsWithDeletion: an object moves to a new source while the old
   assert.equal((await at.configMap('split-b'))?.metadata.annotations?.['configsync.gke.io/manager'], ':root_split-two');
   for (const name of ['split-one', 'split-two'])
     await at.client.delete(ROOT_SYNCS, { namespace: CONFIG_SYNC_NAMESPACE, name });
-  for (const name of ['split-one', 'split-two']) await at.gone(ROOT_SYNCS as never, name, CONFIG_SYNC_NAMESPACE);
+  for (const name of ['split-one', 'split-two']) await at.gone(ROOT_SYNCS, name, CONFIG_SYNC_NAMESPACE);
   assert.deepEqual([await uidOf('split-a'), await uidOf('split-b')], [undefined, undefined]);
 });

@@ -76,7 +76,7 @@ async function backUpTwice(data: string, client: Client): Promise<void> {
     kind: 'VirtualMachineBackupTracker',
     metadata: metadata('tracker'),
     spec: { source: { apiGroup: 'kubevirt.io', kind: 'VirtualMachine', name: 'kept' } },
-  } as never);
+  });
   const source = { apiGroup: 'backup.kubevirt.io', kind: 'VirtualMachineBackupTracker', name: 'tracker' };
   const claim = await client.get(PERSISTENT_VOLUME_CLAIMS, { namespace, name: 'out' });
   const files: string[] = [];
@@ -89,7 +89,7 @@ async function backUpTwice(data: string, client: Client): Promise<void> {
       kind: 'VirtualMachineBackup',
       metadata: metadata(name),
       spec: { source, pvcName: 'out' },
-    } as never);
+    });
     let last: unknown;
     const made = await eventually(`backup ${name}`, async () => {
       const backup = await client.get(VIRTUAL_MACHINE_BACKUPS, { namespace, name });
@@ -173,7 +173,7 @@ test('guests that are backed up while they run come back elsewhere with their da
       kind: 'PersistentVolumeClaim',
       metadata: { name, namespace },
       spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '64Mi' } } },
-    } as never);
+    });
   await trackChangedBlocks(admin.client);
   await cordon(gone, null);
   await cordon(host, true);

@@ -267,7 +267,7 @@ test('a start with fewer nodes removes those that nobody serves, says so, and en
     kind: 'Pod',
     metadata: { name: 'hangs', namespace: 'default', finalizers: [] },
     spec: { nodeName: gone, containers: [{ name: 'c', image: 'i' }] },
-  } as never);
+  });
   process.kill(pid, 'SIGKILL');
   await second.close();
   await eventually('the end of the control plane', async () =>

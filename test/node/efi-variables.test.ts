@@ -36,7 +36,7 @@ test('EFI variables that shall last move with their guest, are there after a res
     kind: 'VirtualMachine',
     metadata: { name: 'variables', namespace: NAMESPACE },
     spec: { runStrategy: 'Always', template: { metadata: {}, spec } },
-  } as never);
+  });
   await runs('variables');
   await inShell('variables', setVariable('kept'));
   await restart('variables');

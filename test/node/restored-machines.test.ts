@@ -67,7 +67,7 @@ const withMemory = async (name: string, source: string): Promise<void> => {
     kind: 'VirtualMachineSnapshot',
     metadata: { name, namespace: NAMESPACE, annotations: { 'coracle.dev/include-memory': 'true' } },
     spec: { source: { apiGroup: 'kubevirt.io', kind: 'VirtualMachine', name: source } },
-  } as never);
+  });
   await words.saved(name);
   const found = ({ status }: VirtualMachineSnapshot) =>
     status?.conditions?.find(({ type }) => type === 'MemoryIncluded');
@@ -163,7 +163,7 @@ test('a machine with a claim goes on in place where it was, with the disk of tha
       virtualMachineSnapshotName: 'moment',
       targetReadinessPolicy: 'StopTarget',
     },
-  } as never);
+  });
   await words.restored('disk-alone');
   await start('store');
   await runs('store', uid);

@@ -48,7 +48,7 @@ test('a namespace takes so much and no more, the text says what to do, and other
 
 test('what is there may change a little, shrink and go, and then there is room again', async () => {
   const patch = (bytes: number) =>
-    server.request('PATCH', `${maps('greedy')}/map-0`, { body: { data: { more: 'y'.repeat(bytes) } } as never });
+    server.request('PATCH', `${maps('greedy')}/map-0`, { body: { data: { more: 'y'.repeat(bytes) } } });
   assert.equal((await patch(KIB)).status, 200);
   assert.equal((await patch(100 * KIB)).status, 403);
   assert.equal((await server.request('DELETE', `${maps('greedy')}/map-1`)).status, 200);
@@ -59,7 +59,7 @@ test('what is there may change a little, shrink and go, and then there is room a
 // S-486
 test('an administrator gives a namespace more; all together have a bound of their own', async () => {
   const annotations = { 'coracle.dev/max-object-bytes': String(400 * KIB) };
-  await server.request('PATCH', '/api/v1/namespaces/large', { body: { metadata: { annotations } } as never });
+  await server.request('PATCH', '/api/v1/namespaces/large', { body: { metadata: { annotations } } });
   const { stored, refusal } = await fill('large');
   assert.ok(stored > 20, String(stored));
   assert.match(refusal, /^507 all objects together may have 512000 bytes/);

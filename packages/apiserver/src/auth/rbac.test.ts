@@ -27,7 +27,7 @@ const write = (store: ObjectStore, { resource, namespace, name }: Key, more: obj
   store.write({ prefix: `${RBAC_GROUP}/${resource}`, namespace, name }, (current) =>
     more === undefined
       ? current
-        ? { type: 'delete', object: current.object as never }
+        ? { type: 'delete', object: current.object }
         : { type: 'keep' }
       : {
           type: 'put',

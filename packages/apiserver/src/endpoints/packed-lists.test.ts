@@ -20,7 +20,7 @@ function stored(name: string, revision: number, bytes = 2000): StoredObject {
   return stampObject(
     { prefix: '/configmaps', namespace: 'a', name, key: `a/${name}` },
     revision,
-    { object: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'a', name }, data: { text } } as never },
+    { object: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'a', name }, data: { text } } },
     memory,
   );
 }

@@ -24,7 +24,7 @@ const custom = (spec: Schema, root: object = {}): ResourceInfo => ({
   subresources: [],
   selectableFields: {},
   strategy: { ...pods.strategy, custom: true },
-  schema: rootSchemaOf({ type: 'object', properties: { spec } as never, ...root }),
+  schema: rootSchemaOf({ type: 'object', properties: { spec }, ...root }),
 });
 
 const schema: fc.Arbitrary<Schema> = fc.letrec<{ node: Schema }>((tie) => ({

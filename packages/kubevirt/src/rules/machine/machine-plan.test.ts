@@ -253,7 +253,7 @@ test('disks: order, targets, kinds', () => {
   assert.equal(made.disks[2]?.errorPolicy, 'report');
 
   const vmi = instance({ devices: { disks: disks.slice(0, 3) } }, { volumes });
-  vmi.status = { volumeStatus: [{ name: 'c', target: 'vda' }] } as never;
+  vmi.status = { volumeStatus: [{ name: 'c', target: 'vda' }] };
   assert.deepEqual(
     machinePlan(vmi, FACTS)
       .disks.map((d) => d.target)

@@ -17,7 +17,7 @@ const now = { version: '1.0.0', at: '2030-01-01T00:00:00Z' };
 const later = { version: '1.0.0', at: '2030-01-02T00:00:00Z' };
 const owned = <T extends { metadata: object }>(object: T): T => ({
   ...object,
-  metadata: operandMetadata(object.metadata as never, { name: 'n', component: 'c' }, ssp()),
+  metadata: operandMetadata(object.metadata, { name: 'n', component: 'c' }, ssp()),
 });
 const policy = owned(DELETION_POLICY);
 const binding = owned(DELETION_POLICY_BINDING);

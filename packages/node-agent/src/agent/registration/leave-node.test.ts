@@ -24,7 +24,7 @@ const description = {
 
 function setUp() {
   const clock = createFakeClock();
-  const client = createClient(createFakeApi([NODES, LEASES] as never).handler);
+  const client = createClient(createFakeApi([NODES, LEASES]).handler);
   const log = silentLogger;
   return {
     client,
