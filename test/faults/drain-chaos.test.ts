@@ -24,6 +24,7 @@ import {
   type VirtualMachineInstance,
   type VirtualMachineInstanceMigration,
 } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { hostAddressOf } from '../../packages/kubevirt/src/rules/launcher/pod-address.ts';
 import { usualHostPort } from '../../packages/kubevirt/src/rules/machine/host-ports.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { seed } from '../testkit/seed.ts';
@@ -180,7 +181,7 @@ test(`drains under fire, seed ${seed}`, { timeout: (seconds + 150) * 1000, ...(w
           `${name}: instance ${before.uid} ended (now ${uid}, ${status?.phase}), and nobody had killed its guest`,
         );
       }
-      const address = status?.interfaces?.[0]?.ipAddress ?? '';
+      const address = hostAddressOf(status?.interfaces?.[0]?.ipAddress ?? '');
       if (status?.phase === 'Running' && address !== '') {
         const node = status.nodeName ?? '';
         // The same entry as long as it is the same guest at the same address: a count that is being asked for goes in there.

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { hostAddressOf } from '../../packages/kubevirt/src/rules/launcher/pod-address.ts';
 import { usualHostPort } from '../../packages/kubevirt/src/rules/machine/host-ports.ts';
 import { adminOf, type ControlPlaneProcess, startProcess } from '../testkit/control-plane-process.ts';
 import { eventually } from '../testkit/eventually.ts';
@@ -45,10 +46,11 @@ test('guests run on through kill -9 of the control plane; a killed guest starts 
   plane = await startProcess(dir, { nodes: 1 });
   let admin = adminOf(dir);
   await admin.client.create(VIRTUAL_MACHINES, tinyVm('tiny'));
-  const address = await eventually(
+  const podAddress = await eventually(
     'an address',
     async () => (await admin.client.get(VIRTUAL_MACHINE_INSTANCES, KEY)).status?.interfaces?.[0]?.ipAddress,
   );
+  const address = hostAddressOf(podAddress);
   const heartbeat = (): Promise<number> =>
     eventually('a heartbeat', async () => {
       const response = await fetch(`http://${address}:${usualHostPort(8080)}/heartbeat`, {

@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test';
 import { ApiError } from '../../packages/apimachinery/src/meta/status.ts';
 import { EVENTS, NODES, PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../packages/kubevirt/src/kinds/kinds.ts';
+import { hostAddressOf } from '../../packages/kubevirt/src/rules/launcher/pod-address.ts';
 import { usualHostPort } from '../../packages/kubevirt/src/rules/machine/host-ports.ts';
 import { isRunning } from '../../packages/runtime/src/process/identity.ts';
 import { eventually } from '../testkit/eventually.ts';
@@ -59,7 +60,7 @@ test('a VMI boots, is reachable, survives the agent, and shuts down when it is d
   const created = await board.createVmi('life', kernelSpec());
   const running = await board.until('life', 'running', isRunningPhase);
   const [nic] = running.status?.interfaces ?? [];
-  assert.match(nic?.ipAddress ?? '', /^127\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\./);
+  assert.match(nic?.ipAddress ?? '', /^100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\./);
   assert.equal(running.status?.machine?.type, 'pc-q35-7.2');
   assert.equal(running.status?.memory?.guestAtBoot, '128Mi');
   assert.ok(running.status?.phaseTransitionTimestamps?.some((s) => s.phase === 'Running'));
@@ -91,7 +92,7 @@ test('a VMI boots, is reachable, survives the agent, and shuts down when it is d
     );
   }
 
-  const url = `http://${nic?.ipAddress}:${usualHostPort(8080)}/`;
+  const url = `http://${hostAddressOf(nic?.ipAddress ?? '')}:${usualHostPort(8080)}/`;
   await eventually('http', async () => (await fetch(url).catch(() => undefined))?.ok === true);
   assert.match(await (await fetch(`${url}index.txt`)).text(), new RegExp(uuid));
 

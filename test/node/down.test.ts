@@ -9,6 +9,7 @@ import {
   VIRTUAL_MACHINES,
   type VirtualMachineInstance,
 } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { hostAddressOf } from '../../packages/kubevirt/src/rules/launcher/pod-address.ts';
 import { usualHostPort } from '../../packages/kubevirt/src/rules/machine/host-ports.ts';
 import { findGuestsOnDisk } from '../../packages/node-agent/src/agent/launcher/guests-on-disk.ts';
 import { findProcesses } from '../../packages/runtime/src/process/identity.ts';
@@ -35,7 +36,7 @@ async function runningGuest(t: TestContext): Promise<{ at: Workspace; address: s
     const found = await client.get(VIRTUAL_MACHINE_INSTANCES, KEY);
     return found.status?.phase === 'Running' && found.status.interfaces?.[0]?.ipAddress ? found : undefined;
   });
-  const address = vmi.status!.interfaces![0]!.ipAddress!;
+  const address = hostAddressOf(vmi.status!.interfaces![0]!.ipAddress!);
   await eventually('the guest to answer', () => heartbeat(address));
   await close();
   return { at, address, uid: vmi.metadata.uid };

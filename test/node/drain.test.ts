@@ -14,6 +14,7 @@ import {
   VIRTUAL_MACHINES,
   type VirtualMachineInstance,
 } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { hostAddressOf } from '../../packages/kubevirt/src/rules/launcher/pod-address.ts';
 import { usualHostPort } from '../../packages/kubevirt/src/rules/machine/host-ports.ts';
 import { findProcesses } from '../../packages/runtime/src/process/identity.ts';
 import { openWorkspace } from '../cli/workspace.ts';
@@ -81,7 +82,8 @@ test('kubectl drain: guests move, start anew, or wait for somebody, and every dr
       },
       WAIT_MS,
     );
-  const addressOf = ({ status }: VirtualMachineInstance): string => status?.interfaces?.[0]?.ipAddress ?? '';
+  const addressOf = ({ status }: VirtualMachineInstance): string =>
+    hostAddressOf(status?.interfaces?.[0]?.ipAddress ?? '');
   const heartbeat = (address: string): Promise<number> =>
     eventually(`a heartbeat at ${address}`, async () => {
       const response = await fetch(`http://${address}:${usualHostPort(8080)}/heartbeat`, {

@@ -7,6 +7,7 @@ import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { VIRTUAL_MACHINE_INSTANCES } from '../../packages/kubevirt/src/kinds/kinds.ts';
+import { hostAddressOf } from '../../packages/kubevirt/src/rules/launcher/pod-address.ts';
 import { usualHostPort } from '../../packages/kubevirt/src/rules/machine/host-ports.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type Board, collect, kernelSpec, NAMESPACE, startBoard } from './board.ts';
@@ -91,7 +92,7 @@ test('a guest reaches neither services of this host’s loopback nor ports of ot
   if (open) assert.match(await run(`echo x | nc -w 5 ${outside} ${open.port}`), /the-secret/);
 
   // Connections to the guest, and answers of it, go as before.
-  const address = vmi.status?.interfaces?.[0]?.ipAddress ?? '';
+  const address = hostAddressOf(vmi.status?.interfaces?.[0]?.ipAddress ?? '');
   const url = `http://${address}:${usualHostPort(8080)}/`;
   assert.ok((await fetch(url, { signal: AbortSignal.timeout(10_000) })).ok);
 

@@ -15,6 +15,7 @@ import { isConflict, isNotFound } from '../../packages/client/src/api-failure.ts
 import type { Client } from '../../packages/client/src/client.ts';
 import { chooseComponents, runComponent } from '../../packages/coracle/src/compose/components.ts';
 import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../packages/kubevirt/src/kinds/kinds.ts';
+import { hostAddressOf } from '../../packages/kubevirt/src/rules/launcher/pod-address.ts';
 import {
   FORWARDED_PORTS_ANNOTATION,
   type PublishedPort,
@@ -383,7 +384,7 @@ export async function heartbeat(
   vmi: VirtualMachineInstance,
   port: () => Promise<number> = async () => usualHostPort(8080),
 ): Promise<number> {
-  const address = vmi.status?.interfaces?.[0]?.ipAddress ?? '';
+  const address = hostAddressOf(vmi.status?.interfaces?.[0]?.ipAddress ?? '');
   const deadline = systemClock.monotonic() + 60_000;
   for (;;) {
     try {

@@ -2,6 +2,7 @@
 // test:full: a matrix of faults.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
+import { hostAddressOf } from '../../packages/kubevirt/src/rules/launcher/pod-address.ts';
 import { usualHostPort } from '../../packages/kubevirt/src/rules/machine/host-ports.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { holdLine } from './held-line.ts';
@@ -70,7 +71,7 @@ test('the API is gone when all is sent: both wait, through a restart of the sour
   board.cut(handed.source, true);
   await board.stopAgent(handed.source);
   assert.equal(await phaseOf(handed.source), 'sent');
-  const address = vmi.status?.interfaces?.[0]?.ipAddress;
+  const address = hostAddressOf(vmi.status?.interfaces?.[0]?.ipAddress ?? '');
   await assert.rejects(
     fetch(`http://${address}:${usualHostPort(8080)}/heartbeat`, { signal: AbortSignal.timeout(700) }),
     'somebody runs',

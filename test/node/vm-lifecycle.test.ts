@@ -11,6 +11,7 @@ import {
   type VirtualMachineInstance,
   type VirtualMachineInstanceSpec,
 } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { hostAddressOf } from '../../packages/kubevirt/src/rules/launcher/pod-address.ts';
 import { usualHostPort } from '../../packages/kubevirt/src/rules/machine/host-ports.ts';
 import { importImage } from '../../packages/node-agent/src/image/local-images.ts';
 import { isRunning, type ProcessIdentity } from '../../packages/runtime/src/process/identity.ts';
@@ -256,7 +257,7 @@ test('a guest that shut down while no agent watched is Succeeded', async () => {
   await createVm('alone', 'Manual');
   await request('alone', [{ action: 'Start' }]);
   const vmi = await runs('alone');
-  const address = vmi.status?.interfaces?.[0]?.ipAddress;
+  const address = hostAddressOf(vmi.status?.interfaces?.[0]?.ipAddress ?? '');
   await inConsole('alone', '(sleep 2; poweroff) &');
   await board.restartAgent(() =>
     eventually('the guest is down', async () => {

@@ -21,6 +21,7 @@ import {
   VIRTUAL_MACHINE_INSTANCES,
   type VirtualMachineInstanceSpec,
 } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { hostAddressOf } from '../../packages/kubevirt/src/rules/launcher/pod-address.ts';
 import { usualHostPort } from '../../packages/kubevirt/src/rules/machine/host-ports.ts';
 import { type RegistryServer, startRegistry, tarOf } from '../../packages/runtime/src/oci/testing/registry-server.ts';
 import { ensureGuest } from '../../tools/guest/build-guest.ts';
@@ -302,7 +303,7 @@ test('one guest with every kind of volume, kernel and disks from a registry that
   assert.equal(blobs.filter((line) => !line.includes('range=')).length <= 2, true, blobs.join('\n'));
 
   const other = await board.until('usb', 'running', isRunning);
-  const [first, second] = [vmi, other].map((v) => v.status?.interfaces?.[0]?.ipAddress ?? '');
+  const [first, second] = [vmi, other].map((v) => hostAddressOf(v.status?.interfaces?.[0]?.ipAddress ?? ''));
   assert.notEqual(first, second);
   await collect(await board.connect('usb/console?backlog=true')).has('login:');
   assert.match(await httpGet(first ?? ''), new RegExp(uuid));

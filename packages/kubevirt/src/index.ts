@@ -165,6 +165,7 @@ export {
   HYPERV_PREFIX,
   MACHINE_TYPE_PREFIX,
 } from './rules/launcher/node-selector.ts';
+export { hostAddressOf, isPodAddress, podAddressOf } from './rules/launcher/pod-address.ts';
 export { podShortfall } from './rules/launcher/pod-shortfall.ts';
 export { liveUpdateVerdict } from './rules/live-update/live-update-verdict.ts';
 export { type NextPlug, nextPlug } from './rules/live-update/next-plug.ts';

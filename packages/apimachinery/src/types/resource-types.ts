@@ -100,6 +100,12 @@ export const ENDPOINT_SLICES: ResourceType<EndpointSlice> = define(
   'EndpointSlice',
   'Namespaced',
 );
+export const NETWORK_POLICIES: ResourceType<KubeObject> = define(
+  'networking.k8s.io/v1',
+  'networkpolicies',
+  'NetworkPolicy',
+  'Namespaced',
+);
 export const SERVICE_CIDRS: ResourceType<ServiceCidr> = define(
   'networking.k8s.io/v1',
   'servicecidrs',

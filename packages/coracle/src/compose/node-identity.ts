@@ -13,7 +13,7 @@ import type { Client } from '@coracle/client/client';
 import { createClient } from '@coracle/client/create-client';
 import { createRenewedHandler } from '@coracle/client/transport/renewed-handler';
 import { SIGNING_REQUESTS, type SigningRequest } from '@coracle/kube-controllers/certificates/signing-request';
-import type { PeerIdentity } from '@coracle/node-agent/agent/migration/peer';
+import type { PeerIdentity } from '@coracle/node-agent/network/peer';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import { createHttpsTransport } from '@coracle/runtime/http/https-transport';
 import type { Logger } from '@coracle/runtime/log/log';

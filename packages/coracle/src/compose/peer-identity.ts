@@ -13,7 +13,7 @@ import { isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { PEER_AUTHORITY, PEER_BUNDLE, PEER_SIGNER } from '@coracle/kube-controllers/certificates/peer-authority';
 import { SIGNING_REQUESTS } from '@coracle/kube-controllers/certificates/signing-request';
-import type { PeerIdentity } from '@coracle/node-agent/agent/migration/peer';
+import type { PeerIdentity } from '@coracle/node-agent/network/peer';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
 import { createDeferred } from '@coracle/runtime/signal/deferred';

@@ -14,6 +14,7 @@ import {
   type GarbageCollectorOptions,
   garbageCollectorRules,
 } from './garbage-collector-controller.ts';
+import { createLoadBalancerController, loadBalancerRules } from './load-balancer-controller.ts';
 import { createNamespaceController, type NamespaceControllerOptions, namespaceRules } from './namespace-controller.ts';
 import { createNodeLifecycleController, nodeLifecycleRules } from './node-lifecycle-controller.ts';
 import { createPodGcController, podGcRules } from './pod-gc-controller.ts';
@@ -59,6 +60,7 @@ export const kubeControllers: readonly KubeController[] = [
   { name: 'disruption-controller', rules: disruptionRules, create: createDisruptionController },
   { name: 'pod-garbage-collector-controller', rules: podGcRules, create: createPodGcController },
   { name: 'resourcequota-controller', rules: resourceQuotaRules, create: createResourceQuotaController },
+  { name: 'service-lb-controller', rules: loadBalancerRules, create: createLoadBalancerController },
   { name: 'endpointslice-controller', rules: endpointSliceRules, create: createEndpointSliceController },
   {
     name: 'persistentvolumeclaim-protection-controller',

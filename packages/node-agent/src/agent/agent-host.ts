@@ -19,6 +19,7 @@ import type { AgentEnvironment } from './environment.ts';
 import type { LauncherSet } from './launcher/launcher-set.ts';
 import { openTombstones } from './launcher/vm-record.ts';
 import { sweepStates } from './memory/state-files.ts';
+import type { ClusterNetwork } from './network/cluster-network.ts';
 import { agentId } from './registration/agent-id.ts';
 import { checkWritable, takeAgentLock } from './registration/agent-lock.ts';
 import { createHeldClaims, type HeldClaims } from './registration/held-claims.ts';
@@ -31,6 +32,8 @@ import { osImage } from './registration/os-image.ts';
 export class AgentHost {
   /** Where saved guests lie. */
   readonly memoryDirectory: string;
+  /** From the registration of the node on. */
+  network: ClusterNetwork | undefined;
   readonly #config: AgentConfig;
   readonly #options: AgentOptions;
   readonly #log: Logger;
@@ -141,6 +144,7 @@ export class AgentHost {
       allowsHostPorts: options.allowsHostPorts === true,
       decideResize: (pod) => room.decide(pod),
       node: () => this.#node,
+      guestsChanged: () => this.network?.guestsChanged(),
     };
     return environment;
   }
@@ -163,6 +167,7 @@ export class AgentHost {
       port: options.servingPort ?? 0,
       ...(options.servingCa !== undefined && { servingCa: options.servingCa }),
       agentId: this.#id,
+      ...(this.network?.endpoint !== undefined && { podNetwork: this.network.endpoint }),
       ...(held !== undefined && { heldClaims: held }),
       labels: { ...options.labels, ...(this.#pool && { [POOL_LABEL]: this.#pool.id }) },
       obsoleteCpuModels: await this.#obsoleteModels(signal),

@@ -6,8 +6,8 @@ import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
 import type { Fills } from '../fill/fills.ts';
 import type { ImageStore } from '../image/image-store.ts';
+import type { PeerIdentity } from '../network/peer.ts';
 import type { Pool } from '../storage/pool.ts';
-import type { PeerIdentity } from './migration/peer.ts';
 
 export interface AgentOptions {
   /** QEMU's name or path. */

@@ -9,6 +9,8 @@ import { type FollowedObjects, followObjects } from './follow-objects.ts';
 import { findRecords } from './launcher/adopt.ts';
 import { LauncherSet, type StoppingGuest } from './launcher/launcher-set.ts';
 import { type SentGuest, streamMetrics } from './migration/stream-figures.ts';
+import { createClusterNetwork } from './network/cluster-network.ts';
+import { endSwitch } from './network/keep-switch.ts';
 import { leaveNode } from './registration/leave-node.ts';
 import { registerNode } from './registration/node-registration.ts';
 import { createNodeHandler } from './requests/handler.ts';
@@ -56,7 +58,10 @@ export function createAgent(config: AgentConfig): Agent {
     const objects = followObjects(environment, launchers);
     followed = objects;
     // What is said of each guest's moves depends on it.
-    options.peer?.onChange?.(() => launchers.lookAgain());
+    options.peer?.onChange?.(() => {
+      host.network?.identify();
+      launchers.lookAgain();
+    });
     const { done } = await registerNode({
       client,
       clock,
@@ -69,7 +74,17 @@ export function createAgent(config: AgentConfig): Agent {
       },
     });
     isRegistered = true;
-    informersDone = Promise.all([objects.start(signal), done]);
+    const network = createClusterNetwork(environment, {
+      dataDir: config.dataDir,
+      records: () => [...launchers.all()].map(({ record }) => record),
+      async forward(address, port) {
+        const launcher = [...launchers.all()].find(({ record, guest }) => guest && record?.address === address);
+        await launcher?.guest?.forwarder?.endpoint(port);
+        launcher?.lookAgain();
+      },
+    });
+    host.network = network;
+    informersDone = Promise.all([network.done, objects.start(signal), done]);
     await objects.synced(signal);
     // Only now a Pod that is not in the list is known to be gone.
     launchers.keepOnly(new Set(objects.pods().map((pod) => pod.metadata.uid)));
@@ -102,6 +117,7 @@ export function createAgent(config: AgentConfig): Agent {
         const guestsStay = launchers.hasGuests;
         await leaveNode({ client, nodeName, agentId: host.id, guestsStay, clock, log, signal });
       }
+      if (!keepVms) await endSwitch(config.dataDir, { clock, signal: AbortSignal.timeout(LAST_REPORT_MS) });
       await host.close();
     },
   };

@@ -9,9 +9,9 @@ import type { NodeFacts, SmbiosConfig } from '@coracle/kubevirt/rules/machine/ma
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
 import type { ImageStore } from '../image/image-store.ts';
+import type { PeerIdentity } from '../network/peer.ts';
 import type { Pool } from '../storage/pool.ts';
 import type { Tombstones } from './launcher/vm-record.ts';
-import type { PeerIdentity } from './migration/peer.ts';
 
 export interface AgentEnvironment {
   readonly nodeName: string;
@@ -44,4 +44,6 @@ export interface AgentEnvironment {
   readonly hostDiskRoots: readonly string[];
   /** Guests may have ports of their address under their own number. */
   readonly allowsHostPorts: boolean;
+  /** A record of a guest of this node has changed. */
+  readonly guestsChanged?: () => void;
 }

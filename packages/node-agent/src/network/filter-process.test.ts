@@ -8,7 +8,7 @@ import { systemClock } from '../../../runtime/src/clock/clock.ts';
 import { NEVER } from '../../../runtime/src/http/seam.ts';
 import { spawnDetached } from '../../../runtime/src/process/spawn-detached.ts';
 import { terminate } from '../../../runtime/src/process/terminate.ts';
-import { FILTER_FILES, type FilterConfig } from './filter-files.ts';
+import { FILTER_FILES, FILTER_VERSION, type FilterConfig } from './filter-files.ts';
 
 const MIB = 1024 * 1024;
 
@@ -16,7 +16,7 @@ const MIB = 1024 * 1024;
 test('the log of a console that a guest floods stays short while no agent is there', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'coracle-filter-'));
   t.after(() => rm(dir, { recursive: true }));
-  const config: FilterConfig = { version: 1, cards: [], logs: ['serial.log'] };
+  const config: FilterConfig = { version: FILTER_VERSION, cards: [], logs: ['serial.log'] };
   await writeFile(join(dir, FILTER_FILES.config), JSON.stringify(config));
   const file = join(dir, 'serial.log');
   await writeFile(file, 'x'.repeat(40 * MIB));

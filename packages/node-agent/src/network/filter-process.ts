@@ -8,13 +8,13 @@ import { createConnection, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { systemClock } from '@coracle/runtime/clock/clock';
 import { keepLogShort } from '../disk/cut-log.ts';
+import { boundedLine } from './bounded-line.ts';
 import { FILTER_FILES, type FilterConfig, type FilteredCard } from './filter-files.ts';
 import { createFrameStream } from './frame-stream.ts';
 import { packetRule } from './packet-rule.ts';
+import { keepSwitchLine } from './switch/switch-line.ts';
+import type { GuestHello } from './switch/switch-state.ts';
 import { createUdpPeers } from './udp-peers.ts';
-
-/** Packets that wait for QEMU: beyond this they are dropped, as on any busy line. */
-const MAX_WAITING = 1024 * 1024;
 
 const connected = (path: string): Promise<Socket> =>
   new Promise((resolve, reject) => {
@@ -25,7 +25,7 @@ const connected = (path: string): Promise<Socket> =>
     socket.once('close', () => process.exit(0));
   });
 
-async function filterCard({ netdev, network, udp }: FilteredCard): Promise<void> {
+async function filterCard({ netdev, network, udp }: FilteredCard, hello: GuestHello | undefined): Promise<void> {
   const rule = packetRule(network);
   const peers = createUdpPeers(() => systemClock.monotonic());
   const [taken, given] = await Promise.all([
@@ -34,21 +34,25 @@ async function filterCard({ netdev, network, udp }: FilteredCard): Promise<void>
   ]);
   if (udp) {
     const seen = await connected(FILTER_FILES.seen(netdev));
-    const stream = createFrameStream((frame) => {
+    const stream = createFrameStream((frame): undefined => {
       const peer = rule.udpPeer(frame);
       if (peer) peers.saw(peer);
-      return false;
     });
     seen.on('data', (bytes) => void stream.take(bytes as Buffer));
   }
-  const stream = createFrameStream((frame) => rule.mayPass(frame, peers.answers));
+  const world = boundedLine(given);
+  const cluster = hello && keepSwitchLine(hello, boundedLine(await connected(FILTER_FILES.brought(netdev))));
+  const stream = createFrameStream((frame) => {
+    if (cluster?.carries(frame)) return cluster;
+    return rule.mayPass(frame, peers.answers) && (cluster?.mayLeave(frame) ?? true) ? world : undefined;
+  });
   taken.on('data', (bytes) => {
-    for (const piece of stream.take(bytes as Buffer)) if (given.writableLength <= MAX_WAITING) given.write(piece);
+    for (const { to, bytes: piece } of stream.take(bytes as Buffer)) to.write(piece);
   });
 }
 
-const { cards, logs = [] } = JSON.parse(readFileSync(FILTER_FILES.config, 'utf8')) as FilterConfig;
-await Promise.all(cards.map(filterCard));
+const { cards, logs = [], hello } = JSON.parse(readFileSync(FILTER_FILES.config, 'utf8')) as FilterConfig;
+await Promise.all(cards.map((card, index) => filterCard(card, index === 0 ? hello : undefined)));
 const life = { clock: systemClock, signal: new AbortController().signal };
 for (const name of logs) keepLogShort(join(process.cwd(), name), life);
 // The directory goes with the VM: nothing of ours holds it.

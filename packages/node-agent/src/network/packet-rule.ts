@@ -4,6 +4,7 @@
  * would lead to services of the host and to the forwarded ports of other guests. What is read here is read as libslirp
  * reads it; what cannot be read does not pass.
  */
+import { ARP, ETHERNET, ICMP, ipv4Of, numberOf, opensConnection, TCP, UDP, u16 } from './ipv4-frame.ts';
 
 /** The network of one card, as its plan has it. */
 export interface FilteredNetwork {
@@ -27,39 +28,9 @@ export interface PacketRule {
   udpPeer(frame: Uint8Array): UdpPeer | undefined;
 }
 
-const ETHERNET = 14;
-const ARP = 0x0806;
-const IPV4 = 0x0800;
-const ICMP = 1;
-const TCP = 6;
-const UDP = 17;
 const DNS_PORT = 53;
 const DHCP_SERVER = 67;
 const BROADCAST = 0xffffffff;
-/** FIN, SYN, RST, ACK and URG: a segment that has SYN alone of them opens a connection. */
-const OPENING_FLAGS = 0x37;
-const SYN = 0x02;
-
-const numberOf = (address: string): number =>
-  address.split('.').reduce((sum, octet) => ((sum << 8) | Number(octet)) >>> 0, 0);
-const u16 = (bytes: Uint8Array, at: number): number => ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0);
-const u32 = (bytes: Uint8Array, at: number): number => ((u16(bytes, at) << 16) | u16(bytes, at + 2)) >>> 0;
-
-/** What an IPv4 frame holds; undefined when it is none, or is cut off. */
-function ipv4Of(frame: Uint8Array) {
-  if (frame.length < ETHERNET + 20 || u16(frame, 12) !== IPV4) return undefined;
-  const first = frame[ETHERNET] ?? 0;
-  const header = (first & 15) * 4;
-  if (first >> 4 !== 4 || header < 20) return undefined;
-  return {
-    protocol: frame[ETHERNET + 9] ?? 0,
-    source: u32(frame, ETHERNET + 12),
-    destination: u32(frame, ETHERNET + 16),
-    /** A part of a packet: more follow, or some went before. */
-    isPart: (u16(frame, ETHERNET + 6) & 0x3fff) !== 0,
-    payload: ETHERNET + header,
-  };
-}
 
 /** Addresses that lead nowhere but to this host, or to whoever listens on its link. */
 function isLocal(address: number): boolean {
@@ -95,8 +66,7 @@ export function packetRule({ cidr, gateway, dns }: FilteredNetwork): PacketRule 
       }
       if (protocol !== TCP || !isOwn || frame.length < payload + 20) return false;
       // Connections come from the gateway, never go there: but what belongs to one that came may go back.
-      const opens = ((frame[payload + 13] ?? 0) & OPENING_FLAGS) === SYN;
-      return !opens || (destination === resolver && port === DNS_PORT);
+      return !opensConnection(frame, packet) || (destination === resolver && port === DNS_PORT);
     },
     udpPeer(frame) {
       const packet = ipv4Of(frame);

@@ -6,14 +6,17 @@ import { readFile } from 'node:fs/promises';
 import { getCompileCacheDir } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { podAddressOf } from '@coracle/kubevirt/rules/launcher/pod-address';
 import type { MachinePlan } from '@coracle/kubevirt/rules/machine/machine-plan';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
 import { isRunning, type ProcessIdentity } from '@coracle/runtime/process/identity';
 import { plainEnv } from '@coracle/runtime/process/run';
 import { spawnDetached } from '@coracle/runtime/process/spawn-detached';
+import { terminate } from '@coracle/runtime/process/terminate';
 import { writeFileAtomic } from '../../image/atomic-file.ts';
-import { FILTER_FILES, type FilterConfig, type FilteredCard } from '../../network/filter-files.ts';
+import { FILTER_FILES, FILTER_VERSION, type FilterConfig, type FilteredCard } from '../../network/filter-files.ts';
+import type { GuestHello } from '../../network/switch/switch-state.ts';
 import { dnsAddress, netdevId, VM_FILES } from '../../qemu/argv.ts';
 import type { QmpConnection } from '../../qmp/qmp-connection.ts';
 import type { Guest } from './guest.ts';
@@ -21,6 +24,8 @@ import type { Guest } from './guest.ts';
 const POLL_MS = 1000;
 const FIRST_RETRY_MS = 250;
 const MOST_RETRY_MS = 10_000;
+/** Until a filter of another version that does not end is killed. */
+const END_MS = 1000;
 /** It holds a few frames at a time; its bytes in flight are bounded. */
 const NODE_FLAGS = ['--disable-warning=ExperimentalWarning', '--v8-pool-size=0', '--max-old-space-size=64'];
 
@@ -28,6 +33,8 @@ export interface NetFilterOptions {
   /** Of the VM. */
   readonly directory: string;
   readonly plan: MachinePlan;
+  /** Of the VM on this host. */
+  readonly address: string;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -83,12 +90,32 @@ const endOf =
     while (await isRunning(identity)) await clock.sleep(POLL_MS, signal);
   };
 
-/** The filter that an earlier agent started, if it lives. */
+/** What the switch of the node has to know of the guest. */
+function helloOf({ interfaces }: MachinePlan, address: string): GuestHello {
+  const [nic] = interfaces;
+  if (!nic) throw new Error('a guest without a card');
+  const declared = nic.ports.filter((port) => port.declared);
+  return {
+    type: 'guest',
+    address: podAddressOf(address),
+    inside: nic.network.guest,
+    gateway: nic.network.gateway,
+    dns: dnsAddress(nic.network),
+    mac: nic.mac,
+    ...(declared.length > 0 && { ports: declared.map(({ protocol, port }) => ({ protocol, port })) }),
+  };
+}
+
+/** The filter that an earlier agent started, if it lives. One of another version is ended. */
 async function runningFilter(guest: Guest, options: NetFilterOptions): Promise<Ended | undefined> {
   const path = join(options.directory, FILTER_FILES.process);
   try {
     const identity = JSON.parse(await readFile(path, 'utf8')) as ProcessIdentity;
-    return (await isRunning(identity)) ? endOf(identity, options, guest.signal) : undefined;
+    if (!(await isRunning(identity))) return undefined;
+    const config = JSON.parse(await readFile(join(options.directory, FILTER_FILES.config), 'utf8')) as FilterConfig;
+    if (config.version === FILTER_VERSION) return endOf(identity, options, guest.signal);
+    await terminate(identity, { clock: options.clock, signal: guest.signal, graceMs: END_MS });
+    return undefined;
   } catch {
     return undefined;
   }
@@ -96,11 +123,17 @@ async function runningFilter(guest: Guest, options: NetFilterOptions): Promise<E
 
 async function startFilter(
   qmp: QmpConnection,
-  { directory, plan }: NetFilterOptions,
+  { directory, plan, address }: NetFilterOptions,
   cards: readonly FilteredCard[],
 ): Promise<Ended> {
   for (const card of cards) await redirect(qmp, card);
-  const config: FilterConfig = { version: 1, cards, ...(plan.serial?.log && { logs: [VM_FILES.serialLog] }) };
+  await bring(qmp, netdevId(0));
+  const config: FilterConfig = {
+    version: FILTER_VERSION,
+    cards,
+    hello: helloOf(plan, address),
+    ...(plan.serial?.log && { logs: [VM_FILES.serialLog] }),
+  };
   await writeFileAtomic(join(directory, FILTER_FILES.config), JSON.stringify(config));
   // Among the other room's sources, or beside this file in a build.
   const name = import.meta.url.endsWith('.ts') ? '../../network/filter-process.ts' : './filter-process.js';
@@ -122,13 +155,7 @@ async function startFilter(
  * the one before goes.
  */
 async function redirect(qmp: QmpConnection, { netdev, udp }: FilteredCard): Promise<void> {
-  const devices = new Set((await qmp.execute('query-chardev')).map(({ label }) => label));
-  const objects = new Set((await qmp.execute('qom-list', { path: '/objects' })).map(({ name }) => name));
-  const socket = async (id: string, path: string): Promise<void> => {
-    if (devices.has(id)) return;
-    const addr = { type: 'unix', data: { path } } as const;
-    await qmp.execute('chardev-add', { id, backend: { type: 'socket', data: { addr, server: true, wait: false } } });
-  };
+  const { objects, socket } = await filtersOf(qmp);
   const [taken, given, seen] = [`${netdev}-taken`, `${netdev}-given`, `${netdev}-seen`];
   await socket(taken, FILTER_FILES.taken(netdev));
   await socket(given, FILTER_FILES.given(netdev));
@@ -142,4 +169,31 @@ async function redirect(qmp: QmpConnection, { netdev, udp }: FilteredCard): Prom
   if (objects.has(`${netdev}-give`)) await qmp.execute('object-del', { id: `${netdev}-give` });
   // What comes from the guest passes the list from its tail to its head: behind the one that takes comes the one that gives.
   await filter(`${netdev}-give`, 'filter-redirector', { queue: 'rx', position: 'head', indev: given });
+}
+
+/** Tells QEMU to give the guest what comes from other guests by a socket: configured anew for each filter, as above. */
+async function bring(qmp: QmpConnection, netdev: string): Promise<void> {
+  const { objects, socket } = await filtersOf(qmp);
+  const brought = `${netdev}-brought`;
+  await socket(brought, FILTER_FILES.brought(netdev));
+  if (objects.has(`${netdev}-bring`)) await qmp.execute('object-del', { id: `${netdev}-bring` });
+  await qmp.execute('object-add', {
+    'qom-type': 'filter-redirector',
+    id: `${netdev}-bring`,
+    netdev,
+    queue: 'tx',
+    indev: brought,
+  });
+}
+
+/** What QEMU has of them, and a way to add a socket that it lacks. */
+async function filtersOf(qmp: QmpConnection) {
+  const devices = new Set((await qmp.execute('query-chardev')).map(({ label }) => label));
+  const objects = new Set((await qmp.execute('qom-list', { path: '/objects' })).map(({ name }) => name));
+  const socket = async (id: string, path: string): Promise<void> => {
+    if (devices.has(id)) return;
+    const addr = { type: 'unix', data: { path } } as const;
+    await qmp.execute('chardev-add', { id, backend: { type: 'socket', data: { addr, server: true, wait: false } } });
+  };
+  return { objects, socket };
 }

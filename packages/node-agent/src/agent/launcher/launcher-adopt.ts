@@ -64,7 +64,13 @@ async function connect(launcher: LauncherState, { guest, record, process }: Adop
     await guest.ready(ANSWER_MS);
     await attachVolumes(launcher, guest);
     const directory = join(environment.vmsDirectory, record.vmiUid);
-    const filtered = keepNetFilter(guest, { directory, plan: record.plan, clock: environment.clock, log });
+    const filtered = keepNetFilter(guest, {
+      directory,
+      plan: record.plan,
+      address: record.address,
+      clock: environment.clock,
+      log,
+    });
     filtered.catch(() => {});
     if (!guest.state.connected) return;
     await filtered;

@@ -4,7 +4,7 @@ import { isNotFound } from '@coracle/client/api-failure';
 import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
 import { instanceReference } from '@coracle/kubevirt/rules/launcher/launcher-owner';
 import { isRunning } from '@coracle/runtime/process/identity';
-import { peerObstacle } from '../migration/peer.ts';
+import { peerObstacle } from '../../network/peer.ts';
 import { findOrphan } from './launcher-orphan.ts';
 import type { LauncherState } from './launcher-state.ts';
 import { ended, type StageOutcomes } from './launcher-step.ts';

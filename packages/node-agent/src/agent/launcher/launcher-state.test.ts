@@ -62,5 +62,5 @@ test('what a server drops from a status is not sent again and again, and what so
   assert.equal(stored.status?.phase, 'Running');
 
   await state.report({ ...view, address: '127.64.0.2' });
-  assert.equal(sent.at(-1)?.podIP, '127.64.0.2');
+  assert.equal(sent.at(-1)?.podIP, '100.64.0.2');
 });

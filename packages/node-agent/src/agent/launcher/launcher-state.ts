@@ -47,7 +47,7 @@ export class LauncherState {
   readonly log: Logger;
   pod: ReadonlyPod | undefined;
   vmi: ReadonlyVmi | undefined;
-  record: VmRecord | undefined;
+  #record: VmRecord | undefined;
   guest: Guest | undefined;
   /** How far the guest has come while it is sent to another node. */
   stream: StreamFigures | undefined;
@@ -88,13 +88,21 @@ export class LauncherState {
   constructor(environment: AgentEnvironment, start: LauncherStart) {
     this.environment = environment;
     this.pod = start.pod;
-    this.record = start.record;
+    this.#record = start.record;
     this.holdsFiles = start.record !== undefined;
     this.hasPredecessor = start.hasPredecessor;
     this.starting = createLinkedController(environment.signal);
     this.log = environment.log.with({ pod: start.pod?.metadata.name ?? start.record?.podName ?? '' });
     // Whoever waits must hear of the end of the agent.
     environment.signal.addEventListener('abort', () => this.changed(), { once: true });
+  }
+
+  get record(): VmRecord | undefined {
+    return this.#record;
+  }
+  set record(record: VmRecord | undefined) {
+    this.#record = record;
+    this.environment.guestsChanged?.();
   }
 
   /**

@@ -1,12 +1,12 @@
 /** The second stage of a launcher: QEMU lives, its state is reported, and it is ended when that is wanted. */
 import { statfs } from 'node:fs/promises';
+import { peerObstacle } from '../../network/peer.ts';
 import { watchDisk } from '../guest/disk-watch.ts';
 import type { Guest } from '../guest/guest.ts';
 import { keepPorts } from '../guest/keep-ports.ts';
 import { updateGuest } from '../guest/live-update.ts';
 import { guestCondition, hasEnded } from '../guest/run-state.ts';
 import { outgoingMigration } from '../migration/migration-status.ts';
-import { peerObstacle } from '../migration/peer.ts';
 import { sendGuest } from '../migration/send-guest.ts';
 import { movedAway, recoverSender, type SendOutcome } from '../migration/settle-sender.ts';
 import { writeVmiStatus } from './api-writes.ts';

@@ -10,6 +10,7 @@ import type {
   PodCondition,
   PodStatus,
 } from '@coracle/apimachinery/types/types';
+import { podAddressOf } from '@coracle/kubevirt/rules/launcher/pod-address';
 import { isResizing, type PodResizeVerdict } from '@coracle/kubevirt/rules/live-update/pod-resize';
 import { FORWARDED_PORTS_ANNOTATION, type PublishedPort } from '@coracle/kubevirt/rules/machine/host-ports';
 import { ephemeralStatuses } from './ephemeral-containers.ts';
@@ -65,7 +66,7 @@ export function podStatusOf(pod: DeepReadonly<Pod>, view: LauncherView, options:
   const before = pod.status ?? {};
   const running = view.state === 'running';
   const stamp = formatTime(options.now);
-  const address = running ? view.address : before.podIP;
+  const address = running ? podAddressOf(view.address) : before.podIP;
   const init = pod.spec.initContainers ?? [];
   return {
     ...observedOf(pod),

@@ -200,7 +200,7 @@ export async function spawnVm(environment: AgentEnvironment, request: SpawnReque
   if (guest.state.exit !== undefined)
     throw new SpawnError(`QEMU did not start: ${(await guest.output()) || 'it said nothing'}`);
   // Before it runs: without its filter a guest would reach the host's loopback.
-  await keepNetFilter(guest, { directory, plan, clock, log: environment.log }).catch((error: Error) => {
+  await keepNetFilter(guest, { directory, plan, address, clock, log: environment.log }).catch((error: Error) => {
     throw new SpawnError(`the network of the guest cannot be filtered: ${error.message}`);
   });
   return { record, guest };

@@ -94,7 +94,7 @@ test('podStatusOf() follows the life of a launcher', () => {
     imageIds: { volumeroot: 'disk@sha256:1' },
   } as const;
   const running = podStatusOf(pod({ conditions: [{ type: 'PodScheduled', status: 'True' }] }), view, options);
-  assert.deepEqual([running.phase, running.podIP, running.hostIP], ['Running', '127.64.0.1', '127.0.0.1']);
+  assert.deepEqual([running.phase, running.podIP, running.hostIP], ['Running', '100.64.0.1', '127.0.0.1']);
   assert.deepEqual(
     running.containerStatuses?.map((c) => [c.ready, c.imageID]),
     [
@@ -166,8 +166,8 @@ test('runningStatus(): one write from Scheduled to Running, then nothing until s
     {
       name: 'default',
       mac: '02:00:00:00:00:01',
-      ipAddress: '127.64.0.1',
-      ipAddresses: ['127.64.0.1'],
+      ipAddress: '100.64.0.1',
+      ipAddresses: ['100.64.0.1'],
       podInterfaceName: 'eth0',
       infoSource: 'domain',
       queueCount: 1,
@@ -272,8 +272,8 @@ test('runningStatus(): what the guest agent tells of system, interfaces and froz
     {
       name: 'default',
       mac: '02:00:00:00:00:01',
-      ipAddress: '127.64.0.1',
-      ipAddresses: ['127.64.0.1'],
+      ipAddress: '100.64.0.1',
+      ipAddresses: ['100.64.0.1'],
       podInterfaceName: 'eth0',
       interfaceName: 'ens3',
       infoSource: 'domain, guest-agent',

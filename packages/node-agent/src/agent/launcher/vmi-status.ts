@@ -12,6 +12,7 @@ import {
 } from '@coracle/apimachinery/quantity/quantity';
 import type { VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
 import type { VirtualMachineInstanceStatus, VmCondition } from '@coracle/kubevirt/kinds/status';
+import { podAddressOf } from '@coracle/kubevirt/rules/launcher/pod-address';
 import type { DiskPause } from '@coracle/kubevirt/rules/machine/disk-room';
 import type { HotMemoryPlan, MachinePlan } from '@coracle/kubevirt/rules/machine/machine-plan';
 import { type Migratability, migratability } from '@coracle/kubevirt/rules/migration/migratability';
@@ -172,7 +173,7 @@ function interfacesOf(vmi: Vmi, { plan, address, guest }: RunningView): unknown 
       name: nic.name,
       mac: nic.mac,
       ...(index === 0
-        ? { ipAddress: address, ipAddresses: [address], podInterfaceName: 'eth0' }
+        ? { ipAddress: podAddressOf(address), ipAddresses: [podAddressOf(address)], podInterfaceName: 'eth0' }
         : inside && addressesOf(inside)),
       ...(inside && { interfaceName: inside.name }),
       infoSource: inside ? 'domain, guest-agent' : 'domain',

@@ -2,8 +2,8 @@
 import { createServer, type TLSSocket } from 'node:tls';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
+import { type PeerIdentity, peerProblem } from '../../network/peer.ts';
 import { type ChannelHeader, readHeader } from './channel.ts';
-import { type PeerIdentity, peerProblem } from './peer.ts';
 
 export interface PeerListenerOptions {
   readonly host: string;

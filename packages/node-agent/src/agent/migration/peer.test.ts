@@ -12,9 +12,9 @@ import { systemClock } from '../../../../runtime/src/clock/clock.ts';
 import { NEVER } from '../../../../runtime/src/http/seam.ts';
 import { silentLogger } from '../../../../runtime/src/log/log.ts';
 import { createDeferred } from '../../../../runtime/src/signal/deferred.ts';
+import { connectPeer, type PeerIdentity, peerObstacle, usablePeer } from '../../network/peer.ts';
 import { connectUnix } from '../../qmp/unix-socket.ts';
 import { controlChannel, join, readHeader, writeHeader } from './channel.ts';
-import { connectPeer, type PeerIdentity, peerObstacle, usablePeer } from './peer.ts';
 import { openPeerListener, type PeerListener } from './peer-listener.ts';
 import { listenUnix } from './unix-listener.ts';
 

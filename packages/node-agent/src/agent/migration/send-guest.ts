@@ -12,6 +12,7 @@ import { FAIL_MIGRATION_HOOK } from '@coracle/kubevirt/rules/launcher/functional
 import { type MigrationLimits, migrationLimits } from '@coracle/kubevirt/rules/migration/migration-limits';
 import { abortable } from '@coracle/runtime/signal/abortable';
 import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
+import { connectPeer, usablePeer } from '../../network/peer.ts';
 import { VM_FILES } from '../../qemu/argv.ts';
 import type { Guest } from '../guest/guest.ts';
 import { hasHook } from '../launcher/functional-test-hooks.ts';
@@ -20,7 +21,6 @@ import type { VmRecord } from '../launcher/vm-record.ts';
 import { type ChannelHeader, controlChannel, join, type TargetMessage, writeHeader } from './channel.ts';
 import { copyName, copyPath, offeredDisks } from './disk-offer.ts';
 import { DISK_SERVICE, isUnderWay, MEMORY_SERVICE, type Outgoing, sourceStarted } from './migration-status.ts';
-import { connectPeer, usablePeer } from './peer.ts';
 import { followEvents } from './qmp-events.ts';
 import { enter, type SourceRecord, tell } from './sender-record.ts';
 import { listen, type SendOutcome, type SourceControl, settle, type Undo } from './settle-sender.ts';

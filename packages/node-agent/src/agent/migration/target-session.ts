@@ -10,6 +10,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
 import { createDeferred } from '@coracle/runtime/signal/deferred';
+import type { PeerIdentity } from '../../network/peer.ts';
 import { VM_FILES } from '../../qemu/argv.ts';
 import { connectUnix } from '../../qmp/unix-socket.ts';
 import {
@@ -21,7 +22,6 @@ import {
   type TargetMessage,
 } from './channel.ts';
 import { DISK_SERVICE, MEMORY_SERVICE } from './migration-status.ts';
-import type { PeerIdentity } from './peer.ts';
 import { openPeerListener } from './peer-listener.ts';
 
 export type TargetControl = ControlChannel<SourceMessage, TargetMessage>;

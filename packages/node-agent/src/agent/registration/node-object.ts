@@ -33,6 +33,8 @@ export interface NodeDescription {
   readonly servingCa?: string;
   /** Of the agent that serves it. */
   readonly agentId?: string;
+  /** Where its switch listens for other nodes, `HOST:PORT`. */
+  readonly podNetwork?: string;
   /** Claims whose content lies in files of this host, as `formatHeldClaims` writes them. */
   readonly heldClaims?: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -59,6 +61,8 @@ export const shareOfHost = (
   share,
 });
 
+/** Host and port where other nodes' switches find the node's. */
+export const POD_NETWORK_ANNOTATION = 'coracle.dev/pod-network';
 export const SERVING_CA_ANNOTATION = 'coracle.dev/serving-ca';
 /** Pods of a node, as a kubelet's default. */
 const MAX_PODS = 110;
@@ -126,6 +130,7 @@ export function nodeObject(node: NodeDescription): Node {
 export const nodeAnnotations = (node: NodeDescription): Record<string, string> => ({
   ...(node.servingCa !== undefined && { [SERVING_CA_ANNOTATION]: node.servingCa }),
   ...(node.agentId !== undefined && { [AGENT_ID_ANNOTATION]: node.agentId }),
+  ...(node.podNetwork !== undefined && { [POD_NETWORK_ANNOTATION]: node.podNetwork }),
   ...(node.heldClaims !== undefined && { [HELD_CLAIMS_ANNOTATION]: node.heldClaims }),
   // TCG promises no isolation (QEMU's own policy): an operator can keep tenants away by this.
   'coracle.dev/accelerator': node.facts.accelerator,

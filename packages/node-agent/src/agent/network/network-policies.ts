@@ -1,0 +1,156 @@
+/**
+ * NetworkPolicies as rules for packets: pure. A Pod that a policy selects is closed but for what the rules of all policies
+ * on it let pass (networking.k8s.io/v1). What this node sends to its guests is let pass, as from every node.
+ */
+import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import {
+  fromLabelSelectorObject,
+  type LabelSelectorObject,
+  matchesLabels,
+} from '@coracle/apimachinery/selector/label-selector';
+import type { Namespace, Pod } from '@coracle/apimachinery/types/types';
+import type { NetworkRule } from '../../network/switch/switch-state.ts';
+
+interface PolicyPeer {
+  readonly podSelector?: LabelSelectorObject;
+  readonly namespaceSelector?: LabelSelectorObject;
+  readonly ipBlock?: { readonly cidr: string; readonly except?: readonly string[] };
+}
+
+interface PolicyPort {
+  readonly protocol?: string;
+  readonly port?: number | string;
+  readonly endPort?: number;
+}
+
+/** networking.k8s.io/v1 NetworkPolicy, as far as it is read here. */
+export interface NetworkPolicy extends KubeObject {
+  readonly spec?: {
+    readonly podSelector?: LabelSelectorObject;
+    readonly policyTypes?: readonly string[];
+    readonly ingress?: readonly { readonly from?: readonly PolicyPeer[]; readonly ports?: readonly PolicyPort[] }[];
+    readonly egress?: readonly { readonly to?: readonly PolicyPeer[]; readonly ports?: readonly PolicyPort[] }[];
+  };
+}
+
+type ReadonlyPod = DeepReadonly<Pod>;
+type RulePorts = NonNullable<NetworkRule['ports']>;
+
+export interface PolicyObjects {
+  /** That have an address on the network of Pods. */
+  readonly pods: readonly ReadonlyPod[];
+  readonly namespaces: readonly DeepReadonly<Namespace>[];
+  readonly policies: readonly DeepReadonly<NetworkPolicy>[];
+}
+
+export interface PolicyRules {
+  readonly rules: readonly NetworkRule[];
+  /** By Pod address: places in `rules`; a direction that no policy closes is absent. */
+  readonly of: ReadonlyMap<string, { readonly ingress?: readonly number[]; readonly egress?: readonly number[] }>;
+}
+
+const addressOf = ({ status }: ReadonlyPod): string => status?.podIP ?? '';
+const protocolOf = (name = 'TCP'): 'tcp' | 'udp' | 'sctp' => name.toLowerCase() as 'tcp' | 'udp' | 'sctp';
+
+const selects = (
+  selector: DeepReadonly<LabelSelectorObject> | undefined,
+  labels: Readonly<Record<string, string>> = {},
+): boolean => matchesLabels(fromLabelSelectorObject(selector as LabelSelectorObject), labels);
+
+/** Makes rules of all policies. */
+export function policyRules({ pods, namespaces, policies }: PolicyObjects): PolicyRules {
+  const labelsOf = new Map(namespaces.map(({ metadata }) => [metadata.name, metadata.labels]));
+  const rules: NetworkRule[] = [];
+  const places = new Map<string, number>();
+  const placeOf = (rule: NetworkRule): number => {
+    const text = JSON.stringify(rule);
+    const known = places.get(text);
+    if (known !== undefined) return known;
+    places.set(text, rules.length);
+    return rules.push(rule) - 1;
+  };
+  const found = new Map<string, { ingress?: number[]; egress?: number[] }>();
+
+  const peersOf = (namespace: string, peers: readonly DeepReadonly<PolicyPeer>[]): ReadonlyPod[] =>
+    pods.filter((pod) =>
+      peers.some(({ podSelector, namespaceSelector, ipBlock }) => {
+        if (ipBlock) return false;
+        const own = pod.metadata.namespace ?? '';
+        const isThere = namespaceSelector ? selects(namespaceSelector, labelsOf.get(own)) : own === namespace;
+        return isThere && (!podSelector || selects(podSelector, pod.metadata.labels));
+      }),
+    );
+  const otherEnd = (
+    namespace: string,
+    peers: readonly DeepReadonly<PolicyPeer>[] | undefined,
+  ): NetworkRule & { pods: ReadonlyPod[] } => {
+    if (!peers || peers.length === 0) return { anybody: true, pods: [...pods] };
+    const blocks = peers.flatMap(({ ipBlock }) =>
+      ipBlock ? [{ cidr: ipBlock.cidr, except: ipBlock.except ?? [] }] : [],
+    );
+    const named = peersOf(namespace, peers);
+    return { addresses: [...new Set(named.map(addressOf))].sort(), ...(blocks.length > 0 && { blocks }), pods: named };
+  };
+
+  for (const { metadata, spec = {} } of policies) {
+    const namespace = metadata.namespace ?? '';
+    const types = spec.policyTypes ?? ['Ingress', ...(spec.egress ? ['Egress'] : [])];
+    const selected = pods.filter(
+      (pod) => pod.metadata.namespace === namespace && selects(spec.podSelector ?? {}, pod.metadata.labels),
+    );
+    const ingress = (spec.ingress ?? []).map(({ from, ports }) => ({ end: otherEnd(namespace, from), ports }));
+    const egress = (spec.egress ?? []).flatMap(({ to, ports }) => egressRules(otherEnd(namespace, to), ports));
+    for (const pod of selected) {
+      const entry = found.get(addressOf(pod)) ?? {};
+      found.set(addressOf(pod), entry);
+      if (types.includes('Ingress')) {
+        entry.ingress ??= [];
+        for (const { end, ports } of ingress) {
+          const { pods: _, ...rule } = end;
+          const resolved = portsOf(ports, pod);
+          entry.ingress.push(placeOf(resolved ? { ...rule, ports: resolved } : rule));
+        }
+      }
+      if (types.includes('Egress')) {
+        entry.egress ??= [];
+        entry.egress.push(...egress.map(placeOf));
+      }
+    }
+  }
+  return { rules, of: found };
+}
+
+/** A port by name is another number at each Pod that is spoken to: a rule for each number. */
+function egressRules(
+  { pods, ...end }: NetworkRule & { readonly pods: readonly ReadonlyPod[] },
+  ports: readonly DeepReadonly<PolicyPort>[] | undefined,
+): NetworkRule[] {
+  if (!ports || ports.length === 0) return [end];
+  const numbered = ports.filter(({ port }) => typeof port !== 'string');
+  const named = ports.filter(({ port }) => typeof port === 'string');
+  const rules: NetworkRule[] =
+    numbered.length > 0 ? [{ ...end, ports: numbered.flatMap((port) => rangeOf(port, undefined)) }] : [];
+  for (const port of named) {
+    const groups = Map.groupBy(pods, (pod) => JSON.stringify(rangeOf(port, pod)));
+    for (const [text, same] of groups) {
+      const range = JSON.parse(text) as RulePorts;
+      if (range.length > 0) rules.push({ addresses: same.map(addressOf).sort(), ports: range });
+    }
+  }
+  return rules;
+}
+
+/** Undefined: all ports. */
+function portsOf(ports: readonly DeepReadonly<PolicyPort>[] | undefined, pod: ReadonlyPod): RulePorts | undefined {
+  return ports && ports.length > 0 ? ports.flatMap((port) => rangeOf(port, pod)) : undefined;
+}
+
+function rangeOf({ protocol, port, endPort }: DeepReadonly<PolicyPort>, pod: ReadonlyPod | undefined): RulePorts {
+  const name = protocolOf(protocol);
+  if (port === undefined) return [{ protocol: name, from: 0, to: 65_535 }];
+  if (typeof port === 'number') return [{ protocol: name, from: port, to: endPort ?? port }];
+  const found = pod?.spec.containers
+    .flatMap(({ ports: declared }) => declared ?? [])
+    .find((one) => one.name === port && protocolOf(one.protocol) === name);
+  return found ? [{ protocol: name, from: found.containerPort, to: found.containerPort }] : [];
+}

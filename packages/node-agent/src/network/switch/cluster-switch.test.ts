@@ -1,0 +1,237 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createFrameStream, noteOf, withLength } from '../frame-stream.ts';
+import { ICMP, ipv4Of, makeFrame, numberOf, portsOf, put16, TCP, textOf, UDP } from '../ipv4-frame.ts';
+import { ClusterSwitch, type LineEnd } from './cluster-switch.ts';
+import { EMPTY_STATE, type GuestHello, type NetworkState } from './switch-state.ts';
+
+const INSIDE = '10.0.2.2';
+const [A, B, C] = ['100.64.0.1', '100.64.0.2', '100.64.0.3'] as const;
+const SERVICE = '10.96.0.9';
+
+const hello = (address: string, more: Partial<GuestHello> = {}): GuestHello => ({
+  type: 'guest',
+  address,
+  inside: INSIDE,
+  gateway: '10.0.2.1',
+  dns: '10.0.2.3',
+  mac: '02:00:00:00:00:01',
+  ...more,
+});
+
+/** A guest that notes what it gets, as `PROTOCOL FROM:PORT > TO:PORT`. */
+function attach(network: ClusterSwitch, address: string, more?: Partial<GuestHello>) {
+  const got: string[] = [];
+  const notes: unknown[] = [];
+  const stream = createFrameStream((frame): undefined => {
+    const note = noteOf(frame);
+    if (note !== undefined) {
+      notes.push(note);
+      return;
+    }
+    const packet = ipv4Of(frame);
+    assert.ok(packet);
+    const ports = portsOf(frame, packet);
+    const port = (number: number | undefined): string => (number === undefined ? '' : `:${number}`);
+    got.push(
+      `${packet.protocol} ${textOf(packet.source)}${port(ports?.source)} > ${textOf(packet.destination)}${port(ports?.destination)}`,
+    );
+    assert.deepEqual([...frame.subarray(0, 6)], [2, 0, 0, 0, 0, 1]);
+  });
+  const end = network.connectGuest(hello(address, more), { write: (bytes) => void stream.take(bytes) });
+  const send = (protocol: number, to: string, [from, at]: readonly [number, number] = [0, 0], flags = 2): void => {
+    const payload = new Uint8Array(20);
+    if (protocol !== ICMP) {
+      put16(payload, 0, from);
+      put16(payload, 2, at);
+      if (protocol === TCP) payload[13] = flags;
+      else put16(payload, 4, 20);
+    } else payload[0] = 8;
+    end.take(withLength(makeFrame({ protocol, source: numberOf(INSIDE), destination: numberOf(to), payload })));
+  };
+  return { got, notes, send, end, take: (frame: Uint8Array): void => end.take(withLength(frame)) };
+}
+
+const stateOf = (node: string, guests: NetworkState['guests'], more: Partial<NetworkState> = {}): NetworkState => ({
+  ...EMPTY_STATE,
+  node,
+  pods: [
+    { address: A, nodes: ['one'] },
+    { address: B, nodes: ['one'] },
+    { address: C, nodes: ['two', 'one'] },
+  ],
+  guests,
+  ...more,
+});
+
+const since = (address: string, at = 1): NetworkState['guests'][number] => ({ address, since: at });
+const newSwitch = (now: () => number = () => 0): ClusterSwitch => new ClusterSwitch({ now });
+
+/** Two nodes with a line between their switches. */
+function join(one: ClusterSwitch, two: ClusterSwitch): void {
+  const early: Uint8Array[] = [];
+  let far: LineEnd | undefined;
+  const near = one.connectPeer('two', { write: (bytes) => (far ? far.take(bytes.slice()) : void early.push(bytes)) });
+  far = two.connectPeer('one', { write: (bytes) => near.take(bytes.slice()) });
+  for (const bytes of early) far.take(bytes);
+}
+
+// S-1182: A guest sends under its own address alone, and reaches no Pod but by the switch's rules; a node speaks for its own
+//   Pods alone.
+test('guests of a node reach each other by their Pod addresses, and nobody under another name', () => {
+  const network = newSwitch();
+  network.setState(stateOf('one', [since(A), since(B)]));
+  const [a, b] = [attach(network, A), attach(network, B)];
+  a.send(ICMP, B);
+  a.send(TCP, B, [5000, 80]);
+  assert.deepEqual(b.got, [`1 ${A} > ${INSIDE}`, `6 ${A}:5000 > ${INSIDE}:80`]);
+  const forged = { protocol: ICMP, source: numberOf(C), destination: numberOf(B), payload: new Uint8Array(8) };
+  a.take(makeFrame(forged));
+  a.send(ICMP, C);
+  a.send(ICMP, '100.64.9.9');
+  assert.equal(b.got.length, 2);
+  // A guest that has not come yet, or has gone, is not spoken to and does not speak.
+  network.setState(stateOf('one', [since(A)]));
+  a.send(ICMP, B);
+  b.send(ICMP, A);
+  assert.deepEqual([a.got.length, b.got.length], [0, 2]);
+});
+
+test('guests of two nodes reach each other, and a node cannot speak for Pods of others', () => {
+  const [one, two] = [newSwitch(), newSwitch()];
+  one.setState(stateOf('one', [since(A)]));
+  two.setState({ ...stateOf('two', [since(C)]), pods: stateOf('two', []).pods.filter(({ address }) => address !== B) });
+  join(one, two);
+  const [a, c] = [attach(one, A), attach(two, C)];
+  a.send(ICMP, C);
+  c.send(TCP, A, [1, 2]);
+  assert.deepEqual([a.got, c.got], [[`6 ${C}:1 > ${INSIDE}:2`], [`1 ${A} > ${INSIDE}`]]);
+  // Node two does not know B as one of node one.
+  one.setState(stateOf('one', [since(A), since(B)]));
+  attach(one, B).send(ICMP, C);
+  assert.equal(c.got.length, 1);
+});
+
+test('a guest that moves is found where it came last, and its connections to Services go on', () => {
+  const [one, two] = [newSwitch(), newSwitch()];
+  const services: NetworkState['services'] = [
+    { address: SERVICE, protocol: 'tcp', port: 80, sticky: false, targets: [{ address: A, port: 8080 }] },
+  ];
+  one.setState(stateOf('one', [since(A), since(C, 5)], { services }));
+  two.setState(stateOf('two', [], { services }));
+  join(one, two);
+  const [a, c] = [attach(one, A), attach(one, C)];
+  c.send(TCP, SERVICE, [700, 80]);
+  assert.deepEqual(a.got, [`6 ${C}:700 > ${INSIDE}:8080`]);
+  const moved = attach(two, C);
+  a.send(TCP, C, [8080, 700], 0x10);
+  assert.deepEqual(c.got, [`6 ${SERVICE}:80 > ${INSIDE}:700`], 'still here');
+  two.setState(stateOf('two', [since(C, 9)], { services }));
+  // The Pod answers before the guest has said a word there.
+  a.send(TCP, C, [8080, 700], 0x10);
+  assert.deepEqual([moved.got, c.got.length], [[`6 ${SERVICE}:80 > ${INSIDE}:700`], 1]);
+  moved.send(TCP, SERVICE, [700, 80], 0x10);
+  assert.equal(a.got.length, 2);
+  // It did not come to that: the guest runs on where it was.
+  two.setState(stateOf('two', [], { services }));
+  a.send(ICMP, C);
+  assert.equal(c.got.length, 2);
+});
+
+// S-1183: A Service gives its connections to Pods that are ready; a connection stays with its Pod, and one to a Service
+//   that nobody is ready for is refused at once.
+test('a Service spreads connections over its endpoints, keeps each, and refuses when none is ready', () => {
+  const network = newSwitch();
+  const withTargets = (targets: { address: string; port: number }[]): NetworkState =>
+    stateOf('one', [since(A), since(B), since(C)], {
+      services: [{ address: SERVICE, protocol: 'tcp', port: 80, sticky: false, targets }],
+    });
+  const [toB, toC] = [
+    { address: B, port: 8080 },
+    { address: C, port: 8080 },
+  ];
+  network.setState(withTargets([toB, toC]));
+  const [a, b, c] = [attach(network, A), attach(network, B), attach(network, C)];
+  for (let from = 1; from <= 64; from++) a.send(TCP, SERVICE, [from, 80]);
+  assert.ok(b.got.length > 10 && c.got.length > 10, `${b.got.length} and ${c.got.length}`);
+  assert.equal(b.got.length + c.got.length, 64);
+  network.setState(withTargets([toC]));
+  const kept = b.got.length;
+  for (let from = 1; from <= 64; from++) a.send(TCP, SERVICE, [from, 80], 0x10);
+  assert.equal(b.got.length, 2 * kept, 'segments of open connections stay with their Pod');
+  const before = b.got.length;
+  for (let from = 1; from <= 64; from++) a.send(TCP, SERVICE, [from, 80]);
+  assert.equal(b.got.length, before, 'new ones go to who is ready');
+  network.setState(withTargets([]));
+  a.send(TCP, SERVICE, [99, 80]);
+  assert.deepEqual(a.got, [`6 ${SERVICE}:80 > ${INSIDE}:99`]);
+  a.send(UDP, SERVICE, [99, 80]);
+  assert.equal(a.got.at(-1), `1 ${SERVICE} > ${INSIDE}`);
+});
+
+test('a guest reaches itself by its own Pod address and by a Service of its own', () => {
+  const network = newSwitch();
+  const services: NetworkState['services'] = [
+    { address: SERVICE, protocol: 'udp', port: 53, sticky: true, targets: [{ address: A, port: 5353 }] },
+  ];
+  network.setState(stateOf('one', [since(A)], { services }));
+  const a = attach(network, A);
+  a.send(UDP, SERVICE, [7, 53]);
+  assert.deepEqual(a.got, [`17 ${A}:7 > ${INSIDE}:5353`]);
+  a.send(UDP, A, [5353, 7]);
+  assert.equal(a.got.at(-1), `17 ${SERVICE}:53 > ${INSIDE}:7`);
+});
+
+test('ports that a masqueraded interface lists are the only ones that others reach', () => {
+  const network = newSwitch();
+  network.setState(stateOf('one', [since(A), since(B)]));
+  const a = attach(network, A);
+  const b = attach(network, B, { ports: [{ protocol: 'tcp', port: 80 }] });
+  a.send(TCP, B, [5, 80]);
+  a.send(TCP, B, [5, 81]);
+  a.send(UDP, B, [5, 53]);
+  assert.equal(b.got.length, 1);
+  b.send(UDP, A, [9, 53]);
+  a.send(UDP, B, [53, 9]);
+  assert.equal(b.got.length, 2, 'an answer');
+});
+
+// S-1184: NetworkPolicies are enforced: a Pod that one selects is reached, and reaches others, as their rules say; answers
+//   to what was let pass come through.
+test('NetworkPolicies close a Pod but for what their rules let pass', () => {
+  let now = 0;
+  const network = newSwitch(() => now);
+  const fromA = { addresses: [A], ports: [{ protocol: 'tcp' as const, from: 80, to: 90 }] };
+  const toWorld = { blocks: [{ cidr: '192.0.2.0/24', except: ['192.0.2.128/25'] }] };
+  network.setState({
+    ...stateOf('one', [since(A), since(B), since(C)]),
+    rules: [fromA, toWorld],
+    pods: [
+      { address: A, nodes: ['one'] },
+      { address: B, nodes: ['one'], ingress: [0] },
+      { address: C, nodes: ['one'], egress: [1] },
+    ],
+  });
+  const [a, b, c] = [attach(network, A), attach(network, B), attach(network, C)];
+  a.send(TCP, B, [1, 85]);
+  assert.equal(b.got.length, 1);
+  a.send(TCP, B, [1, 91]);
+  a.send(UDP, B, [1, 85]);
+  a.send(ICMP, B);
+  c.send(TCP, B, [1, 85]);
+  c.send(ICMP, A);
+  assert.deepEqual([b.got.length, a.got.length], [1, 0]);
+  b.send(TCP, A, [85, 1], 0x12);
+  b.send(UDP, A, [6, 53]);
+  assert.equal(a.got.length, 2, 'it may speak, and answer');
+  a.send(UDP, B, [53, 6]);
+  assert.equal(b.got.length, 2, 'the answer to a datagram');
+  now = 200_000;
+  a.send(UDP, B, [53, 6]);
+  assert.equal(b.got.length, 2, 'not for ever');
+  a.send(TCP, C, [1, 2]);
+  c.send(TCP, A, [2, 1], 0x12);
+  assert.deepEqual([c.got.length, a.got.length], [1, 3], 'who may not begin may answer');
+  const known = c.notes.find((note) => (note as { type: string }).type === 'egress') as { rules: unknown };
+  assert.deepEqual(known.rules, [{ ...toWorld, anybody: false }], 'its filter keeps it from the rest of the world');
+});

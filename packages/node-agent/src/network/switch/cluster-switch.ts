@@ -1,0 +1,379 @@
+/**
+ * The switch of a node: carries IPv4 packets between the guests of this node, to and from the switches of others, and from
+ * guests to Services. Each guest keeps the address that it knows itself by; on the network of Pods it has another, one for
+ * one. No I/O: `switch-process.ts` has the sockets.
+ */
+import { createFrameStream, type FrameStream, noteFrame, noteOf } from '../frame-stream.ts';
+import {
+  countHop,
+  type Ipv4Packet,
+  ipv4Of,
+  numberOf,
+  opensConnection,
+  portsOf,
+  TCP,
+  textOf,
+  translate,
+  UDP,
+} from '../ipv4-frame.ts';
+import { createGuestPort, type GuestPort, type Line } from './guest-port.ts';
+import { answerName } from './name-answer.ts';
+import { DNS_PORT } from './name-server.ts';
+import { isContinued, type PacketRuleSet, ruleSet } from './packet-policy.ts';
+import { refusalOf } from './refusal.ts';
+import { chooseTarget, type ServiceConnection } from './service-connections.ts';
+import {
+  type AddressNews,
+  type EgressNews,
+  EMPTY_STATE,
+  type GuestHello,
+  type GuestNews,
+  type NetworkService,
+  type NetworkState,
+} from './switch-state.ts';
+
+/** One end of a line: what comes from there. */
+export interface LineEnd {
+  /** Throws when it is no frame. */
+  take(bytes: Uint8Array): void;
+  /** The line is gone. */
+  close(): void;
+}
+
+/** Addresses in one note, and guests: far below the longest frame. */
+const MAX_IN_NOTE = 1000;
+
+interface Peer {
+  readonly node: string;
+  readonly line: Line;
+  /** Its guests: address, and since when. */
+  readonly guests: Map<number, number>;
+}
+
+type Owner = { readonly port: GuestPort } | { readonly peer: Peer };
+
+/** A Pod as packets are carried by. */
+interface PodEntry {
+  readonly nodes: readonly string[];
+  readonly ingress: PacketRuleSet | undefined;
+  readonly egress: PacketRuleSet | undefined;
+  /** What its filter is to know of `egress`. */
+  readonly egressText: string;
+}
+
+/** What switches tell each other of a guest that moved: to which Pods its connections to Services go. */
+interface ConnectionNews {
+  readonly type: 'connections';
+  readonly address: string;
+  readonly connections: readonly ServiceConnection[];
+}
+
+const addressesOf = ({ pods, services }: NetworkState): Set<string> =>
+  new Set([...pods.map(({ address }) => address), ...services.map(({ address }) => address)]);
+
+function* chunks<T>(list: readonly T[]): Generator<{ readonly part: readonly T[]; readonly isFirst: boolean }> {
+  for (let at = 0; at === 0 || at < list.length; at += MAX_IN_NOTE)
+    yield { part: list.slice(at, at + MAX_IN_NOTE), isFirst: at === 0 };
+}
+
+export class ClusterSwitch {
+  readonly #now: () => number;
+  #state = EMPTY_STATE;
+  readonly #ports = new Map<number, GuestPort>();
+  readonly #peers = new Map<string, Peer>();
+  /** Addresses that filters bring here. */
+  #carried = new Set<string>();
+  #services = new Map<number, NetworkService[]>();
+  #pods = new Map<number, PodEntry>();
+  /** Guests that are this node's to give packets to, and since when. */
+  #active = new Map<number, number>();
+  /** Where an address is; emptied at each change. */
+  readonly #owners = new Map<number, Owner | undefined>();
+  #turn = 0;
+
+  /** `now`: ms of a clock that only goes forward. */
+  constructor({ now }: { readonly now: () => number }) {
+    this.#now = now;
+  }
+
+  /** Takes what the agent has seen of the cluster; guests and peers that are connected stay so. */
+  setState(next: NetworkState): void {
+    const before = this.#carried;
+    const guestsBefore = JSON.stringify(this.#state.guests);
+    this.#state = next;
+    this.#carried = addressesOf(next);
+    this.#services = Map.groupBy(next.services, ({ address }) => numberOf(address));
+    this.#pods = podEntries(next);
+    this.#active = new Map(next.guests.map(({ address, since }) => [numberOf(address), since]));
+    this.#owners.clear();
+    const add = [...this.#carried].filter((address) => !before.has(address));
+    const remove = [...before].filter((address) => !this.#carried.has(address));
+    for (const port of this.#ports.values()) {
+      if (add.length + remove.length > 0) tellAddresses(port.line, { add, remove });
+      this.#tellEgress(port);
+    }
+    if (guestsBefore !== JSON.stringify(next.guests)) for (const peer of this.#peers.values()) this.#tellPeer(peer);
+  }
+
+  /** A guest of this node, by its filter. */
+  connectGuest(hello: GuestHello, line: Line): LineEnd {
+    const port = createGuestPort(hello, line, this.#now);
+    this.#ports.set(port.address, port);
+    this.#owners.clear();
+    // First what is forbidden: a filter lets pass what it knows nothing against.
+    this.#tellEgress(port);
+    tellAddresses(line, { add: [...this.#carried], remove: [], whole: true });
+    const stream = createFrameStream((frame) => this.#fromGuest(port, frame));
+    return this.#lineEnd(stream, () => {
+      if (this.#ports.get(port.address) === port) this.#ports.delete(port.address);
+    });
+  }
+
+  /** The switch of another node. */
+  connectPeer(node: string, line: Line): LineEnd {
+    const peer: Peer = { node, line, guests: new Map() };
+    this.#peers.set(node, peer);
+    this.#owners.clear();
+    this.#tellPeer(peer);
+    const stream = createFrameStream((frame) => this.#fromPeer(peer, frame));
+    return this.#lineEnd(stream, () => {
+      if (this.#peers.get(node) === peer) this.#peers.delete(node);
+    });
+  }
+
+  #lineEnd(stream: FrameStream<Line>, close: () => void): LineEnd {
+    return {
+      take(bytes) {
+        for (const { to, bytes: piece } of stream.take(bytes)) to.write(piece);
+      },
+      close: () => {
+        close();
+        this.#owners.clear();
+      },
+    };
+  }
+
+  #ownerOf(address: number): Owner | undefined {
+    if (this.#owners.has(address)) return this.#owners.get(address);
+    const port = this.#ports.get(address);
+    const here = this.#active.get(address);
+    let owner: Owner | undefined = port && here !== undefined ? { port } : undefined;
+    let since = here ?? Number.NEGATIVE_INFINITY;
+    for (const peer of this.#peers.values()) {
+      const there = peer.guests.get(address);
+      if (there === undefined || there <= since || !this.#pods.get(address)?.nodes.includes(peer.node)) continue;
+      since = there;
+      owner = { peer };
+    }
+    this.#owners.set(address, owner);
+    return owner;
+  }
+
+  /** A frame of a guest of ours: where it goes on to. */
+  #fromGuest(port: GuestPort, frame: Uint8Array): Line | undefined {
+    const packet = ipv4Of(frame);
+    if (packet?.source !== port.inside || !this.#active.has(port.address)) return undefined;
+    let { destination } = packet;
+    const asked = portsOf(frame, packet);
+    if (destination === port.dns) {
+      if (packet.protocol !== UDP || packet.isPart || asked?.destination !== DNS_PORT) return undefined;
+      answerName(port, frame, { packet, asked, names: this.#state.names, turn: this.#turn++ });
+      return undefined;
+    }
+    let spokenTo = asked?.destination;
+    if (this.#services.has(destination)) {
+      const connection = this.#connectionOf(port, frame, packet);
+      if (!connection) {
+        const refusal = refusalOf(frame, packet);
+        if (refusal) port.answer(refusal);
+        return undefined;
+      }
+      destination = connection.target.address;
+      spokenTo = connection.target.port;
+      translate(frame, packet, 'destination', connection.target);
+    }
+    if (!this.#mayGo(port, frame, { packet, way: 'out', other: destination, spokenTo })) return undefined;
+    if (!countHop(frame)) return undefined;
+    translate(frame, packet, 'source', { address: port.address });
+    // Between switches the header of the link means nothing; its first byte tells frames from notes.
+    frame[0] = 0;
+    return this.#route(frame, packet, { source: port.address, destination });
+  }
+
+  /** Whether NetworkPolicies, and the ports that the guest has open, let a packet pass. */
+  #mayGo(
+    port: GuestPort,
+    frame: Uint8Array,
+    {
+      packet,
+      way,
+      other,
+      spokenTo,
+    }: {
+      readonly packet: Ipv4Packet;
+      readonly way: 'in' | 'out';
+      readonly other: number;
+      readonly spokenTo: number | undefined;
+    },
+  ): boolean {
+    const { ingress, egress } = this.#pods.get(port.address) ?? {};
+    const isOpen = port.open === undefined || spokenTo === undefined || port.open.has(`${packet.protocol}/${spokenTo}`);
+    const rules = way === 'in' ? ingress : egress;
+    if (!ingress && !egress && port.open === undefined) return true;
+    if (isContinued(frame, packet)) return true;
+    const ports = portsOf(frame, packet);
+    if (packet.protocol !== TCP && port.exchanges.answers(packet, ports, other, way)) return true;
+    // What a guest says to itself is nobody's to forbid.
+    const allowed = other === port.address || (rules?.allows(other, packet.protocol, spokenTo) ?? true);
+    if (!allowed || (way === 'in' && !isOpen)) return false;
+    if (packet.protocol !== TCP) port.exchanges.saw(packet, ports, other, way);
+    return true;
+  }
+
+  /** Which Pod a packet to a Service goes to. */
+  #connectionOf(port: GuestPort, frame: Uint8Array, packet: Ipv4Packet): ServiceConnection | undefined {
+    const { protocol, destination } = packet;
+    const found = portsOf(frame, packet);
+    if (!found) return undefined;
+    const known = port.connections.to(protocol, found.source, destination, found.destination);
+    const service = this.#services
+      .get(destination)
+      ?.find((one) => one.port === found.destination && (one.protocol === 'tcp' ? TCP : UDP) === protocol);
+    if (known) {
+      const isReady = service?.targets.some(
+        (target) => numberOf(target.address) === known.target.address && target.port === known.target.port,
+      );
+      // A connection stays where it is; a datagram, and a new connection, goes to who is ready.
+      if (isReady || (protocol === TCP && !opensConnection(frame, packet))) return known;
+    }
+    const target = service && chooseTarget(service, { address: textOf(port.address), port: found.source });
+    if (!target) return undefined;
+    const connection: ServiceConnection = {
+      protocol,
+      ownPort: found.source,
+      address: destination,
+      port: found.destination,
+      target: { address: numberOf(target.address), port: target.port },
+    };
+    port.connections.add(connection);
+    return connection;
+  }
+
+  /** Where a frame goes on to that has its addresses on the network of Pods. */
+  #route(
+    frame: Uint8Array,
+    packet: Ipv4Packet,
+    ends: { readonly source: number; readonly destination: number },
+  ): Line | undefined {
+    const owner = this.#ownerOf(ends.destination);
+    if (!owner) return undefined;
+    return 'port' in owner ? this.#toGuest(owner.port, frame, packet, ends.source) : owner.peer.line;
+  }
+
+  /** To a guest of ours: makes the frame what it shall get. */
+  #toGuest(port: GuestPort, frame: Uint8Array, packet: Ipv4Packet, source: number): Line | undefined {
+    const found = portsOf(frame, packet);
+    if (!this.#mayGo(port, frame, { packet, way: 'in', other: source, spokenTo: found?.destination })) return undefined;
+    const connection = found && port.connections.from(packet.protocol, found.destination, source, found.source);
+    if (connection) translate(frame, packet, 'source', { address: connection.address, port: connection.port });
+    translate(frame, packet, 'destination', { address: port.inside });
+    frame.set(port.header);
+    return port.line;
+  }
+
+  #fromPeer(peer: Peer, frame: Uint8Array): Line | undefined {
+    const note = noteOf(frame);
+    if (note !== undefined) {
+      this.#heard(peer, note as GuestNews | ConnectionNews);
+      return undefined;
+    }
+    const packet = ipv4Of(frame);
+    // A node speaks for its own Pods alone.
+    if (!packet || !this.#pods.get(packet.source)?.nodes.includes(peer.node)) return undefined;
+    const owner = this.#ownerOf(packet.destination);
+    return owner && 'port' in owner ? this.#toGuest(owner.port, frame, packet, packet.source) : undefined;
+  }
+
+  #heard(peer: Peer, note: GuestNews | ConnectionNews): void {
+    if (note.type === 'connections') {
+      const address = numberOf(note.address);
+      if (!this.#pods.get(address)?.nodes.includes(peer.node)) return;
+      const port = this.#ports.get(address);
+      for (const connection of port ? note.connections : []) port?.connections.add(connection);
+      return;
+    }
+    if (note.whole) peer.guests.clear();
+    for (const { address, since } of note.guests) {
+      const number = numberOf(address);
+      peer.guests.set(number, since);
+      this.#handOver(peer, number, since);
+    }
+    this.#owners.clear();
+  }
+
+  /** The guest has moved there: its connections to Services go on there. */
+  #handOver(peer: Peer, address: number, since: number): void {
+    const port = this.#ports.get(address);
+    if (!port || (this.#active.get(address) ?? Number.NEGATIVE_INFINITY) >= since) return;
+    for (const { part } of chunks(port.connections.list())) {
+      if (part.length === 0) continue;
+      const news: ConnectionNews = { type: 'connections', address: textOf(address), connections: part };
+      peer.line.write(noteFrame(news));
+    }
+  }
+
+  #tellPeer(peer: Peer): void {
+    for (const { part, isFirst } of chunks(this.#state.guests)) {
+      const news: GuestNews = { type: 'guests', whole: isFirst, guests: part };
+      peer.line.write(noteFrame(news));
+    }
+  }
+
+  /** Tells the filter where the guest may go outside the cluster, where that is news. */
+  #tellEgress(port: GuestPort): void {
+    const text = this.#pods.get(port.address)?.egressText ?? '';
+    if (port.knownEgress === text) return;
+    port.knownEgress = text;
+    const news: EgressNews = { type: 'egress', ...(text !== '' && { rules: JSON.parse(text) }) };
+    port.line.write(noteFrame(news));
+  }
+}
+
+function podEntries({ pods, rules }: NetworkState): Map<number, PodEntry> {
+  const sets = new Map<string, PacketRuleSet>();
+  const setOf = (places: readonly number[] | undefined): PacketRuleSet | undefined => {
+    if (!places) return undefined;
+    const key = places.join();
+    const found = sets.get(key) ?? ruleSet(places.flatMap((place) => rules[place] ?? []));
+    sets.set(key, found);
+    return found;
+  };
+  // Addresses of Pods say nothing about the world.
+  const worldOf = (places: readonly number[]): string =>
+    JSON.stringify(
+      places.flatMap((place) => {
+        const { blocks = [], anybody = false, ports } = rules[place] ?? {};
+        return blocks.length > 0 || anybody ? [{ blocks, anybody, ...(ports && { ports }) }] : [];
+      }),
+    );
+  return new Map(
+    pods.map(({ address, nodes, ingress, egress }) => [
+      numberOf(address),
+      { nodes, ingress: setOf(ingress), egress: setOf(egress), egressText: egress ? worldOf(egress) : '' },
+    ]),
+  );
+}
+
+function tellAddresses(
+  line: Line,
+  { add, remove, whole = false }: { add: readonly string[]; remove: readonly string[]; whole?: boolean },
+): void {
+  for (const { part, isFirst } of chunks(add)) {
+    const news: AddressNews = { type: 'addresses', whole: whole && isFirst, add: part, remove: [] };
+    line.write(noteFrame(news));
+  }
+  for (const { part } of chunks(remove)) {
+    const news: AddressNews = { type: 'addresses', whole: false, add: [], remove: part };
+    if (part.length > 0) line.write(noteFrame(news));
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * A program of its own, one for each node: its switch (`cluster-switch.ts`) with its sockets. Like the guests it outlives
+ * the agent, and goes on with what that said last; it ends when no guest and no agent has spoken to it for a while. Its
+ * working directory is `network` of the agent's data directory.
+ */
+import { rmSync } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
+import { systemClock } from '@coracle/runtime/clock/clock';
+import { boundedLine } from '../bounded-line.ts';
+import { createFirstFrame, noteOf } from '../frame-stream.ts';
+import { readLines, writeLine } from '../json-lines.ts';
+import { ClusterSwitch, type LineEnd } from './cluster-switch.ts';
+import { dialHere, PeerLinks } from './peer-links.ts';
+import { createServiceListeners } from './service-listeners.ts';
+import { type AgentMessage, SWITCH_FILES, type SwitchMessage } from './switch-files.ts';
+import type { GuestHello } from './switch-state.ts';
+
+/** With neither guests nor agent. */
+const ALONE_MS = 10_000;
+const MAX_GUESTS = 4096;
+
+const life = new AbortController();
+const clock = systemClock;
+const network = new ClusterSwitch({ now: () => clock.monotonic() });
+// Its output is cut where it grows: `keep-switch.ts`.
+const report = (message: string): void => void process.stdout.write(`${message}\n`);
+const links = new PeerLinks({ network, clock, signal: life.signal, report });
+/** Where the agent is to be reached, if it is there. */
+let agent: Socket | undefined;
+const listeners = createServiceListeners({
+  clock,
+  signal: life.signal,
+  dial: (target) => (target.at ? dialHere(target.at) : links.dial(target)),
+  onProblem: ({ service, host, port }, code) => {
+    if (agent) writeLine(agent, { type: 'port-problem', service, host, port, code } satisfies SwitchMessage);
+  },
+});
+const connections = new Set<Socket>();
+let cancelEnd: (() => void) | undefined;
+
+function lookWhetherAlone(): void {
+  cancelEnd?.();
+  cancelEnd = connections.size > 0 ? undefined : clock.schedule(ALONE_MS, () => process.exit(0));
+}
+
+function keep(socket: Socket): void {
+  connections.add(socket);
+  lookWhetherAlone();
+  socket.on('error', () => {});
+  socket.on('close', () => {
+    connections.delete(socket);
+    lookWhetherAlone();
+  });
+}
+
+/** The first frame of a filter says whose it is. */
+function serveGuest(socket: Socket): void {
+  keep(socket);
+  let end: LineEnd | undefined;
+  const first = createFirstFrame();
+  socket.on('data', (bytes: Buffer) => {
+    try {
+      if (end) {
+        end.take(bytes);
+        return;
+      }
+      const come = first.take(bytes);
+      if (!come) return;
+      const note = noteOf(come.frame) as GuestHello | undefined;
+      if (note?.type !== 'guest') throw new Error('a filter that does not say whose it is');
+      end = network.connectGuest(note, boundedLine(socket));
+      end.take(come.rest);
+    } catch (error) {
+      socket.destroy(error as Error);
+    }
+  });
+  socket.on('close', () => end?.close());
+}
+
+function serveAgent(socket: Socket): void {
+  keep(socket);
+  agent = socket;
+  socket.on('close', () => {
+    if (agent === socket) agent = undefined;
+  });
+  readLines(socket, (message) => {
+    const said = message as AgentMessage;
+    switch (said.type) {
+      case 'state':
+        network.setState(said.state);
+        links.setState(said.state);
+        listeners.set(said.state.listeners);
+        return;
+      case 'identity': {
+        const { host, certificate, key, ca } = said;
+        links.identify({ pair: () => ({ certificate, key }), ca }, host).then(
+          (port) => writeLine(socket, { type: 'listening', port } satisfies SwitchMessage),
+          (error: Error) => report(`other nodes cannot reach this one: ${error.message}`),
+        );
+        return;
+      }
+      default:
+        said satisfies never;
+    }
+  });
+}
+
+function listen(name: string, serve: (socket: Socket) => void): void {
+  rmSync(name, { force: true });
+  const server = createServer(serve);
+  server.maxConnections = MAX_GUESTS;
+  server.listen(name);
+}
+
+process.umask(0o177);
+listen(SWITCH_FILES.guests, serveGuest);
+listen(SWITCH_FILES.control, serveAgent);
+lookWhetherAlone();

@@ -1,0 +1,202 @@
+/** Guests talk to each other: by the addresses of their Pods, by names and by Services, on two nodes, and while one moves. */
+import assert from 'node:assert/strict';
+import { createServer } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { after, before, type TestContext, test } from 'node:test';
+import { SERVICES } from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { Service, ServiceSpec } from '../../packages/apimachinery/src/types/types.ts';
+import {
+  VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
+  VIRTUAL_MACHINE_INSTANCES,
+  type VirtualMachineInstance,
+  type VirtualMachineInstanceMigration,
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { eventually as waitFor } from '../testkit/eventually.ts';
+import { kernelSpec, NAMESPACE } from './board.ts';
+import { type MigrationBoard, startMigrationBoard } from './migration-board.ts';
+import { type Shell, shell } from './shell.ts';
+
+const WAIT_MS = 60_000;
+const eventually = <T>(what: string, read: () => Promise<T>): Promise<NonNullable<T>> =>
+  waitFor(what, read, WAIT_MS) as Promise<NonNullable<T>>;
+
+let board: MigrationBoard;
+before(async () => {
+  board = await startMigrationBoard({ controller: true });
+});
+after(() => board?.close());
+
+interface TalkingGuest {
+  readonly name: string;
+  readonly address: string;
+  sh: Shell;
+}
+
+const open = (name: string, isNew: boolean): Promise<Shell> =>
+  shell({ connect: async () => board.console(await board.vmi(name)) } as never, name, isNew);
+
+/** A guest with all ports, and its shell. */
+async function guest(name: string, change: Record<string, unknown> = {}): Promise<TalkingGuest> {
+  const spec = kernelSpec({ terminationGracePeriodSeconds: 0, evictionStrategy: 'LiveMigrate', ...change });
+  const devices = { interfaces: [{ name: 'default', masquerade: {} }] };
+  await board.client.create(VIRTUAL_MACHINE_INSTANCES, {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachineInstance',
+    metadata: { name, namespace: NAMESPACE, labels: { guest: name } },
+    spec: { ...spec, domain: { ...(spec['domain'] as object), devices } },
+  } as unknown as VirtualMachineInstance);
+  const vmi = await board.until(name, 'running', ({ status }) => status?.phase === 'Running');
+  return { name, address: vmi.status?.interfaces?.[0]?.ipAddress ?? '', sh: await open(name, true) };
+}
+
+const service = (name: string, spec: ServiceSpec): Promise<Service> =>
+  board.client.create(SERVICES, {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name, namespace: NAMESPACE },
+    spec,
+  } as Service);
+
+const nodeOf = async (name: string): Promise<string> => (await board.vmi(name)).status?.nodeName ?? '';
+
+async function move(name: string): Promise<void> {
+  const before = await nodeOf(name);
+  const made = await board.client.create(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachineInstanceMigration',
+    metadata: { generateName: 'move-', namespace: NAMESPACE },
+    spec: { vmiName: name },
+  } as unknown as VirtualMachineInstanceMigration);
+  const key = { namespace: NAMESPACE, name: made.metadata.name ?? '' };
+  await eventually('the migration is over', async () => {
+    const { status } = await board.client.get(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, key);
+    if (status?.phase === 'Failed') throw new Error(JSON.stringify(status));
+    return status?.phase === 'Succeeded';
+  });
+  assert.notEqual(await nodeOf(name), before);
+}
+
+/** `ping`, and a page: from one guest to the other. */
+async function talks(from: TalkingGuest, to: TalkingGuest, clusterIP: string): Promise<void> {
+  await eventually('an answer to a ping', async () =>
+    / 0% packet loss/.test(await from.sh.run(`ping -c 2 ${to.address}`)),
+  );
+  for (const [address, port] of [
+    [to.address, 8080],
+    [clusterIP, 80],
+  ])
+    assert.match(
+      await from.sh.run(`printf 'GET /heartbeat HTTP/1.0\\r\\n\\r\\n' | nc -w 10 ${address} ${port}`),
+      /200 OK[\s\S]*\n\d+/,
+      `${from.name} to ${address}:${port}`,
+    );
+}
+
+const linesOf = async ({ sh }: TalkingGuest, file: string): Promise<number> => Number(await sh.run(`wc -l < ${file}`));
+
+// S-1180: Guests reach each other by the addresses of their Pods, on one node and across two; a guest that moves keeps its
+//   address, and between nodes of one host its open connections, those through a Service among them.
+// S-1181: Guests resolve Services, headless ones and `hostname.subdomain.namespace.svc`, and reach a ClusterIP; names of the
+//   world go to the host's resolver as before.
+// S-1185: A node port answers on the address of the node, and a load balancer has an address of the loopback network and
+//   answers there: with Pods that are ready.
+test('two guests ping, resolve and fetch from each other across two nodes before, while and after one moves', async (t) => {
+  const a = await guest('a');
+  const here = await nodeOf('a');
+  const there = board.nodes.find((name) => name !== here);
+  const b = await guest('b', {
+    hostname: 'bee',
+    subdomain: 'headless',
+    nodeSelector: { 'kubernetes.io/hostname': there },
+  });
+  assert.notEqual(await nodeOf('b'), await nodeOf('a'));
+  const web = await service('web', { selector: { guest: 'b' }, ports: [{ name: 'http', port: 80, targetPort: 8080 }] });
+  const back = await service('back', { selector: { guest: 'a' }, ports: [{ port: 80, targetPort: 8080 }] });
+  await service('headless', { clusterIP: 'None', selector: { guest: 'b' }, ports: [{ port: 8080 }] });
+  await service('stream', { selector: { guest: 'b' }, ports: [{ port: 9000 }] });
+  const clusterIP = web.spec?.clusterIP ?? '';
+
+  await eventually('b has its name', async () =>
+    (await a.sh.run('nslookup bee.headless.default.svc 10.0.2.3')).includes(b.address),
+  );
+  await talks(a, b, clusterIP);
+  assert.ok((await a.sh.run('nslookup headless.default.svc 10.0.2.3')).includes(b.address));
+  assert.ok((await a.sh.run('nslookup web.default.svc.cluster.local 10.0.2.3')).includes(clusterIP));
+  assert.match(await b.sh.run(`ping -c 2 ${a.address}`), / 0% packet loss/);
+  assert.match(await a.sh.run('nslookup nothing.default.svc 10.0.2.3'), /NXDOMAIN/);
+  assert.doesNotMatch(await a.sh.run('nslookup _http._tcp.web.default.svc 10.0.2.3'), /NXDOMAIN/);
+
+  // From this host: a node port, and a load balancer.
+  const outer = await service('outer', {
+    type: 'LoadBalancer',
+    selector: { guest: 'b' },
+    ports: [{ name: 'http', port: 8088, targetPort: 8080 }],
+  });
+  const ingress = await eventually('an address', async () => {
+    const { status } = await board.client.get(SERVICES, { namespace: NAMESPACE, name: 'outer' });
+    return status?.loadBalancer?.ingress?.[0]?.ip;
+  });
+  for (const host of [`127.0.0.1:${outer.spec?.ports?.[0]?.nodePort}`, `${ingress}:8088`])
+    await eventually(`a page of ${host}`, async () =>
+      fetch(`http://${host}/heartbeat`, { signal: AbortSignal.timeout(3000) }).then(
+        ({ ok }) => ok,
+        () => false,
+      ),
+    );
+
+  // Two connections that stay: straight to the Pod, and by a Service.
+  const stream = (await board.client.get(SERVICES, { namespace: NAMESPACE, name: 'stream' })).spec?.clusterIP;
+  await b.sh.run('tail -f /dev/null | nc -l -p 9001 > /run/straight &');
+  await b.sh.run('tail -f /dev/null | nc -l -p 9000 > /run/service &');
+  const count = '(i=0; while :; do i=$((i+1)); echo $i; usleep 100000; done)';
+  await a.sh.run(`(${count} | nc ${b.address} 9001) > /dev/null 2>&1 &`);
+  await a.sh.run(`(${count} | nc ${stream} 9000) > /dev/null 2>&1 &`);
+  await eventually(
+    'both are open',
+    async () => (await linesOf(b, '/run/straight')) > 3 && (await linesOf(b, '/run/service')) > 3,
+  );
+  await figures(t, a, b);
+
+  const moving = move('a');
+  let pings = 0;
+  while (!(await Promise.race([moving.then(() => true), b.sh.run(`ping -c 1 -W 5 ${a.address}`).then(() => false)])))
+    pings++;
+  t.diagnostic(`${pings} pings of b while a moved`);
+  a.sh = await open('a', false);
+  for (const file of ['/run/straight', '/run/service']) {
+    const before = await linesOf(b, file);
+    await eventually(`${file} goes on`, async () => (await linesOf(b, file)) > before + 10);
+    assert.match(await b.sh.run(`awk '$1 != NR' ${file} | wc -l`), /^0$/, 'nothing was lost on the way');
+  }
+  assert.equal((await board.vmi('a')).status?.interfaces?.[0]?.ipAddress, a.address);
+  await talks(a, b, clusterIP);
+  await talks(b, a, back.spec?.clusterIP ?? '');
+});
+
+const MIB_SENT = 24;
+
+/** Bytes a second from guest to guest, and to this host by the user-mode network: a figure, not asserted. */
+async function figures(t: TestContext, a: TalkingGuest, b: TalkingGuest): Promise<void> {
+  const outside = Object.values(networkInterfaces())
+    .flat()
+    .find((one) => one?.family === 'IPv4' && !one.internal)?.address;
+  if (outside === undefined) return;
+  const server = createServer((socket) => void socket.on('error', () => {}).resume());
+  await new Promise<void>((done) => server.listen(0, outside, done));
+  const { port } = server.address() as { port: number };
+  const seconds = async (to: string): Promise<number> => {
+    const said = await a.sh.run(`(time dd if=/dev/zero bs=64k count=${MIB_SENT * 16} | nc ${to}) 2>&1`);
+    const [, minutes = '', rest = ''] = /real\s+(\d+)m\s*([\d.]+)s/.exec(said) ?? [];
+    return Number(minutes) * 60 + Number(rest);
+  };
+  try {
+    const host = await seconds(`${outside} ${port}`);
+    await b.sh.run('tail -f /dev/null | nc -l -p 9002 > /dev/null &');
+    const guests = await seconds(`${b.address} 9002`);
+    t.diagnostic(
+      `${MIB_SENT} MiB: to the host ${host} s, to the other guest ${guests} s, ${Math.round((100 * host) / guests)} %`,
+    );
+  } finally {
+    server.close();
+  }
+}
