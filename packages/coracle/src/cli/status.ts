@@ -12,7 +12,7 @@ import { type DataDir, dataDirAt, defaultDataDir } from '../config/data-dir.ts';
 import { awaitedText, findRunning, type Stopping } from '../config/running.ts';
 import { type CommandContext, textFlag } from './command.ts';
 import { fullDisk } from './full-disk.ts';
-import { machineTable } from './machines/list.ts';
+import { hasColour, machineTable } from './machines/list.ts';
 import { readMachines } from './machines/machine-row.ts';
 import { sizeText } from './size-text.ts';
 
@@ -93,7 +93,9 @@ export async function status(context: CommandContext): Promise<number> {
         `machines       ${active.length} running, ${machines.length} defined`,
         ...(full === undefined ? [] : [`disk           ${full}`]),
         ...unserved.map(guestLine),
-        ...(machines.length === 0 ? [] : ['', machineTable(machines, true)]),
+        ...(machines.length === 0
+          ? []
+          : ['', machineTable(machines, { withNamespace: true, colour: hasColour(context) })]),
       ].join('\n'),
     );
   return 0;

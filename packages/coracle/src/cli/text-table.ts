@@ -1,11 +1,21 @@
-/** Columns as wide as their widest cell, two spaces apart, without blanks at the end of a line. */
-export function textTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+/**
+ * Columns as wide as their widest cell, two spaces apart, without blanks at the end of a line. `paint` may put marks around a cell
+ * of a row that take no room.
+ */
+export function textTable(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  paint: (cell: string, column: number) => string = (cell) => cell,
+): string {
   const lines = [head, ...rows];
   const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)));
   return lines
-    .map((line) =>
+    .map((line, at) =>
       line
-        .map((cell, column) => cell.padEnd(widths[column]!))
+        .map((cell, column) => {
+          const blanks = ' '.repeat(widths[column]! - cell.length);
+          return `${at === 0 ? cell : paint(cell, column)}${blanks}`;
+        })
         .join('  ')
         .trimEnd(),
     )

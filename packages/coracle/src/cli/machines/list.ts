@@ -25,15 +25,42 @@ export async function list(context: CommandContext): Promise<number> {
     const rows = await readMachines(cluster.client, { namespace, signal });
     if (flags['json'] === true) print(JSON.stringify(rows));
     else if (flags['quiet'] === true) print(rows.map(({ name }) => name).join('\n'));
-    else print(rows.length === 0 ? nothingText('no machines', namespace) : machineTable(rows, all));
+    else
+      print(
+        rows.length === 0
+          ? nothingText('no machines', namespace)
+          : machineTable(rows, { withNamespace: all, colour: hasColour(context) }),
+      );
     return 0;
   } finally {
     await cluster.close();
   }
 }
 
+/** True where the output is a terminal, and nobody asked for none (`NO_COLOR`). */
+export const hasColour = ({ environment }: Pick<CommandContext, 'environment'>): boolean =>
+  process.stdout.isTTY === true && !environment['NO_COLOR'];
+
+const [GREEN, YELLOW, RED] = [32, 33, 31];
+
+/** Green runs, red is in trouble, yellow is on its way; one that is off is as the rest of the text. */
+function coloured(state: string): string {
+  const code =
+    state === 'Running'
+      ? GREEN
+      : /Err|BackOff|Fail|Unknown/.test(state)
+        ? RED
+        : state === 'Stopped'
+          ? undefined
+          : YELLOW;
+  return code === undefined ? state : `\x1b[${code}m${state}\x1b[0m`;
+}
+
 /** The rows under a head; the last column is there when a machine has a reason not to run. */
-export function machineTable(rows: readonly MachineRow[], withNamespace: boolean): string {
+export function machineTable(
+  rows: readonly MachineRow[],
+  { withNamespace, colour }: { readonly withNamespace: boolean; readonly colour: boolean },
+): string {
   const now = systemClock.now();
   const withReason = rows.some(({ reason }) => reason !== '');
   return textTable(
@@ -48,5 +75,6 @@ export function machineTable(rows: readonly MachineRow[], withNamespace: boolean
       ...[row.runsSince === undefined ? '-' : spanText(now - row.runsSince), spanText(now - row.createdAt)],
       ...(withReason ? [row.reason] : []),
     ]),
+    (cell, column) => (colour && column === (withNamespace ? 2 : 1) ? coloured(cell) : cell),
   );
 }
