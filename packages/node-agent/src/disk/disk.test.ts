@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import fc from 'fast-check';
+import { partly } from '../../../../test/testkit/partly.ts';
+import type { Pod } from '../../../apimachinery/src/types/types.ts';
 import type { VirtualMachineInstance } from '../../../kubevirt/src/kinds/kinds.ts';
 import { hostDisk } from './blank-volumes.ts';
 import { type CloudInitData, configDriveFiles, noCloudFiles } from './cloud-init.ts';
@@ -131,7 +133,7 @@ test('credentials are those of the registry of the image, and of no other', () =
 
 test('resourceField() rounds up to the divisor, and has no value for a limit that is not set', () => {
   const resources = { requests: { cpu: '150m', memory: '266304Ki' }, limits: { memory: '1Gi' } };
-  const pod = { metadata: {}, spec: { containers: [{ name: 'compute', resources }] } } as never;
+  const pod = partly<Pod>({ metadata: {}, spec: { containers: [{ name: 'compute', resources }] } });
   const cases: readonly [object, string | undefined][] = [
     [{ resource: 'requests.cpu' }, '1'],
     [{ resource: 'requests.cpu', divisor: '1m' }, '150'],
@@ -170,7 +172,7 @@ test('raw images appear whole or not at all, once, and whatever a guest writes i
 });
 
 test('podField() answers the downward API and nothing inherited', () => {
-  const pod = { metadata: { name: 'p', labels: { a: '1', b: '"' } }, spec: { containers: [] } } as never;
+  const pod = partly<Pod>({ metadata: { name: 'p', labels: { a: '1', b: '"' } }, spec: { containers: [] } });
   assert.equal(podField(pod, 'metadata.name'), 'p');
   assert.equal(podField(pod, "metadata.labels['a']"), '1');
   assert.equal(podField(pod, "metadata.labels['constructor']"), '');

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { partly } from '../../../../../test/testkit/partly.ts';
 import type { Client } from '../../../../client/src/client.ts';
 import type { VirtualMachineSnapshot } from '../../kinds/kubevirt.ts';
 import { freezeSource, thawSource } from './freeze-source.ts';
 import type { SourceState } from './source-state.ts';
 
 const source = (more: Partial<SourceState>): SourceState => ({
-  vm: { metadata: { name: 'a', namespace: 'n' } } as never,
+  vm: partly({ metadata: { name: 'a', namespace: 'n' } }),
   vmi: undefined,
   uid: 'u',
   online: true,

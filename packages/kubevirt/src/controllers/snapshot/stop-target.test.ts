@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { type Part, partly } from '../../../../../test/testkit/partly.ts';
 import type { Client } from '../../../../client/src/client.ts';
-import type { VirtualMachine, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { RunStrategy, VirtualMachine, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
 import { stopTarget } from './stop-target.ts';
 
-const vm = (runStrategy: string, status: object = {}): VirtualMachine =>
-  ({ metadata: { name: 'a', namespace: 'n' }, spec: { runStrategy }, status }) as never;
-const vmi = (more: object = {}): VirtualMachineInstance => ({ metadata: { uid: 'u', ...more } }) as never;
-const stop = { stateChangeRequests: [{ action: 'Stop', uid: 'u' }] };
+const vm = (runStrategy: RunStrategy, status: Part<VirtualMachine['status']> = {}): VirtualMachine =>
+  partly({ metadata: { name: 'a', namespace: 'n' }, spec: { runStrategy }, status });
+const vmi = (more: object = {}): VirtualMachineInstance => partly({ metadata: { uid: 'u', ...more } });
+const stop: Part<VirtualMachine['status']> = { stateChangeRequests: [{ action: 'Stop', uid: 'u' }] };
 
 describe('stopTarget()', () => {
   const cases: [name: string, VirtualMachine, VirtualMachineInstance | undefined, asks: boolean][] = [

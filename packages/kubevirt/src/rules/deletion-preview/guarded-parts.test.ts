@@ -1,6 +1,8 @@
 /** What a protected machine keeps, and who shares it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { partly } from '../../../../../test/testkit/partly.ts';
+import type { PersistentVolumeClaim } from '../../../../apimachinery/src/types/types.ts';
 import type { VirtualMachine } from '../../kinds/kubevirt.ts';
 import { guardedParts, partKey, sharersOf } from './guarded-parts.ts';
 
@@ -14,10 +16,11 @@ const keys = { secret: { secretName: 'keys' } };
 
 // S-797
 test('guardedParts() names each object once, with the field, and the claim of the firmware state', () => {
-  const state = { metadata: { name: 'state-1', namespace: 'ns', labels: { 'persistent-state-for': 'vm' } } };
+  const labels = { 'persistent-state-for': 'vm' };
+  const state = partly<PersistentVolumeClaim>({ metadata: { name: 'state-1', namespace: 'ns', labels } });
   const vm = machine('vm', [disk, keys, keys], { devices: { tpm: { persistent: true } } });
   assert.deepEqual(
-    guardedParts(vm, [state as never]).map((part) => `${part.kind}/${part.name} ${part.field}`),
+    guardedParts(vm, [state]).map((part) => `${part.kind}/${part.name} ${part.field}`),
     [
       'DataVolume/disk spec.template.spec.volumes[0].dataVolume.name',
       'PersistentVolumeClaim/disk spec.template.spec.volumes[0].dataVolume.name',
@@ -25,7 +28,7 @@ test('guardedParts() names each object once, with the field, and the claim of th
       'PersistentVolumeClaim/state-1 firmware state',
     ],
   );
-  assert.equal(guardedParts(machine('vm', []), [state as never]).length, 0, 'the machine has no firmware state');
+  assert.equal(guardedParts(machine('vm', []), [state]).length, 0, 'the machine has no firmware state');
 });
 
 test('sharersOf() names other machines of the namespace, sorted', () => {

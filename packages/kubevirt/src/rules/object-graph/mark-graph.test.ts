@@ -1,6 +1,8 @@
 /** What is said of each object: existence, ownership, who else refers to it; nothing of what may not be read. */
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
+import { partly } from '../../../../../test/testkit/partly.ts';
+import type { VirtualMachine, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
 import { type GraphLists, keyOfNode } from './extend-graph.ts';
 import { type GraphKind, graphNode } from './graph-node.ts';
 import {
@@ -48,7 +50,7 @@ const usersOf = (nodes: ExtendedGraphNode[], lists: GraphLists): Promise<ObjectU
 test('existence: found, missing, and nothing of what may not be read', async () => {
   const nodes = ['a', 'b', 'c', 'd'].map((name) => at('Secret', name));
   const users = await usersOf(nodes, {
-    machines: ['a', 'c'].map((name) => vmWith(`uses-${name}`, [{ secret: { secretName: name } }])) as never,
+    machines: ['a', 'c'].map((name) => vmWith(`uses-${name}`, [{ secret: { secretName: name } }])),
   });
   assert.deepEqual(
     marked(nodes, {
@@ -108,10 +110,10 @@ describe('ownership', () => {
     });
 });
 
-const vmWith = (name: string, volumes: object[], spec: object = {}) => ({
-  metadata: { name, namespace: 'ns' },
-  spec: { ...spec, template: { spec: { domain: {}, volumes } } },
-});
+const vmWith = (name: string, volumes: object[], spec: object = {}): VirtualMachine =>
+  partly({ metadata: { name, namespace: 'ns' }, spec: { ...spec, template: { spec: { domain: {}, volumes } } } });
+const vmiWith = (name: string, volumes: object[], metadata: object = {}): VirtualMachineInstance =>
+  partly({ metadata: { name, namespace: 'ns', ...metadata }, spec: { domain: {}, volumes } });
 
 test('users: machines by every kind of reference, instances of their own, clones of the machine; not the machine itself', async () => {
   const claim = { persistentVolumeClaim: { claimName: 'disk' } };
@@ -130,15 +132,11 @@ test('users: machines by every kind of reference, instances of their own, clones
       vmWith('sized', [], {
         instancetype: { kind: 'virtualmachineclusterinstancetype', name: 'u1', revisionName: 'r' },
       }),
-    ] as never,
-    instances: [
-      { metadata: { name: 'alone', namespace: 'ns' }, spec: { domain: {}, volumes: [claim] } },
-      { metadata: { name: 'twice', namespace: 'ns', ...owned }, spec: { domain: {}, volumes: [claim] } },
-      { metadata: { name: 'vm', namespace: 'ns' }, spec: { domain: {}, volumes: [claim] } },
-    ] as never,
+    ],
+    instances: [vmiWith('alone', [claim]), vmiWith('twice', [claim], owned), vmiWith('vm', [claim])],
     clones: [
-      { metadata: { name: 'copy', namespace: 'ns' }, spec: { source: { kind: 'VirtualMachine', name: 'vm' } } },
-    ] as never,
+      partly({ metadata: { name: 'copy', namespace: 'ns' }, spec: { source: { kind: 'VirtualMachine', name: 'vm' } } }),
+    ],
   });
   const of = (node: ExtendedGraphNode) => users.get(keyOfNode(node))?.map(({ kind, name }) => `${kind}/${name}`);
   assert.deepEqual(of(disk), ['VirtualMachine/twice', 'VirtualMachine/fills', 'VirtualMachineInstance/alone']);
@@ -150,7 +148,7 @@ test('users: machines by every kind of reference, instances of their own, clones
 test('of many users the first are named, by name, and all are counted', async () => {
   const node = at('Secret', 's');
   const machines = Array.from({ length: 12 }, (_, i) => vmWith(`m${11 - i}`, [{ secret: { secretName: 's' } }]));
-  const users = await usersOf([node], { machines: machines as never });
+  const users = await usersOf([node], { machines: machines });
   const [text] = marked([node], { looked: [[node, found('1')]], users });
   assert.equal(text!.split(',').length, MAX_USERS);
   assert.match(text!, /^s used by VirtualMachine\/m0,VirtualMachine\/m1,VirtualMachine\/m10,.* 12 in all$/);

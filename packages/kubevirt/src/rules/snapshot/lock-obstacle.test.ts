@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { partly } from '../../../../../test/testkit/partly.ts';
 import type { PersistentVolumeClaim } from '../../../../apimachinery/src/types/types.ts';
 import type { VirtualMachine } from '../../kinds/kubevirt.ts';
 import { type LockFacts, lockObstacle } from './lock-obstacle.ts';
 
-const bound = { metadata: { name: 'c' }, status: { phase: 'Bound' } } as PersistentVolumeClaim;
-const vm = (status: object = {}): VirtualMachine => ({ metadata: { name: 'a', namespace: 'n' }, status }) as never;
+const bound = partly<PersistentVolumeClaim>({ metadata: { name: 'c' }, status: { phase: 'Bound' } });
+const vm = (status: object = {}): VirtualMachine => partly({ metadata: { name: 'a', namespace: 'n' }, status });
 
 describe('lockObstacle()', () => {
   const cases: [name: string, facts: Partial<LockFacts>, expected: string | undefined][] = [

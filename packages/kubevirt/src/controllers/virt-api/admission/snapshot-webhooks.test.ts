@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { KubeObject } from '../../../../../apimachinery/src/meta/object.ts';
+import { partly } from '../../../../../../test/testkit/partly.ts';
+import type { KubeObject, UnstructuredObject } from '../../../../../apimachinery/src/meta/object.ts';
 import { ApiError, notFound } from '../../../../../apimachinery/src/meta/status.ts';
 import type { Client } from '../../../../../client/src/client.ts';
 import { clusterConfigOf } from '../../../rules/machine-defaults/cluster-config.ts';
@@ -27,14 +28,18 @@ async function answer(
   spec: Fields,
   { old, objects = [], gates = [] }: { old?: Fields; objects?: readonly KubeObject[]; gates?: readonly string[] } = {},
 ): Promise<string> {
-  const object = (of: Fields): KubeObject =>
-    ({ ...API, kind, metadata: { name: 'x', namespace: 'n' }, spec: of }) as never;
+  const object = (of: Fields): UnstructuredObject => ({
+    ...API,
+    kind,
+    metadata: { name: 'x', namespace: 'n' },
+    spec: of,
+  });
   const admission = virtAdmission({
     client: clientOf(objects),
     config: () =>
-      clusterConfigOf({
-        spec: { configuration: { developerConfiguration: { disabledFeatureGates: [...gates] } } },
-      } as never),
+      clusterConfigOf(
+        partly({ spec: { configuration: { developerConfiguration: { disabledFeatureGates: [...gates] } } } }),
+      ),
     randomUuid: () => 'u',
     now: () => 0,
     presets: () => [],
@@ -110,19 +115,32 @@ describe('virtualmachinesnapshotcontent-validator', () => {
 
 describe('virtualmachinerestore-validator', () => {
   const restore = (more: Fields = {}): Fields => ({ target: SOURCE, virtualMachineSnapshotName: 's', ...more });
-  const other = (status: Fields): KubeObject =>
-    ({ ...API, kind: 'VirtualMachineRestore', metadata: { name: 'r' }, spec: restore(), status }) as never;
-  const snapshot = (status: Fields): KubeObject =>
-    ({ ...API, kind: 'VirtualMachineSnapshot', metadata: { name: 's' }, spec: { source: SOURCE }, status }) as never;
-  const vm = (uid: string): KubeObject =>
-    ({ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', metadata: { name: 'a', uid }, spec: {} }) as never;
-  const content = (devices: Fields): KubeObject =>
-    ({
-      ...API,
-      kind: 'VirtualMachineSnapshotContent',
-      metadata: { name: 'c' },
-      spec: { source: { virtualMachine: { spec: { template: { spec: { domain: { devices } } } } } } },
-    }) as never;
+  const other = (status: Fields): UnstructuredObject => ({
+    ...API,
+    kind: 'VirtualMachineRestore',
+    metadata: { name: 'r' },
+    spec: restore(),
+    status,
+  });
+  const snapshot = (status: Fields): UnstructuredObject => ({
+    ...API,
+    kind: 'VirtualMachineSnapshot',
+    metadata: { name: 's' },
+    spec: { source: SOURCE },
+    status,
+  });
+  const vm = (uid: string): UnstructuredObject => ({
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachine',
+    metadata: { name: 'a', uid },
+    spec: {},
+  });
+  const content = (devices: Fields): UnstructuredObject => ({
+    ...API,
+    kind: 'VirtualMachineSnapshotContent',
+    metadata: { name: 'c' },
+    spec: { source: { virtualMachine: { spec: { template: { spec: { domain: { devices } } } } } } },
+  });
   const taken = snapshot({ sourceUID: 'u1', virtualMachineSnapshotContentName: 'c' });
   const tpm = content({ tpm: { persistent: true } });
   const elsewhere =
