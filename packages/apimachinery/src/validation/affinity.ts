@@ -16,6 +16,7 @@ import {
 const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
 const PREFERRED = 'preferredDuringSchedulingIgnoredDuringExecution';
 const UNSATISFIABLE = ['DoNotSchedule', 'ScheduleAnyway'];
+const NONE: readonly FieldError[] = [];
 const NOT_AN_OPERATOR = 'not a valid selector operator';
 
 /** Validates an Affinity that stands at `path`; it may be absent. */
@@ -65,26 +66,32 @@ function validateNodeTerm(errors: FieldError[], term: unknown, path: string): vo
 
 const valuesOf = (requirement: unknown): readonly unknown[] => listAt(requirement, 'values');
 
-function validateNodeExpression(requirement: unknown, path: string): FieldError[] {
-  const errors = validateOperator(requirement, path, ['Gt', 'Lt']);
+function validateNodeExpression(requirement: unknown, path: string): readonly FieldError[] {
+  const errors = validateOperator(requirement, path, SINGLE);
   const key = textAt(requirement, 'key');
-  return [...errors, ...faults(`${path}.key`, key, checkQualifiedName(key))];
+  const details = checkQualifiedName(key);
+  return details.length === 0 ? errors : [...errors, ...faults(`${path}.key`, key, details)];
 }
 
+const SINGLE = ['Gt', 'Lt'];
+
 /** `single` are the operators that compare with one number. */
-function validateOperator(requirement: unknown, path: string, single: readonly string[] = []): FieldError[] {
+function validateOperator(requirement: unknown, path: string, single: readonly string[] = []): readonly FieldError[] {
   const values = valuesOf(requirement);
   const operator = textAt(requirement, 'operator');
-  const at = `${path}.values`;
   if (operator === 'In' || operator === 'NotIn') {
-    return values.length > 0 ? [] : [required(at, "must be specified when `operator` is 'In' or 'NotIn'")];
+    return values.length > 0
+      ? NONE
+      : [required(`${path}.values`, "must be specified when `operator` is 'In' or 'NotIn'")];
   }
   if (operator === 'Exists' || operator === 'DoesNotExist') {
     const text = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
-    return values.length === 0 ? [] : [forbidden(at, text)];
+    return values.length === 0 ? NONE : [forbidden(`${path}.values`, text)];
   }
   if (single.includes(operator)) {
-    return values.length === 1 ? [] : [required(at, "must be specified single value when `operator` is 'Lt' or 'Gt'")];
+    return values.length === 1
+      ? NONE
+      : [required(`${path}.values`, "must be specified single value when `operator` is 'Lt' or 'Gt'")];
   }
   return [invalid(`${path}.operator`, operator, NOT_AN_OPERATOR)];
 }
@@ -133,9 +140,11 @@ function validateLabelSelector(errors: FieldError[], selector: unknown, path: st
     errors.push(...validateOperator(one, at));
     const key = textAt(one, 'key');
     errors.push(...faults(`${at}.key`, key, checkQualifiedName(key)));
-    validateEach(errors, valuesOf(one), (value, j) =>
-      faults(`${at}.values[${j}]`, value, checkLabelValue(String(value))),
-    );
+    validateEach(errors, valuesOf(one), (value, j) => {
+      const details = checkLabelValue(String(value));
+      // There may be half a million: no path is written for what is right.
+      return details.length === 0 ? NONE : faults(`${at}.values[${j}]`, value, details);
+    });
   }
 }
 
