@@ -165,7 +165,7 @@ export { defaultedFields } from './schema/defaulted-fields.ts';
 export { applyDefaults, dropMetadataNulls, dropNulls } from './schema/defaults.ts';
 export { dropEmpty } from './schema/drop-empty.ts';
 export { coerceEmbedded, embeddedErrors, hasEmbedded } from './schema/embedded-resource.ts';
-export { emptyToNull } from './schema/empty-to-null.ts';
+export { emptyToNull, mayBecomeNull } from './schema/empty-to-null.ts';
 export { formatCheck, isCheckedFormat } from './schema/formats.ts';
 export { stableText } from './schema/list-types.ts';
 export { CUSTOM_ROOT_SCHEMA, OBJECT_META_SCHEMA } from './schema/object-meta-schema.ts';

@@ -18,12 +18,13 @@ const nullables = ({ properties, [ZEROS]: zeros }: Schema): string[] =>
     ? []
     : Object.keys(zeros).filter((key) => zeros[key] === null && isCollection(properties?.[key] ?? {}));
 
-const reaches = createReach((schema) => nullables(schema).length > 0);
+/** True for a kind in which there are such members: most have none. */
+export const mayBecomeNull = createReach((schema) => nullables(schema).length > 0);
 const WALKS = new WeakMap<Schema, Walk>();
 
 /** Puts, in place, null for what is empty and null when it was read back. Most kinds have no such member at all. */
 export function emptyToNull(schema: Schema, value: unknown): void {
-  if (reaches(schema)) walkOf(schema)(value);
+  if (mayBecomeNull(schema)) walkOf(schema)(value);
 }
 
 function walkOf(schema: Schema): Walk {
@@ -38,10 +39,10 @@ function walkOf(schema: Schema): Walk {
 function compile(schema: Schema): Walk {
   const { properties = {}, items, additionalProperties } = schema;
   const emptied = nullables(schema);
-  const below = Object.keys(properties).filter((key) => reaches(properties[key]!));
+  const below = Object.keys(properties).filter((key) => mayBecomeNull(properties[key]!));
   const rest =
-    typeof additionalProperties === 'object' && reaches(additionalProperties) ? additionalProperties : undefined;
-  const item = items && reaches(items) ? items : undefined;
+    typeof additionalProperties === 'object' && mayBecomeNull(additionalProperties) ? additionalProperties : undefined;
+  const item = items && mayBecomeNull(items) ? items : undefined;
   return (value) => {
     if (typeof value !== 'object' || value === null) return;
     if (Array.isArray(value)) {

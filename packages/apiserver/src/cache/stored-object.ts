@@ -299,6 +299,16 @@ export function loadedObject(
   return loaded;
 }
 
+/** A revision for whoever alone sees it: parsed already and not frozen, which would take as long as parsing it. */
+export function ownObject(
+  place: Place,
+  { revision, bytes }: { readonly revision: number; readonly bytes: Uint8Array },
+): Stored {
+  const stored = new Revision(place, revision, bytes, { parsed: createParsedObjects(Number.POSITIVE_INFINITY) });
+  stored.adopt(parseStored(decoder.decode(bytes)) as UnstructuredObject);
+  return stored;
+}
+
 /** Its own memory, with the line feed of an answer behind it. */
 function asLine(bytes: Uint8Array): Uint8Array {
   const line = new Uint8Array(bytes.length + 1);

@@ -25,6 +25,17 @@ export function writeAroundVersion(object: UnstructuredObject): Pick<WrittenObje
   return joined({ first, head: json({ kind, apiVersion, metadata: first }), fields: json(last), tail: json(rest) });
 }
 
+/** The object's JSON again, out of what is around the value of its `metadata.resourceVersion`; undefined = it has none. */
+export function withVersion(
+  { before, after }: Pick<WrittenObject, 'before' | 'after'>,
+  version: string | undefined,
+): Uint8Array {
+  if (version !== undefined) return joinBytes([before, utf8(version), after]);
+  // It stands at the end of the metadata, behind a comma, which goes with it and with both quotes.
+  return joinBytes([before.subarray(0, before.length - MEMBER.length), after.subarray(1)]);
+}
+const MEMBER = ',"resourceVersion":"';
+
 /**
  * Writes an object in pieces, and freezes what it holds: nobody may change that afterwards. The object itself and its
  * metadata stay as they are.

@@ -4,11 +4,12 @@
  */
 
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import { mayBecomeNull } from '@coracle/apimachinery/schema/empty-to-null';
 import { parseStored } from '@coracle/apimachinery/schema/parse-json';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
-import type { Decision, StoredObject } from '../cache/object-store.ts';
-import { createParsedObjects, loadedObject } from '../cache/stored-object.ts';
-import { writeAroundVersion } from '../cache/written-object.ts';
+import type { Decision } from '../cache/object-store.ts';
+import { ownObject } from '../cache/stored-object.ts';
+import { withVersion, writeAroundVersion } from '../cache/written-object.ts';
 import { bodyKind } from '../kinds/builtin/body-kinds.ts';
 import { asCrd } from '../kinds/custom/crd.ts';
 import { customResourceInfos } from '../kinds/custom/custom-resource-info.ts';
@@ -16,7 +17,7 @@ import { beginCreate, completeCreate, dropsStatus, storeDecision } from '../regi
 import { createFieldManagement } from '../registry/field-management.ts';
 import { matchName, matchNamespace } from '../registry/object-metadata.ts';
 import { createResourceCatalog, type ResourceCatalog } from '../registry/resource-catalog.ts';
-import type { StageDefinition, StageJob, StageResult, StoredBytes } from '../registry/stage-job.ts';
+import type { StageDefinition, StageJob, StageResult } from '../registry/stage-job.ts';
 import type { StageResource } from '../registry/stage-resource.ts';
 import { newObject } from '../registry/update.ts';
 import { beginUpdate, completeUpdate, namesVersion, updateDecision } from '../registry/update-stages.ts';
@@ -57,7 +58,8 @@ export function createStageRunner({ resources, bodyDecoders }: StageRunnerOption
     if (defined.size > KEPT_DEFINITIONS) defined.delete(oldest!);
     return known;
   };
-  return (job) => runStage(job, { catalog: catalogOf(job), bodyDecoders });
+  const last: LastObject = {};
+  return (job) => runStage(job, { catalog: catalogOf(job), bodyDecoders, last });
 }
 
 function resourcesOf({ bytes, currentFrom = 0 }: StageDefinition): readonly ResourceInfo[] {
@@ -65,7 +67,14 @@ function resourcesOf({ bytes, currentFrom = 0 }: StageDefinition): readonly Reso
   return customResourceInfos(crd, { unchangedSince: currentFrom }).served;
 }
 
+/** The stored object that was worked on last, parsed: an update is two stages, one right after the other as a rule. */
+interface LastObject {
+  key?: string;
+  own?: { readonly old: Readonly<UnstructuredObject>; readonly current: Readonly<UnstructuredObject> };
+}
+
 interface Place {
+  readonly last: LastObject;
   readonly catalog: ResourceCatalog;
   readonly bodyDecoders: ReadonlyMap<string, BodyDecoder>;
 }
@@ -177,13 +186,13 @@ function newOf(
 function completeCreateJob({ job, info, warn }: Work<Stage<'complete-create'>>): Promise<Outcome> {
   const object = fromJson(job.object);
   completeCreate(job.now, { ...job, info, warn }, { object, attempt: 1, isRewritten: job.isRewritten });
-  return completedOutcome(object, () => storeDecision(info, object));
+  return completedOutcome(info, object, () => storeDecision(info, object));
 }
 
 async function beginUpdateJob(work: Work<Stage<'begin-update'>>): Promise<Outcome> {
   const { job, info, warn } = work;
   const { wanted } = job;
-  const { old } = currentOf(info, job);
+  const { old } = currentOf(work);
   const services = servicesOf(work);
   const facts = { ...job, info, warn };
   if (wanted instanceof Uint8Array)
@@ -212,33 +221,45 @@ async function begunOutcome(beginning: ReturnType<typeof beginUpdate>): Promise<
   return { object: toJson(object), errors, pinned };
 }
 
-function completeUpdateJob({ job, info, warn }: Work<Stage<'complete-update'>>): Promise<Outcome> {
-  const { old, current } = currentOf(info, job);
+function completeUpdateJob(work: Work<Stage<'complete-update'>>): Promise<Outcome> {
+  const { job, info, warn } = work;
+  const { old, current } = currentOf(work);
   const facts = { ...job, info, warn, pinned: false };
   const object = completeUpdate(job.now, facts, { ...job, object: fromJson(job.object), old });
-  return completedOutcome(object, () => updateDecision(info, { object, old, current }));
+  return completedOutcome(info, object, () => updateDecision(info, { object, old, current }));
 }
 
-function currentOf(
-  info: ResourceInfo,
-  { current, namespace, name }: { current: StoredBytes; namespace: string; name: string },
-) {
-  const place = { prefix: '', namespace, name, key: name };
-  const memory = { parsed: createParsedObjects(Number.POSITIVE_INFINITY) };
-  const stored: StoredObject = loadedObject(place, { ...current, isOnDisk: false }, memory);
-  return { old: viewObject(info, stored), current: stored.object };
+function currentOf({ job, info, last }: Work<Stage<'begin-update'> | Stage<'complete-update'>>) {
+  const { current, namespace, name, resource, definition } = job;
+  const key = JSON.stringify([
+    resource,
+    definition?.revision,
+    definition?.currentFrom,
+    namespace,
+    name,
+    current.revision,
+  ]);
+  if (last.key !== key || last.own === undefined) {
+    const stored = ownObject({ prefix: '', namespace, name, key: name }, current);
+    last.own = { old: viewObject(info, stored), current: stored.object };
+    last.key = key;
+  }
+  return last.own;
 }
 
-/** The object as admission sees it, and as it is stored: mostly the same. */
+/** The object as admission sees it, and as it is stored: mostly the same, and then written once. */
 async function completedOutcome(
+  info: ResourceInfo,
   object: UnstructuredObject,
   decide: () => Decision | Promise<Decision>,
 ): Promise<Outcome> {
-  const shown = JSON.stringify(object);
+  const isKept = info.strategy.custom || !mayBecomeNull(info.schema);
+  const shown = isKept ? undefined : toJson(object);
   const decision = await decide();
-  const done = { object: encoder.encode(shown), decision: decision.type };
-  if (decision.type !== 'put') return done;
-  const whole = JSON.stringify(decision.object);
+  if (decision.type !== 'put') return { object: shown ?? toJson(object), decision: decision.type };
   const around = writeAroundVersion(decision.object);
-  return { ...done, form: { ...around, whole: whole === shown ? undefined : encoder.encode(whole) } };
+  const whole = withVersion(around, decision.object.metadata.resourceVersion);
+  const isShown = isKept && decision.object === object;
+  const form = { ...around, whole: isShown ? undefined : whole };
+  return { object: isShown ? whole : (shown ?? toJson(object)), decision: 'put', form };
 }
