@@ -42,6 +42,8 @@ export interface LineEnd {
 
 /** Addresses in one note, and guests: far below the longest frame. */
 const MAX_IN_NOTE = 1000;
+/** Addresses whose place is remembered. */
+const MAX_OWNERS = 65_536;
 
 interface Peer {
   readonly node: string;
@@ -165,6 +167,7 @@ export class ClusterSwitch {
       since = there;
       owner = { peer };
     }
+    if (this.#owners.size >= MAX_OWNERS) this.#owners.clear();
     this.#owners.set(address, owner);
     return owner;
   }

@@ -55,7 +55,11 @@ export function keepSwitchLine(hello: GuestHello, guest: Line): SwitchLine {
       return undefined;
     });
     socket.on('data', (bytes: Buffer) => {
-      for (const { to, bytes: piece } of stream.take(bytes)) to.write(piece);
+      try {
+        for (const { to, bytes: piece } of stream.take(bytes)) to.write(piece);
+      } catch (error) {
+        socket.destroy(error as Error);
+      }
     });
     line = boundedLine(socket);
     socket.write(noteFrame(hello));

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createConnection, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { eventually } from '../../../../../test/testkit/eventually.ts';
+import { systemClock } from '../../../../runtime/src/clock/clock.ts';
+import { silentLogger } from '../../../../runtime/src/log/log.ts';
+import type { ProcessIdentity } from '../../../../runtime/src/process/identity.ts';
+import { createFrameStream, noteFrame, noteOf } from '../../network/frame-stream.ts';
+import { EMPTY_STATE, type GuestHello } from '../../network/switch/switch-state.ts';
+import { endSwitch, keepSwitch } from './keep-switch.ts';
+
+const HELLO: GuestHello = {
+  type: 'guest',
+  address: '100.64.0.1',
+  inside: '10.0.2.2',
+  gateway: '10.0.2.1',
+  dns: '10.0.2.3',
+  mac: '02:00:00:00:00:01',
+};
+
+/** A filter that notes which addresses it is to bring. */
+async function filter(dataDir: string): Promise<{ socket: Socket; addresses: string[] }> {
+  const addresses: string[] = [];
+  const socket = await eventually('a switch', async () => {
+    const made = createConnection({ path: join(dataDir, 'network/guests.sock') });
+    return new Promise<Socket | undefined>((resolve) => {
+      made.once('connect', () => resolve(made));
+      made.once('error', () => resolve(undefined));
+    });
+  });
+  const stream = createFrameStream((frame): undefined => {
+    const note = noteOf(frame) as { add?: string[] } | undefined;
+    addresses.push(...(note?.add ?? []));
+  });
+  socket.on('data', (bytes: Buffer) => void stream.take(bytes));
+  socket.on('error', () => {});
+  socket.write(noteFrame(HELLO));
+  return { socket, addresses };
+}
+
+// S-1186: The switch of a node goes on while no agent is there, and one that ends is started again with all it has to know.
+test('a switch that ends is started again, and one that runs goes on without its agent', async (t) => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'coracle-switch-'));
+  t.after(() => rm(dataDir, { recursive: true, force: true }));
+  const pidOf = async (): Promise<number> =>
+    (JSON.parse(await readFile(join(dataDir, 'network/switch-process.json'), 'utf8')) as { identity: ProcessIdentity })
+      .identity.pid;
+  const agent = (life: AbortController) =>
+    keepSwitch({
+      dataDir,
+      host: '127.0.0.1',
+      onListening: () => {},
+      onPortProblem: () => {},
+      clock: systemClock,
+      log: silentLogger,
+      signal: life.signal,
+    });
+  const first = new AbortController();
+  const pods = [{ address: '100.64.0.1', nodes: ['n'] }];
+  agent(first).send({ ...EMPTY_STATE, node: 'n', pods });
+  try {
+    const one = await filter(dataDir);
+    await eventually('its addresses', () => one.addresses.includes('100.64.0.1'));
+    const pid = await pidOf();
+    process.kill(pid, 'SIGKILL');
+    await eventually('another switch', async () => (await pidOf()) !== pid);
+    const two = await filter(dataDir);
+    await eventually('the addresses again', () => two.addresses.includes('100.64.0.1'));
+    const now = await pidOf();
+
+    first.abort();
+    const three = await filter(dataDir);
+    await eventually('the addresses without an agent', () => three.addresses.includes('100.64.0.1'));
+    const second = new AbortController();
+    agent(second).send({ ...EMPTY_STATE, node: 'n', pods: [...pods, { address: '100.64.0.2', nodes: ['n'] }] });
+    await eventually('news of the next agent', () => three.addresses.includes('100.64.0.2'));
+    assert.equal(await pidOf(), now);
+    second.abort();
+    for (const { socket } of [one, two, three]) socket.destroy();
+  } finally {
+    first.abort();
+    await endSwitch(dataDir, { clock: systemClock, signal: AbortSignal.timeout(5000) });
+  }
+});
