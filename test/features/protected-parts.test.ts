@@ -5,7 +5,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type Answer, startPlane, type TestPlane } from '../testkit/control-plane.ts';
-import { definition, version } from '../testkit/custom-definitions.ts';
 import { eventually } from '../testkit/eventually.ts';
 
 const LABEL = 'kubevirt.io/vm-delete-protection';
@@ -32,24 +31,10 @@ before(
       () => plane.ask('GET /apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings', { as: ADMIN }),
       ({ json }) => json.items.length > 0,
     );
-    await plane.admin('POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions', DATA_VOLUMES);
-    await eventually(
-      () => plane.ask('GET /apis/cdi.kubevirt.io/v1beta1/datavolumes', { as: ADMIN }),
-      ({ status }) => status === 200,
-    );
   },
   { timeout: 30_000 },
 );
 after(() => plane.stop());
-
-const DATA_VOLUMES = definition({
-  name: 'datavolume',
-  group: 'cdi.kubevirt.io',
-  names: { kind: 'DataVolume' },
-  versions: [
-    version('v1beta1', { spec: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } }, { storage: true }),
-  ],
-});
 
 const core = (namespace: string, resource: string): string => `/api/v1/namespaces/${namespace}/${resource}`;
 const machines = (namespace: string): string => `/apis/kubevirt.io/v1/namespaces/${namespace}/virtualmachines`;
@@ -115,7 +100,10 @@ const ROWS: readonly Row[] = [
       apiVersion: 'cdi.kubevirt.io/v1beta1',
       kind: 'DataVolume',
       metadata: { name: 'part' },
-      spec: { source: { blank: {} } },
+      spec: {
+        source: { blank: {} },
+        pvc: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Mi' } } },
+      },
     },
     template: volume({ dataVolume: { name: 'part' } }),
     why: `${F}.dataVolume.name`,

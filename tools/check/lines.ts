@@ -14,6 +14,7 @@ export const NEWER_ROOMS: readonly string[] = [
   'cluster-rules/src/storage',
   'cluster-rules/src/volume-snapshot',
   'coracle/src/backup',
+  'coracle/src/cli/machines',
   'coracle/src/cli/nomos',
   'coracle/src/cli/sync',
   'gitops/src',
@@ -42,7 +43,9 @@ export const NEWER_ROOMS: readonly string[] = [
   'kubevirt/src/rules/snapshot',
   'node-agent/src/agent/backup',
   'node-agent/src/agent/memory',
+  'node-agent/src/agent/network',
   'node-agent/src/fill',
+  'node-agent/src/network/switch',
   'node-agent/src/storage',
   'node-agent/src/tpm',
 ];
