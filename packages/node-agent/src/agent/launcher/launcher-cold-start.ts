@@ -13,21 +13,23 @@ const MAX_EVENTS = 20;
 export async function coldStart(launcher: LauncherState, attempt: number): Promise<StageOutcomes['cold-start']> {
   const request = startRequest(launcher);
   if (!request) return ended(DELETED_BEFORE_START);
-  let reported: Promise<boolean> | undefined;
+  let reported: Promise<unknown> | undefined;
   // The Pod runs while its guest is loaded: whoever waits for that to go on with the instance need not wait for both.
   const onLoading = (record: VmRecord): void => {
     const { startedAt, address, imageIds } = record;
-    reported = launcher.report({ state: 'running', startedAt, address, imageIds });
+    // It rejects with the end of the agent only, of which `startVm` hears too.
+    reported = launcher.report({ state: 'running', startedAt, address, imageIds }).catch(() => {});
   };
   try {
     const started = await startVm(launcher.environment, { ...request, onLoading });
-    await reported;
     launcher.record = started.record;
     launcher.guest = started.guest;
     await attachVolumes(launcher, started.guest);
     reportPlan(launcher, started.record);
     return { type: 'runs' };
   } catch (error) {
+    // What is reported of the failure comes after it.
+    await reported;
     return afterFailure(launcher, error, attempt);
   }
 }
