@@ -36,6 +36,7 @@ export {
   type FillReport,
   type FillSource,
   type FillVolume,
+  type ImageDigest,
   POOL_CALLS,
   type PoolCall,
   type PoolErrorReason,

@@ -59,7 +59,14 @@ export {
   workloadUpdateControllerRules,
 } from './controllers/workload-update/workload-update-controller.ts';
 export { cdiCrds } from './kinds/cdi/definitions.ts';
-export { CDI_GROUP, CDI_VERSION, type DataSource, type DataVolume, type DataVolumeSpec } from './kinds/cdi/kinds.ts';
+export {
+  CDI_GROUP,
+  CDI_VERSION,
+  type DataImportCron,
+  type DataSource,
+  type DataVolume,
+  type DataVolumeSpec,
+} from './kinds/cdi/kinds.ts';
 export { coracleCrds } from './kinds/coracle/definitions.ts';
 export {
   type BinStatus,
@@ -106,6 +113,7 @@ export { readWindow, UNDELETE_WINDOW_ANNOTATION, undeleteWindowOf } from './rule
 export { captureMachine } from './rules/bin/capture-machine.ts';
 export { CDI_ROLES } from './rules/data-volume/cdi-roles.ts';
 export { sourceOfDataVolume } from './rules/data-volume/data-volume-source.ts';
+export { validateImportCron } from './rules/data-volume/import-cron.ts';
 export { isLoopbackUrl, validateDataVolume } from './rules/data-volume/validate-data-volume.ts';
 export {
   type Block,

@@ -79,6 +79,12 @@ export type FillReport =
   | { readonly state: 'done'; readonly volume: VolumeMade }
   | { readonly state: 'failed'; readonly problem: FillProblem; readonly message: string };
 
+/** Reply to `imageDigest`, which takes a source of type `registry`: what the image is now, for guests of the node. */
+export interface ImageDigest {
+  /** `sha256:HEX` of the manifest. */
+  readonly digest: string;
+}
+
 /** Call `expandVolume`: at least so many bytes; a running guest sees them at once. */
 export interface ExpandVolume {
   readonly handle: string;
@@ -128,6 +134,7 @@ export const POOL_CALLS = [
   'createVolume',
   'confirmVolume',
   'fillVolume',
+  'imageDigest',
   'expandVolume',
   'deleteVolume',
   'createSnapshots',

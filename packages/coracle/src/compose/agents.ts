@@ -123,7 +123,7 @@ async function startAll(
   const facts = await readNodeFacts({ directory: dir.nodes, clock, log, signal });
   const images = await openImageStore(dir.images, { clock, log, architecture: facts.architecture });
   const pool = await openPool({ directory: join(dir.root, 'claims'), clock, log, signal });
-  const fills = createFills({ pool, images, clock, log, signal });
+  const fills = createFills({ pool, images, clock, log, signal, architecture: facts.architecture });
   onPool(pool);
   await Promise.all(
     options.names.map(async (nodeName, at) => {

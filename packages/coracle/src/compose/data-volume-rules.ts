@@ -9,9 +9,16 @@ import type { AdmissionAttributes, AdmissionPlugin } from '@coracle/apiserver/ad
 import type { Authorizer, UserInfo } from '@coracle/apiserver/auth/identity';
 import type { ObjectStore } from '@coracle/apiserver/cache/object-store';
 import { causeDenial } from '@coracle/kubevirt/controllers/virt-api/virt-api';
-import { CDI_GROUP, CDI_VERSION, type DataSource, type DataVolumeSpec } from '@coracle/kubevirt/kinds/cdi/kinds';
+import {
+  CDI_GROUP,
+  CDI_VERSION,
+  type DataImportCron,
+  type DataSource,
+  type DataVolumeSpec,
+} from '@coracle/kubevirt/kinds/cdi/kinds';
 import type { VirtualMachine } from '@coracle/kubevirt/kinds/kubevirt';
 import { sourceOfDataVolume } from '@coracle/kubevirt/rules/data-volume/data-volume-source';
+import { validateImportCron } from '@coracle/kubevirt/rules/data-volume/import-cron';
 import { isLoopbackUrl, validateDataVolume } from '@coracle/kubevirt/rules/data-volume/validate-data-volume';
 
 export interface DataVolumeRulesOptions {
@@ -26,6 +33,7 @@ export interface DataVolumeRulesOptions {
 type Spec = DeepReadonly<DataVolumeSpec>;
 
 const WEBHOOK = 'datavolume-validate.cdi.kubevirt.io';
+const CRON_WEBHOOK = 'dataimportcron-validate.cdi.kubevirt.io';
 const DATA_SOURCES = `${CDI_GROUP}/datasources`;
 /** DataSources that lead to one another are followed so far. */
 const MAX_REFERENCES = 3;
@@ -102,6 +110,19 @@ export function dataVolumeRules({
     if (causes.length > 0) throw causeDenial(WEBHOOK, causes);
     await checkSpec(attributes, spec);
   };
+  const checkCron = async ({ object, oldObject, warn }: AdmissionAttributes): Promise<void> => {
+    const specOf = (cron: unknown) => (cron as DeepReadonly<DataImportCron> | undefined)?.spec;
+    const spec = specOf(object);
+    if (!spec || deepEqual(spec, specOf(oldObject))) return;
+    if (oldObject)
+      throw causeDenial(CRON_WEBHOOK, [
+        { type: 'FieldValueForbidden', field: 'spec', detail: 'Cannot update DataImportCron Spec' },
+      ]);
+    const { causes, warnings } = validateDataVolume('spec.template.spec', spec.template.spec, architecture);
+    for (const warning of warnings) warn(warning);
+    const all = [...causes, ...validateImportCron(spec)];
+    if (all.length > 0) throw causeDenial(CRON_WEBHOOK, all);
+  };
   const checkMachine = async (attributes: AdmissionAttributes): Promise<void> => {
     const templatesOf = (vm: unknown) => (vm as VirtualMachine | undefined)?.spec?.dataVolumeTemplates ?? [];
     const before = templatesOf(attributes.oldObject);
@@ -123,7 +144,7 @@ export function dataVolumeRules({
     matches: (operation, { group, resource }, subresource) =>
       (operation === 'CREATE' || operation === 'UPDATE') &&
       subresource === '' &&
-      ((group === CDI_GROUP && (resource === 'datavolumes' || resource === 'datasources')) ||
+      ((group === CDI_GROUP && ['datavolumes', 'datasources', 'dataimportcrons'].includes(resource)) ||
         (group === 'kubevirt.io' && resource === 'virtualmachines')),
     async validate(attributes) {
       const { info, object, namespace, user } = attributes;
@@ -131,6 +152,7 @@ export function dataVolumeRules({
       if (!object || object.metadata.deletionTimestamp !== undefined) return;
       if (info.resource === 'virtualmachines') return checkMachine(attributes);
       if (info.resource === 'datavolumes') return checkDataVolume(attributes);
+      if (info.resource === 'dataimportcrons') return checkCron(attributes);
       if (isTrusted(user)) return;
       // Whoever points a name at the content of another namespace gives it to all that may use the name.
       const source = (object as unknown as { spec?: DataSource['spec'] }).spec?.source;

@@ -103,7 +103,7 @@ export class AgentHost {
     this.#pool = pool;
     const { architecture } = facts;
     const images = options.images ?? (await openImageStore(this.#at('images'), { clock, log, architecture }));
-    this.#fills = options.fills ?? createFills({ pool, images, clock, log, signal });
+    this.#fills = options.fills ?? createFills({ pool, images, clock, log, signal, architecture });
     const environment = await this.#environment({ pool, images, facts, bootId: boot, signal });
     this.#heldClaims = createHeldClaims({
       pool,

@@ -1,8 +1,10 @@
 /** The fills of a pool: a few at a time, each known by its handle, so that a call may be repeated. */
-import type { FillReport, FillVolume } from '@coracle/cluster-rules/storage/pool-calls';
+import type { FillReport, FillSource, FillVolume, ImageDigest } from '@coracle/cluster-rules/storage/pool-calls';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
 import type { Resolve } from '@coracle/runtime/oci/checked-request';
+import { parseReference } from '@coracle/runtime/oci/reference';
+import { createRegistryClient } from '@coracle/runtime/oci/registry-client';
 import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
 import type { ImageStore } from '../image/image-store.ts';
 import type { Pool } from '../storage/pool.ts';
@@ -17,12 +19,16 @@ export interface FillsOptions {
   readonly signal: AbortSignal;
   readonly resolve?: Resolve;
   readonly stallMs?: number;
+  /** Go architecture name of the guests. Default amd64. */
+  readonly architecture?: string;
   readonly onStep?: (step: string) => void;
 }
 
 export interface Fills {
   /** Begins the fill, or says how it stands. Throws PoolError `Invalid` for a call that makes no sense. */
   fill(request: FillVolume): Promise<FillReport>;
+  /** Asks a registry what an image is now. Throws PoolError: `Invalid` for a name that is none, `NotFound` when it cannot be had. */
+  imageDigest(source: FillSource): Promise<ImageDigest>;
   /** Ends the fill of that handle; resolves when it has ended. What it has made stays. */
   cancel(handle: string): Promise<void>;
   /** Ends all. */
@@ -101,11 +107,38 @@ export function createFills({ log, signal, ...options }: FillsOptions): Fills {
       entries.set(request.handle, entry);
       return WAITING;
     },
+    imageDigest: (source) => imageDigest(source, { ...options, signal }),
     cancel,
     async close() {
       await Promise.all([...entries.keys()].map(cancel));
     },
   };
+}
+
+const DIGEST_MS = 60_000;
+
+async function imageDigest(
+  source: FillSource,
+  { clock, signal, architecture = 'amd64' }: Pick<FillsOptions, 'clock' | 'signal' | 'architecture'>,
+): Promise<ImageDigest> {
+  if (source.type !== 'registry') throw new PoolError('Invalid', 'only images of registries have a digest');
+  const { reference, credentials } = source;
+  const limit = createLinkedController(signal);
+  const stop = clock.schedule(DIGEST_MS, () => limit.abort(new Error('the registry does not answer')));
+  try {
+    const registry = createRegistryClient(parseReference(reference), {
+      clock,
+      architecture,
+      ...(credentials && { credentials }),
+    });
+    return { digest: (await registry.manifest(limit.signal)).digest };
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new PoolError('NotFound', error instanceof Error ? error.message : String(error), { cause: error });
+  } finally {
+    stop();
+    limit.release();
+  }
 }
 
 const WAITING: FillReport = { state: 'running', step: 'waiting', bytes: 0 };

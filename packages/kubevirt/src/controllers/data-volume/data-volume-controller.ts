@@ -27,11 +27,21 @@ const READ = ['get', 'list', 'watch'];
 
 /** Rights the controller needs, and no others. */
 export const dataVolumeRules: PolicyRule[] = [
-  { apiGroups: [CDI_GROUP], resources: ['datavolumes', 'datasources', 'storageprofiles'], verbs: READ },
+  {
+    apiGroups: [CDI_GROUP],
+    resources: ['datavolumes', 'datasources', 'dataimportcrons', 'storageprofiles'],
+    verbs: READ,
+  },
+  { apiGroups: [CDI_GROUP], resources: ['datavolumes'], verbs: ['create', 'delete'] },
+  { apiGroups: [CDI_GROUP], resources: ['datasources'], verbs: ['create', 'patch'] },
   { apiGroups: [CDI_GROUP], resources: ['storageprofiles'], verbs: ['create', 'delete'] },
-  { apiGroups: [CDI_GROUP], resources: ['datavolumes/status', 'storageprofiles/status'], verbs: ['patch'] },
+  {
+    apiGroups: [CDI_GROUP],
+    resources: ['datavolumes/status', 'dataimportcrons/status', 'storageprofiles/status'],
+    verbs: ['patch'],
+  },
   // Claims block the deletion of their DataVolume.
-  { apiGroups: [CDI_GROUP], resources: ['datavolumes/finalizers'], verbs: ['update'] },
+  { apiGroups: [CDI_GROUP], resources: ['datavolumes/finalizers', 'dataimportcrons/finalizers'], verbs: ['update'] },
   { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: [...READ, 'create', 'patch'] },
   { apiGroups: [''], resources: ['persistentvolumes'], verbs: ['get', 'create'] },
   { apiGroups: [''], resources: ['nodes'], verbs: READ },

@@ -2,11 +2,16 @@
 import type { Runnable } from '@coracle/client/controller/environment';
 import { createDataVolumeController } from './data-volume-controller.ts';
 import type { DataVolumeControllerOptions } from './data-volume-steps.ts';
+import { createImportCronController } from './import-cron-controller.ts';
 import { createStorageProfileController } from './storage-profile-controller.ts';
 
 /** Makes the controllers; nothing happens before `start`. */
 export function createDataVolumeControllers(options: DataVolumeControllerOptions): Runnable {
-  const controllers = [createDataVolumeController(options), createStorageProfileController(options)];
+  const controllers = [
+    createDataVolumeController(options),
+    createImportCronController(options),
+    createStorageProfileController(options),
+  ];
   return {
     name: 'data-volume',
     start: async (signal) => {

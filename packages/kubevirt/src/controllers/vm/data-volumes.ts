@@ -30,6 +30,8 @@ const BY_DATA_VOLUME = 'data volumes';
 const IMMEDIATE_CREATION = 'kubevirt.io/immediate-data-volume-creation';
 /** So long a cluster that does not serve them is not asked again. */
 const ABSENT_MS = 30_000;
+/** How long a pass waits for the first list of them. */
+const SYNC_MS = 5000;
 const READY: DiskVerdict = { mayStart: true, state: 'ready' };
 
 export interface MachineDisks {
@@ -68,7 +70,12 @@ export function createMachineDisks({
           enqueue(keyOf(vm as VirtualMachine));
       });
     }
-    await watched.synced(signal);
+    if (!watched.isSynced) {
+      // A machine waits for them for a moment, and not for what may never come.
+      await Promise.race([watched.synced(signal), clock.sleep(SYNC_MS, signal)]);
+      if (!watched.isSynced)
+        throw new Error(`DataVolumes cannot be read: ${watched.lastError ?? 'the server does not answer'}`);
+    }
     return watched;
   };
 
@@ -96,7 +103,9 @@ export function createMachineDisks({
       const get = (name: string): DeepReadonly<DataVolume> | undefined => dataVolumes.get({ namespace, name });
       const isPostponed = vm.metadata.annotations?.[IMMEDIATE_CREATION] === 'false' && !isWanted;
       let mayStart = true;
-      for (const { metadata } of isPostponed ? [] : (vm.spec.dataVolumeTemplates ?? []))
+      // A restore makes those of the machine as it will be.
+      const isLeft = isPostponed || vm.status?.restoreInProgress !== undefined;
+      for (const { metadata } of isLeft ? [] : (vm.spec.dataVolumeTemplates ?? []))
         if (metadata?.name && !(await ensure(vm, metadata.name, get(metadata.name)))) mayStart = false;
       const there = names.flatMap((name) => get(name) ?? []);
       return { mayStart, state: mayStart || there.length > 0 ? diskState(there) : 'provisioning' };

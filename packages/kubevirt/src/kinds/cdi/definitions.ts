@@ -6,7 +6,7 @@ import { formatTime } from '@coracle/apimachinery/meta/object';
 import type { CustomResourceDefinition } from '@coracle/apimachinery/types/access-types';
 import type { TSchema } from 'typebox';
 import { dataVolumeSpec } from '../data-volume.ts';
-import { atomicList, int, list, needed, object, str, strings, time } from '../fields.ts';
+import { atomicList, int, list, needed, object, str, stringMap, strings, time } from '../fields.ts';
 import { toStructuralSchema } from '../structural-schema.ts';
 import { CDI_GROUP, CDI_VERSION } from './kinds.ts';
 
@@ -91,6 +91,45 @@ const KINDS: readonly Kind[] = [
     description: 'A name for what DataVolumes are copied from.',
     spec: object('What it stands for.', { source: needed(dataSource) }),
     status: object('What it stands for now.', { source: dataSource, conditions }),
+  },
+  {
+    plural: 'dataimportcrons',
+    kind: 'DataImportCron',
+    shortNames: ['dic', 'dics'],
+    scope: 'Namespaced',
+    description: 'An image of a registry that is imported again whenever it changes.',
+    spec: object('Which image, and when it is looked at.', {
+      template: needed(
+        object('The DataVolume that is made.', {
+          metadata: object('Its metadata.', {
+            labels: stringMap('Labels.'),
+            annotations: stringMap('Annotations.'),
+          }),
+          spec: needed(dataVolumeSpec),
+        }),
+      ),
+      schedule: needed(str('When the image is looked at, in the format of cron.')),
+      managedDataSource: needed(str('The DataSource that leads to the newest import.')),
+      garbageCollect: str('Outdated, the default, or Never.'),
+      importsToKeep: int('How many imports are kept; 3 when absent.'),
+      retentionPolicy: str('RetainAll, the default, or None: whether imports stay when the cron goes.'),
+      createdBy: str('Has no effect.'),
+      serviceAccountName: str('Has no effect.'),
+    }),
+    status: object('How far it is.', {
+      currentImports: list(
+        object('One import.', {
+          DataVolumeName: needed(str('Its DataVolume.')),
+          Digest: needed(str('Digest of the image.')),
+        }),
+        'Imports of the newest image.',
+      ),
+      lastImportedPVC: reference('The claim of the newest import that is full.'),
+      lastExecutionTimestamp: time('When the image was looked at last.'),
+      lastImportTimestamp: time('When an import was full last.'),
+      sourceFormat: str('pvc.'),
+      conditions,
+    }),
   },
   {
     plural: 'storageprofiles',

@@ -72,9 +72,34 @@ export interface StorageProfile extends KubeObject {
   };
 }
 
+export interface DataImportCronStatus {
+  currentImports?: { DataVolumeName: string; Digest: string }[];
+  lastImportedPVC?: { namespace: string; name: string };
+  lastExecutionTimestamp?: string;
+  lastImportTimestamp?: string;
+  sourceFormat?: string;
+  conditions?: CdiCondition[];
+}
+
+export interface DataImportCron extends KubeObject {
+  spec: {
+    template: {
+      metadata?: { labels?: Record<string, string>; annotations?: Record<string, string> };
+      spec: DataVolumeSpec;
+    };
+    schedule: string;
+    managedDataSource: string;
+    garbageCollect?: string;
+    importsToKeep?: number;
+    retentionPolicy?: string;
+  };
+  status?: DataImportCronStatus;
+}
+
 const type = <T extends KubeObject>(resource: string, kind: string, namespaced = true): ResourceType<T> =>
   Object.freeze({ group: CDI_GROUP, version: CDI_VERSION, resource, kind, namespaced });
 
 export const DATA_VOLUMES = type<DataVolume>('datavolumes', 'DataVolume');
 export const DATA_SOURCES = type<DataSource>('datasources', 'DataSource');
+export const DATA_IMPORT_CRONS = type<DataImportCron>('dataimportcrons', 'DataImportCron');
 export const STORAGE_PROFILES = type<StorageProfile>('storageprofiles', 'StorageProfile', false);

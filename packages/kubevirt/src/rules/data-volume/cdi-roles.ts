@@ -1,7 +1,7 @@
 /** CDI's roles for users, as far as its kinds are served here; they are joined to admin, edit and view. */
 import { CDI_GROUP } from '../../kinds/cdi/kinds.ts';
 
-const RESOURCES = ['datavolumes', 'datasources'];
+const RESOURCES = ['datavolumes', 'datasources', 'dataimportcrons'];
 
 const role = (name: string, rules: readonly { resources: readonly string[]; verbs: readonly string[] }[]) => ({
   kind: 'ClusterRole' as const,

@@ -8,6 +8,7 @@ import {
   type CreateVolume,
   type DeleteHandle,
   type ExpandVolume,
+  type FillSource,
   type FillVolume,
   POOL_CALLS,
   type PoolCall,
@@ -74,6 +75,8 @@ async function perform(
       return {};
     case 'fillVolume':
       return fills.fill(call as FillVolume);
+    case 'imageDigest':
+      return fills.imageDigest(call as FillSource);
     case 'expandVolume':
       return pool.expandVolume(call as ExpandVolume);
     case 'deleteVolume':
