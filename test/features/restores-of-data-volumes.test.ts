@@ -94,15 +94,6 @@ const settle = (name: string) =>
 
 /** A machine with the template of a DataVolume, as the machine's controller and CDI leave them. */
 async function machine(name: string): Promise<VirtualMachine> {
-  const made = await words.machine(name, [], {
-    dataVolumeTemplates: [{ metadata: { name: `${name}-a` }, spec: SPEC }],
-    template: {
-      spec: {
-        domain: { devices: {}, memory: { guest: '64Mi' } },
-        volumes: [{ name: 'a', dataVolume: { name: `${name}-a` } }],
-      },
-    },
-  });
   await words.claim(`${name}-a`);
   const { metadata } = await cluster.client.create(DATA_VOLUMES, {
     apiVersion: 'cdi.kubevirt.io/v1beta1',
@@ -112,7 +103,15 @@ async function machine(name: string): Promise<VirtualMachine> {
   });
   const owned = await own(`${name}-a`, metadata.uid ?? '');
   assert.equal(owned.metadata.ownerReferences?.length, 1);
-  return made;
+  return words.machine(name, [], {
+    dataVolumeTemplates: [{ metadata: { name: `${name}-a` }, spec: SPEC }],
+    template: {
+      spec: {
+        domain: { devices: {}, memory: { guest: '64Mi' } },
+        volumes: [{ name: 'a', dataVolume: { name: `${name}-a` } }],
+      },
+    },
+  });
 }
 const templatesOf = ({ spec }: VirtualMachine): unknown[] =>
   (spec.dataVolumeTemplates ?? []).map(({ metadata }) => (metadata as { name?: string } | undefined)?.name);
