@@ -66,7 +66,7 @@ test('networkState() gives Services their ready endpoints, and names to what can
       service('far', { type: 'ExternalName', externalName: 'example.com' }),
     ],
     slices: [
-      slice('web', [endpoint(A, true), endpoint(B, false)]),
+      slice('web', [endpoint(A, true), endpoint(B, false), endpoint('192.0.2.1', true)]),
       slice('bare', [endpoint(A, true, 'host-a'), endpoint(B, false, 'host-b'), endpoint(C, true)]),
     ],
   });

@@ -166,7 +166,7 @@ function forwardedPorts(annotations: Readonly<Record<string, string>> | undefine
   }
 }
 
-/** Endpoints of one port of a Service that are ready. */
+/** Endpoints of one port of a Service that are ready; others than Pods cannot be reached, and get no connections. */
 function readyTargets(slices: Slices, name: string, protocol: string): Omit<ListenerTarget, 'at'>[] {
   const ready = new Set(readyOf(slices));
   return slices.flatMap((slice) => {
@@ -176,7 +176,10 @@ function readyTargets(slices: Slices, name: string, protocol: string): Omit<List
     return slice.endpoints
       .filter((endpoint) => ready.has(endpoint))
       .flatMap(({ addresses, nodeName = '' }) =>
-        addresses.slice(0, 1).map((one) => ({ address: one, port: number, node: nodeName })),
+        addresses
+          .slice(0, 1)
+          .filter(isPodAddress)
+          .map((one) => ({ address: one, port: number, node: nodeName })),
       );
   });
 }
