@@ -28,13 +28,12 @@ before(async () => {
 });
 after(() => server.stop());
 
-const map = (name: string, i: number): never =>
-  ({
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: { name, labels: { even: String(i % 2 === 0) } },
-    data: { text: `${name} `.repeat(600) },
-  }) as never;
+const map = (name: string, i: number) => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name, labels: { even: String(i % 2 === 0) } },
+  data: { text: `${name} `.repeat(600) },
+});
 
 interface Read {
   readonly status: number;

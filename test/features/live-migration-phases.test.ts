@@ -39,9 +39,9 @@ const key = (name: string) => ({ namespace: 'default', name });
 const everywhere = (act: (node: FakeNode) => void): void => {
   for (const node of cluster.nodes.values()) act(node);
 };
-const release = (hold: string): void =>
+const release = (hold: Parameters<FakeNode['holds']['delete']>[0]): void =>
   everywhere((node) => {
-    node.holds.delete(hold as never);
+    node.holds.delete(hold);
     node.nudge();
   });
 const launchers = async (vmiUid: string): Promise<Pod[]> =>

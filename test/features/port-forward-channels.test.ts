@@ -56,7 +56,8 @@ test('the JavaScript client`s PortForward reaches the guest, and hears why it do
       name: 'c',
       server: `https://127.0.0.1:${tls.port}`,
       caData: Buffer.from(authority.certificate).toString('base64'),
-    } as never,
+      skipTLSVerify: false,
+    },
     { name: 'u', token: 't' },
   );
   const [output, errors, input] = [new PassThrough(), new PassThrough(), new PassThrough()];

@@ -1,13 +1,14 @@
 /** The time of a request is the time of its webhooks: what they see of it, and what the client hears when it is over. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Answer } from '../testkit/webhook-server.ts';
 import { CONFIGMAPS, configMap, webhookSuite } from '../testkit/webhook-suite.ts';
 
-const after = (ms: number) => () => new Promise<object>((resolve) => setTimeout(() => resolve({}), ms).unref());
+const after = (ms: number) => () => new Promise<Answer>((resolve) => setTimeout(() => resolve({}), ms).unref());
 const suite = webhookSuite({
   '/now': () => ({}),
-  '/soon': after(1100) as never,
-  '/late': after(8000) as never,
+  '/soon': after(1100),
+  '/late': after(8000),
 });
 const called = () => suite.hooks.calls.map(({ path }) => path).sort();
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { partly } from '../../../../test/testkit/partly.ts';
 import {
   addressOf,
   canDeleteCidr,
@@ -11,6 +12,7 @@ import {
   rangeHolds,
   type ServiceCidr,
 } from './service-cidrs.ts';
+import type { Condition } from './types.ts';
 
 const cidr = (name: string, ...cidrs: string[]): ServiceCidr => ({
   apiVersion: 'networking.k8s.io/v1',
@@ -108,9 +110,9 @@ describe('clusterIpsOf()', () => {
 
 describe('isReadyCidr()', () => {
   it('believes the condition, and a ServiceCIDR that nobody looks after', () => {
-    const withStatus = (status: string): ServiceCidr => ({
+    const withStatus = (status: Condition['status']): ServiceCidr => ({
       ...cidr('c', '10.0.0.0/24'),
-      status: { conditions: [{ type: 'Ready', status }] as never },
+      status: { conditions: [partly<Condition>({ type: 'Ready', status })] },
     });
     assert.equal(isReadyCidr(cidr('c', '10.0.0.0/24')), true);
     assert.equal(isReadyCidr(withStatus('True')), true);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { partly } from '../../../../test/testkit/partly.ts';
 import { ApiError } from '../../../apimachinery/src/meta/status.ts';
 import { createClient } from '../../../client/src/create-client.ts';
 import { createFakeApi } from '../../../client/src/fake-api.fixture.ts';
@@ -44,7 +45,7 @@ function begin(names: readonly string[]) {
     follow: (signal = new AbortController().signal) =>
       followFork(
         { flags: {}, print: (text) => void printed.push(text), signal },
-        { client, namespace, snapshot: snapshot as never, names },
+        { client, namespace, snapshot: partly(snapshot), names },
       ),
   };
 }

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { partly } from '../../../../../test/testkit/partly.ts';
+import type { StoredObject } from '../../cache/object-store.ts';
 import type { AdmissionAttributes } from '../plugin.ts';
 import { compileSelectors, matchesSelectors } from './selectors.ts';
 
 /** A store whose one namespace is `ns`, labelled a=b. */
 const store = {
   peek: ({ name }: { name: string }) =>
-    name === 'ns' ? ({ object: { metadata: { labels: { a: 'b' } } } } as never) : undefined,
+    name === 'ns' ? partly<StoredObject>({ object: { metadata: { labels: { a: 'b' } } } }) : undefined,
 };
 
 const write = (more: object): AdmissionAttributes =>

@@ -163,10 +163,10 @@ test('unpausedCondition() follows the pause, and only where the Pod has the gate
   const gate = 'kubevirt.io/virtual-machine-unpaused';
   const running = instance({ phase: 'Running' });
   const paused = instance({ phase: 'Running' });
-  paused.status = { phase: 'Running', conditions: [{ type: 'Paused', status: 'True' }] } as never;
-  const gated = (status?: string): Pod => {
+  paused.status = { phase: 'Running', conditions: [{ type: 'Paused', status: 'True' }] };
+  const gated = (status?: 'True' | 'False'): Pod => {
     const made = pod('Running');
-    if (status) made.status!.conditions!.push({ type: gate, status } as never);
+    if (status) made.status!.conditions!.push({ type: gate, status });
     return { ...made, spec: { ...made.spec, readinessGates: [{ conditionType: gate }] } };
   };
   const cases: [VirtualMachineInstance, Pod, string | undefined][] = [

@@ -1,15 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { partly } from '../../../../../test/testkit/partly.ts';
 import type { VirtualMachine } from '../../kinds/kubevirt.ts';
 import { referencesOf } from './references.ts';
 
-const vm = (parts: Record<string, unknown>): VirtualMachine =>
-  ({
-    apiVersion: 'kubevirt.io/v1',
-    kind: 'VirtualMachine',
-    metadata: { name: 'vm', namespace: 'ns' },
-    ...parts,
-  }) as never;
+const vm = (parts: object): VirtualMachine =>
+  partly({ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', metadata: { name: 'vm', namespace: 'ns' }, ...parts });
 const instance = (spec: Record<string, unknown>): VirtualMachine => vm({ spec: { template: { spec } } });
 const volume = (source: Record<string, unknown>): VirtualMachine =>
   instance({ volumes: [{ name: 'disk', ...source }] });
@@ -220,7 +216,7 @@ for (const [what, machine, expected] of CASES) {
 }
 
 test('referencesOf() takes a machine of which anything is missing, or is something else than it should be', () => {
-  const broken: unknown[] = [
+  const broken: readonly object[] = [
     {},
     { spec: null },
     { spec: { template: null, dataVolumeTemplates: 'x' } },
@@ -233,5 +229,5 @@ test('referencesOf() takes a machine of which anything is missing, or is somethi
     { spec: { dataVolumeTemplates: [{ metadata: null }, { metadata: { name: '' } }] } },
     { status: { instancetypeRef: null, volumeRequests: [{}] } },
   ];
-  for (const parts of broken) assert.deepEqual(referencesOf(vm(parts as never)), []);
+  for (const parts of broken) assert.deepEqual(referencesOf(vm(parts)), []);
 });

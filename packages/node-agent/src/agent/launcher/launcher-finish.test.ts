@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { partly } from '../../../../../test/testkit/partly.ts';
 import type { Pod } from '../../../../apimachinery/src/types/types.ts';
+import type { VirtualMachineInstance } from '../../../../kubevirt/src/kinds/kubevirt.ts';
 import { systemClock } from '../../../../runtime/src/clock/clock.ts';
 import { silentLogger } from '../../../../runtime/src/log/log.ts';
 import type { AgentEnvironment } from '../environment.ts';
@@ -82,10 +84,10 @@ test('an agent that is started anew ends no instance for a Pod whose end an earl
     spec: { containers: [{ name: 'compute', image: 'l' }] },
     status: { phase: 'Succeeded' },
   } as unknown as Pod;
-  const vmi = {
+  const vmi = partly<VirtualMachineInstance>({
     metadata: { name: 'vm', namespace: 'ns', uid: 'u', resourceVersion: '1' },
     status: { phase: 'Running', nodeName: 'n', activePods: { old: 'n' } },
-  };
+  });
   const written: string[] = [];
   const environment = {
     ...HOST,
@@ -102,7 +104,7 @@ test('an agent that is started anew ends no instance for a Pod whose end an earl
     },
   } as unknown as AgentEnvironment;
   const launcher = new Launcher(environment, { pod, others: () => [] });
-  launcher.observeVmi(vmi as never);
+  launcher.observeVmi(vmi);
   await launcher.run();
   assert.ok(!written.includes('virtualmachineinstances'), written.join());
 });
