@@ -166,7 +166,7 @@ function definitionOf(kind: Kind, at: string): CustomResourceDefinition {
     ...(kind.shortNames && { shortNames: [...kind.shortNames] }),
     kind: kind.kind,
     listKind: `${kind.kind}List`,
-    categories: ['all'],
+    ...(kind.scope === 'Namespaced' && { categories: ['all'] }),
   };
   const established = (type: string, reason: string, message: string) => ({
     type,
