@@ -16,7 +16,6 @@ import { normalizeMutated, replaceObject } from '../matching/mutated-object.ts';
 import { whenAnswered } from '../matching/request-authorizer.ts';
 import { namespaceOf } from '../matching/selectors.ts';
 import { type ShownObjects, showObjects } from '../matching/served-kinds.ts';
-import { settle, type Waits, waitFor } from '../matching/waits.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../plugin.ts';
 import { reinvocationOf } from '../reinvocation.ts';
 import { mergeConfiguration } from './apply-configuration.ts';
@@ -69,15 +68,15 @@ export function mutatingPolicies(
       operation !== 'DELETE' && source.candidates(operation, info, subresource).length > 0,
     mutate(attributes) {
       const { operation, info, subresource } = attributes;
-      return settle(mutate(source.candidates(operation, info, subresource), { attributes, services, failures: [] }));
+      return mutate(source.candidates(operation, info, subresource), { attributes, services, failures: [] });
     },
   };
 }
 
-function* mutate(policies: readonly Policy[], context: Context): Waits<void> {
+async function mutate(policies: readonly Policy[], context: Context): Promise<void> {
   const invocations: Invocation[] = [];
-  for (const policy of policies) invocations.push(...(yield* invocationsOf(policy, context)));
-  if (invocations.length > 0) yield* mutateAll(invocations, context);
+  for (const policy of policies) invocations.push(...(await invocationsOf(policy, context)));
+  if (invocations.length > 0) await mutateAll(invocations, context);
   const refusals = context.failures.filter(({ policy }) => policy.spec.failurePolicy !== 'Ignore');
   if (refusals.length > 0) throw refusalOf(context.attributes, refusals);
 }
@@ -88,7 +87,7 @@ interface Context {
   readonly failures: Failure[];
 }
 
-function* invocationsOf(policy: Policy, { attributes, services, failures }: Context): Waits<Invocation[]> {
+async function invocationsOf(policy: Policy, { attributes, services, failures }: Context): Promise<Invocation[]> {
   const misconfigured = (error: unknown, binding?: string): void => {
     const problem = configurationProblem(error);
     if (problem === undefined) throw error;
@@ -115,7 +114,7 @@ function* invocationsOf(policy: Policy, { attributes, services, failures }: Cont
     }
     try {
       // Whether it can be shown is asked here, where a failure is one of the policy.
-      yield* waitFor(showObjects(attributes, matched));
+      await showObjects(attributes, matched);
     } catch (error) {
       misconfigured(conversionProblem(error));
       continue;
@@ -130,7 +129,7 @@ function* invocationsOf(policy: Policy, { attributes, services, failures }: Cont
   return found;
 }
 
-function* mutateAll(invocations: readonly Invocation[], context: Context): Waits<void> {
+async function mutateAll(invocations: readonly Invocation[], context: Context): Promise<void> {
   const { attributes, services, failures } = context;
   const reinvocation = reinvocationOf(attributes);
   const callers = reinvocation.of(NAME);
@@ -139,15 +138,15 @@ function* mutateAll(invocations: readonly Invocation[], context: Context): Waits
   let worked = false;
   try {
     for (const [i, invocation] of invocations.entries()) {
-      if (i % TOGETHER === TOGETHER - 1) yield nextTurn();
+      if (i % TOGETHER === TOGETHER - 1) await nextTurn();
       const { policy, binding, matched, param } = invocation;
       const key = `${policy.name}/${binding}/${param?.metadata.namespace ?? ''}/${param?.metadata.name ?? ''}`;
       const { conditions } = policy.compiled;
       if (conditions) {
         const { authorizer } = services;
-        const shown = yield* waitFor(showObjects(attributes, matched));
+        const shown = await showObjects(attributes, matched);
         const match = () => conditions.match(attributes, { matched, shown, params: param, authorizer });
-        const outcome = yield* waitFor(whenAnswered(authorizer, attributes, match));
+        const outcome = await whenAnswered(authorizer, attributes, match);
         if (outcome.error !== undefined) failures.push({ policy, binding, message: outcome.error, reason: 'Invalid' });
         if (!outcome.matches) continue;
       }
@@ -155,7 +154,7 @@ function* mutateAll(invocations: readonly Invocation[], context: Context): Waits
       if (reinvocation.again && !callers.isDue(key)) continue;
       const failed = failures.length;
       const began = services.metrics.now();
-      const mutated = yield* mutateOne(invocation, { ...context, namespaceObject });
+      const mutated = await mutateOne(invocation, { ...context, namespaceObject });
       services.metrics.policy({
         kind: 'mutating',
         policy: policy.name,
@@ -182,7 +181,7 @@ function* mutateAll(invocations: readonly Invocation[], context: Context): Waits
  * All mutations of one invocation, each on what the one before left: `changed` when the object is another one now,
  * `failed` when none of them could be done.
  */
-function* mutateOne(
+async function mutateOne(
   { policy, binding, matched, param }: Invocation,
   {
     attributes,
@@ -190,14 +189,14 @@ function* mutateOne(
     failures,
     namespaceObject,
   }: Context & { readonly namespaceObject: Readonly<Record<string, unknown>> | null },
-): Waits<'changed' | 'same' | 'failed'> {
+): Promise<'changed' | 'same' | 'failed'> {
   const { info } = attributes;
   let outcome: 'changed' | 'same' | 'failed' = 'failed';
   for (const { patchType, program } of policy.compiled.mutations) {
     const { object } = attributes;
     if (!object) continue;
     const { authorizer } = services;
-    const shown: ShownObjects = yield* waitFor(showObjects(attributes, matched));
+    const shown: ShownObjects = await showObjects(attributes, matched);
     const before = shown.object as Readonly<UnstructuredObject>;
     const evaluate = (): unknown => {
       const bindings = new RequestBindings(attributes, { matched, shown, params: param, namespaceObject, authorizer });
@@ -206,7 +205,7 @@ function* mutateOne(
       return program.json(bindings.values, budget);
     };
     try {
-      const patch = yield* waitFor(whenAnswered(authorizer, attributes, evaluate));
+      const patch = await whenAnswered(authorizer, attributes, evaluate);
       const { subresource } = attributes;
       const next =
         patchType === 'JSONPatch'
@@ -221,7 +220,7 @@ function* mutateOne(
       }
       if (outcome === 'failed') outcome = 'same';
       if (deepEqual(before, next)) continue;
-      const back = yield* waitFor(showObjects({ info: version, object: next, oldObject: undefined }, info));
+      const back = await showObjects({ info: version, object: next, oldObject: undefined }, info);
       replaceObject(attributes, cloneJson(back.object) as UnstructuredObject);
       outcome = 'changed';
     } catch (error) {

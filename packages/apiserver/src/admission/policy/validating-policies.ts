@@ -10,7 +10,6 @@ import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import { whenAnswered } from '../matching/request-authorizer.ts';
 import { namespaceOf } from '../matching/selectors.ts';
 import { type ShownObjects, showObjects } from '../matching/served-kinds.ts';
-import { settle, type Waits, waitFor } from '../matching/waits.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../plugin.ts';
 import type { CompiledValidation, Denial, Evaluation } from './compiled-validation.ts';
 import { collectParams } from './params.ts';
@@ -54,7 +53,7 @@ export function validatingPolicies(
     matches: (operation, info, subresource) => source.candidates(operation, info, subresource).length > 0,
     validate(attributes) {
       const { operation, info, subresource } = attributes;
-      return settle(new Run(attributes, services, onRefusal).all(source.candidates(operation, info, subresource)));
+      return new Run(attributes, services, onRefusal).all(source.candidates(operation, info, subresource));
     },
   };
 }
@@ -80,12 +79,12 @@ class Run {
     this.#onRefusal = onRefusal;
   }
 
-  *all(policies: readonly Policy[]): Waits<void> {
-    for (const policy of policies) yield* this.#policy(policy);
+  async all(policies: readonly Policy[]): Promise<void> {
+    for (const policy of policies) await this.#policy(policy);
     this.#finish();
   }
 
-  *#policy(policy: Policy): Waits<void> {
+  async #policy(policy: Policy): Promise<void> {
     let matched: ResourceInfo | undefined;
     let paramInfo: ResourceInfo | undefined;
     try {
@@ -97,7 +96,7 @@ class Run {
       return;
     }
     const annotations = new Map<string, string[]>();
-    for (const binding of policy.bindings) yield* this.#binding(policy, binding, { matched, paramInfo, annotations });
+    for (const binding of policy.bindings) await this.#binding(policy, binding, { matched, paramInfo, annotations });
     for (const [key, values] of annotations) this.#attributes.annotate(`${policy.name}/${key}`, values.join(', '));
   }
 
@@ -109,7 +108,7 @@ class Run {
     throw refusalOf(this.#attributes, first);
   }
 
-  *#binding(
+  async #binding(
     policy: Policy,
     binding: PolicyBinding,
     context: {
@@ -117,7 +116,7 @@ class Run {
       readonly paramInfo: ResourceInfo | undefined;
       readonly annotations: Map<string, string[]>;
     },
-  ): Waits<void> {
+  ): Promise<void> {
     const { store, authorizer, metrics } = this.#services;
     let params: ReturnType<typeof collectParams>;
     try {
@@ -135,29 +134,29 @@ class Run {
     const { matched } = context;
     let shown: ShownObjects;
     try {
-      shown = yield* this.#showIn(matched);
+      shown = await this.#showIn(matched);
     } catch (error) {
       this.#misconfigured(policy, binding, conversionProblem(error), 'failed to convert object version: ');
       return;
     }
     if (this.#namespaceObject === undefined) this.#namespaceObject = namespaceObjectOf(this.#attributes, store);
     for (const param of params) {
-      if (++this.#evaluations % TOGETHER === 0) yield nextTurn();
+      if (++this.#evaluations % TOGETHER === 0) await nextTurn();
       const began = metrics.now();
       const namespaceObject = this.#namespaceObject;
       const evaluate = (): Evaluation =>
         policy.compiled.evaluate(this.#attributes, { matched, shown, param, namespaceObject, authorizer });
-      const evaluation = yield* waitFor(whenAnswered(authorizer, this.#attributes, evaluate));
+      const evaluation = await whenAnswered(authorizer, this.#attributes, evaluate);
       const ms = metrics.now() - began;
       this.#conclude(policy, binding, { evaluation, ms, annotations: context.annotations });
     }
   }
 
   /** The objects in the version of `matched`, converted once. */
-  *#showIn(matched: ResourceInfo): Waits<ShownObjects> {
+  async #showIn(matched: ResourceInfo): Promise<ShownObjects> {
     let shown = this.#shown.get(matched);
     if (!shown) {
-      shown = yield* waitFor(showObjects(this.#attributes, matched));
+      shown = await showObjects(this.#attributes, matched);
       this.#shown.set(matched, shown);
     }
     return shown;

@@ -5,7 +5,6 @@ import type { AuthorizerFor } from '../matching/expression-environment.ts';
 import { whenAnswered } from '../matching/request-authorizer.ts';
 import { matchesSelectors } from '../matching/selectors.ts';
 import { showObjects } from '../matching/served-kinds.ts';
-import { settle, type Waits, waitFor } from '../matching/waits.ts';
 import type { AdmissionAttributes } from '../plugin.ts';
 import type { Candidate } from './webhook-source.ts';
 
@@ -21,13 +20,12 @@ export function shouldCall(
   const { conditions, selectors } = hook;
   if (!matchesSelectors(selectors, attributes, store)) return false;
   if (!conditions) return true;
-  return settle(
-    (function* (): Waits<boolean> {
-      const shown = yield* waitFor(showObjects(attributes, matched));
-      const match = () => conditions.match(attributes, { matched, shown, params: null, authorizer });
-      const { matches, error } = yield* waitFor(whenAnswered(authorizer, attributes, match));
-      if (error !== undefined) throw forbidden(attributes.info, attributes.name, error);
-      return matches;
-    })(),
-  );
+  const decide = async (): Promise<boolean> => {
+    const shown = await showObjects(attributes, matched);
+    const match = () => conditions.match(attributes, { matched, shown, params: null, authorizer });
+    const { matches, error } = await whenAnswered(authorizer, attributes, match);
+    if (error !== undefined) throw forbidden(attributes.info, attributes.name, error);
+    return matches;
+  };
+  return decide();
 }

@@ -1,5 +1,4 @@
 /** ValidatingAdmissionWebhook: all webhooks that want the write are asked at once; one no is enough. */
-import { settle, type Waits, waitFor } from '../matching/waits.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../plugin.ts';
 import { callWebhook } from './call-webhook.ts';
 import { shouldCall } from './should-call.ts';
@@ -14,21 +13,21 @@ export function validatingWebhooks(source: WebhookSource, services: WebhookServi
     matches: (operation, info, subresource) => source.candidates(operation, info, subresource).length > 0,
     validate(attributes) {
       const { operation, info, subresource } = attributes;
-      return settle(askWanted(source.candidates(operation, info, subresource), attributes, services));
+      return askWanted(source.candidates(operation, info, subresource), attributes, services);
     },
   };
 }
 
-function* askWanted(
+async function askWanted(
   candidates: readonly Candidate[],
   attributes: AdmissionAttributes,
   services: WebhookServices,
-): Waits<void> {
+): Promise<void> {
   const wanted: Candidate[] = [];
   for (const candidate of candidates) {
-    if (yield* waitFor(shouldCall(candidate, attributes, services))) wanted.push(candidate);
+    if (await shouldCall(candidate, attributes, services)) wanted.push(candidate);
   }
-  if (wanted.length > 0) yield* waitFor(askAll(wanted, attributes, services));
+  if (wanted.length > 0) await askAll(wanted, attributes, services);
 }
 
 /** Of several refusals the client gets the one of the first webhook, so that the answer does not depend on who is fast. */
