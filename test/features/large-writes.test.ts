@@ -9,6 +9,7 @@ import { encodeProtobuf, PROTOBUF } from '../../packages/apiserver/src/kinds/pro
 import { protobufBody } from '../../packages/apiserver/src/kinds/protobuf/request-body.ts';
 import type { RunStage } from '../../packages/apiserver/src/registry/stage-job.ts';
 import { createLargeWork } from '../../packages/coracle/src/compose/large-work.ts';
+import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
 import { type Answer, type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 const work = createLargeWork({ patience: 600_000, idle: 600_000 });
@@ -30,8 +31,11 @@ let here: InProcessServer;
 before(async () => {
   // What its start takes is no part of a request, which has a time limit.
   await work.read({ type: 'application/json', bytes: new TextEncoder().encode('{}') });
-  elsewhere = await startServer({ runStage, writeElsewhere, defaultAdmission: true, bodyDecoders });
-  here = await startServer({ defaultAdmission: true, bodyDecoders });
+  // In protobuf the second of a create is bytes like any others: both write in the same one.
+  const start = Date.now();
+  const clock = { ...systemClock, now: () => start };
+  elsewhere = await startServer({ runStage, writeElsewhere, defaultAdmission: true, bodyDecoders, clock });
+  here = await startServer({ defaultAdmission: true, bodyDecoders, clock });
   for (const server of [elsewhere, here]) {
     await server.create('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', DEFINITION);
     await served(server);
