@@ -13,6 +13,8 @@ test('the user is the one that cloud-init makes', () => {
     ['#cloud-config\nusers: [default, {name: ops}]\n', 'ops'],
     ['#cloud-config\nusers: [default]\n', undefined],
     ['#cloud-config\nhostname: x\n', undefined],
+    ['#cloud-config\nuser: "-oProxyCommand=x"\n', undefined],
+    ['#cloud-config\nuser: "a $(b)"\n', undefined],
     ['#cloud-config\n: [', undefined],
     ['#!/bin/sh\nuser: x\n', undefined],
   ] as const)

@@ -35,9 +35,12 @@ function userOf(text: string): string | undefined {
   return [user, ...(Array.isArray(users) ? users : [])].map(nameOf).find((name) => name !== undefined);
 }
 
+/** Manifests are other people's: what is no name of a user goes into no call of ssh. */
+const USER = /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/;
+
 const nameOf = (user: unknown): string | undefined => {
   const name = typeof user === 'object' && user !== null ? (user as { readonly name?: unknown }).name : user;
-  return typeof name === 'string' && name !== 'default' && name !== '' ? name : undefined;
+  return typeof name === 'string' && name !== 'default' && USER.test(name) ? name : undefined;
 };
 
 function decoded(base64: string): string {

@@ -21,6 +21,6 @@ export async function ssh(context: CommandContext): Promise<number> {
       return equivalent(context, ['virtctl', 'ssh', ...(login ? ['-l', login] : []), place, ...run]);
     }
     const options = await openSsh(context, call, user);
-    return runForeground(['ssh', ...options, hostOf(call), ...command], { env: environment });
+    return runForeground(['ssh', ...options, '--', hostOf(call), ...command], { env: environment });
   });
 }
