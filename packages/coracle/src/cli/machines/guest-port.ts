@@ -9,11 +9,12 @@ import type { Cluster } from '../../config/cluster.ts';
 import { CommandError } from '../command.ts';
 import { askForStream, openMachineStream } from '../machine-stream.ts';
 
-/** How long one attempt waits for the guest's first word. What is sent before the guest listens is lost. */
-const ATTEMPT_MS = 3_000;
-/** Another attempt begins this long after the last one, at most so many at a time. */
-const NEXT_MS = 250;
-const MOST_ATTEMPTS = 3;
+/**
+ * How long one attempt waits for the guest's first word. What is sent before the guest has a network reaches it late, as a
+ * connection that nobody wants any more; servers bound those of one address, so there is one attempt at a time.
+ */
+const ATTEMPT_MS = 1_000;
+const PAUSE_MS = 100;
 
 /** Which port of which machine. */
 export interface GuestPort {
@@ -35,39 +36,84 @@ export async function joinGuestPort({ cluster, key, port, signal }: GuestPort, s
  * does within `seconds`.
  */
 export async function awaitGuestPort(at: GuestPort, seconds: number): Promise<void> {
-  const { port, key, signal } = at;
-  const life = createLinkedController(signal);
-  const stop = systemClock.schedule(seconds * 1000, () => life.abort(new DOMException('no answer', 'TimeoutError')));
-  const attempts = new Set<Promise<boolean>>();
-  try {
-    while (!life.signal.aborted) {
-      if (attempts.size < MOST_ATTEMPTS) {
-        const attempt: Promise<boolean> = speaks({ ...at, signal: life.signal }, ATTEMPT_MS).finally(() =>
-          attempts.delete(attempt),
-        );
-        attempt.catch(() => {}); // heard below
-        attempts.add(attempt);
-      }
-      const pause = systemClock.sleep(NEXT_MS, life.signal).then(
-        () => false,
-        () => false,
-      );
-      if (await Promise.race([...[...attempts].map(answered), pause])) return;
-    }
+  const { signal } = at;
+  const deadline = systemClock.monotonic() + seconds * 1000;
+  for (;;) {
+    const left = deadline - systemClock.monotonic();
+    if (left <= 0) throw new CommandError(noAnswer(at, seconds));
+    if (await speaks(at, Math.min(ATTEMPT_MS, left))) return;
     signal.throwIfAborted();
-    throw new CommandError(
-      `nothing answers at port ${port} of ${key.namespace}/${key.name} after ${seconds} s: the guest may have no SSH server, or still start (coracle logs ${key.name} -n ${key.namespace})`,
-    );
-  } finally {
-    stop();
-    life.abort(new DOMException('over', 'AbortError'));
-    life.release();
+    await systemClock.sleep(PAUSE_MS, signal);
   }
 }
 
-/** Resolves when it has; an attempt in vain says nothing, one that was refused fails. */
-const answered = (attempt: Promise<boolean>): Promise<boolean> =>
-  attempt.then((isThere) => (isThere ? true : new Promise<boolean>(() => {})));
+const noAnswer = ({ port, key }: GuestPort, seconds: number): string =>
+  `nothing answers at port ${port} of ${key.namespace}/${key.name} after ${seconds} s: the guest may have no SSH server, or still start (coracle logs ${key.name} -n ${key.namespace})`;
+
+/**
+ * Joins input and output to the port once the server behind it says something; what comes by the input waits until then. A
+ * connection that ends, or stays silent, before that is made again, for `seconds`. Resolves at the end of the one that spoke.
+ */
+export async function joinSpeakingPort(
+  at: GuestPort,
+  { input, output }: { readonly input: Readable; readonly output: Writable },
+  seconds: number,
+): Promise<void> {
+  const deadline = systemClock.monotonic() + seconds * 1000;
+  const near = streamsSocket(input, output);
+  // Whoever gave the input is gone.
+  input.once('end', () => near.close());
+  for (;;) {
+    const left = deadline - systemClock.monotonic();
+    if (left <= 0) throw new CommandError(noAnswer(at, seconds));
+    const attempt = createLinkedController(at.signal);
+    const cancel = systemClock.schedule(Math.min(ATTEMPT_MS, left), () =>
+      attempt.abort(new DOMException('no answer', 'AbortError')),
+    );
+    let spoke = false;
+    try {
+      const over = Promise.withResolvers<void>();
+      attempt.signal.addEventListener('abort', () => over.resolve(), { once: true });
+      let listen = (): void => {};
+      await joinGuestPort(
+        { ...at, signal: attempt.signal },
+        {
+          protocol: near.protocol,
+          get buffered() {
+            return near.buffered;
+          },
+          send(data) {
+            near.send(data);
+            if (spoke) return;
+            spoke = true;
+            cancel();
+            listen();
+          },
+          close() {
+            if (spoke) near.close();
+            over.resolve();
+          },
+          pause: () => near.pause?.(),
+          resume: () => (spoke ? near.resume?.() : undefined),
+          onMessage: (listener) => {
+            listen = () => near.onMessage(listener);
+          },
+          onClose: (listener) => near.onClose(listener),
+        },
+      );
+      await over.promise;
+    } catch (error) {
+      if (!attempt.signal.aborted) throw error;
+    } finally {
+      cancel();
+      attempt.abort(new DOMException('over', 'AbortError'));
+      attempt.release();
+    }
+    if (spoke) return;
+    at.signal.throwIfAborted();
+    await systemClock.sleep(PAUSE_MS, at.signal);
+  }
+}
 
 async function speaks({ cluster, key, port, signal }: GuestPort, ms: number): Promise<boolean> {
   const attempt = createLinkedController(signal);

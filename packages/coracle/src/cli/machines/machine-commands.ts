@@ -193,6 +193,11 @@ export const MACHINE_COMMANDS: readonly Command[] = [
     ],
     flags: {
       address: { type: 'string', value: 'IP', summary: 'address of this host to listen on (default: 127.0.0.1)' },
+      wait: {
+        type: 'string',
+        value: 'SECONDS',
+        summary: 'with --stdio, for servers that speak first: connect again until one does, for so long',
+      },
       stdio: {
         type: 'boolean',
         summary: 'join the port to standard input and output, as ProxyCommand of ssh wants it',
@@ -242,7 +247,7 @@ export const MACHINE_COMMANDS: readonly Command[] = [
     summary: 'Print the addresses of a running machine',
     words: NAME,
     ...MACHINES,
-    examples: ['coracle ip web', 'curl http://$(coracle ip web):40080/'],
+    examples: ['coracle ip web', 'coracle ip web.shop --json'],
     flags: { json: JSON_OUT, explain: EXPLAIN, ...CLUSTER },
     load: async () => (await import('./ip.ts')).ip,
   },

@@ -8,7 +8,6 @@ import { MAIN_FILE } from '../../config/program-files.ts';
 import { type CommandContext, CommandError, listFlag, numberFlag, textFlag } from '../command.ts';
 import { type MachineCall, textOf } from './find-machine.ts';
 import { awaitRunning } from './follow-start.ts';
-import { awaitGuestPort } from './guest-port.ts';
 import { cloudInitUser, hasLastingRoot } from './login-user.ts';
 import { sshArguments } from './ssh-arguments.ts';
 
@@ -40,7 +39,7 @@ export function ownKeys({ environment }: Pick<CommandContext, 'environment'>, en
 }
 
 /**
- * Waits until the machine runs and its SSH server answers, at most `--timeout` seconds; resolves to the arguments that ssh and
+ * Waits until the machine runs, at most `--timeout` seconds, for which the way to its port waits for an answer too; resolves to the arguments that ssh and
  * scp have in common. Throws CommandError that says why it cannot be reached.
  */
 export async function openSsh(
@@ -49,11 +48,10 @@ export async function openSsh(
   user: string | undefined,
 ): Promise<readonly string[]> {
   const { flags, note, signal } = context;
-  const { key, client, cluster } = call;
+  const { key, client } = call;
   const seconds = numberFlag(flags, 'timeout', { min: 1, max: LONGEST_TIMEOUT_S, or: DEFAULT_TIMEOUT_S });
   const port = numberFlag(flags, 'port', { min: 1, max: 65_535, or: SSH_PORT });
   const vmi = await awaitRunning({ client, key, signal, note }, call, seconds);
-  await awaitGuestPort({ cluster, key, port, signal }, seconds);
   const lasts = hasLastingRoot(call.vm?.spec.template.spec ?? vmi.spec);
   const machine = call.vm?.metadata.uid ?? vmi.metadata.uid ?? '';
   const alias = lasts ? machine : (vmi.metadata.uid ?? '');
@@ -63,17 +61,21 @@ export async function openSsh(
     user: user ?? textFlag(flags, 'login') ?? cloudInitUser(call.vm?.spec.template.spec ?? vmi.spec),
     hostKeyAlias: alias,
     knownHosts: knownHostsFile(join(sshDirectory(context), 'known-hosts'), { machine, alias }),
-    proxy: proxyCommand(context, call, port),
+    proxy: proxyCommand(context, call, { port, seconds }),
     identities: identity !== undefined ? [resolve(identity)] : existsSync(own) ? [own, ...ownKeys(context, '')] : [],
     more: listFlag(flags, 'option'),
   });
 }
 
 /** This program, as the way to the port: with the same cluster, whatever directory ssh starts it in. */
-function proxyCommand({ flags }: CommandContext, { key }: MachineCall, port: number): string[] {
+function proxyCommand(
+  { flags }: CommandContext,
+  { key }: MachineCall,
+  { port, seconds }: { readonly port: number; readonly seconds: number },
+): string[] {
   const [kubeconfig, dataDir] = [textFlag(flags, 'kubeconfig'), textFlag(flags, 'data-dir')];
   return [
-    ...[process.execPath, ...process.execArgv, MAIN_FILE, 'port-forward', '--stdio'],
+    ...[process.execPath, ...process.execArgv, MAIN_FILE, 'port-forward', '--stdio', '--wait', String(seconds)],
     ...(kubeconfig === undefined ? [] : ['--kubeconfig', resolve(kubeconfig)]),
     ...(dataDir === undefined ? [] : ['--data-dir', resolve(dataDir)]),
     ...['--namespace', key.namespace, `vm/${key.name}`, String(port)],

@@ -4,10 +4,10 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { byteSocket } from '@coracle/runtime/http/byte-socket';
 import { NO_BYTES } from '@coracle/runtime/http/seam';
 import { aborted } from '@coracle/runtime/signal/abortable';
-import { type CommandContext, CommandError, oneLine, textFlag, UsageError } from '../command.ts';
+import { type CommandContext, CommandError, numberFlag, oneLine, textFlag, UsageError } from '../command.ts';
 import { equivalent, isExplained } from './equivalent.ts';
 import { type MachineCall, textOf, withMachine } from './find-machine.ts';
-import { joinGuestPort, streamsSocket } from './guest-port.ts';
+import { joinGuestPort, joinSpeakingPort, streamsSocket } from './guest-port.ts';
 
 const USAGE = 'port-forward takes a machine and ports, as PORT or LOCAL:PORT (see: coracle port-forward --help)';
 const DEFAULT_ADDRESS = '127.0.0.1';
@@ -37,6 +37,9 @@ export async function portForward(context: CommandContext): Promise<number> {
   const [first] = ports as [ForwardedPorts];
   const stdio = flags['stdio'] === true;
   if (stdio && ports.length > 1) throw new UsageError('--stdio takes one port');
+  const patience =
+    textFlag(flags, 'wait') === undefined ? undefined : numberFlag(flags, 'wait', { min: 1, max: 86_400, or: 1 });
+  if (patience !== undefined && !stdio) throw new UsageError('--wait goes with --stdio');
   const address = textFlag(flags, 'address') ?? DEFAULT_ADDRESS;
   return withMachine(context, name, async (call) => {
     if (isExplained(context)) {
@@ -49,13 +52,21 @@ export async function portForward(context: CommandContext): Promise<number> {
         ...rest,
       ]);
     }
-    if (stdio) return joinStdio(context, call, first.guest);
+    if (stdio) return joinStdio(context, call, { port: first.guest, patience });
     return listenUntilStopped(context, call, { ports, address });
   });
 }
 
-async function joinStdio({ signal }: CommandContext, call: MachineCall, port: number): Promise<number> {
+async function joinStdio(
+  { signal }: CommandContext,
+  call: MachineCall,
+  { port, patience }: { readonly port: number; readonly patience: number | undefined },
+): Promise<number> {
   const { key, cluster } = call;
+  if (patience !== undefined) {
+    await joinSpeakingPort({ cluster, key, port, signal }, { input: process.stdin, output: process.stdout }, patience);
+    return 0;
+  }
   await new Promise<void>((resolve, reject) => {
     const socket = streamsSocket(process.stdin, process.stdout);
     process.stdout.once('close', resolve);
