@@ -361,17 +361,6 @@ const NODE_WITHOUT_PODS: ReadonlySet<string> = new Set([
   'create resource.k8s.io/resourceslices',
   ...['get', 'patch'].map((verb) => `${verb} kubevirt.io/virtualmachineinstances`),
   'list kubevirt.io/kubevirts',
-  // The network of Pods, as kube-proxy and network plug-ins read it on every node: `agent/rbac.ts`.
-  ...['list', 'watch'].flatMap((verb) =>
-    [
-      '/pods',
-      '/services',
-      '/nodes',
-      '/namespaces',
-      'discovery.k8s.io/endpointslices',
-      'networking.k8s.io/networkpolicies',
-    ].map((resource) => `${verb} ${resource}`),
-  ),
 ]);
 
 // S-136: A node agent may do what every node may, and touches nothing that is not its own.

@@ -186,6 +186,19 @@ test('what no Pod of the node refers to is 403, whether it exists or not', async
   assert.equal((await ask(N1, 'GET /api/v1/nodes/n1')).status, 200);
 });
 
+// S-1200: What the network of Pods is made of is read by nodes that run an agent, and by no others.
+test('a node that runs an agent reads what the network of Pods is made of', async () => {
+  const own = peerOf('system:node:agent', 'system:nodes');
+  const node = (annotations: object) => ({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'agent', annotations } });
+  const lists = ['/api/v1/pods', '/api/v1/nodes', '/apis/networking.k8s.io/v1/networkpolicies'];
+  await must('POST /api/v1/nodes', node({}));
+  for (const path of lists) assert.equal((await ask(own, `GET ${path}`)).status, 403, path);
+  await must('PUT /api/v1/nodes/agent', node({ 'coracle.dev/agent-id': '6f1e0b8e-2f0c-4f0b-9a51-0d7f3b2c9a10' }));
+  for (const path of lists) assert.equal((await ask(own, `GET ${path}`)).status, 200, path);
+  assert.equal((await ask(own, `GET ${CORE}/pods/unbound`)).status, 403);
+  assert.equal((await ask(own, 'GET /api/v1/secrets')).status, 403);
+});
+
 // S-184
 test('NodeRestriction refuses writes to what is not the node’s own', async () => {
   const refusals: readonly [string, unknown, string][] = [

@@ -9,6 +9,8 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { createNodeHandler } from '../../packages/node-agent/src/agent/requests/handler.ts';
 import { PROXY_PATH_HEADER } from '../../packages/node-agent/src/agent/requests/pod-proxy.ts';
+import { createFills } from '../../packages/node-agent/src/fill/fills.ts';
+import { openImageStore } from '../../packages/node-agent/src/image/image-store.ts';
 import { openPool, type Pool } from '../../packages/node-agent/src/storage/pool.ts';
 import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
 import { type ApiHandler, type ApiRequest, NEVER } from '../../packages/runtime/src/http/seam.ts';
@@ -23,6 +25,8 @@ let handler: ApiHandler;
 before(async () => {
   directory = await mkdtemp(join(tmpdir(), 'coracle-calls-'));
   pool = await openPool({ directory: join(directory, 'claims'), clock: systemClock, log: silentLogger, signal: NEVER });
+  const images = await openImageStore(join(directory, 'images'), { clock: systemClock, log: silentLogger });
+  const fills = createFills({ pool, images, clock: systemClock, log: silentLogger, signal: NEVER });
   handler = createNodeHandler({
     find: () => undefined,
     findPod: () => undefined,
@@ -31,6 +35,7 @@ before(async () => {
     metrics: () => [],
     node: { nodeName: 'n', dataDir: directory, pods: () => [] },
     pool: () => pool,
+    fills: () => fills,
     // As on an external cluster: its API server may do everything that a kubelet lets it.
     authorize: ({ peer }) => peer.certificate?.verified === true,
     isControlPlane: ({ peer }) => peer.certificate?.verified === true && peer.certificate.commonName === 'virt-api',

@@ -4,7 +4,7 @@ export { findGuestsOnDisk, nameOfGuest } from './agent/launcher/guests-on-disk.t
 export type { StoppingGuest } from './agent/launcher/launcher-set.ts';
 export { stopGuestsOnDisk } from './agent/launcher/stop-guests-on-disk.ts';
 export { streamMetrics } from './agent/migration/stream-figures.ts';
-export { NODE_AGENT_RULES, NODE_VM_RULES } from './agent/rbac.ts';
+export { NODE_AGENT_RULES, NODE_VM_RULES, POD_NETWORK_RULES } from './agent/rbac.ts';
 export { AGENT_ID_ANNOTATION, knownAgentId, servedByAnother, takenMessage } from './agent/registration/agent-id.ts';
 export { SERVING_CA_ANNOTATION } from './agent/registration/node-object.ts';
 export { LEASE_NAMESPACE } from './agent/registration/node-registration.ts';

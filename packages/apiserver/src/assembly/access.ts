@@ -17,7 +17,7 @@ import { bootstrapTokens } from '../auth/bootstrap-tokens.ts';
 import { rbacEscalation } from '../auth/escalation.ts';
 import type { FrontProxyOptions } from '../auth/front-proxy.ts';
 import type { Authorizer } from '../auth/identity.ts';
-import { createNodeAuthorizer, type NodeDecision } from '../auth/node-authorizer.ts';
+import { createNodeAuthorizer, type NodeAuthorizerOptions } from '../auth/node-authorizer.ts';
 import { createNodeGraph, type NodeGraph } from '../auth/node-graph.ts';
 import { createRbac } from '../auth/rbac.ts';
 import { reconcilePolicy } from '../auth/reconcile-policy.ts';
@@ -69,11 +69,11 @@ export interface AccessOptions {
   readonly anonymous?: NonNullable<Parameters<typeof createAuthenticator>[0]['anonymous']>;
   /** Who is asked what users may do, looked at before each decision; the Node authorizer and RBAC when not given. */
   readonly authorizers?: () => readonly AuthorizerSetup[];
-  /** By `group/resource`: what nodes may do with kinds of somebody else. */
+  /** What nodes may do with kinds of somebody else, and beside what every node may. */
   readonly nodeRights?: (facts: {
     readonly graph: NodeGraph;
     readonly store: ObjectStore;
-  }) => Readonly<Record<string, NodeDecision>>;
+  }) => Pick<NodeAuthorizerOptions, 'more' | 'beside'>;
   /** Proxies that may say who the user is. */
   readonly frontProxy?: FrontProxyOptions & { readonly ca: string };
   readonly parts?: Pick<ServerParts, 'webhookAuthorizer'>;
@@ -109,7 +109,7 @@ export async function openAccess(
       graph,
       store,
       rules: NODE_RULES,
-      ...(options.nodeRights && { more: options.nodeRights({ graph, store }) }),
+      ...options.nodeRights?.({ graph, store }),
     }),
     rbac,
     webhook: options.parts?.webhookAuthorizer,

@@ -12,7 +12,7 @@ const NOT_BEFORE_LEEWAY_S = 300;
 
 /** Header and claims of a compact JWS, which nobody vouches for yet; undefined when it is none. */
 export function readToken(token: string): { readonly header: JsonObject; readonly claims: JsonObject } | undefined {
-  if (token.length > MAX_TOKEN) return undefined;
+  if (token.length > MAX_TOKEN || !isCanonical(token)) return undefined;
   try {
     const header = { ...decodeProtectedHeader(token) };
     // Nothing here is understood that a token may declare critical.
@@ -21,6 +21,13 @@ export function readToken(token: string): { readonly header: JsonObject; readonl
     return undefined;
   }
 }
+
+/**
+ * Whether each part is spelled as its bytes are written (RFC 7515, appendix C): no padding, no bits without a meaning. The
+ * library is more lenient, and one token must not pass under several spellings.
+ */
+const isCanonical = (token: string): boolean =>
+  token.split('.').every((part) => Buffer.from(part, 'base64url').toString('base64url') === part);
 
 /** Why a token is not for one of `audiences` now, as go-oidc tells it; undefined when it is. */
 export function validityProblem(

@@ -38,6 +38,8 @@ export interface NodeAuthorizerOptions {
   readonly rules: readonly PolicyRule[];
   /** By `group/resource`: what nodes may do with kinds that this server does not know of itself. */
   readonly more?: Readonly<Record<string, NodeDecision>>;
+  /** Asked where all of that does not allow: what some nodes may do beside it. */
+  readonly beside?: NodeDecision;
 }
 
 /** The authorizer; its verdict on users that are no nodes is "no opinion". */
@@ -46,9 +48,13 @@ export function createNodeAuthorizer({
   store,
   rules,
   more = {},
+  beside = () => NO_OPINION,
 }: NodeAuthorizerOptions): (user: UserInfo, attributes: AuthorizationAttributes) => AuthorizationVerdict {
   const relations = new Relations(graph, store);
   const decisions: Decisions = { ...OWN_OBJECTS, ...relatedObjects(relations), '/pods': podDecision(relations) };
+
+  const everyNode: NodeDecision = (_, attributes) =>
+    rules.some((rule) => allowsResource(rule, attributes)) ? ALLOW : NO_OPINION;
 
   return (user, attributes) => {
     const node = nodeIdentity(user);
@@ -56,9 +62,9 @@ export function createNodeAuthorizer({
     if (node === '') return no(`unknown node for user ${JSON.stringify(user.username)}`);
     if (attributes.type === 'path') return rules.some((rule) => allowsPath(rule, attributes)) ? ALLOW : NO_OPINION;
     const kind = `${attributes.group}/${attributes.resource}`;
-    const decide = decisions[kind] ?? more[kind];
-    if (decide) return decide(node, attributes);
-    return rules.some((rule) => allowsResource(rule, attributes)) ? ALLOW : NO_OPINION;
+    const decide = decisions[kind] ?? more[kind] ?? everyNode;
+    const decision = decide(node, attributes);
+    return decision.allowed || !beside(node, attributes).allowed ? decision : ALLOW;
   };
 }
 

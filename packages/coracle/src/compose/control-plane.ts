@@ -60,6 +60,7 @@ import { declaredFieldsGuard } from './declared-fields-guard.ts';
 import { deletesWhole } from './deletion-protection.ts';
 import { createKruiseProtection } from './kruise-protection.ts';
 import { nodeInstances } from './node-vmis.ts';
+import { podNetworkRights } from './pod-network-rights.ts';
 import { createRecycleBin } from './recycle-bin.ts';
 import { createRefusalEvidence, EVIDENCE_ACCOUNT, evidenceRules, noteDeletionPolicy } from './refusal-evidence.ts';
 import { makeStorageClasses } from './storage-classes.ts';
@@ -197,7 +198,10 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
       ...(tokenWebhook ? [createWebhookUsers(tokenWebhook, { audiences: [options.issuer], clock, log })] : []),
     ],
     ...(authentication && { anonymous: () => authentication().anonymous ?? { enabled: true } }),
-    nodeRights: (facts) => ({ 'kubevirt.io/virtualmachineinstances': nodeInstances(facts) }),
+    nodeRights: (facts) => ({
+      more: { 'kubevirt.io/virtualmachineinstances': nodeInstances(facts) },
+      beside: podNetworkRights(facts.store),
+    }),
   });
   const { handlerAs } = server;
   const virtClient = clientOfComponent(handlerAs, VIRT_API_ACCOUNT);

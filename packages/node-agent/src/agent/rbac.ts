@@ -4,8 +4,11 @@
  */
 import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
 
-/** What the network of Pods is made of, as kube-proxy and network plug-ins read it on every node. */
-const NETWORK_RULES: readonly PolicyRule[] = [
+/**
+ * What the network of Pods is made of, as kube-proxy and network plug-ins read it, which have accounts of their own: a
+ * server of ours gives it to nodes that run an agent, and to no others.
+ */
+export const POD_NETWORK_RULES: readonly PolicyRule[] = [
   { apiGroups: [''], resources: ['pods', 'services', 'nodes', 'namespaces'], verbs: ['list', 'watch'] },
   { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: ['list', 'watch'] },
   { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list', 'watch'] },
@@ -15,12 +18,11 @@ const NETWORK_RULES: readonly PolicyRule[] = [
 export const NODE_VM_RULES: readonly PolicyRule[] = [
   { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['list'] },
   { apiGroups: [''], resources: ['events'], verbs: ['get'] },
-  ...NETWORK_RULES,
 ];
 
 /** Everything, for the agents' service account on a server that does not know them as nodes. */
 export const NODE_AGENT_RULES: readonly PolicyRule[] = [
-  ...NETWORK_RULES,
+  ...POD_NETWORK_RULES,
   { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'create', 'patch'] },
   { apiGroups: [''], resources: ['nodes/status'], verbs: ['patch'] },
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create', 'patch'] },
