@@ -6,7 +6,7 @@ import type { NodeDecision } from '@coracle/apiserver/auth/node-authorizer';
 import { allowsResource } from '@coracle/apiserver/auth/rbac';
 import type { ObjectStore } from '@coracle/apiserver/cache/object-store';
 import { POD_NETWORK_RULES } from '@coracle/node-agent/agent/rbac';
-import { AGENT_ID_ANNOTATION } from '@coracle/node-agent/agent/registration/agent-id';
+import { AGENT_ID_ANNOTATION } from '@coracle/node-agent/agent/registration/node-object';
 
 /** The decision of the Node authorizer beside what every node may. */
 export const podNetworkRights =

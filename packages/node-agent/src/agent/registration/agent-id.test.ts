@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Node } from '../../../../apimachinery/src/types/types.ts';
-import { AGENT_ID_ANNOTATION, agentId, knownAgentId, servedByAnother } from './agent-id.ts';
+import { agentId, knownAgentId, servedByAnother } from './agent-id.ts';
+import { AGENT_ID_ANNOTATION } from './node-object.ts';
 
 // S-295
 test('agentId() is made once for a directory', async () => {

@@ -9,8 +9,8 @@ import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { Node } from '@coracle/apimachinery/types/types';
 import { isUid } from '../../disk/vm-directory.ts';
 import { writeFileAtomic } from '../../image/atomic-file.ts';
+import { AGENT_ID_ANNOTATION } from './node-object.ts';
 
-export const AGENT_ID_ANNOTATION = 'coracle.dev/agent-id';
 const FILE = 'agent.id';
 
 /** The id of the agent that works in `directory`, made when it is the first there. Only one may ask at a time. */

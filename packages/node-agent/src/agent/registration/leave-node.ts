@@ -8,8 +8,7 @@ import { NODES } from '@coracle/apimachinery/types/resource-types';
 import type { Client } from '@coracle/client/client';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
-import { AGENT_ID_ANNOTATION } from './agent-id.ts';
-import { UNSERVED_ANNOTATION } from './node-object.ts';
+import { AGENT_ID_ANNOTATION, UNSERVED_ANNOTATION } from './node-object.ts';
 
 export interface LeaveOptions {
   readonly client: Client;

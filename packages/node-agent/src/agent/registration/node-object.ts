@@ -14,7 +14,6 @@ import {
 } from '@coracle/kubevirt/rules/launcher/node-selector';
 import { type DiskSpace, diskFloor, hasDiskPressure } from '@coracle/kubevirt/rules/machine/disk-room';
 import type { NodeFacts } from '@coracle/kubevirt/rules/machine/machine-plan';
-import { AGENT_ID_ANNOTATION } from './agent-id.ts';
 
 export interface NodeDescription {
   readonly name: string;
@@ -61,6 +60,8 @@ export const shareOfHost = (
   share,
 });
 
+/** Which agent serves the node (`agent-id.ts`). */
+export const AGENT_ID_ANNOTATION = 'coracle.dev/agent-id';
 /** Host and port where other nodes' switches find the node's. */
 export const POD_NETWORK_ANNOTATION = 'coracle.dev/pod-network';
 export const SERVING_CA_ANNOTATION = 'coracle.dev/serving-ca';

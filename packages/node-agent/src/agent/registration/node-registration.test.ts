@@ -5,8 +5,8 @@ import type { Node } from '../../../../apimachinery/src/types/types.ts';
 import type { Client } from '../../../../client/src/client.ts';
 import type { Clock } from '../../../../runtime/src/clock/clock.ts';
 import { silentLogger } from '../../../../runtime/src/log/log.ts';
-import { AGENT_ID_ANNOTATION } from './agent-id.ts';
 import type { NodeDescription } from './node-object.ts';
+import { AGENT_ID_ANNOTATION } from './node-object.ts';
 import { HANDLER_HEARTBEAT_ANNOTATION, registerNode } from './node-registration.ts';
 
 // S-295
