@@ -95,9 +95,17 @@ export function createClusterNetwork(environment: AgentEnvironment, options: Clu
   };
   const isOwn = ({ node }: ListenerTarget): boolean => node === nodeName;
 
+  /** The objects are of others, who may write what is not expected here: the switch goes on with what it knows. */
   const send = (): void => {
     cancel = undefined;
     if (signal.aborted || !isSynced) return;
+    try {
+      sendState();
+    } catch (error) {
+      log.error('the network of Pods is not brought up to date', { error: (error as Error).message });
+    }
+  };
+  const sendState = (): void => {
     const guests = records().flatMap((record) =>
       record && record.plan.interfaces.length > 0 && isHere(record)
         ? [{ address: podAddressOf(record.address), since: record.startedAt }]

@@ -146,3 +146,30 @@ test('networkState() makes rules of NetworkPolicies: by labels, namespaces, bloc
     { addresses: [A, B], ports: [{ protocol: 'tcp', from: 8080, to: 8080 }] },
   ]);
 });
+
+test('networkState() takes empty lists that are null, and annotations that say nothing', () => {
+  const of = (name: string) => ({ name, namespace: 'default' });
+  const services = [
+    { metadata: of('web'), spec: { clusterIP: '10.96.0.7', type: 'NodePort', ports: [{ port: 80, nodePort: 30080 }] } },
+    { metadata: of('none'), spec: { clusterIP: 'None', ports: null } },
+    { metadata: of('bare'), spec: { clusterIP: '10.96.0.8', ports: null } },
+  ] as unknown as Service[];
+  const slices = ['web', 'none', 'bare'].flatMap((name) =>
+    [null, [{ addresses: null, conditions: null }]].map((endpoints) => ({
+      metadata: { ...of(name), labels: { 'kubernetes.io/service-name': name } },
+      addressType: 'IPv4',
+      endpoints,
+      ports: name === 'web' ? [{ port: 80, protocol: 'TCP' }] : null,
+    })),
+  ) as unknown as EndpointSlice[];
+  const odd = ['null', '{}', '[null, 1]', 'no JSON'].map((text, at) => {
+    const { metadata, ...rest } = pod(`odd-${at}`, A);
+    return { ...rest, metadata: { ...metadata, annotations: { 'coracle.dev/forwarded-ports': text } } };
+  });
+  const state = networkState({ ...NOTHING, services, slices, pods: odd });
+  assert.deepEqual(
+    state.services.map(({ address, targets }) => [address, targets]),
+    [['10.96.0.7', []]],
+  );
+  assert.deepEqual(state.names['none.default.svc'], { addresses: [] });
+});

@@ -1,5 +1,6 @@
 /** What a switch has to know of the cluster, made of its objects: pure. */
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import type { EndpointSlice, Namespace, Node, Pod, Service } from '@coracle/apimachinery/types/types';
 import { isPodAddress } from '@coracle/kubevirt/rules/launcher/pod-address';
 import {
@@ -92,7 +93,8 @@ type Endpoint = DeepReadonly<EndpointSlice['endpoints'][number]>;
 
 /** Those that are ready; where none is, those that serve on while they end (KEP-1669). */
 function readyOf(slices: Slices): Endpoint[] {
-  const all = slices.flatMap(({ endpoints }) => endpoints);
+  // A list that is empty may be null, which flatMap would keep.
+  const all = slices.flatMap(({ endpoints }) => endpoints ?? []);
   const ready = all.filter(({ conditions }) => conditions?.ready !== false);
   return ready.length > 0
     ? ready
@@ -100,9 +102,9 @@ function readyOf(slices: Slices): Endpoint[] {
 }
 
 function servicesOf({ spec }: DeepReadonly<Service>, slices: Slices): NetworkService[] {
-  const { clusterIP = '', ports = [], sessionAffinity } = spec ?? {};
+  const { clusterIP = '', ports, sessionAffinity } = spec ?? {};
   if (clusterIP === '' || clusterIP === 'None' || clusterIP.includes(':')) return [];
-  return ports.flatMap(({ name = '', port, protocol = 'TCP' }) => {
+  return (ports ?? []).flatMap(({ name = '', port, protocol = 'TCP' }) => {
     if (protocol === 'SCTP') return [];
     const targets = readyTargets(slices, name, protocol).map(({ address, port: at }) => ({ address, port: at }));
     const sticky = sessionAffinity === 'ClientIP';
@@ -160,7 +162,8 @@ function listenersOf(
 
 function forwardedPorts(annotations: Readonly<Record<string, string>> | undefined): readonly PublishedPort[] {
   try {
-    return JSON.parse(annotations?.[FORWARDED_PORTS_ANNOTATION] ?? '[]') as PublishedPort[];
+    const read: unknown = JSON.parse(annotations?.[FORWARDED_PORTS_ANNOTATION] ?? '[]');
+    return Array.isArray(read) ? (read.filter(isJsonObject) as unknown as PublishedPort[]) : [];
   } catch {
     return [];
   }
@@ -173,10 +176,10 @@ function readyTargets(slices: Slices, name: string, protocol: string): Omit<List
     const target = slice.ports?.find((one) => (one.name ?? '') === name && (one.protocol ?? 'TCP') === protocol);
     if (target?.port === undefined) return [];
     const number = target.port;
-    return slice.endpoints
+    return (slice.endpoints ?? [])
       .filter((endpoint) => ready.has(endpoint))
       .flatMap(({ addresses, nodeName = '' }) =>
-        addresses
+        (addresses ?? [])
           .slice(0, 1)
           .filter(isPodAddress)
           .map((one) => ({ address: one, port: number, node: nodeName })),
@@ -188,13 +191,13 @@ type Names = [string, NetworkState['names'][string]][];
 
 /** `web.default.svc`, `_http._tcp.web.default.svc`, and of a headless Service `HOSTNAME.web.default.svc`. */
 function namesOf({ metadata, spec }: DeepReadonly<Service>, slices: Slices): Names {
-  const { clusterIP = '', ports = [], type } = spec ?? {};
+  const { clusterIP = '', ports, type } = spec ?? {};
   const base = `${metadata.name}.${metadata.namespace}.svc`;
   if (type === 'ExternalName' || clusterIP.includes(':')) return [];
   if (clusterIP !== 'None')
     return [
       [base, { addresses: [clusterIP] }],
-      ...ports.flatMap(
+      ...(ports ?? []).flatMap(
         ({ name = '', port, protocol = 'TCP' }): Names =>
           name === ''
             ? []
@@ -202,10 +205,10 @@ function namesOf({ metadata, spec }: DeepReadonly<Service>, slices: Slices): Nam
       ),
     ];
   const ready = readyOf(slices);
-  const hosts = ready.map(({ addresses, hostname }) => ({
-    address: addresses[0] ?? '',
-    name: `${hostname ?? (addresses[0] ?? '').replaceAll('.', '-')}.${base}`,
-  }));
+  const hosts = ready.flatMap(({ addresses, hostname }) => {
+    const [address] = addresses ?? [];
+    return address === undefined ? [] : [{ address, name: `${hostname ?? address.replaceAll('.', '-')}.${base}` }];
+  });
   return [
     [base, { addresses: hosts.map(({ address }) => address) }],
     ...[...Map.groupBy(hosts, ({ name }) => name)].map(([name, same]): Names[number] => [
