@@ -87,6 +87,8 @@ test('typos are answered with a suggestion, help with examples, --explain with t
     [['ssh', 'root@web.shop', '--', 'ls', '-l'], "virtctl ssh -l root vm/web/shop --command 'ls -l'"],
     [['cp', '-r', 'a', 'web.shop:b'], 'virtctl scp --recursive a vm/web/shop:b'],
     [['port-forward', 'web.shop', '8080:80'], 'virtctl port-forward vm/web/shop 8080:80'],
+    [['vnc', 'web.shop', '--port', '5901'], 'virtctl vnc web -n shop --proxy-only --port=5901'],
+    [['screenshot', 'web.shop', 'a b.png'], "virtctl vnc screenshot web -n shop -f 'a b.png'"],
     [['list', '-A'], 'kubectl get vm,vmi -o wide -A'],
     [['why', 'web.shop'], 'kubectl describe vm,vmi web -n shop'],
     [['ip', 'web.shop'], "kubectl get vmi web -n shop -o 'jsonpath={.status.interfaces[*].ipAddress}'"],
@@ -107,6 +109,9 @@ test('typos are answered with a suggestion, help with examples, --explain with t
   const list = await coracle('list', '-A');
   assert.match(list.stdout, /^NAMESPACE +NAME +STATE +ADDRESS +NODE +UP +AGE( +WHY)?\nshop +web /);
   assert.match((await coracle('list')).stdout, /no machines in namespace default \(all namespaces: -A\)/);
+  assert.match(refused(await coracle('vnc', 'web', '-n', 'shop'), 1), /shop\/web has no screen: it /);
+  assert.match(refused(await coracle('screenshot', 'web.shop', 'x.png'), 1), /shop\/web has no screen: it /);
+  assert.match(refused(await coracle('screenshot', 'web.shop'), 2), /screenshot takes a machine and a FILE/);
   assert.match(refused(await coracle('ip', 'web', '-n', 'shop'), 1), /shop\/web has no address: it /);
   assert.match(
     refused(await coracle('ssh', 'wbe', '-n', 'shop'), 1),

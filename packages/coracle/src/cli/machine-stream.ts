@@ -1,11 +1,12 @@
-/** A stream of a running machine (console, a port of the guest), by the subresource API, or by its node where that is missing. */
+/** What a running machine gives out (console, screen, a port of the guest), by the subresource API, or by its node where that is missing. */
 
 import type { ObjectKey } from '@coracle/apimachinery/meta/object';
 import { isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
+import { wholeBody } from '@coracle/client/transport/response-body';
 import { VIRTUAL_MACHINE_INSTANCES } from '@coracle/kubevirt/kinds/kinds';
 import { createMessagePair } from '@coracle/runtime/http/message-pair';
-import { type MessageSocket, NO_BYTES } from '@coracle/runtime/http/seam';
+import { type ApiResponse, type MessageSocket, NO_BYTES } from '@coracle/runtime/http/seam';
 import type { Cluster } from '../config/cluster.ts';
 import { CommandError } from './command.ts';
 
@@ -13,7 +14,7 @@ const PROTOCOL = 'plain.kubevirt.io';
 
 /** What is opened of a machine, and for how long. */
 export interface StreamRequest {
-  /** `console`, `portforward/22/tcp`. */
+  /** `console`, `vnc`, `portforward/22/tcp`. */
   readonly subresource: string;
   readonly query?: string;
   /** Ends the stream when it fires. */
@@ -34,32 +35,53 @@ export async function openMachineStream(
 /** As `openMachineStream`, for a socket of the caller's own: the stream is joined to what the answer is called with. */
 export async function askForStream(
   cluster: Pick<Cluster, 'handler' | 'client'>,
-  { namespace, name }: ObjectKey,
-  { subresource, query = '', signal }: StreamRequest,
+  key: ObjectKey,
+  request: StreamRequest,
 ): Promise<(socket: MessageSocket) => void> {
+  const response = await ask(cluster, key, {
+    ...request,
+    headers: { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-protocol': PROTOCOL },
+  });
+  if (response.status !== 101 || !response.upgrade) throw new CommandError(await refusal(response, request.signal));
+  const { upgrade } = response;
+  return (socket) => upgrade.accept(socket);
+}
+
+/** What a GET of a subresource answers, whole. Throws CommandError with what the server says of a failure. */
+export async function readSubresource(
+  cluster: Pick<Cluster, 'handler' | 'client'>,
+  key: ObjectKey,
+  request: StreamRequest,
+): Promise<Uint8Array> {
+  const response = await ask(cluster, key, request);
+  if (response.status !== 200) throw new CommandError(await refusal(response, request.signal));
+  return wholeBody(response, request.signal);
+}
+
+/** Asks the subresource API; with headers of an upgrade, for a stream. */
+async function ask(
+  cluster: Pick<Cluster, 'handler' | 'client'>,
+  { namespace, name }: ObjectKey,
+  { subresource, query = '', signal, headers }: StreamRequest & { readonly headers?: Readonly<Record<string, string>> },
+): Promise<ApiResponse> {
   const at = `namespaces/${encodeURIComponent(namespace)}/virtualmachineinstances/${encodeURIComponent(name)}/${subresource}`;
-  const ask = (path: string) =>
+  const get = (path: string) =>
     cluster.handler({
       method: 'GET',
       path,
       query,
-      headers: { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-protocol': PROTOCOL },
+      headers: headers ?? {},
       body: NO_BYTES,
       peer: { address: '' },
       signal,
-      upgradable: true,
+      ...(headers && { upgradable: true }),
     });
-  let response = await ask(`/apis/subresources.kubevirt.io/v1/${at}`);
+  const response = await get(`/apis/subresources.kubevirt.io/v1/${at}`);
   // A cluster without virt-api does not know the group: there the way leads through the node.
-  if (response.status === 404 && !(await servesSubresources(cluster.client))) {
-    const { status } = await cluster.client.get(VIRTUAL_MACHINE_INSTANCES, { namespace, name });
-    if (!status?.nodeName) throw new CommandError(`${namespace}/${name} is on no node yet`);
-    response = await ask(`/api/v1/nodes/${encodeURIComponent(status.nodeName)}/proxy/v1/${at}`);
-  }
-  if (response.status !== 101 || !response.upgrade)
-    throw new CommandError(await refusal(response.body, response.status));
-  const { upgrade } = response;
-  return (socket) => upgrade.accept(socket);
+  if (response.status !== 404 || (await servesSubresources(cluster.client))) return response;
+  const { status } = await cluster.client.get(VIRTUAL_MACHINE_INSTANCES, { namespace, name });
+  if (!status?.nodeName) throw new CommandError(`${namespace}/${name} is on no node yet`);
+  return get(`/api/v1/nodes/${encodeURIComponent(status.nodeName)}/proxy/v1/${at}`);
 }
 
 async function servesSubresources(client: Client): Promise<boolean> {
@@ -72,8 +94,13 @@ async function servesSubresources(client: Client): Promise<boolean> {
   }
 }
 
-async function refusal(body: unknown, status: number): Promise<string> {
-  const text = body instanceof Uint8Array ? new TextDecoder().decode(body) : '';
+/** Bytes of a refusal that are looked at. */
+const MAX_MESSAGE = 4096;
+
+async function refusal(response: ApiResponse, signal: AbortSignal): Promise<string> {
+  const { status } = response;
+  const bytes = await wholeBody(response, signal).catch(() => NO_BYTES);
+  const text = new TextDecoder().decode(bytes.subarray(0, MAX_MESSAGE));
   try {
     return (JSON.parse(text) as { message?: string }).message ?? `the server answered ${status}`;
   } catch {

@@ -132,7 +132,7 @@ export const devices = object('Disks, interfaces and the other devices.', {
     model: str('ich9 or ac97; ich9 when absent.'),
   }),
   tpm,
-  video: object('The display adapter.', { type: str('virtio, vga, bochs or ramfb.') }),
+  video: object('The display adapter.', { type: str('virtio, vga, bochs, cirrus or ramfb.') }),
 });
 
 export type Devices = Static<typeof devices>;

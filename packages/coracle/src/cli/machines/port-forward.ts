@@ -1,16 +1,12 @@
 /** `coracle port-forward NAME PORT...`: ports of a guest at ports of this host, as long as the command runs. */
 
-import { createServer, type Server, type Socket } from 'node:net';
-import { byteSocket } from '@coracle/runtime/http/byte-socket';
-import { NO_BYTES } from '@coracle/runtime/http/seam';
-import { aborted } from '@coracle/runtime/signal/abortable';
-import { type CommandContext, CommandError, numberFlag, oneLine, textFlag, UsageError } from '../command.ts';
+import { type CommandContext, numberFlag, textFlag, UsageError } from '../command.ts';
 import { equivalent, isExplained } from './equivalent.ts';
 import { type MachineCall, textOf, withMachine } from './find-machine.ts';
 import { joinGuestPort, joinSpeakingPort, streamsSocket } from './guest-port.ts';
+import { DEFAULT_ADDRESS, serveLocally } from './serve-locally.ts';
 
 const USAGE = 'port-forward takes a machine and ports, as PORT or LOCAL:PORT (see: coracle port-forward --help)';
-const DEFAULT_ADDRESS = '127.0.0.1';
 
 /** A port of this host, 0 for any, and the guest's behind it. */
 export interface ForwardedPorts {
@@ -78,42 +74,19 @@ async function joinStdio(
 }
 
 async function listenUntilStopped(
-  { print, note, signal }: CommandContext,
+  context: CommandContext,
   { cluster, key }: MachineCall,
   { ports, address }: { readonly ports: readonly ForwardedPorts[]; readonly address: string },
 ): Promise<number> {
-  const servers: Server[] = [];
-  const lines = new Set<Socket>();
-  const serve = (line: Socket, port: number): void => {
-    lines.add(line);
-    line.once('close', () => lines.delete(line));
-    line.on('error', () => {}); // the close of the line says it to the far end
-    joinGuestPort({ cluster, key, port, signal }, byteSocket(line, { protocol: '', head: NO_BYTES })).catch(
-      (error: unknown) => {
-        note(`port ${port} of ${textOf(key)}: ${oneLine(error)}`);
-        line.destroy();
-      },
-    );
-  };
-  try {
-    for (const { local, guest } of ports) {
-      const server = createServer((line) => serve(line, guest));
-      servers.push(server);
-      await new Promise<void>((resolve, reject) => {
-        server.once('error', (error: NodeJS.ErrnoException) =>
-          reject(new CommandError(`port ${local} of ${address} cannot be had: ${error.message}`)),
-        );
-        server.listen(local, address, resolve);
-      });
-      const bound = server.address();
-      print(
-        `${address}:${typeof bound === 'object' && bound !== null ? bound.port : local} is port ${guest} of ${textOf(key)}`,
-      );
-    }
-    await aborted(signal);
-    return 0;
-  } finally {
-    for (const server of servers) server.close();
-    for (const line of lines) line.destroy();
-  }
+  const { signal } = context;
+  await serveLocally(
+    context,
+    address,
+    ports.map(({ local, guest }) => ({
+      local,
+      what: `port ${guest} of ${textOf(key)}`,
+      join: (socket) => joinGuestPort({ cluster, key, port: guest, signal }, socket),
+    })),
+  );
+  return 0;
 }

@@ -2,6 +2,9 @@ import { hasPersistentTpm, hasTpm } from '../backend-storage/backend-storage.ts'
 import type { MachinePlan } from './machine-plan.ts';
 import type { PlanContext } from './plan-context.ts';
 
+/** Id of the display adapter among the devices of a plan. */
+export const VIDEO_ID = 'video0';
+
 /** Serial console, display, balloon, watchdog, input, panic and sound devices, and the controllers they sit on. */
 export function configureDevices({ vmi, facts, serialLog }: PlanContext, plan: MachinePlan): void {
   const { devices } = vmi.spec.domain;
@@ -58,14 +61,23 @@ export function configureDevices({ vmi, facts, serialLog }: PlanContext, plan: M
   }
 }
 
-/** VGA unless the spec names another adapter that this QEMU has. */
+/** Model of a VMI -> QEMU's device. */
+const ADAPTERS: Readonly<Record<string, string>> = {
+  vga: 'VGA',
+  virtio: 'virtio-vga',
+  bochs: 'bochs-display',
+  ramfb: 'ramfb',
+  cirrus: 'cirrus-vga',
+};
+
+/** What the spec names, or upstream's default, where this QEMU has it; else VGA, which every one has. */
 function videoDevice(
   type: string | undefined,
   has: (driver: string) => boolean,
   plan: MachinePlan,
 ): { driver: string; id: string } {
-  const wanted = { virtio: 'virtio-vga', bochs: 'bochs-display', ramfb: 'ramfb', vga: 'VGA' }[type ?? 'vga'];
-  if (wanted !== undefined && (wanted === 'VGA' || has(wanted))) return { driver: wanted, id: 'video0' };
-  plan.unsupported.push(`video type ${type} is not offered by this QEMU; vga is used`);
-  return { driver: 'VGA', id: 'video0' };
+  const wanted = ADAPTERS[type ?? (plan.firmware.kind === 'efi' ? 'bochs' : 'vga')];
+  if (wanted !== undefined && (wanted === 'VGA' || has(wanted))) return { driver: wanted, id: VIDEO_ID };
+  if (type !== undefined) plan.unsupported.push(`video type ${type} is not offered by this QEMU; vga is used`);
+  return { driver: 'VGA', id: VIDEO_ID };
 }

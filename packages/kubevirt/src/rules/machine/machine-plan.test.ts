@@ -130,6 +130,32 @@ test('the plan of a small VMI, whole', () => {
   );
 });
 
+// S-1223: A guest has the display adapter that its VMI names; of those that name none, one that boots by UEFI has bochs, any
+//   other vga, as upstream; a QEMU without it gives vga, and says so where it was asked for.
+test('the display adapter', () => {
+  const all = { ...FACTS, devices: [...FACTS.devices, 'bochs-display', 'cirrus-vga', 'ramfb'] };
+  const efi = { firmware: { uuid: UUID, bootloader: { efi: { secureBoot: false } } } };
+  const withEfi = { ...all, efi: { code: '/c', vars: '/v' } };
+  const cases: [domain: Domain, facts: NodeFacts, driver: string | undefined, unsupported: number][] = [
+    [{}, all, 'VGA', 0],
+    [efi, withEfi, 'bochs-display', 0],
+    [efi, { ...withEfi, devices: [] }, 'VGA', 0],
+    [{ ...efi, devices: { video: { type: 'vga' } } }, withEfi, 'VGA', 0],
+    [{ devices: { video: { type: 'bochs' } } }, all, 'bochs-display', 0],
+    [{ devices: { video: { type: 'cirrus' } } }, all, 'cirrus-vga', 0],
+    [{ devices: { video: { type: 'ramfb' } } }, all, 'ramfb', 0],
+    [{ devices: { video: { type: 'virtio' } } }, all, 'virtio-vga', 0],
+    [{ devices: { video: { type: 'cirrus' } } }, FACTS, 'VGA', 1],
+    [{ devices: { autoattachGraphicsDevice: false } }, all, undefined, 0],
+  ];
+  for (const [domain, facts, driver, unsupported] of cases) {
+    const made = plan(domain, {}, facts);
+    const video = made.devices.find(({ id }) => id === 'video0');
+    assert.deepEqual([video?.driver, made.graphics], [driver, driver !== undefined], JSON.stringify(domain));
+    assert.equal(made.unsupported.length, unsupported, made.unsupported.join());
+  }
+});
+
 test('machine, processor and memory', () => {
   const cases: [string, Domain, NodeFacts, (made: MachinePlan) => unknown, unknown][] = [
     ['q35', {}, FACTS, (p) => p.machine.type, 'pc-q35-7.2'],

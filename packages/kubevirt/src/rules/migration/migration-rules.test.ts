@@ -156,6 +156,10 @@ test('planDifference() names what a running guest would see; the texts of its ne
     name: 'a_b',
     sandbox: true,
     unsupported: ['x'],
+    devices: [
+      { driver: 'virtio-serial-pci', id: 'virtio-serial0' },
+      { driver: 'VGA', id: 'video0' },
+    ],
     cpu: { model: 'max', features: [], sockets: 1, cores: 1, threads: 1 },
     memoryBytes: 1,
     machine: { type: 'pc-q35-7.2', options: {} },
@@ -167,6 +171,12 @@ test('planDifference() names what a running guest would see; the texts of its ne
   assert.equal(planDifference(plan, { ...plan, firmware: { kind: 'bios' } }), 'firmware');
   assert.equal(planDifference(plan, { ...plan, memoryBytes: 2 }), 'memoryBytes');
   assert.equal(planDifference(plan, { ...plan, machine: { type: 'pc-q35-8.2', options: {} } }), 'machine');
+  // A guest that began with the adapter that another version gave keeps it; other devices are not exchanged.
+  const bochs: MachinePlan = { ...plan, devices: [plan.devices[0]!, { driver: 'bochs-display', id: 'video0' }] };
+  assert.equal(planDifference(plan, bochs), undefined);
+  assert.deepEqual(movedPlan(plan, bochs).devices, plan.devices);
+  assert.equal(planDifference(plan, { ...plan, devices: plan.devices.slice(0, 1) }), 'devices');
+  assert.equal(planDifference(plan, { ...plan, devices: plan.devices.slice(1) }), 'devices');
   const renamed: MachinePlan = { ...plan, smbios: [{ type: 1, fields: [['manufacturer', 'Acme']] }] };
   assert.deepEqual(movedPlan(renamed, plan).smbios, renamed.smbios);
   // A guest of a version without TPMs comes without one; one that has a TPM needs one.

@@ -1,5 +1,6 @@
 /** Whether the machine a target would build is the machine the source runs. */
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
+import { VIDEO_ID } from '../machine/devices.ts';
 import type { CpuPlan, MachinePlan } from '../machine/machine-plan.ts';
 
 /** Of the host or of the start, nothing a running guest sees. */
@@ -20,6 +21,7 @@ export function planDifference(source: MachinePlan, target: MachinePlan): keyof 
     if (field === 'firmware') return source.firmware.kind !== target.firmware.kind;
     if (field === 'cpu') return !deepEqual(comparableCpu(source.cpu, source), comparableCpu(target.cpu, source));
     // A guest whose memory can be plugged comes as it is; what its instance says by now follows when it is here.
+    if (field === 'devices') return !deepEqual(source.devices, withVideoOf(source, target));
     if (field === 'hotMemory' || (field === 'memoryBytes' && source.hotMemory)) return false;
     return !deepEqual(source[field] ?? null, target[field] ?? null);
   });
@@ -27,7 +29,7 @@ export function planDifference(source: MachinePlan, target: MachinePlan): keyof 
 
 /**
  * The target's plan with what the guest has already: processors and memory as they are now, the room for more, and what a
- * reboot must find again: the SMBIOS texts, where they have the same form.
+ * reboot must find again: the display adapter, and the SMBIOS texts, where they have the same form.
  */
 export function movedPlan(source: MachinePlan, target: MachinePlan): MachinePlan {
   const form = (plan: MachinePlan): unknown =>
@@ -38,6 +40,7 @@ export function movedPlan(source: MachinePlan, target: MachinePlan): MachinePlan
   const { sockets, maxSockets } = source.cpu;
   return {
     ...rest,
+    devices: withVideoOf(source, target),
     cpu: { ...cpu, sockets, ...(maxSockets !== undefined && { maxSockets }) },
     ...(tpm && source.tpm && { tpm }),
     memoryBytes: source.memoryBytes,
@@ -46,6 +49,15 @@ export function movedPlan(source: MachinePlan, target: MachinePlan): MachinePlan
     ...(source.hotMemory && { hotMemory: source.hotMemory }),
     ...(texts && deepEqual(form(source), form(target)) && { smbios: source.smbios }),
   };
+}
+
+/**
+ * The target's devices with the display adapter of the source: an instance names the same one for good, but which stands
+ * for it, or is the default, may change with the version.
+ */
+function withVideoOf(source: MachinePlan, target: MachinePlan): MachinePlan['devices'] {
+  const video = source.devices.find(({ id }) => id === VIDEO_ID);
+  return target.devices.map((device) => (device.id === VIDEO_ID && video ? video : device));
 }
 
 /** The processors without the sockets, where those can be plugged. */
