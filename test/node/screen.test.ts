@@ -49,6 +49,7 @@ async function view(proxy: Started): Promise<Socket> {
 
 // S-1224: `coracle vnc` is a viewer's port: the next viewer takes the screen over, one with `--preserve-session` is refused in
 //   upstream's words; `coracle screenshot` writes a PNG of the same size that others cannot read.
+// S-1226: Guests start with each display adapter of KubeVirt (vga, virtio, bochs, cirrus, ramfb) and a tablet of either bus.
 // S-1225: A guest that boots by UEFI shows its firmware on the adapter that upstream gives it.
 // Compat KubeVirt's API, P1, yes: vnc: one owner, `preserveSession`; vnc/screenshot; display adapters
 test('a viewer has the screen of a guest, another takes it over, and it is photographed', {
@@ -121,6 +122,35 @@ test('a viewer has the screen of a guest, another takes it over, and it is photo
       const [, wide, high] = / (\d+) x (\d+)\n$/.exec(stdout) ?? [];
       return code === 0 && Number(wide) >= 800 && Number(high) >= 600 && readFileSync(picture).length > 2_000;
     });
+  });
+
+  await t.test('each adapter, with a tablet of either bus', async () => {
+    const { spec } = JSON.parse((await at.kubectl(['get', 'vm', 'web', '-o', 'json'])).stdout);
+    const types = ['vga', 'virtio', 'bochs', 'cirrus', 'ramfb'];
+    const items = types.map((type, i) => {
+      const vmi = structuredClone(spec.template.spec);
+      vmi.domain.devices.video = { type };
+      vmi.domain.devices.inputs = [{ name: 'pointer', type: 'tablet', bus: i % 2 === 0 ? 'usb' : 'virtio' }];
+      // Before its first instruction: it takes no processor, and its screen is black.
+      const metadata = { name: type, namespace: 'default' };
+      return {
+        apiVersion: 'kubevirt.io/v1',
+        kind: 'VirtualMachineInstance',
+        metadata,
+        spec: { ...vmi, startStrategy: 'Paused' },
+      };
+    });
+    const created = await at.kubectl(['create', '-f', '-'], JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+    assert.equal(created.code, 0, created.stderr);
+    for (const type of types) {
+      const picture = join(at.dir, `${type}.png`);
+      await eventually(`the screen of ${type}`, async () => {
+        const { code, stderr } = await at.run(own('screenshot', type, picture, '--move-cursor'));
+        return code === 0 || Promise.reject(new Error(stderr));
+      });
+    }
+    const said = await at.kubectl(['get', 'events', '-o', 'jsonpath={.items[*].message}']);
+    assert.doesNotMatch(said.stdout, /video type/, 'none stands for another');
   });
 
   const dark = JSON.parse((await at.kubectl(['get', 'vm', 'web', '-o', 'json'])).stdout);
