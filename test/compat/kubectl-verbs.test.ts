@@ -118,7 +118,7 @@ const VERBS: readonly Verb[] = [
   ['port-forward p 80', 1, /unable to forward port because pod is not running. Current status=Pending/],
   ['debug p --image=busybox --attach=false', 0, /Defaulting debug container name|/],
   ['events', 0, /LAST SEEN|No events found/],
-  ['top node', 1, /Metrics API not available/],
+  ['top pod', 1, /metrics not available/i],
   ['create quota q --hard=pods=1', 0, /resourcequota\/q created/],
   ['wait --for=jsonpath={.status.used.pods}=1 quota/q --timeout=60s', 0, /condition met/],
   ['run p2 --image=i', 1, /exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1/],
@@ -171,6 +171,7 @@ async function answerOf(port: number): Promise<string> {
 
 suite('a guest', { skip: skip || (whyNoGuests() ?? false) }, () => {
   // S-171
+  // S-1232: The `kubectl top` of every version shows what a running machine takes, and its node.
   // Compat Pods, nodes, drain, P1, yes: log and portforward of launcher Pods
   test('its logs are read, its ports forwarded, and its Service has it as an endpoint', async (t) => {
     const kubectl = newest!;
@@ -207,6 +208,15 @@ suite('a guest', { skip: skip || (whyNoGuests() ?? false) }, () => {
     assert.match(textOf(debug), /this node runs virtual machines and no containers/);
     const events = await run(kubectl, 'get events --field-selector reason=Failed -o jsonpath={.items[*].message}');
     assert.match(events.stdout, /ephemeral container "why": this node runs/);
+
+    for (const version of new Set([oldest!, kubectl])) {
+      const pods = await run(version, 'top pod -l kubevirt.io=virt-launcher --containers --no-headers');
+      assert.match(pods.stdout, /^virt-launcher-guest-\S+ +compute +\d+m +[1-9]\d*Mi *\n$/, textOf(pods));
+      const nodes = await run(version, 'top node --no-headers');
+      assert.match(nodes.stdout, /^\S+ +\d+m +\d+% +[1-9]\d*Mi +\d+% *\n$/, textOf(nodes));
+    }
+    const listed = await run(kubectl, 'get pods.metrics.k8s.io');
+    assert.match(listed.stdout, /^NAME +CPU +MEMORY +WINDOW\nvirt-launcher-guest-\S+ +\d+[num]? +\d+[KM]i +[\d.]+s\n$/);
 
     const service = await run(kubectl, `expose ${pod} --name=web --port=80 --target-port=8080`);
     assert.equal(service.code, 0, textOf(service));

@@ -47,8 +47,10 @@ export { createWebhookUsers, type TokenWebhook } from './auth/webhook-tokens.ts'
 export { type ByteLimits, NAMESPACE_BYTES, TOTAL_BYTES } from './cache/namespace-bytes.ts';
 export type { Change, ObjectStore, StoredObject } from './cache/object-store.ts';
 export type { AggregatedApi } from './endpoints/aggregated-api.ts';
+export { authorizationAttributes } from './endpoints/authorization.ts';
 export { JSON_AND_YAML } from './endpoints/body.ts';
 export type { ComponentHealth } from './endpoints/component-health.ts';
+export { type Computed, computedResponse } from './endpoints/computed-response.ts';
 export { type FormWork, type WriteElsewhere, writeForm } from './endpoints/document-forms.ts';
 export { createFlowControl } from './endpoints/flow-control/flow-control.ts';
 export { swagger2 } from './endpoints/openapi-v2-document.ts';
@@ -61,6 +63,7 @@ export type { ConnectOutbound, OutboundTarget } from './outbound/outbound.ts';
 export { type ServiceAddress, serviceAddresses, serviceHost } from './outbound/service-address.ts';
 export { makeOnce } from './registry/once-made-objects.ts';
 export type { ResourceSource } from './registry/resource-catalog.ts';
+export { createSelection } from './registry/selection.ts';
 export type { RunStage, StageJob, StageResult } from './registry/stage-job.ts';
 export { ObjectMoved } from './registry/write-call.ts';
 export type { Registry, WriteClient } from './registry/write-contract.ts';

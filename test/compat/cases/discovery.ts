@@ -104,8 +104,8 @@ FIELD: replicas <integer>
         code: 1,
       },
       { run: 'get nope', err: 'error: the server doesn\'t have a resource type "nope"', code: 1 },
-      { run: 'top node', err: 'error: Metrics API not available', code: 1 },
-      { run: 'top pod', err: 'error: Metrics API not available', code: 1 },
+      { run: 'top node', err: 'error: metrics not available yet', code: 1 },
+      { run: 'top pod', err: 'No resources found in {ns} namespace.' },
     ],
   },
 ];

@@ -53,6 +53,8 @@ import type { Compressor } from '@coracle/runtime/http/gzip-blocks';
 import type { ApiHandler } from '@coracle/runtime/http/seam';
 import type { Logger } from '@coracle/runtime/log/log';
 import type { MetricFamily } from '@coracle/runtime/metrics/metric-family';
+import { createMetricsApi, METRICS_READER } from '../resource-metrics/metrics-api.ts';
+import { createNodeUsage } from '../resource-metrics/node-usage.ts';
 import { createAskAgent } from './ask-agent.ts';
 import { policyOf } from './component-policy.ts';
 import { AGENT_ACCOUNT, COMPONENT_NAMESPACE, COMPONENTS, type PolicyRuleData } from './components.ts';
@@ -228,13 +230,13 @@ function extension(
   options: ControlPlaneOptions,
 ): ServerExtension {
   const { clock, log, connectNode } = options;
-  const noMoreEvidence = new AbortController();
+  const closing = new AbortController();
   const evidence = createRefusalEvidence({
     store,
     client: clientOfComponent(handlerAs, EVIDENCE_ACCOUNT),
     clock,
     log,
-    signal: noMoreEvidence.signal,
+    signal: closing.signal,
   });
   const virtClient = clientOfComponent(handlerAs, VIRT_API_ACCOUNT);
   const virtApi = createVirtApi({
@@ -258,7 +260,25 @@ function extension(
   return {
     admission: [...virtApi.admission, kruise.plugin, bin.plugin, declaredFieldsGuard({ store })],
     onPolicyRefusal: noteDeletionPolicy(evidence),
-    aggregated: [virtApi.subresources],
+    aggregated: [
+      virtApi.subresources,
+      ...(connectNode
+        ? [
+            createMetricsApi({
+              store,
+              nodes: resources.lookup('', 'v1', 'nodes')!,
+              pods: resources.lookup('', 'v1', 'pods')!,
+              usage: createNodeUsage({
+                connect: (name) => connectNode(name, virtClient),
+                clock,
+                log,
+                signal: closing.signal,
+              }),
+              clock,
+            }),
+          ]
+        : []),
+    ],
     ...(connectNode && { connectNode: (name: string) => connectNode(name, virtClient) }),
     deletesWhole,
     metrics: () => [...virtMetrics(), ...kruise.families(), ...evidence.families(), ...(options.nodeMetrics?.() ?? [])],
@@ -267,7 +287,7 @@ function extension(
     ...componentRights(options.agentRules ?? []),
     prepare: (registry) => makeStorageClasses(registry, resources),
     stop() {
-      noMoreEvidence.abort(new Error('the server is closing'));
+      closing.abort(new Error('the server is closing'));
       virtApi.stop();
       bin.stop();
     },
@@ -313,7 +333,7 @@ function componentRights(agentRules: readonly PolicyRuleData[]): Pick<ServerExte
     rules: agentRules as readonly PolicyRule[],
   };
   return {
-    roles: [...virt.roles, ...components.roles, nodes],
+    roles: [...virt.roles, ...components.roles, nodes, METRICS_READER],
     bindings: [...virt.bindings, ...components.bindings, NODE_BINDING],
   };
 }

@@ -1,32 +1,24 @@
-/** `coracle top`: what machines take of processors and memory now, as their nodes measure it. */
+/** `coracle top`: what machines take of processors and memory now, as metrics.k8s.io has it. */
 
+import { milliValue, parseQuantity, quantityValue } from '@coracle/apimachinery/quantity/quantity';
 import { PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Pod } from '@coracle/apimachinery/types/types';
+import { isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
-import { systemClock } from '@coracle/runtime/clock/clock';
 import { clusterFrom } from '../../config/cluster.ts';
-import { type CommandContext, textFlag, UsageError } from '../command.ts';
+import { type CommandContext, CommandError, textFlag, UsageError } from '../command.ts';
 import { nothingText } from '../nothing-text.ts';
 import { sizeText } from '../size-text.ts';
 import { textTable } from '../text-table.ts';
 import { equivalent, isExplained } from './equivalent.ts';
 
-/** Processor time is counted from the start; what is taken now is the difference over this long. */
-const MEASURE_MS = 1_000;
 const LAUNCHERS = 'kubevirt.io=virt-launcher';
 const MACHINE_NAME = 'vm.kubevirt.io/name';
+const METRICS = '/apis/metrics.k8s.io/v1beta1';
 
-interface Usage {
-  readonly cpuNanos: number;
-  readonly memoryBytes: number;
-}
-
-interface Summary {
-  readonly pods?: readonly {
-    readonly podRef: { readonly uid: string };
-    readonly cpu?: { readonly usageCoreNanoSeconds?: number };
-    readonly memory?: { readonly workingSetBytes?: number };
-  }[];
+interface PodMetrics {
+  readonly metadata: { readonly namespace?: string; readonly name?: string };
+  readonly containers: readonly { readonly usage: { readonly cpu: string; readonly memory: string } }[];
 }
 
 /** `coracle top`. */
@@ -53,7 +45,7 @@ export async function top(context: CommandContext): Promise<number> {
       ({ metadata, status }) =>
         status?.phase === 'Running' && (words.length === 0 || words.includes(metadata.labels?.[MACHINE_NAME] ?? '')),
     );
-    const rows = await measured(client, pods, signal);
+    const rows = await measured(client, pods, { namespace, signal });
     if (flags['json'] === true) print(JSON.stringify(rows));
     else if (rows.length === 0) print(nothingText('no machine runs', namespace));
     else
@@ -72,49 +64,39 @@ export async function top(context: CommandContext): Promise<number> {
   }
 }
 
-async function measured(client: Client, pods: readonly Pod[], signal: AbortSignal) {
-  const nodes = [...new Set(pods.flatMap(({ spec }) => (spec.nodeName ? [spec.nodeName] : [])))];
-  if (nodes.length === 0) return [];
-  const begun = systemClock.monotonic();
-  const before = await usageOn(client, nodes, signal);
-  await systemClock.sleep(MEASURE_MS, signal);
-  const after = await usageOn(client, nodes, signal);
-  const ms = systemClock.monotonic() - begun;
+async function measured(
+  client: Client,
+  pods: readonly Pod[],
+  { namespace, signal }: { readonly namespace: string | undefined; readonly signal: AbortSignal },
+) {
+  if (pods.length === 0) return [];
+  const path = namespace === undefined ? 'pods' : `namespaces/${encodeURIComponent(namespace)}/pods`;
+  const query = `labelSelector=${encodeURIComponent(LAUNCHERS)}`;
+  const { items } = (await client.raw('GET', `${METRICS}/${path}`, { query, signal }).catch(explained)) as {
+    readonly items: readonly PodMetrics[];
+  };
+  const byKey = new Map(items.map((one) => [keyOf(one.metadata), one]));
   return pods
     .flatMap(({ metadata, spec }) => {
-      const [one, other] = [before.get(metadata.uid ?? ''), after.get(metadata.uid ?? '')];
-      if (!one || !other) return [];
+      const usages = byKey.get(keyOf(metadata))?.containers.map(({ usage }) => usage);
+      if (!usages) return [];
+      const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
       return [
         {
           namespace: metadata.namespace ?? '',
           name: metadata.labels?.[MACHINE_NAME] ?? metadata.name ?? '',
           node: spec.nodeName ?? '',
-          milliCores: Math.max(0, Math.round((other.cpuNanos - one.cpuNanos) / 1e3 / ms)),
-          memoryBytes: other.memoryBytes,
+          milliCores: sum(usages.map(({ cpu }) => milliValue(parseQuantity(cpu)))),
+          memoryBytes: sum(usages.map(({ memory }) => quantityValue(parseQuantity(memory)))),
         },
       ];
     })
     .sort((a, b) => b.milliCores - a.milliCores);
 }
 
-/** By the UID of the Pod. */
-async function usageOn(
-  client: Client,
-  nodes: readonly string[],
-  signal: AbortSignal,
-): Promise<ReadonlyMap<string, Usage>> {
-  const query = 'only_cpu_and_memory=true';
-  const summaries = await Promise.all(
-    nodes.map((node) =>
-      client.raw('GET', `/api/v1/nodes/${encodeURIComponent(node)}/proxy/stats/summary`, { query, signal }),
-    ),
-  );
-  return new Map(
-    summaries.flatMap((summary) =>
-      ((summary as Summary).pods ?? []).map(({ podRef, cpu, memory }) => [
-        podRef.uid,
-        { cpuNanos: cpu?.usageCoreNanoSeconds ?? 0, memoryBytes: memory?.workingSetBytes ?? 0 },
-      ]),
-    ),
-  );
+const keyOf = ({ namespace, name }: PodMetrics['metadata']): string => `${namespace}/${name}`;
+
+function explained(error: unknown): never {
+  if (!isNotFound(error)) throw error;
+  throw new CommandError('this cluster serves no metrics.k8s.io: install metrics-server in it');
 }

@@ -1,0 +1,74 @@
+/** Answers with objects that nobody stores, made when they are asked for, in the form that the client reads. */
+import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
+import type { ApiRequest, ApiResponse } from '@coracle/runtime/http/seam';
+import { encodeObject } from '../registry/versioned-view.ts';
+import { checkPartial, negotiate, type Representation, wantsPretty } from './negotiation.ts';
+import { parseQuery, type Query } from './query.ts';
+import { encodedResponse } from './responses.ts';
+import { parseIncludeObject, partialOf, tableOf } from './table.ts';
+
+/** One object, or a list of some, whose items do not say what they are, as those of built-in lists. */
+export type Computed =
+  | { readonly type: 'object'; readonly object: Readonly<UnstructuredObject> }
+  | {
+      readonly type: 'list';
+      readonly apiVersion: string;
+      /** Of the list: `PodMetricsList`. */
+      readonly kind: string;
+      readonly objects: readonly Readonly<UnstructuredObject>[];
+    };
+
+interface Shown {
+  readonly answer: Computed;
+  /** The layout of a Table is made once for each of these. */
+  readonly table: Pick<ResourceInfo, 'columns'>;
+  /** ms since the epoch. */
+  readonly now: number;
+}
+
+const NO_METADATA: Readonly<Record<string, never>> = Object.freeze({});
+
+/** JSON, YAML, a Table or metadata alone. Throws ApiError 406 for other forms. */
+export function computedResponse(request: Pick<ApiRequest, 'headers' | 'query'>, shown: Shown): ApiResponse {
+  const query = parseQuery(request.query);
+  const pretty = wantsPretty(request.headers, query.get('pretty'));
+  const representation = negotiate(request.headers, { transforms: true, stream: false, pretty });
+  const document = documentOf(shown, representation, query);
+  return encodedResponse({ status: 200, bytes: encodeObject(document), representation });
+}
+
+function documentOf(
+  { answer, table, now }: Shown,
+  representation: Representation,
+  query: Query,
+): Readonly<Record<string, unknown>> {
+  const { as, version } = representation;
+  const isList = answer.type === 'list';
+  checkPartial(representation, { list: isList, goType: isList ? `*${answer.kind}` : `*${String(answer.object.kind)}` });
+  const objects = isList ? answer.objects : [answer.object];
+  switch (as) {
+    case 'table': {
+      const includeObject = parseIncludeObject(query.get('includeObject'));
+      return tableOf(table, { objects, version, includeObject, now, definitions: true, metadata: NO_METADATA });
+    }
+    case 'partial':
+      if (!isList) return partialOf(answer.object, version);
+      return {
+        kind: 'PartialObjectMetadataList',
+        apiVersion: `meta.k8s.io/${version}`,
+        metadata: NO_METADATA,
+        items: objects.map((one) => partialOf(one, version)),
+      };
+    case 'object':
+      if (!isList) return answer.object;
+      return {
+        kind: answer.kind,
+        apiVersion: answer.apiVersion,
+        metadata: NO_METADATA,
+        items: objects.map(({ kind: _, apiVersion: __, ...rest }) => rest),
+      };
+    default:
+      return as satisfies never;
+  }
+}
