@@ -14,7 +14,13 @@ import type { Clock } from '@coracle/runtime/clock/clock';
 import { CDI_GROUP, CDI_VERSION, DATA_VOLUMES, type DataVolume } from '../../kinds/cdi/kinds.ts';
 import type { VirtualMachine } from '../../kinds/kubevirt.ts';
 import { ALLOW_ADOPTION } from '../../rules/data-volume/claim-of-data-volume.ts';
-import { allowsStart, type DiskState, dataVolumeNames, diskState } from '../../rules/data-volume/readiness.ts';
+import {
+  allowsStart,
+  type DiskState,
+  dataVolumeNames,
+  diskProblem,
+  diskState,
+} from '../../rules/data-volume/readiness.ts';
 import { CREATED_BY_LABEL } from '../../rules/launcher/launcher-labels.ts';
 import { RESTORE_NAME_ANNOTATION } from '../../rules/snapshot/restored-claim.ts';
 import type { ReadonlyVm } from './vm-view.ts';
@@ -23,6 +29,8 @@ export interface DiskVerdict {
   /** Whether an instance may be made. */
   readonly mayStart: boolean;
   readonly state: DiskState;
+  /** Why the machine waits; absent when it does not. */
+  readonly problem?: string;
 }
 
 const BY_DATA_VOLUME = 'data volumes';
@@ -108,7 +116,12 @@ export function createMachineDisks({
       for (const { metadata } of isLeft ? [] : (vm.spec.dataVolumeTemplates ?? []))
         if (metadata?.name && !(await ensure(vm, metadata.name, get(metadata.name)))) mayStart = false;
       const there = names.flatMap((name) => get(name) ?? []);
-      return { mayStart, state: mayStart || there.length > 0 ? diskState(there) : 'provisioning' };
+      const problem = diskProblem(there);
+      return {
+        mayStart,
+        state: mayStart || there.length > 0 ? diskState(there) : 'provisioning',
+        ...(problem !== undefined && { problem }),
+      };
     },
   };
 }

@@ -115,6 +115,7 @@ export function createVmController(options: VmControllerOptions): Controller {
         failure: pass.failure,
         restartRequired: pass.restartRequired,
         disks: pass.disks?.state,
+        diskProblem: pass.disks?.problem,
         duplicateUuid: sharedMessage(steps.uuids.ofVm(cached, pass.instance), key.namespace),
         now: steps.clock.now(),
         random: steps.random(),

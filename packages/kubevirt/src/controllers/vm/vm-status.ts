@@ -31,11 +31,15 @@ export interface StatusInput {
   readonly restartRequired: string | undefined;
   /** What its DataVolumes are; undefined while nobody has looked. */
   readonly disks?: DiskState | undefined;
+  /** Why the machine waits for one of them. */
+  readonly diskProblem?: string | undefined;
   /** Who else has the machine's firmware UUID; undefined when nobody has. */
   readonly duplicateUuid?: string | undefined;
   readonly now: number;
   readonly random: number;
 }
+
+const DATA_VOLUMES_READY = 'DataVolumesReady';
 
 /** Conditions the VM controller itself owns; all others mirror the instance's and go with it. */
 const OWN = new Set([
@@ -45,6 +49,7 @@ const OWN = new Set([
   'ManualRecoveryRequired',
   'Initialized',
   DUPLICATE_FIRMWARE_UUID,
+  DATA_VOLUMES_READY,
 ]);
 
 /** Writes the computed fields into `vm.status`. Unchanged conditions keep their times. */
@@ -103,6 +108,7 @@ function wantedConditions({
   failure,
   restartRequired,
   duplicateUuid,
+  diskProblem,
 }: StatusInput): Omit<Condition, 'lastTransitionTime'>[] {
   const wanted: Omit<Condition, 'lastTransitionTime'>[] = [];
   const ready = instance?.status?.conditions?.find((c) => c.type === 'Ready');
@@ -130,6 +136,9 @@ function wantedConditions({
       reason: FIRMWARE_UUID_IN_USE,
       message: duplicateUuid,
     });
+  // As upstream has it on instances, which machines do not have before their disks are filled.
+  if (diskProblem !== undefined)
+    wanted.push({ type: DATA_VOLUMES_READY, status: 'False', reason: 'NotAllDVsReady', message: diskProblem });
   const kept = vm.status?.conditions?.find((c) => c.type === 'ManualRecoveryRequired');
   if (kept) wanted.push(withoutTime(kept));
   for (const condition of instance?.status?.conditions ?? [])

@@ -22,6 +22,22 @@ export function diskState(dataVolumes: readonly DeepReadonly<DataVolume>[]): Dis
   return phases.every((phase) => phase === 'Succeeded') ? 'ready' : 'binding';
 }
 
+/**
+ * Why a machine waits for the first of its DataVolumes that is not filled, in words; undefined when it waits for none. The
+ * progress is left out: it would be a write of the machine for each step.
+ */
+export function diskProblem(dataVolumes: readonly DeepReadonly<DataVolume>[]): string | undefined {
+  const failed = dataVolumes.find(hasFailed);
+  if (failed) {
+    const running = failed.status?.conditions?.find(({ type }) => type === 'Running');
+    return `DataVolume ${failed.metadata.name} failed: ${running?.message || running?.reason || 'it does not say why'}`;
+  }
+  const waits = dataVolumes.find((dataVolume) => !allowsStart(dataVolume));
+  return (
+    waits && `DataVolume ${waits.metadata.name} is not filled yet: it is in phase ${waits.status?.phase || 'Pending'}`
+  );
+}
+
 function hasFailed({ status }: DeepReadonly<DataVolume>): boolean {
   if (status?.phase === 'Failed') return true;
   const running = status?.conditions?.find(({ type }) => type === 'Running');
