@@ -24,9 +24,23 @@ const CASES: readonly [path: string, kind: string, apiVersion: string, spec: obj
     { replicas: 1, selector, template: { metadata: pods.metadata, spec: { domain } } },
     /this VirtualMachineInstanceReplicaSet yet/,
   ],
+  [
+    'autoscaling/v2',
+    'HorizontalPodAutoscaler',
+    'autoscaling/v2',
+    { maxReplicas: 2, scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'd' } },
+    /this HorizontalPodAutoscaler yet.*nothing is scaled/,
+  ],
+  [
+    'networking.k8s.io/v1',
+    'Ingress',
+    'networking.k8s.io/v1',
+    { defaultBackend: { service: { name: 's', port: { number: 80 } } } },
+    /this Ingress yet.*no traffic/,
+  ],
 ];
 const make = (path: string, kind: string, apiVersion: string, spec: object, name: string) =>
-  board.send('POST', `/apis/${path}/namespaces/default/${kind.toLowerCase()}s`, {
+  board.send('POST', `/apis/${path}/namespaces/default/${kind.toLowerCase()}${kind.endsWith('s') ? 'es' : 's'}`, {
     apiVersion,
     kind,
     metadata: { name },
@@ -53,6 +67,19 @@ for (const [path, kind, apiVersion, spec, expected] of CASES) {
 }
 
 // S-443
+test('a ReplicationController that nothing acts on is answered with a warning and has an event', async () => {
+  const { status, warnings, json } = await board.send('POST', '/api/v1/namespaces/default/replicationcontrollers', {
+    apiVersion: 'v1',
+    kind: 'ReplicationController',
+    metadata: { name: 'rc' },
+    spec: { selector: { a: 'b' }, template: pods },
+  });
+  assert.equal(status, 201, JSON.stringify(json));
+  assert.match(warnings, /nothing acts on this ReplicationController yet/);
+  assert.match((await events('rc'))[0]?.message ?? '', /this ReplicationController yet/);
+});
+
+// S-443
 test('nothing is reported where an external controller holds its Lease', async () => {
   const renewTime = '2030-01-01T00:00:00.000000Z';
   const { status, json } = await board.send('POST', '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases', {
@@ -66,4 +93,17 @@ test('nothing is reported where an external controller holds its Lease', async (
   const made = await make(path, kind, apiVersion, spec, 'led');
   assert.equal(made.warnings, '');
   assert.deepEqual(await events('led'), []);
+});
+
+// S-1234: An Ingress is reported while no IngressClass says that somebody acts on it.
+test('an Ingress is not reported where there is an IngressClass', async () => {
+  const { status } = await board.send('POST', '/apis/networking.k8s.io/v1/ingressclasses', {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'IngressClass',
+    metadata: { name: 'somebody' },
+    spec: { controller: 'example.com/somebody' },
+  });
+  assert.equal(status, 201);
+  const [path, kind, apiVersion, spec] = CASES.at(-1)!;
+  assert.equal((await make(path, kind, apiVersion, spec, 'classed')).warnings, '');
 });

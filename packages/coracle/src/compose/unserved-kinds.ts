@@ -26,7 +26,21 @@ interface Lease {
 
 const LEASES = 'coordination.k8s.io/leases';
 const DEFAULT_LEASE_SECONDS = 15;
-const WORKLOADS = new Set(['deployments', 'statefulsets', 'daemonsets', 'replicasets', 'jobs', 'cronjobs']);
+/** What kube-controller-manager makes Pods of. */
+const WORKLOADS = new Set([
+  'apps/deployments',
+  'apps/statefulsets',
+  'apps/daemonsets',
+  'apps/replicasets',
+  'batch/jobs',
+  'batch/cronjobs',
+  '/replicationcontrollers',
+]);
+const AUTOSCALERS = 'autoscaling/horizontalpodautoscalers';
+const INGRESSES = 'networking.k8s.io/ingresses';
+const INGRESS_CLASSES = 'networking.k8s.io/ingressclasses';
+const INSTANCE_SETS = 'kubevirt.io/virtualmachineinstancereplicasets';
+const UNSERVED = new Set([...WORKLOADS, AUTOSCALERS, INGRESSES, INSTANCE_SETS]);
 const REASON = 'NotServed';
 const COMPONENT = 'coracle';
 
@@ -37,13 +51,26 @@ export function unservedKinds({ store, clock, events }: UnservedKindsOptions): A
     const seconds = spec?.leaseDurationSeconds ?? DEFAULT_LEASE_SECONDS;
     return !!spec?.holderIdentity && Date.parse(spec.renewTime ?? '') + seconds * 1000 > clock.now();
   };
-  const problemOf = ({ group, resource, kind }: ResourceInfo): string | undefined => {
-    if (group === 'apps' || group === 'batch') {
+  const problemOf = (info: ResourceInfo): string | undefined => {
+    const { kind } = info;
+    const name = nameOf(info);
+    if (name === AUTOSCALERS) {
+      return isLed('kube-system', 'kube-controller-manager')
+        ? undefined
+        : `nothing acts on this ${kind} yet: it is stored, and nothing is scaled. A kube-controller-manager that is run against this server acts on it`;
+    }
+    if (name === INGRESSES) {
+      // Whoever runs a controller of them has said so by a class.
+      return store.count(INGRESS_CLASSES) > 0
+        ? undefined
+        : `nothing acts on this ${kind} yet: it is stored, and no traffic comes by it. An ingress controller that is run against this server, with its IngressClass, acts on it; Services of type NodePort and LoadBalancer answer without one`;
+    }
+    if (WORKLOADS.has(name)) {
       return isLed('kube-system', 'kube-controller-manager')
         ? undefined
         : `nothing acts on this ${kind} yet: it is stored, and no Pods are made. A kube-controller-manager that is run against this server acts on it; containers need a kubelet besides`;
     }
-    if (resource === 'virtualmachineinstancereplicasets') {
+    if (name === INSTANCE_SETS) {
       return isLed('kubevirt', 'virt-controller')
         ? undefined
         : `nothing acts on this ${kind} yet: it is stored, and no instances are made. KubeVirt's virt-controller acts on it when it is run against this server`;
@@ -52,11 +79,8 @@ export function unservedKinds({ store, clock, events }: UnservedKindsOptions): A
   };
   return {
     name: 'UnservedKinds',
-    matches: (operation, { group, resource }, subresource) =>
-      operation === 'CREATE' &&
-      subresource === '' &&
-      (((group === 'apps' || group === 'batch') && WORKLOADS.has(resource)) ||
-        (group === 'kubevirt.io' && resource === 'virtualmachineinstancereplicasets')),
+    matches: (operation, info, subresource) =>
+      operation === 'CREATE' && subresource === '' && UNSERVED.has(nameOf(info)),
     validate({ info, object, namespace, warn, companions }) {
       // What a controller makes was reported with its owner.
       if (!object || object.metadata.ownerReferences?.some(({ controller }) => controller)) return;
@@ -71,6 +95,8 @@ export function unservedKinds({ store, clock, events }: UnservedKindsOptions): A
     },
   };
 }
+
+const nameOf = ({ group, resource }: ResourceInfo): string => `${group}/${resource}`;
 
 function eventOf(
   { apiVersion, kind, metadata }: Readonly<UnstructuredObject>,
