@@ -1,4 +1,5 @@
 /** Threat 12: a client that asked for an upgrade gets a tunnel to the server behind only when that server agreed. */
+// test:full: waits a minute for what must end.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';

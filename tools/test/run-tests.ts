@@ -161,12 +161,16 @@ if (chosen.length === 0) {
   const beside = longestFirst.filter((file) => !AFTER_LIGHT.test(file));
   const late = longestFirst.filter((file) => AFTER_LIGHT.test(file));
   try {
-    // One core's worth of light tests beside the heavy ones, which mostly wait; two when those are through.
+    // One core's worth of light tests beside the heavy ones, which mostly wait; two when those are through. What comes late
+    // takes the place of the light ones: the last of the others may run on alone for a minute.
     const besidePassed = runModules(beside, { concurrency: 3 });
-    const passed = [
-      ...(await Promise.all([besidePassed, runLight(lightModules), besidePassed.then(() => runLight(lightModules))])),
-      await runModules(late, { concurrency: 2 }),
-    ];
+    const lightPassed = runLight(lightModules);
+    const passed = await Promise.all([
+      besidePassed,
+      lightPassed,
+      besidePassed.then(() => runLight(lightModules)),
+      lightPassed.then(() => runModules(late, { concurrency: 2 })),
+    ]);
     process.exitCode = passed.every(Boolean) ? 0 : 1;
   } finally {
     batches.remove();
