@@ -136,7 +136,7 @@ test('a full disk: refusals that say why, reads and watches go on, and nothing i
     await update('c0', 'updated');
     await client.delete(CONFIG_MAPS, { namespace, name: 'c1' });
     assert.equal((await client.get(CONFIG_MAPS, { namespace, name: 'c0' })).data?.['value'], 'updated');
-    while (!seen.some((line) => line.startsWith('DELETED c1 '))) await sleep(5);
+    await eventually(() => seen.some((line) => line.startsWith('DELETED c1 ')));
     assert.ok(seen.some((line) => line.startsWith('MODIFIED c0 ')));
     const health = async (path: string) => {
       const response = await admin.handler({
@@ -173,7 +173,7 @@ test('a full disk: refusals that say why, reads and watches go on, and nothing i
     );
     assert.deepEqual(await revisions(client), before, 'what was refused is not there');
     const second = follow(t, client, before['c0']!);
-    while (!second.some((line) => line.startsWith('DELETED c1 '))) await sleep(5);
+    await eventually(() => second.some((line) => line.startsWith('DELETED c1 ')));
   });
 
   await t.test('with space again it writes again, and the same watch goes on', async () => {
@@ -181,7 +181,7 @@ test('a full disk: refusals that say why, reads and watches go on, and nothing i
     await until(200, () => client.create(CONFIG_MAPS, configMap('back')));
     await update('c3', 'after');
     await client.delete(CONFIG_MAPS, { namespace, name: 'c4' });
-    while (!seen.some((line) => line.startsWith('DELETED c4 '))) await sleep(5);
+    await eventually(() => seen.some((line) => line.startsWith('DELETED c4 ')));
     const numbers = seen.map((line) => Number(line.split(' ')[2]));
     assert.deepEqual(
       numbers,
