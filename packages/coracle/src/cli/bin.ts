@@ -4,8 +4,9 @@ import { isNotFound } from '@coracle/client/api-failure';
 import { DELETED_VIRTUAL_MACHINE_CONTENTS, DELETED_VIRTUAL_MACHINES } from '@coracle/kubevirt/kinds/coracle/kinds';
 import { clusterFrom } from '../config/cluster.ts';
 import { type BinItem, binItems, deletedName, deletedOf, notInBin } from './bin-records.ts';
-import { type CommandContext, CommandError, textFlag, UsageError } from './command.ts';
+import { type CommandContext, CommandError, UsageError } from './command.ts';
 import { machineTargets } from './machine-target.ts';
+import { namespaceScope } from './namespace-scope.ts';
 import { nothingText } from './nothing-text.ts';
 import { textTable } from './text-table.ts';
 
@@ -32,17 +33,15 @@ interface Opened {
 
 async function open(context: CommandContext, command: string, name?: string): Promise<Opened> {
   const { flags, signal } = context;
-  const given = textFlag(flags, 'namespace');
-  const everywhere = flags['all-namespaces'] === true;
-  if (everywhere && given !== undefined) throw new UsageError('give --namespace or --all-namespaces, not both');
+  const scope = namespaceScope(flags);
   const cluster = await clusterFrom(context);
   try {
     const { client } = cluster;
-    const namespace = everywhere ? undefined : (given ?? cluster.namespace);
+    const namespace = scope.of(cluster.namespace);
     const where = namespace === undefined ? {} : { namespace };
     if (name === undefined) return { cluster, namespace, items: await binItems(client, { ...where, command, signal }) };
     if (namespace !== undefined) {
-      const targets = machineTargets(name, { given, ofContext: namespace });
+      const targets = machineTargets(name, { given: scope.given, ofContext: namespace });
       const { key, items } = await deletedOf(client, targets, { command, signal });
       return { cluster, namespace: key.namespace, items };
     }

@@ -14,7 +14,8 @@ import {
 import { findPreciousMachines, type PreciousMachine } from '@coracle/kubevirt/rules/protection/precious-machines';
 import { systemClock } from '@coracle/runtime/clock/clock';
 import { clusterFrom } from '../config/cluster.ts';
-import { type CommandContext, textFlag, UsageError } from './command.ts';
+import { type CommandContext, UsageError } from './command.ts';
+import { namespaceScope } from './namespace-scope.ts';
 import { nothingText } from './nothing-text.ts';
 import { outputFlag } from './output-flag.ts';
 import { textTable } from './text-table.ts';
@@ -24,13 +25,11 @@ export async function protectAudit(context: CommandContext): Promise<number> {
   const { flags, words, print, note, signal } = context;
   if (words.length > 0) throw new UsageError(`protect audit takes no words, only flags, not "${words[0]}"`);
   const output = outputFlag(flags);
-  const given = textFlag(flags, 'namespace');
-  const everywhere = flags['all-namespaces'] === true;
-  if (everywhere && given !== undefined) throw new UsageError('give --namespace or --all-namespaces, not both');
+  const scope = namespaceScope(flags);
   const cluster = await clusterFrom(context);
   try {
     const { client } = cluster;
-    const namespace = everywhere ? undefined : (given ?? cluster.namespace);
+    const namespace = scope.of(cluster.namespace);
     const where = { ...(namespace !== undefined && { namespace }), signal };
     const all = async <T extends KubeObject>(type: ResourceType<T>): Promise<readonly T[]> =>
       (await client.list(type, where)).items;

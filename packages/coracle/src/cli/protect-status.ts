@@ -21,8 +21,9 @@ import { isDeleteProtected } from '@coracle/kubevirt/rules/protection/delete-pro
 import { mustStopFirst } from '@coracle/kubevirt/rules/protection/delete-when-stopped';
 import { clusterFrom } from '../config/cluster.ts';
 import { type ClusterReader, clusterReader, settingsOf } from './cluster-reader.ts';
-import { type CommandContext, CommandError, textFlag, UsageError } from './command.ts';
+import { type CommandContext, CommandError, UsageError } from './command.ts';
 import { machineTargets } from './machine-target.ts';
+import { namespaceScope } from './namespace-scope.ts';
 import { outputFlag } from './output-flag.ts';
 import { type MachineStatus, machineStatusText, type PartStatus, statusTable } from './protect-status-text.ts';
 import { whoMayLift } from './who-may-lift.ts';
@@ -35,9 +36,7 @@ const CONCURRENCY = 8;
 export async function protectStatus(context: CommandContext): Promise<number> {
   const { flags, words, print, note, signal } = context;
   const asJson = outputFlag(flags) === 'json';
-  const given = textFlag(flags, 'namespace');
-  const everywhere = flags['all-namespaces'] === true;
-  if (everywhere && given !== undefined) throw new UsageError('give --namespace or --all-namespaces, not both');
+  const { given, everywhere } = namespaceScope(flags);
   const word = wordOf(words);
   if (word !== undefined && everywhere) throw new UsageError('give a VM or --all-namespaces, not both');
   if (word !== undefined) machineTargets(word, { given, ofContext: '' });

@@ -2,7 +2,8 @@
 
 import { systemClock } from '@coracle/runtime/clock/clock';
 import { clusterFrom } from '../../config/cluster.ts';
-import { type CommandContext, textFlag, UsageError } from '../command.ts';
+import type { CommandContext } from '../command.ts';
+import { namespaceScope } from '../namespace-scope.ts';
 import { nothingText } from '../nothing-text.ts';
 import { textTable } from '../text-table.ts';
 import { equivalent, isExplained } from './equivalent.ts';
@@ -11,12 +12,10 @@ import { type MachineRow, readMachines, spanText } from './machine-row.ts';
 /** `coracle list`. */
 export async function list(context: CommandContext): Promise<number> {
   const { flags, print, signal } = context;
-  const all = flags['all-namespaces'] === true;
-  const given = textFlag(flags, 'namespace');
-  if (all && given !== undefined) throw new UsageError('-A takes all namespaces and -n one: give one of them');
+  const scope = namespaceScope(flags);
   const cluster = await clusterFrom(context);
   try {
-    const namespace = all ? undefined : (given ?? cluster.namespace);
+    const namespace = scope.of(cluster.namespace);
     if (isExplained(context))
       return equivalent(context, [
         ...['kubectl', 'get', 'vm,vmi', '-o', 'wide'],
@@ -29,7 +28,7 @@ export async function list(context: CommandContext): Promise<number> {
       print(
         rows.length === 0
           ? nothingText('no machines', namespace)
-          : machineTable(rows, { withNamespace: all, colour: hasColour(context) }),
+          : machineTable(rows, { withNamespace: scope.everywhere, colour: hasColour(context) }),
       );
     return 0;
   } finally {

@@ -6,7 +6,8 @@ import type { Pod } from '@coracle/apimachinery/types/types';
 import { isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { clusterFrom } from '../../config/cluster.ts';
-import { type CommandContext, CommandError, textFlag, UsageError } from '../command.ts';
+import { type CommandContext, CommandError } from '../command.ts';
+import { namespaceScope } from '../namespace-scope.ts';
 import { nothingText } from '../nothing-text.ts';
 import { sizeText } from '../size-text.ts';
 import { textTable } from '../text-table.ts';
@@ -24,12 +25,10 @@ interface PodMetrics {
 /** `coracle top`. */
 export async function top(context: CommandContext): Promise<number> {
   const { flags, print, signal, words } = context;
-  const all = flags['all-namespaces'] === true;
-  const given = textFlag(flags, 'namespace');
-  if (all && given !== undefined) throw new UsageError('-A takes all namespaces and -n one: give one of them');
+  const scope = namespaceScope(flags);
   const cluster = await clusterFrom(context);
   try {
-    const namespace = all ? undefined : (given ?? cluster.namespace);
+    const namespace = scope.of(cluster.namespace);
     if (isExplained(context))
       return equivalent(context, [
         ...['kubectl', 'top', 'pod', '-l', LAUNCHERS],
@@ -51,9 +50,9 @@ export async function top(context: CommandContext): Promise<number> {
     else
       print(
         textTable(
-          [...(all ? ['NAMESPACE'] : []), 'NAME', 'CPU', 'MEMORY', 'NODE'],
+          [...(scope.everywhere ? ['NAMESPACE'] : []), 'NAME', 'CPU', 'MEMORY', 'NODE'],
           rows.map((row) => [
-            ...(all ? [row.namespace] : []),
+            ...(scope.everywhere ? [row.namespace] : []),
             ...[row.name, `${row.milliCores}m`, sizeText(row.memoryBytes), row.node],
           ]),
         ),

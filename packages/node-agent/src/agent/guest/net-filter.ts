@@ -3,19 +3,16 @@
  * process is kept alive. QEMU drops what it cannot hand over, so a guest whose filter is away is cut off, not let loose.
  */
 import { readFile } from 'node:fs/promises';
-import { getCompileCacheDir } from 'node:module';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { podAddressOf } from '@coracle/kubevirt/rules/launcher/pod-address';
 import type { MachinePlan } from '@coracle/kubevirt/rules/machine/machine-plan';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
 import { isRunning, type ProcessIdentity } from '@coracle/runtime/process/identity';
-import { plainEnv } from '@coracle/runtime/process/run';
-import { spawnDetached } from '@coracle/runtime/process/spawn-detached';
 import { terminate } from '@coracle/runtime/process/terminate';
 import { writeFileAtomic } from '../../image/atomic-file.ts';
 import { FILTER_FILES, FILTER_VERSION, type FilterConfig, type FilteredCard } from '../../network/filter-files.ts';
+import { startProgram } from '../../network/start-program.ts';
 import type { GuestHello } from '../../network/switch/switch-state.ts';
 import { dnsAddress, netdevId, VM_FILES } from '../../qemu/argv.ts';
 import type { QmpConnection } from '../../qmp/qmp-connection.ts';
@@ -27,7 +24,7 @@ const MOST_RETRY_MS = 10_000;
 /** Until a filter of another version that does not end is killed. */
 const END_MS = 1000;
 /** It holds a few frames at a time; its bytes in flight are bounded. */
-const NODE_FLAGS = ['--disable-warning=ExperimentalWarning', '--v8-pool-size=0', '--max-old-space-size=64'];
+const HEAP_MIB = 64;
 
 export interface NetFilterOptions {
   /** Of the VM. */
@@ -135,16 +132,7 @@ async function startFilter(
     ...(plan.serial?.log && { logs: [VM_FILES.serialLog] }),
   };
   await writeFileAtomic(join(directory, FILTER_FILES.config), JSON.stringify(config));
-  // Among the other room's sources, or beside this file in a build.
-  const name = import.meta.url.endsWith('.ts') ? '../../network/filter-process.ts' : './filter-process.js';
-  const program = fileURLToPath(new URL(name, import.meta.url));
-  const cache = getCompileCacheDir();
-  const child = await spawnDetached([process.execPath, ...NODE_FLAGS, program], {
-    cwd: directory,
-    outputFile: '/dev/null',
-    // Without the cache every filter would load a TypeScript compiler to read its few files.
-    env: { ...plainEnv(), ...(cache !== undefined && { NODE_COMPILE_CACHE: dirname(cache) }) },
-  });
+  const child = await startProgram('filter-process', { cwd: directory, heapMiB: HEAP_MIB, outputFile: '/dev/null' });
   await writeFileAtomic(join(directory, FILTER_FILES.process), JSON.stringify(child.identity));
   return async () => void (await child.exited);
 }

@@ -3,19 +3,16 @@
  * the agent; an agent that starts takes the one that is there.
  */
 import { mkdir, readFile } from 'node:fs/promises';
-import { getCompileCacheDir } from 'node:module';
 import type { Socket } from 'node:net';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
 import { isRunning, type ProcessIdentity } from '@coracle/runtime/process/identity';
-import { plainEnv } from '@coracle/runtime/process/run';
-import { spawnDetached } from '@coracle/runtime/process/spawn-detached';
 import { terminate } from '@coracle/runtime/process/terminate';
 import { writeFileAtomic } from '../../image/atomic-file.ts';
 import { readLines, writeLine } from '../../network/json-lines.ts';
 import { type PeerIdentity, peerObstacle } from '../../network/peer.ts';
+import { startProgram } from '../../network/start-program.ts';
 import {
   type AgentMessage,
   SWITCH_FILES,
@@ -31,7 +28,7 @@ const MOST_RETRY_MS = 5000;
 const END_MS = 1000;
 const MAX_OUTPUT_BYTES = 64 * 1024;
 /** Its tables are bounded; what it carries passes through. */
-const NODE_FLAGS = ['--disable-warning=ExperimentalWarning', '--v8-pool-size=0', '--max-old-space-size=256'];
+const HEAP_MIB = 256;
 
 interface SwitchProcess {
   readonly version: number;
@@ -131,14 +128,11 @@ async function ensureSwitch(directory: string, { clock, signal }: SwitchOptions)
     if (known.version === SWITCH_VERSION) return;
     await terminate(known.identity, { clock, signal, graceMs: END_MS });
   }
-  // Among the other room's sources, or beside this file in a build.
-  const name = import.meta.url.endsWith('.ts') ? '../../network/switch/switch-process.ts' : './switch-process.js';
-  const cache = getCompileCacheDir();
-  const child = await spawnDetached([process.execPath, ...NODE_FLAGS, fileURLToPath(new URL(name, import.meta.url))], {
+  const child = await startProgram('switch-process', {
     cwd: directory,
+    heapMiB: HEAP_MIB,
     outputFile: join(directory, SWITCH_FILES.output),
     maxOutputBytes: MAX_OUTPUT_BYTES,
-    env: { ...plainEnv(), ...(cache !== undefined && { NODE_COMPILE_CACHE: dirname(cache) }) },
   });
   const made: SwitchProcess = { version: SWITCH_VERSION, identity: child.identity };
   await writeFileAtomic(path, JSON.stringify(made));
