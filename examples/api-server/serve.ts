@@ -1,6 +1,6 @@
 /** A Kubernetes API server of its own, without virtual machines: prints a kubeconfig and serves until it is stopped. */
 
-import { createApiServer } from '@coracle/apiserver/assembly/create-api-server';
+import { createApiServer } from '@coracle/apiserver';
 import { createAuthority, openAuthority } from '@coracle/apiserver/auth/certificate-authority';
 import { PROTOBUF } from '@coracle/apiserver/kinds/protobuf/documents';
 import { protobufBody } from '@coracle/apiserver/kinds/protobuf/request-body';

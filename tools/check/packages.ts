@@ -1,5 +1,5 @@
 /**
- * The import check: packages import one another downward only, by name, and of them what their `index.ts` names; rooms of a package in
+ * The import check: packages import one another downward only, by name, and of them the modules that their manifest calls public; rooms of a package in
  * their listed order; one controller never another; no circle between files; `node:` modules stay out of what must run in
  * any engine. The order is data: packages.json.
  */
@@ -111,8 +111,8 @@ function roomViolation(
 }
 
 /**
- * Modules of other packages that are imported and that their `index.ts` does not name: it is the list of what a package
- * gives away, and who imports from it names the module, so that a start loads no more than it needs.
+ * Modules of other packages that are imported and that their manifest does not name: its member `public` is the list of
+ * what a package gives away, and who imports from it names the module, so that a start loads no more than it needs.
  */
 export function surfaceViolations(
   imports: readonly Import[],
@@ -121,10 +121,9 @@ export function surfaceViolations(
   return imports.flatMap(({ file, target }) => {
     const [, name = '', path] = /^@coracle\/([^/]+)(?:\/(.+))?$/.exec(target) ?? [];
     if (isTest(file) || name === '' || path === undefined || path.endsWith('.json')) return [];
-    const module = `packages/${name}/src/${path}.ts`;
-    return surface(name).has(module)
+    return surface(name).has(path)
       ? []
-      : [`${file}: ${module} is not public; packages/${name}/src/index.ts names what is`];
+      : [`${file}: ${path} of ${name} is not public; packages/${name}/package.json names what is`];
   });
 }
 
@@ -140,6 +139,8 @@ export function planViolations({ packages }: Pick<Plan, 'packages'>): string[] {
 
 interface Manifest {
   readonly dependencies?: Readonly<Record<string, string>>;
+  /** Modules that other packages may import, by their paths below `src`. */
+  readonly public?: readonly string[];
 }
 
 /** Packages that are imported and not named in the manifest of the package, and those named and not imported. */
@@ -218,23 +219,24 @@ export function checkPackages(root: string): string[] {
   );
   const sources = files.map((file) => ({ file, source: readFileSync(resolve(root, file), 'utf8') }));
   const imports = sources.flatMap(({ file, source }) => importsOf(file, source));
-  const surfaces = Map.groupBy(
-    imports.filter(({ file }) => /^packages\/[^/]+\/src\/index\.ts$/.test(file)),
-    ({ file }) => file,
+  const manifests = new Map(
+    Object.keys(plan.packages).map((name) => [
+      name,
+      readJson<Manifest>(resolve(root, 'packages', name, 'package.json')),
+    ]),
   );
-  const modules = new Map([...surfaces].map(([file, all]) => [file, new Set(all.map(({ target }) => target))]));
   return [
     ...planViolations(plan),
     ...surfaceViolations(
       imports.filter(({ file }) => place(file) !== undefined),
-      (name) => modules.get(`packages/${name}/src/index.ts`) ?? new Set(),
+      (name) => new Set(manifests.get(name)?.public),
     ),
     ...importViolations(imports, plan),
     ...circleViolations(imports, plan),
-    ...Object.keys(plan.packages).flatMap((name) =>
+    ...[...manifests].flatMap(([name, manifest]) =>
       manifestViolations(
         name,
-        readJson<Manifest>(resolve(root, 'packages', name, 'package.json')),
+        manifest,
         imports.filter(({ file }) => place(file)?.name === name),
       ),
     ),
