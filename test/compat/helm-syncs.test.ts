@@ -29,7 +29,7 @@ import {
   sha256,
   startRegistry,
   tarOf,
-} from '../../packages/runtime/src/oci/testing/registry-server.ts';
+} from '../../packages/runtime/src/oci/registry-server.fixture.ts';
 import { programPath } from '../../packages/runtime/src/process/program.ts';
 import { condition, createNamespace, type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';
 import { findHelms } from './helm-programs.ts';

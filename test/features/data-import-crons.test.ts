@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { type RegistryServer, startRegistry, tarOf } from '../../packages/runtime/src/oci/testing/registry-server.ts';
+import { type RegistryServer, startRegistry, tarOf } from '../../packages/runtime/src/oci/registry-server.fixture.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { DATA_VOLUMES_PATH, type FillPlane, startFillPlane } from '../testkit/fill-plane.ts';
 

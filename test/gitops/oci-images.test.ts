@@ -10,7 +10,7 @@ import type { SecretData, Source } from '../../packages/gitops/src/git/source.ts
 import { CONFIG_SYNC_NAMESPACE, type OciSpec } from '../../packages/gitops/src/kinds/kinds.ts';
 import { createOciSource } from '../../packages/gitops/src/oci/oci-source.ts';
 import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
-import { type RegistryServer, startRegistry, tarOf } from '../../packages/runtime/src/oci/testing/registry-server.ts';
+import { type RegistryServer, startRegistry, tarOf } from '../../packages/runtime/src/oci/registry-server.fixture.ts';
 import {
   condition,
   configMapYaml,

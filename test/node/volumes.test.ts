@@ -23,7 +23,7 @@ import {
 } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { hostAddressOf } from '../../packages/kubevirt/src/rules/launcher/pod-address.ts';
 import { usualHostPort } from '../../packages/kubevirt/src/rules/machine/host-ports.ts';
-import { type RegistryServer, startRegistry, tarOf } from '../../packages/runtime/src/oci/testing/registry-server.ts';
+import { type RegistryServer, startRegistry, tarOf } from '../../packages/runtime/src/oci/registry-server.fixture.ts';
 import { ensureGuest } from '../../tools/guest/build-guest.ts';
 import { adminOf, startProcess } from '../testkit/control-plane-process.ts';
 import { eventually } from '../testkit/eventually.ts';

@@ -38,3 +38,13 @@ export function parseApiVersion(apiVersion: string): { group: string; version: s
 /** `deployments.apps`, or `pods` for the core group: how messages name a resource. */
 export const qualifiedResource = (gr: { readonly group: string; readonly resource: string }): string =>
   gr.group === '' ? gr.resource : `${gr.resource}.${gr.group}`;
+
+const typeIn =
+  (namespaced: boolean) =>
+  <T>(apiVersion: string, resource: string, kind: string): ResourceType<T> =>
+    Object.freeze({ ...parseApiVersion(apiVersion), resource, kind, namespaced });
+
+/** The type of objects that lie in namespaces, from `apps/v1`, its plural and its kind. */
+export const namespacedType = typeIn(true);
+/** The type of objects of the whole cluster. */
+export const clusterType = typeIn(false);

@@ -79,17 +79,7 @@ export function validateLabelMap(labels: Readonly<Record<string, string>>, field
   }
 }
 
-/** Annotation keys (case does not matter) and the total size. */
-export function validateAnnotations(
-  annotations: Readonly<Record<string, string>> | undefined,
-  field: string,
-): FieldError[] {
-  const errors: FieldError[] = [];
-  if (annotations) checkAnnotations(annotations, field, errors);
-  return errors;
-}
-
-/** Adds what is wrong with annotations, one by one. */
+/** Adds what is wrong with annotations, one by one: keys (case does not matter) and the total size. */
 export function checkAnnotations(
   annotations: Readonly<Record<string, string>>,
   field: string,

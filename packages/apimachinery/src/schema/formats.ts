@@ -136,6 +136,3 @@ export function isCheckedFormat(type: string, format: string): boolean {
       return false;
   }
 }
-
-/** True for RFC 3339, as Go's time.RFC3339 layout reads it. */
-export const isRfc3339 = isDateTime;

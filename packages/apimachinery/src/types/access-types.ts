@@ -55,10 +55,6 @@ export interface TokenReview extends KubeObject {
   status?: { authenticated?: boolean; user?: UserInfo; audiences?: string[]; error?: string };
 }
 
-export interface SelfSubjectReview extends KubeObject {
-  status?: { userInfo?: UserInfo };
-}
-
 /** authentication.k8s.io/v1 TokenRequest: the body of `serviceaccounts/token`. */
 export interface TokenRequest extends KubeObject {
   spec: {
@@ -109,16 +105,6 @@ export interface SubjectAccessReview extends KubeObject {
     uid?: string;
   };
   status?: SubjectAccessReviewStatus;
-}
-
-export interface SelfSubjectRulesReview extends KubeObject {
-  spec: { namespace?: string };
-  status?: {
-    resourceRules: PolicyRule[];
-    nonResourceRules: { verbs: string[]; nonResourceURLs?: string[] }[];
-    incomplete: boolean;
-    evaluationError?: string;
-  };
 }
 
 // API registration and custom resources.

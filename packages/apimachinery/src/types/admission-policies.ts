@@ -1,5 +1,5 @@
 /** ValidatingAdmissionPolicies and their bindings, as controllers write and read them (admissionregistration.k8s.io/v1). */
-import type { ResourceType } from '../meta/gvk.ts';
+import { clusterType } from '../meta/gvk.ts';
 import type { KubeObject } from '../meta/object.ts';
 
 export interface ValidatingAdmissionPolicy extends KubeObject {
@@ -33,18 +33,14 @@ export interface ValidatingAdmissionPolicyBinding extends KubeObject {
 
 const group = 'admissionregistration.k8s.io';
 
-export const VALIDATING_ADMISSION_POLICIES: ResourceType<ValidatingAdmissionPolicy> = Object.freeze({
-  group,
-  version: 'v1',
-  kind: 'ValidatingAdmissionPolicy',
-  resource: 'validatingadmissionpolicies',
-  namespaced: false,
-});
+export const VALIDATING_ADMISSION_POLICIES = clusterType<ValidatingAdmissionPolicy>(
+  `${group}/v1`,
+  'validatingadmissionpolicies',
+  'ValidatingAdmissionPolicy',
+);
 
-export const VALIDATING_ADMISSION_POLICY_BINDINGS: ResourceType<ValidatingAdmissionPolicyBinding> = Object.freeze({
-  group,
-  version: 'v1',
-  kind: 'ValidatingAdmissionPolicyBinding',
-  resource: 'validatingadmissionpolicybindings',
-  namespaced: false,
-});
+export const VALIDATING_ADMISSION_POLICY_BINDINGS = clusterType<ValidatingAdmissionPolicyBinding>(
+  `${group}/v1`,
+  'validatingadmissionpolicybindings',
+  'ValidatingAdmissionPolicyBinding',
+);

@@ -275,13 +275,6 @@ export interface StorageClass extends KubeObject {
 
 // Scheduling and disruption.
 
-export interface PriorityClass extends KubeObject {
-  value: number;
-  globalDefault?: boolean;
-  description?: string;
-  preemptionPolicy?: 'Never' | 'PreemptLowerPriority';
-}
-
 export interface PodDisruptionBudget extends KubeObject {
   spec?: {
     minAvailable?: IntOrString;

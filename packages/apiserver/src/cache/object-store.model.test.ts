@@ -9,7 +9,7 @@ import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
 import { createMemoryBackend } from '../storage/memory-backend.ts';
 import type { HeldLimits } from './held-bytes.ts';
 import type { Change, ObjectStore, StoredObject } from './object-store.ts';
-import { type HeldBackend, holdCommits, openStore, PREFIX, settle, thing, valueIn } from './store-testkit.ts';
+import { type HeldBackend, holdCommits, openStore, PREFIX, settle, thing, valueIn } from './store.fixture.ts';
 
 interface Answered {
   readonly revision: number;

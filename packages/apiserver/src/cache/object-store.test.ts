@@ -16,7 +16,7 @@ import {
   settle,
   thing,
   valueIn,
-} from './store-testkit.ts';
+} from './store.fixture.ts';
 
 const clock = createFakeClock();
 const key = (name: string, namespace = 'ns') => ({ prefix: PREFIX, namespace, name });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
 import { createMemoryBackend } from '../storage/memory-backend.ts';
-import { holdCommits, openStore, PREFIX, put, settle } from './store-testkit.ts';
+import { holdCommits, openStore, PREFIX, put, settle } from './store.fixture.ts';
 
 async function observed() {
   const backend = holdCommits(createMemoryBackend());

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { alreadyExists } from '../../../apimachinery/src/meta/status.ts';
 import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
 import { createMemoryBackend } from '../storage/memory-backend.ts';
-import { holdCommits, openStore, PREFIX, put, settle, thing } from './store-testkit.ts';
+import { holdCommits, openStore, PREFIX, put, settle, thing } from './store.fixture.ts';
 
 const key = (name: string) => ({ prefix: PREFIX, namespace: 'ns', name });
 

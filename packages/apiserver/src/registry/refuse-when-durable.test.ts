@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { UnstructuredObject } from '../../../apimachinery/src/meta/object.ts';
 import { ApiError } from '../../../apimachinery/src/meta/status.ts';
 import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
-import { holdCommits, openStore, settle } from '../cache/store-testkit.ts';
+import { holdCommits, openStore, settle } from '../cache/store.fixture.ts';
 import { builtinResource } from '../kinds/builtin/builtin-resources.ts';
 import { createMemoryBackend } from '../storage/memory-backend.ts';
 import { createObject } from './create.ts';

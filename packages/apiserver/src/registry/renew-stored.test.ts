@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
-import { openStore } from '../cache/store-testkit.ts';
+import { openStore } from '../cache/store.fixture.ts';
 import type { Row } from '../storage/backend.ts';
 import { createMemoryBackend } from '../storage/memory-backend.ts';
 import { renewStored } from './renew-stored.ts';

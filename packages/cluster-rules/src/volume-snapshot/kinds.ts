@@ -1,5 +1,5 @@
 /** The kinds of snapshot.storage.k8s.io/v1 as TypeScript types, and their names as clients use them. */
-import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
+import { clusterType, namespacedType } from '@coracle/apimachinery/meta/gvk';
 import type { KubeObject } from '@coracle/apimachinery/meta/object';
 
 export const SNAPSHOT_STORAGE_GROUP = 'snapshot.storage.k8s.io';
@@ -67,17 +67,15 @@ export interface VolumeSnapshotClass extends KubeObject {
   parameters?: Record<string, string>;
 }
 
-const define = <T>(resource: string, kind: string, namespaced: boolean): ResourceType<T> =>
-  Object.freeze({ group: SNAPSHOT_STORAGE_GROUP, version: 'v1', resource, kind, namespaced });
-
-export const VOLUME_SNAPSHOTS: ResourceType<VolumeSnapshot> = define('volumesnapshots', 'VolumeSnapshot', true);
-export const VOLUME_SNAPSHOT_CONTENTS: ResourceType<VolumeSnapshotContent> = define(
+const API_VERSION = `${SNAPSHOT_STORAGE_GROUP}/v1`;
+export const VOLUME_SNAPSHOTS = namespacedType<VolumeSnapshot>(API_VERSION, 'volumesnapshots', 'VolumeSnapshot');
+export const VOLUME_SNAPSHOT_CONTENTS = clusterType<VolumeSnapshotContent>(
+  API_VERSION,
   'volumesnapshotcontents',
   'VolumeSnapshotContent',
-  false,
 );
-export const VOLUME_SNAPSHOT_CLASSES: ResourceType<VolumeSnapshotClass> = define(
+export const VOLUME_SNAPSHOT_CLASSES = clusterType<VolumeSnapshotClass>(
+  API_VERSION,
   'volumesnapshotclasses',
   'VolumeSnapshotClass',
-  false,
 );

@@ -1,6 +1,6 @@
 /** Reads a cluster for commands that explain: what the caller may not read, or the cluster does not have, is no failure. */
 
-import { qualifiedResource, type ResourceType } from '@coracle/apimachinery/meta/gvk';
+import { namespacedType, qualifiedResource, type ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly, KubeObject, ObjectKey } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { PERSISTENT_VOLUME_CLAIMS, PODS } from '@coracle/apimachinery/types/resource-types';
@@ -134,13 +134,7 @@ export async function objectsOfNamespace(
   return found.flat();
 }
 
-const SSPS: ResourceType<KubeObject> = {
-  group: 'ssp.kubevirt.io',
-  version: 'v1beta3',
-  resource: 'ssps',
-  kind: 'SSP',
-  namespaced: true,
-};
+const SSPS = namespacedType<KubeObject>('ssp.kubevirt.io/v1beta3', 'ssps', 'SSP');
 
 /** What the administrator asks for beyond upstream's label; what cannot be read asks for nothing. */
 export async function settingsOf(reader: ClusterReader): Promise<ProtectionSettings> {

@@ -1,6 +1,6 @@
 /** `coracle drain NODE`: what a drain will do to each machine, or the drain itself, reported until it is done. */
 
-import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
+import { namespacedType } from '@coracle/apimachinery/meta/gvk';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Eviction, Pod } from '@coracle/apimachinery/types/types';
@@ -21,13 +21,7 @@ import { clusterFrom } from '../config/cluster.ts';
 import { type CommandContext, CommandError, numberFlag, UsageError } from './command.ts';
 import { createDrainDisplay, drainTable } from './drain-table.ts';
 
-const EVICTIONS: ResourceType<Eviction> = {
-  group: '',
-  version: 'v1',
-  resource: 'pods',
-  kind: 'Eviction',
-  namespaced: true,
-};
+const EVICTIONS = namespacedType<Eviction>('v1', 'pods', 'Eviction');
 /** As kubectl drain: a refused eviction is tried again after this long. */
 const RETRY_MS = 5_000;
 const POLL_MS = 1_000;

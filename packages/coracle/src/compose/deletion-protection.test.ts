@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import type { UnstructuredObject } from '../../../apimachinery/src/meta/object.ts';
 import type { ResourceInfo } from '../../../apimachinery/src/types/resource.ts';
 import type { AdmissionAttributes, AdmissionOperation } from '../../../apiserver/src/admission/plugin.ts';
-import { holdCommits, openStore, settle } from '../../../apiserver/src/cache/store-testkit.ts';
+import { holdCommits, openStore, settle } from '../../../apiserver/src/cache/store.fixture.ts';
 import { builtinResource } from '../../../apiserver/src/kinds/builtin/builtin-resources.ts';
 import { createObject } from '../../../apiserver/src/registry/create.ts';
 import { deleteObject } from '../../../apiserver/src/registry/delete.ts';

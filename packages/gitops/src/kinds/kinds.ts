@@ -1,7 +1,7 @@
 /** The kinds of Config Sync as TypeScript types, and their names as clients use them. Field names are upstream's. */
 export { PROPAGATION_POLICY } from '@coracle/apimachinery/meta/management';
 
-import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
+import { namespacedType } from '@coracle/apimachinery/meta/gvk';
 import type { KubeObject } from '@coracle/apimachinery/meta/object';
 
 export const CONFIG_SYNC_GROUP = 'configsync.gke.io';
@@ -210,14 +210,6 @@ export interface ResourceGroup extends KubeObject {
   };
 }
 
-const define = <T>(group: string, version: string, resource: string, kind: string): ResourceType<T> =>
-  Object.freeze({ group, version, resource, kind, namespaced: true });
-
-export const ROOT_SYNCS: ResourceType<Sync> = define(CONFIG_SYNC_GROUP, 'v1beta1', 'rootsyncs', 'RootSync');
-export const REPO_SYNCS: ResourceType<Sync> = define(CONFIG_SYNC_GROUP, 'v1beta1', 'reposyncs', 'RepoSync');
-export const RESOURCE_GROUPS: ResourceType<ResourceGroup> = define(
-  'kpt.dev',
-  'v1alpha1',
-  'resourcegroups',
-  'ResourceGroup',
-);
+export const ROOT_SYNCS = namespacedType<Sync>(`${CONFIG_SYNC_GROUP}/v1beta1`, 'rootsyncs', 'RootSync');
+export const REPO_SYNCS = namespacedType<Sync>(`${CONFIG_SYNC_GROUP}/v1beta1`, 'reposyncs', 'RepoSync');
+export const RESOURCE_GROUPS = namespacedType<ResourceGroup>('kpt.dev/v1alpha1', 'resourcegroups', 'ResourceGroup');

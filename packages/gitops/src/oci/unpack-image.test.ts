@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
-import { type TarEntry, tarOf } from '../../../runtime/src/oci/testing/registry-server.ts';
+import { type TarEntry, tarOf } from '../../../runtime/src/oci/registry-server.fixture.ts';
 import type { SourceTree } from '../git/source.ts';
 import { unpackImage } from './unpack-image.ts';
 

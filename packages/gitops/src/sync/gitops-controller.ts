@@ -2,7 +2,7 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
+import { namespacedType } from '@coracle/apimachinery/meta/gvk';
 import type { KubeObject } from '@coracle/apimachinery/meta/object';
 import { NAMESPACES } from '@coracle/apimachinery/types/resource-types';
 import type { Runnable } from '@coracle/client/controller/environment';
@@ -30,13 +30,7 @@ export interface GitOpsOptions extends SyncTasksEnvironment {
   readonly serveWebhook?: ServeGuard;
 }
 
-const DEPLOYMENTS: ResourceType<KubeObject> = {
-  group: 'apps',
-  version: 'v1',
-  resource: 'deployments',
-  kind: 'Deployment',
-  namespaced: true,
-};
+const DEPLOYMENTS = namespacedType<KubeObject>('apps/v1', 'deployments', 'Deployment');
 const UPSTREAM = 'reconciler-manager';
 
 /** Makes the component. */

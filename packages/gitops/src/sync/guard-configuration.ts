@@ -5,7 +5,7 @@
  */
 import { encodeBase64 } from '@coracle/apimachinery/meta/base64';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
+import { clusterType, type ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { KubeObject } from '@coracle/apimachinery/meta/object';
 import { createController, DONE, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
@@ -33,13 +33,11 @@ export interface WebhookConfiguration extends KubeObject {
   webhooks?: readonly Hook[];
 }
 
-export const GUARD_CONFIGURATIONS: ResourceType<WebhookConfiguration> = {
-  group: 'admissionregistration.k8s.io',
-  version: 'v1',
-  resource: 'validatingwebhookconfigurations',
-  kind: 'ValidatingWebhookConfiguration',
-  namespaced: false,
-};
+export const GUARD_CONFIGURATIONS = clusterType<WebhookConfiguration>(
+  'admissionregistration.k8s.io/v1',
+  'validatingwebhookconfigurations',
+  'ValidatingWebhookConfiguration',
+);
 
 type GroupVersion = Pick<ResourceType<KubeObject>, 'group' | 'version'>;
 

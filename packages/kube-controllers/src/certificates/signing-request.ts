@@ -4,7 +4,7 @@ import {
   parseCertificateRequest,
 } from '@coracle/apimachinery/certificates/certificate-request';
 import { decodeBase64 } from '@coracle/apimachinery/meta/base64';
-import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
+import { clusterType } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
 
 export interface SigningCondition {
@@ -30,13 +30,11 @@ export interface SigningRequest extends KubeObject {
   status?: { certificate?: string; conditions?: SigningCondition[] };
 }
 
-export const SIGNING_REQUESTS: ResourceType<SigningRequest> = Object.freeze({
-  group: 'certificates.k8s.io',
-  version: 'v1',
-  resource: 'certificatesigningrequests',
-  kind: 'CertificateSigningRequest',
-  namespaced: false,
-});
+export const SIGNING_REQUESTS = clusterType<SigningRequest>(
+  'certificates.k8s.io/v1',
+  'certificatesigningrequests',
+  'CertificateSigningRequest',
+);
 
 export const hasCondition = ({ status }: DeepReadonly<SigningRequest>, type: string): boolean =>
   (status?.conditions ?? []).some((condition) => condition.type === type);

@@ -1,4 +1,4 @@
-import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
+import { namespacedType } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly, ObjectKey } from '@coracle/apimachinery/meta/object';
 import { formatTime, keyOf, keyText } from '@coracle/apimachinery/meta/object';
 import { NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS } from '@coracle/apimachinery/types/resource-types';
@@ -19,13 +19,7 @@ export interface SchedulerOptions extends ControllerEnvironment {
   readonly schedulerName?: string;
 }
 
-const BINDINGS: ResourceType<Binding> = {
-  group: '',
-  version: 'v1',
-  resource: 'pods',
-  kind: 'Binding',
-  namespaced: true,
-};
+const BINDINGS = namespacedType<Binding>('v1', 'pods', 'Binding');
 
 /** Pods without a place are looked at again after this long, whatever the watches say. */
 const RETRY_MS = 60_000;

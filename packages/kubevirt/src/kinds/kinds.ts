@@ -1,5 +1,5 @@
 /** The KubeVirt kinds as TypeScript types, and their names as clients use them. */
-import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
+import { clusterType, namespacedType, type ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { KubeObject } from '@coracle/apimachinery/meta/object';
 import type { BackupSpec, BackupStatus, BackupTrackerSpec, BackupTrackerStatus } from './backup.ts';
 import type { CloneSpec, CloneStatus } from './clone.ts';
@@ -97,91 +97,87 @@ export interface VirtualMachineBackupTracker extends KubeObject {
   status?: BackupTrackerStatus;
 }
 
-const define = <T>(resource: string, kind: string): ResourceType<T> =>
-  Object.freeze({ group: KUBEVIRT_GROUP, version: 'v1', resource, kind, namespaced: true });
-
-export const VIRTUAL_MACHINES: ResourceType<VirtualMachine> = define('virtualmachines', 'VirtualMachine');
+const API_VERSION = `${KUBEVIRT_GROUP}/v1`;
+export const VIRTUAL_MACHINES = namespacedType<VirtualMachine>(API_VERSION, 'virtualmachines', 'VirtualMachine');
 export const VIRTUAL_MACHINE_INSTANCES: ResourceType<VirtualMachineInstance> = Object.freeze({
-  ...define<VirtualMachineInstance>('virtualmachineinstances', 'VirtualMachineInstance'),
+  ...namespacedType<VirtualMachineInstance>(API_VERSION, 'virtualmachineinstances', 'VirtualMachineInstance'),
   statusIsOptional: true,
 });
-export const VIRTUAL_MACHINE_INSTANCE_MIGRATIONS: ResourceType<VirtualMachineInstanceMigration> = define(
+export const VIRTUAL_MACHINE_INSTANCE_MIGRATIONS = namespacedType<VirtualMachineInstanceMigration>(
+  API_VERSION,
   'virtualmachineinstancemigrations',
   'VirtualMachineInstanceMigration',
 );
-export const VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS: ResourceType<VirtualMachineInstanceReplicaSet> = define(
+export const VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS = namespacedType<VirtualMachineInstanceReplicaSet>(
+  API_VERSION,
   'virtualmachineinstancereplicasets',
   'VirtualMachineInstanceReplicaSet',
 );
-export const VIRTUAL_MACHINE_INSTANCE_PRESETS: ResourceType<VirtualMachineInstancePreset> = define(
+export const VIRTUAL_MACHINE_INSTANCE_PRESETS = namespacedType<VirtualMachineInstancePreset>(
+  API_VERSION,
   'virtualmachineinstancepresets',
   'VirtualMachineInstancePreset',
 );
-export const KUBEVIRTS: ResourceType<KubeVirt> = define('kubevirts', 'KubeVirt');
+export const KUBEVIRTS = namespacedType<KubeVirt>(API_VERSION, 'kubevirts', 'KubeVirt');
 
-const defineInstancetype = <T>(resource: string, kind: string, namespaced: boolean): ResourceType<T> =>
-  Object.freeze({ group: INSTANCETYPE_GROUP, version: INSTANCETYPE_VERSION, resource, kind, namespaced });
-
-export const VIRTUAL_MACHINE_INSTANCETYPES: ResourceType<VirtualMachineInstancetype> = defineInstancetype(
+const INSTANCETYPE_API = `${INSTANCETYPE_GROUP}/${INSTANCETYPE_VERSION}`;
+export const VIRTUAL_MACHINE_INSTANCETYPES = namespacedType<VirtualMachineInstancetype>(
+  INSTANCETYPE_API,
   'virtualmachineinstancetypes',
   'VirtualMachineInstancetype',
-  true,
 );
-export const VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES: ResourceType<VirtualMachineInstancetype> = defineInstancetype(
+export const VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES = clusterType<VirtualMachineInstancetype>(
+  INSTANCETYPE_API,
   'virtualmachineclusterinstancetypes',
   'VirtualMachineClusterInstancetype',
-  false,
 );
-export const VIRTUAL_MACHINE_PREFERENCES: ResourceType<VirtualMachinePreference> = defineInstancetype(
+export const VIRTUAL_MACHINE_PREFERENCES = namespacedType<VirtualMachinePreference>(
+  INSTANCETYPE_API,
   'virtualmachinepreferences',
   'VirtualMachinePreference',
-  true,
 );
-export const VIRTUAL_MACHINE_CLUSTER_PREFERENCES: ResourceType<VirtualMachinePreference> = defineInstancetype(
+export const VIRTUAL_MACHINE_CLUSTER_PREFERENCES = clusterType<VirtualMachinePreference>(
+  INSTANCETYPE_API,
   'virtualmachineclusterpreferences',
   'VirtualMachineClusterPreference',
-  false,
 );
-export const MIGRATION_POLICIES: ResourceType<MigrationPolicy> = Object.freeze({
-  group: MIGRATIONS_GROUP,
-  version: 'v1alpha1',
-  resource: 'migrationpolicies',
-  kind: 'MigrationPolicy',
-  namespaced: false,
-});
+export const MIGRATION_POLICIES = clusterType<MigrationPolicy>(
+  `${MIGRATIONS_GROUP}/v1alpha1`,
+  'migrationpolicies',
+  'MigrationPolicy',
+);
 
-const defineSnapshot = <T>(resource: string, kind: string): ResourceType<T> =>
-  Object.freeze({ group: SNAPSHOT_GROUP, version: SNAPSHOT_VERSION, resource, kind, namespaced: true });
-
-export const VIRTUAL_MACHINE_SNAPSHOTS: ResourceType<VirtualMachineSnapshot> = defineSnapshot(
+const SNAPSHOT_API = `${SNAPSHOT_GROUP}/${SNAPSHOT_VERSION}`;
+export const VIRTUAL_MACHINE_SNAPSHOTS = namespacedType<VirtualMachineSnapshot>(
+  SNAPSHOT_API,
   'virtualmachinesnapshots',
   'VirtualMachineSnapshot',
 );
-export const VIRTUAL_MACHINE_SNAPSHOT_CONTENTS: ResourceType<VirtualMachineSnapshotContent> = defineSnapshot(
+export const VIRTUAL_MACHINE_SNAPSHOT_CONTENTS = namespacedType<VirtualMachineSnapshotContent>(
+  SNAPSHOT_API,
   'virtualmachinesnapshotcontents',
   'VirtualMachineSnapshotContent',
 );
-export const VIRTUAL_MACHINE_RESTORES: ResourceType<VirtualMachineRestore> = defineSnapshot(
+export const VIRTUAL_MACHINE_RESTORES = namespacedType<VirtualMachineRestore>(
+  SNAPSHOT_API,
   'virtualmachinerestores',
   'VirtualMachineRestore',
 );
 
-export const VIRTUAL_MACHINE_CLONES: ResourceType<VirtualMachineClone> = Object.freeze({
-  group: CLONE_GROUP,
-  version: 'v1beta1',
-  resource: 'virtualmachineclones',
-  kind: 'VirtualMachineClone',
-  namespaced: true,
-});
+export const VIRTUAL_MACHINE_CLONES = namespacedType<VirtualMachineClone>(
+  `${CLONE_GROUP}/v1beta1`,
+  'virtualmachineclones',
+  'VirtualMachineClone',
+);
 
-const defineBackup = <T>(resource: string, kind: string): ResourceType<T> =>
-  Object.freeze({ group: BACKUP_GROUP, version: 'v1alpha1', resource, kind, namespaced: true });
-
-export const VIRTUAL_MACHINE_BACKUPS: ResourceType<VirtualMachineBackup> = defineBackup(
+const BACKUP_API = `${BACKUP_GROUP}/v1alpha1`;
+export const VIRTUAL_MACHINE_BACKUPS = namespacedType<VirtualMachineBackup>(
+  BACKUP_API,
   'virtualmachinebackups',
   'VirtualMachineBackup',
 );
-export const VIRTUAL_MACHINE_BACKUP_TRACKERS: ResourceType<VirtualMachineBackupTracker> = defineBackup(
+export const VIRTUAL_MACHINE_BACKUP_TRACKERS = namespacedType<VirtualMachineBackupTracker>(
+  BACKUP_API,
   'virtualmachinebackuptrackers',
   'VirtualMachineBackupTracker',
 );

@@ -8,7 +8,7 @@ import { gzipSync, zstdCompressSync } from 'node:zlib';
 import type { Clock } from '../../../runtime/src/clock/clock.ts';
 import { systemClock } from '../../../runtime/src/clock/clock.ts';
 import { parseChallenge, registryOrigin } from '../../../runtime/src/oci/registry-client.ts';
-import { type RegistryServer, sha256, startRegistry, tarOf } from '../../../runtime/src/oci/testing/registry-server.ts';
+import { type RegistryServer, sha256, startRegistry, tarOf } from '../../../runtime/src/oci/registry-server.fixture.ts';
 import { type ImageError, type ImageStore, openImageStore, type StoredImage } from './image-store.ts';
 import { importImage, listImages, removeImage } from './local-images.ts';
 

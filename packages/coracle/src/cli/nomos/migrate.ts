@@ -1,5 +1,5 @@
 /** `coracle nomos migrate`: upstream turns its legacy mode into RootSyncs; here there is none, which this says. */
-import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
+import { clusterType } from '@coracle/apimachinery/meta/gvk';
 import type { KubeObject } from '@coracle/apimachinery/meta/object';
 import { isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
@@ -11,13 +11,11 @@ interface ConfigManagement extends KubeObject {
   spec?: { enableMultiRepo?: boolean };
 }
 
-const CONFIG_MANAGEMENTS: ResourceType<ConfigManagement> = {
-  group: 'configmanagement.gke.io',
-  version: 'v1',
-  resource: 'configmanagements',
-  kind: 'ConfigManagement',
-  namespaced: false,
-};
+const CONFIG_MANAGEMENTS = clusterType<ConfigManagement>(
+  'configmanagement.gke.io/v1',
+  'configmanagements',
+  'ConfigManagement',
+);
 const CONNECT_MS = 3000;
 
 /** Exit code 0 where nothing is to be migrated; nothing is ever changed. */

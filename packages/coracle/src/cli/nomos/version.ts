@@ -1,6 +1,6 @@
 /** `coracle nomos version`: what reconciles the syncs of each cluster, and this program. */
 
-import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
+import { namespacedType } from '@coracle/apimachinery/meta/gvk';
 import type { KubeObject } from '@coracle/apimachinery/meta/object';
 import { isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
@@ -15,13 +15,7 @@ interface ManagerDeployment extends KubeObject {
   spec?: { template?: { spec?: { containers?: { name: string; image?: string }[] } } };
 }
 
-const DEPLOYMENTS: ResourceType<ManagerDeployment> = {
-  group: 'apps',
-  version: 'v1',
-  resource: 'deployments',
-  kind: 'Deployment',
-  namespaced: true,
-};
+const DEPLOYMENTS = namespacedType<ManagerDeployment>('apps/v1', 'deployments', 'Deployment');
 const MANAGER = 'reconciler-manager';
 const TIMEOUT_MS = 15_000;
 

@@ -1,6 +1,6 @@
 /** What one pass over a content works with, and the short words for it. */
 
-import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
+import { namespacedType, type ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly, KubeObject, ObjectKey } from '@coracle/apimachinery/meta/object';
 import {
   CONTROLLER_REVISIONS,
@@ -53,20 +53,8 @@ export const poolReason = (error: unknown): string | undefined =>
     ? (error as Error & { readonly reason?: string }).reason
     : undefined;
 
-const CONFIG_MAPS: ResourceType<KubeObject> = {
-  group: '',
-  version: 'v1',
-  resource: 'configmaps',
-  kind: 'ConfigMap',
-  namespaced: true,
-};
-const DATA_VOLUMES: ResourceType<KubeObject> = {
-  group: 'cdi.kubevirt.io',
-  version: 'v1beta1',
-  resource: 'datavolumes',
-  kind: 'DataVolume',
-  namespaced: true,
-};
+const CONFIG_MAPS = namespacedType<KubeObject>('v1', 'configmaps', 'ConfigMap');
+const DATA_VOLUMES = namespacedType<KubeObject>('cdi.kubevirt.io/v1beta1', 'datavolumes', 'DataVolume');
 
 /** Kinds that go with a machine. */
 const TYPES: Readonly<Record<string, ResourceType<KubeObject>>> = {

@@ -7,7 +7,7 @@
  */
 import { encodeBase64 } from '@coracle/apimachinery/meta/base64';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
+import { clusterType } from '@coracle/apimachinery/meta/gvk';
 import type { KubeObject } from '@coracle/apimachinery/meta/object';
 import { createController, DONE, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
@@ -21,13 +21,11 @@ interface WebhookConfiguration extends KubeObject {
   webhooks?: readonly unknown[];
 }
 
-const TYPE: ResourceType<WebhookConfiguration> = {
-  group: 'admissionregistration.k8s.io',
-  version: 'v1',
-  resource: 'validatingwebhookconfigurations',
-  kind: 'ValidatingWebhookConfiguration',
-  namespaced: false,
-};
+const TYPE = clusterType<WebhookConfiguration>(
+  'admissionregistration.k8s.io/v1',
+  'validatingwebhookconfigurations',
+  'ValidatingWebhookConfiguration',
+);
 const apiGroups = [TYPE.group];
 const resources = [TYPE.resource];
 

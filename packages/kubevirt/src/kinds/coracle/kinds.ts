@@ -1,5 +1,5 @@
 /** The kinds of coracle.dev as TypeScript types, and their names as clients use them. */
-import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
+import { clusterType, namespacedType } from '@coracle/apimachinery/meta/gvk';
 import type { KubeObject } from '@coracle/apimachinery/meta/object';
 import type { PersistentVolume } from '@coracle/apimachinery/types/types';
 
@@ -101,16 +101,14 @@ export interface DeletedVirtualMachineContent extends KubeObject {
   status?: BinStatus & { plan?: UndeletePlan };
 }
 
-const define = <T>(resource: string, kind: string, namespaced: boolean): ResourceType<T> =>
-  Object.freeze({ group: CORACLE_GROUP, version: CORACLE_VERSION, resource, kind, namespaced });
-
-export const DELETED_VIRTUAL_MACHINES: ResourceType<DeletedVirtualMachine> = define(
+const API_VERSION = `${CORACLE_GROUP}/${CORACLE_VERSION}`;
+export const DELETED_VIRTUAL_MACHINES = namespacedType<DeletedVirtualMachine>(
+  API_VERSION,
   'deletedvirtualmachines',
   'DeletedVirtualMachine',
-  true,
 );
-export const DELETED_VIRTUAL_MACHINE_CONTENTS: ResourceType<DeletedVirtualMachineContent> = define(
+export const DELETED_VIRTUAL_MACHINE_CONTENTS = clusterType<DeletedVirtualMachineContent>(
+  API_VERSION,
   'deletedvirtualmachinecontents',
   'DeletedVirtualMachineContent',
-  false,
 );

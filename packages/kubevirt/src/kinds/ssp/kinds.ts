@@ -1,5 +1,5 @@
 /** The kind SSP of ssp.kubevirt.io/v1beta3 as a TypeScript type, and its name as clients use it. */
-import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
+import { namespacedType } from '@coracle/apimachinery/meta/gvk';
 import type { KubeObject } from '@coracle/apimachinery/meta/object';
 
 export const SSP_GROUP = 'ssp.kubevirt.io';
@@ -42,10 +42,4 @@ export interface Ssp extends KubeObject {
   status?: SspStatus;
 }
 
-export const SSPS: ResourceType<Ssp> = Object.freeze({
-  group: SSP_GROUP,
-  version: 'v1beta3',
-  resource: 'ssps',
-  kind: 'SSP',
-  namespaced: true,
-});
+export const SSPS = namespacedType<Ssp>(`${SSP_GROUP}/v1beta3`, 'ssps', 'SSP');

@@ -60,14 +60,6 @@ export function selectorText(selector: unknown): string {
 /** `selectorText`, `<none>` when empty (metav1.FormatLabelSelector). */
 export const formatSelector = (selector: unknown): string => selectorText(selector) || NONE;
 
-export const containerNames = (podSpec: unknown): string => joinField(podSpec, 'name');
-export const containerImages = (podSpec: unknown): string => joinField(podSpec, 'image');
-
-const joinField = (podSpec: unknown, field: string): string =>
-  objectsAt(podSpec, 'containers')
-    .map((container) => textAt(container, field))
-    .join(',');
-
 /** The first items, then ` + 2 more...`. */
 export function firstFew(items: readonly string[], options: { readonly max: number; readonly empty: string }): string {
   if (items.length === 0) return options.empty;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { validationErrors } from '../strategies/strategy-testkit.ts';
+import { validationErrors } from '../strategies/strategy.fixture.ts';
 
 // S-343: Nodes, endpoints, flow schemas, priority levels and volumes are validated before they are
 //   stored.

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { validationErrors } from '../strategies/strategy-testkit.ts';
+import { validationErrors } from '../strategies/strategy.fixture.ts';
 
 /** Errors of a Pod as `field: message`. */
 function errors(container: object): string[] {

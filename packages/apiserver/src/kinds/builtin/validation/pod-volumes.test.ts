@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { validationErrors } from '../strategies/strategy-testkit.ts';
+import { validationErrors } from '../strategies/strategy.fixture.ts';
 
 const validateOne = (resource: string, object: object, old?: object): string[] =>
   validationErrors('v1', resource, object, old);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { validationErrors } from '../strategies/strategy-testkit.ts';
+import { validationErrors } from '../strategies/strategy.fixture.ts';
 
 type Json = Record<string, unknown>;
 

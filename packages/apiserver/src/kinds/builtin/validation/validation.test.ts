@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { invalid } from '../../../../../apimachinery/src/meta/status.ts';
-import { builtinStrategy, validationErrors } from '../strategies/strategy-testkit.ts';
+import { builtinStrategy, validationErrors } from '../strategies/strategy.fixture.ts';
 
 type Json = Record<string, unknown>;
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { validationErrors } from '../strategies/strategy-testkit.ts';
+import { validationErrors } from '../strategies/strategy.fixture.ts';
 
 test('a PodDisruptionBudget: shares of the whole, a known policy, a selector that can be', () => {
   const of = (budget: object): string[] => validationErrors('policy/v1', 'poddisruptionbudgets', { spec: budget });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { builtinResource } from '../builtin-resources.ts';
-import { builtinStrategy } from '../strategies/strategy-testkit.ts';
+import { builtinStrategy } from '../strategies/strategy.fixture.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
