@@ -5,8 +5,7 @@
 
 import { parseStored } from '@coracle/apimachinery/schema/parse-json';
 import { stringify } from 'yaml';
-import { encodeOpenApiV2 } from '../kinds/openapi/openapi-v2-proto.ts';
-import { encodeOpenApiV3 } from '../kinds/openapi/openapi-v3-proto.ts';
+import { encodeOpenApiV2, encodeOpenApiV3 } from '../kinds/openapi/gnostic.ts';
 import { encodeMessage, encodeProtobuf } from '../kinds/protobuf/documents.ts';
 import type { WriteClient } from '../registry/write-contract.ts';
 

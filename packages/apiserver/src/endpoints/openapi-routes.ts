@@ -9,7 +9,7 @@ import type { Clock } from '@coracle/runtime/clock/clock';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import type { ApiResponse } from '@coracle/runtime/http/seam';
 import type { Aggregator, RemoteOpenApi } from '../aggregation/aggregator.ts';
-import { OPENAPI_V3_PROTO_TYPES } from '../kinds/openapi/openapi-v3-proto.ts';
+import { OPENAPI_V3_PROTO_TYPES } from '../kinds/openapi/gnostic.ts';
 import type { ResourceSource } from '../registry/resource-catalog.ts';
 import type { AggregatedApi } from './aggregated-api.ts';
 import { swaggersOf } from './aggregated-swagger.ts';

@@ -2,8 +2,8 @@
 
 import { encodeJsonInPieces } from '@coracle/apimachinery/meta/json-pieces';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
+import { OPENAPI_V2_PROTO_TYPES } from '../kinds/openapi/gnostic.ts';
 import { mergeSwagger } from '../kinds/openapi/merge-swagger.ts';
-import { OPENAPI_V2_PROTO_TYPES } from '../kinds/openapi/openapi-v2-proto.ts';
 import { inForm } from './document-forms.ts';
 import type { MakeSwagger } from './openapi-routes.ts';
 

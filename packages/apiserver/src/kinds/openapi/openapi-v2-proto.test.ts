@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import protobuf from 'protobufjs';
 import { builtinResources } from '../builtin/builtin-resources.ts';
+import { encodeOpenApiV2 } from './gnostic.ts';
 import { openApiV2 } from './openapi-v2.ts';
-import { encodeOpenApiV2 } from './openapi-v2-proto.ts';
 
 /** The part of the message that a reader of definitions and operations needs. */
 const READER = protobuf

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import protobuf from 'protobufjs';
 import { builtinResources } from '../builtin/builtin-resources.ts';
+import { encodeOpenApiV3 } from './gnostic.ts';
 import { openApiV3 } from './openapi-v3.ts';
-import { encodeOpenApiV3 } from './openapi-v3-proto.ts';
 
 /** The part of gnostic's openapi_v3.Document that our documents use. */
 const READER = protobuf
