@@ -12,9 +12,8 @@ import {
   firstServiceIp,
 } from '@coracle/apimachinery/types/service-cidrs';
 import { REQUEST_HEADERS } from '../auth/front-proxy.ts';
-import { MANDATORY_SCHEMAS } from '../kinds/builtin/mandatory-flow-control.ts';
+import { FLOW_CONTROL_OBJECTS, MANDATORY_SCHEMAS } from '../kinds/builtin/flow-control-objects.ts';
 import { apiServices } from './bootstrap-api-services.ts';
-import { FLOW_CONTROL_OBJECTS } from './bootstrap-flow-control.ts';
 import { createObject } from './create.ts';
 import { repairServiceAddresses } from './keep-service-addresses.ts';
 import { normalizeInput } from './normalize-input.ts';

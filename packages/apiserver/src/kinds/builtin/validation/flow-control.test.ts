@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { MANDATORY_LEVELS, MANDATORY_SCHEMAS } from '../mandatory-flow-control.ts';
+import { MANDATORY_LEVELS, MANDATORY_SCHEMAS } from '../flow-control-objects.ts';
 import { FLOW_CONTROL } from '../strategies/cluster.ts';
 
 const said = (resource: string, object: object, old?: object): string[] => {

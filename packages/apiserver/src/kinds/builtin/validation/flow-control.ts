@@ -21,7 +21,7 @@ import {
   unsupported,
   validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
-import { MANDATORY_LEVELS, MANDATORY_SCHEMAS } from '../mandatory-flow-control.ts';
+import { MANDATORY_LEVELS, MANDATORY_SCHEMAS } from '../flow-control-objects.ts';
 
 const VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'proxy', 'update', 'watch'];
 const METHODS = ['ByNamespace', 'ByUser'];
