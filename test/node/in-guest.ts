@@ -1,4 +1,8 @@
-/** Commands in a guest, over its console. */
+/** Commands in a guest, over its console, or by its agent. */
+import { join } from 'node:path';
+import { runInGuest } from '../../packages/node-agent/src/agent/probes/guest-command.ts';
+import { VM_FILES } from '../../packages/node-agent/src/qemu/argv.ts';
+import { createGuestAgent } from '../../packages/node-agent/src/qmp/guest-agent.ts';
 import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type Board, collect } from './board.ts';
@@ -21,4 +25,20 @@ export async function inGuest(board: Pick<Board, 'connect'>, name: string, comma
   await seen.has(mark);
   socket.close();
   return seen.text().slice(before);
+}
+
+/** Runs one shell command by the guest's agent, which has to be there; returns what it wrote. */
+export async function byAgent(board: Pick<Board, 'vmi' | 'directory'>, name: string, command: string): Promise<string> {
+  const { uid = '' } = (await board.vmi(name)).metadata;
+  const signal = AbortSignal.timeout(60_000);
+  const agent = createGuestAgent(join(board.directory, 'node/vms', uid, VM_FILES.guestAgent), {
+    clock: systemClock,
+    signal,
+  });
+  const options = { clock: systemClock, timeoutMs: 60_000, signal };
+  // QEMU takes one client of the port after the other.
+  return eventually(
+    `${command} in ${name}`,
+    async () => (await runInGuest(agent, ['sh', '-c', command], options)).output,
+  );
 }

@@ -36,6 +36,8 @@ export interface Forwarder {
   published(): readonly PublishedPort[];
   /** Where a TCP port of the guest can be dialled; forwards it first when it is not yet. Throws when that fails. */
   endpoint(guestPort: number): Promise<{ readonly host: string; readonly port: number }>;
+  /** How far each connection to a TCP port of the guest has come with it: `SYN_SENT`, `ESTABLISHED`. */
+  states(guestPort: number): Promise<readonly string[]>;
 }
 
 export interface ForwarderOptions {
@@ -72,6 +74,12 @@ export function parseUsernet(text: string): ForwardRule[] {
     });
   return rules;
 }
+
+/** The states of TCP connections that came in for one port of the guest, in `info usernet`: the address is where they were dialled. */
+export const parseStates = (text: string, address: string, guestPort: number): string[] =>
+  [...text.matchAll(/^\s*TCP\[(\w+)\]\s+\d+\s+(\S+)\s+\d+\s+\S+\s+(\d+)/gm)]
+    .filter(([, state, host, port]) => state !== 'HOST_FORWARD' && host === address && Number(port) === guestPort)
+    .map(([, state = '']) => state);
 
 const nameOf = ({ protocol, port }: GuestPort): string => `${protocol}/${port}`;
 const isOnLoopback = ({ host }: ForwardRule): boolean => host === LOOPBACK;
@@ -154,6 +162,7 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
           (a, b) =>
             a.protocol.localeCompare(b.protocol) || a.containerPort - b.containerPort || a.hostPort - b.hostPort,
         ),
+    states: async (guestPort) => parseStates(await order('info usernet'), address, guestPort),
     async endpoint(guestPort) {
       const port: GuestPort = { protocol: 'tcp', port: guestPort };
       const known = highRule(port) ?? rulesOf(port)[0];

@@ -55,10 +55,11 @@ const WAITING_PROBLEMS = new Set([
   'FailedStart',
 ]);
 
-/** True when the Pod's compute container is ready: the node holds everything the guest needs. */
-export const isComputeReady = (pod: ReadonlyPod): boolean =>
+/** True when the Pod's compute container runs: the node holds everything the guest needs. Whether it is ready the guest's own probe says. */
+const isComputeRunning = (pod: ReadonlyPod): boolean =>
   pod.status?.phase === 'Running' &&
-  (pod.status.containerStatuses?.some((c) => c.name === 'compute' && c.ready) ?? false);
+  (pod.status.containerStatuses?.some((c) => c.name === 'compute' && (c.ready || c.state?.running !== undefined)) ??
+    false);
 
 /** Pods by UID with their nodes: those that have one and have not ended. */
 const activeBeside = (pods: readonly ReadonlyPod[]): Record<string, string> =>
@@ -95,7 +96,7 @@ function nextPhase({ vmi, pod, podExpected }: VmiStatusInput): string {
             ? 'Pending'
             : phase;
   if (isPodFinal(pod)) return 'Failed';
-  if (isComputeReady(pod)) return 'Scheduled';
+  if (isComputeRunning(pod)) return 'Scheduled';
   return 'Scheduling';
 }
 

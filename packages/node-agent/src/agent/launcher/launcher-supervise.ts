@@ -9,6 +9,7 @@ import { guestCondition, hasEnded } from '../guest/run-state.ts';
 import { outgoingMigration } from '../migration/migration-status.ts';
 import { sendGuest } from '../migration/send-guest.ts';
 import { movedAway, recoverSender, type SendOutcome } from '../migration/settle-sender.ts';
+import { keepProbes } from '../probes/keep-probes.ts';
 import { writeVmiStatus } from './api-writes.ts';
 import { FIRST_RETRY_MS, type LauncherState, newer } from './launcher-state.ts';
 import { askToShutDown, endProcess } from './stop-vm.ts';
@@ -36,9 +37,11 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
   let spacePoll: (() => void) | undefined;
   let retry: (() => void) | undefined;
   let isKeptReported = false;
+  let isDeathReported = false;
   const ports = keepPorts(launcher, guest);
   const mover = followMigrations(launcher, guest);
   const disks = watchDisk(launcher, guest);
+  const probes = keepProbes(launcher, guest);
   try {
     for (;;) {
       launcher.environment.signal.throwIfAborted();
@@ -48,7 +51,7 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
       if (moved === 'left') return movedAway(launcher.record as VmRecord);
       if (moved === 'moving') {
         ports.forget();
-        if (isOurs(launcher.record?.migration)) await reportRunning(launcher, guest);
+        if (isOurs(launcher.record?.migration)) await reportRunning(launcher, guest, probes.isReady);
         await Promise.race([change, launcher.untilAborted()]);
         continue;
       }
@@ -66,10 +69,16 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
         continue;
       }
       if (ending) return ending;
-      if (launcher.isDeleting() && !stopping)
+      probes.look();
+      const isEnding = launcher.isDeleting() || probes.isDead;
+      if (isEnding && !stopping)
         stopping = stop(launcher, guest).catch((error: Error) => {
           if (!launcher.environment.signal.aborted) launcher.log.warn('guest not stopped', { error: error.message });
         });
+      if (probes.isDead && !isDeathReported) {
+        isDeathReported = true;
+        launcher.podEvent('Normal', 'Killing', 'Container compute failed liveness probe');
+      }
       if (!isKeptReported && launcher.vmi && launcher.keepsSilentGuest()) {
         isKeptReported = true;
         launcher.event('Warning', 'DeletionDeferred', KEPT);
@@ -83,7 +92,7 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
       ports.look();
       retry?.();
       retry = undefined;
-      const isReported = await reportRunning(launcher, guest);
+      const isReported = await reportRunning(launcher, guest, probes.isReady);
       const isUpdated = await updateGuest(launcher, guest);
       const isWaiting = !isUpdated || launcher.resizeWaits;
       if (isReported && isWaiting)
@@ -96,6 +105,7 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
     retry?.();
     ports.stop();
     disks.stop();
+    probes.stop();
   }
 }
 
@@ -261,13 +271,14 @@ async function continueIfRoom(launcher: LauncherState, guest: Guest): Promise<vo
 }
 
 /** Writes Pod and VMI status where they are behind; false when a write failed. */
-async function reportRunning(launcher: LauncherState, guest: Guest): Promise<boolean> {
+async function reportRunning(launcher: LauncherState, guest: Guest, isReady: boolean | undefined): Promise<boolean> {
   const record = launcher.record;
   if (!record || launcher.podGone) return true;
   const resize = await launcher.decideResize();
   let ok = await launcher.report({
     ...(resize && { resize }),
     state: 'running',
+    ...(isReady !== undefined && { isReady }),
     startedAt: record.startedAt,
     address: record.address,
     ports: guest.forwarder?.published() ?? [],

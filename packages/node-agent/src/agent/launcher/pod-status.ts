@@ -36,6 +36,8 @@ export type LauncherView =
       readonly ports?: readonly PublishedPort[];
       readonly imageIds: Readonly<Record<string, string>>;
       readonly resize?: ResizeView;
+      /** What the guest's readiness probe says; without one the guest is ready. */
+      readonly isReady?: boolean;
     }
   | {
       readonly state: 'ended';
@@ -129,7 +131,10 @@ function conditionsOf(pod: DeepReadonly<Pod>, view: LauncherView, stamp: string)
   if (view.state === 'running') {
     const gates = (pod.spec.readinessGates ?? []).map((gate) => gate.conditionType);
     const waitingGate = gates.find((type) => !known.some((c) => c.type === type && c.status === 'True'));
-    set('ContainersReady', 'True');
+    if (view.isReady === false) {
+      for (const type of ['ContainersReady', 'Ready']) set(type, 'False', 'ContainersNotReady', COMPUTE_NOT_READY);
+    } else set('ContainersReady', 'True');
+    if (view.isReady === false) return [...conditions.values()];
     if (waitingGate === undefined) set('Ready', 'True');
     else set('Ready', 'False', 'ReadinessGatesNotReady', `condition "${waitingGate}" is not True`);
   } else {
@@ -161,6 +166,10 @@ function sizeOf(
   return { allocatedResources: { ...requests }, resources: cloneJson({ requests, ...(limits && { limits }) }) };
 }
 
+/** The container of the guest, whose probes are the guest's. */
+const COMPUTE = 'compute';
+const COMPUTE_NOT_READY = `containers with unready status: [${COMPUTE}]`;
+
 const containerId = (pod: DeepReadonly<Pod>, name: string): string => `coracle://${pod.metadata.uid ?? ''}/${name}`;
 
 function statusOf(
@@ -174,7 +183,7 @@ function statusOf(
     image,
     imageID: view.state === 'creating' ? '' : imageIdOf(view.imageIds, name, image),
     restartCount: 0,
-    ready: state.running !== undefined,
+    ready: state.running !== undefined && !(name === COMPUTE && view.state === 'running' && view.isReady === false),
     started: state.running !== undefined,
     state,
     lastState: {},

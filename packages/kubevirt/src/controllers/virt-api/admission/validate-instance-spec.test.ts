@@ -512,6 +512,11 @@ const TABLES: Record<string, Row[]> = {
     ],
   ],
   probes: [
+    [
+      'another host',
+      domain({}, { readinessProbe: { tcpSocket: { port: 1, host: '127.0.0.1' } } }),
+      'FieldValueInvalid spec.readinessProbe.tcpSocket.host FieldValueInvalid spec.readinessProbe.tcpSocket',
+    ],
     ['no handler', domain({}, { readinessProbe: {} }), 'FieldValueRequired spec.readinessProbe'],
     [
       'two handlers',

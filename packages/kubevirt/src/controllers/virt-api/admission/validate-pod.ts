@@ -113,6 +113,15 @@ function validateProbe(field: string, probe: Readonly<GuestProbe> | undefined, s
       ),
     );
   }
+  // A host of a probe would be dialled from the node, where no guest may send anybody.
+  for (const handler of ['httpGet', 'tcpSocket'] as const)
+    if (probe[handler]?.host)
+      causes.push(
+        invalidValue(
+          `${field}.${handler}.host`,
+          `${field}.${handler}.host is not supported: a probe reaches the guest alone`,
+        ),
+      );
   if (!spec.networks?.some(({ pod }) => pod !== undefined)) {
     for (const handler of ['httpGet', 'tcpSocket'] as const) {
       const at = `${field}.${handler}`;

@@ -1,0 +1,104 @@
+/** Asks a guest, again and again, for what its probes say, as kubelet does of a container. */
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { GuestProbe } from '@coracle/kubevirt/kinds/kubevirt';
+import { countOutcome, firstCount, type ProbeCount, probeSettings } from '@coracle/kubevirt/rules/probe/probe-count';
+import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
+import type { Guest } from '../guest/guest.ts';
+import type { LauncherState } from '../launcher/launcher-state.ts';
+import { askGuest } from './ask-guest.ts';
+
+export interface ProbeKeeper {
+  /** Begins, once the instance is known. */
+  look(): void;
+  /** What the readiness probe says; undefined while none is known. */
+  readonly isReady: boolean | undefined;
+  /** The liveness probe has failed: the guest is to be ended. */
+  readonly isDead: boolean;
+  stop(): void;
+}
+
+type Kind = 'Readiness' | 'Liveness';
+
+/** Nothing is asked before `look`. Verdicts that turn wake the launcher. */
+export function keepProbes(launcher: LauncherState, guest: Guest): ProbeKeeper {
+  const life = createLinkedController(guest.signal);
+  const verdicts = new Map<Kind, ProbeCount['verdict']>();
+  let begun = false;
+  const begin = (kind: Kind, probe: DeepReadonly<GuestProbe> | undefined, verdict: ProbeCount['verdict']): void => {
+    if (!probe) return;
+    verdicts.set(kind, verdict);
+    const turned = (to: ProbeCount['verdict']): void => {
+      verdicts.set(kind, to);
+      launcher.changed();
+    };
+    askRegularly(launcher, guest, { kind, probe, verdict, turned, signal: life.signal }).catch((error: Error) => {
+      if (!life.signal.aborted) launcher.log.error('probe broke off', { kind, error: error.stack });
+    });
+  };
+  return {
+    look() {
+      const { vmi } = launcher;
+      if (begun || !vmi) return;
+      begun = true;
+      // Of a guest that another agent, or another node, had before nothing has changed: it is ready until it is found not to be.
+      const wasReady = vmi.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True');
+      begin('Readiness', vmi.spec.readinessProbe, wasReady ? 'success' : 'failure');
+      begin('Liveness', vmi.spec.livenessProbe, 'success');
+    },
+    get isReady() {
+      const verdict = verdicts.get('Readiness');
+      return verdict && verdict === 'success';
+    },
+    get isDead() {
+      return verdicts.get('Liveness') === 'failure';
+    },
+    stop() {
+      life.abort(new DOMException('the probes end', 'AbortError'));
+      life.release();
+    },
+  };
+}
+
+async function askRegularly(
+  launcher: LauncherState,
+  guest: Guest,
+  work: {
+    readonly kind: Kind;
+    readonly probe: DeepReadonly<GuestProbe>;
+    readonly verdict: ProbeCount['verdict'];
+    readonly turned: (to: ProbeCount['verdict']) => void;
+    readonly signal: AbortSignal;
+  },
+): Promise<void> {
+  const { kind, probe, signal } = work;
+  const { clock } = launcher.environment;
+  const settings = probeSettings(probe);
+  const due = (launcher.record?.startedAt ?? 0) + settings.initialDelayMs - clock.now();
+  if (due > 0) await clock.sleep(due, signal);
+  let count = firstCount(work.verdict);
+  for (;;) {
+    const { vmi, record } = launcher;
+    if (vmi && record && canAnswer(launcher, guest, probe)) {
+      const { address } = record;
+      const outcome = await askGuest(probe, { guest, vmi, address, clock, timeoutMs: settings.timeoutMs, signal });
+      // What came while it was stopped says nothing of it.
+      if (canAnswer(launcher, guest, probe)) {
+        if (outcome.type === 'failure')
+          launcher.podEvent('Warning', 'Unhealthy', `${kind} probe failed: ${outcome.output}`);
+        if (outcome.type === 'errored')
+          launcher.podEvent('Warning', 'Unhealthy', `${kind} probe errored: ${outcome.message}`);
+        const before = count.verdict;
+        count = countOutcome(count, outcome, settings);
+        if (count.verdict !== before) work.turned(count.verdict);
+      }
+    }
+    await clock.sleep(settings.periodMs, signal);
+  }
+}
+
+/** True while the guest runs and is this node's; what runs a command cannot be asked while the file systems are frozen. */
+function canAnswer(launcher: LauncherState, { state }: Guest, probe: DeepReadonly<GuestProbe>): boolean {
+  const { record } = launcher;
+  if (!state.connected || state.runState !== 'running' || record?.migration || record?.saving) return false;
+  return !launcher.isDeleting() && !(probe.exec && state.agentFacts?.frozen === 'frozen');
+}
