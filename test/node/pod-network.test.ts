@@ -1,3 +1,4 @@
+// test:full: three guests, one that moves, and what each says to the others before, meanwhile and after
 /** Guests talk to each other: by the addresses of their Pods, by names and by Services, on two nodes, and while one moves. */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
@@ -100,6 +101,9 @@ const linesOf = async ({ sh }: TalkingGuest, file: string): Promise<number> => N
 //   world go to the host's resolver as before.
 // S-1185: A node port answers on the address of the node, and a load balancer has an address of the loopback network and
 //   answers there: with Pods that are ready.
+// S-1325
+// S-1328: In a guest the name of a Service of its namespace is enough (`curl http://web`), as `NAME.NAMESPACE` is for others;
+//   a guest with a subdomain finds its neighbours by their host names. Addresses of the cluster lead back to names.
 test('two guests ping, resolve and fetch from each other across two nodes before, while and after one moves', async (t) => {
   const a = await guest('a');
   const here = await nodeOf('a');
@@ -125,6 +129,8 @@ test('two guests ping, resolve and fetch from each other across two nodes before
   assert.match(await b.sh.run(`ping -c 2 ${a.address}`), / 0% packet loss/);
   assert.match(await a.sh.run('nslookup nothing.default.svc 10.0.2.3'), /NXDOMAIN/);
   assert.doesNotMatch(await a.sh.run('nslookup _http._tcp.web.default.svc 10.0.2.3'), /NXDOMAIN/);
+
+  await shortNames(a, b, clusterIP);
 
   // From this host: a node port, and a load balancer.
   const outer = await service('outer', {
@@ -172,6 +178,24 @@ test('two guests ping, resolve and fetch from each other across two nodes before
   await talks(a, b, clusterIP);
   await talks(b, a, back.spec?.clusterIP ?? '');
 });
+
+/** A line that fetches; `wget -T` of this busybox ends in a segmentation fault. */
+const page = (at: string): string => `timeout 10 wget -q -O - http://${at}/heartbeat`;
+
+/** Names as people type them. */
+async function shortNames(a: TalkingGuest, b: TalkingGuest, clusterIP: string): Promise<void> {
+  assert.match(
+    await a.sh.run('cat /etc/resolv.conf'),
+    /search default\.svc\.cluster\.local svc\.cluster\.local cluster\.local/,
+  );
+  await service('other', { type: 'ExternalName', externalName: 'web.default.svc.cluster.local' });
+  for (const at of ['web', 'web.default', 'web.default.svc'])
+    assert.match(await a.sh.run(page(at)), /^\d+/m, `${a.name} to ${at}`);
+  await eventually('the other name', async () => /^\d+/m.test(await a.sh.run(page('other'))));
+  assert.ok((await b.sh.run('nslookup bee')).includes(b.address));
+  assert.ok((await a.sh.run(`nslookup ${clusterIP}`)).includes('web.default.svc.cluster.local'));
+  assert.ok((await a.sh.run(`nslookup ${b.address}`)).includes('bee.headless.default.svc.cluster.local'));
+}
 
 const MIB_SENT = 24;
 

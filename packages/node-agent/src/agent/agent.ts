@@ -79,8 +79,9 @@ export function createAgent(config: AgentConfig): Agent {
       records: () => [...launchers.all()].map(({ record }) => record),
       async forward(address, port) {
         const launcher = [...launchers.all()].find(({ record, guest }) => guest && record?.address === address);
-        await launcher?.guest?.forwarder?.endpoint(port);
-        launcher?.lookAgain();
+        if (!launcher?.guest?.forwarder) throw new Error('the guest is not connected yet');
+        await launcher.guest.forwarder.endpoint(port);
+        launcher.lookAgain();
       },
     });
     host.network = network;

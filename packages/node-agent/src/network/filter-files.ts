@@ -11,7 +11,7 @@ export interface FilteredCard {
 }
 
 /** Changes with what a filter does: one of another version is ended, and started anew. */
-export const FILTER_VERSION = 2;
+export const FILTER_VERSION = 3;
 
 /** Written by the agent, read by the filter. */
 export interface FilterConfig {

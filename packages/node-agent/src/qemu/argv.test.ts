@@ -118,7 +118,7 @@ test('the argument vector of a small VMI, whole', () => {
     ],
     ...[
       '-netdev',
-      '{"type":"user","id":"net-0","ipv6":false,"net":"10.0.2.0/24","host":"10.0.2.1","dhcpstart":"10.0.2.2","dns":"10.0.2.3","hostname":"vm"}',
+      '{"type":"user","id":"net-0","ipv6":false,"net":"10.0.2.0/24","host":"10.0.2.1","dhcpstart":"10.0.2.2","dns":"10.0.2.3","hostname":"vm","dnssearch":[{"str":"ns.svc.cluster.local"},{"str":"svc.cluster.local"},{"str":"cluster.local"}]}',
     ],
     ...[
       '-device',

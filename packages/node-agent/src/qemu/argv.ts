@@ -256,6 +256,7 @@ function networkArgs(plan: MachinePlan, slots: PciSlots): string[] {
         dhcpstart: nic.network.guest,
         dns: dnsAddress(nic.network),
         ...(plan.hostname !== '' && { hostname: plan.hostname }),
+        ...(nic.dhcp.searches && { dnssearch: nic.dhcp.searches.map((str) => ({ str })) }),
         ...(nic.dhcp.bootFile !== undefined && { bootfile: nic.dhcp.bootFile }),
         ...(nic.dhcp.tftpServer !== undefined && { 'tftp-server-name': nic.dhcp.tftpServer }),
       }),

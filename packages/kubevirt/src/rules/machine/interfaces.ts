@@ -19,6 +19,9 @@ const DRIVERS: Readonly<Record<string, string>> = {
 const MAX_BOOT_FILE = 127;
 /** A DHCP option. */
 const MAX_TFTP = 255;
+/** What is left for domains in a message of DHCP beside all else that stands in it, without their compression. */
+const MAX_SEARCH_BYTES = 200;
+const CLUSTER_DOMAIN = 'cluster.local';
 const DEFAULT_CIDR = '10.0.2.0/24';
 /** Forwarded when a VMI declares no port. Upstream forwards all; one host address cannot bind all, so others are added when `portforward` asks for them. */
 export const DEFAULT_PORTS: readonly number[] = [22, 80];
@@ -35,6 +38,7 @@ export function configureInterfaces({ vmi, facts }: PlanContext, plan: MachinePl
     interfaces = [{ name: 'default', masquerade: {} }];
     networks.set('default', { name: 'default', pod: {} });
   }
+  const searches = interfaces.length > 0 ? searchesOf(vmi, plan) : [];
   for (const nic of interfaces) {
     if (nic.state === 'absent') continue;
     const refusal = refusalOf(nic, networks.get(nic.name));
@@ -64,6 +68,7 @@ export function configureInterfaces({ vmi, facts }: PlanContext, plan: MachinePl
         ...(nic.dhcpOptions?.tftpServerName !== undefined && {
           tftpServer: plainText(`interface ${nic.name}: tftpServerName`, nic.dhcpOptions.tftpServerName, MAX_TFTP),
         }),
+        ...(searches.length > 0 && { searches }),
       },
     });
     if (nic.dhcpOptions?.ntpServers?.length || nic.dhcpOptions?.privateOptions?.length)
@@ -71,6 +76,32 @@ export function configureInterfaces({ vmi, facts }: PlanContext, plan: MachinePl
   }
   if (devices.networkInterfaceMultiqueue)
     plan.unsupported.push('networkInterfaceMultiqueue has no effect on this node');
+}
+
+/**
+ * Domains in which a guest looks for short names: those of a Pod (kubelet, ClusterFirst), before them the one of its
+ * subdomain, as KubeVirt has it, behind them those of the spec.
+ */
+function searchesOf({ metadata, spec }: PlanContext['vmi'], plan: MachinePlan): string[] {
+  const { nameservers, searches = [], options } = spec.dnsConfig ?? {};
+  if (nameservers?.length) plan.unsupported.push('dnsConfig.nameservers: guests ask the resolver of the node');
+  if (options?.length) plan.unsupported.push('dnsConfig.options are not passed on by DHCP');
+  const service = `svc.${CLUSTER_DOMAIN}`;
+  const own = `${metadata.namespace}.${service}`;
+  const isClusterFirst = (spec.dnsPolicy || 'ClusterFirst').startsWith('ClusterFirst');
+  const all = isClusterFirst
+    ? [...(spec.subdomain ? [`${spec.subdomain}.${own}`] : []), own, service, CLUSTER_DOMAIN, ...searches]
+    : searches;
+  const kept: string[] = [];
+  let bytes = 0;
+  for (const domain of new Set(all.map((one) => one.replace(/\.$/, '')))) {
+    const size = domain.length + 2;
+    if (bytes + size <= MAX_SEARCH_BYTES) {
+      bytes += size;
+      kept.push(plainText('dnsConfig.searches', domain, MAX_SEARCH_BYTES));
+    } else plan.unsupported.push(`search domain ${domain.slice(0, 253)}: there is no room for it in a message of DHCP`);
+  }
+  return kept;
 }
 
 function refusalOf(nic: ReadonlyInterface, network: DeepReadonly<Network> | undefined): string | undefined {

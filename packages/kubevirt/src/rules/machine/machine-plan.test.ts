@@ -109,7 +109,7 @@ test('the plan of a small VMI, whole', () => {
             { protocol: 'tcp', port: 22, declared: false },
             { protocol: 'tcp', port: 80, declared: false },
           ],
-          dhcp: {},
+          dhcp: { searches: ['ns.svc.cluster.local', 'svc.cluster.local', 'cluster.local'] },
         },
       ],
       ioThreads: [],
@@ -289,6 +289,27 @@ test('disks: order, targets, kinds', () => {
   assert.deepEqual([0, 25, 26, 701, 702].map(diskLetters), ['a', 'z', 'aa', 'zz', 'aaa']);
 });
 
+// S-1327: Guests look for short names in the domains of their namespace and, before those, of their subdomain; `dnsPolicy` and
+//   `dnsConfig.searches` are followed, and what of `dnsConfig` is not is said in an event.
+test('domains of short names: of the cluster, of the subdomain, and of the spec', () => {
+  const of = (spec: Record<string, unknown>) => {
+    const made = plan({ devices: {} }, spec);
+    return { searches: made.interfaces[0]?.dhcp.searches, unsupported: made.unsupported.join() };
+  };
+  const cluster = ['ns.svc.cluster.local', 'svc.cluster.local', 'cluster.local'];
+  assert.deepEqual(of({}).searches, cluster);
+  assert.deepEqual(of({ subdomain: 'all' }).searches, ['all.ns.svc.cluster.local', ...cluster]);
+  const dnsConfig = { searches: ['example.com.', 'cluster.local'] };
+  assert.deepEqual(of({ dnsConfig }).searches, [...cluster, 'example.com']);
+  assert.deepEqual(of({ dnsConfig, dnsPolicy: 'Default' }).searches, ['example.com', 'cluster.local']);
+  assert.equal(of({ dnsPolicy: 'Default' }).searches, undefined);
+  const none = of({ dnsPolicy: 'None', dnsConfig: { nameservers: ['192.0.2.1'], options: [{ name: 'ndots' }] } });
+  assert.match(none.unsupported, /dnsConfig\.nameservers.*dnsConfig\.options/);
+  const long = of({ subdomain: 'x'.repeat(200) });
+  assert.deepEqual(long.searches, cluster);
+  assert.match(long.unsupported, /no room/);
+});
+
 // S-112
 test('what QEMU would choke on is refused by the name of its field', () => {
   const volumes = [{ name: 'c', persistentVolumeClaim: { claimName: 'c', readOnly: true } }];
@@ -352,7 +373,7 @@ test('interfaces: refusals, states, addresses', () => {
         { protocol: 'tcp', port: 80, declared: true },
         { protocol: 'udp', port: 53, declared: true },
       ],
-      dhcp: {},
+      dhcp: { searches: ['ns.svc.cluster.local', 'svc.cluster.local', 'cluster.local'] },
     },
   ]);
   assert.match(made.unsupported.join(), /multus/);

@@ -91,7 +91,12 @@ export interface PlannedInterface {
   readonly network: { readonly cidr: string; readonly gateway: string; readonly guest: string };
   readonly ports: readonly ForwardedPort[];
   /** DHCP options. */
-  readonly dhcp: { readonly bootFile?: string; readonly tftpServer?: string };
+  readonly dhcp: {
+    readonly bootFile?: string;
+    readonly tftpServer?: string;
+    /** Domains that short names are looked for in. */
+    readonly searches?: readonly string[];
+  };
 }
 
 export interface CpuPlan {

@@ -7,7 +7,9 @@ import {
   PODS,
   SERVICES,
 } from '@coracle/apimachinery/types/resource-types';
+import type { EndpointSlice, Node, Pod, Service } from '@coracle/apimachinery/types/types';
 import { createInformer } from '@coracle/client/informer/informer';
+import type { Change } from '@coracle/client/informer/store';
 import { hostAddressOf, podAddressOf } from '@coracle/kubevirt/rules/launcher/pod-address';
 import { usualHostPort } from '@coracle/kubevirt/rules/machine/host-ports';
 import type { ListenerTarget } from '../../network/switch/switch-state.ts';
@@ -15,10 +17,13 @@ import type { AgentEnvironment } from '../environment.ts';
 import type { VmRecord } from '../launcher/vm-record.ts';
 import { POD_NETWORK_ANNOTATION } from '../registration/node-object.ts';
 import { keepSwitch, type PortProblem } from './keep-switch.ts';
-import { isHere, networkState } from './network-state.ts';
+import { isHere, isOuter } from './network-state.ts';
+import { createNetworkView, NETWORK_INDEXES, type NetworkView } from './network-view.ts';
 
 /** Changes come in bursts; a guest that moves waits for no more than this. */
 const SETTLE_MS = 10;
+/** Until a port of a guest is asked for again that could not be forwarded. */
+const FORWARD_RETRY_MS = 1000;
 
 export interface ClusterNetwork {
   /** Something about the guests of this node has changed. */
@@ -42,19 +47,13 @@ export interface ClusterNetworkOptions {
 export function createClusterNetwork(environment: AgentEnvironment, options: ClusterNetworkOptions): ClusterNetwork {
   const { dataDir, records } = options;
   const { client, clock, log, signal, nodeName, hostIP } = environment;
-  const how = { clock, log };
-  const pods = createInformer(client, PODS, how);
-  const nodes = createInformer(client, NODES, how);
-  const services = createInformer(client, SERVICES, how);
-  const slices = createInformer(client, ENDPOINT_SLICES, how);
-  const namespaces = createInformer(client, NAMESPACES, how);
-  const policies = createInformer(client, NETWORK_POLICIES, how);
-  const informers = [pods, nodes, services, slices, namespaces, policies];
+  const { stores, informers, hear } = networkInformers(environment);
+  const { nodes, services } = stores;
   let endpoint: string | undefined;
   let isSynced = false;
-  let isStarted = false;
+  /** What the switch knows; there is none while this node serves nobody. */
+  let view: NetworkView | undefined;
   let cancel: (() => void) | undefined;
-  let sent = '';
 
   const publish = (port: number): void => {
     endpoint = `${hostIP}:${port}`;
@@ -75,6 +74,7 @@ export function createClusterNetwork(environment: AgentEnvironment, options: Clu
     dataDir,
     host: hostIP,
     peer: environment.peer,
+    whole: () => view?.whole() ?? { node: nodeName, whole: true },
     onListening: publish,
     onPortProblem,
     clock,
@@ -91,6 +91,7 @@ export function createClusterNetwork(environment: AgentEnvironment, options: Clu
     options.forward(hostAddressOf(address), port).catch((error: Error) => {
       asked.delete(name);
       log.debug('a port of a guest is not forwarded yet', { address, port, error: error.message });
+      clock.schedule(FORWARD_RETRY_MS, changed);
     });
   };
   const isOwn = ({ node }: ListenerTarget): boolean => node === nodeName;
@@ -100,43 +101,35 @@ export function createClusterNetwork(environment: AgentEnvironment, options: Clu
     cancel = undefined;
     if (signal.aborted || !isSynced) return;
     try {
-      sendState();
+      sendChange();
     } catch (error) {
       log.error('the network of Pods is not brought up to date', { error: (error as Error).message });
     }
   };
-  const sendState = (): void => {
-    const guests = records().flatMap((record) =>
-      record && record.plan.interfaces.length > 0 && isHere(record)
-        ? [{ address: podAddressOf(record.address), since: record.startedAt }]
-        : [],
+  const sendChange = (): void => {
+    const held = records().filter((record) => record && record.plan.interfaces.length > 0);
+    // A guest that is still received counts: the switch is there when it runs.
+    const isNeeded = held.length > 0 || services.list().some(isOuter);
+    if (!isNeeded && !view) return;
+    const isNew = view === undefined;
+    view ??= createNetworkView(stores, { node: nodeName, address: hostIP });
+    const guests = held.flatMap((record) =>
+      record && isHere(record) ? [{ address: podAddressOf(record.address), since: record.startedAt }] : [],
     );
-    const state = networkState({
-      node: nodeName,
-      address: hostIP,
-      pods: pods.list(),
-      nodes: nodes.list(),
-      services: services.list(),
-      slices: slices.list(),
-      namespaces: namespaces.list(),
-      policies: policies.list(),
-      guests,
-    });
+    view.setGuests(guests);
     const here = new Set(guests.map(({ address }) => address));
     for (const name of asked) if (!here.has(name.split('/')[0] ?? '')) asked.delete(name);
-    isStarted ||= guests.length > 0 || state.listeners.length > 0;
-    if (!isStarted) return;
-    for (const { protocol, targets } of state.listeners)
+    const change = isNew ? view.whole() : view.take();
+    for (const { protocol, targets } of view.listeners())
       for (const target of targets) if (protocol === 'tcp' && !target.at && isOwn(target)) forward(target);
-    const text = JSON.stringify(state);
-    if (text === sent) return;
-    sent = text;
-    keeper.send(state);
+    keeper.start();
+    if (change) keeper.send(change);
+    if (!isNeeded) view = undefined;
   };
   const changed = (): void => {
     cancel ??= clock.schedule(SETTLE_MS, send);
   };
-  for (const informer of informers) informer.onChange(changed);
+  hear(() => view, changed);
   signal.addEventListener('abort', () => cancel?.(), { once: true });
   const done = Promise.allSettled(informers.map((informer) => informer.start(signal)));
   Promise.all(informers.map((informer) => informer.synced(signal))).then(
@@ -153,6 +146,40 @@ export function createClusterNetwork(environment: AgentEnvironment, options: Clu
       return endpoint;
     },
     done,
+  };
+}
+
+/** Informers of all that the network is made of. `hear` tells the view of their changes, and calls back where they may matter. */
+function networkInformers({ client, clock, log }: AgentEnvironment) {
+  const how = { clock, log };
+  const pods = createInformer(client, PODS, { ...how, indexes: NETWORK_INDEXES.pods });
+  const nodes = createInformer(client, NODES, how);
+  const services = createInformer(client, SERVICES, how);
+  const slices = createInformer(client, ENDPOINT_SLICES, { ...how, indexes: NETWORK_INDEXES.slices });
+  const namespaces = createInformer(client, NAMESPACES, how);
+  const policies = createInformer(client, NETWORK_POLICIES, how);
+  return {
+    stores: { pods, nodes, services, slices, namespaces, policies },
+    informers: [pods, nodes, services, slices, namespaces, policies],
+    hear(current: () => NetworkView | undefined, changed: () => void): void {
+      /** Most changes are reports that say nothing of the network: they wake nobody. */
+      const heard =
+        <C>(take: (view: NetworkView, change: C) => void) =>
+        (change: C): void => {
+          const view = current();
+          if (view) take(view, change);
+          if (view?.isDirty) changed();
+        };
+      pods.onChange(heard((view, change: Change<Pod>) => view.podChanged(change)));
+      nodes.onChange(heard((view, change: Change<Node>) => view.nodeChanged(change)));
+      slices.onChange(heard((view, change: Change<EndpointSlice>) => view.sliceChanged(change)));
+      for (const informer of [namespaces, policies]) informer.onChange(heard((view) => view.policiesChanged()));
+      services.onChange((change: Change<Service>) => {
+        current()?.serviceChanged(change);
+        // It may be the first that this node opens a port for.
+        if (current() || isOuter(change.object)) changed();
+      });
+    },
   };
 }
 

@@ -9,7 +9,7 @@ import { systemClock } from '../../../../runtime/src/clock/clock.ts';
 import { silentLogger } from '../../../../runtime/src/log/log.ts';
 import type { ProcessIdentity } from '../../../../runtime/src/process/identity.ts';
 import { createFrameStream, noteFrame, noteOf } from '../../network/frame-stream.ts';
-import { EMPTY_STATE, type GuestHello } from '../../network/switch/switch-state.ts';
+import type { GuestHello, NetworkChange, NetworkPod } from '../../network/switch/switch-state.ts';
 import { endSwitch, keepSwitch } from './keep-switch.ts';
 
 const HELLO: GuestHello = {
@@ -48,22 +48,29 @@ test('a switch that ends is started again, and one that runs goes on without its
   const pidOf = async (): Promise<number> =>
     (JSON.parse(await readFile(join(dataDir, 'network/switch-process.json'), 'utf8')) as { identity: ProcessIdentity })
       .identity.pid;
-  const agent = (life: AbortController) =>
-    keepSwitch({
+  const whole = (pods: NetworkPod[]): NetworkChange => ({ node: 'n', whole: true, pods: { set: pods } });
+  const agent = (life: AbortController, pods: NetworkPod[]) => {
+    const keeper = keepSwitch({
       dataDir,
       host: '127.0.0.1',
+      whole: () => whole(pods),
       onListening: () => {},
       onPortProblem: () => {},
       clock: systemClock,
       log: silentLogger,
       signal: life.signal,
     });
+    keeper.start();
+    return keeper;
+  };
   const first = new AbortController();
   const pods = [{ address: '100.64.0.1', nodes: ['n'] }];
-  agent(first).send({ ...EMPTY_STATE, node: 'n', pods });
+  const keeper = agent(first, pods);
   try {
     const one = await filter(dataDir);
     await eventually('its addresses', () => one.addresses.includes('100.64.0.1'));
+    keeper.send({ node: 'n', pods: { set: [{ address: '100.64.0.3', nodes: ['n'] }] } });
+    await eventually('what is new', () => one.addresses.includes('100.64.0.3'));
     const pid = await pidOf();
     process.kill(pid, 'SIGKILL');
     await eventually('another switch', async () => (await pidOf()) !== pid);
@@ -75,7 +82,7 @@ test('a switch that ends is started again, and one that runs goes on without its
     const three = await filter(dataDir);
     await eventually('the addresses without an agent', () => three.addresses.includes('100.64.0.1'));
     const second = new AbortController();
-    agent(second).send({ ...EMPTY_STATE, node: 'n', pods: [...pods, { address: '100.64.0.2', nodes: ['n'] }] });
+    agent(second, [...pods, { address: '100.64.0.2', nodes: ['n'] }]);
     await eventually('news of the next agent', () => three.addresses.includes('100.64.0.2'));
     assert.equal(await pidOf(), now);
     second.abort();

@@ -19,7 +19,7 @@ import {
   SWITCH_VERSION,
   type SwitchMessage,
 } from '../../network/switch/switch-files.ts';
-import type { NetworkState } from '../../network/switch/switch-state.ts';
+import type { NetworkChange } from '../../network/switch/switch-state.ts';
 import { connectUnix } from '../../qmp/unix-socket.ts';
 
 const CONNECT_MS = 2000;
@@ -38,8 +38,10 @@ interface SwitchProcess {
 export type PortProblem = Extract<SwitchMessage, { readonly type: 'port-problem' }>;
 
 export interface SwitchKeeper {
-  /** Tells the switch; there is one from the first call on. */
-  send(state: NetworkState): void;
+  /** Starts the switch, once. */
+  start(): void;
+  /** Tells the switch, where it is connected: one that has just been connected gets the whole. */
+  send(change: NetworkChange): void;
   /** The node proves its name anew. */
   identify(): void;
 }
@@ -49,6 +51,8 @@ export interface SwitchOptions {
   /** Where the node listens for others. */
   readonly host: string;
   readonly peer?: PeerIdentity | undefined;
+  /** All that a switch has to know which has just been connected. */
+  readonly whole: () => NetworkChange;
   readonly onListening: (port: number) => void;
   readonly onPortProblem: (problem: PortProblem) => void;
   readonly clock: Clock;
@@ -56,11 +60,11 @@ export interface SwitchOptions {
   readonly signal: AbortSignal;
 }
 
-/** Makes it; nothing is started before the first `send`. */
+/** Makes it. */
 export function keepSwitch(options: SwitchOptions): SwitchKeeper {
   const { clock, log, signal, peer } = options;
   const directory = join(options.dataDir, SWITCH_FILES.directory);
-  let state: NetworkState | undefined;
+  let isStarted = false;
   let socket: Socket | undefined;
   const tell = (message: AgentMessage): void => {
     if (socket) writeLine(socket, message);
@@ -79,7 +83,7 @@ export function keepSwitch(options: SwitchOptions): SwitchKeeper {
       else options.onPortProblem(said);
     });
     identify();
-    if (state) tell({ type: 'state', state });
+    tell({ type: 'change', change: options.whole() });
     return new Promise((resolve) =>
       opened.once('close', () => {
         signal.removeEventListener('abort', stop);
@@ -107,12 +111,12 @@ export function keepSwitch(options: SwitchOptions): SwitchKeeper {
     }
   };
   return {
-    send(next) {
-      const isFirst = state === undefined;
-      state = next;
-      if (isFirst) void run();
-      else tell({ type: 'state', state });
+    start() {
+      if (isStarted) return;
+      isStarted = true;
+      void run();
     },
+    send: (change) => tell({ type: 'change', change }),
     identify,
   };
 }

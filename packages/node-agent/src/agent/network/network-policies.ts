@@ -9,7 +9,7 @@ import {
   matchesLabels,
 } from '@coracle/apimachinery/selector/label-selector';
 import type { Namespace, Pod } from '@coracle/apimachinery/types/types';
-import type { NetworkRule } from '../../network/switch/switch-state.ts';
+import type { NetworkRule, PassRule } from '../../network/switch/switch-state.ts';
 
 interface PolicyPeer {
   readonly podSelector?: LabelSelectorObject;
@@ -34,7 +34,7 @@ export interface NetworkPolicy extends KubeObject {
 }
 
 type ReadonlyPod = DeepReadonly<Pod>;
-type RulePorts = NonNullable<NetworkRule['ports']>;
+type RulePorts = NonNullable<PassRule['ports']>;
 
 export interface PolicyObjects {
   /** That have an address on the network of Pods. */
@@ -45,8 +45,8 @@ export interface PolicyObjects {
 
 export interface PolicyRules {
   readonly rules: readonly NetworkRule[];
-  /** By Pod address: places in `rules`; a direction that no policy closes is absent. */
-  readonly of: ReadonlyMap<string, { readonly ingress?: readonly number[]; readonly egress?: readonly number[] }>;
+  /** By Pod address: ids of `rules`; a direction that no policy closes is absent. */
+  readonly of: ReadonlyMap<string, { readonly ingress?: readonly string[]; readonly egress?: readonly string[] }>;
 }
 
 const addressOf = ({ status }: ReadonlyPod): string => status?.podIP ?? '';
@@ -60,16 +60,13 @@ const selects = (
 /** Makes rules of all policies. */
 export function policyRules({ pods, namespaces, policies }: PolicyObjects): PolicyRules {
   const labelsOf = new Map(namespaces.map(({ metadata }) => [metadata.name, metadata.labels]));
-  const rules: NetworkRule[] = [];
-  const places = new Map<string, number>();
-  const placeOf = (rule: NetworkRule): number => {
-    const text = JSON.stringify(rule);
-    const known = places.get(text);
-    if (known !== undefined) return known;
-    places.set(text, rules.length);
-    return rules.push(rule) - 1;
+  const rules = new Map<string, NetworkRule>();
+  /** `id` says where the rule stands; a port by name is another number at each Pod, and so another rule. */
+  const idOf = (id: string, rule: PassRule): string => {
+    rules.set(id, { id, ...rule });
+    return id;
   };
-  const found = new Map<string, { ingress?: number[]; egress?: number[] }>();
+  const found = new Map<string, { ingress?: string[]; egress?: string[] }>();
 
   const peersOf = (namespace: string, peers: readonly DeepReadonly<PolicyPeer>[]): ReadonlyPod[] =>
     pods.filter((pod) =>
@@ -83,7 +80,7 @@ export function policyRules({ pods, namespaces, policies }: PolicyObjects): Poli
   const otherEnd = (
     namespace: string,
     peers: readonly DeepReadonly<PolicyPeer>[] | undefined,
-  ): NetworkRule & { pods: ReadonlyPod[] } => {
+  ): PassRule & { pods: ReadonlyPod[] } => {
     if (!peers || peers.length === 0) return { anybody: true, pods: [...pods] };
     const blocks = peers.flatMap(({ ipBlock }) =>
       ipBlock ? [{ cidr: ipBlock.cidr, except: ipBlock.except ?? [] }] : [],
@@ -98,43 +95,53 @@ export function policyRules({ pods, namespaces, policies }: PolicyObjects): Poli
     const selected = pods.filter(
       (pod) => pod.metadata.namespace === namespace && selects(spec.podSelector ?? {}, pod.metadata.labels),
     );
-    const ingress = (spec.ingress ?? []).map(({ from, ports }) => ({ end: otherEnd(namespace, from), ports }));
-    const egress = (spec.egress ?? []).flatMap(({ to, ports }) => egressRules(otherEnd(namespace, to), ports));
+    const at = `${namespace}/${metadata.name}`;
+    const ingress = (spec.ingress ?? []).map(({ from, ports }, place) => ({
+      end: otherEnd(namespace, from),
+      ports,
+      id: `${at} in ${place}`,
+    }));
+    const egress = (spec.egress ?? []).flatMap(({ to, ports }, place) =>
+      egressRules(otherEnd(namespace, to), ports).map(({ variant, rule }) =>
+        idOf(`${at} out ${place}${variant}`, rule),
+      ),
+    );
     for (const pod of selected) {
       const entry = found.get(addressOf(pod)) ?? {};
       found.set(addressOf(pod), entry);
       if (types.includes('Ingress')) {
         entry.ingress ??= [];
-        for (const { end, ports } of ingress) {
+        for (const { end, ports, id } of ingress) {
           const { pods: _, ...rule } = end;
           const resolved = portsOf(ports, pod);
-          entry.ingress.push(placeOf(resolved ? { ...rule, ports: resolved } : rule));
+          const variant = ports?.some(({ port }) => typeof port === 'string') ? ` ${JSON.stringify(resolved)}` : '';
+          entry.ingress.push(idOf(`${id}${variant}`, resolved ? { ...rule, ports: resolved } : rule));
         }
       }
-      if (types.includes('Egress')) {
-        entry.egress ??= [];
-        entry.egress.push(...egress.map(placeOf));
-      }
+      if (types.includes('Egress')) entry.egress = [...(entry.egress ?? []), ...egress];
     }
   }
-  return { rules, of: found };
+  return { rules: [...rules.values()], of: found };
 }
 
 /** A port by name is another number at each Pod that is spoken to: a rule for each number. */
 function egressRules(
-  { pods, ...end }: NetworkRule & { readonly pods: readonly ReadonlyPod[] },
+  { pods, ...end }: PassRule & { readonly pods: readonly ReadonlyPod[] },
   ports: readonly DeepReadonly<PolicyPort>[] | undefined,
-): NetworkRule[] {
-  if (!ports || ports.length === 0) return [end];
+): { readonly variant: string; readonly rule: PassRule }[] {
+  if (!ports || ports.length === 0) return [{ variant: '', rule: end }];
   const numbered = ports.filter(({ port }) => typeof port !== 'string');
   const named = ports.filter(({ port }) => typeof port === 'string');
-  const rules: NetworkRule[] =
-    numbered.length > 0 ? [{ ...end, ports: numbered.flatMap((port) => rangeOf(port, undefined)) }] : [];
+  const rules: { variant: string; rule: PassRule }[] =
+    numbered.length > 0
+      ? [{ variant: '', rule: { ...end, ports: numbered.flatMap((port) => rangeOf(port, undefined)) } }]
+      : [];
   for (const port of named) {
     const groups = Map.groupBy(pods, (pod) => JSON.stringify(rangeOf(port, pod)));
     for (const [text, same] of groups) {
       const range = JSON.parse(text) as RulePorts;
-      if (range.length > 0) rules.push({ addresses: same.map(addressOf).sort(), ports: range });
+      if (range.length === 0) continue;
+      rules.push({ variant: ` ${port.port} ${text}`, rule: { addresses: same.map(addressOf).sort(), ports: range } });
     }
   }
   return rules;

@@ -1,7 +1,7 @@
 /** What a switch has to know of the cluster, made of its objects: pure. */
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
-import type { EndpointSlice, Namespace, Node, Pod, Service } from '@coracle/apimachinery/types/types';
+import type { EndpointSlice, Node, Pod, Service } from '@coracle/apimachinery/types/types';
 import { isPodAddress } from '@coracle/kubevirt/rules/launcher/pod-address';
 import {
   FORWARDED_PORTS_ANNOTATION,
@@ -9,32 +9,26 @@ import {
   usualHostPort,
 } from '@coracle/kubevirt/rules/machine/host-ports';
 import type {
+  Entry,
   ListenerTarget,
-  LocalGuest,
   NetworkListener,
+  NetworkName,
   NetworkPeer,
   NetworkPod,
   NetworkService,
-  NetworkState,
+  TableName,
 } from '../../network/switch/switch-state.ts';
 import type { VmRecord } from '../launcher/vm-record.ts';
 import { POD_NETWORK_ANNOTATION } from '../registration/node-object.ts';
-import { type NetworkPolicy, policyRules } from './network-policies.ts';
 
 const SERVICE_LABEL = 'kubernetes.io/service-name';
 
-export interface NetworkObjects {
-  readonly node: string;
-  /** Of the node. */
-  readonly address: string;
-  readonly pods: readonly DeepReadonly<Pod>[];
-  readonly nodes: readonly DeepReadonly<Node>[];
-  readonly services: readonly DeepReadonly<Service>[];
-  readonly slices: readonly DeepReadonly<EndpointSlice>[];
-  readonly guests: readonly LocalGuest[];
-  readonly namespaces: readonly DeepReadonly<Namespace>[];
-  readonly policies: readonly DeepReadonly<NetworkPolicy>[];
-}
+type ReadonlyPod = DeepReadonly<Pod>;
+type ReadonlyService = DeepReadonly<Service>;
+type Slices = readonly DeepReadonly<EndpointSlice>[];
+
+/** What one object, or a few together, say: entries of some tables. */
+export type NetworkEntries = { readonly [T in TableName]?: readonly Entry<T>[] };
 
 /** True while packets for the guest are this node's to give it: before it has left, and from its taking over on. */
 export function isHere({ process, result, migration }: VmRecord): boolean {
@@ -55,40 +49,24 @@ export function isHere({ process, result, migration }: VmRecord): boolean {
   }
 }
 
-/** Puts the whole of it together. */
-export function networkState(objects: NetworkObjects): NetworkState {
-  const slices = Map.groupBy(
-    objects.slices.filter(({ addressType }) => addressType === 'IPv4'),
-    ({ metadata }) => `${metadata.namespace}/${metadata.labels?.[SERVICE_LABEL]}`,
-  );
-  const slicesOf = ({ metadata }: DeepReadonly<Service>): readonly DeepReadonly<EndpointSlice>[] =>
-    slices.get(`${metadata.namespace}/${metadata.name}`) ?? [];
-  const pods = objects.pods.filter(
-    ({ status }) => isPodAddress(status?.podIP ?? '') && status?.phase !== 'Succeeded' && status?.phase !== 'Failed',
-  );
-  const { rules, of } = policyRules({ pods, namespaces: objects.namespaces, policies: objects.policies });
-  return {
-    node: objects.node,
-    pods: podsOf(pods).map((pod) => ({ ...pod, ...of.get(pod.address) })),
-    rules,
-    services: objects.services.flatMap((service) => servicesOf(service, slicesOf(service))),
-    names: Object.fromEntries(objects.services.flatMap((service) => namesOf(service, slicesOf(service)))),
-    guests: objects.guests,
-    listeners: listenersOf(objects, slicesOf),
-    peers: objects.nodes.flatMap(peerOf).filter(({ node }) => node !== objects.node),
-  };
+/** The Service that endpoints belong to, `NAMESPACE/NAME`; undefined for those of IPv6 and of none. */
+export function serviceOf({ metadata, addressType }: DeepReadonly<EndpointSlice>): string | undefined {
+  const name = metadata.labels?.[SERVICE_LABEL];
+  return addressType === 'IPv4' && name !== undefined ? `${metadata.namespace}/${name}` : undefined;
 }
 
-function podsOf(pods: readonly DeepReadonly<Pod>[]): NetworkPod[] {
-  const nodes = new Map<string, string[]>();
-  for (const { spec, status } of pods) {
-    const { podIP = '' } = status ?? {};
-    nodes.set(podIP, [...(nodes.get(podIP) ?? []), spec.nodeName ?? '']);
-  }
-  return [...nodes].map(([address, names]) => ({ address, nodes: names }));
+/** The address of a Pod that is on the network of Pods, and has not ended. */
+export function networkAddressOf({ status }: ReadonlyPod): string | undefined {
+  const { podIP = '', phase } = status ?? {};
+  return isPodAddress(podIP) && phase !== 'Succeeded' && phase !== 'Failed' ? podIP : undefined;
 }
 
-type Slices = readonly DeepReadonly<EndpointSlice>[];
+/** The Pods of one address: two while a guest moves. */
+export function podsOf(pods: readonly ReadonlyPod[]): NetworkPod[] {
+  const address = pods[0] && networkAddressOf(pods[0]);
+  return address === undefined ? [] : [{ address, nodes: pods.map(({ spec }) => spec.nodeName ?? '').sort() }];
+}
+
 type Endpoint = DeepReadonly<EndpointSlice['endpoints'][number]>;
 
 /** Those that are ready; where none is, those that serve on while they end (KEP-1669). */
@@ -101,7 +79,7 @@ function readyOf(slices: Slices): Endpoint[] {
     : all.filter(({ conditions }) => conditions?.serving === true && conditions.terminating === true);
 }
 
-function servicesOf({ spec }: DeepReadonly<Service>, slices: Slices): NetworkService[] {
+function servicesOf({ spec }: ReadonlyService, slices: Slices): NetworkService[] {
   const { clusterIP = '', ports, sessionAffinity } = spec ?? {};
   if (clusterIP === '' || clusterIP === 'None' || clusterIP.includes(':')) return [];
   return (ports ?? []).flatMap(({ name = '', port, protocol = 'TCP' }) => {
@@ -114,49 +92,63 @@ function servicesOf({ spec }: DeepReadonly<Service>, slices: Slices): NetworkSer
   });
 }
 
+/** Where a port of a Pod is forwarded on this host; undefined where it is not, or the Pod is elsewhere. */
+export type Published = (protocol: string, address: string, port: number) => ListenerTarget['at'];
+
+/** Finds it among the Pods of an address that are on this host. */
+export function publishedPort(
+  pods: readonly ReadonlyPod[],
+  { protocol, port }: { readonly protocol: string; readonly port: number },
+): ListenerTarget['at'] {
+  for (const { metadata } of pods)
+    for (const one of forwardedPorts(metadata.annotations))
+      if (one.protocol === protocol && one.containerPort === port) return { host: one.hostIP, port: one.hostPort };
+  return undefined;
+}
+
+/** A Service that ports of this host may stand for. */
+export const isOuter = ({ spec }: ReadonlyService): boolean =>
+  spec?.type === 'NodePort' || spec?.type === 'LoadBalancer';
+
+/** What a Service and its endpoints say. `address`: of the node. */
+export function serviceEntries(
+  service: ReadonlyService,
+  slices: Slices,
+  { address, published }: { readonly address: string; readonly published: Published },
+): NetworkEntries {
+  return {
+    services: servicesOf(service, slices),
+    names: namesOf(service, slices),
+    listeners: isOuter(service) ? listenersOf(service, slices, { address, published }) : [],
+  };
+}
+
 /** Node ports on the address of the node, and ports of load balancers on theirs where it is one of this host's loopback. */
 function listenersOf(
-  { node, address, nodes, pods, services }: NetworkObjects,
-  slicesFor: (service: DeepReadonly<Service>) => Slices,
+  { metadata, spec = {}, status }: ReadonlyService,
+  slices: Slices,
+  { address, published }: { readonly address: string; readonly published: Published },
 ): NetworkListener[] {
-  const bootOf = new Map(nodes.map(({ metadata, status }) => [metadata.name, status?.nodeInfo?.bootID]));
-  const isHere = (name: string): boolean => name === node || (bootOf.get(name) ?? '-') === bootOf.get(node);
-  const published = new Map(
-    pods
-      .filter(({ spec }) => isHere(spec.nodeName ?? ''))
-      .flatMap(({ metadata, status }) =>
-        forwardedPorts(metadata.annotations).map(
-          ({ protocol, containerPort, hostIP, hostPort }) =>
-            [`${protocol}/${status?.podIP}/${containerPort}`, { host: hostIP, port: hostPort }] as const,
-        ),
-      ),
-  );
-  return services.flatMap((service) => {
-    const { metadata, spec = {}, status } = service;
-    if (spec.type !== 'NodePort' && spec.type !== 'LoadBalancer') return [];
-    const ingress = (status?.loadBalancer?.ingress ?? [])
-      .map(({ ip = '' }) => ip)
-      .filter((ip) => ip.startsWith('127.'));
-    return (spec.ports ?? []).flatMap(({ name = '', port, nodePort, protocol = 'TCP' }): NetworkListener[] => {
-      if (protocol === 'SCTP') return [];
-      const targets = readyTargets(slicesFor(service), name, protocol).map((target) => {
-        const at = published.get(`${protocol}/${target.address}/${target.port}`);
-        return { ...target, ...(at && { at }) };
-      });
-      const common = {
-        protocol: protocol === 'UDP' ? ('udp' as const) : ('tcp' as const),
-        service: `${metadata.namespace}/${metadata.name}`,
-        sticky: spec.sessionAffinity === 'ClientIP',
-        targets,
-      };
-      return [
-        ...(nodePort === undefined ? [] : [{ ...common, host: address, port: nodePort }]),
-        ...ingress.flatMap((host) => [
-          { ...common, host, port },
-          ...(port < 1024 ? [{ ...common, host, port: usualHostPort(port) }] : []),
-        ]),
-      ];
+  const ingress = (status?.loadBalancer?.ingress ?? []).map(({ ip = '' }) => ip).filter((ip) => ip.startsWith('127.'));
+  return (spec.ports ?? []).flatMap(({ name = '', port, nodePort, protocol = 'TCP' }): NetworkListener[] => {
+    if (protocol === 'SCTP') return [];
+    const targets = readyTargets(slices, name, protocol).map((target) => {
+      const at = published(protocol, target.address, target.port);
+      return { ...target, ...(at && { at }) };
     });
+    const common = {
+      protocol: protocol === 'UDP' ? ('udp' as const) : ('tcp' as const),
+      service: `${metadata.namespace}/${metadata.name}`,
+      sticky: spec.sessionAffinity === 'ClientIP',
+      targets,
+    };
+    return [
+      ...(nodePort === undefined ? [] : [{ ...common, host: address, port: nodePort }]),
+      ...ingress.flatMap((host) => [
+        { ...common, host, port },
+        ...(port < 1024 ? [{ ...common, host, port: usualHostPort(port) }] : []),
+      ]),
+    ];
   });
 }
 
@@ -187,51 +179,60 @@ function readyTargets(slices: Slices, name: string, protocol: string): Omit<List
   });
 }
 
-type Names = [string, NetworkState['names'][string]][];
+/** What a message can carry: RFC 1035, 3.1. */
+const NAME = /^[^.]{1,63}(\.[^.]{1,63})*$/;
+const MAX_NAME = 253;
 
 /** `web.default.svc`, `_http._tcp.web.default.svc`, and of a headless Service `HOSTNAME.web.default.svc`. */
-function namesOf({ metadata, spec }: DeepReadonly<Service>, slices: Slices): Names {
-  const { clusterIP = '', ports, type } = spec ?? {};
+function namesOf({ metadata, spec }: ReadonlyService, slices: Slices): NetworkName[] {
+  const { clusterIP = '', ports, type, externalName = '' } = spec ?? {};
   const base = `${metadata.name}.${metadata.namespace}.svc`;
-  if (type === 'ExternalName' || clusterIP.includes(':')) return [];
+  if (type === 'ExternalName') {
+    const alias = externalName.toLowerCase().replace(/\.$/, '');
+    return NAME.test(alias) && alias.length <= MAX_NAME ? [{ name: base, addresses: [], alias }] : [];
+  }
+  if (clusterIP.includes(':')) return [];
+  const portName = (name: string, protocol: string): string => `_${name}._${protocol.toLowerCase()}.${base}`;
   if (clusterIP !== 'None')
     return [
-      [base, { addresses: [clusterIP] }],
-      ...(ports ?? []).flatMap(
-        ({ name = '', port, protocol = 'TCP' }): Names =>
-          name === ''
-            ? []
-            : [[`_${name}._${protocol.toLowerCase()}.${base}`, { addresses: [], services: [{ port, target: base }] }]],
-      ),
+      { name: base, addresses: clusterIP === '' ? [] : [clusterIP], isOwn: true },
+      ...(ports ?? [])
+        .filter(({ name = '' }) => name !== '')
+        .map(({ name = '', port, protocol = 'TCP' }) => ({
+          name: portName(name, protocol),
+          addresses: [],
+          services: [{ port, target: base }],
+        })),
     ];
-  const ready = readyOf(slices);
-  const hosts = ready.flatMap(({ addresses, hostname }) => {
+  const hosts = readyOf(slices).flatMap(({ addresses, hostname }) => {
     const [address] = addresses ?? [];
     return address === undefined ? [] : [{ address, name: `${hostname ?? address.replaceAll('.', '-')}.${base}` }];
   });
   return [
-    [base, { addresses: hosts.map(({ address }) => address) }],
-    ...[...Map.groupBy(hosts, ({ name }) => name)].map(([name, same]): Names[number] => [
+    { name: base, addresses: hosts.map(({ address }) => address) },
+    ...[...Map.groupBy(hosts, ({ name }) => name)].map(([name, same]) => ({
       name,
-      { addresses: same.map(({ address }) => address) },
-    ]),
+      addresses: same.map(({ address }) => address),
+      isOwn: true,
+    })),
     ...slices.flatMap((slice) =>
-      (slice.ports ?? []).flatMap(
-        ({ name = '', port, protocol = 'TCP' }): Names =>
-          name === '' || port === undefined
-            ? []
-            : [
-                [
-                  `_${name}._${protocol.toLowerCase()}.${base}`,
-                  { addresses: [], services: hosts.map((host) => ({ port, target: host.name })) },
-                ],
-              ],
+      (slice.ports ?? []).flatMap(({ name = '', port, protocol = 'TCP' }): NetworkName[] =>
+        name === '' || port === undefined
+          ? []
+          : [
+              {
+                name: portName(name, protocol),
+                addresses: [],
+                services: hosts.map((host) => ({ port, target: host.name })),
+              },
+            ],
       ),
     ),
   ];
 }
 
-function peerOf({ metadata }: DeepReadonly<Node>): NetworkPeer[] {
+/** Where the switch of a node is found by others. */
+export function peerOf({ metadata }: DeepReadonly<Node>): NetworkPeer[] {
   const [, host = '', port = ''] = /^(.+):(\d+)$/.exec(metadata.annotations?.[POD_NETWORK_ANNOTATION] ?? '') ?? [];
   return host === '' ? [] : [{ node: metadata.name ?? '', host, port: Number(port) }];
 }

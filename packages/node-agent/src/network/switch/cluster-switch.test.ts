@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { createFrameStream, noteOf, withLength } from '../frame-stream.ts';
 import { ICMP, ipv4Of, makeFrame, numberOf, portsOf, put16, TCP, textOf, UDP } from '../ipv4-frame.ts';
 import { ClusterSwitch, type LineEnd } from './cluster-switch.ts';
-import { EMPTY_STATE, type GuestHello, type NetworkState } from './switch-state.ts';
+import { type Entry, type GuestHello, TABLE_NAMES, type TableName } from './switch-state.ts';
 
 const INSIDE = '10.0.2.2';
 const [A, B, C] = ['100.64.0.1', '100.64.0.2', '100.64.0.3'] as const;
@@ -52,8 +52,16 @@ function attach(network: ClusterSwitch, address: string, more?: Partial<GuestHel
   return { got, notes, send, end, take: (frame: Uint8Array): void => end.take(withLength(frame)) };
 }
 
-const stateOf = (node: string, guests: NetworkState['guests'], more: Partial<NetworkState> = {}): NetworkState => ({
-  ...EMPTY_STATE,
+/** The tables of a node, whole. */
+type NetworkState = { readonly node: string } & { readonly [T in TableName]?: readonly Entry<T>[] };
+
+/** Tells all of it. */
+function setState(network: ClusterSwitch, { node, ...tables }: NetworkState): void {
+  const changes = TABLE_NAMES.map((table) => [table, { set: tables[table] ?? [] }] as const);
+  network.change({ node, whole: true, ...Object.fromEntries(changes) });
+}
+
+const stateOf = (node: string, guests: readonly Entry<'guests'>[], more: Partial<NetworkState> = {}) => ({
   node,
   pods: [
     { address: A, nodes: ['one'] },
@@ -64,8 +72,9 @@ const stateOf = (node: string, guests: NetworkState['guests'], more: Partial<Net
   ...more,
 });
 
-const since = (address: string, at = 1): NetworkState['guests'][number] => ({ address, since: at });
-const newSwitch = (now: () => number = () => 0): ClusterSwitch => new ClusterSwitch({ now });
+const since = (address: string, at = 1): Entry<'guests'> => ({ address, since: at });
+const newSwitch = (now: () => number = () => 0): ClusterSwitch =>
+  new ClusterSwitch({ now, resolve: async () => ({ addresses: ['192.0.2.7'], code: 0 }) });
 
 /** Two nodes with a line between their switches. */
 function join(one: ClusterSwitch, two: ClusterSwitch): void {
@@ -80,7 +89,7 @@ function join(one: ClusterSwitch, two: ClusterSwitch): void {
 //   Pods alone.
 test('guests of a node reach each other by their Pod addresses, and nobody under another name', () => {
   const network = newSwitch();
-  network.setState(stateOf('one', [since(A), since(B)]));
+  setState(network, stateOf('one', [since(A), since(B)]));
   const [a, b] = [attach(network, A), attach(network, B)];
   a.send(ICMP, B);
   a.send(TCP, B, [5000, 80]);
@@ -91,7 +100,7 @@ test('guests of a node reach each other by their Pod addresses, and nobody under
   a.send(ICMP, '100.64.9.9');
   assert.equal(b.got.length, 2);
   // A guest that has not come yet, or has gone, is not spoken to and does not speak.
-  network.setState(stateOf('one', [since(A)]));
+  setState(network, stateOf('one', [since(A)]));
   a.send(ICMP, B);
   b.send(ICMP, A);
   assert.deepEqual([a.got.length, b.got.length], [0, 2]);
@@ -99,26 +108,29 @@ test('guests of a node reach each other by their Pod addresses, and nobody under
 
 test('guests of two nodes reach each other, and a node cannot speak for Pods of others', () => {
   const [one, two] = [newSwitch(), newSwitch()];
-  one.setState(stateOf('one', [since(A)]));
-  two.setState({ ...stateOf('two', [since(C)]), pods: stateOf('two', []).pods.filter(({ address }) => address !== B) });
+  setState(one, stateOf('one', [since(A)]));
+  setState(two, {
+    ...stateOf('two', [since(C)]),
+    pods: stateOf('two', []).pods.filter(({ address }) => address !== B),
+  });
   join(one, two);
   const [a, c] = [attach(one, A), attach(two, C)];
   a.send(ICMP, C);
   c.send(TCP, A, [1, 2]);
   assert.deepEqual([a.got, c.got], [[`6 ${C}:1 > ${INSIDE}:2`], [`1 ${A} > ${INSIDE}`]]);
   // Node two does not know B as one of node one.
-  one.setState(stateOf('one', [since(A), since(B)]));
+  setState(one, stateOf('one', [since(A), since(B)]));
   attach(one, B).send(ICMP, C);
   assert.equal(c.got.length, 1);
 });
 
 test('a guest that moves is found where it came last, and its connections to Services go on', () => {
   const [one, two] = [newSwitch(), newSwitch()];
-  const services: NetworkState['services'] = [
+  const services: Entry<'services'>[] = [
     { address: SERVICE, protocol: 'tcp', port: 80, sticky: false, targets: [{ address: A, port: 8080 }] },
   ];
-  one.setState(stateOf('one', [since(A), since(C, 5)], { services }));
-  two.setState(stateOf('two', [], { services }));
+  setState(one, stateOf('one', [since(A), since(C, 5)], { services }));
+  setState(two, stateOf('two', [], { services }));
   join(one, two);
   const [a, c] = [attach(one, A), attach(one, C)];
   c.send(TCP, SERVICE, [700, 80]);
@@ -126,14 +138,14 @@ test('a guest that moves is found where it came last, and its connections to Ser
   const moved = attach(two, C);
   a.send(TCP, C, [8080, 700], 0x10);
   assert.deepEqual(c.got, [`6 ${SERVICE}:80 > ${INSIDE}:700`], 'still here');
-  two.setState(stateOf('two', [since(C, 9)], { services }));
+  setState(two, stateOf('two', [since(C, 9)], { services }));
   // The Pod answers before the guest has said a word there.
   a.send(TCP, C, [8080, 700], 0x10);
   assert.deepEqual([moved.got, c.got.length], [[`6 ${SERVICE}:80 > ${INSIDE}:700`], 1]);
   moved.send(TCP, SERVICE, [700, 80], 0x10);
   assert.equal(a.got.length, 2);
   // It did not come to that: the guest runs on where it was.
-  two.setState(stateOf('two', [], { services }));
+  setState(two, stateOf('two', [], { services }));
   a.send(ICMP, C);
   assert.equal(c.got.length, 2);
 });
@@ -150,19 +162,19 @@ test('a Service spreads connections over its endpoints, keeps each, and refuses 
     { address: B, port: 8080 },
     { address: C, port: 8080 },
   ];
-  network.setState(withTargets([toB, toC]));
+  setState(network, withTargets([toB, toC]));
   const [a, b, c] = [attach(network, A), attach(network, B), attach(network, C)];
   for (let from = 1; from <= 64; from++) a.send(TCP, SERVICE, [from, 80]);
   assert.ok(b.got.length > 10 && c.got.length > 10, `${b.got.length} and ${c.got.length}`);
   assert.equal(b.got.length + c.got.length, 64);
-  network.setState(withTargets([toC]));
+  setState(network, withTargets([toC]));
   const kept = b.got.length;
   for (let from = 1; from <= 64; from++) a.send(TCP, SERVICE, [from, 80], 0x10);
   assert.equal(b.got.length, 2 * kept, 'segments of open connections stay with their Pod');
   const before = b.got.length;
   for (let from = 1; from <= 64; from++) a.send(TCP, SERVICE, [from, 80]);
   assert.equal(b.got.length, before, 'new ones go to who is ready');
-  network.setState(withTargets([]));
+  setState(network, withTargets([]));
   a.send(TCP, SERVICE, [99, 80]);
   assert.deepEqual(a.got, [`6 ${SERVICE}:80 > ${INSIDE}:99`]);
   a.send(UDP, SERVICE, [99, 80]);
@@ -171,10 +183,10 @@ test('a Service spreads connections over its endpoints, keeps each, and refuses 
 
 test('a guest reaches itself by its own Pod address and by a Service of its own', () => {
   const network = newSwitch();
-  const services: NetworkState['services'] = [
+  const services: Entry<'services'>[] = [
     { address: SERVICE, protocol: 'udp', port: 53, sticky: true, targets: [{ address: A, port: 5353 }] },
   ];
-  network.setState(stateOf('one', [since(A)], { services }));
+  setState(network, stateOf('one', [since(A)], { services }));
   const a = attach(network, A);
   a.send(UDP, SERVICE, [7, 53]);
   assert.deepEqual(a.got, [`17 ${A}:7 > ${INSIDE}:5353`]);
@@ -184,7 +196,7 @@ test('a guest reaches itself by its own Pod address and by a Service of its own'
 
 test('ports that a masqueraded interface lists are the only ones that others reach', () => {
   const network = newSwitch();
-  network.setState(stateOf('one', [since(A), since(B)]));
+  setState(network, stateOf('one', [since(A), since(B)]));
   const a = attach(network, A);
   const b = attach(network, B, { ports: [{ protocol: 'tcp', port: 80 }] });
   a.send(TCP, B, [5, 80]);
@@ -203,13 +215,16 @@ test('NetworkPolicies close a Pod but for what their rules let pass', () => {
   const network = newSwitch(() => now);
   const fromA = { addresses: [A], ports: [{ protocol: 'tcp' as const, from: 80, to: 90 }] };
   const toWorld = { blocks: [{ cidr: '192.0.2.0/24', except: ['192.0.2.128/25'] }] };
-  network.setState({
+  setState(network, {
     ...stateOf('one', [since(A), since(B), since(C)]),
-    rules: [fromA, toWorld],
+    rules: [
+      { id: 'from-a', ...fromA },
+      { id: 'to-world', ...toWorld },
+    ],
     pods: [
       { address: A, nodes: ['one'] },
-      { address: B, nodes: ['one'], ingress: [0] },
-      { address: C, nodes: ['one'], egress: [1] },
+      { address: B, nodes: ['one'], ingress: ['from-a'] },
+      { address: C, nodes: ['one'], egress: ['to-world'] },
     ],
   });
   const [a, b, c] = [attach(network, A), attach(network, B), attach(network, C)];
@@ -234,4 +249,70 @@ test('NetworkPolicies close a Pod but for what their rules let pass', () => {
   assert.deepEqual([c.got.length, a.got.length], [1, 3], 'who may not begin may answer');
   const known = c.notes.find((note) => (note as { type: string }).type === 'egress') as { rules: unknown };
   assert.deepEqual(known.rules, [{ ...toWorld, anybody: false }], 'its filter keeps it from the rest of the world');
+});
+
+test('change() takes entries alone: what it does not name stays, and filters hear of addresses that came or went', () => {
+  const network = newSwitch();
+  const service = (address: string, port: number, to: string): Entry<'services'> => ({
+    address,
+    protocol: 'tcp',
+    port,
+    sticky: false,
+    targets: [{ address: to, port: 8080 }],
+  });
+  setState(
+    network,
+    stateOf('one', [since(A), since(B)], { services: [service(SERVICE, 80, B), service(SERVICE, 81, B)] }),
+  );
+  const [a, b] = [attach(network, A), attach(network, B)];
+  const before = a.notes.length;
+  network.change({ node: 'one', services: { remove: [`tcp/${SERVICE}/80`], set: [service('10.96.0.10', 80, B)] } });
+  assert.deepEqual(a.notes.slice(before), [{ type: 'addresses', whole: false, add: ['10.96.0.10'], remove: [] }]);
+  for (const [to, port] of [
+    [SERVICE, 81],
+    ['10.96.0.10', 80],
+  ] as const)
+    a.send(TCP, to, [7, port]);
+  assert.equal(b.got.length, 2);
+  a.send(TCP, SERVICE, [8, 80]);
+  assert.equal(a.got.length, 1, 'refused');
+  network.change({ node: 'one', pods: { remove: [B] }, services: { remove: [`tcp/${SERVICE}/81`] } });
+  const last = a.notes.at(-1) as { remove: string[] };
+  assert.deepEqual(last.remove.sort(), [SERVICE, B]);
+});
+
+test('a peer hears of guests that are new alone, and of all when one has gone', () => {
+  const network = newSwitch();
+  setState(network, stateOf('one', [since(A)]));
+  const said: unknown[] = [];
+  const stream = createFrameStream((frame): undefined => void said.push(noteOf(frame)));
+  network.connectPeer('two', { write: (bytes) => void stream.take(bytes) });
+  network.change({ node: 'one', guests: { set: [since(B, 2)] } });
+  network.change({ node: 'one', guests: { remove: [A] } });
+  assert.deepEqual(said, [
+    { type: 'guests', whole: true, guests: [since(A)] },
+    { type: 'guests', whole: false, guests: [since(B, 2)] },
+    { type: 'guests', whole: true, guests: [since(B, 2)] },
+  ]);
+});
+
+test('questions for names are answered, those that stand for a name of the world with what this host resolves', async () => {
+  const network = newSwitch();
+  const names: Entry<'names'>[] = [
+    { name: 'web.default.svc', addresses: [SERVICE], isOwn: true },
+    { name: 'far.default.svc', addresses: [], alias: 'example.com' },
+  ];
+  setState(network, stateOf('one', [since(A)], { names }));
+  const a = attach(network, A);
+  const ask = (name: string): void => {
+    const labels = name.split('.').flatMap((label) => [label.length, ...Buffer.from(label)]);
+    const query = [0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, ...labels, 0, 0, 1, 0, 1];
+    const payload = Uint8Array.from([0x10, 0, 0, 53, 0, 8 + query.length, 0, 0, ...query]);
+    a.take(makeFrame({ protocol: UDP, source: numberOf(INSIDE), destination: numberOf('10.0.2.3'), payload }));
+  };
+  ask('web.default.svc.cluster.local');
+  assert.equal(a.got.length, 1);
+  ask('far.default.svc.cluster.local');
+  await new Promise(setImmediate);
+  assert.deepEqual(a.got, [`17 10.0.2.3:53 > ${INSIDE}:4096`, `17 10.0.2.3:53 > ${INSIDE}:4096`]);
 });

@@ -17,19 +17,22 @@ import {
   UDP,
 } from '../ipv4-frame.ts';
 import { createGuestPort, type GuestPort, type Line } from './guest-port.ts';
-import { answerName } from './name-answer.ts';
+import { createNameAnswers, type NameAnswers, type WorldResolver } from './name-answer.ts';
 import { DNS_PORT } from './name-server.ts';
-import { isContinued, type PacketRuleSet, ruleSet } from './packet-policy.ts';
+import { createNameTable } from './name-table.ts';
+import { isContinued } from './packet-policy.ts';
+import { createPodTable } from './pod-table.ts';
 import { refusalOf } from './refusal.ts';
 import { chooseTarget, type ServiceConnection } from './service-connections.ts';
 import {
   type AddressNews,
   type EgressNews,
-  EMPTY_STATE,
   type GuestHello,
   type GuestNews,
+  type LocalGuest,
+  type NetworkChange,
   type NetworkService,
-  type NetworkState,
+  TABLES,
 } from './switch-state.ts';
 
 /** One end of a line: what comes from there. */
@@ -54,24 +57,12 @@ interface Peer {
 
 type Owner = { readonly port: GuestPort } | { readonly peer: Peer };
 
-/** A Pod as packets are carried by. */
-interface PodEntry {
-  readonly nodes: readonly string[];
-  readonly ingress: PacketRuleSet | undefined;
-  readonly egress: PacketRuleSet | undefined;
-  /** What its filter is to know of `egress`. */
-  readonly egressText: string;
-}
-
 /** What switches tell each other of a guest that moved: to which Pods its connections to Services go. */
 interface ConnectionNews {
   readonly type: 'connections';
   readonly address: string;
   readonly connections: readonly ServiceConnection[];
 }
-
-const addressesOf = ({ pods, services }: NetworkState): Set<string> =>
-  new Set([...pods.map(({ address }) => address), ...services.map(({ address }) => address)]);
 
 function* chunks<T>(list: readonly T[]): Generator<{ readonly part: readonly T[]; readonly isFirst: boolean }> {
   for (let at = 0; at === 0 || at < list.length; at += MAX_IN_NOTE)
@@ -80,41 +71,90 @@ function* chunks<T>(list: readonly T[]): Generator<{ readonly part: readonly T[]
 
 export class ClusterSwitch {
   readonly #now: () => number;
-  #state = EMPTY_STATE;
   readonly #ports = new Map<number, GuestPort>();
   readonly #peers = new Map<string, Peer>();
+  readonly #pods = createPodTable();
+  readonly #names = createNameTable();
+  readonly #answers: NameAnswers;
+  /** By ClusterIP, and the address of each by its key. */
+  readonly #services = new Map<number, NetworkService[]>();
+  readonly #serviceKeys = new Map<string, number>();
   /** Addresses that filters bring here. */
-  #carried = new Set<string>();
-  #services = new Map<number, NetworkService[]>();
-  #pods = new Map<number, PodEntry>();
+  readonly #carried = new Set<number>();
   /** Guests that are this node's to give packets to, and since when. */
-  #active = new Map<number, number>();
+  readonly #active = new Map<number, number>();
   /** Where an address is; emptied at each change. */
   readonly #owners = new Map<number, Owner | undefined>();
-  #turn = 0;
 
   /** `now`: ms of a clock that only goes forward. */
-  constructor({ now }: { readonly now: () => number }) {
+  constructor({ now, resolve }: { readonly now: () => number; readonly resolve: WorldResolver }) {
     this.#now = now;
+    this.#answers = createNameAnswers(this.#names.lookup, resolve);
   }
 
-  /** Takes what the agent has seen of the cluster; guests and peers that are connected stay so. */
-  setState(next: NetworkState): void {
-    const before = this.#carried;
-    const guestsBefore = JSON.stringify(this.#state.guests);
-    this.#state = next;
-    this.#carried = addressesOf(next);
-    this.#services = Map.groupBy(next.services, ({ address }) => numberOf(address));
-    this.#pods = podEntries(next);
-    this.#active = new Map(next.guests.map(({ address, since }) => [numberOf(address), since]));
+  /** Takes what has become different in the cluster; guests and peers that are connected stay so. */
+  change(change: NetworkChange): void {
+    const { whole, names } = change;
+    if (whole) this.#names.clear();
+    for (const name of names?.remove ?? []) this.#names.delete(name);
+    for (const entry of names?.set ?? []) this.#names.set(entry);
+    const touched = new Set([...this.#pods.change(change), ...this.#changeServices(change)]);
+    this.#changeGuests(change);
     this.#owners.clear();
-    const add = [...this.#carried].filter((address) => !before.has(address));
-    const remove = [...before].filter((address) => !this.#carried.has(address));
-    for (const port of this.#ports.values()) {
-      if (add.length + remove.length > 0) tellAddresses(port.line, { add, remove });
-      this.#tellEgress(port);
+    this.#carryChanged(touched);
+    for (const address of touched) {
+      const port = this.#ports.get(address);
+      if (port) this.#tellEgress(port);
     }
-    if (guestsBefore !== JSON.stringify(next.guests)) for (const peer of this.#peers.values()) this.#tellPeer(peer);
+  }
+
+  /** The addresses of Services that are new, different or gone. */
+  #changeServices({ whole, services = {} }: NetworkChange): Set<number> {
+    const touched = new Set<number>();
+    const remove = (key: string): void => {
+      const address = this.#serviceKeys.get(key);
+      if (address === undefined) return;
+      touched.add(address);
+      this.#serviceKeys.delete(key);
+      const left = (this.#services.get(address) ?? []).filter((one) => TABLES.services(one) !== key);
+      if (left.length > 0) this.#services.set(address, left);
+      else this.#services.delete(address);
+    };
+    for (const key of whole ? [...this.#serviceKeys.keys()] : (services.remove ?? [])) remove(key);
+    for (const service of services.set ?? []) {
+      const key = TABLES.services(service);
+      remove(key);
+      const address = numberOf(service.address);
+      touched.add(address);
+      this.#serviceKeys.set(key, address);
+      this.#services.set(address, [...(this.#services.get(address) ?? []), service]);
+    }
+    return touched;
+  }
+
+  #changeGuests({ whole, guests = {} }: NetworkChange): void {
+    const { set = [], remove = [] } = guests;
+    const before = whole ? new Map(this.#active) : undefined;
+    if (whole) this.#active.clear();
+    for (const address of remove) this.#active.delete(numberOf(address));
+    for (const { address, since } of set) this.#active.set(numberOf(address), since);
+    const isGone = before ? [...before.keys()].some((address) => !this.#active.has(address)) : remove.length > 0;
+    const added = before ? set.filter(({ address, since }) => before.get(numberOf(address)) !== since) : set;
+    if (!isGone && added.length === 0) return;
+    for (const peer of this.#peers.values()) this.#tellPeer(peer, isGone ? undefined : added);
+  }
+
+  /** Tells the filters which addresses are theirs to bring, of those that may have become so or no longer are. */
+  #carryChanged(touched: ReadonlySet<number>): void {
+    const isCarried = (address: number): boolean =>
+      this.#pods.get(address) !== undefined || this.#services.has(address);
+    const news = [...touched].filter((address) => isCarried(address) !== this.#carried.has(address));
+    if (news.length === 0) return;
+    const [add, remove] = [news.filter(isCarried), news.filter((address) => !isCarried(address))];
+    for (const address of add) this.#carried.add(address);
+    for (const address of remove) this.#carried.delete(address);
+    const text = { add: add.map(textOf), remove: remove.map(textOf) };
+    for (const port of this.#ports.values()) tellAddresses(port.line, text);
   }
 
   /** A guest of this node, by its filter. */
@@ -124,7 +164,7 @@ export class ClusterSwitch {
     this.#owners.clear();
     // First what is forbidden: a filter lets pass what it knows nothing against.
     this.#tellEgress(port);
-    tellAddresses(line, { add: [...this.#carried], remove: [], whole: true });
+    tellAddresses(line, { add: [...this.#carried].map(textOf), remove: [], whole: true });
     const stream = createFrameStream((frame) => this.#fromGuest(port, frame));
     return this.#lineEnd(stream, () => {
       if (this.#ports.get(port.address) === port) this.#ports.delete(port.address);
@@ -180,7 +220,7 @@ export class ClusterSwitch {
     const asked = portsOf(frame, packet);
     if (destination === port.dns) {
       if (packet.protocol !== UDP || packet.isPart || asked?.destination !== DNS_PORT) return undefined;
-      answerName(port, frame, { packet, asked, names: this.#state.names, turn: this.#turn++ });
+      this.#answers.answer(port, frame, { packet, asked });
       return undefined;
     }
     let spokenTo = asked?.destination;
@@ -325,9 +365,11 @@ export class ClusterSwitch {
     }
   }
 
-  #tellPeer(peer: Peer): void {
-    for (const { part, isFirst } of chunks(this.#state.guests)) {
-      const news: GuestNews = { type: 'guests', whole: isFirst, guests: part };
+  /** `added`: those alone are new to the peer; without it, it hears of all. */
+  #tellPeer(peer: Peer, added?: readonly LocalGuest[]): void {
+    const guests = added ?? [...this.#active].map(([address, since]) => ({ address: textOf(address), since }));
+    for (const { part, isFirst } of chunks(guests)) {
+      const news: GuestNews = { type: 'guests', whole: isFirst && !added, guests: part };
       peer.line.write(noteFrame(news));
     }
   }
@@ -340,31 +382,6 @@ export class ClusterSwitch {
     const news: EgressNews = { type: 'egress', ...(text !== '' && { rules: JSON.parse(text) }) };
     port.line.write(noteFrame(news));
   }
-}
-
-function podEntries({ pods, rules }: NetworkState): Map<number, PodEntry> {
-  const sets = new Map<string, PacketRuleSet>();
-  const setOf = (places: readonly number[] | undefined): PacketRuleSet | undefined => {
-    if (!places) return undefined;
-    const key = places.join();
-    const found = sets.get(key) ?? ruleSet(places.flatMap((place) => rules[place] ?? []));
-    sets.set(key, found);
-    return found;
-  };
-  // Addresses of Pods say nothing about the world.
-  const worldOf = (places: readonly number[]): string =>
-    JSON.stringify(
-      places.flatMap((place) => {
-        const { blocks = [], anybody = false, ports } = rules[place] ?? {};
-        return blocks.length > 0 || anybody ? [{ blocks, anybody, ...(ports && { ports }) }] : [];
-      }),
-    );
-  return new Map(
-    pods.map(({ address, nodes, ingress, egress }) => [
-      numberOf(address),
-      { nodes, ingress: setOf(ingress), egress: setOf(egress), egressText: egress ? worldOf(egress) : '' },
-    ]),
-  );
 }
 
 function tellAddresses(

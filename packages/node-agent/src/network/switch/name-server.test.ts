@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { createSocket } from 'node:dgram';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { put16, u16 } from '../ipv4-frame.ts';
-import { answerQuery, clusterName, type NameRecord, questionOf } from './name-server.ts';
+import { answerQuery, clusterName, type NameRecord, questionOf, reverseAddress, worldNameOf } from './name-server.ts';
+import { createNameTable } from './name-table.ts';
+import { resolveWorld } from './world-resolver.ts';
 
 const query = (name: string, type = 1): Uint8Array => {
   const labels = name.split('.').flatMap((label) => [label.length, ...Buffer.from(label)]);
@@ -38,8 +41,8 @@ test('answerQuery() says that there is no such name, or nothing of that type, an
 });
 
 test('answerQuery() stays within a datagram, and turns the addresses', () => {
-  const first = answerQuery(query('many.default.svc'), lookup, 0);
-  const next = answerQuery(query('many.default.svc'), lookup, 1);
+  const first = answerQuery(query('many.default.svc'), lookup, { turn: 0 });
+  const next = answerQuery(query('many.default.svc'), lookup, { turn: 1 });
   assert.ok(first!.length <= 512 && answersOf(first) > 20);
   assert.notDeepEqual(first, next);
 });
@@ -55,4 +58,75 @@ test('answerQuery() takes any bytes', () => {
   const answer = query('web.default.svc');
   put16(answer, 2, 0x8180);
   assert.equal(questionOf(answer), undefined, 'an answer is no question');
+});
+
+// S-1325: An ExternalName Service answers with the name that it stands for and the addresses of that, of the cluster and of
+//   the world.
+test('a name that stands for another is answered with both, and a circle comes to an end', () => {
+  const aliases: Record<string, NameRecord> = {
+    ...names,
+    'near.default.svc': { addresses: [], alias: 'web.default.svc.cluster.local' },
+    'far.default.svc': { addresses: [], alias: 'example.com' },
+    'gone.default.svc': { addresses: [], alias: 'no.default.svc.cluster.local' },
+    'round.default.svc': { addresses: [], alias: 'round.default.svc.cluster.local' },
+  };
+  const find = (name: string): NameRecord | undefined => aliases[name];
+  const near = answerQuery(query('near.default.svc'), find);
+  assert.deepEqual([codeOf(near), answersOf(near), [...near!.subarray(-4)]], [0, 2, [10, 96, 0, 7]]);
+  assert.equal(worldNameOf(query('near.default.svc'), find), undefined);
+  const gone = answerQuery(query('gone.default.svc'), find);
+  assert.deepEqual([codeOf(gone), answersOf(gone)], [3, 1]);
+  assert.equal(worldNameOf(query('far.default.svc'), find), 'example.com');
+  assert.equal(worldNameOf(query('far.default.svc', 28), find), undefined, 'there are no addresses of IPv6 to give');
+  const far = (addresses: string[], code: number): [number, number] => {
+    const answer = answerQuery(query('far.default.svc'), find, { world: { addresses, code } });
+    return [codeOf(answer), answersOf(answer)];
+  };
+  assert.deepEqual(far(['192.0.2.1', '192.0.2.2'], 0), [0, 3]);
+  assert.deepEqual(far([], 3), [3, 1]);
+  assert.deepEqual(far([], 2), [2, 1]);
+  const named = answerQuery(query('far.default.svc', 5), find);
+  assert.deepEqual([codeOf(named), answersOf(named)], [0, 1]);
+  assert.ok(answersOf(answerQuery(query('round.default.svc'), find)) < 10);
+});
+
+test('an address of a Service, or of one host of a headless one, leads back to its name', () => {
+  const table = createNameTable();
+  table.set({ name: 'web.default.svc', addresses: ['10.96.0.7'], isOwn: true });
+  table.set({ name: 'all.default.svc', addresses: ['100.64.0.1'] });
+  table.set({ name: 'host-a.all.default.svc', addresses: ['100.64.0.1'], isOwn: true });
+  assert.equal(reverseAddress('7.0.96.10.in-addr.arpa'), '10.96.0.7');
+  assert.deepEqual(table.lookup('7.0.96.10.in-addr.arpa')?.pointers, ['web.default.svc']);
+  assert.deepEqual(table.lookup('1.0.64.100.in-addr.arpa')?.pointers, ['host-a.all.default.svc']);
+  const answer = answerQuery(query('7.0.96.10.in-addr.arpa', 12), table.lookup);
+  assert.deepEqual([codeOf(answer), answersOf(answer)], [0, 1]);
+  assert.match(Buffer.from(answer!).toString('latin1'), /web.default.svc.cluster.local/);
+  table.delete('web.default.svc');
+  assert.equal(codeOf(answerQuery(query('7.0.96.10.in-addr.arpa', 12), table.lookup)), 3);
+  assert.deepEqual(table.lookup('100-64-0-9.default.pod'), { addresses: ['100.64.0.9'] });
+});
+
+test('resolveWorld() says what a resolver answers, and how it did not', async (t) => {
+  const server = createSocket('udp4');
+  t.after(() => server.close());
+  server.on('message', (message, { port, address }) => {
+    const found = answerQuery(message, () => undefined, {}) ?? message;
+    const { name = '' } = questionOf(message) ?? {};
+    const record = [0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 5, 0, 4, 192, 0, 2, 9];
+    const answer = Buffer.concat([
+      found.subarray(0, questionOf(message)?.end),
+      Buffer.from(name === 'ok.test' ? record : []),
+    ]);
+    put16(answer, 2, 0x8180 | (name === 'no.test' ? 3 : name === 'bad.test' ? 2 : 0));
+    put16(answer, 6, name === 'ok.test' ? 1 : 0);
+    put16(answer, 8, 0);
+    put16(answer, 10, 0);
+    server.send(answer, port, address);
+  });
+  await new Promise<void>((done) => server.bind(0, '127.0.0.1', done));
+  const ask = (name: string) => resolveWorld(name, [`127.0.0.1:${server.address().port}`]);
+  assert.deepEqual(await ask('ok.test'), { addresses: ['192.0.2.9'], code: 0 });
+  assert.deepEqual(await ask('no.test'), { addresses: [], code: 3 });
+  assert.deepEqual(await ask('bad.test'), { addresses: [], code: 2 });
+  assert.deepEqual(await ask('none.test'), { addresses: [], code: 0 });
 });

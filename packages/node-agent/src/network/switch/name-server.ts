@@ -8,22 +8,36 @@ export const DNS_PORT = 53;
 const CLUSTER_DOMAIN = 'cluster.local';
 const HEADER = 12;
 const MAX_NAME = 253;
-const TYPE = { A: 1, SOA: 6, PTR: 12, SRV: 33, ANY: 255 } as const;
+/** Names that lead to one another; more is a circle, or meant badly. */
+const MAX_ALIASES = 8;
+const TYPE = { A: 1, CNAME: 5, SOA: 6, PTR: 12, SRV: 33, ANY: 255 } as const;
 const CLASS_IN = 1;
 const TTL_SECONDS = 5;
 /** Answers that fit into a datagram of 512 bytes, which every resolver takes (RFC 1035, 4.2.1). */
 const MAX_BYTES = 512;
 const NO_ERROR = 0;
 const NO_SUCH_NAME = 3;
+/** `7.0.96.10.in-addr.arpa` (RFC 1035, 3.5). */
+const REVERSE_NAME = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.in-addr\.arpa$/;
 
 /** What a name leads to. */
 export interface NameRecord {
   readonly addresses: readonly string[];
   /** For names `_PORT._PROTOCOL.SERVICE.NAMESPACE.svc`. */
   readonly services?: readonly { readonly port: number; readonly target: string }[];
+  /** Another name that is meant, whole: of the cluster or of the world (`spec.externalName`). */
+  readonly alias?: string;
+  /** Names without their domain, of an address that was asked for backwards. */
+  readonly pointers?: readonly string[];
 }
 
-/** Finds a name without its domain: `web.default.svc`; undefined where there is none of it. */
+/** What a name of the world led to: addresses, or the code of the answer that there are none (RFC 1035, 4.1.1). */
+export interface WorldAnswer {
+  readonly addresses: readonly string[];
+  readonly code: number;
+}
+
+/** Finds a name without its domain, `web.default.svc`, or an address backwards; undefined where there is none of it. */
 export type NameLookup = (name: string) => NameRecord | undefined;
 
 export interface Question {
@@ -60,6 +74,11 @@ export function clusterName(name: string): string | undefined {
   return name.endsWith('.svc') ? name : undefined;
 }
 
+/** The address that is asked for backwards; undefined for every other name. */
+export function reverseAddress(name: string): string | undefined {
+  return REVERSE_NAME.exec(name)?.slice(1).reverse().join('.');
+}
+
 const nameBytes = (name: string): number[] => [
   ...name.split('.').flatMap((label) => [label.length, ...new TextEncoder().encode(label)]),
   0,
@@ -83,16 +102,51 @@ const addressBytes = (address: string): number[] => {
   return [24, 16, 8, 0].map((shift) => (number >>> shift) & 255);
 };
 
-function answersTo(type: number, found: NameRecord): Uint8Array[] {
-  const answers: Uint8Array[] = [];
-  if (type === TYPE.A || type === TYPE.ANY)
-    for (const address of found.addresses) answers.push(record(ASKED, TYPE.A, addressBytes(address)));
-  if (type === TYPE.SRV || type === TYPE.ANY)
-    for (const { port, target } of found.services ?? [])
-      answers.push(
-        record(ASKED, TYPE.SRV, [0, 0, 0, 100, port >>> 8, port & 255, ...nameBytes(`${target}.${CLUSTER_DOMAIN}`)]),
-      );
-  return answers;
+function answersTo(owner: readonly number[], type: number, found: NameRecord): Uint8Array[] {
+  const isAsked = (one: number): boolean => type === one || type === TYPE.ANY;
+  return [
+    ...(isAsked(TYPE.A) ? found.addresses : []).map((address) => record(owner, TYPE.A, addressBytes(address))),
+    ...((isAsked(TYPE.SRV) && found.services) || []).map(({ port, target }) =>
+      record(owner, TYPE.SRV, [0, 0, 0, 100, port >>> 8, port & 255, ...nameBytes(`${target}.${CLUSTER_DOMAIN}`)]),
+    ),
+    ...((isAsked(TYPE.PTR) && found.pointers) || []).map((name) =>
+      record(owner, TYPE.PTR, nameBytes(`${name}.${CLUSTER_DOMAIN}`)),
+    ),
+  ];
+}
+
+interface Path {
+  /** Names that mean others, in their order, ready to be sent. */
+  readonly aliases: readonly Uint8Array[];
+  /** Of the name at the end. */
+  readonly owner: readonly number[];
+  readonly found: NameRecord | undefined;
+  /** The name at the end, where it is one of the world. */
+  readonly world?: string;
+}
+
+/** Follows names that mean others, as a resolver in a guest does not do itself. */
+function follow({ name: asked, type }: Question, lookup: NameLookup): Path | undefined {
+  const aliases: Uint8Array[] = [];
+  let owner: readonly number[] = ASKED;
+  for (let name = asked; ; ) {
+    const own = reverseAddress(name) === undefined ? clusterName(name) : name;
+    if (own === undefined) return aliases.length === 0 ? undefined : { aliases, owner, found: undefined, world: name };
+    const found = lookup(own);
+    if (found?.alias === undefined || aliases.length === MAX_ALIASES) return { aliases, owner, found };
+    aliases.push(record(owner, TYPE.CNAME, nameBytes(found.alias)));
+    if (type === TYPE.CNAME) return { aliases, owner, found };
+    name = found.alias;
+    owner = nameBytes(name);
+  }
+}
+
+/** The name of the world that a query leads to by a name of the cluster, and whose addresses its answer needs. */
+export function worldNameOf(message: Uint8Array, lookup: NameLookup): string | undefined {
+  const question = questionOf(message);
+  return question && (question.type === TYPE.A || question.type === TYPE.ANY)
+    ? follow(question, lookup)?.world
+    : undefined;
 }
 
 /** Says that there is nothing more to know, and for how long that holds (RFC 2308). */
@@ -105,26 +159,31 @@ const nothing = (): Uint8Array =>
 
 /**
  * The answer to a query; undefined where the name is none of the cluster's. `turn` says which of several addresses comes
- * first; those that do not fit are left out.
+ * first; those that do not fit are left out. `world`: what `worldNameOf` led to.
  */
-export function answerQuery(message: Uint8Array, lookup: NameLookup, turn = 0): Uint8Array | undefined {
+export function answerQuery(
+  message: Uint8Array,
+  lookup: NameLookup,
+  { turn = 0, world }: { readonly turn?: number; readonly world?: WorldAnswer } = {},
+): Uint8Array | undefined {
   const question = questionOf(message);
-  const name = question && clusterName(question.name);
-  if (!question || name === undefined) return undefined;
-  const found = lookup(name);
-  const all = found ? answersTo(question.type, found) : [];
+  const path = question && follow(question, lookup);
+  if (!question || !path) return undefined;
+  const found = path.world === undefined ? path.found : { addresses: world?.addresses ?? [] };
+  const all = found ? answersTo(path.owner, question.type, found) : [];
   const first = all.length === 0 ? 0 : turn % all.length;
   const answers: Uint8Array[] = [];
   let length = question.end;
-  for (const one of [...all.slice(first), ...all.slice(0, first)]) {
+  for (const one of [...path.aliases, ...all.slice(first), ...all.slice(0, first)]) {
     if (length + one.length > MAX_BYTES) break;
     answers.push(one);
     length += one.length;
   }
   const authority = answers.length === 0 ? [nothing()] : [];
+  const code = path.world === undefined ? (found ? NO_ERROR : NO_SUCH_NAME) : (world?.code ?? NO_ERROR);
   const header = new Uint8Array(message.subarray(0, question.end));
   // An authoritative answer; whether recursion was wanted is said back, and that it can be had.
-  put16(header, 2, 0x8480 | (u16(message, 2) & 0x0100) | (found ? NO_ERROR : NO_SUCH_NAME));
+  put16(header, 2, 0x8480 | (u16(message, 2) & 0x0100) | code);
   put16(header, 6, answers.length);
   put16(header, 8, authority.length);
   put16(header, 10, 0);

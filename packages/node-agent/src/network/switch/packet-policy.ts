@@ -3,7 +3,7 @@
  * protocols it is remembered who was spoken to, so that the answer may come. Pure but for the clock that it is given.
  */
 import { ICMP, type Ipv4Packet, numberOf, opensConnection, type portsOf, TCP, UDP } from '../ipv4-frame.ts';
-import type { NetworkRule } from './switch-state.ts';
+import type { PassRule } from './switch-state.ts';
 
 /** Exchanges of one guest; the one that was silent longest goes when there are too many. */
 const MAX_EXCHANGES = 4096;
@@ -32,7 +32,7 @@ function blockOf(cidr: string): Block | undefined {
 
 const isIn = ({ base, mask }: Block, address: number): boolean => (address & mask) >>> 0 === base;
 
-function prepare({ addresses = [], blocks = [], anybody = false, ports }: NetworkRule) {
+function prepare({ addresses = [], blocks = [], anybody = false, ports }: PassRule) {
   const known = new Set(addresses.map(numberOf));
   const ranges = blocks.flatMap(({ cidr, except }) => {
     const block = blockOf(cidr);
@@ -49,7 +49,7 @@ function prepare({ addresses = [], blocks = [], anybody = false, ports }: Networ
 }
 
 /** Prepares rules; none lets nothing pass. */
-export function ruleSet(rules: readonly NetworkRule[]): PacketRuleSet {
+export function ruleSet(rules: readonly PassRule[]): PacketRuleSet {
   const prepared = rules.map(prepare);
   return { allows: (address, protocol, port) => prepared.some((rule) => rule(address, protocol, port)) };
 }

@@ -11,7 +11,7 @@ import { boundedLine } from '../bounded-line.ts';
 import { createFirstFrame, noteFrame, noteOf } from '../frame-stream.ts';
 import { connectPeer, type PeerIdentity, peerProblem } from '../peer.ts';
 import type { ClusterSwitch } from './cluster-switch.ts';
-import type { ListenerTarget, NetworkPeer, NetworkState } from './switch-state.ts';
+import type { ListenerTarget, NetworkListener, NetworkPeer } from './switch-state.ts';
 
 const HANDSHAKE_MS = 5000;
 const MAX_CONNECTIONS = 256;
@@ -55,7 +55,7 @@ export class PeerLinks {
   #server: Server | undefined;
   #own = '';
   #peers = new Map<string, NetworkPeer>();
-  #listeners: NetworkState['listeners'] = [];
+  #listeners: readonly NetworkListener[] = [];
   readonly #dialled = new Map<string, { readonly target: NetworkPeer; readonly life: LinkedController }>();
 
   constructor(options: PeerLinksOptions) {
@@ -90,7 +90,15 @@ export class PeerLinks {
   }
 
   /** The nodes that there are, and endpoints that they may ask for; links to others end. */
-  setState({ node, peers, listeners }: Pick<NetworkState, 'node' | 'peers' | 'listeners'>): void {
+  setState({
+    node,
+    peers,
+    listeners,
+  }: {
+    readonly node: string;
+    readonly peers: readonly NetworkPeer[];
+    readonly listeners: readonly NetworkListener[];
+  }): void {
     this.#own = node;
     this.#listeners = listeners;
     this.#peers = new Map(peers.map((peer) => [peer.node, peer]));

@@ -1,5 +1,5 @@
 /** Names by which an agent, its switch and the filters of its guests find each other in a data directory. */
-import type { NetworkState } from './switch-state.ts';
+import type { NetworkChange } from './switch-state.ts';
 
 export const SWITCH_FILES = {
   /** Below the data directory; mode 0700. */
@@ -17,11 +17,11 @@ export const SWITCH_FILES = {
 export const GUESTS_SOCKET = `../../${SWITCH_FILES.directory}/${SWITCH_FILES.guests}`;
 
 /** Changes with what is said over these sockets: an agent ends a switch of another version and starts its own. */
-export const SWITCH_VERSION = 1;
+export const SWITCH_VERSION = 2;
 
 /** One line of JSON each, from the agent. */
 export type AgentMessage =
-  | { readonly type: 'state'; readonly state: NetworkState }
+  | { readonly type: 'change'; readonly change: NetworkChange }
   /** What the node proves its name with to others, and where it listens for them. */
   | {
       readonly type: 'identity';

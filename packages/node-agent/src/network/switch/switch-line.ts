@@ -5,7 +5,7 @@ import { boundedLine } from '../bounded-line.ts';
 import { createFrameStream, noteFrame, noteOf } from '../frame-stream.ts';
 import { ipv4Of, numberOf, portsOf, UDP } from '../ipv4-frame.ts';
 import type { Line } from './guest-port.ts';
-import { clusterName, DNS_PORT, questionOf } from './name-server.ts';
+import { clusterName, DNS_PORT, questionOf, reverseAddress } from './name-server.ts';
 import { isContinued, type PacketRuleSet, ruleSet } from './packet-policy.ts';
 import { GUESTS_SOCKET } from './switch-files.ts';
 import type { AddressNews, EgressNews, GuestHello } from './switch-state.ts';
@@ -93,7 +93,9 @@ export function keepSwitchLine(hello: GuestHello, guest: Line): SwitchLine {
       if (packet.destination !== resolver) return carried.has(packet.destination);
       if (packet.protocol !== UDP || packet.isPart || portsOf(frame, packet)?.destination !== DNS_PORT) return false;
       const question = questionOf(frame.subarray(packet.payload + 8, packet.end));
-      return question !== undefined && clusterName(question.name) !== undefined;
+      if (question === undefined) return false;
+      const backwards = reverseAddress(question.name);
+      return backwards === undefined ? clusterName(question.name) !== undefined : carried.has(numberOf(backwards));
     },
     mayLeave(frame) {
       if (isKnown && !egress) return true;

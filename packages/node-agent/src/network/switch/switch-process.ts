@@ -13,7 +13,15 @@ import { ClusterSwitch, type LineEnd } from './cluster-switch.ts';
 import { dialHere, PeerLinks } from './peer-links.ts';
 import { createServiceListeners } from './service-listeners.ts';
 import { type AgentMessage, SWITCH_FILES, type SwitchMessage } from './switch-files.ts';
-import type { GuestHello } from './switch-state.ts';
+import {
+  type GuestHello,
+  type NetworkChange,
+  type NetworkListener,
+  type NetworkPeer,
+  TABLES,
+  type TableChange,
+} from './switch-state.ts';
+import { resolveWorld } from './world-resolver.ts';
 
 /** With neither guests nor agent. */
 const ALONE_MS = 10_000;
@@ -21,7 +29,7 @@ const MAX_GUESTS = 4096;
 
 const life = new AbortController();
 const clock = systemClock;
-const network = new ClusterSwitch({ now: () => clock.monotonic() });
+const network = new ClusterSwitch({ now: () => clock.monotonic(), resolve: resolveWorld });
 // Its output is cut where it grows: `keep-switch.ts`.
 const report = (message: string): void => void process.stdout.write(`${message}\n`);
 const links = new PeerLinks({ network, clock, signal: life.signal, report });
@@ -77,6 +85,31 @@ function serveGuest(socket: Socket): void {
   socket.on('close', () => end?.close());
 }
 
+const peersNow = new Map<string, NetworkPeer>();
+const listenersNow = new Map<string, NetworkListener>();
+
+/** True when the table is different now. */
+function takeTable<T>(
+  table: Map<string, T>,
+  keyOf: (entry: T) => string,
+  { whole, set = [], remove = [] }: TableChange<T> & { readonly whole: boolean },
+): boolean {
+  if (whole) table.clear();
+  for (const key of remove) table.delete(key);
+  for (const entry of set) table.set(keyOf(entry), entry);
+  return whole || set.length + remove.length > 0;
+}
+
+function takeChange(change: NetworkChange): void {
+  network.change(change);
+  const { node, whole = false, peers, listeners: ports } = change;
+  const isLinked = takeTable(peersNow, TABLES.peers, { ...peers, whole });
+  const isServed = takeTable(listenersNow, TABLES.listeners, { ...ports, whole });
+  const all = [...listenersNow.values()];
+  if (isLinked || isServed) links.setState({ node, peers: [...peersNow.values()], listeners: all });
+  if (isServed) listeners.set(all);
+}
+
 function serveAgent(socket: Socket): void {
   keep(socket);
   agent = socket;
@@ -86,10 +119,8 @@ function serveAgent(socket: Socket): void {
   readLines(socket, (message) => {
     const said = message as AgentMessage;
     switch (said.type) {
-      case 'state':
-        network.setState(said.state);
-        links.setState(said.state);
-        listeners.set(said.state.listeners);
+      case 'change':
+        takeChange(said.change);
         return;
       case 'identity': {
         const { host, certificate, key, ca } = said;

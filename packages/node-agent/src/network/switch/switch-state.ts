@@ -1,17 +1,17 @@
-/** What the agent tells the switch of its node: whole at each change, as one line of JSON. */
+/** What the agent tells the switch of its node: tables, of which it is sent the entries that have become different. */
 
 /** A Pod that has an address on the network of Pods. */
 export interface NetworkPod {
   readonly address: string;
   /** Where it may be: two while its guest moves. */
   readonly nodes: readonly string[];
-  /** Places in `rules` of what may come in, and go out; absent: everything may. */
-  readonly ingress?: readonly number[];
-  readonly egress?: readonly number[];
+  /** Ids of rules of what may come in, and go out; absent: everything may. */
+  readonly ingress?: readonly string[];
+  readonly egress?: readonly string[];
 }
 
 /** What a NetworkPolicy lets pass, of one of its rules. */
-export interface NetworkRule {
+export interface PassRule {
   /** The Pods at the other end. */
   readonly addresses?: readonly string[];
   readonly blocks?: readonly { readonly cidr: string; readonly except: readonly string[] }[];
@@ -19,6 +19,11 @@ export interface NetworkRule {
   readonly anybody?: boolean;
   /** Of the Pod that is spoken to; absent: all, of any protocol. */
   readonly ports?: readonly { readonly protocol: 'tcp' | 'udp' | 'sctp'; readonly from: number; readonly to: number }[];
+}
+
+export interface NetworkRule extends PassRule {
+  /** The same while the policy is there, so that Pods need not change with what it lets pass. */
+  readonly id: string;
 }
 
 export interface ServiceTarget {
@@ -70,35 +75,46 @@ export interface NetworkPeer {
   readonly port: number;
 }
 
-export interface NetworkState {
-  readonly node: string;
-  readonly pods: readonly NetworkPod[];
-  readonly services: readonly NetworkService[];
-  /** `web.default.svc` and what it leads to. */
-  readonly names: Readonly<
-    Record<
-      string,
-      {
-        readonly addresses: readonly string[];
-        readonly services?: readonly { readonly port: number; readonly target: string }[];
-      }
-    >
-  >;
-  readonly guests: readonly LocalGuest[];
-  readonly peers: readonly NetworkPeer[];
-  readonly rules: readonly NetworkRule[];
-  readonly listeners: readonly NetworkListener[];
+/** `web.default.svc` and what it leads to. */
+export interface NetworkName {
+  readonly name: string;
+  readonly addresses: readonly string[];
+  /** It is the name of its addresses too, when they are asked for backwards. */
+  readonly isOwn?: boolean;
+  readonly services?: readonly { readonly port: number; readonly target: string }[];
+  /** Another name that is meant (`spec.externalName`), in lower case. */
+  readonly alias?: string;
 }
 
-export const EMPTY_STATE: NetworkState = {
-  node: '',
-  pods: [],
-  services: [],
-  names: {},
-  guests: [],
-  peers: [],
-  rules: [],
-  listeners: [],
+/** The tables, and what tells the entries of each apart. */
+export const TABLES = {
+  pods: ({ address }: NetworkPod): string => address,
+  rules: ({ id }: NetworkRule): string => id,
+  services: ({ address, protocol, port }: NetworkService): string => `${protocol}/${address}/${port}`,
+  names: ({ name }: NetworkName): string => name,
+  guests: ({ address }: LocalGuest): string => address,
+  peers: ({ node }: NetworkPeer): string => node,
+  listeners: ({ service, protocol, host, port }: NetworkListener): string => `${service} ${protocol}/${host}/${port}`,
+} as const;
+
+export type TableName = keyof typeof TABLES;
+export const TABLE_NAMES = Object.keys(TABLES) as TableName[];
+export type Entry<T extends TableName> = Parameters<(typeof TABLES)[T]>[0];
+
+/** Entries of one table that are new or different, and the keys of those that are gone. */
+export interface TableChange<T> {
+  readonly set?: readonly T[];
+  readonly remove?: readonly string[];
+}
+
+/** What has become different. */
+export type NetworkChange = {
+  readonly [T in TableName]?: TableChange<Entry<T>>;
+} & {
+  /** The node of the switch. */
+  readonly node: string;
+  /** Whatever was there before and is not named here is gone. */
+  readonly whole?: true;
 };
 
 /** What a guest's filter says first to the switch. */
@@ -126,7 +142,7 @@ export interface AddressNews {
 /** Where the guest may go outside the cluster: what its filter holds it to. Absent: everywhere. */
 export interface EgressNews {
   readonly type: 'egress';
-  readonly rules?: readonly NetworkRule[];
+  readonly rules?: readonly PassRule[];
 }
 
 /** What switches say to each other: all guests that each has. */
