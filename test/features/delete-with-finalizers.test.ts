@@ -115,7 +115,7 @@ test('preconditions and options are checked', async (t) => {
       'type of a precondition',
       { preconditions: { uid: 5 } },
       400,
-      /^json: cannot unmarshal number into Go struct field Preconditions\.preconditions\.uid of type types\.UID$/,
+      /^json: cannot unmarshal number into Go struct field Preconditions\.preconditions\.uid of type string$/,
     ],
     [
       'kind',
@@ -127,7 +127,7 @@ test('preconditions and options are checked', async (t) => {
       'list',
       [],
       400,
-      /^couldn't get version\/kind; json parse error: json: cannot unmarshal array into Go value of type struct/,
+      /^couldn't get version\/kind; json parse error: json: cannot unmarshal array into Go value of type object$/,
     ],
     ['of any group', { kind: 'DeleteOptions', apiVersion: 'apps/v1', dryRun: ['All'] }, 200, /^undefined$/],
     ['dryRun', { dryRun: ['All'] }, 200, /^undefined$/],

@@ -115,13 +115,9 @@ test('options that make no sense are refused', async (t) => {
     [
       'continue=invalidContinueToken',
       400,
-      /^invalid continue token: continue key is not valid: invalid character '\\u008a' looking for beginning of value$/,
+      /^invalid continue token: continue key is not valid: invalid character '\ufffd' looking for beginning of value$/,
     ],
-    [
-      'continue=no%20token',
-      400,
-      /^invalid continue token: continue key is not valid: illegal base64 data at input byte 2$/,
-    ],
+    ['continue=no%20token', 400, /^invalid continue token: continue key is not valid: illegal base64 data$/],
     [
       'continue=eyJ2IjoidjIifQ',
       400,

@@ -100,7 +100,7 @@ test('what is not of its kind is refused in the words of the decoder', async () 
       'POST',
       `${POD}/eviction`,
       '[]',
-      'the object provided is unrecognized (must be of type Eviction): couldn\'t get version/kind; json parse error: json: cannot unmarshal array into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" } (5b5d)',
+      "the object provided is unrecognized (must be of type Eviction): couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type object (5b5d)",
     ],
   ];
   for (const [method, path, body, message] of cases) {

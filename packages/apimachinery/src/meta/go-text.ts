@@ -41,6 +41,10 @@ export function jsonKind(value: unknown): string {
   return typeof value === 'boolean' ? 'bool' : typeof value;
 }
 
+/** What is wrong with a value of another JSON type than `type`: of a whole document, or of the member `field`. */
+export const wrongType = (value: unknown, type: string, field = ''): string =>
+  `json: cannot unmarshal ${jsonKind(value)} into Go ${field === '' ? 'value' : `struct field ${field}`} of type ${type}`;
+
 /** True for a number that Go reads from JSON as an int64; others are float64. */
 export const isInt64 = (value: number): boolean => Number.isInteger(value) && Math.abs(value) < 2 ** 63;
 

@@ -6,7 +6,7 @@
 
 import { cloneJson } from '../meta/deep-clone.ts';
 import { deepEqual } from '../meta/deep-equal.ts';
-import { jsonKind } from '../meta/go-text.ts';
+import { wrongType } from '../meta/go-text.ts';
 import { isJsonObject, setOwn } from '../meta/own-property.ts';
 import { ApiError, badRequest } from '../meta/status.ts';
 
@@ -39,14 +39,14 @@ interface State {
 
 function checkShape(operations: unknown): readonly (Operation | null)[] {
   if (operations === null) return [];
-  if (!Array.isArray(operations)) throw undecodable(operations, 'Go value of type []handlers.jsonPatchOp');
+  if (!Array.isArray(operations)) throw undecodable(wrongType(operations, 'array'));
   for (const operation of operations) {
     if (operation === null) continue;
-    if (!isJsonObject(operation)) throw undecodable(operation, 'Go value of type handlers.jsonPatchOp');
+    if (!isJsonObject(operation)) throw undecodable(wrongType(operation, 'object'));
     for (const key of Object.keys(operation)) {
       const value = operation[key];
       if (TEXTS.has(key) && typeof value !== 'string' && value !== null) {
-        throw undecodable(value, `Go struct field jsonPatchOp.${key} of type string`);
+        throw undecodable(wrongType(value, 'string', key));
       }
     }
   }
@@ -75,8 +75,7 @@ export function unknownMembers(operations: unknown): string[] {
   );
 }
 
-const undecodable = (value: unknown, into: string): ApiError =>
-  badRequest(`error decoding patch: json: cannot unmarshal ${jsonKind(value)} into ${into}`);
+const undecodable = (problem: string): ApiError => badRequest(`error decoding patch: ${problem}`);
 
 /** Why an operation does not apply, in the library's words. */
 class Inapplicable extends Error {}

@@ -150,10 +150,10 @@ test('JSON patch: failing operations are 422, undecodable patches 400, excess 41
   const wrong = (kind: string, into: string): string =>
     `error decoding patch: json: cannot unmarshal ${kind} into ${into}`;
   const undecodable: [unknown, string][] = [
-    [{ op: 'add' }, wrong('object', 'Go value of type []handlers.jsonPatchOp')],
-    [[1], wrong('number', 'Go value of type handlers.jsonPatchOp')],
-    [[{ op: 1 }], wrong('number', 'Go struct field jsonPatchOp.op of type string')],
-    [[{ op: 'add', path: {} }], wrong('object', 'Go struct field jsonPatchOp.path of type string')],
+    [{ op: 'add' }, wrong('object', 'Go value of type array')],
+    [[1], wrong('number', 'Go value of type object')],
+    [[{ op: 1 }], wrong('number', 'Go struct field op of type string')],
+    [[{ op: 'add', path: {} }], wrong('object', 'Go struct field path of type string')],
   ];
   for (const [patch, message] of undecodable) {
     assert.throws(

@@ -2,7 +2,7 @@
  * Claims of a token, read one by one. Only own members count: a claim has any name a user likes. What is wrong is reported in
  * the words of upstream's authenticator (apiserver plugin/pkg/authenticator/token/oidc).
  */
-import { goQuote, jsonKind } from '@coracle/apimachinery/meta/go-text';
+import { goQuote, wrongType } from '@coracle/apimachinery/meta/go-text';
 import type { JsonObject } from '@coracle/apimachinery/meta/own-property';
 
 /** The token is the issuer's, and its claims are not what they have to be. */
@@ -10,9 +10,6 @@ export class ClaimsRefused extends Error {}
 
 const ownClaim = (claims: JsonObject, name: string): unknown =>
   Object.hasOwn(claims, name) ? claims[name] : undefined;
-
-const wrongType = (value: unknown, wanted: 'string' | 'bool'): string =>
-  `json: cannot unmarshal ${jsonKind(value)} into Go value of type ${wanted}`;
 
 /** A claim that is a text; `what` says how it was read. Throws ClaimsRefused. */
 export function textIn(claims: JsonObject, name: string, what = 'parse uid claim'): string {

@@ -1,7 +1,7 @@
 /** Request bodies: size, media type, parsing, and the checks that make a document an object of its resource. */
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
-import { jsonKind } from '@coracle/apimachinery/meta/go-text';
+import { wrongType } from '@coracle/apimachinery/meta/go-text';
 import { apiVersionOf, parseApiVersion } from '@coracle/apimachinery/meta/gvk';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
@@ -262,7 +262,7 @@ function documentObject(options: DocumentOptions): UnstructuredObject {
   const document = parsed.value === null && !info.strategy.custom ? {} : parsed.value;
   if (!isJsonObject(document)) {
     if (document === null && options.sent !== undefined) throw refuse(withoutKind(info, options.sent));
-    const problem = `json parse error: json: cannot unmarshal ${jsonKind(document)} into Go value of type ${TYPE_META}`;
+    const problem = `json parse error: ${wrongType(document, 'object')}`;
     throw refuse(unrecognizedText(info, problem, options.sent ?? encodeText(document)));
   }
   const object = document as UnstructuredObject;
@@ -279,9 +279,6 @@ function normalizeDocument(
   reportFields(exchange, { ...options, unknown });
 }
 
-/** What Go reads of a document to learn its kind. */
-const TYPE_META =
-  'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
 const encodeText = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
 
 function checkTypeMeta(info: ResourceInfo, object: UnstructuredObject, mode: DecodeMode): void {
@@ -291,8 +288,7 @@ function checkTypeMeta(info: ResourceInfo, object: UnstructuredObject, mode: Dec
   for (const key of Object.keys(object)) {
     const value = object[key];
     if ((key !== 'apiVersion' && key !== 'kind') || typeof value === 'string' || value === null) continue;
-    const problem = `json: cannot unmarshal ${jsonKind(value)} into Go struct field .${key} of type string`;
-    const why = `json parse error: ${problem}`;
+    const why = `json parse error: ${wrongType(value, 'string', `.${key}`)}`;
     throw refuse(ofPatch === undefined ? unrecognizedText(info, why, body()) : `couldn't get version/kind; ${why}`);
   }
   // Custom resources must say what they are, built-in ones need not: nothing else tells an unstructured object's kind.

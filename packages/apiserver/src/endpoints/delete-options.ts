@@ -1,7 +1,9 @@
 /** DeleteOptions: the body when there is one, else the query. */
-import { goNumber } from '@coracle/apimachinery/meta/go-text';
+import { wrongType } from '@coracle/apimachinery/meta/go-text';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import { ApiError, badRequest, type FieldError, invalid } from '@coracle/apimachinery/meta/status';
+import { decodeProblem } from '@coracle/apimachinery/schema/decode-errors';
+import { builtinSchema } from '@coracle/apimachinery/types/builtin-types';
 import type { DeleteOptions } from '../registry/graceful-deletion.ts';
 import { parseBody } from './body.ts';
 import type { Exchange } from './exchange.ts';
@@ -33,9 +35,7 @@ function bodyOf(exchange: Exchange): unknown {
 /** DeleteOptions as a JSON value: a body, or the `deleteOptions` of an Eviction. Any group may have sent them. */
 export function readDeleteOptions(value: unknown): ParsedDeleteOptions {
   if (!isJsonObject(value)) {
-    const type = String.raw`struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }`;
-    const why = `json: cannot unmarshal ${goKind(value)} into Go value of type ${type}`;
-    throw badRequest(`couldn't get version/kind; json parse error: ${why}`);
+    throw badRequest(`couldn't get version/kind; json parse error: ${wrongType(value, 'object')}`);
   }
   const { kind, apiVersion } = value;
   if (kind && kind !== 'DeleteOptions') {
@@ -44,22 +44,22 @@ export function readDeleteOptions(value: unknown): ParsedDeleteOptions {
       `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(version)} in scheme "${SCHEME}"`,
     );
   }
-  const preconditions = field(value, { name: 'preconditions', is: isJsonObject, type: 'v1.Preconditions' });
-  const within = { struct: 'Preconditions', path: 'preconditions.' };
-  const uid = preconditions && field(preconditions, { name: 'uid', is: isString, type: 'types.UID', within });
-  const resourceVersion =
-    preconditions && field(preconditions, { name: 'resourceVersion', is: isString, type: 'string', within });
-  const dryRun = field(value, { name: 'dryRun', is: isList, type: '[]string' }) ?? [];
-  for (const item of dryRun)
-    if (!isString(item)) throw mistyped('DeleteOptions.dryRun', { value: item, type: 'string' });
+  const problem = decodeProblem(builtinSchema('io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions'), value);
+  if (problem !== undefined) throw badRequest(problem);
+  const given = Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null)) as Sent;
+  const { uid, resourceVersion } = given.preconditions ?? {};
   return validated({
-    gracePeriodSeconds: field(value, { name: 'gracePeriodSeconds', is: isInteger, type: 'int64' }),
-    propagationPolicy: field(value, { name: 'propagationPolicy', is: isString, type: 'v1.DeletionPropagation' }),
-    orphanDependents: field(value, { name: 'orphanDependents', is: isBoolean, type: 'bool' }),
-    dryRun: dryRun as string[],
-    preconditions: { ...(uid !== undefined && { uid }), ...(resourceVersion !== undefined && { resourceVersion }) },
+    gracePeriodSeconds: given.gracePeriodSeconds,
+    propagationPolicy: given.propagationPolicy,
+    orphanDependents: given.orphanDependents,
+    dryRun: given.dryRun ?? [],
+    preconditions: { ...(uid != null && { uid }), ...(resourceVersion != null && { resourceVersion }) },
   });
 }
+
+type Sent = Partial<Omit<RawOptions, 'preconditions'>> & {
+  readonly preconditions?: { readonly uid?: string | null; readonly resourceVersion?: string | null };
+};
 
 interface RawOptions {
   readonly gracePeriodSeconds: number | undefined;
@@ -111,42 +111,5 @@ function validated(raw: RawOptions): ParsedDeleteOptions {
   };
 }
 
-const isString = (value: unknown): value is string => typeof value === 'string';
-const isBoolean = (value: unknown): value is boolean => typeof value === 'boolean';
-const isList = (value: unknown): value is unknown[] => Array.isArray(value);
-const isInteger = (value: unknown): value is number => Number.isSafeInteger(value);
-
 /** Where upstream makes the scheme that knows DeleteOptions. */
 const SCHEME = 'k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27';
-const TOP = { struct: 'DeleteOptions', path: '' };
-
-function field<T>(
-  object: Record<string, unknown>,
-  {
-    name,
-    is,
-    type,
-    within: { struct, path } = TOP,
-  }: {
-    readonly name: string;
-    readonly is: (value: unknown) => value is T;
-    /** The Go type, for messages. */
-    readonly type: string;
-    readonly within?: { readonly struct: string; readonly path: string };
-  },
-): T | undefined {
-  const value = Object.hasOwn(object, name) ? object[name] : undefined;
-  if (value === undefined || value === null) return undefined;
-  if (!is(value)) throw mistyped(`${struct}.${path}${name}`, { value, type });
-  return value;
-}
-
-function mistyped(into: string, { value, type }: { readonly value: unknown; readonly type: string }): ApiError {
-  const given = typeof value === 'number' && type === 'int64' ? `number ${goNumber(value)}` : goKind(value);
-  return badRequest(`json: cannot unmarshal ${given} into Go struct field ${into} of type ${type}`);
-}
-
-function goKind(value: unknown): string {
-  if (Array.isArray(value)) return 'array';
-  return typeof value === 'boolean' ? 'bool' : typeof value;
-}

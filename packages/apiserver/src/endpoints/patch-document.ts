@@ -1,7 +1,7 @@
 /** The body of a PATCH: which kind of patch it is, parsed and bounded, and how it is applied to a document. */
 
 import { goPlain } from '@coracle/apimachinery/meta/go-print';
-import { goJson, jsonKind } from '@coracle/apimachinery/meta/go-text';
+import { goJson, wrongType } from '@coracle/apimachinery/meta/go-text';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import { type ApiError, badRequest, invalid } from '@coracle/apimachinery/meta/status';
 import { applyJsonPatch, unknownMembers } from '@coracle/apimachinery/patch/json-patch';
@@ -79,7 +79,7 @@ function unreadable(type: PatchDocument['type'], error: unknown): unknown {
 
 function notAnObject(type: PatchDocument['type'], value: unknown): ApiError {
   if (value === null) return badRequest('Invalid JSON Patch');
-  const problem = `json: cannot unmarshal ${jsonKind(value)} into Go value of type map[string]interface {}`;
+  const problem = wrongType(value, 'map[string]interface {}');
   if (type === 'apply') return badRequest(`${YAML_ERROR}: error unmarshaling JSON: while decoding JSON: ${problem}`);
   return badRequest(type === 'merge' ? `error decoding patch: ${problem}` : problem);
 }

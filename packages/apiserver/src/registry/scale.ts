@@ -1,7 +1,7 @@
 /** `/scale`: the replica count of any scalable kind as an autoscaling/v1 Scale. */
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
-import { jsonKind } from '@coracle/apimachinery/meta/go-text';
+import { wrongType } from '@coracle/apimachinery/meta/go-text';
 import type { ObjectMeta, UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { getOwn, isJsonObject, setOwn } from '@coracle/apimachinery/meta/own-property';
 import { badRequest, type FieldError, internalError, invalid } from '@coracle/apimachinery/meta/status';
@@ -60,10 +60,8 @@ export function withScale(
   const replicas = isJsonObject(spec) ? (getOwn(spec, 'replicas') ?? 0) : 0;
   if (replicas === NO_REPLICAS) throw badRequest(`the spec replicas field "${paths.specReplicasPath}" cannot be empty`);
   if (typeof replicas !== 'number' || !Number.isInteger(replicas) || Math.abs(replicas) > MAX_INT32) {
-    const given = typeof replicas === 'number' ? `number ${replicas}` : jsonKind(replicas);
-    throw badRequest(
-      `Scale in version "v1" cannot be handled as a Scale: json: cannot unmarshal ${given} into Go struct field ScaleSpec.spec.replicas of type int32`,
-    );
+    const problem = wrongType(replicas, 'int32', 'ScaleSpec.spec.replicas');
+    throw badRequest(`Scale in version "v1" cannot be handled as a Scale: ${problem}`);
   }
   // Of a definition's count its own rules speak, and say so as well.
   if (replicas < 0 && !info.strategy.custom) {

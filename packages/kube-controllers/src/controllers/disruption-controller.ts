@@ -7,6 +7,7 @@ import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { type DeepReadonly, formatTime } from '@coracle/apimachinery/meta/object';
 import {
+  formatLabelSelector,
   fromLabelSelectorObject,
   type LabelSelector,
   type LabelSelectorObject,
@@ -200,7 +201,7 @@ export function createDisruptionController(environment: ControllerEnvironment): 
     try {
       const { count, unmanaged } = await expectedPods(selected, { client, discovery, signal });
       if (unmanaged.length > 0) {
-        const message = `Pods selected by this PodDisruptionBudget (selector: ${selectorText(budget)}) were found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to an integer value.`;
+        const message = `Pods selected by this PodDisruptionBudget (selector: ${formatLabelSelector(fromLabelSelectorObject(budget.spec?.selector))}) were found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to an integer value.`;
         recorder.event(budget, 'Warning', 'UnmanagedPods', message);
       }
       return count;
@@ -275,19 +276,6 @@ export function createDisruptionController(environment: ControllerEnvironment): 
     },
   };
 }
-
-/** As Go prints a pointer to a selector in an event. */
-const selectorText = ({ spec }: Budget): string => {
-  const { matchLabels = {}, matchExpressions = [] } = spec?.selector ?? {};
-  const labels = Object.entries(matchLabels)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, value]) => `${key}: ${value},`);
-  const expressions = matchExpressions.map(
-    ({ key, operator, values = [] }) =>
-      `LabelSelectorRequirement{Key:${key},Operator:${operator},Values:[${values.join(' ')}],}`,
-  );
-  return `&LabelSelector{MatchLabels:map[string]string{${labels.join('')}},MatchExpressions:[]LabelSelectorRequirement{${expressions.map((one) => `${one},`).join('')}},}`;
-};
 
 /** A merge patch keeps members it does not name: Pods that are no longer disrupted are named as null. */
 function dropGone(

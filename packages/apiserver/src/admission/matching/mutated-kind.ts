@@ -1,6 +1,6 @@
 /** What an object is that a webhook or policy has changed: it may call itself something else than it was. */
 
-import { goJson, jsonKind } from '@coracle/apimachinery/meta/go-text';
+import { goJson, wrongType } from '@coracle/apimachinery/meta/go-text';
 import { apiVersionOf } from '@coracle/apimachinery/meta/gvk';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { ApiError, internalError } from '@coracle/apimachinery/meta/status';
@@ -41,8 +41,7 @@ export function mutatedKind(
     if (value === undefined || value === null || value === '') {
       object[key] = key === 'kind' ? expected.kind : apiVersionOf(expected);
     } else if (typeof value !== 'string') {
-      const problem = `json: cannot unmarshal ${jsonKind(value)} into Go struct field .${key} of type string`;
-      throw internalError(`couldn't get version/kind; json parse error: ${problem}`);
+      throw internalError(`couldn't get version/kind; json parse error: ${wrongType(value, 'string', `.${key}`)}`);
     }
   }
   if (isOfKind(expected, object)) return { shape, version: matched };

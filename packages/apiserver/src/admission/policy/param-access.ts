@@ -66,7 +66,7 @@ async function policyError(
   return {
     type: 'FieldValueForbidden',
     field: 'spec.paramKind',
-    detail: `user ${shown(ask.user)} must have "get" permission on all objects of the referenced paramKind (kind=${kind.kind}, apiVersion=${kind.apiVersion})`,
+    detail: `user ${JSON.stringify(ask.user.username)} must have "get" permission on all objects of the referenced paramKind (kind=${kind.kind}, apiVersion=${kind.apiVersion})`,
   };
 }
 
@@ -98,7 +98,7 @@ async function bindingError(
   return {
     type: 'FieldValueForbidden',
     field: 'spec.paramRef',
-    detail: `user ${shown(ask.user)} does not have "${verb}" permission on the object referenced by paramRef`,
+    detail: `user ${JSON.stringify(ask.user.username)} does not have "${verb}" permission on the object referenced by paramRef`,
   };
 }
 
@@ -110,6 +110,3 @@ function resourceFor(
   const found = resources.all().find((info) => info.kind === kind.kind && apiVersionOf(info) === kind.apiVersion);
   return { group, version, resource: found?.resource ?? '*' };
 }
-
-/** As Go prints a user.DefaultInfo. */
-const shown = ({ username, uid = '', groups }: UserInfo): string => `&{${username} ${uid} [${groups.join(' ')}] map[]}`;

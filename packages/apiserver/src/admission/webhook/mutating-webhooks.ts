@@ -2,7 +2,7 @@
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import { goJson } from '@coracle/apimachinery/meta/go-text';
+import { goJson, sortMembers, wrongType } from '@coracle/apimachinery/meta/go-text';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import { ApiError, internalError } from '@coracle/apimachinery/meta/status';
@@ -111,19 +111,13 @@ async function applyVerdict(
   const patched = result as UnstructuredObject;
   const { shape, version } = mutatedKind(matched, { subresource: attributes.subresource, object: patched });
   if (shape) normalizeMutated(shape, patched);
-  const value = { configuration: hook.configuration, webhook: name, patch: operations.map(byMember), patchType };
+  const value = { configuration: hook.configuration, webhook: name, patch: sortMembers(operations), patchType };
   attributes.annotate(`patch.webhook.admission.k8s.io/${place}`, goJson(value), true);
   if (deepEqual(shown, patched)) return false;
   const next = await convertForHook(patched, { from: version, to: info });
   replaceObject(attributes, cloneJson(next) as UnstructuredObject);
   return true;
 }
-
-/** As Go writes the map that an operation is to it. */
-const byMember = (operation: unknown): unknown =>
-  isJsonObject(operation)
-    ? Object.fromEntries(Object.entries(operation).sort(([a], [b]) => (a < b ? -1 : 1)))
-    : operation;
 
 /** Throws WebhookCallFailed for what is no list of operations. */
 function parsedPatch(
@@ -141,6 +135,5 @@ function parsedPatch(
   }
   if (value === null) return [];
   if (Array.isArray(value)) return value;
-  const kind = typeof value === 'object' ? 'object' : typeof value === 'boolean' ? 'bool' : typeof value;
-  return undecodable(`json: cannot unmarshal ${kind} into Go value of type jsonpatch.Patch`);
+  return undecodable(wrongType(value, 'array'));
 }

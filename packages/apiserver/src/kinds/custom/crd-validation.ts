@@ -16,9 +16,8 @@ import { validateConversion } from './conversion-rules.ts';
 import { asCrd, type Crd, type CrdNames, type CrdSpec, type CrdVersion, conditionOf, type RawSchema } from './crd.ts';
 import { NO_TOLERANCE, type Tolerance } from './crd-tolerance.ts';
 import { defaultErrors } from './default-rules.ts';
-import { internalVersions, VERSION_PARTS, type VersionPart } from './internal-form.ts';
 import { ruleErrors } from './rule-errors.ts';
-import { samePart } from './same-parts.ts';
+import { samePart, VERSION_PARTS, type VersionPart } from './same-parts.ts';
 import { schemaFaults } from './schema-rules.ts';
 import { anySchema, structuralErrors, structuralProblem } from './structural-rules.ts';
 import { toleranceOf } from './update-tolerance.ts';
@@ -97,7 +96,7 @@ function specErrors(spec: CrdSpec, old: Crd | undefined): FieldError[] {
     const here = { ...decision, at, hasStatus, isHere: (part: VersionPart) => !shared.has(part) };
     for (const error of partErrors(version, here)) errors.push(error);
   }
-  errors.push(...versionSetErrors(versions, shared));
+  errors.push(...versionSetErrors(versions));
   const first = versions[0];
   const firstProblems = first?.name ? checkDns1035Label(first.name) : [];
   if (firstProblems.length > 0) errors.push(invalid('spec.version', first!.name, firstProblems.join(',')));
@@ -168,7 +167,6 @@ function missingSchemaErrors({ spec, tolerance, shared }: Decision): FieldError[
   return errors;
 }
 
-/** Compared as Go compares them: what is not said is what is said to be nothing. */
 function sharedBy(versions: readonly CrdVersion[]): ReadonlySet<VersionPart> {
   const shared = new Set<VersionPart>(VERSION_PARTS);
   for (const part of VERSION_PARTS) {
@@ -277,12 +275,13 @@ function deprecationErrors({ deprecated, deprecationWarning: text }: CrdVersion,
   return errors;
 }
 
-function versionSetErrors(versions: readonly CrdVersion[], shared: ReadonlySet<VersionPart>): FieldError[] {
+function versionSetErrors(versions: readonly CrdVersion[]): FieldError[] {
+  const names = versions.map(({ name }) => name);
   const errors: FieldError[] = [];
   const wrong = (detail: string): void => {
-    errors.push(invalid('spec.versions', internalVersions(versions, shared), detail));
+    errors.push(invalid('spec.versions', names, detail));
   };
-  if (new Set(versions.map(({ name }) => name)).size < versions.length) {
+  if (new Set(names).size < versions.length) {
     wrong('must contain unique version names');
   }
   if (versions.filter(({ storage }) => storage).length !== 1) {

@@ -17,7 +17,6 @@ import {
 } from '@coracle/cel/cel';
 import type { RawSchema } from './crd.ts';
 import { type KnownSchemas, rootSchemaOf, toSchema } from './crd-schema.ts';
-import { internalRule } from './internal-form.ts';
 import { ruleVariables } from './rules.ts';
 import { rulesOf } from './schema-rules.ts';
 import { childOf, propertiesOf, typeText } from './structural-rules.ts';
@@ -169,7 +168,7 @@ function compile(
         : isRule
           ? error.message
           : `messageExpression ${error.message}`;
-    found.errors.push(invalid(`${at}.${key}`, internalRule(rule as never), detail));
+    found.errors.push(invalid(`${at}.${key}`, rule, detail));
     return undefined;
   }
 }

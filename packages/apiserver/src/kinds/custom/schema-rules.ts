@@ -8,7 +8,6 @@ import { forbidden, invalid, required, unsupported } from '@coracle/apimachinery
 import type { RawSchema } from './crd.ts';
 import type { Tolerance } from './crd-tolerance.ts';
 import { findFieldPath } from './field-path.ts';
-import { internalItems } from './internal-form.ts';
 import { branchesOf, childOf, propertiesOf, propertyOf, structuralProblem, typeText } from './structural-rules.ts';
 
 /** What is so for a node because of where it stands. */
@@ -217,7 +216,7 @@ function checkMapList(schema: RawSchema, path: string, errors: FieldError[]): vo
     const given = schema['items'];
     errors.push(
       isSomething(given)
-        ? invalid(`${path}.items`, internalItems(given), `must only have a single schema if ${LIST_TYPE} is map`)
+        ? invalid(`${path}.items`, given, `must only have a single schema if ${LIST_TYPE} is map`)
         : required(`${path}.items`, `must have a schema if ${LIST_TYPE} is map`),
     );
     return;

@@ -4,7 +4,6 @@ import { duplicate, invalid, required } from '@coracle/apimachinery/validation/f
 import type { CrdColumn, CrdSubresources, RawSchema } from './crd.ts';
 import { MAX_SELECTABLE_FIELDS } from './crd-tolerance.ts';
 import { findFieldPath } from './field-path.ts';
-import { internalSchema } from './internal-form.ts';
 import { typeText } from './structural-rules.ts';
 
 const COLUMN_TYPES = ['boolean', 'date', 'integer', 'number', 'string'];
@@ -92,46 +91,23 @@ export function selectableFieldErrors(
   return errors;
 }
 
-/** Fields of upstream's internal type, in the order in which its error lists them. */
-const ALLOWED_AT_ROOT: readonly string[] = [
-  'Description',
-  'Type',
-  'Format',
-  'Title',
-  'Maximum',
-  'ExclusiveMaximum',
-  'Minimum',
-  'ExclusiveMinimum',
-  'MaxLength',
-  'MinLength',
-  'Pattern',
-  'MaxItems',
-  'MinItems',
-  'UniqueItems',
-  'MultipleOf',
-  'Required',
-  'Items',
-  'Properties',
-  'ExternalDocs',
-  'Example',
-  'XPreserveUnknownFields',
-  'XValidations',
-];
+/** Keywords of a root whose status may be looked at alone. */
+const ALLOWED_AT_ROOT = (
+  'description type format title maximum exclusiveMaximum minimum exclusiveMinimum maxLength minLength pattern maxItems ' +
+  'minItems uniqueItems multipleOf required items properties externalDocs example x-kubernetes-preserve-unknown-fields ' +
+  'x-kubernetes-validations'
+).split(' ');
 
 /** With a status subresource, the root may only say what is not lost when status is looked at alone. */
 export function rootKeywordErrors(schema: RawSchema, path: string): FieldError[] {
-  for (const [name, value] of Object.entries(internalSchema(schema))) {
-    if (value === null || value === '' || value === false) continue;
-    if (name === 'Type') {
-      if (value === 'object') continue;
-      const detail =
-        'only "object" is allowed as the type at the root of the schema if the status subresource is enabled';
-      return [invalid(`${path}.type`, value, detail)];
-    }
-    if (ALLOWED_AT_ROOT.includes(name)) continue;
-    const allowed = ALLOWED_AT_ROOT.join(' ');
-    const detail = `only [${allowed}] fields are allowed at the root of the schema if the status subresource is enabled`;
-    return [invalid(path, internalSchema(schema), detail)];
+  const said = Object.keys(schema).filter((key) => ![undefined, null, '', false].includes(schema[key] as null));
+  if (said.includes('type') && schema['type'] !== 'object') {
+    const detail =
+      'only "object" is allowed as the type at the root of the schema if the status subresource is enabled';
+    return [invalid(`${path}.type`, schema['type'], detail)];
   }
-  return [];
+  const others = said.filter((key) => !ALLOWED_AT_ROOT.includes(key));
+  if (others.length === 0) return [];
+  const detail = `only [${ALLOWED_AT_ROOT.join(' ')}] fields are allowed at the root of the schema if the status subresource is enabled`;
+  return [invalid(path, others, detail)];
 }

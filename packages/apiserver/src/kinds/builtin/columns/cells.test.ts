@@ -355,7 +355,7 @@ test('cells of flow control, policies and components', () => {
       'validatingadmissionpolicybindings',
       selected({ matchLabels: { b: '2', a: '1' }, matchExpressions }),
       'ParamRef',
-      '&LabelSelector{MatchLabels:map[string]string{a: 1,b: 2,},MatchExpressions:[]LabelSelectorRequirement{LabelSelectorRequirement{Key:k,Operator:In,Values:[v w],},},}',
+      'a=1,b=2,k in (v,w)',
     ],
   ];
   for (const [apiVersion, resource, object, column, expected] of cases) {

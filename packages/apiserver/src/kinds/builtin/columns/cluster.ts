@@ -6,7 +6,6 @@ import {
   type JsonObject,
   listAt,
   numberAt,
-  objectAt,
   objectsAt,
   textAt,
   textsAt,
@@ -120,19 +119,8 @@ function paramRef(binding: JsonObject): string {
   const ref = valueAt(binding, 'spec', 'paramRef');
   if (ref == null) return UNSET;
   const name = textAt(ref, 'name');
-  if (name === '') return valueAt(ref, 'selector') == null ? UNSET : selectorAsGo(valueAt(ref, 'selector'));
+  if (name === '') return valueAt(ref, 'selector') == null ? UNSET : formatSelector(valueAt(ref, 'selector'));
   return `${textAt(ref, 'namespace') || '*'}/${name}`;
-}
-
-/** A LabelSelector as its type in Go prints itself. */
-function selectorAsGo(selector: unknown): string {
-  const labels = Object.entries(objectAt(selector, 'matchLabels')).sort(([a], [b]) => (a < b ? -1 : 1));
-  const pairs = labels.map(([key, value]) => `${key}: ${String(value)},`).join('');
-  const requirements = objectsAt(selector, 'matchExpressions').map((requirement) => {
-    const values = textsAt(requirement, 'values').join(' ');
-    return `LabelSelectorRequirement{Key:${textAt(requirement, 'key')},Operator:${textAt(requirement, 'operator')},Values:[${values}],},`;
-  });
-  return `&LabelSelector{MatchLabels:map[string]string{${pairs}},MatchExpressions:[]LabelSelectorRequirement{${requirements.join('')}},}`;
 }
 
 const POLICY_BINDING: Cells = { PolicyName: text('spec.policyName'), ParamRef: paramRef, Age: age };

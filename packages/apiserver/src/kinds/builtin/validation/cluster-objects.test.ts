@@ -104,10 +104,8 @@ test('a Secret with credentials of registries holds a JSON object', () => {
   assert.deepEqual(of('Opaque', key, 'bad'), []);
   assert.deepEqual(of(type, key, 'bad'), [`${at}: invalid character 'b' looking for beginning of value`]);
   assert.deepEqual(of(type, key, '{'), [`${at}: unexpected end of JSON input`]);
-  assert.deepEqual(of(type, key, '[]'), [
-    `${at}: json: cannot unmarshal array into Go value of type map[string]interface {}`,
-  ]);
+  assert.deepEqual(of(type, key, '[]'), [`${at}: must be a JSON object`]);
   assert.deepEqual(of('kubernetes.io/dockercfg', '.dockercfg', '1'), [
-    'data[.dockercfg]: Invalid value: "<secret contents redacted>": json: cannot unmarshal number into Go value of type map[string]interface {}',
+    'data[.dockercfg]: Invalid value: "<secret contents redacted>": must be a JSON object',
   ]);
 });

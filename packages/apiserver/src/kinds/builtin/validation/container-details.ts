@@ -163,46 +163,11 @@ export function securityErrors(context: JsonObject, path: string): FieldError[] 
   const errors = idErrors(context, ['runAsUser', 'runAsGroup'], path);
   if (valueAt(context, 'allowPrivilegeEscalation') !== false) return errors;
   if (isTrueAt(context, 'privileged')) {
-    errors.push(invalid(path, asUpstreamShows(context), `${NO_ESCALATION} \`privileged\` to true`));
+    errors.push(invalid(path, context, `${NO_ESCALATION} \`privileged\` to true`));
   }
   for (const capability of textsAt(context, 'capabilities', 'add')) {
     if (capability !== 'CAP_SYS_ADMIN') continue;
-    errors.push(invalid(path, asUpstreamShows(context), `${NO_ESCALATION} \`capabilities.Add\` CAP_SYS_ADMIN`));
+    errors.push(invalid(path, context, `${NO_ESCALATION} \`capabilities.Add\` CAP_SYS_ADMIN`));
   }
   return errors;
 }
-
-/** The members of a security context in the order of upstream's internal type, which has no JSON names. */
-const MEMBERS: readonly (readonly [string, (readonly string[])?])[] = [
-  ['capabilities', ['add', 'drop']],
-  ['privileged'],
-  ['seLinuxOptions', ['user', 'role', 'type', 'level']],
-  ['windowsOptions', ['gmsaCredentialSpecName', 'gmsaCredentialSpec', 'runAsUserName', 'hostProcess']],
-  ['runAsUser'],
-  ['runAsGroup'],
-  ['runAsNonRoot'],
-  ['readOnlyRootFilesystem'],
-  ['allowPrivilegeEscalation'],
-  ['procMount'],
-  ['seccompProfile', ['type', 'localhostProfile']],
-  ['appArmorProfile', ['type', 'localhostProfile']],
-];
-
-function asUpstreamShows(context: JsonObject): JsonObject {
-  const shown = (holder: unknown, names: readonly (readonly [string, (readonly string[])?])[]): JsonObject =>
-    Object.fromEntries(
-      names.map(([name, inner]) => {
-        const value = valueAt(holder, name);
-        const parts = inner?.map((part) => [part] as const);
-        return [goName(name), parts && isObject(value) ? shown(value, parts) : (value ?? null)];
-      }),
-    );
-  return shown(context, MEMBERS);
-}
-
-const GO_NAMES: Readonly<Record<string, string>> = {
-  seLinuxOptions: 'SELinuxOptions',
-  gmsaCredentialSpecName: 'GMSACredentialSpecName',
-  gmsaCredentialSpec: 'GMSACredentialSpec',
-};
-const goName = (name: string): string => GO_NAMES[name] ?? name.charAt(0).toUpperCase() + name.slice(1);

@@ -72,10 +72,7 @@ const CASES: readonly [string, Json, readonly string[], Json?][] = [
         { ...PORT, name: 'b', nodePort: 30_000 },
       ],
     },
-    [
-      'spec.ports[1].nodePort: Duplicate value: 30000',
-      'spec.ports[1]: Duplicate value: {"Name":"","Protocol":"TCP","AppProtocol":null,"Port":80,"TargetPort":0,"NodePort":0}',
-    ],
+    ['spec.ports[1].nodePort: Duplicate value: 30000', 'spec.ports[1]: Duplicate value: {"protocol":"TCP","port":80}'],
   ],
   [
     'the affinity',

@@ -138,21 +138,11 @@ function validateNumbers(errors: FieldError[], ports: readonly JsonObject[], typ
   const numbers = new Set<string>();
   validateEach(errors, ports, (port, i) => {
     const key = `${textAt(port, 'protocol')}/${String(valueAt(port, 'port'))}`;
-    if (numbers.has(key)) return [duplicate(`spec.ports[${i}]`, internalPort(port))];
+    if (numbers.has(key)) return [duplicate(`spec.ports[${i}]`, { protocol: port['protocol'], port: port['port'] })];
     numbers.add(key);
     return [];
   });
 }
-
-/** The key upstream compares, as its text shows it: a value of an internal type, which has no JSON names. */
-const internalPort = (port: JsonObject): JsonObject => ({
-  Name: '',
-  Protocol: textAt(port, 'protocol'),
-  AppProtocol: null,
-  Port: valueAt(port, 'port'),
-  TargetPort: 0,
-  NodePort: 0,
-});
 
 function validateAffinity(spec: JsonObject): FieldError[] {
   const at = 'spec.sessionAffinityConfig';
