@@ -72,6 +72,28 @@ test('a guest that runs the QEMU guest agent tells of itself, takes a freeze, an
     assert.deepEqual([filesystems.status, Array.isArray(filesystems.json.items)], [200, true]);
   });
 
+  // S-1306: Processors, memory, disks and network of a guest are on `/metrics` of its node, as kernel, QEMU, balloon driver and guest
+  //   agent count them.
+  await t.test('figures of it, under the names of KubeVirt', async () => {
+    const line = async (name: string, labels = ''): Promise<number> => {
+      const { body } = await calledInProcess(board.agent.handler)({
+        ...{ method: 'GET', path: '/metrics', query: '', headers: {}, body: NO_BYTES },
+        ...{ peer: { address: '' }, signal: NEVER },
+      });
+      const start = `kubevirt_vmi_${name}{node="`;
+      const text = new TextDecoder().decode(body as Uint8Array);
+      const found = text.split('\n').find((one) => one.startsWith(start) && one.includes(labels));
+      return found?.includes(`namespace="${NAMESPACE}",name="${NAME}"`) ? Number(found.split(' ').at(-1)) : Number.NaN;
+    };
+    assert.ok((await line('cpu_usage_seconds_total')) > 0.1);
+    assert.ok((await line('vcpu_seconds_total', 'id="0",state="running"')) > 0.1);
+    assert.equal(await line('memory_domain_bytes'), 160 * 1024 * 1024);
+    assert.ok((await line('memory_resident_bytes')) > 16 * 1024 * 1024);
+    assert.ok((await line('storage_read_traffic_bytes_total', 'drive="root"')) > 1024 * 1024);
+    assert.ok((await line('network_transmit_bytes_total', 'interface="default"')) > 100);
+    await eventually('what the balloon driver says', async () => (await line('memory_unused_bytes')) > 1024 * 1024);
+  });
+
   await t.test('freeze and unfreeze', async () => {
     const body = new TextEncoder().encode('{"unfreezeTimeout":"5m0s"}');
     assert.equal(

@@ -42,7 +42,7 @@ export async function startGuestNode(pods: () => readonly MeasuredPod[] = () => 
   };
   const handler = createNodeHandler({
     find: () => undefined,
-    metrics: () => [],
+    metrics: async () => [],
     node: { nodeName: GUEST_NODE, dataDir: '.', pods },
     findPod: launcherOf,
     directoryOf: () => '',

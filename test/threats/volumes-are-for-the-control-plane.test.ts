@@ -32,7 +32,7 @@ before(async () => {
     findPod: () => undefined,
     directoryOf: () => '',
     memoryDirectory: directory,
-    metrics: () => [],
+    metrics: async () => [],
     node: { nodeName: 'n', dataDir: directory, pods: () => [] },
     pool: () => pool,
     fills: () => fills,

@@ -50,7 +50,7 @@ export interface ServerExtension {
   readonly aggregated?: EndpointsOptions['aggregated'];
   readonly connectNode?: EndpointsOptions['connectNode'];
   readonly deletesWhole?: EndpointsOptions['deletesWhole'];
-  readonly metrics?: () => readonly MetricFamily[];
+  readonly metrics?: () => Promise<readonly MetricFamily[]>;
   /** Objects that are made at the first start; those of `lasting` come back when somebody deletes them. */
   readonly objects?: readonly UnstructuredObject[];
   readonly lasting?: readonly UnstructuredObject[];
@@ -158,7 +158,11 @@ export function assembleServer(
     connectOutbound: connect,
     fields: createFieldManagement(resources),
     admissionMetrics: metrics,
-    metrics: () => [...metrics.families(), ...signingMetrics.families(), ...(extension.metrics?.() ?? [])],
+    metrics: async () => [
+      ...metrics.families(),
+      ...signingMetrics.families(),
+      ...((await extension.metrics?.()) ?? []),
+    ],
     ...(options.advertise && { serverAddress: `${options.advertise.address}:${options.advertise.port}` }),
   });
   serve = endpoints.handler;

@@ -103,7 +103,7 @@ export interface EndpointsOptions {
   /** Kinds of which a collection is deleted whole or not at all. */
   readonly deletesWhole?: NonNullable<Registry['deletesWhole']>;
   /** Metric families of other rooms, asked at each scrape. */
-  readonly metrics?: () => readonly MetricFamily[];
+  readonly metrics?: () => Promise<readonly MetricFamily[]>;
 }
 
 export interface Endpoints {
@@ -190,8 +190,10 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
       paths: options.paths ?? new Map(),
       swagger2,
       writeElsewhere,
-      metrics: () =>
-        metrics.text([...storeMetrics(store, resources), ...flowMetrics(flowControl), ...(options.metrics?.() ?? [])]),
+      async metrics() {
+        const extra = (await options.metrics?.()) ?? [];
+        return metrics.text([...storeMetrics(store, resources), ...flowMetrics(flowControl), ...extra]);
+      },
     }),
     ready: () => ready,
   };

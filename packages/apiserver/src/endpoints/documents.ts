@@ -23,7 +23,7 @@ export interface DocumentParts {
   readonly checks: HealthChecks;
   readonly version: VersionInfo;
   readonly paths: ReadonlyMap<string, (request: ApiRequest) => ApiResponse | Promise<ApiResponse>>;
-  readonly metrics: () => string;
+  readonly metrics: () => Promise<string>;
   /** The document at /openapi/v2, where this server has one. */
   readonly swagger2: MakeSwagger | undefined;
   readonly writeElsewhere: WriteElsewhere | undefined;
@@ -52,7 +52,7 @@ export function createDocuments(parts: DocumentParts): (exchange: Exchange) => A
       case '/version/':
         return json(exchange, version);
       case '/metrics':
-        return { status: 200, headers: METRICS_HEADERS, body: encoder.encode(parts.metrics()) };
+        return parts.metrics().then((text) => ({ status: 200, headers: METRICS_HEADERS, body: encoder.encode(text) }));
       case '/metrics/slis':
         return { status: 200, headers: METRICS_HEADERS, body: encoder.encode(healthMetrics(parts.checks)) };
       default:

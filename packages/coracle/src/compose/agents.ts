@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Client } from '@coracle/client/client';
 import type { Agent } from '@coracle/node-agent/agent/agent';
+import { guestMetrics } from '@coracle/node-agent/agent/guest/guest-metrics';
 import type { StoppingGuest } from '@coracle/node-agent/agent/launcher/launcher-set';
 import { streamMetrics } from '@coracle/node-agent/agent/migration/stream-figures';
 import type { PeerIdentity } from '@coracle/node-agent/network/peer';
@@ -53,7 +54,7 @@ export interface RunningAgents {
   /** Resolves when every node has registered; rejects with what keeps one from it (no QEMU, a lost lock). */
   readonly ready: Promise<void>;
   /** What `/metrics` says of the guests of these nodes. */
-  metrics(): readonly MetricFamily[];
+  metrics(): Promise<readonly MetricFamily[]>;
   close(options: { readonly keepVms: boolean }): Promise<void>;
   /** The guests that `close` waits for. */
   stopping(): readonly StoppingGuest[];
@@ -86,7 +87,11 @@ export function startAgents(options: AgentsOptions): RunningAgents {
         });
   return {
     ready,
-    metrics: () => streamMetrics(started.flatMap(({ agent }) => agent.sending())),
+    async metrics() {
+      const measured = await Promise.all(started.map(({ agent }) => agent.measured()));
+      if (started.length === 0) return [];
+      return [...streamMetrics(started.flatMap(({ agent }) => agent.sending())), ...guestMetrics(measured.flat())];
+    },
     stopping: () => started.flatMap(({ agent }) => agent.stopping()),
     async forceStop() {
       await Promise.all(started.map(({ agent }) => agent.forceStop()));

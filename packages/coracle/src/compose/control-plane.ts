@@ -92,7 +92,7 @@ export interface ControlPlaneOptions {
   /** Reaches a node's own API, for consoles and guest commands. Throws when the node cannot be reached. */
   readonly connectNode?: (nodeName: string, client: Client) => Promise<ApiHandler>;
   /** What the nodes of this process have to say in `/metrics`. */
-  readonly nodeMetrics?: () => readonly MetricFamily[];
+  readonly nodeMetrics?: () => Promise<readonly MetricFamily[]>;
   /** How the controllers of this process are, for ComponentStatus. */
   readonly components?: () => readonly ComponentHealth[];
   /** What nodes may do beside what the Node authorizer gives them. */
@@ -254,7 +254,12 @@ function extension(
     evidence,
     ...(connectNode && { connectNode }),
   });
-  const virtMetrics = createVirtMetrics(store, clock);
+  const virtMetrics = createVirtMetrics(store, {
+    clock,
+    version: options.version,
+    controllersReady: () =>
+      options.components?.().some(({ name, status }) => name === 'controller-manager' && status === 'True') === true,
+  });
   const kruise = createKruiseProtection({ store, evidence });
   const bin = createRecycleBin({ store, resources, authorize, clock });
   return {
@@ -281,7 +286,13 @@ function extension(
     ],
     ...(connectNode && { connectNode: (name: string) => connectNode(name, virtClient) }),
     deletesWhole,
-    metrics: () => [...virtMetrics(), ...kruise.families(), ...evidence.families(), ...(options.nodeMetrics?.() ?? [])],
+    metrics: async () => [
+      ...virtMetrics(),
+      ...virtApi.metrics(),
+      ...kruise.families(),
+      ...evidence.families(),
+      ...((await options.nodeMetrics?.()) ?? []),
+    ],
     objects: firstObjects(clock.now()),
     lasting: [...componentObjects(), ...virtApi.objects],
     ...componentRights(options.agentRules ?? []),

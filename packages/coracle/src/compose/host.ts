@@ -116,7 +116,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
   let outbound: Outbound | undefined;
   const bodies = createLargeWork();
   const components = createComponentRuns();
-  let nodeMetrics: () => readonly MetricFamily[] = () => [];
+  let nodeMetrics: () => Promise<readonly MetricFamily[]> = async () => [];
 
   const audit = options.audit && openAuditLog(options.audit, { clock, log });
   // The port is taken before the state is opened, so that a taken port changes nothing.
@@ -162,7 +162,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       signal: controllersStop.signal,
     });
     const agents = startNodes(options, { names, plane, pki, address, signal: stop.signal });
-    nodeMetrics = () => [...agents.metrics(), ...gitops.families()];
+    nodeMetrics = async () => [...(await agents.metrics()), ...gitops.families()];
 
     const url = `https://${inUrl(address.advertise)}:${tls.port}`;
     const access: ClusterAccess = { name: 'coracle', server: url, ca: pki.ca, user: admin };

@@ -18,6 +18,7 @@ import type { AggregatedApi } from '@coracle/apiserver/endpoints/aggregated-api'
 import type { ResourceSource } from '@coracle/apiserver/registry/resource-catalog';
 import type { Client } from '@coracle/client/client';
 import {
+  createConnectionCounts,
   createSubresourceApi,
   defaultKubeVirt,
   isKubeVirtComponent,
@@ -40,6 +41,7 @@ import { UNPROTECT_ROLE, UNPROTECT_RULES } from '@coracle/kubevirt/rules/protect
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { ApiHandler } from '@coracle/runtime/http/seam';
 import type { Logger } from '@coracle/runtime/log/log';
+import type { ValueFamily } from '@coracle/runtime/metrics/metric-family';
 import { COMPONENT_NAMESPACE, type PolicyRuleData } from './components.ts';
 import { dataVolumeRules } from './data-volume-rules.ts';
 import { deleteWhenStopped } from './delete-when-stopped.ts';
@@ -81,6 +83,8 @@ export interface VirtApi {
   readonly subresources: AggregatedApi;
   /** Objects that must exist from the start: the KubeVirt object. */
   readonly objects: readonly UnstructuredObject[];
+  /** What `/metrics` says of streams to guests. */
+  metrics(): readonly ValueFamily[];
   stop(): void;
 }
 
@@ -120,8 +124,10 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
     isTrusted,
     isNode: (user) => !!nodeIdentity(user),
   });
+  const connections = createConnectionCounts(clock);
   const api: SubresourceApi = createSubresourceApi({
     client,
+    connections,
     config: configNow,
     nodeHandler: (name) => (connectNode ? connectNode(name, client) : NO_NODES(name)),
     readAs: (user) => graphReader(options, user),
@@ -153,6 +159,7 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
         useEmulation: true,
       }) as unknown as UnstructuredObject,
     ],
+    metrics: connections.families,
     stop() {
       watch.stop();
       uuids.stop();

@@ -1,11 +1,13 @@
 /** The node agent as one object: composition, and the order of its start and its end. */
 import { join } from 'node:path';
+import type { Clock } from '@coracle/runtime/clock/clock';
 import { isInProcess } from '@coracle/runtime/http/in-process-peer';
 import type { ApiHandler, ApiRequest } from '@coracle/runtime/http/seam';
 import { createLinkedController, type LinkedController } from '@coracle/runtime/signal/linked-controller';
 import { AgentHost } from './agent-host.ts';
 import type { AgentConfig } from './agent-options.ts';
 import { type FollowedObjects, followObjects } from './follow-objects.ts';
+import { guestMetrics, type MeasuredGuest } from './guest/guest-metrics.ts';
 import { findRecords } from './launcher/adopt.ts';
 import { LauncherSet, type StoppingGuest } from './launcher/launcher-set.ts';
 import { type SentGuest, streamMetrics } from './migration/stream-figures.ts';
@@ -23,6 +25,8 @@ export interface Agent {
   readonly handler: ApiHandler;
   /** How far the guests have come that are being sent to other nodes, under upstream's labels. */
   sending(): readonly SentGuest[];
+  /** What the guests take now. An answer is kept for a second: whoever asks more often has the same. */
+  measured(): Promise<readonly MeasuredGuest[]>;
   /** `keepVms: false` first shuts every guest down, within its grace period. */
   stop(options: { readonly keepVms: boolean }): Promise<void>;
   /** The guests that a `stop` waits for. */
@@ -33,6 +37,7 @@ export interface Agent {
 
 /** Longest a stopping agent waits for its last reports to be taken. */
 const LAST_REPORT_MS = 3000;
+const MEASURED_MS = 1000;
 
 /** Makes an agent; nothing happens before `start`. */
 export function createAgent(config: AgentConfig): Agent {
@@ -102,10 +107,13 @@ export function createAgent(config: AgentConfig): Agent {
       await clock.sleep(20, life.signal).catch(() => {});
   };
 
+  const measured = onceIn(MEASURED_MS, clock, () => launchers.measured());
+
   return {
     start,
     sending: () => launchers.sending(),
-    handler: nodeHandler({ ...config, log }, { launchers, host, pods: () => followed?.pods() ?? [] }),
+    measured,
+    handler: nodeHandler({ ...config, log }, { launchers, host, measured, pods: () => followed?.pods() ?? [] }),
     stopping: () => launchers.stopping(),
     forceStop: () => launchers.forceStop(),
     async stop({ keepVms }) {
@@ -124,14 +132,30 @@ export function createAgent(config: AgentConfig): Agent {
   };
 }
 
+/** The promise of the last call, for so long; a new one then. */
+function onceIn<T>(ms: number, clock: Clock, ask: () => Promise<T>): () => Promise<T> {
+  let last: { readonly at: number; readonly answer: Promise<T> } | undefined;
+  return () => {
+    const now = clock.monotonic();
+    if (!last || now - last.at >= ms) last = { at: now, answer: ask() };
+    return last.answer;
+  };
+}
+
 /** Who may ask what of this node. */
 function nodeHandler(
   { client, nodeName, dataDir, clock, log, options = {} }: AgentConfig,
   {
     launchers,
     host,
+    measured,
     pods,
-  }: { readonly launchers: LauncherSet; readonly host: AgentHost; readonly pods: FollowedObjects['pods'] },
+  }: {
+    readonly launchers: LauncherSet;
+    readonly host: AgentHost;
+    readonly measured: Agent['measured'];
+    readonly pods: FollowedObjects['pods'];
+  },
 ): ApiHandler {
   const allowed = new Set(options.allowedClients ?? []);
   const serverAccess = options.asKubelet ? createServerAccess({ client, nodeName, clock, log }) : undefined;
@@ -140,7 +164,7 @@ function nodeHandler(
   return createNodeHandler({
     find: (namespace, name) => launchers.find(namespace, name),
     findPod: (namespace, name) => launchers.findPod(namespace, name),
-    metrics: () => streamMetrics(launchers.sending()),
+    metrics: async () => [...streamMetrics(launchers.sending()), ...guestMetrics(await measured())],
     node: {
       nodeName,
       dataDir,

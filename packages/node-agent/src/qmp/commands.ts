@@ -25,6 +25,22 @@ export interface BlockInfo {
   readonly inserted?: { readonly 'node-name'?: string; readonly ro: boolean };
 }
 
+/** What went through one back end since its machine was started. */
+export interface BlockStats {
+  /** Path of the device, where it has one. */
+  readonly qdev?: string;
+  readonly stats: {
+    readonly rd_bytes: number;
+    readonly wr_bytes: number;
+    readonly rd_operations: number;
+    readonly wr_operations: number;
+    readonly flush_operations: number;
+    readonly rd_total_time_ns: number;
+    readonly wr_total_time_ns: number;
+    readonly flush_total_time_ns: number;
+  };
+}
+
 /** A processor, or the place for one. */
 export interface HotpluggableCpu {
   /** Driver for `device_add`. */
@@ -61,6 +77,8 @@ export interface QmpCommands {
   'query-uuid': { args: undefined; result: { UUID: string } };
   'query-version': { args: undefined; result: { qemu: { major: number; minor: number; micro: number } } };
   'query-block': { args: undefined; result: BlockInfo[] };
+  'query-blockstats': { args: undefined; result: BlockStats[] };
+  'query-cpus-fast': { args: undefined; result: { 'cpu-index': number; 'thread-id': number }[] };
   'query-chardev': { args: undefined; result: { label: string; filename: string; 'frontend-open': boolean }[] };
   'query-balloon': { args: undefined; result: { actual: number } };
   'query-migrate': { args: undefined; result: MigrationInfo };
@@ -79,6 +97,7 @@ export interface QmpCommands {
   'object-add': { args: { 'qom-type': string; id: string } & Readonly<Record<string, unknown>>; result: object };
   'object-del': { args: { id: string }; result: object };
   'qom-list': { args: { path: string }; result: { name: string; type: string }[] };
+  'qom-get': { args: { path: string; property: string }; result: unknown };
   'qom-set': { args: { path: string; property: string; value: unknown }; result: object };
   'query-memory-devices': { args: undefined; result: { type: string; data: { id?: string; size: number } }[] };
   set_link: { args: { name: string; up: boolean }; result: object };

@@ -17,7 +17,7 @@ export function createMessagePair(protocol: string): readonly [MessageSocket, Me
   let closed = false;
   const make = (other: () => End): End => {
     let listener: ((data: Uint8Array, binary: boolean) => void) | undefined;
-    let closeListener: ((code: number, reason: string) => void) | undefined;
+    const closeListeners: ((code: number, reason: string) => void)[] = [];
     let end: [number, string] | undefined;
     const held: [Uint8Array, boolean][] = [];
     let heldBytes = 0;
@@ -38,8 +38,7 @@ export function createMessagePair(protocol: string): readonly [MessageSocket, Me
       },
       ended(code, reason) {
         end = [code, reason];
-        closeListener?.(code, reason);
-        closeListener = undefined;
+        for (const listener of closeListeners.splice(0)) listener(code, reason);
       },
       socket: {
         protocol,
@@ -60,7 +59,7 @@ export function createMessagePair(protocol: string): readonly [MessageSocket, Me
         },
         onClose(next) {
           if (end) next(...end);
-          else closeListener = next;
+          else closeListeners.push(next);
         },
       },
     };

@@ -1,6 +1,7 @@
 /** Migrations as upstream's metrics have them (pkg/monitoring/metrics/virt-controller), read off the objects. */
 import { createHistogram } from '@coracle/runtime/metrics/histogram';
 import type { HistogramFamily, ValueFamily } from '@coracle/runtime/metrics/metric-family';
+import { PHASE_TIME_BOUNDS } from '../../rules/metrics/vmi-phase-times.ts';
 import { enteredAt, phaseOf, type ReadonlyMigration, type ReadonlyVmi } from './migration-view.ts';
 
 /** Upstream counts as running whatever has a target Pod that is ready. */
@@ -60,8 +61,6 @@ export function migrationMetrics(
   ];
 }
 
-/** Upstream's PhaseTransitionTimeBuckets, seconds. */
-const PHASE_TIME_BOUNDS = [0.5, 1, 2, 5, 10, 20, 30, 40, 50, 60, 90, 120, 180, 300, 600, 1200, 1800, 3600];
 /** More than there are phases: what is no phase of ours does not fill the memory. */
 const MAX_PHASES = 32;
 

@@ -25,6 +25,7 @@ export {
 } from './cluster-roles.ts';
 export { type DefaultKubeVirtOptions, defaultKubeVirt, KUBEVIRT_NAMESPACE } from './default-kubevirt.ts';
 export { sourceReader } from './source-reader.ts';
+export { createConnectionCounts } from './subresources/connection-counts.ts';
 export type { GraphReader } from './subresources/read-extended-graph.ts';
 export {
   type CreateSubresourceApiOptions,

@@ -121,7 +121,8 @@ export function liveLookup(
 export const notFoundMessage = ({ type, name }: Pick<SourceRef, 'name'> & { type: ResourceType<unknown> }): string =>
   `${type.resource}${type.group === '' ? '' : `.${type.group}`} "${name}" not found`;
 
-const ANNOTATIONS: Record<MatcherField, { namespaced: string; cluster: string }> = {
+/** Which instance type and preference an instance comes from, by where they are. */
+export const SOURCE_ANNOTATIONS: Record<MatcherField, { namespaced: string; cluster: string }> = {
   instancetype: { namespaced: 'kubevirt.io/instancetype-name', cluster: 'kubevirt.io/cluster-instancetype-name' },
   preference: { namespaced: 'kubevirt.io/preference-name', cluster: 'kubevirt.io/cluster-preference-name' },
 };
@@ -132,7 +133,7 @@ export function setSourceAnnotations(vm: DeepReadonly<VirtualMachine>, metadata:
     const matcher = vm.spec[field];
     const type = matcher == null ? undefined : sourceType(field, matcher.kind);
     if (matcher == null || type === undefined) continue;
-    const key = ANNOTATIONS[field][type.namespaced ? 'namespaced' : 'cluster'];
+    const key = SOURCE_ANNOTATIONS[field][type.namespaced ? 'namespaced' : 'cluster'];
     metadata.annotations = { ...metadata.annotations, [key]: matcher.name ?? '' };
   }
 }

@@ -77,6 +77,52 @@ export const readInterfaces = (value: unknown): GuestInterface[] =>
     }))
     .filter(({ name }) => name !== 'lo' && name !== '');
 
+/** What one way of a card has carried since the guest was started. */
+export interface Traffic {
+  readonly bytes: number;
+  readonly packets: number;
+  readonly errors: number;
+  readonly dropped: number;
+}
+export interface CardTraffic {
+  readonly mac: string;
+  readonly rx: Traffic;
+  readonly tx: Traffic;
+}
+
+/** The counters of `guest-network-get-interfaces`; of the cards that have some. */
+export const readTraffic = (value: unknown): CardTraffic[] =>
+  listOf(value).flatMap((nic) => {
+    const counted = fieldsOf(nic['statistics']);
+    if (Object.keys(counted).length === 0) return [];
+    const way = (of: 'rx' | 'tx'): Traffic => ({
+      bytes: numberOf(counted[`${of}-bytes`]),
+      packets: numberOf(counted[`${of}-packets`]),
+      errors: numberOf(counted[`${of}-errs`]),
+      dropped: numberOf(counted[`${of}-dropped`]),
+    });
+    return [{ mac: textOf(nic['hardware-address']).toLowerCase(), rx: way('rx'), tx: way('tx') }];
+  });
+
+/** Averages of runnable processes. */
+export interface GuestLoad {
+  readonly oneMinute: number;
+  readonly fiveMinutes: number;
+  readonly fifteenMinutes: number;
+}
+
+/** Of `guest-get-load`. */
+export function readLoad(value: unknown): GuestLoad | undefined {
+  const load = fieldsOf(value);
+  return typeof load['load1m'] !== 'number'
+    ? undefined
+    : {
+        oneMinute: numberOf(load['load1m']),
+        fiveMinutes: numberOf(load['load5m']),
+        fifteenMinutes: numberOf(load['load15m']),
+      };
+}
+
 /** Of `guest-get-users`. */
 export const readUsers = (value: unknown): GuestUser[] =>
   listOf(value).map((one) => ({
@@ -117,6 +163,11 @@ export const askFilesystems = async (ask: AskGuestAgent): Promise<GuestFilesyste
   readFilesystems(await optional(ask, 'guest-get-fsinfo'));
 export const askInterfaces = async (ask: AskGuestAgent): Promise<GuestInterface[]> =>
   readInterfaces(await optional(ask, 'guest-network-get-interfaces'));
+export const askTraffic = async (ask: AskGuestAgent): Promise<CardTraffic[]> =>
+  readTraffic(await optional(ask, 'guest-network-get-interfaces'));
+/** Agents before QEMU 10 have no such command. */
+export const askLoad = async (ask: AskGuestAgent): Promise<GuestLoad | undefined> =>
+  readLoad(await optional(ask, 'guest-get-load'));
 export const askOsInfo = async (ask: AskGuestAgent): Promise<GuestOsInfo> =>
   readOsInfo(await optional(ask, 'guest-get-osinfo'));
 /** `frozen`, or '' when the file systems can be written to, or nobody knows. */

@@ -4,6 +4,7 @@ import type { Pod } from '@coracle/apimachinery/types/types';
 import type { VirtualMachineInstance } from '@coracle/kubevirt/kinds/kubevirt';
 import type { Logger } from '@coracle/runtime/log/log';
 import type { AgentEnvironment } from '../environment.ts';
+import type { MeasuredGuest } from '../guest/guest-metrics.ts';
 import type { SentGuest } from '../migration/stream-figures.ts';
 import { Launcher } from './launcher.ts';
 import type { VmRecord } from './vm-record.ts';
@@ -16,6 +17,9 @@ export interface StoppingGuest {
   /** What is left of its grace period. */
   readonly leftMs: number;
 }
+
+/** Guests that are asked for their figures at one time. */
+const MAX_MEASURED = 1_000;
 
 /** Launchers by the UID of their Pod. */
 export class LauncherSet {
@@ -83,6 +87,12 @@ export class LauncherSet {
         ? [{ labels: { node: this.#nodeName, namespace: record.namespace, name: record.name }, figures: stream }]
         : [],
     );
+  }
+
+  /** What the guests take now; of the first 1,000. */
+  async measured(): Promise<MeasuredGuest[]> {
+    const launchers = [...this.all()].slice(0, MAX_MEASURED);
+    return (await Promise.all(launchers.map((launcher) => launcher.measured()))).flatMap((guest) => guest ?? []);
   }
 
   stopping(): StoppingGuest[] {

@@ -6,9 +6,12 @@
 import type { ObjectKey } from '@coracle/apimachinery/meta/object';
 import type { BackupRequest } from '@coracle/kubevirt/rules/backup/backup-request';
 import type { MemorySaved } from '@coracle/kubevirt/rules/memory-state/memory-calls';
+import { networkLabel, objectLabels } from '@coracle/kubevirt/rules/metrics/sample';
 import { backUpGuest } from '../backup/back-up-guest.ts';
 import type { AgentEnvironment } from '../environment.ts';
 import type { Guest } from '../guest/guest.ts';
+import { guestFigures } from '../guest/guest-figures.ts';
+import type { MeasuredGuest } from '../guest/guest-metrics.ts';
 import { snapshotsOfSave } from '../guest/guest-volumes.ts';
 import { type SaveOptions, saveMemory } from '../memory/save-memory.ts';
 import type { StreamFigures } from '../migration/stream-figures.ts';
@@ -54,6 +57,19 @@ export class Launcher {
 
   get guest(): Guest | undefined {
     return this.#state.guest;
+  }
+  /** What its guest takes now, under the labels of its instance; undefined when none runs. */
+  async measured(): Promise<MeasuredGuest | undefined> {
+    const { guest, record, vmi, environment } = this.#state;
+    if (!guest?.state.connected || !record?.process || record.result) return undefined;
+    const { plan, process, namespace, name } = record;
+    const figures = await guestFigures({ guest, plan, process }, environment.clock);
+    const own = objectLabels('kubernetes_vmi_label_', vmi?.metadata.labels);
+    const cards = plan.interfaces.map((card) => {
+      const network = vmi?.spec.networks?.find((one) => one.name === card.name);
+      return [card.mac.toLowerCase(), { name: card.name, network: networkLabel(network ?? {}) }] as const;
+    });
+    return { labels: { node: environment.nodeName, namespace, name, ...own }, cards: new Map(cards), figures };
   }
   get stream(): StreamFigures | undefined {
     return this.#state.stream;

@@ -40,7 +40,7 @@ export interface HandlerOptions {
   /** Where saved guests lie. */
   readonly memoryDirectory: string;
   /** What `/metrics` says, beside what the API server knows. */
-  readonly metrics: () => readonly MetricFamily[];
+  readonly metrics: () => Promise<readonly MetricFamily[]>;
   /** What it says of the node itself, where it is asked through the API server. */
   readonly node: Pick<NodeRequestOptions, 'nodeName' | 'dataDir' | 'pods'>;
   /** The volumes of the node; undefined before it has started. */
@@ -89,7 +89,7 @@ const NO_ROOM: ApiResponse = { status: 503, headers: { 'retry-after': '1' } };
 
 async function route(options: HandlerOptions, request: ApiRequest): Promise<ApiResponse> {
   if (request.path === '/metrics' && request.method === 'GET')
-    return { status: 200, headers: METRICS_HEADERS, body: new TextEncoder().encode(metricsText(options)) };
+    return { status: 200, headers: METRICS_HEADERS, body: new TextEncoder().encode(await metricsText(options)) };
   const aboutPool = poolRequest(
     { pool: options.pool?.(), fills: options.fills?.(), allowed: options.isControlPlane?.(request) === true },
     request,
@@ -144,7 +144,7 @@ async function route(options: HandlerOptions, request: ApiRequest): Promise<ApiR
 }
 
 const METRICS_HEADERS = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' };
-const metricsText = ({ metrics }: HandlerOptions): string => metrics().map(familyText).join('');
+const metricsText = async ({ metrics }: HandlerOptions): Promise<string> => (await metrics()).map(familyText).join('');
 
 function decode(text: string): string {
   try {

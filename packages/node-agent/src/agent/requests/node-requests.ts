@@ -17,7 +17,7 @@ export interface NodeRequestOptions {
   readonly dataDir: string;
   /** The Pods bound to this node. */
   readonly pods: () => readonly MeasuredPod[];
-  readonly metrics: () => readonly MetricFamily[];
+  readonly metrics: () => Promise<readonly MetricFamily[]>;
   readonly clock: Clock;
 }
 
@@ -58,7 +58,7 @@ function pageOf(
     case '/pods':
       return () => answered(200, 'application/json', podList(options.pods().map(({ pod }) => pod)));
     case '/metrics':
-      return () => answered(200, METRICS_TYPE, metricsText(options.metrics()));
+      return async () => answered(200, METRICS_TYPE, metricsText(await options.metrics()));
     case '/metrics/resource':
       return async () => answered(200, METRICS_TYPE, metricsText(resourceMetrics(await measured())));
     case '/stats/summary': {

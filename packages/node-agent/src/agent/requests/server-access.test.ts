@@ -98,7 +98,7 @@ test('an external API server is answered as by a kubelet: SPDY over bytes, pages
     findPod: (_, name) => (name === 'p' ? launcher : undefined),
     directoryOf: () => '',
     memoryDirectory: '',
-    metrics: () => [],
+    metrics: async () => [],
     node: { nodeName: 'n1', dataDir: '/', pods: () => [] },
     authorize: async ({ peer }) => peer.certificate?.commonName === 'apiserver',
     clock: createFakeClock(),

@@ -18,7 +18,13 @@ test('the host: all processors but for idle and waiting, memory but for what can
 
 test('a process, whatever it is called', () => {
   const text = `7 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 150 50 0 0 20 0 1 0 4242 99999 25 1 1\n`;
-  assert.deepEqual(parseProcess(text), { cpuNanos: 2_000_000_000, memoryBytes: 25 * 4096, startTime: '4242' });
+  assert.deepEqual(parseProcess(text), {
+    cpuNanos: 2_000_000_000,
+    userNanos: 1_500_000_000,
+    systemNanos: 500_000_000,
+    memoryBytes: 25 * 4096,
+    startTime: '4242',
+  });
   assert.equal(parseProcess('7 (a) S 1'), undefined);
 });
 

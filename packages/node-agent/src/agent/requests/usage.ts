@@ -22,8 +22,14 @@ export interface DiskUsage {
   readonly inodesFree: number;
 }
 
+/** What a process has taken, by where it was. */
+export interface ProcessTimes extends CpuAndMemory {
+  readonly userNanos: number;
+  readonly systemNanos: number;
+}
+
 /** USER_HZ, which /proc counts in: 100 on every platform of Linux that QEMU runs on here. */
-const TICK_NANOS = 10_000_000;
+export const TICK_NANOS = 10_000_000;
 const PAGE_BYTES = 4096;
 const KIB = 1024;
 
@@ -54,7 +60,7 @@ export function parseHost(stat: string, memory: string): HostUsage | undefined {
 }
 
 /** Undefined when exactly this process runs no more. */
-export async function processUsage({ pid, startTime }: ProcessIdentity): Promise<CpuAndMemory | undefined> {
+export async function processUsage({ pid, startTime }: ProcessIdentity): Promise<ProcessTimes | undefined> {
   try {
     const usage = parseProcess(await readFile(`/proc/${pid}/stat`, 'latin1'));
     return usage?.startTime === startTime ? usage : undefined;
@@ -64,15 +70,18 @@ export async function processUsage({ pid, startTime }: ProcessIdentity): Promise
 }
 
 /** Reads /proc/PID/stat: fields 14 and 15 (user and system time), 22 (start) and 24 (resident pages). */
-export function parseProcess(text: string): (CpuAndMemory & { readonly startTime: string }) | undefined {
+export function parseProcess(text: string): (ProcessTimes & { readonly startTime: string }) | undefined {
   const fields = text
     .slice(text.lastIndexOf(')') + 2)
     .trim()
     .split(' ');
   const [user, system, startTime, pages] = [fields[11], fields[12], fields[19], fields[21]];
   if (user === undefined || system === undefined || startTime === undefined || pages === undefined) return undefined;
+  const [userNanos, systemNanos] = [Number(user) * TICK_NANOS, Number(system) * TICK_NANOS];
   return {
-    cpuNanos: (Number(user) + Number(system)) * TICK_NANOS,
+    cpuNanos: userNanos + systemNanos,
+    userNanos,
+    systemNanos,
     memoryBytes: Number(pages) * PAGE_BYTES,
     startTime,
   };

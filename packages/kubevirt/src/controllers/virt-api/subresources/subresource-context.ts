@@ -14,6 +14,7 @@ import {
   type VirtualMachineInstance,
 } from '../../../kinds/kubevirt.ts';
 import type { ClusterConfig } from '../../../rules/machine-defaults/cluster-config.ts';
+import type { ConnectionCounts } from './connection-counts.ts';
 import type { GraphReader } from './read-extended-graph.ts';
 import { messageOf, vmConflict, vmiNotFound, vmNotFound } from './responses.ts';
 
@@ -25,6 +26,8 @@ export interface SubresourceOptions {
   nodeHandler(nodeName: string): Promise<ApiHandler>;
   /** Reads objects as a user: nothing that the user may not read. */
   readAs(user: SubresourceUser): GraphReader;
+  /** Counts streams to guests, where somebody wants to know. */
+  readonly connections?: ConnectionCounts;
   readonly clock: Clock;
   readonly log: Logger;
   /** `gitVersion` of what `version` answers. */

@@ -5,6 +5,7 @@ import { type VersionFacts, versionInfo } from '@coracle/apimachinery/meta/versi
 import { wholeBody } from '@coracle/client/transport/response-body';
 import { type ApiResponse, redirected } from '@coracle/runtime/http/seam';
 import type { VirtualMachineInstance } from '../../../kinds/kubevirt.ts';
+import type { ConnectionKind } from './connection-counts.ts';
 import {
   empty,
   isDryRun,
@@ -156,7 +157,12 @@ export const screenshotOfVmi: Handler = async (call) => {
 
 /** A byte stream between the client and the agent. */
 const stream =
-  (check: Check, pathOf: (call: Call) => string, find: (call: Call) => Promise<VirtualMachineInstance>): Handler =>
+  (
+    kind: ConnectionKind,
+    check: Check,
+    pathOf: (call: Call) => string,
+    find: (call: Call) => Promise<VirtualMachineInstance>,
+  ): Handler =>
   async (call) => {
     const vmi = await find(call);
     check(vmi);
@@ -168,8 +174,12 @@ const stream =
     if (answer.upgrade === undefined)
       throw internalError(`dialing virt-handler: ${await agentMessage(answer, call.request.signal)}`);
     const offered = (call.request.headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
-    const { accept } = answer.upgrade;
+    const { upgrade } = answer;
     // The agent takes the client's socket itself: both ends speak the same messages, so nothing stands between them.
+    const accept: typeof upgrade.accept = (socket) => {
+      call.options.connections?.opened(kind, call.key, socket);
+      upgrade.accept(socket);
+    };
     return { status: 101, headers: {}, upgrade: { protocol: offered.includes(PLAIN) ? PLAIN : '', accept } };
   };
 
@@ -180,10 +190,10 @@ function portForwardPath({ rest }: Call): string {
   return `portforward/${port}/${protocol}`;
 }
 
-export const consoleOfVmi = stream(checkConsole, () => 'console', fetchVmi);
-export const vncOfVmi = stream(checkVnc, () => 'vnc', fetchVmi);
-export const portForwardVmi = stream(checkPortForward, portForwardPath, fetchVmi);
-export const portForwardVm = stream(checkPortForward, portForwardPath, fetchVmiOfVm);
+export const consoleOfVmi = stream('console', checkConsole, () => 'console', fetchVmi);
+export const vncOfVmi = stream('vnc', checkVnc, () => 'vnc', fetchVmi);
+export const portForwardVmi = stream('portforward', checkPortForward, portForwardPath, fetchVmi);
+export const portForwardVm = stream('portforward', checkPortForward, portForwardPath, fetchVmiOfVm);
 
 /** What the user proved to us is not for the agent to see, or to replay. */
 function withoutCredentials(headers: Readonly<Record<string, string>>): Record<string, string> {
