@@ -20,7 +20,7 @@ import {
   validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
 import { classErrors, positiveErrors, VOLUME_MODES, validateAccessModes } from './claims.ts';
-import { PERSISTENT_SOURCE_RULES, SECOND_PATHS, SOURCE_PATHS } from './volume-sources.ts';
+import { SECOND_PATHS, SOURCE_PATHS, volumeSourceErrors } from './volume-sources.ts';
 
 /** In the order in which upstream looks for them. */
 const SOURCES = [
@@ -71,7 +71,8 @@ function sourceErrors(spec: JsonObject, name: string): FieldError[] {
   const [kind, ...more] = SOURCES.filter((one) => isObject(valueAt(spec, one)));
   if (kind === undefined) return [required('spec', 'must specify a volume type')];
   const source = valueAt(spec, kind) as JsonObject;
-  const errors = PERSISTENT_SOURCE_RULES[kind]?.(source, `spec.${SOURCE_PATHS[kind] ?? kind}`, name) ?? [];
+  const at = `spec.${SOURCE_PATHS[kind] ?? kind}`;
+  const errors = volumeSourceErrors('persistent', kind, { source, at, name });
   const hasNodes = isObject(valueAt(spec, 'nodeAffinity', 'required'));
   if (kind === 'local' && !hasNodes) errors.push(required(NODES, 'Local volume requires node affinity'));
   for (const one of more) {

@@ -20,7 +20,7 @@ import {
 } from '@coracle/apimachinery/validation/field-errors';
 import { validateClaimTemplate } from './claims.ts';
 import { downwardErrors, fileErrors, keyErrors, modeErrors } from './volume-paths.ts';
-import { POD_SOURCE_RULES, SECOND_PATHS, SOURCE_PATHS } from './volume-sources.ts';
+import { SECOND_PATHS, SOURCE_PATHS, volumeSourceErrors } from './volume-sources.ts';
 
 /** In the order in which upstream looks for them. */
 const SOURCES = [
@@ -66,7 +66,7 @@ function validateSource(
   else if (kind === 'ephemeral') {
     validateClaimTemplate(errors, valueAt(source, 'volumeClaimTemplate'), `${at}.volumeClaimTemplate`);
     errors.push(...claimNameErrors(podName, textAt(volume, 'name'), path));
-  } else errors.push(...(POD_SOURCE_RULES[kind]?.(source, at, textAt(volume, 'name')) ?? []));
+  } else errors.push(...volumeSourceErrors('pod', kind, { source, at, name: textAt(volume, 'name') }));
   for (const one of more) {
     errors.push(forbidden(`${path}.${SECOND_PATHS[one] ?? one}`, 'may not specify more than 1 volume type'));
   }
