@@ -11,19 +11,11 @@ after(() => board.stop());
 
 const pods = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } };
 const selector = { matchLabels: { a: 'b' } };
-const domain = { devices: {}, memory: { guest: '64Mi' } };
 const CASES: readonly [path: string, kind: string, apiVersion: string, spec: object, expected: RegExp][] = [
   ['apps/v1', 'Deployment', 'apps/v1', { selector, template: pods }, /nothing acts on this Deployment yet/],
   ['apps/v1', 'StatefulSet', 'apps/v1', { selector, serviceName: 's', template: pods }, /this StatefulSet yet/],
   ['apps/v1', 'DaemonSet', 'apps/v1', { selector, template: pods }, /this DaemonSet yet/],
   ['batch/v1', 'Job', 'batch/v1', { template: { spec: { ...pods.spec, restartPolicy: 'Never' } } }, /this Job yet/],
-  [
-    'kubevirt.io/v1',
-    'VirtualMachineInstanceReplicaSet',
-    'kubevirt.io/v1',
-    { replicas: 1, selector, template: { metadata: pods.metadata, spec: { domain } } },
-    /this VirtualMachineInstanceReplicaSet yet/,
-  ],
   [
     'autoscaling/v2',
     'HorizontalPodAutoscaler',

@@ -48,11 +48,16 @@ import {
   createMigrationController,
   migrationControllerRules,
 } from '@coracle/kubevirt/controllers/migration/migration-controller';
+import { createPoolController, poolControllerRules } from '@coracle/kubevirt/controllers/pool/pool-controller';
 import {
   createProtectionController,
   protectionControllerRules,
 } from '@coracle/kubevirt/controllers/protection/protection-controller';
 import { createSspController, sspControllerRules } from '@coracle/kubevirt/controllers/protection/ssp-controller';
+import {
+  createReplicaSetController,
+  replicaSetControllerRules,
+} from '@coracle/kubevirt/controllers/replica-set/replica-set-controller';
 import {
   createSnapshotControllers,
   snapshotControllerRules,
@@ -246,6 +251,18 @@ export const COMPONENTS: readonly Component[] = [
     account: 'coracle-clone',
     rules: cloneControllerRules,
     create: (environment) => createCloneController(environment),
+  },
+  {
+    name: 'replica-set',
+    account: 'coracle-replica-set',
+    rules: replicaSetControllerRules,
+    create: (environment) => createReplicaSetController(environment),
+  },
+  {
+    name: 'pool',
+    account: 'coracle-pool',
+    rules: poolControllerRules,
+    create: (environment) => createPoolController(environment),
   },
   {
     name: 'snapshot',

@@ -39,8 +39,7 @@ const WORKLOADS = new Set([
 const AUTOSCALERS = 'autoscaling/horizontalpodautoscalers';
 const INGRESSES = 'networking.k8s.io/ingresses';
 const INGRESS_CLASSES = 'networking.k8s.io/ingressclasses';
-const INSTANCE_SETS = 'kubevirt.io/virtualmachineinstancereplicasets';
-const UNSERVED = new Set([...WORKLOADS, AUTOSCALERS, INGRESSES, INSTANCE_SETS]);
+const UNSERVED = new Set([...WORKLOADS, AUTOSCALERS, INGRESSES]);
 const REASON = 'NotServed';
 const COMPONENT = 'coracle';
 
@@ -69,11 +68,6 @@ export function unservedKinds({ store, clock, events }: UnservedKindsOptions): A
       return isLed('kube-system', 'kube-controller-manager')
         ? undefined
         : `nothing acts on this ${kind} yet: it is stored, and no Pods are made. A kube-controller-manager that is run against this server acts on it; containers need a kubelet besides`;
-    }
-    if (name === INSTANCE_SETS) {
-      return isLed('kubevirt', 'virt-controller')
-        ? undefined
-        : `nothing acts on this ${kind} yet: it is stored, and no instances are made. KubeVirt's virt-controller acts on it when it is run against this server`;
     }
     return undefined;
   };

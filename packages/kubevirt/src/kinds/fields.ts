@@ -116,6 +116,10 @@ export const quantity = (description: string): TUnsafe<QuantityValue> =>
     'x-kubernetes-int-or-string': true,
   });
 
+/** A number, or a share such as `25%`. */
+export const intOrString = (description: string): TUnsafe<number | string> =>
+  build({ anyOf: [{ type: 'integer' }, { type: 'string' }], description, 'x-kubernetes-int-or-string': true });
+
 /** resource name -> amount. */
 export const resourceList = (description: string): TUnsafe<Record<string, QuantityValue>> =>
   build({

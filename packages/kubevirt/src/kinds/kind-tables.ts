@@ -5,10 +5,18 @@ import type { TSchema } from 'typebox';
 import { backupSpec, backupStatus, backupTrackerSpec, backupTrackerStatus } from './backup.ts';
 import { cloneSpec, cloneStatus } from './clone.ts';
 import { instancetypeSpec, preferenceSpec } from './instancetype.ts';
-import { BACKUP_GROUP, CLONE_GROUP, INSTANCETYPE_GROUP, MIGRATIONS_GROUP, SNAPSHOT_GROUP } from './kinds.ts';
+import {
+  BACKUP_GROUP,
+  CLONE_GROUP,
+  INSTANCETYPE_GROUP,
+  MIGRATIONS_GROUP,
+  POOL_GROUP,
+  SNAPSHOT_GROUP,
+} from './kinds.ts';
 import { kubeVirtSpec, kubeVirtStatus } from './kubevirt-cr.ts';
 import { migrationSpec, migrationStatus } from './migration.ts';
 import { migrationPolicySpec, migrationPolicyStatus } from './migration-policy.ts';
+import { poolSpec, poolStatus } from './pool.ts';
 import { restoreSpec, restoreStatus } from './restore.ts';
 import { presetSpec, replicaSetSpec, replicaSetStatus } from './sets.ts';
 import { snapshotContentSpec, snapshotContentStatus, snapshotSpec, snapshotStatus } from './snapshot.ts';
@@ -67,6 +75,8 @@ export interface KindTable {
   readonly status?: TSchema;
   /** Its status is written through the object itself. */
   readonly statusInObject?: true;
+  /** Its number of replicas is read and changed at `/scale`. */
+  readonly scalable?: true;
   readonly columns: readonly PrinterColumn[];
   /** v1 and the deprecated v1alpha3 when absent. */
   readonly versions?: readonly Version[];
@@ -95,6 +105,16 @@ const snapshotColumns = [
   column('Error', '.status.error.message'),
 ];
 const clusterKind = { scope: 'Cluster', categories: [] } as const;
+
+const setColumns = (members: string): PrinterColumn[] => [
+  column('Desired', '.spec.replicas', {
+    type: 'integer',
+    description: `Wanted number of ${members.toLowerCase()}`,
+  }),
+  column('Current', '.status.replicas', { type: 'integer', description: `${members} there are` }),
+  column('Ready', '.status.readyReplicas', { type: 'integer', description: `${members} that are ready` }),
+  age,
+];
 
 export const KINDS: readonly KindTable[] = [
   {
@@ -143,12 +163,8 @@ export const KINDS: readonly KindTable[] = [
     description: 'Keeps a number of equal instances.',
     spec: replicaSetSpec,
     status: replicaSetStatus,
-    columns: [
-      column('Desired', '.spec.replicas', { type: 'integer', description: 'Wanted number of instances' }),
-      column('Current', '.status.replicas', { type: 'integer', description: 'Instances there are' }),
-      column('Ready', '.status.readyReplicas', { type: 'integer', description: 'Instances that are ready' }),
-      age,
-    ],
+    scalable: true,
+    columns: setColumns('Instances'),
   },
   {
     kind: 'VirtualMachineInstancePreset',
@@ -261,6 +277,18 @@ export const KINDS: readonly KindTable[] = [
       column('SourceVirtualMachine', '.spec.source.name'),
       column('TargetVirtualMachine', '.spec.target.name'),
     ],
+  },
+  {
+    kind: 'VirtualMachinePool',
+    group: POOL_GROUP,
+    shortNames: ['vmpool', 'vmpools'],
+    description: 'Keeps a number of equal virtual machines, each with a number in its name.',
+    spec: poolSpec,
+    status: poolStatus,
+    scalable: true,
+    columns: setColumns('Machines'),
+    versions: [{ name: 'v1beta1' }, { name: 'v1alpha1' }],
+    storage: 'v1beta1',
   },
   {
     ...backupKind,

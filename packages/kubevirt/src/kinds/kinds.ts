@@ -7,6 +7,7 @@ import type { InstancetypeSpec, PreferenceSpec } from './instancetype.ts';
 import type { KubeVirtSpec, KubeVirtStatus } from './kubevirt-cr.ts';
 import type { MigrationSpec, MigrationStatus } from './migration.ts';
 import type { MigrationPolicySpec } from './migration-policy.ts';
+import type { PoolSpec, PoolStatus } from './pool.ts';
 import type { RestoreSpec, RestoreStatus } from './restore.ts';
 import type { PresetSpec, ReplicaSetSpec, ReplicaSetStatus } from './sets.ts';
 import type { SnapshotContentSpec, SnapshotContentStatus, SnapshotSpec, SnapshotStatus } from './snapshot.ts';
@@ -22,6 +23,7 @@ export const SNAPSHOT_GROUP = 'snapshot.kubevirt.io';
 export const SNAPSHOT_VERSION = 'v1beta1';
 export const CLONE_GROUP = 'clone.kubevirt.io';
 export const BACKUP_GROUP = 'backup.kubevirt.io';
+export const POOL_GROUP = 'pool.kubevirt.io';
 
 export interface VirtualMachine extends KubeObject {
   spec: VirtualMachineSpec;
@@ -85,6 +87,11 @@ export interface VirtualMachineRestore extends KubeObject {
 export interface VirtualMachineClone extends KubeObject {
   spec: CloneSpec;
   status?: CloneStatus;
+}
+
+export interface VirtualMachinePool extends KubeObject {
+  spec: PoolSpec;
+  status?: PoolStatus;
 }
 
 export interface VirtualMachineBackup extends KubeObject {
@@ -168,6 +175,12 @@ export const VIRTUAL_MACHINE_CLONES = namespacedType<VirtualMachineClone>(
   `${CLONE_GROUP}/v1beta1`,
   'virtualmachineclones',
   'VirtualMachineClone',
+);
+
+export const VIRTUAL_MACHINE_POOLS = namespacedType<VirtualMachinePool>(
+  `${POOL_GROUP}/v1beta1`,
+  'virtualmachinepools',
+  'VirtualMachinePool',
 );
 
 const BACKUP_API = `${BACKUP_GROUP}/v1alpha1`;

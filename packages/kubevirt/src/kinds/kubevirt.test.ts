@@ -163,6 +163,8 @@ describe('kubevirtResources()', () => {
       'virtualmachinerestores v1alpha1 vmrestore,vmrestores snapshot.kubevirt.io/v1beta1 false',
       'virtualmachineclones v1beta1 vmclone,vmclones stored false',
       'virtualmachineclones v1alpha1 vmclone,vmclones clone.kubevirt.io/v1beta1 false',
+      'virtualmachinepools v1beta1 vmpool,vmpools stored false',
+      'virtualmachinepools v1alpha1 vmpool,vmpools pool.kubevirt.io/v1beta1 false',
       'virtualmachinebackups v1alpha1 vmbackup,vmbackups stored false',
       'virtualmachinebackuptrackers v1alpha1 vmbackuptracker,vmbackuptrackers stored false',
     ]);

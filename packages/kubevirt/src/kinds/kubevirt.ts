@@ -36,6 +36,7 @@ export type {
   VirtualMachineInstancePreset,
   VirtualMachineInstanceReplicaSet,
   VirtualMachineInstancetype,
+  VirtualMachinePool,
   VirtualMachinePreference,
   VirtualMachineRestore,
   VirtualMachineSnapshot,
@@ -50,6 +51,7 @@ export {
   KUBEVIRTS,
   MIGRATION_POLICIES,
   MIGRATIONS_GROUP,
+  POOL_GROUP,
   SNAPSHOT_GROUP,
   SNAPSHOT_VERSION,
   VIRTUAL_MACHINE_BACKUP_TRACKERS,
@@ -62,6 +64,7 @@ export {
   VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS,
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINE_INSTANCETYPES,
+  VIRTUAL_MACHINE_POOLS,
   VIRTUAL_MACHINE_PREFERENCES,
   VIRTUAL_MACHINE_RESTORES,
   VIRTUAL_MACHINE_SNAPSHOT_CONTENTS,
@@ -74,6 +77,8 @@ export { MIGRATION_PHASES } from './migration.ts';
 export type { MigrationConfiguration, MigrationOptions } from './migration-options.ts';
 export type { MigrationPolicySpec } from './migration-policy.ts';
 export type { Interface, Network, Port } from './network.ts';
+export type { PoolSpec, PoolStatus } from './pool.ts';
+export { SORT_POLICIES, STATE_PRESERVATIONS } from './pool.ts';
 export { kubevirtCrd, kubevirtCrds, kubevirtResources } from './resources.ts';
 export type {
   RestoreSpec,

@@ -6,7 +6,7 @@ import type {
   CustomResourceDefinitionVersion,
 } from '@coracle/apimachinery/types/access-types';
 import { builtinSchema } from '@coracle/apimachinery/types/builtin-types';
-import type { ResourceInfo, SubresourceInfo } from '@coracle/apimachinery/types/resource';
+import type { ResourceInfo, ScalePaths, SubresourceInfo } from '@coracle/apimachinery/types/resource';
 import { customStrategy } from '@coracle/apimachinery/types/strategy';
 import { age, KINDS, type KindTable, VERSIONS, type Version } from './kind-tables.ts';
 import { KUBEVIRT_GROUP } from './kinds.ts';
@@ -14,6 +14,13 @@ import { toStructuralSchema } from './structural-schema.ts';
 
 /** In the order in which discovery of custom resources lists them. */
 const VERBS = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'] as const;
+
+/** Where those that can be scaled have their numbers. */
+const SCALE: ScalePaths = {
+  specReplicasPath: '.spec.replicas',
+  statusReplicasPath: '.status.replicas',
+  labelSelectorPath: '.status.labelSelector',
+};
 
 const hasStatusSubresource = ({ status, statusInObject }: KindTable): boolean =>
   status !== undefined && statusInObject !== true;
@@ -33,9 +40,11 @@ function infoOf(table: KindTable, version: Version, schema: Schema): ResourceInf
   const singular = table.kind.toLowerCase();
   const storage = table.storage ?? 'v1';
   const group = groupOf(table);
-  const subresources: SubresourceInfo[] = !hasStatusSubresource(table)
-    ? []
-    : [{ name: 'status', kind: table.kind, verbs: ['get', 'patch', 'update'] }];
+  const subresources: SubresourceInfo[] = [];
+  const verbs = ['get', 'patch', 'update'];
+  if (hasStatusSubresource(table)) subresources.push({ name: 'status', kind: table.kind, verbs });
+  if (table.scalable)
+    subresources.push({ name: 'scale', kind: 'Scale', group: 'autoscaling', version: 'v1', verbs, scale: SCALE });
   return {
     group,
     version: version.name,
@@ -141,7 +150,9 @@ function versionOf(table: KindTable, version: Version, storage: boolean): Custom
       deprecationWarning: version.deprecationWarning,
     }),
     schema: { openAPIV3Schema: schemaOf(table, { type: 'object' }) as Record<string, unknown> },
-    ...(hasStatusSubresource(table) && { subresources: { status: {} } }),
+    ...(hasStatusSubresource(table) && {
+      subresources: { status: {}, ...(table.scalable && { scale: { ...SCALE } }) },
+    }),
     ...(table.columns.length > 0 && {
       additionalPrinterColumns: table.columns.map(({ name, type, description, priority, path }) => ({
         name,

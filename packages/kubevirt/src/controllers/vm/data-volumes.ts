@@ -13,7 +13,7 @@ import type { InformerSet } from '@coracle/client/informer/informer-set';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import { CDI_GROUP, CDI_VERSION, DATA_VOLUMES, type DataVolume } from '../../kinds/cdi/kinds.ts';
 import type { VirtualMachine } from '../../kinds/kubevirt.ts';
-import { ALLOW_ADOPTION } from '../../rules/data-volume/claim-of-data-volume.ts';
+import { ALLOW_ADOPTION, KEPT_FOR } from '../../rules/data-volume/claim-of-data-volume.ts';
 import {
   allowsStart,
   type DiskState,
@@ -158,10 +158,13 @@ async function create(
   });
 }
 
-/** One that a restore made for the machine, or that the machine made and lost, is its own. */
+/** One that a restore made for the machine, that was kept for it, or that the machine made and lost, is its own. */
 async function adopt(client: Client, vm: VirtualMachine, dataVolume: DeepReadonly<DataVolume>): Promise<void> {
   const { ownerReferences = [], labels, annotations, deletionTimestamp } = dataVolume.metadata;
-  const isMade = labels?.[CREATED_BY_LABEL] === vm.metadata.uid || annotations?.[RESTORE_NAME_ANNOTATION] !== undefined;
+  const isMade =
+    labels?.[CREATED_BY_LABEL] === vm.metadata.uid ||
+    annotations?.[RESTORE_NAME_ANNOTATION] !== undefined ||
+    annotations?.[KEPT_FOR] === vm.metadata.name;
   if (!isMade || deletionTimestamp !== undefined || ownerReferences.some(({ controller }) => controller)) return;
   const after = {
     ...dataVolume,

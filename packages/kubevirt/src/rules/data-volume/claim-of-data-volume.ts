@@ -9,6 +9,8 @@ const CONTENT_TYPE = 'cdi.kubevirt.io/storage.contentType';
 export const BIND_IMMEDIATELY = 'cdi.kubevirt.io/storage.bind.immediate.requested';
 /** On a DataVolume: a claim of its name that is there already becomes its own, as it is. */
 export const PREPOPULATED = 'cdi.kubevirt.io/storage.prePopulated';
+/** On a DataVolume that a pool took off a machine that went: the name of the machine that may have it. */
+export const KEPT_FOR = 'coracle.dev/kept-for';
 export const ALLOW_ADOPTION = 'cdi.kubevirt.io/allowClaimAdoption';
 
 const LABELS = {

@@ -20,6 +20,7 @@ import {
   VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS,
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINE_INSTANCETYPES,
+  VIRTUAL_MACHINE_POOLS,
   VIRTUAL_MACHINE_PREFERENCES,
   VIRTUAL_MACHINES,
   type VirtualMachine,
@@ -28,6 +29,7 @@ import {
   type VirtualMachineInstancePreset,
   type VirtualMachineInstanceReplicaSet,
   type VirtualMachineInstancetype,
+  type VirtualMachinePool,
   type VirtualMachinePreference,
 } from '../../../kinds/kubevirt.ts';
 import type { ExpandedTemplate } from '../../../rules/instancetype/expand-template.ts';
@@ -57,6 +59,7 @@ import {
   validateMigrationSpec,
   validateMigrationUpdate,
 } from './validate-migration.ts';
+import { validatePool } from './validate-pool.ts';
 import { validatePreset } from './validate-preset.ts';
 import { validateReplicaSet } from './validate-replica-set.ts';
 import { validateVirtualMachine, virtualMachineWarnings } from './validate-virtual-machine.ts';
@@ -126,6 +129,7 @@ export const MUTATING_WEBHOOKS: readonly MutatingWebhook[] = [
     ({ object, context }) => mutateMigration(object, context),
   ),
   numberWebhook('virtualmachinereplicaset', VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS),
+  numberWebhook('virtualmachinepool', VIRTUAL_MACHINE_POOLS),
   numberWebhook('virtualmachinepreset', VIRTUAL_MACHINE_INSTANCE_PRESETS),
   ...CLONE_MUTATING_WEBHOOKS,
 ];
@@ -176,7 +180,16 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
       type: VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS,
       operations: ['CREATE', 'UPDATE'],
     },
-    ({ object, context }) => validateReplicaSet(object, context.config),
+    ({ object, context }) => validateReplicaSet(object, context),
+  ),
+  validating<VirtualMachinePool>(
+    {
+      name: 'virtualmachinepool-validator.kubevirt.io',
+      path: '/virtualmachinepool-validate',
+      type: VIRTUAL_MACHINE_POOLS,
+      operations: ['CREATE', 'UPDATE'],
+    },
+    ({ object, old, context, client }) => validatePool(object, old, context, client),
   ),
   validating<VirtualMachineInstancePreset>(
     {

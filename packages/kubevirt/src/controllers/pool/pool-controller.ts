@@ -1,0 +1,135 @@
+/** Keeps as many virtual machines as each VirtualMachinePool asks for, and as its template says. */
+
+import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { formatLabelSelector } from '@coracle/apimachinery/selector/label-selector';
+import { isNotFound } from '@coracle/client/api-failure';
+import { commit } from '@coracle/client/commit/commit';
+import {
+  controllerOwner,
+  createController,
+  DONE,
+  ownKeys,
+  requeueAfter,
+  source,
+} from '@coracle/client/controller/controller';
+import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
+import {
+  POOL_GROUP,
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINE_POOLS,
+  VIRTUAL_MACHINES,
+  type VirtualMachinePool,
+} from '../../kinds/kubevirt.ts';
+import { selectorOf } from '../../rules/sets/claim-members.ts';
+import { poolCounts, poolPlan } from '../../rules/sets/pool-plan.ts';
+import { setConditions } from '../../rules/sets/set-conditions.ts';
+import { PoolSteps } from './pool-steps.ts';
+
+/** Rights the controller needs, and no others. */
+export const poolControllerRules = [
+  { apiGroups: [POOL_GROUP], resources: ['virtualmachinepools'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [POOL_GROUP], resources: ['virtualmachinepools/status'], verbs: ['patch'] },
+  // Machines that block their owner's deletion take this right on the owner.
+  { apiGroups: [POOL_GROUP], resources: ['virtualmachinepools/finalizers'], verbs: ['update'] },
+  {
+    apiGroups: ['kubevirt.io'],
+    resources: ['virtualmachines'],
+    verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
+  },
+  {
+    apiGroups: ['kubevirt.io'],
+    resources: ['virtualmachineinstances'],
+    verbs: ['get', 'list', 'watch', 'patch', 'delete'],
+  },
+  { apiGroups: ['apps'], resources: ['controllerrevisions'], verbs: ['get', 'list', 'watch', 'create', 'delete'] },
+  { apiGroups: ['cdi.kubevirt.io'], resources: ['datavolumes'], verbs: ['get', 'patch'] },
+  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get', 'patch'] },
+  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
+];
+
+const OWNER = { group: POOL_GROUP, kind: 'VirtualMachinePool' };
+
+/** Makes the controller; nothing happens before `start`. */
+export function createPoolController(environment: ControllerEnvironment): Runnable {
+  const { client, informers, clock, log } = environment;
+  const pools = informers.of(VIRTUAL_MACHINE_POOLS);
+  const vms = informers.of(VIRTUAL_MACHINES);
+  const vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
+  const steps = new PoolSteps(environment);
+  const owners = controllerOwner(vms, OWNER);
+  const poolsOf = (key: ObjectKey): ObjectKey[] => {
+    const vm = vms.get(key);
+    return vm ? [...owners.keys(vm, undefined)] : [];
+  };
+
+  const controller = createController({
+    name: 'pool',
+    client,
+    log,
+    clock,
+    concurrency: 2,
+    sources: [
+      ownKeys(pools),
+      controllerOwner(steps.revisions, OWNER),
+      source(vms, (vm, previous) => {
+        const keys = owners.keys(vm, previous);
+        const uid = vm.metadata.uid ?? '';
+        const isGone = vms.get(keyOf(vm))?.metadata.uid !== uid;
+        for (const key of keys) {
+          if (!previous) steps.expectations.observeCreation(keyText(key));
+          if (isGone || vm.metadata.deletionTimestamp !== undefined)
+            steps.expectations.observeDeletion(keyText(key), uid);
+        }
+        return keys;
+      }),
+      source(vmis, (vmi) => {
+        const keys = poolsOf(keyOf(vmi));
+        const uid = vmi.metadata.uid ?? '';
+        if (vmis.get(keyOf(vmi))?.metadata.uid !== uid || vmi.metadata.deletionTimestamp !== undefined)
+          for (const key of keys) steps.expectations.observeDeletion(keyText(key), uid);
+        return keys;
+      }),
+    ],
+    reconcile: async (key) => {
+      const pool = pools.get(key);
+      await steps.letGo(key, pool);
+      if (!pool) {
+        steps.expectations.forget(keyText(key));
+        return DONE;
+      }
+      const machines = steps.membersOf(pool);
+      const plan = poolPlan({
+        pool,
+        machines,
+        instanceOf: ({ metadata }) => vmis.get({ namespace: key.namespace, name: metadata.name ?? '' }),
+        templateOf: (revision) => steps.templateOf({ namespace: key.namespace, name: revision }),
+        now: clock.now(),
+        random: Math.random,
+      });
+      const isCurrent = steps.expectations.satisfied(keyText(key));
+      const problem = isCurrent ? await steps.carryOut(pool, plan) : undefined;
+      if (isCurrent && !problem) await steps.pruneRevisions(pool, machines);
+      steps.tellPaused(pool);
+      const status: VirtualMachinePool['status'] = {
+        ...pool.status,
+        ...poolCounts(machines),
+        labelSelector: formatLabelSelector(selectorOf(pool)),
+        conditions: setConditions(pool.status?.conditions, {
+          paused: pool.spec.paused === true,
+          problem: problem?.shown,
+          now: clock.now(),
+        }),
+      };
+      const after = { ...(pool as VirtualMachinePool), status };
+      await commit(client, VIRTUAL_MACHINE_POOLS, { before: pool, after }).catch((error: unknown) => {
+        if (!isNotFound(error)) throw error;
+      });
+      if (problem) throw problem.error;
+      return plan.waitMs === undefined ? DONE : requeueAfter(plan.waitMs);
+    },
+  });
+  return {
+    name: 'pool',
+    start: async (signal) => void (await Promise.all([steps.revisions.start(signal), controller.start(signal)])),
+  };
+}

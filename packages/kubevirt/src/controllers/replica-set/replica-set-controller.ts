@@ -1,0 +1,109 @@
+/** Keeps as many instances as each VirtualMachineInstanceReplicaSet asks for. */
+
+import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { formatLabelSelector, matchesLabels } from '@coracle/apimachinery/selector/label-selector';
+import { isNotFound } from '@coracle/client/api-failure';
+import { commit } from '@coracle/client/commit/commit';
+import {
+  controllerOwner,
+  createController,
+  DONE,
+  ownKeys,
+  requeueAfter,
+  source,
+} from '@coracle/client/controller/controller';
+import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
+import {
+  KUBEVIRT_GROUP,
+  VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS,
+  VIRTUAL_MACHINE_INSTANCES,
+  type VirtualMachineInstanceReplicaSet,
+} from '../../kinds/kubevirt.ts';
+import { controllerUid, selectorOf } from '../../rules/sets/claim-members.ts';
+import { replicaSetPlan } from '../../rules/sets/replica-set-plan.ts';
+import { setConditions } from '../../rules/sets/set-conditions.ts';
+import { MEMBERS, orphansOf, ReplicaSetSteps } from './replica-set-steps.ts';
+
+/** Rights the controller needs, and no others. */
+export const replicaSetControllerRules = [
+  {
+    apiGroups: ['kubevirt.io'],
+    resources: ['virtualmachineinstancereplicasets'],
+    verbs: ['get', 'list', 'watch'],
+  },
+  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstancereplicasets/status'], verbs: ['patch'] },
+  // Instances that block their owner's deletion take this right on the owner.
+  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstancereplicasets/finalizers'], verbs: ['update'] },
+  {
+    apiGroups: ['kubevirt.io'],
+    resources: ['virtualmachineinstances'],
+    verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
+  },
+  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
+];
+
+const OWNER = { group: KUBEVIRT_GROUP, kind: 'VirtualMachineInstanceReplicaSet' };
+
+/** Makes the controller; nothing happens before `start`. */
+export function createReplicaSetController(environment: ControllerEnvironment): Runnable {
+  const { client, informers, clock, log } = environment;
+  const sets = informers.of(VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS);
+  const vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
+  const steps = new ReplicaSetSteps(environment);
+  vmis.addIndex(MEMBERS, (vmi) => [controllerUid(vmi) ?? orphansOf(vmi.metadata.namespace)]);
+  const owners = controllerOwner(vmis, OWNER);
+
+  return createController({
+    name: 'replica-set',
+    client,
+    log,
+    clock,
+    concurrency: 2,
+    sources: [
+      ownKeys(sets),
+      source(vmis, (vmi, previous) => {
+        const keys: ObjectKey[] = [...owners.keys(vmi, previous)];
+        const uid = vmi.metadata.uid ?? '';
+        const isGone = vmis.get(keyOf(vmi))?.metadata.uid !== uid;
+        for (const key of keys) {
+          if (!previous) steps.expectations.observeCreation(keyText(key));
+          if (isGone || vmi.metadata.deletionTimestamp !== undefined)
+            steps.expectations.observeDeletion(keyText(key), uid);
+        }
+        if (controllerUid(vmi) !== undefined) return keys;
+        // Nobody has it: a set that selects it takes it.
+        const takers = sets
+          .list(vmi.metadata.namespace)
+          .filter((set) => matchesLabels(selectorOf(set), vmi.metadata.labels));
+        return [...keys, ...takers.map((set) => keyOf(set))];
+      }),
+    ],
+    reconcile: async (key) => {
+      const set = sets.get(key);
+      if (!set) {
+        steps.expectations.forget(keyText(key));
+        return DONE;
+      }
+      const own = await steps.claim(set);
+      const plan = replicaSetPlan(set, own, clock.now());
+      const problem = steps.expectations.satisfied(keyText(key)) ? await steps.scale(set, plan) : undefined;
+      const status: VirtualMachineInstanceReplicaSet['status'] = {
+        ...set.status,
+        replicas: plan.replicas,
+        readyReplicas: plan.readyReplicas,
+        labelSelector: formatLabelSelector(selectorOf(set)),
+        conditions: setConditions(set.status?.conditions, {
+          paused: set.spec.paused === true,
+          problem: problem?.shown,
+          now: clock.now(),
+        }),
+      };
+      const after = { ...(set as VirtualMachineInstanceReplicaSet), status };
+      await commit(client, VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS, { before: set, after }).catch((error: unknown) => {
+        if (!isNotFound(error)) throw error;
+      });
+      if (problem) throw problem.error;
+      return plan.waitMs === undefined ? DONE : requeueAfter(plan.waitMs);
+    },
+  });
+}
