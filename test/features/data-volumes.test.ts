@@ -20,22 +20,7 @@ after(() => plane?.stop());
 const succeeded = ({ status }: { status?: { phase?: string } }): boolean => status?.phase === 'Succeeded';
 const CLAIMS = '/api/v1/namespaces/default/persistentvolumeclaims';
 
-/** What a guest would read. */
-async function contentOf(name: string): Promise<Buffer> {
-  const disk = plane.realPool.diskOf(await plane.handleOf(name));
-  const out = join(plane.directory, `${name}.raw`);
-  const graph = (one: typeof disk | NonNullable<typeof disk.backing>): object => ({
-    driver: one.format,
-    file: { driver: 'file', filename: one.file },
-    ...(one.format === 'qcow2' && { backing: one.backing ? graph(one.backing) : null }),
-  });
-  const result = await run(['qemu-img', 'convert', '-O', 'raw', `json:${JSON.stringify(graph(disk))}`, out], {
-    signal: NEVER,
-    timeoutMs: 60_000,
-  });
-  assert.ok(result.ok, result.ok ? '' : result.message);
-  return readFile(out);
-}
+const contentOf = (name: string): Promise<Buffer> => plane.contentOf(name);
 
 const image = Buffer.concat([randomBytes(3 * MIB), Buffer.alloc(2 * MIB), randomBytes(MIB)]);
 const isImage = (content: Buffer): boolean =>

@@ -1,16 +1,22 @@
 /** A control plane with the controllers of volumes and DataVolumes, over a real pool in a directory of its own. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ApiError } from '../../packages/apimachinery/src/meta/status.ts';
+import { createSigningKey } from '../../packages/apiserver/src/auth/service-account-tokens.ts';
+import { startUploadProxy } from '../../packages/coracle/src/upload-proxy/upload-proxy.ts';
+import { createUploadTokens } from '../../packages/coracle/src/upload-proxy/upload-tokens.ts';
 import { poolRequest } from '../../packages/node-agent/src/agent/requests/pool-requests.ts';
 import { createFills, type Fills } from '../../packages/node-agent/src/fill/fills.ts';
 import { type ImageStore, openImageStore } from '../../packages/node-agent/src/image/image-store.ts';
 import { openPool, type Pool } from '../../packages/node-agent/src/storage/pool.ts';
 import { systemClock as clock } from '../../packages/runtime/src/clock/clock.ts';
-import type { ApiResponse } from '../../packages/runtime/src/http/seam.ts';
+import { type ApiResponse, NEVER } from '../../packages/runtime/src/http/seam.ts';
 import { silentLogger as log } from '../../packages/runtime/src/log/log.ts';
+import { run } from '../../packages/runtime/src/process/run.ts';
 import { type ImageServer, startImageServer } from './image-server.ts';
+import { newAuthority } from './listen-tls.ts';
 import { type Row, type StoragePlane, startStoragePlane } from './storage-plane.ts';
 
 export const DATA_VOLUMES_PATH = '/apis/cdi.kubevirt.io/v1beta1/namespaces/default/datavolumes';
@@ -24,6 +30,10 @@ export interface FillPlane extends StoragePlane {
   dataVolume(name: string, spec: object, metadata?: object): Promise<Row>;
   /** Waits for it; asks until `holds`. */
   dataVolumeSettled(name: string, holds: (object: Row) => boolean): Promise<Row>;
+  /** What a guest would read of the claim. */
+  contentOf(name: string): Promise<Buffer>;
+  /** The port of the upload proxy, and what its tokens are signed with. */
+  readonly uploads: { readonly port: number; readonly ca: string; readonly signingKey: string };
   /** Handle of its claim in the pool. */
   handleOf(name: string): Promise<string>;
 }
@@ -36,6 +46,17 @@ export async function startFillPlane(more: readonly string[] = []): Promise<Fill
   const images = await openImageStore(join(directory, 'images'), { clock, log });
   const fills: Fills = createFills({ pool: realPool, images, clock, log, signal: stop.signal, stallMs: 1000 });
   const server = await startImageServer();
+  const signingKey = await createSigningKey();
+  const authority = await newAuthority();
+  const proxy = await startUploadProxy({
+    ...(await authority.issue({ commonName: 'p', ipAddresses: ['127.0.0.1'], usage: 'server', days: 1 })),
+    host: '127.0.0.1',
+    port: 0,
+    tokens: await createUploadTokens(signingKey, () => Date.now()),
+    clock,
+    log,
+  });
+  const ca = authority.certificate;
   const plane = await startStoragePlane(
     ['data-volume', 'garbage-collector-controller', 'local-volume-sweeper', ...more],
     undefined,
@@ -48,7 +69,11 @@ export async function startFillPlane(more: readonly string[] = []): Promise<Fill
         return { status: error.code, headers: { 'content-type': 'application/json' }, body };
       }
     },
+    () => ({ uploadProxy: { url: `https://127.0.0.1:${proxy.port}`, ca, serve: proxy.serve } }),
+    { signingKey },
   );
+  const handleOf = async (name: string): Promise<string> =>
+    (await plane.admin(`GET /api/v1/namespaces/default/persistentvolumeclaims/${name}`)).metadata.uid;
   return {
     ...plane,
     realPool,
@@ -63,15 +88,32 @@ export async function startFillPlane(more: readonly string[] = []): Promise<Fill
         spec: { storage: { resources: { requests: { storage: '16Mi' } } }, ...spec },
       }),
     dataVolumeSettled: (name, holds) => plane.settled(`${DATA_VOLUMES_PATH}/${name}`, holds),
-    handleOf: async (name) =>
-      (await plane.admin(`GET /api/v1/namespaces/default/persistentvolumeclaims/${name}`)).metadata.uid,
+    uploads: { port: proxy.port, ca, signingKey },
+    handleOf,
+    async contentOf(name) {
+      const disk = realPool.diskOf(await handleOf(name));
+      const out = join(directory, `${name}.raw`);
+      const graph = (one: typeof disk | NonNullable<typeof disk.backing>): object => ({
+        driver: one.format,
+        file: { driver: 'file', filename: one.file },
+        ...(one.format === 'qcow2' && { backing: one.backing ? graph(one.backing) : null }),
+      });
+      const result = await run(['qemu-img', 'convert', '-O', 'raw', `json:${JSON.stringify(graph(disk))}`, out], {
+        signal: NEVER,
+        timeoutMs: 60_000,
+      });
+      assert.ok(result.ok, result.ok ? '' : result.message);
+      return readFile(out);
+    },
     async stop() {
       await plane.stop();
       stop.abort();
+      await proxy.close();
       await fills.close();
       await realPool.close();
       await server.close();
-      await rm(directory, { recursive: true, force: true });
+      // A call that was under way when the controllers stopped may still write.
+      await rm(directory, { recursive: true, force: true, maxRetries: 10 });
     },
   };
 }

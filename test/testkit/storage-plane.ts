@@ -2,6 +2,8 @@
 
 import { NODES } from '../../packages/apimachinery/src/types/resource-types.ts';
 import type { Client } from '../../packages/client/src/client.ts';
+import type { ComponentFacts } from '../../packages/coracle/src/compose/components.ts';
+import type { ControlPlaneOptions } from '../../packages/coracle/src/compose/control-plane.ts';
 import { startPlane, type TestPlane } from './control-plane.ts';
 import { createFakePool, type FakePool, poolNode } from './fake-pool.ts';
 
@@ -41,8 +43,10 @@ export async function startStoragePlane(
   prepare: (plane: TestPlane, pool: FakePool) => Promise<void> = async () => {},
   /** The way to the pool; that of the one in memory when not given. */
   connect?: FakePool['connect'],
+  facts: (plane: TestPlane) => Partial<ComponentFacts> = () => ({}),
+  options: Partial<ControlPlaneOptions> = {},
 ): Promise<StoragePlane> {
-  const plane = await startPlane();
+  const plane = await startPlane(options);
   const pool = createFakePool();
   await prepare(plane, pool);
   const { status, ...node } = poolNode('n1');
@@ -54,7 +58,7 @@ export async function startStoragePlane(
     await client.get(NODES, { namespace: '', name });
     return (connect ?? pool.connect)(name);
   };
-  await plane.run([...CONTROLLERS, ...more], { rootCa: '', connectNode });
+  await plane.run([...CONTROLLERS, ...more], { rootCa: '', connectNode, ...facts(plane) });
   const settled: StoragePlane['settled'] = async (path, holds) => {
     const end = Date.now() + SETTLED_MS;
     for (;;) {

@@ -44,11 +44,34 @@ export type FillSource =
       readonly type: 'registry';
       readonly reference: string;
       readonly credentials?: { readonly username: string; readonly password: string };
-    };
+    }
+  /** Bytes that somebody sends: `UPLOAD_PATH`. */
+  | { readonly type: 'upload' };
+
+/** Tables and headers of an image may take so much beside what a guest sees. */
+const OVERHEAD_SHARE = 64;
+const OVERHEAD_BYTES = 64 * 1024 * 1024;
+
+/** Bytes that the file of an image may have, for a volume of so many bytes. */
+export const maxImageBytes = (bytes: number): number => bytes + Math.ceil(bytes / OVERHEAD_SHARE) + OVERHEAD_BYTES;
+
+/**
+ * `POST /storage/v1/upload/HANDLE?bytes=N`, upgraded to `UPLOAD_PROTOCOL`: takes the N bytes of an image for a volume that a
+ * `fillVolume` of type `upload` has announced. The other way go lines of JSON, an `UploadReply` each; the last one ends it.
+ */
+export const UPLOAD_PATH = '/storage/v1/upload/';
+export const UPLOAD_PROTOCOL = 'coracle-upload/1';
+
+/** `received`: the bytes are there, and are an image that can be taken; it goes on without the sender. */
+export type UploadReply =
+  | { readonly state: 'received' | 'done' }
+  /** `Conflict`: another upload is under way, or the volume is full; `NotFound`: none was announced. */
+  | { readonly state: 'failed'; readonly problem: FillProblem | 'Conflict' | 'NotFound'; readonly message: string };
 
 /**
  * Call `fillVolume`: makes a volume with what the source gives, under the same handle as `createVolume` would. The work goes
- * on after the reply; each further call says how it stands. What was fetched already is kept over restarts.
+ * on after the reply; each further call says how it stands. What was fetched already is kept over restarts. With a source of
+ * type `upload` it waits for the bytes, in step `waiting`.
  */
 export interface FillVolume {
   readonly handle: string;

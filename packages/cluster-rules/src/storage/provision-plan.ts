@@ -21,9 +21,14 @@ export const PROVISIONER_FINALIZER = 'external-provisioner.volume.kubernetes.io/
 /** Annotation of a claim that is filled before it is bound, by the controller of its DataVolume (CDI). */
 export const USE_POPULATOR = 'cdi.kubevirt.io/storage.usePopulator';
 
-/** True for a claim whose volume its DataVolume makes; one with a source of its own is made as any other. */
+/** Annotation of a claim that is filled with what somebody sends, before it is bound (CDI); its value says nothing. */
+export const UPLOAD_TARGET = 'cdi.kubevirt.io/storage.upload.target';
+
+/** True for a claim whose volume its DataVolume or an upload makes; one with a source of its own is made as any other. */
 export const isLeftToPopulator = (claim: Claim): boolean =>
-  claim.metadata.annotations?.[USE_POPULATOR] === 'true' && sourceOf(claim).type === 'none';
+  (claim.metadata.annotations?.[USE_POPULATOR] === 'true' || isUploadTarget(claim)) && sourceOf(claim).type === 'none';
+
+export const isUploadTarget = ({ metadata }: Claim): boolean => metadata.annotations?.[UPLOAD_TARGET] !== undefined;
 
 /** Where the content of a claim comes from: a claim or a VolumeSnapshot of its namespace. */
 export type ClaimSource =

@@ -79,6 +79,11 @@ export const COMMANDS: readonly Command[] = [
         summary:
           'address of this host to serve on, for nodes and users on other machines; 0.0.0.0 or :: = all (default: 127.0.0.1)',
       },
+      'upload-port': {
+        type: 'string',
+        value: 'N',
+        summary: 'port that images are uploaded to (virtctl image-upload); 0 picks a free one (default: 0)',
+      },
       nodes: { type: 'string', value: 'N', summary: 'node agents to run in this process (default: 1)' },
       controllers: CONTROLLERS,
       'cluster-name': CLUSTER_NAME,

@@ -57,6 +57,7 @@ export async function up(context: CommandContext): Promise<number> {
   const { flags, environment } = context;
   const dir = dataDirAt(textFlag(flags, 'data-dir') ?? defaultDataDir(environment));
   const port = numberFlag(flags, 'port', { min: 0, max: 65_535, or: DEFAULT_PORT });
+  const uploadPort = numberFlag(flags, 'upload-port', { min: 0, max: 65_535, or: 0 });
   const nodes = numberFlag(flags, 'nodes', { min: 0, max: 64, or: 1 });
   const bindAddress = textFlag(flags, 'bind-address') ?? LOOPBACK;
   const address = readAddress(bindAddress);
@@ -92,6 +93,8 @@ export async function up(context: CommandContext): Promise<number> {
       argv: [
         '--port',
         String(port),
+        '--upload-port',
+        String(uploadPort),
         '--bind-address',
         bindAddress,
         '--nodes',
@@ -118,6 +121,7 @@ export async function up(context: CommandContext): Promise<number> {
   return foreground(context, {
     dir,
     port,
+    uploadPort,
     address,
     nodes,
     controllers,
@@ -185,6 +189,7 @@ interface ForegroundOptions {
   readonly limits: ByteLimits;
   readonly dir: DataDir;
   readonly port: number;
+  readonly uploadPort: number;
   readonly address: ServingAddress;
   readonly nodes: number;
   readonly controllers: string;
@@ -229,6 +234,7 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
   const host = await startHost({
     dir,
     port: options.port,
+    uploadPort: options.uploadPort,
     address: options.address,
     nodes: options.nodes,
     controllers: options.controllers,

@@ -35,6 +35,7 @@ import {
 } from '@coracle/kubevirt/controllers/common-instancetypes/common-instancetypes-controller';
 import { dataVolumeRules } from '@coracle/kubevirt/controllers/data-volume/data-volume-controller';
 import { createDataVolumeControllers } from '@coracle/kubevirt/controllers/data-volume/data-volume-controllers';
+import { createUploadTargets } from '@coracle/kubevirt/controllers/data-volume/upload-targets';
 import {
   createEvacuationController,
   evacuationControllerRules,
@@ -75,6 +76,7 @@ import type { ApiHandler } from '@coracle/runtime/http/seam';
 import type { Logger } from '@coracle/runtime/log/log';
 import { aborted } from '@coracle/runtime/signal/abortable';
 import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
+import type { UploadSource } from '../upload-proxy/upload-proxy.ts';
 import { clusterSettings } from './cluster-settings.ts';
 import { createDeletionWebhookComponent, DELETION_WEBHOOK_RULES, type ServeWebhook } from './deletion-webhook.ts';
 import { createPeerKeyWork } from './peer-keys.ts';
@@ -120,6 +122,13 @@ export interface ComponentFacts {
   readonly createGitOps?: (environment: ControllerEnvironment) => Runnable;
   /** Reaches the port of a node's agent; only where the keys are. */
   readonly connectNode?: (nodeName: string, client: Client) => Promise<ApiHandler>;
+  /** Takes uploads for the claims that the DataVolume controller names; only where there is a port for them. */
+  readonly uploadProxy?: {
+    readonly url: string;
+    /** PEM of the authority of its certificate. */
+    readonly ca: string;
+    serve(source: UploadSource): void;
+  };
 }
 
 /** Where the components' service accounts live: upstream trusts the accounts of this namespace with VMI specs. */
@@ -195,14 +204,14 @@ export const COMPONENTS: readonly Component[] = [
     rules: dataVolumeRules,
     // Pools are called by the holder of the cluster's keys; on another cluster CDI does this.
     needsKeys: true,
-    create: (environment, { connectNode }) => {
+    create: (environment, { connectNode, uploadProxy }) => {
       const { clock, informers, client } = environment;
       const connect = (name: string) =>
         connectNode?.(name, client) ?? Promise.reject(new Error('nodes cannot be reached from here'));
-      return createDataVolumeControllers({
-        ...environment,
-        pools: createPools({ nodes: informers.of(NODES), connect, clock }),
-      });
+      const pools = createPools({ nodes: informers.of(NODES), connect, clock });
+      const uploads = uploadProxy && createUploadTargets();
+      if (uploads) uploadProxy.serve({ targets: uploads, pools });
+      return createDataVolumeControllers({ ...environment, pools, ...(uploads && { uploads, uploadProxy }) });
     },
   },
   {

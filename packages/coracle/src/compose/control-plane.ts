@@ -55,6 +55,8 @@ import type { Logger } from '@coracle/runtime/log/log';
 import type { MetricFamily } from '@coracle/runtime/metrics/metric-family';
 import { createMetricsApi, METRICS_READER } from '../resource-metrics/metrics-api.ts';
 import { createNodeUsage } from '../resource-metrics/node-usage.ts';
+import { createUploadTokenApi } from '../upload-proxy/upload-token-api.ts';
+import { createUploadTokens } from '../upload-proxy/upload-tokens.ts';
 import { createAskAgent } from './ask-agent.ts';
 import { policyOf } from './component-policy.ts';
 import { AGENT_ACCOUNT, COMPONENT_NAMESPACE, COMPONENTS, type PolicyRuleData } from './components.ts';
@@ -267,6 +269,10 @@ function extension(
     onPolicyRefusal: noteDeletionPolicy(evidence),
     aggregated: [
       virtApi.subresources,
+      createUploadTokenApi(
+        store,
+        createUploadTokens(options.signingKey, () => clock.now()),
+      ),
       ...(connectNode
         ? [
             createMetricsApi({

@@ -26,6 +26,8 @@ import { FRONT_PROXY_NAME, openPki, type Pki } from '../config/pki.ts';
 import { inUrl, LOOPBACK, type ServingAddress, servingAddress } from '../config/serving-address.ts';
 import { VERSION } from '../config/version.ts';
 import { readFileIfAny, writePrivateFile } from '../config/write-file.ts';
+import { startUploadProxy, type UploadProxy } from '../upload-proxy/upload-proxy.ts';
+import { createUploadTokens } from '../upload-proxy/upload-tokens.ts';
 import { nodeNames, type RunningAgents, startAgents } from './agents.ts';
 import { type AuditSettings, openAuditLog } from './audit-log.ts';
 import { type ComponentRuns, createComponentRuns } from './component-health.ts';
@@ -48,6 +50,8 @@ import { clearUnservedNodes, type UnservedNodes } from './unserved-nodes.ts';
 export interface HostOptions {
   readonly dir: DataDir;
   readonly port: number;
+  /** Port that images are uploaded to, on the same address; a free one when 0, or not given. */
+  readonly uploadPort?: number;
   /** Where the API is served, and the nodes of this process too; loopback when not given. */
   readonly address?: ServingAddress;
   readonly nodes: number;
@@ -131,6 +135,10 @@ export async function startHost(options: HostOptions): Promise<Host> {
     ca: pki.ca,
     frontProxyCa: frontProxy.ca,
   });
+  const uploads = await listenForUploads(options, { host: address.listen, serving, pki }).catch(async (error) => {
+    await tls.close();
+    throw error;
+  });
   try {
     const plane = await startControlPlane({
       ...planeSettings(options, { pki, frontProxy, address }),
@@ -156,7 +164,14 @@ export async function startHost(options: HostOptions): Promise<Host> {
     const running = startComponents(chosen, {
       plane,
       components,
-      facts: componentFacts(options, { plane, pki, nodes, gitops }),
+      facts: {
+        ...componentFacts(options, { plane, pki, nodes, gitops }),
+        uploadProxy: {
+          url: `https://${inUrl(address.advertise)}:${uploads.port}`,
+          ca: pki.ca,
+          serve: uploads.serve,
+        },
+      },
       clock,
       log,
       signal: controllersStop.signal,
@@ -179,6 +194,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       async close({ keepVms }) {
         controllersStop.abort(new Error('the control plane stops'));
         await Promise.all(running);
+        await uploads.close();
         await agents.close({ keepVms });
         stop.abort(new Error('the control plane stops'));
         await plane.close(AbortSignal.timeout(DRAIN_MS));
@@ -193,6 +209,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
     controllersStop.abort(error);
     stop.abort(error);
     await bodies.close();
+    await uploads.close();
     await tls.close();
     audit?.close();
     throw explain(error, dir);
@@ -373,14 +390,46 @@ async function listen(
       log: options.log,
     });
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EADDRNOTAVAIL') throw new Error(`--bind-address: this host has no address ${host}`);
-    if (code === 'EADDRINUSE')
-      throw new Error(
-        `port ${options.port} on ${host} is taken by another program; choose one with --port N, or --port 0 for any free one`,
-      );
-    throw error;
+    throw explainPort(error, { host, port: options.port, flag: '--port' });
   }
+}
+
+async function listenForUploads(
+  { uploadPort: port = 0, clock, log }: HostOptions,
+  {
+    host,
+    serving,
+    pki,
+  }: { readonly host: string; readonly serving: { certificate: string; key: string }; readonly pki: Pki },
+): Promise<UploadProxy> {
+  const tokens = await createUploadTokens(pki.signingKey, () => clock.now());
+  try {
+    return await startUploadProxy({
+      host,
+      port,
+      certificate: serving.certificate,
+      key: serving.key,
+      tokens,
+      clock,
+      log,
+    });
+  } catch (error) {
+    throw explainPort(error, { host, port, flag: '--upload-port' });
+  }
+}
+
+/** Why a port cannot be listened on, in the words of a user. */
+function explainPort(
+  error: unknown,
+  { host, port, flag }: { readonly host: string; readonly port: number; readonly flag: string },
+): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'EADDRNOTAVAIL') return new Error(`--bind-address: this host has no address ${host}`);
+  if (code === 'EADDRINUSE')
+    return new Error(
+      `port ${port} on ${host} is taken by another program; choose one with ${flag} N, or ${flag} 0 for any free one`,
+    );
+  return error;
 }
 
 /** Storage failures in the words of a user. */

@@ -32,6 +32,8 @@ export interface Pools {
   ready(): readonly string[];
   /** @throws PoolCallError */
   call<T>(pool: string, call: PoolCall, body: object, signal: AbortSignal): Promise<T>;
+  /** The port of a Ready node that serves the pool. @throws PoolCallError */
+  handler(pool: string): Promise<ApiHandler>;
 }
 
 export interface PoolsOptions {
@@ -66,6 +68,11 @@ export function createPools({ nodes, connect, clock }: PoolsOptions): Pools {
             .flatMap((node) => poolOf(node) ?? []),
         ),
       ].sort(),
+    async handler(pool) {
+      const [name] = serving(pool);
+      if (name === undefined) throw new PoolCallError('Unreachable', `no node that serves pool ${pool} is ready`);
+      return connect(name);
+    },
     async call<T>(pool: string, call: PoolCall, body: object, signal: AbortSignal): Promise<T> {
       let last = 'no node that serves it is ready';
       for (const name of serving(pool)) {

@@ -12,6 +12,7 @@ import { createChecksum } from './checksum.ts';
 import { FillError } from './fill-error.ts';
 import { createHoleWriter, type HoleWriter } from './hole-writer.ts';
 import { getImage, type HttpSource } from './http-exchange.ts';
+import { watchStall } from './watch-stall.ts';
 
 export interface DownloadSource extends HttpSource {
   readonly checksum?: string;
@@ -27,7 +28,7 @@ export interface DownloadOptions {
   readonly onProgress: (done: number, total: number | undefined) => void;
   /** Shows the first bytes, once. */
   readonly onHead: (head: Uint8Array) => void;
-  /** Milliseconds without a byte after which the connection counts as broken. Default STALL_MS. */
+  /** As of `watchStall`. */
   readonly stallMs?: number;
 }
 
@@ -39,7 +40,6 @@ interface Note {
   readonly synced: number;
 }
 
-const STALL_MS = 30_000;
 /** What is written is made durable, and noted, so often. */
 const SYNC_BYTES = 64 * 1024 * 1024;
 
@@ -48,7 +48,7 @@ export async function download(source: DownloadSource, path: string, options: Do
   const notePath = `${path}.json`;
   const checksum = source.checksum === undefined ? undefined : createChecksum(source.checksum);
   const note = await readNote(notePath, source.url);
-  const watch = watchStall(options);
+  const watch = watchStall('the server', options);
   try {
     const { response, from } = await ask(source, note, { ...options, signal: watch.signal });
     const validator = validatorOf(response);
@@ -104,7 +104,7 @@ export async function download(source: DownloadSource, path: string, options: Do
   }
 }
 
-const tooLarge = (bytes: number, maxBytes: number): FillError =>
+export const tooLarge = (bytes: number, maxBytes: number): FillError =>
   new FillError('Image', `the source has at least ${bytes} bytes, and the volume has room for an image of ${maxBytes}`);
 
 /** Has what is written made durable now and then, beside the download, and noted once it is. */
@@ -197,29 +197,3 @@ async function readNote(path: string, url: string): Promise<Note | undefined> {
 }
 
 const writeNote = (path: string, note: Note): Promise<void> => writeFileAtomic(path, JSON.stringify(note));
-
-/** Ends the download when no byte has come for a while. */
-function watchStall({ clock, signal, stallMs = STALL_MS }: DownloadOptions): {
-  readonly signal: AbortSignal;
-  alive(): void;
-  stop(): void;
-} {
-  const stalled = new AbortController();
-  let last = clock.monotonic();
-  let cancel = (): void => {};
-  const plan = (ms: number): void => {
-    cancel = clock.schedule(ms, () => {
-      const left = last + stallMs - clock.monotonic();
-      if (left > 0) plan(left);
-      else stalled.abort(new Error(`the server has sent nothing for ${stallMs / 1000} s`));
-    });
-  };
-  plan(stallMs);
-  return {
-    signal: AbortSignal.any([signal, stalled.signal]),
-    alive() {
-      last = clock.monotonic();
-    },
-    stop: () => cancel(),
-  };
-}

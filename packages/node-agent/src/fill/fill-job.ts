@@ -7,7 +7,12 @@
  */
 import { copyFile, constants as files, link, rename, rm, stat, statfs, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { FillReport, FillVolume, VolumeMade } from '@coracle/cluster-rules/storage/pool-calls';
+import {
+  type FillReport,
+  type FillVolume,
+  maxImageBytes,
+  type VolumeMade,
+} from '@coracle/cluster-rules/storage/pool-calls';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import { type Resolve, resolveName } from '@coracle/runtime/oci/checked-request';
 import { guardDisk, spaceOf } from '../image/disk-guard.ts';
@@ -19,6 +24,7 @@ import { download } from './download.ts';
 import { asFillError, FillError } from './fill-error.ts';
 import { createFillProgress } from './fill-progress.ts';
 import { type ImageFormat, imageFormat, packingOf } from './image-format.ts';
+import { type IncomingImage, receive, wasReceived } from './receive.ts';
 import { unpack } from './unpack.ts';
 
 export interface FillJobOptions {
@@ -28,6 +34,8 @@ export interface FillJobOptions {
   readonly signal: AbortSignal;
   readonly resolve?: Resolve;
   readonly stallMs?: number;
+  /** What is sent, for a source of type `upload`; without it goes on what was received before. */
+  readonly incoming?: IncomingImage;
   /** Called between any two steps that a crash may come between. For tests. */
   readonly onStep?: (step: string) => void;
 }
@@ -37,10 +45,6 @@ export interface FillJob {
   /** Resolves when it has ended, however. */
   readonly ended: Promise<void>;
 }
-
-/** Tables and headers of an image may take so much beside what a guest sees. */
-const OVERHEAD_SHARE = 64;
-const OVERHEAD_BYTES = 64 * 1024 * 1024;
 
 /** Begins. */
 export function startFill(request: FillVolume, options: FillJobOptions): FillJob {
@@ -74,12 +78,14 @@ async function fill(request: FillVolume, options: FillJobOptions, progress: Prog
     let image = await fetchImage(request, at('part'), within);
     step('fetched');
     let format = await imageFormat(image.path);
+    if (format.type !== 'packed') checkSize(format, bytes);
+    options.incoming?.received();
     if (format.type === 'packed') {
       const packed = image;
       image = { path: at('unpacked'), isOurs: true };
       progress.begin('unpack');
       await unpack(format.packing, packed.path, image.path, {
-        maxBytes: fileBytes(bytes),
+        maxBytes: maxImageBytes(bytes),
         directory,
         signal: guard.signal,
         onProgress: progress.unpacked,
@@ -96,16 +102,16 @@ async function fill(request: FillVolume, options: FillJobOptions, progress: Prog
     options.signal.throwIfAborted();
     const shortage = guard.problem();
     const failure = shortage === undefined ? asFillError(error) : new FillError('NoSpace', shortage, { cause: error });
-    await dropWork(directory, failure);
+    await dropWork(directory, request.source.type === 'upload' || failure.problem !== 'Source');
     throw failure;
   } finally {
     guard.stop();
   }
 }
 
-/** What cannot serve the next attempt goes; after a full disk that is all of it. */
-async function dropWork(directory: string, { problem }: FillError): Promise<void> {
-  const goes = problem === 'Source' ? ['unpacked', 'converted'] : ['unpacked', 'converted', 'part', 'part.json'];
+/** What cannot serve the next attempt goes: after a full disk, and of what was sent, that is all of it. */
+async function dropWork(directory: string, isAll: boolean): Promise<void> {
+  const goes = ['unpacked', 'converted', ...(isAll ? ['part', 'part.json'] : [])];
   for (const name of goes) await rm(join(directory, name), { force: true }).catch(() => {});
 }
 
@@ -115,26 +121,30 @@ interface Fetched {
   readonly isOurs: boolean;
 }
 
-const fileBytes = (bytes: number): number => bytes + Math.ceil(bytes / OVERHEAD_SHARE) + OVERHEAD_BYTES;
-
 async function fetchImage(
   { source, bytes }: FillVolume,
   path: string,
   options: FillJobOptions & { readonly progress: Progress },
 ): Promise<Fetched> {
-  const { clock, signal, progress, images, resolve = resolveName, stallMs } = options;
+  const { clock, signal, progress, images, incoming, resolve = resolveName, stallMs } = options;
   progress.begin('download');
+  const transfer = {
+    clock,
+    signal,
+    maxBytes: maxImageBytes(bytes),
+    onProgress: progress.downloaded,
+    onHead: (head: Uint8Array) =>
+      progress.expect(packingOf(head) !== undefined || head[0] === 0x51 || head[0] === 0x4b),
+    ...(stallMs !== undefined && { stallMs }),
+  };
   switch (source.type) {
     case 'http':
-      await download(source, path, {
-        clock,
-        signal,
-        resolve,
-        maxBytes: fileBytes(bytes),
-        onProgress: progress.downloaded,
-        onHead: (head) => progress.expect(packingOf(head) !== undefined || head[0] === 0x51 || head[0] === 0x4b),
-        ...(stallMs !== undefined && { stallMs }),
-      });
+      await download(source, path, { ...transfer, resolve });
+      return { path, isOurs: true };
+    case 'upload':
+      if (incoming) await receive(incoming, path, transfer);
+      else if (!(await wasReceived(path)))
+        throw new FillError('Source', 'the upload broke off: it has to be sent again');
       return { path, isOurs: true };
     case 'registry':
       return fetchFromRegistry(source, path, { images, signal, progress });
@@ -172,6 +182,14 @@ async function fetchFromRegistry(
   }
 }
 
+function checkSize({ virtualSize }: Exclude<ImageFormat, { type: 'packed' }>, bytes: number): void {
+  if (virtualSize > bytes)
+    throw new FillError(
+      'Image',
+      `Virtual image size ${virtualSize} is larger than the reported available storage ${bytes}. A larger PVC is required.`,
+    );
+}
+
 /** The image as a file of its own in a format of the pool, as large as the volume. */
 async function toVolumeFormat(
   { bytes, format: wanted }: FillVolume,
@@ -190,11 +208,7 @@ async function toVolumeFormat(
   },
 ): Promise<{ readonly path: string; readonly format: 'raw' | 'qcow2' }> {
   if (format.type === 'packed') throw new FillError('Image', 'the source is packed more than once');
-  if (format.virtualSize > bytes)
-    throw new FillError(
-      'Image',
-      `Virtual image size ${format.virtualSize} is larger than the reported available storage ${bytes}. A larger PVC is required.`,
-    );
+  checkSize(format, bytes);
   const path = at('converted');
   if (format.type === 'raw') {
     // A layer may be raw whatever the class says: nothing is copied.

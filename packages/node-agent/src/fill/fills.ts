@@ -1,4 +1,5 @@
 /** The fills of a pool: a few at a time, each known by its handle, so that a call may be repeated. */
+import { join } from 'node:path';
 import type { FillReport, FillSource, FillVolume, ImageDigest } from '@coracle/cluster-rules/storage/pool-calls';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
@@ -9,7 +10,9 @@ import { createLinkedController } from '@coracle/runtime/signal/linked-controlle
 import type { ImageStore } from '../image/image-store.ts';
 import type { Pool } from '../storage/pool.ts';
 import { PoolError } from '../storage/pool-error.ts';
+import { FillError } from './fill-error.ts';
 import { type FillJob, startFill } from './fill-job.ts';
+import { type IncomingImage, wasReceived } from './receive.ts';
 
 export interface FillsOptions {
   readonly pool: Pool;
@@ -27,6 +30,11 @@ export interface FillsOptions {
 export interface Fills {
   /** Begins the fill, or says how it stands. Throws PoolError `Invalid` for a call that makes no sense. */
   fill(request: FillVolume): Promise<FillReport>;
+  /**
+   * Fills a volume with what is sent, after a `fill` of type `upload` has announced it. Resolves when it is full. Throws
+   * PoolError `NotFound` when nothing was announced, `Conflict` when another one is under way or it is full, else FillError.
+   */
+  receive(handle: string, incoming: IncomingImage): Promise<void>;
   /** Asks a registry what an image is now. Throws PoolError: `Invalid` for a name that is none, `NotFound` when it cannot be had. */
   imageDigest(source: FillSource): Promise<ImageDigest>;
   /** Ends the fill of that handle; resolves when it has ended. What it has made stays. */
@@ -39,7 +47,9 @@ export interface Fills {
 const MAX_AT_ONCE = 3;
 
 interface Entry {
-  readonly attempt: number;
+  readonly request: FillVolume;
+  /** Nothing has been sent for it yet. */
+  readonly isAwaited?: boolean;
   readonly abort: () => void;
   readonly ended: Promise<void>;
   job: FillJob | undefined;
@@ -60,10 +70,10 @@ export function createFills({ log, signal, ...options }: FillsOptions): Fills {
     running -= 1;
     waiting.shift()?.();
   };
-  const begin = (request: FillVolume): Entry => {
+  const begin = (request: FillVolume, incoming?: IncomingImage): Entry => {
     const life = createLinkedController(signal);
     const entry: { -readonly [K in keyof Entry]: Entry[K] } = {
-      attempt: request.attempt,
+      request,
       abort: () => life.abort(new DOMException('the fill is cancelled', 'AbortError')),
       job: undefined,
       ended: Promise.resolve(),
@@ -72,7 +82,7 @@ export function createFills({ log, signal, ...options }: FillsOptions): Fills {
       await turn();
       try {
         if (life.signal.aborted) return;
-        entry.job = startFill(request, { ...options, signal: life.signal });
+        entry.job = startFill(request, { ...options, signal: life.signal, ...(incoming && { incoming }) });
         await entry.job.ended;
         const report = entry.job.report();
         if (report.state === 'failed' && !life.signal.aborted)
@@ -84,6 +94,9 @@ export function createFills({ log, signal, ...options }: FillsOptions): Fills {
     })();
     return entry;
   };
+  /** True when an upload was received whole before the agent was started anew. */
+  const isLeft = async (handle: string): Promise<boolean> =>
+    (await pool.fills()).includes(handle) && wasReceived(join(await pool.fillDirectory(handle), 'part'));
   const cancel = async (handle: string): Promise<void> => {
     const entry = entries.get(handle);
     if (!entry) return;
@@ -101,11 +114,28 @@ export function createFills({ log, signal, ...options }: FillsOptions): Fills {
         return { state: 'done', volume: { handle: request.handle, bytes: size, format } };
       }
       const known = entries.get(request.handle);
-      if (known && (known.attempt === request.attempt || known.job?.report().state !== 'failed'))
+      if (known && (request.attempt <= known.request.attempt || known.job?.report().state !== 'failed'))
         return known.job?.report() ?? WAITING;
-      const entry = begin(request);
-      entries.set(request.handle, entry);
+      const isAwaited = request.source.type === 'upload' && !(await isLeft(request.handle));
+      const other = entries.get(request.handle);
+      if (other !== known) return other?.job?.report() ?? WAITING;
+      entries.set(request.handle, isAwaited ? { request, isAwaited, ...NOTHING } : begin(request));
       return WAITING;
+    },
+    async receive(handle, incoming) {
+      const known = entries.get(handle);
+      if (pool.has(handle)) throw new PoolError('Conflict', 'the volume is full already');
+      if (known?.request.source.type !== 'upload')
+        throw new PoolError('NotFound', 'no upload is awaited for the volume');
+      const hasFailed = known.job?.report().state === 'failed';
+      if (!known.isAwaited && !hasFailed) throw new PoolError('Conflict', 'another upload to the volume is under way');
+      // The failure of the last one is still to be heard of under its number.
+      const entry = begin({ ...known.request, attempt: known.request.attempt + Number(hasFailed) }, incoming);
+      entries.set(handle, entry);
+      await entry.ended;
+      const report = entry.job?.report();
+      if (report?.state === 'failed') throw new FillError(report.problem, report.message);
+      if (report?.state !== 'done') throw new FillError('Source', 'the volume has been deleted');
     },
     imageDigest: (source) => imageDigest(source, { ...options, signal }),
     cancel,
@@ -141,6 +171,7 @@ async function imageDigest(
   }
 }
 
+const NOTHING = { abort: () => {}, ended: Promise.resolve(), job: undefined };
 const WAITING: FillReport = { state: 'running', step: 'waiting', bytes: 0 };
 
 function check({ handle, bytes, mode, format, source, attempt }: FillVolume): void {
@@ -151,5 +182,5 @@ function check({ handle, bytes, mode, format, source, attempt }: FillVolume): vo
   if ((mode !== 'Filesystem' && mode !== 'Block') || (format !== 'raw' && format !== 'qcow2'))
     throw bad('mode is Filesystem or Block, format raw or qcow2');
   if (!Number.isSafeInteger(attempt)) throw bad('attempt is a number');
-  if (source?.type !== 'http' && source?.type !== 'registry') throw bad('source is http or registry');
+  if (!['http', 'registry', 'upload'].includes(source?.type)) throw bad('source is http, registry or upload');
 }

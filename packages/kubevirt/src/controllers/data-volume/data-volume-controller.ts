@@ -4,23 +4,28 @@
  * Guarantees: a claim is not bound before its content is whole, so that no guest sees half of it. What is being made for a
  * DataVolume that goes is removed. A failed attempt is made again, later each time, and goes on from what it has.
  */
-import { keyOf } from '@coracle/apimachinery/meta/object';
+import { type DeepReadonly, keyOf } from '@coracle/apimachinery/meta/object';
 import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import { commit } from '@coracle/client/commit/commit';
 import {
   type Controller,
   createController,
   DONE,
   ownKeys,
+  type ReconcileResult,
   requeueAfter,
   source,
 } from '@coracle/client/controller/controller';
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import { POOL_LABEL } from '@coracle/cluster-rules/storage/pool-names';
+import { isUploadTarget } from '@coracle/cluster-rules/storage/provision-plan';
 import { CDI_GROUP, DATA_VOLUMES, type DataVolume } from '../../kinds/cdi/kinds.ts';
 import { dataVolumeEvents } from '../../rules/data-volume/data-volume-events.ts';
 import { dataVolumeStatus } from '../../rules/data-volume/data-volume-status.ts';
-import { type DataVolumeControllerOptions, DataVolumeSteps } from './data-volume-steps.ts';
+import { RUNNING_MESSAGE, withUploadAnnotations } from '../../rules/data-volume/upload-annotations.ts';
+import type { ClaimFillingOptions } from './claim-filling.ts';
+import { DataVolumeSteps } from './data-volume-steps.ts';
 import { reasonOf } from './pool-access.ts';
 
 const READ = ['get', 'list', 'watch'];
@@ -29,15 +34,16 @@ const READ = ['get', 'list', 'watch'];
 export const dataVolumeRules: PolicyRule[] = [
   {
     apiGroups: [CDI_GROUP],
-    resources: ['datavolumes', 'datasources', 'dataimportcrons', 'storageprofiles'],
+    resources: ['datavolumes', 'datasources', 'dataimportcrons', 'storageprofiles', 'cdiconfigs'],
     verbs: READ,
   },
   { apiGroups: [CDI_GROUP], resources: ['datavolumes'], verbs: ['create', 'delete'] },
   { apiGroups: [CDI_GROUP], resources: ['datasources'], verbs: ['create', 'patch'] },
   { apiGroups: [CDI_GROUP], resources: ['storageprofiles'], verbs: ['create', 'delete'] },
+  { apiGroups: [CDI_GROUP], resources: ['cdiconfigs'], verbs: ['create'] },
   {
     apiGroups: [CDI_GROUP],
-    resources: ['datavolumes/status', 'dataimportcrons/status', 'storageprofiles/status'],
+    resources: ['datavolumes/status', 'dataimportcrons/status', 'storageprofiles/status', 'cdiconfigs/status'],
     verbs: ['patch'],
   },
   // Claims block the deletion of their DataVolume.
@@ -61,12 +67,25 @@ const CONCURRENCY = 8;
 const RETRY_MS = 3000;
 
 /** Makes the controller; nothing happens before `start`. */
-export function createDataVolumeController(options: DataVolumeControllerOptions): Controller {
+export function createDataVolumeController(options: ClaimFillingOptions): Controller {
   const { client, clock, log } = options;
   const steps = new DataVolumeSteps(options);
   const events = createEventRecorder(client, { component: 'datavolume-controller', clock, log });
-  const all = () => steps.dataVolumes.list().map((one) => keyOf(one as DataVolume));
-  return createController({
+  const all = () => [...steps.dataVolumes.list(), ...steps.claims.list().filter(isUploadTarget)].map(keyOf);
+  /** A claim that waits for an upload and belongs to no DataVolume. */
+  const stepClaim = async (
+    claim: DeepReadonly<PersistentVolumeClaim>,
+    signal: AbortSignal,
+  ): Promise<ReconcileResult> => {
+    const { outcome, againMs } = await steps.stepClaim(claim, signal);
+    const known = claim.metadata.annotations?.[RUNNING_MESSAGE] ?? '';
+    const message = withUploadAnnotations(claim, outcome).metadata.annotations?.[RUNNING_MESSAGE] ?? '';
+    if (message !== '' && message !== known)
+      // virtctl ends with what the first of these reasons says.
+      events.event(claim, 'Warning', outcome.type === 'failed' ? 'UploadFailed' : 'ProvisioningFailed', message);
+    return againMs === undefined ? DONE : requeueAfter(againMs);
+  };
+  const controller = createController({
     name: 'data-volume',
     client,
     clock,
@@ -77,7 +96,9 @@ export function createDataVolumeController(options: DataVolumeControllerOptions)
       // A claim has the name of its DataVolume.
       source(steps.claims, (claim) => {
         const key = keyOf(claim);
-        return steps.dataVolumes.get(key) || claim.metadata.ownerReferences?.some(isDataVolume) ? [key] : [];
+        const isOurs =
+          steps.dataVolumes.get(key) || claim.metadata.ownerReferences?.some(isDataVolume) || isUploadTarget(claim);
+        return isOurs ? [key] : [];
       }),
       source(steps.classes, (_, previous) => (previous === undefined ? all() : [])),
       source(steps.profiles, () => []),
@@ -89,6 +110,9 @@ export function createDataVolumeController(options: DataVolumeControllerOptions)
       const dataVolume = steps.dataVolumes.get(key);
       try {
         if (!dataVolume) {
+          const claim = steps.claims.get(key);
+          if (claim && isUploadTarget(claim) && !claim.metadata.ownerReferences?.some(isDataVolume))
+            return await stepClaim(claim, signal);
           await steps.forget(key, signal);
           return DONE;
         }
@@ -112,6 +136,8 @@ export function createDataVolumeController(options: DataVolumeControllerOptions)
       }
     },
   });
+  options.uploads?.onReport((key) => controller.enqueue(key));
+  return controller;
 }
 
 const isDataVolume = ({ kind, apiVersion }: { readonly kind: string; readonly apiVersion: string }): boolean =>

@@ -33,7 +33,7 @@ import {
 import { BIND_IMMEDIATELY } from '../../rules/data-volume/claim-of-data-volume.ts';
 import { parseCron } from '../../rules/data-volume/cron-schedule.ts';
 import { importCronConditions, importName, outdatedImports } from '../../rules/data-volume/import-cron.ts';
-import type { DataVolumeControllerOptions } from './data-volume-steps.ts';
+import type { ClaimFillingOptions } from './claim-filling.ts';
 import { createFillSourceReader, MissingPart } from './fill-source.ts';
 import { reasonOf } from './pool-access.ts';
 
@@ -46,7 +46,7 @@ const RETRY_MS = 60_000;
 const LONGEST_MS = 3_600_000;
 
 /** Makes the controller; nothing happens before `start`. */
-export function createImportCronController(options: DataVolumeControllerOptions): Controller {
+export function createImportCronController(options: ClaimFillingOptions): Controller {
   const { client, clock, log, informers, pools } = options;
   const crons = informers.of(DATA_IMPORT_CRONS);
   const dataVolumes = informers.of(DATA_VOLUMES);

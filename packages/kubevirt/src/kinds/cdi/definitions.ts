@@ -6,7 +6,7 @@ import { formatTime } from '@coracle/apimachinery/meta/object';
 import type { CustomResourceDefinition } from '@coracle/apimachinery/types/access-types';
 import type { TSchema } from 'typebox';
 import { dataVolumeSpec } from '../data-volume.ts';
-import { atomicList, int, list, needed, object, str, stringMap, strings, time } from '../fields.ts';
+import { atomicList, bool, int, list, needed, object, str, stringMap, strings, time } from '../fields.ts';
 import { toStructuralSchema } from '../structural-schema.ts';
 import { CDI_GROUP, CDI_VERSION } from './kinds.ts';
 
@@ -151,6 +151,21 @@ const KINDS: readonly Kind[] = [
       snapshotClass: str('Class of snapshots.'),
       conditions,
       warnings: strings('What is missing.'),
+    }),
+  },
+  {
+    plural: 'cdiconfigs',
+    kind: 'CDIConfig',
+    scope: 'Cluster',
+    description: 'Where images are uploaded to, and what else clients want to know. There is one, config.',
+    spec: object('What an administrator says.', {
+      uploadProxyURLOverride: str('Where clients find the upload proxy, when not where the status says.'),
+    }),
+    status: object('What holds.', {
+      uploadProxyURL: str('Where uploads are taken.'),
+      uploadProxyCA: str('Authority of its certificate, in PEM.'),
+      filesystemOverhead: object('Share of a volume that its file system takes.', { global: str('Of every class.') }),
+      preallocation: bool('Whether disks are allocated in full.'),
     }),
   },
 ];

@@ -25,6 +25,8 @@ export type DataVolumePhase =
   | 'ImportInProgress'
   | 'CloneScheduled'
   | 'CloneInProgress'
+  | 'UploadScheduled'
+  | 'UploadReady'
   | 'Succeeded'
   | 'Failed';
 
@@ -96,6 +98,17 @@ export interface DataImportCron extends KubeObject {
   status?: DataImportCronStatus;
 }
 
+/** What `virtctl image-upload` reads: where uploads are taken. */
+export interface CdiConfig extends KubeObject {
+  spec?: { uploadProxyURLOverride?: string };
+  status?: {
+    uploadProxyURL?: string;
+    uploadProxyCA?: string;
+    filesystemOverhead?: { global: string };
+    preallocation?: boolean;
+  };
+}
+
 const type = <T extends KubeObject>(resource: string, kind: string, namespaced = true): ResourceType<T> =>
   Object.freeze({ group: CDI_GROUP, version: CDI_VERSION, resource, kind, namespaced });
 
@@ -103,3 +116,4 @@ export const DATA_VOLUMES = type<DataVolume>('datavolumes', 'DataVolume');
 export const DATA_SOURCES = type<DataSource>('datasources', 'DataSource');
 export const DATA_IMPORT_CRONS = type<DataImportCron>('dataimportcrons', 'DataImportCron');
 export const STORAGE_PROFILES = type<StorageProfile>('storageprofiles', 'StorageProfile', false);
+export const CDI_CONFIGS = type<CdiConfig>('cdiconfigs', 'CDIConfig', false);

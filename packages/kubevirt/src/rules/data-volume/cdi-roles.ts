@@ -3,12 +3,21 @@ import { CDI_GROUP } from '../../kinds/cdi/kinds.ts';
 
 const RESOURCES = ['datavolumes', 'datasources', 'dataimportcrons'];
 
-const role = (name: string, rules: readonly { resources: readonly string[]; verbs: readonly string[] }[]) => ({
+/** Where tokens for uploads are asked for. */
+export const UPLOAD_GROUP = 'upload.cdi.kubevirt.io';
+
+interface Right {
+  readonly group?: string;
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+const role = (name: string, rules: readonly Right[]) => ({
   kind: 'ClusterRole' as const,
   name: `${CDI_GROUP}:${name}`,
   labels: { [`rbac.authorization.k8s.io/aggregate-to-${name}`]: 'true' },
-  rules: rules.map(({ resources, verbs }) => ({
-    apiGroups: [CDI_GROUP],
+  rules: rules.map(({ group = CDI_GROUP, resources, verbs }) => ({
+    apiGroups: [group],
     resources: [...resources],
     verbs: [...verbs],
   })),
@@ -20,6 +29,7 @@ export const CDI_ROLES = [
     role(name, [
       { resources: RESOURCES, verbs: ['*'] },
       { resources: ['datavolumes/source'], verbs: ['create'] },
+      { group: UPLOAD_GROUP, resources: ['uploadtokenrequests'], verbs: ['*'] },
     ]),
   ),
   role('view', [{ resources: RESOURCES, verbs: ['get', 'list', 'watch'] }]),

@@ -1,7 +1,7 @@
 /** The claim that a DataVolume asks for (CDI pkg/controller/datavolume, newPersistentVolumeClaim). */
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
-import { USE_POPULATOR } from '@coracle/cluster-rules/storage/provision-plan';
+import { UPLOAD_TARGET, USE_POPULATOR } from '@coracle/cluster-rules/storage/provision-plan';
 import { CDI_GROUP, CDI_VERSION, type ClaimPropertySet, type DataVolume } from '../../kinds/cdi/kinds.ts';
 
 const CONTENT_TYPE = 'cdi.kubevirt.io/storage.contentType';
@@ -57,6 +57,7 @@ export function claimOfDataVolume(
           ...metadata.annotations,
           [CONTENT_TYPE]: spec.contentType || 'kubevirt',
           [USE_POPULATOR]: 'true',
+          ...(spec.source?.upload && { [UPLOAD_TARGET]: '' }),
         },
         ownerReferences: [ownerReference(dataVolume)],
       },

@@ -1,7 +1,7 @@
 /** What is reported of a DataVolume when its status changes, in CDI's words. */
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { DataVolumeStatus } from '../../kinds/cdi/kinds.ts';
-import type { DataVolumeOutcome } from './data-volume-status.ts';
+import type { DataVolumeOutcome, Work } from './data-volume-status.ts';
 
 export interface DataVolumeEvent {
   readonly type: 'Normal' | 'Warning';
@@ -11,32 +11,51 @@ export interface DataVolumeEvent {
 
 type Status = DeepReadonly<DataVolumeStatus> | undefined;
 
+interface Change {
+  readonly before: Status;
+  readonly after: Status;
+  readonly outcome: DataVolumeOutcome;
+}
+
 /** The events of one pass over the DataVolume of that name. */
-export function dataVolumeEvents(
-  name: string,
-  { before, after, outcome }: { readonly before: Status; readonly after: Status; readonly outcome: DataVolumeOutcome },
-): readonly DataVolumeEvent[] {
+export function dataVolumeEvents(name: string, { before, after, outcome }: Change): readonly DataVolumeEvent[] {
   if (outcome.type === 'failed')
     return [
       warning('Error', outcome.message),
-      warning(`${outcome.work}Failed`, `Failed to ${outcome.work.toLowerCase()} into PVC ${name}`),
+      warning(
+        `${outcome.work}Failed`,
+        outcome.work === 'Upload'
+          ? `Upload into ${name} failed`
+          : `Failed to ${outcome.work.toLowerCase()} into PVC ${name}`,
+      ),
     ];
-  if (outcome.type === 'waiting') {
-    if (messageOf(before) === messageOf(after)) return [];
-    const reason = outcome.reason ?? 'Pending';
-    return [{ type: outcome.reason === undefined ? 'Normal' : 'Warning', reason, message: outcome.message }];
-  }
-  const phase = after?.phase ?? '';
-  if (phase === before?.phase) return [];
-  const [, work, how] = /^(Import|Clone)(Scheduled|InProgress)$/.exec(phase) ?? [];
-  if (work !== undefined)
-    return [normal(phase, `${work} into ${name} ${how === 'Scheduled' ? 'scheduled' : 'in progress'}`)];
-  if (phase === 'PendingPopulation') return [normal(phase, `PVC ${name} Pending Population`)];
-  if (phase !== 'Succeeded' || outcome.type !== 'bound') return [];
-  const done = outcome.work === 'Import' ? 'imported' : 'cloned';
-  return [normal(`${outcome.work}Succeeded`, `Successfully ${done} into PVC ${name}`)];
+  if (outcome.type !== 'waiting') return phaseEvents(name, { before, after, outcome });
+  const reason = outcome.reason ?? 'Pending';
+  return [
+    ...(outcome.work === undefined ? [] : phaseEvents(name, { before, after, outcome })),
+    ...(messageOf(before) === messageOf(after)
+      ? []
+      : [{ type: outcome.reason === undefined ? 'Normal' : 'Warning', reason, message: outcome.message } as const]),
+  ];
 }
 
+function phaseEvents(name: string, { before, after, outcome }: Change): readonly DataVolumeEvent[] {
+  const phase = after?.phase ?? '';
+  if (phase === before?.phase) return [];
+  const [, work, how = ''] = /^(Import|Clone|Upload)(Scheduled|InProgress|Ready)$/.exec(phase) ?? [];
+  if (work !== undefined) return [normal(phase, `${work} into ${name} ${HOW[how]}`)];
+  if (phase === 'PendingPopulation') return [normal(phase, `PVC ${name} Pending Population`)];
+  if (phase !== 'Succeeded' || outcome.type !== 'bound') return [];
+  const { work: done } = outcome;
+  return [normal(`${done}Succeeded`, SUCCEEDED[done](name))];
+}
+
+const HOW: Readonly<Record<string, string>> = { Scheduled: 'scheduled', InProgress: 'in progress', Ready: 'ready' };
+const SUCCEEDED: Readonly<Record<Work, (name: string) => string>> = {
+  Import: (name) => `Successfully imported into PVC ${name}`,
+  Clone: (name) => `Successfully cloned into PVC ${name}`,
+  Upload: (name) => `Successfully uploaded into ${name}`,
+};
 const normal = (reason: string, message: string): DataVolumeEvent => ({ type: 'Normal', reason, message });
 const warning = (reason: string, message: string): DataVolumeEvent => ({ type: 'Warning', reason, message });
 const messageOf = (status: Status): string | undefined =>

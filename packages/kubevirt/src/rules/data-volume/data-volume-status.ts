@@ -6,19 +6,22 @@ import type { CdiCondition, DataVolumePhase, DataVolumeStatus } from '../../kind
 
 type Running = Extract<FillReport, { state: 'running' }>;
 
-/** What a pass found. `Import` and `Clone` are the words of the phases. */
+/** What CDI calls the work: the words of its phases. */
+export type Work = 'Import' | 'Clone' | 'Upload';
+
+/** What a pass found. */
 export type DataVolumeOutcome =
   /** Nothing can be done yet, and `message` says why. */
-  | { readonly type: 'waiting'; readonly message: string; readonly reason?: string }
+  | { readonly type: 'waiting'; readonly message: string; readonly reason?: string; readonly work?: 'Upload' }
   /** The class has volumes made where their first Pod goes, and there is none. */
   | { readonly type: 'no-consumer' }
-  | { readonly type: 'running'; readonly work: 'Import' | 'Clone'; readonly report: Running }
+  | { readonly type: 'running'; readonly work: Work; readonly report: Running }
   /** An attempt failed; it is made again after a while. */
-  | { readonly type: 'failed'; readonly work: 'Import' | 'Clone'; readonly reason: string; readonly message: string }
+  | { readonly type: 'failed'; readonly work: Work; readonly reason: string; readonly message: string }
   /** Between two attempts. */
   | { readonly type: 'pausing' }
-  | { readonly type: 'filled'; readonly work: 'Import' | 'Clone' }
-  | { readonly type: 'bound'; readonly work: 'Import' | 'Clone' };
+  | { readonly type: 'filled'; readonly work: Work }
+  | { readonly type: 'bound'; readonly work: Work };
 
 const FIRST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 300_000;
@@ -52,14 +55,15 @@ export function dataVolumeStatus(
 function phaseOf(before: DataVolumePhase, outcome: DataVolumeOutcome): DataVolumePhase {
   switch (outcome.type) {
     case 'waiting':
-      return 'Pending';
+      return outcome.work === 'Upload' ? 'UploadScheduled' : 'Pending';
     case 'no-consumer':
       return 'PendingPopulation';
     case 'running':
+      if (outcome.work === 'Upload') return 'UploadReady';
       return outcome.report.step === 'waiting' ? `${outcome.work}Scheduled` : `${outcome.work}InProgress`;
     case 'failed':
     case 'filled':
-      return `${outcome.work}InProgress`;
+      return outcome.work === 'Upload' ? 'UploadReady' : `${outcome.work}InProgress`;
     case 'pausing':
       return before;
     case 'bound':
@@ -129,10 +133,17 @@ function readyCondition(phase: DataVolumePhase, outcome: DataVolumeOutcome): Wan
 
 function runningCondition(before: readonly DeepReadonly<CdiCondition>[], outcome: DataVolumeOutcome): Wanted {
   switch (outcome.type) {
-    case 'running':
+    case 'running': {
+      const known = before.find(({ type }) => type === 'Running');
+      // Why the last upload failed stays until the next one is sent.
+      if (outcome.work === 'Upload' && outcome.report.step === 'waiting')
+        return known?.reason === 'Error'
+          ? { type: 'Running', status: 'False', ...pick(known) }
+          : { type: 'Running', status: 'True', reason: 'Pod is running', message: 'Waits for the upload' };
       return outcome.report.step === 'waiting'
         ? { type: 'Running', status: 'False', reason: 'Pending', message: 'Waits for its turn' }
         : { type: 'Running', status: 'True', reason: 'Pod is running', message: transferText(outcome.report) };
+    }
     case 'failed':
       return { type: 'Running', status: 'False', reason: outcome.reason, message: outcome.message };
     case 'pausing': {

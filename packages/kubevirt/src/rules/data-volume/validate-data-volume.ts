@@ -18,7 +18,7 @@ export interface DataVolumeFindings {
 }
 
 const HEADER = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+:[ \t]*[\t\x20-\x7e]*$/;
-const SERVED = 'http, registry, pvc, snapshot and blank are';
+const SERVED = 'http, registry, upload, pvc, snapshot and blank are';
 
 /** The first finding of each part. `architecture`: that of the guests, as Go names it. */
 export function validateDataVolume(path: string, spec: Spec, architecture: string): DataVolumeFindings {

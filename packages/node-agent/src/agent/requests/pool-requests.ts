@@ -13,11 +13,13 @@ import {
   POOL_CALLS,
   type PoolCall,
   type PoolErrorReason,
+  UPLOAD_PATH,
 } from '@coracle/cluster-rules/storage/pool-calls';
 import type { ApiRequest, ApiResponse } from '@coracle/runtime/http/seam';
 import type { Fills } from '../../fill/fills.ts';
 import type { Pool } from '../../storage/pool.ts';
 import { PoolError } from '../../storage/pool-error.ts';
+import { uploadRequest } from './upload-request.ts';
 
 const PREFIX = '/storage/v1/';
 /** The largest call names 256 snapshots. */
@@ -44,14 +46,20 @@ export function poolRequest(
   return request.path.startsWith(PREFIX) ? answer(store, allowed, request) : undefined;
 }
 
+const NOT_STARTED = (): ApiError =>
+  new ApiError({ code: 503, reason: 'ServiceUnavailable', message: 'the node has not started yet' });
+
 async function answer({ pool, fills }: PoolStore, allowed: boolean, request: ApiRequest): Promise<ApiResponse> {
   if (!allowed)
     throw new ApiError({ code: 403, reason: 'Forbidden', message: 'volumes are for the control plane only' });
+  if (request.path.startsWith(UPLOAD_PATH)) {
+    if (!fills) throw NOT_STARTED();
+    return uploadRequest(fills, request);
+  }
   const name = POOL_CALLS.find((call) => request.path === PREFIX + call);
   if (!name) throw notFound({ group: '', resource: 'paths' }, request.path.slice(0, 200));
   if (request.method !== 'POST') throw methodNotSupported({ group: '', resource: 'storage' }, request.method);
-  if (!pool || !fills)
-    throw new ApiError({ code: 503, reason: 'ServiceUnavailable', message: 'the node has not started yet' });
+  if (!pool || !fills) throw NOT_STARTED();
   if (request.body.byteLength > MAX_BODY)
     throw new ApiError({ code: 413, reason: 'RequestEntityTooLarge', message: 'a call has at most 64 KiB' });
   try {
