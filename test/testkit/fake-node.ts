@@ -3,6 +3,7 @@
  * plays both ends of a live migration. Guests are words in a status.
  */
 
+import { isDeepStrictEqual } from 'node:util';
 import { type DeepReadonly, formatTime, keyOf } from '../../packages/apimachinery/src/meta/object.ts';
 import { ApiError } from '../../packages/apimachinery/src/meta/status.ts';
 import { NODES, PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
@@ -11,6 +12,12 @@ import type { Client } from '../../packages/client/src/client.ts';
 import { createInformer } from '../../packages/client/src/informer/informer.ts';
 import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { currentPod } from '../../packages/kubevirt/src/rules/launcher/launcher-pods.ts';
+import {
+  diskChanges,
+  volumeDetaching,
+  volumeReady,
+  volumeUnmounted,
+} from '../../packages/kubevirt/src/rules/live-update/disk-changes.ts';
 import {
   hasPendingCondition,
   isMoving,
@@ -21,7 +28,10 @@ import {
   isResizing,
   type PodResizeVerdict,
 } from '../../packages/kubevirt/src/rules/live-update/pod-resize.ts';
+import type { PlannedDisk } from '../../packages/kubevirt/src/rules/machine/machine-plan.ts';
+import { isHotpluggable } from '../../packages/kubevirt/src/rules/machine/plug-room.ts';
 import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import { partly } from './partly.ts';
 
 export interface FakeNodeOptions {
   readonly name: string;
@@ -36,7 +46,7 @@ export interface FakeNodeOptions {
 export interface FakeNode {
   readonly name: string;
   /** What this node leaves undone until it is taken out: as an agent that is slow, or stuck. */
-  readonly holds: Set<'target-pod' | 'prepare-target' | 'start' | 'finish' | 'plug' | 'end'>;
+  readonly holds: Set<'target-pod' | 'prepare-target' | 'start' | 'finish' | 'plug' | 'unplug' | 'end'>;
   /** Why migrations that leave from here fail; undefined lets them succeed. */
   failure: string | undefined;
   /** How long a guest takes to get here, from when its source began; milliseconds. */
@@ -211,6 +221,34 @@ export async function startFakeNode({ name, client, admin, signal, labels }: Fak
     });
   };
 
+  /** Disks of its guests by the UID of the instance; what a plan of a machine says of them. */
+  const plugged = new Map<string, Map<string, PlannedDisk>>();
+  /** Plugs and unplugs as an agent does: what a Pod here holds comes, what the spec has no more goes. */
+  const playDisks = async (vmi: ReadonlyVmi): Promise<void> => {
+    if (vmi.status?.phase !== 'Running' || vmi.status.nodeName !== name || isMoving(vmi)) return;
+    const hot = (vmi.spec.volumes ?? []).filter(isHotpluggable);
+    const uid = vmi.metadata.uid ?? '';
+    const disks = plugged.get(uid) ?? new Map<string, PlannedDisk>();
+    if (hot.length === 0 && disks.size === 0 && !vmi.status.volumeStatus?.length) return;
+    plugged.set(uid, disks);
+    const { plug, unplug } = diskChanges(vmi, { disks: [...disks.values()] });
+    if (!node.holds.has('plug'))
+      for (const volume of plug)
+        disks.set(
+          volume,
+          partly<PlannedDisk>({ name: volume, hasVolume: true, hotpluggable: true, target: `sd${disks.size}` }),
+        );
+    if (!node.holds.has('unplug')) for (const volume of unplug) disks.delete(volume);
+    const before = vmi.status.volumeStatus ?? [];
+    const volumeStatus = before.map((known) => {
+      const disk = disks.get(known.name);
+      const isWanted = hot.some((volume) => volume.name === known.name);
+      if (disk) return { ...known, target: disk.target, ...(isWanted ? volumeReady : volumeDetaching)(known.name) };
+      return known.phase === 'Detaching' && !isWanted ? { ...known, ...volumeUnmounted(known.name) } : known;
+    });
+    if (!isDeepStrictEqual(before, volumeStatus)) await patchVmi(vmi, { volumeStatus });
+  };
+
   /** The end that sends. */
   const playSource = async (vmi: ReadonlyVmi, state: DeepReadonly<State>): Promise<void> => {
     if (vmi.status?.nodeName !== name) return;
@@ -272,6 +310,7 @@ export async function startFakeNode({ name, client, admin, signal, labels }: Fak
     for (const vmi of vmis.list()) {
       await playGuest(vmi).catch(ignoreRaces);
       await playUpdate(vmi).catch(ignoreRaces);
+      await playDisks(vmi).catch(ignoreRaces);
       const state = vmi.status?.migrationState;
       if (!state || state.completed || state.failed) continue;
       if (state.sourceNode === name) await playSource(vmi, state).catch(ignoreRaces);

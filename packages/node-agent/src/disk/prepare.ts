@@ -41,7 +41,13 @@ export async function prepareVolumes(request: VolumeRequest, plan: MachinePlan):
   return { disks: new Map(await Promise.all(work)), ...(await kernel), ...(await firmware) };
 }
 
-async function volumeFile(request: VolumeRequest, plan: MachinePlan, name: string, prefix: string): Promise<DiskFile> {
+/** The file of one disk of the plan; what is made for it has names that begin with the prefix. Throws as `prepareVolumes`. */
+export async function volumeFile(
+  request: VolumeRequest,
+  plan: MachinePlan,
+  name: string,
+  prefix: string,
+): Promise<DiskFile> {
   const volume = request.vmi.spec.volumes?.find((candidate) => candidate.name === name);
   if (!volume) throw new VolumeError('FailedMount', name, `volume ${name} is not in the spec`);
   try {

@@ -4,6 +4,7 @@
  * directory of the VM, which is QEMU's working directory.
  */
 import type { DeviceSpec, MachinePlan, PlannedDisk } from '@coracle/kubevirt/rules/machine/machine-plan';
+import { nodeNumber } from '@coracle/kubevirt/rules/machine/plug-disk';
 import { escapeOption, optionText } from './option-text.ts';
 import { createPciSlots } from './pci-slots.ts';
 
@@ -184,7 +185,10 @@ function boardArgs(plan: MachinePlan, layout: MachineLayout, slots: PciSlots): s
   const argv: string[] = [];
   if (plan.generationId !== undefined)
     argv.push(...device({ driver: 'vmgenid', id: 'generation0', guid: plan.generationId }));
-  for (const spec of plan.devices) argv.push(...device(isPci(spec) ? { ...spec, ...slots.next() } : spec));
+  for (const spec of plan.devices) {
+    if (hasOwnSlot(spec)) argv.push(...device({ ...spec, bus: pciBusOf(plan) }));
+    else argv.push(...device(isPci(spec) ? { ...spec, ...slots.next() } : spec));
+  }
   if (plan.hotMemory) {
     const size = plan.hotMemory.bytes;
     argv.push('-object', json({ 'qom-type': 'memory-backend-ram', id: HOT_MEMORY.backend, size, reserve: false }));
@@ -224,11 +228,12 @@ function diskArgs(plan: MachinePlan, layout: MachineLayout, slots: PciSlots): st
   const argv: string[] = [];
   let sata = 0;
   for (const [index, disk] of plan.disks.entries()) {
-    const node = `disk-${index}`;
-    const file = layout.disks.get(disk.name);
+    const node = diskNode(nodeNumber(plan, index));
+    const file = disk.hasVolume ? layout.disks.get(disk.name) : undefined;
     if (file) argv.push('-blockdev', json(blockNode(node, disk, file)));
-    let place: Record<string, unknown>;
-    if (disk.bus === 'sata') {
+    let place: Readonly<Record<string, unknown>>;
+    if (disk.place) place = disk.place;
+    else if (disk.bus === 'sata') {
       // q35 brings six ports of its own; every further six need a controller.
       const controller = Math.floor(sata / 6) - (isPcie(plan) ? 1 : 0);
       if (controller >= 0 && sata % 6 === 0)
@@ -312,12 +317,27 @@ function machineText(plan: MachinePlan): string {
 const NOT_PCI = new Set(['usb-tablet', 'usb-kbd', 'hda-duplex', 'pvpanic', 'ramfb']);
 const isPci = (spec: DeviceSpec): boolean => !NOT_PCI.has(spec.driver);
 
+const hasOwnSlot = (spec: DeviceSpec): boolean => spec['addr'] !== undefined;
+
 const countPci = (plan: MachinePlan): number =>
-  plan.devices.filter(isPci).length +
-  plan.disks.filter((disk) => disk.bus === 'virtio').length +
+  plan.devices.filter((spec) => isPci(spec) && !hasOwnSlot(spec)).length +
+  plan.disks.filter((disk) => disk.bus === 'virtio' && !disk.place).length +
   Math.ceil(plan.disks.filter((disk) => disk.bus === 'sata').length / 6) +
   plan.interfaces.length +
   1;
+
+/** Name of the block node of a disk, by its number (`nodeNumber`). */
+export const diskNode = (number: number): string => `disk-${number}`;
+
+/** A disk for `blockdev-add` and `device_add`, at the place that it was given. */
+export function pluggedDisk(
+  disk: PlannedDisk,
+  file: DiskFile,
+): { readonly block: Record<string, unknown>; readonly device: { driver: string; id: string } } {
+  const node = diskNode(disk.node ?? 0);
+  const { driver, id, ...rest } = diskDevice(disk, node, disk.place ?? {});
+  return { block: blockNode(node, disk, file), device: { driver: String(driver), id: String(id), ...rest } };
+}
 
 /** The block graph of a disk: format node over file node, the backing file named by us and not by its header. */
 function blockNode(node: string, disk: PlannedDisk, file: DiskFile): Record<string, unknown> {
@@ -369,7 +389,7 @@ const ERROR_ACTIONS = {
 function diskDevice(
   disk: PlannedDisk,
   node: string | undefined,
-  place: Record<string, unknown>,
+  place: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
   const drivers = {
     virtio: 'virtio-blk-pci',

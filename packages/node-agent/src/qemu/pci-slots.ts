@@ -4,11 +4,14 @@ export interface PciSlots {
   next(): { readonly bus: string; readonly addr: string; readonly multifunction?: 'on' };
 }
 
-/** Slot 0 is the host bridge, 1 is left to the display of old systems, 31 is the chipset of q35. */
+/**
+ * Slot 0 is the host bridge, 1 is left to the display of old systems, 29 and 30 are what devices are plugged into
+ * (`kubevirt/rules/machine/plug-room.ts`), 31 is the chipset of q35.
+ */
 const FIRST = 2;
-const LAST = 30;
+const LAST = 28;
 
-/** One device a slot while there are slots, else eight functions in each. Throws beyond 232 devices. */
+/** One device a slot while there are slots, else eight functions in each. Throws beyond 216 devices. */
 export function createPciSlots(bus: string, count: number): PciSlots {
   const functions = count > LAST - FIRST + 1 ? 8 : 1;
   let given = 0;

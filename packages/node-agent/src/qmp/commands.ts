@@ -93,6 +93,11 @@ export interface QmpCommands {
   };
   'query-hotpluggable-cpus': { args: undefined; result: HotpluggableCpu[] };
   device_add: { args: { driver: string; id: string } & Readonly<Record<string, unknown>>; result: object };
+  device_del: { args: { id: string }; result: object };
+  'blockdev-open-tray': { args: { id: string; force: boolean }; result: object };
+  'blockdev-close-tray': { args: { id: string }; result: object };
+  'blockdev-insert-medium': { args: { id: string; 'node-name': string }; result: object };
+  'blockdev-remove-medium': { args: { id: string }; result: object };
   'chardev-add': { args: { id: string; backend: SocketBackend }; result: object };
   'object-add': { args: { 'qom-type': string; id: string } & Readonly<Record<string, unknown>>; result: object };
   'object-del': { args: { id: string }; result: object };

@@ -80,6 +80,8 @@ export interface Pool {
   ): Promise<{ readonly disk: VolumeDisk & { readonly size: number }; release(): void }>;
   /** Connects a volume with the QEMU that has it open (also after a restart of the agent). The result detaches it. */
   attach(handle: string, disk: RunningDisk): Promise<() => void>;
+  /** Ends the use of a volume by a guest that has let go of it. */
+  release(handle: string, user: { readonly vmi: string; readonly place: string }): void;
   /** Ends the use of all volumes that a guest had: it has ended, or does not start. */
   releaseAll(user: { readonly vmi: string; readonly place: string }): void;
   /** Resolves once nothing is left to merge, or what is left cannot be now. For tests and tools. */
@@ -270,7 +272,7 @@ function viewsOf(
 function usesOf(
   context: PoolContext,
   { change, merger }: { readonly change: Change; readonly merger: Merger },
-): Pick<Pool, 'reserve' | 'attach' | 'releaseAll'> {
+): Pick<Pool, 'reserve' | 'attach' | 'release' | 'releaseAll'> {
   const { users, log } = context;
   return {
     reserve: async (handle, user) =>
@@ -304,6 +306,10 @@ function usesOf(
         );
         return () => users.detach(handle, disk);
       }),
+    release(handle, user) {
+      users.remove(handle, user);
+      merger.wake();
+    },
     releaseAll(user) {
       users.removeAll(user);
       merger.wake();

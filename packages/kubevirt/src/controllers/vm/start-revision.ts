@@ -14,6 +14,7 @@ import type { AnnotatedMeta } from '../../rules/instancetype/apply-instancetype.
 import { applyAtStart, type Layers } from '../../rules/instancetype/expand.ts';
 import { withRevisionNames } from '../../rules/instancetype/revision-names.ts';
 import { neutraliseLiveFields } from '../../rules/live-update/live-fields.ts';
+import { neutraliseVolumes } from '../../rules/live-update/volume-changes.ts';
 import type { ClusterConfig } from '../../rules/machine-defaults/cluster-config.ts';
 import { setInstanceSpecDefaults } from '../../rules/machine-defaults/instance-defaults.ts';
 import { isPciTopology } from './keep-pci-topology.ts';
@@ -70,20 +71,24 @@ export interface LayeredSpec {
  * same amounts as the one before is no difference.
  */
 export const differsFromStart = (started: LayeredSpec, current: LayeredSpec, config: ClusterConfig): boolean =>
-  differs(started, current, { config, ignoreLive: false });
+  differs(started, current, { config, ignores: 'nothing' });
 
-/** True when a difference is one that only a restart can apply: not what the cluster updates while a guest runs. */
+/**
+ * True when a difference is one that only a restart can apply: not what the cluster updates while a guest runs, nor, as
+ * upstream has it with any strategy, volumes that are plugged.
+ */
 export const restartRequired = (started: LayeredSpec, current: LayeredSpec, config: ClusterConfig): boolean =>
-  differs(started, current, { config, ignoreLive: config.liveUpdate });
+  differs(started, current, { config, ignores: config.liveUpdate ? 'live' : 'volumes' });
 
 interface Comparison {
   readonly config: ClusterConfig;
-  readonly ignoreLive: boolean;
+  readonly ignores: 'nothing' | 'volumes' | 'live';
 }
 
-function differs(started: LayeredSpec, current: LayeredSpec, { config, ignoreLive }: Comparison): boolean {
+function differs(started: LayeredSpec, current: LayeredSpec, { config, ignores }: Comparison): boolean {
   const same = (before: Template, after: Template): boolean => {
-    if (ignoreLive) neutraliseLiveFields(before, after);
+    if (ignores !== 'nothing' && before?.spec && after?.spec) neutraliseVolumes(before.spec, after.spec);
+    if (ignores === 'live') neutraliseLiveFields(before, after);
     return deepEqual(before, after);
   };
   const hasMatchers = [started, current].some(({ spec }) => spec.instancetype != null || spec.preference != null);

@@ -5,7 +5,8 @@ import { ApiError } from '@coracle/apimachinery/meta/status';
 import type { Client, JsonPatchOperation } from '@coracle/client/client';
 import { VIRTUAL_MACHINE_INSTANCES } from '../../kinds/kubevirt.ts';
 import type { Layers } from '../../rules/instancetype/expand.ts';
-import { liveUpdateVerdict } from '../../rules/live-update/live-update-verdict.ts';
+import { type LiveUpdateVerdict, liveUpdateVerdict } from '../../rules/live-update/live-update-verdict.ts';
+import { volumesVerdict } from '../../rules/live-update/volume-changes.ts';
 import type { ClusterConfig } from '../../rules/machine-defaults/cluster-config.ts';
 import { DefaultsError } from '../../rules/machine-defaults/implicit-devices.ts';
 import { expandedSpec } from './start-revision.ts';
@@ -23,16 +24,44 @@ export interface InstanceUpdate {
   readonly isStale?: boolean;
 }
 
-/** Decides, and patches the instance. Throws what the API says, unless it only says that the instance has changed. */
+/** What an update is decided from. */
+export interface UpdateInput {
+  readonly vm: ReadonlyVm;
+  readonly instance: ReadonlyVmi;
+  readonly layers: Layers;
+  /** Every DataVolume of the machine is filled. */
+  readonly isFilled: boolean;
+}
+
+/**
+ * Decides, and patches the instance: volumes always, the rest where the cluster updates instances live and nothing else
+ * waits for a restart (`isRestartRequired`). Throws what the API says, unless it only says that the instance has changed.
+ */
 export async function updateInstance(
-  { vm, instance, layers }: { readonly vm: ReadonlyVm; readonly instance: ReadonlyVmi; readonly layers: Layers },
-  { client, config, cpuAllocationRatio }: { client: Client; config: ClusterConfig; cpuAllocationRatio: number },
+  { vm, instance, layers, isFilled }: UpdateInput,
+  options: {
+    readonly client: Client;
+    readonly config: ClusterConfig;
+    readonly cpuAllocationRatio: number;
+    readonly isRestartRequired: boolean;
+  },
 ): Promise<InstanceUpdate> {
+  const { client, config, cpuAllocationRatio, isRestartRequired } = options;
   const wanted = expandedOrNot(vm, layers, config);
   // Before it runs the guest starts with what its instance was made from.
-  if (!wanted || !config.liveUpdate || instance.status?.phase !== 'Running') return { instance };
+  if (!wanted || instance.status?.phase !== 'Running') return { instance };
   if (instance.metadata.deletionTimestamp !== undefined) return { instance };
-  const { patch, ...verdict } = liveUpdateVerdict({ wanted, vmi: instance, cpuAllocationRatio });
+  const volumes = config.isEnabled('DeclarativeHotplugVolumes') || config.isEnabled('HotplugVolumes');
+  const verdicts: LiveUpdateVerdict[] = [
+    ...(volumes ? [volumesVerdict({ wanted, vmi: instance, isFilled })] : []),
+    ...(config.liveUpdate && !isRestartRequired
+      ? [liveUpdateVerdict({ wanted, vmi: instance, cpuAllocationRatio })]
+      : []),
+  ];
+  const patch = verdicts.flatMap((one) => one.patch);
+  const restart = verdicts.find((one) => one.restart !== undefined)?.restart;
+  const failure = verdicts.find((one) => one.failure)?.failure;
+  const verdict = { ...(restart !== undefined && { restart }), ...(failure && { failure }) };
   if (patch.length === 0) return { instance, ...verdict };
   try {
     const same: JsonPatchOperation = { op: 'test', path: '/metadata/uid', value: instance.metadata.uid };

@@ -279,14 +279,19 @@ export class VmSteps {
     if (!layers) return 'continue';
     pass.restartRequired = this.#start.isRestartRequired(pass) ? NOT_LIVE_UPDATABLE : undefined;
     if (this.clock.turnIsLong()) await nextTurn();
-    if (!instance || pass.restartRequired !== undefined) return 'continue';
+    if (!instance) return 'continue';
     const cpuAllocationRatio = cpuAllocationRatioOf(this.#kubevirts.list()[0]);
     const update = await updateInstance(
-      { vm, instance, layers },
-      { client: this.client, config: this.#config(), cpuAllocationRatio },
+      { vm, instance, layers, isFilled: pass.disks?.state !== 'provisioning' && pass.disks?.state !== 'error' },
+      {
+        client: this.client,
+        config: this.#config(),
+        cpuAllocationRatio,
+        isRestartRequired: pass.restartRequired !== undefined,
+      },
     );
     pass.instance = update.instance;
-    pass.restartRequired = update.restart;
+    pass.restartRequired ??= update.restart;
     pass.failure ??= update.failure;
     if (update.isStale) pass.requeueMs = STALE_INSTANCE_RETRY_MS;
     return 'continue';

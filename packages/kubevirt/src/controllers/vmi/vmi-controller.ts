@@ -22,6 +22,7 @@ import { stateClaimRules } from './state-claim.ts';
 import { applyVmiStatus } from './vmi-status.ts';
 
 import {
+  attachmentKeys,
   OLD_FINALIZER,
   ownerKeys,
   type Pass,
@@ -41,6 +42,8 @@ export const vmiControllerRules = [
   { apiGroups: ['kubevirt.io'], resources: ['kubevirts', 'virtualmachines'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'] },
   { apiGroups: [''], resources: ['pods/status', 'pods/resize'], verbs: ['patch'] },
+  // A launcher owns the Pods that hold plugged volumes, and does not vanish before them.
+  { apiGroups: [''], resources: ['pods/finalizers'], verbs: ['update'] },
   { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get', 'list', 'watch'] },
   ...stateClaimRules,
@@ -73,6 +76,7 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
           .filter((vmi) => claimNames(vmi).includes(claim.metadata.name ?? ''))
           .map((vmi) => keyOf(vmi)),
       ]),
+      source(steps.attachments, attachmentKeys),
       source(steps.classes, steps.stateClaims.waiting),
       source(steps.nodes, steps.resumeNodes.observe),
       source(steps.vmis, (vmi, previous) => instanceKeys(steps.uuids.touchedByVmi(vmi, previous))),
@@ -106,11 +110,10 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
         missingClaim: undefined,
       };
       let error: unknown;
-      try {
-        await steps.ensurePod(pass);
-      } catch (thrown) {
-        error = thrown;
-      }
+      const keep = (thrown: unknown): void => {
+        error ??= thrown;
+      };
+      await steps.ensurePod(pass).catch(keep);
       const resize = await resizePod(steps.client, { vmi: cached, pod: pass.current }, steps.facts()).catch(
         (thrown: unknown) => {
           error ??= thrown;
@@ -134,6 +137,7 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
           (name) => steps.claims.get({ namespace: key.namespace, name }),
           steps.stateClaims.of(cached),
         );
+      await steps.plugVolumes(pass).catch(keep);
       await steps.clearUp(pass);
       if (nodeLabel && after.metadata.labels?.[NODE_NAME_LABEL] !== nodeLabel)
         after.metadata.labels = { ...after.metadata.labels, [NODE_NAME_LABEL]: nodeLabel };
@@ -161,7 +165,7 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
   return {
     name: 'vmi',
     start: async (signal) => {
-      await Promise.all([steps.pods.start(signal), controller.start(signal)]);
+      await Promise.all([steps.pods.start(signal), steps.attachments.start(signal), controller.start(signal)]);
     },
   };
 }

@@ -14,6 +14,7 @@ import {
   type VirtualMachineInstance,
 } from '../../kinds/kubevirt.ts';
 import { createUuidIndex } from '../../rules/identity/uuid-index.ts';
+import { ATTACHMENT_VALUE, attachedInstance } from '../../rules/launcher/attachment-pod.ts';
 import {
   CREATED_BY_LABEL,
   FOREGROUND_FINALIZER,
@@ -27,6 +28,7 @@ import { type LauncherPodOptions, launcherPod } from '../../rules/launcher/launc
 import { isPodFinal } from '../../rules/launcher/launcher-pods.ts';
 import { isFinal } from '../../rules/run-strategy/run-strategy.ts';
 import { missingClaim } from './claim-info.ts';
+import { plugVolumes } from './plug-volumes.ts';
 import type { ResizeFacts } from './resize-pod.ts';
 import { createResumeNodes } from './resume-node.ts';
 import { createStateClaims } from './state-claim.ts';
@@ -64,6 +66,12 @@ export function ownerKeys(pod: ReadonlyPod): ObjectKey[] {
   return owner ? [{ namespace: pod.metadata.namespace ?? '', name: owner.name }] : [];
 }
 
+/** The instance that a Pod says it holds a volume for. */
+export function attachmentKeys(pod: ReadonlyPod): ObjectKey[] {
+  const name = attachedInstance(pod);
+  return name === undefined ? [] : [{ namespace: pod.metadata.namespace ?? '', name }];
+}
+
 /** The steps of an instance: its launcher Pod is made, shown to, and cleared up. */
 export class VmiSteps {
   readonly client;
@@ -77,6 +85,8 @@ export class VmiSteps {
   readonly vms;
   readonly uuids;
   readonly pods;
+  /** Pods that hold volumes which are plugged into guests. */
+  readonly attachments;
   readonly events;
   readonly expectations;
   readonly stateClaims;
@@ -104,6 +114,12 @@ export class VmiSteps {
         instance: (pod) => [pod.metadata.labels?.[CREATED_BY_LABEL] ?? ''].filter((uid) => uid !== ''),
         name: (pod) => ownerKeys(pod).map(keyText),
       },
+    });
+    this.attachments = createInformer(client, PODS, {
+      clock,
+      log,
+      labelSelector: `${LAUNCHER_LABEL}=${ATTACHMENT_VALUE}`,
+      indexes: { instance: (pod) => attachmentKeys(pod).map(keyText) },
     });
     this.events = createEventRecorder(client, { component: 'virtualmachine-controller', clock, log });
     this.expectations = createExpectations(clock);
@@ -156,6 +172,19 @@ export class VmiSteps {
       this.events.event(vmi, 'Warning', 'FailedCreate', `Error creating pod: ${message}`);
       throw error;
     }
+  }
+
+  async plugVolumes({ vmi, key, current, pods }: Pass): Promise<void> {
+    await plugVolumes(
+      vmi,
+      {
+        launcher: current,
+        launchers: pods,
+        attachments: this.attachments.byIndex('instance', keyText(key)),
+        claimOf: (name) => this.claims.get({ namespace: key.namespace, name }),
+      },
+      { client: this.client, events: this.events },
+    );
   }
 
   async clearUp(pass: Pass): Promise<void> {

@@ -3,6 +3,7 @@ import type { Disk } from '../../kinds/devices.ts';
 import type { Volume } from '../../kinds/volumes.ts';
 import { type DiskBus, type MachinePlan, PlanError, type PlannedDisk } from './machine-plan.ts';
 import type { PlanContext } from './plan-context.ts';
+import { addPlugRoom, isHotpluggable, placeHotpluggable } from './plug-room.ts';
 
 type ReadonlyDisk = DeepReadonly<Disk>;
 type ReadonlyVolume = DeepReadonly<Volume>;
@@ -37,7 +38,7 @@ export function diskLetters(n: number): string {
 }
 
 /** Disks in list order; target names stay as volumeStatus has them. */
-export function configureDisks({ vmi }: PlanContext, plan: MachinePlan): void {
+export function configureDisks({ vmi, facts }: PlanContext, plan: MachinePlan): void {
   const { devices, ioThreadsPolicy } = vmi.spec.domain;
   const volumes = new Map((vmi.spec.volumes ?? []).map((volume) => [volume.name, volume]));
   const shared = new Set((devices.filesystems ?? []).map((filesystem) => filesystem.name));
@@ -78,6 +79,7 @@ export function configureDisks({ vmi }: PlanContext, plan: MachinePlan): void {
       shareable: disk.shareable === true,
       ...blockSizeOf(disk),
       ...(bus === 'virtio' && ioThreadOf(disk, ioThreadsPolicy, plan)),
+      ...(isHotpluggable(volume) && { hotpluggable: true }),
     };
     if (planned.readOnly && planned.bus === 'sata' && planned.kind === 'disk')
       throw new PlanError(
@@ -86,7 +88,8 @@ export function configureDisks({ vmi }: PlanContext, plan: MachinePlan): void {
     if (disk.changedBlockTracking) plan.unsupported.push(`disk ${disk.name}: changed block tracking is not supported`);
     plan.disks.push(planned);
   }
-  if (plan.disks.some((disk) => disk.bus === 'scsi')) plan.devices.push({ driver: 'virtio-scsi-pci', id: 'scsi0' });
+  addPlugRoom(plan, { devices: facts.devices, isWanted: devices.disableHotplug !== true });
+  placeHotpluggable(plan);
   if (devices.blockMultiQueue) plan.unsupported.push('blockMultiQueue has no effect on this node');
 }
 

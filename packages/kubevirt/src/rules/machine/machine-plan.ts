@@ -70,7 +70,16 @@ export interface PlannedDisk {
   readonly blockSize?: { readonly logical: number; readonly physical: number; readonly discardGranularity?: number };
   /** Id of the I/O thread, virtio only. */
   readonly ioThread?: string;
+  /** May be plugged and unplugged while the guest runs; of a CD-ROM drive, its medium. */
+  readonly hotpluggable?: true;
+  /** Number of its block node in QEMU; absent is its place in the list. */
+  readonly node?: number;
+  /** Where it hangs, as QEMU's device form takes it; absent is the next free place in the order of the list. */
+  readonly place?: DevicePlace;
 }
+
+/** A place on a bus: `bus` and `scsi-id`, or `bus` and `addr`. */
+export type DevicePlace = Readonly<Record<string, string | number>>;
 
 export interface ForwardedPort {
   readonly protocol: 'tcp' | 'udp';

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { partly } from '../../../../../test/testkit/partly.ts';
 import type { VirtualMachineInstance } from '../../kinds/kinds.ts';
-import type { MachinePlan } from '../machine/machine-plan.ts';
+import type { MachinePlan, PlannedDisk } from '../machine/machine-plan.ts';
 import { migratability } from './migratability.ts';
 import { completionMs, migrationLimits, monitorStep } from './migration-limits.ts';
 import { movedPlan, planDifference } from './plan-difference.ts';
@@ -177,6 +178,23 @@ test('planDifference() names what a running guest would see; the texts of its ne
   assert.deepEqual(movedPlan(plan, bochs).devices, plan.devices);
   assert.equal(planDifference(plan, { ...plan, devices: plan.devices.slice(0, 1) }), 'devices');
   assert.equal(planDifference(plan, { ...plan, devices: plan.devices.slice(1) }), 'devices');
+  // What disks are plugged into differs with the version: the guest keeps what it has. So do the places of its disks.
+  const scsi = { driver: 'virtio-scsi-pci', id: 'scsi0', addr: '0x1d.0x0' };
+  const roomy: MachinePlan = { ...plan, devices: [scsi, ...plan.devices] };
+  assert.equal(planDifference(plan, roomy), undefined);
+  assert.deepEqual(movedPlan(plan, roomy).devices, plan.devices);
+  assert.deepEqual(movedPlan(roomy, { ...roomy, devices: [...plan.devices, scsi] }).devices, roomy.devices);
+  const disk = (name: string, more: object = {}) =>
+    partly<PlannedDisk>({ name, id: `ua-${name}`, bus: 'scsi', ...more });
+  const place = { bus: 'scsi0.0', 'scsi-id': 4 };
+  const plugged: MachinePlan = { ...plan, disks: [disk('b', { bootIndex: 2 }), disk('a', { node: 7, place })] };
+  const fresh: MachinePlan = { ...plan, disks: [disk('a', { bootIndex: 1 }), disk('b', { bootIndex: 2 })] };
+  assert.equal(planDifference(plugged, fresh), undefined);
+  assert.deepEqual(movedPlan(plugged, fresh).disks, plugged.disks);
+  assert.equal(planDifference(plugged, { ...fresh, disks: [disk('a')] }), 'disks');
+  assert.equal(planDifference(plugged, { ...fresh, disks: [disk('a'), disk('b', { serial: 'x' })] }), 'disks');
+  const hostile: MachinePlan = { ...plan, disks: [disk('a', { place: { ...place, drive: 'b' } })] };
+  assert.deepEqual(movedPlan(hostile, { ...plan, disks: [disk('a')] }).disks[0]?.place, place);
   const renamed: MachinePlan = { ...plan, smbios: [{ type: 1, fields: [['manufacturer', 'Acme']] }] };
   assert.deepEqual(movedPlan(renamed, plan).smbios, renamed.smbios);
   // A guest of a version without TPMs comes without one; one that has a TPM needs one.

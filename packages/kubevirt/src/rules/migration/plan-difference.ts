@@ -1,7 +1,8 @@
 /** Whether the machine a target would build is the machine the source runs. */
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { VIDEO_ID } from '../machine/devices.ts';
-import type { CpuPlan, MachinePlan } from '../machine/machine-plan.ts';
+import type { CpuPlan, DeviceSpec, MachinePlan, PlannedDisk } from '../machine/machine-plan.ts';
+import { isPlugRoom } from '../machine/plug-room.ts';
 
 /** Of the host or of the start, nothing a running guest sees. */
 const NOT_OF_THE_GUEST = new Set<keyof MachinePlan>(['sandbox', 'unsupported', 'startPaused', 'hostname', 'smbios']);
@@ -21,7 +22,8 @@ export function planDifference(source: MachinePlan, target: MachinePlan): keyof 
     if (field === 'firmware') return source.firmware.kind !== target.firmware.kind;
     if (field === 'cpu') return !deepEqual(comparableCpu(source.cpu, source), comparableCpu(target.cpu, source));
     // A guest whose memory can be plugged comes as it is; what its instance says by now follows when it is here.
-    if (field === 'devices') return !deepEqual(source.devices, withVideoOf(source, target));
+    if (field === 'devices') return !deepEqual(comparableDevices(source), comparableDevices(target));
+    if (field === 'disks') return !deepEqual(comparableDisks(source), comparableDisks(target));
     if (field === 'hotMemory' || (field === 'memoryBytes' && source.hotMemory)) return false;
     return !deepEqual(source[field] ?? null, target[field] ?? null);
   });
@@ -40,7 +42,8 @@ export function movedPlan(source: MachinePlan, target: MachinePlan): MachinePlan
   const { sockets, maxSockets } = source.cpu;
   return {
     ...rest,
-    devices: withVideoOf(source, target),
+    devices: movedDevices(source, target),
+    disks: movedDisks(source, target),
     cpu: { ...cpu, sockets, ...(maxSockets !== undefined && { maxSockets }) },
     ...(tpm && source.tpm && { tpm }),
     memoryBytes: source.memoryBytes,
@@ -52,13 +55,49 @@ export function movedPlan(source: MachinePlan, target: MachinePlan): MachinePlan
 }
 
 /**
- * The target's devices with the display adapter of the source: an instance names the same one for good, but which stands
- * for it, or is the default, may change with the version.
+ * The devices without what others are plugged into, and whichever display adapter: an instance names the same adapter for
+ * good, but which stands for it, or is the default, may change with the version; so may the room for plugging.
  */
-function withVideoOf(source: MachinePlan, target: MachinePlan): MachinePlan['devices'] {
-  const video = source.devices.find(({ id }) => id === VIDEO_ID);
-  return target.devices.map((device) => (device.id === VIDEO_ID && video ? video : device));
+const comparableDevices = ({ devices }: MachinePlan): unknown =>
+  devices.filter((device) => !isPlugRoom(device)).map((device) => (device.id === VIDEO_ID ? VIDEO_ID : device));
+
+/** The target's devices in the order of the guest's, with the display adapter and the room for plugging that it has. */
+function movedDevices(source: MachinePlan, target: MachinePlan): MachinePlan['devices'] {
+  return source.devices.flatMap((device) => {
+    if (device.id === VIDEO_ID) return [device];
+    const here = target.devices.find(({ id }) => id === device.id);
+    if (!here || !isPlugRoom(device)) return here ?? [];
+    const { addr: _, ...rest } = here;
+    return [{ ...rest, ...(typeof device['addr'] === 'string' && { addr: device['addr'] }) } as DeviceSpec];
+  });
 }
+
+/** The target's disks in the order of the guest's, where they hang in its machine. */
+function movedDisks(source: MachinePlan, target: MachinePlan): PlannedDisk[] {
+  return (source.disks ?? []).flatMap(({ name, node, place, bootIndex }) => {
+    const same = target.disks.find((disk) => disk.name === name);
+    if (!same) return [];
+    const { node: _, place: __, bootIndex: ___, ...here } = same;
+    const hangs = Object.entries(place ?? {}).filter(([field]) => PLACE_FIELDS.includes(field));
+    return [
+      {
+        ...here,
+        ...(Number.isInteger(node) && { node }),
+        ...(place && { place: Object.fromEntries(hangs) }),
+        ...(Number.isInteger(bootIndex) && { bootIndex }),
+      } as PlannedDisk,
+    ];
+  });
+}
+
+/** A source tells where a disk hangs, and nothing else of how this QEMU is to be started. */
+const PLACE_FIELDS = ['bus', 'addr', 'scsi-id'];
+
+/** The disks by name: what was plugged in stands last in the plan of its guest, at a place of its own. */
+const comparableDisks = ({ disks = [] }: Partial<MachinePlan>): unknown =>
+  disks
+    .map(({ bootIndex: _, node: __, place: ___, hotpluggable: ____, ...disk }) => disk)
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
 
 /** The processors without the sockets, where those can be plugged. */
 function comparableCpu({ maxSockets: _, sockets, ...rest }: CpuPlan, source: MachinePlan): unknown {

@@ -4,11 +4,11 @@
  */
 import { basename, dirname, join } from 'node:path';
 import type { CreateSnapshots } from '@coracle/cluster-rules/storage/pool-calls';
-import type { DiskFile } from '../../qemu/argv.ts';
+import { nodeNumber } from '@coracle/kubevirt/rules/machine/plug-disk';
+import { type DiskFile, diskNode } from '../../qemu/argv.ts';
 import type { Pool } from '../../storage/pool.ts';
 import type { LauncherState } from '../launcher/launcher-state.ts';
 import { type GuestVolume, type VmRecord, writeRecord } from '../launcher/vm-record.ts';
-import { mirrorNode } from '../migration/qemu-migration.ts';
 import type { Guest } from './guest.ts';
 
 interface Image {
@@ -36,7 +36,7 @@ async function knownVolumes(record: VmRecord, guest: Guest, pool: Pool): Promise
   const nodes = await guest.qmp().execute('query-named-block-nodes', { flat: true });
   const found: Record<string, GuestVolume> = {};
   for (const [index, { name }] of record.plan.disks.entries()) {
-    const file = nodes.find((node) => node['node-name'] === mirrorNode(index))?.file ?? '';
+    const file = nodes.find((node) => node['node-name'] === diskNode(nodeNumber(record.plan, index)))?.file ?? '';
     if (isOurs(file)) found[name] = { handle: basename(dirname(file)), files: [file] };
   }
   return found;
@@ -46,33 +46,38 @@ async function knownVolumes(record: VmRecord, guest: Guest, pool: Pool): Promise
 export async function attachVolumes(launcher: LauncherState, guest: Guest): Promise<void> {
   const { environment, record } = launcher;
   if (!record) return;
-  const { pool, nodeName } = environment;
+  const { pool } = environment;
   const volumes = await knownVolumes(record, guest, pool).catch((error: Error) => {
     launcher.log.warn('volumes not attached', { error: error.message });
     return {} as Record<string, GuestVolume>;
   });
   if (!record.volumes) launcher.record = { ...record, volumes };
-  for (const [name, { handle }] of Object.entries(volumes)) {
-    const index = record.plan.disks.findIndex((disk) => disk.name === name);
-    const disk = record.plan.disks[index];
-    if (!disk) continue;
-    try {
-      const detach = await pool.attach(handle, {
-        vmi: record.vmiUid,
-        place: nodeName,
-        device: disk.id,
-        node: mirrorNode(index),
-        file: { direct: disk.cache === 'none' || disk.cache === 'directsync', aio: disk.io },
-        access: disk.readOnly ? 'read' : disk.shareable ? 'shared' : 'write',
-        qmp: () => guest.qmp(),
-        obstacle: () => obstacleOf(launcher, guest),
-        onLayers: (files) => noteLayers(launcher, name, files),
-      });
-      if (guest.signal.aborted) detach();
-      else guest.signal.addEventListener('abort', detach, { once: true });
-    } catch (error) {
-      launcher.log.warn('volume not attached', { volume: handle, error: (error as Error).message });
-    }
+  for (const name of Object.keys(volumes)) await attachVolume(launcher, guest, name);
+}
+
+/** The same for one disk of the record; nothing for one that is no volume of the pool. */
+export async function attachVolume(launcher: LauncherState, guest: Guest, name: string): Promise<void> {
+  const { environment, record } = launcher;
+  const handle = record?.volumes?.[name]?.handle;
+  const at = record?.plan.disks.findIndex((disk) => disk.name === name) ?? -1;
+  const disk = record?.plan.disks[at];
+  if (!record || !disk || handle === undefined) return;
+  try {
+    const detach = await environment.pool.attach(handle, {
+      vmi: record.vmiUid,
+      place: environment.nodeName,
+      device: disk.id,
+      node: diskNode(nodeNumber(record.plan, at)),
+      file: { direct: disk.cache === 'none' || disk.cache === 'directsync', aio: disk.io },
+      access: disk.readOnly ? 'read' : disk.shareable ? 'shared' : 'write',
+      qmp: () => guest.qmp(),
+      obstacle: () => obstacleOf(launcher, guest),
+      onLayers: (files) => noteLayers(launcher, name, files),
+    });
+    if (guest.signal.aborted) detach();
+    else guest.signal.addEventListener('abort', detach, { once: true });
+  } catch (error) {
+    launcher.log.warn('volume not attached', { volume: handle, error: (error as Error).message });
   }
 }
 

@@ -57,6 +57,8 @@ export class LauncherState {
   keptLogs: KeptLogs | undefined;
   /** Why a change of the running guest has not come through yet, for its Pod. */
   plugTrouble: string | undefined;
+  /** Disks that are to come or to go, by name: since when (monotonic ms), and what the last try met. */
+  readonly plugging = new Map<string, { readonly since: number; readonly trouble?: string }>();
   /** The node has no room yet for what the Pod asks. */
   resizeWaits = false;
   /** The guest's memory cannot be changed: it needs a restart. */

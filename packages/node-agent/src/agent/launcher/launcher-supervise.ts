@@ -5,6 +5,7 @@ import { watchDisk } from '../guest/disk-watch.ts';
 import type { Guest } from '../guest/guest.ts';
 import { keepPorts } from '../guest/keep-ports.ts';
 import { updateGuest } from '../guest/live-update.ts';
+import { updateDisks } from '../guest/plug-disks.ts';
 import { guestCondition, hasEnded } from '../guest/run-state.ts';
 import { outgoingMigration } from '../migration/migration-status.ts';
 import { sendGuest } from '../migration/send-guest.ts';
@@ -42,6 +43,8 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
   const mover = followMigrations(launcher, guest);
   const disks = watchDisk(launcher, guest);
   const probes = keepProbes(launcher, guest);
+  // A guest lets go of a disk some time after it was asked to.
+  const unplugged = guest.onEvent(({ event }) => event === 'DEVICE_DELETED' && launcher.changed());
   try {
     for (;;) {
       launcher.environment.signal.throwIfAborted();
@@ -94,7 +97,8 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
       retry = undefined;
       const isReported = await reportRunning(launcher, guest, probes.isReady);
       const isUpdated = await updateGuest(launcher, guest);
-      const isWaiting = !isUpdated || launcher.resizeWaits;
+      const hasDisks = await updateDisks(launcher, guest);
+      const isWaiting = !isUpdated || !hasDisks || launcher.resizeWaits;
       if (isReported && isWaiting)
         retry = launcher.environment.clock.schedule(RESIZE_POLL_MS, () => launcher.changed());
       if (!isReported) retry = launcher.environment.clock.schedule(FIRST_RETRY_MS, () => launcher.changed());
@@ -106,6 +110,7 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
     ports.stop();
     disks.stop();
     probes.stop();
+    unplugged();
   }
 }
 
@@ -296,6 +301,7 @@ async function reportRunning(launcher: LauncherState, guest: Guest, isReady: boo
       portProblems: record.portProblems,
       diskPause: record.diskPause,
       memoryPlugFailed: launcher.memoryPlugFailed,
+      plugging: launcher.plugging,
     };
     let started = false;
     const written = await writeVmiStatus(launcher.environment, vmi, (newest) => {

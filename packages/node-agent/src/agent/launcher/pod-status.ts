@@ -31,7 +31,8 @@ export type LauncherView =
   | {
       readonly state: 'running';
       readonly startedAt: number;
-      readonly address: string;
+      /** Of the guest; absent where the Pod has none. */
+      readonly address?: string;
       /** Where the ports of the guest are; absent where that is not known yet. */
       readonly ports?: readonly PublishedPort[];
       readonly imageIds: Readonly<Record<string, string>>;
@@ -68,7 +69,7 @@ export function podStatusOf(pod: DeepReadonly<Pod>, view: LauncherView, options:
   const before = pod.status ?? {};
   const running = view.state === 'running';
   const stamp = formatTime(options.now);
-  const address = running ? podAddressOf(view.address) : before.podIP;
+  const address = running ? view.address && podAddressOf(view.address) : before.podIP;
   const init = pod.spec.initContainers ?? [];
   return {
     ...observedOf(pod),

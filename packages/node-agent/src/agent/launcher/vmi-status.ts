@@ -13,6 +13,12 @@ import {
 import type { VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
 import type { VirtualMachineInstanceStatus, VmCondition } from '@coracle/kubevirt/kinds/status';
 import { podAddressOf } from '@coracle/kubevirt/rules/launcher/pod-address';
+import {
+  type PlugState,
+  volumeDetaching,
+  volumeReady,
+  volumeUnmounted,
+} from '@coracle/kubevirt/rules/live-update/disk-changes';
 import type { DiskPause } from '@coracle/kubevirt/rules/machine/disk-room';
 import type { HotMemoryPlan, MachinePlan } from '@coracle/kubevirt/rules/machine/machine-plan';
 import { type Migratability, migratability } from '@coracle/kubevirt/rules/migration/migratability';
@@ -42,6 +48,8 @@ export interface RunningView {
   readonly diskPause?: DiskPause | undefined;
   /** The guest's memory was to be changed and could not be. */
   readonly memoryPlugFailed?: boolean;
+  /** Disks that are to come or to go, and what the last try met. */
+  readonly plugging?: ReadonlyMap<string, { readonly trouble?: string }>;
 }
 
 /** The guest counts as running; upstream counts paused ones too. */
@@ -88,7 +96,7 @@ export function runningStatus(vmi: Vmi, view: RunningView, now: number): StatusC
   } else if (plan.hotMemory)
     put('memory', pluggedMemory(vmi, plan.memoryBytes, plan.hotMemory, view.guest.pluggedBytes));
   put('interfaces', interfacesOf(vmi, view));
-  put('volumeStatus', volumesOf(vmi, plan));
+  put('volumeStatus', volumesOf(vmi, view));
   const { agentFacts } = view.guest;
   if (agentFacts) {
     put('guestOSInfo', agentFacts.os);
@@ -199,13 +207,27 @@ function addressesOf({ addresses }: GuestInterface): { ipAddress?: string; ipAdd
   return first ? { ipAddress: first.address, ipAddresses: addresses.map((one) => one.address) } : {};
 }
 
-/** The target of each disk; entries and fields of others stay. */
-function volumesOf(vmi: Vmi, plan: MachinePlan): unknown {
+/** The target of each disk, and how far those are that may be plugged; entries and fields of others stay. */
+function volumesOf(vmi: Vmi, { plan, plugging }: RunningView): unknown {
   const before = vmi.status?.volumeStatus ?? [];
-  const targets = new Map(plan.disks.filter((disk) => disk.hasVolume).map((disk) => [disk.name, disk.target]));
-  const kept = before.map((known) => ({ ...known, target: targets.get(known.name) ?? known.target ?? '' }));
-  const fresh = [...targets].filter(([name]) => !before.some((known) => known.name === name));
-  const all = [...kept, ...fresh.map(([name, target]) => ({ name, target }))];
+  const disks = new Map(plan.disks.filter((disk) => disk.hasVolume).map((disk) => [disk.name, disk]));
+  const wanted = new Set((vmi.spec.volumes ?? []).map(({ name }) => name));
+  const stateOf = (name: string, phase: string | undefined): PlugState | undefined => {
+    const trouble = plugging?.get(name)?.trouble;
+    if (disks.get(name)?.hotpluggable) return wanted.has(name) ? volumeReady(name) : volumeDetaching(name, trouble);
+    if (disks.has(name)) return undefined;
+    if (!wanted.has(name)) return phase === 'Detaching' ? volumeUnmounted(name) : undefined;
+    return phase === 'AttachedToNode' && trouble !== undefined
+      ? { phase, reason: 'FailedHotplug', message: trouble }
+      : undefined;
+  };
+  const kept = before.map((known) => ({
+    ...known,
+    target: disks.get(known.name)?.target ?? (known.hotplugVolume ? '' : (known.target ?? '')),
+    ...stateOf(known.name, known.phase),
+  }));
+  const fresh = [...disks.values()].filter(({ name }) => !before.some((known) => known.name === name));
+  const all = [...kept, ...fresh.map(({ name, target }) => ({ name, target, ...stateOf(name, undefined) }))];
   return all.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
 }
 

@@ -1,11 +1,11 @@
 /** The files of a guest that go with its memory: its own disks, and what it boots from. */
 import { constants, copyFile, stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
+import { nodeNumber } from '@coracle/kubevirt/rules/machine/plug-disk';
 import { layersOf, linkFile, type SavedDisk } from '../../disk/saved-files.ts';
-import type { BackingFile } from '../../qemu/argv.ts';
+import { type BackingFile, diskNode } from '../../qemu/argv.ts';
 import type { Guest } from '../guest/guest.ts';
 import type { VmRecord } from '../launcher/vm-record.ts';
-import { mirrorNode } from '../migration/qemu-migration.ts';
 import type { SavedState } from './state-files.ts';
 
 export type OwnFiles = Pick<SavedState, 'disks' | 'kernel' | 'initrd'>;
@@ -44,7 +44,7 @@ export async function saveOwnFiles(
       else await linkFile(from, to);
       below = { file: name, format, ...(below && { backing: below }) };
     }
-    const size = sizes.get(mirrorNode(index));
+    const size = sizes.get(diskNode(nodeNumber(plan, index)));
     if (!below || size === undefined) throw new Error(`disk ${disk.name}: QEMU does not know it`);
     saved[disk.name] = { ...below, size, ...(source.readOnly && { readOnly: true }) };
   }

@@ -14,7 +14,7 @@ export type ChannelHeader =
 
 /** One disk of the guest, as the source has it. */
 export interface DiskOffer {
-  /** Place in the plan. */
+  /** Number of its block node. */
   readonly index: number;
   readonly virtualSize: number;
   /**

@@ -1,15 +1,15 @@
 /** Which way each disk goes, as the source sees it, and whether the target has what it takes. */
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { nodeNumber } from '@coracle/kubevirt/rules/machine/plug-disk';
 import { planDifference } from '@coracle/kubevirt/rules/migration/plan-difference';
 import { SAVED_LAYER } from '../../disk/saved-files.ts';
-import { VM_FILES } from '../../qemu/argv.ts';
+import { diskNode, VM_FILES } from '../../qemu/argv.ts';
 import type { Guest } from '../guest/guest.ts';
 import { imageContainer } from '../launcher/pod-status.ts';
 import type { PreparedVm } from '../launcher/start-vm.ts';
 import type { VmRecord } from '../launcher/vm-record.ts';
 import type { DiskOffer, FileMark, Hello } from './channel.ts';
-import { mirrorNode } from './qemu-migration.ts';
 
 export interface LocalDisk extends DiskOffer {
   /** Over another file: only what lies above it moves. */
@@ -20,8 +20,9 @@ export interface LocalDisk extends DiskOffer {
 export async function offeredDisks(guest: Guest, record: VmRecord, directory: string): Promise<LocalDisk[]> {
   const nodes = await guest.qmp().execute('query-named-block-nodes', { flat: true });
   const disks: LocalDisk[] = [];
-  for (const [index, disk] of record.plan.disks.entries()) {
-    const node = nodes.find((candidate) => candidate['node-name'] === mirrorNode(index));
+  for (const [at, disk] of record.plan.disks.entries()) {
+    const index = nodeNumber(record.plan, at);
+    const node = nodes.find((candidate) => candidate['node-name'] === diskNode(index));
     const top = record.volumes?.[disk.name]?.files[0];
     if (top !== undefined) {
       // Its layers may not be those that QEMU was started on: the node may have gone.
@@ -66,8 +67,10 @@ const MAX_IMAGE = 64 * 1024 * 1024;
 /** Files a source may copy into the directory: name -> most bytes. */
 export function copiedFiles(hello: Hello, prepared: PreparedVm): Map<string, number> {
   const files = new Map<string, number>([[VM_FILES.serialLog, MAX_CONSOLE]]);
+  const { disks } = hello.plan;
   for (const disk of hello.disks) {
-    const file = prepared.volumes.disks.get(prepared.plan.disks[disk.index]?.name ?? '')?.file;
+    const at = disks.findIndex((_, place) => nodeNumber(hello.plan, place) === disk.index);
+    const file = prepared.volumes.disks.get(disks[at]?.name ?? '')?.file;
     if (disk.move === 'copy' && file === copyName(disk.index)) files.set(file, Math.min(disk.virtualSize, MAX_IMAGE));
   }
   return files;
@@ -82,8 +85,9 @@ export async function offerProblem(hello: Hello, prepared: PreparedVm): Promise<
     if (digestOf(hello.imageIds[name]) !== digestOf(prepared.imageIds[name]))
       return `${name}: the guest runs from ${hello.imageIds[name] ?? 'nothing'}, this node has ${prepared.imageIds[name] ?? 'nothing'}`;
   const present = new Set(await readdir(prepared.directory));
-  for (const [index, disk] of prepared.plan.disks.entries()) {
+  for (const [at, disk] of hello.plan.disks.entries()) {
     if (!disk.hasVolume) continue;
+    const index = nodeNumber(hello.plan, at);
     const offer = hello.disks.find((candidate) => candidate.index === index);
     const file = prepared.volumes.disks.get(disk.name);
     if (!offer || !file) return `disk ${disk.name}: only one of the two nodes has it`;

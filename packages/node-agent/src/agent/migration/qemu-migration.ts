@@ -1,11 +1,10 @@
 /** Names and settings that both ends of a migration use with their QEMU. */
 import { type QmpConnection, QmpError } from '../../qmp/qmp-connection.ts';
 
-/** Node of the nth disk, as `qemuArgv` names it. */
-export const mirrorNode = (index: number): string => `disk-${index}`;
+/** Of a disk, by the number of its block node. */
 export const mirrorExport = (index: number): string => `export-${index}`;
 export const mirrorJob = (index: number): string => `mirror-${index}`;
-/** The far end of the nth disk, on the source. */
+/** The far end of a disk, on the source. */
 export const remoteNode = (index: number): string => `remote-${index}`;
 
 /**

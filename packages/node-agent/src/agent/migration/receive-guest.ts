@@ -5,7 +5,7 @@ import { abortable } from '@coracle/runtime/signal/abortable';
 import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
 import { addressOf, claimAddress, releaseAddress } from '../../network/address-pool.ts';
 import { usablePeer } from '../../network/peer.ts';
-import { VM_FILES } from '../../qemu/argv.ts';
+import { diskNode, VM_FILES } from '../../qemu/argv.ts';
 import type { Guest } from '../guest/guest.ts';
 import { attachVolumes } from '../guest/guest-volumes.ts';
 import { writeVmiStatus } from '../launcher/api-writes.ts';
@@ -17,7 +17,7 @@ import type { VmResult } from '../launcher/vm-result.ts';
 import type { Hello, SourceMessage } from './channel.ts';
 import { copiedFiles, offerProblem } from './disk-offer.ts';
 import { incomingMigration, isUnderWay, targetDetected, targetReady } from './migration-status.ts';
-import { mirrorExport, mirrorNode, setCapabilities, tryPostCopy } from './qemu-migration.ts';
+import { mirrorExport, setCapabilities, tryPostCopy } from './qemu-migration.ts';
 import { followEvents, isMigrationStatus } from './qmp-events.ts';
 import { failure, type TargetRecord, takeOver } from './take-over.ts';
 import { openTargetSession, type TargetControl, type TargetSession } from './target-session.ts';
@@ -213,8 +213,8 @@ async function takeStream(
         await qmp.execute('block-export-add', {
           type: 'nbd',
           id: mirrorExport(index),
-          'node-name': mirrorNode(index),
-          name: mirrorNode(index),
+          'node-name': diskNode(index),
+          name: diskNode(index),
           writable: true,
         });
     }

@@ -203,7 +203,7 @@ async function undoAll(
   const { clock, signal } = launcher.environment;
   const deadline = clock.monotonic() + SETTLE_MS;
   // Whichever of them were mirrored: an agent that was restarted does not know.
-  const indexes = (launcher.record?.plan.disks ?? []).map((_, index) => index);
+  const indexes = (launcher.record?.plan.disks ?? []).map((disk, at) => disk.node ?? at);
   const again = (): Promise<void> => clock.sleep(SETTLE_POLL_MS, signal);
   for (;;) {
     if (guest.state.exit !== undefined) return true;

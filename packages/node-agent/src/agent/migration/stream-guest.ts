@@ -1,12 +1,12 @@
 /** Sends disks and memory with QEMU's own means, and looks that it comes to an end. */
 import { completionMs, type MigrationLimits, monitorStep } from '@coracle/kubevirt/rules/migration/migration-limits';
 import { mustStandStill } from '@coracle/kubevirt/rules/migration/still-guest';
-import { VM_FILES } from '../../qemu/argv.ts';
+import { diskNode, VM_FILES } from '../../qemu/argv.ts';
 import type { Guest } from '../guest/guest.ts';
 import type { LauncherState } from '../launcher/launcher-state.ts';
 import type { LocalDisk } from './disk-offer.ts';
 import { type Outgoing, sourceMode } from './migration-status.ts';
-import { mirrorJob, mirrorNode, remoteNode, setCapabilities, tryPostCopy } from './qemu-migration.ts';
+import { mirrorJob, remoteNode, setCapabilities, tryPostCopy } from './qemu-migration.ts';
 import { type EventLog, isMigrationStatus } from './qmp-events.ts';
 import { enter, type SourceRecord, tell } from './sender-record.ts';
 import { type StreamFigures, streamFigures } from './stream-figures.ts';
@@ -65,13 +65,13 @@ export async function streamGuest(launcher: LauncherState, moving: Streaming): P
           'node-name': remoteNode(index),
           driver: 'nbd',
           server: { type: 'unix', path: VM_FILES.nbdOut },
-          export: mirrorNode(index),
+          export: diskNode(index),
         },
         { timeoutMs: CONNECT_QEMU_MS },
       );
       await qmp.execute('blockdev-mirror', {
         'job-id': mirrorJob(index),
-        device: mirrorNode(index),
+        device: diskNode(index),
         target: remoteNode(index),
         sync: layered ? 'top' : 'full',
         'copy-mode': 'write-blocking',

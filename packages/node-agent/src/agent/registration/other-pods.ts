@@ -2,10 +2,12 @@
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { Pod } from '@coracle/apimachinery/types/types';
+import { isAttachment } from '@coracle/kubevirt/rules/launcher/attachment-pod';
 import type { AgentEnvironment } from '../environment.ts';
-import { deletePod } from '../launcher/api-writes.ts';
+import { deletePod, writePodStatus } from '../launcher/api-writes.ts';
+import { podStatusOf } from '../launcher/pod-status.ts';
 
-/** Pods that are no launchers: said once each, and removed when somebody deletes them. */
+/** Pods that are no launchers: those that hold volumes run, others are said once each; all go when somebody deletes them. */
 export function createUnmanagedPodStatus(environment: AgentEnvironment): (pod: DeepReadonly<Pod>) => void {
   /** UIDs reported; bounded. */
   const reported = new Set<string>();
@@ -14,6 +16,16 @@ export function createUnmanagedPodStatus(environment: AgentEnvironment): (pod: D
     if (pod.metadata.deletionTimestamp !== undefined) {
       deletePod(environment, pod).catch((error: Error) =>
         environment.log.warn('pod not deleted', { pod: pod.metadata.name, error: error.message }),
+      );
+      return;
+    }
+    if (isAttachment(pod)) {
+      if (pod.status?.phase === 'Running') return;
+      const running = { state: 'running', startedAt: environment.clock.now(), imageIds: {} } as const;
+      writePodStatus(environment, pod, (newest) => ({
+        status: { ...podStatusOf(newest, running, { hostIP: environment.hostIP, now: environment.clock.now() }) },
+      })).catch((error: Error) =>
+        environment.log.warn('pod not reported', { pod: pod.metadata.name, error: error.message }),
       );
       return;
     }

@@ -1,13 +1,25 @@
 /**
  * addvolume and removevolume: a hot-pluggable volume with its disk, put into a machine's template or taken out of it
- * (virt-api `rest/volumes.go`). Guests of this make take it up when they start the next time; their machine says
- * RestartRequired until then. An instance alone has no template, and cannot be changed while it runs.
+ * (virt-api `rest/volumes.go`), from where the VirtualMachine controller brings it to the running instance; or into a
+ * running instance alone.
  */
 
 import { isJsonObject, type JsonObject } from '@coracle/apimachinery/meta/own-property';
 import { ApiError, badRequest, internalError } from '@coracle/apimachinery/meta/status';
 import type { JsonPatchOperation } from '@coracle/client/client';
-import { type Disk, VIRTUAL_MACHINES, type VirtualMachine, type Volume } from '../../../kinds/kubevirt.ts';
+import {
+  type Disk,
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINES,
+  type VirtualMachine,
+  type Volume,
+} from '../../../kinds/kubevirt.ts';
+import {
+  diskPatch,
+  EPHEMERAL_VOLUMES,
+  ephemeralVolumes,
+  plugObstacle,
+} from '../../../rules/live-update/volume-changes.ts';
 import { empty, isDryRun, messageOf, readOptions, VMI_NOT_RUNNING, vmConflict, vmiConflict } from './responses.ts';
 import { type Call, fetchVm, fetchVmi, type Handler, isRunning } from './subresource-context.ts';
 
@@ -19,7 +31,7 @@ const DISKS = `${TEMPLATE}/domain/devices/disks`;
 type Change = (
   volumes: readonly Volume[],
   disks: readonly Disk[],
-) => { readonly volumes: readonly Volume[]; readonly disks: readonly Disk[] };
+) => { readonly volumes: readonly Volume[]; readonly disks: readonly Disk[]; readonly added?: string };
 
 /** Throws ApiError 400 for options that say too little. */
 type ReadChange = (options: Readonly<Record<string, unknown>>) => Change;
@@ -34,8 +46,8 @@ export const removeVolumeFromVm: Handler = async (call) => {
   return changeTemplate(call, removal);
 };
 
-export const addVolumeToVmi: Handler = async (call) => refuseOnInstance(call, 'Add', addition);
-export const removeVolumeFromVmi: Handler = async (call) => refuseOnInstance(call, 'Remove', removal);
+export const addVolumeToVmi: Handler = async (call) => changeInstance(call, 'Add', addition);
+export const removeVolumeFromVmi: Handler = async (call) => changeInstance(call, 'Remove', removal);
 
 type Verb = 'Add' | 'Remove';
 
@@ -45,20 +57,47 @@ function refuseWithoutGate({ options }: Call, verb: Verb): void {
   throw badRequest(`Unable to ${verb} Volume because HotplugVolumes feature gate is not enabled.`);
 }
 
-/** Throws whatever is wrong with the request, and at last that nobody here can do it. */
-async function refuseOnInstance(call: Call, verb: Verb, read: ReadChange): Promise<never> {
-  if (!call.options.config().isEnabled('HotplugVolumes'))
-    throw badRequest(`Unable to ${verb} Volume because HotplugVolumes feature gate is not enabled.`);
-  const change = read(readOptions(call.request.body));
+/**
+ * Changes the instance alone: its virtual machine knows nothing of it, and starts without it the next time. Where volumes
+ * follow the machine an instance of one is changed through it.
+ */
+async function changeInstance(call: Call, verb: Verb, read: ReadChange) {
+  refuseWithoutGate(call, verb);
+  const { key, request, options } = call;
+  const asked = readOptions(request.body);
+  const change = read(asked);
   const vmi = await fetchVmi(call);
-  const { name } = call.key;
-  if (!isRunning(vmi)) throw vmiConflict(name, VMI_NOT_RUNNING);
-  attempt(change, { volumes: vmi.spec.volumes, disks: vmi.spec.domain.devices?.disks }, (why) =>
-    vmiConflict(name, why),
+  const isOwned = vmi.metadata.ownerReferences?.some(({ kind }) => kind === 'VirtualMachine') ?? false;
+  if (isOwned && !options.config().isEnabled('HotplugVolumes'))
+    throw badRequest(`Unable to ${verb} Volume because HotplugVolumes feature gate is not enabled.`);
+  if (!isRunning(vmi)) throw vmiConflict(key.name, VMI_NOT_RUNNING);
+  const { volumes, disks, added } = attempt(
+    change,
+    { volumes: vmi.spec.volumes, disks: vmi.spec.domain.devices?.disks },
+    (why) => vmiConflict(key.name, why),
   );
-  throw badRequest(
-    `Unable to ${verb} Volume: the volumes of a running instance do not change here; change them in its virtual machine and restart that`,
-  );
+  if (added !== undefined && vmi.status?.volumeStatus?.some(({ name }) => name === added))
+    throw vmiConflict(key.name, `Unable to add volume [${added}] because it is still being detached`);
+  const names = new Set(volumes.map(({ name }) => name));
+  const ephemeral = [...ephemeralVolumes(vmi), ...(added === undefined ? [] : [added])].filter((one) => names.has(one));
+  const annotations = { ...vmi.metadata.annotations, [EPHEMERAL_VOLUMES]: ephemeral.join(',') };
+  const body: JsonPatchOperation[] = [
+    { op: 'test', path: '/metadata/uid', value: vmi.metadata.uid },
+    ...diskPatch(vmi.spec, { volumes, disks }),
+    ...(isOwned ? [{ op: 'add' as const, path: '/metadata/annotations', value: annotations }] : []),
+  ];
+  try {
+    await options.client.patch(
+      VIRTUAL_MACHINE_INSTANCES,
+      key,
+      { type: 'json', body },
+      { signal: request.signal, dryRun: isDryRun(asked) },
+    );
+  } catch (error) {
+    if (error instanceof ApiError && (error.code === 422 || error.code === 409)) throw error;
+    throw internalError(`unable to patch vmi: ${messageOf(error)}`, error);
+  }
+  return empty(202);
 }
 
 async function changeTemplate(call: Call, read: ReadChange) {
@@ -119,6 +158,9 @@ function addition(options: Readonly<Record<string, unknown>>): Change {
   if (!isJsonObject(volumeSource)) throw badRequest('AddVolumeOptions requires VolumeSource to not be nil');
   const volume = { name, ...hotpluggable(volumeSource) } as Volume;
   const source = sourceOf(volume);
+  const plugged = { ...disk, name } as Disk;
+  const obstacle = plugObstacle(plugged);
+  if (obstacle !== undefined) throw badRequest(`Unable to add volume [${name}]: ${obstacle}`);
   return (volumes, disks) => {
     for (const held of volumes) {
       if (held.name === name)
@@ -126,7 +168,7 @@ function addition(options: Readonly<Record<string, unknown>>): Change {
       if (source !== undefined && sourceOf(held) === source)
         throw new Unable(`Unable to add volume source [${source}] because it already exists`);
     }
-    return { volumes: [...volumes, volume], disks: [...disks, { ...disk, name } as Disk] };
+    return { volumes: [...volumes, volume], disks: [...disks, plugged], added: name };
   };
 }
 

@@ -1,0 +1,52 @@
+/** The Pods that hold the volumes which are plugged into a guest, and what its instance's status says of them. */
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
+import { keyOf } from '@coracle/apimachinery/meta/object';
+import { PODS } from '@coracle/apimachinery/types/resource-types';
+import type { Pod } from '@coracle/apimachinery/types/types';
+import { isAlreadyExists, isConflict, isNotFound } from '@coracle/client/api-failure';
+import type { Client } from '@coracle/client/client';
+import type { EventRecorder } from '@coracle/client/events/recorder';
+import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import { attachmentPod } from '../../rules/launcher/attachment-pod.ts';
+import { type PluggedVolumesInput, pluggedVolumes } from '../../rules/live-update/plugged-volumes.ts';
+import { isFinal } from '../../rules/run-strategy/run-strategy.ts';
+
+/** Makes and deletes the Pods, and edits the status of `vmi`. Throws what the API says. */
+export async function plugVolumes(
+  vmi: VirtualMachineInstance,
+  input: Omit<PluggedVolumesInput, 'vmi' | 'launcher'> & {
+    readonly launcher: PluggedVolumesInput['launcher'] | undefined;
+  },
+  { client, events }: { readonly client: Client; readonly events: EventRecorder },
+): Promise<void> {
+  const { launcher } = input;
+  if (!launcher || !vmi.status || isFinal(vmi.status.phase) || vmi.metadata.deletionTimestamp !== undefined) return;
+  const { volumeStatus, attach, detach } = pluggedVolumes({ ...input, vmi, launcher });
+  for (const { name, phase, reason, message } of volumeStatus) {
+    const before = vmi.status.volumeStatus?.find((one) => one.name === name);
+    const isTold = phase === 'AttachedToNode' || reason === 'SuccessfulDelete';
+    if (isTold && (before?.phase !== phase || before?.reason !== reason))
+      events.event(vmi, 'Normal', reason ?? '', message ?? '');
+  }
+  if (!deepEqual(vmi.status.volumeStatus ?? [], volumeStatus)) vmi.status.volumeStatus = [...volumeStatus];
+  for (const volume of attach) {
+    const pod = attachmentPod(vmi, launcher, volume);
+    try {
+      await client.create(PODS, pod);
+      events.event(vmi, 'Normal', 'SuccessfulCreate', `Created attachment pod ${pod.metadata.name}`);
+    } catch (error) {
+      // Also one of the name that is going: it is seen to go, and made anew then.
+      if (isAlreadyExists(error)) continue;
+      const text = error instanceof Error ? error.message : String(error);
+      events.event(vmi, 'Warning', 'FailedCreate', `Error creating attachment pod: ${text}`);
+      throw error;
+    }
+  }
+  for (const pod of detach) {
+    try {
+      await client.delete(PODS, keyOf(pod as Pod), { preconditions: { uid: pod.metadata.uid ?? '' } });
+    } catch (error) {
+      if (!isNotFound(error) && !isConflict(error)) throw error;
+    }
+  }
+}

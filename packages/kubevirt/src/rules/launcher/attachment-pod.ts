@@ -1,0 +1,103 @@
+/**
+ * The Pod that holds the claim of a volume which is plugged into a running guest: a launcher's own volumes cannot change.
+ * It brings what a Pod brings to a claim: a node (also for one that waits for its first consumer), the right of that node
+ * to read it, and protection from deletion. One for each volume; upstream has one for all of an instance.
+ */
+import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { Pod } from '@coracle/apimachinery/types/types';
+import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import { LAUNCHER_LABEL } from './launcher-labels.ts';
+import { isPodFinal } from './launcher-pods.ts';
+
+type ReadonlyPod = DeepReadonly<Pod>;
+
+/** Value of the label `kubevirt.io` of these Pods. */
+export const ATTACHMENT_VALUE = 'hotplug-disk';
+const OWNER_NAME = 'kubevirt.io/owner-vmi-name';
+const OWNER_UID = 'kubevirt.io/owner-vmi-uid';
+const USER = 107;
+const REQUESTS = { cpu: '10m', memory: '2M' };
+const LIMITS = { cpu: '100m', memory: '80M' };
+
+/** True for a Pod that says it holds volumes for a launcher. */
+export const isAttachment = ({ metadata }: ReadonlyPod): boolean =>
+  metadata.labels?.[LAUNCHER_LABEL] === ATTACHMENT_VALUE;
+
+/** Name of the instance that the Pod says it is for; undefined where it says none. */
+export const attachedInstance = ({ metadata }: ReadonlyPod): string | undefined => metadata.annotations?.[OWNER_NAME];
+
+/** The volume that the Pod holds, where it is one of this instance and a launcher of it owns it. */
+export function attachedVolume(
+  pod: ReadonlyPod,
+  vmi: DeepReadonly<VirtualMachineInstance>,
+  launchers: readonly ReadonlyPod[],
+): string | undefined {
+  const owner = pod.metadata.ownerReferences?.find(({ controller, kind }) => controller === true && kind === 'Pod');
+  const isOurs =
+    isAttachment(pod) &&
+    pod.metadata.namespace === vmi.metadata.namespace &&
+    pod.metadata.annotations?.[OWNER_UID] === vmi.metadata.uid &&
+    launchers.some(({ metadata }) => metadata.uid === owner?.uid);
+  return isOurs ? pod.spec.volumes?.[0]?.name : undefined;
+}
+
+/** True for a Pod whose volumes its node may use: its containers run, and nobody takes it away. */
+export const holdsVolumes = (pod: ReadonlyPod): boolean =>
+  pod.status?.phase === 'Running' && pod.metadata.deletionTimestamp === undefined && !isPodFinal(pod);
+
+/** Builds the Pod for a volume of the instance, beside the launcher that its guest runs in. */
+export function attachmentPod(
+  vmi: DeepReadonly<VirtualMachineInstance>,
+  launcher: ReadonlyPod,
+  volume: { readonly name: string; readonly claimName: string; readonly isBlock: boolean },
+): Pod {
+  const { name, claimName, isBlock } = volume;
+  const node = launcher.spec.nodeName ?? '';
+  const image = launcher.spec.containers.find((container) => container.name === 'compute')?.image ?? '';
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      // The same whenever it is asked for: two passes make one Pod.
+      name: `hp-volume-${(launcher.metadata.uid ?? '').slice(0, 8)}-${name}`,
+      namespace: vmi.metadata.namespace ?? '',
+      labels: { [LAUNCHER_LABEL]: ATTACHMENT_VALUE },
+      annotations: { [OWNER_NAME]: vmi.metadata.name ?? '', [OWNER_UID]: vmi.metadata.uid ?? '' },
+      ownerReferences: [controllerReference({ ...launcher, apiVersion: 'v1', kind: 'Pod' })],
+    },
+    spec: {
+      restartPolicy: 'Never',
+      enableServiceLinks: false,
+      automountServiceAccountToken: false,
+      terminationGracePeriodSeconds: 0,
+      securityContext: { fsGroup: USER, runAsGroup: USER, runAsNonRoot: true, runAsUser: USER },
+      containers: [
+        {
+          name: 'hotplug-disk',
+          image,
+          command: ['/bin/sh', '-c', '/usr/bin/container-disk --copy-path /path/hp'],
+          resources: { requests: { ...REQUESTS }, limits: { ...LIMITS } },
+          securityContext: {
+            allowPrivilegeEscalation: false,
+            capabilities: { drop: ['ALL'] },
+            runAsNonRoot: true,
+            runAsUser: USER,
+          },
+          ...(isBlock
+            ? { volumeDevices: [{ name, devicePath: `/path/${name}` }] }
+            : { volumeMounts: [{ name, mountPath: `/${name}` }] }),
+        },
+      ],
+      affinity: {
+        nodeAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: {
+            nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: [node] }] }],
+          },
+        },
+      },
+      tolerations: [{ operator: 'Exists' }],
+      volumes: [{ name, persistentVolumeClaim: { claimName } }],
+    },
+  };
+}

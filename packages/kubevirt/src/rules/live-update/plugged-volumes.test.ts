@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { PersistentVolumeClaim, Pod } from '@coracle/apimachinery/types/types';
+import { partly } from '../../../../../test/testkit/partly.ts';
+import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import { attachmentPod } from '../launcher/attachment-pod.ts';
+import { pluggedVolumes } from './plugged-volumes.ts';
+
+const launcher = partly<Pod>({
+  metadata: { name: 'virt-launcher-a', namespace: 'n', uid: 'launcher-uid' },
+  spec: { nodeName: 'node', containers: [{ name: 'compute', image: 'launcher' }] },
+  status: { phase: 'Running' },
+});
+type Entry = { readonly name?: string; readonly phase?: string; readonly hotplugVolume?: object };
+const vmiOf = (names: readonly string[], entries: readonly Entry[] = [], status: object = {}) =>
+  partly<VirtualMachineInstance>({
+    metadata: { name: 'a', namespace: 'n', uid: 'vmi-uid' },
+    spec: { volumes: names.map((name) => ({ name, persistentVolumeClaim: { claimName: name, hotpluggable: true } })) },
+    status: {
+      phase: 'Running',
+      volumeStatus: entries.map((entry) => ({ name: 'data', target: '', hotplugVolume: {}, ...entry })),
+      ...status,
+    },
+  });
+const pod = (change: object = {}): Pod => ({
+  ...attachmentPod(vmiOf([]), launcher, { name: 'data', claimName: 'data', isBlock: false }),
+  ...change,
+});
+const running = pod({ status: { phase: 'Running' } });
+const bound = partly<PersistentVolumeClaim>({ metadata: {}, spec: {}, status: { phase: 'Bound' } });
+const decide = (
+  vmi: VirtualMachineInstance,
+  attachments: readonly Pod[] = [],
+  claim: PersistentVolumeClaim | 'none' = bound,
+  current: Pod = launcher,
+) => {
+  const { volumeStatus, attach, detach } = pluggedVolumes({
+    vmi,
+    launcher: current,
+    launchers: [launcher, current],
+    attachments,
+    claimOf: () => (claim === 'none' ? undefined : claim),
+  });
+  const [entry] = volumeStatus;
+  return [entry && [entry.phase, entry.hotplugVolume?.attachPodUID !== undefined], attach.length, detach.length];
+};
+
+test('a volume that comes: its claim, its Pod, and then the agent', () => {
+  const vmi = vmiOf(['data']);
+  assert.deepEqual(decide(vmi, [], 'none'), [['Pending', false], 0, 0]);
+  assert.deepEqual(decide(vmi), [['Bound', false], 1, 0]);
+  assert.deepEqual(decide(vmi, [pod()]), [['Bound', false], 0, 0]);
+  const { metadata } = running;
+  const held = pod({ metadata: { ...metadata, uid: 'pod-uid' }, status: { phase: 'Running' } });
+  assert.deepEqual(decide(vmi, [held]), [['AttachedToNode', true], 0, 0]);
+  // What the agent says of it stays.
+  assert.deepEqual(decide(vmiOf(['data'], [{ phase: 'Ready' }]), [held]), [['Ready', true], 0, 0]);
+  // Not while it starts, or moves; a Pod that has ended holds nothing.
+  assert.deepEqual(decide(vmiOf(['data'], [], { phase: 'Scheduled' })), [['Bound', false], 0, 0]);
+  assert.deepEqual(decide(vmiOf(['data'], [], { migrationState: {} })), [['Bound', false], 0, 0]);
+  assert.deepEqual(decide(vmi, [pod({ status: { phase: 'Failed' } })]), [['Bound', false], 1, 1]);
+});
+
+test('a volume that the launcher holds needs no Pod, and one of an earlier launcher goes', () => {
+  const volumes = [{ name: 'data', persistentVolumeClaim: { claimName: 'data' } }];
+  const target: Pod = {
+    ...launcher,
+    metadata: { ...launcher.metadata, uid: 'target' },
+    spec: { ...launcher.spec, volumes },
+  };
+  assert.deepEqual(decide(vmiOf(['data']), [running], bound, target), [[undefined, true], 0, 1]);
+});
+
+test('a volume that goes: the guest first, then its Pod, then its entry', () => {
+  assert.deepEqual(decide(vmiOf([], [{ phase: 'Ready' }]), [running]), [['Detaching', false], 0, 0]);
+  assert.deepEqual(decide(vmiOf([], [{ phase: 'Detaching' }]), [running]), [['Detaching', false], 0, 0]);
+  assert.deepEqual(decide(vmiOf([], [{ phase: 'UnMountedFromPod' }]), [running]), [['UnMountedFromPod', false], 0, 1]);
+  assert.deepEqual(decide(vmiOf([], [{ phase: 'UnMountedFromPod' }])), [undefined, 0, 0]);
+  // Nobody has begun with it.
+  assert.deepEqual(decide(vmiOf([], [{ phase: 'Pending' }])), [undefined, 0, 0]);
+});
+
+test('a Pod that only says it is ours is left alone', () => {
+  const foreign = pod({ metadata: { ...running.metadata, ownerReferences: [] } });
+  assert.deepEqual(decide(vmiOf([], [{ phase: 'UnMountedFromPod' }]), [foreign]), [undefined, 0, 0]);
+});

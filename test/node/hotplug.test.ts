@@ -1,0 +1,116 @@
+/** Disks and media that come to real guests while they run, and go, as the guests see them. */
+// test:full: boots guests, and starts one of them anew.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { PERSISTENT_VOLUME_CLAIMS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { PersistentVolumeClaim } from '../../packages/apimachinery/src/types/types.ts';
+import {
+  VIRTUAL_MACHINES,
+  type VirtualMachine,
+  type VirtualMachineInstance,
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { partly } from '../testkit/partly.ts';
+import { type Board, kernelSpec, NAMESPACE, startBoard } from './board.ts';
+import { inGuest } from './in-guest.ts';
+
+let board: Board;
+before(async () => {
+  board = await startBoard();
+});
+after(() => board?.close());
+
+const claim = (name: string) =>
+  board.client.create(
+    PERSISTENT_VOLUME_CLAIMS,
+    partly<PersistentVolumeClaim>({
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: { name, namespace: NAMESPACE },
+      spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '16Mi' } } },
+    }),
+  );
+const run = async (name: string, change: (spec: ReturnType<typeof kernelSpec>) => void = () => {}) => {
+  const spec = kernelSpec();
+  change(spec);
+  await board.client.create(
+    VIRTUAL_MACHINES,
+    partly<VirtualMachine>({
+      apiVersion: 'kubevirt.io/v1',
+      kind: 'VirtualMachine',
+      metadata: { name, namespace: NAMESPACE },
+      spec: { runStrategy: 'Always', template: { spec } },
+    }),
+  );
+  return board.until(name, 'runs', ({ status }) => status?.phase === 'Running');
+};
+const put = (name: string, subresource: string, body: object) =>
+  board.client.raw(
+    'PUT',
+    `/apis/subresources.kubevirt.io/v1/namespaces/${NAMESPACE}/virtualmachines/${name}/${subresource}`,
+    { body },
+  );
+const add = (name: string, volume: string, bus = 'scsi') =>
+  put(name, 'addvolume', {
+    name: volume,
+    disk: { disk: { bus } },
+    volumeSource: { persistentVolumeClaim: { claimName: volume } },
+  });
+const stateOf = (vmi: VirtualMachineInstance, name: string) =>
+  vmi.status?.volumeStatus?.find((one) => one.name === name);
+const ready = (name: string, volume: string) =>
+  board.until(name, `has ${volume}`, (vmi) => stateOf(vmi, volume)?.phase === 'Ready');
+const gone = (name: string, volume: string) =>
+  board.until(name, `has no ${volume}`, (vmi) => stateOf(vmi, volume) === undefined);
+/** What the guest says, asked again until it fits. */
+const says = (name: string, command: string, expected: RegExp) =>
+  eventually(`${command}: ${expected}`, async () => expected.test(await inGuest(board, name, command)));
+
+// S-1255: What a guest writes on a disk that was plugged is there when it is plugged again, after a restart of the agent,
+//   and after a restart of the machine, which keeps the disks of its template and their PCI places.
+test('a disk is plugged, written to, unplugged, plugged again and read; agent and machine start anew with it', {
+  timeout: 300_000,
+}, async () => {
+  await claim('data');
+  const first = await run('writer');
+  const cards = await inGuest(board, 'writer', 'basename $(readlink -f /sys/class/net/eth0/device/..)');
+  await add('writer', 'data');
+  const plugged = await ready('writer', 'data');
+  assert.equal(stateOf(plugged, 'data')?.target, 'sda');
+  await says('writer', 'cat /sys/block/sda/size', /^32768\r?$/m);
+  await says('writer', 'echo written-here >/dev/sda; sync; head -c 12 /dev/sda', /\nwritten-here/);
+  assert.ok((await board.record(plugged)).volumes?.['data']);
+
+  await put('writer', 'removevolume', { name: 'data' });
+  await gone('writer', 'data');
+  await says('writer', 'ls /dev/sda', /No such file/);
+  const after = await board.record(plugged);
+  assert.deepEqual([after.volumes, after.plan.disks], [{}, []]);
+
+  await add('writer', 'data');
+  await ready('writer', 'data');
+  await says('writer', 'head -c 12 /dev/sda', /\nwritten-here/);
+
+  await board.restartAgent();
+  await put('writer', 'removevolume', { name: 'data' });
+  await gone('writer', 'data');
+  await says('writer', 'ls /dev/sda', /No such file/);
+  await add('writer', 'data');
+  const last = await ready('writer', 'data');
+  assert.equal(last.metadata.uid, first.metadata.uid);
+
+  await put('writer', 'restart', { gracePeriodSeconds: 0 });
+  await board.until(
+    'writer',
+    'starts anew',
+    ({ metadata, status }) => metadata.uid !== first.metadata.uid && status?.phase === 'Running',
+  );
+  await ready('writer', 'data');
+  await says('writer', 'head -c 12 /dev/sda', /\nwritten-here/);
+  const moved = await inGuest(board, 'writer', 'basename $(readlink -f /sys/class/net/eth0/device/..)');
+  const place = (text: string): string | undefined => /0000:[0-9a-f:.]+/.exec(text)?.[0];
+  assert.equal(place(moved), place(cards));
+  await put('writer', 'removevolume', { name: 'data' });
+  await gone('writer', 'data');
+  await says('writer', 'ls /dev/sda', /No such file/);
+});
