@@ -36,7 +36,7 @@ export function refuseTerminatingNamespace(
 ): void {
   const found = store.peek({ prefix: NAMESPACES_PREFIX, namespace: '', name: namespace });
   const phase = (found?.object['status'] as { phase?: string } | undefined)?.phase;
-  if (found?.metadata.deletionTimestamp === undefined && phase !== 'Terminating') return;
+  if (found?.object.metadata.deletionTimestamp === undefined && phase !== 'Terminating') return;
   throw forbidden(info, name, `unable to create new content in namespace ${namespace} because it is being terminated`, [
     {
       reason: 'NamespaceTerminating',

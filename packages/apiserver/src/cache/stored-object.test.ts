@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { UnstructuredObject } from '../../../apimachinery/src/meta/object.ts';
-import { createParsedObjects, loadedObject } from './stored-object.ts';
+import { createParsedObjects, loadedObject, stampObject } from './stored-object.ts';
 
 const PLACE = { prefix: 'core/things', namespace: 'n', name: 'x', key: 'n/x' };
 
@@ -42,4 +42,16 @@ test('an object whose metadata does not follow its kind and version is parsed wh
 test('an integer that only an int64 holds is read back from the bytes as it was written', () => {
   const text = '{"kind":"Thing","apiVersion":"v1","metadata":{"name":"x"},"spec":{"n":[9223372036854775807,7]}}';
   assert.deepEqual(load(text).object['spec'], { n: [9223372036854775807n, 7] });
+});
+
+test('the metadata of an object that was just written is that of its bytes, whether or not it is still parsed', () => {
+  const metadata = { name: 'x', labels: { a: 'b' }, managedFields: [{ manager: 'm' }] };
+  const object: UnstructuredObject = { kind: 'Thing', apiVersion: 'v1', metadata };
+  const stored = stampObject(PLACE, 7, { object }, { parsed: createParsedObjects(1_000_000) });
+  const expected = { name: 'x', labels: { a: 'b' }, resourceVersion: '7' };
+  assert.ok(stored.isParsed);
+  assert.deepEqual(stored.metadata, expected);
+  assert.ok(Object.isFrozen(stored.metadata));
+  stored.forget();
+  assert.deepEqual(stored.metadata, expected);
 });

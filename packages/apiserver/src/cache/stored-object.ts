@@ -130,7 +130,7 @@ class Revision implements Stored {
 
   get metadata(): Readonly<UnstructuredObject['metadata']> {
     // Not kept: who asks for it keeps it, or looks at each object once.
-    const json = this.#metadata ?? metadataJson(this.bytes, this.headLength);
+    const json = this.#object ? undefined : (this.#metadata ?? metadataJson(this.bytes, this.headLength));
     if (json !== undefined) return deepFreeze(JSON.parse(json) as UnstructuredObject['metadata']);
     const { managedFields: _, ...metadata } = this.object.metadata;
     return Object.freeze(metadata);

@@ -14,6 +14,7 @@ import { isProgram } from '@coracle/runtime/process/program';
 import { type Exit, spawnDetached } from '@coracle/runtime/process/spawn-detached';
 import { aborted } from '@coracle/runtime/signal/abortable';
 import type { AuditSettings } from '../compose/audit-log.ts';
+import { startRestingHeap } from '../compose/resting-heap.ts';
 import { type DataDir, dataDirAt, defaultDataDir, ensurePrivateDir } from '../config/data-dir.ts';
 import { editUserKubeconfig, mergeKubeconfig, unmergeKubeconfig, userKubeconfigPath } from '../config/kubeconfig.ts';
 import { MAIN_FILE } from '../config/program-files.ts';
@@ -292,7 +293,9 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
     }, PRUNE_AFTER_MS).unref();
   // What the start left is not worth keeping; under load each collection of the old generation costs all requests.
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT}`);
+  const endRest = startRestingHeap({ clock: systemClock });
   await aborted(stop.signal);
+  endRest();
   // Ctrl-C stops everything; a bare SIGTERM (an upgrade, a supervisor) leaves guests running, as `down --keep-vms` does.
   const request = signal.aborted ? { keepVms: false, force: false } : takeStopRequest(dir);
   const tell = (text: string): void => void (flags['json'] !== true && note(text));
