@@ -68,7 +68,7 @@ test('questions that are none are 422, with every field that is wrong', async ()
     [
       'SelfSubjectAccessReview',
       { resourceAttributes, nonResourceAttributes: { path: '/' } },
-      /spec\.nonResourceAttributes: Invalid value: \{"Path":"\/","Verb":""\}: cannot be specified in combination with resourceAttributes/,
+      /spec\.nonResourceAttributes: Invalid value: \{"path":"\/"\}: cannot be specified in combination with resourceAttributes/,
     ],
     [
       'SubjectAccessReview',

@@ -55,12 +55,6 @@ const fieldInvalid = (field: string, value: unknown, detail: string): FieldError
   detail,
 });
 
-/** As upstream's texts show it: a value of its internal type, which has no JSON names. */
-const internalPath = ({ path = '', verb = '' }: NonNullable<AccessSpec['nonResourceAttributes']>) => ({
-  Path: path,
-  Verb: verb,
-});
-
 /** A question has no metadata of its own, but for what the request says: its namespace and who manages its fields. */
 function metadataErrors({ metadata }: UnstructuredObject, { local = false } = {}): FieldError[] {
   const { managedFields: _tracked, namespace, ...own } = metadata;
@@ -79,7 +73,7 @@ function specErrors(spec: AccessSpec, { withSubject }: { readonly withSubject: b
     errors.push(
       fieldInvalid(
         'spec.nonResourceAttributes',
-        internalPath(nonResourceAttributes),
+        nonResourceAttributes,
         'cannot be specified in combination with resourceAttributes',
       ),
     );
@@ -217,11 +211,7 @@ function localErrors({ resourceAttributes, nonResourceAttributes }: AccessSpec, 
     errors.push(fieldInvalid('spec.resourceAttributes.namespace', asked, 'must match metadata.namespace'));
   if (nonResourceAttributes)
     errors.push(
-      fieldInvalid(
-        'spec.nonResourceAttributes',
-        internalPath(nonResourceAttributes),
-        'disallowed on this kind of request',
-      ),
+      fieldInvalid('spec.nonResourceAttributes', nonResourceAttributes, 'disallowed on this kind of request'),
     );
   return errors;
 }

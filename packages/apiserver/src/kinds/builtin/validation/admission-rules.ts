@@ -1,6 +1,6 @@
 /** Rules, selectors and match conditions: what webhook configurations and policies have in common. */
 
-import { checkLabelValue, checkPathSegment, checkQualifiedName } from '@coracle/apimachinery/meta/name-rules';
+import { checkLabelValue, checkQualifiedName } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import {
   isObject,
@@ -20,7 +20,6 @@ import {
   required,
   requiredText,
   tooMany,
-  unsupported,
   validateEach,
   validateLabels,
   validateNested,
@@ -28,8 +27,9 @@ import {
 import { BOOL, CelCompileError, type CelCompileOptions, type CelType, compileCel } from '@coracle/cel/cel';
 import { expressionVariables } from '../policy-expressions.ts';
 import { expressionFault } from './expression-errors.ts';
+import rules from './operation-rules.json' with { type: 'json' };
+import { validateByRules } from './table-rules.ts';
 
-const OPERATIONS = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE'];
 const MAX_MATCH_CONDITIONS = 64;
 
 /** An expression that does not compile, or gives something else than is wanted. The type of its result otherwise. */
@@ -75,36 +75,7 @@ export function validateMatchConditions(
 
 /** One RuleWithOperations (webhooks) or NamedRuleWithOperations (policies). */
 export function validateOperationRule(errors: FieldError[], rule: JsonObject, at: string): void {
-  const names = new Set<string>();
-  validateEach(errors, textsAt(rule, 'resourceNames'), (name, i) => {
-    const path = `${at}.resourceNames[${i}]`;
-    const found = faults(path, name, checkPathSegment(name));
-    if (names.has(name)) found.push(duplicate(path, name));
-    names.add(name);
-    return found;
-  });
-  const operations = textsAt(rule, 'operations');
-  if (operations.length === 0) errors.push(required(`${at}.operations`));
-  if (operations.length > 1 && operations.includes('*')) {
-    errors.push(invalid(`${at}.operations`, operations, "if '*' is present, must not specify other operations"));
-  }
-  validateEach(errors, operations, (operation, i) =>
-    OPERATIONS.includes(operation) ? [] : [unsupported(`${at}.operations[${i}]`, operation, OPERATIONS)],
-  );
-  for (const [field, word] of [
-    ['apiGroups', 'API groups'],
-    ['apiVersions', 'API versions'],
-  ] as const) {
-    const values = textsAt(rule, field);
-    if (values.length === 0) errors.push(required(`${at}.${field}`));
-    if (values.length > 1 && values.includes('*')) {
-      errors.push(invalid(`${at}.${field}`, values, `if '*' is present, must not specify other ${word}`));
-    }
-    // The core group is '', a version never is.
-    validateEach(errors, values, (value, i) =>
-      field === 'apiVersions' && value === '' ? [required(`${at}.${field}[${i}]`)] : [],
-    );
-  }
+  validateByRules(errors, rules, { self: rule, at, name: '' });
   validateResources(errors, textsAt(rule, 'resources'), `${at}.resources`);
   errors.push(...oneOf(rule, { name: 'scope', path: `${at}.scope` }, ['*', 'Cluster', 'Namespaced']));
 }

@@ -55,7 +55,7 @@ test('a Node: taints differ by key and effect, its ranges and its id stay', () =
     { key: 'x', effect: 'Z' },
   ];
   assert.deepEqual(validationErrors('v1', 'nodes', { spec: { taints } }), [
-    'spec.taints[1]: Duplicate value: {"Key":"k","Value":"","Effect":"NoSchedule","TimeAdded":null}: taints must be unique by key and effect pair',
+    'spec.taints[1]: Duplicate value: {"key":"k","effect":"NoSchedule"}: taints must be unique by key and effect pair',
     'spec.taints[2].effect: Unsupported value: "Z": supported values: "NoExecute", "NoSchedule", "PreferNoSchedule"',
   ]);
   const old = { spec: { podCIDRs: ['10.1.0.0/24'], providerID: 'p' } };

@@ -1,10 +1,9 @@
 /** Validation of rbac, coordination, scheduling and admission configuration. */
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import { checkPathSegment, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
+import { checkPathSegment } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import { isObject, type JsonObject, objectsAt, textAt, textsAt, valueAt } from '@coracle/apimachinery/types/read-value';
+import { isObject, type JsonObject, objectsAt, textAt, valueAt } from '@coracle/apimachinery/types/read-value';
 import {
-  faults,
   forbidden,
   immutable,
   invalid,
@@ -13,16 +12,17 @@ import {
   required,
   requiredText,
   unsupported,
-  validateEach,
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
 import { validateSelector } from './admission-rules.ts';
+import rules from './rbac-rules.json' with { type: 'json' };
+import { validateByRules } from './table-rules.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 
 export function validateRole(object: JsonObject, namespaced: boolean): readonly FieldError[] {
   const errors: FieldError[] = [];
-  validateEach(errors, objectsAt(object, 'rules'), (rule, i) => ruleErrors(rule, `rules[${i}]`, namespaced));
+  validateByRules(errors, rules.role, { self: object, at: '', name: namespaced ? 'Role' : 'ClusterRole' });
   if (!namespaced) validateAggregation(errors, object);
   return errors;
 }
@@ -38,53 +38,6 @@ function validateAggregation(errors: FieldError[], object: JsonObject): void {
   validateNested(errors, selectors, (selector, i) => validateSelector(errors, selector, `${at}[${i}]`));
 }
 
-function ruleErrors(rule: JsonObject, at: string, namespaced: boolean): FieldError[] {
-  const errors: FieldError[] = [];
-  if (textsAt(rule, 'verbs').length === 0) {
-    errors.push(required(`${at}.verbs`, 'verbs must contain at least one value'));
-  }
-  const urls = textsAt(rule, 'nonResourceURLs');
-  const groups = textsAt(rule, 'apiGroups');
-  const resources = textsAt(rule, 'resources');
-  if (urls.length > 0) {
-    if (namespaced) {
-      errors.push(invalid(`${at}.nonResourceURLs`, urls, 'namespaced rules cannot apply to non-resource URLs'));
-    }
-    if (groups.length > 0 || resources.length > 0 || textsAt(rule, 'resourceNames').length > 0) {
-      errors.push(
-        invalid(`${at}.nonResourceURLs`, urls, 'rules cannot apply to both regular resources and non-resource URLs'),
-      );
-    }
-    return errors;
-  }
-  if (groups.length === 0) {
-    errors.push(required(`${at}.apiGroups`, 'resource rules must supply at least one api group'));
-  }
-  if (resources.length === 0) {
-    errors.push(required(`${at}.resources`, 'resource rules must supply at least one resource'));
-  }
-  return errors;
-}
-
-function validateSubject(subject: JsonObject, at: string, namespaced: boolean): FieldError[] {
-  const errors: FieldError[] = [];
-  if (textAt(subject, 'name') === '') errors.push(required(`${at}.name`));
-  const kind = textAt(subject, 'kind');
-  const group = textAt(subject, 'apiGroup');
-  if (kind === 'ServiceAccount') {
-    const name = textAt(subject, 'name');
-    if (name !== '') errors.push(...faults(`${at}.name`, name, checkSubdomain(name)));
-    if (group !== '') errors.push(unsupported(`${at}.apiGroup`, group, ['']));
-    // That of a RoleBinding is the default.
-    if (!namespaced && textAt(subject, 'namespace') === '') errors.push(required(`${at}.namespace`));
-  } else if (kind === 'User' || kind === 'Group') {
-    if (group !== RBAC_GROUP) errors.push(unsupported(`${at}.apiGroup`, group, [RBAC_GROUP]));
-  } else {
-    errors.push(unsupported(`${at}.kind`, kind, ['ServiceAccount', 'User', 'Group']));
-  }
-  return errors;
-}
-
 export const validateBinding =
   (kinds: readonly string[]) =>
   (object: JsonObject, old?: JsonObject): readonly FieldError[] => {
@@ -95,12 +48,10 @@ export const validateBinding =
     if (!kinds.includes(kind)) errors.push(unsupported('roleRef.kind', kind, kinds));
     const name = textAt(object, 'roleRef', 'name');
     errors.push(...requiredText('roleRef.name', name, checkPathSegment));
-    const validateRules = (subject: JsonObject, i: number): FieldError[] =>
-      validateSubject(subject, `subjects[${i}]`, kinds.includes('Role'));
-    validateEach(errors, objectsAt(object, 'subjects'), validateRules);
+    const own = kinds.includes('Role') ? 'RoleBinding' : 'ClusterRoleBinding';
+    validateByRules(errors, rules.subjects, { self: object, at: '', name: own });
     if (old !== undefined && immutable({ object, old, path: 'roleRef' }).length > 0) {
-      // Upstream shows a value of its internal type, which has no JSON names.
-      errors.push(invalid('roleRef', { APIGroup: group, Kind: kind, Name: name }, 'cannot change roleRef'));
+      errors.push(invalid('roleRef', object['roleRef'], 'cannot change roleRef'));
     }
     return errors;
   };

@@ -38,13 +38,13 @@ export function validatePlacement(errors: FieldError[], spec: unknown, before: u
   const now = termsOf(spec);
   if (now.length !== was.length) {
     const detail = 'no additions/deletions to non-empty NodeSelectorTerms list are allowed';
-    errors.push(invalid(TERMS_AT, now.length === 0 ? null : now.map(asUpstreamShows), detail));
+    errors.push(invalid(TERMS_AT, now.length === 0 ? null : now, detail));
     return;
   }
   for (const [i, term] of now.entries()) {
     if (isNarrower(term, was[i]!)) continue;
     const detail = 'only additions are allowed (no mutations or deletions)';
-    errors.push(invalid(`${TERMS_AT}[${i}]`, asUpstreamShows(term), detail));
+    errors.push(invalid(`${TERMS_AT}[${i}]`, term, detail));
   }
 }
 
@@ -74,17 +74,4 @@ export function affinityBesideNodes(spec: unknown, before: unknown): JsonObject 
   const { nodeAffinity: _nodes, ...rest } = now;
   if (valueAt(before, 'affinity') === undefined && Object.keys(rest).length === 0) return undefined;
   return { ...rest, ...(nodes !== undefined && { nodeAffinity: nodes }) };
-}
-
-/** A term as upstream's internal type, which has no JSON names. */
-function asUpstreamShows(term: JsonObject): JsonObject {
-  const requirements = (list: string): unknown => {
-    const given = objectsAt(term, list).map((one) => ({
-      Key: textAt(one, 'key'),
-      Operator: textAt(one, 'operator'),
-      Values: valueAt(one, 'values') ?? null,
-    }));
-    return given.length === 0 ? null : given;
-  };
-  return { MatchExpressions: requirements('matchExpressions'), MatchFields: requirements('matchFields') };
 }

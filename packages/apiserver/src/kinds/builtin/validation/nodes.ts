@@ -53,9 +53,8 @@ function validateTaints(errors: FieldError[], node: JsonObject): void {
     else if (!EFFECTS.includes(effect)) errors.push(unsupported(`${at}.effect`, effect, EFFECTS));
     const pair = `${key}:${effect}`;
     if (seen.has(pair)) {
-      const shown = { Key: key, Value: value, Effect: effect, TimeAdded: null };
       const detail = 'taints must be unique by key and effect pair';
-      errors.push({ type: 'FieldValueDuplicate', field: at, value: shown, detail });
+      errors.push({ type: 'FieldValueDuplicate', field: at, value: taint, detail });
     }
     seen.add(pair);
     return errors;

@@ -47,6 +47,5 @@ function validateIps(errors: FieldError[], pod: JsonObject, old: JsonObject): vo
   });
   const families = new Set(entries.map((entry) => textAt(entry, 'ip').includes(':')));
   if (entries.length < 2 || families.size === entries.length) return;
-  const shown = entries.map((entry) => ({ IP: textAt(entry, 'ip') }));
-  errors.push(invalid(path, shown, 'may specify no more than one IP for each IP family'));
+  errors.push(invalid(path, entries, 'may specify no more than one IP for each IP family'));
 }

@@ -6,12 +6,14 @@ import {
   checkDns1035Label,
   checkLabelName,
   checkPathSegment,
+  checkQualifiedName,
   checkSubdomain,
 } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { isObject, listAt, valueAt } from '@coracle/apimachinery/types/read-value';
 import {
   addAll,
+  duplicate,
   faults,
   invalid,
   required,
@@ -30,6 +32,8 @@ export interface Rule {
   readonly at?: string;
   /** `{field}` stands for a value; what a format says comes behind it. */
   readonly detail?: string;
+  /** The member of a list's items that stands once, or the items themselves. */
+  readonly unique?: string;
   /** A text or list that is not empty, or an object. */
   readonly required?: boolean;
   readonly enum?: readonly string[];
@@ -41,7 +45,7 @@ export interface Rule {
   readonly cel?: string;
   /** Of a broken expression; `Invalid` when absent. */
   readonly reason?: string;
-  /** An `enum` is asked of what is not there as well, a `format` of an empty text. */
+  /** An `enum` or `format` is asked of what is empty or not there as well. */
   readonly orEmpty?: boolean;
   /** Of each item of the list `field`, of the object `field` where there is one, or where an expression is true. */
   readonly each?: readonly Rule[];
@@ -54,7 +58,7 @@ interface Subject {
   readonly self: unknown;
   /** Path of `self`. */
   readonly at: string;
-  /** Name of the object, or of the volume. */
+  /** Name of the object or volume, or the kind: what the expressions of a table want to know beside `self`. */
   readonly name: string;
 }
 
@@ -72,6 +76,7 @@ const FORMATS: Readonly<Record<string, (text: string) => readonly string[]>> = {
   label: checkLabelName,
   'dns-1035': checkDns1035Label,
   'path-segment': checkPathSegment,
+  'qualified-name': checkQualifiedName,
   'without-backsteps': (text) => detailsOf(backstepErrors(text, '')),
   descending: (text) => detailsOf(descendingErrors(text, '')),
   initiator: initiatorDetails,
@@ -112,7 +117,21 @@ function validateByRule(errors: FieldError[], rule: Rule, subject: Subject): voi
     if (isObject(value)) validateByRules(errors, within, { ...subject, self: value, at: path(field) });
   } else if (when !== undefined) {
     if (isTrue(when, subject)) validateByRules(errors, rule.rules ?? [], subject);
+  } else if (rule.unique !== undefined) {
+    validateUnique(errors, { list: listAt(subject.self, ...steps), at: path(field), member: rule.unique });
   } else addAll(errors, brokenBy(rule, { ...subject, value, at: path(rule.at ?? field) }));
+}
+
+function validateUnique(
+  errors: FieldError[],
+  { list, at, member }: { readonly list: readonly unknown[]; readonly at: string; readonly member: string },
+): void {
+  const seen = new Set<unknown>();
+  validateNested(errors, list, (item, i) => {
+    const value = member === '' ? item : valueAt(item, member);
+    if (seen.has(value)) errors.push(duplicate(`${at}[${i}]${member === '' ? '' : `.${member}`}`, value));
+    seen.add(value);
+  });
 }
 
 function brokenBy(rule: Rule, subject: Subject & { readonly value: unknown }): readonly FieldError[] {
@@ -125,8 +144,7 @@ function brokenBy(rule: Rule, subject: Subject & { readonly value: unknown }): r
     return isAsked && !rule.enum.includes(text) ? [unsupported(at, value ?? '', rule.enum)] : [];
   }
   if (rule.format !== undefined) {
-    const isAsked = text !== '' || (rule.orEmpty && value === '');
-    const details = isAsked ? FORMATS[rule.format]!(text) : [];
+    const details = text !== '' || rule.orEmpty ? FORMATS[rule.format]!(text) : [];
     return faults(
       at,
       text,

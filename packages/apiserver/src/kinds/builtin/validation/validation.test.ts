@@ -22,7 +22,7 @@ test('the status of a Pod is validated by what it was', () => {
       { podIPs: [{ ip: 'old' }, { ip: 'x' }] },
       [
         'status.podIPs[1]: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)',
-        'status.podIPs: Invalid value: [{"IP":"old"},{"IP":"x"}]: may specify no more than one IP for each IP family',
+        'status.podIPs: Invalid value: [{"ip":"old"},{"ip":"x"}]: may specify no more than one IP for each IP family',
       ],
     ],
     [{ podIPs: [{ ip: '10.0.0.1' }, { ip: 'fd00::1' }] }, []],
@@ -241,7 +241,7 @@ test('the other kinds', () => {
       binding('b'),
       binding('a'),
       [
-        'roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"Role","Name":"b"}: cannot change roleRef',
+        'roleRef: Invalid value: {"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"b"}: cannot change roleRef',
       ],
     ],
     // The account of a RoleBinding is one of its own namespace when it names none; a name has to be one.
