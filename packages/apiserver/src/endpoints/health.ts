@@ -4,6 +4,7 @@ import type { ApiResponse } from '@coracle/runtime/http/seam';
 import { familyText, type ValueFamily } from '@coracle/runtime/metrics/metric-family';
 import type { Exchange } from './exchange.ts';
 import { pageNotFound, textResponse } from './responses.ts';
+import START_HOOKS from './start-hooks.json' with { type: 'json' };
 
 /** Undefined when all is well, else why not. */
 export type HealthCheck = () => string | undefined;
@@ -28,33 +29,6 @@ export interface CheckResults {
 const fine: HealthCheck = () => undefined;
 const MAX_REASON_LENGTH = 300;
 
-/** What upstream's start-up hooks are called; ours have run once the server is ready. */
-const START_HOOKS = [
-  'start-apiserver-admission-initializer',
-  'generic-apiserver-start-informers',
-  'start-apiextensions-informers',
-  'start-apiextensions-controllers',
-  'crd-informer-synced',
-  'bootstrap-controller',
-  'start-system-namespaces-controller',
-  'start-service-ip-repair-controllers',
-  'scheduling/bootstrap-system-priority-classes',
-  'start-cluster-authentication-info-controller',
-  'start-kube-aggregator-informers',
-  'apiservice-registration-controller',
-  'apiservice-status-local-available-controller',
-  'apiservice-status-remote-available-controller',
-  'kube-apiserver-autoregistration',
-  'apiservice-discovery-controller',
-  'apiservice-openapi-controller',
-  'apiservice-openapiv3-controller',
-  'rbac/bootstrap-roles',
-  'priority-and-fairness-config-consumer',
-  'priority-and-fairness-config-producer',
-  'priority-and-fairness-filter',
-  'storage-readiness',
-];
-
 /** The checks of a server: `etcd` is the store, under the name that monitors know. */
 export function createHealthChecks(parts: {
   readonly storeFault: HealthCheck;
@@ -63,6 +37,7 @@ export function createHealthChecks(parts: {
   readonly more: ReadonlyMap<string, HealthCheck>;
 }): HealthChecks {
   const starting: HealthCheck = () => (parts.ready() ? undefined : 'still starting');
+  // What upstream's start-up hooks are called; ours have run once the server is ready.
   const hooks: [string, HealthCheck][] = START_HOOKS.map((name) => [`poststarthook/${name}`, starting]);
   const base: [string, HealthCheck][] = [
     ['ping', fine],

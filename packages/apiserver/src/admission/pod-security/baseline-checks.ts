@@ -11,6 +11,7 @@ import {
   setters,
   type Violation,
 } from './pod-check.ts';
+import standards from './standards.json' with { type: 'json' };
 
 const violation = (reason: string, detail: string): Violation => ({ reason, detail });
 
@@ -52,21 +53,7 @@ const appArmorProfile: PodCheck = {
 const allowedAnnotation = (value: string): boolean =>
   value === '' || value === 'runtime/default' || value.startsWith('localhost/');
 
-const CAPABILITIES = new Set([
-  'AUDIT_WRITE',
-  'CHOWN',
-  'DAC_OVERRIDE',
-  'FOWNER',
-  'FSETID',
-  'KILL',
-  'MKNOD',
-  'NET_BIND_SERVICE',
-  'SETFCAP',
-  'SETGID',
-  'SETPCAP',
-  'SETUID',
-  'SYS_CHROOT',
-]);
+const CAPABILITIES = new Set(standards.capabilities);
 
 const capabilities: PodCheck = {
   level: 'baseline',
@@ -251,20 +238,7 @@ export function explicitSeccomp(spec: Parameters<typeof allContainers>[0]): Viol
 }
 
 /** Allowed sysctls and the version of the standard they came with. */
-const SYSCTLS: Readonly<Record<string, number>> = {
-  'kernel.shm_rmid_forced': 0,
-  'net.ipv4.ip_local_port_range': 0,
-  'net.ipv4.tcp_syncookies': 0,
-  'net.ipv4.ping_group_range': 0,
-  'net.ipv4.ip_unprivileged_port_start': 0,
-  'net.ipv4.ip_local_reserved_ports': 27,
-  'net.ipv4.tcp_keepalive_time': 29,
-  'net.ipv4.tcp_fin_timeout': 29,
-  'net.ipv4.tcp_keepalive_intvl': 29,
-  'net.ipv4.tcp_keepalive_probes': 29,
-  'net.ipv4.tcp_rmem': 32,
-  'net.ipv4.tcp_wmem': 32,
-};
+const SYSCTLS: Readonly<Record<string, number>> = standards.sysctls;
 
 const sysctls: PodCheck = {
   level: 'baseline',

@@ -11,6 +11,7 @@ import {
   quoted,
   setters,
 } from './pod-check.ts';
+import standards from './standards.json' with { type: 'json' };
 
 /** From here on Windows Pods are not asked for what only Linux has. */
 const WINDOWS_SINCE = 25;
@@ -60,40 +61,9 @@ const capabilities: PodCheck = {
   },
 };
 
-const VOLUMES = [
-  'configMap',
-  'csi',
-  'downwardAPI',
-  'emptyDir',
-  'ephemeral',
-  'image',
-  'persistentVolumeClaim',
-  'projected',
-  'secret',
-];
+const VOLUMES: readonly string[] = standards.restrictedVolumes;
 /** Upstream's names of the sources, for the text. */
-const VOLUME_TYPES = [
-  'hostPath',
-  'gcePersistentDisk',
-  'awsElasticBlockStore',
-  'gitRepo',
-  'nfs',
-  'iscsi',
-  'glusterfs',
-  'rbd',
-  'flexVolume',
-  'cinder',
-  'cephfs',
-  'flocker',
-  'fc',
-  'azureFile',
-  'vsphereVolume',
-  'quobyte',
-  'azureDisk',
-  'portworxVolume',
-  'scaleIO',
-  'storageos',
-];
+const VOLUME_TYPES: readonly string[] = standards.volumeTypes;
 
 const restrictedVolumes: PodCheck = {
   level: 'restricted',

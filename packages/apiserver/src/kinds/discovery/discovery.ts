@@ -4,6 +4,7 @@
  */
 import { apiVersionOf } from '@coracle/apimachinery/meta/gvk';
 import type { ResourceInfo, SubresourceInfo } from '@coracle/apimachinery/types/resource';
+import priorities from './priorities.json' with { type: 'json' };
 import { type StorageVersionHashes, storedKindText } from './storage-version-hash.ts';
 
 export interface GroupPriority {
@@ -17,37 +18,9 @@ export interface GroupPriority {
 export const CUSTOM_PRIORITY: GroupPriority = { group: 1000, version: 100 };
 
 /** As kube-apiserver registers its own groups: the one table, for discovery and for APIService objects. */
-const BUILTIN_PRIORITIES: Readonly<Record<string, number>> = {
-  '': 18_000,
-  'apiregistration.k8s.io': 18_000,
-  apps: 17_800,
-  'events.k8s.io': 17_750,
-  'authentication.k8s.io': 17_700,
-  'authorization.k8s.io': 17_600,
-  autoscaling: 17_500,
-  batch: 17_400,
-  'certificates.k8s.io': 17_300,
-  'networking.k8s.io': 17_200,
-  policy: 17_100,
-  'rbac.authorization.k8s.io': 17_000,
-  'storage.k8s.io': 16_800,
-  'apiextensions.k8s.io': 16_700,
-  'admissionregistration.k8s.io': 16_700,
-  'scheduling.k8s.io': 16_600,
-  'coordination.k8s.io': 16_500,
-  'node.k8s.io': 16_300,
-  'discovery.k8s.io': 16_200,
-  'resource.k8s.io': 16_200,
-  'flowcontrol.apiserver.k8s.io': 16_100,
-};
+const BUILTIN_PRIORITIES: Readonly<Record<string, number>> = priorities.groups;
 /** Versions that are not at 15, where a first stable version stands. */
-const BUILTIN_VERSION_PRIORITIES: Readonly<Record<string, number>> = {
-  v1: 1,
-  'apiregistration.k8s.io/v1': 18,
-  'autoscaling/v2': 30,
-  'flowcontrol.apiserver.k8s.io/v1': 21,
-  'resource.k8s.io/v1': 20,
-};
+const BUILTIN_VERSION_PRIORITIES: Readonly<Record<string, number>> = priorities.versions;
 
 /** The aggregator puts its own group before all others, whatever priority they ask for. */
 const FIRST_GROUP = 'apiregistration.k8s.io';

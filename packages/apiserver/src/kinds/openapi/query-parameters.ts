@@ -1,5 +1,6 @@
 /** The query parameters of operations: those of verbs, and those of what a pod is asked for. */
 import type { Operation } from './operations.ts';
+import table from './query-parameters.json' with { type: 'json' };
 
 /** A query parameter. */
 export interface QueryParameter {
@@ -8,69 +9,11 @@ export interface QueryParameter {
   readonly description: string;
 }
 
-const text = (name: string, description: string): QueryParameter => ({ name, type: 'string', description });
-const flag = (name: string, description: string): QueryParameter => ({ name, type: 'boolean', description });
-const count = (name: string, description: string): QueryParameter => ({ name, type: 'integer', description });
-
-const PRETTY = text('pretty', 'true: the answer is indented');
-
-const LIST: readonly QueryParameter[] = [
-  flag('allowWatchBookmarks', 'send BOOKMARK events while watching'),
-  text('continue', 'the token of the page before'),
-  text('fieldSelector', 'restrict the list of returned objects to those whose fields match'),
-  text('labelSelector', 'restrict to objects whose labels match'),
-  count('limit', 'the most objects that one page may hold'),
-  PRETTY,
-  text('resourceVersion', 'how recent the answer must be'),
-  text('resourceVersionMatch', 'how resourceVersion is meant: Exact or NotOlderThan'),
-  flag('sendInitialEvents', 'begin a watch with the objects that exist'),
-  count('timeoutSeconds', 'how long the call may last'),
-  flag('watch', 'Watch for changes to the described resources: send them as they happen'),
-];
-
-const WRITE: readonly QueryParameter[] = [
-  text('dryRun', 'All: run every step and store nothing'),
-  text('fieldManager', 'the name of who makes this change'),
-  text('fieldValidation', 'what happens to unknown and duplicate fields: Ignore, Warn or Strict'),
-  PRETTY,
-];
-
-const DELETE: readonly QueryParameter[] = [
-  text('dryRun', 'All: run every step and store nothing'),
-  count('gracePeriodSeconds', 'how long the object may take to end'),
-  flag('orphanDependents', 'deprecated: use propagationPolicy'),
-  PRETTY,
-  text('propagationPolicy', 'what happens to dependents: Orphan, Background or Foreground'),
-];
-
-const FORCE = flag('force', 'take over fields that others own (apply only)');
-
-const STREAMS: readonly QueryParameter[] = [
-  text('container', 'the container; may be left out where there is one only'),
-  flag('stderr', 'the error output is wanted'),
-  flag('stdin', 'input will be sent'),
-  flag('stdout', 'the output is wanted'),
-  flag('tty', 'with a terminal'),
-];
-
-const OF_SUBRESOURCES: Readonly<Record<string, readonly QueryParameter[]>> = {
-  attach: STREAMS,
-  exec: [text('command', 'the program and its arguments, one word each'), ...STREAMS],
-  log: [
-    text('container', 'the container; may be left out where there is one only'),
-    flag('follow', 'go on as lines are written'),
-    flag('insecureSkipTLSVerifyBackend', 'do not check the certificate of the node'),
-    count('limitBytes', 'the most bytes that are sent'),
-    PRETTY,
-    flag('previous', 'of the container before this one'),
-    count('sinceSeconds', 'no lines older than that'),
-    text('stream', 'All, Stdout or Stderr'),
-    count('tailLines', 'the last lines only, so many'),
-    flag('timestamps', 'each line begins with its time'),
-  ],
-  portforward: [count('ports', 'the ports, when a WebSocket is used')],
-  proxy: [text('path', 'the path on the other side')],
-};
+type Parameters = readonly QueryParameter[];
+const LIST = table.list as Parameters;
+const DELETE = table.delete as Parameters;
+const WRITE = table.write as Parameters;
+const OF_SUBRESOURCES = table.subresources as Readonly<Record<string, Parameters>>;
 
 /** The query parameters of an operation. */
 export function queryParameters({ action, subresource }: Operation): readonly QueryParameter[] {
@@ -97,7 +40,7 @@ export function queryParameters({ action, subresource }: Operation): readonly Qu
   }
 }
 
-const READ = [PRETTY];
-const PATCH = [...WRITE, FORCE];
+const READ = table.read as Parameters;
+const PATCH = [...WRITE, table.force as QueryParameter];
 const ONLY_WATCH = new Set(['watch', 'allowWatchBookmarks', 'pretty']);
 const DELETE_COLLECTION = [...DELETE, ...LIST.filter(({ name }) => !ONLY_WATCH.has(name))];

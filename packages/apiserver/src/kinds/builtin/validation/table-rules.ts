@@ -30,7 +30,7 @@ export interface Rule {
   readonly field?: string;
   /** Where it is reported, if not at the field. */
   readonly at?: string;
-  /** `{field}` stands for a value; what a format says comes behind it. */
+  /** `{path}` stands for a value; what a format says comes behind it. */
   readonly detail?: string;
   /** The member of a list's items that stands once, or the items themselves. */
   readonly unique?: string;
@@ -137,7 +137,9 @@ function validateUnique(
 function brokenBy(rule: Rule, subject: Subject & { readonly value: unknown }): readonly FieldError[] {
   const { at, self, value } = subject;
   const text = typeof value === 'string' ? value : '';
-  const detail = (rule.detail ?? '').replace(/\{(\w+)\}/g, (_, name: string) => String(valueAt(self, name) ?? 0));
+  const detail = (rule.detail ?? '').replace(/\{([\w.]+)\}/g, (_, path: string) =>
+    String(valueAt(self, ...path.split('.')) ?? ''),
+  );
   if (rule.required) return isEmpty(value) ? [required(at, detail)] : [];
   if (rule.enum) {
     const isAsked = rule.orEmpty || !isEmpty(value);

@@ -6,6 +6,7 @@ import { getOwn, isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import { type JsonObject, objectAt, objectsAt, textAt, valueAt } from '@coracle/apimachinery/types/read-value';
 import type { StoredView } from '@coracle/apimachinery/types/resource';
 import type { MutableObject } from '../defaults/preset.ts';
+import sources from './metric-sources.json' with { type: 'json' };
 
 const PREFIX = 'autoscaling.alpha.kubernetes.io/';
 /** Annotation of a v1 object: the metrics that v1 has no field for. */
@@ -21,49 +22,7 @@ interface SourceNames {
   readonly status: Readonly<Record<string, string>>;
 }
 
-const RESOURCE_SPEC = { '$.averageUtilization': 'targetAverageUtilization', '$.averageValue': 'targetAverageValue' };
-const RESOURCE_STATUS = {
-  '$.averageUtilization': 'currentAverageUtilization',
-  '$.averageValue': 'currentAverageValue',
-};
-const NAMED = { 'metric.name': 'metricName', 'metric.selector': 'selector' };
-const SOURCES: Readonly<Record<string, SourceNames>> = {
-  Resource: {
-    member: 'resource',
-    spec: { name: 'name', ...RESOURCE_SPEC },
-    status: { name: 'name', ...RESOURCE_STATUS },
-  },
-  ContainerResource: {
-    member: 'containerResource',
-    spec: { name: 'name', container: 'container', ...RESOURCE_SPEC },
-    status: { name: 'name', container: 'container', ...RESOURCE_STATUS },
-  },
-  Pods: {
-    member: 'pods',
-    spec: { ...NAMED, '$.averageValue': 'targetAverageValue' },
-    status: { ...NAMED, '$.averageValue': 'currentAverageValue' },
-  },
-  Object: {
-    member: 'object',
-    spec: { ...NAMED, describedObject: 'target', '$.value': 'targetValue', '$.averageValue': 'averageValue' },
-    status: { ...NAMED, describedObject: 'target', '$.value': 'currentValue', '$.averageValue': 'averageValue' },
-  },
-  External: {
-    member: 'external',
-    spec: {
-      'metric.name': 'metricName',
-      'metric.selector': 'metricSelector',
-      '$.value': 'targetValue',
-      '$.averageValue': 'targetAverageValue',
-    },
-    status: {
-      'metric.name': 'metricName',
-      'metric.selector': 'metricSelector',
-      '$.value': 'currentValue',
-      '$.averageValue': 'currentAverageValue',
-    },
-  },
-};
+const SOURCES: Readonly<Record<string, SourceNames>> = sources;
 
 type Part = 'spec' | 'status';
 const amount: Record<Part, string> = { spec: 'target', status: 'current' };
