@@ -312,6 +312,21 @@ export const MACHINE_COMMANDS: readonly Command[] = [
     load: async () => (await import('./top.ts')).top,
   },
   {
+    name: 'upload',
+    summary: 'Make a disk (DataVolume) from an image file of this host',
+    words: 'NAME FILE',
+    group: 'Machines',
+    examples: ['coracle upload fedora fedora.qcow2 --size 10Gi', 'coracle upload tools tools.img.gz --size 1Gi'],
+    flags: {
+      size: { type: 'string', value: 'SIZE', summary: 'size of the disk (default: that of the image)' },
+      'storage-class': { type: 'string', value: 'NAME', summary: 'storage class (default: the default one)' },
+      timeout: { type: 'string', value: 'SECONDS', summary: 'how long to wait until it can be sent (default: 300)' },
+      explain: EXPLAIN,
+      ...CLUSTER,
+    },
+    load: async () => (await import('./upload.ts')).upload,
+  },
+  {
     name: 'images',
     summary: 'Images that create knows by name, and those of the local store',
     words: '[PREFIX]',
