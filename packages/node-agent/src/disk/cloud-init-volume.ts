@@ -2,6 +2,7 @@
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { CloudInitSource } from '@coracle/kubevirt/kinds/volumes';
+import { publicKeysOf } from '@coracle/kubevirt/rules/access-credentials/agent-credentials';
 import { cloudInitInstanceId } from '@coracle/kubevirt/rules/identity/cloud-init-instance';
 import type { MachinePlan } from '@coracle/kubevirt/rules/machine/machine-plan';
 import type { DiskFile } from '../qemu/argv.ts';
@@ -94,8 +95,7 @@ async function publicKeys(request: VolumeRequest, volume: string, flavour: Flavo
     const secret = ssh?.source.secret?.secretName;
     if (!ssh?.propagationMethod[flavour] || secret === undefined) continue;
     const data = await readSecret(request, { name: secret, volume });
-    for (const value of data?.values() ?? [])
-      for (const line of new TextDecoder().decode(value).split('\n')) if (line.trim() !== '') keys.push(line.trim());
+    if (data) keys.push(...publicKeysOf(data));
   }
   return keys;
 }

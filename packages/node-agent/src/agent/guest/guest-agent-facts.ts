@@ -175,6 +175,13 @@ export async function askFrozen(ask: AskGuestAgent): Promise<'frozen' | ''> {
   return (await optional(ask, 'guest-fsfreeze-status')) === 'frozen' ? 'frozen' : '';
 }
 
+/** Names of the commands that this agent has and takes. */
+export async function askCommands(ask: AskGuestAgent): Promise<ReadonlySet<string>> {
+  const info = fieldsOf(await ask('guest-info'));
+  const enabled = listOf(info['supported_commands']).filter((one) => one['enabled'] === true);
+  return new Set(enabled.map((one) => textOf(one['name'])));
+}
+
 /** All of it, as the subresource `guestosinfo` answers. */
 export async function askEverything(ask: AskGuestAgent): Promise<Fields> {
   const agent = fieldsOf(await ask('guest-info'));

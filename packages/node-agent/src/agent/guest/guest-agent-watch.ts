@@ -1,8 +1,16 @@
 /** Asks a connected guest agent, again and again, for what the status of its VMI shows. */
+import { missingCommands } from '@coracle/kubevirt/rules/access-credentials/agent-credentials';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
 import type { GuestAgent } from '../../qmp/guest-agent.ts';
-import { askFrozen, askInterfaces, askOsInfo, type GuestInterface, type GuestOsInfo } from './guest-agent-facts.ts';
+import {
+  askCommands,
+  askFrozen,
+  askInterfaces,
+  askOsInfo,
+  type GuestInterface,
+  type GuestOsInfo,
+} from './guest-agent-facts.ts';
 
 /** What the agent said last. */
 export interface GuestAgentFacts {
@@ -10,6 +18,8 @@ export interface GuestAgentFacts {
   readonly interfaces: readonly GuestInterface[];
   /** `frozen`, or ''. */
   readonly frozen: 'frozen' | '';
+  /** Commands that something here needs, and that this agent does not have, or refuses. */
+  readonly missing: readonly string[];
 }
 
 /** Addresses come and go; who the guest is changes with its updates. Upstream asks every 10 and 120 s. */
@@ -40,8 +50,10 @@ export async function watchGuestAgent(options: WatchGuestAgentOptions): Promise<
           const frozen = await askFrozen(ask);
           // While the file systems are frozen the agent refuses everything else: what was known before still holds.
           if (frozen !== '' && last) return { ...last, frozen };
-          const os = last === undefined || round % OS_EVERY === 0 ? await askOsInfo(ask) : last.os;
-          return { os, interfaces: await askInterfaces(ask), frozen };
+          const isDue = last === undefined || round % OS_EVERY === 0;
+          const os = isDue ? await askOsInfo(ask) : last!.os;
+          const missing = isDue ? missingCommands(await askCommands(ask)) : last!.missing;
+          return { os, interfaces: await askInterfaces(ask), frozen, missing };
         });
         if (signal.aborted) return;
         last = facts;

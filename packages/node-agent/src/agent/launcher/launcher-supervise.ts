@@ -1,6 +1,7 @@
 /** The second stage of a launcher: QEMU lives, its state is reported, and it is ended when that is wanted. */
 import { statfs } from 'node:fs/promises';
 import { peerObstacle } from '../../network/peer.ts';
+import { keepCredentials } from '../credentials/keep-credentials.ts';
 import { watchDisk } from '../guest/disk-watch.ts';
 import type { Guest } from '../guest/guest.ts';
 import { keepPorts } from '../guest/keep-ports.ts';
@@ -16,7 +17,7 @@ import { FIRST_RETRY_MS, type LauncherState, newer } from './launcher-state.ts';
 import { askToShutDown, endProcess } from './stop-vm.ts';
 import type { VmRecord } from './vm-record.ts';
 import { resultOf, type VmResult } from './vm-result.ts';
-import { isClaimed, runningStatus } from './vmi-status.ts';
+import { isClaimed, type RunningView, runningStatus } from './vmi-status.ts';
 
 /** How long QEMU may take for a reset: it does so at once. */
 const RESET_POLL_MS = 20;
@@ -45,6 +46,7 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
   const probes = keepProbes(launcher, guest);
   // A guest lets go of a disk some time after it was asked to.
   const unplugged = guest.onEvent(({ event }) => event === 'DEVICE_DELETED' && launcher.changed());
+  const credentials = keepCredentials(launcher, guest);
   try {
     for (;;) {
       launcher.environment.signal.throwIfAborted();
@@ -54,7 +56,8 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
       if (moved === 'left') return movedAway(launcher.record as VmRecord);
       if (moved === 'moving') {
         ports.forget();
-        if (isOurs(launcher.record?.migration)) await reportRunning(launcher, guest, probes.isReady);
+        if (isOurs(launcher.record?.migration))
+          await reportRunning(launcher, guest, { isReady: probes.isReady, credentials: credentials.state });
         await Promise.race([change, launcher.untilAborted()]);
         continue;
       }
@@ -73,6 +76,7 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
       }
       if (ending) return ending;
       probes.look();
+      credentials.look();
       const isEnding = launcher.isDeleting() || probes.isDead;
       if (isEnding && !stopping)
         stopping = stop(launcher, guest).catch((error: Error) => {
@@ -95,7 +99,10 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
       ports.look();
       retry?.();
       retry = undefined;
-      const isReported = await reportRunning(launcher, guest, probes.isReady);
+      const isReported = await reportRunning(launcher, guest, {
+        isReady: probes.isReady,
+        credentials: credentials.state,
+      });
       const isUpdated = await updateGuest(launcher, guest);
       const hasDisks = await updateDisks(launcher, guest);
       const isWaiting = !isUpdated || !hasDisks || launcher.resizeWaits;
@@ -111,6 +118,7 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
     disks.stop();
     probes.stop();
     unplugged();
+    credentials.stop();
   }
 }
 
@@ -276,7 +284,11 @@ async function continueIfRoom(launcher: LauncherState, guest: Guest): Promise<vo
 }
 
 /** Writes Pod and VMI status where they are behind; false when a write failed. */
-async function reportRunning(launcher: LauncherState, guest: Guest, isReady: boolean | undefined): Promise<boolean> {
+async function reportRunning(
+  launcher: LauncherState,
+  guest: Guest,
+  { isReady, credentials }: { readonly isReady: boolean | undefined } & Pick<RunningView, 'credentials'>,
+): Promise<boolean> {
   const record = launcher.record;
   if (!record || launcher.podGone) return true;
   const resize = await launcher.decideResize();
@@ -302,6 +314,7 @@ async function reportRunning(launcher: LauncherState, guest: Guest, isReady: boo
       diskPause: record.diskPause,
       memoryPlugFailed: launcher.memoryPlugFailed,
       plugging: launcher.plugging,
+      credentials,
     };
     let started = false;
     const written = await writeVmiStatus(launcher.environment, vmi, (newest) => {

@@ -265,6 +265,7 @@ test('runningStatus(): what the guest agent tells of system, interfaces and froz
       },
     ],
     frozen: 'frozen' as const,
+    missing: [],
   };
   const shown = runningStatus(vmi({ phase: 'Running' }), view({ agentFacts }), AT.now);
   assert.deepEqual([shown.guestOSInfo, shown.fsFreezeStatus], [agentFacts.os, 'frozen']);
@@ -376,4 +377,31 @@ test('runningStatus(): processors and memory as they are now, and a change of me
   assert.deepEqual(hot(GI, GI / 2).memory, { guestAtBoot: '1Gi', guestCurrent: '1536Mi', guestRequested: '2Gi' });
   const failed = hot(0, 0, { memoryPlugFailed: true }).conditions as { type: string; status: string }[];
   assert.equal(failed.find(({ type }) => type === 'HotMemoryChange')?.status, 'False');
+});
+
+// S-1273: An instance says with AgentVersionNotSupported that its guest agent lacks commands, and with AccessCredentialsSynchronized whether the guest has its keys and passwords, or why not.
+test('runningStatus(): what the guest agent lacks, and how far the guest has its credentials', () => {
+  const facts = (...missing: string[]) => ({ agentFacts: { os: {}, interfaces: [], frozen: '' as const, missing } });
+  const of = (status: object, more: Parameters<typeof view>[0], credentials?: RunningView['credentials']) =>
+    runningStatus(
+      vmi({ phase: 'Running', ...status }),
+      { ...view({ agentConnected: true, ...more }), credentials },
+      AT.now,
+    );
+  const said = (conditions: unknown, type: string): string | undefined => {
+    const found = (conditions as { type: string; status: string; reason?: string; message?: string }[]).find(
+      (one) => one.type === type,
+    );
+    return found && [found.status, found.reason ?? '', found.message ?? ''].join('|');
+  };
+  const old = of({}, facts('guest-get-users'));
+  const basic = "This guest agent doesn't support required basic commands";
+  assert.equal(said(old.conditions, 'AgentVersionNotSupported'), `True|${basic}|`);
+  const renewed = of(old, facts());
+  assert.equal(said(renewed.conditions, 'AgentVersionNotSupported'), undefined);
+  assert.equal(said(renewed.conditions, 'AccessCredentialsSynchronized'), undefined);
+  const failed = of({}, facts(), { type: 'failed', reason: 'UnsupportedAgent', message: 'no' });
+  assert.equal(said(failed.conditions, 'AccessCredentialsSynchronized'), 'False|UnsupportedAgent|no');
+  const synchronized = of(failed, facts(), { type: 'synchronized' });
+  assert.equal(said(synchronized.conditions, 'AccessCredentialsSynchronized'), 'True||');
 });

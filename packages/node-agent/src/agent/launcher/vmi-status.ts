@@ -12,6 +12,7 @@ import {
 } from '@coracle/apimachinery/quantity/quantity';
 import type { VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
 import type { VirtualMachineInstanceStatus, VmCondition } from '@coracle/kubevirt/kinds/status';
+import { unsupportedReason } from '@coracle/kubevirt/rules/access-credentials/agent-credentials';
 import { podAddressOf } from '@coracle/kubevirt/rules/launcher/pod-address';
 import {
   type PlugState,
@@ -22,6 +23,7 @@ import {
 import type { DiskPause } from '@coracle/kubevirt/rules/machine/disk-room';
 import type { HotMemoryPlan, MachinePlan } from '@coracle/kubevirt/rules/machine/machine-plan';
 import { type Migratability, migratability } from '@coracle/kubevirt/rules/migration/migratability';
+import type { CredentialsState } from '../credentials/keep-credentials.ts';
 import type { GuestState } from '../guest/guest.ts';
 import type { GuestInterface } from '../guest/guest-agent-facts.ts';
 import { guestCondition } from '../guest/run-state.ts';
@@ -50,6 +52,8 @@ export interface RunningView {
   readonly memoryPlugFailed?: boolean;
   /** Disks that are to come or to go, and what the last try met. */
   readonly plugging?: ReadonlyMap<string, { readonly trouble?: string }>;
+  /** How far the guest has what its agent brings it; absent where it brings nothing. */
+  readonly credentials?: CredentialsState | undefined;
 }
 
 /** The guest counts as running; upstream counts paused ones too. */
@@ -233,7 +237,7 @@ function volumesOf(vmi: Vmi, { plan, plugging }: RunningView): unknown {
 
 function conditionsOf(
   vmi: Vmi,
-  { plan, guest, portProblems, memoryPlugFailed, diskPause }: RunningView,
+  { plan, guest, portProblems, memoryPlugFailed, diskPause, credentials }: RunningView,
   moves: Migratability,
   now: number,
 ): unknown {
@@ -277,6 +281,12 @@ function conditionsOf(
   }
   if (guest.agentConnected) set('AgentConnected', 'True', '', '');
   else conditions.delete('AgentConnected');
+  const lack = guest.agentFacts && unsupportedReason(vmi.spec, guest.agentFacts.missing);
+  if (lack !== undefined) set('AgentVersionNotSupported', 'True', lack, '');
+  else if (guest.agentFacts || !guest.agentConnected) conditions.delete('AgentVersionNotSupported');
+  if (credentials?.type === 'synchronized') set('AccessCredentialsSynchronized', 'True', '', '');
+  if (credentials?.type === 'failed')
+    set('AccessCredentialsSynchronized', 'False', credentials.reason, credentials.message);
 
   const isDiskPaused = diskPause !== undefined && guest.runState === 'paused';
   if (guest.runState === 'io-error' || isDiskPaused)

@@ -1,0 +1,77 @@
+// test:full: a guest is booted twice, and Secrets are followed
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { SECRETS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import type { VirtualMachineInstance } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { VIRTUAL_MACHINE_INSTANCES } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { type Board, kernelSpec, NAMESPACE, startBoard } from './board.ts';
+import { byAgent } from './in-guest.ts';
+
+let board: Board;
+before(async () => {
+  board = await startBoard();
+});
+after(() => board.close());
+
+const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIC';
+const source = (secretName: string) => ({ secret: { secretName } });
+const secret = (name: string, stringData: Record<string, string>) =>
+  board.client.create(SECRETS, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace: NAMESPACE },
+    stringData,
+  });
+const synchronized = ({ status }: VirtualMachineInstance): boolean =>
+  status?.conditions?.some((one) => one.type === 'AccessCredentialsSynchronized' && one.status === 'True') ?? false;
+const authorized = (user: string): Promise<string> =>
+  byAgent(board, 'opened', `cat ${user === 'root' ? '/root' : `/home/${user}`}/.ssh/authorized_keys`);
+/** Hashes the word with the salt of the account: the same hash is the same password. */
+const isPassword = async (user: string, word: string): Promise<boolean> =>
+  (
+    await byAgent(
+      board,
+      'opened',
+      `h=$(grep ^${user}: /etc/shadow | cut -d: -f2); s=$(echo "$h" | cut -d'$' -f3); [ "$(mkpasswd -m sha512 ${word} "$s")" = "$h" ] && echo same`,
+    )
+  ).includes('same');
+
+// S-1275: In a real guest keys and passwords of Secrets are there once AccessCredentialsSynchronized says so; changes of a Secret follow while the guest runs, keys that were taken out are gone, and so are those that somebody else added.
+test('keys and passwords reach a real guest by its agent, and follow their Secrets', async () => {
+  await secret('keys', { alice: `${KEY} alice`, bob: `${KEY}BOB bob` });
+  await secret('words', { tiny: 'first-word' });
+  await board.createVmi('opened', {
+    ...kernelSpec({ terminationGracePeriodSeconds: 0 }),
+    accessCredentials: [
+      { sshPublicKey: { source: source('keys'), propagationMethod: { qemuGuestAgent: { users: ['root', 'tiny'] } } } },
+      { userPassword: { source: source('words'), propagationMethod: { qemuGuestAgent: {} } } },
+    ],
+  });
+  await board.until('opened', 'its credentials', synchronized);
+  for (const user of ['root', 'tiny']) assert.match(await authorized(user), /alice\n.*bob$/);
+  assert.equal(await byAgent(board, 'opened', 'stat -c %U:%a /home/tiny/.ssh/authorized_keys'), 'tiny:600\n');
+  assert.equal(await isPassword('tiny', 'first-word'), true);
+
+  await byAgent(board, 'opened', 'printf "\nssh-rsa AAAA intruder" >>/root/.ssh/authorized_keys');
+  await board.client.patch(
+    SECRETS,
+    { namespace: NAMESPACE, name: 'keys' },
+    { type: 'merge', body: { data: { alice: null } } },
+  );
+  await board.client.patch(
+    SECRETS,
+    { namespace: NAMESPACE, name: 'words' },
+    { type: 'merge', body: { stringData: { tiny: 'second-word' } } },
+  );
+  await eventually('the new password', () => isPassword('tiny', 'second-word'));
+  for (const user of ['root', 'tiny'])
+    await eventually('only bob', async () => /^\S+ \S+ bob$/.test(await authorized(user)));
+
+  // The guest lives in memory: it has forgotten all of it when it was booted anew.
+  assert.equal(await board.put('opened/reset'), 200);
+  await board.until('opened', 'the end of its agent', (vmi) => !synchronized(vmi));
+  await board.until('opened', 'its credentials again', synchronized);
+  assert.match(await authorized('tiny'), /^\S+ \S+ bob$/);
+  await board.client.delete(VIRTUAL_MACHINE_INSTANCES, { namespace: NAMESPACE, name: 'opened' });
+});
