@@ -5,6 +5,7 @@ import { calledInProcess } from '../../packages/runtime/src/http/in-process-peer
 import { NEVER, NO_BYTES } from '../../packages/runtime/src/http/seam.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type Board, collect, NAMESPACE, startBoard } from './board.ts';
+import { byAgent, guestAgentOf, inGuest } from './in-guest.ts';
 
 let board: Board;
 before(async () => {
@@ -29,13 +30,25 @@ async function ask(method: string, action: string, { query = '', body = NO_BYTES
   return { status: answer.status, bytes: answer.body, json: text.startsWith('{') ? JSON.parse(text) : undefined };
 }
 
+// S-1277: A guest that was frozen with a time limit is thawed when it is over, also when the node agent has ended meanwhile.
 // S-204: A guest that runs the QEMU guest agent tells of itself, takes a freeze, and shows its screen; a silent or
 //   endless one costs its limit.
 test('a guest that runs the QEMU guest agent tells of itself, takes a freeze, and shows its screen', async (t) => {
   await board.createVmi(NAME, {
     terminationGracePeriodSeconds: 0,
-    domain: { devices: { disks: [{ name: 'root', disk: { bus: 'virtio' } }] }, memory: { guest: '160Mi' } },
-    volumes: [{ name: 'root', containerDisk: { image: 'localhost/tiny' } }],
+    domain: {
+      devices: {
+        disks: [
+          { name: 'root', disk: { bus: 'virtio' } },
+          { name: 'data', disk: { bus: 'virtio' } },
+        ],
+      },
+      memory: { guest: '160Mi' },
+    },
+    volumes: [
+      { name: 'root', containerDisk: { image: 'localhost/tiny' } },
+      { name: 'data', emptyDisk: { capacity: '16Mi' } },
+    ],
   });
   await board.until(NAME, 'running', (vmi) => vmi.status?.phase === 'Running');
   const early = await ask('GET', 'guestosinfo');
@@ -66,8 +79,10 @@ test('a guest that runs the QEMU guest agent tells of itself, takes a freeze, an
     assert.match(json.guestAgentVersion, /^\d+\.\d+/);
     assert.ok(json.supportedCommands.some((one: { name: string }) => one.name === 'guest-fsfreeze-freeze'));
     assert.match(json.os.kernelRelease, /^\d+\.\d+/);
-    const users = await ask('GET', 'userlist');
-    assert.deepEqual([users.status, Array.isArray(users.json.items)], [200, true]);
+    await inGuest(board, NAME, 'true');
+    await eventually('who is logged in', async () =>
+      (await ask('GET', 'userlist')).json.items.some((one: { userName: string }) => one.userName === 'root'),
+    );
     const filesystems = await ask('GET', 'filesystemlist');
     assert.deepEqual([filesystems.status, Array.isArray(filesystems.json.items)], [200, true]);
   });
@@ -100,10 +115,24 @@ test('a guest that runs the QEMU guest agent tells of itself, takes a freeze, an
       (await ask('PUT', 'freeze', { body: new TextEncoder().encode('{"unfreezeTimeout":"x"}') })).status,
       400,
     );
+    await byAgent(board, NAME, 'mke2fs /dev/vdb && mkdir -p /mnt && mount -t ext4 /dev/vdb /mnt');
     const frozen = await ask('PUT', 'freeze', { body });
     assert.equal(frozen.status, 200, JSON.stringify(frozen.json));
-    // The tiny guest lives in memory and has nothing that could be frozen: the agent says so by counting none.
+    const agent = await guestAgentOf(board, NAME);
+    const isFrozen = (): Promise<boolean> =>
+      agent.converse(async (say) => (await say('guest-fsfreeze-status')) === 'frozen');
+    assert.equal(await isFrozen(), true);
+    await board.until(NAME, 'frozen', (vmi) => vmi.status?.fsFreezeStatus === 'frozen');
     assert.equal((await ask('PUT', 'unfreeze')).status, 200);
+    await board.until(NAME, 'thawed', (vmi) => vmi.status?.fsFreezeStatus === undefined);
+    // The node agent ends while the guest is frozen: it is thawed in time all the same.
+    const short = new TextEncoder().encode('{"unfreezeTimeout":"3s"}');
+    assert.equal((await ask('PUT', 'freeze', { body: short })).status, 200);
+    await board.restartAgent(async () => {
+      assert.equal(await isFrozen(), true);
+      await eventually('thawed without a node agent', async () => !(await isFrozen()));
+      assert.equal(await byAgent(board, NAME, 'echo written >/mnt/file && sync && cat /mnt/file'), 'written\n');
+    });
   });
 
   await t.test('screen: one client at a time, and a picture', async () => {

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { runInGuest } from '../../packages/node-agent/src/agent/probes/guest-command.ts';
 import { VM_FILES } from '../../packages/node-agent/src/qemu/argv.ts';
-import { createGuestAgent } from '../../packages/node-agent/src/qmp/guest-agent.ts';
+import { createGuestAgent, type GuestAgent } from '../../packages/node-agent/src/qmp/guest-agent.ts';
 import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type Board, collect } from './board.ts';
@@ -27,16 +27,17 @@ export async function inGuest(board: Pick<Board, 'connect'>, name: string, comma
   return seen.text().slice(before);
 }
 
+/** The agent of a guest, for one conversation after the other: QEMU takes one client of the port at a time. */
+export async function guestAgentOf(board: Pick<Board, 'vmi' | 'directory'>, name: string): Promise<GuestAgent> {
+  const { uid = '' } = (await board.vmi(name)).metadata;
+  const path = join(board.directory, 'node/vms', uid, VM_FILES.guestAgent);
+  return createGuestAgent(path, { clock: systemClock, signal: AbortSignal.timeout(120_000) });
+}
+
 /** Runs one shell command by the guest's agent, which has to be there; returns what it wrote. */
 export async function byAgent(board: Pick<Board, 'vmi' | 'directory'>, name: string, command: string): Promise<string> {
-  const { uid = '' } = (await board.vmi(name)).metadata;
-  const signal = AbortSignal.timeout(60_000);
-  const agent = createGuestAgent(join(board.directory, 'node/vms', uid, VM_FILES.guestAgent), {
-    clock: systemClock,
-    signal,
-  });
-  const options = { clock: systemClock, timeoutMs: 60_000, signal };
-  // QEMU takes one client of the port after the other.
+  const agent = await guestAgentOf(board, name);
+  const options = { clock: systemClock, timeoutMs: 60_000, signal: AbortSignal.timeout(60_000) };
   return eventually(
     `${command} in ${name}`,
     async () => (await runInGuest(agent, ['sh', '-c', command], options)).output,

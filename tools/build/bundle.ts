@@ -4,13 +4,15 @@ import { dirname, join } from 'node:path';
 import { build, type Plugin } from 'esbuild';
 import { buildFacts } from '../../packages/coracle/src/config/build-facts.ts';
 
-/** What is started by its name: the command line, its worker threads, a guest's packet filter, a node's switch. */
+/** What is started by its name: the command line, its worker threads, a guest's packet filter, a node's switch and the timer
+ * of its frozen guests. */
 const PROGRAMS = {
   main: 'packages/coracle/src/main.ts',
   'large-work-thread': 'packages/coracle/src/compose/large-work-thread.ts',
   'sqlite-worker': 'packages/apiserver/src/storage/sqlite-worker.ts',
   'filter-process': 'packages/node-agent/src/network/filter-process.ts',
   'switch-process': 'packages/node-agent/src/network/switch/switch-process.ts',
+  'thaw-process': 'packages/node-agent/src/agent/guest/thaw-process.ts',
 };
 /** As they are: the launcher, and what it and users read. */
 const COPIED = [

@@ -32,6 +32,9 @@ const WANTED = [
   'nls_ascii',
   'nls_utf8',
   'virtiofs',
+  // one that can be frozen, with what it looks for by name
+  'ext4',
+  'crc32c_generic',
   // the power button and the keys of the screen
   'button',
   'evdev',

@@ -1,4 +1,4 @@
-/** Starts a program of this room as a process of its own, which goes on without the agent. */
+/** Starts a program as a process of its own, which goes on without the agent. */
 import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,6 +9,7 @@ import { type DetachedProcess, spawnDetached } from '@coracle/runtime/process/sp
 const PROGRAMS = {
   'filter-process': './filter-process.ts',
   'switch-process': './switch/switch-process.ts',
+  'thaw-process': '../agent/guest/thaw-process.ts',
 } as const;
 
 export interface ProgramOptions {

@@ -10,9 +10,10 @@ import type { VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
 import type { BackupRequest } from '@coracle/kubevirt/rules/backup/backup-request';
 import { checkpointHandle } from '@coracle/kubevirt/rules/backup/checkpoint-handles';
 import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
+import { vmDirectoryOf } from '../../disk/vm-directory.ts';
 import { PoolError } from '../../storage/pool-error.ts';
 import { isHandle } from '../../storage/pool-state.ts';
-import { freezeGuest, thawGuest } from '../guest/freeze.ts';
+import { type FrozenGuest, freezeGuest, thawGuest } from '../guest/freeze.ts';
 import type { Guest } from '../guest/guest.ts';
 import { writeVmiStatus } from '../launcher/api-writes.ts';
 import type { LauncherState } from '../launcher/launcher-state.ts';
@@ -160,15 +161,20 @@ async function snapshot(
   guest: Guest,
   { start, signal }: Run,
 ): Promise<NonNullable<Report['quiesceStatus']>> {
-  const { pool, clock, log } = environment;
+  const { pool, clock } = environment;
   const snapshots = Object.entries(record?.volumes ?? {}).map(([name, { handle }]) => ({
     handle: checkpointHandle(vmiKey.namespace, start.checkpoint, name),
     volume: handle,
   }));
   for (let tries = 1; ; tries++) {
     let outcome: NonNullable<Report['quiesceStatus']> = 'Skipped';
-    if (start.skipQuiesce !== true && guest.state.agentConnected)
-      outcome = await freezeGuest(guest.agent, { clock, log, thawAfterMs: THAW_AFTER_MS }).then(
+    const frozen: FrozenGuest | undefined = record?.process && {
+      agent: guest.agent,
+      directory: vmDirectoryOf(environment.vmsDirectory, record.vmiUid),
+      process: record.process,
+    };
+    if (frozen && start.skipQuiesce !== true && guest.state.agentConnected)
+      outcome = await freezeGuest(frozen, clock.now() + THAW_AFTER_MS).then(
         () => 'Succeeded',
         () => 'Failed',
       );
@@ -178,7 +184,7 @@ async function snapshot(
     } catch (error) {
       if (!(error instanceof PoolError && error.reason === 'Conflict') || tries >= SNAPSHOT_TRIES) throw error;
     } finally {
-      if (outcome === 'Succeeded') await thawGuest(guest.agent).catch(() => {});
+      if (frozen && outcome === 'Succeeded') await thawGuest(frozen).catch(() => {});
     }
     await clock.sleep(RETRY_MS, signal);
   }

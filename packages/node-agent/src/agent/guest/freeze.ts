@@ -1,44 +1,51 @@
-/**
- * Holds the file systems of a guest still, through its agent. A guest that is frozen and forgotten hangs, so a freeze
- * with a timeout ends by itself. The timer lives in this process: an agent that restarts meanwhile does not thaw.
- */
+/** Holds the file systems of a guest still, through its agent, for a time at most where one is given (`thaw-timer.ts`). */
 import { badRequest } from '@coracle/apimachinery/meta/status';
-import type { Clock } from '@coracle/runtime/clock/clock';
-import type { Logger } from '@coracle/runtime/log/log';
+import type { ProcessIdentity } from '@coracle/runtime/process/identity';
 import type { GuestAgent } from '../../qmp/guest-agent.ts';
+import { QmpError } from '../../qmp/qmp-connection.ts';
 import { askFrozen } from './guest-agent-facts.ts';
+import { cancelThaw, orderThaw } from './thaw-timer.ts';
 
 /** Flushing what was written may take the guest long. */
 const FREEZE_MS = 30_000;
-/** The one thaw that is due for each guest. */
-const due = new WeakMap<GuestAgent, () => void>();
 
-/** Freezes all file systems; one that is frozen stays so. Throws QmpError. */
+/** A guest, and where it lies. */
+export interface FrozenGuest {
+  readonly agent: GuestAgent;
+  /** Of the VM. */
+  readonly directory: string;
+  readonly process: ProcessIdentity;
+}
+
+/** Freezes all file systems until `thawAt` (ms since the epoch; undefined: until somebody thaws them); one that is frozen stays so. Throws QmpError, or what the file system says. */
 export async function freezeGuest(
-  agent: GuestAgent,
-  options: { readonly clock: Clock; readonly log: Logger /** 0 = never by itself. */; readonly thawAfterMs: number },
+  { agent, directory, process }: FrozenGuest,
+  thawAt: number | undefined,
 ): Promise<void> {
-  const { clock, log, thawAfterMs } = options;
-  await agent.converse(async (ask) => {
-    if ((await askFrozen(ask)) === 'frozen') return;
-    await ask('guest-fsfreeze-freeze', undefined, { timeoutMs: FREEZE_MS });
-  });
-  due.get(agent)?.();
-  due.delete(agent);
-  if (thawAfterMs === 0) return;
-  const cancel = clock.schedule(thawAfterMs, () => {
-    due.delete(agent);
-    thawGuest(agent).catch((error: Error) => log.warn('frozen guest not thawed', { error: error.message }));
-  });
-  due.set(agent, cancel);
+  // Before it is frozen: whatever becomes of us from here on, it is thawed.
+  if (thawAt === undefined) await cancelThaw(directory);
+  else await orderThaw(directory, { thawAt, process });
+  try {
+    await agent.converse(async (ask) => {
+      if ((await askFrozen(ask)) === 'frozen') return;
+      await ask('guest-fsfreeze-freeze', undefined, { timeoutMs: FREEZE_MS });
+    });
+  } catch (error) {
+    // One whose answer is late may be frozen all the same: its time is kept.
+    if (!(error instanceof QmpError && error.failure === 'timeout')) await cancelThaw(directory);
+    throw error;
+  }
 }
 
 /** Thaws all file systems. Throws QmpError. */
-export async function thawGuest(agent: GuestAgent): Promise<void> {
-  due.get(agent)?.();
-  due.delete(agent);
-  await agent.converse((ask) => ask('guest-fsfreeze-thaw', undefined, { timeoutMs: FREEZE_MS }));
+export async function thawGuest({ agent, directory }: FrozenGuest): Promise<void> {
+  await askThaw(agent);
+  await cancelThaw(directory);
 }
+
+/** The same, for one whose time somebody else keeps. */
+export const askThaw = (agent: GuestAgent): Promise<void> =>
+  agent.converse(async (ask) => void (await ask('guest-fsfreeze-thaw', undefined, { timeoutMs: FREEZE_MS })));
 
 const UNITS: Readonly<Record<string, number>> = { h: 3600, m: 60, s: 1, ms: 1e-3, us: 1e-6, µs: 1e-6, ns: 1e-9 };
 

@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inflateSync } from 'node:zlib';
-import { createFakeClock } from '../../../../runtime/src/clock/fake-clock.ts';
-import { silentLogger } from '../../../../runtime/src/log/log.ts';
 import type { AskGuestAgent, GuestAgent } from '../../qmp/guest-agent.ts';
 import { QmpError } from '../../qmp/qmp-connection.ts';
 import { pngOfPixmap } from '../requests/png.ts';
-import { freezeGuest, thawGuest, unfreezeTimeout } from './freeze.ts';
+import { unfreezeTimeout } from './freeze.ts';
 import { askEverything, readFilesystems, readInterfaces, readOsInfo, readUsers } from './guest-agent-facts.ts';
 
 test('answers of the agent in the words of the API', () => {
@@ -108,30 +106,6 @@ test('guestosinfo: what the agent cannot tell is left out', async () => {
     [more['hostname'], more['timezone'], more['fsFreezeStatus'], more['userList']],
     ['h', 'UTC, 0', 'frozen', [{ userName: 'root' }]],
   );
-});
-
-test('freeze: once, and undone by itself when its time is over', async () => {
-  const clock = createFakeClock();
-  const asked: string[] = [];
-  const answers: Record<string, unknown> = {
-    'guest-fsfreeze-status': 'thawed',
-    'guest-fsfreeze-freeze': 1,
-    'guest-fsfreeze-thaw': 1,
-  };
-  const agent = agentOf(answers, asked);
-  const options = { clock, log: silentLogger };
-  await freezeGuest(agent, { ...options, thawAfterMs: 1000 });
-  answers['guest-fsfreeze-status'] = 'frozen';
-  await freezeGuest(agent, { ...options, thawAfterMs: 5000 });
-  await clock.advance(2000);
-  assert.deepEqual(asked, ['guest-fsfreeze-status', 'guest-fsfreeze-freeze', 'guest-fsfreeze-status']);
-  await clock.advance(3000);
-  assert.equal(asked.at(-1), 'guest-fsfreeze-thaw');
-  await freezeGuest(agent, { ...options, thawAfterMs: 1000 });
-  await thawGuest(agent);
-  const before = asked.length;
-  await clock.advance(10_000);
-  assert.equal(asked.length, before, 'a guest that was thawed is left alone');
 });
 
 test('unfreezeTimeout: a duration as Go writes it', () => {

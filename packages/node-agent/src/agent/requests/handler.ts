@@ -20,7 +20,7 @@ import type { Fills } from '../../fill/fills.ts';
 import type { AskGuestAgent } from '../../qmp/guest-agent.ts';
 import { QmpError } from '../../qmp/qmp-connection.ts';
 import type { Pool } from '../../storage/pool.ts';
-import { freezeGuest, thawGuest, unfreezeTimeout } from '../guest/freeze.ts';
+import { type FrozenGuest, freezeGuest, thawGuest, unfreezeTimeout } from '../guest/freeze.ts';
 import type { Guest } from '../guest/guest.ts';
 import { askEverything, askFilesystems, askUsers } from '../guest/guest-agent-facts.ts';
 import { guestCondition } from '../guest/run-state.ts';
@@ -127,7 +127,7 @@ async function route(options: HandlerOptions, request: ApiRequest): Promise<ApiR
     case 'freeze':
       return put(call, () => freeze(call, options));
     case 'unfreeze':
-      return put(call, () => unfreeze(call));
+      return put(call, () => unfreeze(call, options));
     case 'backup':
       return put(call, () => backUp(call));
     case 'pause':
@@ -246,23 +246,33 @@ async function backUp({ launcher, guest, request }: Call): Promise<void> {
   await launcher.backUp(guest, body as BackupRequest);
 }
 
-async function freeze(call: Call, { clock, log }: HandlerOptions): Promise<void> {
+async function freeze(call: Call, options: HandlerOptions): Promise<void> {
   const seconds = unfreezeTimeout(call.request.body);
-  await guestCommand(call, 'Freeze', (agent) => freezeGuest(agent, { clock, log, thawAfterMs: seconds * 1000 }));
+  const thawAt = seconds === 0 ? undefined : options.clock.now() + seconds * 1000;
+  await guestCommand(call, 'Freeze', () => freezeGuest(frozenGuest(call, options), thawAt));
 }
 
-const unfreeze = (call: Call): Promise<void> => guestCommand(call, 'Unfreeze', thawGuest);
+const unfreeze = (call: Call, options: HandlerOptions): Promise<void> =>
+  guestCommand(call, 'Unfreeze', () => thawGuest(frozenGuest(call, options)));
+
+function frozenGuest(
+  { launcher: { record }, guest: { agent }, name }: Call,
+  { directoryOf }: HandlerOptions,
+): FrozenGuest {
+  if (!record?.process) throw notFound(VMI, name);
+  return { agent, directory: directoryOf(record.vmiUid), process: record.process };
+}
 
 /** libvirt's words where no agent answers: clients look for them. */
 const NO_AGENT =
   "LibvirtError(Code=86, Domain=10, Message='Guest agent is not responding: QEMU guest agent is not connected')";
 
 /** Has the guest's agent do something. Throws ApiError 400 in the words of upstream's client of virt-launcher. */
-async function guestCommand(call: Call, name: string, act: (agent: Guest['agent']) => Promise<void>): Promise<void> {
+async function guestCommand(call: Call, name: string, act: () => Promise<void>): Promise<void> {
   const failed = (why: string): ApiError => badRequest(`server error. command ${name} failed: ${JSON.stringify(why)}`);
   if (!call.guest.state.agentConnected) throw failed(NO_AGENT);
   try {
-    await act(call.guest.agent);
+    await act();
   } catch (error) {
     if (error instanceof QmpError) throw failed(error.message);
     throw error;
