@@ -25,8 +25,8 @@ const secret = (name: string, stringData: Record<string, string>) =>
   });
 const synchronized = ({ status }: VirtualMachineInstance): boolean =>
   status?.conditions?.some((one) => one.type === 'AccessCredentialsSynchronized' && one.status === 'True') ?? false;
-const authorized = (user: string): Promise<string> =>
-  byAgent(board, 'opened', `cat ${user === 'root' ? '/root' : `/home/${user}`}/.ssh/authorized_keys`);
+const authorized = (user: string, name = 'opened'): Promise<string> =>
+  byAgent(board, name, `cat ${user === 'root' ? '/root' : `/home/${user}`}/.ssh/authorized_keys`);
 /** Hashes the word with the salt of the account: the same hash is the same password. */
 const isPassword = async (user: string, word: string): Promise<boolean> =>
   (
@@ -75,3 +75,27 @@ test('keys and passwords reach a real guest by its agent, and follow their Secre
   assert.match(await authorized('tiny'), /^\S+ \S+ bob$/);
   await board.client.delete(VIRTUAL_MACHINE_INSTANCES, { namespace: NAMESPACE, name: 'opened' });
 });
+
+// S-1278: Keys of a Secret are in the data of cloud-init when the guest starts, on its NoCloud disk or config drive, whichever the credential names.
+for (const [propagation, volume] of [
+  ['noCloud', 'cloudInitNoCloud'],
+  ['configDrive', 'cloudInitConfigDrive'],
+] as const)
+  test(`keys reach a real guest by cloud-init: ${propagation}`, async () => {
+    const name = propagation.toLowerCase();
+    await secret(name, { alice: `${KEY} alice\n${KEY} bob` });
+    const spec = kernelSpec({ terminationGracePeriodSeconds: 0 });
+    await board.createVmi(name, {
+      ...spec,
+      domain: {
+        ...spec.domain,
+        devices: { ...spec.domain.devices, disks: [{ name: 'seed', disk: { bus: 'virtio' } }] },
+      },
+      volumes: [{ name: 'seed', [volume]: { userData: '#cloud-config\n' } }],
+      accessCredentials: [{ sshPublicKey: { source: source(name), propagationMethod: { [propagation]: {} } } }],
+    });
+    const vmi = await board.until(name, 'its agent', (one) => one.status?.guestOSInfo?.id !== undefined);
+    assert.match(await authorized('tiny', name), /alice\n.*bob\n$/);
+    assert.equal(synchronized(vmi), false, 'the condition is about what the agent brings');
+    await board.client.delete(VIRTUAL_MACHINE_INSTANCES, { namespace: NAMESPACE, name });
+  });

@@ -15,7 +15,7 @@ const instance = (over: { phase?: string; deleting?: boolean } = {}): VirtualMac
 
 const pod = (
   phase: string,
-  over: { ready?: boolean; waiting?: string; deleting?: boolean; unschedulable?: boolean } = {},
+  over: { ready?: boolean; running?: boolean; waiting?: string; deleting?: boolean; unschedulable?: boolean } = {},
 ): Pod =>
   ({
     apiVersion: 'v1',
@@ -35,6 +35,7 @@ const pod = (
         {
           name: 'compute',
           ready: over.ready ?? false,
+          ...(over.running && { state: { running: {} } }),
           ...(over.waiting && { state: { waiting: { reason: over.waiting, message: 'why' } } }),
         },
       ],
@@ -47,6 +48,12 @@ const PHASES: [name: string, vmi: VirtualMachineInstance, over: Partial<VmiStatu
   ['pod pending', instance({ phase: 'Scheduling' }), { pod: pod('Pending') }, 'Scheduling'],
   ['compute not ready', instance({ phase: 'Scheduling' }), { pod: pod('Running') }, 'Scheduling'],
   ['compute ready', instance({ phase: 'Scheduling' }), { pod: pod('Running', { ready: true }) }, 'Scheduled'],
+  [
+    'compute runs, and the probe of its guest has not succeeded yet',
+    instance({ phase: 'Scheduling' }),
+    { pod: pod('Running', { running: true }) },
+    'Scheduled',
+  ],
   ['pod failed early', instance({ phase: 'Scheduling' }), { pod: pod('Failed') }, 'Failed'],
   ['pod vanished early', instance({ phase: 'Scheduling' }), {}, 'Failed'],
   ['the agent owns the phase', instance({ phase: 'Scheduled' }), { pod: pod('Running', { ready: true }) }, 'Scheduled'],

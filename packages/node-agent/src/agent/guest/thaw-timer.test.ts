@@ -13,7 +13,7 @@ import { freezeGuest, thawGuest } from './freeze.ts';
 
 const UID = '00000000-0000-4000-8000-000000000001';
 
-/** A directory of a VM with the socket of an agent that freezes and thaws, and refuses what it is told to. */
+/** A directory of a VM with the socket of an agent that freezes and thaws, and refuses what is asked of it here. */
 async function frozenScene(t: TestContext) {
   const root = await mkdtemp(join(tmpdir(), 'coracle-thaw-'));
   const directory = join(root, 'vms', UID);
