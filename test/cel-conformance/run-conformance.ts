@@ -6,11 +6,11 @@ import {
   compileIn,
   formatType,
   listOf,
+  makeEnvironment,
   mapOf,
   optionalOf,
 } from '../../packages/cel/src/cel.ts';
 import { type Environment, parseType } from '../../packages/cel/src/declarations.ts';
-import { makeEnvironment } from '../../packages/cel/src/environment.ts';
 import { equals } from '../../packages/cel/src/equality.ts';
 import { KUBERNETES } from '../../packages/cel/src/libraries/kubernetes.ts';
 import { OPTIONALS } from '../../packages/cel/src/libraries/optionals.ts';

@@ -4,18 +4,42 @@
  */
 
 import { constantOf, isConstantSet } from './compile-constant.ts';
-import type { Code, Frame, NodeCompiler } from './compile-frame.ts';
-import { spend } from './compile-frame.ts';
+import { type Code, type Frame, type NodeCompiler, spend } from './compile-frame.ts';
 import { type CostModel, OPAQUE_EQUALITY } from './cost-models.ts';
 import type { Implementation, Overload } from './declarations.ts';
 import { equals } from './equality.ts';
 import { CelCompileError, type CelEvaluationError, failureOf, isFailure, noOverload } from './errors.ts';
 import { compileRegex } from './libraries/regex-cache.ts';
-import { equalByListType, mergeByListType } from './list-types.ts';
 import { noFit } from './no-fit.ts';
 import type { Call } from './syntax.ts';
 import { type CelType, isDynamic } from './types.ts';
-import { CelOpaque, CelOptional, matchesType, NONE } from './values.ts';
+import { CelOpaque, CelOptional, fromJson, isPlainObject, matchesType, NONE } from './values.ts';
+
+type ListType = NonNullable<CelType['listType']>;
+
+/** `a == b` for such lists. */
+function equalByListType(listType: ListType, a: unknown, b: unknown): boolean {
+  if (!Array.isArray(a) || !Array.isArray(b)) return equals(a, b);
+  if (a.length !== b.length) return false;
+  const byKey = new Map(b.map((item) => [elementKey(listType, item), item]));
+  return a.every((item) => {
+    const key = elementKey(listType, item);
+    return byKey.has(key) && equals(fromJson(item), fromJson(byKey.get(key)));
+  });
+}
+
+/** `a + b`: elements of the right replace those of the left in place, new ones follow. */
+function mergeByListType(listType: ListType, a: unknown, b: unknown): unknown[] {
+  if (!Array.isArray(a) || !Array.isArray(b)) throw noOverload();
+  const merged = new Map<string, unknown>();
+  for (const item of [...a, ...b]) merged.set(elementKey(listType, item), item);
+  return [...merged.values()];
+}
+
+function elementKey({ kind, keys }: ListType, item: unknown): string {
+  if (kind === 'set' || !isPlainObject(item)) return JSON.stringify(item) ?? String(item);
+  return JSON.stringify(keys.map((key) => item[key] ?? null));
+}
 
 /** Compiles a call that is no path. */
 export function compileCall(compiler: NodeCompiler, expr: Call): Code {

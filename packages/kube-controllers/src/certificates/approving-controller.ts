@@ -37,13 +37,11 @@ const NODE_USER = 'system:node:';
 
 /** Makes the controller; its keys are requests. */
 export function createApprovingController(environment: ControllerEnvironment): Controller {
-  const { client, informers, clock, log } = environment;
+  const { client, informers } = environment;
   const requests = informers.of(SIGNING_REQUESTS);
   return createController({
+    ...environment,
     name: 'certificatesigningrequest-approving-controller',
-    client,
-    clock,
-    log,
     sources: [ownKeys(requests)],
     async reconcile(key, { signal }) {
       const held = requests.get(key);

@@ -42,13 +42,11 @@ export function removableAt(request: DeepReadonly<SigningRequest>): number | und
 
 /** Makes the controller; its keys are requests. */
 export function createCleanerController(environment: ControllerEnvironment): Controller {
-  const { client, informers, clock, log } = environment;
+  const { client, informers, clock } = environment;
   const requests = informers.of(SIGNING_REQUESTS);
   return createController({
+    ...environment,
     name: 'certificatesigningrequest-cleaner-controller',
-    client,
-    clock,
-    log,
     sources: [ownKeys(requests)],
     async reconcile(key, { signal }) {
       const held = requests.get(key);

@@ -37,16 +37,14 @@ const UID = 'kubernetes.io/service-account.uid';
 
 /** Makes the controller; its keys are Secrets of that type. */
 export function createLegacyTokenController(options: LegacyTokenOptions): Controller {
-  const { client, informers, clock, log, signToken, rootCa } = options;
+  const { client, informers, signToken, rootCa } = options;
   const secrets = informers.of(SECRETS, { fieldSelector: `type=${TYPE}` });
   const accounts = informers.of(SERVICE_ACCOUNTS);
   const base64 = (text: string): string => encodeBase64(new TextEncoder().encode(text));
   const accountOf = ({ metadata }: DeepReadonly<Secret>): string => metadata.annotations?.[NAME] ?? '';
   return createController({
+    ...options,
     name: 'serviceaccount-token-controller',
-    client,
-    clock,
-    log,
     sources: [
       ownKeys(secrets),
       source(accounts, (account) =>

@@ -142,16 +142,14 @@ async function usable(data: DeepReadonly<Secret>['data'], keys: PeerKeyWork): Pr
 }
 
 function createAuthorityController(options: PeerControllerOptions, { secrets, lists, key }: Held): Controller {
-  const { client, clock, log, keys } = options;
+  const { client, clock, keys } = options;
   let reportedMissing = '';
   const make = async (now: number): Promise<AuthorityPair> =>
     // A name of its own: of two authorities of one name nobody could say which of them has signed.
     keys.make({ commonName: `${PEER_AUTHORITY}@${Math.floor(now / 1000)}`, ...newValidity(now) });
   return createController({
+    ...options,
     name: 'peer-authority-controller',
-    client,
-    clock,
-    log,
     sources: [ownKeys(secrets), ownKeys(lists)],
     async reconcile(_key, { signal, log: passLog }) {
       const [secret, list] = [secrets.get(key), lists.get(key)];
@@ -206,14 +204,12 @@ function createAuthorityController(options: PeerControllerOptions, { secrets, li
 }
 
 function createRequestController(options: PeerControllerOptions, { secrets, lists, key: kept }: Held): Controller {
-  const { client, informers, clock, log, keys, agentUser } = options;
+  const { client, informers, clock, keys, agentUser } = options;
   const requests = informers.of(SIGNING_REQUESTS, { fieldSelector: `spec.signerName=${PEER_SIGNER}` });
   const all = (): ObjectKey[] => requests.list().map((request) => keyOf(request));
   return createController({
+    ...options,
     name: 'peer-request-controller',
-    client,
-    clock,
-    log,
     // A request may have waited for the authority.
     sources: [ownKeys(requests), source(secrets, all), source(lists, all)],
     async reconcile(key, { signal, log: passLog }) {

@@ -61,13 +61,11 @@ const lifeOf = ({ signerName, expirationSeconds }: DeepReadonly<SigningRequest>[
 
 /** Makes the controller; its keys are requests. */
 export function createSigningController(options: SigningOptions): Controller {
-  const { client, informers, clock, log, sign } = options;
+  const { client, informers, sign } = options;
   const requests = informers.of(SIGNING_REQUESTS);
   return createController({
+    ...options,
     name: 'certificatesigningrequest-signing-controller',
-    client,
-    clock,
-    log,
     sources: [ownKeys(requests)],
     async reconcile(key, { signal }) {
       const held = requests.get(key);

@@ -28,7 +28,7 @@ const BY_UID = 'claim-files.uid';
 
 /** Makes the controller; its keys are Nodes. */
 export function createClaimFilesController(environment: ControllerEnvironment): Controller {
-  const { client, informers, clock, log } = environment;
+  const { client, informers } = environment;
   const nodes = informers.of(NODES);
   const claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
   const classes = informers.of(STORAGE_CLASSES);
@@ -43,10 +43,8 @@ export function createClaimFilesController(environment: ControllerEnvironment): 
   };
 
   return createController({
+    ...environment,
     name: 'claim-files-controller',
-    client,
-    clock,
-    log,
     sources: [
       ownKeys(nodes),
       source(claims, ({ metadata }) =>

@@ -50,13 +50,11 @@ const textOf = ({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }:
 
 /** Makes the controller; its keys are aggregating ClusterRoles. */
 export function createClusterRoleAggregationController(environment: ControllerEnvironment): Controller {
-  const { client, informers, clock, log } = environment;
+  const { client, informers } = environment;
   const roles = informers.of(CLUSTER_ROLES);
   return createController({
+    ...environment,
     name: 'clusterrole-aggregation-controller',
-    client,
-    clock,
-    log,
     // A change of any role may be a change of every aggregating one: there are a handful.
     sources: [
       source(roles, () =>

@@ -224,10 +224,8 @@ export function createDisruptionController(environment: ControllerEnvironment): 
   };
 
   const controller = createController({
+    ...environment,
     name: 'disruption-controller',
-    client,
-    clock,
-    log,
     concurrency: 4,
     sources: [
       ownKeys(budgets),

@@ -45,7 +45,7 @@ const serviceOf = ({ metadata }: DeepReadonly<EndpointSlice>): ObjectKey => ({
 
 /** Makes the controller; its keys are Services. */
 export function createEndpointSliceController(environment: ControllerEnvironment): Controller {
-  const { client, informers, clock, log } = environment;
+  const { client, informers } = environment;
   const services = informers.of(SERVICES);
   const pods = informers.of(PODS);
   const nodes = informers.of(NODES);
@@ -85,10 +85,8 @@ export function createEndpointSliceController(environment: ControllerEnvironment
   };
 
   return createController({
+    ...environment,
     name: 'endpointslice-controller',
-    client,
-    clock,
-    log,
     concurrency: 5,
     sources: [
       ownKeys(services),

@@ -32,13 +32,11 @@ export function lastWritten(event: DeepReadonly<Event>): number {
 
 /** Makes the controller. */
 export function createEventTtlController(environment: ControllerEnvironment): Controller {
-  const { client, informers, clock, log } = environment;
+  const { client, informers, clock } = environment;
   const events = informers.of(EVENTS);
   return createController({
+    ...environment,
     name: 'event-ttl-controller',
-    client,
-    clock,
-    log,
     concurrency: 4,
     sources: [ownKeys(events)],
     async reconcile(key, { signal }) {

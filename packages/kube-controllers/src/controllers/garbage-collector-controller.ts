@@ -44,10 +44,8 @@ export function createGarbageCollectorController(environment: GarbageCollectorOp
   let served: Discovery = { resources: [], failures: [] };
 
   const controller = createController({
+    ...environment,
     name: NAME,
-    client,
-    clock,
-    log,
     concurrency: CONCURRENCY,
     sources: [],
     reconcile: (key, context) => passes.pass(key.name, context),

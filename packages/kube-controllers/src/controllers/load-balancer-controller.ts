@@ -47,13 +47,11 @@ export function ingressFor(service: DeepReadonly<Service>, taken: ReadonlySet<st
 
 /** Makes the controller. */
 export function createLoadBalancerController(environment: ControllerEnvironment): Controller {
-  const { client, informers, clock, log } = environment;
+  const { client, informers } = environment;
   const services = informers.of(SERVICES);
   return createController({
+    ...environment,
     name: 'service-lb-controller',
-    client,
-    clock,
-    log,
     sources: [ownKeys(services)],
     async reconcile(key, { signal }) {
       const service = services.get(key);

@@ -57,7 +57,7 @@ export interface NamespaceControllerOptions extends ControllerEnvironment {
 
 /** Makes the controller; its keys are namespaces. */
 export function createNamespaceController(environment: NamespaceControllerOptions): Controller {
-  const { client, informers, clock, log } = environment;
+  const { client, informers, clock } = environment;
   const namespaces = informers.of(NAMESPACES);
   const pods = informers.of(PODS);
   const discovery = createDiscoveryCache(client, informers, clock);
@@ -73,10 +73,8 @@ export function createNamespaceController(environment: NamespaceControllerOption
   };
 
   return createController({
+    ...environment,
     name: 'namespace-controller',
-    client,
-    clock,
-    log,
     concurrency: CONCURRENCY,
     sources: [
       ownKeys(namespaces),

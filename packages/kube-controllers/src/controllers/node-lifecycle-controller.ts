@@ -154,10 +154,8 @@ export function createNodeLifecycleController(environment: ControllerEnvironment
   const isDisrupted = (): boolean => nodes.list().every((node) => statusOf(node, 'Ready') !== 'True');
 
   return createController({
+    ...environment,
     name: 'node-lifecycle-controller',
-    client,
-    clock,
-    log,
     sources: [
       ownKeys(nodes),
       // Pods are read when their node is; a change of one is no reason for a pass.

@@ -33,7 +33,7 @@ const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
 
 /** Makes the controller; its keys are Pods. */
 export function createPodGcController(environment: ControllerEnvironment): Controller {
-  const { client, informers, clock, log } = environment;
+  const { client, informers, clock } = environment;
   const nodes = informers.of(NODES);
   const pods = informers.of(PODS);
   pods.addIndex(BY_NODE, (pod) => [pod.spec.nodeName ?? '']);
@@ -68,10 +68,8 @@ export function createPodGcController(environment: ControllerEnvironment): Contr
     });
 
   return createController({
+    ...environment,
     name: 'pod-garbage-collector-controller',
-    client,
-    clock,
-    log,
     concurrency: 4,
     sources: [
       ownKeys(pods),

@@ -24,16 +24,14 @@ const NAME = 'kube-root-ca.crt';
 
 /** Makes the controller; its keys are namespaces. A changed or deleted ConfigMap is put back. */
 export function createRootCaController(options: RootCaOptions): Controller {
-  const { client, informers, clock, log, rootCa } = options;
+  const { client, informers, rootCa } = options;
   const namespaces = informers.of(NAMESPACES);
   // Only the one of each namespace: a cluster's other ConfigMaps may be many and large.
   const configMaps = informers.of(CONFIG_MAPS, { fieldSelector: `metadata.name=${NAME}` });
   const data = { 'ca.crt': rootCa };
   return createController({
+    ...options,
     name: 'root-ca-certificate-publisher-controller',
-    client,
-    clock,
-    log,
     concurrency: 4,
     sources: [
       ownKeys(namespaces),

@@ -14,14 +14,12 @@ const NAME = 'default';
 
 /** Makes the controller; its keys are namespaces. */
 export function createServiceAccountController(environment: ControllerEnvironment): Controller {
-  const { client, informers, clock, log } = environment;
+  const { client, informers } = environment;
   const namespaces = informers.of(NAMESPACES);
   const accounts = informers.of(SERVICE_ACCOUNTS);
   return createController({
+    ...environment,
     name: 'serviceaccount-controller',
-    client,
-    clock,
-    log,
     concurrency: 4,
     sources: [
       ownKeys(namespaces),

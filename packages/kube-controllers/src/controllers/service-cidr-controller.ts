@@ -46,7 +46,7 @@ export const serviceCidrRules: PolicyRule[] = [
 
 /** Makes the controller. */
 export function createServiceCidrController(environment: ControllerEnvironment): Controller {
-  const { client, informers, clock, log } = environment;
+  const { client, informers, clock } = environment;
   const cidrs = informers.of(SERVICE_CIDRS);
   const addresses = informers.of(IP_ADDRESSES);
   /** Those on their way out that a change may let go, or hold. */
@@ -56,10 +56,8 @@ export function createServiceCidrController(environment: ControllerEnvironment):
       .filter((cidr) => isDeleting(cidr) && concerns(cidr))
       .map(keyOf);
   return createController({
+    ...environment,
     name: 'service-cidr-controller',
-    client,
-    clock,
-    log,
     sources: [
       ownKeys(cidrs),
       source(cidrs, (changed) => {

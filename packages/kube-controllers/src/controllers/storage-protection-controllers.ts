@@ -36,15 +36,13 @@ const uses = (pod: DeepReadonly<Pod>): boolean =>
 
 /** Makes the controller of claims. */
 export function createClaimProtectionController(environment: ControllerEnvironment): Controller {
-  const { client, informers, clock, log } = environment;
+  const { client, informers } = environment;
   const claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
   const pods = informers.of(PODS);
   pods.addIndex(BY_CLAIM, (pod) => claimsOfPod(pod).map((name) => `${pod.metadata.namespace}/${name}`));
   return createController({
+    ...environment,
     name: 'persistentvolumeclaim-protection-controller',
-    client,
-    clock,
-    log,
     concurrency: 4,
     sources: [
       ownKeys(claims),
@@ -68,13 +66,11 @@ export function createClaimProtectionController(environment: ControllerEnvironme
 
 /** Makes the controller of volumes: one that is bound to a claim stays. */
 export function createVolumeProtectionController(environment: ControllerEnvironment): Controller {
-  const { client, informers, clock, log } = environment;
+  const { client, informers } = environment;
   const volumes = informers.of(PERSISTENT_VOLUMES);
   return createController({
+    ...environment,
     name: 'persistentvolume-protection-controller',
-    client,
-    clock,
-    log,
     sources: [ownKeys(volumes)],
     async reconcile(key, { signal }) {
       const volume = volumes.get(key);

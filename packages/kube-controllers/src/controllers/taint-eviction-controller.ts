@@ -76,10 +76,8 @@ export function createTaintEvictionController(environment: ControllerEnvironment
   };
 
   return createController({
+    ...environment,
     name: 'taint-eviction-controller',
-    client,
-    clock,
-    log,
     concurrency: 8,
     sources: [
       ownKeys(pods),

@@ -52,10 +52,8 @@ export function createDeleterController(options: PoolControllerOptions): Control
     commit(client, PERSISTENT_VOLUMES, { before, after, signal });
 
   return createController({
+    ...options,
     name: 'local-volume-deleter',
-    client,
-    clock,
-    log,
     concurrency: 4,
     sources: [ownKeys(volumes), source(nodes, () => [])],
     async reconcile(key, { signal, log: passLog }) {

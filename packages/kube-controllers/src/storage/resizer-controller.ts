@@ -54,10 +54,8 @@ export function createResizerController(options: PoolControllerOptions): Control
     });
 
   return createController({
+    ...options,
     name: 'local-volume-resizer',
-    client,
-    clock,
-    log,
     concurrency: 4,
     sources: [
       ownKeys(claims),

@@ -24,7 +24,7 @@ const SWEEP_MS = 300_000;
 
 /** Makes the controller. Its keys are pools. */
 export function createSweeperController(options: PoolControllerOptions): Controller {
-  const { client, informers, clock, log } = options;
+  const { client, informers, clock } = options;
   const nodes = informers.of(NODES);
   const pools = createPools({ nodes, connect: options.connect, clock });
 
@@ -40,10 +40,8 @@ export function createSweeperController(options: PoolControllerOptions): Control
   };
 
   return createController({
+    ...options,
     name: 'local-volume-sweeper',
-    client,
-    clock,
-    log,
     concurrency: 1,
     sources: [
       source(nodes, (node, previous) => {

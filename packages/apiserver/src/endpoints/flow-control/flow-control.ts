@@ -2,6 +2,9 @@
  * API priority and fairness: each request is matched to a FlowSchema and takes seats of its priority level while it is
  * answered. Watches give theirs back when they have begun; other long-running requests take none.
  */
+
+import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
+import { formatTime } from '@coracle/apimachinery/meta/object';
 import { storagePrefix } from '@coracle/apimachinery/types/resource';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
@@ -10,11 +13,41 @@ import type { ResourceSource } from '../../registry/resource-catalog.ts';
 import type { Query } from '../query.ts';
 import type { RequestInfo } from '../request-info.ts';
 import { DEFAULT_SEATS, type FlowControl } from '../request-seats.ts';
-import { markDanglingSchemas } from './dangling-schemas.ts';
+import type { FlowSchemaObject } from './flow-schemas.ts';
 import { FlowTable, LEVELS, type MatchedFlow, SCHEMAS } from './flow-table.ts';
 import type { PriorityLevel } from './priority-level.ts';
 import { createWatchCounts } from './watch-counts.ts';
 import { listWork, ONE_SEAT, type Work, writeWork } from './work-estimate.ts';
+
+/** Sets the condition where it is not what it should be. Rejects when one cannot be written. */
+function markDanglingSchemas(
+  store: Pick<ObjectStore, 'list' | 'write'>,
+  levels: ReadonlyMap<string, unknown>,
+  clock: Pick<Clock, 'now'>,
+): Promise<unknown> {
+  const writes = store.list(SCHEMAS).items.map(({ name, object }) => {
+    const { spec, status } = object as FlowSchemaObject;
+    const wanted = danglingCondition(spec.priorityLevelConfiguration.name, levels);
+    const held = status?.conditions?.find(({ type }) => type === 'Dangling');
+    if (held?.status === wanted.status) return undefined;
+    return store.write({ prefix: SCHEMAS, namespace: '', name }, (current) => {
+      if (!current) return { type: 'keep' };
+      const next = cloneJson(current.object) as FlowSchemaObject;
+      const others = next.status?.conditions?.filter(({ type }) => type !== 'Dangling') ?? [];
+      const condition = { type: 'Dangling', lastTransitionTime: formatTime(clock.now()), ...wanted };
+      next.status = { ...next.status, conditions: [...others, condition] };
+      return { type: 'put', object: next };
+    });
+  });
+  return Promise.all(writes);
+}
+
+function danglingCondition(level: string, levels: ReadonlyMap<string, unknown>) {
+  const names = `This FlowSchema references the PriorityLevelConfiguration object named ${JSON.stringify(level)}`;
+  return levels.has(level)
+    ? { status: 'False', reason: 'Found', message: `${names} and it exists` }
+    : { status: 'True', reason: 'NotFound', message: `${names} but there is no such object` };
+}
 
 /** Objects whose sizes stand for those of all of their resource. */
 const SAMPLE = 16;

@@ -117,10 +117,8 @@ export function createImportCronController(options: ClaimFillingOptions): Contro
   };
 
   return createController({
+    ...options,
     name: 'data-import-cron',
-    client,
-    clock,
-    log,
     concurrency: 2,
     sources: [
       ownKeys(crons),

@@ -39,14 +39,12 @@ export const protectionControllerRules = [
 
 /** Makes the controller; nothing happens before `start`. */
 export function createProtectionController(environment: ControllerEnvironment): Runnable {
-  const { client, informers, clock, log } = environment;
+  const { client, informers, clock } = environment;
   const { policy, binding } = keptOperands(informers);
 
   const controller = createController({
+    ...environment,
     name: 'protection',
-    client,
-    clock,
-    log,
     sources: [source(policy.informer, () => [OPERAND_KEY]), source(binding.informer, () => [OPERAND_KEY])],
     reconcile: async (_key, { signal }) => {
       const kept = [await keep(policy, signal), await keep(binding, signal)];

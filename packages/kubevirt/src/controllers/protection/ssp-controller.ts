@@ -59,16 +59,14 @@ export interface SspControllerOptions extends ControllerEnvironment {
 
 /** Makes the controller; nothing happens before `start`. */
 export function createSspController(options: SspControllerOptions): Runnable {
-  const { client, informers, clock, log, version } = options;
+  const { client, informers, clock, version } = options;
   const ssps = informers.of(SSPS);
   const { policy, binding } = keptOperands(informers);
   const everyone = () => ssps.list().map(keyOf);
 
   return createController({
+    ...options,
     name: 'ssp',
-    client,
-    clock,
-    log,
     sources: [ownKeys(ssps), source(policy.informer, everyone), source(binding.informer, everyone)],
     reconcile: async (key, { signal }) => {
       const ssp = ssps.get(key);

@@ -26,9 +26,14 @@ import {
 } from '@coracle/apimachinery/validation/field-errors';
 import { BOOL, CelCompileError, type CelCompileOptions, type CelType, compileCel } from '@coracle/cel/cel';
 import { expressionVariables } from '../policy-expressions.ts';
-import { expressionFault } from './expression-errors.ts';
 import rules from './operation-rules.json' with { type: 'json' };
 import { validateByRules } from './table-rules.ts';
+
+/** An expression that does not compile. What only fails as a program is an internal error, as upstream has it. */
+const expressionFault = (field: string, expression: string, error: CelCompileError): FieldError =>
+  error.reason === 'program'
+    ? { type: 'InternalError', field, detail: error.message }
+    : invalid(field, expression, error.message);
 
 const MAX_MATCH_CONDITIONS = 64;
 

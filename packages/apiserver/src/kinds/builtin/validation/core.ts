@@ -1,8 +1,11 @@
 /** Validation of the core group beside Pods. */
+
+import { decodeBase64 } from '@coracle/apimachinery/meta/base64';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { byteLength, checkQualifiedName } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { isUnqualifiedFinalizer, UNQUALIFIED_FINALIZER } from '@coracle/apimachinery/meta/validate-object-meta';
+import { locateInJson } from '@coracle/apimachinery/schema/scan-json';
 import { isTrueAt, type JsonObject, objectAt, textAt, textsAt, valueAt } from '@coracle/apimachinery/types/read-value';
 import {
   faults,
@@ -13,7 +16,36 @@ import {
   validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
 import { checkDataKey } from './data-keys.ts';
-import { contentErrors } from './secret-contents.ts';
+
+const JSON_KEYS: Readonly<Record<string, string>> = {
+  'kubernetes.io/dockercfg': '.dockercfg',
+  'kubernetes.io/dockerconfigjson': '.dockerconfigjson',
+};
+const HIDDEN = '<secret contents redacted>';
+/** Where in the text it is, upstream does not say. */
+const PLACE = / \(line \d+, column \d+\)$/;
+
+/** What is wrong with the key of a Secret that its type asks for; that it is there is validated elsewhere. */
+function contentErrors(secret: JsonObject): readonly FieldError[] {
+  const type = textAt(secret, 'type');
+  const key = Object.hasOwn(JSON_KEYS, type) ? JSON_KEYS[type]! : '';
+  const encoded = key === '' ? undefined : valueAt(secret, 'data', key);
+  if (typeof encoded !== 'string') return [];
+  const text = textOf(encoded);
+  if (text === undefined) return [];
+  const fault =
+    locateInJson(text).error?.replace(PLACE, '') ?? (/^\s*[{n]/.test(text) ? undefined : 'must be a JSON object');
+  return fault === undefined ? [] : [invalid(`data[${key}]`, HIDDEN, fault)];
+}
+
+/** Undefined where it is no base64, which the schema tells of. */
+function textOf(encoded: string): string | undefined {
+  try {
+    return new TextDecoder().decode(decodeBase64(encoded));
+  } catch {
+    return undefined;
+  }
+}
 
 /** ConfigMaps and Secrets hold at most 1 MiB. */
 const MAX_DATA_BYTES = 1_048_576;

@@ -1,7 +1,7 @@
 /** Validation of a PodSpec, wherever one stands (core/validation, ValidatePodSpec): the rules users meet. */
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import { checkPortName } from '@coracle/apimachinery/meta/name-rules';
+import { checkLabelName, checkPortName } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { compareQuantity, readQuantity } from '@coracle/apimachinery/quantity/quantity';
 import {
@@ -14,6 +14,7 @@ import {
 } from '@coracle/apimachinery/types/read-value';
 import { validateAffinity, validateTopologySpread } from '@coracle/apimachinery/validation/affinity';
 import {
+  absent,
   duplicate,
   faults,
   forbidden,
@@ -22,6 +23,7 @@ import {
   oneOf,
   PORT_RANGE,
   required,
+  requiredText,
   uniqueNames,
   unsupportedInOrder,
   validateEach,
@@ -30,7 +32,6 @@ import {
 import { validateToleration } from '@coracle/apimachinery/validation/tolerations';
 import { lifecycleErrors, probeErrors, securityErrors, variableErrors, variablesErrors } from './container-details.ts';
 import { validateMounts } from './container-mounts.ts';
-import { validateEphemeral } from './ephemeral-containers.ts';
 import {
   nameErrors,
   systemErrors,
@@ -43,6 +44,52 @@ import {
 } from './pod-settings.ts';
 import { validateVolumes } from './pod-volumes.ts';
 import { checkContainerResourceName } from './resource-names.ts';
+
+const NOT_HERE = 'cannot be set for an Ephemeral Container';
+/** In the order of the type's members. */
+const REFUSED = [
+  'ports',
+  'resources',
+  'resizePolicy',
+  'restartPolicy',
+  'restartPolicyRules',
+  'livenessProbe',
+  'readinessProbe',
+  'startupProbe',
+  'lifecycle',
+];
+
+/** Validates the ephemeral containers of a spec beside what holds for any container. */
+function validateEphemeral(errors: FieldError[], spec: unknown, path: string): void {
+  const named = new Set<string>();
+  for (const list of ['containers', 'initContainers']) {
+    for (const container of objectsAt(spec, list)) named.add(textAt(container, 'name'));
+  }
+  const names = new Set(named);
+  validateEach(errors, objectsAt(spec, 'ephemeralContainers'), (container, i) => {
+    const at = `${path}.ephemeralContainers[${i}]`;
+    const name = textAt(container, 'name');
+    const errors = requiredText(`${at}.name`, name, checkLabelName);
+    if (name !== '' && names.has(name)) errors.push(duplicate(`${at}.name`, name));
+    names.add(name);
+    const target = textAt(container, 'targetContainerName');
+    if (target !== '' && !named.has(target)) errors.push(absent(`${at}.targetContainerName`, target));
+    for (const field of REFUSED) if (isSaid(container, field)) errors.push(forbidden(`${at}.${field}`, NOT_HERE));
+    for (const [j, mount] of objectsAt(container, 'volumeMounts').entries()) {
+      for (const field of ['subPath', 'subPathExpr']) {
+        if (textAt(mount, field) !== '') errors.push(forbidden(`${at}.volumeMounts[${j}].${field}`, NOT_HERE));
+      }
+    }
+    return errors;
+  });
+}
+
+/** Empty resources are what every container has. */
+function isSaid(container: JsonObject, field: string): boolean {
+  const value = valueAt(container, field);
+  if (value === undefined || value === null) return false;
+  return !(field === 'resources' && isObject(value) && Object.keys(value).length === 0);
+}
 
 export const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
 const RESTART_POLICIES = ['Always', 'OnFailure', 'Never'];

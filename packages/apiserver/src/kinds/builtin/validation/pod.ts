@@ -1,6 +1,6 @@
 /** Validation of Pods: the spec on create, and on update that only the few mutable fields moved. */
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import { checkQualifiedName } from '@coracle/apimachinery/meta/name-rules';
+import { checkQualifiedName, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { stableText } from '@coracle/apimachinery/schema/list-types';
 import {
@@ -13,10 +13,125 @@ import {
   textAt,
   valueAt,
 } from '@coracle/apimachinery/types/read-value';
-import { duplicate, faults, forbidden, invalid, validateEach } from '@coracle/apimachinery/validation/field-errors';
-import { affinityBesideNodes, validateKeptGates, validatePlacement } from './gated-pod.ts';
+import {
+  duplicate,
+  faults,
+  forbidden,
+  IMMUTABLE,
+  invalid,
+  validateEach,
+} from '@coracle/apimachinery/validation/field-errors';
 import { validatePodSpec } from './pod-spec.ts';
-import { validatePodStatus } from './pod-status.ts';
+import { legacyAddressFault } from './strict-addresses.ts';
+
+const SYSTEM_CONDITIONS = new Set(['PodScheduled', 'Ready', 'Initialized']);
+
+function validatePodStatus(errors: FieldError[], pod: JsonObject, old: JsonObject): void {
+  validateConditions(errors, pod);
+  errors.push(...nominationErrors(pod, old), ...qosErrors(pod, old));
+  validateIps(errors, pod, old);
+}
+
+/** The path is upstream's. */
+const validateConditions = (errors: FieldError[], pod: JsonObject): void =>
+  validateEach(errors, objectsAt(pod, 'status', 'conditions'), (condition, i) => {
+    const type = textAt(condition, 'type');
+    if (SYSTEM_CONDITIONS.has(type)) return [];
+    return faults(`metadata.conditions[${i}].Condition`, type, checkQualifiedName(type));
+  });
+
+function nominationErrors(pod: JsonObject, old: JsonObject): FieldError[] {
+  const field = 'nominatedNodeName';
+  const node = textAt(pod, 'status', field);
+  if (node === '' || node === textAt(old, 'status', field)) return [];
+  return faults(`status.${field}`, node, checkSubdomain(node));
+}
+
+/** The class is found out once, on create. */
+function qosErrors(pod: JsonObject, old: JsonObject): FieldError[] {
+  const before = textAt(old, 'status', 'qosClass');
+  const now = textAt(pod, 'status', 'qosClass');
+  return before === '' || before === now ? [] : [invalid('status.qosClass', now, IMMUTABLE)];
+}
+
+/** One address of each family; what stands there already may stay. */
+function validateIps(errors: FieldError[], pod: JsonObject, old: JsonObject): void {
+  const path = 'status.podIPs';
+  const entries = objectsAt(pod, 'status', 'podIPs');
+  const before = new Set(objectsAt(old, 'status', 'podIPs').map((entry) => textAt(entry, 'ip')));
+  validateEach(errors, entries, (entry, i) => {
+    const ip = textAt(entry, 'ip');
+    const fault = before.has(ip) ? undefined : legacyAddressFault(ip);
+    return fault === undefined ? [] : [invalid(`${path}[${i}]`, ip, fault)];
+  });
+  const families = new Set(entries.map((entry) => textAt(entry, 'ip').includes(':')));
+  if (entries.length < 2 || families.size === entries.length) return;
+  errors.push(invalid(path, entries, 'may specify no more than one IP for each IP family'));
+}
+
+const TERMS_AT = 'spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms';
+const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
+
+/** Gates are taken away, never added, of any Pod. */
+function validateKeptGates(errors: FieldError[], pod: JsonObject, old: JsonObject): void {
+  const before = new Set(objectsAt(old, 'spec', 'schedulingGates').map((gate) => textAt(gate, 'name')));
+  validateEach(errors, objectsAt(pod, 'spec', 'schedulingGates'), (gate, i) => {
+    const name = textAt(gate, 'name');
+    const detail = `only deletion is allowed, but found new scheduling gate '${name}'`;
+    return before.has(name) ? [] : [forbidden(`spec.schedulingGates[${i}].name`, detail)];
+  });
+}
+
+/** Validates what a gated Pod says about nodes: labels and requirements are added, none is taken away. */
+function validatePlacement(errors: FieldError[], spec: unknown, before: unknown): void {
+  const selector = objectAt(spec, 'nodeSelector');
+  const labels = objectAt(before, 'nodeSelector');
+  if (Object.keys(labels).some((key) => selector[key] !== labels[key])) {
+    const detail = 'only additions to spec.nodeSelector are allowed (no mutations or deletions)';
+    errors.push(invalid('spec.nodeSelector', selector, detail));
+  }
+  const was = termsOf(before);
+  if (was.length === 0) return;
+  const now = termsOf(spec);
+  if (now.length !== was.length) {
+    const detail = 'no additions/deletions to non-empty NodeSelectorTerms list are allowed';
+    errors.push(invalid(TERMS_AT, now.length === 0 ? null : now, detail));
+    return;
+  }
+  for (const [i, term] of now.entries()) {
+    if (isNarrower(term, was[i]!)) continue;
+    const detail = 'only additions are allowed (no mutations or deletions)';
+    errors.push(invalid(`${TERMS_AT}[${i}]`, term, detail));
+  }
+}
+
+const termsOf = (spec: unknown): readonly JsonObject[] =>
+  objectsAt(spec, 'affinity', 'nodeAffinity', REQUIRED, 'nodeSelectorTerms');
+
+/** True when a term still begins with all that it asked for; one that asked for nothing chose no node. */
+function isNarrower(now: JsonObject, was: JsonObject): boolean {
+  const lists = ['matchExpressions', 'matchFields'];
+  if (lists.every((list) => listAt(was, list).length === 0)) {
+    return lists.every((list) => listAt(now, list).length === 0);
+  }
+  for (const list of lists) {
+    const before = listAt(was, list);
+    const after = listAt(now, list);
+    if (after.length < before.length) return false;
+    if (!deepEqual(after.slice(0, before.length), before)) return false;
+  }
+  return true;
+}
+
+/** The affinity of a gated Pod with what it says about nodes as it was: the rest may not change. */
+function affinityBesideNodes(spec: unknown, before: unknown): JsonObject | undefined {
+  const now = valueAt(spec, 'affinity');
+  const nodes = valueAt(before, 'affinity', 'nodeAffinity');
+  if (!isObject(now)) return nodes === undefined ? undefined : { nodeAffinity: nodes };
+  const { nodeAffinity: _nodes, ...rest } = now;
+  if (valueAt(before, 'affinity') === undefined && Object.keys(rest).length === 0) return undefined;
+  return { ...rest, ...(nodes !== undefined && { nodeAffinity: nodes }) };
+}
 
 const ONLY_THESE =
   'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';

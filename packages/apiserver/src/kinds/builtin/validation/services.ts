@@ -33,9 +33,23 @@ import {
   validateEach,
   validateLabels,
 } from '@coracle/apimachinery/validation/field-errors';
-import { placeHostErrors, placeIpErrors } from './load-balancer.ts';
 import { PROTOCOLS } from './pod-spec.ts';
-import { legacyAddressFault, legacyNetworkFault } from './strict-addresses.ts';
+import { DNS_NOT_IP, isIp, legacyAddressFault, legacyNetworkFault } from './strict-addresses.ts';
+
+/** What is wrong with the address of one place; those that stood there before (`known`) may stay. */
+function placeIpErrors(place: JsonObject, at: string, known: ReadonlySet<string>): FieldError[] {
+  const ip = textAt(place, 'ip');
+  const fault = ip === '' || known.has(ip) ? undefined : legacyAddressFault(ip);
+  return fault === undefined ? [] : [invalid(`${at}.ip`, ip, fault)];
+}
+
+/** What is wrong with its name. */
+function placeHostErrors(place: JsonObject, at: string): FieldError[] {
+  const host = textAt(place, 'hostname');
+  if (host === '') return [];
+  const errors = faults(`${at}.hostname`, host, checkSubdomain(host));
+  return isIp(host) ? [...errors, invalid(`${at}.hostname`, host, DNS_NOT_IP)] : errors;
+}
 
 const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
 const FAMILIES = ['IPv4', 'IPv6'];
