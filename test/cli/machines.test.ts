@@ -29,7 +29,9 @@ test('create --dry-run prints the manifest, and starts nothing', async (t) => {
     ['VirtualMachine', { name: 'web' }, 'Always', { name: 'debian' }],
   );
   assert.deepEqual([domain.cpu, domain.memory], [{ cores: 2 }, { guest: '2G' }]);
-  assert.deepEqual(volumes[0], { name: 'root', containerDisk: { image: 'quay.io/containerdisks/debian:13' } });
+  assert.deepEqual(volumes[0], { name: 'root', dataVolume: { name: 'web-root' } });
+  const sourceRef = { kind: 'DataSource', namespace: 'kubevirt-os-images', name: 'debian-13' };
+  assert.deepEqual(vm.spec.dataVolumeTemplates[0].spec, { sourceRef, storage: {} });
   const userData = volumes[1].cloudInitNoCloud.userData;
   assert.match(userData, /^#cloud-config\n/);
   assert.deepEqual(parse(userData), { user: 'debian', ssh_authorized_keys: [KEY] });
@@ -124,7 +126,7 @@ test('typos are answered with a suggestion, help with examples, --explain with t
   const images = await coracle('images', 'deb');
   assert.match(images.stdout, /^debian:13 +no +debian +debian +quay\.io\/containerdisks\/debian:13$/m);
 
-  const again = await at.run(['create', 'web', '--image', 'fedora', '-n', 'shop', '--data-dir', at.data]);
+  const again = await at.run(['create', 'web', '--image', 'tiny.example/x', '-n', 'shop', '--data-dir', at.data]);
   assert.equal(again.code, 1);
   assert.match(again.stderr, /there is a machine shop\/web already/);
   const [stopped, gone] = [await coracle('stop', 'web.shop'), await coracle('delete', 'web.shop')];

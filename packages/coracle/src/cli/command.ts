@@ -26,8 +26,10 @@ export interface CommandContext {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Writes to standard output. */
   print(text: string): void;
-  /** Writes to standard error: progress, notes. */
+  /** Writes to standard error. */
   note(text: string): void;
+  /** Says how far something is: on a terminal in one line that is written over. */
+  progress(text: string): void;
   /** Aborted by Ctrl-C, unless the command handles that itself. */
   readonly signal: AbortSignal;
 }

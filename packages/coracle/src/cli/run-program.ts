@@ -1,5 +1,7 @@
+import { systemClock } from '@coracle/runtime/clock/clock';
 import { CommandError, commandHelp, findCommand, readArguments, UsageError } from './command.ts';
 import { COMMANDS } from './commands.ts';
+import { createProgress } from './progress.ts';
 import { didYouMean } from './suggestions.ts';
 
 const GROUPS = ['Machines', 'Control plane', 'More commands'];
@@ -19,8 +21,19 @@ export function programHelp(): string {
 
 /** Runs one command. Exit codes: 0 done, 1 could not, 2 wrong call. */
 export async function runProgram(argv: readonly string[]): Promise<number> {
-  const print = (text: string): void => void process.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
-  const note = (text: string): void => void process.stderr.write(text.endsWith('\n') ? text : `${text}\n`);
+  const progress = createProgress((text) => void process.stderr.write(text), {
+    clock: systemClock,
+    columns: () => (process.stderr.isTTY === true ? process.stderr.columns : undefined),
+  });
+  const line = (text: string): string => (text.endsWith('\n') ? text : `${text}\n`);
+  const print = (text: string): void => {
+    progress.clear();
+    process.stdout.write(line(text));
+  };
+  const note = (text: string): void => {
+    progress.clear();
+    process.stderr.write(line(text));
+  };
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     // A reader that has seen enough (`| head`) is no failure; a disk that takes no more is.
     if (error.code === 'EPIPE') return;
@@ -51,7 +64,8 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
       return 0;
     }
     const run = await command.load();
-    return await run({ flags, words, environment: process.env, print, note, signal: interrupted.signal });
+    const { signal } = interrupted;
+    return await run({ flags, words, environment: process.env, print, note, progress: progress.show, signal });
   } catch (error) {
     if (error instanceof UsageError) {
       note(`error: ${oneLine(error.message)}`);
@@ -61,6 +75,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     note(`error: ${oneLine(error instanceof Error ? error.message : String(error))}`);
     return 1;
   } finally {
+    progress.clear();
     process.off('SIGINT', interrupt);
   }
 }

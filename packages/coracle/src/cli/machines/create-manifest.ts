@@ -1,5 +1,6 @@
 /** The manifest that `coracle create` makes: a VirtualMachine in KubeVirt's own terms. Pure. */
 
+import type { ObjectKey } from '@coracle/apimachinery/meta/object';
 import type { VirtualMachine } from '@coracle/kubevirt/kinds/kinds';
 import { HOST_PORTS_ANNOTATION } from '@coracle/kubevirt/rules/machine/host-ports';
 import { isMap, isSeq, parseDocument, stringify } from 'yaml';
@@ -17,6 +18,12 @@ export type RootDisk =
       readonly kind: 'data-volume';
       readonly source: { readonly http: string } | { readonly registry: string };
       readonly size: string;
+    }
+  /** The same, as a copy of what a DataSource leads to; as large as that without a size. */
+  | {
+      readonly kind: 'data-volume';
+      readonly source: { readonly dataSource: ObjectKey };
+      readonly size: string | undefined;
     };
 
 export interface CreateOptions {
@@ -116,8 +123,10 @@ function matcher(kind: 'Instancetype' | 'Preference', text: string): { kind?: st
 const dataVolume = (name: string, { source, size }: Extract<RootDisk, { kind: 'data-volume' }>) => ({
   metadata: { name },
   spec: {
-    source: 'http' in source ? { http: { url: source.http } } : { registry: { url: source.registry } },
-    storage: { resources: { requests: { storage: size } } },
+    ...('dataSource' in source
+      ? { sourceRef: { kind: 'DataSource', ...source.dataSource } }
+      : { source: 'http' in source ? { http: { url: source.http } } : { registry: { url: source.registry } } }),
+    storage: size === undefined ? {} : { resources: { requests: { storage: size } } },
   },
 });
 

@@ -4,7 +4,6 @@ import { existsSync, readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { resolve } from 'node:path';
 import { ApiError } from '@coracle/apimachinery/meta/status';
-import { isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { VIRTUAL_MACHINES, type VirtualMachine, type VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
 import { openImageStore } from '@coracle/node-agent/image/image-store';
@@ -15,11 +14,14 @@ import { clusterFrom } from '../../config/cluster.ts';
 import { type DataDir, ensurePrivateDir } from '../../config/data-dir.ts';
 import { type CommandContext, CommandError, listFlag, numberFlag, textFlag, UsageError } from '../command.ts';
 import { cloudConfig, machineManifest, type RootDisk, readPublished, readSize, withKeys } from './create-manifest.ts';
+import { needDataVolumes } from './data-volume-support.ts';
 import { isExplained } from './equivalent.ts';
 import { textOf } from './find-machine.ts';
 import { followStart } from './follow-start.ts';
 import { awaitGuestPort } from './guest-port.ts';
+import { type CatalogueImage, defaultOrigin, isBuiltHere } from './image-catalogue.ts';
 import { chooseImage, type ImageChoice, isLocalReference } from './image-choice.ts';
+import { fetchedImages, fetchImage, IMAGES_NAMESPACE, sourceNameOf } from './os-images.ts';
 import { publicKeys } from './ssh-keys.ts';
 import { ensureControlPlane, localDataDir } from './start-control-plane.ts';
 
@@ -63,6 +65,8 @@ export async function create(context: CommandContext): Promise<number> {
     const { client } = cluster;
     const key = { namespace: manifest.metadata.namespace ?? cluster.namespace, name };
     if (manifest.spec.dataVolumeTemplates) await needDataVolumes(client);
+    if (choice.kind === 'catalogue' && !isBuiltHere(choice.image))
+      await provideCatalogued(context, client, choice.image);
     const made = await createMachine(
       client,
       { ...manifest, metadata: { ...manifest.metadata, namespace: key.namespace } },
@@ -75,7 +79,7 @@ export async function create(context: CommandContext): Promise<number> {
     if (!quiet) print(`${textOf(key)} created${flags['wait'] === true ? `  ${at()}` : ''}`);
     if (flags['wait'] === true) {
       const phase = (what: string): void => void (!quiet && print(`${textOf(key)} ${what}  ${at()}`));
-      const vmi = await followStart({ client, key, signal, note }, { seconds, onPhase: phase });
+      const vmi = await followStart({ client, key, signal, note: context.progress }, { seconds, onPhase: phase });
       if (publishes) notePorts(note, vmi);
       if (hasKeys(manifest)) {
         await awaitGuestPort({ cluster, key, port: SSH_PORT, signal }, seconds);
@@ -153,13 +157,14 @@ function rootDisk({ flags }: CommandContext, choice: ImageChoice, local: string)
         ? { kind: 'container-disk', image: choice.reference }
         : { kind: 'data-volume', source: { registry: `docker://${choice.reference}` }, size };
     case 'catalogue': {
-      const { containerDisk, url, name } = choice.image;
-      if (size !== undefined && url !== undefined) return { kind: 'data-volume', source: { http: url }, size };
-      if (size !== undefined && containerDisk !== undefined)
-        return { kind: 'data-volume', source: { registry: `docker://${containerDisk}` }, size };
-      if (containerDisk !== undefined) return { kind: 'container-disk', image: containerDisk };
-      if (url !== undefined) return { kind: 'data-volume', source: { http: url }, size: DEFAULT_DISK };
-      throw new CommandError(`nothing says where ${name} comes from`);
+      const { image } = choice;
+      if (image.containerDisk === undefined || !isBuiltHere(image)) {
+        const dataSource = { namespace: IMAGES_NAMESPACE, name: sourceNameOf(image) };
+        return { kind: 'data-volume', source: { dataSource }, size };
+      }
+      return size === undefined
+        ? { kind: 'container-disk', image: image.containerDisk }
+        : { kind: 'data-volume', source: { registry: `docker://${image.containerDisk}` }, size };
     }
     default:
       return choice satisfies never;
@@ -238,16 +243,15 @@ function notePorts(note: (text: string) => void, vmi: VirtualMachineInstance): v
   if (missing) note(`${missing.message ?? 'not all ports are forwarded'} (coracle up --allow-host-ports)`);
 }
 
-/** Throws CommandError where nothing would ever fill the disk. */
-async function needDataVolumes(client: Client): Promise<void> {
-  try {
-    await client.raw('GET', '/apis/cdi.kubevirt.io/v1beta1');
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-    throw new CommandError(
-      'the server has no DataVolumes (cdi.kubevirt.io), which fill disks that last: leave --disk out and take an image of a registry, or import the file yourself (coracle image import NAME FILE, then --image localhost/NAME)',
-    );
-  }
+/** Fetches an image of the catalogue that nobody has fetched yet. */
+async function provideCatalogued(
+  { note, progress, signal }: CommandContext,
+  client: Client,
+  image: CatalogueImage,
+): Promise<void> {
+  if ((await fetchedImages(client, signal)).has(sourceNameOf(image))) return;
+  note(`fetching ${image.name}, once for all machines (coracle images refresh ${image.name} fetches it anew)`);
+  await fetchImage(image, defaultOrigin(image), { client, signal, progress });
 }
 
 async function createMachine(client: Client, vm: VirtualMachine, signal: AbortSignal): Promise<VirtualMachine> {

@@ -1,8 +1,16 @@
 /**
  * Cloud images by short names: data, nothing else. `containerDisk` is what KubeVirt's project publishes of an image, `url` where
  * its vendor publishes it for x86-64 and `checksums` the vendor's own list of digests beside it. `preference` is the one of
- * common-instancetypes that fits, `memory` the least that it asks for, `user` whom the image's cloud-init gives keys to.
+ * common-instancetypes that fits, `memory` the least that it asks for, `user` whom the image's cloud-init gives keys to, `size` that
+ * of its disk where it is larger than 10Gi.
  */
+import { CommandError } from '../command.ts';
+
+/** Where an image is fetched from. */
+export type ImageOrigin =
+  | { readonly kind: 'registry'; readonly reference: string }
+  /** `checksums` is the vendor's list of digests, or a file's own. */
+  | { readonly kind: 'http'; readonly url: string; readonly checksums: string };
 
 export interface CatalogueImage {
   /** `debian:13`. */
@@ -13,6 +21,7 @@ export interface CatalogueImage {
   readonly preference?: string;
   readonly memory: string;
   readonly user: string;
+  readonly size?: string;
 }
 
 const DISKS = 'quay.io/containerdisks';
@@ -62,6 +71,15 @@ export const IMAGE_CATALOGUE: readonly CatalogueImage[] = [
     memory: '2Gi',
     user: 'fedora',
   },
+  {
+    name: 'alpine:3.22',
+    url: 'https://dl-cdn.alpinelinux.org/alpine/v3.22/releases/cloud/nocloud_alpine-3.22.0-x86_64-bios-cloudinit-r0.qcow2',
+    checksums:
+      'https://dl-cdn.alpinelinux.org/alpine/v3.22/releases/cloud/nocloud_alpine-3.22.0-x86_64-bios-cloudinit-r0.qcow2.sha512',
+    preference: 'alpine',
+    memory: '512Mi',
+    user: 'alpine',
+  },
   centosStream('10'),
   centosStream('9'),
   {
@@ -73,6 +91,7 @@ export const IMAGE_CATALOGUE: readonly CatalogueImage[] = [
     preference: 'opensuse.leap',
     memory: '2Gi',
     user: 'opensuse',
+    size: '24Gi',
   },
   {
     name: 'opensuse-tumbleweed:1.0.0',
@@ -83,8 +102,20 @@ export const IMAGE_CATALOGUE: readonly CatalogueImage[] = [
     preference: 'opensuse.tumbleweed',
     memory: '2Gi',
     user: 'opensuse',
+    size: '24Gi',
   },
 ];
+
+/** Where it is fetched from when nobody says: a registry, whose digest is its checksum, else its vendor. Throws CommandError. */
+export function defaultOrigin({ name, containerDisk, url, checksums }: CatalogueImage): ImageOrigin {
+  if (containerDisk !== undefined) return { kind: 'registry', reference: containerDisk };
+  if (url !== undefined && checksums !== undefined) return { kind: 'http', url, checksums };
+  throw new CommandError(`nothing says where ${name} comes from`);
+}
+
+/** Those of the local store are put there by hand, and started from it. */
+export const isBuiltHere = ({ containerDisk }: CatalogueImage): boolean =>
+  containerDisk?.startsWith('localhost/') === true;
 
 /** The image of that name; without a version the first one. Undefined when there is none. */
 export const catalogueImage = (name: string): CatalogueImage | undefined =>

@@ -328,11 +328,37 @@ export const MACHINE_COMMANDS: readonly Command[] = [
   },
   {
     name: 'images',
-    summary: 'Images that create knows by name, and those of the local store',
-    words: '[PREFIX]',
+    summary: 'Images that create knows by name, those of the local store; refresh: fetch one as it is now',
+    words: '[PREFIX] | refresh NAME...',
+    choices: ['refresh'],
+    completes: 'images',
     group: 'Machines',
-    examples: ['coracle images', 'coracle images debian'],
-    flags: { json: JSON_OUT, 'data-dir': CLUSTER['data-dir']! },
+    examples: [
+      'coracle images',
+      'coracle images debian',
+      'coracle images refresh debian:13',
+      'coracle images refresh debian:13 --vendor',
+      'coracle images refresh debian:13 --from https://mirror/debian-13.qcow2 --checksums https://mirror/SHA512SUMS',
+    ],
+    flags: {
+      vendor: {
+        type: 'boolean',
+        summary: "refresh: the vendor's own file, checked against the vendor's list of digests",
+      },
+      from: {
+        type: 'string',
+        value: 'URL',
+        summary: 'refresh: another file (http, https), or an image of a registry (docker://IMAGE)',
+      },
+      checksums: {
+        type: 'string',
+        value: 'URL',
+        summary: 'refresh: list of digests (SHA-256 or SHA-512) that has the file',
+      },
+      json: JSON_OUT,
+      kubeconfig: CLUSTER['kubeconfig']!,
+      'data-dir': CLUSTER['data-dir']!,
+    },
     load: async () => (await import('./images.ts')).images,
   },
 ];
