@@ -11,11 +11,14 @@ import { benchExpand } from './expand-http.ts';
 import { type BenchContext, type Figure, figureLine, type Outcome } from './figure.ts';
 import { benchFork } from './fork.ts';
 import { benchGitops } from './gitops.ts';
+import { benchGuestNetwork } from './guest-network.ts';
+import { benchMachines } from './machines.ts';
 import { benchMigration } from './migration.ts';
 import { benchProtection } from './protection.ts';
 import { benchScale } from './scale.ts';
 import { benchStart } from './start.ts';
 import { benchStorage } from './storage.ts';
+import { benchTenGuests } from './ten-guests.ts';
 import { benchVms } from './vms.ts';
 
 const BENCHES: ReadonlyMap<string, (context: BenchContext) => Promise<Outcome>> = new Map([
@@ -26,6 +29,9 @@ const BENCHES: ReadonlyMap<string, (context: BenchContext) => Promise<Outcome>> 
   ['boot', benchBoot],
   ['migration', benchMigration],
   ['fork', benchFork],
+  ['guest-network', benchGuestNetwork],
+  ['ten-guests', benchTenGuests],
+  ['machines', benchMachines],
   ['storage', benchStorage],
   ['scale', benchScale],
   ['expand', benchExpand],

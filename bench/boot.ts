@@ -176,7 +176,8 @@ async function startByHand(vm: StartedVm, qemus: Set<number>): Promise<number> {
   }
 }
 
-function endProcess(pid: number): void {
+/** Kills it, if it lives. */
+export function endProcess(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
@@ -184,7 +185,8 @@ function endProcess(pid: number): void {
   }
 }
 
-const machine = (name: string) => ({
+/** A machine that boots the tiny guest by its kernel. */
+export const machine = (name: string) => ({
   apiVersion: 'kubevirt.io/v1',
   kind: 'VirtualMachine',
   metadata: { name, namespace: NAMESPACE },

@@ -55,6 +55,8 @@ const BUDGETS: readonly Budget[] = [
   { figure: 'snapshot.offline', below: 300, because: 'a sparse volume of 10 GiB, from the call to its answer' },
   { figure: 'restore.copied', below: 1024, because: 'a volume of a snapshot that holds 64 MiB shares them' },
   { figure: 'snapshot.paused', below: 200, because: 'two volumes of a guest that writes: its writes are held back' },
+  { figure: 'guest-network.ratio', atLeast: 50, because: "% of the same guest's user-mode path to this host" },
+  { figure: 'machines.memory', below: 1.5, because: 'a machine of 1,000, control plane and agent' },
   ...(['http1', 'http2'] as const).map(
     (protocol): Budget => ({ figure: `watchers.p99.${protocol}`, below: 250, because: '1,000 watchers, 200 writes/s' }),
   ),

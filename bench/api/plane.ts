@@ -29,10 +29,16 @@ export async function startPlane(
     readonly controllers?: string;
     /** Main file and compile cache of a build, instead of the sources'. */
     readonly built?: { readonly main: string; readonly cache: string };
+    /** Where it finds programs. */
+    readonly path?: string;
   } = {},
 ): Promise<MeasuredPlane> {
-  const { built, ...rest } = options;
-  const env = { ...LAUNCHER, ...(built && { NODE_COMPILE_CACHE: built.cache }) };
+  const { built, path, ...rest } = options;
+  const env = {
+    ...LAUNCHER,
+    ...(built && { NODE_COMPILE_CACHE: built.cache }),
+    ...(path !== undefined && { PATH: path }),
+  };
   const began = performance.now();
   const started = await startProcess(dir, { ...rest, env, ...(built && { main: built.main }) });
   return { process: started, dir, readyMs: performance.now() - began };

@@ -90,6 +90,8 @@ export async function startMigrationBoard(
     readonly controller?: boolean;
     /** Path of another QEMU, made in the board's directory. */
     readonly binary?: (directory: string) => Promise<string>;
+    /** The address of each node; that of the loopback where there is none. */
+    readonly addresses?: Readonly<Record<string, string>>;
     /** What the nodes believe keeps guests from coming in post-copy. */
     readonly postCopyObstacle?: string;
   } = {},
@@ -171,6 +173,7 @@ export async function startMigrationBoard(
       options: {
         images,
         accelerator: 'tcg',
+        ...(options.addresses?.[nodeName] !== undefined && { address: options.addresses[nodeName] }),
         ...(binary && { binary }),
         ...(facts && { facts }),
         addressesDir: join(directory, 'addresses'),

@@ -1,9 +1,7 @@
 // test:full: three guests, one that moves, and what each says to the others before, meanwhile and after
 /** Guests talk to each other: by the addresses of their Pods, by names and by Services, on two nodes, and while one moves. */
 import assert from 'node:assert/strict';
-import { createServer } from 'node:net';
-import { networkInterfaces } from 'node:os';
-import { after, before, type TestContext, test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { SERVICES } from '../../packages/apimachinery/src/types/resource-types.ts';
 import type { Service, ServiceSpec } from '../../packages/apimachinery/src/types/types.ts';
 import {
@@ -23,7 +21,7 @@ const eventually = <T>(what: string, read: () => Promise<T>): Promise<NonNullabl
 
 let board: MigrationBoard;
 before(async () => {
-  board = await startMigrationBoard({ controller: true });
+  board = await startMigrationBoard({ controller: true, addresses: { one: '127.0.0.1', two: '127.0.0.2' } });
 });
 after(() => board?.close());
 
@@ -99,7 +97,7 @@ const linesOf = async ({ sh }: TalkingGuest, file: string): Promise<number> => N
 //   address, and between nodes of one host its open connections, those through a Service among them.
 // S-1181: Guests resolve Services, headless ones and `hostname.subdomain.namespace.svc`, and reach a ClusterIP; names of the
 //   world go to the host's resolver as before.
-// S-1185: A node port answers on the address of the node, and a load balancer has an address of the loopback network and
+// S-1185: A node port answers on the address of each node, wherever the Pods are, and a load balancer has an address of the loopback network and
 //   answers there: with Pods that are ready.
 // S-1325
 // S-1328: In a guest the name of a Service of its namespace is enough (`curl http://web`), as `NAME.NAMESPACE` is for others;
@@ -142,7 +140,8 @@ test('two guests ping, resolve and fetch from each other across two nodes before
     const { status } = await board.client.get(SERVICES, { namespace: NAMESPACE, name: 'outer' });
     return status?.loadBalancer?.ingress?.[0]?.ip;
   });
-  for (const host of [`127.0.0.1:${outer.spec?.ports?.[0]?.nodePort}`, `${ingress}:8088`])
+  const nodePort = outer.spec?.ports?.[0]?.nodePort;
+  for (const host of [`127.0.0.1:${nodePort}`, `127.0.0.2:${nodePort}`, `${ingress}:8088`])
     await eventually(`a page of ${host}`, async () =>
       fetch(`http://${host}/heartbeat`, { signal: AbortSignal.timeout(3000) }).then(
         ({ ok }) => ok,
@@ -161,7 +160,6 @@ test('two guests ping, resolve and fetch from each other across two nodes before
     'both are open',
     async () => (await linesOf(b, '/run/straight')) > 3 && (await linesOf(b, '/run/service')) > 3,
   );
-  await figures(t, a, b);
 
   const moving = move('a');
   let pings = 0;
@@ -197,30 +195,19 @@ async function shortNames(a: TalkingGuest, b: TalkingGuest, clusterIP: string): 
   assert.ok((await a.sh.run(`nslookup ${b.address}`)).includes('bee.headless.default.svc.cluster.local'));
 }
 
-const MIB_SENT = 24;
-
-/** Bytes a second from guest to guest, and to this host by the user-mode network: a figure, not asserted. */
-async function figures(t: TestContext, a: TalkingGuest, b: TalkingGuest): Promise<void> {
-  const outside = Object.values(networkInterfaces())
-    .flat()
-    .find((one) => one?.family === 'IPv4' && !one.internal)?.address;
-  if (outside === undefined) return;
-  const server = createServer((socket) => void socket.on('error', () => {}).resume());
-  await new Promise<void>((done) => server.listen(0, outside, done));
-  const { port } = server.address() as { port: number };
-  const seconds = async (to: string): Promise<number> => {
-    const said = await a.sh.run(`(time dd if=/dev/zero bs=64k count=${MIB_SENT * 16} | nc ${to}) 2>&1`);
-    const [, minutes = '', rest = ''] = /real\s+(\d+)m\s*([\d.]+)s/.exec(said) ?? [];
-    return Number(minutes) * 60 + Number(rest);
-  };
-  try {
-    const host = await seconds(`${outside} ${port}`);
-    await b.sh.run('tail -f /dev/null | nc -l -p 9002 > /dev/null &');
-    const guests = await seconds(`${b.address} 9002`);
-    t.diagnostic(
-      `${MIB_SENT} MiB: to the host ${host} s, to the other guest ${guests} s, ${Math.round((100 * host) / guests)} %`,
-    );
-  } finally {
-    server.close();
-  }
-}
+// S-1329: A guest that is not ready gets no connection of a Service; it does from when it is ready until it is not.
+test('a Service gives its connections to guests that are ready', async () => {
+  const [from, to] = await Promise.all([
+    guest('asks'),
+    guest('waits', { readinessProbe: { tcpSocket: { port: 9999 }, periodSeconds: 1, failureThreshold: 1 } }),
+  ]);
+  const { spec } = await service('slow', { selector: { guest: 'waits' }, ports: [{ port: 80, targetPort: 8080 }] });
+  const straight = await from.sh.run(page(`${to.address}:8080`));
+  assert.match(straight, /^\d+/m, 'it serves');
+  await eventually('the name', async () => (await from.sh.run('nslookup slow')).includes(spec?.clusterIP ?? '-'));
+  assert.match(await from.sh.run(`${page('slow')} 2>&1`), /refused/, 'it is not ready');
+  await to.sh.run('(while :; do nc -l -p 9999 < /dev/null; done) > /dev/null 2>&1 & echo $! > /run/ready');
+  await eventually('it is ready', async () => /^\d+/m.test(await from.sh.run(page('slow'))));
+  await to.sh.run('kill $(cat /run/ready); killall nc');
+  await eventually('it is not', async () => /refused/.test(await from.sh.run(`${page('slow')} 2>&1`)));
+});

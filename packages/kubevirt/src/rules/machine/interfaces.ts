@@ -1,5 +1,6 @@
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { Interface, Network } from '../../kinds/network.ts';
+import type { VirtualMachineInstanceSpec } from '../../kinds/vmi-spec.ts';
 import { type ForwardedPort, type MachinePlan, PlanError } from './machine-plan.ts';
 import { plainText } from './plain-text.ts';
 import type { PlanContext } from './plan-context.ts';
@@ -41,17 +42,7 @@ export function configureInterfaces({ vmi, facts }: PlanContext, plan: MachinePl
   const searches = interfaces.length > 0 ? searchesOf(vmi, plan) : [];
   for (const nic of interfaces) {
     if (nic.state === 'absent') continue;
-    const refusal = refusalOf(nic, networks.get(nic.name));
-    if (refusal !== undefined) {
-      plan.unsupported.push(`interface ${nic.name}: ${refusal}; it is left out`);
-      continue;
-    }
-    if (!nic.masquerade && !nic.passtBinding)
-      plan.unsupported.push(`interface ${nic.name}: only address translation is offered; it is served as masquerade`);
-    if (nic.portRanges?.length) plan.unsupported.push(`interface ${nic.name}: portRanges are not forwarded`);
-    for (const field of ['pciAddress', 'acpiIndex'] as const)
-      if (nic[field] !== undefined) plan.unsupported.push(`interface ${nic.name}: ${field} is not supported`);
-
+    if (refusalOf(nic, networks.get(nic.name))) continue;
     plan.interfaces.push({
       name: nic.name,
       id: `ua-${nic.name}`,
@@ -71,11 +62,59 @@ export function configureInterfaces({ vmi, facts }: PlanContext, plan: MachinePl
         ...(searches.length > 0 && { searches }),
       },
     });
-    if (nic.dhcpOptions?.ntpServers?.length || nic.dhcpOptions?.privateOptions?.length)
-      plan.unsupported.push(`interface ${nic.name}: DHCP time servers and private options are not supported`);
+  }
+  plan.unsupported.push(...unservedNetworking(vmi.spec).map(({ text }) => text));
+}
+
+/** A field that is accepted and not followed: where it stands below the spec, and what happens instead. */
+export interface UnservedField {
+  readonly field: string;
+  readonly text: string;
+}
+
+/** What a spec asks for of networks that no node here does; said at admission, and in an event when the guest starts. */
+export function unservedNetworking(spec: DeepReadonly<VirtualMachineInstanceSpec>): UnservedField[] {
+  // A template of a machine has no defaults yet.
+  const devices: DeepReadonly<Partial<VirtualMachineInstanceSpec['domain']['devices']>> = spec.domain.devices ?? {};
+  const interfaces = devices.interfaces ?? [];
+  const found: UnservedField[] = [];
+  const networks = new Map((spec.networks ?? []).map((network, index) => [network.name, { network, index }]));
+  for (const [index, nic] of interfaces.entries()) {
+    if (nic.state === 'absent') continue;
+    const at = `domain.devices.interfaces[${index}]`;
+    const say = (field: string, text: string): void =>
+      void found.push({ field, text: `interface ${nic.name}: ${text}` });
+    const place = networks.get(nic.name);
+    const refusal = refusalOf(nic, place?.network);
+    if (refusal) {
+      const { isOf, member, text } = refusal;
+      say(`${isOf === 'network' ? `networks[${place?.index}]` : at}.${member}`, `${text}; it is left out`);
+      continue;
+    }
+    if (!nic.masquerade && !nic.passtBinding)
+      say(`${at}.bridge`, 'only address translation is offered; it is served as masquerade');
+    if (nic.portRanges?.length) say(`${at}.portRanges`, 'portRanges are not forwarded');
+    for (const field of ['pciAddress', 'acpiIndex'] as const)
+      if (nic[field] !== undefined) say(`${at}.${field}`, `${field} is not supported`);
+    const { ntpServers, privateOptions } = nic.dhcpOptions ?? {};
+    if (ntpServers?.length) say(`${at}.dhcpOptions.ntpServers`, 'DHCP names no time servers');
+    if (privateOptions?.length) say(`${at}.dhcpOptions.privateOptions`, 'private DHCP options are not supported');
+    if (place?.network.pod?.vmIPv6NetworkCIDR)
+      say(`networks[${place.index}].pod.vmIPv6NetworkCIDR`, 'guests have addresses of IPv4 alone');
   }
   if (devices.networkInterfaceMultiqueue)
-    plan.unsupported.push('networkInterfaceMultiqueue has no effect on this node');
+    found.push({
+      field: 'domain.devices.networkInterfaceMultiqueue',
+      text: 'networkInterfaceMultiqueue has no effect on this node',
+    });
+  const { nameservers, options } = spec.dnsConfig ?? {};
+  if (nameservers?.length)
+    found.push({
+      field: 'dnsConfig.nameservers',
+      text: 'dnsConfig.nameservers: guests ask the resolver of the node',
+    });
+  if (options?.length) found.push({ field: 'dnsConfig.options', text: 'dnsConfig.options are not passed on by DHCP' });
+  return found;
 }
 
 /**
@@ -83,9 +122,7 @@ export function configureInterfaces({ vmi, facts }: PlanContext, plan: MachinePl
  * subdomain, as KubeVirt has it, behind them those of the spec.
  */
 function searchesOf({ metadata, spec }: PlanContext['vmi'], plan: MachinePlan): string[] {
-  const { nameservers, searches = [], options } = spec.dnsConfig ?? {};
-  if (nameservers?.length) plan.unsupported.push('dnsConfig.nameservers: guests ask the resolver of the node');
-  if (options?.length) plan.unsupported.push('dnsConfig.options are not passed on by DHCP');
+  const { searches = [] } = spec.dnsConfig ?? {};
   const service = `svc.${CLUSTER_DOMAIN}`;
   const own = `${metadata.namespace}.${service}`;
   const isClusterFirst = (spec.dnsPolicy || 'ClusterFirst').startsWith('ClusterFirst');
@@ -104,12 +141,18 @@ function searchesOf({ metadata, spec }: PlanContext['vmi'], plan: MachinePlan): 
   return kept;
 }
 
-function refusalOf(nic: ReadonlyInterface, network: DeepReadonly<Network> | undefined): string | undefined {
-  if (!network) return 'it has no network of its name';
-  if (network.multus) return 'multus networks are not supported';
-  if (network.resourceClaim) return 'networks by resource claim are not supported';
-  if (nic.sriov) return 'SR-IOV is not supported';
-  if (nic.binding) return `binding plug-in ${nic.binding.name} is not supported`;
+/** Why a card is left out, and which field says so. */
+function refusalOf(
+  nic: ReadonlyInterface,
+  network: DeepReadonly<Network> | undefined,
+): { readonly isOf: 'network' | 'interface'; readonly member: string; readonly text: string } | undefined {
+  if (!network) return { isOf: 'interface', member: 'name', text: 'it has no network of its name' };
+  if (network.multus) return { isOf: 'network', member: 'multus', text: 'multus networks are not supported' };
+  if (network.resourceClaim)
+    return { isOf: 'network', member: 'resourceClaim', text: 'networks by resource claim are not supported' };
+  if (nic.sriov) return { isOf: 'interface', member: 'sriov', text: 'SR-IOV is not supported' };
+  if (nic.binding)
+    return { isOf: 'interface', member: 'binding', text: `binding plug-in ${nic.binding.name} is not supported` };
   return undefined;
 }
 

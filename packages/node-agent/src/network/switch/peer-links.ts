@@ -53,6 +53,7 @@ export class PeerLinks {
   readonly #options: PeerLinksOptions;
   #identity: PeerIdentity | undefined;
   #server: Server | undefined;
+  readonly #accepted = new Set<TLSSocket>();
   #own = '';
   #peers = new Map<string, NetworkPeer>();
   #listeners: readonly NetworkListener[] = [];
@@ -80,6 +81,10 @@ export class PeerLinks {
     });
     this.#server = server;
     server.maxConnections = MAX_CONNECTIONS;
+    this.#options.signal.addEventListener('abort', () => {
+      server.close();
+      for (const socket of this.#accepted) socket.destroy();
+    });
     server.on('secureConnection', (socket) => this.#accept(socket));
     server.on('tlsClientError', (error) => this.#options.report(`a connection is refused: ${error.message}`));
     await new Promise<void>((resolve, reject) => {
@@ -177,7 +182,9 @@ export class PeerLinks {
   /** Nothing before the first note is believed, and that only of a node that proves to be the one. */
   #accept(socket: TLSSocket): void {
     const { clock, report } = this.#options;
+    this.#accepted.add(socket);
     socket.on('error', () => {});
+    socket.on('close', () => this.#accepted.delete(socket));
     const cancel = clock.schedule(HANDSHAKE_MS, () => socket.destroy());
     const first = createFirstFrame();
     const take = (bytes: Buffer): void => {

@@ -16,6 +16,7 @@ import { addAll, type Cause, invalidValue, requiredValue, unsupportedValue } fro
 import { validateDataVolumeTemplates, validateTemplateNamespaces } from './validate-data-volume-templates.ts';
 import { validateInstanceSpec } from './validate-instance-spec.ts';
 import { validateMetadata } from './validate-metadata.ts';
+import { networkWarnings } from './validate-networks.ts';
 
 type Vm = DeepReadonly<VirtualMachine>;
 
@@ -130,5 +131,7 @@ function runsAlike({ spec }: Vm, old: Vm): boolean {
 }
 
 /** Texts for the client of an accepted virtual machine. */
-export const virtualMachineWarnings = (vm: Vm): string[] =>
-  vm.spec?.running !== undefined && vm.spec.running !== null ? [RUNNING_DEPRECATED] : [];
+export const virtualMachineWarnings = (vm: Vm): string[] => [
+  ...(vm.spec?.running !== undefined && vm.spec.running !== null ? [RUNNING_DEPRECATED] : []),
+  ...(vm.spec?.template?.spec?.domain ? networkWarnings('spec.template.spec', vm.spec.template.spec) : []),
+];

@@ -338,6 +338,32 @@ describe('rules about virtual machines', () => {
     });
   }
 
+  // S-1330: What a machine asks for of networks and no node does is answered with a warning that names the field, and again by an
+  //   event when the guest starts: networks of Multus, SR-IOV, fixed PCI addresses, DHCP options, name servers and others.
+  it('warn of what of networks is not followed, by its field', async () => {
+    const networks = [
+      { name: 'pod', pod: {} },
+      { name: 'second', multus: { networkName: 'x' } },
+    ];
+    const interfaces = [
+      { name: 'pod', masquerade: {}, acpiIndex: 7, dhcpOptions: { ntpServers: ['192.0.2.1'] } },
+      { name: 'second', bridge: {} },
+    ];
+    const dnsConfig = { nameservers: ['192.0.2.53'] };
+    const vm = vmOf();
+    const { spec } = vm.spec.template;
+    const template = { spec: { ...spec, domain: { ...spec?.domain, devices: { interfaces } }, networks, dnsConfig } };
+    const asking: VirtualMachine = { ...vm, spec: { ...vm.spec, template } };
+    const warned = await virtAdmission(optionsOf()).validate(requestOf(asking));
+    const at = 'spec.template.spec';
+    assert.deepEqual(warned.warnings, [
+      `${at}.domain.devices.interfaces[0].acpiIndex: interface pod: acpiIndex is not supported`,
+      `${at}.domain.devices.interfaces[0].dhcpOptions.ntpServers: interface pod: DHCP names no time servers`,
+      `${at}.networks[1].multus: interface second: multus networks are not supported; it is left out`,
+      `${at}.dnsConfig.nameservers: dnsConfig.nameservers: guests ask the resolver of the node`,
+    ]);
+  });
+
   it('warn of running', async () => {
     const vm = JSON.parse(JSON.stringify(vmOf({ running: false }))) as VirtualMachine;
     delete vm.spec.runStrategy;

@@ -59,6 +59,7 @@ import {
   validateMigrationSpec,
   validateMigrationUpdate,
 } from './validate-migration.ts';
+import { networkWarnings } from './validate-networks.ts';
 import { validatePool } from './validate-pool.ts';
 import { validatePreset } from './validate-preset.ts';
 import { validateReplicaSet } from './validate-replica-set.ts';
@@ -163,6 +164,7 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
       operations: ['CREATE'],
     },
     validateInstance,
+    ({ object }) => networkWarnings('spec', object.spec),
   ),
   validating<VirtualMachineInstance>(
     {
