@@ -114,3 +114,36 @@ test('a disk is plugged, written to, unplugged, plugged again and read; agent an
   await gone('writer', 'data');
   await says('writer', 'ls /dev/sda', /No such file/);
 });
+
+// S-1253
+test('a medium is put into an empty drive and taken out; a virtio disk is plugged into a port and unplugged', {
+  timeout: 300_000,
+}, async () => {
+  await claim('medium');
+  await claim('fast');
+  const drive = { name: 'drive', cdrom: { bus: 'sata' as const } };
+  await run('reader', (spec) => {
+    spec.domain.devices.disks = [drive];
+  });
+  await says('reader', 'modprobe -a ahci sr_mod; cat /sys/block/sr0/size', /\n(0|2097151)\r?\n/);
+  const edit = (volumes: object[]) =>
+    board.client.patch(
+      VIRTUAL_MACHINES,
+      { namespace: NAMESPACE, name: 'reader' },
+      { type: 'merge', body: { spec: { template: { spec: { volumes } } } } },
+    );
+  await edit([{ name: 'drive', persistentVolumeClaim: { claimName: 'medium', hotpluggable: true } }]);
+  await ready('reader', 'drive');
+  await says('reader', 'dd if=/dev/sr0 bs=1M 2>/dev/null | wc -c', /\n16777216\r?\n/);
+  await edit([]);
+  await gone('reader', 'drive');
+  await says('reader', 'dd if=/dev/sr0 of=/dev/null bs=1M', /No medium found/);
+
+  await add('reader', 'fast', 'virtio');
+  const vmi = await ready('reader', 'fast');
+  assert.equal(stateOf(vmi, 'fast')?.target, 'vda');
+  await says('reader', 'cat /sys/block/vda/size', /\n32768\r?\n/);
+  await put('reader', 'removevolume', { name: 'fast' });
+  await gone('reader', 'fast');
+  await says('reader', 'ls /dev/vda', /No such file/);
+});
