@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { nodeNumber } from '@coracle/kubevirt/rules/machine/plug-disk';
 import { planDifference } from '@coracle/kubevirt/rules/migration/plan-difference';
 import { SAVED_LAYER } from '../../disk/saved-files.ts';
-import { diskNode, VM_FILES } from '../../qemu/argv.ts';
+import { type DiskFile, diskNode, VM_FILES } from '../../qemu/argv.ts';
 import type { Guest } from '../guest/guest.ts';
 import { imageContainer } from '../launcher/pod-status.ts';
 import type { PreparedVm } from '../launcher/start-vm.ts';
@@ -71,10 +71,26 @@ export function copiedFiles(hello: Hello, prepared: PreparedVm): Map<string, num
   for (const disk of hello.disks) {
     const at = disks.findIndex((_, place) => nodeNumber(hello.plan, place) === disk.index);
     const file = prepared.volumes.disks.get(disks[at]?.name ?? '')?.file;
-    if (disk.move === 'copy' && file === copyName(disk.index)) files.set(file, Math.min(disk.virtualSize, MAX_IMAGE));
+    if (disk.move === 'copy' && file !== undefined && isImage(file))
+      files.set(copyName(disk.index), Math.min(disk.virtualSize, MAX_IMAGE));
   }
   return files;
 }
+
+/** The files of the target's disks: those that are copied come under the source's numbers. */
+export function arrivedDisks(hello: Hello, disks: PreparedVm['volumes']['disks']): Map<string, DiskFile> {
+  const files = new Map(disks);
+  for (const [at, { name }] of hello.plan.disks.entries()) {
+    const index = nodeNumber(hello.plan, at);
+    const file = files.get(name);
+    const isCopied = hello.disks.some((offer) => offer.index === index && offer.move === 'copy');
+    if (file && isCopied) files.set(name, { ...file, file: copyName(index) });
+  }
+  return files;
+}
+
+/** True for an image that preparing a volume made here (`disk-N.iso`). */
+const isImage = (file: string): boolean => basename(file) === file && file.endsWith('.iso');
 
 /** Why the guest that is offered cannot run on what was prepared here; undefined when it can. */
 export async function offerProblem(hello: Hello, prepared: PreparedVm): Promise<string | undefined> {
@@ -93,7 +109,7 @@ export async function offerProblem(hello: Hello, prepared: PreparedVm): Promise<
     if (!offer || !file) return `disk ${disk.name}: only one of the two nodes has it`;
     const local = dirname(resolve(prepared.directory, file.file)) === resolve(prepared.directory);
     if (local !== (offer.move !== 'shared')) return `disk ${disk.name}: it is local to one of the two nodes only`;
-    if (offer.move === 'copy' && basename(file.file) !== copyName(index))
+    if (offer.move === 'copy' && !isImage(file.file))
       return `disk ${disk.name}: it is no image here`;
     if (local && (offer.move === 'mirror' || offer.move === 'same') && !present.has(basename(file.file)))
       return `disk ${disk.name}: it was not made`;

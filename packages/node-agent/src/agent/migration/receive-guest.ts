@@ -15,7 +15,7 @@ import { type PreparedVm, spawnVm } from '../launcher/start-vm.ts';
 import { endProcess } from '../launcher/stop-vm.ts';
 import type { VmResult } from '../launcher/vm-result.ts';
 import type { Hello, SourceMessage } from './channel.ts';
-import { copiedFiles, offerProblem } from './disk-offer.ts';
+import { arrivedDisks, copiedFiles, offerProblem } from './disk-offer.ts';
 import { incomingMigration, isUnderWay, targetDetected, targetReady } from './migration-status.ts';
 import { mirrorExport, setCapabilities, tryPostCopy } from './qemu-migration.ts';
 import { followEvents, isMigrationStatus } from './qmp-events.ts';
@@ -177,7 +177,11 @@ async function takeStream(
   const { record, guest } = await spawnVm(environment, {
     vmi,
     pod,
-    prepared: { ...prepared, plan },
+    prepared: {
+      ...prepared,
+      plan,
+      volumes: { ...prepared.volumes, disks: arrivedDisks(hello, prepared.volumes.disks) },
+    },
     address: options.address,
     migration: {
       role: 'target',
