@@ -281,3 +281,31 @@ test('a guest that moves keeps its plugged volumes', async () => {
   assert.notEqual(moved.status?.nodeName, before.status?.nodeName);
   await eventually('no Pod holds it on the old node', async () => (await attachments()).length === 0);
 });
+
+// S-1256
+// S-1257: A card that is added to a running machine on a network by multus is refused with a condition of the machine that
+//   says why, and asks for no restart.
+test('a cable is pulled live; a card of a network by multus says that it cannot come', async () => {
+  const nic = { name: 'default', masquerade: {} };
+  const pod = { name: 'default', pod: {} };
+  await run('linked', { domain: domain({ interfaces: [nic] }), networks: [pod] });
+  const change = (interfaces: object[], networks: object[]) =>
+    cluster.client.patch(VIRTUAL_MACHINES, key('linked'), {
+      type: 'merge',
+      body: { spec: { template: { spec: { networks, domain: { devices: { interfaces } } } } } },
+    });
+  const down = { ...nic, state: 'down' };
+  await change([down], [pod]);
+  await cluster.untilVmi('linked', 'is down', ({ spec }) => spec.domain.devices.interfaces?.[0]?.state === 'down');
+  await change([down, { name: 'blue', bridge: {} }], [pod, { name: 'blue', multus: { networkName: 'blue' } }]);
+  const failure = await eventually('the machine says so', () => vmCondition('linked', 'Failure'));
+  assert.deepEqual(
+    [failure.reason, failure.message],
+    ['HotPlugNetworkInterfaceError', 'interface blue cannot be plugged in: multus networks are not supported'],
+  );
+  assert.equal(await vmCondition('linked', 'RestartRequired'), undefined);
+  await change([nic], [pod]);
+  await eventually('nothing fails any more', async () => (await vmCondition('linked', 'Failure')) === undefined);
+  await cluster.untilVmi('linked', 'is up', ({ spec }) => spec.domain.devices.interfaces?.[0]?.state === undefined);
+  assert.equal(await vmCondition('linked', 'RestartRequired'), undefined);
+});

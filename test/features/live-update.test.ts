@@ -149,8 +149,7 @@ test('sockets and memory are given to the guest where it is, and its Pod grows w
 });
 
 // S-247: What only a restart brings says so, and no more once it is taken back; a node without room says so.
-// Compat KubeVirt's API, P1, partly: RestartRequired Note: Missing: interfaces are not updated live, so that they
-//   ask for a restart too
+// Compat KubeVirt's API, P1, yes: RestartRequired
 test('what only a restart brings says so, and no more once it is taken back', async () => {
   await run('restarts');
   const cases: [change: object, back: object, text: string][] = [

@@ -147,3 +147,33 @@ test('a medium is put into an empty drive and taken out; a virtio disk is plugge
   await gone('reader', 'fast');
   await says('reader', 'ls /dev/vda', /No such file/);
 });
+
+// S-1256: The cable of a card is pulled and put in again while the guest runs (`state: down`, `up`), and the instance's
+//   status says how it is.
+test('a cable is pulled and put in again, and the guest sees it', { timeout: 300_000 }, async () => {
+  const first = await run('linked');
+  const edit = (state: string) =>
+    board.client.patch(
+      VIRTUAL_MACHINES,
+      { namespace: NAMESPACE, name: 'linked' },
+      {
+        type: 'merge',
+        body: {
+          spec: {
+            template: { spec: { domain: { devices: { interfaces: [{ name: 'default', masquerade: {}, state }] } } } },
+          },
+        },
+      },
+    );
+  const linkState = (vmi: VirtualMachineInstance) => vmi.status?.interfaces?.[0]?.linkState;
+  const carrier = 'ip link set eth0 up; cat /sys/class/net/eth0/carrier';
+  await says('linked', carrier, /\n1\r?\n/);
+  await edit('down');
+  await board.until('linked', 'has its cable pulled', (vmi) => linkState(vmi) === 'down');
+  await says('linked', carrier, /\n0\r?\n/);
+  await board.restartAgent();
+  await edit('up');
+  const vmi = await board.until('linked', 'has its cable again', (now) => linkState(now) === 'up');
+  await says('linked', carrier, /\n1\r?\n/);
+  assert.equal(vmi.metadata.uid, first.metadata.uid);
+});

@@ -89,14 +89,20 @@ test('plugged disks go along, in their places, and are unplugged where the guest
     domain: devices(disk('one'), disk('seed', 'virtio'), disk('two', 'virtio')),
   });
   await board.until(NAME, 'has both', (vmi) => phaseOf(vmi, 'one') === 'Ready' && phaseOf(vmi, 'two') === 'Ready');
-  await says('ls /dev/sda /dev/vdb && echo first >/dev/sda && echo second >/dev/vdb && sync && echo wr""ote', /\nwrote/);
+  await says(
+    'ls /dev/sda /dev/vdb && echo first >/dev/sda && echo second >/dev/vdb && sync && echo wr""ote',
+    /\nwrote/,
+  );
   await move();
   await says('echo 3 >/proc/sys/vm/drop_caches; head -c 5 /dev/sda; head -c 6 /dev/vdb', /firstsecond/);
   await edit({ volumes: [seed, volume('two')], domain: devices(disk('seed', 'virtio'), disk('two', 'virtio')) });
   await board.until(NAME, 'has one', (vmi) => phaseOf(vmi, 'one') === undefined);
   await says('ls /dev/sda', /No such file/);
   await move();
-  await says('echo 3 >/proc/sys/vm/drop_caches; head -c 6 /dev/vdb; head -c 32800 /dev/vda | tail -c 31', /second.*CD001/s);
+  await says(
+    'echo 3 >/proc/sys/vm/drop_caches; head -c 6 /dev/vdb; head -c 32800 /dev/vda | tail -c 31',
+    /second.*CD001/s,
+  );
   await edit({ volumes: [seed], domain: devices(disk('seed', 'virtio')) });
   await board.until(NAME, 'has none', (vmi) => phaseOf(vmi, 'two') === undefined);
   await says('ls /dev/vdb', /No such file/);

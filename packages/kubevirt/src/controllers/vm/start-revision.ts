@@ -13,6 +13,7 @@ import { canonicalUuid } from '../../rules/identity/firmware-identity.ts';
 import type { AnnotatedMeta } from '../../rules/instancetype/apply-instancetype.ts';
 import { applyAtStart, type Layers } from '../../rules/instancetype/expand.ts';
 import { withRevisionNames } from '../../rules/instancetype/revision-names.ts';
+import { neutraliseInterfaces } from '../../rules/live-update/interface-changes.ts';
 import { neutraliseLiveFields } from '../../rules/live-update/live-fields.ts';
 import { neutraliseVolumes } from '../../rules/live-update/volume-changes.ts';
 import type { ClusterConfig } from '../../rules/machine-defaults/cluster-config.ts';
@@ -75,19 +76,22 @@ export const differsFromStart = (started: LayeredSpec, current: LayeredSpec, con
 
 /**
  * True when a difference is one that only a restart can apply: not what the cluster updates while a guest runs, nor, as
- * upstream has it with any strategy, volumes that are plugged.
+ * upstream has it with any strategy, volumes that are plugged and cables that are pulled.
  */
 export const restartRequired = (started: LayeredSpec, current: LayeredSpec, config: ClusterConfig): boolean =>
-  differs(started, current, { config, ignores: config.liveUpdate ? 'live' : 'volumes' });
+  differs(started, current, { config, ignores: config.liveUpdate ? 'live' : 'devices' });
 
 interface Comparison {
   readonly config: ClusterConfig;
-  readonly ignores: 'nothing' | 'volumes' | 'live';
+  readonly ignores: 'nothing' | 'devices' | 'live';
 }
 
 function differs(started: LayeredSpec, current: LayeredSpec, { config, ignores }: Comparison): boolean {
   const same = (before: Template, after: Template): boolean => {
-    if (ignores !== 'nothing' && before?.spec && after?.spec) neutraliseVolumes(before.spec, after.spec);
+    if (ignores !== 'nothing' && before?.spec && after?.spec) {
+      neutraliseVolumes(before.spec, after.spec);
+      neutraliseInterfaces(before.spec, after.spec);
+    }
     if (ignores === 'live') neutraliseLiveFields(before, after);
     return deepEqual(before, after);
   };

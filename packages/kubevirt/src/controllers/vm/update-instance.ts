@@ -5,6 +5,7 @@ import { ApiError } from '@coracle/apimachinery/meta/status';
 import type { Client, JsonPatchOperation } from '@coracle/client/client';
 import { VIRTUAL_MACHINE_INSTANCES } from '../../kinds/kubevirt.ts';
 import type { Layers } from '../../rules/instancetype/expand.ts';
+import { interfacesVerdict } from '../../rules/live-update/interface-changes.ts';
 import { type LiveUpdateVerdict, liveUpdateVerdict } from '../../rules/live-update/live-update-verdict.ts';
 import { volumesVerdict } from '../../rules/live-update/volume-changes.ts';
 import type { ClusterConfig } from '../../rules/machine-defaults/cluster-config.ts';
@@ -34,7 +35,7 @@ export interface UpdateInput {
 }
 
 /**
- * Decides, and patches the instance: volumes always, the rest where the cluster updates instances live and nothing else
+ * Decides, and patches the instance: volumes and interfaces always, the rest where the cluster updates instances live and nothing else
  * waits for a restart (`isRestartRequired`). Throws what the API says, unless it only says that the instance has changed.
  */
 export async function updateInstance(
@@ -54,6 +55,7 @@ export async function updateInstance(
   const volumes = config.isEnabled('DeclarativeHotplugVolumes') || config.isEnabled('HotplugVolumes');
   const verdicts: LiveUpdateVerdict[] = [
     ...(volumes ? [volumesVerdict({ wanted, vmi: instance, isFilled })] : []),
+    interfacesVerdict({ wanted, vmi: instance }),
     ...(config.liveUpdate && !isRestartRequired
       ? [liveUpdateVerdict({ wanted, vmi: instance, cpuAllocationRatio })]
       : []),

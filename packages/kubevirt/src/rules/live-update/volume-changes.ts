@@ -7,6 +7,7 @@ import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { Disk, VirtualMachineInstance, VirtualMachineInstanceSpec, Volume } from '../../kinds/kubevirt.ts';
 import { isHotpluggable } from '../machine/plug-room.ts';
 import type { LiveUpdateVerdict, PatchOperation } from './live-update-verdict.ts';
+import { mergeNamed } from './merge-named.ts';
 import { isMoving } from './pending-changes.ts';
 
 type Spec = DeepReadonly<VirtualMachineInstanceSpec>;
@@ -142,23 +143,10 @@ export function neutraliseVolumes(started: VirtualMachineInstanceSpec, current: 
   if (hot.size === 0) return;
   const isInBoth = (name: string): boolean => [then, now].every((one) => one.volumes.some((v) => v.name === name));
   const isDrive = (name: string): boolean => then.disks.some((disk) => disk.name === name && disk.cdrom);
-  const merged = <T extends { readonly name: string }>(
-    before: readonly T[],
-    after: readonly T[],
-    isFree: (name: string) => boolean,
-  ): T[] => {
-    const rest = before.filter(({ name }) => !isFree(name));
-    const kept = after.filter(({ name }) => !isFree(name));
-    // Others have come, gone, or changed their order: the difference stays as it is.
-    if (!deepEqual(names(rest), names(kept))) return [...before];
-    return after.map((one) => (isFree(one.name) ? one : (rest.find(({ name }) => name === one.name) ?? one)));
-  };
   const isFree = (name: string): boolean => hot.has(name) && (!isInBoth(name) || isDrive(name));
-  const volumes = merged(then.volumes, now.volumes, isFree);
-  const disks = merged(then.disks, now.disks, (name) => isFree(name) && !isDrive(name));
+  const volumes = mergeNamed(then.volumes, now.volumes, isFree);
+  const disks = mergeNamed(then.disks, now.disks, (name) => isFree(name) && !isDrive(name));
   if (started.volumes !== undefined || volumes.length > 0) started.volumes = volumes as Volume[];
   if (started.domain && (started.domain.devices?.disks !== undefined || disks.length > 0))
     started.domain.devices = { ...started.domain.devices, disks: disks as Disk[] };
 }
-
-const names = (list: readonly { readonly name: string }[]): string[] => list.map(({ name }) => name);

@@ -8,6 +8,7 @@ import { keepPorts } from '../guest/keep-ports.ts';
 import { updateGuest } from '../guest/live-update.ts';
 import { updateDisks } from '../guest/plug-disks.ts';
 import { guestCondition, hasEnded } from '../guest/run-state.ts';
+import { updateLinks } from '../guest/update-links.ts';
 import { outgoingMigration } from '../migration/migration-status.ts';
 import { sendGuest } from '../migration/send-guest.ts';
 import { movedAway, recoverSender, type SendOutcome } from '../migration/settle-sender.ts';
@@ -105,7 +106,8 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
       });
       const isUpdated = await updateGuest(launcher, guest);
       const hasDisks = await updateDisks(launcher, guest);
-      const isWaiting = !isUpdated || !hasDisks || launcher.resizeWaits;
+      const hasLinks = await updateLinks(launcher, guest);
+      const isWaiting = !isUpdated || !hasDisks || !hasLinks || launcher.resizeWaits;
       if (isReported && isWaiting)
         retry = launcher.environment.clock.schedule(RESIZE_POLL_MS, () => launcher.changed());
       if (!isReported) retry = launcher.environment.clock.schedule(FIRST_RETRY_MS, () => launcher.changed());
