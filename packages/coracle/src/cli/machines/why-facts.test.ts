@@ -65,6 +65,16 @@ test('what a machine waits for is said, and the next step', () => {
     ],
     [instance('Running', condition('Ready', 'False', 'GuestNotRunning')), /^runs, but is not ready$/, /coracle logs/],
     [instance('Running', condition('Ready', 'True', '')), /^runs$/, undefined],
+    [
+      instance('Running', condition('AccessCredentialsSynchronized', 'False', 'AgentNotConnected', 'offline')),
+      /^runs, without its access credentials$/,
+      /qemu-guest-agent/,
+    ],
+    [
+      instance('Running', condition('AccessCredentialsSynchronized', 'False', 'UnsupportedAgent', 'no')),
+      /^runs, without its access credentials$/,
+      undefined,
+    ],
     [{ ...instance('Scheduled'), pulling: 'Pulling image x' }, /^is starting \(Scheduled\)$/, undefined],
     [
       {
@@ -83,4 +93,15 @@ test('what a machine waits for is said, and the next step', () => {
     if (next) assert.match(said.next ?? '', next, JSON.stringify(parts));
     else assert.equal(said.next, undefined);
   }
+});
+
+test('a guest that is not ready says what its probe met last', () => {
+  const failed = (text: string) => ({ reason: 'Unhealthy', message: `${text} probe failed: no` });
+  const { reason } = whyOf(
+    factsOf({
+      ...instance('Running', condition('Ready', 'False', 'ContainersNotReady', 'containers with unready status')),
+      warnings: [failed('Liveness'), failed('Readiness')],
+    }),
+  );
+  assert.equal(reason, 'Readiness probe failed: no');
 });

@@ -157,7 +157,7 @@ function ofInstance(facts: MachineFacts, vmi: VirtualMachineInstance, here: stri
       reason: `its guest has ${vmi.spec.terminationGracePeriodSeconds ?? 30} s to shut down`,
       next: `to end it at once: coracle stop ${here} --force`,
     };
-  if (phase === 'Running') return ofRunning(vmi, here);
+  if (phase === 'Running') return ofRunning(facts, vmi, here);
   const waiting = conditionOf(vmi, 'Synchronized');
   if (waiting?.status === 'False' && waiting.reason !== undefined)
     return {
@@ -184,7 +184,7 @@ function ofInstance(facts: MachineFacts, vmi: VirtualMachineInstance, here: stri
   return { state: `is starting (${phase || 'Pending'})`, runs: false, ...(reason && { reason }) };
 }
 
-function ofRunning(vmi: VirtualMachineInstance, here: string): Why {
+function ofRunning({ warnings }: MachineFacts, vmi: VirtualMachineInstance, here: string): Why {
   const paused = conditionOf(vmi, 'Paused');
   if (paused?.status === 'True')
     return conditionOf(vmi, 'DiskFull')?.status === 'True'
@@ -201,12 +201,23 @@ function ofRunning(vmi: VirtualMachineInstance, here: string): Why {
           next: `coracle unpause ${here}`,
         };
   const ready = conditionOf(vmi, 'Ready');
-  if (ready?.status === 'False')
+  if (ready?.status === 'False') {
+    const probed = warnings.find(({ reason, message }) => reason === 'Unhealthy' && message?.startsWith('Readiness'));
+    const asked = ready.reason === 'ContainersNotReady' ? probed?.message : undefined;
     return {
       state: 'runs, but is not ready',
       runs: true,
-      reason: `${ready.reason ?? 'NotReady'}: ${ready.message ?? 'nothing more is said'}`,
+      reason: asked ?? `${ready.reason ?? 'NotReady'}: ${ready.message ?? 'nothing more is said'}`,
       next: `what the guest said: coracle logs ${here}`,
+    };
+  }
+  const credentials = conditionOf(vmi, 'AccessCredentialsSynchronized');
+  if (credentials?.status === 'False')
+    return {
+      state: 'runs, without its access credentials',
+      runs: true,
+      reason: `${credentials.reason ?? 'SyncFailed'}: ${credentials.message ?? 'nothing more is said'}`,
+      ...(credentials.reason === 'AgentNotConnected' && { next: 'install and start qemu-guest-agent in the guest' }),
     };
   return { state: 'runs', runs: true, ...(vmi.status?.nodeName && { reason: `on node ${vmi.status.nodeName}` }) };
 }

@@ -147,6 +147,9 @@ test('what cannot be done says why, and is tried again', async () => {
     message: "guest-ssh-add-authorized-keys: failed to lookup user 'tiny'",
   });
   assert.deepEqual(asked, []);
+  refuse('x'.repeat(10_000));
+  await look();
+  assert.equal(keeper.state?.type === 'failed' && keeper.state.message.length, 256, 'a guest fills no status');
   refuse(undefined);
   state.agentFacts.frozen = 'frozen';
   await look();

@@ -28,6 +28,8 @@ export interface CredentialKeeper {
 
 /** How often Secrets are read again: a kubelet brings a change within a minute. */
 const POLL_MS = 10_000;
+/** Characters of what a guest says of its refusal: it may say anything. */
+const MAX_MESSAGE = 256;
 const OFFLINE: CredentialsState = { type: 'failed', reason: 'AgentNotConnected', message: 'Guest agent is offline' };
 
 interface ReadSecrets {
@@ -98,7 +100,8 @@ export function keepCredentials(launcher: LauncherState, guest: Guest): Credenti
       check(vmi, names)
         .catch((error: Error) => {
           if (life.signal.aborted) return;
-          if (error instanceof QmpError) put({ type: 'failed', reason: 'SyncFailed', message: error.message });
+          if (error instanceof QmpError)
+            put({ type: 'failed', reason: 'SyncFailed', message: error.message.slice(0, MAX_MESSAGE) });
           else launcher.log.warn('access credentials not looked at', { error: error.message });
         })
         .finally(() => {
