@@ -19,6 +19,7 @@ import {
   unsupported,
   validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
+import { successorOf } from '../warnings/node-labels.ts';
 import { classErrors, positiveErrors, VOLUME_MODES, validateAccessModes } from './claims.ts';
 import { SECOND_PATHS, SOURCE_PATHS, volumeSourceErrors } from './volume-sources.ts';
 
@@ -119,21 +120,13 @@ function sourcesOf(spec: JsonObject, before: JsonObject): JsonObject {
   return sources;
 }
 
-const SUCCESSORS: Readonly<Record<string, string>> = {
-  'beta.kubernetes.io/os': 'kubernetes.io/os',
-  'beta.kubernetes.io/arch': 'kubernetes.io/arch',
-  'beta.kubernetes.io/instance-type': 'node.kubernetes.io/instance-type',
-  'failure-domain.beta.kubernetes.io/region': 'topology.kubernetes.io/region',
-  'failure-domain.beta.kubernetes.io/zone': 'topology.kubernetes.io/zone',
-};
-
 /** Labels of old stand for those that came after them. */
 function withoutBeta(affinity: unknown): unknown {
   const terms = objectsAt(affinity, 'required', 'nodeSelectorTerms').map((term) => ({
     ...term,
     matchExpressions: objectsAt(term, 'matchExpressions').map((one) => ({
       ...one,
-      key: SUCCESSORS[textAt(one, 'key')] ?? textAt(one, 'key'),
+      key: successorOf(textAt(one, 'key')),
     })),
   }));
   return isObject(affinity) ? terms : null;

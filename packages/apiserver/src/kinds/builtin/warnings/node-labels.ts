@@ -1,20 +1,18 @@
 /** Labels of nodes that have a newer name (pkg/api/node/util.go). */
 import { objectsAt, textAt } from '@coracle/apimachinery/types/read-value';
 import { warnEach } from './collect.ts';
+import deprecated from './deprecated.json' with { type: 'json' };
 
-const SINCE_14 = (name: string): string => `deprecated since v1.14; use "${name}" instead`;
-const SINCE_17 = (name: string): string => `deprecated since v1.17; use "${name}" instead`;
+const REPLACED: Readonly<Record<string, readonly string[]>> = deprecated.nodeLabels;
 
-const REPLACED: ReadonlyMap<string, string> = new Map([
-  ['beta.kubernetes.io/arch', SINCE_14('kubernetes.io/arch')],
-  ['beta.kubernetes.io/os', SINCE_14('kubernetes.io/os')],
-  ['failure-domain.beta.kubernetes.io/region', SINCE_17('topology.kubernetes.io/region')],
-  ['failure-domain.beta.kubernetes.io/zone', SINCE_17('topology.kubernetes.io/zone')],
-  ['beta.kubernetes.io/instance-type', SINCE_17('node.kubernetes.io/instance-type')],
-]);
+/** The label that has taken the place of this one; the same where none has. */
+export const successorOf = (key: string): string => (Object.hasOwn(REPLACED, key) ? REPLACED[key]![1]! : key);
 
 /** What is wrong with naming this label; undefined when nothing is. */
-export const replacedLabel = (key: string): string | undefined => REPLACED.get(key);
+export function replacedLabel(key: string): string | undefined {
+  const [since, successor] = Object.hasOwn(REPLACED, key) ? REPLACED[key]! : [];
+  return since && `deprecated since ${since}; use "${successor}" instead`;
+}
 
 /** One warning for each old label that the expressions at `path` name. */
 export const expressionWarnings = (found: string[], term: unknown, path: string): void =>

@@ -10,6 +10,7 @@ import {
 } from '@coracle/apimachinery/types/read-value';
 import { claimWarnings, fractionWarnings } from './amounts.ts';
 import { add, warnEach } from './collect.ts';
+import deprecated from './deprecated.json' with { type: 'json' };
 import { expressionWarnings, replacedLabel } from './node-labels.ts';
 import { pathWarnings } from './volume-paths.ts';
 
@@ -20,25 +21,9 @@ const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
 const PREFERRED = 'preferredDuringSchedulingIgnoredDuringExecution';
 const NO_SELECTOR = 'a null labelSelector results in matching no pod';
 
-const ANNOTATIONS: readonly (readonly [key: string, why: string])[] = [
-  ['scheduler.alpha.kubernetes.io/critical-pod', 'non-functional in v1.16+; use the "priorityClassName" field instead'],
-  ['security.alpha.kubernetes.io/sysctls', 'non-functional in v1.11+; use the "sysctls" field instead'],
-  ['security.alpha.kubernetes.io/unsafe-sysctls', 'non-functional in v1.11+; use the "sysctls" field instead'],
-];
-
-const VOLUMES: ReadonlyMap<string, string> = new Map([
-  ['photonPersistentDisk', 'deprecated in v1.11, non-functional in v1.16+'],
-  ['gitRepo', 'deprecated in v1.11'],
-  ['scaleIO', 'deprecated in v1.16, non-functional in v1.22+'],
-  ['flocker', 'deprecated in v1.22, non-functional in v1.25+'],
-  ['storageos', 'deprecated in v1.22, non-functional in v1.25+'],
-  ['quobyte', 'deprecated in v1.22, non-functional in v1.25+'],
-  ['glusterfs', 'deprecated in v1.25, non-functional in v1.26+'],
-  ['cephfs', 'deprecated in v1.28, non-functional in v1.31+'],
-  ['rbd', 'deprecated in v1.28, non-functional in v1.31+'],
-]);
+const VOLUMES: ReadonlyMap<string, string> = new Map(Object.entries(deprecated.podVolumes));
 /** Upstream spells one path otherwise than the field. */
-const SHOWN: Readonly<Record<string, string>> = { storageos: 'storageOS' };
+const SHOWN: Readonly<Record<string, string>> = deprecated.shownVolumes;
 
 export function podSpecWarnings(object: JsonObject): string[] {
   const at = { spec: 'spec', annotations: 'metadata.annotations' };
@@ -48,7 +33,7 @@ export function podSpecWarnings(object: JsonObject): string[] {
   const found: string[] = [];
   if (PLACES.some((field) => spec[field] !== undefined)) placementWarnings(found, spec, at.spec);
   if (pod.isAnnotated) {
-    for (const [key, why] of ANNOTATIONS) {
+    for (const [key, why] of Object.entries(deprecated.annotations)) {
       if (Object.hasOwn(annotations, key)) found.push(`${at.annotations}[${key}]: ${why}`);
     }
   }

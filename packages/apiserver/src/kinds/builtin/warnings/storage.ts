@@ -2,19 +2,11 @@
 import { isObject, type JsonObject, objectAt, objectsAt, textAt } from '@coracle/apimachinery/types/read-value';
 import { claimWarnings } from './amounts.ts';
 import { add, warnEach } from './collect.ts';
+import deprecated from './deprecated.json' with { type: 'json' };
 import { expressionWarnings, replacedLabel } from './node-labels.ts';
 
 const BETA_CLASS = 'volume.beta.kubernetes.io/storage-class';
 const BETA_OPTIONS = 'volume.beta.kubernetes.io/mount-options';
-
-const SOURCES: readonly (readonly [field: string, shown: string, why: string])[] = [
-  ['cephfs', 'cephfs', 'deprecated in v1.28, non-functional in v1.31+'],
-  ['photonPersistentDisk', 'photonPersistentDisk', 'deprecated in v1.11, non-functional in v1.16+'],
-  ['rbd', 'rbd', 'deprecated in v1.28, non-functional in v1.31+'],
-  ['scaleIO', 'scaleIO', 'deprecated in v1.16, non-functional in v1.22+'],
-  ['storageos', 'storageOS', 'deprecated in v1.22, non-functional in v1.25+'],
-  ['glusterfs', 'glusterfs', 'deprecated in v1.25, non-functional in v1.26+'],
-];
 
 const annotated = (object: JsonObject, key: string, why: string): string[] =>
   Object.hasOwn(objectAt(object, 'metadata', 'annotations'), key) ? [`metadata.annotations[${key}]: ${why}`] : [];
@@ -35,7 +27,10 @@ export function volumeWarnings(volume: JsonObject): string[] {
     expressionWarnings(found, term, `spec.nodeAffinity.required.nodeSelectorTerms[${i}]`);
   }
   const spec = objectAt(volume, 'spec');
-  for (const [field, shown, why] of SOURCES) if (isObject(spec[field])) found.push(`spec.${shown}: ${why}`);
+  const shown: Readonly<Record<string, string>> = deprecated.shownVolumes;
+  for (const [field, why] of Object.entries(deprecated.persistentVolumes)) {
+    if (isObject(spec[field])) found.push(`spec.${shown[field] ?? field}: ${why}`);
+  }
   return found;
 }
 
