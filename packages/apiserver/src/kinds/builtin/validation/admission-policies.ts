@@ -13,7 +13,6 @@ import {
   objectAt,
   objectsAt,
   textAt,
-  textsAt,
   valueAt,
 } from '@coracle/apimachinery/types/read-value';
 import {
@@ -36,12 +35,13 @@ import {
   validateSelectorField,
 } from './admission-rules.ts';
 import { validateConditions } from './conditions.ts';
+import bindingRules from './policy-binding-rules.json' with { type: 'json' };
+import { validateByRules } from './table-rules.ts';
 
 const MAX_AUDIT_ANNOTATIONS = 20;
 const MAX_VALUE_EXPRESSION_BYTES = 5 * 1024;
 /** Without `Unauthorized`, though the descriptions name it. */
 const REASONS = ['Forbidden', 'Invalid', 'RequestEntityTooLarge'];
-const ACTIONS = ['Audit', 'Deny', 'Warn'];
 
 type Libraries = readonly 'mutation'[];
 
@@ -304,20 +304,6 @@ export function validateMutatingBinding(object: JsonObject): readonly FieldError
 export function validateValidatingBinding(object: JsonObject): readonly FieldError[] {
   const errors: FieldError[] = [];
   validateBinding(errors, object);
-  const at = 'spec.validationActions';
-  const actions = textsAt(object, 'spec', 'validationActions');
-  const seen = new Set<string>();
-  validateEach(errors, actions, (action, i) => {
-    const found = ACTIONS.includes(action) ? [] : [unsupported(`${at}[${i}]`, action, ACTIONS)];
-    if (seen.has(action)) found.push(duplicate(`${at}[${i}]`, action));
-    seen.add(action);
-    return found;
-  });
-  if (actions.includes('Deny') && actions.includes('Warn')) {
-    const detail =
-      'must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)';
-    errors.push(invalid(at, actions, detail));
-  }
-  if (actions.length === 0) errors.push(required(at, 'at least one validation action is required'));
+  validateByRules(errors, bindingRules, { self: objectAt(object, 'spec'), at: 'spec', name: '' });
   return errors;
 }

@@ -1,6 +1,7 @@
 /** Validation of PersistentVolumeClaims and of templates of them (core/validation). */
+
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import { checkLabelName, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
+import { checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { exceeds, quantityValue, readQuantity } from '@coracle/apimachinery/quantity/quantity';
 import { isObject, type JsonObject, listAt, objectAt, textAt, valueAt } from '@coracle/apimachinery/types/read-value';
@@ -16,6 +17,8 @@ import {
   validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
 import { validateSelectorField } from './admission-rules.ts';
+import sourceRules from './claim-source-rules.json' with { type: 'json' };
+import { validateByRules } from './table-rules.ts';
 
 const ACCESS_MODES = ['ReadWriteOnce', 'ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOncePod'];
 const ALONE = 'ReadWriteOncePod';
@@ -63,23 +66,10 @@ export function validateClaimSpec(errors: FieldError[], spec: JsonObject, at: st
   errors.push(...oneOf(spec, { name: 'volumeMode', path: `${at}.volumeMode` }, VOLUME_MODES));
   for (const field of ['dataSource', 'dataSourceRef']) {
     const source = valueAt(spec, field);
-    if (isObject(source)) errors.push(...sourceErrors(source, `${at}.${field}`));
+    if (isObject(source)) validateByRules(errors, sourceRules, { self: source, at: `${at}.${field}`, name: '' });
   }
   errors.push(...agreementErrors(spec, at));
   errors.push(...classErrors(textAt(spec, 'volumeAttributesClassName'), `${at}.volumeAttributesClassName`));
-}
-
-function sourceErrors(source: JsonObject, at: string): FieldError[] {
-  const [group, kind, namespace] = [textAt(source, 'apiGroup'), textAt(source, 'kind'), textAt(source, 'namespace')];
-  const errors = ['name', 'kind'].flatMap((field) =>
-    textAt(source, field) === '' ? [required(`${at}.${field}`)] : [],
-  );
-  if (group === '' && kind !== 'PersistentVolumeClaim') {
-    errors.push(invalid(at, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup"));
-  }
-  if (group !== '') errors.push(...faults(`${at}.apiGroup`, group, checkSubdomain(group)));
-  if (namespace !== '') errors.push(...faults(`${at}.namespace`, namespace, checkLabelName(namespace)));
-  return errors;
 }
 
 /** The two fields say the same. Upstream shows its own way of writing a path as the value, which is an empty object. */

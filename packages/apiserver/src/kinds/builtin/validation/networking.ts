@@ -1,5 +1,6 @@
 /** Validation of networking.k8s.io: network policies, addresses and ranges of Services. */
-import { checkPathSegment, checkPortName, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
+
+import { checkPathSegment, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import {
   isObject,
@@ -18,36 +19,15 @@ import {
   IMMUTABLE,
   immutable,
   invalid,
-  isPort,
-  oneOf,
-  PORT_RANGE,
   required,
   unsupported,
   validateEach,
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
 import { validateSelectorField } from './admission-rules.ts';
-import { PROTOCOLS } from './pod-spec.ts';
+import portRules from './policy-port-rules.json' with { type: 'json' };
 import { addressFault, legacyNetworkFault, networkFault } from './strict-addresses.ts';
-
-function validatePolicyPort(port: JsonObject, at: string): FieldError[] {
-  const number = valueAt(port, 'port');
-  const end = valueAt(port, 'endPort');
-  const errors = oneOf(port, { name: 'protocol', path: `${at}.protocol` }, PROTOCOLS);
-  const refuseEnd = (detail: string): void => {
-    if (end != null) errors.push(invalid(`${at}.endPort`, end, detail));
-  };
-  if (number == null) refuseEnd('may not be specified when `port` is not specified');
-  else if (typeof number === 'number') {
-    if (!isPort(number)) errors.push(invalid(`${at}.port`, number, PORT_RANGE));
-    if (typeof end === 'number' && end < number) refuseEnd('must be greater than or equal to `port`');
-    if (end != null && !isPort(end)) refuseEnd(PORT_RANGE);
-  } else {
-    refuseEnd('may not be specified when `port` is non-numeric');
-    errors.push(...faults(`${at}.port`, number, checkPortName(String(number))));
-  }
-  return errors;
-}
+import { validateByRules } from './table-rules.ts';
 
 /** Where a peer stands, and the networks that stood in the policy before: those may stay as they are. */
 interface PeerPlace {
@@ -138,8 +118,9 @@ function validatePolicyRule(
   rule: JsonObject,
   { at, peers, before }: PeerPlace & { readonly peers: 'from' | 'to' },
 ): void {
-  const validatePort = (port: JsonObject, j: number) => validatePolicyPort(port, `${at}.ports[${j}]`);
-  validateEach(errors, objectsAt(rule, 'ports'), validatePort);
+  validateNested(errors, objectsAt(rule, 'ports'), (port, j) =>
+    validateByRules(errors, portRules, { self: port, at: `${at}.ports[${j}]`, name: '' }),
+  );
   const validateRules = (peer: JsonObject, j: number) =>
     validatePeer(errors, peer, { at: `${at}.${peers}[${j}]`, before });
   validateNested(errors, objectsAt(rule, peers), validateRules);

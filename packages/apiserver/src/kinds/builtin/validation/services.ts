@@ -9,7 +9,6 @@ import {
 } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import {
-  isObject,
   type JsonObject,
   listAt,
   objectAt,
@@ -19,7 +18,6 @@ import {
   valueAt,
 } from '@coracle/apimachinery/types/read-value';
 import {
-  addAll,
   duplicate,
   faults,
   forbidden,
@@ -34,7 +32,9 @@ import {
   validateLabels,
 } from '@coracle/apimachinery/validation/field-errors';
 import { PROTOCOLS } from './pod-spec.ts';
+import rules from './service-rules.json' with { type: 'json' };
 import { DNS_NOT_IP, isIp, legacyAddressFault, legacyNetworkFault } from './strict-addresses.ts';
+import { validateByRules } from './table-rules.ts';
 
 /** What is wrong with the address of one place; those that stood there before (`known`) may stay. */
 function placeIpErrors(place: JsonObject, at: string, known: ReadonlySet<string>): FieldError[] {
@@ -54,12 +54,10 @@ function placeHostErrors(place: JsonObject, at: string): FieldError[] {
 const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
 const FAMILIES = ['IPv4', 'IPv6'];
 const FAMILY_POLICIES = ['PreferDualStack', 'RequireDualStack', 'SingleStack'];
-const DISTRIBUTIONS = ['PreferClose', 'PreferSameNode', 'PreferSameZone'];
 const LB_ONLY = "may only be used when `type` is 'LoadBalancer'";
 const NOT_EXTERNAL_NAME = 'may not be set for ExternalName services';
 const IP_MODES = ['Proxy', 'VIP'];
 const KUBELET_PORT = 10_250;
-const MAX_AFFINITY_SECONDS = 86_400;
 
 /** Every problem of a Service, and of what an update changes in it. */
 export function validateService(object: JsonObject, old?: JsonObject): readonly FieldError[] {
@@ -73,7 +71,7 @@ export function validateService(object: JsonObject, old?: JsonObject): readonly 
   validateType(errors, spec, { type, headless });
   validatePorts(errors, ports);
   validateLabels(errors, objectAt(spec, 'selector'), 'spec.selector');
-  addAll(errors, validateAffinity(spec));
+  validateByRules(errors, rules.affinity, { self: spec, at: 'spec', name: '' });
   if (type !== 'ExternalName') validateAddresses(errors, spec, old);
   const external = new Set(textsAt(old, 'spec', 'externalIPs'));
   validateEach(errors, textsAt(spec, 'externalIPs'), (ip, i) =>
@@ -82,7 +80,7 @@ export function validateService(object: JsonObject, old?: JsonObject): readonly 
   errors.push(...oneOf(spec, { name: 'type', path: 'spec.type' }, TYPES));
   validateNumbers(errors, ports, type);
   validateBalancer(errors, spec, { type, old });
-  addAll(errors, validateTraffic(spec, type));
+  validateByRules(errors, rules.traffic, { self: spec, at: 'spec', name: '' });
   if (old !== undefined) validateBalancerStatus(errors, { type, object, old });
   return errors;
 }
@@ -156,22 +154,6 @@ function validateNumbers(errors: FieldError[], ports: readonly JsonObject[], typ
     numbers.add(key);
     return [];
   });
-}
-
-function validateAffinity(spec: JsonObject): FieldError[] {
-  const at = 'spec.sessionAffinityConfig';
-  const config = valueAt(spec, 'sessionAffinityConfig');
-  const errors = oneOf(spec, { name: 'sessionAffinity', path: 'spec.sessionAffinity' }, ['ClientIP', 'None']);
-  if (textAt(spec, 'sessionAffinity') === 'None' && isObject(config)) {
-    errors.push(forbidden(at, 'must not be set when session affinity is None'));
-  }
-  if (textAt(spec, 'sessionAffinity') !== 'ClientIP') return errors;
-  const seconds = valueAt(config, 'clientIP', 'timeoutSeconds');
-  if (typeof seconds === 'number' && (seconds <= 0 || seconds > MAX_AFFINITY_SECONDS)) {
-    const detail = `must be greater than 0 and less than or equal to ${MAX_AFFINITY_SECONDS}`;
-    errors.push(invalid(`${at}.clientIP.timeoutSeconds`, seconds, detail));
-  }
-  return errors;
 }
 
 function validateAddresses(errors: FieldError[], spec: JsonObject, old: JsonObject | undefined): void {
@@ -288,24 +270,4 @@ function validateBalancerStatus(
     }
     return [...errors, ...placeHostErrors(ingress, `${at}[${i}]`)];
   });
-}
-
-function validateTraffic(spec: JsonObject, type: string): FieldError[] {
-  const errors: FieldError[] = [];
-  const policy = textAt(spec, 'externalTrafficPolicy');
-  const isOpen =
-    type === 'NodePort' || type === 'LoadBalancer' || (type === 'ClusterIP' && textsAt(spec, 'externalIPs').length > 0);
-  const at = 'spec.externalTrafficPolicy';
-  if (!isOpen) {
-    if (policy !== '') errors.push(invalid(at, policy, 'may only be set for externally-accessible services'));
-  } else errors.push(...oneOf(spec, { name: 'externalTrafficPolicy', path: at }, ['Cluster', 'Local']));
-  const health = valueAt(spec, 'healthCheckNodePort');
-  if (health && !(type === 'LoadBalancer' && policy === 'Local')) {
-    const detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
-    errors.push(invalid('spec.healthCheckNodePort', health, detail));
-  }
-  const internal = { name: 'internalTrafficPolicy', path: 'spec.internalTrafficPolicy' };
-  errors.push(...oneOf(spec, internal, ['Cluster', 'Local']));
-  errors.push(...oneOf(spec, { name: 'trafficDistribution', path: 'spec.trafficDistribution' }, DISTRIBUTIONS));
-  return errors;
 }

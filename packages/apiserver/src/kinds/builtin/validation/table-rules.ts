@@ -6,6 +6,7 @@ import {
   checkDns1035Label,
   checkLabelName,
   checkPathSegment,
+  checkPortName,
   checkQualifiedName,
   checkSubdomain,
 } from '@coracle/apimachinery/meta/name-rules';
@@ -76,6 +77,7 @@ const FORMATS: Readonly<Record<string, (text: string) => readonly string[]>> = {
   label: checkLabelName,
   'dns-1035': checkDns1035Label,
   'path-segment': checkPathSegment,
+  'port-name': checkPortName,
   'qualified-name': checkQualifiedName,
   'without-backsteps': (text) => detailsOf(backstepErrors(text, '')),
   descending: (text) => detailsOf(descendingErrors(text, '')),

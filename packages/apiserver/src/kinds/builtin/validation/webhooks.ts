@@ -1,4 +1,5 @@
 /** Validation of MutatingWebhookConfiguration and ValidatingWebhookConfiguration. */
+
 import { checkDns1035Label, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { type JsonObject, objectsAt, textAt, textsAt, valueAt } from '@coracle/apimachinery/types/read-value';
@@ -15,6 +16,8 @@ import {
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
 import { validateMatchConditions, validateOperationRule, validateSelectorField } from './admission-rules.ts';
+import { validateByRules } from './table-rules.ts';
+import policyRules from './webhook-rules.json' with { type: 'json' };
 
 const REVIEW_VERSIONS = ['v1', 'v1beta1'];
 const URL_FORM = '; desired format: https://host[/path]';
@@ -35,22 +38,10 @@ function validateWebhook(
   { at, names }: { readonly at: string; readonly names: Set<string> },
 ): void {
   const name = textAt(webhook, 'name');
-  const sideEffects = valueAt(webhook, 'sideEffects');
-  const seconds = valueAt(webhook, 'timeoutSeconds');
   errors.push(...qualifiedNameErrors(name, `${at}.name`));
   const validateRules = (rule: JsonObject, i: number) => validateOperationRule(errors, rule, `${at}.rules[${i}]`);
   validateNested(errors, objectsAt(webhook, 'rules'), validateRules);
-  errors.push(
-    ...oneOf(webhook, { name: 'failurePolicy', path: `${at}.failurePolicy` }, ['Fail', 'Ignore']),
-    ...oneOf(webhook, { name: 'matchPolicy', path: `${at}.matchPolicy` }, ['Equivalent', 'Exact']),
-    ...(sideEffects === undefined
-      ? [required(`${at}.sideEffects`, 'must specify one of None, NoneOnDryRun')]
-      : oneOf(webhook, { name: 'sideEffects', path: `${at}.sideEffects` }, ['None', 'NoneOnDryRun'])),
-  );
-  if (typeof seconds === 'number' && (seconds < 1 || seconds > 30)) {
-    const detail = 'the timeout value must be between 1 and 30 seconds';
-    errors.push(invalid(`${at}.timeoutSeconds`, seconds, detail));
-  }
+  validateByRules(errors, policyRules, { self: webhook, at, name: '' });
   validateSelectorField(errors, webhook, { field: 'namespaceSelector', at });
   validateSelectorField(errors, webhook, { field: 'objectSelector', at });
   const again = { name: 'reinvocationPolicy', path: `${at}.reinvocationPolicy` };
