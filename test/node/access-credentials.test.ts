@@ -37,7 +37,7 @@ const isPassword = async (user: string, word: string): Promise<boolean> =>
     )
   ).includes('same');
 
-// S-1275: In a real guest keys and passwords of Secrets are there once AccessCredentialsSynchronized says so; changes of a Secret follow while the guest runs, keys that were taken out are gone, and so are those that somebody else added.
+// S-1275: In a real guest keys and passwords of Secrets are there once AccessCredentialsSynchronized says so; changes of a Secret follow while the guest runs, keys that were taken out are gone, and so are those that somebody else added. An agent that lacks the commands is named as unsupported.
 test('keys and passwords reach a real guest by its agent, and follow their Secrets', async () => {
   await secret('keys', { alice: `${KEY} alice`, bob: `${KEY}BOB bob` });
   await secret('words', { tiny: 'first-word' });
@@ -67,6 +67,28 @@ test('keys and passwords reach a real guest by its agent, and follow their Secre
   await eventually('the new password', () => isPassword('tiny', 'second-word'));
   for (const user of ['root', 'tiny'])
     await eventually('only bob', async () => /^\S+ \S+ bob$/.test(await authorized(user)));
+
+  // An agent that may not write keys, as a cautious owner of the guest starts it.
+  const blocked = 'qemu-ga -m virtio-serial -p /dev/virtio-ports/org.qemu.guest_agent.0 -t /run/agent';
+  await byAgent(
+    board,
+    'opened',
+    `(sleep 1; killall qemu-ga; sleep 1; exec /usr/sbin/${blocked} -b guest-ssh-add-authorized-keys) >/dev/null 2>&1 &`,
+  );
+  const lack = "This guest agent doesn't support required public key commands";
+  const refused = await board.until('opened', 'what the agent lacks', ({ status }) =>
+    Boolean(status?.conditions?.some(({ reason }) => reason === 'UnsupportedAgent')),
+  );
+  assert.deepEqual(
+    ['AgentVersionNotSupported', 'AccessCredentialsSynchronized'].map((type) => {
+      const found = refused.status?.conditions?.find((one) => one.type === type);
+      return [found?.status, found?.reason, found?.message];
+    }),
+    [
+      ['True', lack, undefined],
+      ['False', 'UnsupportedAgent', lack],
+    ],
+  );
 
   // The guest lives in memory: it has forgotten all of it when it was booted anew.
   assert.equal(await board.put('opened/reset'), 200);
