@@ -6,6 +6,7 @@ import type { ProbeOutcome } from '@coracle/kubevirt/rules/probe/probe-count';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import { QmpError } from '../../qmp/qmp-connection.ts';
 import type { Guest } from '../guest/guest.ts';
+import { askFrozen } from '../guest/guest-agent-facts.ts';
 import { runInGuest } from './guest-command.ts';
 import { probeHttp } from './http-probe.ts';
 import { probeTcp } from './tcp-probe.ts';
@@ -71,7 +72,10 @@ async function askAgent({ exec }: DeepReadonly<GuestProbe>, options: AskGuestOpt
     if (exitCode === undefined) return failure(`command timed out after ${timeoutMs / 1000}s`);
     return exitCode === 0 ? { type: 'success' } : failure(output.trim() || `command exited with ${exitCode}`);
   } catch (error) {
-    if (error instanceof QmpError) return failure(error.message);
-    throw error;
+    if (!(error instanceof QmpError)) throw error;
+    // A frozen guest runs no commands, which says nothing of its health.
+    if (error.failure === 'refused' && (await guest.agent.converse(askFrozen)) === 'frozen')
+      return { type: 'errored', message: 'the file systems of the guest are frozen' };
+    return failure(error.message);
   }
 }

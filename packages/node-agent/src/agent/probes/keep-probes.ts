@@ -78,11 +78,11 @@ async function askRegularly(
   let count = firstCount(work.verdict);
   for (;;) {
     const { vmi, record } = launcher;
-    if (vmi && record && canAnswer(launcher, guest, probe)) {
+    if (vmi && record && canAnswer(launcher, guest)) {
       const { address } = record;
       const outcome = await askGuest(probe, { guest, vmi, address, clock, timeoutMs: settings.timeoutMs, signal });
       // What came while it was stopped says nothing of it.
-      if (canAnswer(launcher, guest, probe)) {
+      if (canAnswer(launcher, guest)) {
         if (outcome.type === 'failure')
           launcher.podEvent('Warning', 'Unhealthy', `${kind} probe failed: ${outcome.output}`);
         if (outcome.type === 'errored')
@@ -96,9 +96,9 @@ async function askRegularly(
   }
 }
 
-/** True while the guest runs and is this node's; what runs a command cannot be asked while the file systems are frozen. */
-function canAnswer(launcher: LauncherState, { state }: Guest, probe: DeepReadonly<GuestProbe>): boolean {
+/** True while the guest runs and is this node's. */
+function canAnswer(launcher: LauncherState, { state }: Guest): boolean {
   const { record } = launcher;
   if (!state.connected || state.runState !== 'running' || record?.migration || record?.saving) return false;
-  return !launcher.isDeleting() && !(probe.exec && state.agentFacts?.frozen === 'frozen');
+  return !launcher.isDeleting();
 }

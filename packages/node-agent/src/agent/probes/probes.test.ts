@@ -10,6 +10,7 @@ import { createFakeClock } from '../../../../runtime/src/clock/fake-clock.ts';
 import { silentLogger } from '../../../../runtime/src/log/log.ts';
 import { parseStates } from '../../network/forwarder.ts';
 import type { AskGuestAgent } from '../../qmp/guest-agent.ts';
+import { QmpError } from '../../qmp/qmp-connection.ts';
 import type { Guest } from '../guest/guest.ts';
 import type { LauncherState } from '../launcher/launcher-state.ts';
 import { askGuest } from './ask-guest.ts';
@@ -39,7 +40,11 @@ function guestOf({
   states?: readonly string[];
   agentConnected?: boolean;
 }): Guest {
-  const ask: AskGuestAgent = async (command) => answers[command];
+  const ask: AskGuestAgent = async (command) => {
+    const answer = answers[command];
+    if (answer instanceof Error) throw answer;
+    return answer;
+  };
   return partly<Guest>({
     signal: never,
     state: { connected: true, runState: 'running', agentConnected },
@@ -148,6 +153,16 @@ test('exec and guestAgentPing: by the agent of the guest', async () => {
     type: 'failure',
     output: 'command timed out after 0.4s',
   });
+  const refusal = new QmpError('refused', 'guest-exec: Command guest-exec has been disabled');
+  assert.deepEqual(await asked(exec, guestOf({ answers: { 'guest-exec': refusal } })), {
+    type: 'failure',
+    output: 'guest-exec: Command guest-exec has been disabled',
+  });
+  assert.deepEqual(
+    await asked(exec, guestOf({ answers: { 'guest-exec': refusal, 'guest-fsfreeze-status': 'frozen' } })),
+    { type: 'errored', message: 'the file systems of the guest are frozen' },
+    'nothing is known of a guest that is frozen for a snapshot',
+  );
   const ping: GuestProbe = { guestAgentPing: {} };
   assert.deepEqual(await asked(ping, guestOf({})), { type: 'success' });
   assert.deepEqual(await asked(ping, guestOf({ agentConnected: false })), {
