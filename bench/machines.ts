@@ -94,8 +94,9 @@ const machine = (name: string): VirtualMachine => ({
       spec: {
         domain: {
           memory: { guest: '1Mi' },
-          resources: { requests: { cpu: '1m', memory: '64Ki' }, overcommitGuestOverhead: true },
-          devices: { autoattachPodInterface: false },
+          resources: { requests: { cpu: '1m', memory: '1M' }, overcommitGuestOverhead: true },
+          // The container of the console's log asks for 35 MB of a host that has not so much.
+          devices: { autoattachPodInterface: false, logSerialConsole: false },
         },
       },
     },

@@ -11,7 +11,7 @@ import { ensureGuest } from '../tools/guest/build-guest.ts';
 import { newDataDir, removeDataDir, startPlane } from './api/plane.ts';
 import { endProcess, importGuest, machine, nodeIsReady, whatIsMissing } from './boot.ts';
 import { type BenchContext, type Outcome, Runs } from './figure.ts';
-import { proportionalMib, residentMib } from './process-memory.ts';
+import { proportionalMib } from './process-memory.ts';
 
 const RUNS = 3;
 const GUESTS = 10;
@@ -34,7 +34,6 @@ export async function benchTenGuests({ say }: BenchContext): Promise<Outcome> {
       stop = () => plane.process.kill('SIGKILL');
       const admin = adminOf(dir);
       if (!(await nodeIsReady(admin.client))) return { state: 'skipped', reason: 'the node did not become ready' };
-      const before = residentMib(plane.process.pid) ?? 0;
       const began = performance.now();
       await Promise.all(
         Array.from({ length: GUESTS }, (_, i) => admin.client.create(VIRTUAL_MACHINES, machine(`guest-${i}`))),
@@ -50,7 +49,6 @@ export async function benchTenGuests({ say }: BenchContext): Promise<Outcome> {
       runs.add('ten-guests.first', 'ms', { value: readyMs[0] ?? Number.NaN });
       runs.add('ten-guests.ready', 'ms', { value: readyMs.at(-1) ?? Number.NaN });
       await sleep(SETTLE_MS);
-      runs.add('ten-guests.plane', 'MiB', { value: ((residentMib(plane.process.pid) ?? 0) - before) / GUESTS });
       for (const [kind, pids] of processesOf(dir)) {
         const sizes = pids.map((pid) => proportionalMib(pid) ?? 0);
         runs.add(`ten-guests.${kind}`, 'MiB', { value: sizes.reduce((sum, size) => sum + size, 0) });

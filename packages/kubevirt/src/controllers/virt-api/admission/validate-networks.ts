@@ -47,7 +47,8 @@ export function validateNetworks(causes: Cause[], { path, spec, config }: Valida
 const MAX_WARNINGS = 20;
 
 /** Warnings of what an accepted spec asks for of networks, and no node here does: each by its field. */
-export function networkWarnings(path: string, spec: DeepReadonly<VirtualMachineInstanceSpec>): string[] {
+export function networkWarnings(path: string, spec: DeepReadonly<VirtualMachineInstanceSpec> | undefined): string[] {
+  if (!spec?.domain) return [];
   const found = unservedNetworking(spec);
   const rest = found.length - MAX_WARNINGS;
   return [

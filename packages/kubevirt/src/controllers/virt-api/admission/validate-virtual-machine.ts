@@ -133,5 +133,5 @@ function runsAlike({ spec }: Vm, old: Vm): boolean {
 /** Texts for the client of an accepted virtual machine. */
 export const virtualMachineWarnings = (vm: Vm): string[] => [
   ...(vm.spec?.running !== undefined && vm.spec.running !== null ? [RUNNING_DEPRECATED] : []),
-  ...(vm.spec?.template?.spec?.domain ? networkWarnings('spec.template.spec', vm.spec.template.spec) : []),
+  ...networkWarnings('spec.template.spec', vm.spec?.template?.spec),
 ];

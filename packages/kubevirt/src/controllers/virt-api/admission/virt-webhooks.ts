@@ -183,6 +183,7 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
       operations: ['CREATE', 'UPDATE'],
     },
     ({ object, context }) => validateReplicaSet(object, context),
+    ({ object }) => networkWarnings('spec.template.spec', object.spec?.template?.spec),
   ),
   validating<VirtualMachinePool>(
     {
@@ -192,6 +193,11 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
       operations: ['CREATE', 'UPDATE'],
     },
     ({ object, old, context, client }) => validatePool(object, old, context, client),
+    ({ object }) =>
+      networkWarnings(
+        'spec.virtualMachineTemplate.spec.template.spec',
+        object.spec?.virtualMachineTemplate?.spec?.template?.spec,
+      ),
   ),
   validating<VirtualMachineInstancePreset>(
     {
