@@ -25,6 +25,8 @@ import {
 } from '@coracle/apimachinery/validation/field-errors';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Authorizer } from '../auth/identity.ts';
+import { validateByRules } from '../kinds/builtin/validation/table-rules.ts';
+import rules from './certificate-rules.json' with { type: 'json' };
 import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
 import { signerNameErrors } from './signer-name.ts';
 
@@ -126,12 +128,8 @@ async function checkNewRequest({ object, info, name }: AdmissionAttributes): Pro
     throw forbidden(info, name, `use of ${CLIENT_SIGNER} signer with ${MASTERS} group is not allowed`);
 }
 
-const requestError = (value: string | undefined, detail: string): FieldError => ({
-  type: 'FieldValueInvalid',
-  field: 'spec.request',
-  value: value ?? '',
-  detail,
-});
+const requestError = (value: string | undefined, detail: string): FieldError =>
+  wrong('spec.request', value ?? '', detail);
 
 /** An answer shows a thousand mistakes: of so many no more are looked for. */
 const MOST_FOUND = 2000;
@@ -144,56 +142,12 @@ function findIn<T>(
   for (let at = 0; at < items.length && errors.length < MOST_FOUND; at++) errors.push(...find(items[at]!, at));
 }
 
-const MIN_SECONDS = 600;
-const USAGES: readonly string[] = [
-  'any',
-  'cert sign',
-  'client auth',
-  'code signing',
-  'content commitment',
-  'crl sign',
-  'data encipherment',
-  'decipher only',
-  'digital signature',
-  'email protection',
-  'encipher only',
-  'ipsec end system',
-  'ipsec tunnel',
-  'ipsec user',
-  'key agreement',
-  'key encipherment',
-  'microsoft sgc',
-  'netscape sgc',
-  'ocsp signing',
-  's/mime',
-  'server auth',
-  'signing',
-  'timestamping',
-];
-
-function validateSpec(
-  errors: FieldError[],
-  { usages = [], signerName = '', expirationSeconds }: NonNullable<Parts['spec']>,
-): void {
-  const place = (at: number): string => `spec.usages[${at}]`;
-  if (usages.length === 0) errors.push(required('spec.usages'));
-  findIn(errors, usages, (usage, at) => (USAGES.includes(usage) ? [] : [unsupported(place(at), usage, USAGES)]));
-  const seen = new Set<string>();
-  findIn(errors, usages, (usage, at) => {
-    const isNew = !seen.has(usage);
-    seen.add(usage);
-    return isNew ? [] : [duplicate(place(at), usage)];
-  });
+function validateSpec(errors: FieldError[], spec: NonNullable<Parts['spec']>): void {
+  validateByRules(errors, rules, { self: spec, at: 'spec', name: '' });
+  const { signerName = '' } = spec;
   const signer = 'spec.signerName';
   if (signerName !== LEGACY_SIGNER) errors.push(...signerNameErrors(signerName, signer));
   else errors.push(wrong(signer, signerName, 'the legacy signerName is not allowed via this API version'));
-  if (expirationSeconds !== undefined && expirationSeconds !== null && expirationSeconds < MIN_SECONDS)
-    errors.push({
-      type: 'FieldValueInvalid',
-      field: 'spec.expirationSeconds',
-      value: expirationSeconds,
-      detail: `may not specify a duration less than ${MIN_SECONDS} seconds (10 minutes)`,
-    });
 }
 
 /** A condition says when it was written and when it last changed. */

@@ -5,7 +5,7 @@
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import { duplicate, invalid, required, tooMany } from '@coracle/apimachinery/validation/field-errors';
+import { duplicate, forbidden, invalid, required, tooMany } from '@coracle/apimachinery/validation/field-errors';
 import { mappedUser } from './jwt-mapping.ts';
 import { type MappingFields, readJwtMapping } from './jwt-mapping-rules.ts';
 import type { JwtIssuer } from './jwt-users.ts';
@@ -97,11 +97,7 @@ export function readAuthenticationConfiguration(text: string, options: ReadAuthe
   const anonymous = checkAnonymous(document['anonymous'] as AnonymousFields | null | undefined, errors);
   const { initial } = options;
   if (initial && !deepEqual(initial.anonymous ?? null, anonymous ?? null))
-    errors.push({
-      type: 'FieldValueForbidden',
-      field: 'anonymous',
-      detail: 'changed from initial configuration file',
-    });
+    errors.push(forbidden('anonymous', 'changed from initial configuration file'));
   const wrong = reportedFieldErrors(errors);
   if (wrong !== undefined) throw new Error(wrong);
   return { issuers, ...(anonymous && { anonymous }) };

@@ -7,19 +7,17 @@ import { goDuration, parseGoDuration } from '@coracle/apimachinery/meta/go-durat
 import { checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import { duplicate, invalid, required, tooMany } from '@coracle/apimachinery/validation/field-errors';
+import {
+  duplicate,
+  invalid,
+  required,
+  tooMany,
+  unsupportedInOrder,
+} from '@coracle/apimachinery/validation/field-errors';
 import { CelCompileError, type CelProgram } from '@coracle/cel/cel';
 import { compileAccessCondition } from './access-conditions.ts';
 import { AUTHORIZATION_MODES } from './authorization-modes.ts';
-import {
-  decodeConfiguration,
-  FLAG,
-  list,
-  notSupported,
-  reportedFieldErrors,
-  struct,
-  TEXT,
-} from './structured-configuration.ts';
+import { decodeConfiguration, FLAG, list, reportedFieldErrors, struct, TEXT } from './structured-configuration.ts';
 import { aggregated } from './union.ts';
 import type { AuthorizationWebhook } from './webhook-authorizer.ts';
 
@@ -136,7 +134,7 @@ function checkAuthorizers(
       continue;
     }
     if (!AUTHORIZATION_MODES.some((mode) => mode === type)) {
-      errors.push(notSupported(`${field}.type`, type, AUTHORIZATION_MODES));
+      errors.push(unsupportedInOrder(`${field}.type`, type, AUTHORIZATION_MODES));
       continue;
     }
     if (types.has(type) && type !== 'Webhook') {
@@ -193,7 +191,7 @@ function checkWebhook(fields: WebhookFields, checking: Checking): ConfiguredWebh
   if (conditionVersion === '' && conditions.length > 0)
     errors.push(required(conditionField, 'required if match conditions are specified'));
   else if (conditionVersion !== '' && conditionVersion !== 'v1')
-    errors.push(notSupported(conditionField, conditionVersion, ['v1']));
+    errors.push(unsupportedInOrder(conditionField, conditionVersion, ['v1']));
   const failurePolicy = choice(fields.failurePolicy, `${field}.failurePolicy`, {
     among: ['NoOpinion', 'Deny'],
     errors,
@@ -216,7 +214,7 @@ function choice(
   { among, errors }: { readonly among: readonly string[]; readonly errors: FieldError[] },
 ): string {
   if (!value) errors.push(required(field));
-  else if (!among.includes(value)) errors.push(notSupported(field, value, among));
+  else if (!among.includes(value)) errors.push(unsupportedInOrder(field, value, among));
   return value ?? '';
 }
 
@@ -255,7 +253,7 @@ function checkConnection(
       break;
     }
     default:
-      errors.push(notSupported(`${field}.type`, type, ['InClusterConfig', 'KubeConfigFile']));
+      errors.push(unsupportedInOrder(`${field}.type`, type, ['InClusterConfig', 'KubeConfigFile']));
   }
   return kubeConfigFile;
 }

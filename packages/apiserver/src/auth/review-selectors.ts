@@ -1,4 +1,5 @@
 /** The selectors of access reviews: what a list or watch would be narrowed to (KEP-4601). */
+
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { type FieldRequirement, parseFieldSelector } from '@coracle/apimachinery/selector/field-selector';
 import {
@@ -6,6 +7,7 @@ import {
   type LabelSelector,
   parseLabelSelector,
 } from '@coracle/apimachinery/selector/label-selector';
+import { forbidden, invalid, required } from '@coracle/apimachinery/validation/field-errors';
 
 interface Requirement {
   key?: string;
@@ -32,37 +34,22 @@ export function selectorErrors(selectors: AccessSelectors, path: string): FieldE
     const { rawSelector = '', requirements = [] } = selector;
     const field = `${path}.${name}`;
     if (rawSelector !== '' && requirements.length > 0)
-      errors.push({
-        type: 'FieldValueInvalid',
-        field: `${field}.rawSelector`,
-        value: rawSelector,
-        detail: 'may not specified at the same time as requirements',
-      });
+      errors.push(invalid(`${field}.rawSelector`, rawSelector, 'may not specified at the same time as requirements'));
     if (rawSelector === '' && requirements.length === 0)
-      errors.push({
-        type: 'FieldValueRequired',
-        field: `${field}.requirements`,
-        detail: 'when fieldSelector is specified, requirements or rawSelector is required'.replace(
-          'fieldSelector',
-          name,
+      errors.push(
+        required(
+          `${field}.requirements`,
+          'when fieldSelector is specified, requirements or rawSelector is required'.replace('fieldSelector', name),
         ),
-      });
+      );
     requirements.forEach(({ key = '', operator = '', values = [] }, at) => {
       const one = `${field}.requirements[${at}]`;
       if (key === '') errors.push({ type: 'FieldValueRequired', field: `${one}.key`, detail: 'must be specified' });
       const needs = operator === 'In' || operator === 'NotIn';
       if (needs && values.length === 0)
-        errors.push({
-          type: 'FieldValueRequired',
-          field: `${one}.values`,
-          detail: "must be specified when `operator` is 'In' or 'NotIn'",
-        });
+        errors.push(required(`${one}.values`, "must be specified when `operator` is 'In' or 'NotIn'"));
       else if ((operator === 'Exists' || operator === 'DoesNotExist') && values.length > 0)
-        errors.push({
-          type: 'FieldValueForbidden',
-          field: `${one}.values`,
-          detail: "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
-        });
+        errors.push(forbidden(`${one}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
     });
   }
   return errors;

@@ -5,6 +5,7 @@
 
 import { formatTime, type UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { badRequest, type FieldError, invalid } from '@coracle/apimachinery/meta/status';
+import { invalid as invalidValue } from '@coracle/apimachinery/validation/field-errors';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { AuthorizerChain } from './authorizer-chain.ts';
 import type { AuthorizationAttributes, Authorizer, UserInfo } from './identity.ts';
@@ -48,12 +49,6 @@ export interface ReviewOptions {
 const AUTHORIZATION = 'authorization.k8s.io';
 
 const specOf = (object: UnstructuredObject): AccessSpec => (object['spec'] ?? {}) as AccessSpec;
-const fieldInvalid = (field: string, value: unknown, detail: string): FieldError => ({
-  type: 'FieldValueInvalid',
-  field,
-  value,
-  detail,
-});
 
 /** A question has no metadata of its own, but for what the request says: its namespace and who manages its fields. */
 function metadataErrors({ metadata }: UnstructuredObject, { local = false } = {}): FieldError[] {
@@ -62,7 +57,7 @@ function metadataErrors({ metadata }: UnstructuredObject, { local = false } = {}
   const isEmpty = (value: unknown): boolean =>
     value === undefined || value === '' || (typeof value === 'object' && Object.keys(value ?? {}).length === 0);
   if (Object.values(rest).every(isEmpty)) return [];
-  return [fieldInvalid('metadata', metadata, local ? 'must be empty except for namespace' : 'must be empty')];
+  return [invalidValue('metadata', metadata, local ? 'must be empty except for namespace' : 'must be empty')];
 }
 
 /** Every problem of a spec at once (authorization/validation). */
@@ -71,7 +66,7 @@ function specErrors(spec: AccessSpec, { withSubject }: { readonly withSubject: b
   const errors: FieldError[] = [];
   if (resourceAttributes && nonResourceAttributes)
     errors.push(
-      fieldInvalid(
+      invalidValue(
         'spec.nonResourceAttributes',
         nonResourceAttributes,
         'cannot be specified in combination with resourceAttributes',
@@ -79,14 +74,14 @@ function specErrors(spec: AccessSpec, { withSubject }: { readonly withSubject: b
     );
   else if (!resourceAttributes && !nonResourceAttributes)
     errors.push(
-      fieldInvalid(
+      invalidValue(
         'spec.resourceAttributes',
         null,
         'exactly one of nonResourceAttributes or resourceAttributes must be specified',
       ),
     );
   if (withSubject && !spec.user && !spec.groups?.length)
-    errors.push(fieldInvalid('spec.user', spec.user ?? '', 'at least one of user or group must be specified'));
+    errors.push(invalidValue('spec.user', spec.user ?? '', 'at least one of user or group must be specified'));
   if (resourceAttributes) errors.push(...selectorErrors(resourceAttributes, 'spec.resourceAttributes'));
   return errors;
 }
@@ -208,10 +203,10 @@ function localErrors({ resourceAttributes, nonResourceAttributes }: AccessSpec, 
   const errors: FieldError[] = [];
   const asked = resourceAttributes?.namespace ?? '';
   if (resourceAttributes && asked !== namespace)
-    errors.push(fieldInvalid('spec.resourceAttributes.namespace', asked, 'must match metadata.namespace'));
+    errors.push(invalidValue('spec.resourceAttributes.namespace', asked, 'must match metadata.namespace'));
   if (nonResourceAttributes)
     errors.push(
-      fieldInvalid('spec.nonResourceAttributes', nonResourceAttributes, 'disallowed on this kind of request'),
+      invalidValue('spec.nonResourceAttributes', nonResourceAttributes, 'disallowed on this kind of request'),
     );
   return errors;
 }

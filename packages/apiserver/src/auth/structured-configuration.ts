@@ -62,11 +62,3 @@ export const list = (items: Schema): Schema => ({ type: 'array', items });
 /** All of them in one line; undefined when there is none. */
 export const reportedFieldErrors = (errors: readonly FieldError[]): string | undefined =>
   aggregated(errors.map((error) => `${error.field}: ${fieldErrorBody(error)}`));
-
-/** In the order that is given: upstream sorts only some of its lists. */
-export const notSupported = (field: string, value: unknown, supported: readonly string[]): FieldError => ({
-  type: 'FieldValueNotSupported',
-  field,
-  value,
-  detail: `supported values: ${supported.map((one) => JSON.stringify(one)).join(', ')}`,
-});

@@ -1,7 +1,9 @@
 /** `serviceaccounts/<name>/token`: mints tokens (authentication.k8s.io/v1 TokenRequest). */
+
 import { decodeBase64 } from '@coracle/apimachinery/meta/base64';
 import { formatTime, type UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { badRequest, conflict, invalid, notFound } from '@coracle/apimachinery/meta/status';
+import { invalid as invalidValue } from '@coracle/apimachinery/validation/field-errors';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { ObjectStore } from '../cache/object-store.ts';
 import type { TokenClaims, TokenIssuer } from './service-account-tokens.ts';
@@ -79,15 +81,13 @@ export async function requestToken(
   const seconds = spec.expirationSeconds ?? DEFAULT_SECONDS;
   if (seconds < MIN_SECONDS || seconds > MAX_SECONDS)
     throw invalid(KIND, '', [
-      {
-        type: 'FieldValueInvalid',
-        field: 'spec.expirationSeconds',
-        value: seconds,
-        detail:
-          seconds < MIN_SECONDS
-            ? 'may not specify a duration less than 10 minutes'
-            : 'may not specify a duration larger than 2^32 seconds',
-      },
+      invalidValue(
+        'spec.expirationSeconds',
+        seconds,
+        seconds < MIN_SECONDS
+          ? 'may not specify a duration less than 10 minutes'
+          : 'may not specify a duration larger than 2^32 seconds',
+      ),
     ]);
   const audiences = spec.audiences?.length ? spec.audiences : [tokens.issuer];
   Object.assign(request.metadata, { name, namespace, uid, creationTimestamp: formatTime(clock.now()) });

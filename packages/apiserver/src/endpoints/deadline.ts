@@ -1,10 +1,10 @@
 /** How long a request may take: what the client asks for, what the server allows, and what it hears when that is over. */
 
+import { parseGoDuration } from '@coracle/apimachinery/meta/go-duration';
 import { goQuote } from '@coracle/apimachinery/meta/go-text';
 import { badRequest } from '@coracle/apimachinery/meta/status';
 import type { ApiResponse } from '@coracle/runtime/http/seam';
 import type { Exchange } from './exchange.ts';
-import { parseGoDuration } from './query.ts';
 import { TEXT_HEADERS } from './responses.ts';
 
 const WRITE_DEADLINE_MS = 34_000;

@@ -1,9 +1,11 @@
 /** DeleteOptions: the body when there is one, else the query. */
+
 import { wrongType } from '@coracle/apimachinery/meta/go-text';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import { ApiError, badRequest, type FieldError, invalid } from '@coracle/apimachinery/meta/status';
 import { decodeProblem } from '@coracle/apimachinery/schema/decode-errors';
 import { builtinSchema } from '@coracle/apimachinery/types/builtin-types';
+import { invalid as invalidValue } from '@coracle/apimachinery/validation/field-errors';
 import type { DeleteOptions } from '../registry/graceful-deletion.ts';
 import { parseBody } from './body.ts';
 import type { Exchange } from './exchange.ts';
@@ -85,12 +87,9 @@ function validated(raw: RawOptions): ParsedDeleteOptions {
   const errors: FieldError[] = dryRunErrors(raw.dryRun);
   const policy = raw.propagationPolicy || undefined;
   if (raw.orphanDependents !== undefined && policy !== undefined) {
-    errors.push({
-      type: 'FieldValueInvalid',
-      field: 'propagationPolicy',
-      value: policy,
-      detail: 'orphanDependents and deletionPropagation cannot be both set',
-    });
+    errors.push(
+      invalidValue('propagationPolicy', policy, 'orphanDependents and deletionPropagation cannot be both set'),
+    );
   } else if (policy !== undefined && !POLICIES.includes(policy)) {
     errors.push({
       type: 'FieldValueNotSupported',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { parseGoDuration } from '../../../apimachinery/src/meta/go-duration.ts';
 import { type NegotiationScope, negotiate } from './negotiation.ts';
-import { parseGoDuration } from './query.ts';
 import { WarningRecorder } from './warnings.ts';
 
 const MAIN: NegotiationScope & { readonly pretty: boolean } = { transforms: true, stream: false, pretty: false };

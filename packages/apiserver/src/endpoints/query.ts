@@ -86,16 +86,3 @@ export function dryRunErrors(values: readonly string[]): FieldError[] {
   if (values.every((value) => value === 'All')) return [];
   return [{ type: 'FieldValueNotSupported', field: 'dryRun', value: values, detail: 'supported values: "All"' }];
 }
-
-const UNITS: Record<string, number> = { ns: 1e-6, us: 1e-3, µs: 1e-3, ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
-
-/** Milliseconds of a Go duration (`1m30s`); undefined when the text is none. */
-export function parseGoDuration(text: string): number | undefined {
-  if (text === '0') return 0;
-  if (text.length > 64 || !/^[-+]?(?:[0-9]+(?:\.[0-9]*)?(?:ns|us|µs|ms|s|m|h))+$/.test(text)) return undefined;
-  let ms = 0;
-  for (const [, amount, unit] of text.matchAll(/([0-9]+(?:\.[0-9]*)?)(ns|us|µs|ms|s|m|h)/g)) {
-    ms += Number(amount) * UNITS[unit!]!;
-  }
-  return text.startsWith('-') ? -ms : ms;
-}

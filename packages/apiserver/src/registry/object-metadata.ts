@@ -4,6 +4,7 @@ import { formatTime, type ObjectMeta, type UnstructuredObject } from '@coracle/a
 import { badRequest, type FieldError, invalid } from '@coracle/apimachinery/meta/status';
 import { stableText } from '@coracle/apimachinery/schema/list-types';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
+import { forbidden } from '@coracle/apimachinery/validation/field-errors';
 
 /**
  * Removes what a client may not set on create (rest.WipeObjectMetaSystemFields). Upstream forgets the end of an object in
@@ -119,12 +120,11 @@ export function newFinalizerErrors(object: UnstructuredObject, old: Readonly<Uns
   const added = (object.metadata.finalizers ?? []).filter((finalizer) => !before.has(finalizer));
   if (added.length === 0) return [];
   return [
-    {
-      type: 'FieldValueForbidden',
-      field: 'metadata.finalizers',
-      detail: `no new finalizers can be added if the object is being deleted, found new finalizers []string{${added
+    forbidden(
+      'metadata.finalizers',
+      `no new finalizers can be added if the object is being deleted, found new finalizers []string{${added
         .map((finalizer) => JSON.stringify(finalizer))
         .join(', ')}}`,
-    },
+    ),
   ];
 }

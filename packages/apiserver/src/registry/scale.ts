@@ -11,6 +11,7 @@ import {
   type LabelSelectorObject,
 } from '@coracle/apimachinery/selector/label-selector';
 import type { ResourceInfo, ScalePaths, SubresourceInfo } from '@coracle/apimachinery/types/resource';
+import { invalid as invalidValue } from '@coracle/apimachinery/validation/field-errors';
 import { storedUidConflict } from './uid-conflict.ts';
 import type { WriteCall } from './write-contract.ts';
 
@@ -65,12 +66,7 @@ export function withScale(
   }
   // Of a definition's count its own rules speak, and say so as well.
   if (replicas < 0 && !info.strategy.custom) {
-    const error: FieldError = {
-      type: 'FieldValueInvalid',
-      field: 'spec.replicas',
-      value: replicas,
-      detail: 'must be greater than or equal to 0',
-    };
+    const error: FieldError = invalidValue('spec.replicas', replicas, 'must be greater than or equal to 0');
     throw invalid({ group: 'autoscaling', kind: 'Scale' }, object.metadata.name ?? '', [error]);
   }
   const next = cloneJson(object) as UnstructuredObject;

@@ -9,6 +9,7 @@ import { conflict, type FieldError, invalid, STALE_RESOURCE_VERSION } from '@cor
 import { emptyToNull } from '@coracle/apimachinery/schema/empty-to-null';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import { updateStrategyOf } from '@coracle/apimachinery/types/strategy';
+import { invalid as invalidValue } from '@coracle/apimachinery/validation/field-errors';
 import type { Decision } from '../cache/object-store.ts';
 import { finishedDeleting } from './graceful-deletion.ts';
 import { applyKindDefaults, dropEmptyMetadata, validateObject } from './normalize-input.ts';
@@ -149,12 +150,7 @@ function checkPreconditions(call: UpdateFacts, wanted: UnstructuredObject, old: 
   } else if ((!call.tracked || resourceVersion === '0') && !info.strategy.allowUnconditionalUpdate) {
     // Of the resource, not the kind: the store says so, which knows nothing else (Store.Update upstream).
     throw invalid({ group: info.group, kind: info.resource }, name, [
-      {
-        type: 'FieldValueInvalid',
-        field: 'metadata.resourceVersion',
-        value: 0,
-        detail: 'must be specified for an update',
-      },
+      invalidValue('metadata.resourceVersion', 0, 'must be specified for an update'),
     ]);
   }
 }

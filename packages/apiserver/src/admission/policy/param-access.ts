@@ -7,6 +7,7 @@ import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { apiVersionOf, parseApiVersion } from '@coracle/apimachinery/meta/gvk';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { type FieldError, invalid } from '@coracle/apimachinery/meta/status';
+import { forbidden } from '@coracle/apimachinery/validation/field-errors';
 import type { Authorizer, UserInfo } from '../../auth/identity.ts';
 import type { ObjectStore } from '../../cache/object-store.ts';
 import type { ServedResources } from '../matching/served-kinds.ts';
@@ -63,11 +64,10 @@ async function policyError(
   if (!kind || (old && deepEqual(old.spec?.paramKind, kind))) return undefined;
   const target = resourceFor(kind, ask.resources);
   if (await mayRead(ask, { verb: 'get', ...target, namespace: '*', name: '*' })) return undefined;
-  return {
-    type: 'FieldValueForbidden',
-    field: 'spec.paramKind',
-    detail: `user ${JSON.stringify(ask.user.username)} must have "get" permission on all objects of the referenced paramKind (kind=${kind.kind}, apiVersion=${kind.apiVersion})`,
-  };
+  return forbidden(
+    'spec.paramKind',
+    `user ${JSON.stringify(ask.user.username)} must have "get" permission on all objects of the referenced paramKind (kind=${kind.kind}, apiVersion=${kind.apiVersion})`,
+  );
 }
 
 async function mayRead(
@@ -95,11 +95,10 @@ async function bindingError(
   const verb = ref.name ? 'get' : 'list';
   const where = { namespace: ref.namespace || '*', name: ref.name || '*' };
   if (await mayRead(ask, { verb, ...target, ...where })) return undefined;
-  return {
-    type: 'FieldValueForbidden',
-    field: 'spec.paramRef',
-    detail: `user ${JSON.stringify(ask.user.username)} does not have "${verb}" permission on the object referenced by paramRef`,
-  };
+  return forbidden(
+    'spec.paramRef',
+    `user ${JSON.stringify(ask.user.username)} does not have "${verb}" permission on the object referenced by paramRef`,
+  );
 }
 
 function resourceFor(

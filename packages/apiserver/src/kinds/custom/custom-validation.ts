@@ -2,6 +2,7 @@
  * Validation of one custom object: its schema, then its rules. On an update what was not touched is not validated anew
  * (ratcheting), so that a definition can become stricter while objects live.
  */
+
 import { goPlain, goTypeOf } from '@coracle/apimachinery/meta/go-print';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import type { FieldError, FieldErrorType } from '@coracle/apimachinery/meta/status';
@@ -9,6 +10,7 @@ import { embeddedErrors, hasEmbedded } from '@coracle/apimachinery/schema/embedd
 import type { Schema } from '@coracle/apimachinery/schema/schema';
 import { validateSchema } from '@coracle/apimachinery/schema/validate';
 import type { ResourceStrategy, ValidationAbout } from '@coracle/apimachinery/types/strategy';
+import { invalid } from '@coracle/apimachinery/validation/field-errors';
 import { createRuleCheck } from './rules.ts';
 
 /** Errors after which the values can not be trusted to have the types that rules were compiled for. */
@@ -25,13 +27,11 @@ const MISPLACED_METADATA = /^metadata\.(?!(?:name|generateName)$)/;
 
 const isBlocking = ({ type }: FieldError): boolean => BLOCKING.has(type);
 
-const NOT_CHECKED: FieldError = {
-  type: 'FieldValueInvalid',
-  field: '<nil>',
-  value: null,
-  detail:
-    'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
-};
+const NOT_CHECKED: FieldError = invalid(
+  '<nil>',
+  null,
+  'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
+);
 
 type JsonObject = Readonly<Record<string, unknown>>;
 

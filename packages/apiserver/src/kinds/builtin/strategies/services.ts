@@ -3,9 +3,11 @@
  * the Service that has it is written, and given back when it goes or lets go of it. Upstream writes the two one after the
  * other (service/storage/alloc.go) and has a controller look for what a crash left between them.
  */
+
 import { invalid } from '@coracle/apimachinery/meta/status';
 import { addressOf, belongsTo, clusterIpsOf, type IpAddress } from '@coracle/apimachinery/types/service-cidrs';
 import type { CommitChange, CommitPart, ResourceName } from '@coracle/apimachinery/types/strategy';
+import { invalid as invalidValue } from '@coracle/apimachinery/validation/field-errors';
 import { setServiceDefaults } from '../defaults/core.ts';
 import { validateService } from '../validation/services.ts';
 import { serviceWarnings } from '../warnings/network.ts';
@@ -57,12 +59,7 @@ function commitAddresses(change: CommitChange): readonly CommitPart[] {
   const taken = gained.find((ip) => change.exists(IP_ADDRESSES, '', ip));
   if (taken !== undefined) {
     throw invalid({ group: '', kind: 'Service' }, change.name, [
-      {
-        type: 'FieldValueInvalid',
-        field: 'spec.clusterIPs',
-        value: [taken],
-        detail: `failed to allocate IP ${taken}: provided IP is already allocated`,
-      },
+      invalidValue('spec.clusterIPs', [taken], `failed to allocate IP ${taken}: provided IP is already allocated`),
     ]);
   }
   return [
