@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { cloneJson } from './deep-clone.ts';
 import { deepEqual } from './deep-equal.ts';
-import { checkLabelValue, checkName, checkQualifiedName, checkSubdomain, validateObjectMeta } from './names.ts';
+import { checkLabelValue, checkName, checkQualifiedName, checkSubdomain } from './name-rules.ts';
+import { validateObjectMeta } from './validate-object-meta.ts';
 
 const json = (): fc.Arbitrary<unknown> =>
   fc.jsonValue({ maxDepth: 4 }).map((v) => JSON.parse(JSON.stringify(v)) as unknown);

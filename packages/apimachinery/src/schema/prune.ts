@@ -17,8 +17,6 @@ interface Walk {
 }
 type Prune = (value: unknown, walk: Walk) => void;
 
-export { OBJECT_META_SCHEMA } from './object-meta-schema.ts';
-
 /**
  * Removes, in place, the fields that the schema does not know, and returns their paths (`spec.containers[0].foo`):
  * sorted for custom kinds (metadata before all, metadata of embedded resources after all), the first hundred in document

@@ -4,12 +4,14 @@ import fc from 'fast-check';
 import { cloneJson } from '../meta/deep-clone.ts';
 import { fieldErrorBody } from '../meta/status.ts';
 import { canonicalizeScalars } from './canonical-scalars.ts';
+import { decodeErrors } from './decode-errors.ts';
 import { applyDefaults, dropNulls } from './defaults.ts';
 import { formatCheck } from './formats.ts';
-import { OBJECT_META_SCHEMA, pruneUnknown } from './prune.ts';
+import { OBJECT_META_SCHEMA } from './object-meta-schema.ts';
+import { pruneUnknown } from './prune.ts';
 import { resolveDefinitions } from './resolve-definitions.ts';
 import type { Schema } from './schema.ts';
-import { decodeErrors, validateSchema } from './validate.ts';
+import { validateSchema } from './validate.ts';
 
 const definitions = resolveDefinitions({
   'io.k8s.api.core.v1.Pod': {

@@ -198,5 +198,3 @@ function objectCheck(schema: Schema, custom: boolean): Check | undefined {
   };
   return check;
 }
-
-export { decodeErrors, type ObjectKind } from './decode-errors.ts';

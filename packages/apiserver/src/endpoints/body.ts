@@ -6,6 +6,7 @@ import { apiVersionOf, parseApiVersion } from '@coracle/apimachinery/meta/gvk';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import { ApiError, badRequest, fieldErrorBody } from '@coracle/apimachinery/meta/status';
+import { decodeErrors } from '@coracle/apimachinery/schema/decode-errors';
 import { coerceEmbedded, hasEmbedded } from '@coracle/apimachinery/schema/embedded-resource';
 import {
   type NumberOptions,
@@ -16,7 +17,6 @@ import {
 } from '@coracle/apimachinery/schema/parse-json';
 import type { Schema } from '@coracle/apimachinery/schema/schema';
 import { settleNumbers } from '@coracle/apimachinery/schema/settle-numbers';
-import { decodeErrors } from '@coracle/apimachinery/schema/validate';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import { isVersionOf, unknownConversion, unregisteredKind } from '../kinds/builtin/foreign-kind.ts';

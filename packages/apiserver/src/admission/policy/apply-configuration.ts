@@ -4,7 +4,8 @@ import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { apiVersionOf } from '@coracle/apimachinery/meta/gvk';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { isJsonObject, type JsonObject } from '@coracle/apimachinery/meta/own-property';
-import { OBJECT_META_SCHEMA, pruneUnknown } from '@coracle/apimachinery/schema/prune';
+import { OBJECT_META_SCHEMA } from '@coracle/apimachinery/schema/object-meta-schema';
+import { pruneUnknown } from '@coracle/apimachinery/schema/prune';
 import type { Schema } from '@coracle/apimachinery/schema/schema';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 
