@@ -12,6 +12,7 @@ import { type BenchContext, type Figure, figureLine, type Outcome } from './figu
 import { benchFork } from './fork.ts';
 import { benchGitops } from './gitops.ts';
 import { benchGuestNetwork } from './guest-network.ts';
+import { benchImport } from './import.ts';
 import { benchMachines } from './machines.ts';
 import { benchMigration } from './migration.ts';
 import { benchProtection } from './protection.ts';
@@ -33,6 +34,7 @@ const BENCHES: ReadonlyMap<string, (context: BenchContext) => Promise<Outcome>> 
   ['ten-guests', benchTenGuests],
   ['machines', benchMachines],
   ['storage', benchStorage],
+  ['import', benchImport],
   ['scale', benchScale],
   ['expand', benchExpand],
   ['protection', benchProtection],

@@ -50,6 +50,53 @@ const REFUSED: readonly (readonly [what: string, spec: object, field: string, me
     /secretRef/,
   ],
   ['S3', { source: { s3: { url: 'https://s3.example.com/a/b' } } }, 'spec.source.s3', /s3 is not served/],
+  ['GCS', { source: { gcs: { url: 'gs://a/b' } } }, 'spec.source.gcs', /gcs is not served/],
+  [
+    'ImageIO',
+    { source: { imageio: { url: 'https://o.example.com', diskId: 'd' } } },
+    'spec.source.imageio',
+    /imageio is not served/,
+  ],
+  [
+    'certificates of a registry',
+    { source: { registry: { url: 'docker://a/b', certConfigMap: 'c' } } },
+    'spec.source.registry.certConfigMap',
+    /not served/,
+  ],
+  [
+    'an archive that is uploaded',
+    { source: { upload: {} }, contentType: 'archive' },
+    'spec.contentType',
+    /a claim here holds one disk image/,
+  ],
+  [
+    'the end of checkpoints',
+    { source: { http: { url: URL_OUT } }, finalCheckpoint: true },
+    'spec.finalCheckpoint',
+    /several stages/,
+  ],
+  [
+    'a volume by its labels',
+    { source: { blank: {} }, storage: { ...storage, selector: { matchLabels: { a: 'b' } } } },
+    'spec.storage.selector',
+    /made for the claim/,
+  ],
+  [
+    'a volume by its name',
+    { source: { upload: {} }, storage: null, pvc: { ...storage, accessModes: ['ReadWriteOnce'], volumeName: 'v' } },
+    'spec.pvc.volumeName',
+    /made for the claim/,
+  ],
+  [
+    'a class of attributes',
+    {
+      source: { blank: {} },
+      storage: null,
+      pvc: { ...storage, accessModes: ['ReadWriteOnce'], volumeAttributesClassName: 'fast' },
+    },
+    'spec.pvc.volumeAttributesClassName',
+    /have no VolumeAttributesClasses/,
+  ],
   ['VDDK', { source: { vddk: { url: 'https://v.example.com' } } }, 'spec.source.vddk', /vddk is not served/],
   ['an image stream', { source: { registry: { imageStream: 'a' } } }, 'spec.source.registry.imageStream', /OpenShift/],
   [
@@ -82,6 +129,18 @@ for (const [what, spec, field, message] of REFUSED)
     assert.match(json.message, message);
     assert.equal(json.details.causes[0].field, field);
   });
+
+// S-1245: A field of a DataVolume that has no effect here says so in a warning when it is made.
+test('what has no effect is warned about', async () => {
+  for (const [field, value] of [
+    ['preallocation', true],
+    ['priorityClassName', 'high'],
+  ] as const) {
+    const { status, headers } = await make({ source: { blank: {} }, [field]: value });
+    assert.equal(status, 201);
+    assert.match(headers['warning'] ?? '', new RegExp(`spec.${field} has no effect here`));
+  }
+});
 
 // S-1107
 test('so is a machine with such a template', async () => {

@@ -124,6 +124,41 @@ test('blank, of a claim, of a DataSource', async () => {
   await plane.reported('of-golden', 'CloneSucceeded');
 });
 
+// S-1101
+test('of a VolumeSnapshot, which may go while the copy stays', async () => {
+  const SNAPSHOTS = '/apis/snapshot.storage.k8s.io/v1/namespaces/default/volumesnapshots';
+  await plane.dataVolume('saved', { source: { http: { url: plane.server.serve('/saved', image) } } });
+  await plane.dataVolumeSettled('saved', succeeded);
+  // One that waits for its snapshot says so.
+  await plane.dataVolume('of-saved', { storage: {}, source: { snapshot: { namespace: 'default', name: 'then' } } });
+  await plane.reported('of-saved', 'Pending', /VolumeSnapshot default\/then is not there/);
+  await plane.admin(`POST ${SNAPSHOTS}`, {
+    apiVersion: 'snapshot.storage.k8s.io/v1',
+    kind: 'VolumeSnapshot',
+    metadata: { name: 'then' },
+    spec: { source: { persistentVolumeClaimName: 'saved' } },
+  });
+  await plane.dataVolumeSettled('of-saved', succeeded);
+  assert.equal((await plane.admin(`GET ${CLAIMS}/of-saved`)).status.capacity.storage, '16Mi');
+  await plane.admin('POST /apis/cdi.kubevirt.io/v1beta1/namespaces/default/datasources', {
+    apiVersion: 'cdi.kubevirt.io/v1beta1',
+    kind: 'DataSource',
+    metadata: { name: 'snapshot' },
+    spec: { source: { snapshot: { namespace: 'default', name: 'then' } } },
+  });
+  const larger = { resources: { requests: { storage: '32Mi' } } };
+  await plane.dataVolume('larger', { storage: larger, sourceRef: { kind: 'DataSource', name: 'snapshot' } });
+  await plane.dataVolumeSettled('larger', succeeded);
+  await plane.admin(`DELETE ${SNAPSHOTS}/then`);
+  await plane.settled(`${SNAPSHOTS}/then`, ({ metadata }) => metadata === undefined);
+  await plane.admin('DELETE /apis/cdi.kubevirt.io/v1beta1/namespaces/default/datavolumes/saved');
+  await plane.settled(`${CLAIMS}/saved`, ({ metadata }) => metadata === undefined);
+  assert.ok(isImage(await contentOf('of-saved')));
+  const large = await contentOf('larger');
+  assert.equal(large.length, 32 * MIB);
+  assert.ok(large.subarray(0, image.length).equals(image));
+});
+
 // S-1102: What cannot be filled says why in the condition Running and in an event, is tried again later, and leaves nothing
 //   of a failed attempt; the claim stays unbound meanwhile.
 test('a wrong checksum is reported, tried again, and right once the server is', async () => {

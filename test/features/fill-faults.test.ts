@@ -158,11 +158,46 @@ test('a full disk at each step', async (t) => {
   }
 });
 
+// S-1242
+test('a disk that fills up in the middle of an upload', async (t) => {
+  const bytes = randomBytes(24 * MIB);
+  const disk = await bench.directory();
+  if (!(await mounted(t, disk, 20))) return;
+  try {
+    const { fills, pool, close } = await filling(disk, 24 * MIB);
+    const call = {
+      handle: HANDLE,
+      bytes: 24 * MIB,
+      mode: 'Block',
+      format: 'qcow2',
+      source: { type: 'upload' },
+    } as const;
+    await fills.fill({ ...call, attempt: 0 });
+    const sent = () =>
+      fills.receive(HANDLE, {
+        bytes: bytes.length,
+        async *chunks() {
+          for (let at = 0; at < bytes.length; at += MIB) yield bytes.subarray(at, at + MIB);
+        },
+        received() {},
+      });
+    await assert.rejects(sent(), /no room|MiB free/);
+    failed(await fills.fill({ ...call, attempt: 0 }), 'NoSpace', /no room|MiB free/);
+    assert.deepEqual(await readdir(join(pool.directory, HANDLE, 'fill')), []);
+    execFileSync('mount', ['-o', 'remount,size=512m', disk], { stdio: 'ignore' });
+    await sent();
+    assert.equal((await fills.fill({ ...call, attempt: 1 })).state, 'done');
+    await close();
+  } finally {
+    execFileSync('umount', ['-l', disk], { stdio: 'ignore' });
+  }
+});
+
 // S-1115: Killed at any step, a fill goes on after the restart and ends with one volume, whole, and nothing beside it.
 for (const step of ['bytes:1000000', 'unpacked', 'ready', 'image in place', 'metadata written'])
   test(`killed at "${step}"`, async () => {
     // A download that waits is there to be killed.
     if (step.startsWith('bytes:')) bench.server.stall.push(2 * MIB);
-    assert.ok(await killAndGoOn(bench, 'qcow2.gz', step), 'it came to that step');
+    assert.ok(await killAndGoOn(bench, { form: 'qcow2.gz', by: 'http' }, step), 'it came to that step');
     bench.server.stall.length = 0;
   });

@@ -1,7 +1,9 @@
 /**
  * Fills a volume in a process of its own: `fill-process.ts DIRECTORY CALL [STEP]`. Prints the last report as JSON; at STEP it
- * kills itself. `bytes:N` is a step too: so many bytes of the download are there.
+ * kills itself. `bytes:N` is a step too: so many bytes of the download are there. A source `upload` has a `file` here, which
+ * is sent, unless an earlier process has received it whole.
  */
+import { createReadStream, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FillVolume } from '../../packages/cluster-rules/src/storage/pool-calls.ts';
 import { createFills } from '../../packages/node-agent/src/fill/fills.ts';
@@ -19,8 +21,25 @@ const onStep = (reached: string): void => {
 const pool = await openPool({ directory: join(directory, 'claims'), clock, log, signal, onStep });
 const images = await openImageStore(join(directory, 'images'), { clock, log });
 const fills = createFills({ pool, images, clock, log, signal, onStep, stallMs: 1000 });
-const call = JSON.parse(text) as FillVolume;
+const call = JSON.parse(text) as FillVolume & { readonly source: { readonly file?: string } };
 const wantedBytes = Number(/^bytes:(\d+)$/.exec(step)?.[1] ?? Number.POSITIVE_INFINITY);
+async function* chunksOf(file: string): AsyncGenerator<Uint8Array> {
+  let sent = 0;
+  for await (const chunk of createReadStream(file)) {
+    yield chunk as Buffer;
+    sent += (chunk as Buffer).length;
+    if (sent >= wantedBytes) process.kill(process.pid, 'SIGKILL');
+  }
+}
+const { file } = call.source;
+if (file !== undefined) {
+  await fills.fill(call);
+  const incoming = { bytes: statSync(file).size, chunks: () => chunksOf(file), received: () => onStep('received') };
+  // Refused where the upload of an earlier process is gone on with.
+  await fills.receive(call.handle, incoming).catch((error: Error) => {
+    if (!/another upload|full already/.test(error.message)) throw error;
+  });
+}
 for (;;) {
   const report = await fills.fill(call);
   if (report.state === 'running') {

@@ -21,6 +21,7 @@ export const FILL_STEPS = [
   'bytes:1000000',
   'directory made',
   'fetched',
+  'received',
   'unpacked',
   'ready',
   'image in place',
@@ -31,13 +32,18 @@ export const FILL_STEPS = [
   'taken',
 ] as const;
 
+export interface FillWay {
+  readonly form: string;
+  readonly by: 'http' | 'upload';
+}
+
 export interface FillBench {
   readonly server: ImageServer;
   readonly image: Buffer;
   /** URL of the image in that form. */
   readonly forms: ReadonlyMap<string, string>;
-  /** Runs a fill of `url` below a directory, killed at `step` when one is given. */
-  fill(directory: string, url: string, step?: string): Promise<RunResult>;
+  /** Runs a fill of that form below a directory, from the server or sent, killed at `step` when one is given. */
+  fill(directory: string, way: FillWay, step?: string): Promise<RunResult>;
   directory(): Promise<string>;
   close(): Promise<void>;
 }
@@ -56,19 +62,19 @@ export async function openFillBench(): Promise<FillBench> {
   await writeFile(raw, image);
   await tool('qemu-img', 'convert', '-f', 'raw', '-O', 'qcow2', raw, `${raw}.qcow2`);
   const qcow2 = await readFile(`${raw}.qcow2`);
-  const forms = new Map(
-    Object.entries({ raw: image, gz: gzipSync(image), qcow2, 'qcow2.gz': gzipSync(qcow2) }).map(([form, bytes]) => [
-      form,
-      server.serve(`/${form}`, bytes),
-    ]),
-  );
+  const forms = new Map<string, string>();
+  for (const [form, bytes] of Object.entries({ raw: image, gz: gzipSync(image), qcow2, 'qcow2.gz': gzipSync(qcow2) })) {
+    forms.set(form, server.serve(`/${form}`, bytes));
+    await writeFile(join(root, `sent.${form}`), bytes);
+  }
   return {
     server,
     image,
     forms,
     directory: () => mkdtemp(join(root, 'run-')),
-    fill: (directory, url, step = '') => {
-      const source = { type: 'http', url };
+    fill: (directory, { form, by }, step = '') => {
+      const file = join(root, `sent.${form}`);
+      const source = by === 'http' ? { type: 'http', url: forms.get(form) } : { type: 'upload', file };
       const call = { handle: HANDLE, bytes: FILL_BYTES, mode: 'Block', format: 'qcow2', attempt: 0, source };
       return run([process.execPath, PROCESS, directory, JSON.stringify(call), step], {
         signal: NEVER,
@@ -83,14 +89,14 @@ export async function openFillBench(): Promise<FillBench> {
 }
 
 /** Kills a fill of that form at that step, goes on with it, and looks at what is there. False: it never came to the step. */
-export async function killAndGoOn(bench: FillBench, form: string, step: string): Promise<boolean> {
-  const url = bench.forms.get(form) ?? '';
+export async function killAndGoOn(bench: FillBench, way: FillWay, step: string): Promise<boolean> {
+  const form = `${way.form} by ${way.by}`;
   const directory = await bench.directory();
   try {
-    const killed = await bench.fill(directory, url, step);
+    const killed = await bench.fill(directory, way, step);
     if (killed.ok) return false;
     assert.equal(killed.reason, 'signal', `${form}, ${step}: ${killed.message}`);
-    const went = await bench.fill(directory, url);
+    const went = await bench.fill(directory, way);
     assert.ok(went.ok, went.ok ? '' : `${form}, ${step}: ${went.message}`);
     const report = JSON.parse(Buffer.from(went.stdout).toString()) as FillReport;
     assert.equal(report.state, 'done', `${form}, ${step}: ${JSON.stringify(report)}`);

@@ -119,6 +119,8 @@ interface Fetched {
   readonly path: string;
   /** False for a file that others have too. */
   readonly isOurs: boolean;
+  /** Nobody can be asked for it again: it keeps its name until the pool has it. */
+  readonly isKept?: boolean;
 }
 
 async function fetchImage(
@@ -145,7 +147,7 @@ async function fetchImage(
       if (incoming) await receive(incoming, path, transfer);
       else if (!(await wasReceived(path)))
         throw new FillError('Source', 'the upload broke off: it has to be sent again');
-      return { path, isOurs: true };
+      return { path, isOurs: true, isKept: true };
     case 'registry':
       return fetchFromRegistry(source, path, { images, signal, progress });
     default:
@@ -212,7 +214,7 @@ async function toVolumeFormat(
   const path = at('converted');
   if (format.type === 'raw') {
     // A layer may be raw whatever the class says: nothing is copied.
-    if (image.isOurs) await rename(image.path, path);
+    if (image.isOurs) await (image.isKept ? link : rename)(image.path, path);
     else {
       await roomFor(image.path, at('.'));
       await copyFile(image.path, path, files.COPYFILE_FICLONE);

@@ -2,7 +2,7 @@
  * An image that somebody sends, into a file. Only one that is whole is kept, on the disk for certain and with a note that says
  * so: what the sender believes to be received outlives a restart of the node.
  */
-import { open, readFile, rm } from 'node:fs/promises';
+import { open, readFile, rm, stat } from 'node:fs/promises';
 import { writeFileAtomic } from '../image/atomic-file.ts';
 import { tooLarge } from './download.ts';
 import { FillError } from './fill-error.ts';
@@ -30,9 +30,10 @@ const noteOf = (path: string): string => `${path}.json`;
 /** True when an earlier upload left all of its bytes at `path`. What is there of any other is removed. */
 export async function wasReceived(path: string): Promise<boolean> {
   try {
-    if ((JSON.parse(await readFile(noteOf(path), 'utf8')) as { isWhole?: unknown }).isWhole === true) return true;
+    const note = JSON.parse(await readFile(noteOf(path), 'utf8')) as { readonly isWhole?: unknown };
+    if (note.isWhole === true && (await stat(path)).isFile()) return true;
   } catch {
-    // No note, or half of one.
+    // No note, or half of one, or none of the bytes.
   }
   await rm(path, { force: true });
   return false;

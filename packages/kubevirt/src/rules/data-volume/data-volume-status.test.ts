@@ -51,6 +51,20 @@ const ROWS: readonly (readonly [DataVolumeOutcome, string, string, string, reado
     '50.00%',
     ['Bound False Pending', 'Ready False TransferRunning', 'Running True Pod is running'],
   ],
+  [
+    { type: 'waiting', message: 'x', work: 'Upload' },
+    'Pending',
+    'UploadScheduled',
+    'N/A',
+    ['Bound False Pending', 'Ready False', 'Running False Pending'],
+  ],
+  [
+    { type: 'running', work: 'Upload', report: { state: 'running', step: 'waiting', bytes: 0 } },
+    'Pending',
+    'UploadReady',
+    'N/A',
+    ['Bound False Pending', 'Ready False TransferRunning', 'Running True Pod is running'],
+  ],
   [failed, 'Pending', 'ImportInProgress', 'N/A', ['Bound False Pending', 'Ready False', 'Running False Error']],
   [
     { type: 'bound', work: 'Clone' },

@@ -28,9 +28,12 @@ export function validateDataVolume(path: string, spec: Spec, architecture: strin
   if (registry) causes.push(...registryCauses(`${path}.source.registry`, registry, architecture));
   return {
     causes,
-    warnings: spec.preallocation
-      ? [`${path}.preallocation has no effect here: disks take space of the pool as they are written`]
-      : [],
+    warnings: [
+      ...(spec.preallocation
+        ? [`${path}.preallocation has no effect here: disks take space of the pool as they are written`]
+        : []),
+      ...(spec.priorityClassName ? [`${path}.priorityClassName has no effect here: no Pods fill disks`] : []),
+    ],
   };
 }
 
@@ -103,8 +106,28 @@ function unserved(path: string, spec: Spec): Finding[] {
   else if (contentType !== '' && contentType !== 'kubevirt')
     found.push(invalid(`${path}.contentType`, `ContentType not one of: kubevirt, archive`));
   if (spec.checkpoints?.length || spec.finalCheckpoint)
-    found.push(invalid(`${path}.checkpoints`, 'imports in several stages (checkpoints) are not served by this server'));
+    found.push(
+      invalid(
+        `${path}.${spec.checkpoints?.length ? 'checkpoints' : 'finalCheckpoint'}`,
+        'imports in several stages (checkpoints) are not served by this server',
+      ),
+    );
+  if (source) found.push(...givenVolume(path, spec));
   return found;
+}
+
+/** What would have the claim be of a volume that is there: it gets one that is made for its content. */
+function givenVolume(path: string, { pvc, storage }: Spec): Finding[] {
+  const field = `${path}.${pvc ? 'pvc' : 'storage'}`;
+  const claim = pvc ?? storage ?? {};
+  const why = 'is not served by this server: the volume is made for the claim';
+  return [
+    ...(claim.selector ? [invalid(`${field}.selector`, `a selector of volumes ${why}`)] : []),
+    ...(claim.volumeName ? [invalid(`${field}.volumeName`, `a volume that is named ${why}`)] : []),
+    ...(pvc?.volumeAttributesClassName
+      ? [invalid(`${field}.volumeAttributesClassName`, 'volumes of local.coracle.dev have no VolumeAttributesClasses')]
+      : []),
+  ];
 }
 
 function httpCauses(path: string, http: NonNullable<NonNullable<Spec['source']>['http']>): Finding[] {
