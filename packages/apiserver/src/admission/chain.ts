@@ -1,5 +1,5 @@
 /** The admission chain: every mutating plug-in in order, later every validating one in the same order. */
-import type { AdmissionMetrics, AdmissionPhase } from './admission-metrics.ts';
+import type { AdmissionMetrics, AdmissionPhase, PhaseRun } from './admission-metrics.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
 
 /**
@@ -45,14 +45,9 @@ interface Pass {
 function run(plugins: readonly AdmissionPlugin[], pass: Pass, from = 0): Promise<void> | void {
   const { attributes, phase, metrics } = pass;
   const { operation, info, subresource } = attributes;
+  const passed: PhaseRun = { phase, operation, rejected: false };
   // One look at the clock between two plug-ins: what is asked of `matches` in between is next to nothing.
   let began = metrics === undefined ? 0 : metrics.now();
-  const note = (plugin: AdmissionPlugin, rejected: boolean): void => {
-    if (metrics === undefined) return;
-    const now = metrics.now();
-    metrics.plugin(plugin, { phase, operation, rejected, ms: now - began });
-    began = now;
-  };
   let i = from;
   try {
     for (; i < plugins.length; i++) {
@@ -60,21 +55,31 @@ function run(plugins: readonly AdmissionPlugin[], pass: Pass, from = 0): Promise
       const act = plugin[phase];
       if (!act || !plugin.matches(operation, info, subresource)) continue;
       const pending = act.call(plugin, attributes);
-      if (pending) return waited(pending, (rejected) => note(plugin, rejected)).then(() => run(plugins, pass, i + 1));
-      note(plugin, false);
+      if (pending) return waited(pending, notePlugin(plugin, pass, began)).then(() => run(plugins, pass, i + 1));
+      if (metrics === undefined) continue;
+      const ended = metrics.now();
+      metrics.plugin(plugin, passed, ended - began);
+      began = ended;
     }
   } catch (error) {
-    note(plugins[i]!, true);
+    notePlugin(plugins[i]!, pass, began)(true);
     throw error;
   }
 }
+
+type Note = (rejected: boolean) => void;
+
+const notePlugin =
+  (plugin: AdmissionPlugin, { attributes: { operation }, phase, metrics }: Pass, began: number): Note =>
+  (rejected) =>
+    metrics?.plugin(plugin, { phase, operation, rejected }, metrics.now() - began);
 
 /** The whole of a phase, counted as one step. */
 function timed({ attributes, phase, metrics }: Pass, act: () => Promise<void> | void): Promise<void> | void {
   if (metrics === undefined) return act();
   const { operation } = attributes;
   const began = metrics.now();
-  const note = (rejected: boolean): void => metrics.step({ phase, operation, rejected, ms: metrics.now() - began });
+  const note: Note = (rejected) => metrics.step({ phase, operation, rejected }, metrics.now() - began);
   let pending: Promise<void> | void;
   try {
     pending = act();
@@ -85,7 +90,7 @@ function timed({ attributes, phase, metrics }: Pass, act: () => Promise<void> | 
   return pending ? waited(pending, note) : note(false);
 }
 
-const waited = (pending: Promise<void>, note: (rejected: boolean) => void): Promise<void> =>
+const waited = (pending: Promise<void>, note: Note): Promise<void> =>
   pending.then(
     () => note(false),
     (error: unknown) => {

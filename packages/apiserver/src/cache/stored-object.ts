@@ -280,7 +280,7 @@ export function stampObject(
   const line =
     written?.object === object
       ? joinBytes([written.before, encoder.encode(String(revision)), written.after, LINE_END])
-      : encoder.encode(`${JSON.stringify(stamped)}\n`);
+      : jsonLine(JSON.stringify(stamped));
   const stored = new Revision(place, revision, line.subarray(0, line.length - 1), memory);
   stored.adopt(deepFreeze(stamped));
   return stored;
@@ -307,6 +307,14 @@ export function ownObject(
   const stored = new Revision(place, revision, bytes, { parsed: createParsedObjects(Number.POSITIVE_INFINITY) });
   stored.adopt(parseStored(decoder.decode(bytes)) as UnstructuredObject);
   return stored;
+}
+
+/** JSON with the line feed of an answer behind it, in its own memory. Text beyond ASCII takes a second try. */
+function jsonLine(json: string): Uint8Array {
+  const line = new Uint8Array(json.length + 1);
+  if (encoder.encodeInto(json, line.subarray(0, json.length)).read < json.length) return encoder.encode(`${json}\n`);
+  line[json.length] = LINE_FEED;
+  return line;
 }
 
 /** Its own memory, with the line feed of an answer behind it. */

@@ -3,7 +3,6 @@
 import { closeSync, fstatSync, openSync, readFileSync, readSync, realpathSync, statfsSync } from 'node:fs';
 import { flushCompileCache, getCompileCacheDir } from 'node:module';
 import { delimiter, dirname, resolve } from 'node:path';
-import { setFlagsFromString } from 'node:v8';
 import { DEFAULT_SERVICE_CIDR } from '@coracle/apimachinery/types/service-cidrs';
 import { parseStaticTokens } from '@coracle/apiserver/auth/static-tokens';
 import type { FindTokenUser } from '@coracle/apiserver/auth/token-authenticator';
@@ -43,8 +42,6 @@ import { untilStopped } from './until-stopped.ts';
 
 const DEFAULT_PORT = 16443;
 const POLL_MS = 10;
-/** By how much the old generation may grow between two collections once the server is ready; the launcher has less. */
-const HEAP_GROWTH_PERCENT = 100;
 const WARNING = 'warning: ';
 /** When the start, and what clients do right after it, are over. */
 const PRUNE_AFTER_MS = 30_000;
@@ -291,8 +288,6 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
         .then(({ pruneCompileCache }) => pruneCompileCache(compileCache, { now: systemClock.now() }))
         .catch((error: Error) => log.warn('compile cache not bounded', { error: error.message }));
     }, PRUNE_AFTER_MS).unref();
-  // What the start left is not worth keeping; under load each collection of the old generation costs all requests.
-  setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT}`);
   const endRest = startRestingHeap({ clock: systemClock });
   await aborted(stop.signal);
   endRest();

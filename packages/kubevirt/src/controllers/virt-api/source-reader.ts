@@ -1,14 +1,13 @@
 /** What instance types and preferences are looked up with: through the API. */
 
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { CONTROLLER_REVISIONS } from '@coracle/apimachinery/types/resource-types';
 import type { Client } from '@coracle/client/client';
 import type { SourceReader } from '../../rules/instancetype/resolve.ts';
-import { REVISION_LABELS } from '../../rules/instancetype/revision.ts';
+import { isControlledBy, REVISION_LABELS } from '../../rules/instancetype/revision.ts';
 
 /** Rejects with what the API answers, unless that is 404. */
-export function sourceReader(client: Client): SourceReader {
+export function sourceReader(client: Client): Required<SourceReader> {
   return {
     revision: (namespace, name) => orMissing(client.get(CONTROLLER_REVISIONS, { namespace, name })),
     object: ({ type, namespace, name }) => orMissing(client.get(type, { namespace, name })),
@@ -22,9 +21,6 @@ export function sourceReader(client: Client): SourceReader {
     },
   };
 }
-
-const isControlledBy = ({ metadata }: DeepReadonly<KubeObject>, uid: string): boolean =>
-  (metadata.ownerReferences ?? []).some((owner) => owner.controller === true && owner.uid === uid);
 
 /** The result, or undefined for a 404. */
 export async function orMissing<T>(pending: Promise<T>): Promise<T | undefined> {

@@ -18,7 +18,7 @@ import {
   type SourceRef,
   type SpecLookup,
 } from './matcher.ts';
-import { canRebuild, isRevisionFor, REVISION_LABELS } from './revision.ts';
+import { canRebuild, isControlledBy, isRevisionFor, REVISION_LABELS, revisionName } from './revision.ts';
 import { labelValue } from './short-name.ts';
 
 type Vm = DeepReadonly<VirtualMachine>;
@@ -111,13 +111,31 @@ function fromObject(
 ): Resolution {
   // What admission captured is what was validated: until the controller has been there it goes before the object, which may
   // have changed since.
-  const captured = isNew(vm) ? fromOwnCopy(field, { ref, known }) : undefined;
-  if (captured !== undefined) return captured;
   const object = known.object(ref);
   if (object === undefined) return { type: 'need', need: { type: 'object', ref } };
+  const captured = isNew(vm) ? fromCaptured(vm, field, { ref, known, object }) : undefined;
+  if (captured !== undefined) return captured;
   if (object !== null) return { type: 'object', object };
   const last = vm.metadata.uid === undefined ? undefined : fromOwnCopy(field, { ref, known });
   return last ?? { type: 'missing', message: notFoundMessage(ref) };
+}
+
+/**
+ * The copy of a new machine; undefined when it has none. Mostly the object is still what was captured, and the copy bears
+ * the name that says so: to look through all copies of a namespace takes longer the more machines there are.
+ */
+function fromCaptured(
+  vm: Vm,
+  field: MatcherField,
+  { ref, known, object }: { readonly ref: SourceRef; readonly known: KnownSources; readonly object: Source | null },
+): Resolution | undefined {
+  if (object !== null && known.own()?.length !== 0) {
+    const name = revisionName(vm.metadata.name ?? '', object);
+    const copy = known.revision(name);
+    if (copy === undefined) return { type: 'need', need: { type: 'revision', name } };
+    if (copy !== null && isControlledBy(copy, vm.metadata.uid ?? '')) return fromRevision(field, copy);
+  }
+  return fromOwnCopy(field, { ref, known });
 }
 
 /** Stored, and no controller has written its status yet. */
@@ -156,8 +174,8 @@ export interface SourceReader {
   /** Undefined when there is none of that name. */
   revision(namespace: string, name: string): Promise<Revision | undefined>;
   object(ref: SourceRef): Promise<Source | undefined>;
-  /** The ControllerRevisions that the machine controls. */
-  own(vm: Vm): Promise<readonly Revision[]>;
+  /** The ControllerRevisions that the machine controls. Absent: it has none yet. */
+  own?(vm: Vm): Promise<readonly Revision[]>;
 }
 
 /** A resolution that needs nothing more. */
@@ -167,7 +185,7 @@ export type Resolved = Exclude<Resolution, { readonly type: 'need' }>;
 export async function readSource(vm: Vm, field: MatcherField, reader: SourceReader): Promise<Resolved> {
   const revisions = new Map<string, Revision | null>();
   const objects = new Map<string, Source | null>();
-  let own: readonly Revision[] | undefined;
+  let own: readonly Revision[] | undefined = reader.own ? undefined : [];
   const keyOf = ({ type, namespace, name }: SourceRef): string => `${type.kind}/${namespace}/${name}`;
   const known: KnownSources = {
     revision: (name) => revisions.get(name),
@@ -186,7 +204,7 @@ export async function readSource(vm: Vm, field: MatcherField, reader: SourceRead
         objects.set(keyOf(need.ref), (await reader.object(need.ref)) ?? null);
         break;
       case 'own revisions':
-        own = await reader.own(vm);
+        own = (await reader.own?.(vm)) ?? [];
         break;
       default:
         return need satisfies never;

@@ -100,9 +100,9 @@ export async function expandMachine(
   client: Client,
 ): Promise<ExpandedMachine | undefined> {
   if (!hasMatcher(vm)) return undefined;
-  const reader = forgiving(sourceReader(client));
+  const { own, ...reader } = forgiving(sourceReader(client));
   // A machine that is being created owns nothing yet.
-  const found = await readSources(vm, context.operation === 'CREATE' ? { ...reader, own: async () => [] } : reader);
+  const found = await readSources(vm, context.operation === 'CREATE' ? reader : { ...reader, own });
   const { spec = {}, metadata } = vm.spec.template ?? {};
   const template = expandTemplate({
     ...layersOf(found),
@@ -124,7 +124,7 @@ function capturesOf(vm: Vm, found: ResolvedSources, { operation, config }: Admis
 }
 
 /** What cannot be read counts as missing: that must not keep anyone from changing a machine. */
-const forgiving = (reader: SourceReader): SourceReader => ({
+const forgiving = (reader: Required<SourceReader>): Required<SourceReader> => ({
   revision: (...call) => reader.revision(...call).catch(() => undefined),
   object: (...call) => reader.object(...call).catch(() => undefined),
   own: (...call) => reader.own(...call).catch(() => []),
