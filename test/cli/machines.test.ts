@@ -94,6 +94,10 @@ test('typos are answered with a suggestion, help with examples, --explain with t
     [['list', '-A'], 'kubectl get vm,vmi -o wide -A'],
     [['why', 'web.shop'], 'kubectl describe vm,vmi web -n shop'],
     [['ip', 'web.shop'], "kubectl get vmi web -n shop -o 'jsonpath={.status.interfaces[*].ipAddress}'"],
+    [
+      ['expose', 'web.shop', '--port', '8080:80'],
+      'virtctl expose vm web -n shop --name web --port 8080 --target-port 80',
+    ],
     [['top', '-n', 'shop'], 'kubectl top pod -l kubevirt.io=virt-launcher -n shop'],
   ];
   await Promise.all(
@@ -126,6 +130,25 @@ test('typos are answered with a suggestion, help with examples, --explain with t
   const images = await coracle('images', 'deb');
   assert.match(images.stdout, /^debian:13 +no +debian +debian +quay\.io\/containerdisks\/debian:13$/m);
 
+  // S-1312: `coracle expose` gives a machine a name and an address that stay, by a Service.
+  await t.test('expose makes a Service', async () => {
+    const exposed = await coracle('expose', 'web.shop', '--port', '8080:80', '--port', '53/udp');
+    assert.deepEqual([exposed.code, exposed.stdout], [0, 'shop/web is web.shop.svc, port 8080, 53\n'], exposed.stderr);
+    const { spec } = JSON.parse((await at.kubectl(['get', 'svc', 'web', '-n', 'shop', '-o', 'json'])).stdout);
+    assert.deepEqual(spec.selector, { 'vm.kubevirt.io/name': 'web' });
+    assert.deepEqual(
+      spec.ports.map(({ port, targetPort, protocol }: Record<string, unknown>) => [port, targetPort, protocol]),
+      [
+        [8080, 80, 'TCP'],
+        [53, 53, 'UDP'],
+      ],
+    );
+    assert.match(
+      refused(await coracle('expose', 'web.shop', '--port', '80'), 1),
+      /there is a Service shop\/web already/,
+    );
+    assert.match(refused(await coracle('expose', 'web.shop', '--port', '0'), 2), /--port takes PORT or PORT:GUEST/);
+  });
   const again = await at.run(['create', 'web', '--image', 'tiny.example/x', '-n', 'shop', '--data-dir', at.data]);
   assert.equal(again.code, 1);
   assert.match(again.stderr, /there is a machine shop\/web already/);

@@ -280,6 +280,27 @@ export const MACHINE_COMMANDS: readonly Command[] = [
     load: async () => (await import('./ip.ts')).ip,
   },
   {
+    name: 'expose',
+    summary: 'Give a machine a name and an address that stay: a Service before it',
+    words: NAME,
+    ...MACHINES,
+    examples: ['coracle expose web --port 80', 'coracle expose web --port 8080:80 --type NodePort --name front'],
+    flags: {
+      port: {
+        type: 'string',
+        value: 'PORT[:GUEST]',
+        multiple: true,
+        summary: 'port of the Service and, where it is another, of the guest; 53/udp; may be given again',
+      },
+      name: { type: 'string', value: 'NAME', summary: "name of the Service (default: the machine's)" },
+      type: { type: 'string', value: 'TYPE', summary: 'ClusterIP, NodePort or LoadBalancer (default: ClusterIP)' },
+      json: JSON_OUT,
+      explain: EXPLAIN,
+      ...CLUSTER,
+    },
+    load: async () => (await import('./expose.ts')).expose,
+  },
+  {
     name: 'logs',
     summary: 'Print what a guest has written to its serial console',
     words: NAME,
