@@ -113,6 +113,8 @@ export interface QmpCommands {
   quit: { args: undefined; result: object };
   system_powerdown: { args: undefined; result: object };
   system_reset: { args: undefined; result: object };
+  'dump-guest-memory': { args: { paging: boolean; protocol: string; detach: boolean }; result: object };
+  'query-dump': { args: undefined; result: { status: 'none' | 'active' | 'completed' | 'failed' } };
   screendump: { args: { filename: string }; result: object };
   'input-send-event': { args: { events: readonly object[] }; result: object };
   'human-monitor-command': { args: { 'command-line': string }; result: string };

@@ -176,7 +176,7 @@ function changesOf(
         const isThere = volume || (await stat(join(directory, handle)).catch(() => undefined)) !== undefined;
         await store.commit(
           ({ volumes: { [handle]: _, ...volumes }, ...state }) => ({ ...state, volumes }),
-          isThere ? [FILES, FILL, 'backups', 'claim.json'].map((name) => `${handle}/${name}`) : [],
+          isThere ? [FILES, FILL, 'backups', 'memory-dumps', 'claim.json'].map((name) => `${handle}/${name}`) : [],
         );
       }),
     createSnapshots: async (request) => {

@@ -32,6 +32,8 @@ export function buildInstance(vm: DeepReadonly<VirtualMachine>, options: BuildIn
   const template = cloneJson(vm.spec.template) as VirtualMachine['spec']['template'];
   const spec = (template.spec ?? {}) as VirtualMachineInstance['spec'];
   spec.domain ??= {} as NonNullable<typeof spec.domain>;
+  // Dumps are of a guest that runs.
+  if (spec.volumes) spec.volumes = spec.volumes.filter(({ memoryDump }) => memoryDump === undefined);
   const { firmware } = spec.domain;
   const vmName = vm.metadata.name ?? '';
   spec.domain.firmware = withIdentity(firmware, decideIdentity({ type: 'instance-of-vm', firmware, vmName }));

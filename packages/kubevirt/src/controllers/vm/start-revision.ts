@@ -139,6 +139,9 @@ function comparable(of: DeepReadonly<Template> | undefined): Template {
     if (Object.keys(firmware).length === 0) delete template.spec?.domain?.firmware;
   }
   delete template.metadata;
+  // A claim for dumps of the memory comes and goes while the guest runs.
+  if (template.spec?.volumes)
+    template.spec.volumes = template.spec.volumes.filter(({ memoryDump }) => memoryDump === undefined);
   dropEmptyLists(template);
   return template;
 }

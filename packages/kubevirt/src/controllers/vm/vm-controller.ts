@@ -45,7 +45,7 @@ export const vmControllerRules = [
     verbs: ['get', 'list', 'watch'],
   },
   { apiGroups: ['cdi.kubevirt.io'], resources: ['datavolumes'], verbs: ['get', 'list', 'watch', 'create', 'patch'] },
-  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get'] },
+  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get', 'patch'] },
   { apiGroups: ['apps'], resources: ['controllerrevisions'], verbs: ['get', 'list', 'watch', 'create', 'delete'] },
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
 ];

@@ -29,6 +29,7 @@ import {
 import { backoffLeft, type StartFailure } from '../../rules/run-strategy/start-failure.ts';
 import { buildInstance, StartConflict } from './build-instance.ts';
 import { createMachineDisks, type DiskVerdict } from './data-volumes.ts';
+import { dumpMemory } from './dump-memory.ts';
 import { keepPciTopology } from './keep-pci-topology.ts';
 import { createSourceLookup } from './source-lookup.ts';
 import { createStartRecord } from './start-record.ts';
@@ -297,6 +298,12 @@ export class VmSteps {
     return 'continue';
   };
 
+  readonly #memoryDump: Step = async (pass) => {
+    if (pass.vm.status?.memoryDumpRequest)
+      await dumpMemory(pass, { client: this.client, events: this.#events, now: this.clock.now() });
+    return 'continue';
+  };
+
   readonly STEPS: readonly Step[] = [
     this.#deletion,
     this.#finalizer,
@@ -308,6 +315,7 @@ export class VmSteps {
     this.#observedGeneration,
     this.#pciTopology,
     this.#liveUpdate,
+    this.#memoryDump,
   ];
 
   /** What keeps the instance from starting is an event of the machine too, once for each text. */

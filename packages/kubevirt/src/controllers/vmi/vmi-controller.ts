@@ -45,6 +45,7 @@ export const vmiControllerRules = [
   // A launcher owns the Pods that hold plugged volumes, and does not vanish before them.
   { apiGroups: [''], resources: ['pods/finalizers'], verbs: ['update'] },
   { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [''], resources: ['namespaces'], verbs: ['get'] },
   { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get', 'list', 'watch'] },
   ...stateClaimRules,
   ...resumeNodeRules,

@@ -1,6 +1,13 @@
 import { type DeepReadonly, keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
-import { NODES, PERSISTENT_VOLUME_CLAIMS, PODS, STORAGE_CLASSES } from '@coracle/apimachinery/types/resource-types';
+import { fromLabelSelectorObject, matchesLabels } from '@coracle/apimachinery/selector/label-selector';
+import {
+  NAMESPACES,
+  NODES,
+  PERSISTENT_VOLUME_CLAIMS,
+  PODS,
+  STORAGE_CLASSES,
+} from '@coracle/apimachinery/types/resource-types';
 import type { Node, Pod } from '@coracle/apimachinery/types/types';
 import { isNotFound } from '@coracle/client/api-failure';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
@@ -157,7 +164,9 @@ export class VmiSteps {
     if (memory.problem) return;
     const idLabel = await vmiIdLabel(key.name);
     const stateClaim = state.claim;
-    const pod = launcherPod(vmi, { ...this.#options.settings(), idLabel, stateClaim, memoryPlace: memory.place });
+    const limitsCpu = await this.#limitsCpu(key.namespace);
+    const settings = this.#options.settings();
+    const pod = launcherPod(vmi, { ...settings, idLabel, stateClaim, memoryPlace: memory.place, limitsCpu });
     this.expectations.expectCreations(keyText(key), 1);
     try {
       const created = await this.client.create(PODS, pod);
@@ -185,6 +194,14 @@ export class VmiSteps {
       },
       { client: this.client, events: this.events },
     );
+  }
+
+  /** Whether the cluster limits the processors of guests in this namespace that name no limit themselves. */
+  async #limitsCpu(name: string): Promise<boolean> {
+    const selector = this.#kubevirts.list()[0]?.spec.configuration?.autoCPULimitNamespaceLabelSelector;
+    if (!selector) return false;
+    const namespace = await this.client.get(NAMESPACES, { namespace: '', name });
+    return matchesLabels(fromLabelSelectorObject(selector), namespace.metadata.labels);
   }
 
   async clearUp(pass: Pass): Promise<void> {

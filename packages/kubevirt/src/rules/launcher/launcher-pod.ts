@@ -25,6 +25,8 @@ export interface LauncherPodOptions extends NodeSelectorOptions {
   readonly idLabel: string;
   readonly cpuAllocationRatio: number;
   readonly useEmulation: boolean;
+  /** The cluster limits processors in this namespace (autoCPULimitNamespaceLabelSelector); false when absent. */
+  readonly limitsCpu?: boolean;
   /** Reference of the launcher image, for the record: nothing pulls it. */
   readonly launcherImage: string;
   /** False where instances that do not say have no log of the serial line; true when absent. */

@@ -41,6 +41,20 @@ test("launcherResources() asks for whole processors, and no more than them, wher
   assert.deepEqual([shared.requests['cpu'], shared.limits], ['400m', {}]);
 });
 
+// S-1290: In namespaces that `autoCPULimitNamespaceLabelSelector` selects, a guest that names no limit of processors gets one.
+test('a limit of processors that the namespace gives is one for each vCPU, and gives way to one that is named', () => {
+  const limits = (resources: object, limitsCpu: boolean) =>
+    launcherResources(
+      {
+        domain: { devices: {}, memory: { guest: '64Mi' }, cpu: { sockets: 2, cores: 2 }, resources },
+      } as VirtualMachineInstance['spec'],
+      { cpuAllocationRatio: 10, useEmulation: true, limitsCpu },
+    ).limits['cpu'];
+  assert.equal(limits({}, true), '4');
+  assert.equal(limits({}, false), undefined);
+  assert.equal(limits({ limits: { cpu: '1' } }, true), '1');
+});
+
 // S-436: A launcher Pod asks for upstream's memory overhead; `status.memory.memoryOverhead` shows it and grows when
 //   processors or memory were plugged.
 test('memoryOverhead() is 248 MiB, page tables, and what processors, devices and settings of the guest cost', () => {

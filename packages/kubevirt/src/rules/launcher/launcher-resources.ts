@@ -88,7 +88,12 @@ function wantsGuaranteed({ domain }: DeepReadonly<VirtualMachineInstance['spec']
 /** The compute container's resources. `cpuAllocationRatio`: vCPUs a core is shared among. */
 export function launcherResources(
   spec: DeepReadonly<VirtualMachineInstance['spec']>,
-  options: { readonly cpuAllocationRatio: number; readonly useEmulation: boolean },
+  options: {
+    readonly cpuAllocationRatio: number;
+    readonly useEmulation: boolean;
+    /** The namespace is one whose guests get a limit of processors where they name none. */
+    readonly limitsCpu?: boolean;
+  },
 ): LauncherResources {
   const asked = spec.domain?.resources;
   const overheadBytes = memoryOverhead(spec);
@@ -103,6 +108,7 @@ export function launcherResources(
   requests['memory'] = withOverhead(requested === undefined ? guestMemoryBytes(spec) : bytesOf(requested));
   const limited = limits['memory'];
   if (limited !== undefined) limits['memory'] = withOverhead(bytesOf(limited));
+  if (options.limitsCpu) limits['cpu'] ??= String(vcpuCount(spec));
   const dedicated = dedicatedCpus(spec);
   if (dedicated !== undefined) {
     // Whole processors, and as much at most as at least: only then a kubelet gives a Pod processors of its own.

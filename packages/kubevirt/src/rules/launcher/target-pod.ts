@@ -34,7 +34,10 @@ const READ_BY_GUEST = /^(volume.+|kernel-boot)$/;
 
 /** Builds the Pod. */
 export function targetPod({ vmi, migration, source, options, sourceNodeLabels }: TargetPodInput): Pod {
-  const pod = launcherPod(vmi, options);
+  // What its namespace gave the guest at its start goes with it.
+  const hasLimit =
+    source.spec.containers.find(({ name }) => name === 'compute')?.resources?.limits?.['cpu'] !== undefined;
+  const pod = launcherPod(vmi, { ...options, limitsCpu: hasLimit });
   const spec = pod.spec;
   pod.metadata.labels = { ...pod.metadata.labels, [MIGRATION_JOB_LABEL]: migration.metadata.uid ?? '' };
   pod.metadata.annotations = {

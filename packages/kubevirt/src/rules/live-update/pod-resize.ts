@@ -25,8 +25,8 @@ const computeOf = (pod: ReadonlyPod): DeepReadonly<Container> | undefined =>
   pod.spec.containers.find(({ name }) => name === COMPUTE);
 
 /** cpu and memory the compute container needs for what the spec of the instance says. */
-function neededBy({ spec }: Vmi, cpuAllocationRatio: number): Resources {
-  const { requests, limits } = launcherResources(spec, { cpuAllocationRatio, useEmulation: true });
+function neededBy({ spec }: Vmi, cpuAllocationRatio: number, limitsCpu: boolean): Resources {
+  const { requests, limits } = launcherResources(spec, { cpuAllocationRatio, useEmulation: true, limitsCpu });
   const pick = (list: Record<string, string>): Record<string, string> =>
     Object.fromEntries(RESIZED.flatMap((name) => (list[name] === undefined ? [] : [[name, list[name]]])));
   return { requests: pick(requests), limits: pick(limits) };
@@ -41,7 +41,8 @@ const quantityOf = (list: DeepReadonly<Record<string, unknown>> | undefined, nam
  */
 export function resizeOf(vmi: Vmi, pod: ReadonlyPod, cpuAllocationRatio: number): Resources | undefined {
   const have = computeOf(pod)?.resources;
-  const needed = neededBy(vmi, cpuAllocationRatio);
+  // A limit that its namespace gave it grows with the guest.
+  const needed = neededBy(vmi, cpuAllocationRatio, have?.limits?.['cpu'] !== undefined);
   const guest = readQuantity(vmi.spec.domain?.memory?.guest);
   const current = readQuantity(vmi.status?.memory?.guestCurrent);
   const mayShrink = guest === undefined || current === undefined || compareQuantity(current, guest) <= 0;
@@ -84,7 +85,7 @@ export const allocatedTo = (pod: ReadonlyPod): DeepReadonly<Record<string, unkno
 
 /** True when the node has given the Pod all that the spec of its instance needs. */
 export function coversInstance(pod: ReadonlyPod, vmi: Vmi, cpuAllocationRatio: number): boolean {
-  const { requests } = neededBy(vmi, cpuAllocationRatio);
+  const { requests } = neededBy(vmi, cpuAllocationRatio, false);
   const have = allocatedTo(pod);
   return Object.entries(requests).every(([name, text]) => {
     const amount = quantityOf(have, name);

@@ -16,6 +16,12 @@ import { readRecord, writeRecord } from './vm-record.ts';
 import type { VmResult } from './vm-result.ts';
 import { finalStatus } from './vmi-status.ts';
 
+/** On a launcher Pod, by its instance: its container outlives a guest that failed. */
+const KEEP = 'kubevirt.io/keep-launcher-alive-after-failure';
+
+const isKept = ({ pod, record }: LauncherState, { phase }: VmResult): boolean =>
+  phase === 'Failed' && record !== undefined && pod?.metadata.annotations?.[KEEP] === 'true';
+
 /** Reports the end, cleans up, and lives until the Pod object is gone. */
 export async function finishGuest(launcher: LauncherState, result: VmResult): Promise<void> {
   const { environment } = launcher;
@@ -53,6 +59,17 @@ export async function finishGuest(launcher: LauncherState, result: VmResult): Pr
     launcher.untilDone('result not reported to the pod', async () => {
       if (!(await launcher.report(view))) throw new Error('the write failed');
     });
+  if (isKept(launcher, result)) {
+    // The instance says it; the Pod runs on with the files of the guest, until somebody who has looked deletes it.
+    launcher.endReported = true;
+    launcher.podEvent(
+      'Normal',
+      'KeptAfterFailure',
+      `The files of the guest are kept until this Pod is deleted (${KEEP})`,
+    );
+    while (!launcher.podGone && launcher.pod?.metadata.deletionTimestamp === undefined)
+      await Promise.race([launcher.nextChange(), launcher.untilAborted()]);
+  }
   await tellPod();
   launcher.endReported = true;
   await cleanUp(launcher, result);

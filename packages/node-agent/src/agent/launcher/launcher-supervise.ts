@@ -9,6 +9,7 @@ import { updateGuest } from '../guest/live-update.ts';
 import { updateDisks } from '../guest/plug-disks.ts';
 import { guestCondition, hasEnded } from '../guest/run-state.ts';
 import { updateLinks } from '../guest/update-links.ts';
+import { keepMemoryDump } from '../memory/dump-memory.ts';
 import { outgoingMigration } from '../migration/migration-status.ts';
 import { sendGuest } from '../migration/send-guest.ts';
 import { movedAway, recoverSender, type SendOutcome } from '../migration/settle-sender.ts';
@@ -48,6 +49,7 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
   // A guest lets go of a disk some time after it was asked to.
   const unplugged = guest.onEvent(({ event }) => event === 'DEVICE_DELETED' && launcher.changed());
   const credentials = keepCredentials(launcher, guest);
+  const memoryDump = keepMemoryDump(launcher, guest);
   try {
     for (;;) {
       launcher.environment.signal.throwIfAborted();
@@ -78,6 +80,7 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
       if (ending) return ending;
       probes.look();
       credentials.look();
+      memoryDump.look();
       const isEnding = launcher.isDeleting() || probes.isDead;
       if (isEnding && !stopping)
         stopping = stop(launcher, guest).catch((error: Error) => {

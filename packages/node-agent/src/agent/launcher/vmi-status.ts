@@ -62,7 +62,8 @@ const isLive = (state: GuestState['runState']): boolean =>
 
 /** It stands still until somebody lets it run; before its first step only where that was asked for. */
 const isPaused = ({ runState }: GuestState, plan: MachinePlan): boolean =>
-  guestCondition(runState) === 'stopped' && (runState !== 'prelaunch' || plan.startPaused);
+  // It stands still for a dump of its memory, and goes on by itself.
+  runState !== 'save-vm' && guestCondition(runState) === 'stopped' && (runState !== 'prelaunch' || plan.startPaused);
 
 /** True when the VMI is on this node, or nobody has said where it is. */
 const isOn = (vmi: Vmi, node: string): boolean => (vmi.status?.nodeName ?? '') === '' || vmi.status?.nodeName === node;

@@ -7,10 +7,11 @@ import { ApiError } from '@coracle/apimachinery/meta/status';
 import type { ApiRequest, ApiResponse } from '@coracle/runtime/http/seam';
 import { evacuateCancelVm, evacuateCancelVmi } from './evacuate-cancel.ts';
 import { expandSpecOfVm, expandVmSpec } from './expand-spec.ts';
+import { memoryDump, removeMemoryDump } from './memory-dump.ts';
 import { objectGraphOfVm, objectGraphOfVmi } from './object-graph.ts';
 import { failure, json, text } from './responses.ts';
 import type { Handler, SubresourceOptions, SubresourceUser } from './subresource-context.ts';
-import { attestation, memoryDump, redefineCheckpoint, usbRedirection, vsock } from './unavailable-actions.ts';
+import { attestation, redefineCheckpoint, usbRedirection, vsock } from './unavailable-actions.ts';
 import { migrateVm, restartVm, startVm, stopVm } from './vm-power.ts';
 import {
   backupVmi,
@@ -108,7 +109,7 @@ const ROUTES: readonly Route[] = [
   vm('PUT addvolume', 'vm-addvolume', addVolumeToVm),
   vm('PUT removevolume', 'vm-removevolume', removeVolumeFromVm),
   vm('PUT memorydump', 'MemoryDump', memoryDump),
-  vm('PUT removememorydump', 'RemoveMemoryDump', memoryDump),
+  vm('PUT removememorydump', 'RemoveMemoryDump', removeMemoryDump),
   vm('GET objectgraph', 'vm-objectgraph', objectGraphOfVm),
   vmi('PUT pause', 'Pause', pauseVmi),
   vmi('PUT unpause', 'Unpause', unpauseVmi),

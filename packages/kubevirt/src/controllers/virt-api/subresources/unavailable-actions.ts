@@ -1,12 +1,12 @@
 /**
- * What virt-api serves and guests here do not have: memory dumps, USB redirection, encrypted memory and VSOCK. Who asks
+ * What virt-api serves and guests here do not have: USB redirection, encrypted memory and VSOCK. Who asks
  * is answered with the gate or setting of the instance it would take, in upstream's words, as long as that is what is missing;
  * behind it, that it cannot be had here.
  */
 import { badRequest } from '@coracle/apimachinery/meta/status';
 import type { FeatureGate } from '../../../rules/machine-defaults/feature-gates.ts';
 import { VMI_NOT_RUNNING, vmiConflict } from './responses.ts';
-import { fetchVm, fetchVmi, type Handler, isRunning } from './subresource-context.ts';
+import { fetchVmi, type Handler, isRunning } from './subresource-context.ts';
 
 const notHere = (what: string) => badRequest(`${what} cannot be had here: no guest of this make supports it`);
 
@@ -24,15 +24,6 @@ export const vsock: Handler = gated(
   'a VSOCK connection',
   'VSOCK feature gate not enabled: vsock endpoint is not available.',
 );
-
-export const memoryDump: Handler = async (call) => {
-  const { options } = call;
-  if (!options.config().isEnabled('HotplugVolumes'))
-    throw badRequest('Unable to memory dump because HotplugVolumes feature gate is not enabled.');
-  await fetchVm(call);
-  await fetchVmi(call);
-  throw notHere('a memory dump');
-};
 
 export const usbRedirection: Handler = async (call) => {
   const vmi = await fetchVmi(call);
