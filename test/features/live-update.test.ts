@@ -228,8 +228,6 @@ test('a node without room says so in the condition, and a migration made by hand
 });
 
 // S-248: A migration of an update that fails is made anew.
-// Compat KubeVirt's API, P2, partly: `workloadUpdateStrategy` Note: Missing: `Evict`, outdated launchers,
-//   `outdatedVirtualMachineInstanceWorkloads`
 test('where the cluster migrates workloads, a migration carries the change; one that fails is made anew', async () => {
   await settings(METHODS);
   await run('carried');
@@ -283,6 +281,40 @@ test('with no other node the change is made where the guest is, also where the c
   await change('alone', { cpu: { sockets: 2 } });
   await cluster.untilVmi('alone', 'has it', ({ status }) => status?.currentCPUTopology?.sockets === 2);
   assert.equal((await cluster.migrations('alone')).length, 0);
+});
+
+// S-1292: A guest whose launcher is of another version than new ones get is labelled and counted in the KubeVirt object, and is moved
+//   or, where it cannot move, evicted, as `workloadUpdateStrategy` says.
+// Compat KubeVirt's API, P2, yes: `workloadUpdateStrategy`: LiveMigrate, Evict, batches, outdated launchers,
+//   `outdatedVirtualMachineInstanceWorkloads`
+test('guests in launchers of another version are moved, or evicted where they cannot move', async () => {
+  const migratable = { domain: { devices: {}, memory: { guest: '64Mi' } } };
+  cluster.node('node-1').migratable = false;
+  const stays = await run('old-stays', { template: { spec: migratable } });
+  cluster.node('node-1').migratable = true;
+  await run('old-moves', { template: { spec: migratable } });
+  await cordon('node-2', false);
+  const counted = async () =>
+    (await cluster.client.get(KUBEVIRTS, { namespace: 'kubevirt', name: 'kubevirt' })).status
+      ?.outdatedVirtualMachineInstanceWorkloads;
+  const mark = (vmi: VirtualMachineInstance) => vmi.metadata.labels?.['kubevirt.io/outdatedLauncherImage'];
+  await settings({ imageTag: 'v2' });
+  await eventually('both are counted', async () => (await counted()) === 2);
+  for (const name of ['old-stays', 'old-moves']) await cluster.untilVmi(name, 'is marked', (vmi) => mark(vmi) === '');
+  await settings({ workloadUpdateStrategy: { workloadUpdateMethods: ['LiveMigrate', 'Evict'] } });
+  const moved = await cluster.untilVmi('old-moves', 'has moved', (vmi) => mark(vmi) === undefined);
+  assert.deepEqual(
+    [moved.status?.nodeName, moved.status?.launcherContainerImageVersion],
+    ['node-2', 'coracle/virt-launcher:v2'],
+  );
+  const again = await eventually('the other one is started anew', async () => {
+    const vmi = await cluster.vmi('old-stays').catch(() => undefined);
+    return vmi && vmi.metadata.uid !== stays.metadata.uid && vmi.status?.phase === 'Running' ? vmi : undefined;
+  });
+  assert.equal(again.status?.launcherContainerImageVersion, 'coracle/virt-launcher:v2');
+  assert.match((await cluster.events('old-stays')).join('\n'), /Normal SuccessfulEvict Initiated eviction of pod/);
+  await eventually('none is outdated', async () => (await counted()) === 0);
+  await settings({ imageTag: null });
 });
 
 // S-439: An instance type may leave processors open (`cpu.guest: 0`) and GPUs without a name.

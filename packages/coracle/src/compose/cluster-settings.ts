@@ -2,7 +2,7 @@
 
 import type { InformerSet } from '@coracle/client/informer/informer-set';
 import { KUBEVIRTS } from '@coracle/kubevirt/kinds/kubevirt';
-import { cpuAllocationRatioOf } from '@coracle/kubevirt/rules/machine-defaults/cluster-config';
+import { cpuAllocationRatioOf, launcherImageOf } from '@coracle/kubevirt/rules/machine-defaults/cluster-config';
 import { isGateEnabled } from '@coracle/kubevirt/rules/machine-defaults/feature-gates';
 
 export interface ClusterSettings {
@@ -26,7 +26,7 @@ export function clusterSettings(informers: InformerSet): () => ClusterSettings {
       cpuAllocationRatio: cpuAllocationRatioOf(kubevirts.list()[0]),
       // Guests run emulated where the node cannot accelerate them, so a Pod asks for /dev/kvm only where the setting requires it.
       useEmulation: developer?.useEmulation ?? true,
-      launcherImage: `${spec?.imageRegistry || 'coracle'}/virt-launcher:${spec?.imageTag || 'builtin'}`,
+      launcherImage: launcherImageOf(kubevirts.list()[0]),
       // An empty object there is what turns the log off.
       serialConsoleLog: spec?.configuration?.virtualMachineOptions?.disableSerialConsoleLog === undefined,
       nodeSelectors: developer?.nodeSelectors ?? {},

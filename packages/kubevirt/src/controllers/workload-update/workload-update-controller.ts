@@ -1,4 +1,7 @@
-/** Makes the migrations that bring more processors or memory to running guests, and takes back those of changes called off. */
+/**
+ * Makes the migrations that bring more processors or memory to running guests, or a launcher of the present version, and takes
+ * back those of changes called off; guests that cannot move are evicted where the cluster wants that.
+ */
 
 import { type DeepReadonly, keyOf, keyText } from '@coracle/apimachinery/meta/object';
 import { NODES } from '@coracle/apimachinery/types/resource-types';
@@ -16,8 +19,14 @@ import {
   type VirtualMachineInstanceMigration,
 } from '../../kinds/kubevirt.ts';
 import { hasPendingCondition, isMoving } from '../../rules/live-update/pending-changes.ts';
-import { WORKLOAD_UPDATE_ANNOTATION, workloadUpdatePlan } from '../../rules/live-update/workload-update-plan.ts';
+import {
+  isOutdated,
+  OUTDATED_LABEL,
+  WORKLOAD_UPDATE_ANNOTATION,
+  workloadUpdatePlan,
+} from '../../rules/live-update/workload-update-plan.ts';
 import { migrationSettings } from '../../rules/migration-policy/migration-settings.ts';
+import { createOutdatedLaunchers } from './outdated-launchers.ts';
 
 type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
 type ReadonlyMigration = DeepReadonly<VirtualMachineInstanceMigration>;
@@ -29,7 +38,11 @@ export const workloadUpdateControllerRules = [
     resources: ['virtualmachineinstancemigrations'],
     verbs: ['get', 'list', 'watch', 'create', 'delete'],
   },
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances', 'kubevirts'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: ['kubevirt.io'], resources: ['kubevirts/status'], verbs: ['patch'] },
+  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances'], verbs: ['get', 'list', 'watch', 'patch'] },
+  { apiGroups: [''], resources: ['pods'], verbs: ['list'] },
+  { apiGroups: [''], resources: ['pods/eviction'], verbs: ['create'] },
   { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
 ];
@@ -51,6 +64,12 @@ export function createWorkloadUpdateController({ client, informers, clock, log }
   const textOf = ({ metadata }: ReadonlyVmi): string =>
     keyText({ namespace: metadata.namespace ?? '', name: metadata.name ?? '' });
 
+  /** It waits for something, or its launcher is, or is marked as, one of another version. */
+  const concerns = (vmi: ReadonlyVmi): boolean =>
+    hasPendingCondition(vmi) ||
+    isOutdated(vmi, kubevirts.list()[0]) ||
+    vmi.metadata.labels?.[OUTDATED_LABEL] !== undefined;
+
   const readInstance = async (vmi: ReadonlyVmi): Promise<ReadonlyVmi | undefined> => {
     try {
       return await client.get(VIRTUAL_MACHINE_INSTANCES, keyOf(vmi as VirtualMachineInstance));
@@ -64,7 +83,8 @@ export function createWorkloadUpdateController({ client, informers, clock, log }
     const text = textOf(vmi);
     // A migration that has just ended may be seen before what it brought.
     const newest = await readInstance(vmi);
-    if (!newest || !hasPendingCondition(newest) || isMoving(newest)) return;
+    if (!newest || isMoving(newest)) return;
+    if (!hasPendingCondition(newest) && !isOutdated(newest, kubevirts.list()[0])) return;
     expectations.expectCreations(text, 1);
     try {
       const made = await client.create(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, {
@@ -102,6 +122,9 @@ export function createWorkloadUpdateController({ client, informers, clock, log }
     }
   };
 
+  const outdated = createOutdatedLaunchers(client, events);
+  let evictedAt = Number.NEGATIVE_INFINITY;
+
   return createController({
     name: 'workload-update',
     client,
@@ -110,14 +133,12 @@ export function createWorkloadUpdateController({ client, informers, clock, log }
     // Two passes at a time would each spend the same free slots.
     concurrency: 1,
     sources: [
-      source(vmis, (vmi, previous) =>
-        hasPendingCondition(vmi) || (previous !== undefined && hasPendingCondition(previous)) ? [ALL] : [],
-      ),
+      source(vmis, (vmi, previous) => (concerns(vmi) || (previous !== undefined && concerns(previous)) ? [ALL] : [])),
       source(migrations, (migration, previous) => {
         if (!previous)
           expectations.observeCreation(keyText({ ...keyOf(migration), name: migration.spec.vmiName ?? '' }));
         const vmi = vmis.get({ ...keyOf(migration), name: migration.spec.vmiName ?? '' });
-        return vmi && hasPendingCondition(vmi) ? [ALL] : [];
+        return vmi && concerns(vmi) ? [ALL] : [];
       }),
       source(kubevirts, () => [ALL]),
     ],
@@ -130,14 +151,20 @@ export function createWorkloadUpdateController({ client, informers, clock, log }
         nodes: nodes.list(),
         kubevirt,
         parallelMigrationsPerCluster: migrationSettings(kubevirt).parallelMigrationsPerCluster,
+        sinceEvictionMs: clock.monotonic() - evictedAt,
       });
       const failures: unknown[] = [];
+      for (const { vmi, outdated: isOne } of plan.mark)
+        await outdated.mark(vmi, isOne).catch((error: unknown) => failures.push(error));
+      await outdated.count(kubevirt, plan.outdated).catch((error: unknown) => failures.push(error));
+      if (plan.evict.length > 0) evictedAt = clock.monotonic();
+      for (const vmi of plan.evict) await outdated.evict(vmi).catch((error: unknown) => failures.push(error));
       // One that fails must not hold up the others.
       for (const migration of plan.abort) await abort(migration).catch((error: unknown) => failures.push(error));
       for (const vmi of plan.migrate)
         if (expectations.satisfied(textOf(vmi))) await migrate(vmi).catch((error: unknown) => failures.push(error));
       if (failures.length > 0) throw failures[0];
-      return instances.some((vmi) => hasPendingCondition(vmi)) ? requeueAfter(WAITING_MS) : DONE;
+      return instances.some((vmi) => concerns(vmi)) ? requeueAfter(WAITING_MS) : DONE;
     },
   });
 }

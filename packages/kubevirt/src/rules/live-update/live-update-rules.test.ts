@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { partly } from '../../../../../test/testkit/partly.ts';
 import type { Node, Pod } from '../../../../apimachinery/src/types/types.ts';
 import type { KubeVirt, VirtualMachineInstance, VirtualMachineInstanceMigration } from '../../kinds/kubevirt.ts';
 import { launcherResources } from '../launcher/launcher-resources.ts';
@@ -241,6 +242,7 @@ describe('the migrations of updates', () => {
       kubevirt: kubevirt('LiveMigrate'),
       nodes: [node('one'), node('two')],
       parallelMigrationsPerCluster: parallel,
+      sinceEvictionMs: Number.POSITIVE_INFINITY,
     });
     return [migrate.map(({ metadata }) => metadata.name), abort.map(({ metadata }) => metadata.name)];
   };
@@ -263,5 +265,66 @@ describe('the migrations of updates', () => {
     assert.deepEqual(plan([vmi(1, '1Gi')], [migration('a', 'Scheduling', false)]), [[], []]);
     const migrationState = { migrationUid: 'm', targetNodeDomainReadyTimestamp: 'now', completed: true };
     assert.deepEqual(plan([vmi(1, '1Gi', { migrationState })], [migration('a', 'Running')]), [[], []]);
+  });
+});
+
+describe('launchers of another version', () => {
+  const CURRENT = 'coracle/virt-launcher:builtin';
+  const running = (name: string, image: string, migratable: 'True' | 'False' = 'True', labels = {}) => {
+    const of = vmi(1, '1Gi', {
+      launcherContainerImageVersion: image,
+      conditions: [{ type: 'LiveMigratable', status: migratable }],
+    });
+    return { ...of, metadata: { ...of.metadata, name, labels } };
+  };
+  const names = (list: readonly { readonly metadata: { readonly name?: string } }[]) =>
+    list.map(({ metadata }) => metadata.name);
+  const plan = (
+    instances: VirtualMachineInstance[],
+    methods: string[],
+    { since = Number.POSITIVE_INFINITY, strategy = {}, nodes = 2 } = {},
+  ) => {
+    const { migrate, evict, mark, outdated } = workloadUpdatePlan({
+      instances,
+      migrations: [],
+      kubevirt: partly<KubeVirt>({ spec: { workloadUpdateStrategy: { workloadUpdateMethods: methods, ...strategy } } }),
+      nodes: [node('one'), node('two')].slice(0, nodes),
+      parallelMigrationsPerCluster: 5,
+      sinceEvictionMs: since,
+    });
+    return { migrate: names(migrate), evict: names(evict), mark: names(mark.map((one) => one.vmi)), outdated };
+  };
+  const old = [running('moves', 'old'), running('stays', 'old', 'False'), running('new', CURRENT)];
+  const cases: [name: string, got: object, expected: object][] = [
+    ['are counted, and left alone without a method', plan(old, []), { migrate: [], evict: [], outdated: 2 }],
+    ['are moved where they can', plan(old, ['LiveMigrate']), { migrate: ['moves'], evict: [], outdated: 2 }],
+    ['are evicted', plan(old, ['Evict']), { migrate: [], evict: ['moves', 'stays'], outdated: 2 }],
+    [
+      'are moved, else evicted',
+      plan(old, ['LiveMigrate', 'Evict']),
+      { migrate: ['moves'], evict: ['stays'], outdated: 2 },
+    ],
+    [
+      'are evicted in batches',
+      plan(old, ['Evict'], { strategy: { batchEvictionSize: 1 } }),
+      { migrate: [], evict: ['moves'], outdated: 2 },
+    ],
+    [
+      'not before a minute has gone by',
+      plan(old, ['Evict'], { since: 59_999 }),
+      { migrate: [], evict: [], outdated: 2 },
+    ],
+    [
+      'or what the cluster says',
+      plan(old, ['Evict'], { since: 5000, strategy: { batchEvictionInterval: '5s' } }),
+      { migrate: [], evict: ['moves', 'stays'], outdated: 2 },
+    ],
+  ];
+  for (const [name, { mark: _, ...got }, expected] of cases as [string, { mark: unknown }, object][])
+    it(name, () => assert.deepEqual(got, expected));
+  it('are marked, and no longer once they are not', () => {
+    const labels = { 'kubevirt.io/outdatedLauncherImage': '' };
+    const all = [...old, running('was', CURRENT, 'True', labels), running('known', 'old', 'True', labels)];
+    assert.deepEqual(plan(all, []).mark, ['moves', 'stays', 'was']);
   });
 });

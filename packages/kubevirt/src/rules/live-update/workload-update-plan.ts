@@ -1,7 +1,9 @@
-/** Which migrations the updates of running instances need (pkg/virt-controller/watch/workload-updater): pure. */
+/** Which migrations and evictions the updates of running instances need (pkg/virt-controller/watch/workload-updater): pure. */
 
+import { parseGoDuration } from '@coracle/apimachinery/meta/go-duration';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { VirtualMachineInstance, VirtualMachineInstanceMigration } from '../../kinds/kubevirt.ts';
+import { launcherImageOf } from '../machine-defaults/cluster-config.ts';
 import { type CarrierFacts, carrierOf } from './carrier.ts';
 import { hasPendingCondition, isMoving } from './pending-changes.ts';
 
@@ -17,6 +19,8 @@ export interface WorkloadUpdateFacts extends CarrierFacts {
   readonly instances: readonly Vmi[];
   readonly migrations: readonly Migration[];
   readonly parallelMigrationsPerCluster: number;
+  /** Milliseconds since instances were last evicted for an update; Infinity when they never were. */
+  readonly sinceEvictionMs: number;
 }
 
 export interface WorkloadUpdatePlan {
@@ -24,6 +28,23 @@ export interface WorkloadUpdatePlan {
   readonly migrate: readonly Vmi[];
   /** Migrations of updates that nobody wants any more. */
   readonly abort: readonly Migration[];
+  /** Instances that cannot move, to be evicted now: the next batch. */
+  readonly evict: readonly Vmi[];
+  /** Instances whose mark is behind. */
+  readonly mark: readonly { readonly vmi: Vmi; readonly outdated: boolean }[];
+  /** How many run in a launcher of another version. */
+  readonly outdated: number;
+}
+
+/** On an instance whose launcher is of another version. */
+export const OUTDATED_LABEL = 'kubevirt.io/outdatedLauncherImage';
+const BATCH_SIZE = 10;
+const BATCH_INTERVAL_MS = 60_000;
+
+/** True when the launcher of the instance is not the one that new ones get. */
+export function isOutdated({ status }: Vmi, kubevirt: WorkloadUpdateFacts['kubevirt']): boolean {
+  const image = status?.launcherContainerImageVersion;
+  return status?.phase === 'Running' && !!image && image !== launcherImageOf(kubevirt);
 }
 
 const isUnfinished = ({ status }: Migration): boolean => status?.phase !== 'Succeeded' && status?.phase !== 'Failed';
@@ -34,13 +55,26 @@ export function workloadUpdatePlan(facts: WorkloadUpdateFacts): WorkloadUpdatePl
   const unfinished = facts.migrations.filter(isUnfinished);
   const of = ({ metadata }: Vmi): Migration[] =>
     unfinished.filter((one) => one.metadata.namespace === metadata.namespace && one.spec.vmiName === metadata.name);
+  const {
+    workloadUpdateMethods = [],
+    batchEvictionSize,
+    batchEvictionInterval,
+  } = facts.kubevirt?.spec?.workloadUpdateStrategy ?? {};
+  const methods: readonly string[] = workloadUpdateMethods;
   const migrate: Vmi[] = [];
+  const evict: Vmi[] = [];
+  const mark: { vmi: Vmi; outdated: boolean }[] = [];
   const abort: Migration[] = [];
+  let count = 0;
   for (const vmi of facts.instances) {
+    const outdated = isOutdated(vmi, facts.kubevirt);
+    if (outdated) count++;
+    const isGoing = vmi.metadata.deletionTimestamp !== undefined;
+    if (!isGoing && outdated !== (vmi.metadata.labels?.[OUTDATED_LABEL] !== undefined)) mark.push({ vmi, outdated });
     if (vmi.status?.phase !== 'Running' || vmi.metadata.deletionTimestamp !== undefined) continue;
     const own = of(vmi);
     const isCalledOff = vmi.metadata.annotations?.[ABORTION_ANNOTATION] !== undefined;
-    const isWanted = hasPendingCondition(vmi) && !isCalledOff;
+    const isWanted = (hasPendingCondition(vmi) || (outdated && methods.includes('LiveMigrate'))) && !isCalledOff;
     // Once the guest is on its target the condition is on its way out: that is no abortion.
     const hasArrived = vmi.status.migrationState?.targetNodeDomainReadyTimestamp != null;
     if (!isWanted && (isCalledOff || !hasArrived))
@@ -52,7 +86,14 @@ export function workloadUpdatePlan(facts: WorkloadUpdateFacts): WorkloadUpdatePl
         ),
       );
     if (isWanted && own.length === 0 && !isMoving(vmi) && carrierOf(vmi, facts) === 'migration') migrate.push(vmi);
+    const moves = methods.includes('LiveMigrate') && canMove(vmi);
+    if (outdated && methods.includes('Evict') && !moves && own.length === 0 && !isMoving(vmi)) evict.push(vmi);
   }
   const free = Math.max(0, facts.parallelMigrationsPerCluster - unfinished.filter(isRunning).length);
-  return { migrate: migrate.slice(0, free), abort };
+  const interval = parseGoDuration(batchEvictionInterval ?? '') ?? BATCH_INTERVAL_MS;
+  const batch = facts.sinceEvictionMs < interval ? [] : evict.slice(0, batchEvictionSize ?? BATCH_SIZE);
+  return { migrate: migrate.slice(0, free), abort, evict: batch, mark, outdated: count };
 }
+
+const canMove = ({ status }: Vmi): boolean =>
+  status?.conditions?.some(({ type, status: value }) => type === 'LiveMigratable' && value === 'True') ?? false;

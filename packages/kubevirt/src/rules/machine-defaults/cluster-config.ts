@@ -49,6 +49,10 @@ export const DUPLICATE_UUIDS_ANNOTATION = 'coracle.dev/duplicate-firmware-uuids'
 export const DUPLICATE_UUIDS = ['Warn', 'Refuse'] as const;
 export type DuplicateUuids = (typeof DUPLICATE_UUIDS)[number];
 
+/** Image that launcher Pods name, for the record: nothing pulls it. A guest whose Pod names another is outdated. */
+export const launcherImageOf = (kubeVirt: DeepReadonly<KubeVirt> | undefined): string =>
+  `${kubeVirt?.spec?.imageRegistry || 'coracle'}/virt-launcher:${kubeVirt?.spec?.imageTag || 'builtin'}`;
+
 export const DEFAULT_CPU_REQUEST = '100m';
 
 const MACHINE_TYPE: Record<Architecture, string> = { amd64: 'q35', arm64: 'virt', s390x: 's390-ccw-virtio' };

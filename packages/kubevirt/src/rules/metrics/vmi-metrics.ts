@@ -6,6 +6,7 @@ import type { ValueFamily } from '@coracle/runtime/metrics/metric-family';
 import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
 import { isMigratable } from '../eviction/eviction-verdict.ts';
 import { type MatcherField, SOURCE_ANNOTATIONS } from '../instancetype/matcher.ts';
+import { OUTDATED_LABEL } from '../live-update/workload-update-plan.ts';
 import { gauge, MAX_OBJECTS, NONE, sourceName, systemLabels } from './sample.ts';
 import { type MetricSource, vnicsOf } from './vm-metrics.ts';
 
@@ -23,7 +24,6 @@ export interface VmiLookups {
 
 type Scope = 'namespaced' | 'cluster';
 const SCOPES: readonly Scope[] = ['namespaced', 'cluster'];
-const OUTDATED_LABEL = 'kubevirt.io/outdatedLauncherImage';
 
 const of = ({ metadata, status }: Vmi) => ({
   node: status?.nodeName ?? '',
