@@ -168,10 +168,12 @@ test('memory is dumped into a claim while the guest runs on, and starts that fai
   const waits = Date.parse(looping.status?.startFailure?.retryAfterTimestamp ?? '') - Date.now();
   assert.ok(waits <= 61_000, `the second delay is 40 to 60 seconds, not ${waits} ms`);
   const { items } = await client.list(EVENTS, { namespace });
-  const told = items.filter(({ involvedObject }) => involvedObject.name?.startsWith('loops')).map((one) => one.message);
+  const messages = items
+    .filter(({ involvedObject }) => involvedObject.name?.startsWith('loops'))
+    .map((one) => one.message);
   assert.ok(
-    told.some((message) => message?.includes('a SATA hard disk cannot be read-only')),
-    told.join('\n'),
+    messages.some((message) => message?.includes('a SATA hard disk cannot be read-only')),
+    messages.join('\n'),
   );
   const volumes = looping.spec.template.spec?.volumes?.filter(({ name }) => name !== 'data');
   const disks = looping.spec.template.spec?.domain.devices.disks?.filter(({ name }) => name !== 'data');

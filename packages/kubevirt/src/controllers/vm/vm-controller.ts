@@ -122,6 +122,7 @@ export function createVmController(options: VmControllerOptions): Controller {
       });
       steps.tellProblem(cached, after);
       steps.tellDuplicate(cached, after);
+      steps.tellUnserved(cached);
       const stored = await commit<VirtualMachine>(steps.client, VIRTUAL_MACHINES, {
         before: cached,
         after,

@@ -14,6 +14,7 @@ import {
 import { DUPLICATE_FIRMWARE_UUID } from '../../rules/identity/shared-uuids.ts';
 import { createUuidIndex } from '../../rules/identity/uuid-index.ts';
 import type { Layers } from '../../rules/instancetype/expand.ts';
+import { allUnserved } from '../../rules/machine/unserved-fields.ts';
 import {
   type ClusterConfig,
   clusterConfigOf,
@@ -57,6 +58,9 @@ const MISSING_SOURCE_RETRY_MS = 30_000;
 
 /** When a change of an instance that was refused as stale is tried again, should its news not come before. */
 const STALE_INSTANCE_RETRY_MS = 1000;
+
+/** Events of one change about what is not served: each field is named once, and lists may be long. */
+const MAX_UNSERVED = 20;
 
 /** What one pass carries from step to step. */
 export interface Pass {
@@ -323,6 +327,13 @@ export class VmSteps {
     const problem = problemOf(after);
     if (problem?.message && problem.message !== problemOf(before)?.message)
       this.#events.event(after, 'Warning', problem.reason ?? 'FailedStart', problem.message);
+  }
+
+  /** What its guest will not get of what it asks for, at each change of the machine. */
+  tellUnserved({ metadata, spec, status, ...vm }: ReadonlyVm): void {
+    if (status?.desiredGeneration === metadata.generation || metadata.deletionTimestamp !== undefined) return;
+    for (const { text } of allUnserved(spec.template?.spec).slice(0, MAX_UNSERVED))
+      this.#events.event({ ...vm, metadata }, 'Warning', 'NotSupported', text);
   }
 
   tellDuplicate(before: ReadonlyVm, after: ReadonlyVm): void {

@@ -40,7 +40,7 @@ export function configureDevices({ vmi, facts, serialLog }: PlanContext, plan: M
     plan.devices.push({ driver: 'i6300esb', id: `ua-${watchdog.name}` });
     const { action } = watchdog.i6300esb;
     plan.watchdogAction = action === 'poweroff' || action === 'shutdown' ? action : 'reset';
-  } else if (watchdog?.diag288) plan.unsupported.push('watchdog diag288 exists on s390x only; it is left out');
+  }
 
   for (const [i, panic] of (devices.panicDevices ?? []).entries()) {
     if (panic.model === 'hyperv') {

@@ -59,9 +59,6 @@ export function configureDisks({ vmi, facts }: PlanContext, plan: MachinePlan): 
       plan.unsupported.push(`disk ${disk.name} has no volume; it is left out`);
       continue;
     }
-    if (disk.lun) plan.unsupported.push(`disk ${disk.name}: lun is not supported; it is attached as a disk`);
-    const pci = disk.disk?.pciAddress;
-    if (pci !== undefined) plan.unsupported.push(`disk ${disk.name}: pciAddress is not supported`);
     const bus = busOf(disk);
     const planned: PlannedDisk = {
       name: disk.name,
@@ -85,12 +82,10 @@ export function configureDisks({ vmi, facts }: PlanContext, plan: MachinePlan): 
       throw new PlanError(
         `disk ${disk.name}: a SATA hard disk cannot be read-only; use the bus virtio or scsi, or a cdrom`,
       );
-    if (disk.changedBlockTracking) plan.unsupported.push(`disk ${disk.name}: changed block tracking is not supported`);
     plan.disks.push(planned);
   }
   addPlugRoom(plan, { devices: facts.devices, isWanted: devices.disableHotplug !== true });
   placeHotpluggable(plan);
-  if (devices.blockMultiQueue) plan.unsupported.push('blockMultiQueue has no effect on this node');
 }
 
 /** The prefix by bus, the letter by place among the disks of that prefix; names given before are kept. */

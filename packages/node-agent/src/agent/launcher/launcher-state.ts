@@ -307,6 +307,14 @@ export class LauncherState {
     else this.podEvent(type, reason, message);
   }
 
+  /** An event of the machine that the VMI is of; none where it is of none. */
+  machineEvent(type: 'Normal' | 'Warning', reason: string, message: string): void {
+    const namespace = this.vmi?.metadata.namespace ?? '';
+    for (const { apiVersion, kind, name, uid, controller } of this.vmi?.metadata.ownerReferences ?? [])
+      if (controller && kind === 'VirtualMachine')
+        this.environment.events.event({ apiVersion, kind, metadata: { name, namespace, uid } }, type, reason, message);
+  }
+
   podEvent(type: 'Normal' | 'Warning', reason: string, message: string): void {
     if (this.pod) this.environment.events.event(this.pod, type, reason, message);
   }

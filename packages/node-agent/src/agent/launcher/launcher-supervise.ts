@@ -42,6 +42,7 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
   let retry: (() => void) | undefined;
   let isKeptReported = false;
   let isDeathReported = false;
+  const memoryDump = keepMemoryDump(launcher, guest);
   const ports = keepPorts(launcher, guest);
   const mover = followMigrations(launcher, guest);
   const disks = watchDisk(launcher, guest);
@@ -49,7 +50,6 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
   // A guest lets go of a disk some time after it was asked to.
   const unplugged = guest.onEvent(({ event }) => event === 'DEVICE_DELETED' && launcher.changed());
   const credentials = keepCredentials(launcher, guest);
-  const memoryDump = keepMemoryDump(launcher, guest);
   try {
     for (;;) {
       launcher.environment.signal.throwIfAborted();
@@ -80,7 +80,6 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
       if (ending) return ending;
       probes.look();
       credentials.look();
-      memoryDump.look();
       const isEnding = launcher.isDeleting() || probes.isDead;
       if (isEnding && !stopping)
         stopping = stop(launcher, guest).catch((error: Error) => {
@@ -100,6 +99,7 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
           void continueIfRoom(launcher, guest);
         });
       }
+      memoryDump.look();
       ports.look();
       retry?.();
       retry = undefined;

@@ -6,6 +6,7 @@ import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { RUN_STRATEGIES, type VirtualMachine } from '../../../kinds/kubevirt.ts';
 import type { ExpandedTemplate } from '../../../rules/instancetype/expand-template.ts';
+import { unservedFields } from '../../../rules/machine/unserved-fields.ts';
 import {
   setInstanceSpecDefaults,
   setVirtualMachineDefaults,
@@ -134,4 +135,12 @@ function runsAlike({ spec }: Vm, old: Vm): boolean {
 export const virtualMachineWarnings = (vm: Vm): string[] => [
   ...(vm.spec?.running !== undefined && vm.spec.running !== null ? [RUNNING_DEPRECATED] : []),
   ...networkWarnings('spec.template.spec', vm.spec?.template?.spec),
+  ...unservedWarnings('spec.template.spec', vm.spec?.template?.spec),
 ];
+
+/** What a guest here does not get of what is asked for, as warnings of the API; as many as a client shows. */
+export const unservedWarnings = (path: string, spec: Parameters<typeof unservedFields>[0]): string[] =>
+  unservedFields(spec)
+    .slice(0, MAX_WARNINGS)
+    .map(({ field, text }) => `${path}.${field}: ${text}`);
+const MAX_WARNINGS = 20;

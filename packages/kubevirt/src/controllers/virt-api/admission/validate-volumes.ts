@@ -2,6 +2,7 @@
 
 import { byteLength } from '@coracle/apimachinery/meta/name-rules';
 import type { CloudInitSource, VirtualMachineInstanceSpec, Volume } from '../../../kinds/kubevirt.ts';
+import { REFUSED_VOLUMES } from '../../../rules/machine/unserved-fields.ts';
 import { isPresent } from '../../../rules/machine-defaults/amounts.ts';
 import type { ClusterConfig } from '../../../rules/machine-defaults/cluster-config.ts';
 import {
@@ -75,6 +76,9 @@ function validateVolume(field: string, volume: Readonly<Volume>, config: Cluster
   if (volume.containerPath !== undefined && !config.isEnabled('ContainerPathVolumes')) {
     causes.push(invalidValue(field, gateMissing('ContainerPathVolumes')));
   }
+  for (const [kind, why] of Object.entries(REFUSED_VOLUMES))
+    if (volume[kind as keyof Volume] !== undefined)
+      causes.push(invalidValue(`${field}.${kind}`, `${field}.${kind} is not supported: ${why}`));
   if (volume.hostDisk !== undefined) causes.push(...validateHostDisk(field, volume.hostDisk, config));
   return causes;
 }

@@ -63,7 +63,7 @@ import { networkWarnings } from './validate-networks.ts';
 import { validatePool } from './validate-pool.ts';
 import { validatePreset } from './validate-preset.ts';
 import { validateReplicaSet } from './validate-replica-set.ts';
-import { validateVirtualMachine, virtualMachineWarnings } from './validate-virtual-machine.ts';
+import { unservedWarnings, validateVirtualMachine, virtualMachineWarnings } from './validate-virtual-machine.ts';
 import {
   type MutatingWebhook,
   mutating,
@@ -164,7 +164,7 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
       operations: ['CREATE'],
     },
     validateInstance,
-    ({ object }) => networkWarnings('spec', object.spec),
+    ({ object }) => [...networkWarnings('spec', object.spec), ...unservedWarnings('spec', object.spec)],
   ),
   validating<VirtualMachineInstance>(
     {

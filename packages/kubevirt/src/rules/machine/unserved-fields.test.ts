@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type Part, partly } from '../../../../../test/testkit/partly.ts';
+import type { Schema } from '../../../../apimachinery/src/schema/schema.ts';
+import type { VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
+import { kubevirtResources } from '../../kinds/kubevirt.ts';
+import { REFUSED_VOLUMES, SERVED, UNSERVED, unservedFields } from './unserved-fields.ts';
+
+type Spec = VirtualMachineInstanceSpec;
+
+/** Every path of devices and volumes that has nothing below it. */
+function leavesOf(schema: Schema | undefined, path: string): string[] {
+  if (schema?.items) return leavesOf(schema.items, `${path}[]`);
+  const members = Object.entries(schema?.properties ?? {});
+  return members.length === 0 ? [path] : members.flatMap(([name, below]) => leavesOf(below, `${path}.${name}`));
+}
+const spec = kubevirtResources().find(({ kind }) => kind === 'VirtualMachineInstance')?.schema.properties?.['spec'];
+const LEAVES = [
+  ...leavesOf(spec?.properties?.['domain']?.properties?.['devices'], 'domain.devices'),
+  ...leavesOf(spec?.properties?.['volumes'], 'volumes'),
+];
+
+// S-1293: No field of a guest's devices and volumes is ignored in silence: each is served, refused at admission, or reported at
+//   once by a warning of the API and an event of the machine.
+// Compat KubeVirt's API, P1, yes: fields of devices and volumes: served, refused, or warned about on the machine
+describe('every field of devices and volumes', () => {
+  const served = new Set(
+    Object.entries(SERVED).flatMap(([path, names]) => names.split(' ').map((name) => `${path}.${name}`)),
+  );
+  const refused = Object.keys(REFUSED_VOLUMES).map((kind) => `volumes[].${kind}`);
+  const isBelow = (leaf: string, path: string): boolean =>
+    leaf === path || leaf.startsWith(`${path}.`) || leaf.startsWith(`${path}[]`);
+  it('has one place in the table', () => {
+    assert.ok(LEAVES.length > 130, `${LEAVES.length} fields`);
+    const places = (leaf: string): number =>
+      [...Object.keys(UNSERVED), ...refused].filter((path) => isBelow(leaf, path)).length +
+      (served.has(leaf.replace(/\[\]$/, '')) ? 1 : 0);
+    assert.deepEqual(
+      LEAVES.filter((leaf) => places(leaf) !== 1),
+      [],
+    );
+  });
+  it('is one that there is', () => {
+    const leaves = new Set(LEAVES.map((leaf) => leaf.replace(/\[\]$/, '')));
+    assert.deepEqual(
+      [...served].filter((path) => !leaves.has(path)),
+      [],
+    );
+    const ours = Object.keys(UNSERVED).filter(
+      (path) => path.startsWith('domain.devices') || path.startsWith('volumes'),
+    );
+    assert.deepEqual(
+      ours.filter((path) => !LEAVES.some((leaf) => isBelow(leaf, path))),
+      [],
+    );
+  });
+});
+
+describe('unservedFields()', () => {
+  const cases: [name: string, spec: Part<Spec> | undefined, expected: string[]][] = [
+    ['nothing', undefined, []],
+    [
+      'a switch',
+      { domain: { devices: { autoattachVSOCK: true } } },
+      ['domain.devices.autoattachVSOCK VSOCK is not supported'],
+    ],
+    [
+      'a switch that is off',
+      { domain: { devices: { autoattachVSOCK: false }, cpu: { dedicatedCpuPlacement: false } } },
+      [],
+    ],
+    [
+      'an empty object',
+      { domain: { devices: { downwardMetrics: {} } } },
+      ['domain.devices.downwardMetrics downward metrics are not supported'],
+    ],
+    ['an empty list', { domain: { devices: { gpus: [] } } }, []],
+    [
+      'an entry of a list',
+      { domain: { devices: { disks: [{ name: 'a' }, { name: 'b', lun: {} }] } } },
+      ['domain.devices.disks[1].lun disk b: lun is not supported; it is attached as a disk'],
+    ],
+    [
+      'what is switched off',
+      { domain: { devices: { disks: [{ name: 'a', blockSize: { matchVolume: { enabled: false } } }] } } },
+      [],
+    ],
+  ];
+  for (const [name, of, expected] of cases)
+    it(name, () =>
+      assert.deepEqual(
+        unservedFields(of && partly<Spec>(of)).map(({ field, text }) => `${field} ${text}`),
+        expected,
+      ),
+    );
+});

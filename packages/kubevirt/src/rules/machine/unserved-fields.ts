@@ -1,0 +1,132 @@
+/**
+ * Every field of a guest's devices and volumes: what a guest here gets, and what the API takes and no guest gets, with the
+ * reason. Whoever asks for one of these hears of it at once, by a warning of the API, an event of the machine and one of its
+ * instance. (A test walks the schema: a field that is added needs its place here.)
+ */
+
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
+import { type UnservedField, unservedNetworking } from './interfaces.ts';
+
+/** By the path within the spec; `[]` stands for each entry of a list. What lies below such a path is not looked at. */
+export const UNSERVED: Readonly<Record<string, string>> = {
+  'domain.launchSecurity': 'encrypted guests (launchSecurity) are not supported',
+  'domain.memory.hugepages': 'huge pages are not supported; ordinary memory is used',
+  'domain.cpu.dedicatedCpuPlacement': 'dedicated processors are not supported; ordinary scheduling is used',
+  'domain.cpu.numa': 'NUMA layouts are not supported',
+  'domain.cpu.realtime': 'real-time processors are not supported',
+  'domain.cpu.isolateEmulatorThread': 'isolateEmulatorThread has no effect on this node',
+  'domain.ioThreads': 'a supplemental pool of I/O threads is not supported',
+  'domain.devices.useVirtioTransitional': 'transitional virtio devices are not supported; guests get modern ones',
+  'domain.devices.autoattachVSOCK': 'VSOCK is not supported',
+  'domain.devices.blockMultiQueue': 'blockMultiQueue has no effect on this node',
+  'domain.devices.downwardMetrics': 'downward metrics are not supported',
+  'domain.devices.clientPassthrough': 'USB redirection is not supported',
+  'domain.devices.gpus': 'GPUs of the host are not supported',
+  'domain.devices.hostDevices': 'devices of the host are not supported',
+  'domain.devices.filesystems': 'shared file systems (virtiofs) are not supported',
+  'domain.devices.watchdog.diag288': 'watchdog diag288 exists on s390x only; it is left out',
+  'domain.devices.disks[].lun': 'lun is not supported; it is attached as a disk',
+  'domain.devices.disks[].disk.pciAddress': 'pciAddress is not supported',
+  'domain.devices.disks[].blockSize.matchVolume': 'the block size of the volume is not taken over; it is 512 bytes',
+  'domain.devices.disks[].changedBlockTracking': 'changed block tracking is not supported',
+  'volumes[].memoryDump':
+    'a claim takes a dump when one is asked for (virtctl memory-dump), and is no disk of the guest',
+  resourceClaims: 'resource claims are not supported',
+};
+
+/** Kinds of volumes that are refused at admission, whatever the feature gates say. */
+export const REFUSED_VOLUMES: Readonly<Record<string, string>> = {
+  downwardMetrics: 'metrics of the host are not shown to guests here',
+  containerPath: 'launchers here have no files that a guest could share',
+};
+
+/** Bindings that are refused at admission. */
+const REFUSED_BINDINGS = 'slirp macvtap passt';
+/** Of these, of bindings, port ranges and options of DHCP, `unservedNetworking` says what is not followed. */
+const SAID_WITH_NETWORKS = 'sriov pciAddress acpiIndex';
+
+/** By the path of the object, the names of its fields: what guests here get, or what admission refuses. */
+export const SERVED: Readonly<Record<string, string>> = {
+  'domain.devices':
+    'disableHotplug autoattachPodInterface autoattachGraphicsDevice autoattachSerialConsole logSerialConsole autoattachMemBalloon autoattachInputDevice rng networkInterfaceMultiqueue',
+  'domain.devices.disks[]': 'name bootOrder serial dedicatedIOThread cache io tag shareable errorPolicy',
+  'domain.devices.disks[].disk': 'bus readonly',
+  'domain.devices.disks[].cdrom': 'bus readonly tray',
+  'domain.devices.disks[].blockSize.custom': 'logical physical discardGranularity',
+  'domain.devices.watchdog': 'name',
+  'domain.devices.watchdog.i6300esb': 'action',
+  'domain.devices.interfaces[]': `name model bridge masquerade passtBinding macAddress bootOrder tag state ${REFUSED_BINDINGS} ${SAID_WITH_NETWORKS}`,
+  'domain.devices.interfaces[].ports[]': 'name protocol port',
+  'domain.devices.interfaces[].binding': 'name',
+  'domain.devices.interfaces[].portRanges[]': 'protocol start end',
+  'domain.devices.interfaces[].dhcpOptions': 'bootFileName tftpServerName ntpServers',
+  'domain.devices.interfaces[].dhcpOptions.privateOptions[]': 'option value',
+  'domain.devices.inputs[]': 'bus type name',
+  'domain.devices.panicDevices[]': 'model',
+  'domain.devices.sound': 'name model',
+  'domain.devices.tpm': 'enabled persistent',
+  'domain.devices.video': 'type',
+  'volumes[]': 'name',
+  'volumes[].hostDisk': 'path type capacity shared',
+  'volumes[].persistentVolumeClaim': 'claimName readOnly hotpluggable',
+  'volumes[].cloudInitNoCloud': 'userDataBase64 userData networkDataBase64 networkData',
+  'volumes[].cloudInitNoCloud.secretRef': 'name',
+  'volumes[].cloudInitNoCloud.networkDataSecretRef': 'name',
+  'volumes[].cloudInitConfigDrive': 'userDataBase64 userData networkDataBase64 networkData',
+  'volumes[].cloudInitConfigDrive.secretRef': 'name',
+  'volumes[].cloudInitConfigDrive.networkDataSecretRef': 'name',
+  'volumes[].sysprep.secret': 'name',
+  'volumes[].sysprep.configMap': 'name',
+  'volumes[].containerDisk': 'image imagePullSecret path imagePullPolicy',
+  'volumes[].ephemeral.persistentVolumeClaim': 'claimName readOnly',
+  'volumes[].emptyDisk': 'capacity',
+  'volumes[].dataVolume': 'name hotpluggable',
+  'volumes[].configMap': 'name optional volumeLabel',
+  'volumes[].secret': 'secretName optional volumeLabel',
+  'volumes[].downwardAPI': 'volumeLabel',
+  'volumes[].downwardAPI.fields[]': 'mode path',
+  'volumes[].downwardAPI.fields[].fieldRef': 'apiVersion fieldPath',
+  'volumes[].downwardAPI.fields[].resourceFieldRef': 'containerName divisor resource',
+  'volumes[].serviceAccount': 'serviceAccountName',
+};
+
+const NAMED: Readonly<Record<string, string>> = { disks: 'disk', volumes: 'volume' };
+
+/** What a spec asks for and no guest here gets, in the order of the table. Fields that are false or empty ask for nothing. */
+export function unservedFields(spec: DeepReadonly<Partial<VirtualMachineInstanceSpec>> | undefined): UnservedField[] {
+  const found: UnservedField[] = [];
+  for (const [path, reason] of Object.entries(UNSERVED))
+    look(spec, path.split('.'), { field: '', owner: '', reason }, found);
+  return found;
+}
+
+/** The same with what is asked for of networks. */
+export const allUnserved = (spec: DeepReadonly<VirtualMachineInstanceSpec> | undefined): UnservedField[] => [
+  ...unservedFields(spec),
+  ...(spec?.domain ? unservedNetworking(spec) : []),
+];
+
+function look(
+  value: unknown,
+  [segment, ...rest]: readonly string[],
+  at: { readonly field: string; readonly owner: string; readonly reason: string },
+  found: UnservedField[],
+): void {
+  if (segment === undefined) {
+    if (isAsked(value)) found.push({ field: at.field, text: `${at.owner}${at.reason}` });
+    return;
+  }
+  if (typeof value !== 'object' || value === null) return;
+  const name = segment.replace('[]', '');
+  const member = (value as Readonly<Record<string, unknown>>)[name];
+  const field = at.field === '' ? name : `${at.field}.${name}`;
+  if (name === segment) look(member, rest, { ...at, field }, found);
+  else if (Array.isArray(member))
+    for (const [index, item] of member.entries())
+      look(item, rest, { ...at, field: `${field}[${index}]`, owner: `${NAMED[name] ?? name} ${item?.name}: ` }, found);
+}
+
+/** A switch that is off, an empty list and `enabled: false` ask for nothing; an empty object does. */
+const isAsked = (value: unknown): boolean =>
+  Array.isArray(value) ? value.length > 0 : !!value && (value as { enabled?: boolean }).enabled !== false;

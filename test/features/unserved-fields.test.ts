@@ -1,0 +1,63 @@
+/** What a machine asks for and no guest here gets is reported at once. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { eventually } from '../testkit/eventually.ts';
+import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
+
+let cluster: FakeCluster;
+before(async () => {
+  cluster = await startFakeCluster({ nodes: ['node-1'], components: 'vm' });
+});
+after(async () => {
+  await cluster.stop();
+  assert.deepEqual(cluster.errors, []);
+});
+
+const VMS = '/apis/kubevirt.io/v1/namespaces/default/virtualmachines';
+const make = (name: string, spec: object) =>
+  cluster.board.send('POST', VMS, {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachine',
+    metadata: { name },
+    spec: { runStrategy: 'Halted', template: { spec } },
+  });
+
+// S-1293
+test('a machine that asks for what is not served is answered with a warning and has an event, though it does not run', async () => {
+  const domain = { memory: { guest: '64Mi', hugepages: { pageSize: '2Mi' } }, devices: { blockMultiQueue: true } };
+  const { status, warnings, json } = await make('unserved', { domain });
+  assert.equal(status, 201, JSON.stringify(json));
+  assert.match(warnings, /spec\.template\.spec\.domain\.memory\.hugepages: huge pages are not supported/);
+  assert.match(warnings, /spec\.template\.spec\.domain\.devices\.blockMultiQueue: blockMultiQueue has no effect/);
+  await eventually('the events', async () => {
+    const events = (await cluster.events('unserved')).join('\n');
+    return /NotSupported huge pages/.test(events) && /NotSupported blockMultiQueue/.test(events);
+  });
+  const plain = await make('plain', { domain: { memory: { guest: '64Mi' }, devices: {} } });
+  assert.equal(plain.warnings, '');
+});
+
+// S-1293
+test('kinds of volumes that no guest here has are refused with their place', async () => {
+  const gates = ['DownwardMetrics', 'ContainerPathVolumes'];
+  await cluster.board.send(
+    'PATCH',
+    '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt',
+    { spec: { configuration: { developerConfiguration: { featureGates: gates } } } },
+    'application/merge-patch+json',
+  );
+  await eventually('they are on', async () => {
+    const volumes = [
+      { name: 'a', downwardMetrics: {} },
+      { name: 'b', containerPath: { path: '/x' } },
+    ];
+    const { status, json } = await make('volumes', { domain: { memory: { guest: '64Mi' }, devices: {} }, volumes });
+    assert.equal(status, 422, JSON.stringify(json));
+    const causes: { field: string; message: string }[] = json.details.causes;
+    const texts = causes.map(({ field, message }) => `${field} ${message}`).join('\n');
+    return (
+      /volumes\[0\]\.downwardMetrics .*metrics of the host are not shown/.test(texts) &&
+      /volumes\[1\]\.containerPath .*no files that a guest could share/.test(texts)
+    );
+  });
+});
