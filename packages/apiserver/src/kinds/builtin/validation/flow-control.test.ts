@@ -62,6 +62,11 @@ test('flow schemas: precedence, level, subjects and rules', () => {
       'spec.rules[0].resourceRules[0].namespaces: resource rules that are not cluster scoped must supply at least one namespace',
     ],
     [
+      // What Go writes for a list that is not there.
+      rule({ resourceRules: [{ verbs: null, apiGroups: ['*'], resources: ['*'], clusterScope: true }] }),
+      'spec.rules[0].resourceRules[0].verbs: verbs must contain at least one value',
+    ],
+    [
       rule({ nonResourceRules: [{ verbs: ['get'], nonResourceURLs: ['x', '/a//b', '/*/x', '/x/*'] }] }),
       'spec.rules[0].nonResourceRules[0].nonResourceURLs[0]: must start with slash',
       'spec.rules[0].nonResourceRules[0].nonResourceURLs[1]: must not contain double slash',

@@ -22,7 +22,7 @@ import {
   unsupported,
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
-import { BOOL, type CelProgram, celBudget, compileCel, DYN, STRING } from '@coracle/cel/cel';
+import { BOOL, CelEvaluationError, type CelProgram, celBudget, compileCel, DYN, STRING } from '@coracle/cel/cel';
 import { backstepErrors, descendingErrors } from './volume-paths.ts';
 
 /** One rule. Of `required` to `cel` it has one, or it stands for the rules of a part. */
@@ -94,7 +94,19 @@ function isTrue(expression: string, { self, name }: Subject): boolean {
     program = compileCel(expression, { variables: { self: DYN, name: STRING }, resultTypes: [BOOL] });
     PROGRAMS.set(expression, program);
   }
-  return program.run({ self, name }, celBudget(MOST_COST, MOST_COST)) === true;
+  try {
+    return program.run({ self: withoutNulls(self), name }, celBudget(MOST_COST, MOST_COST)) === true;
+  } catch (error) {
+    // A null further down: what cannot be said to be well is not.
+    if (error instanceof CelEvaluationError) return false;
+    throw error;
+  }
+}
+
+/** A member that is null is one that is not there. */
+function withoutNulls(value: unknown): unknown {
+  if (!isObject(value) || !Object.values(value).includes(null)) return value;
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null));
 }
 
 const isEmpty = (value: unknown): boolean =>
@@ -139,10 +151,10 @@ function validateUnique(
 function brokenBy(rule: Rule, subject: Subject & { readonly value: unknown }): readonly FieldError[] {
   const { at, self, value } = subject;
   const text = typeof value === 'string' ? value : '';
-  const detail = (rule.detail ?? '').replace(/\{([\w.]+)\}/g, (_, path: string) =>
-    String(valueAt(self, ...path.split('.')) ?? ''),
-  );
-  if (rule.required) return isEmpty(value) ? [required(at, detail)] : [];
+  // Worked out only where something is wrong, which is seldom.
+  const detailOf = (): string =>
+    (rule.detail ?? '').replace(/\{([\w.]+)\}/g, (_, path: string) => String(valueAt(self, ...path.split('.')) ?? ''));
+  if (rule.required) return isEmpty(value) ? [required(at, detailOf())] : [];
   if (rule.enum) {
     const isAsked = rule.orEmpty || !isEmpty(value);
     return isAsked && !rule.enum.includes(text) ? [unsupported(at, value ?? '', rule.enum)] : [];
@@ -152,7 +164,7 @@ function brokenBy(rule: Rule, subject: Subject & { readonly value: unknown }): r
     return faults(
       at,
       text,
-      details.map((one) => detail + one),
+      details.map((one) => detailOf() + one),
     );
   }
   if (rule.maxLength !== undefined) return text.length > rule.maxLength ? [tooLong(at, rule.maxLength)] : [];
@@ -160,10 +172,10 @@ function brokenBy(rule: Rule, subject: Subject & { readonly value: unknown }): r
     const [low = 0, high = 0] = rule.range;
     const number = typeof value === 'number' ? value : 0;
     if (number >= low && number <= high) return [];
-    return [invalid(at, number, detail || `must be between ${low} and ${high}, inclusive`)];
+    return [invalid(at, number, detailOf() || `must be between ${low} and ${high}, inclusive`)];
   }
   if (isTrue(rule.cel!, subject)) return [];
   const { reason = 'Invalid' } = rule;
   const shown = reason === 'Invalid' || reason === 'NotSupported' ? { value: value ?? '' } : {};
-  return [{ type: `FieldValue${reason}` as FieldError['type'], field: at, detail, ...shown }];
+  return [{ type: `FieldValue${reason}` as FieldError['type'], field: at, detail: detailOf(), ...shown }];
 }
