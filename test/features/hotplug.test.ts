@@ -171,6 +171,37 @@ test('volumes that come into the template are plugged, also where something else
   await cluster.untilVmi('declared', 'has one', (vmi) => isGone('one')(vmi) && isReady('two')(vmi));
 });
 
+// S-1250
+test('the Pods that hold plugged volumes go when the guest ends, though its instance stays', async () => {
+  await claim('outlives');
+  await cluster.client.create(
+    VIRTUAL_MACHINES,
+    partly<VirtualMachine>({
+      apiVersion: 'kubevirt.io/v1',
+      kind: 'VirtualMachine',
+      metadata: { name: 'ends', namespace: 'default' },
+      spec: { runStrategy: 'Once', template: { spec: { domain: domain() } } },
+    }),
+  );
+  await eventually('it runs', async () => {
+    const vmi = await cluster.vmi('ends').catch(() => undefined);
+    return vmi?.status?.phase === 'Running';
+  });
+  await put('virtualmachines', 'ends/addvolume', add('outlives'));
+  const vmi = await cluster.untilVmi('ends', 'has it', isReady('outlives'));
+  // As its agent says it.
+  await cluster.board.plane
+    .clientForNode(vmi.status?.nodeName ?? '')
+    .patch(
+      VIRTUAL_MACHINE_INSTANCES,
+      key('ends'),
+      { type: 'merge', body: { status: { phase: 'Succeeded' } } },
+      { subresource: 'status' },
+    );
+  await eventually('no Pod is left', async () => (await attachments()).length === 0);
+  assert.equal((await cluster.vmi('ends')).status?.phase, 'Succeeded');
+});
+
 // S-1251: A claim that is missing or not bound is waited for, and the volume's status says so; a disk that cannot be
 //   plugged, a name or a claim that is there already and a volume that is not hot-pluggable are refused with the reason.
 test('what cannot be plugged says why', async () => {

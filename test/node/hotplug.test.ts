@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { PERSISTENT_VOLUME_CLAIMS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import type { PersistentVolumeClaim } from '../../packages/apimachinery/src/types/types.ts';
+import { VOLUME_SNAPSHOTS, type VolumeSnapshot } from '../../packages/cluster-rules/src/volume-snapshot/kinds.ts';
 import {
   VIRTUAL_MACHINES,
   type VirtualMachine,
@@ -176,4 +177,44 @@ test('a cable is pulled and put in again, and the guest sees it', { timeout: 300
   const vmi = await board.until('linked', 'has its cable again', (now) => linkState(now) === 'up');
   await says('linked', carrier, /\n1\r?\n/);
   assert.equal(vmi.metadata.uid, first.metadata.uid);
+});
+
+// S-1258: A volume that another guest has is not plugged: its status says so, and it is plugged once the other has given
+//   it back. A snapshot of a plugged volume is one of what the guest wrote, and keeps nobody from unplugging it.
+test('a volume of another guest is waited for; one that was snapshotted while it was plugged is unplugged', {
+  timeout: 400_000,
+}, async () => {
+  await claim('taken');
+  await run('first');
+  await run('second');
+  await add('first', 'taken');
+  await ready('first', 'taken');
+  await add('second', 'taken');
+  const waits = await board.until('second', 'waits', (vmi) => stateOf(vmi, 'taken')?.reason === 'FailedHotplug');
+  assert.match(stateOf(waits, 'taken')?.message ?? '', /is in use by another guest/);
+  assert.equal(stateOf(waits, 'taken')?.phase, 'AttachedToNode');
+  await put('first', 'removevolume', { name: 'taken' });
+  await gone('first', 'taken');
+  await ready('second', 'taken');
+
+  await says('second', 'echo before >/dev/sda; sync; head -c 6 /dev/sda', /\nbefore/);
+  await board.client.create(
+    VOLUME_SNAPSHOTS,
+    partly<VolumeSnapshot>({
+      apiVersion: 'snapshot.storage.k8s.io/v1',
+      kind: 'VolumeSnapshot',
+      metadata: { name: 'then', namespace: NAMESPACE },
+      spec: { volumeSnapshotClassName: 'local', source: { persistentVolumeClaimName: 'taken' } },
+    }),
+  );
+  await eventually('the snapshot is ready', async () => {
+    const { status } = await board.client.get(VOLUME_SNAPSHOTS, { namespace: NAMESPACE, name: 'then' });
+    return status?.readyToUse === true;
+  });
+  await says('second', 'echo behind >/dev/sda; sync; head -c 6 /dev/sda', /\nbehind/);
+  await put('second', 'removevolume', { name: 'taken' });
+  await gone('second', 'taken');
+  await add('first', 'taken');
+  await ready('first', 'taken');
+  await says('first', 'head -c 6 /dev/sda', /\nbehind/);
 });

@@ -1,13 +1,13 @@
 /** The Pods that hold the volumes which are plugged into a guest, and what its instance's status says of them. */
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import { keyOf } from '@coracle/apimachinery/meta/object';
+import { type DeepReadonly, keyOf } from '@coracle/apimachinery/meta/object';
 import { PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Pod } from '@coracle/apimachinery/types/types';
 import { isAlreadyExists, isConflict, isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { EventRecorder } from '@coracle/client/events/recorder';
 import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
-import { attachmentPod } from '../../rules/launcher/attachment-pod.ts';
+import { attachedVolume, attachmentPod } from '../../rules/launcher/attachment-pod.ts';
 import { type PluggedVolumesInput, pluggedVolumes } from '../../rules/live-update/plugged-volumes.ts';
 import { isFinal } from '../../rules/run-strategy/run-strategy.ts';
 
@@ -19,8 +19,14 @@ export async function plugVolumes(
   },
   { client, events }: { readonly client: Client; readonly events: EventRecorder },
 ): Promise<void> {
-  const { launcher } = input;
-  if (!launcher || !vmi.status || isFinal(vmi.status.phase) || vmi.metadata.deletionTimestamp !== undefined) return;
+  const { launcher, launchers, attachments } = input;
+  if (isFinal(vmi.status?.phase)) {
+    // Its claims are nobody's any more, however long the instance stays.
+    const ours = attachments.filter((pod) => attachedVolume(pod, vmi, launchers) !== undefined);
+    for (const pod of ours) if (pod.metadata.deletionTimestamp === undefined) await remove(client, pod);
+    return;
+  }
+  if (!launcher || !vmi.status || vmi.metadata.deletionTimestamp !== undefined) return;
   const { volumeStatus, attach, detach } = pluggedVolumes({ ...input, vmi, launcher });
   for (const { name, phase, reason, message } of volumeStatus) {
     const before = vmi.status.volumeStatus?.find((one) => one.name === name);
@@ -42,11 +48,13 @@ export async function plugVolumes(
       throw error;
     }
   }
-  for (const pod of detach) {
-    try {
-      await client.delete(PODS, keyOf(pod as Pod), { preconditions: { uid: pod.metadata.uid ?? '' } });
-    } catch (error) {
-      if (!isNotFound(error) && !isConflict(error)) throw error;
-    }
+  for (const pod of detach) await remove(client, pod);
+}
+
+async function remove(client: Client, pod: DeepReadonly<Pod>): Promise<void> {
+  try {
+    await client.delete(PODS, keyOf(pod as Pod), { preconditions: { uid: pod.metadata.uid ?? '' } });
+  } catch (error) {
+    if (!isNotFound(error) && !isConflict(error)) throw error;
   }
 }
