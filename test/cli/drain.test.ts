@@ -221,5 +221,5 @@ test('coracle drain empties a node: one guest moves while it runs, another is st
     return outcome.stderr.includes('is stopped') ? outcome : undefined;
   });
   assert.equal(refused.code, 1);
-  assert.match(refused.stderr, /^error: default\/restarts is stopped: .*virtctl start restarts -n default/);
+  assert.match(refused.stderr, /^error: default\/restarts is stopped: .*coracle start restarts -n default/);
 });

@@ -2,30 +2,24 @@
 
 import type { ObjectKey } from '@coracle/apimachinery/meta/object';
 import type { MessageSocket } from '@coracle/runtime/http/seam';
-import { type Cluster, clusterFrom } from '../config/cluster.ts';
-import { type CommandContext, textFlag, UsageError } from './command.ts';
+import type { Cluster } from '../config/cluster.ts';
+import type { CommandContext } from './command.ts';
 import { openMachineStream } from './machine-stream.ts';
-import { machineTargets, runningMachine } from './machine-target.ts';
+import { machineWord, needInstance, withMachine } from './machines/find-machine.ts';
 
 const ESCAPE = 0x1d; // Ctrl-]
 
 /** `coracle console`. */
-export async function console_(context: CommandContext): Promise<number> {
-  const { flags, words } = context;
-  const [word] = words;
-  if (word === undefined || words.length !== 1)
-    throw new UsageError('console takes one NAME (see: coracle console --help)');
-  const given = textFlag(flags, 'namespace');
-  machineTargets(word, { given, ofContext: '' }); // a word that names none needs no cluster to be refused
-  const cluster = await clusterFrom(context);
-  const finished = new AbortController();
-  try {
-    const targets = machineTargets(word, { given, ofContext: cluster.namespace });
-    return await attachTo(await runningMachine(cluster.client, targets), { cluster, context, finished });
-  } finally {
-    finished.abort();
-    await cluster.close();
-  }
+export function console_(context: CommandContext): Promise<number> {
+  return withMachine(context, machineWord(context, 'console'), async (call) => {
+    needInstance(call);
+    const finished = new AbortController();
+    try {
+      return await attachTo(call.key, { cluster: call.cluster, context, finished });
+    } finally {
+      finished.abort();
+    }
+  });
 }
 
 async function attachTo(

@@ -16,9 +16,8 @@ import { INCLUDE_MEMORY, RESUME_FROM } from '@coracle/kubevirt/rules/memory-stat
 import { systemClock } from '@coracle/runtime/clock/clock';
 import { createDeferred } from '@coracle/runtime/signal/deferred';
 import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
-import { clusterFrom } from '../config/cluster.ts';
-import { type CommandContext, CommandError, numberFlag, textFlag, UsageError } from './command.ts';
-import { machineTargets, runningMachine } from './machine-target.ts';
+import { type CommandContext, CommandError, numberFlag, textFlag } from './command.ts';
+import { machineWord, needInstance, textOf, withMachine } from './machines/find-machine.ts';
 
 /** Looked at anew this often although nothing was heard of a change: a watch may have ended, or not be allowed. */
 const LOOK_MS = 2000;
@@ -26,44 +25,23 @@ const LOOK_MS = 2000;
 const WAIT_MS = 330_000;
 
 /** Exit code 0 when every fork runs; 1, with what is known, when one does not. */
-export async function fork(context: CommandContext): Promise<number> {
-  const { flags, words } = context;
-  const [word] = words;
-  if (word === undefined || words.length !== 1) throw new UsageError('fork takes one VM (see: coracle fork --help)');
-  const given = textFlag(flags, 'namespace');
+export function fork(context: CommandContext): Promise<number> {
+  const { flags, signal } = context;
   const count = numberFlag(flags, 'count', { min: 1, max: MAX_FORKS, or: 1 });
-  machineTargets(word, { given, ofContext: '' });
-  const cluster = await clusterFrom(context);
-  try {
-    const { client } = cluster;
-    const targets = machineTargets(word, { given, ofContext: cluster.namespace });
-    const ask = (key: ObjectKey) =>
-      Promise.all([
-        client.get(VIRTUAL_MACHINES, key).catch((error: unknown) => {
-          if (isNotFound(error))
-            throw new CommandError(
-              `${key.namespace}/${key.name} belongs to no VirtualMachine, and only those are forked`,
-            );
-          throw error;
-        }),
-        client.list(VIRTUAL_MACHINES, { namespace: key.namespace, metadataOnly: true }),
-      ]);
-    // Of the likeliest one at once: the answers come together.
-    const [likeliest] = targets as readonly [ObjectKey, ...ObjectKey[]];
-    const asked = ask(likeliest);
-    asked.catch(() => {});
-    const key = await runningMachine(client, targets);
-    const [vm, { items }] = await (key === likeliest ? asked : ask(key));
+  return withMachine(context, machineWord(context, 'fork'), async (call) => {
+    needInstance(call);
+    const { key, client, vm } = call;
+    if (!vm) throw new CommandError(`${textOf(key)} belongs to no VirtualMachine, and only those are forked`);
     const obstacle = forkObstacle(vm);
-    if (obstacle !== undefined) throw new CommandError(`${key.namespace}/${key.name} is not forked: ${obstacle}`);
+    if (obstacle !== undefined) throw new CommandError(`${textOf(key)} is not forked: ${obstacle}`);
+    const { namespace } = key;
+    const { items } = await client.list(VIRTUAL_MACHINES, { namespace, metadataOnly: true, signal });
     const taken = new Set(items.map(({ metadata }) => metadata.name));
     const prefix = textFlag(flags, 'name');
     const names = forkNames(key.name, { count, prefix, isTaken: (name) => taken.has(name) });
     const snapshot = await client.create(VIRTUAL_MACHINE_SNAPSHOTS, request(key, names));
-    return await followFork(context, { client, namespace: key.namespace, snapshot, names });
-  } finally {
-    await cluster.close();
-  }
+    return followFork(context, { client, namespace, snapshot, names });
+  });
 }
 
 /** The one object that asks for a fork: from here on the server sees to it, whatever becomes of this command. */

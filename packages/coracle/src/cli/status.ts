@@ -1,6 +1,7 @@
 /** `coracle status`: what runs in a data directory. */
 
-import { statfs } from 'node:fs/promises';
+import { readdir, stat, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
 
 import { NODES } from '@coracle/apimachinery/types/resource-types';
 import { findGuestsOnDisk, nameOfGuest } from '@coracle/node-agent/agent/launcher/guests-on-disk';
@@ -63,7 +64,7 @@ export async function status(context: CommandContext): Promise<number> {
     return 0;
   }
   const facts = await readFacts(context, dir);
-  const { nodes, machines, images, space, full } = facts;
+  const { nodes, machines, images, used, space, full } = facts;
   const active = machines.filter(({ runsSince }) => runsSince !== undefined);
   if (asJson)
     print(
@@ -78,6 +79,7 @@ export async function status(context: CommandContext): Promise<number> {
         virtualMachines: { running: active.length, total: machines.length },
         machines,
         images,
+        diskBytes: used,
         ...(space && { space }),
         ...(full !== undefined && { diskPressure: full }),
         ...(unserved.length > 0 && { guests: unserved.map(({ isServed: _, ...guest }) => guest) }),
@@ -90,6 +92,7 @@ export async function status(context: CommandContext): Promise<number> {
         `data           ${dir.root}${space ? `  (${sizeText(space.freeBytes)} of ${sizeText(space.totalBytes)} free)` : ''}`,
         `nodes          ${nodes.ready} of ${nodes.total} ready`,
         `images         ${images.count}, ${sizeText(images.bytes)}`,
+        `disks          ${sizeText(used)}`,
         `machines       ${active.length} running, ${machines.length} defined`,
         ...(full === undefined ? [] : [`disk           ${full}`]),
         ...unserved.map(guestLine),
@@ -105,10 +108,12 @@ export async function status(context: CommandContext): Promise<number> {
 async function readFacts({ environment, signal }: CommandContext, dir: DataDir) {
   const cluster = await clusterFrom({ flags: { 'data-dir': dir.root }, environment });
   try {
-    const [nodes, machines, images, space, full] = await Promise.all([
+    const [nodes, machines, images, volumes, guests, space, full] = await Promise.all([
       cluster.client.list(NODES, { signal }),
       readMachines(cluster.client, { namespace: undefined, signal }),
       listImages(await openImageStore(dir.images, { clock: systemClock })),
+      bytesBelow(join(dir.root, 'claims')),
+      bytesBelow(dir.nodes),
       diskSpace(dir.root),
       fullDisk(dir.root),
     ]);
@@ -119,12 +124,33 @@ async function readFacts({ environment, signal }: CommandContext, dir: DataDir) 
       nodes: { ready: ready.length, total: nodes.items.length },
       machines,
       images: { count: images.length, bytes: images.reduce((sum, { size }) => sum + size, 0) },
+      used: volumes + guests,
       space,
       full,
     };
   } finally {
     await cluster.close();
   }
+}
+
+/** Files that are counted at most; a directory with more is said to be as large as those. */
+const MOST_FILES = 100_000;
+const BLOCK_BYTES = 512;
+
+/** What the files below a directory take on the disk: volumes, and what guests write to. Files of several names count once. */
+async function bytesBelow(directory: string): Promise<number> {
+  const counted = new Set<number>();
+  let bytes = 0;
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch(() => []);
+  for (const entry of entries.slice(0, MOST_FILES)) {
+    if (!entry.isFile()) continue;
+    const found = await stat(join(entry.parentPath, entry.name)).catch(() => undefined);
+    // Images of the store are linked into the directories of machines: those are counted as images.
+    if (!found || counted.has(found.ino) || /\.base$/.test(entry.name)) continue;
+    counted.add(found.ino);
+    bytes += found.blocks * BLOCK_BYTES;
+  }
+  return bytes;
 }
 
 /** Undefined where it cannot be asked. */

@@ -82,6 +82,18 @@ export async function findMachine(
   );
 }
 
+/** Throws CommandError for a machine that is stopped, or has ended: what takes a guest says so. */
+export function needInstance({ key, vm, vmi }: FoundMachine): void {
+  const phase = vmi?.status?.phase;
+  if (phase === 'Succeeded' || phase === 'Failed')
+    throw new CommandError(`${textOf(key)} has ended (${phase}): it has no console`);
+  if (vmi !== undefined || vm === undefined) return;
+  const status = vm.status?.printableStatus ?? 'Stopped';
+  throw new CommandError(
+    `${textOf(key)} is ${status === 'Stopped' ? 'stopped' : `not running (${status})`}: it has a console once it runs (coracle start ${key.name} -n ${key.namespace})`,
+  );
+}
+
 /** `NAMESPACE/NAME`. */
 export const textOf = ({ namespace, name }: ObjectKey): string => `${namespace}/${name}`;
 

@@ -326,9 +326,9 @@ export const MACHINE_COMMANDS: readonly Command[] = [
   {
     name: 'top',
     summary: 'What machines take of processors and memory now',
-    words: '[NAME...]',
+    words: '[[vm/]NAME[.NAMESPACE]...]',
     ...MACHINES,
-    examples: ['coracle top', 'coracle top -A --json'],
+    examples: ['coracle top', 'coracle top web.shop', 'coracle top -A --json'],
     flags: { json: JSON_OUT, explain: EXPLAIN, 'all-namespaces': ALL, ...CLUSTER },
     load: async () => (await import('./top.ts')).top,
   },

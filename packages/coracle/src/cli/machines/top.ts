@@ -7,11 +7,13 @@ import { isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { clusterFrom } from '../../config/cluster.ts';
 import { type CommandContext, CommandError } from '../command.ts';
+import { machineTargets } from '../machine-target.ts';
 import { namespaceScope } from '../namespace-scope.ts';
 import { nothingText } from '../nothing-text.ts';
 import { sizeText } from '../size-text.ts';
 import { textTable } from '../text-table.ts';
 import { equivalent, isExplained } from './equivalent.ts';
+import { textOf } from './find-machine.ts';
 
 const LAUNCHERS = 'kubevirt.io=virt-launcher';
 const MACHINE_NAME = 'vm.kubevirt.io/name';
@@ -26,9 +28,12 @@ interface PodMetrics {
 export async function top(context: CommandContext): Promise<number> {
   const { flags, print, signal, words } = context;
   const scope = namespaceScope(flags);
+  const targetsOf = (word: string, ofContext: string) => machineTargets(word, { given: scope.given, ofContext });
+  for (const word of words) targetsOf(word, '');
   const cluster = await clusterFrom(context);
   try {
-    const namespace = scope.of(cluster.namespace);
+    // A word may name a namespace of its own.
+    const namespace = words.length === 0 || scope.given !== undefined ? scope.of(cluster.namespace) : undefined;
     if (isExplained(context))
       return equivalent(context, [
         ...['kubectl', 'top', 'pod', '-l', LAUNCHERS],
@@ -40,9 +45,12 @@ export async function top(context: CommandContext): Promise<number> {
       labelSelector: LAUNCHERS,
       signal,
     });
+    const wanted = new Set(words.flatMap((word) => targetsOf(word, cluster.namespace)).map(textOf));
     const pods = items.filter(
       ({ metadata, status }) =>
-        status?.phase === 'Running' && (words.length === 0 || words.includes(metadata.labels?.[MACHINE_NAME] ?? '')),
+        status?.phase === 'Running' &&
+        (words.length === 0 ||
+          wanted.has(textOf({ namespace: metadata.namespace ?? '', name: metadata.labels?.[MACHINE_NAME] ?? '' }))),
     );
     const rows = await measured(client, pods, { namespace, signal });
     if (flags['json'] === true) print(JSON.stringify(rows));
