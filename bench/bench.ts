@@ -7,6 +7,7 @@ import { benchApi } from './api/api.ts';
 import { benchBoot } from './boot.ts';
 import { checkBudgets, verdictLine } from './budgets.ts';
 import { benchBurst } from './burst.ts';
+import { benchCreate } from './create.ts';
 import { benchExpand } from './expand-http.ts';
 import { type BenchContext, type Figure, figureLine, type Outcome } from './figure.ts';
 import { benchFork } from './fork.ts';
@@ -28,6 +29,7 @@ const BENCHES: ReadonlyMap<string, (context: BenchContext) => Promise<Outcome>> 
   ['vms', benchVms],
   ['burst', benchBurst],
   ['boot', benchBoot],
+  ['create', benchCreate],
   ['migration', benchMigration],
   ['fork', benchFork],
   ['guest-network', benchGuestNetwork],

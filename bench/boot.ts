@@ -45,7 +45,7 @@ export async function benchBoot({ say }: BenchContext): Promise<Outcome> {
       // One guest at a time: two would share the processors.
       process.kill(vm.pid, 'SIGSTOP');
       // By hand right behind it: what the host gives a guest changes by a third from one minute to the next.
-      const byHand = await startByHand(vm, qemus);
+      const byHand = await startByHand(vm, { qemus, until: firstByte });
       runs.add('boot.by-hand', 'ms', { value: byHand });
       runs.add('boot.first-byte', 'ms', { value: vm.firstByteMs, plain: byHand });
       runs.add('boot.extra', 'ms', { value: vm.firstByteMs - byHand });
@@ -68,14 +68,15 @@ export function whatIsMissing(): string | undefined {
   return undefined;
 }
 
-/** Imports the tiny guest as localhost/tiny. */
+/** Imports the tiny guest as localhost/NAME. */
 export function importGuest(
   dir: string,
   guest: { readonly disk: string; readonly kernel: string; readonly initrd: string },
+  name = 'tiny',
 ): void {
   const main = resolve(import.meta.dirname, '../packages/coracle/src/main.ts');
   const files = [guest.disk, '--kernel', guest.kernel, '--initrd', guest.initrd];
-  const done = spawnSync(process.execPath, [main, 'image', 'import', 'tiny', ...files, '--data-dir', dir]);
+  const done = spawnSync(process.execPath, [main, 'image', 'import', name, ...files, '--data-dir', dir]);
   if (done.status !== 0) throw new Error(`image import: ${done.stderr.toString()}`);
 }
 
@@ -90,10 +91,14 @@ export async function nodeIsReady(client: Client): Promise<boolean> {
   return false;
 }
 
-interface StartedVm {
+/** What is needed to start its QEMU once more. */
+export interface StartedGuest {
   readonly directory: string;
-  readonly pid: number;
   readonly argv: readonly string[];
+}
+
+interface StartedVm extends StartedGuest {
+  readonly pid: number;
   /** From sending the VM to the first byte on its console, and to phase Running as a watcher sees it. */
   readonly firstByteMs: number;
   readonly runningMs: number;
@@ -150,8 +155,11 @@ async function firstByte(directory: () => string | undefined): Promise<number> {
   throw new Error(`no byte on the console within ${BOOT_MS} ms`);
 }
 
-/** In a copy of the directory, so that the agent's guest and its files are left alone. */
-async function startByHand(vm: StartedVm, qemus: Set<number>): Promise<number> {
+/** In a copy of the directory, so that the agent's guest and its files are left alone: milliseconds to what `until` waits for. */
+export async function startByHand(
+  vm: StartedGuest,
+  { qemus, until }: { readonly qemus: Set<number>; readonly until: (directory: () => string) => Promise<number> },
+): Promise<number> {
   const directory = `${vm.directory}-by-hand`;
   const made = new Set([SERIAL_LOG, 'qemu.pid']);
   cpSync(vm.directory, directory, {
@@ -165,7 +173,7 @@ async function startByHand(vm: StartedVm, qemus: Set<number>): Promise<number> {
   const qemu = spawn(program!, argv, { cwd: directory, stdio: 'ignore' });
   qemus.add(qemu.pid!);
   try {
-    return (await firstByte(() => directory)) - began;
+    return (await until(() => directory)) - began;
   } finally {
     const ended = new Promise((done) => qemu.once('exit', done));
     if (qemu.exitCode === null) {
