@@ -37,6 +37,31 @@ test('a machine that asks for what is not served is answered with a warning and 
   assert.equal(plain.warnings, '');
 });
 
+// S-1294: Settings of the verbosity of logs, of the cluster and of a guest, are answered with a warning that names what sets it here.
+test('verbosity of logs is not set by the API, and says so', async () => {
+  const { status, warnings } = await cluster.board.send(
+    'PATCH',
+    '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt',
+    { spec: { configuration: { developerConfiguration: { logVerbosity: { virtLauncher: 6 } } } } },
+    'application/merge-patch+json',
+  );
+  assert.equal(status, 200);
+  assert.match(warnings, /developerConfiguration\.logVerbosity: has no effect here; .*CORACLE_LOG/);
+  const made = await cluster.board.send('POST', VMS, {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachine',
+    metadata: { name: 'loud' },
+    spec: {
+      runStrategy: 'Halted',
+      template: {
+        metadata: { labels: { logVerbosity: '5' } },
+        spec: { domain: { memory: { guest: '64Mi' }, devices: {} } },
+      },
+    },
+  });
+  assert.match(made.warnings, /spec\.template\.metadata\.labels\.logVerbosity: has no effect here/);
+});
+
 // S-1293
 test('kinds of volumes that no guest here has are refused with their place', async () => {
   const gates = ['DownwardMetrics', 'ContainerPathVolumes'];

@@ -47,6 +47,16 @@ export function validateKubeVirt({ metadata, spec }: Kv): Cause[] {
   return causes;
 }
 
+/** What the settings ask for and nobody here follows: the components are one program, whose log has one level. */
+export function kubeVirtWarnings({ spec }: Kv): string[] {
+  const asked = Object.keys(spec?.configuration?.developerConfiguration?.logVerbosity ?? {});
+  return asked.length === 0
+    ? []
+    : [
+        'spec.configuration.developerConfiguration.logVerbosity: has no effect here; the environment variable CORACLE_LOG sets the level of the program',
+      ];
+}
+
 /** Deletion waits for the workloads when the object says so. `workloads`: kind -> number of objects. */
 export function validateKubeVirtDeletion({ spec }: Kv, workloads: Readonly<Record<string, number>>): Cause[] {
   if (spec.uninstallStrategy !== 'BlockUninstallIfWorkloadsExist') return [];

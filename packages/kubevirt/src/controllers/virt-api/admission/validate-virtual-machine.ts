@@ -136,6 +136,7 @@ export const virtualMachineWarnings = (vm: Vm): string[] => [
   ...(vm.spec?.running !== undefined && vm.spec.running !== null ? [RUNNING_DEPRECATED] : []),
   ...networkWarnings('spec.template.spec', vm.spec?.template?.spec),
   ...unservedWarnings('spec.template.spec', vm.spec?.template?.spec),
+  ...verbosityWarnings('spec.template.metadata', vm.spec?.template?.metadata),
 ];
 
 /** What a guest here does not get of what is asked for, as warnings of the API; as many as a client shows. */
@@ -144,3 +145,12 @@ export const unservedWarnings = (path: string, spec: Parameters<typeof unservedF
     .slice(0, MAX_WARNINGS)
     .map(({ field, text }) => `${path}.${field}: ${text}`);
 const MAX_WARNINGS = 20;
+
+/** Upstream's label for the log of a launcher. Launchers here are parts of their node's agent. */
+export const verbosityWarnings = (path: string, metadata: TemplateMetadata | undefined | null): string[] =>
+  metadata?.labels?.['logVerbosity'] === undefined
+    ? []
+    : [
+        `${path}.labels.logVerbosity: has no effect here; the environment variable CORACLE_LOG sets the level of the program`,
+      ];
+type TemplateMetadata = { readonly labels?: Readonly<Record<string, string>> };

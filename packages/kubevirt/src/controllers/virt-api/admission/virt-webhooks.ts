@@ -52,7 +52,12 @@ import { SNAPSHOT_WEBHOOKS } from './snapshot-webhooks.ts';
 import { needsSourceArchitecture, setSourceArchitecture } from './source-architecture.ts';
 import { validateInstanceUuid, validateMachineUuid } from './validate-identity.ts';
 import { validateInstanceUpdate, validateNewInstance } from './validate-instance.ts';
-import { validateKubeVirt, validateKubeVirtDeletion, validateNewKubeVirt } from './validate-kubevirt.ts';
+import {
+  kubeVirtWarnings,
+  validateKubeVirt,
+  validateKubeVirtDeletion,
+  validateNewKubeVirt,
+} from './validate-kubevirt.ts';
 import {
   obstacleToMigration,
   validateMigrationPolicy,
@@ -63,7 +68,12 @@ import { networkWarnings } from './validate-networks.ts';
 import { validatePool } from './validate-pool.ts';
 import { validatePreset } from './validate-preset.ts';
 import { validateReplicaSet } from './validate-replica-set.ts';
-import { unservedWarnings, validateVirtualMachine, virtualMachineWarnings } from './validate-virtual-machine.ts';
+import {
+  unservedWarnings,
+  validateVirtualMachine,
+  verbosityWarnings,
+  virtualMachineWarnings,
+} from './validate-virtual-machine.ts';
 import {
   type MutatingWebhook,
   mutating,
@@ -164,7 +174,11 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
       operations: ['CREATE'],
     },
     validateInstance,
-    ({ object }) => [...networkWarnings('spec', object.spec), ...unservedWarnings('spec', object.spec)],
+    ({ object }) => [
+      ...networkWarnings('spec', object.spec),
+      ...unservedWarnings('spec', object.spec),
+      ...verbosityWarnings('metadata', object.metadata),
+    ],
   ),
   validating<VirtualMachineInstance>(
     {
@@ -255,6 +269,7 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
       operations: ['UPDATE'],
     },
     ({ object }) => validateKubeVirt(object),
+    ({ object }) => kubeVirtWarnings(object),
   ),
   validating<KubeVirt>(
     {
