@@ -37,7 +37,8 @@ export function addPlugRoom(
   const driver = 'virtio-scsi-pci';
   if (scsi.some((disk) => !disk.hotpluggable)) plan.devices.push({ driver, id: SCSI });
   else if (scsi.length > 0 || (isWanted && devices.includes(driver)))
-    plan.devices.push({ driver, id: SCSI, addr: SCSI_SLOT });
+    // As many queues as processors is what QEMU gives: a guest that has been given more of those could not move.
+    plan.devices.push({ driver, id: SCSI, addr: SCSI_SLOT, num_queues: 1 });
   const hasPorts = plan.machine.type.includes('q35') && plan.machine.options['acpi'] !== 'off';
   if (!isWanted || !hasPorts || !devices.includes(PORT)) return;
   for (let n = 0; n < PORTS; n++)

@@ -67,8 +67,15 @@ function movedDevices(source: MachinePlan, target: MachinePlan): MachinePlan['de
     if (device.id === VIDEO_ID) return [device];
     const here = target.devices.find(({ id }) => id === device.id);
     if (!here || !isPlugRoom(device)) return here ?? [];
-    const { addr: _, ...rest } = here;
-    return [{ ...rest, ...(typeof device['addr'] === 'string' && { addr: device['addr'] }) } as DeviceSpec];
+    const { addr: _, num_queues: __, ...rest } = here;
+    const { addr, num_queues } = device;
+    return [
+      {
+        ...rest,
+        ...(typeof addr === 'string' && { addr }),
+        ...(typeof num_queues === 'number' && { num_queues }),
+      } as DeviceSpec,
+    ];
   });
 }
 
