@@ -49,7 +49,7 @@ const WRITE = 'PATCH virtualmachinesnapshots/s';
 const NODE_NOTED = [WRITE, { metadata: { annotations: { [MEMORY_NODE]: 'n1' } } }] as const;
 const NOT_SAVED = [WRITE, { metadata: { annotations: { [MEMORY_OUTCOME]: 'NotSaved' } } }] as const;
 const told = (status: string, reason: string) =>
-  [WRITE, { status: { conditions: [{ type: MEMORY_INCLUDED, status, reason }] } }] as const;
+  [`${WRITE}/status`, { status: { conditions: [{ type: MEMORY_INCLUDED, status, reason }] } }] as const;
 const LATER = { type: 'requeue-after', ms: 2000 };
 const DONE = { type: 'done' };
 testSteps({ make, act }, [

@@ -90,11 +90,12 @@ export class ContentSteps {
     await commit(this.client, VIRTUAL_MACHINE_SNAPSHOT_CONTENTS, { before, after });
   }
 
-  /** Nobody asks any more for what was never saved. */
-  async #removeUnfinished(content: Content): Promise<void> {
-    if (isDeleting(content) || isReady(content)) return;
+  /** Nobody asks any more for what was never saved. True when it goes. */
+  async #removeUnfinished(content: Content): Promise<boolean> {
+    if (isDeleting(content) || isReady(content)) return false;
     const preconditions = { uid: content.metadata.uid ?? '' };
     await orAbsent(this.client.delete(VIRTUAL_MACHINE_SNAPSHOT_CONTENTS, keyOf(content), { preconditions }));
+    return true;
   }
 
   async #freeze(snapshot: Snapshot): Promise<void> {
@@ -157,7 +158,7 @@ export class ContentSteps {
     const snapshot = this.snapshots.get(key) ?? (await orAbsent(this.client.get(VIRTUAL_MACHINE_SNAPSHOTS, key)));
     if (snapshot === undefined || isTerminating(snapshot, this.clock.now())) {
       await this.#letGo(content, snapshot);
-      if (snapshot === undefined) await this.#removeUnfinished(content);
+      if (snapshot === undefined && (await this.#removeUnfinished(content))) return DONE;
       if (snapshot !== undefined && takesContentAlong(snapshot, content)) return DONE;
     }
     if (isDeleting(content)) return DONE;
