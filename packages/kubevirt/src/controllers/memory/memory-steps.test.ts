@@ -48,7 +48,7 @@ const DELETE = 'POST n1/memory/v1/delete';
 const WRITE = 'PATCH virtualmachinesnapshots/s';
 const NODE_NOTED = [WRITE, { metadata: { annotations: { [MEMORY_NODE]: 'n1' } } }] as const;
 const NOT_SAVED = [WRITE, { metadata: { annotations: { [MEMORY_OUTCOME]: 'NotSaved' } } }] as const;
-const told = (status: string, reason: string) =>
+const reported = (status: string, reason: string) =>
   [`${WRITE}/status`, { status: { conditions: [{ type: MEMORY_INCLUDED, status, reason }] } }] as const;
 const LATER = { type: 'requeue-after', ms: 2000 };
 const DONE = { type: 'done' };
@@ -61,7 +61,7 @@ testSteps({ make, act }, [
       NODE_NOTED,
       [SAVE, { state: 'uid-s', namespace: 'ns', vmi: 'vm', vmiUid: 'uid-vmi', snapshots: undefined }],
       [WRITE, { metadata: { annotations: { [MEMORY_OUTCOME]: 'Saved' } } }],
-      told('True', 'Saved'),
+      reported('True', 'Saved'),
     ],
     events: ['Normal Saved Memory and devices of the guest are part of the snapshot: 1 MiB, taken within 5 ms'],
   },
@@ -76,13 +76,13 @@ testSteps({ make, act }, [
     name: 'a machine that does not run has no memory to save',
     objects: [snapshot({}), machine({}), instance({ phase: 'Failed', nodeName: 'n1' })],
     outcome: DONE,
-    writes: [NOT_SAVED, told('False', 'NotRunning')],
+    writes: [NOT_SAVED, reported('False', 'NotRunning')],
     events: ['Warning NotRunning VirtualMachine vm does not run: there is no memory to save'],
   },
   {
     name: 'a machine that does not exist is named',
     objects: [snapshot({})],
-    writes: [NOT_SAVED, told('False', 'SourceMissing')],
+    writes: [NOT_SAVED, reported('False', 'SourceMissing')],
     events: ['Warning SourceMissing VirtualMachine vm does not exist'],
   },
   {
@@ -104,7 +104,7 @@ testSteps({ make, act }, [
     objects: [snapshot({}), ...GUEST],
     refuse: { [SAVE]: REFUSED },
     outcome: DONE,
-    writes: [NODE_NOTED, [SAVE], NOT_SAVED, told('False', 'NotSaved')],
+    writes: [NODE_NOTED, [SAVE], NOT_SAVED, reported('False', 'NotSaved')],
     events: ['Warning NotSaved not now'],
   },
   {

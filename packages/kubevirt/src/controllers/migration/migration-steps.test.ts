@@ -123,7 +123,7 @@ testSteps(setting, [
     events: [CANCELED],
   },
   {
-    name: 'the agents are told of a target that is ready: first the state, then the label',
+    name: 'the agents are notified of a target that is ready: first the state, then the label',
     objects: [job('Scheduled'), guest(), SOURCE, target()],
     writes: [
       [GUEST, { status: { migrationState: { migrationUid: 'uid-job', sourceNode: 'n1', targetNode: 'n2' } } }],
