@@ -3,6 +3,7 @@
  * the step wrote, what it reported and how it came out is noted and compared with a row of a table.
  */
 import assert from 'node:assert/strict';
+import { test } from 'node:test';
 import type { Part } from '../../../test/testkit/partly.ts';
 import { apiVersionOf, type ResourceType } from '../../apimachinery/src/meta/gvk.ts';
 import type { KubeObject } from '../../apimachinery/src/meta/object.ts';
@@ -21,20 +22,24 @@ import { createInformerSet } from './informer/informer-set.ts';
 /** The time at which every step runs. */
 export const NOW = '2030-01-01T00:00:00Z';
 
-export interface StepRun<S> {
+/** What all rows of a table have in common. */
+export interface StepSetting<S> {
   /** The resources there are; other values are left out. */
   readonly types: readonly unknown[];
-  readonly objects: readonly object[];
   readonly make: (environment: ControllerEnvironment) => S;
   /** Informers that the steps made for themselves. */
   readonly own?: (steps: S) => readonly Pick<Informer<KubeObject>, 'start' | 'synced'>[];
-  readonly act: (steps: S) => unknown;
-  /** Calls that are refused, as `POST pods`. */
-  readonly refuse?: Readonly<Record<string, ApiError>> | undefined;
+  /** What is done where a row does not say. */
+  readonly act?: (steps: S) => unknown;
 }
 
-/** What a row of a table says of a step. Nothing is written or reported but what it names. */
-export interface StepExpectation {
+/** One case. Nothing is written or reported but what it names. */
+export interface StepRow<S> extends Pick<StepSetting<S>, 'act'> {
+  readonly name: string;
+  /** What there is. */
+  readonly objects: readonly object[];
+  /** Calls that are refused, as `POST pods`. */
+  readonly refuse?: Readonly<Record<string, ApiError>>;
   /** What it resolves with, or the members of it that matter. */
   readonly outcome?: object | string;
   /** What it throws. */
@@ -57,11 +62,15 @@ export function stored<T extends KubeObject>(type: ResourceType<T>, name: string
   } as unknown as T;
 }
 
-/** Runs it, and fails where something else came out than `expected`. */
-export async function assertStep<S>(run: StepRun<S>, expected: StepExpectation): Promise<void> {
-  const types = run.types.filter((one) => typeof one === 'object' && one !== null && 'resource' in one);
+/** Makes a test of each row. */
+export function testTable<S>(setting: StepSetting<S>, rows: readonly StepRow<S>[]): void {
+  for (const row of rows) test(row.name, () => assertStep(setting, row));
+}
+
+async function assertStep<S>(setting: StepSetting<S>, expected: StepRow<S>): Promise<void> {
+  const types = setting.types.filter((one) => typeof one === 'object' && one !== null && 'resource' in one);
   const api = createFakeApi(types as ResourceType<unknown>[]);
-  for (const object of run.objects) api.put(object);
+  for (const object of expected.objects) api.put(object);
   const writes: { readonly call: string; readonly body: unknown }[] = [];
   const handler: ApiHandler = async (request) => {
     const text = new TextDecoder().decode(request.body);
@@ -69,7 +78,7 @@ export async function assertStep<S>(run: StepRun<S>, expected: StepExpectation):
     const isEvent = request.path.endsWith('/events');
     const path = request.path.replace(/^\/(api|apis\/[^/]+)\/[^/]+\/(namespaces\/[^/]+\/)?/, '');
     if (request.method !== 'GET' && !isEvent) writes.push({ call: `${request.method} ${path}`, body: contentOf(body) });
-    const refusal = run.refuse?.[`${request.method} ${path}`];
+    const refusal = expected.refuse?.[`${request.method} ${path}`];
     if (refusal) throw refusal;
     // What a guest is asked for is done.
     if (request.path.startsWith('/apis/subresources.')) return { status: 200, headers: {}, body: new Uint8Array() };
@@ -81,14 +90,14 @@ export async function assertStep<S>(run: StepRun<S>, expected: StepExpectation):
   const [clock, stop] = [createFakeClock(Date.parse(NOW)), new AbortController()];
   const client = createClient(handler);
   const informers = createInformerSet(client, { clock });
-  const steps = run.make({ client, informers, clock, log: silentLogger });
-  const own = run.own?.(steps) ?? [];
+  const steps = setting.make({ client, informers, clock, log: silentLogger });
+  const own = setting.own?.(steps) ?? [];
   const running = [informers.start(stop.signal), ...own.map((informer) => informer.start(stop.signal))];
   await Promise.all([informers.synced(stop.signal), ...own.map((informer) => informer.synced(stop.signal))]);
   let outcome: unknown;
   let error: unknown;
   try {
-    outcome = await run.act(steps);
+    outcome = await (expected.act ?? setting.act)?.(steps);
   } catch (thrown) {
     error = thrown;
   }

@@ -1,9 +1,8 @@
 /** Tables of the steps of controllers: what all of them need. */
-import { test } from 'node:test';
 import { ApiError } from '../../../apimachinery/src/meta/status.ts';
 import * as core from '../../../apimachinery/src/types/resource-types.ts';
 import type { Pod } from '../../../apimachinery/src/types/types.ts';
-import { assertStep, type StepExpectation, type StepRun, stored } from '../../../client/src/run-step.fixture.ts';
+import { type StepRow, type StepSetting, stored, testTable } from '../../../client/src/run-step.fixture.ts';
 import * as volumeSnapshots from '../../../cluster-rules/src/volume-snapshot/kinds.ts';
 import * as cdi from '../kinds/cdi/kinds.ts';
 import * as coracle from '../kinds/coracle/kinds.ts';
@@ -11,21 +10,11 @@ import * as kubevirt from '../kinds/kubevirt.ts';
 import { CREATED_BY_LABEL, LAUNCHER_LABEL, LAUNCHER_VALUE, UNPAUSED_GATE } from '../rules/launcher/launcher-labels.ts';
 import { VM_FINALIZER } from './vm/vm-view.ts';
 
-/** One case: the objects there are, what is done (what all rows do when absent), and what comes of it. */
-interface StepRow<S> extends StepExpectation, Pick<StepRun<S>, 'objects' | 'refuse'> {
-  readonly name: string;
-  readonly act?: StepRun<S>['act'];
-}
-
 /** Makes a test of each row. */
-export function testSteps<S>(
-  setting: Pick<StepRun<S>, 'make' | 'own'> & Partial<Pick<StepRun<S>, 'act'>>,
-  rows: readonly StepRow<S>[],
-): void {
-  const types = [core, volumeSnapshots, cdi, coracle, kubevirt].flatMap((kinds): unknown[] => Object.values(kinds));
-  for (const { name, objects, act = setting.act ?? (() => {}), refuse, ...expected } of rows)
-    test(name, () => assertStep({ ...setting, types, objects, act, refuse }, expected));
-}
+export const testSteps = <S>(setting: Omit<StepSetting<S>, 'types'>, rows: readonly StepRow<S>[]): void =>
+  testTable({ ...setting, types: [core, volumeSnapshots, cdi, coracle, kubevirt].flatMap(valuesOf) }, rows);
+
+const valuesOf = (kinds: object): unknown[] => Object.values(kinds);
 
 /** The key of the machine of these tables. */
 export const KEY = { namespace: 'ns', name: 'vm' };
