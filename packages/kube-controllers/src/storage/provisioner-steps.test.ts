@@ -99,7 +99,15 @@ testTable({ types: Object.values(core), make, act }, [
     events: failed('no room'),
   },
   {
-    name: 'so it does where the node serves no pool',
+    name: 'what a pool refuses for another reason another node would refuse as well',
+    objects: [claim({ [SELECTED_NODE]: 'n1' }), storageClass(), poolNode('n1')],
+    refuse: { 'POST n1/createVolume': new ApiError({ code: 400, reason: 'Invalid', message: 'no size' }) },
+    outcome: LATER,
+    writes: [['POST n1/createVolume']],
+    events: failed('no size'),
+  },
+  {
+    name: 'the scheduler chooses again where the node serves no pool',
     objects: [claim({ [SELECTED_NODE]: 'n3' }), storageClass(), poolNode('n1'), poolNode('n3', {})],
     outcome: LATER,
     writes: [RESCHEDULED],
