@@ -83,8 +83,19 @@ const until = (sockets: number, memory: string): Promise<VirtualMachineInstance>
 test('a guest is given processors and memory where it is, then by a migration, gives memory back, and never stops', {
   timeout: 240_000,
 }, async () => {
-  const spec = kernelSpec() as { domain: { memory?: object; cpu?: object } };
+  const containerDisk = { image: 'localhost/tiny' };
+  const spec = kernelSpec({
+    volumes: [
+      { name: 'root', containerDisk },
+      { name: 'data', containerDisk },
+    ],
+  });
   spec.domain.memory = { guest: '1Gi' };
+  // QEMU gives both as many queues as processors, and a guest moves only to as many as it has.
+  spec.domain.devices.disks = [
+    { name: 'root', disk: { bus: 'virtio' } },
+    { name: 'data', disk: { bus: 'scsi' } },
+  ];
   spec.domain.cpu = { sockets: 1 };
   await board.client.create(VIRTUAL_MACHINES, {
     apiVersion: 'kubevirt.io/v1',

@@ -114,7 +114,7 @@ test('the argument vector of a small VMI, whole', () => {
     ],
     ...[
       '-device',
-      '{"driver":"virtio-blk-pci","id":"ua-root","drive":"disk-0","bus":"pcie.0","addr":"0x5.0x0","bootindex":1,"write-cache":"on","werror":"stop","rerror":"stop"}',
+      '{"driver":"virtio-blk-pci","id":"ua-root","drive":"disk-0","bus":"pcie.0","addr":"0x5.0x0","bootindex":1,"write-cache":"on","werror":"stop","rerror":"stop","num-queues":2}',
     ],
     ...[
       '-netdev',

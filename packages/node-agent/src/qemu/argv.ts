@@ -416,7 +416,6 @@ function diskDevice(
       }),
     }),
     ...(disk.ioThread !== undefined && disk.bus === 'virtio' && { iothread: disk.ioThread }),
-    // The room for plugging has one queue for the same reason (`kubevirt/rules/machine/plug-room.ts`).
-    ...(disk.bus === 'virtio' && disk.place && { 'num-queues': 1 }),
+    ...(disk.queues !== undefined && { 'num-queues': disk.queues }),
   };
 }

@@ -37,3 +37,10 @@ export function configureCpu({ vmi, facts }: PlanContext, plan: MachinePlan): vo
   }
   plan.cpu = { model, features, sockets: sockets || 1, cores: cores || 1, threads: threads || 1 };
 }
+
+/** Most queues that a disk or a controller gets. */
+export const MAX_QUEUES = 64;
+
+/** One queue for each processor that a guest starts with, as QEMU gives of its own accord. */
+export const queuesFor = ({ sockets, cores, threads }: MachinePlan['cpu']): number =>
+  Math.min(sockets * cores * threads, MAX_QUEUES);

@@ -1,6 +1,7 @@
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { Disk } from '../../kinds/devices.ts';
 import type { Volume } from '../../kinds/volumes.ts';
+import { queuesFor } from './cpu.ts';
 import { type DiskBus, type MachinePlan, PlanError, type PlannedDisk } from './machine-plan.ts';
 import type { PlanContext } from './plan-context.ts';
 import { addPlugRoom, isHotpluggable, placeHotpluggable } from './plug-room.ts';
@@ -76,6 +77,7 @@ export function configureDisks({ vmi, facts }: PlanContext, plan: MachinePlan): 
       shareable: disk.shareable === true,
       ...blockSizeOf(disk),
       ...(bus === 'virtio' && ioThreadOf(disk, ioThreadsPolicy, plan)),
+      ...(bus === 'virtio' && kind === 'disk' && { queues: queuesFor(plan.cpu) }),
       ...(isHotpluggable(volume) && { hotpluggable: true }),
     };
     if (planned.readOnly && planned.bus === 'sata' && planned.kind === 'disk')

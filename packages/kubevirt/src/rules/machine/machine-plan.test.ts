@@ -81,6 +81,7 @@ test('the plan of a small VMI, whole', () => {
           io: 'threads',
           errorPolicy: 'stop',
           shareable: false,
+          queues: 1,
         },
         {
           name: 'seed',

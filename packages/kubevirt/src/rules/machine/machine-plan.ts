@@ -70,6 +70,11 @@ export interface PlannedDisk {
   readonly blockSize?: { readonly logical: number; readonly physical: number; readonly discardGranularity?: number };
   /** Id of the I/O thread, virtio only. */
   readonly ioThread?: string;
+  /**
+   * Queues of a virtio disk, 1 to `MAX_QUEUES`: they stay when processors are plugged, since a guest moves only to a disk of as
+   * many. Absent in plans of earlier versions, which left them to QEMU.
+   */
+  readonly queues?: number;
   /** May be plugged and unplugged while the guest runs; of a CD-ROM drive, its medium. */
   readonly hotpluggable?: true;
   /** Number of its block node in QEMU; absent is its place in the list. */

@@ -9,7 +9,13 @@ const DEVICES = ['virtio-scsi-pci', 'pcie-root-port'];
 const disk = (name: string, bus: PlannedDisk['bus'], more: object = {}): PlannedDisk =>
   partly<PlannedDisk>({ name, id: `ua-${name}`, kind: 'disk', bus, hasVolume: true, ...more });
 function machine(disks: PlannedDisk[], type = 'pc-q35-7.2'): MachinePlan {
-  const plan = partly<MachinePlan>({ machine: { type, options: {} }, disks, devices: [], ioThreads: [] });
+  const plan = partly<MachinePlan>({
+    machine: { type, options: {} },
+    cpu: { model: 'max', features: [], sockets: 2, cores: 1, threads: 1 },
+    disks,
+    devices: [],
+    ioThreads: [],
+  });
   addPlugRoom(plan, { devices: DEVICES, isWanted: true });
   placeHotpluggable(plan);
   return plan;

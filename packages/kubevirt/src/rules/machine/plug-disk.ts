@@ -40,7 +40,8 @@ export function plugDisk(plan: MachinePlan, wanted: PlannedDisk): DiskChange | s
   const node = Math.max(-1, ...disks.map((one) => one.node ?? 0)) + 1;
   // A thread that QEMU was not started with does not come with a disk.
   const hasThread = ioThread !== undefined && plan.ioThreads.includes(ioThread);
-  const disk: PlannedDisk = { ...rest, node, place, ...(hasThread && { ioThread }) };
+  const queues = wanted.bus === 'virtio' && { queues: 1 };
+  const disk: PlannedDisk = { ...rest, node, place, ...queues, ...(hasThread && { ioThread }) };
   return { plan: { ...plan, disks: [...disks, disk] }, disk };
 }
 

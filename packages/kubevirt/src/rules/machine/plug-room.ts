@@ -4,6 +4,7 @@
  */
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { Volume } from '../../kinds/volumes.ts';
+import { queuesFor } from './cpu.ts';
 import type { DevicePlace, DeviceSpec, MachinePlan, PlannedDisk } from './machine-plan.ts';
 
 /** Id of the controller of all SCSI disks. */
@@ -35,9 +36,8 @@ export function addPlugRoom(
 ): void {
   const scsi = plan.disks.filter((disk) => disk.bus === 'scsi');
   const driver = 'virtio-scsi-pci';
-  if (scsi.some((disk) => !disk.hotpluggable)) plan.devices.push({ driver, id: SCSI });
+  if (scsi.some((disk) => !disk.hotpluggable)) plan.devices.push({ driver, id: SCSI, num_queues: queuesFor(plan.cpu) });
   else if (scsi.length > 0 || (isWanted && devices.includes(driver)))
-    // As many queues as processors is what QEMU gives: a guest that has been given more of those could not move.
     plan.devices.push({ driver, id: SCSI, addr: SCSI_SLOT, num_queues: 1 });
   const hasPorts = plan.machine.type.includes('q35') && plan.machine.options['acpi'] !== 'off';
   if (!isWanted || !hasPorts || !devices.includes(PORT)) return;

@@ -195,6 +195,15 @@ test('planDifference() names what a running guest would see; the texts of its ne
   assert.equal(planDifference(plugged, { ...fresh, disks: [disk('a'), disk('b', { serial: 'x' })] }), 'disks');
   const hostile: MachinePlan = { ...plan, disks: [disk('a', { place: { ...place, drive: 'b' } })] };
   assert.deepEqual(movedPlan(hostile, { ...plan, disks: [disk('a')] }).disks[0]?.place, place);
+  // Queues are those of the start, or QEMU's own for a guest of a version that named none.
+  const queued = (queues: object): MachinePlan => ({ ...plan, disks: [disk('a', queues)] });
+  assert.equal(planDifference(queued({ queues: 1 }), queued({ queues: 2 })), undefined);
+  for (const [given, kept] of [
+    [{ queues: 1 }, 1],
+    [{}, undefined],
+    [{ queues: 'all' }, undefined],
+  ] as const)
+    assert.equal(movedPlan(queued(given), queued({ queues: 2 })).disks[0]?.queues, kept);
   const renamed: MachinePlan = { ...plan, smbios: [{ type: 1, fields: [['manufacturer', 'Acme']] }] };
   assert.deepEqual(movedPlan(renamed, plan).smbios, renamed.smbios);
   // A guest of a version without TPMs comes without one; one that has a TPM needs one.

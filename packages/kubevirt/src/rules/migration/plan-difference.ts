@@ -1,5 +1,6 @@
 /** Whether the machine a target would build is the machine the source runs. */
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
+import { MAX_QUEUES } from '../machine/cpu.ts';
 import { VIDEO_ID } from '../machine/devices.ts';
 import type { CpuPlan, DeviceSpec, MachinePlan, PlannedDisk } from '../machine/machine-plan.ts';
 import { isPlugRoom } from '../machine/plug-room.ts';
@@ -73,7 +74,7 @@ function movedDevices(source: MachinePlan, target: MachinePlan): MachinePlan['de
       {
         ...rest,
         ...(typeof addr === 'string' && { addr }),
-        ...(typeof num_queues === 'number' && { num_queues }),
+        ...(isQueues(num_queues) && { num_queues }),
       } as DeviceSpec,
     ];
   });
@@ -81,10 +82,10 @@ function movedDevices(source: MachinePlan, target: MachinePlan): MachinePlan['de
 
 /** The target's disks in the order of the guest's, where they hang in its machine. */
 function movedDisks(source: MachinePlan, target: MachinePlan): PlannedDisk[] {
-  return (source.disks ?? []).flatMap(({ name, node, place, bootIndex }) => {
+  return (source.disks ?? []).flatMap(({ name, node, place, bootIndex, queues }) => {
     const same = target.disks.find((disk) => disk.name === name);
     if (!same) return [];
-    const { node: _, place: __, bootIndex: ___, ...here } = same;
+    const { node: _, place: __, bootIndex: ___, queues: ____, ...here } = same;
     const hangs = Object.entries(place ?? {}).filter(([field]) => PLACE_FIELDS.includes(field));
     return [
       {
@@ -92,10 +93,14 @@ function movedDisks(source: MachinePlan, target: MachinePlan): PlannedDisk[] {
         ...(Number.isInteger(node) && { node }),
         ...(place && { place: Object.fromEntries(hangs) }),
         ...(Number.isInteger(bootIndex) && { bootIndex }),
+        ...(isQueues(queues) && { queues }),
       } as PlannedDisk,
     ];
   });
 }
+
+const isQueues = (value: unknown): value is number =>
+  Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MAX_QUEUES;
 
 /** A source tells where a disk hangs, and nothing else of how this QEMU is to be started. */
 const PLACE_FIELDS = ['bus', 'addr', 'scsi-id'];
@@ -103,7 +108,7 @@ const PLACE_FIELDS = ['bus', 'addr', 'scsi-id'];
 /** The disks by name: what was plugged in stands last in the plan of its guest, at a place of its own. */
 const comparableDisks = ({ disks = [] }: Partial<MachinePlan>): unknown =>
   disks
-    .map(({ bootIndex: _, node: __, place: ___, hotpluggable: ____, ...disk }) => disk)
+    .map(({ bootIndex: _, node: __, place: ___, hotpluggable: ____, queues: _____, ...disk }) => disk)
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 
 /** The processors without the sockets, where those can be plugged. */
