@@ -141,17 +141,19 @@ test('delete and protect status say what the server says, why, and what to do', 
     /^error: .* before deleting it \(kubectl label vm db -n shop \S+-; all that holds it: coracle delete vm db -n shop --what-if\)\n$/,
   );
   const wrong: [argv: string[], code: number, message: RegExp][] = [
-    [['delete'], 2, /^error: delete takes a machine \(vm NAME, or NAME alone\) or namespace NAME/],
+    [['delete'], 2, /^error: delete takes a machine \(\[vm\] NAME\) or namespace NAME/],
     [['delete', 'vm'], 2, /^error: delete takes a machine/],
-    [['delete', 'nobody'], 1, /^error: there is no VirtualMachine default\/nobody/],
-    [['delete', 'pod', 'x'], 2, /^error: delete takes .* or namespace NAME .*, not pod\n/],
+    [['delete', 'vmi/db'], 2, /^error: delete takes a machine/],
+    [['delete', 'nobody'], 1, /^error: there is no machine default\/nobody \(coracle list -A/],
+    [['delete', 'wbe', '-n', 'shop'], 1, /^error: there is no machine shop\/wbe; did you mean web\?/],
+    [['delete', 'pod', 'x'], 2, /^error: a machine is named NAME, vm\/NAME, .*, not "pod\/x"\n/],
     [['delete', 'vm', 'a', 'b'], 2, /^error: delete takes/],
     [['delete', 'vm', 'db', '--wait=perhaps'], 2, /^error: --wait takes true or false/],
-    [['delete', 'vm', 'nobody', '-n', 'shop'], 1, /^error: there is no VirtualMachine shop\/nobody/],
+    [['delete', 'vm', 'nobody', '-n', 'shop'], 1, /^error: there is no machine shop\/nobody/],
     [['delete', 'namespace', 'nobody'], 1, /^error: there is no namespace nobody/],
-    [['protect', 'status', 'vm', 'db', 'x'], 2, /^error: protect status takes at most one VM/],
+    [['protect', 'status', 'vm', 'db', 'x'], 2, /^error: protect status takes one machine/],
     [['protect', 'status', 'db', '-A'], 2, /^error: give a VM or --all-namespaces/],
-    [['protect', 'status', 'nobody', '-n', 'shop'], 1, /^error: there is no VirtualMachine shop\/nobody/],
+    [['protect', 'status', 'wbe', '-n', 'shop'], 1, /^error: there is no machine shop\/wbe; did you mean web\?/],
   ];
   await Promise.all(
     wrong.map(async ([argv, code, message]) => {

@@ -52,6 +52,7 @@ test('undelete and bin say what there is, what comes back, and what stands in th
   const { items } = JSON.parse((await run('bin', 'list', '--json', '-A')).stdout);
   assert.equal(items.length, 2);
 
+  assert.match((await run('undelete', 'dbb')).stderr, /^error: .* machine default\/dbb; did you mean db\? \(see/);
   const back = await run('undelete', 'vm/db');
   assert.equal(back.stdout, 'default/db is back, with 0 disks\n', back.stderr);
   assert.match(back.stderr, /also in the bin: deleted at .*, --record db\.[0-9a-f]{8}/);
@@ -59,7 +60,7 @@ test('undelete and bin say what there is, what comes back, and what stands in th
   const taken = await run('undelete', 'vm', 'db');
   assert.equal(taken.code, 1);
   assert.match(taken.stderr, /^error: virtual machine default\/db is there already; .*--name NEW\n$/m);
-  const json = JSON.parse((await run('undelete', 'vm', 'db.default', '--name', 'db-old', '--json')).stdout);
+  const json = JSON.parse((await run('undelete', 'db.default', '--name', 'db-old', '--json')).stdout);
   assert.equal(json.name, 'db-old');
   assert.equal(await uuidOf('db-old'), FIRST);
 
@@ -68,10 +69,10 @@ test('undelete and bin say what there is, what comes back, and what stands in th
     (await run('bin', 'empty', 'vm', 'db', '-n', 'kube-system')).stderr,
     'error: the bin holds no virtual machine kube-system/db (see: coracle bin list -n kube-system; of all namespaces: coracle bin list -A)\n',
   );
-  assert.equal((await run('bin', 'empty', 'vm', 'db.default')).stdout, '1 machine released, with 0 B\n');
+  assert.equal((await run('bin', 'empty', 'db.default')).stdout, '1 machine released, with 0 B\n');
   assert.equal((await run('bin', 'empty', '-A')).stdout, '1 machine released, with 0 B\n');
   assert.equal((await run('bin', 'list', '-A')).stdout, 'the bin holds no machine\n');
-  assert.equal((await run('undelete', 'db')).code, 2);
+  assert.equal((await run('bin', 'empty', 'db', '-A')).code, 2);
   assert.equal((await run('bin', 'burn')).code, 2);
 
   // An external server does not know the kinds.

@@ -9,7 +9,10 @@ import {
   DELETED_VIRTUAL_MACHINE_CONTENTS,
   DELETED_VIRTUAL_MACHINES,
 } from '@coracle/kubevirt/kinds/coracle/kinds';
-import { type CommandContext, CommandError, UsageError } from './command.ts';
+import type { Cluster } from '../config/cluster.ts';
+import { type CommandContext, CommandError, textFlag } from './command.ts';
+import { machineTargets } from './machine-target.ts';
+import { didYouMean } from './suggestions.ts';
 
 /** A deleted machine, as its record or, where the namespace went with it, its content shows it. */
 export interface BinItem {
@@ -88,36 +91,30 @@ export async function binItems(
 }
 
 /**
- * Those of the first of `targets` that the bin holds; of none where it holds neither. What the caller may not list behind
- * the first counts as nothing.
+ * What the bin holds of the machine that `word` names, newest first. What the caller may not list behind the first meaning
+ * of the word counts as nothing. Throws CommandError when it holds none.
  */
 export async function deletedOf(
-  client: Client,
-  targets: readonly ObjectKey[],
-  { command, signal }: { readonly command: string; readonly signal: AbortSignal },
-): Promise<{ readonly key: ObjectKey; readonly items: readonly BinItem[] }> {
+  { flags, signal }: CommandContext,
+  { client, namespace }: Cluster,
+  { word, command }: { readonly word: string; readonly command: string },
+): Promise<readonly BinItem[]> {
+  const targets = machineTargets(word, { given: textFlag(flags, 'namespace'), ofContext: namespace });
+  const names: string[] = [];
   for (const [at, key] of targets.entries()) {
     const items = await binItems(client, { namespace: key.namespace, command, signal }).catch((error: unknown) => {
       if (at > 0 && error instanceof ApiError && error.code === 403) return [];
       throw error;
     });
     const found = items.filter(({ name }) => name === key.name);
-    if (found.length > 0) return { key, items: found };
+    if (found.length > 0) return found;
+    if (at === 0) names.push(...items.map(({ name }) => name));
   }
-  return { key: targets[0]!, items: [] };
+  throw notInBin(targets[0]!, didYouMean(targets[0]!.name, names));
 }
 
 /** That there is no such machine, and where to look. */
-export const notInBin = ({ namespace, name }: ObjectKey, record?: string): string =>
-  `the bin holds no virtual machine ${namespace}/${name}${record === undefined ? '' : ` as ${record}`} (see: coracle bin list -n ${namespace}; of all namespaces: coracle bin list -A)`;
-
-/** The machine that words like `vm NAME` or `vm/NAME` name. Throws UsageError. */
-export function deletedName({ words }: CommandContext, command: string): string {
-  const [first = '', second, ...more] = words;
-  const slash = first.indexOf('/');
-  const [kind, name] = slash >= 0 ? [first.slice(0, slash), first.slice(slash + 1)] : [first, second ?? ''];
-  const known = ['vm', 'vms', 'virtualmachine', 'virtualmachines'].includes(kind);
-  if (!known || name === '' || more.length > 0 || (slash >= 0 && second !== undefined))
-    throw new UsageError(`${command} takes vm NAME (see: coracle ${command.split(' ')[0]} --help)`);
-  return name;
-}
+export const notInBin = ({ namespace, name }: ObjectKey, more: string): CommandError =>
+  new CommandError(
+    `the bin holds no virtual machine ${namespace}/${name}${more} (see: coracle bin list -n ${namespace}; of all namespaces: coracle bin list -A)`,
+  );

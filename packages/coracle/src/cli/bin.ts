@@ -3,9 +3,9 @@
 import { isNotFound } from '@coracle/client/api-failure';
 import { DELETED_VIRTUAL_MACHINE_CONTENTS, DELETED_VIRTUAL_MACHINES } from '@coracle/kubevirt/kinds/coracle/kinds';
 import { clusterFrom } from '../config/cluster.ts';
-import { type BinItem, binItems, deletedName, deletedOf, notInBin } from './bin-records.ts';
-import { type CommandContext, CommandError, UsageError } from './command.ts';
-import { machineTargets } from './machine-target.ts';
+import { type BinItem, binItems, deletedOf } from './bin-records.ts';
+import { type CommandContext, UsageError } from './command.ts';
+import { machineWord } from './machine-target.ts';
 import { namespaceScope } from './namespace-scope.ts';
 import { nothingText } from './nothing-text.ts';
 import { textTable } from './text-table.ts';
@@ -31,22 +31,19 @@ interface Opened {
   readonly namespace: string | undefined;
 }
 
-async function open(context: CommandContext, command: string, name?: string): Promise<Opened> {
+async function open(context: CommandContext, command: string, word?: string): Promise<Opened> {
   const { flags, signal } = context;
   const scope = namespaceScope(flags);
+  if (word !== undefined && scope.everywhere) throw new UsageError('give a VM or --all-namespaces, not both');
   const cluster = await clusterFrom(context);
   try {
-    const { client } = cluster;
     const namespace = scope.of(cluster.namespace);
     const where = namespace === undefined ? {} : { namespace };
-    if (name === undefined) return { cluster, namespace, items: await binItems(client, { ...where, command, signal }) };
-    if (namespace !== undefined) {
-      const targets = machineTargets(name, { given: scope.given, ofContext: namespace });
-      const { key, items } = await deletedOf(client, targets, { command, signal });
-      return { cluster, namespace: key.namespace, items };
-    }
-    const items = await binItems(client, { command, signal });
-    return { cluster, namespace, items: items.filter((item) => item.name === name) };
+    const items =
+      word === undefined
+        ? await binItems(cluster.client, { ...where, command, signal })
+        : await deletedOf(context, cluster, { word, command });
+    return { cluster, namespace, items };
   } catch (error) {
     await cluster.close();
     throw error;
@@ -95,14 +92,10 @@ function sizeText(bytes: number): string {
 /** Releases the storage of one machine, or of all that the flags name. */
 async function empty(context: CommandContext): Promise<number> {
   const { flags, words, print, signal } = context;
-  const name = words.length === 0 ? undefined : deletedName(context, 'bin empty');
-  const { items: chosen, cluster, namespace } = await open(context, 'bin empty', name);
+  const word = words.length === 0 ? undefined : machineWord(words, 'bin empty');
+  const { items: chosen, cluster } = await open(context, 'bin empty', word);
   try {
     const { client } = cluster;
-    if (name !== undefined && chosen.length === 0)
-      throw new CommandError(
-        namespace === undefined ? `the bin holds no virtual machine ${name}` : notInBin({ namespace, name }),
-      );
     for (const { kind, id, namespace } of chosen) {
       const deleting =
         kind === 'record'

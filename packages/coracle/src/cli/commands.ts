@@ -417,8 +417,7 @@ export const COMMANDS: readonly Command[] = [
     group: 'Machines',
     completes: 'machines',
     summary: 'Bring a deleted VM back, with its disks, firmware state and identity',
-    words: 'vm NAME[.NAMESPACE]',
-    choices: ['vm'],
+    words: '[vm] NAME[.NAMESPACE]',
     flags: {
       name: {
         type: 'string',
@@ -444,8 +443,8 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'bin',
-    summary: 'Deleted VMs that can be brought back: list them and their space, or release it (empty [vm NAME])',
-    words: 'list | empty [vm NAME[.NAMESPACE]]',
+    summary: 'Deleted VMs that can be brought back: list them and their space, or release it (empty [NAME])',
+    words: 'list | empty [[vm] NAME[.NAMESPACE]]',
     choices: ['list', 'empty'],
     flags: {
       namespace: NAMESPACE,

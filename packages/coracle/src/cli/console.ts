@@ -5,13 +5,14 @@ import type { MessageSocket } from '@coracle/runtime/http/seam';
 import type { Cluster } from '../config/cluster.ts';
 import type { CommandContext } from './command.ts';
 import { openMachineStream } from './machine-stream.ts';
-import { machineWord, needInstance, withMachine } from './machines/find-machine.ts';
+import { machineWord } from './machine-target.ts';
+import { needInstance, withMachine } from './machines/find-machine.ts';
 
 const ESCAPE = 0x1d; // Ctrl-]
 
 /** `coracle console`. */
 export function console_(context: CommandContext): Promise<number> {
-  return withMachine(context, machineWord(context, 'console'), async (call) => {
+  return withMachine(context, machineWord(context.words, 'console'), async (call) => {
     needInstance(call);
     const finished = new AbortController();
     try {

@@ -1,4 +1,4 @@
-/** `coracle delete vm NAME`: deletes as kubectl does and waits until it is gone; `--what-if` shows what that would mean. */
+/** `coracle delete NAME`: deletes as kubectl does and waits until it is gone; `--what-if` shows what that would mean. */
 
 import { qualifiedResource, type ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { KubeObject, ObjectKey } from '@coracle/apimachinery/meta/object';
@@ -15,48 +15,39 @@ import { clusterReader } from './cluster-reader.ts';
 import { type CommandContext, CommandError, numberFlag, oneLine, textFlag, UsageError } from './command.ts';
 import { previewMachine, previewNamespace } from './delete-preview.ts';
 import { machinePreviewText, namespacePreviewText } from './delete-preview-text.ts';
-import { machineTargets } from './machine-target.ts';
+import { machineWord } from './machine-target.ts';
+import { needVm, withMachine } from './machines/find-machine.ts';
 import { outputFlag } from './output-flag.ts';
 
-const USAGE = 'delete takes a machine (vm NAME, or NAME alone) or namespace NAME (see: coracle delete --help)';
 const POLL_MS = 200;
 const DEFAULT_TIMEOUT_S = 3600;
 
-const MACHINE = /^(vms?|virtualmachines?)(\.kubevirt\.io)?$/;
-const NAMESPACE = /^(ns|namespaces?)$/;
-
-/** What the words name: `vm NAME`, `vm/NAME`, `NAME`, and with the kind also `namespace NAME`. */
-function targetOf(words: readonly string[]): { readonly kind: 'vm' | 'namespace'; readonly name: string } {
-  const [first = '', second, ...more] = words;
-  const [kind = '', name, ...rest] = second === undefined ? first.split('/') : [first, second];
-  // A kind without a name is a call that was not finished.
-  if (second === undefined && name === undefined && !MACHINE.test(first) && !NAMESPACE.test(first) && first !== '')
-    return { kind: 'vm', name: first };
-  if (more.length > 0 || rest.length > 0 || name === undefined || name === '') throw new UsageError(USAGE);
-  if (MACHINE.test(kind)) return { kind: 'vm', name };
-  if (NAMESPACE.test(kind)) return { kind: 'namespace', name };
-  throw new UsageError(`${USAGE}, not ${kind}`);
-}
+/** `namespace NAME`, `ns/NAME`. */
+const NAMESPACE = /^(?:ns|namespaces?)\/([^/]+)$/;
+/** A kind without a name is a call that was not finished. An instance goes with its machine. */
+const UNFINISHED = /^(ns|namespaces?|vms?|virtualmachines?(\.kubevirt\.io)?)$|^(vmi|virtualmachineinstance)[^/]*\//;
 
 /** Exit code 0 when it is gone (or would be), 1 when it is refused. */
 export async function delete_(context: CommandContext): Promise<number> {
   const { flags, words, signal } = context;
-  const { kind, name } = targetOf(words);
-  const given = textFlag(flags, 'namespace');
+  const [, namespace] = NAMESPACE.exec(words.join('/')) ?? [];
+  if (namespace === undefined && (words.length === 0 || UNFINISHED.test(words.join('/'))))
+    throw new UsageError('delete takes a machine ([vm] NAME) or namespace NAME (see: coracle delete --help)');
   outputFlag(flags);
   const wait = textFlag(flags, 'wait') ?? 'true';
   if (wait !== 'true' && wait !== 'false') throw new UsageError(`--wait takes true or false, not "${wait}"`);
   const timeout = numberFlag(flags, 'timeout', { min: 1, max: 604_800, or: DEFAULT_TIMEOUT_S });
-  if (kind === 'vm') machineTargets(name, { given, ofContext: '' });
+  const go = (target: Target): Promise<number> =>
+    flags['what-if'] === true ? whatIf(context, target) : run(context, { ...target, wait: wait === 'true', timeout });
+  if (namespace === undefined)
+    return withMachine(context, machineWord(words, 'delete'), (call) => {
+      const object = flags['what-if'] === true ? needVm(call) : call.vm;
+      return go({ client: call.client, type: VIRTUAL_MACHINES, found: { key: call.key, object } });
+    });
   const cluster = await clusterFrom(context);
   try {
     const { client } = cluster;
-    const type: ResourceType<KubeObject> = kind === 'vm' ? VIRTUAL_MACHINES : NAMESPACES;
-    const targets =
-      kind === 'vm' ? machineTargets(name, { given, ofContext: cluster.namespace }) : [{ namespace: '', name }];
-    const found = await findObject(client, type, targets, signal);
-    if (flags['what-if'] === true) return await whatIf(context, { client, type, found });
-    return await run(context, { client, type, found, wait: wait === 'true', timeout });
+    return await go({ client, type: NAMESPACES, found: await findNamespace(client, namespace, signal) });
   } finally {
     await cluster.close();
   }
@@ -65,28 +56,18 @@ export async function delete_(context: CommandContext): Promise<number> {
 interface Found {
   readonly key: ObjectKey;
   /** Absent where the caller may not get it. */
-  readonly object?: KubeObject;
+  readonly object: KubeObject | undefined;
 }
 
-/** The first that is there; where the caller may not look, the first: the server has the last word. */
-async function findObject(
-  client: Client,
-  type: ResourceType<KubeObject>,
-  targets: readonly ObjectKey[],
-  signal: AbortSignal,
-): Promise<Found> {
-  for (const key of targets) {
-    try {
-      return { key, object: await client.get(type, key, { signal }) };
-    } catch (error) {
-      if (error instanceof ApiError && error.code === 403) return { key };
-      if (!isNotFound(error)) throw error;
-    }
+/** Where the caller may not look the server has the last word. */
+async function findNamespace(client: Client, name: string, signal: AbortSignal): Promise<Found> {
+  const key = { namespace: '', name };
+  try {
+    return { key, object: await client.get(NAMESPACES, key, { signal }) };
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 403) return { key, object: undefined };
+    throw isNotFound(error) ? new CommandError(`there is no namespace ${name}`) : error;
   }
-  const tried = targets.map(textOf).join(', nor ');
-  throw new CommandError(
-    type === NAMESPACES ? `there is no namespace ${tried}` : `there is no VirtualMachine ${tried} (kubectl get vm -A)`,
-  );
 }
 
 const textOf = ({ namespace, name }: ObjectKey): string => (namespace === '' ? name : `${namespace}/${name}`);

@@ -17,7 +17,8 @@ import { systemClock } from '@coracle/runtime/clock/clock';
 import { createDeferred } from '@coracle/runtime/signal/deferred';
 import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
 import { type CommandContext, CommandError, numberFlag, textFlag } from './command.ts';
-import { machineWord, needInstance, textOf, withMachine } from './machines/find-machine.ts';
+import { machineWord } from './machine-target.ts';
+import { needInstance, needVm, textOf, withMachine } from './machines/find-machine.ts';
 
 /** Looked at anew this often although nothing was heard of a change: a watch may have ended, or not be allowed. */
 const LOOK_MS = 2000;
@@ -28,10 +29,10 @@ const WAIT_MS = 330_000;
 export function fork(context: CommandContext): Promise<number> {
   const { flags, signal } = context;
   const count = numberFlag(flags, 'count', { min: 1, max: MAX_FORKS, or: 1 });
-  return withMachine(context, machineWord(context, 'fork'), async (call) => {
+  return withMachine(context, machineWord(context.words, 'fork'), async (call) => {
     needInstance(call);
-    const { key, client, vm } = call;
-    if (!vm) throw new CommandError(`${textOf(key)} belongs to no VirtualMachine, and only those are forked`);
+    const { key, client } = call;
+    const vm = needVm(call);
     const obstacle = forkObstacle(vm);
     if (obstacle !== undefined) throw new CommandError(`${textOf(key)} is not forked: ${obstacle}`);
     const { namespace } = key;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { machineTargets } from './machine-target.ts';
+import { machineTargets, machineWord } from './machine-target.ts';
 
 const texts = (word: string, given?: string): string[] =>
   machineTargets(word, { given, ofContext: 'ctx' }).map(({ namespace, name }) => `${namespace}/${name}`);
@@ -20,4 +20,18 @@ test('machineTargets() reads each form of a name', () => {
   ] as const)
     assert.deepEqual(texts(word, given), expected, word);
   for (const word of ['pod/a', 'vm/', 'vm/a/b', '/a']) assert.throws(() => texts(word), /a machine is named/, word);
+});
+
+// S-1313: Each command about one machine takes `vm NAME` as well as `vm/NAME`, `NAME` and `NAME.NAMESPACE`; `delete`,
+//   `undelete`, `bin empty` and `protect status` suggest the name that a wrong one may have meant.
+test('machineWord() takes a kind as a word of its own', () => {
+  assert.equal(machineWord(['a.b'], 'ip'), 'a.b');
+  assert.equal(machineWord(['vm', 'a'], 'ip'), 'vm/a');
+  assert.throws(() => machineWord([], 'bin empty'), /bin empty takes one machine \(see: coracle bin --help\)/);
+  assert.throws(() => machineWord(['vm', 'a', 'b'], 'ip'), /ip takes one machine/);
+  for (const words of [
+    ['pod', 'a'],
+    ['vm', 'vm/a'],
+  ])
+    assert.throws(() => machineWord(words, 'ip'), /a machine is named/);
 });

@@ -10,6 +10,16 @@ const INSTANCE_KINDS: ReadonlySet<string> = new Set(
   ['vmi', 'vmis', 'virtualmachineinstance', 'virtualmachineinstances'].flatMap((name) => [name, `${name}.kubevirt.io`]),
 );
 
+/** The one machine that a command's words name, `KIND NAME` as `KIND/NAME`. Throws UsageError for none and for more. */
+export function machineWord(words: readonly string[], command: string): string {
+  const [first, second, ...more] = words;
+  const word = second === undefined ? first : `${first}/${second}`;
+  if (word === undefined || more.length > 0)
+    throw new UsageError(`${command} takes one machine (see: coracle ${command.split(' ')[0]} --help)`);
+  machineTargets(word, { given: undefined, ofContext: '' });
+  return word;
+}
+
 /** What a word may mean, the likeliest first: names of machines may have dots in them too. Throws UsageError. */
 export function machineTargets(
   word: string,

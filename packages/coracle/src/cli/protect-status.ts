@@ -4,10 +4,10 @@
  */
 
 import { qualifiedResource } from '@coracle/apimachinery/meta/gvk';
-import type { DeepReadonly, ObjectKey } from '@coracle/apimachinery/meta/object';
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
-import { isNotFound } from '@coracle/client/api-failure';
+import type { Client } from '@coracle/client/client';
 import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES, type VirtualMachine } from '@coracle/kubevirt/kinds/kubevirt';
 import { blocksOf } from '@coracle/kubevirt/rules/deletion-preview/deletion-preview';
 import {
@@ -22,7 +22,8 @@ import { mustStopFirst } from '@coracle/kubevirt/rules/protection/delete-when-st
 import { clusterFrom } from '../config/cluster.ts';
 import { type ClusterReader, clusterReader, settingsOf } from './cluster-reader.ts';
 import { type CommandContext, CommandError, UsageError } from './command.ts';
-import { machineTargets } from './machine-target.ts';
+import { machineWord } from './machine-target.ts';
+import { needVm, withMachine } from './machines/find-machine.ts';
 import { namespaceScope } from './namespace-scope.ts';
 import { outputFlag } from './output-flag.ts';
 import { type MachineStatus, machineStatusText, type PartStatus, statusTable } from './protect-status-text.ts';
@@ -36,39 +37,33 @@ const CONCURRENCY = 8;
 export async function protectStatus(context: CommandContext): Promise<number> {
   const { flags, words, print, note, signal } = context;
   const asJson = outputFlag(flags) === 'json';
-  const { given, everywhere } = namespaceScope(flags);
-  const word = wordOf(words);
-  if (word !== undefined && everywhere) throw new UsageError('give a VM or --all-namespaces, not both');
-  if (word !== undefined) machineTargets(word, { given, ofContext: '' });
-  const cluster = await clusterFrom(context);
-  try {
-    const reader = clusterReader(cluster.client, signal);
-    const namespace = given ?? cluster.namespace;
-    if (word === undefined) {
-      const where = everywhere ? undefined : namespace;
-      const statuses = await statusesIn(reader, where);
-      print(asJson ? JSON.stringify({ items: statuses }, undefined, 2) : statusTable(statuses, where));
-    } else {
-      const key = machineTargets(word, { given, ofContext: cluster.namespace });
-      const status = await statusOf(reader, key, signal);
-      print(asJson ? JSON.stringify(status, undefined, 2) : machineStatusText(status));
-    }
+  const scope = namespaceScope(flags);
+  const show = async (client: Client, statuses: (reader: ClusterReader) => Promise<string>): Promise<number> => {
+    const reader = clusterReader(client, signal);
+    print(await statuses(reader));
     const unseen = [...reader.notListed].sort();
     if (unseen.length > 0 && !asJson) note(`not looked at, since you may not list them: ${unseen.join(', ')}`);
     return 0;
+  };
+  if (words.length > 0) {
+    if (scope.everywhere) throw new UsageError('give a VM or --all-namespaces, not both');
+    return withMachine(context, machineWord(words, 'protect status'), (call) =>
+      show(call.client, async (reader) => {
+        const status = await statusOf(reader, needVm(call), signal);
+        return asJson ? JSON.stringify(status, undefined, 2) : machineStatusText(status);
+      }),
+    );
+  }
+  const cluster = await clusterFrom(context);
+  try {
+    const where = scope.of(cluster.namespace);
+    return await show(cluster.client, async (reader) => {
+      const statuses = await statusesIn(reader, where);
+      return asJson ? JSON.stringify({ items: statuses }, undefined, 2) : statusTable(statuses, where);
+    });
   } finally {
     await cluster.close();
   }
-}
-
-/** `vm NAME`, `vm/NAME` or `NAME`; undefined for none. */
-function wordOf(words: readonly string[]): string | undefined {
-  const [first, second, ...more] = words;
-  const usage = 'protect status takes at most one VM: NAME, vm NAME or vm/NAME (see: coracle protect --help)';
-  if (more.length > 0) throw new UsageError(usage);
-  if (second === undefined) return first;
-  if (second.includes('/')) throw new UsageError(usage);
-  return `${first}/${second}`;
 }
 
 /** Of each protected machine, by namespace and name. */
@@ -98,12 +93,7 @@ async function statusesIn(reader: ClusterReader, namespace: string | undefined):
 }
 
 /** Of one machine, protected or not. */
-async function statusOf(
-  reader: ClusterReader,
-  targets: readonly ObjectKey[],
-  signal: AbortSignal,
-): Promise<MachineStatus> {
-  const vm = await findMachine(reader, targets);
+async function statusOf(reader: ClusterReader, vm: Vm, signal: AbortSignal): Promise<MachineStatus> {
   const key = keyOf(vm);
   const where = { namespace: key.namespace };
   const [machines, claims, settings, vmis] = await Promise.all([
@@ -131,19 +121,6 @@ async function statusOf(
       return { ...part, state, ...(usedBy.length > 0 && state !== 'Unknown' && { usedBy }) };
     }),
   };
-}
-
-async function findMachine(reader: ClusterReader, targets: readonly ObjectKey[]): Promise<Vm> {
-  for (const key of targets) {
-    const found = await reader.client.get(VIRTUAL_MACHINES, key).catch((error: unknown) => {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    });
-    if (found) return found;
-  }
-  throw new CommandError(
-    `there is no VirtualMachine ${targets.map(({ namespace, name }) => `${namespace}/${name}`).join(', nor ')} (kubectl get vm -A)`,
-  );
 }
 
 /** Whether each part is there: claims as they were listed, others one by one, each once. */

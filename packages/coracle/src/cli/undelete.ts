@@ -1,6 +1,6 @@
-/** `coracle undelete vm NAME`: brings a deleted machine back, and waits until it is there. */
+/** `coracle undelete NAME`: brings a deleted machine back, and waits until it is there. */
 
-import type { KubeObject, ObjectKey } from '@coracle/apimachinery/meta/object';
+import type { KubeObject } from '@coracle/apimachinery/meta/object';
 import { isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import {
@@ -12,9 +12,9 @@ import { VIRTUAL_MACHINES } from '@coracle/kubevirt/kinds/kubevirt';
 import { UNDELETED_FROM } from '@coracle/kubevirt/rules/bin/bin-names';
 import { systemClock } from '@coracle/runtime/clock/clock';
 import { clusterFrom } from '../config/cluster.ts';
-import { type BinItem, deletedName, deletedOf, notInBin } from './bin-records.ts';
+import { type BinItem, deletedOf, notInBin } from './bin-records.ts';
 import { type CommandContext, CommandError, numberFlag, textFlag } from './command.ts';
-import { machineTargets } from './machine-target.ts';
+import { machineWord } from './machine-target.ts';
 
 const POLL_MS = 100;
 const MOST_SECONDS = 3600;
@@ -22,15 +22,13 @@ const MOST_SECONDS = 3600;
 /** Exit code 0 when the machine is there; 1, with the way out, when it cannot come back. */
 export async function undelete(context: CommandContext): Promise<number> {
   const { flags, print, note, signal } = context;
-  const wanted = deletedName(context, 'undelete');
+  const word = machineWord(context.words, 'undelete');
   const seconds = numberFlag(flags, 'timeout', { min: 1, max: MOST_SECONDS, or: 120 });
   const cluster = await clusterFrom(context);
   try {
     const { client } = cluster;
-    const targets = machineTargets(wanted, { given: textFlag(flags, 'namespace'), ofContext: cluster.namespace });
-    const { key, items } = await deletedOf(client, targets, { command: 'undelete', signal });
-    const item = chosen(context, items, key);
-    const { namespace } = key;
+    const item = chosen(context, await deletedOf(context, cluster, { word, command: 'undelete' }));
+    const { namespace } = item;
     if (item.status.message) note(`before: ${item.status.message}`);
     const request: UndeleteRequest = { id: crypto.randomUUID() };
     const name = textFlag(flags, 'name');
@@ -49,10 +47,10 @@ export async function undelete(context: CommandContext): Promise<number> {
 }
 
 /** The newest of them, or the one whose record is named. */
-function chosen({ flags, note }: CommandContext, items: readonly BinItem[], key: ObjectKey): BinItem {
+function chosen({ flags, note }: CommandContext, items: readonly BinItem[]): BinItem {
   const record = textFlag(flags, 'record');
   const [item, ...others] = items.filter(({ id }) => record === undefined || id === record);
-  if (!item) throw new CommandError(notInBin(key, record));
+  if (!item) throw notInBin(items[0]!, ` as ${record}`);
   for (const other of others) note(`also in the bin: deleted at ${other.deletedAt}, --record ${other.id}`);
   return item;
 }

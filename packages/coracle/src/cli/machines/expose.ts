@@ -3,8 +3,9 @@
 import { SERVICES } from '@coracle/apimachinery/types/resource-types';
 import { isAlreadyExists } from '@coracle/client/api-failure';
 import { type CommandContext, CommandError, listFlag, textFlag, UsageError } from '../command.ts';
+import { machineWord } from '../machine-target.ts';
 import { equivalent, isExplained } from './equivalent.ts';
-import { machineWord, textOf, withMachine } from './find-machine.ts';
+import { textOf, withMachine } from './find-machine.ts';
 
 /** Of instances and their Pods, by which virtctl selects them too. */
 const MACHINE_NAME = 'vm.kubevirt.io/name';
@@ -18,7 +19,7 @@ export async function expose(context: CommandContext): Promise<number> {
   const wanted = textFlag(flags, 'type') ?? 'ClusterIP';
   const type = TYPES.find((one) => one === wanted);
   if (type === undefined) throw new UsageError(`--type takes ${TYPES.join(', ')}, not ${wanted}`);
-  return withMachine(context, machineWord(context, 'expose'), async ({ key, client }) => {
+  return withMachine(context, machineWord(context.words, 'expose'), async ({ key, client }) => {
     const name = textFlag(flags, 'name') ?? key.name;
     const selector = { [MACHINE_NAME]: key.name };
     const service = {

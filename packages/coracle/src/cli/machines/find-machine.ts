@@ -12,7 +12,7 @@ import {
   type VirtualMachineInstance,
 } from '@coracle/kubevirt/kinds/kinds';
 import { type Cluster, clusterFrom } from '../../config/cluster.ts';
-import { type CommandContext, CommandError, textFlag, UsageError } from '../command.ts';
+import { type CommandContext, CommandError, textFlag } from '../command.ts';
 import { machineTargets } from '../machine-target.ts';
 import { didYouMean } from '../suggestions.ts';
 
@@ -50,14 +50,6 @@ export async function withMachine<T>(
   }
 }
 
-/** The single word of a command that takes one machine. Throws UsageError. */
-export function machineWord({ words }: CommandContext, command: string): string {
-  const [word, ...rest] = words;
-  if (word === undefined || rest.length > 0)
-    throw new UsageError(`${command} takes one machine (see: coracle ${command} --help)`);
-  return word;
-}
-
 /**
  * The first of `targets` that is there. Where the caller may not look, the first: the server has the last word. Throws
  * CommandError when there is none.
@@ -91,6 +83,14 @@ export function needInstance({ key, vm, vmi }: FoundMachine): void {
   const status = vm.status?.printableStatus ?? 'Stopped';
   throw new CommandError(
     `${textOf(key)} is ${status === 'Stopped' ? 'stopped' : `not running (${status})`}: it has a console once it runs (coracle start ${key.name} -n ${key.namespace})`,
+  );
+}
+
+/** The VirtualMachine, for what works on no bare instance. Throws CommandError. */
+export function needVm({ key, vm, vmi }: FoundMachine): VirtualMachine {
+  if (vm) return vm;
+  throw new CommandError(
+    vmi ? `${textOf(key)} belongs to no VirtualMachine` : `you may not get VirtualMachine ${textOf(key)}`,
   );
 }
 

@@ -1,14 +1,15 @@
 /** `coracle ip NAME`: the addresses of a running machine, one a line. */
 
 import { type CommandContext, CommandError } from '../command.ts';
+import { machineWord } from '../machine-target.ts';
 import { equivalent, isExplained } from './equivalent.ts';
-import { machineWord, textOf, withMachine } from './find-machine.ts';
+import { textOf, withMachine } from './find-machine.ts';
 import { whyNotRunning } from './why-facts.ts';
 
 /** Exit code 1 when it has none. */
 export async function ip(context: CommandContext): Promise<number> {
   const { flags, print, signal } = context;
-  return withMachine(context, machineWord(context, 'ip'), async (call) => {
+  return withMachine(context, machineWord(context.words, 'ip'), async (call) => {
     const { key, vmi } = call;
     if (isExplained(context))
       return equivalent(context, [

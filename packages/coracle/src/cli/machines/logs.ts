@@ -4,8 +4,9 @@ import { wholeBody } from '@coracle/client/transport/response-body';
 import type { ApiResponse, ByteSink } from '@coracle/runtime/http/seam';
 import { NO_BYTES } from '@coracle/runtime/http/seam';
 import { type CommandContext, CommandError, numberFlag, textFlag } from '../command.ts';
+import { machineWord } from '../machine-target.ts';
 import { equivalent, isExplained } from './equivalent.ts';
-import { machineWord, textOf, withMachine } from './find-machine.ts';
+import { textOf, withMachine } from './find-machine.ts';
 import { launcherPod } from './launcher-pod.ts';
 import { whyNotRunning } from './why-facts.ts';
 
@@ -20,7 +21,7 @@ export async function logs(context: CommandContext): Promise<number> {
   const follow = flags['follow'] === true;
   const tail =
     textFlag(flags, 'tail') === undefined ? undefined : numberFlag(flags, 'tail', { min: 0, max: MOST_LINES, or: 0 });
-  return withMachine(context, machineWord(context, 'logs'), async (call) => {
+  return withMachine(context, machineWord(context.words, 'logs'), async (call) => {
     const { key, client, cluster } = call;
     const pod = await launcherPod(client, call, signal);
     if (pod === undefined)

@@ -2,8 +2,9 @@
 
 import { type CommandContext, numberFlag, textFlag } from '../command.ts';
 import { askForStream } from '../machine-stream.ts';
+import { machineWord } from '../machine-target.ts';
 import { equivalent, isExplained } from './equivalent.ts';
-import { machineWord, textOf, withMachine } from './find-machine.ts';
+import { textOf, withMachine } from './find-machine.ts';
 import { checkScreen } from './screen.ts';
 import { DEFAULT_ADDRESS, serveLocally } from './serve-locally.ts';
 
@@ -13,7 +14,7 @@ export async function vnc(context: CommandContext): Promise<number> {
   const address = textFlag(flags, 'address') ?? DEFAULT_ADDRESS;
   const local = numberFlag(flags, 'port', { min: 0, max: 65_535, or: 0 });
   const preserve = flags['preserve-session'] === true;
-  return withMachine(context, machineWord(context, 'vnc'), async (call) => {
+  return withMachine(context, machineWord(context.words, 'vnc'), async (call) => {
     const { key, cluster } = call;
     if (isExplained(context))
       return equivalent(context, [

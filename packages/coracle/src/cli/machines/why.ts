@@ -1,8 +1,9 @@
 /** `coracle why NAME`: why a machine does not run, in plain words, and what to do. */
 
 import { type CommandContext, oneLine } from '../command.ts';
+import { machineWord } from '../machine-target.ts';
 import { equivalent, isExplained } from './equivalent.ts';
-import { machineWord, textOf, withMachine } from './find-machine.ts';
+import { textOf, withMachine } from './find-machine.ts';
 import { readMachineFacts, whyOf } from './why-facts.ts';
 
 /** Warnings that are shown. */
@@ -11,7 +12,7 @@ const SHOWN = 3;
 /** Exit code 0 when it runs, 1 when it does not. */
 export async function why(context: CommandContext): Promise<number> {
   const { flags, print, signal } = context;
-  return withMachine(context, machineWord(context, 'why'), async (call) => {
+  return withMachine(context, machineWord(context.words, 'why'), async (call) => {
     const { key, client } = call;
     if (isExplained(context))
       return equivalent(context, ['kubectl', 'describe', 'vm,vmi', key.name, '-n', key.namespace]);
