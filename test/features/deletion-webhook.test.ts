@@ -7,7 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import type { Authorizer } from '../../packages/apiserver/src/auth/identity.ts';
 import { createClient } from '../../packages/client/src/create-client.ts';
 import { controllerManifests } from '../../packages/coracle/src/compose/component-policy.ts';
-import { chooseComponents, keepRunning, type PolicyRuleData } from '../../packages/coracle/src/compose/components.ts';
+import { chooseComponents, keepRunning } from '../../packages/coracle/src/compose/components.ts';
 import { DELETION_WEBHOOK_RULES } from '../../packages/coracle/src/compose/deletion-webhook.ts';
 import { createOutbound } from '../../packages/coracle/src/compose/outbound.ts';
 import { webhookEndpoint } from '../../packages/coracle/src/compose/webhook-endpoint.ts';
@@ -52,7 +52,7 @@ const isAllowed: Authorizer = (user, asked) => {
   const allowed =
     user.username !== ACCOUNT ||
     (asked.type === 'resource' &&
-      (DELETION_WEBHOOK_RULES as readonly PolicyRuleData[]).some(
+      DELETION_WEBHOOK_RULES.some(
         (rule) =>
           names(rule.apiGroups, asked.group) &&
           names(rule.resources, asked.resource) &&

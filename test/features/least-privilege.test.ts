@@ -5,13 +5,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { KubeObject } from '../../packages/apimachinery/src/meta/object.ts';
+import type { PolicyRule } from '../../packages/apimachinery/src/types/access-types.ts';
 import { createSigningKey } from '../../packages/apiserver/src/auth/service-account-tokens.ts';
-import {
-  COMPONENT_NAMESPACE,
-  COMPONENTS,
-  EXTERNAL_COMPONENTS,
-  type PolicyRuleData,
-} from '../../packages/coracle/src/compose/components.ts';
+import { COMPONENT_NAMESPACE, COMPONENTS, EXTERNAL_COMPONENTS } from '../../packages/coracle/src/compose/components.ts';
 import type { ControlPlane } from '../../packages/coracle/src/compose/control-plane.ts';
 import { EVIDENCE_ACCOUNT, evidenceRules } from '../../packages/coracle/src/compose/refusal-evidence.ts';
 import { VIRT_API_ACCOUNT, virtApiRules } from '../../packages/kubevirt/src/controllers/virt-api/virt-api.ts';
@@ -20,7 +16,7 @@ import { type ApiResponse, NEVER, NO_BYTES, type Peer } from '../../packages/run
 import { openPlane } from '../testkit/control-plane.ts';
 
 const ISSUER = 'https://issuer.test';
-const parts: readonly { account: string; rules: readonly PolicyRuleData[] }[] = [
+const parts: readonly { account: string; rules: readonly PolicyRule[] }[] = [
   ...COMPONENTS,
   { account: VIRT_API_ACCOUNT, rules: virtApiRules },
   { account: EVIDENCE_ACCOUNT, rules: evidenceRules },
@@ -253,7 +249,7 @@ const titleOf = ({ group, resource, subresource }: Served): string =>
   `${group}/${resource}${subresource && `/${subresource}`}`;
 
 /** Everything `rules` allow on any name, as `verb group/resource`. Written without the server's own matching. */
-function rightsOf(rules: readonly PolicyRuleData[]): Set<string> {
+function rightsOf(rules: readonly PolicyRule[]): Set<string> {
   const rights = new Set<string>();
   for (const { apiGroups = [], resources = [], verbs, resourceNames } of rules) {
     if (resourceNames) continue;

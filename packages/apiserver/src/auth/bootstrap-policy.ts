@@ -4,6 +4,7 @@
  * missing objects are created, missing rules and subjects are added, nothing extra is taken away, and an object whose
  * autoupdate annotation is "false" is left alone.
  */
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import policy from './bootstrap-policy.json' with { type: 'json' };
 import type { PolicyRule } from './rbac.ts';
 
@@ -32,29 +33,15 @@ export interface PolicyBinding {
   }[];
 }
 
-const words = (text: string): string[] => text.split(' ');
-
-/** `verbs : groups : resources [: names]` with the core group as `core`, or `verbs : paths`. */
-function ruleOf(text: string): PolicyRule {
-  const [verbs = '', groups = '', resources, names] = text.split(' : ');
-  if (resources === undefined) return { verbs: words(verbs), nonResourceURLs: words(groups) };
-  return {
-    verbs: words(verbs),
-    apiGroups: words(groups).map((group) => (group === 'core' ? '' : group)),
-    resources: words(resources),
-    ...(names !== undefined && { resourceNames: words(names) }),
-  };
-}
-
 /** What every node may do: the Node authorizer narrows it to the objects of the node. */
-export const NODE_RULES: readonly PolicyRule[] = policy.nodeRules.map(ruleOf);
+export const NODE_RULES: readonly PolicyRule[] = policyRules(...policy.nodeRules);
 
 type WrittenRole = Omit<PolicyRole, 'rules'> & { readonly rules: readonly string[] };
 
 /** Cluster roles and roles of a fresh cluster. */
 export const DEFAULT_ROLES: readonly PolicyRole[] = (policy.roles as readonly WrittenRole[]).map((role) => ({
   ...role,
-  rules: role.rules.map(ruleOf),
+  rules: policyRules(...role.rules),
 }));
 
 /** Bindings of a fresh cluster. */

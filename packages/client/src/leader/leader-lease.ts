@@ -7,6 +7,7 @@
  */
 
 import { formatMicroTime, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { LEASES } from '@coracle/apimachinery/types/resource-types';
 import type { Lease, LeaseSpec } from '@coracle/apimachinery/types/types';
 import type { Clock } from '@coracle/runtime/clock/clock';
@@ -31,10 +32,8 @@ export interface LeadershipOptions {
 }
 
 /** Rights on the Lease of that name; its namespace is the one the rules are given for. */
-export const leaderRules = (name: string) => [
-  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create'] },
-  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], resourceNames: [name], verbs: ['get', 'update'] },
-];
+export const leaderRules = (name: string) =>
+  policyRules('create : coordination.k8s.io : leases', `get update : coordination.k8s.io : leases : ${name}`);
 
 /** Who has not renewed for this long leads no more. */
 const DURATION_SECONDS = 15;

@@ -1,11 +1,12 @@
 /** The roles of the components, from the rules that each names: for the embedded server, and printed for another one. */
 
+import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import type { PolicyBinding, PolicyRole } from '@coracle/apiserver/auth/bootstrap-policy';
-import type { PolicyRule } from '@coracle/apiserver/auth/rbac';
 import { leaderRules } from '@coracle/client/leader/leader-lease';
 import { partsPolicy } from '@coracle/kubevirt/rules/protection/parts-policy';
 import { NODE_AGENT_RULES } from '@coracle/node-agent/agent/rbac';
-import { AGENT_ACCOUNT, COMPONENT_NAMESPACE, type Component, type PolicyRuleData } from './components.ts';
+import { AGENT_ACCOUNT, COMPONENT_NAMESPACE, type Component } from './components.ts';
 import { instanceStatusPolicy } from './instance-status-policy.ts';
 import { launcherPodsPolicy } from './launcher-pods-policy.ts';
 import type { Manifest } from './policy-manifest.ts';
@@ -26,14 +27,14 @@ export function policyOf(components: readonly Pick<Component, 'account' | 'rules
   const name = roleName;
   return {
     roles: components.flatMap(({ account, rules, localRules = [] }): PolicyRole[] => [
-      { kind: 'ClusterRole', name: name(account), exact: true, rules: rules as readonly PolicyRule[] },
+      { kind: 'ClusterRole', name: name(account), exact: true, rules: rules },
       ...localRules.map(
         (local): PolicyRole => ({
           kind: 'Role',
           namespace: local.namespace,
           name: name(account),
           exact: true,
-          rules: local.rules as readonly PolicyRule[],
+          rules: local.rules,
         }),
       ),
     ]),
@@ -75,14 +76,11 @@ export function controllerManifests(components: readonly Component[]): Manifest[
       ...localRules.flatMap((local) => localRole(roleName(account), account, local.rules, local.namespace)),
       ...fills.map(({ kind, name }) => empty(kind, name)),
     ]),
-    ...localRole(STARTER_ROLE, STARTER_ACCOUNT, [
-      {
-        apiGroups: [''],
-        resources: ['serviceaccounts/token'],
-        resourceNames: components.map((component) => component.account),
-        verbs: ['create'],
-      },
-    ]),
+    ...localRole(
+      STARTER_ROLE,
+      STARTER_ACCOUNT,
+      policyRules(`create : core : serviceaccounts/token : ${components.map(({ account }) => account).join(' ')}`),
+    ),
     ...unprotectPolicy(PART_OF),
     ...partsPolicy(`system:serviceaccount:${COMPONENT_NAMESPACE}:`).map(
       ({ metadata, ...rest }) => ({ ...rest, metadata: { ...metadata, labels: PART_OF } }) as unknown as Manifest,
@@ -94,7 +92,7 @@ export function controllerManifests(components: readonly Component[]): Manifest[
 export const agentManifests = (): Manifest[] => [
   namespaceNamed(COMPONENT_NAMESPACE),
   account(AGENT_ACCOUNT),
-  clusterRole(AGENT_ROLE, NODE_AGENT_RULES as readonly PolicyRule[]),
+  clusterRole(AGENT_ROLE, NODE_AGENT_RULES),
   clusterRoleBinding(AGENT_ROLE, AGENT_ACCOUNT),
   ...instanceStatusPolicy(PART_OF),
   ...launcherPodsPolicy(PART_OF),
@@ -126,7 +124,7 @@ const clusterRoleBinding = (name: string, holder: string): Manifest => ({
 const localRole = (
   name: string,
   holder: string,
-  rules: readonly PolicyRuleData[],
+  rules: readonly PolicyRule[],
   namespace = COMPONENT_NAMESPACE,
 ): Manifest[] => {
   const metadata = { name, namespace, labels: PART_OF };

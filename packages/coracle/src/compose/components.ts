@@ -2,6 +2,7 @@
  * The parts that run beside the API server, each with a service account of its own and exactly the rights it names.
  * They know nothing but a client; where that client leads is decided elsewhere.
  */
+import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
 import { NODES } from '@coracle/apimachinery/types/resource-types';
 import type { Client } from '@coracle/client/client';
 import type { AskAgent } from '@coracle/client/controller/ask-agent';
@@ -81,24 +82,16 @@ import { clusterSettings } from './cluster-settings.ts';
 import { createDeletionWebhookComponent, DELETION_WEBHOOK_RULES, type ServeWebhook } from './deletion-webhook.ts';
 import { createPeerKeyWork } from './peer-keys.ts';
 
-export interface PolicyRuleData {
-  readonly apiGroups?: readonly string[];
-  readonly resources?: readonly string[];
-  readonly resourceNames?: readonly string[];
-  readonly nonResourceURLs?: readonly string[];
-  readonly verbs: readonly string[];
-}
-
 export interface Component {
   /** As `--controllers` names it. */
   readonly name: string;
   /** Service account in `COMPONENT_NAMESPACE`. */
   readonly account: string;
-  readonly rules: readonly PolicyRuleData[];
+  readonly rules: readonly PolicyRule[];
   /** More rules, for `COMPONENT_NAMESPACE` alone. */
-  readonly namespaceRules?: readonly PolicyRuleData[];
+  readonly namespaceRules?: readonly PolicyRule[];
   /** More rules, each for one namespace alone. */
-  readonly localRules?: readonly { readonly namespace: string; readonly rules: readonly PolicyRuleData[] }[];
+  readonly localRules?: readonly { readonly namespace: string; readonly rules: readonly PolicyRule[] }[];
   /** Objects it fills and may not make: kind and name, in `COMPONENT_NAMESPACE`. */
   readonly fills?: readonly { readonly kind: 'Secret' | 'ConfigMap'; readonly name: string }[];
   /** It runs beside the embedded server, which holds the cluster's keys, and nowhere else. */

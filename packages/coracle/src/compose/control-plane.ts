@@ -5,6 +5,7 @@
 
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { type VersionFacts, versionInfo } from '@coracle/apimachinery/meta/version-info';
+import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
 import { podSecurity } from '@coracle/apiserver/admission/pod-security/pod-security';
 import { policyPlugins } from '@coracle/apiserver/admission/policy/policy-plugins';
 import { resourceQuota } from '@coracle/apiserver/admission/resource-quota';
@@ -20,7 +21,6 @@ import type { PolicyBinding } from '@coracle/apiserver/auth/bootstrap-policy';
 import type { FrontProxyOptions } from '@coracle/apiserver/auth/front-proxy';
 import { createIssuersUsers } from '@coracle/apiserver/auth/jwt-users';
 import { createOidcUsers, type OidcSettings } from '@coracle/apiserver/auth/oidc';
-import type { PolicyRule } from '@coracle/apiserver/auth/rbac';
 import type { TokenIssuer } from '@coracle/apiserver/auth/service-account-tokens';
 import type { FindTokenUser } from '@coracle/apiserver/auth/token-authenticator';
 import { createWebhookAuthorizer } from '@coracle/apiserver/auth/webhook-authorizer';
@@ -59,7 +59,7 @@ import { createUploadTokenApi } from '../upload-proxy/upload-token-api.ts';
 import { createUploadTokens } from '../upload-proxy/upload-tokens.ts';
 import { createAskAgent } from './ask-agent.ts';
 import { policyOf } from './component-policy.ts';
-import { AGENT_ACCOUNT, COMPONENT_NAMESPACE, COMPONENTS, type PolicyRuleData } from './components.ts';
+import { AGENT_ACCOUNT, COMPONENT_NAMESPACE, COMPONENTS } from './components.ts';
 import { declaredFieldsGuard } from './declared-fields-guard.ts';
 import { deletesWhole } from './deletion-protection.ts';
 import { createKruiseProtection } from './kruise-protection.ts';
@@ -98,7 +98,7 @@ export interface ControlPlaneOptions {
   /** How the controllers of this process are, for ComponentStatus. */
   readonly components?: () => readonly ComponentHealth[];
   /** What nodes may do beside what the Node authorizer gives them. */
-  readonly agentRules?: readonly PolicyRuleData[];
+  readonly agentRules?: readonly PolicyRule[];
   /** Compresses large answers, where the host can. */
   readonly compressor?: Compressor;
   /** Reads large bodies on another thread, where the host has one. */
@@ -336,7 +336,7 @@ function componentObjects(): UnstructuredObject[] {
   ];
 }
 
-function componentRights(agentRules: readonly PolicyRuleData[]): Pick<ServerExtension, 'roles' | 'bindings'> {
+function componentRights(agentRules: readonly PolicyRule[]): Pick<ServerExtension, 'roles' | 'bindings'> {
   const virt = virtPolicy();
   const components = policyOf([
     ...COMPONENTS,
@@ -347,7 +347,7 @@ function componentRights(agentRules: readonly PolicyRuleData[]): Pick<ServerExte
     kind: 'ClusterRole' as const,
     name: NODE_ROLE,
     exact: true,
-    rules: agentRules as readonly PolicyRule[],
+    rules: agentRules,
   };
   return {
     roles: [...virt.roles, ...components.roles, nodes, METRICS_READER],

@@ -6,6 +6,7 @@
  * that who asks again and again costs little. A dry run changes nothing: it leaves the annotation alone.
  */
 import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import type { AdmissionAttributes } from '@coracle/apiserver/admission/plugin';
 import type { OnPolicyRefusal } from '@coracle/apiserver/admission/policy/validating-policies';
 import type { ObjectStore } from '@coracle/apiserver/cache/object-store';
@@ -27,7 +28,7 @@ import type { MetricFamily } from '@coracle/runtime/metrics/metric-family';
 /** Writes the events. */
 export const EVIDENCE_ACCOUNT = 'coracle-evidence';
 /** Its rights, and no others. */
-export const evidenceRules = [{ apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] }];
+export const evidenceRules = policyRules('create patch : core : events');
 
 const MACHINES = 'kubevirt.io/virtualmachines';
 

@@ -7,7 +7,7 @@ import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly, KubeObject, UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import type { VersionFacts } from '@coracle/apimachinery/meta/version-info';
-import type { ClusterRole, ClusterRoleBinding } from '@coracle/apimachinery/types/access-types';
+import type { ClusterRole, ClusterRoleBinding, PolicyRule } from '@coracle/apimachinery/types/access-types';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import type { AdmissionAttributes, AdmissionPlugin } from '@coracle/apiserver/admission/plugin';
 import type { PolicyBinding, PolicyRole } from '@coracle/apiserver/auth/bootstrap-policy';
@@ -42,7 +42,7 @@ import type { Clock } from '@coracle/runtime/clock/clock';
 import type { ApiHandler } from '@coracle/runtime/http/seam';
 import type { Logger } from '@coracle/runtime/log/log';
 import type { ValueFamily } from '@coracle/runtime/metrics/metric-family';
-import { COMPONENT_NAMESPACE, type PolicyRuleData } from './components.ts';
+import { COMPONENT_NAMESPACE } from './components.ts';
 import { dataVolumeRules } from './data-volume-rules.ts';
 import { deleteWhenStopped } from './delete-when-stopped.ts';
 import { createDeletionProtection } from './deletion-protection.ts';
@@ -250,7 +250,7 @@ const requestOf = (attributes: AdmissionAttributes, object: DeepReadonly<KubeObj
 export function virtPolicy(): {
   roles: readonly PolicyRole[];
   bindings: readonly PolicyBinding[];
-  rules: readonly PolicyRuleData[];
+  rules: readonly PolicyRule[];
 } {
   return {
     roles: [

@@ -8,7 +8,7 @@ import type { CertificateRequest } from '@coracle/apimachinery/certificates/cert
 import { KUBELET_CLIENT_SIGNER, kubeletClientProblem } from '@coracle/apimachinery/certificates/kubelet-request';
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { NODES } from '@coracle/apimachinery/types/resource-types';
 import { isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
@@ -17,18 +17,13 @@ import type { ControllerEnvironment } from '@coracle/client/controller/environme
 import { TerminalError } from '@coracle/client/controller/terminal-error';
 import { hasCondition, requestOf, SIGNING_REQUESTS, type SigningRequest } from './signing-request.ts';
 
-export const approvingRules: readonly PolicyRule[] = [
-  { apiGroups: ['certificates.k8s.io'], resources: ['certificatesigningrequests'], verbs: ['list', 'watch'] },
-  { apiGroups: ['certificates.k8s.io'], resources: ['certificatesigningrequests/approval'], verbs: ['update'] },
-  {
-    apiGroups: ['certificates.k8s.io'],
-    resources: ['signers'],
-    resourceNames: [KUBELET_CLIENT_SIGNER],
-    verbs: ['approve'],
-  },
-  { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
-  { apiGroups: [''], resources: ['nodes'], verbs: ['get'] },
-];
+export const approvingRules = policyRules(
+  'list watch : certificates.k8s.io : certificatesigningrequests',
+  'update : certificates.k8s.io : certificatesigningrequests/approval',
+  `approve : certificates.k8s.io : signers : ${KUBELET_CLIENT_SIGNER}`,
+  'create : authorization.k8s.io : subjectaccessreviews',
+  'get : core : nodes',
+);
 
 const SELF = 'Auto approving self kubelet client certificate after SubjectAccessReview.';
 const OTHER = 'Auto approving kubelet client certificate after SubjectAccessReview.';

@@ -4,15 +4,13 @@
  */
 import { certificateValidity } from '@coracle/apimachinery/certificates/certificate-validity';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { isNotFound } from '@coracle/client/api-failure';
 import { type Controller, createController, DONE, ownKeys, requeueAfter } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { pemOf, SIGNING_REQUESTS, type SigningRequest } from './signing-request.ts';
 
-export const cleanerRules: readonly PolicyRule[] = [
-  { apiGroups: ['certificates.k8s.io'], resources: ['certificatesigningrequests'], verbs: ['list', 'watch', 'delete'] },
-];
+export const cleanerRules = policyRules('list watch delete : certificates.k8s.io : certificatesigningrequests');
 
 const HOUR_MS = 3_600_000;
 const DECIDED_MS = HOUR_MS;

@@ -7,7 +7,7 @@
 import { encodeBase64 } from '@coracle/apimachinery/meta/base64';
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { SECRETS, SERVICE_ACCOUNTS } from '@coracle/apimachinery/types/resource-types';
 import type { Secret } from '@coracle/apimachinery/types/types';
 import { isConflict, isNotFound } from '@coracle/client/api-failure';
@@ -26,10 +26,10 @@ export interface LegacyTokenOptions extends ControllerEnvironment {
   readonly rootCa: string;
 }
 
-export const legacyTokenRules: readonly PolicyRule[] = [
-  { apiGroups: [''], resources: ['secrets'], verbs: ['list', 'watch', 'update', 'delete'] },
-  { apiGroups: [''], resources: ['serviceaccounts'], verbs: ['get', 'list', 'watch'] },
-];
+export const legacyTokenRules = policyRules(
+  'list watch update delete : core : secrets',
+  'get list watch : core : serviceaccounts',
+);
 
 const TYPE = 'kubernetes.io/service-account-token';
 const NAME = 'kubernetes.io/service-account.name';

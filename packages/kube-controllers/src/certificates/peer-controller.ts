@@ -11,7 +11,7 @@ import { checkRequestSignature } from '@coracle/apimachinery/certificates/certif
 import { encodeBase64 } from '@coracle/apimachinery/meta/base64';
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { type DeepReadonly, keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { CONFIG_MAPS, SECRETS } from '@coracle/apimachinery/types/resource-types';
 import type { ConfigMap, Secret } from '@coracle/apimachinery/types/types';
 import {
@@ -72,30 +72,14 @@ export interface PeerControllerOptions extends ControllerEnvironment {
 }
 
 /** In the whole cluster. */
-export const peerRules: readonly PolicyRule[] = [
-  { apiGroups: ['certificates.k8s.io'], resources: ['certificatesigningrequests'], verbs: ['list', 'watch'] },
-  {
-    apiGroups: ['certificates.k8s.io'],
-    resources: ['certificatesigningrequests/approval', 'certificatesigningrequests/status'],
-    verbs: ['update'],
-  },
-  {
-    apiGroups: ['certificates.k8s.io'],
-    resources: ['signers'],
-    resourceNames: [PEER_SIGNER],
-    verbs: ['approve', 'sign'],
-  },
-];
+export const peerRules = policyRules(
+  'list watch : certificates.k8s.io : certificatesigningrequests',
+  'update : certificates.k8s.io : certificatesigningrequests/approval certificatesigningrequests/status',
+  `approve sign : certificates.k8s.io : signers : ${PEER_SIGNER}`,
+);
 
 /** In the namespace of Secret and ConfigMap. */
-export const peerNamespaceRules: readonly PolicyRule[] = [
-  {
-    apiGroups: [''],
-    resources: ['secrets', 'configmaps'],
-    resourceNames: [PEER_AUTHORITY],
-    verbs: ['list', 'watch', 'update'],
-  },
-];
+export const peerNamespaceRules = policyRules(`list watch update : core : secrets configmaps : ${PEER_AUTHORITY}`);
 
 /** Longest life of a certificate: agents ask anew long before. */
 const MAX_SECONDS = 86_400;

@@ -16,7 +16,7 @@ import {
 import { encodeBase64 } from '@coracle/apimachinery/meta/base64';
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { type Controller, createController, DONE, ownKeys } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { hasCondition, pemOf, requestOf, SIGNING_REQUESTS, type SigningRequest } from './signing-request.ts';
@@ -41,16 +41,11 @@ const PROBLEMS: Readonly<
   [LEGACY_SIGNER]: () => undefined,
 };
 
-export const signingRules: readonly PolicyRule[] = [
-  { apiGroups: ['certificates.k8s.io'], resources: ['certificatesigningrequests'], verbs: ['list', 'watch'] },
-  { apiGroups: ['certificates.k8s.io'], resources: ['certificatesigningrequests/status'], verbs: ['update'] },
-  {
-    apiGroups: ['certificates.k8s.io'],
-    resources: ['signers'],
-    resourceNames: Object.keys(PROBLEMS),
-    verbs: ['sign'],
-  },
-];
+export const signingRules = policyRules(
+  'list watch : certificates.k8s.io : certificatesigningrequests',
+  'update : certificates.k8s.io : certificatesigningrequests/status',
+  `sign : certificates.k8s.io : signers : ${Object.keys(PROBLEMS).join(' ')}`,
+);
 
 /** A node's certificate is a day's work for whoever steals it, whatever was asked for; agents renew theirs long before. */
 const NODE_SECONDS = 86_400;

@@ -5,7 +5,7 @@
  */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { NODES, PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES } from '@coracle/apimachinery/types/resource-types';
 import { isNotFound } from '@coracle/client/api-failure';
 import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
@@ -18,11 +18,11 @@ import {
   parseHeldClaims,
 } from '@coracle/cluster-rules/claims/held-claims';
 
-export const claimFilesRules: PolicyRule[] = [
-  { apiGroups: [''], resources: ['nodes'], verbs: ['list', 'watch', 'patch'] },
-  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['list', 'watch'] },
-  { apiGroups: ['storage.k8s.io'], resources: ['storageclasses'], verbs: ['list', 'watch'] },
-];
+export const claimFilesRules = policyRules(
+  'list watch patch : core : nodes',
+  'list watch : core : persistentvolumeclaims',
+  'list watch : storage.k8s.io : storageclasses',
+);
 
 const BY_UID = 'claim-files.uid';
 

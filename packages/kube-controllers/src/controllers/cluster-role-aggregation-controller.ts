@@ -7,6 +7,7 @@ import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { fromLabelSelectorObject, matchesLabels } from '@coracle/apimachinery/selector/label-selector';
 import type { ClusterRole, PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { CLUSTER_ROLES } from '@coracle/apimachinery/types/resource-types';
 import { isNotFound } from '@coracle/client/api-failure';
 import { type Controller, createController, DONE, source } from '@coracle/client/controller/controller';
@@ -15,9 +16,7 @@ import type { ControllerEnvironment } from '@coracle/client/controller/environme
 const RBAC = 'rbac.authorization.k8s.io';
 
 /** It grants what others hold, so it has to be allowed what it does not hold itself. */
-export const clusterRoleAggregationRules: PolicyRule[] = [
-  { apiGroups: [RBAC], resources: ['clusterroles'], verbs: ['list', 'watch', 'patch', 'escalate'] },
-];
+export const clusterRoleAggregationRules = policyRules(`list watch patch escalate : ${RBAC} : clusterroles`);
 
 /** The rules of the selected roles, in the order of their names, each rule once. */
 export function aggregatedRules(

@@ -14,7 +14,7 @@ import {
   matchesLabels,
   NOTHING,
 } from '@coracle/apimachinery/selector/label-selector';
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { POD_DISRUPTION_BUDGETS, PODS, REPLICA_SETS } from '@coracle/apimachinery/types/resource-types';
 import type { IntOrString, Pod, PodDisruptionBudget } from '@coracle/apimachinery/types/types';
 import { isNotFound } from '@coracle/client/api-failure';
@@ -25,22 +25,22 @@ import { createDiscoveryCache } from './discovery-cache.ts';
 import { expectedPods, UnknownScale } from './owner-scale.ts';
 import { createStaleDisruptionController } from './stale-disruption-controller.ts';
 
-export const disruptionRules: PolicyRule[] = [
-  { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: ['list', 'watch'] },
-  { apiGroups: ['policy'], resources: ['poddisruptionbudgets/status'], verbs: ['patch'] },
-  { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
-  { apiGroups: [''], resources: ['pods/status'], verbs: ['patch'] },
-  { apiGroups: ['apps'], resources: ['replicasets'], verbs: ['get', 'list', 'watch'] },
+export const disruptionRules = policyRules(
+  'list watch : policy : poddisruptionbudgets',
+  'patch : policy : poddisruptionbudgets/status',
+  'list watch : core : pods',
+  'patch : core : pods/status',
+  'get list watch : apps : replicasets',
   // Whatever kind keeps the Pods: what it wants is in its scale.
-  { apiGroups: ['*'], resources: ['*/scale'], verbs: ['get'] },
-  { apiGroups: ['apps'], resources: ['deployments', 'statefulsets'], verbs: ['get'] },
-  { apiGroups: [''], resources: ['replicationcontrollers'], verbs: ['get'] },
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances'], verbs: ['get'] },
-  { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: ['list', 'watch'] },
-  { apiGroups: ['apiregistration.k8s.io'], resources: ['apiservices'], verbs: ['list', 'watch'] },
-  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
-  { nonResourceURLs: ['/api', '/api/*', '/apis', '/apis/*'], verbs: ['get'] },
-];
+  'get : * : */scale',
+  'get : apps : deployments statefulsets',
+  'get : core : replicationcontrollers',
+  'get : kubevirt.io : virtualmachineinstances',
+  'list watch : apiextensions.k8s.io : customresourcedefinitions',
+  'list watch : apiregistration.k8s.io : apiservices',
+  'create patch : core : events',
+  'get : /api /api/* /apis /apis/*',
+);
 
 /** An eviction that was granted and did not end in a deletion by then is forgotten. */
 const DELETION_TIMEOUT_MS = 120_000;

@@ -6,7 +6,7 @@
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly, KubeObject, ObjectKey } from '@coracle/apimachinery/meta/object';
 import { keyOf } from '@coracle/apimachinery/meta/object';
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { ENDPOINT_SLICES, ENDPOINTS, NODES, PODS, SERVICES } from '@coracle/apimachinery/types/resource-types';
 import type { EndpointSlice, Service } from '@coracle/apimachinery/types/types';
 import { isAlreadyExists, isNamespaceTerminating, isNotFound } from '@coracle/client/api-failure';
@@ -23,16 +23,12 @@ import {
   wantedSlices,
 } from './service-endpoints.ts';
 
-export const endpointSliceRules: PolicyRule[] = [
-  { apiGroups: [''], resources: ['services', 'pods', 'nodes', 'endpoints'], verbs: ['list', 'watch'] },
-  { apiGroups: [''], resources: ['endpoints'], verbs: ['create', 'update', 'delete'] },
-  { apiGroups: [''], resources: ['services/finalizers'], verbs: ['update'] },
-  {
-    apiGroups: ['discovery.k8s.io'],
-    resources: ['endpointslices'],
-    verbs: ['list', 'watch', 'create', 'update', 'delete'],
-  },
-];
+export const endpointSliceRules = policyRules(
+  'list watch : core : services pods nodes endpoints',
+  'create update delete : core : endpoints',
+  'update : core : services/finalizers',
+  'list watch create update delete : discovery.k8s.io : endpointslices',
+);
 
 const BY_SERVICE = 'endpointslice.service';
 const ZONE = 'topology.kubernetes.io/zone';

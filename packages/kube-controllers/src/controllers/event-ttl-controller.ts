@@ -4,16 +4,14 @@
  */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { EVENTS } from '@coracle/apimachinery/types/resource-types';
 import type { Event } from '@coracle/apimachinery/types/types';
 import { isNotFound } from '@coracle/client/api-failure';
 import { type Controller, createController, DONE, ownKeys, requeueAfter } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 
-export const eventTtlRules: PolicyRule[] = [
-  { apiGroups: [''], resources: ['events'], verbs: ['list', 'watch', 'delete'] },
-];
+export const eventTtlRules = policyRules('list watch delete : core : events');
 
 const TTL_MS = 60 * 60_000;
 

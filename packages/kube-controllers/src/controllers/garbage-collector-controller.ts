@@ -8,7 +8,7 @@
  * not be waited for; it is collected after.
  */
 
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { createController } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
 import type { Discovery } from '@coracle/client/discovery/discover';
@@ -19,11 +19,11 @@ import { GarbagePasses } from './garbage-passes.ts';
 import { OwnerChanges } from './owner-changes.ts';
 import { OwnerGraph, toGraphNode } from './owner-graph.ts';
 
-export const garbageCollectorRules: PolicyRule[] = [
-  { apiGroups: ['*'], resources: ['*'], verbs: ['get', 'list', 'watch', 'patch', 'delete'] },
-  { apiGroups: [''], resources: ['events'], verbs: ['create'] },
-  { nonResourceURLs: ['/api', '/api/*', '/apis', '/apis/*'], verbs: ['get'] },
-];
+export const garbageCollectorRules = policyRules(
+  'get list watch patch delete : * : *',
+  'create : core : events',
+  'get : /api /api/* /apis /apis/*',
+);
 
 const NAME = 'garbage-collector-controller';
 const CONCURRENCY = 20;

@@ -3,7 +3,7 @@
  * controller does elsewhere. Node agents listen there. One with `loadBalancerClass` is somebody else's.
  */
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { SERVICES } from '@coracle/apimachinery/types/resource-types';
 import type { Service } from '@coracle/apimachinery/types/types';
 import { isNotFound } from '@coracle/client/api-failure';
@@ -11,10 +11,7 @@ import { commit } from '@coracle/client/commit/commit';
 import { type Controller, createController, DONE, ownKeys } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 
-export const loadBalancerRules: PolicyRule[] = [
-  { apiGroups: [''], resources: ['services'], verbs: ['list', 'watch'] },
-  { apiGroups: [''], resources: ['services/status'], verbs: ['patch'] },
-];
+export const loadBalancerRules = policyRules('list watch : core : services', 'patch : core : services/status');
 
 const BASE = (127 << 24) | (32 << 16);
 /** Without the first address of the range, which the hash of an empty text would be near. */

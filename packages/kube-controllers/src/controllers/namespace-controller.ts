@@ -6,7 +6,7 @@
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { NAMESPACES, PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Namespace } from '@coracle/apimachinery/types/types';
 import { isNotFound } from '@coracle/client/api-failure';
@@ -26,15 +26,15 @@ import { namespaceConditions } from './namespace-conditions.ts';
 import { deleteNamespaceContent, type NamespaceContent, type NamespaceContentOptions } from './namespace-content.ts';
 
 /** Everything may live in a namespace, so everything may have to be deleted with it. */
-export const namespaceRules: PolicyRule[] = [
-  { apiGroups: [''], resources: ['namespaces'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: [''], resources: ['namespaces/finalize'], verbs: ['update'] },
-  { apiGroups: [''], resources: ['namespaces/status'], verbs: ['patch'] },
-  { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: ['list', 'watch'] },
-  { apiGroups: ['apiregistration.k8s.io'], resources: ['apiservices'], verbs: ['list', 'watch'] },
-  { apiGroups: ['*'], resources: ['*'], verbs: ['delete', 'deletecollection', 'list', 'watch'] },
-  { nonResourceURLs: ['/api', '/api/*', '/apis', '/apis/*'], verbs: ['get'] },
-];
+export const namespaceRules = policyRules(
+  'get list watch : core : namespaces',
+  'update : core : namespaces/finalize',
+  'patch : core : namespaces/status',
+  'list watch : apiextensions.k8s.io : customresourcedefinitions',
+  'list watch : apiregistration.k8s.io : apiservices',
+  'delete deletecollection list watch : * : *',
+  'get : /api /api/* /apis /apis/*',
+);
 
 const FINALIZER = 'kubernetes';
 /** Namespaces emptied at once. */

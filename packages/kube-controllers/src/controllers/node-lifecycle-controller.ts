@@ -10,7 +10,7 @@ import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { formatTime, keyOf } from '@coracle/apimachinery/meta/object';
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { LEASES, NODES, PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Node, NodeCondition, PodCondition, Taint } from '@coracle/apimachinery/types/types';
 import { isConflict, isNotFound } from '@coracle/client/api-failure';
@@ -26,14 +26,14 @@ import {
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
 
-export const nodeLifecycleRules: PolicyRule[] = [
-  { apiGroups: [''], resources: ['nodes'], verbs: ['list', 'watch', 'patch'] },
-  { apiGroups: [''], resources: ['nodes/status'], verbs: ['patch'] },
-  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['list', 'watch'] },
-  { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
-  { apiGroups: [''], resources: ['pods/status'], verbs: ['patch'] },
-  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
-];
+export const nodeLifecycleRules = policyRules(
+  'list watch patch : core : nodes',
+  'patch : core : nodes/status',
+  'list watch : coordination.k8s.io : leases',
+  'list watch : core : pods',
+  'patch : core : pods/status',
+  'create patch : core : events',
+);
 
 const BY_NODE = 'node-lifecycle.nodeName';
 const LEASE_NAMESPACE = 'kube-node-lease';

@@ -7,7 +7,7 @@
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { formatTime, keyOf } from '@coracle/apimachinery/meta/object';
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { NODES, PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Node, Pod, PodCondition } from '@coracle/apimachinery/types/types';
 import { isNotFound } from '@coracle/client/api-failure';
@@ -21,11 +21,11 @@ import {
 } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 
-export const podGcRules: PolicyRule[] = [
-  { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch', 'delete'] },
-  { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: [''], resources: ['pods/status'], verbs: ['patch'] },
-];
+export const podGcRules = policyRules(
+  'list watch delete : core : pods',
+  'get list watch : core : nodes',
+  'patch : core : pods/status',
+);
 
 const BY_NODE = 'pod-gc.nodeName';
 const QUARANTINE_MS = 40_000;

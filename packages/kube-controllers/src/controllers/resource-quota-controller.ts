@@ -11,24 +11,24 @@ import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { compareQuantity } from '@coracle/apimachinery/quantity/quantity';
 import { fromAmounts, masked, toAmounts } from '@coracle/apimachinery/quota/amounts';
 import { quotaEvaluator } from '@coracle/apimachinery/quota/evaluator';
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { RESOURCE_QUOTAS } from '@coracle/apimachinery/types/resource-types';
 import { isNotFound } from '@coracle/client/api-failure';
 import { type Controller, createController, DONE, ownKeys, requeueAfter } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 
 import { BY_VALUE, QuotaUsage } from './quota-usage.ts';
-export const resourceQuotaRules: PolicyRule[] = [
-  { apiGroups: [''], resources: ['resourcequotas'], verbs: ['list', 'watch'] },
-  { apiGroups: [''], resources: ['resourcequotas/status'], verbs: ['patch'] },
-  { apiGroups: [''], resources: ['pods', 'persistentvolumeclaims', 'services'], verbs: ['list', 'watch'] },
-  { apiGroups: ['resource.k8s.io'], resources: ['resourceclaims'], verbs: ['list', 'watch'] },
-  { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: ['list', 'watch'] },
-  { apiGroups: ['apiregistration.k8s.io'], resources: ['apiservices'], verbs: ['list', 'watch'] },
+export const resourceQuotaRules = policyRules(
+  'list watch : core : resourcequotas',
+  'patch : core : resourcequotas/status',
+  'list watch : core : pods persistentvolumeclaims services',
+  'list watch : resource.k8s.io : resourceclaims',
+  'list watch : apiextensions.k8s.io : customresourcedefinitions',
+  'list watch : apiregistration.k8s.io : apiservices',
   // Whatever a quota counts by number.
-  { apiGroups: ['*'], resources: ['*'], verbs: ['list'] },
-  { nonResourceURLs: ['/api', '/api/*', '/apis', '/apis/*'], verbs: ['get'] },
-];
+  'list : * : *',
+  'get : /api /api/* /apis /apis/*',
+);
 
 /** How long a quota stands still before something is given back. */
 const SETTLE_MS = 500;

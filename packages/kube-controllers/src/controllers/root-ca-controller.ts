@@ -1,7 +1,7 @@
 /** Every active namespace has a ConfigMap `kube-root-ca.crt` with the CA that signed the API server's certificate. */
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { CONFIG_MAPS, NAMESPACES } from '@coracle/apimachinery/types/resource-types';
 import type { ConfigMap } from '@coracle/apimachinery/types/types';
 import { isAlreadyExists, isNamespaceTerminating, isNotFound } from '@coracle/client/api-failure';
@@ -14,11 +14,11 @@ export interface RootCaOptions extends ControllerEnvironment {
   readonly rootCa: string;
 }
 
-export const rootCaRules: PolicyRule[] = [
-  { apiGroups: [''], resources: ['namespaces', 'configmaps'], verbs: ['list', 'watch'] },
-  { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
-  { apiGroups: [''], resources: ['configmaps'], resourceNames: ['kube-root-ca.crt'], verbs: ['patch'] },
-];
+export const rootCaRules = policyRules(
+  'list watch : core : namespaces configmaps',
+  'create : core : configmaps',
+  'patch : core : configmaps : kube-root-ca.crt',
+);
 
 const NAME = 'kube-root-ca.crt';
 

@@ -1,14 +1,14 @@
 /** Every active namespace has a ServiceAccount `default`: Pods are admitted with it, and tools wait for it. */
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { NAMESPACES, SERVICE_ACCOUNTS } from '@coracle/apimachinery/types/resource-types';
 import { isAlreadyExists, isNamespaceTerminating, isNotFound } from '@coracle/client/api-failure';
 import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 
-export const serviceAccountRules: PolicyRule[] = [
-  { apiGroups: [''], resources: ['namespaces', 'serviceaccounts'], verbs: ['list', 'watch'] },
-  { apiGroups: [''], resources: ['serviceaccounts'], verbs: ['create'] },
-];
+export const serviceAccountRules = policyRules(
+  'list watch : core : namespaces serviceaccounts',
+  'create : core : serviceaccounts',
+);
 
 const NAME = 'default';
 

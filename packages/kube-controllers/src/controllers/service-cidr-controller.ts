@@ -4,7 +4,7 @@
  */
 
 import { type DeepReadonly, formatTime, keyOf } from '@coracle/apimachinery/meta/object';
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { IP_ADDRESSES, SERVICE_CIDRS } from '@coracle/apimachinery/types/resource-types';
 import {
   canDeleteCidr,
@@ -38,11 +38,11 @@ const IN_USE = {
   message: 'There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR',
 } as const;
 
-export const serviceCidrRules: PolicyRule[] = [
-  { apiGroups: ['networking.k8s.io'], resources: ['servicecidrs'], verbs: ['list', 'watch', 'patch'] },
-  { apiGroups: ['networking.k8s.io'], resources: ['servicecidrs/status'], verbs: ['patch'] },
-  { apiGroups: ['networking.k8s.io'], resources: ['ipaddresses'], verbs: ['list', 'watch'] },
-];
+export const serviceCidrRules = policyRules(
+  'list watch patch : networking.k8s.io : servicecidrs',
+  'patch : networking.k8s.io : servicecidrs/status',
+  'list watch : networking.k8s.io : ipaddresses',
+);
 
 /** Makes the controller. */
 export function createServiceCidrController(environment: ControllerEnvironment): Controller {

@@ -4,7 +4,7 @@
  */
 
 import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from '@coracle/apimachinery/types/types';
 import { claimsOfPod } from '@coracle/apimachinery/types/volume-claims';
@@ -18,14 +18,12 @@ const CLAIM_FINALIZER = 'kubernetes.io/pvc-protection';
 const VOLUME_FINALIZER = 'kubernetes.io/pv-protection';
 const BY_CLAIM = 'pvc-protection.claim';
 
-export const claimProtectionRules: PolicyRule[] = [
-  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['list', 'watch', 'patch'] },
-  { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
-];
+export const claimProtectionRules = policyRules(
+  'list watch patch : core : persistentvolumeclaims',
+  'list watch : core : pods',
+);
 
-export const volumeProtectionRules: PolicyRule[] = [
-  { apiGroups: [''], resources: ['persistentvolumes'], verbs: ['list', 'watch', 'patch'] },
-];
+export const volumeProtectionRules = policyRules('list watch patch : core : persistentvolumes');
 
 const isLeaving = ({ metadata }: DeepReadonly<KubeObject>, finalizer: string): boolean =>
   metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(finalizer) === true;

@@ -6,7 +6,7 @@
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { formatTime, keyOf } from '@coracle/apimachinery/meta/object';
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { NODES, PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Node, Pod, PodCondition, Taint } from '@coracle/apimachinery/types/types';
 import { isConflict, isNotFound } from '@coracle/client/api-failure';
@@ -22,12 +22,12 @@ import type { ControllerEnvironment } from '@coracle/client/controller/environme
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import { tolerates } from '@coracle/cluster-rules/placement/taints';
 
-export const taintEvictionRules: PolicyRule[] = [
-  { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch', 'delete'] },
-  { apiGroups: [''], resources: ['nodes'], verbs: ['list', 'watch'] },
-  { apiGroups: [''], resources: ['pods/status'], verbs: ['patch'] },
-  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
-];
+export const taintEvictionRules = policyRules(
+  'list watch delete : core : pods',
+  'list watch : core : nodes',
+  'patch : core : pods/status',
+  'create patch : core : events',
+);
 
 const BY_NODE = 'taint-eviction.nodeName';
 

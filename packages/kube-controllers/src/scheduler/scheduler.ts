@@ -8,7 +8,7 @@
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly, ObjectKey } from '@coracle/apimachinery/meta/object';
 import { keyOf, keyText } from '@coracle/apimachinery/meta/object';
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import type { Node } from '@coracle/apimachinery/types/types';
 import { type Controller, createController, ownKeys } from '@coracle/client/controller/controller';
 import { isTerminated } from '@coracle/cluster-rules/placement/pod-requests';
@@ -16,20 +16,16 @@ import { priorityOf } from '@coracle/cluster-rules/placement/preemption';
 
 import { type SchedulerOptions, SchedulerSteps } from './scheduler-steps.ts';
 /** What the scheduler may do, and nothing else. */
-export const schedulerRules: PolicyRule[] = [
-  { apiGroups: [''], resources: ['pods', 'nodes', 'namespaces'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: [''], resources: ['pods'], verbs: ['delete'] },
-  { apiGroups: [''], resources: ['pods/binding'], verbs: ['create'] },
-  { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: ['list', 'watch'] },
-  { apiGroups: [''], resources: ['pods/status'], verbs: ['patch'] },
-  {
-    apiGroups: [''],
-    resources: ['persistentvolumeclaims', 'persistentvolumes'],
-    verbs: ['get', 'list', 'watch', 'patch'],
-  },
-  { apiGroups: ['storage.k8s.io'], resources: ['storageclasses'], verbs: ['list', 'watch'] },
-  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
-];
+export const schedulerRules = policyRules(
+  'get list watch : core : pods nodes namespaces',
+  'delete : core : pods',
+  'create : core : pods/binding',
+  'list watch : policy : poddisruptionbudgets',
+  'patch : core : pods/status',
+  'get list watch patch : core : persistentvolumeclaims persistentvolumes',
+  'list watch : storage.k8s.io : storageclasses',
+  'create patch : core : events',
+);
 
 /** Bindings under way at once. */
 const CONCURRENCY = 32;

@@ -6,7 +6,7 @@
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { keyOf } from '@coracle/apimachinery/meta/object';
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { NODES, PERSISTENT_VOLUMES } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolume } from '@coracle/apimachinery/types/types';
 import { isNotFound } from '@coracle/client/api-failure';
@@ -30,12 +30,12 @@ import type { PoolControllerOptions } from './provisioner-steps.ts';
 type Volume = DeepReadonly<PersistentVolume>;
 
 /** Rights the controller needs, and no others. */
-export const deleterRules: PolicyRule[] = [
-  { apiGroups: [''], resources: ['persistentvolumes'], verbs: ['get', 'list', 'watch', 'patch', 'delete'] },
-  { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: ['coracle.dev'], resources: ['deletedvirtualmachinecontents'], verbs: ['list'] },
-  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
-];
+export const deleterRules = policyRules(
+  'get list watch patch delete : core : persistentvolumes',
+  'get list watch : core : nodes',
+  'list : coracle.dev : deletedvirtualmachinecontents',
+  'create patch : core : events',
+);
 
 const RETRY_MS = 5000;
 const holds = ({ metadata }: Volume): boolean => metadata.finalizers?.includes(PROVISIONER_FINALIZER) ?? false;

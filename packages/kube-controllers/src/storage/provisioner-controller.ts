@@ -6,7 +6,7 @@
  */
 
 import type { DeepReadonly, ObjectKey } from '@coracle/apimachinery/meta/object';
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { isNotFound } from '@coracle/client/api-failure';
 import {
   type Controller,
@@ -21,18 +21,14 @@ import { PoolCallError, poolOf } from './pools.ts';
 
 import { POOL_MS, type PoolControllerOptions, ProvisionerSteps } from './provisioner-steps.ts';
 /** Rights the controller needs, and no others. */
-export const provisionerRules: PolicyRule[] = [
-  { apiGroups: [''], resources: ['persistentvolumes'], verbs: ['get', 'list', 'watch', 'create'] },
-  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get', 'list', 'watch', 'patch'] },
-  { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: ['storage.k8s.io'], resources: ['storageclasses'], verbs: ['list', 'watch'] },
-  {
-    apiGroups: ['snapshot.storage.k8s.io'],
-    resources: ['volumesnapshots', 'volumesnapshotcontents'],
-    verbs: ['get'],
-  },
-  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
-];
+export const provisionerRules = policyRules(
+  'get list watch create : core : persistentvolumes',
+  'get list watch patch : core : persistentvolumeclaims',
+  'get list watch : core : nodes',
+  'list watch : storage.k8s.io : storageclasses',
+  'get : snapshot.storage.k8s.io : volumesnapshots volumesnapshotcontents',
+  'create patch : core : events',
+);
 
 const CONCURRENCY = 4;
 /** Makes the controller. */

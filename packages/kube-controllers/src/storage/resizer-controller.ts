@@ -1,7 +1,7 @@
 /** Enlarges the volumes of driver `local.coracle.dev` whose claims ask for more; a guest that runs sees it at once. */
 
 import { type DeepReadonly, formatTime } from '@coracle/apimachinery/meta/object';
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolume, PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import { holdingOf } from '@coracle/apimachinery/types/volume-claims';
@@ -26,13 +26,13 @@ import type { PoolControllerOptions } from './provisioner-steps.ts';
 type Claim = DeepReadonly<PersistentVolumeClaim>;
 
 /** Rights the controller needs, and no others. */
-export const resizerRules: PolicyRule[] = [
-  { apiGroups: [''], resources: ['persistentvolumes'], verbs: ['list', 'watch', 'patch'] },
-  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['list', 'watch', 'patch'] },
-  { apiGroups: [''], resources: ['persistentvolumeclaims/status'], verbs: ['patch'] },
-  { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
-];
+export const resizerRules = policyRules(
+  'list watch patch : core : persistentvolumes',
+  'list watch patch : core : persistentvolumeclaims',
+  'patch : core : persistentvolumeclaims/status',
+  'get list watch : core : nodes',
+  'create patch : core : events',
+);
 
 const RESIZER = 'volume.kubernetes.io/storage-resizer';
 const RETRY_MS = 10_000;

@@ -7,7 +7,7 @@
  */
 
 import { keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { isNotFound } from '@coracle/client/api-failure';
 import {
   type Controller,
@@ -23,23 +23,15 @@ import { sourceOf } from '@coracle/cluster-rules/storage/provision-plan';
 
 import { BY_CLAIM, BY_CONTENT, type Claim, SnapshotProblem, SnapshotSteps } from './snapshot-steps.ts';
 /** Rights the controller needs, and no others. */
-export const snapshotControllerRules: PolicyRule[] = [
-  {
-    apiGroups: ['snapshot.storage.k8s.io'],
-    resources: ['volumesnapshots', 'volumesnapshots/status'],
-    verbs: ['get', 'list', 'watch', 'patch'],
-  },
-  {
-    apiGroups: ['snapshot.storage.k8s.io'],
-    resources: ['volumesnapshotcontents'],
-    verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
-  },
-  { apiGroups: ['snapshot.storage.k8s.io'], resources: ['volumesnapshotclasses'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get', 'list', 'watch', 'patch'] },
-  { apiGroups: [''], resources: ['persistentvolumes'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get'] },
-  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
-];
+export const snapshotControllerRules = policyRules(
+  'get list watch patch : snapshot.storage.k8s.io : volumesnapshots volumesnapshots/status',
+  'get list watch create patch delete : snapshot.storage.k8s.io : volumesnapshotcontents',
+  'get list watch : snapshot.storage.k8s.io : volumesnapshotclasses',
+  'get list watch patch : core : persistentvolumeclaims',
+  'get list watch : core : persistentvolumes',
+  'get : coordination.k8s.io : leases',
+  'create patch : core : events',
+);
 
 const LEASE_MS = 15_000;
 

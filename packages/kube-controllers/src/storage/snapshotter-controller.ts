@@ -5,7 +5,7 @@
  */
 
 import { keyOf } from '@coracle/apimachinery/meta/object';
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { isNotFound } from '@coracle/client/api-failure';
 import { type Controller, createController, DONE, requeueAfter, source } from '@coracle/client/controller/controller';
 import { POOL_DRIVER } from '@coracle/cluster-rules/storage/pool-names';
@@ -23,17 +23,13 @@ import {
   SnapshotterSteps,
 } from './snapshotter-steps.ts';
 /** Rights the controller needs, and no others. */
-export const snapshotterRules: PolicyRule[] = [
-  { apiGroups: ['snapshot.storage.k8s.io'], resources: ['volumesnapshots'], verbs: ['list', 'watch'] },
-  {
-    apiGroups: ['snapshot.storage.k8s.io'],
-    resources: ['volumesnapshotcontents', 'volumesnapshotcontents/status'],
-    verbs: ['get', 'list', 'watch', 'patch'],
-  },
-  { apiGroups: [''], resources: ['persistentvolumes'], verbs: ['list', 'watch'] },
-  { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
-];
+export const snapshotterRules = policyRules(
+  'list watch : snapshot.storage.k8s.io : volumesnapshots',
+  'get list watch patch : snapshot.storage.k8s.io : volumesnapshotcontents volumesnapshotcontents/status',
+  'list watch : core : persistentvolumes',
+  'get list watch : core : nodes',
+  'create patch : core : events',
+);
 
 const RETRY_MS = 2000;
 /** Failures that are remembered; beyond that they are tried again at once. */

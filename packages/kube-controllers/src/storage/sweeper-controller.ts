@@ -3,7 +3,7 @@
  * the claim went before it came back. They are deleted after a while; one that a PersistentVolume stands for is confirmed.
  * Only volumes that were made provisional are looked at: what policy Retain leaves behind is not among them.
  */
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@coracle/apimachinery/types/resource-types';
 import { type Controller, createController, DONE, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { PoolFacts } from '@coracle/cluster-rules/storage/pool-calls';
@@ -12,10 +12,10 @@ import { createPools, PoolCallError, poolOf } from './pools.ts';
 import type { PoolControllerOptions } from './provisioner-steps.ts';
 
 /** Rights the controller needs, and no others. */
-export const sweeperRules: PolicyRule[] = [
-  { apiGroups: [''], resources: ['persistentvolumes', 'persistentvolumeclaims'], verbs: ['list'] },
-  { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
-];
+export const sweeperRules = policyRules(
+  'list : core : persistentvolumes persistentvolumeclaims',
+  'get list watch : core : nodes',
+);
 
 /** A volume that nothing stands for is left alone for so long: its claim may be about to be provisioned once more. */
 export const ORPHAN_MS = 600_000;

@@ -9,7 +9,7 @@
  */
 
 import { keyOf } from '@coracle/apimachinery/meta/object';
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { claimsOfPod, classNameOf } from '@coracle/apimachinery/types/volume-claims';
 import { isNotFound } from '@coracle/client/api-failure';
 import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
@@ -20,17 +20,13 @@ import { BY_CLAIM, BY_CLASS, BY_VOLUME, claimKeyOf, VolumeSteps, volumeKey } fro
 const CONCURRENCY = 8;
 
 /** Rights the controller needs, and no others. */
-export const volumeControllerRules: PolicyRule[] = [
-  {
-    apiGroups: [''],
-    resources: ['persistentvolumes', 'persistentvolumeclaims'],
-    verbs: ['get', 'list', 'watch', 'patch'],
-  },
-  { apiGroups: [''], resources: ['persistentvolumes/status', 'persistentvolumeclaims/status'], verbs: ['patch'] },
-  { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
-  { apiGroups: ['storage.k8s.io'], resources: ['storageclasses'], verbs: ['list', 'watch'] },
-  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
-];
+export const volumeControllerRules = policyRules(
+  'get list watch patch : core : persistentvolumes persistentvolumeclaims',
+  'patch : core : persistentvolumes/status persistentvolumeclaims/status',
+  'list watch : core : pods',
+  'list watch : storage.k8s.io : storageclasses',
+  'create patch : core : events',
+);
 
 /** Makes the controller. */
 export function createVolumeController(environment: ControllerEnvironment): Controller {

@@ -1,5 +1,5 @@
 /** The controllers of backups as one component. */
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import type { AskAgent } from '@coracle/client/controller/ask-agent';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
@@ -9,32 +9,16 @@ import { createTrackerController } from './tracker-controller.ts';
 import { createTrackingController } from './tracking-controller.ts';
 
 /** Rights the controllers need, and no others. */
-export const backupControllerRules: readonly PolicyRule[] = [
-  {
-    apiGroups: ['backup.kubevirt.io'],
-    resources: ['virtualmachinebackups', 'virtualmachinebackuptrackers'],
-    verbs: ['get', 'list', 'watch', 'patch'],
-  },
-  {
-    apiGroups: ['backup.kubevirt.io'],
-    resources: ['virtualmachinebackups/status', 'virtualmachinebackuptrackers/status'],
-    verbs: ['patch'],
-  },
-  {
-    apiGroups: ['kubevirt.io'],
-    resources: ['virtualmachines', 'virtualmachineinstances'],
-    verbs: ['get', 'list', 'watch', 'patch'],
-  },
-  {
-    apiGroups: ['kubevirt.io'],
-    resources: ['virtualmachines/status', 'virtualmachineinstances/status'],
-    verbs: ['patch'],
-  },
-  { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: [''], resources: ['persistentvolumeclaims', 'namespaces', 'nodes'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: ['subresources.kubevirt.io'], resources: ['virtualmachineinstances/backup'], verbs: ['update'] },
-  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
-];
+export const backupControllerRules = policyRules(
+  'get list watch patch : backup.kubevirt.io : virtualmachinebackups virtualmachinebackuptrackers',
+  'patch : backup.kubevirt.io : virtualmachinebackups/status virtualmachinebackuptrackers/status',
+  'get list watch patch : kubevirt.io : virtualmachines virtualmachineinstances',
+  'patch : kubevirt.io : virtualmachines/status virtualmachineinstances/status',
+  'get list watch : kubevirt.io : kubevirts',
+  'get list watch : core : persistentvolumeclaims namespaces nodes',
+  'update : subresources.kubevirt.io : virtualmachineinstances/backup',
+  'create patch : core : events',
+);
 
 /** Makes all of them; nothing happens before `start`. */
 export function createBackupControllers(

@@ -8,7 +8,7 @@
  */
 
 import { keyOf } from '@coracle/apimachinery/meta/object';
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { isConflict } from '@coracle/client/api-failure';
 import {
   type Controller,
@@ -25,33 +25,19 @@ import { countRoom } from './bin-room.ts';
 
 import { type BinControllerOptions, BinSteps, RELEASING, ROOM_KEY, WAIT_MS } from './bin-steps.ts';
 
-const made = ['get', 'create', 'patch', 'delete'];
-
 /** Rights the controller needs, and no others. */
-export const binControllerRules: PolicyRule[] = [
-  {
-    apiGroups: ['coracle.dev'],
-    resources: ['deletedvirtualmachines', 'deletedvirtualmachinecontents'],
-    verbs: ['get', 'list', 'watch', 'patch', 'delete'],
-  },
-  {
-    apiGroups: ['coracle.dev'],
-    resources: ['deletedvirtualmachines/status', 'deletedvirtualmachinecontents/status'],
-    verbs: ['patch'],
-  },
-  { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['list', 'watch'] },
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachines'], verbs: ['get', 'list', 'watch', 'create'] },
-  { apiGroups: [''], resources: ['namespaces'], verbs: ['get'] },
-  { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
-  {
-    apiGroups: [''],
-    resources: ['persistentvolumeclaims', 'persistentvolumes', 'secrets', 'configmaps'],
-    verbs: made,
-  },
-  { apiGroups: ['apps'], resources: ['controllerrevisions'], verbs: made },
-  { apiGroups: ['cdi.kubevirt.io'], resources: ['datavolumes'], verbs: made },
-  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
-];
+export const binControllerRules = policyRules(
+  'get list watch patch delete : coracle.dev : deletedvirtualmachines deletedvirtualmachinecontents',
+  'patch : coracle.dev : deletedvirtualmachines/status deletedvirtualmachinecontents/status',
+  'list watch : kubevirt.io : kubevirts',
+  'get list watch create : kubevirt.io : virtualmachines',
+  'get : core : namespaces',
+  'get list watch : core : nodes',
+  'get create patch delete : core : persistentvolumeclaims persistentvolumes secrets configmaps',
+  'get create patch delete : apps : controllerrevisions',
+  'get create patch delete : cdi.kubevirt.io : datavolumes',
+  'create patch : core : events',
+);
 
 /** Space is counted so often while the bin holds anything. */
 const ROOM_MS = 15_000;

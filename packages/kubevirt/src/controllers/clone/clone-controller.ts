@@ -4,6 +4,7 @@ import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import { type DeepReadonly, type KubeObject, keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import { isConflict, isNotFound } from '@coracle/client/api-failure';
@@ -27,29 +28,17 @@ import type { CloneCluster, ReadonlyClone } from './clone-pass.ts';
 import { takeSteps } from './clone-steps.ts';
 
 /** Rights the controller needs, and no others. */
-export const cloneControllerRules = [
-  {
-    apiGroups: [CLONE_GROUP],
-    resources: ['virtualmachineclones'],
-    verbs: ['get', 'list', 'watch', 'delete'],
-  },
-  { apiGroups: [CLONE_GROUP], resources: ['virtualmachineclones/status'], verbs: ['patch'] },
+export const cloneControllerRules = policyRules(
+  `get list watch delete : ${CLONE_GROUP} : virtualmachineclones`,
+  `patch : ${CLONE_GROUP} : virtualmachineclones/status`,
   // Helpers that block their owner's deletion take this right on the owner.
-  { apiGroups: [CLONE_GROUP], resources: ['virtualmachineclones/finalizers'], verbs: ['update'] },
-  {
-    apiGroups: ['snapshot.kubevirt.io'],
-    resources: ['virtualmachinesnapshots', 'virtualmachinerestores'],
-    verbs: ['get', 'list', 'watch', 'create', 'delete'],
-  },
-  {
-    apiGroups: ['snapshot.kubevirt.io'],
-    resources: ['virtualmachinesnapshotcontents'],
-    verbs: ['get', 'list', 'watch'],
-  },
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachines'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
-];
+  `update : ${CLONE_GROUP} : virtualmachineclones/finalizers`,
+  'get list watch create delete : snapshot.kubevirt.io : virtualmachinesnapshots virtualmachinerestores',
+  'get list watch : snapshot.kubevirt.io : virtualmachinesnapshotcontents',
+  'get list watch : kubevirt.io : virtualmachines',
+  'get list watch : core : persistentvolumeclaims',
+  'create patch : core : events',
+);
 
 const textOf = (...parts: readonly (string | undefined)[]): string => parts.map((part) => part ?? '').join('/');
 const keysOf = (clones: readonly ReadonlyClone[]): ObjectKey[] =>

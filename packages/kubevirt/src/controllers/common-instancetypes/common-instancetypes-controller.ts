@@ -6,6 +6,7 @@
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly, ObjectKey } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import type { Client } from '@coracle/client/client';
 import { createController, DONE, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
@@ -22,15 +23,12 @@ import type { SourceKind } from '../../rules/instancetype/matcher.ts';
 import { clusterConfigOf } from '../../rules/machine-defaults/cluster-config.ts';
 
 /** Rights the controller needs, and no others. */
-export const commonInstancetypesRules = [
-  { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['get', 'list', 'watch'] },
-  {
-    apiGroups: ['instancetype.kubevirt.io'],
-    resources: ['virtualmachineclusterinstancetypes', 'virtualmachineclusterpreferences'],
-    verbs: ['get', 'list', 'watch', 'create', 'update', 'delete'],
-  },
-  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
-];
+export const commonInstancetypesRules = policyRules(
+  'get list watch : kubevirt.io : kubevirts',
+  `get list watch create update delete : instancetype.kubevirt.io : virtualmachineclusterinstancetypes
+    virtualmachineclusterpreferences`,
+  'create patch : core : events',
+);
 
 const TYPES = [
   VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES,

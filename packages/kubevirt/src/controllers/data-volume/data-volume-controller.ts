@@ -5,7 +5,7 @@
  * DataVolume that goes is removed. A failed attempt is made again, later each time, and goes on from what it has.
  */
 import { type DeepReadonly, keyOf } from '@coracle/apimachinery/meta/object';
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import { commit } from '@coracle/client/commit/commit';
 import {
@@ -28,39 +28,25 @@ import type { ClaimFillingOptions } from './claim-filling.ts';
 import { DataVolumeSteps } from './data-volume-steps.ts';
 import { reasonOf } from './pool-access.ts';
 
-const READ = ['get', 'list', 'watch'];
-
 /** Rights the controller needs, and no others. */
-export const dataVolumeRules: PolicyRule[] = [
-  {
-    apiGroups: [CDI_GROUP],
-    resources: ['datavolumes', 'datasources', 'dataimportcrons', 'storageprofiles', 'cdiconfigs'],
-    verbs: READ,
-  },
-  { apiGroups: [CDI_GROUP], resources: ['datavolumes'], verbs: ['create', 'delete'] },
-  { apiGroups: [CDI_GROUP], resources: ['datasources'], verbs: ['create', 'patch'] },
-  { apiGroups: [CDI_GROUP], resources: ['storageprofiles'], verbs: ['create', 'delete'] },
-  { apiGroups: [CDI_GROUP], resources: ['cdiconfigs'], verbs: ['create'] },
-  {
-    apiGroups: [CDI_GROUP],
-    resources: ['datavolumes/status', 'dataimportcrons/status', 'storageprofiles/status', 'cdiconfigs/status'],
-    verbs: ['patch'],
-  },
+export const dataVolumeRules = policyRules(
+  `get list watch : ${CDI_GROUP} : datavolumes datasources dataimportcrons storageprofiles cdiconfigs`,
+  `create delete : ${CDI_GROUP} : datavolumes`,
+  `create patch : ${CDI_GROUP} : datasources`,
+  `create delete : ${CDI_GROUP} : storageprofiles`,
+  `create : ${CDI_GROUP} : cdiconfigs`,
+  `patch : ${CDI_GROUP} : datavolumes/status dataimportcrons/status storageprofiles/status cdiconfigs/status`,
   // Claims block the deletion of their DataVolume.
-  { apiGroups: [CDI_GROUP], resources: ['datavolumes/finalizers', 'dataimportcrons/finalizers'], verbs: ['update'] },
-  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: [...READ, 'create', 'patch'] },
-  { apiGroups: [''], resources: ['persistentvolumes'], verbs: ['get', 'create'] },
-  { apiGroups: [''], resources: ['nodes'], verbs: READ },
+  `update : ${CDI_GROUP} : datavolumes/finalizers dataimportcrons/finalizers`,
+  'get list watch create patch : core : persistentvolumeclaims',
+  'get create : core : persistentvolumes',
+  'get list watch : core : nodes',
   // Credentials and certificates that a DataVolume names in its own namespace.
-  { apiGroups: [''], resources: ['secrets', 'configmaps'], verbs: ['get'] },
-  { apiGroups: ['storage.k8s.io'], resources: ['storageclasses'], verbs: READ },
-  {
-    apiGroups: ['snapshot.storage.k8s.io'],
-    resources: ['volumesnapshots', 'volumesnapshotcontents'],
-    verbs: ['get'],
-  },
-  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
-];
+  'get : core : secrets configmaps',
+  'get list watch : storage.k8s.io : storageclasses',
+  'get : snapshot.storage.k8s.io : volumesnapshots volumesnapshotcontents',
+  'create patch : core : events',
+);
 
 const CONCURRENCY = 8;
 /** When a pool that could not be asked to drop something is asked again. */

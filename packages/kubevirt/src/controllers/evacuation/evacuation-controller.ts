@@ -1,4 +1,5 @@
 import { keyText } from '@coracle/apimachinery/meta/object';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { createController, DONE, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
 import { isDeletedForSilence, isNodeReady } from '../../rules/eviction/silent-deletion.ts';
@@ -11,25 +12,17 @@ import { DRAIN_ANNOTATION, planEvacuation } from './evacuation-plan.ts';
 
 import { EvacuationSteps } from './evacuation-steps.ts';
 /** Rights the two controllers need, and no others. */
-export const evacuationControllerRules = [
-  {
-    apiGroups: ['kubevirt.io'],
-    resources: ['virtualmachineinstancemigrations'],
-    verbs: ['get', 'list', 'watch', 'create', 'delete'],
-  },
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances'], verbs: ['get', 'list', 'watch', 'patch'] },
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances/status'], verbs: ['patch'] },
+export const evacuationControllerRules = policyRules(
+  'get list watch create delete : kubevirt.io : virtualmachineinstancemigrations',
+  'get list watch patch : kubevirt.io : virtualmachineinstances',
+  'patch : kubevirt.io : virtualmachineinstances/status',
   // A budget that blocks its owner's deletion takes this right on the owner.
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances/finalizers'], verbs: ['update'] },
-  { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: [''], resources: ['nodes', 'pods'], verbs: ['get', 'list', 'watch'] },
-  {
-    apiGroups: ['policy'],
-    resources: ['poddisruptionbudgets'],
-    verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
-  },
-  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
-];
+  'update : kubevirt.io : virtualmachineinstances/finalizers',
+  'get list watch : kubevirt.io : kubevirts',
+  'get list watch : core : nodes pods',
+  'get list watch create patch delete : policy : poddisruptionbudgets',
+  'create patch : core : events',
+);
 
 /** Pause until instances that could not be acted on are looked at again. */
 const WAITING_MS = 5000;

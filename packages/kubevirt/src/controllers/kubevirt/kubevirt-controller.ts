@@ -1,6 +1,7 @@
 /** Keeps the status of the KubeVirt object true: the generation in effect, and the version that serves it. */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { CUSTOM_RESOURCE_DEFINITIONS } from '@coracle/apimachinery/types/resource-types';
 import { commit } from '@coracle/client/commit/commit';
 import { createController, DONE, ownKeys } from '@coracle/client/controller/controller';
@@ -12,11 +13,11 @@ import { kubeVirtStatusOf } from './kubevirt-status.ts';
 const GROUP_SUFFIX = '.kubevirt.io';
 
 /** Rights the controller needs, and no others. */
-export const kubeVirtControllerRules = [
-  { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: ['kubevirt.io'], resources: ['kubevirts/status'], verbs: ['patch'] },
-  { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: ['list'] },
-];
+export const kubeVirtControllerRules = policyRules(
+  'get list watch : kubevirt.io : kubevirts',
+  'patch : kubevirt.io : kubevirts/status',
+  'list : apiextensions.k8s.io : customresourcedefinitions',
+);
 
 export interface KubeVirtControllerOptions extends ControllerEnvironment {
   /** The version that runs, as the status gives it. */

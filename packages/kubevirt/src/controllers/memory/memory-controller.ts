@@ -1,33 +1,22 @@
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { createController, ownKeys, source } from '@coracle/client/controller/controller';
 import type { Runnable } from '@coracle/client/controller/environment';
 
 import { type MemoryControllerOptions, MemorySteps } from './memory-steps.ts';
 /** Rights the controller needs, and no others. */
-export const memoryControllerRules = [
-  {
-    apiGroups: ['snapshot.kubevirt.io'],
-    resources: ['virtualmachinesnapshots'],
-    verbs: ['get', 'list', 'watch', 'patch', 'delete'],
-  },
-  { apiGroups: ['snapshot.kubevirt.io'], resources: ['virtualmachinesnapshots/status'], verbs: ['patch'] },
-  {
-    apiGroups: ['snapshot.kubevirt.io'],
-    resources: ['virtualmachinesnapshotcontents'],
-    verbs: ['get', 'list', 'watch'],
-  },
-  { apiGroups: ['snapshot.storage.k8s.io'], resources: ['volumesnapshots'], verbs: ['get', 'patch'] },
-  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get', 'create'] },
-  { apiGroups: [''], resources: ['persistentvolumes'], verbs: ['get'] },
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachines/finalizers'], verbs: ['update'] },
-  {
-    apiGroups: ['kubevirt.io'],
-    resources: ['virtualmachines'],
-    verbs: ['get', 'list', 'watch', 'create', 'delete'],
-  },
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: [''], resources: ['nodes'], verbs: ['get'] },
-  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
-];
+export const memoryControllerRules = policyRules(
+  'get list watch patch delete : snapshot.kubevirt.io : virtualmachinesnapshots',
+  'patch : snapshot.kubevirt.io : virtualmachinesnapshots/status',
+  'get list watch : snapshot.kubevirt.io : virtualmachinesnapshotcontents',
+  'get patch : snapshot.storage.k8s.io : volumesnapshots',
+  'get create : core : persistentvolumeclaims',
+  'get : core : persistentvolumes',
+  'update : kubevirt.io : virtualmachines/finalizers',
+  'get list watch create delete : kubevirt.io : virtualmachines',
+  'get list watch : kubevirt.io : virtualmachineinstances',
+  'get : core : nodes',
+  'create patch : core : events',
+);
 
 /** Makes the controller; nothing happens before `start`. */
 export function createMemoryController(options: MemoryControllerOptions): Runnable {

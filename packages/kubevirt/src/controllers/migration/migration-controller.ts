@@ -1,4 +1,5 @@
 import { keyOf, keyText } from '@coracle/apimachinery/meta/object';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
 import type { Runnable } from '@coracle/client/controller/environment';
 import { MIGRATION_JOB_LABEL, MIGRATION_JOB_NAME_ANNOTATION } from '../../rules/launcher/launcher-labels.ts';
@@ -7,28 +8,20 @@ import { type MigrationControllerOptions, MigrationSteps, type Pass } from './mi
 import { isDeleting, isFinalMigration } from './migration-view.ts';
 import { stateClaimRules } from './state-claims.ts';
 /** Rights the controller needs, and no others. */
-export const migrationControllerRules = [
-  {
-    apiGroups: ['kubevirt.io'],
-    resources: ['virtualmachineinstancemigrations'],
-    verbs: ['get', 'list', 'watch', 'patch', 'delete'],
-  },
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstancemigrations/status'], verbs: ['patch'] },
-  {
-    apiGroups: ['kubevirt.io'],
-    resources: ['virtualmachineinstances'],
-    verbs: ['get', 'list', 'watch', 'patch'],
-  },
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances/status'], verbs: ['patch'] },
+export const migrationControllerRules = policyRules(
+  'get list watch patch delete : kubevirt.io : virtualmachineinstancemigrations',
+  'patch : kubevirt.io : virtualmachineinstancemigrations/status',
+  'get list watch patch : kubevirt.io : virtualmachineinstances',
+  'patch : kubevirt.io : virtualmachineinstances/status',
   // A Pod that blocks its owner's deletion takes this right on the owner.
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances/finalizers'], verbs: ['update'] },
-  { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: ['migrations.kubevirt.io'], resources: ['migrationpolicies'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch', 'create', 'delete'] },
+  'update : kubevirt.io : virtualmachineinstances/finalizers',
+  'get list watch : kubevirt.io : kubevirts',
+  'get list watch : migrations.kubevirt.io : migrationpolicies',
+  'get list watch create delete : core : pods',
   ...stateClaimRules,
-  { apiGroups: [''], resources: ['namespaces', 'nodes', 'resourcequotas'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
-];
+  'get list watch : core : namespaces nodes resourcequotas',
+  'create patch : core : events',
+);
 
 /** Makes the controller; nothing happens before `start`. */
 export function createMigrationController(options: MigrationControllerOptions): Runnable {

@@ -5,6 +5,7 @@
  */
 
 import { type DeepReadonly, keyOf } from '@coracle/apimachinery/meta/object';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import { isNotFound } from '@coracle/client/api-failure';
@@ -36,16 +37,12 @@ export interface MigrationStateClaims {
 }
 
 /** Rights beside those the controller has anyway. */
-export const stateClaimRules = [
-  {
-    apiGroups: [''],
-    resources: ['persistentvolumeclaims'],
-    verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
-  },
-  { apiGroups: ['storage.k8s.io'], resources: ['storageclasses'], verbs: ['get', 'list', 'watch'] },
+export const stateClaimRules = policyRules(
+  'get list watch create patch delete : core : persistentvolumeclaims',
+  'get list watch : storage.k8s.io : storageclasses',
   // A claim that blocks its owner's deletion takes this right on the owner.
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachines/finalizers'], verbs: ['update'] },
-];
+  'update : kubevirt.io : virtualmachines/finalizers',
+);
 
 /** Makes them; informers asked for here are started by the set's owner. */
 export function createMigrationStateClaims({

@@ -2,6 +2,7 @@
 
 import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { formatLabelSelector } from '@coracle/apimachinery/selector/label-selector';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { isNotFound } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import {
@@ -26,26 +27,18 @@ import { setConditions } from '../../rules/sets/set-conditions.ts';
 import { PoolSteps } from './pool-steps.ts';
 
 /** Rights the controller needs, and no others. */
-export const poolControllerRules = [
-  { apiGroups: [POOL_GROUP], resources: ['virtualmachinepools'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: [POOL_GROUP], resources: ['virtualmachinepools/status'], verbs: ['patch'] },
+export const poolControllerRules = policyRules(
+  `get list watch : ${POOL_GROUP} : virtualmachinepools`,
+  `patch : ${POOL_GROUP} : virtualmachinepools/status`,
   // Machines that block their owner's deletion take this right on the owner.
-  { apiGroups: [POOL_GROUP], resources: ['virtualmachinepools/finalizers'], verbs: ['update'] },
-  {
-    apiGroups: ['kubevirt.io'],
-    resources: ['virtualmachines'],
-    verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
-  },
-  {
-    apiGroups: ['kubevirt.io'],
-    resources: ['virtualmachineinstances'],
-    verbs: ['get', 'list', 'watch', 'patch', 'delete'],
-  },
-  { apiGroups: ['apps'], resources: ['controllerrevisions'], verbs: ['get', 'list', 'watch', 'create', 'delete'] },
-  { apiGroups: ['cdi.kubevirt.io'], resources: ['datavolumes'], verbs: ['get', 'patch'] },
-  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get', 'patch'] },
-  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
-];
+  `update : ${POOL_GROUP} : virtualmachinepools/finalizers`,
+  'get list watch create patch delete : kubevirt.io : virtualmachines',
+  'get list watch patch delete : kubevirt.io : virtualmachineinstances',
+  'get list watch create delete : apps : controllerrevisions',
+  'get patch : cdi.kubevirt.io : datavolumes',
+  'get patch : core : persistentvolumeclaims',
+  'create patch : core : events',
+);
 
 const OWNER = { group: POOL_GROUP, kind: 'VirtualMachinePool' };
 

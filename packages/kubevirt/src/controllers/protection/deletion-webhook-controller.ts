@@ -9,6 +9,7 @@ import { encodeBase64 } from '@coracle/apimachinery/meta/base64';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { clusterType } from '@coracle/apimachinery/meta/gvk';
 import type { KubeObject } from '@coracle/apimachinery/meta/object';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { createController, DONE, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
 import { GUARDED_KINDS, HOLDERS } from '../../rules/protection/decide-deletion.ts';
@@ -26,14 +27,13 @@ const TYPE = clusterType<WebhookConfiguration>(
   'validatingwebhookconfigurations',
   'ValidatingWebhookConfiguration',
 );
-const apiGroups = [TYPE.group];
-const resources = [TYPE.resource];
+const WEBHOOKS = `${TYPE.group} : ${TYPE.resource}`;
 
 /** Rights for keeping the configuration. */
-export const deletionWebhookControllerRules = [
-  { apiGroups, resources, verbs: ['list', 'watch', 'create'] },
-  { apiGroups, resources, resourceNames: [DELETION_WEBHOOKS], verbs: ['update'] },
-];
+export const deletionWebhookControllerRules = policyRules(
+  `list watch create : ${WEBHOOKS}`,
+  `update : ${WEBHOOKS} : ${DELETION_WEBHOOKS}`,
+);
 
 /** Where the webhook is reached. */
 export interface WebhookAddress {

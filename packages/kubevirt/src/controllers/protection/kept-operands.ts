@@ -10,6 +10,7 @@ import {
   VALIDATING_ADMISSION_POLICIES,
   VALIDATING_ADMISSION_POLICY_BINDINGS,
 } from '@coracle/apimachinery/types/admission-policies';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { LEASES } from '@coracle/apimachinery/types/resource-types';
 import type { Client } from '@coracle/client/client';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
@@ -23,18 +24,14 @@ import {
 } from '../../rules/protection/deletion-policy.ts';
 import { isOfSsp, type OperandOwner, operandMetadata } from '../../rules/protection/operand-metadata.ts';
 
-const apiGroups = ['admissionregistration.k8s.io'];
-const resources = ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'];
+const OPERANDS = 'admissionregistration.k8s.io : validatingadmissionpolicies validatingadmissionpolicybindings';
 
 /** Rights to see the two, and to change these two alone. */
-export const operandRules = [
-  { apiGroups, resources, verbs: ['list', 'watch'] },
-  { apiGroups, resources, resourceNames: [DELETION_POLICY_NAME], verbs: ['update'] },
-];
+export const operandRules = policyRules(`list watch : ${OPERANDS}`, `update : ${OPERANDS} : ${DELETION_POLICY_NAME}`);
 /** No rule can name an object that is to be created. */
-export const operandCreateRule = { apiGroups, resources, verbs: ['create'] };
+export const operandCreateRule = `create : ${OPERANDS}`;
 /** Right to see whether ssp-operator leads: its Lease is in whatever namespace it runs in. */
-export const operatorLeaseRule = { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['list'] };
+export const operatorLeaseRule = 'list : coordination.k8s.io : leases';
 
 const OPERAND = { name: 'vm-delete-protection', component: 'vmDeleteProtection' };
 /** Policy and binding have one name. */

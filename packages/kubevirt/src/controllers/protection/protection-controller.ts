@@ -9,6 +9,7 @@
  */
 
 import type { DeepReadonly, ObjectKey, ObjectMeta } from '@coracle/apimachinery/meta/object';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { isNotFound } from '@coracle/client/api-failure';
 import { createController, DONE, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
@@ -30,12 +31,12 @@ import {
 } from './kept-operands.ts';
 
 /** Rights the controller needs, and no others: it changes no policy but its own. */
-export const protectionControllerRules = [
+export const protectionControllerRules = policyRules(
   ...operandRules,
   operandCreateRule,
-  { apiGroups: [SSP_GROUP], resources: ['ssps'], verbs: ['get', 'list'] },
+  `get list : ${SSP_GROUP} : ssps`,
   operatorLeaseRule,
-];
+);
 
 /** Makes the controller; nothing happens before `start`. */
 export function createProtectionController(environment: ControllerEnvironment): Runnable {

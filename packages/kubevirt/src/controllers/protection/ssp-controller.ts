@@ -8,6 +8,7 @@
  */
 
 import { type DeepReadonly, formatTime, keyOf } from '@coracle/apimachinery/meta/object';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { commit } from '@coracle/client/commit/commit';
 import {
   createController,
@@ -42,12 +43,12 @@ import {
 } from './kept-operands.ts';
 
 /** Rights the controller needs, and no others. */
-export const sspControllerRules = [
-  { apiGroups: [SSP_GROUP], resources: ['ssps'], verbs: ['list', 'watch', 'patch'] },
-  { apiGroups: [SSP_GROUP], resources: ['ssps/status'], verbs: ['patch'] },
+export const sspControllerRules = policyRules(
+  `list watch patch : ${SSP_GROUP} : ssps`,
+  `patch : ${SSP_GROUP} : ssps/status`,
   ...operandRules,
   operatorLeaseRule,
-];
+);
 
 /** ssp-operator's own. */
 const FINALIZER = 'ssp.kubevirt.io/finalizer';

@@ -2,6 +2,7 @@
 
 import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { formatLabelSelector, matchesLabels } from '@coracle/apimachinery/selector/label-selector';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { isNotFound } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import {
@@ -25,22 +26,14 @@ import { setConditions } from '../../rules/sets/set-conditions.ts';
 import { MEMBERS, orphansOf, ReplicaSetSteps } from './replica-set-steps.ts';
 
 /** Rights the controller needs, and no others. */
-export const replicaSetControllerRules = [
-  {
-    apiGroups: ['kubevirt.io'],
-    resources: ['virtualmachineinstancereplicasets'],
-    verbs: ['get', 'list', 'watch'],
-  },
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstancereplicasets/status'], verbs: ['patch'] },
+export const replicaSetControllerRules = policyRules(
+  'get list watch : kubevirt.io : virtualmachineinstancereplicasets',
+  'patch : kubevirt.io : virtualmachineinstancereplicasets/status',
   // Instances that block their owner's deletion take this right on the owner.
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstancereplicasets/finalizers'], verbs: ['update'] },
-  {
-    apiGroups: ['kubevirt.io'],
-    resources: ['virtualmachineinstances'],
-    verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
-  },
-  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
-];
+  'update : kubevirt.io : virtualmachineinstancereplicasets/finalizers',
+  'get list watch create patch delete : kubevirt.io : virtualmachineinstances',
+  'create patch : core : events',
+);
 
 const OWNER = { group: KUBEVIRT_GROUP, kind: 'VirtualMachineInstanceReplicaSet' };
 

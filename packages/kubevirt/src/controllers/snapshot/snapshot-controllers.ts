@@ -1,5 +1,6 @@
 /** The controllers of snapshots and restores, as one component. */
 
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import { VIRTUAL_MACHINE_RESTORES } from '../../kinds/kubevirt.ts';
@@ -9,58 +10,31 @@ import { createSnapshotController } from './snapshot-controller.ts';
 import { snapshotStores } from './snapshot-stores.ts';
 import { createVolumeStatusesController } from './volume-statuses-controller.ts';
 
-const READ = ['get', 'list', 'watch'];
-
 /** Rights the controllers need, and no others. */
-export const snapshotControllerRules = [
-  {
-    apiGroups: ['snapshot.kubevirt.io'],
-    resources: ['virtualmachinesnapshots', 'virtualmachinerestores'],
-    verbs: [...READ, 'patch'],
-  },
-  {
-    apiGroups: ['snapshot.kubevirt.io'],
-    resources: ['virtualmachinesnapshotcontents'],
-    verbs: [...READ, 'create', 'patch', 'delete'],
-  },
-  {
-    apiGroups: ['snapshot.kubevirt.io'],
-    resources: [
-      'virtualmachinesnapshots/status',
-      'virtualmachinesnapshotcontents/status',
-      'virtualmachinerestores/status',
-    ],
-    verbs: ['patch'],
-  },
+export const snapshotControllerRules = policyRules(
+  'get list watch patch : snapshot.kubevirt.io : virtualmachinesnapshots virtualmachinerestores',
+  'get list watch create patch delete : snapshot.kubevirt.io : virtualmachinesnapshotcontents',
+  `patch : snapshot.kubevirt.io : virtualmachinesnapshots/status virtualmachinesnapshotcontents/status
+    virtualmachinerestores/status`,
   // What blocks its owner's deletion takes this right on the owner.
-  {
-    apiGroups: ['snapshot.kubevirt.io'],
-    resources: [
-      'virtualmachinesnapshots/finalizers',
-      'virtualmachinesnapshotcontents/finalizers',
-      'virtualmachinerestores/finalizers',
-    ],
-    verbs: ['update'],
-  },
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachines'], verbs: [...READ, 'create', 'patch'] },
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachines/status'], verbs: ['patch'] },
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachines/finalizers'], verbs: ['update'] },
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances'], verbs: READ },
-  {
-    apiGroups: ['subresources.kubevirt.io'],
-    resources: ['virtualmachineinstances/freeze', 'virtualmachineinstances/unfreeze', 'virtualmachines/stop'],
-    verbs: ['update'],
-  },
-  { apiGroups: ['subresources.kubevirt.io'], resources: ['virtualmachines/expand-spec'], verbs: ['get'] },
-  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: [...READ, 'create', 'patch', 'delete'] },
-  { apiGroups: [''], resources: ['pods'], verbs: READ },
-  { apiGroups: ['storage.k8s.io'], resources: ['storageclasses'], verbs: READ },
-  { apiGroups: ['snapshot.storage.k8s.io'], resources: ['volumesnapshots'], verbs: [...READ, 'create'] },
-  { apiGroups: ['snapshot.storage.k8s.io'], resources: ['volumesnapshotclasses'], verbs: READ },
-  { apiGroups: ['cdi.kubevirt.io'], resources: ['datavolumes'], verbs: ['get', 'create', 'patch', 'delete'] },
-  { apiGroups: ['apps'], resources: ['controllerrevisions'], verbs: ['get', 'create', 'patch', 'delete'] },
-  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
-];
+  `update : snapshot.kubevirt.io : virtualmachinesnapshots/finalizers virtualmachinesnapshotcontents/finalizers
+    virtualmachinerestores/finalizers`,
+  'get list watch create patch : kubevirt.io : virtualmachines',
+  'patch : kubevirt.io : virtualmachines/status',
+  'update : kubevirt.io : virtualmachines/finalizers',
+  'get list watch : kubevirt.io : virtualmachineinstances',
+  `update : subresources.kubevirt.io : virtualmachineinstances/freeze virtualmachineinstances/unfreeze
+    virtualmachines/stop`,
+  'get : subresources.kubevirt.io : virtualmachines/expand-spec',
+  'get list watch create patch delete : core : persistentvolumeclaims',
+  'get list watch : core : pods',
+  'get list watch : storage.k8s.io : storageclasses',
+  'get list watch create : snapshot.storage.k8s.io : volumesnapshots',
+  'get list watch : snapshot.storage.k8s.io : volumesnapshotclasses',
+  'get create patch delete : cdi.kubevirt.io : datavolumes',
+  'get create patch delete : apps : controllerrevisions',
+  'create patch : core : events',
+);
 
 /** Makes the controllers; nothing happens before `start`. */
 export function createSnapshotControllers({ client, clock, log, informers }: ControllerEnvironment): Runnable {

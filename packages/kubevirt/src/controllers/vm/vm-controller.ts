@@ -6,6 +6,7 @@
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { commit } from '@coracle/client/commit/commit';
 import {
   type Controller,
@@ -24,31 +25,19 @@ import { applyVmStatus } from './vm-status.ts';
 import { type Pass, type VmControllerOptions, VmSteps } from './vm-steps.ts';
 import { isControlledBy, isVmiFinal, type ReadonlyVm, type ReadonlyVmi } from './vm-view.ts';
 /** Rights the controller needs, and no others. */
-export const vmControllerRules = [
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachines'], verbs: ['get', 'list', 'watch', 'patch'] },
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachines/status'], verbs: ['patch'] },
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachines/finalizers'], verbs: ['update'] },
-  {
-    apiGroups: ['kubevirt.io'],
-    resources: ['virtualmachineinstances'],
-    verbs: ['get', 'list', 'watch', 'create', 'delete', 'patch'],
-  },
-  { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['get', 'list', 'watch'] },
-  {
-    apiGroups: ['instancetype.kubevirt.io'],
-    resources: [
-      'virtualmachineinstancetypes',
-      'virtualmachineclusterinstancetypes',
-      'virtualmachinepreferences',
-      'virtualmachineclusterpreferences',
-    ],
-    verbs: ['get', 'list', 'watch'],
-  },
-  { apiGroups: ['cdi.kubevirt.io'], resources: ['datavolumes'], verbs: ['get', 'list', 'watch', 'create', 'patch'] },
-  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get', 'patch'] },
-  { apiGroups: ['apps'], resources: ['controllerrevisions'], verbs: ['get', 'list', 'watch', 'create', 'delete'] },
-  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
-];
+export const vmControllerRules = policyRules(
+  'get list watch patch : kubevirt.io : virtualmachines',
+  'patch : kubevirt.io : virtualmachines/status',
+  'update : kubevirt.io : virtualmachines/finalizers',
+  'get list watch create delete patch : kubevirt.io : virtualmachineinstances',
+  'get list watch : kubevirt.io : kubevirts',
+  `get list watch : instancetype.kubevirt.io : virtualmachineinstancetypes virtualmachineclusterinstancetypes
+    virtualmachinepreferences virtualmachineclusterpreferences`,
+  'get list watch create patch : cdi.kubevirt.io : datavolumes',
+  'get patch : core : persistentvolumeclaims',
+  'get list watch create delete : apps : controllerrevisions',
+  'create patch : core : events',
+);
 
 /** When a firmware UUID that a policy would not have written is tried again. */
 const REFUSED_UUID_RETRY_MS = 30_000;

@@ -4,6 +4,7 @@
  */
 
 import { type DeepReadonly, keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { NODES } from '@coracle/apimachinery/types/resource-types';
 import type { Node } from '@coracle/apimachinery/types/types';
 import { isNotFound } from '@coracle/client/api-failure';
@@ -23,9 +24,7 @@ import type { SyncProblem } from './vmi-status.ts';
 type Vmi = DeepReadonly<VirtualMachineInstance>;
 
 /** Rights beside those the controller has anyway. */
-export const resumeNodeRules = [
-  { apiGroups: ['snapshot.kubevirt.io'], resources: ['virtualmachinesnapshots'], verbs: ['list'] },
-];
+export const resumeNodeRules = policyRules('list : snapshot.kubevirt.io : virtualmachinesnapshots');
 
 export interface ResumeNodes {
   /** Where the launcher Pod of an instance goes, or why it has to wait; neither where it matters not. */

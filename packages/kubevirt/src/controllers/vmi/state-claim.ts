@@ -4,6 +4,7 @@
  */
 
 import { type DeepReadonly, keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
@@ -41,12 +42,12 @@ export interface StateClaims {
 }
 
 /** Rights beside those on claims that the controller has anyway. */
-export const stateClaimRules = [
-  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['create', 'patch'] },
-  { apiGroups: ['storage.k8s.io'], resources: ['storageclasses'], verbs: ['get', 'list', 'watch'] },
+export const stateClaimRules = policyRules(
+  'create patch : core : persistentvolumeclaims',
+  'get list watch : storage.k8s.io : storageclasses',
   // A claim that blocks its owner's deletion takes this right on the owner.
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachines/finalizers'], verbs: ['update'] },
-];
+  'update : kubevirt.io : virtualmachines/finalizers',
+);
 
 /** Makes them; informers asked for here are started by the set's owner. */
 export function createStateClaims(

@@ -1,6 +1,7 @@
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { commit } from '@coracle/client/commit/commit';
 import { createController, DONE, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { Runnable } from '@coracle/client/controller/environment';
@@ -31,26 +32,22 @@ import {
   VmiSteps,
 } from './vmi-steps.ts';
 /** Rights the controller needs, and no others. */
-export const vmiControllerRules = [
-  {
-    apiGroups: ['kubevirt.io'],
-    resources: ['virtualmachineinstances'],
-    verbs: ['get', 'list', 'watch', 'patch'],
-  },
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances/status'], verbs: ['patch'] },
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances/finalizers'], verbs: ['update'] },
-  { apiGroups: ['kubevirt.io'], resources: ['kubevirts', 'virtualmachines'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'] },
-  { apiGroups: [''], resources: ['pods/status', 'pods/resize'], verbs: ['patch'] },
+export const vmiControllerRules = policyRules(
+  'get list watch patch : kubevirt.io : virtualmachineinstances',
+  'patch : kubevirt.io : virtualmachineinstances/status',
+  'update : kubevirt.io : virtualmachineinstances/finalizers',
+  'get list watch : kubevirt.io : kubevirts virtualmachines',
+  'get list watch create patch delete : core : pods',
+  'patch : core : pods/status pods/resize',
   // A launcher owns the Pods that hold plugged volumes, and does not vanish before them.
-  { apiGroups: [''], resources: ['pods/finalizers'], verbs: ['update'] },
-  { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: [''], resources: ['namespaces'], verbs: ['get'] },
-  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get', 'list', 'watch'] },
+  'update : core : pods/finalizers',
+  'get list watch : core : nodes',
+  'get : core : namespaces',
+  'get list watch : core : persistentvolumeclaims',
   ...stateClaimRules,
   ...resumeNodeRules,
-  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
-];
+  'create patch : core : events',
+);
 
 /** Until it is looked again who should carry a change: nodes come and go. */
 const PENDING_CHANGE_MS = 10_000;

@@ -4,6 +4,7 @@
  */
 
 import { type DeepReadonly, keyOf, keyText } from '@coracle/apimachinery/meta/object';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { NODES } from '@coracle/apimachinery/types/resource-types';
 import type { Node } from '@coracle/apimachinery/types/types';
 import { isApiError, isNotFound } from '@coracle/client/api-failure';
@@ -32,20 +33,16 @@ type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
 type ReadonlyMigration = DeepReadonly<VirtualMachineInstanceMigration>;
 
 /** Rights the controller needs, and no others. */
-export const workloadUpdateControllerRules = [
-  {
-    apiGroups: ['kubevirt.io'],
-    resources: ['virtualmachineinstancemigrations'],
-    verbs: ['get', 'list', 'watch', 'create', 'delete'],
-  },
-  { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: ['kubevirt.io'], resources: ['kubevirts/status'], verbs: ['patch'] },
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances'], verbs: ['get', 'list', 'watch', 'patch'] },
-  { apiGroups: [''], resources: ['pods'], verbs: ['list'] },
-  { apiGroups: [''], resources: ['pods/eviction'], verbs: ['create'] },
-  { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
-];
+export const workloadUpdateControllerRules = policyRules(
+  'get list watch create delete : kubevirt.io : virtualmachineinstancemigrations',
+  'get list watch : kubevirt.io : kubevirts',
+  'patch : kubevirt.io : kubevirts/status',
+  'get list watch patch : kubevirt.io : virtualmachineinstances',
+  'list : core : pods',
+  'create : core : pods/eviction',
+  'get list watch : core : nodes',
+  'create patch : core : events',
+);
 
 /** All instances are looked at in one pass: there is one limit for all of them. */
 const ALL = { namespace: '', name: 'workloads' };

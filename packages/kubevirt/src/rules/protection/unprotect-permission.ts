@@ -3,6 +3,7 @@
  * virtualmachines of kubevirt.io. Ours, for whoever may change a machine may change its labels.
  */
 import type { DeepReadonly, ObjectMeta } from '@coracle/apimachinery/meta/object';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { DELETE_PROTECTION_LABEL, guardsItsParts, isDeleteProtected } from './delete-protection.ts';
 
 /** Asked about by name, so that a role may list single machines in resourceNames. */
@@ -12,9 +13,7 @@ export const UNPROTECT_VERB = 'unprotect';
 export const UNPROTECT_ROLE = 'coracle:unprotect';
 
 /** The rules of that role. */
-export const UNPROTECT_RULES: { apiGroups: string[]; resources: string[]; verbs: string[] }[] = [
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachines'], verbs: [UNPROTECT_VERB] },
-];
+export const UNPROTECT_RULES = policyRules(`${UNPROTECT_VERB} : kubevirt.io : virtualmachines`);
 
 type Labelled = { readonly metadata: DeepReadonly<ObjectMeta> };
 

@@ -13,6 +13,7 @@ import {
   reviewAnswer,
   reviewProblem,
 } from '@coracle/apimachinery/types/admission-review';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolume, PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import type { Client } from '@coracle/client/client';
@@ -38,15 +39,11 @@ import { deletionForbidden } from '../../../rules/protection/refusal-text.ts';
 export const DELETION_WEBHOOK_PATH = '/deletion-validate';
 
 /** What the webhook reads. */
-export const deletionWebhookRules = [
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachines'], verbs: ['get', 'list', 'watch'] },
-  {
-    apiGroups: ['snapshot.kubevirt.io'],
-    resources: ['virtualmachinerestores', 'virtualmachinesnapshotcontents'],
-    verbs: ['list', 'watch'],
-  },
-  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get', 'list'] },
-];
+export const deletionWebhookRules = policyRules(
+  'get list watch : kubevirt.io : virtualmachines',
+  'list watch : snapshot.kubevirt.io : virtualmachinerestores virtualmachinesnapshotcontents',
+  'get list : core : persistentvolumeclaims',
+);
 
 const ON = `${DELETE_PROTECTION_LABEL} in (true,True)`;
 const CONTENTS = 'snapshot.kubevirt.io/virtualmachinesnapshotcontents';
