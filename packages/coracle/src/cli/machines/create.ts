@@ -3,7 +3,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { resolve } from 'node:path';
+import type { ObjectKey } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
+import { isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { VIRTUAL_MACHINES, type VirtualMachine, type VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
 import { openImageStore } from '@coracle/node-agent/image/image-store';
@@ -57,14 +59,16 @@ export async function create(context: CommandContext): Promise<number> {
   }
   const begun = systemClock.monotonic();
   const dir = localDataDir(context);
-  await provideImage(context, { choice, manifest, dir });
+  const importFile = await checkImage(context, { choice, manifest, dir });
   const publishes = listFlag(flags, 'publish').length > 0;
   if (dir) await ensureControlPlane(context, dir, { allowsHostPorts: publishes });
   const cluster = await clusterFrom(dir ? { ...context, flags: { ...flags, 'data-dir': dir.root } } : context);
   try {
     const { client } = cluster;
     const key = { namespace: manifest.metadata.namespace ?? cluster.namespace, name };
+    await needFreeName(client, key, signal);
     if (manifest.spec.dataVolumeTemplates) await needDataVolumes(client);
+    await importFile();
     if (choice.kind === 'catalogue' && !isBuiltHere(choice.image))
       await provideCatalogued(context, client, choice.image);
     const made = await createMachine(
@@ -198,19 +202,20 @@ const hasKeys = ({ spec }: VirtualMachine): boolean =>
     /^ssh_authorized_keys:(?!\s*\[\])/m.test(cloudInitNoCloud?.userData ?? ''),
   ) ?? false;
 
-/** Puts a file into the local store; of an image that only the store can have, says so when it is not there. */
-async function provideImage(
+/** Throws CommandError for an image that only the local store can have and has not. Resolves to what puts a file into it. */
+async function checkImage(
   { note, signal }: CommandContext,
   what: { readonly choice: ImageChoice; readonly manifest: VirtualMachine; readonly dir: DataDir | undefined },
-): Promise<void> {
+): Promise<() => Promise<void>> {
+  const nothing = async (): Promise<void> => {};
   const { choice, manifest, dir } = what;
   const { dataVolumeTemplates, template } = manifest.spec;
   const image =
     template.spec?.volumes?.[0]?.containerDisk?.image ??
     dataVolumeTemplates?.[0]?.spec?.source?.registry?.url?.replace('docker://', '');
-  if (image === undefined || !isLocalReference(image)) return;
+  if (image === undefined || !isLocalReference(image)) return nothing;
   if (dir === undefined) {
-    if (choice.kind !== 'file') return;
+    if (choice.kind !== 'file') return nothing;
     throw new CommandError(
       `${choice.path} is a file of this host, and the cluster is another one: put it into an image of a registry, or name the data directory of a control plane here (--data-dir DIR)`,
     );
@@ -220,13 +225,14 @@ async function provideImage(
   if (choice.kind === 'file') {
     const path = resolve(choice.path);
     if (!existsSync(path)) throw new CommandError(`there is no file ${path}`);
-    const telling = systemClock.schedule(1_000, () => note(`importing ${path}`));
-    try {
-      await importImage(store, image, path, { signal });
-    } finally {
-      telling();
-    }
-    return;
+    return async () => {
+      const telling = systemClock.schedule(1_000, () => note(`importing ${path}`));
+      try {
+        await importImage(store, image, path, { signal });
+      } finally {
+        telling();
+      }
+    };
   }
   const here = await listImages(store);
   if (!here.some(({ reference }) => reference.replace(/:latest$/, '') === image.replace(/:latest$/, '')))
@@ -235,6 +241,7 @@ async function provideImage(
         choice.kind === 'catalogue' ? ', the files of: sh tools/setup/run.sh tools/guest/build.ts --out DIR' : ''
       }`,
     );
+  return nothing;
 }
 
 /** Ports that the node does not give are no failure of the machine: they are said. */
@@ -259,9 +266,22 @@ async function createMachine(client: Client, vm: VirtualMachine, signal: AbortSi
     return await client.create(VIRTUAL_MACHINES, vm, { signal, fieldValidation: 'Strict' });
   } catch (error) {
     if (!(error instanceof ApiError) || error.reason !== 'AlreadyExists') throw error;
-    const { name, namespace } = vm.metadata;
-    throw new CommandError(
-      `there is a machine ${namespace}/${name} already (coracle ssh ${name} -n ${namespace}; to begin anew: coracle delete ${name} -n ${namespace})`,
-    );
+    throw nameTaken({ namespace: vm.metadata.namespace ?? '', name: vm.metadata.name ?? '' });
   }
 }
+
+/** Before an image is fetched for a machine that cannot be made. Who may not look learns of it later. */
+async function needFreeName(client: Client, key: ObjectKey, signal: AbortSignal): Promise<void> {
+  try {
+    await client.get(VIRTUAL_MACHINES, key, { metadataOnly: true, signal });
+  } catch (error) {
+    if (error instanceof ApiError && (error.code === 403 || isNotFound(error))) return;
+    throw error;
+  }
+  throw nameTaken(key);
+}
+
+const nameTaken = ({ namespace, name }: ObjectKey): CommandError =>
+  new CommandError(
+    `there is a machine ${namespace}/${name} already (coracle ssh ${name} -n ${namespace}; to begin anew: coracle delete ${name} -n ${namespace})`,
+  );
