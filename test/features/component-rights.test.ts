@@ -25,7 +25,7 @@ import { createClient } from '../../packages/client/src/create-client.ts';
 import { createInformerSet } from '../../packages/client/src/informer/informer-set.ts';
 import { kubeControllers } from '../../packages/kube-controllers/src/controllers/kube-controllers.ts';
 import { createScheduler, schedulerRules } from '../../packages/kube-controllers/src/scheduler/scheduler.ts';
-import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.fixture.ts';
 import { createLogger, type LogRecord } from '../../packages/runtime/src/log/log.ts';
 import { startServer } from '../testkit/in-process-server.ts';
 

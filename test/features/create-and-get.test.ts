@@ -194,7 +194,7 @@ test('a dry run answers like a create and keeps nothing', async () => {
 // Compat Status, P0, yes: Expired (410), Timeout with ResourceVersionTooLarge (504)
 // Compat Reading, P0, yes: GET with a resourceVersion waits for it, 3 s at most
 test('GET with a resourceVersion from the future gives up with 504 after its wait', async () => {
-  const { createFakeClock } = await import('../../packages/runtime/src/clock/fake-clock.ts');
+  const { createFakeClock } = await import('../../packages/runtime/src/clock/fake-clock.fixture.ts');
   const clock = createFakeClock();
   const own = await startServer({ clock });
   const pending = own.request('GET', '/api/v1/namespaces/default?resourceVersion=100000');

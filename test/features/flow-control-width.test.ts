@@ -1,7 +1,7 @@
 /** Requests that keep the server busy take more than one seat of their priority level. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.fixture.ts';
 import { type Answer, type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 const ROOT = '/apis/flowcontrol.apiserver.k8s.io/v1';

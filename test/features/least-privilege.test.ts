@@ -11,7 +11,7 @@ import { COMPONENT_NAMESPACE, COMPONENTS, EXTERNAL_COMPONENTS } from '../../pack
 import type { ControlPlane } from '../../packages/coracle/src/compose/control-plane.ts';
 import { EVIDENCE_ACCOUNT, evidenceRules } from '../../packages/coracle/src/compose/refusal-evidence.ts';
 import { VIRT_API_ACCOUNT, virtApiRules } from '../../packages/kubevirt/src/controllers/virt-api/virt-api.ts';
-import { createFakeClock, type FakeClock } from '../../packages/runtime/src/clock/fake-clock.ts';
+import { createFakeClock, type FakeClock } from '../../packages/runtime/src/clock/fake-clock.fixture.ts';
 import { type ApiResponse, NEVER, NO_BYTES, type Peer } from '../../packages/runtime/src/http/seam.ts';
 import { openPlane } from '../testkit/control-plane.ts';
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { compilePolicy, DEFAULT_POLICY } from '../../packages/apiserver/src/audit/policy.ts';
-import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.fixture.ts';
 import { startPlane, TEST_ISSUER, type TestPlane } from '../testkit/control-plane.ts';
 
 const clock = createFakeClock(Date.UTC(2030, 0, 1));

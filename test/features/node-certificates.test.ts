@@ -6,7 +6,7 @@ import type { CertificateAuthority } from '../../packages/apiserver/src/auth/cer
 import { createClient } from '../../packages/client/src/create-client.ts';
 import { connectNode } from '../../packages/coracle/src/compose/node-identity.ts';
 import type { KeyPairPem } from '../../packages/coracle/src/config/pki.ts';
-import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.fixture.ts';
 import { createHttpsTransport } from '../../packages/runtime/src/http/https-transport.ts';
 import type { TlsServer } from '../../packages/runtime/src/http/tls-server.ts';
 import { silentLogger } from '../../packages/runtime/src/log/log.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { createSqliteBackend } from '../../packages/apiserver/src/storage/sqlite-backend.ts';
-import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.fixture.ts';
 import { type ByteSink, NEVER } from '../../packages/runtime/src/http/seam.ts';
 import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';

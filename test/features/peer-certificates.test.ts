@@ -17,7 +17,7 @@ import type { Manifest } from '../../packages/coracle/src/compose/policy-manifes
 import { mintThrough } from '../../packages/coracle/src/compose/remote-components.ts';
 import type { KeyPairPem } from '../../packages/coracle/src/config/pki.ts';
 import { PEER_AUTHORITY, PEER_SIGNER } from '../../packages/kube-controllers/src/certificates/peer-authority.ts';
-import { createFakeClock, type FakeClock } from '../../packages/runtime/src/clock/fake-clock.ts';
+import { createFakeClock, type FakeClock } from '../../packages/runtime/src/clock/fake-clock.fixture.ts';
 import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 

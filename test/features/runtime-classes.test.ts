@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.fixture.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 let server: InProcessServer;

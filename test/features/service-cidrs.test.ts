@@ -4,7 +4,7 @@ import { ensureBootstrapObjects } from '../../packages/apiserver/src/registry/bo
 import { keepServiceAddresses } from '../../packages/apiserver/src/registry/keep-service-addresses.ts';
 import { createServiceCidrController } from '../../packages/kube-controllers/src/controllers/service-cidr-controller.ts';
 import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
-import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.fixture.ts';
 import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type Answer, type InProcessServer, startServer } from '../testkit/in-process-server.ts';

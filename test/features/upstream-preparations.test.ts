@@ -1,7 +1,7 @@
 /** What becomes of objects on their way to the store, as upstream's strategies have it; first seen in its e2e tests. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.fixture.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 const CORE = '/api/v1/namespaces/default';

@@ -9,7 +9,7 @@ import { createSqliteBackend } from '../../packages/apiserver/src/storage/sqlite
 import { type Created, createBackup } from '../../packages/coracle/src/backup/create-backup.ts';
 import { restingPool } from '../../packages/coracle/src/backup/pool-files.ts';
 import { type DataDir, dataDirAt } from '../../packages/coracle/src/config/data-dir.ts';
-import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.fixture.ts';
 import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 
 export const VOLUME = '11111111-2222-3333-4444-555555555555';

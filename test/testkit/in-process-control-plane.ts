@@ -1,7 +1,7 @@
 /** A whole control plane in this process, in memory: schemas, defaulting, admission, KubeVirt's API; no controllers, no node. */
 
 import type { ControlPlane, ControlPlaneOptions } from '../../packages/coracle/src/compose/control-plane.ts';
-import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.fixture.ts';
 import { startPlane } from './control-plane.ts';
 
 const VIRT_CONTROLLER = 'system:serviceaccount:kubevirt:kubevirt-controller';

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { MAX_BEHIND_MS, MAX_BUFFERED_BYTES } from '../../packages/apiserver/src/endpoints/watch-stream.ts';
 import type { Backend } from '../../packages/apiserver/src/storage/backend.ts';
 import { createMemoryBackend } from '../../packages/apiserver/src/storage/memory-backend.ts';
-import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../packages/runtime/src/clock/fake-clock.fixture.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 
 let testPlane: TestPlane;

@@ -10,7 +10,7 @@ import type { KubeObject } from '../../apimachinery/src/meta/object.ts';
 import type { ApiError } from '../../apimachinery/src/meta/status.ts';
 import { EVENTS } from '../../apimachinery/src/types/resource-types.ts';
 import type { Event } from '../../apimachinery/src/types/types.ts';
-import { createFakeClock } from '../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../runtime/src/clock/fake-clock.fixture.ts';
 import type { ApiHandler } from '../../runtime/src/http/seam.ts';
 import { silentLogger } from '../../runtime/src/log/log.ts';
 import type { ControllerEnvironment } from './controller/environment.ts';

@@ -6,7 +6,7 @@ import {
   createSigningRequest,
   openAuthority,
 } from '../../../apiserver/src/auth/certificate-authority.ts';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { checkRequestSignature, parseCertificateRequest } from './certificate-request.ts';
 import { certificateValidity } from './certificate-validity.ts';
 import { identifierText, readDer } from './der.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { encodeBase64Url } from '../../../apimachinery/src/meta/base64.ts';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { silentLogger } from '../../../runtime/src/log/log.ts';
 import type { ConnectOutbound } from '../outbound/outbound.ts';
 import { createOidcUsers, type OidcSettings, oidcDefaults } from './oidc.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import type { ApiRequest } from '../../../runtime/src/http/seam.ts';
 import { silentLogger } from '../../../runtime/src/log/log.ts';
 import { compileAccessCondition } from './access-conditions.ts';

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import fc from 'fast-check';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { createMemoryBackend } from '../storage/memory-backend.ts';
 import type { HeldLimits } from './held-bytes.ts';
 import type { Change, ObjectStore, StoredObject } from './object-store.ts';

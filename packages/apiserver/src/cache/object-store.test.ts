@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { UnstructuredObject } from '../../../apimachinery/src/meta/object.ts';
 import type { ApiError } from '../../../apimachinery/src/meta/status.ts';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import type { StorageFailure } from '../storage/backend.ts';
 import { createMemoryBackend } from '../storage/memory-backend.ts';
 import type { Change, ObjectStore } from './object-store.ts';

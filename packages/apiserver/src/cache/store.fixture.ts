@@ -1,7 +1,7 @@
 /** For the tests of this room: a backend whose commits end when the test says so, and small objects. */
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
-import type { FakeClock } from '@coracle/runtime/clock/fake-clock';
 import { silentLogger } from '@coracle/runtime/log/log';
+import type { FakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { type Backend, type DiskState, type Row, StorageError, type StorageFailure } from '../storage/backend.ts';
 import { createObjectStore, type ObjectStoreOptions } from './create-object-store.ts';
 import type { Decision, ObjectStore, StoredObject } from './object-store.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { createMemoryBackend } from '../storage/memory-backend.ts';
 import { holdCommits, openStore, PREFIX, put, settle } from './store.fixture.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { alreadyExists } from '../../../apimachinery/src/meta/status.ts';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { createMemoryBackend } from '../storage/memory-backend.ts';
 import { holdCommits, openStore, PREFIX, put, settle, thing } from './store.fixture.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ResourceInfo } from '../../../apimachinery/src/types/resource.ts';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import type { StoredObject } from '../cache/object-store.ts';
 import { createParsedObjects, stampObject } from '../cache/stored-object.ts';
 import { builtinResources } from '../kinds/builtin/builtin-resources.ts';

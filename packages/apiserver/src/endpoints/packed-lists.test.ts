@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { constants, crc32, deflateRawSync, gunzipSync, gzipSync } from 'node:zlib';
 import type { ResourceInfo } from '../../../apimachinery/src/types/resource.ts';
-import { createFakeClock, type FakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock, type FakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { type Compressor, gzipBlock } from '../../../runtime/src/http/gzip-blocks.ts';
 import { NEVER } from '../../../runtime/src/http/seam.ts';
 import type { StoredObject } from '../cache/object-store.ts';

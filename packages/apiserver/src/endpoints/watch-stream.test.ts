@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ResourceInfo } from '../../../apimachinery/src/types/resource.ts';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import type { ByteSink } from '../../../runtime/src/http/seam.ts';
 import type { Change, StoredObject } from '../cache/object-store.ts';
 import type { Server } from './exchange.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { UnstructuredObject } from '../../../apimachinery/src/meta/object.ts';
 import { ApiError } from '../../../apimachinery/src/meta/status.ts';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { holdCommits, openStore, settle } from '../cache/store.fixture.ts';
 import { builtinResource } from '../kinds/builtin/builtin-resources.ts';
 import { createMemoryBackend } from '../storage/memory-backend.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { openStore } from '../cache/store.fixture.ts';
 import type { Row } from '../storage/backend.ts';
 import { createMemoryBackend } from '../storage/memory-backend.ts';

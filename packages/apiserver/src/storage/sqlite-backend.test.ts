@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, it } from 'node:test';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { silentLogger } from '../../../runtime/src/log/log.ts';
 import { backendContract, readAll, row } from './backend.contract.ts';
 import type { Backend, StorageError } from './backend.ts';

@@ -6,7 +6,7 @@ import { keyText } from '../../../apimachinery/src/meta/object.ts';
 import { conflict, notFound } from '../../../apimachinery/src/meta/status.ts';
 import { CONFIG_MAPS, PODS } from '../../../apimachinery/src/types/resource-types.ts';
 import type { ConfigMap } from '../../../apimachinery/src/types/types.ts';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { createLogger, type LogRecord } from '../../../runtime/src/log/log.ts';
 import { createClient } from '../create-client.ts';
 import { createFakeApi } from '../fake-api.fixture.ts';

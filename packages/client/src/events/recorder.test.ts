@@ -4,7 +4,7 @@ import type { ResourceType } from '../../../apimachinery/src/meta/gvk.ts';
 import { ApiError } from '../../../apimachinery/src/meta/status.ts';
 import { EVENTS, PODS } from '../../../apimachinery/src/types/resource-types.ts';
 import type { Event } from '../../../apimachinery/src/types/types.ts';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { createClient } from '../create-client.ts';
 import { createFakeApi } from '../fake-api.fixture.ts';
 import { createEventRecorder } from './recorder.ts';

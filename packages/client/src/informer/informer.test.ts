@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { CONFIG_MAPS } from '../../../apimachinery/src/types/resource-types.ts';
 import type { ConfigMap } from '../../../apimachinery/src/types/types.ts';
-import { createFakeClock, type FakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock, type FakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import type { ApiRequest, ApiResponse, ByteSink } from '../../../runtime/src/http/seam.ts';
 import { createLogger } from '../../../runtime/src/log/log.ts';
 import { createClient } from '../create-client.ts';

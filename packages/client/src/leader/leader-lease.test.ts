@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { ApiError } from '../../../apimachinery/src/meta/status.ts';
 import { CONFIG_MAPS, LEASES } from '../../../apimachinery/src/types/resource-types.ts';
 import type { Lease } from '../../../apimachinery/src/types/types.ts';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { nextTurn } from '../../../runtime/src/clock/next-turn.ts';
 import { createLogger, silentLogger } from '../../../runtime/src/log/log.ts';
 import { createLinkedController } from '../../../runtime/src/signal/linked-controller.ts';

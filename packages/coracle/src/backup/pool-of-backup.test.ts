@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { createSqliteBackend } from '../../../apiserver/src/storage/sqlite-backend.ts';
 import { openPool as openVolumes } from '../../../node-agent/src/storage/pool.ts';
 import type { PoolState } from '../../../node-agent/src/storage/pool-state.ts';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { silentLogger } from '../../../runtime/src/log/log.ts';
 import { dataDirAt } from '../config/data-dir.ts';
 import { openPool } from './open-pool.ts';

@@ -9,7 +9,7 @@ import {
 import { createClient } from '../../../client/src/create-client.ts';
 import { createFakeApi } from '../../../client/src/fake-api.fixture.ts';
 import { KUBEVIRTS, VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../../kubevirt/src/kinds/kubevirt.ts';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { nextTurn } from '../../../runtime/src/clock/next-turn.ts';
 import { silentLogger } from '../../../runtime/src/log/log.ts';
 import { createComponentRuns } from './component-health.ts';

@@ -12,7 +12,7 @@ import { guaranteedUpdate } from '../../../apiserver/src/registry/guaranteed-upd
 import type { AdmissionHooks, WriteCall } from '../../../apiserver/src/registry/write-contract.ts';
 import { createMemoryBackend } from '../../../apiserver/src/storage/memory-backend.ts';
 import { kubevirtResources } from '../../../kubevirt/src/kinds/kubevirt.ts';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { createDeletionProtection } from './deletion-protection.ts';
 
 const MACHINES = kubevirtResources().find(

@@ -4,7 +4,7 @@ import { listenTls, newAuthority } from '../../../../test/testkit/listen-tls.ts'
 import { decodeBase64, encodeBase64 } from '../../../apimachinery/src/meta/base64.ts';
 import { NODES } from '../../../apimachinery/src/types/resource-types.ts';
 import { createClient } from '../../../client/src/create-client.ts';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { createHttpsTransport } from '../../../runtime/src/http/https-transport.ts';
 import type { ApiResponse } from '../../../runtime/src/http/seam.ts';
 import { silentLogger } from '../../../runtime/src/log/log.ts';

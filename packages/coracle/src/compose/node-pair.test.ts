@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { silentLogger } from '../../../runtime/src/log/log.ts';
 import { openPki, type Pki } from '../config/pki.ts';
 import { keepNodePair } from './node-pair.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { startRestingHeap } from './resting-heap.ts';
 
 const REST = '--optimize-for-size';

@@ -8,7 +8,7 @@ import { LEASES, NAMESPACES, NODES, PODS } from '../../../apimachinery/src/types
 import type { Node, Pod } from '../../../apimachinery/src/types/types.ts';
 import { createClient } from '../../../client/src/create-client.ts';
 import { createFakeApi } from '../../../client/src/fake-api.fixture.ts';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { NEVER } from '../../../runtime/src/http/seam.ts';
 import { silentLogger } from '../../../runtime/src/log/log.ts';
 import { clearUnservedNodes } from './unserved-nodes.ts';

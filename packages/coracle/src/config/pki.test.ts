@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '../../../runtime/src/clock/clock.ts';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { openPki } from './pki.ts';
 
 const DAY = 86_400_000;

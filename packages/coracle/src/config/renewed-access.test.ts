@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { listenTls, newAuthority } from '../../../../test/testkit/listen-tls.ts';
 import { createRenewedHandler } from '../../../client/src/transport/renewed-handler.ts';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { NEVER, NO_BYTES } from '../../../runtime/src/http/seam.ts';
 import { openRenewedAccess } from './renewed-access.ts';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { systemClock } from '../../../runtime/src/clock/clock.ts';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { watchFile } from './watched-file.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'coracle-watched-'));

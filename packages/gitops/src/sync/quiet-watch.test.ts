@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { QuietWatch } from './quiet-watch.ts';
 
 const CASES: readonly [what: string, attempts: readonly [atMs: number, objects: number][], heardAtMs: number[]][] = [

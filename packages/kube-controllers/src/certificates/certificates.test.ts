@@ -5,7 +5,7 @@ import {
   createSigningRequest,
   openAuthority,
 } from '../../../apiserver/src/auth/certificate-authority.ts';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { removableAt } from './cleaner-controller.ts';
 import type { SigningRequest } from './signing-request.ts';
 

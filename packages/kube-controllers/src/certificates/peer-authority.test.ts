@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encodeBase64 } from '../../../apimachinery/src/meta/base64.ts';
 import { createAuthority, createSigningRequest } from '../../../apiserver/src/auth/certificate-authority.ts';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import {
   type AuthorityPair,
   authorityStep,

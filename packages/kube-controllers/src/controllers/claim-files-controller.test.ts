@@ -5,7 +5,7 @@ import { NODES, PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES } from '../../../apima
 import { createClient } from '../../../client/src/create-client.ts';
 import { createFakeApi } from '../../../client/src/fake-api.fixture.ts';
 import { createInformerSet } from '../../../client/src/informer/informer-set.ts';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { silentLogger } from '../../../runtime/src/log/log.ts';
 import { createClaimFilesController } from './claim-files-controller.ts';
 

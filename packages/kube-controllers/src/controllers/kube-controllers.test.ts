@@ -19,7 +19,7 @@ import type { Runnable } from '../../../client/src/controller/environment.ts';
 import { createClient } from '../../../client/src/create-client.ts';
 import { createFakeApi } from '../../../client/src/fake-api.fixture.ts';
 import { createInformerSet } from '../../../client/src/informer/informer-set.ts';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { createLogger, type LogRecord } from '../../../runtime/src/log/log.ts';
 import { aggregatedRules, createClusterRoleAggregationController } from './cluster-role-aggregation-controller.ts';
 import { budgetStatus, createDisruptionController } from './disruption-controller.ts';

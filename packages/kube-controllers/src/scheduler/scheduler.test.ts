@@ -16,7 +16,7 @@ import type { Event, Pod } from '../../../apimachinery/src/types/types.ts';
 import { createClient } from '../../../client/src/create-client.ts';
 import { createFakeApi } from '../../../client/src/fake-api.fixture.ts';
 import { createInformerSet } from '../../../client/src/informer/informer-set.ts';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { createLogger, type LogRecord } from '../../../runtime/src/log/log.ts';
 import { createScheduler } from './scheduler.ts';
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import { systemClock } from '../../../runtime/src/clock/clock.ts';
-import { createFakeClock } from '../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import type { QmpEvent } from './commands.ts';
 import { keepQmp } from './keep-qmp.ts';
 import { createLineReader } from './line-reader.ts';

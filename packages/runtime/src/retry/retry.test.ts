@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { createFakeClock } from '../clock/fake-clock.ts';
+import { createFakeClock } from '../clock/fake-clock.fixture.ts';
 import { backoffDelay, createBackoff } from './backoff.ts';
 import { retry } from './retry.ts';
 

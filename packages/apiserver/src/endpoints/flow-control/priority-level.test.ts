@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createFakeClock } from '../../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../../runtime/src/clock/fake-clock.fixture.ts';
 import { NEVER } from '../../../../runtime/src/http/seam.ts';
 import { MAX_WAIT_MS, PriorityLevel } from './priority-level.ts';
 

@@ -7,7 +7,7 @@ import { createClient } from '../../../../client/src/create-client.ts';
 import { createEventRecorder } from '../../../../client/src/events/recorder.ts';
 import { createFakeApi } from '../../../../client/src/fake-api.fixture.ts';
 import { createInformerSet } from '../../../../client/src/informer/informer-set.ts';
-import { createFakeClock } from '../../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../../runtime/src/clock/fake-clock.fixture.ts';
 import { createLogger, type LogRecord } from '../../../../runtime/src/log/log.ts';
 import { KUBEVIRTS, VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, VIRTUAL_MACHINE_INSTANCES } from '../../kinds/kubevirt.ts';
 import { createBudgetController } from './budget-controller.ts';

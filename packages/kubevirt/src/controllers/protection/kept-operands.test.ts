@@ -4,7 +4,7 @@ import type { ValidatingAdmissionPolicy } from '../../../../apimachinery/src/typ
 import { VALIDATING_ADMISSION_POLICIES } from '../../../../apimachinery/src/types/admission-policies.ts';
 import type { Client } from '../../../../client/src/client.ts';
 import type { Informer } from '../../../../client/src/informer/informer.ts';
-import { createFakeClock } from '../../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../../runtime/src/clock/fake-clock.fixture.ts';
 import { NEVER } from '../../../../runtime/src/http/seam.ts';
 import { silentLogger } from '../../../../runtime/src/log/log.ts';
 import { DELETION_POLICY } from '../../rules/protection/deletion-policy.ts';

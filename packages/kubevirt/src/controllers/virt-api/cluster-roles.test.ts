@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { PolicyRule } from '../../../../apimachinery/src/types/access-types.ts';
 import type { Client } from '../../../../client/src/client.ts';
-import { createFakeClock } from '../../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../../runtime/src/clock/fake-clock.fixture.ts';
 import { silentLogger } from '../../../../runtime/src/log/log.ts';
 import { clusterConfigOf } from '../../rules/machine-defaults/cluster-config.ts';
 import { kubevirtClusterRoleBindings, kubevirtClusterRoles } from './cluster-roles.ts';

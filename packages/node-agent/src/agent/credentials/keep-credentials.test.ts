@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { partly } from '../../../../../test/testkit/partly.ts';
 import { notFound } from '../../../../apimachinery/src/meta/status.ts';
 import type { AccessCredential } from '../../../../kubevirt/src/kinds/kubevirt.ts';
-import { createFakeClock } from '../../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../../runtime/src/clock/fake-clock.fixture.ts';
 import { silentLogger } from '../../../../runtime/src/log/log.ts';
 import { QmpError } from '../../qmp/qmp-connection.ts';
 import type { Guest } from '../guest/guest.ts';

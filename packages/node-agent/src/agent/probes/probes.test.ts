@@ -6,7 +6,7 @@ import { eventually } from '../../../../../test/testkit/eventually.ts';
 import { partly } from '../../../../../test/testkit/partly.ts';
 import type { GuestProbe, VirtualMachineInstance } from '../../../../kubevirt/src/kinds/kubevirt.ts';
 import { systemClock } from '../../../../runtime/src/clock/clock.ts';
-import { createFakeClock } from '../../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../../runtime/src/clock/fake-clock.fixture.ts';
 import { silentLogger } from '../../../../runtime/src/log/log.ts';
 import { parseStates } from '../../network/forwarder.ts';
 import type { AskGuestAgent } from '../../qmp/guest-agent.ts';

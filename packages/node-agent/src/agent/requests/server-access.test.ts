@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Client } from '../../../../client/src/client.ts';
-import { createFakeClock } from '../../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../../runtime/src/clock/fake-clock.fixture.ts';
 import { type ApiRequest, NEVER, NO_BYTES, type Peer } from '../../../../runtime/src/http/seam.ts';
 import { silentLogger } from '../../../../runtime/src/log/log.ts';
 import type { Launcher } from '../launcher/launcher.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { eventually } from '../../../../../test/testkit/eventually.ts';
 import { ApiError } from '../../../../apimachinery/src/meta/status.ts';
-import { createFakeClock } from '../../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../../runtime/src/clock/fake-clock.fixture.ts';
 import { createMessagePair } from '../../../../runtime/src/http/message-pair.ts';
 import type { MessageSocket } from '../../../../runtime/src/http/seam.ts';
 import { VM_FILES } from '../../qemu/argv.ts';

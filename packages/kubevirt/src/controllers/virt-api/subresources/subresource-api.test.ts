@@ -4,7 +4,7 @@ import type { KubeObject } from '../../../../../apimachinery/src/meta/object.ts'
 import { ApiError, notFound } from '../../../../../apimachinery/src/meta/status.ts';
 import { applyJsonPatch } from '../../../../../apimachinery/src/patch/json-patch.ts';
 import type { Client, Patch } from '../../../../../client/src/client.ts';
-import { createFakeClock } from '../../../../../runtime/src/clock/fake-clock.ts';
+import { createFakeClock } from '../../../../../runtime/src/clock/fake-clock.fixture.ts';
 import {
   type ApiHandler,
   type ApiRequest,
