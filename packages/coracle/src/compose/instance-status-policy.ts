@@ -5,7 +5,7 @@
  */
 
 import { AGENT_ACCOUNT, COMPONENT_NAMESPACE } from './components.ts';
-import type { Manifest } from './policy-manifest.ts';
+import { type Manifest, policyManifests } from './policy-manifest.ts';
 
 const NAME = 'coracle-instance-status';
 const ACCOUNTS = `system:serviceaccount:${COMPONENT_NAMESPACE}:`;
@@ -16,49 +16,28 @@ const kept = (field: string): string =>
 const both = (fields: readonly string[]): string => fields.map((field) => `(${kept(field)})`).join(' && ');
 
 /** The policy and its binding. */
-export const instanceStatusPolicy = (labels: Readonly<Record<string, string>>): Manifest[] => [
-  {
-    apiVersion: 'admissionregistration.k8s.io/v1',
-    kind: 'ValidatingAdmissionPolicy',
-    metadata: { name: NAME, labels },
-    spec: {
-      failurePolicy: 'Fail',
-      matchConstraints: {
-        resourceRules: [
-          {
-            apiGroups: ['kubevirt.io'],
-            apiVersions: ['*'],
-            operations: ['UPDATE'],
-            resources: ['virtualmachineinstances'],
-            // As the server completes it, so that to apply it again changes nothing.
-            scope: '*',
-          },
-        ],
-      },
-      validations: [
-        {
-          expression: `request.userInfo.username.startsWith('${ACCOUNTS}') || (${kept('status')})`,
-          message: 'the status of an instance is written by the accounts of KubeVirt only',
-          reason: 'Forbidden',
-        },
-        {
-          expression: `request.userInfo.username != '${ACCOUNTS}${AGENT_ACCOUNT}' || (${both([
-            'spec',
-            'metadata.labels',
-            'metadata.annotations',
-            'metadata.finalizers',
-            'metadata.ownerReferences',
-          ])})`,
-          message: 'a node agent can only update the status of instances, and nothing else of them',
-          reason: 'Forbidden',
-        },
-      ],
+export const instanceStatusPolicy = (labels: Readonly<Record<string, string>>): Manifest[] =>
+  policyManifests(NAME, labels, {
+    of: {
+      apiGroups: ['kubevirt.io'],
+      apiVersions: ['*'],
+      operations: ['UPDATE'],
+      resources: ['virtualmachineinstances'],
     },
-  },
-  {
-    apiVersion: 'admissionregistration.k8s.io/v1',
-    kind: 'ValidatingAdmissionPolicyBinding',
-    metadata: { name: NAME, labels },
-    spec: { policyName: NAME, validationActions: ['Deny'] },
-  },
-];
+    validations: [
+      {
+        expression: `request.userInfo.username.startsWith('${ACCOUNTS}') || (${kept('status')})`,
+        message: 'the status of an instance is written by the accounts of KubeVirt only',
+      },
+      {
+        expression: `request.userInfo.username != '${ACCOUNTS}${AGENT_ACCOUNT}' || (${both([
+          'spec',
+          'metadata.labels',
+          'metadata.annotations',
+          'metadata.finalizers',
+          'metadata.ownerReferences',
+        ])})`,
+        message: 'a node agent can only update the status of instances, and nothing else of them',
+      },
+    ],
+  });

@@ -10,7 +10,7 @@ import {
   MIGRATION_JOB_LABEL,
 } from '@coracle/kubevirt/rules/launcher/launcher-labels';
 import { COMPONENT_NAMESPACE } from './components.ts';
-import type { Manifest } from './policy-manifest.ts';
+import { type Manifest, policyManifests } from './policy-manifest.ts';
 
 const NAME = 'coracle-launcher-pods';
 const ACCOUNTS = `system:serviceaccount:${COMPONENT_NAMESPACE}:`;
@@ -27,47 +27,27 @@ const claimOf = (pod: string): string =>
   `.map(o, o.uid + '/' + o.name + '/' + ${label(pod, CREATED_BY_LABEL)} + '/' + ${label(pod, MIGRATION_JOB_LABEL)})`;
 
 /** The policy and its binding. */
-export const launcherPodsPolicy = (labels: Readonly<Record<string, string>>): Manifest[] => [
-  {
-    apiVersion: 'admissionregistration.k8s.io/v1',
-    kind: 'ValidatingAdmissionPolicy',
-    metadata: { name: NAME, labels },
-    spec: {
-      failurePolicy: 'Fail',
-      matchConstraints: {
-        resourceRules: [
-          {
-            apiGroups: [''],
-            apiVersions: ['v1'],
-            operations: ['CREATE', 'UPDATE'],
-            resources: ['pods', 'pods/resize'],
-            // As the server completes it, so that to apply it again changes nothing.
-            scope: '*',
-          },
-        ],
-      },
-      variables: [
-        { name: 'claim', expression: claimOf('object') },
-        { name: 'oldClaim', expression: `oldObject == null ? [] : (${claimOf('oldObject')})` },
-      ],
-      validations: [
-        {
-          // Losing what made it one, or keeping it, is no claim.
-          expression:
-            `variables.claim.size() == 0 || (variables.claim == variables.oldClaim && ` +
-            `!(has(request.subResource) && request.subResource == 'resize')) || ` +
-            `request.userInfo.username.startsWith('${ACCOUNTS}') || ` +
-            `request.userInfo.groups.exists(g, g == 'system:masters')`,
-          message: "only KubeVirt's controllers make launcher pods, and resize them",
-          reason: 'Forbidden',
-        },
-      ],
+export const launcherPodsPolicy = (labels: Readonly<Record<string, string>>): Manifest[] =>
+  policyManifests(NAME, labels, {
+    of: {
+      apiGroups: [''],
+      apiVersions: ['v1'],
+      operations: ['CREATE', 'UPDATE'],
+      resources: ['pods', 'pods/resize'],
     },
-  },
-  {
-    apiVersion: 'admissionregistration.k8s.io/v1',
-    kind: 'ValidatingAdmissionPolicyBinding',
-    metadata: { name: NAME, labels },
-    spec: { policyName: NAME, validationActions: ['Deny'] },
-  },
-];
+    variables: [
+      { name: 'claim', expression: claimOf('object') },
+      { name: 'oldClaim', expression: `oldObject == null ? [] : (${claimOf('oldObject')})` },
+    ],
+    validations: [
+      {
+        // Losing what made it one, or keeping it, is no claim.
+        expression:
+          `variables.claim.size() == 0 || (variables.claim == variables.oldClaim && ` +
+          `!(has(request.subResource) && request.subResource == 'resize')) || ` +
+          `request.userInfo.username.startsWith('${ACCOUNTS}') || ` +
+          `request.userInfo.groups.exists(g, g == 'system:masters')`,
+        message: "only KubeVirt's controllers make launcher pods, and resize them",
+      },
+    ],
+  });

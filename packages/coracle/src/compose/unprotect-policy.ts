@@ -11,7 +11,7 @@ import {
   UNPROTECT_VERB,
 } from '@coracle/kubevirt/rules/protection/unprotect-permission';
 import { COMPONENT_NAMESPACE } from './components.ts';
-import type { Manifest } from './policy-manifest.ts';
+import { type Manifest, policyManifests } from './policy-manifest.ts';
 
 const NAME = 'coracle-unprotect';
 
@@ -38,45 +38,25 @@ export const unprotectPolicy = (labels: Readonly<Record<string, string>>): Manif
     metadata: { name: UNPROTECT_ROLE, labels },
     rules: UNPROTECT_RULES,
   },
-  {
-    apiVersion: 'admissionregistration.k8s.io/v1',
-    kind: 'ValidatingAdmissionPolicy',
-    metadata: { name: NAME, labels },
-    spec: {
-      failurePolicy: 'Fail',
-      paramKind: { apiVersion: 'kubevirt.io/v1', kind: 'KubeVirt' },
-      matchConstraints: {
-        resourceRules: [
-          {
-            apiGroups: ['kubevirt.io'],
-            apiVersions: ['v1', 'v1alpha3'],
-            operations: ['UPDATE'],
-            resources: ['virtualmachines', 'virtualmachines/*'],
-            // As the server completes it, so that to apply it again changes nothing.
-            scope: '*',
-          },
-        ],
+  ...policyManifests(NAME, labels, {
+    of: {
+      apiGroups: ['kubevirt.io'],
+      apiVersions: ['v1', 'v1alpha3'],
+      operations: ['UPDATE'],
+      resources: ['virtualmachines', 'virtualmachines/*'],
+    },
+    params: {
+      kind: { apiVersion: 'kubevirt.io/v1', kind: 'KubeVirt' },
+      ref: { namespace: COMPONENT_NAMESPACE, selector: {}, parameterNotFoundAction: 'Allow' },
+    },
+    validations: [
+      {
+        // The authorizer is asked last: only where protection would go.
+        expression:
+          `!(${needsPermission}) || has(oldObject.metadata.deletionTimestamp) || !(${isOn('oldObject')}) || ` +
+          `(${isOn('object')}) || ${mayUnprotect}`,
+        messageExpression: message,
       },
-      validations: [
-        {
-          // The authorizer is asked last: only where protection would go.
-          expression:
-            `!(${needsPermission}) || has(oldObject.metadata.deletionTimestamp) || !(${isOn('oldObject')}) || ` +
-            `(${isOn('object')}) || ${mayUnprotect}`,
-          messageExpression: message,
-          reason: 'Forbidden',
-        },
-      ],
-    },
-  },
-  {
-    apiVersion: 'admissionregistration.k8s.io/v1',
-    kind: 'ValidatingAdmissionPolicyBinding',
-    metadata: { name: NAME, labels },
-    spec: {
-      policyName: NAME,
-      paramRef: { namespace: COMPONENT_NAMESPACE, selector: {}, parameterNotFoundAction: 'Allow' },
-      validationActions: ['Deny'],
-    },
-  },
+    ],
+  }),
 ];
