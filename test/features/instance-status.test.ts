@@ -51,6 +51,7 @@ test('there is no /status: not in discovery, not as a route, not in the definiti
   assert.deepEqual(below.sort(), [
     'kubevirts/status',
     'virtualmachineinstancemigrations/status',
+    'virtualmachineinstancereplicasets/scale',
     'virtualmachineinstancereplicasets/status',
     'virtualmachines/status',
   ]);
