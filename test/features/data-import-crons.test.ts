@@ -37,6 +37,13 @@ test('the disk of an image fills a claim', async () => {
   const failed = await plane.dataVolumeSettled('missing', ({ status }) => (status?.restartCount ?? 0) >= 1);
   const running = failed['status'].conditions.find((one: { type: string }) => one.type === 'Running');
   assert.equal(running.reason, 'ImagePullFailed');
+  // S-1316
+  const seen = new Set<string>();
+  await plane.dataVolumeSettled('missing', ({ status }) => {
+    for (const { type, reason } of status.conditions) if (type === 'Running') seen.add(reason);
+    return status.restartCount >= 3;
+  });
+  assert.ok(seen.has('ImagePullFailed') && !seen.has('Pending'), [...seen].join());
   await plane.admin(`DELETE ${DATA_VOLUMES_PATH}/missing`);
 });
 
@@ -53,6 +60,8 @@ const full = (digest: string) => () =>
         (one: { type: string; status: string }) => one.type === 'UpToDate' && one.status === 'True',
       ),
   );
+const sourceSettled = (name: string, reason: string) =>
+  plane.settled(`${CDI}/datasources/${name}`, ({ status }) => status?.conditions?.[0]?.reason === reason);
 const nameOf = (digest: string): string => `fedora-${digest.replace('sha256:', '').slice(0, 12)}`;
 /** As if its last look had been an hour ago. */
 const due = (): Promise<unknown> =>
@@ -78,6 +87,7 @@ test('a changed image is imported again', async () => {
   await full(first)();
   const led = await plane.admin(`GET ${CDI}/datasources/fedora`);
   assert.deepEqual(led.spec.source.pvc, { namespace: 'default', name: nameOf(first) });
+  await sourceSettled('fedora', 'Ready');
   const second = await push();
   await due();
   await full(second)();
@@ -89,6 +99,41 @@ test('a changed image is imported again', async () => {
   );
   await plane.dataVolume('of-fedora', { storage: {}, sourceRef: { kind: 'DataSource', name: 'fedora' } });
   await plane.dataVolumeSettled('of-fedora', succeeded);
+  const { status } = await sourceSettled('fedora', 'Ready');
+  assert.deepEqual(status.source, { pvc: { namespace: 'default', name: nameOf(second) } });
+});
+
+// S-1315: A DataSource says in its status what it leads to in the end, and by condition Ready whether that can be copied, with
+//   CDI's reasons; it follows what becomes of that.
+test('a DataSource is ready when its claim or snapshot is', async () => {
+  const SNAPSHOTS = '/apis/snapshot.storage.k8s.io/v1/namespaces/default/volumesnapshots';
+  const lead = (name: string, source: object): Promise<unknown> =>
+    plane.admin(`POST ${CDI}/datasources`, {
+      apiVersion: 'cdi.kubevirt.io/v1beta1',
+      kind: 'DataSource',
+      metadata: { name },
+      spec: { source },
+    });
+  const at = { namespace: 'default', name: 'later' };
+  await lead('of-claim', { pvc: at });
+  await lead('of-snapshot', { snapshot: at });
+  await lead('of-source', { dataSource: { namespace: 'default', name: 'of-claim' } });
+  for (const name of ['of-claim', 'of-snapshot', 'of-source']) await sourceSettled(name, 'NotFound');
+  await plane.dataVolume('later', { source: { blank: {} } });
+  for (const name of ['of-claim', 'of-source']) {
+    const { status } = await sourceSettled(name, 'Ready');
+    assert.deepEqual([status.source, status.conditions[0].status], [{ pvc: at }, 'True']);
+  }
+  await plane.admin(`POST ${SNAPSHOTS}`, {
+    apiVersion: 'snapshot.storage.k8s.io/v1',
+    kind: 'VolumeSnapshot',
+    metadata: { name: 'later' },
+    spec: { source: { persistentVolumeClaimName: 'later' } },
+  });
+  await sourceSettled('of-snapshot', 'Ready');
+  await plane.admin(`DELETE ${SNAPSHOTS}/later`);
+  await plane.admin(`DELETE ${DATA_VOLUMES_PATH}/later`);
+  for (const name of ['of-claim', 'of-snapshot', 'of-source']) await sourceSettled(name, 'NotFound');
 });
 
 // S-1117

@@ -17,6 +17,7 @@ import {
   type DataVolumeSpec,
 } from '@coracle/kubevirt/kinds/cdi/kinds';
 import type { VirtualMachine } from '@coracle/kubevirt/kinds/kubevirt';
+import { MAX_REFERENCES } from '@coracle/kubevirt/rules/data-volume/data-source-status';
 import { sourceOfDataVolume } from '@coracle/kubevirt/rules/data-volume/data-volume-source';
 import { validateImportCron } from '@coracle/kubevirt/rules/data-volume/import-cron';
 import { isLoopbackUrl, validateDataVolume } from '@coracle/kubevirt/rules/data-volume/validate-data-volume';
@@ -35,8 +36,6 @@ type Spec = DeepReadonly<DataVolumeSpec>;
 const WEBHOOK = 'datavolume-validate.cdi.kubevirt.io';
 const CRON_WEBHOOK = 'dataimportcron-validate.cdi.kubevirt.io';
 const DATA_SOURCES = `${CDI_GROUP}/datasources`;
-/** DataSources that lead to one another are followed so far. */
-const MAX_REFERENCES = 3;
 
 /** Makes the plug-in. */
 export function dataVolumeRules({

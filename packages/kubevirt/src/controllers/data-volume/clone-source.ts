@@ -10,6 +10,7 @@ import { placeOf } from '@coracle/cluster-rules/storage/provision-plan';
 import { poolOfHandle } from '@coracle/cluster-rules/storage/snapshot-plan';
 import { VOLUME_SNAPSHOT_CONTENTS, VOLUME_SNAPSHOTS } from '@coracle/cluster-rules/volume-snapshot/kinds';
 import { DATA_SOURCES, type DataSource } from '../../kinds/cdi/kinds.ts';
+import { MAX_REFERENCES } from '../../rules/data-volume/data-source-status.ts';
 import type { DataVolumeSource } from '../../rules/data-volume/data-volume-source.ts';
 import { MissingPart } from './fill-source.ts';
 
@@ -19,9 +20,6 @@ export interface CloneSource {
   readonly pool: string;
   readonly bytes: number;
 }
-
-/** DataSources that lead to one another: CDI follows so many. */
-const MAX_REFERENCES = 3;
 
 type Named = { readonly type: 'pvc' | 'snapshot'; readonly namespace: string; readonly name: string };
 

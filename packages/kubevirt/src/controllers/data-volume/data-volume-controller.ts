@@ -35,7 +35,7 @@ export const dataVolumeRules = policyRules(
   `create patch : ${CDI_GROUP} : datasources`,
   `create delete : ${CDI_GROUP} : storageprofiles`,
   `create : ${CDI_GROUP} : cdiconfigs`,
-  `patch : ${CDI_GROUP} : datavolumes/status dataimportcrons/status storageprofiles/status cdiconfigs/status`,
+  `patch : ${CDI_GROUP} : datavolumes/status datasources/status dataimportcrons/status storageprofiles/status cdiconfigs/status`,
   // Claims block the deletion of their DataVolume.
   `update : ${CDI_GROUP} : datavolumes/finalizers dataimportcrons/finalizers`,
   'get list watch create patch : core : persistentvolumeclaims',
@@ -44,7 +44,8 @@ export const dataVolumeRules = policyRules(
   // Credentials and certificates that a DataVolume names in its own namespace.
   'get : core : secrets configmaps',
   'get list watch : storage.k8s.io : storageclasses',
-  'get : snapshot.storage.k8s.io : volumesnapshots volumesnapshotcontents',
+  'get list watch : snapshot.storage.k8s.io : volumesnapshots',
+  'get : snapshot.storage.k8s.io : volumesnapshotcontents',
   'create patch : core : events',
 );
 

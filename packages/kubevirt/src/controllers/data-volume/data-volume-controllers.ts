@@ -2,6 +2,7 @@
 import type { Runnable } from '@coracle/client/controller/environment';
 import { type CdiConfigOptions, createCdiConfigController } from './cdi-config-controller.ts';
 import type { ClaimFillingOptions } from './claim-filling.ts';
+import { createDataSourceController } from './data-source-controller.ts';
 import { createDataVolumeController } from './data-volume-controller.ts';
 import { createImportCronController } from './import-cron-controller.ts';
 import { createStorageProfileController } from './storage-profile-controller.ts';
@@ -10,6 +11,7 @@ import { createStorageProfileController } from './storage-profile-controller.ts'
 export function createDataVolumeControllers(options: ClaimFillingOptions & CdiConfigOptions): Runnable {
   const controllers = [
     createDataVolumeController(options),
+    createDataSourceController(options),
     createImportCronController(options),
     createStorageProfileController(options),
     createCdiConfigController(options),

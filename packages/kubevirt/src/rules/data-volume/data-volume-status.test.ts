@@ -82,6 +82,17 @@ for (const [outcome, claimPhase, phase, progress, conditions] of ROWS)
     assert.deepEqual(words(status), conditions);
   });
 
+// S-1316: Why the last attempt to fill a DataVolume failed stays in its condition Running while it waits for the next one, and
+//   until that has begun.
+test('a failure stays readable until the next attempt has begun', () => {
+  const once = after(undefined, failed);
+  const turn: DataVolumeOutcome = { ...running, report: { state: 'running', step: 'waiting', bytes: 0 } };
+  const waits = after(once, turn, 'Pending', NOW + 5000);
+  assert.deepEqual(waits.conditions?.[2], once.conditions?.[2]);
+  assert.equal(nextAttemptAt(waits), NOW + 1000, 'it is not put off');
+  assert.equal(after(waits, running, 'Pending', NOW + 6000).conditions?.[2]?.message, transferText(report));
+});
+
 test('attempts come later each time, five minutes apart at most, and start anew with a transfer', () => {
   const first = after(undefined, failed);
   assert.equal(first.restartCount, 1);

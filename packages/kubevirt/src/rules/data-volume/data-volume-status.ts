@@ -9,6 +9,10 @@ type Running = Extract<FillReport, { state: 'running' }>;
 /** What CDI calls the work: the words of its phases. */
 export type Work = 'Import' | 'Clone' | 'Upload';
 
+/** Why an attempt failed, in CDI's words. */
+type FailureReason = 'Error' | 'ImagePullFailed';
+const FAILURES: ReadonlySet<string | undefined> = new Set<FailureReason>(['Error', 'ImagePullFailed']);
+
 /** What a pass found. */
 export type DataVolumeOutcome =
   /** Nothing can be done yet, and `message` says why. */
@@ -17,7 +21,7 @@ export type DataVolumeOutcome =
   | { readonly type: 'no-consumer' }
   | { readonly type: 'running'; readonly work: Work; readonly report: Running }
   /** An attempt failed; it is made again after a while. */
-  | { readonly type: 'failed'; readonly work: Work; readonly reason: string; readonly message: string }
+  | { readonly type: 'failed'; readonly work: Work; readonly reason: FailureReason; readonly message: string }
   /** Between two attempts. */
   | { readonly type: 'pausing' }
   | { readonly type: 'filled'; readonly work: Work }
@@ -134,15 +138,14 @@ function readyCondition(phase: DataVolumePhase, outcome: DataVolumeOutcome): Wan
 function runningCondition(before: readonly DeepReadonly<CdiCondition>[], outcome: DataVolumeOutcome): Wanted {
   switch (outcome.type) {
     case 'running': {
+      if (outcome.report.step !== 'waiting')
+        return { type: 'Running', status: 'True', reason: 'Pod is running', message: transferText(outcome.report) };
       const known = before.find(({ type }) => type === 'Running');
-      // Why the last upload failed stays until the next one is sent.
-      if (outcome.work === 'Upload' && outcome.report.step === 'waiting')
-        return known?.reason === 'Error'
-          ? { type: 'Running', status: 'False', ...pick(known) }
-          : { type: 'Running', status: 'True', reason: 'Pod is running', message: 'Waits for the upload' };
-      return outcome.report.step === 'waiting'
-        ? { type: 'Running', status: 'False', reason: 'Pending', message: 'Waits for its turn' }
-        : { type: 'Running', status: 'True', reason: 'Pod is running', message: transferText(outcome.report) };
+      // Why the last attempt failed stays until the next one has begun, with its time.
+      if (FAILURES.has(known?.reason)) return { type: 'Running', status: 'False', ...pick(known) };
+      return outcome.work === 'Upload'
+        ? { type: 'Running', status: 'True', reason: 'Pod is running', message: 'Waits for the upload' }
+        : { type: 'Running', status: 'False', reason: 'Pending', message: 'Waits for its turn' };
     }
     case 'failed':
       return { type: 'Running', status: 'False', reason: outcome.reason, message: outcome.message };
