@@ -10,8 +10,15 @@ import { sizeText } from './size-text.ts';
 
 const USAGE = 'image takes: import NAME FILE, list, or rm NAME (see: coracle image --help)';
 
+/** An import that takes a second says how far it is from then on. */
+export function importProgress({ progress }: CommandContext, what: string): (percent: number) => void {
+  const from = systemClock.monotonic() + 1000;
+  return (percent) => systemClock.monotonic() > from && progress(`importing ${what}: ${percent} %`);
+}
+
 /** `coracle image`. */
-export async function image({ flags, words, environment, print, note, signal }: CommandContext): Promise<number> {
+export async function image(context: CommandContext): Promise<number> {
+  const { flags, words, environment, print, signal } = context;
   const dir = dataDirAt(textFlag(flags, 'data-dir') ?? defaultDataDir(environment));
   const asJson = flags['json'] === true;
   const [verb, name, file, ...rest] = words;
@@ -26,10 +33,10 @@ export async function image({ flags, words, environment, print, note, signal }: 
       const initrd = textFlag(flags, 'initrd');
       if (!name || (!file && !kernel && !initrd)) throw new UsageError(USAGE);
       if (file !== undefined && isUrl(file)) throw new CommandError(urlMessage(file));
-      if (process.stderr.isTTY) note(`importing ${name}`);
       const made = await importImage(await open(), name, file === undefined ? undefined : resolve(file), {
         ...(kernel && { kernel: resolve(kernel) }),
         ...(initrd && { initrd: resolve(initrd) }),
+        onPercent: importProgress(context, name),
         signal,
       });
       print(asJson ? JSON.stringify(made) : `${made.reference}  ${made.digest}  ${sizeText(made.size)}`);

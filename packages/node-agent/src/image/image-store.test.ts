@@ -422,7 +422,12 @@ test('the store stays within its bound by dropping what was used longest ago; im
 test('importImage(), listImages() and removeImage() manage localhost/ images', async () => {
   await writeFile(join(dir, 'disk.raw'), DISK);
   await writeFile(join(dir, 'vmlinuz'), 'kernel');
-  const made = await importImage(store, 'tiny:v2', join(dir, 'disk.raw'), { kernel: join(dir, 'vmlinuz'), signal });
+  // S-1317: An import of a file (`coracle image import`, `coracle create --image FILE`) says its percent once it takes a second.
+  const seen: number[] = [];
+  const onPercent = (percent: number): void => void seen.push(percent);
+  const options = { kernel: join(dir, 'vmlinuz'), onPercent, signal };
+  const made = await importImage(store, 'tiny:v2', join(dir, 'disk.raw'), options);
+  assert.deepEqual([seen.at(-1), new Set(seen).size], [100, seen.length]);
   assert.deepEqual([made.reference, made.format, made.kernel], ['localhost/tiny:v2', 'raw', true]);
   const image = await store.ensure({
     reference: 'localhost/tiny:v2',

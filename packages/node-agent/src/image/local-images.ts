@@ -12,6 +12,8 @@ export interface ImportOptions {
   /** A kernel image (bzImage) for kernelBoot. */
   readonly kernel?: string;
   readonly initrd?: string;
+  /** Called with each whole percent of the disk that is copied. */
+  readonly onPercent?: (percent: number) => void;
   readonly signal: AbortSignal;
 }
 
@@ -61,7 +63,9 @@ export async function importImage(
       const input = await open(source, 'r').catch((error: NodeJS.ErrnoException) => {
         throw new Error(`cannot read ${kind} ${source}: ${error.message}`, { cause: error });
       });
-      const copied = await writeSparse(target, input.createReadStream({ highWaterMark: 1024 * 1024 }), {
+      const { size } = await input.stat();
+      const chunks = input.createReadStream({ highWaterMark: 1024 * 1024 });
+      const copied = await writeSparse(target, kind === 'disk' ? counted(chunks, size, options.onPercent) : chunks, {
         maxBytes: MAX_IMPORT,
         signal: options.signal,
       });
@@ -80,6 +84,21 @@ export async function importImage(
     return summaryOf(entry, true);
   } finally {
     await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+async function* counted(
+  chunks: AsyncIterable<Uint8Array>,
+  size: number,
+  onPercent: ImportOptions['onPercent'],
+): AsyncIterable<Uint8Array> {
+  let [done, last] = [0, 0];
+  for await (const chunk of chunks) {
+    yield chunk;
+    done += chunk.length;
+    const percent = Math.min(100, Math.floor((done * 100) / Math.max(size, done)));
+    if (percent !== last) onPercent?.(percent);
+    last = percent;
   }
 }
 

@@ -15,6 +15,7 @@ import { stringify } from 'yaml';
 import { clusterFrom } from '../../config/cluster.ts';
 import { type DataDir, ensurePrivateDir } from '../../config/data-dir.ts';
 import { type CommandContext, CommandError, listFlag, numberFlag, textFlag, UsageError } from '../command.ts';
+import { importProgress } from '../image.ts';
 import { cloudConfig, machineManifest, type RootDisk, readPublished, readSize, withKeys } from './create-manifest.ts';
 import { needDataVolumes } from './data-volume-support.ts';
 import { isExplained } from './equivalent.ts';
@@ -204,9 +205,10 @@ const hasKeys = ({ spec }: VirtualMachine): boolean =>
 
 /** Throws CommandError for an image that only the local store can have and has not. Resolves to what puts a file into it. */
 async function checkImage(
-  { note, signal }: CommandContext,
+  context: CommandContext,
   what: { readonly choice: ImageChoice; readonly manifest: VirtualMachine; readonly dir: DataDir | undefined },
 ): Promise<() => Promise<void>> {
+  const { signal } = context;
   const nothing = async (): Promise<void> => {};
   const { choice, manifest, dir } = what;
   const { dataVolumeTemplates, template } = manifest.spec;
@@ -226,12 +228,7 @@ async function checkImage(
     const path = resolve(choice.path);
     if (!existsSync(path)) throw new CommandError(`there is no file ${path}`);
     return async () => {
-      const telling = systemClock.schedule(1_000, () => note(`importing ${path}`));
-      try {
-        await importImage(store, image, path, { signal });
-      } finally {
-        telling();
-      }
+      await importImage(store, image, path, { signal, onPercent: importProgress(context, path) });
     };
   }
   const here = await listImages(store);
