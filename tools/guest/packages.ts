@@ -37,7 +37,7 @@ const SSH_PACKAGES = [
 ];
 
 /** Run on the host from where they were unpacked, so that the host needs no set-up for them. */
-const TOOL_PACKAGES = ['syslinux', 'syslinux-common', 'mtools', 'xz-utils'];
+export const TOOL_PACKAGES = ['syslinux', 'syslinux-common', 'mtools', 'xz-utils'];
 
 /** Every package name the guest is built from, the kernel's meta package included. */
 export const PACKAGE_NAMES: readonly string[] = [
@@ -67,17 +67,20 @@ export async function resolvePackages(signal?: AbortSignal): Promise<PackageFile
 }
 
 async function offeredPackages(signal?: AbortSignal): Promise<PackageFile[]> {
-  const names = PACKAGE_NAMES.filter((name) => name !== KERNEL_META_PACKAGE);
   const depends = (await run('apt-cache', ['depends', '--important', KERNEL_META_PACKAGE], { signal })).toString();
   const kernel = /Depends: (linux-image-\S+)/.exec(depends)?.[1];
   if (!kernel) {
     throw new Error(`the package lists offer no ${KERNEL_META_PACKAGE}: on Debian, run apt-get update and try again`);
   }
-  const uris = (await run('apt-get', ['download', '--print-uris', kernel, ...names], { signal })).toString();
+  return offeredFiles([kernel, ...PACKAGE_NAMES.filter((name) => name !== KERNEL_META_PACKAGE)], signal);
+}
+
+/** The exact files of those packages, by the host's package lists. Throws where they lack one. */
+export async function offeredFiles(names: readonly string[], signal?: AbortSignal): Promise<PackageFile[]> {
+  const uris = (await run('apt-get', ['download', '--print-uris', ...names], { signal })).toString();
   const files = [...uris.matchAll(/^'[^']+' (\S+\.deb) \d+ (\S+)$/gm)].map((m) => ({ file: m[1]!, hash: m[2]! }));
-  const wanted = names.length + 1;
-  if (files.length < wanted) {
-    throw new Error(`apt-get offers ${files.length} of the ${wanted} packages of the guest: run apt-get update`);
+  if (files.length < names.length) {
+    throw new Error(`apt-get offers ${files.length} of the ${names.length} packages of the guest: run apt-get update`);
   }
   return files.sort((a, b) => a.file.localeCompare(b.file));
 }
