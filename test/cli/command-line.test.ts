@@ -214,7 +214,7 @@ test('a wrong call is one line that says where help is, and exit code 2', async 
     [['__proto__'], /unknown command/],
     [['completion'], /bash, zsh, fish/],
     [['completion', 'constructor'], /bash, zsh, fish/],
-    [['console'], /NAME/],
+    [['console'], /takes one machine/],
     [['console', 'a', 'b'], /NAME/],
     [['console', 'pod/a'], /vm\/NAME, vmi\/NAME or NAME\.NAMESPACE/],
     [['drain', 'vm/a'], /is a machine.*virtctl migrate/],

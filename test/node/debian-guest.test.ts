@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { DEBIAN_GUEST_PROGRAMS, ensureDebianGuest } from '../../tools/debian-guest/debian-guest.ts';
-import { ensurePrograms, isInstalled, KUBECTL_PROGRAM } from '../../tools/setup/host-packages.ts';
+import { ensurePrograms, KUBECTL_PROGRAM } from '../../tools/setup/host-packages.ts';
 import { openWorkspace } from '../cli/workspace.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { importTinyGuest, whyNoGuests } from '../testkit/tiny-guest.ts';
@@ -32,7 +32,6 @@ test('a Debian with systemd, cloud-init and guest agent lives as on a cluster', 
     return stdout;
   };
   const inDebian = (...command: string[]): Promise<string> => ok('ssh', 'deb', '--', ...command);
-  
 
   await ok('create', 'pages', '--image', 'tiny', '--wait');
   await ok('image', 'import', 'debian', disk);
@@ -51,14 +50,21 @@ test('a Debian with systemd, cloud-init and guest agent lives as on a cluster', 
   const address = await vmi('.status.interfaces[0].ipAddress');
 
   await ok('expose', 'pages', '--port', '80');
-  await eventually('the other machine', async () => {
-    return /^hostname: pages$/m.test(await inDebian('curl', '-sS', '--max-time', '10', 'http://pages.default.svc/'));
-  }, BOOT_MS);
+  await eventually(
+    'the other machine',
+    async () => {
+      return /^hostname: pages$/m.test(await inDebian('curl', '-sS', '--max-time', '10', 'http://pages.default.svc/'));
+    },
+    BOOT_MS,
+  );
 
   const body = join(at.dir, 'freeze');
   writeFileSync(body, '{"unfreezeTimeout":"60s"}');
   const path = '/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachineinstances/deb';
-  for (const [verb, state] of [['freeze', 'frozen'], ['unfreeze', '']] as const) {
+  for (const [verb, state] of [
+    ['freeze', 'frozen'],
+    ['unfreeze', ''],
+  ] as const) {
     const asked = await at.kubectl(['replace', '--raw', `${path}/${verb}`, '-f', body]);
     assert.equal(asked.code, 0, asked.stderr);
     await eventually(verb, async () => (await vmi('.status.fsFreezeStatus')) === state, BOOT_MS);
@@ -67,13 +73,17 @@ test('a Debian with systemd, cloud-init and guest agent lives as on a cluster', 
   const before = await inDebian('cat', '/etc/machine-id', '/proc/sys/kernel/random/boot_id');
   await inDebian('sh', '-c', '"echo kept > kept && sync"');
   await ok('restart', 'deb');
-  const after = await eventually('a second boot', async () => {
-    const ids = await inDebian('cat', '/etc/machine-id', '/proc/sys/kernel/random/boot_id');
-    return ids !== before && ids;
-  }, BOOT_MS);
+  const after = await eventually(
+    'a second boot',
+    async () => {
+      const ids = await inDebian('cat', '/etc/machine-id', '/proc/sys/kernel/random/boot_id');
+      return ids !== before && ids;
+    },
+    BOOT_MS,
+  );
   assert.equal(after.split('\n')[0], before.split('\n')[0]);
   assert.equal(await inDebian('cat', 'kept'), 'kept\n');
-  assert.equal(await vmi('.status.interfaces[0].ipAddress') !== '', address !== '');
+  assert.equal((await vmi('.status.interfaces[0].ipAddress')) !== '', address !== '');
 
   await ok('stop', 'deb', '--wait');
   await ok('start', 'deb');

@@ -26,18 +26,25 @@ const INCLUDED = [
   'systemd-sysv',
   'udev',
 ];
-const KERNEL_ARGS = 'root=LABEL=root rw console=tty0 console=ttyS0 net.ifnames=0 tsc=reliable no_timer_check mitigations=off';
+const KERNEL_ARGS =
+  'root=LABEL=root rw console=tty0 console=ttyS0 net.ifnames=0 tsc=reliable no_timer_check mitigations=off';
 const CUSTOMIZE = join(import.meta.dirname, 'customize.sh');
 
 /** Program -> Debian package of what the build needs, beside those of the tiny guest. */
-export const DEBIAN_GUEST_PROGRAMS: Readonly<Record<string, string>> = { mmdebstrap: 'mmdebstrap', mke2fs: 'e2fsprogs' };
+export const DEBIAN_GUEST_PROGRAMS: Readonly<Record<string, string>> = {
+  mmdebstrap: 'mmdebstrap',
+  mke2fs: 'e2fsprogs',
+};
 
 /**
  * Returns the path of a qcow2 disk (2 GiB as guests see it) that SeaBIOS boots, building it first where the cache has none of
  * these sources; a few minutes, and half a GiB of packages. Throws where the archive cannot be reached, or where the user may
  * neither be root nor have user namespaces.
  */
-export async function ensureDebianGuest(options: { signal: AbortSignal; log: (line: string) => void }): Promise<string> {
+export async function ensureDebianGuest(options: {
+  signal: AbortSignal;
+  log: (line: string) => void;
+}): Promise<string> {
   const { signal, log } = options;
   const sources = [await readFile(CUSTOMIZE), await readFile(import.meta.filename), SUITE];
   const digest = sources.reduce((hash, part) => hash.update(part), createHash('sha256')).digest('hex');

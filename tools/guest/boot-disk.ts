@@ -68,7 +68,12 @@ export async function writeBootDisk(path: string, options: BootDiskOptions): Pro
 async function bootSector(tools: string, diskSectors: number): Promise<Buffer> {
   const sector = Buffer.alloc(SECTOR);
   (await readFile(join(tools, 'usr/lib/syslinux/mbr/mbr.bin'))).copy(sector, 0, 0, 440);
-  writePartition(sector.subarray(446, 462), { status: ACTIVE, type: FAT16_LBA, first: FIRST_SECTOR, end: BOOT_SECTORS });
+  writePartition(sector.subarray(446, 462), {
+    status: ACTIVE,
+    type: FAT16_LBA,
+    first: FIRST_SECTOR,
+    end: BOOT_SECTORS,
+  });
   if (diskSectors > BOOT_SECTORS)
     writePartition(sector.subarray(462, 478), { status: 0, type: LINUX, first: BOOT_SECTORS, end: diskSectors });
   sector.writeUInt16LE(0xaa55, 510);

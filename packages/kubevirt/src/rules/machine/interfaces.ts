@@ -47,7 +47,7 @@ export function configureInterfaces({ vmi, facts }: PlanContext, plan: MachinePl
       name: nic.name,
       id: `ua-${nic.name}`,
       driver: driverOf(nic, facts.devices, plan),
-      mac: macOf(nic, vmi.metadata.uid ?? plan.uuid),
+      mac: macOf(nic, vmi, plan.uuid),
       ...(nic.bootOrder !== undefined && { bootIndex: nic.bootOrder }),
       linkUp: nic.state !== 'down',
       network: guestNetwork(networks.get(nic.name)?.pod?.vmNetworkCIDR ?? DEFAULT_CIDR),
@@ -166,17 +166,22 @@ function driverOf(nic: ReadonlyInterface, devices: readonly string[], plan: Mach
   return instead;
 }
 
-/** The given address, else one that is the same for this VMI and interface whenever it is asked for. */
-function macOf(nic: ReadonlyInterface, uid: string): string {
+/**
+ * The given address; else that of the running guest; else one made of the firmware's UUID, so that a machine keeps it from start
+ * to start: guests write the address of their first boot into their network configuration, and know no other card.
+ */
+function macOf(nic: ReadonlyInterface, { status }: PlanContext['vmi'], uuid: string): string {
   if (nic.macAddress) {
     const mac = nic.macAddress.toLowerCase().replaceAll('-', ':');
     if (!MAC.test(mac))
       throw new PlanError(`interface ${nic.name}: macAddress ${JSON.stringify(nic.macAddress)} is not one`);
     return mac;
   }
+  const running = status?.interfaces?.find(({ name }) => name === nic.name)?.mac;
+  if (running !== undefined && MAC.test(running)) return running;
   // FNV-1a, 64 bits; 02 marks a locally administered unicast address.
   let hash = 0xcbf29ce484222325n;
-  for (const byte of new TextEncoder().encode(`${uid}/${nic.name}`))
+  for (const byte of new TextEncoder().encode(`${uuid}/${nic.name}`))
     hash = ((hash ^ BigInt(byte)) * 0x100000001b3n) & 0xffffffffffffffffn;
   const hex = hash.toString(16).padStart(16, '0').slice(0, 10);
   return `02:${hex.match(/../g)?.join(':')}`;

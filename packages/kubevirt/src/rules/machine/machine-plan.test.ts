@@ -103,7 +103,7 @@ test('the plan of a small VMI, whole', () => {
           name: 'default',
           id: 'ua-default',
           driver: 'virtio-net-pci',
-          mac: '02:64:27:f0:bc:98',
+          mac: '02:7a:e1:f3:25:f2',
           linkUp: true,
           network: { cidr: '10.0.2.0/24', gateway: '10.0.2.1', guest: '10.0.2.2' },
           ports: [
@@ -156,6 +156,30 @@ test('the display adapter', () => {
     assert.equal(made.unsupported.length, unsupported, made.unsupported.join());
   }
 });
+
+// S-1347: A network card without an address of its own keeps the one it has from start to start; guests of cloud images know no other.
+test('the address of a card is that of the running guest, else made of the firmware UUID', () => {
+  const macOf = (change: (vmi: VirtualMachineInstance) => void): string | undefined => {
+    const vmi = instance();
+    change(vmi);
+    return machinePlan(vmi, FACTS).interfaces[0]?.mac;
+  };
+  const first = macOf(() => {});
+  assert.match(first ?? '', /^02(:[0-9a-f]{2}){5}$/);
+  const cases: [string, (vmi: VirtualMachineInstance) => void, string | undefined][] = [
+    ['another instance of the machine', (vmi) => Object.assign(vmi.metadata, { uid: UUID }), first],
+    [
+      'a guest that runs with another one',
+      (vmi) => Object.assign(vmi, { status: reported('02:00:00:00:00:07') }),
+      '02:00:00:00:00:07',
+    ],
+    ['a report that is none', (vmi) => Object.assign(vmi, { status: reported('?') }), first],
+  ];
+  for (const [what, change, expected] of cases) assert.equal(macOf(change), expected, what);
+  const other = macOf((vmi) => Object.assign(vmi.spec.domain, { firmware: { uuid: vmi.metadata.uid } }));
+  assert.notEqual(other, first);
+});
+const reported = (mac: string) => ({ interfaces: [{ name: 'default', mac }] });
 
 test('machine, processor and memory', () => {
   const cases: [string, Domain, NodeFacts, (made: MachinePlan) => unknown, unknown][] = [
