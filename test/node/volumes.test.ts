@@ -294,7 +294,8 @@ test('one guest with every kind of volume, kernel and disks from a registry that
     /^dmi chassis_asset_tag=-a\|b\|?$/,
     /^args .*x=a,b -- -y$/,
     /^mac de:ad:00:00:be:af e1000$/,
-    /^route default via 10\.0\.2\.1 dev eth0.* dns nameserver 10\.0\.2\.3$/,
+    /^route default via 10\.0\.2\.1 dev eth0.* dns search default\.svc\.cluster\.local .*$/,
+    /^nameserver 10\.0\.2\.3$/,
   ])
     has(pattern);
   // The registry was asked once for the layer that both use, and once more for the rest of it.
