@@ -133,6 +133,21 @@ test('a fork takes the right to make machines, and its names are set once', asyn
   assert.equal((await post('tenant', snapshot('w', into))).status, 201);
 });
 
+// S-1295: Nobody has the memory of a guest dumped into a claim that they name by its UID: the controller alone says which it is.
+test('the volume of a memory dump is named by the controller alone', async () => {
+  const named = { 'coracle.dev/memory-dump-claim': victims };
+  const created = await plane.ask(`POST ${MACHINES}/virtualmachineinstances`, {
+    ...as('tenant'),
+    body: vmi('dumped', named),
+  });
+  assert.equal(created.status, 201, JSON.stringify(created.json));
+  assert.equal(created.json.metadata.annotations?.['coracle.dev/memory-dump-claim'], undefined);
+  const later = { ...as('tenant'), body: { metadata: { annotations: named } } };
+  const { status, json } = await plane.ask(`PATCH ${MACHINES}/virtualmachineinstances/dumped`, later);
+  assert.equal(status, 422, JSON.stringify(json));
+  assert.match(json.message, /memory-dump-claim is written by the controller alone/);
+});
+
 // S-676
 test('an agent gives an instance no state of another namespace, and removes none', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'coracle-memory-'));

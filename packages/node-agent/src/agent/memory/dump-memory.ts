@@ -4,7 +4,7 @@
  * takes the volume out again.
  */
 import { chmod, mkdir, open, rename, rm, statfs } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { formatTime } from '@coracle/apimachinery/meta/object';
 import type { VirtualMachineInstanceStatus } from '@coracle/kubevirt/kinds/status';
 import { DUMP_CLAIM_ANNOTATION, DUMP_PHASES } from '@coracle/kubevirt/rules/memory-dump/memory-dump';
@@ -106,6 +106,8 @@ async function writeDump(
   const { record } = launcher;
   if (!record) throw new Error('the guest has ended');
   if (record.migration) throw new Error('the guest is moving to another node');
+  // Of the names that an instance gives one has to be a file's own.
+  if (basename(fileName) !== fileName) throw new Error('the claim has a name that no claim has');
   if (!isHandle(handle) || !pool.has(handle)) throw new Error('the claim has no volume on this node');
   const directory = join(pool.directory, handle, MEMORY_DUMPS);
   await rm(directory, { recursive: true, force: true });

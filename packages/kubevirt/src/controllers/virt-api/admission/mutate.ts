@@ -16,6 +16,7 @@ import {
   withIdentity,
 } from '../../../rules/identity/decide-identity.ts';
 import { setInstanceDefaults, setVirtualMachineDefaults } from '../../../rules/machine-defaults/instance-defaults.ts';
+import { DUMP_CLAIM_ANNOTATION } from '../../../rules/memory-dump/memory-dump.ts';
 import type { AdmissionContext } from './admission-context.ts';
 import { writeNumbersAsQuantities } from './number-quantities.ts';
 
@@ -72,6 +73,8 @@ export function mutateVirtualMachineInstance(
   writeNumbersAsQuantities('VirtualMachineInstance', next);
   next.spec = withDomain(next.spec);
   if (!context.reports) delete next.status;
+  // Names a volume of a node: the controller writes it, for a dump of a guest that runs; a template may hold whatever it likes.
+  delete next.metadata.annotations?.[DUMP_CLAIM_ANNOTATION];
   if (holdsTooMany(next.spec) || hasEmptyElement(next.spec)) return next;
   setInstanceDefaults(next, context.config);
   const { domain } = next.spec;

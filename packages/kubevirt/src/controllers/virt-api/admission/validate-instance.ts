@@ -4,6 +4,7 @@ import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { readQuantity } from '@coracle/apimachinery/quantity/quantity';
 import type { VirtualMachineInstance } from '../../../kinds/kubevirt.ts';
+import { DUMP_CLAIM_ANNOTATION } from '../../../rules/memory-dump/memory-dump.ts';
 import type { AdmissionContext } from './admission-context.ts';
 import { addAll, type Cause, invalidValue, requiredValue, unsupportedValue } from './causes.ts';
 import { validateArchitecture } from './validate-architecture.ts';
@@ -44,6 +45,8 @@ export function validateInstanceUpdate(vmi: Vmi, old: Vmi, context: AdmissionCon
         ),
       ];
     }
+    if (vmi.metadata.annotations?.[DUMP_CLAIM_ANNOTATION] !== old.metadata.annotations?.[DUMP_CLAIM_ANNOTATION])
+      return [unsupportedValue('metadata.annotations', `${DUMP_CLAIM_ANNOTATION} is written by the controller alone`)];
     return [];
   }
   const before = old.spec.domain;

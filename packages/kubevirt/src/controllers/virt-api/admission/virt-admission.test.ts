@@ -451,6 +451,14 @@ describe('rules about changes of an instance', () => {
     object.metadata.labels = { mine: 'n' };
     await change(object);
   });
+  it('leave the claim of a memory dump to them', async () => {
+    const object = vmiOf();
+    object.metadata.annotations = { 'coracle.dev/memory-dump-claim': 'uid' };
+    const error = await refusalOf(() => change(object));
+    assert.match(error.message, /memory-dump-claim is written by the controller alone/);
+    await refusalOf(() => change(vmiOf(), user, object));
+    await change(object, controller);
+  });
   it('fix the hot-plug limits for everybody', async () => {
     const limits = (maxSockets: number, maxGuest: string) =>
       vmiOf({ domain: { devices: {}, cpu: { maxSockets }, memory: { guest: '1Gi', maxGuest } } });
