@@ -9,6 +9,7 @@ import {
   VIRTUAL_MACHINES,
   type VirtualMachineInstance,
 } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
 
 const POOL = 'topology.coracle.dev/pool';
@@ -94,7 +95,9 @@ test('while no node has the memory the instance waits and says so; when one come
   assert.equal(condition?.status, 'False');
   assert.match(condition?.message ?? '', /^the guest is not resumed: node node-9, which has its saved memory, is gone/);
   assert.deepEqual(await launchers('waits'), []);
-  assert.ok((await cluster.events('waits')).some((event) => event.startsWith('Warning FailedResume')));
+  await eventually('the event', async () =>
+    (await cluster.events('waits')).some((event) => event.startsWith('Warning FailedResume')),
+  );
 
   await make('boots', state, { 'coracle.dev/resume-fallback': 'Boot' });
   await runs('boots');
