@@ -65,7 +65,8 @@ export function createEventRecorder(client: Client, options: EventRecorderOption
   const correlator = createEventCorrelator(() => clock.monotonic());
   const queue: Report[] = [];
   let writing: Promise<void> | undefined;
-  let serial = 0;
+  // Not from 0: other recorders report about objects of the same name in the same millisecond.
+  let serial = Math.floor(Math.random() * 1_000_000);
 
   const write = async (report: Report): Promise<void> => {
     const { object, type, reason } = report;
