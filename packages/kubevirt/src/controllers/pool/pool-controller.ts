@@ -3,7 +3,7 @@
 import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { formatLabelSelector } from '@coracle/apimachinery/selector/label-selector';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import {
   controllerOwner,
@@ -114,9 +114,7 @@ export function createPoolController(environment: ControllerEnvironment): Runnab
         }),
       };
       const after = { ...(pool as VirtualMachinePool), status };
-      await commit(client, VIRTUAL_MACHINE_POOLS, { before: pool, after }).catch((error: unknown) => {
-        if (!isNotFound(error)) throw error;
-      });
+      await orAbsent(commit(client, VIRTUAL_MACHINE_POOLS, { before: pool, after }));
       if (problem) throw problem.error;
       return plan.waitMs === undefined ? DONE : requeueAfter(plan.waitMs);
     },

@@ -3,7 +3,7 @@
 import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { formatLabelSelector, matchesLabels } from '@coracle/apimachinery/selector/label-selector';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import {
   controllerOwner,
@@ -92,9 +92,7 @@ export function createReplicaSetController(environment: ControllerEnvironment): 
         }),
       };
       const after = { ...(set as VirtualMachineInstanceReplicaSet), status };
-      await commit(client, VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS, { before: set, after }).catch((error: unknown) => {
-        if (!isNotFound(error)) throw error;
-      });
+      await orAbsent(commit(client, VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS, { before: set, after }));
       if (problem) throw problem.error;
       return plan.waitMs === undefined ? DONE : requeueAfter(plan.waitMs);
     },
