@@ -97,13 +97,15 @@ const linesOf = async ({ sh }: TalkingGuest, file: string): Promise<number> => N
 //   address, and between nodes of one host its open connections, those through a Service among them.
 // S-1181: Guests resolve Services, headless ones and `hostname.subdomain.namespace.svc`, and reach a ClusterIP; names of the
 //   world go to the host's resolver as before.
+// S-1400: Pages that guests fetch from each other by names, each over a new connection, all come while one of them moves:
+//   to it and from it, by a Service and straight to its Pod.
 // S-1185: A node port answers on the address of each node, wherever the Pods are, and a load balancer has an address of the loopback network and
 //   answers there: with Pods that are ready.
 // S-1325
 // S-1328: In a guest the name of a Service of its namespace is enough (`curl http://web`), as `NAME.NAMESPACE` is for others;
 //   a guest with a subdomain finds its neighbours by their host names. Addresses of the cluster lead back to names.
 test('two guests ping, resolve and fetch from each other across two nodes before, while and after one moves', async (t) => {
-  const a = await guest('a');
+  const a = await guest('a', { hostname: 'ay', subdomain: 'moves' });
   const here = await nodeOf('a');
   const there = board.nodes.find((name) => name !== here);
   const b = await guest('b', {
@@ -114,6 +116,7 @@ test('two guests ping, resolve and fetch from each other across two nodes before
   assert.notEqual(await nodeOf('b'), await nodeOf('a'));
   const web = await service('web', { selector: { guest: 'b' }, ports: [{ name: 'http', port: 80, targetPort: 8080 }] });
   const back = await service('back', { selector: { guest: 'a' }, ports: [{ port: 80, targetPort: 8080 }] });
+  await service('moves', { clusterIP: 'None', selector: { guest: 'a' }, ports: [{ port: 8080 }] });
   await service('headless', { clusterIP: 'None', selector: { guest: 'b' }, ports: [{ port: 8080 }] });
   await service('stream', { selector: { guest: 'b' }, ports: [{ port: 9000 }] });
   const clusterIP = web.spec?.clusterIP ?? '';
@@ -161,12 +164,17 @@ test('two guests ping, resolve and fetch from each other across two nodes before
     async () => (await linesOf(b, '/run/straight')) > 3 && (await linesOf(b, '/run/service')) > 3,
   );
 
+  const fetching = await Promise.all([
+    fetches(a, 'web', 'bee.headless:8080'),
+    fetches(b, 'back', 'ay.moves:8080'),
+  ]);
   const moving = move('a');
   let pings = 0;
   while (!(await Promise.race([moving.then(() => true), b.sh.run(`ping -c 1 -W 5 ${a.address}`).then(() => false)])))
     pings++;
   t.diagnostic(`${pings} pings of b while a moved`);
   a.sh = await open('a', false);
+  for (const fetched of fetching) t.diagnostic(await fetched());
   for (const file of ['/run/straight', '/run/service']) {
     const before = await linesOf(b, file);
     await eventually(`${file} goes on`, async () => (await linesOf(b, file)) > before + 10);
@@ -180,11 +188,39 @@ test('two guests ping, resolve and fetch from each other across two nodes before
 /** A line that fetches; `wget -T` of this busybox ends in a segmentation fault. */
 const page = (at: string): string => `timeout 10 wget -q -O - http://${at}/heartbeat`;
 
+/**
+ * Fetches pages of these names without end, each over a connection of its own. The function returned asks for more
+ * after the move, ends it, and says how many came; not one may have failed.
+ */
+async function fetches(guest: TalkingGuest, ...names: string[]): Promise<() => Promise<string>> {
+  const file = (name: string): string => `/run/${name.replace(':', '-')}`;
+  const ok = async (name: string): Promise<number> => Number(await guest.sh.run(`grep -c '^0 .' ${file(name)}`));
+  const before = new Map<string, number>();
+  for (const name of names) {
+    const one = `p=$(timeout 30 wget -q -O - http://${name}/heartbeat 2>&1); echo $? $p`;
+    await guest.sh.run(`(while [ ! -e /run/enough ]; do ${one}; usleep 50000; done) > ${file(name)} &`);
+    await eventually(`${guest.name} fetches from ${name}`, async () => (await ok(name)) > 2);
+  }
+  for (const name of names) before.set(name, await ok(name));
+  return async () => {
+    const counts: string[] = [];
+    for (const name of names) {
+      const meanwhile = await ok(name);
+      await eventually(`${guest.name} goes on with ${name}`, async () => (await ok(name)) > meanwhile + 3);
+      assert.ok(meanwhile > before.get(name)!, `${guest.name} fetched nothing from ${name} while a moved`);
+      assert.equal(await guest.sh.run(`grep -nv '^0 .' ${file(name)}`), '', `${guest.name} to ${name}`);
+      counts.push(`${name} ${meanwhile - before.get(name)!}`);
+    }
+    await guest.sh.run('touch /run/enough');
+    return `pages that ${guest.name} fetched while a moved: ${counts.join(', ')}`;
+  };
+}
+
 /** Names as people type them. */
 async function shortNames(a: TalkingGuest, b: TalkingGuest, clusterIP: string): Promise<void> {
   assert.match(
     await a.sh.run('cat /etc/resolv.conf'),
-    /search default\.svc\.cluster\.local svc\.cluster\.local cluster\.local/,
+    /search moves\.default\.svc\.cluster\.local default\.svc\.cluster\.local svc\.cluster\.local cluster\.local/,
   );
   await service('other', { type: 'ExternalName', externalName: 'web.default.svc.cluster.local' });
   for (const at of ['web', 'web.default', 'web.default.svc'])
