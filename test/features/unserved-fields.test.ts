@@ -6,7 +6,7 @@ import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
 
 let cluster: FakeCluster;
 before(async () => {
-  cluster = await startFakeCluster({ nodes: ['node-1'], components: 'vm' });
+  cluster = await startFakeCluster({ nodes: ['node-1'], components: 'vm,replica-set,pool' });
 });
 after(async () => {
   await cluster.stop();
@@ -22,6 +22,9 @@ const make = (name: string, spec: object) =>
     spec: { runStrategy: 'Halted', template: { spec } },
   });
 
+const NETWORKS = [{ name: 'first', pod: {} }];
+const NICS = [{ name: 'first', masquerade: {}, acpiIndex: 1 }];
+
 // S-1293
 test('a machine that asks for what is not served is answered with a warning and has an event, though it does not run', async () => {
   const domain = { memory: { guest: '64Mi', hugepages: { pageSize: '2Mi' } }, devices: { blockMultiQueue: true } };
@@ -36,6 +39,56 @@ test('a machine that asks for what is not served is answered with a warning and 
   const plain = await make('plain', { domain: { memory: { guest: '64Mi' }, devices: {} } });
   assert.equal(plain.warnings, '');
 });
+
+// S-1401: Replica sets and pools are answered with the same warnings for their templates, and tell it in events of their own
+//   as soon as they make something of a template, a changed one too.
+// Compat KubeVirt's API, P1, yes: fields of templates of replica sets and pools that no guest gets: warnings and events
+for (const [kind, apiVersion, path, place, specOf] of [
+  [
+    'VirtualMachineInstanceReplicaSet',
+    'kubevirt.io/v1',
+    '/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstancereplicasets',
+    'spec.template.spec',
+    (template: object) => ({ template }),
+  ],
+  [
+    'VirtualMachinePool',
+    'pool.kubevirt.io/v1beta1',
+    '/apis/pool.kubevirt.io/v1beta1/namespaces/default/virtualmachinepools',
+    'spec.virtualMachineTemplate.spec.template.spec',
+    (template: { readonly metadata: object }) => ({
+      virtualMachineTemplate: { metadata: template.metadata, spec: { runStrategy: 'Halted', template } },
+    }),
+  ],
+] as const)
+  test(`a ${kind} tells what its template asks for in vain`, async () => {
+    const name = kind.toLowerCase();
+    const metadata = { labels: { app: name } };
+    const domain = (more: object) => ({ memory: { guest: '64Mi' }, devices: { interfaces: NICS, ...more } });
+    const template = (more: object) => ({ metadata, spec: { domain: domain(more), networks: NETWORKS } });
+    const { status, warnings, json } = await cluster.board.send('POST', path, {
+      apiVersion,
+      kind,
+      metadata: { name },
+      spec: { replicas: 1, selector: { matchLabels: { app: name } }, ...specOf(template({ blockMultiQueue: true })) },
+    });
+    assert.equal(status, 201, JSON.stringify(json));
+    for (const field of ['domain.devices.blockMultiQueue', 'domain.devices.interfaces[0].acpiIndex'])
+      assert.ok(warnings.includes(`${place}.${field}: `), warnings);
+    const reported = (text: string): Promise<unknown> =>
+      eventually(text, async () => (await cluster.events(name)).some((event) => event.includes(text)));
+    await reported('Warning NotSupported blockMultiQueue has no effect');
+    await reported('Warning NotSupported interface first: acpiIndex is not supported');
+    const changed = await cluster.board.send(
+      'PATCH',
+      `${path}/${name}`,
+      { spec: { ...specOf(template({ networkInterfaceMultiqueue: true })), replicas: 2 } },
+      'application/merge-patch+json',
+    );
+    assert.equal(changed.status, 200, JSON.stringify(changed.json));
+    assert.ok(changed.warnings.includes(`${place}.domain.devices.networkInterfaceMultiqueue: `), changed.warnings);
+    await reported('Warning NotSupported networkInterfaceMultiqueue');
+  });
 
 // S-1294: Settings of the verbosity of logs, of the cluster and of a guest, are answered with a warning that names what sets it here.
 test('verbosity of logs is not set by the API, and says so', async () => {

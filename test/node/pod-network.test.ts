@@ -164,10 +164,7 @@ test('two guests ping, resolve and fetch from each other across two nodes before
     async () => (await linesOf(b, '/run/straight')) > 3 && (await linesOf(b, '/run/service')) > 3,
   );
 
-  const fetching = await Promise.all([
-    fetches(a, 'web', 'bee.headless:8080'),
-    fetches(b, 'back', 'ay.moves:8080'),
-  ]);
+  const fetching = await Promise.all([fetches(a, 'web', 'bee.headless:8080'), fetches(b, 'back', 'ay.moves:8080')]);
   const moving = move('a');
   let pings = 0;
   while (!(await Promise.race([moving.then(() => true), b.sh.run(`ping -c 1 -W 5 ${a.address}`).then(() => false)])))

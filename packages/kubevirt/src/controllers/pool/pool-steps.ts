@@ -19,6 +19,7 @@ import {
   type VirtualMachinePool,
 } from '../../kinds/kubevirt.ts';
 import { KEPT_FOR } from '../../rules/data-volume/claim-of-data-volume.ts';
+import { unservedTexts } from '../../rules/machine/unserved-fields.ts';
 import { controllerUid } from '../../rules/sets/claim-members.ts';
 import {
   freeIndices,
@@ -211,6 +212,7 @@ export class PoolSteps {
     }
   }
 
+  /** Keeps the template, and tells once what its guests will not get of what they ask for. */
   async #ensureRevision(pool: Pool): Promise<void> {
     const name = poolRevisionName(pool);
     if (this.revisions.get({ namespace: pool.metadata.namespace ?? '', name })) return;
@@ -228,8 +230,11 @@ export class PoolSteps {
         revision: pool.metadata.generation ?? 0,
       });
     } catch (error) {
-      if (!isAlreadyExists(error)) throw error;
+      if (isAlreadyExists(error)) return;
+      throw error;
     }
+    for (const text of unservedTexts(pool.spec.virtualMachineTemplate.spec?.template?.spec))
+      this.#events.event(pool, 'Warning', 'NotSupported', text);
   }
 
   /** The disks of a machine's templates belong to nobody from here on, until a machine of that name takes them. */

@@ -12,6 +12,7 @@ import {
   type VirtualMachineInstance,
   type VirtualMachineInstanceReplicaSet,
 } from '../../kinds/kubevirt.ts';
+import { unservedTexts } from '../../rules/machine/unserved-fields.ts';
 import { claimMembers, selectorOf } from '../../rules/sets/claim-members.ts';
 import type { ReplicaSetPlan } from '../../rules/sets/replica-set-plan.ts';
 import type { SetProblem } from '../../rules/sets/set-conditions.ts';
@@ -60,7 +61,7 @@ export class ReplicaSetSteps {
     return [...own, ...adopt];
   }
 
-  /** Makes and deletes; undefined when all of it succeeded. */
+  /** Makes, and tells what the made ones will not get of what they ask for, and deletes; undefined when all of it succeeded. */
   async scale(set: ReadonlySet, { create, remove }: ReplicaSetPlan): Promise<ScaleFailure | undefined> {
     const text = keyText(keyOf(set));
     let failure: ScaleFailure | undefined;
@@ -74,6 +75,9 @@ export class ReplicaSetSteps {
         // The next ones would meet the same.
         break;
       }
+      if (i === 0)
+        for (const text of unservedTexts(set.spec.template.spec))
+          this.#events.event(set, 'Warning', 'NotSupported', text);
     }
     this.expectations.expectDeletions(
       text,

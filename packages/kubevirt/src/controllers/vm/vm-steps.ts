@@ -14,7 +14,7 @@ import {
 import { DUPLICATE_FIRMWARE_UUID } from '../../rules/identity/shared-uuids.ts';
 import { createUuidIndex } from '../../rules/identity/uuid-index.ts';
 import type { Layers } from '../../rules/instancetype/expand.ts';
-import { allUnserved } from '../../rules/machine/unserved-fields.ts';
+import { unservedTexts } from '../../rules/machine/unserved-fields.ts';
 import {
   type ClusterConfig,
   clusterConfigOf,
@@ -58,9 +58,6 @@ const MISSING_SOURCE_RETRY_MS = 30_000;
 
 /** When a change of an instance that was refused as stale is tried again, should its news not come before. */
 const STALE_INSTANCE_RETRY_MS = 1000;
-
-/** Events of one change about what is not served: each field is named once, and lists may be long. */
-const MAX_UNSERVED = 20;
 
 /** What one pass carries from step to step. */
 export interface Pass {
@@ -332,7 +329,7 @@ export class VmSteps {
   /** What its guest will not get of what it asks for, at each change of the machine. */
   tellUnserved({ metadata, spec, status, ...vm }: ReadonlyVm): void {
     if (status?.desiredGeneration === metadata.generation || metadata.deletionTimestamp !== undefined) return;
-    for (const { text } of allUnserved(spec.template?.spec).slice(0, MAX_UNSERVED))
+    for (const text of unservedTexts(spec.template?.spec))
       this.#events.event({ ...vm, metadata }, 'Warning', 'NotSupported', text);
   }
 

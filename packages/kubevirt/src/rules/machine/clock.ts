@@ -1,13 +1,11 @@
 import type { MachinePlan } from './machine-plan.ts';
 import type { PlanContext } from './plan-context.ts';
 
-/** Clock and timers. The guest's clock starts at UTC. */
+/** Clock and timers. The guest's clock starts at UTC, whatever its spec says (unserved-fields.ts). */
 export function configureClock({ vmi, facts }: PlanContext, plan: MachinePlan): void {
   const { clock } = vmi.spec.domain;
   plan.rtc['base'] = 'utc';
   if (!clock) return;
-  if (clock.utc?.offsetSeconds) plan.unsupported.push('clock.utc.offsetSeconds is not supported; the clock is UTC');
-  if (clock.timezone) plan.unsupported.push('clock.timezone is not supported; the clock is UTC');
   const { timer } = clock;
   if (!timer) return;
   if (timer.hpet?.present === false) plan.machine.options['hpet'] = 'off';

@@ -1,6 +1,5 @@
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { Interface, Network } from '../../kinds/network.ts';
-import type { VirtualMachineInstanceSpec } from '../../kinds/vmi-spec.ts';
 import { type ForwardedPort, type MachinePlan, PlanError } from './machine-plan.ts';
 import { plainText } from './plain-text.ts';
 import type { PlanContext } from './plan-context.ts';
@@ -63,58 +62,6 @@ export function configureInterfaces({ vmi, facts }: PlanContext, plan: MachinePl
       },
     });
   }
-  plan.unsupported.push(...unservedNetworking(vmi.spec).map(({ text }) => text));
-}
-
-/** A field that is accepted and not followed: where it stands below the spec, and what happens instead. */
-export interface UnservedField {
-  readonly field: string;
-  readonly text: string;
-}
-
-/** What a spec asks for of networks that no node here does; said at admission, and in an event when the guest starts. */
-export function unservedNetworking(spec: DeepReadonly<VirtualMachineInstanceSpec>): UnservedField[] {
-  // A template of a machine has no defaults yet.
-  const devices: DeepReadonly<Partial<VirtualMachineInstanceSpec['domain']['devices']>> = spec.domain.devices ?? {};
-  const interfaces = devices.interfaces ?? [];
-  const found: UnservedField[] = [];
-  const networks = new Map((spec.networks ?? []).map((network, index) => [network.name, { network, index }]));
-  for (const [index, nic] of interfaces.entries()) {
-    if (nic.state === 'absent') continue;
-    const at = `domain.devices.interfaces[${index}]`;
-    const say = (field: string, text: string): void =>
-      void found.push({ field, text: `interface ${nic.name}: ${text}` });
-    const place = networks.get(nic.name);
-    const refusal = refusalOf(nic, place?.network);
-    if (refusal) {
-      const { isOf, member, text } = refusal;
-      say(`${isOf === 'network' ? `networks[${place?.index}]` : at}.${member}`, `${text}; it is left out`);
-      continue;
-    }
-    if (!nic.masquerade && !nic.passtBinding)
-      say(`${at}.bridge`, 'only address translation is offered; it is served as masquerade');
-    if (nic.portRanges?.length) say(`${at}.portRanges`, 'portRanges are not forwarded');
-    for (const field of ['pciAddress', 'acpiIndex'] as const)
-      if (nic[field] !== undefined) say(`${at}.${field}`, `${field} is not supported`);
-    const { ntpServers, privateOptions } = nic.dhcpOptions ?? {};
-    if (ntpServers?.length) say(`${at}.dhcpOptions.ntpServers`, 'DHCP names no time servers');
-    if (privateOptions?.length) say(`${at}.dhcpOptions.privateOptions`, 'private DHCP options are not supported');
-    if (place?.network.pod?.vmIPv6NetworkCIDR)
-      say(`networks[${place.index}].pod.vmIPv6NetworkCIDR`, 'guests have addresses of IPv4 alone');
-  }
-  if (devices.networkInterfaceMultiqueue)
-    found.push({
-      field: 'domain.devices.networkInterfaceMultiqueue',
-      text: 'networkInterfaceMultiqueue has no effect on this node',
-    });
-  const { nameservers, options } = spec.dnsConfig ?? {};
-  if (nameservers?.length)
-    found.push({
-      field: 'dnsConfig.nameservers',
-      text: 'dnsConfig.nameservers: guests ask the resolver of the node',
-    });
-  if (options?.length) found.push({ field: 'dnsConfig.options', text: 'dnsConfig.options are not passed on by DHCP' });
-  return found;
 }
 
 /**
@@ -142,7 +89,7 @@ function searchesOf({ metadata, spec }: PlanContext['vmi'], plan: MachinePlan): 
 }
 
 /** Why a card is left out, and which field says so. */
-function refusalOf(
+export function refusalOf(
   nic: ReadonlyInterface,
   network: DeepReadonly<Network> | undefined,
 ): { readonly isOf: 'network' | 'interface'; readonly member: string; readonly text: string } | undefined {

@@ -1,12 +1,18 @@
 /**
  * Every field of a guest's devices and volumes: what a guest here gets, and what the API takes and no guest gets, with the
- * reason. Whoever asks for one of these hears of it at once, by a warning of the API, an event of the machine and one of its
- * instance. (A test walks the schema: a field that is added needs its place here.)
+ * reason. Whoever asks for one of these hears of it at once, by a warning of the API, an event of the machine, of its set or
+ * pool, and one of its instance. (A test walks the schema: a field that is added needs its place here.)
  */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
-import { type UnservedField, unservedNetworking } from './interfaces.ts';
+import { refusalOf } from './interfaces.ts';
+
+/** A field that is accepted and not followed: where it stands below the spec, and what happens instead. */
+export interface UnservedField {
+  readonly field: string;
+  readonly text: string;
+}
 
 /** By the path within the spec; `[]` stands for each entry of a list. What lies below such a path is not looked at. */
 export const UNSERVED: Readonly<Record<string, string>> = {
@@ -16,6 +22,8 @@ export const UNSERVED: Readonly<Record<string, string>> = {
   'domain.cpu.numa': 'NUMA layouts are not supported',
   'domain.cpu.realtime': 'real-time processors are not supported',
   'domain.cpu.isolateEmulatorThread': 'isolateEmulatorThread has no effect on this node',
+  'domain.clock.utc.offsetSeconds': 'clock.utc.offsetSeconds is not supported; the clock is UTC',
+  'domain.clock.timezone': 'clock.timezone is not supported; the clock is UTC',
   'domain.ioThreads': 'a supplemental pool of I/O threads is not supported',
   'domain.devices.useVirtioTransitional': 'transitional virtio devices are not supported; guests get modern ones',
   'domain.devices.autoattachVSOCK': 'VSOCK is not supported',
@@ -26,6 +34,15 @@ export const UNSERVED: Readonly<Record<string, string>> = {
   'domain.devices.hostDevices': 'devices of the host are not supported',
   'domain.devices.filesystems': 'shared file systems (virtiofs) are not supported',
   'domain.devices.watchdog.diag288': 'watchdog diag288 exists on s390x only; it is left out',
+  'domain.devices.networkInterfaceMultiqueue': 'networkInterfaceMultiqueue has no effect on this node',
+  'domain.devices.interfaces[].portRanges': 'portRanges are not forwarded',
+  'domain.devices.interfaces[].pciAddress': 'pciAddress is not supported',
+  'domain.devices.interfaces[].acpiIndex': 'acpiIndex is not supported',
+  'domain.devices.interfaces[].dhcpOptions.ntpServers': 'DHCP names no time servers',
+  'domain.devices.interfaces[].dhcpOptions.privateOptions': 'private DHCP options are not supported',
+  'networks[].pod.vmIPv6NetworkCIDR': 'guests have addresses of IPv4 alone',
+  'dnsConfig.nameservers': 'dnsConfig.nameservers: guests ask the resolver of the node',
+  'dnsConfig.options': 'dnsConfig.options are not passed on by DHCP',
   'domain.devices.disks[].lun': 'lun is not supported; it is attached as a disk',
   'domain.devices.disks[].disk.pciAddress': 'pciAddress is not supported',
   'domain.devices.disks[].blockSize.matchVolume': 'the block size of the volume is not taken over; it is 512 bytes',
@@ -43,25 +60,23 @@ export const REFUSED_VOLUMES: Readonly<Record<string, string>> = {
 
 /** Bindings that are refused at admission. */
 const REFUSED_BINDINGS = 'slirp macvtap passt';
-/** Of these, of bindings, port ranges and options of DHCP, `unservedNetworking` says what is not followed. */
-const SAID_WITH_NETWORKS = 'sriov pciAddress acpiIndex';
+/** Bindings that no guest has; what `refusalOf` says of an interface is said with the interface left out. */
+const LEFT_OUT_BINDINGS = 'sriov';
 
 /** By the path of the object, the names of its fields: what guests here get, or what admission refuses. */
 export const SERVED: Readonly<Record<string, string>> = {
   'domain.devices':
-    'disableHotplug autoattachPodInterface autoattachGraphicsDevice autoattachSerialConsole logSerialConsole autoattachMemBalloon autoattachInputDevice rng networkInterfaceMultiqueue',
+    'disableHotplug autoattachPodInterface autoattachGraphicsDevice autoattachSerialConsole logSerialConsole autoattachMemBalloon autoattachInputDevice rng',
   'domain.devices.disks[]': 'name bootOrder serial dedicatedIOThread cache io tag shareable errorPolicy',
   'domain.devices.disks[].disk': 'bus readonly',
   'domain.devices.disks[].cdrom': 'bus readonly tray',
   'domain.devices.disks[].blockSize.custom': 'logical physical discardGranularity',
   'domain.devices.watchdog': 'name',
   'domain.devices.watchdog.i6300esb': 'action',
-  'domain.devices.interfaces[]': `name model bridge masquerade passtBinding macAddress bootOrder tag state ${REFUSED_BINDINGS} ${SAID_WITH_NETWORKS}`,
+  'domain.devices.interfaces[]': `name model bridge masquerade passtBinding macAddress bootOrder tag state ${REFUSED_BINDINGS} ${LEFT_OUT_BINDINGS}`,
   'domain.devices.interfaces[].ports[]': 'name protocol port',
   'domain.devices.interfaces[].binding': 'name',
-  'domain.devices.interfaces[].portRanges[]': 'protocol start end',
-  'domain.devices.interfaces[].dhcpOptions': 'bootFileName tftpServerName ntpServers',
-  'domain.devices.interfaces[].dhcpOptions.privateOptions[]': 'option value',
+  'domain.devices.interfaces[].dhcpOptions': 'bootFileName tftpServerName',
   'domain.devices.inputs[]': 'bus type name',
   'domain.devices.panicDevices[]': 'model',
   'domain.devices.sound': 'name model',
@@ -91,21 +106,49 @@ export const SERVED: Readonly<Record<string, string>> = {
   'volumes[].serviceAccount': 'serviceAccountName',
 };
 
-const NAMED: Readonly<Record<string, string>> = { disks: 'disk', volumes: 'volume' };
+const NAMED: Readonly<Record<string, string>> = {
+  disks: 'disk',
+  volumes: 'volume',
+  interfaces: 'interface',
+  networks: 'network',
+};
 
 /** What a spec asks for and no guest here gets, in the order of the table. Fields that are false or empty ask for nothing. */
 export function unservedFields(spec: DeepReadonly<Partial<VirtualMachineInstanceSpec>> | undefined): UnservedField[] {
   const found: UnservedField[] = [];
   for (const [path, reason] of Object.entries(UNSERVED))
     look(spec, path.split('.'), { field: '', owner: '', reason }, found);
-  return found;
+  return [...found, ...unservedBindings(spec)];
 }
 
-/** The same with what is asked for of networks. */
-export const allUnserved = (spec: DeepReadonly<VirtualMachineInstanceSpec> | undefined): UnservedField[] => [
-  ...unservedFields(spec),
-  ...(spec?.domain ? unservedNetworking(spec) : []),
-];
+/** Of one object, in its events. */
+const MAX_REPORTED = 20;
+/** The same as texts for events. */
+export const unservedTexts = (spec: Parameters<typeof unservedFields>[0]): string[] =>
+  unservedFields(spec)
+    .slice(0, MAX_REPORTED)
+    .map(({ text }) => text);
+
+/** Interfaces that are left out, and those that are bound otherwise than they ask. */
+function unservedBindings(spec: DeepReadonly<Partial<VirtualMachineInstanceSpec>> | undefined): UnservedField[] {
+  const found: UnservedField[] = [];
+  const networks = new Map((spec?.networks ?? []).map((network, index) => [network.name, { network, index }]));
+  // A template of a machine has no defaults yet.
+  for (const [index, nic] of (spec?.domain?.devices?.interfaces ?? []).entries()) {
+    if (nic.state === 'absent') continue;
+    const at = `domain.devices.interfaces[${index}]`;
+    const place = networks.get(nic.name);
+    const refusal = refusalOf(nic, place?.network);
+    if (refusal) {
+      const field = `${refusal.isOf === 'network' ? `networks[${place?.index}]` : at}.${refusal.member}`;
+      found.push({ field, text: `interface ${nic.name}: ${refusal.text}; it is left out` });
+    } else if (!nic.masquerade && !nic.passtBinding) {
+      const text = 'only address translation is offered; it is served as masquerade';
+      found.push({ field: `${at}.bridge`, text: `interface ${nic.name}: ${text}` });
+    }
+  }
+  return found;
+}
 
 function look(
   value: unknown,

@@ -1,5 +1,5 @@
 /** A guest is started from its disks, or from its saved memory (`start-vm`). */
-import { allUnserved } from '@coracle/kubevirt/rules/machine/unserved-fields';
+import { unservedTexts } from '@coracle/kubevirt/rules/machine/unserved-fields';
 import { attachVolumes } from '../guest/guest-volumes.ts';
 import type { LauncherState } from './launcher-state.ts';
 import { ended, type StageOutcomes } from './launcher-step.ts';
@@ -38,7 +38,7 @@ export async function coldStart(launcher: LauncherState, attempt: number): Promi
 function reportPlan(launcher: LauncherState, record: VmRecord): void {
   const { vmi } = launcher;
   // These its controller has reported of the machine already.
-  const known = new Set(allUnserved(vmi?.spec).map(({ text }) => text));
+  const known = new Set(unservedTexts(vmi?.spec));
   for (const text of record.plan.unsupported.slice(0, MAX_EVENTS)) {
     launcher.event('Warning', 'NotSupported', text);
     if (!known.has(text)) launcher.machineEvent('Warning', 'NotSupported', text);

@@ -1,8 +1,6 @@
 /** Rules about networks and interfaces. */
 import { parseAddress } from '@coracle/apimachinery/meta/ip-address';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { Interface, Network, VirtualMachineInstanceSpec } from '../../../kinds/kubevirt.ts';
-import { unservedNetworking } from '../../../rules/machine/interfaces.ts';
 import type { ClusterConfig } from '../../../rules/machine-defaults/cluster-config.ts';
 import {
   addAll,
@@ -41,20 +39,6 @@ export function validateNetworks(causes: Cause[], { path, spec, config }: Valida
     validatePorts(causes, field, { nic, network, config });
     validateDhcpOptions(causes, path, { nic, field });
   }
-}
-
-/** Of one object; what is beyond is counted. */
-const MAX_WARNINGS = 20;
-
-/** Warnings of what an accepted spec asks for of networks, and no node here does: each by its field. */
-export function networkWarnings(path: string, spec: DeepReadonly<VirtualMachineInstanceSpec> | undefined): string[] {
-  if (!spec?.domain) return [];
-  const found = unservedNetworking(spec);
-  const rest = found.length - MAX_WARNINGS;
-  return [
-    ...found.slice(0, MAX_WARNINGS).map(({ field, text }) => `${path}.${field}: ${text}`),
-    ...(rest > 0 ? [`${path}: ${rest} more fields of networks are not followed`] : []),
-  ];
 }
 
 function validateSources(path: string, spec: Spec): Cause[] {

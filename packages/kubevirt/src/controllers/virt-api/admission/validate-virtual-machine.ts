@@ -4,7 +4,7 @@ import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import { RUN_STRATEGIES, type VirtualMachine } from '../../../kinds/kubevirt.ts';
+import { RUN_STRATEGIES, type VirtualMachine, type VirtualMachineInstanceSpec } from '../../../kinds/kubevirt.ts';
 import type { ExpandedTemplate } from '../../../rules/instancetype/expand-template.ts';
 import { unservedFields } from '../../../rules/machine/unserved-fields.ts';
 import {
@@ -17,7 +17,6 @@ import { addAll, type Cause, invalidValue, requiredValue, unsupportedValue } fro
 import { validateDataVolumeTemplates, validateTemplateNamespaces } from './validate-data-volume-templates.ts';
 import { validateInstanceSpec } from './validate-instance-spec.ts';
 import { validateMetadata } from './validate-metadata.ts';
-import { networkWarnings } from './validate-networks.ts';
 
 type Vm = DeepReadonly<VirtualMachine>;
 
@@ -134,23 +133,27 @@ function runsAlike({ spec }: Vm, old: Vm): boolean {
 /** Texts for the client of an accepted virtual machine. */
 export const virtualMachineWarnings = (vm: Vm): string[] => [
   ...(vm.spec?.running !== undefined && vm.spec.running !== null ? [RUNNING_DEPRECATED] : []),
-  ...networkWarnings('spec.template.spec', vm.spec?.template?.spec),
-  ...unservedWarnings('spec.template.spec', vm.spec?.template?.spec),
-  ...verbosityWarnings('spec.template.metadata', vm.spec?.template?.metadata),
+  ...guestWarnings('spec.template', vm.spec?.template),
 ];
 
-/** What a guest here does not get of what is asked for, as warnings of the API; as many as a client shows. */
-export const unservedWarnings = (path: string, spec: Parameters<typeof unservedFields>[0]): string[] =>
-  unservedFields(spec)
-    .slice(0, MAX_WARNINGS)
-    .map(({ field, text }) => `${path}.${field}: ${text}`);
+/** What a guest here does not get of what an accepted instance, or a template of some, asks for: each by its field. */
+export function guestWarnings(path: string, of: GuestTemplate | undefined | null): string[] {
+  const at = (member: string): string => (path === '' ? member : `${path}.${member}`);
+  const found = unservedFields(of?.spec);
+  const rest = found.length - MAX_WARNINGS;
+  return [
+    ...found.slice(0, MAX_WARNINGS).map(({ field, text }) => `${at('spec')}.${field}: ${text}`),
+    ...(rest > 0 ? [`${at('spec')}: ${rest} more fields are not followed`] : []),
+    // Upstream's label for the log of a launcher. Launchers here are parts of their node's agent.
+    ...(of?.metadata?.labels?.['logVerbosity'] === undefined
+      ? []
+      : [`${at('metadata')}.labels.logVerbosity: ${NO_VERBOSITY}`]),
+  ];
+}
+/** Of one object; what is beyond is counted. */
 const MAX_WARNINGS = 20;
-
-/** Upstream's label for the log of a launcher. Launchers here are parts of their node's agent. */
-export const verbosityWarnings = (path: string, metadata: TemplateMetadata | undefined | null): string[] =>
-  metadata?.labels?.['logVerbosity'] === undefined
-    ? []
-    : [
-        `${path}.labels.logVerbosity: has no effect here; the environment variable CORACLE_LOG sets the level of the program`,
-      ];
-type TemplateMetadata = { readonly labels?: Readonly<Record<string, string>> };
+const NO_VERBOSITY = 'has no effect here; the environment variable CORACLE_LOG sets the level of the program';
+type GuestTemplate = DeepReadonly<{
+  readonly metadata?: { readonly labels?: Readonly<Record<string, string>> };
+  readonly spec?: VirtualMachineInstanceSpec;
+}>;

@@ -359,8 +359,8 @@ describe('rules about virtual machines', () => {
     assert.deepEqual(warned.warnings, [
       `${at}.domain.devices.interfaces[0].acpiIndex: interface pod: acpiIndex is not supported`,
       `${at}.domain.devices.interfaces[0].dhcpOptions.ntpServers: interface pod: DHCP names no time servers`,
-      `${at}.networks[1].multus: interface second: multus networks are not supported; it is left out`,
       `${at}.dnsConfig.nameservers: dnsConfig.nameservers: guests ask the resolver of the node`,
+      `${at}.networks[1].multus: interface second: multus networks are not supported; it is left out`,
     ]);
   });
 

@@ -64,16 +64,10 @@ import {
   validateMigrationSpec,
   validateMigrationUpdate,
 } from './validate-migration.ts';
-import { networkWarnings } from './validate-networks.ts';
 import { validatePool } from './validate-pool.ts';
 import { validatePreset } from './validate-preset.ts';
 import { validateReplicaSet } from './validate-replica-set.ts';
-import {
-  unservedWarnings,
-  validateVirtualMachine,
-  verbosityWarnings,
-  virtualMachineWarnings,
-} from './validate-virtual-machine.ts';
+import { guestWarnings, validateVirtualMachine, virtualMachineWarnings } from './validate-virtual-machine.ts';
 import {
   type MutatingWebhook,
   mutating,
@@ -174,11 +168,7 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
       operations: ['CREATE'],
     },
     validateInstance,
-    ({ object }) => [
-      ...networkWarnings('spec', object.spec),
-      ...unservedWarnings('spec', object.spec),
-      ...verbosityWarnings('metadata', object.metadata),
-    ],
+    ({ object }) => guestWarnings('', object),
   ),
   validating<VirtualMachineInstance>(
     {
@@ -197,7 +187,7 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
       operations: ['CREATE', 'UPDATE'],
     },
     ({ object, context }) => validateReplicaSet(object, context),
-    ({ object }) => networkWarnings('spec.template.spec', object.spec?.template?.spec),
+    ({ object }) => guestWarnings('spec.template', object.spec?.template),
   ),
   validating<VirtualMachinePool>(
     {
@@ -208,10 +198,7 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
     },
     ({ object, old, context, client }) => validatePool(object, old, context, client),
     ({ object }) =>
-      networkWarnings(
-        'spec.virtualMachineTemplate.spec.template.spec',
-        object.spec?.virtualMachineTemplate?.spec?.template?.spec,
-      ),
+      guestWarnings('spec.virtualMachineTemplate.spec.template', object.spec?.virtualMachineTemplate?.spec?.template),
   ),
   validating<VirtualMachineInstancePreset>(
     {
