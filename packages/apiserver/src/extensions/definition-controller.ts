@@ -223,12 +223,13 @@ class DefinitionController {
     const before = this.#served.get(name);
     // A large one is not compared, and its schemas are made with others served in between.
     const isSame = isLarge && before !== undefined && hasSameSpec(before.crd, crd);
-    const schemas = isSame ? before.schemas : isLarge ? await this.#schemasOf(crd) : undefined;
+    const isBuiltIn = this.#isBuiltIn(name);
+    const schemas = isSame ? before.schemas : isLarge && !isBuiltIn ? await this.#schemasOf(crd) : undefined;
     // What became of it meanwhile is looked at next.
     if (this.#registry.store.get(keyOf(name)) !== stored) return;
     const status = definitionStatus(crd, this.#takenBeside(name, crd.spec.group), this.#now());
     const established = conditionOf(status, 'Established')?.status === 'True';
-    if (established && !this.#isBuiltIn(name)) {
+    if (established && !isBuiltIn) {
       // A spec that is the same is compared in no time.
       this.#serve(name, { ...crd, spec: isSame ? before.crd.spec : crd.spec, status }, schemas);
     }

@@ -250,14 +250,13 @@ function definitionOf(table: Kind, at: string): CustomResourceDefinition {
     reason,
     message,
   });
+  const approval = `https://github.com/kubernetes-csi/external-snapshotter/pull/${table.approval}`;
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
     metadata: {
       name: `${table.plural}.${SNAPSHOT_STORAGE_GROUP}`,
-      annotations: {
-        'api-approved.kubernetes.io': `https://github.com/kubernetes-csi/external-snapshotter/pull/${table.approval}`,
-      },
+      annotations: { 'api-approved.kubernetes.io': approval },
     },
     spec: {
       group: SNAPSHOT_STORAGE_GROUP,
@@ -284,6 +283,7 @@ function definitionOf(table: Kind, at: string): CustomResourceDefinition {
       conditions: [
         condition('NamesAccepted', 'NoConflicts', 'no conflicts found'),
         condition('Established', 'InitialNamesAccepted', 'the initial names have been accepted'),
+        condition('KubernetesAPIApprovalPolicyConformant', 'ApprovedAnnotation', `approved in ${approval}`),
       ],
       acceptedNames: names,
       storedVersions: ['v1'],

@@ -395,6 +395,8 @@ export interface ComponentRunOptions {
   readonly signal: AbortSignal;
   /** Hears that its informers have synced: when the time is over in which it would have failed for want of that. */
   readonly onSynced?: () => void;
+  /** Resolves when it may begin: in a turn of its own when not given. */
+  readonly turn?: (signal: AbortSignal) => Promise<void>;
 }
 
 /**
@@ -434,9 +436,9 @@ export async function keepRunning(
   options: ComponentRunOptions,
   onTrouble: (trouble: string | undefined) => void = () => {},
 ): Promise<void> {
-  const { component, log, signal } = options;
+  const { component, log, signal, turn = nextTurn } = options;
   // Forty of them start at once, and that the API answers need not wait for them.
-  await nextTurn();
+  await turn(signal);
   while (!signal.aborted) {
     try {
       await runComponent({ ...options, onSynced: () => onTrouble(undefined) });

@@ -5,7 +5,7 @@
 
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { type VersionFacts, versionInfo } from '@coracle/apimachinery/meta/version-info';
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import type { CustomResourceDefinition, PolicyRule } from '@coracle/apimachinery/types/access-types';
 import { podSecurity } from '@coracle/apiserver/admission/pod-security/pod-security';
 import { policyPlugins } from '@coracle/apiserver/admission/policy/policy-plugins';
 import { resourceQuota } from '@coracle/apiserver/admission/resource-quota';
@@ -314,14 +314,17 @@ function extension(
 /** Definitions of the kinds that are served, and the namespace of syncs. */
 const firstObjects = (now: number): UnstructuredObject[] =>
   [
-    ...kubevirtCrds(now),
-    ...volumeSnapshotCrds(now),
-    ...configSyncCrds(now),
-    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: CONFIG_SYNC_NAMESPACE } },
+    ...[kubevirtCrds, volumeSnapshotCrds, configSyncCrds, cdiCrds, coracleCrds].flatMap((definitions) =>
+      definitions(now),
+    ),
     sspCrd(now),
-    ...cdiCrds(now),
-    ...coracleCrds(now),
-  ] as unknown as UnstructuredObject[];
+  ]
+    .map(asObserved)
+    .concat({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: CONFIG_SYNC_NAMESPACE } });
+
+/** With the last of what a definition's status says once it was looked at: none of them is written a second time. */
+const asObserved = (definition: CustomResourceDefinition): UnstructuredObject =>
+  ({ ...definition, status: { ...definition.status, observedGeneration: 1 } }) as unknown as UnstructuredObject;
 
 /** The namespace and the accounts of the components. */
 function componentObjects(): UnstructuredObject[] {

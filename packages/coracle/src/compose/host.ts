@@ -30,6 +30,7 @@ import { startUploadProxy, type UploadProxy } from '../upload-proxy/upload-proxy
 import { createUploadTokens } from '../upload-proxy/upload-tokens.ts';
 import { nodeNames, type RunningAgents, startAgents } from './agents.ts';
 import { type AuditSettings, openAuditLog } from './audit-log.ts';
+import { createClientsFirst } from './clients-first.ts';
 import { type ComponentRuns, createComponentRuns } from './component-health.ts';
 import {
   type Component,
@@ -120,6 +121,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
   let outbound: Outbound | undefined;
   const bodies = createLargeWork();
   const components = createComponentRuns();
+  const clientsFirst = createClientsFirst(clock);
   let nodeMetrics: () => Promise<readonly MetricFamily[]> = async () => [];
 
   const audit = options.audit && openAuditLog(options.audit, { clock, log });
@@ -130,7 +132,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
   });
   const tls = await listen(options, {
     host: address.listen,
-    handler: (request) => serve(request),
+    handler: clientsFirst.before((request) => serve(request)),
     serving,
     ca: pki.ca,
     frontProxyCa: frontProxy.ca,
@@ -175,6 +177,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       clock,
       log,
       signal: controllersStop.signal,
+      turn: clientsFirst.turn,
     });
     const agents = startNodes(options, { names, plane, pki, address, signal: stop.signal });
     nodeMetrics = async () => [...(await agents.metrics()), ...gitops.families()];
@@ -305,7 +308,7 @@ function startComponents(
     plane,
     components,
     ...common
-  }: Pick<ComponentRunOptions, 'facts' | 'clock' | 'log' | 'signal'> & {
+  }: Pick<ComponentRunOptions, 'facts' | 'clock' | 'log' | 'signal' | 'turn'> & {
     readonly plane: ControlPlane;
     readonly components: ComponentRuns;
   },
