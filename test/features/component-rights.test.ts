@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { KubeObject } from '../../packages/apimachinery/src/meta/object.ts';
-import type { PolicyRule } from '../../packages/apimachinery/src/types/access-types.ts';
 import {
   CONFIG_MAPS,
   ENDPOINT_SLICES,
@@ -18,7 +17,7 @@ import {
   SERVICE_ACCOUNTS,
   SERVICES,
 } from '../../packages/apimachinery/src/types/resource-types.ts';
-import type { Pod } from '../../packages/apimachinery/src/types/types.ts';
+import type { Pod, PolicyRule } from '../../packages/apimachinery/src/types/types.ts';
 import { allowsPath, allowsResource } from '../../packages/apiserver/src/auth/rbac.ts';
 import { isNotFound } from '../../packages/client/src/api-failure.ts';
 import { createClient } from '../../packages/client/src/create-client.ts';

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { KubeObject } from '../../packages/apimachinery/src/meta/object.ts';
-import type { PolicyRule } from '../../packages/apimachinery/src/types/access-types.ts';
+import type { PolicyRule } from '../../packages/apimachinery/src/types/types.ts';
 import { createSigningKey } from '../../packages/apiserver/src/auth/service-account-tokens.ts';
 import { COMPONENT_NAMESPACE, COMPONENTS, EXTERNAL_COMPONENTS } from '../../packages/coracle/src/compose/components.ts';
 import type { ControlPlane } from '../../packages/coracle/src/compose/control-plane.ts';

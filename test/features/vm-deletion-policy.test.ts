@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { VALIDATING_ADMISSION_POLICIES as POLICY_TYPE } from '../../packages/apimachinery/src/types/admission-policies.ts';
+import { VALIDATING_ADMISSION_POLICIES as POLICY_TYPE } from '../../packages/apimachinery/src/types/resource-types.ts';
 import { createProtectionController } from '../../packages/kubevirt/src/controllers/protection/protection-controller.ts';
 import {
   DELETION_POLICY,

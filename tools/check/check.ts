@@ -5,6 +5,7 @@
 import { spawn } from 'node:child_process';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { checkDeclaredTypes } from '../descriptors/declare-types.ts';
 import { checkDocs } from '../docs/docs.ts';
 import { linesByPackage, linesText, NEWER_ROOMS, sinceText, YOUNGER_FILES } from './lines.ts';
 import { checkPackages } from './packages.ts';
@@ -40,9 +41,10 @@ console.log(`lines in the rooms of 6f59d08e: ${sinceText(linesByPackage(root, NE
 console.log(`without younger files: ${sinceText(linesByPackage(root, [...NEWER_ROOMS, ...YOUNGER_FILES]))}`);
 const isOrdered = inProcess('packages', checkPackages(root));
 const isPlain = inProcess('words', checkWords(root));
+const isDeclared = inProcess('declared types', checkDeclaredTypes(root));
 const isPrinted = inProcess('docs', checkDocs(root));
 const results = await Promise.all([
   run('types', [resolve(root, 'node_modules/.bin/tsc'), '--noEmit', '-p', root]),
   run('lint and format', [resolve(root, 'node_modules/.bin/biome'), 'check', '--error-on-warnings', root]),
 ]);
-process.exitCode = isOrdered && isPlain && isPrinted && results.every(Boolean) ? 0 : 1;
+process.exitCode = isOrdered && isPlain && isDeclared && isPrinted && results.every(Boolean) ? 0 : 1;

@@ -6,13 +6,14 @@ import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { linesByPackage, linesText, NEWER_ROOMS, sinceText, YOUNGER_FILES } from './lines.ts';
 
-test('lines are counted by package, without tests', (t) => {
+test('lines are counted by package, without tests and what is generated', (t) => {
   const root = mkdtempSync(join(tmpdir(), 'coracle-lines-'));
   t.after(() => rmSync(root, { recursive: true }));
   for (const [file, text] of [
     ['one/src/a.ts', 'a\nb\n'],
     ['two/src/deep/a.ts', 'a\nb\nc\n'],
     ['two/src/a.test.ts', 'a\n'],
+    ['two/src/a.generated.ts', 'a\n'],
     ['two/src/README.md', 'a\n'],
   ] as const) {
     mkdirSync(join(root, 'packages', file, '..'), { recursive: true });

@@ -1,4 +1,7 @@
-/** How large each package is: lines of TypeScript outside tests, as `npm run check` prints them. */
+/**
+ * How large each package is: lines of TypeScript outside tests, as `npm run check` prints them. What is generated from data
+ * (`*.generated.ts`) does not count: nobody writes or reads it.
+ */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import younger from './younger-files.json' with { type: 'json' };
@@ -76,7 +79,7 @@ type Lines = readonly (readonly [name: string, lines: number])[];
 export function linesByPackage(root: string, without: readonly string[] = []): Lines {
   const lines = new Map<string, number>();
   for (const file of globSync('packages/*/src/**/*.ts', { cwd: root })) {
-    if (/\.(test|contract|fixture)\.ts$/.test(file)) continue;
+    if (/\.(test|contract|fixture|generated)\.ts$/.test(file)) continue;
     if (without.some((path) => `${file}/`.startsWith(`packages/${path}/`))) continue;
     const name = file.split('/')[1] ?? '';
     const count = readFileSync(join(root, file), 'utf8').split('\n').length - 1;

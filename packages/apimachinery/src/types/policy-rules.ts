@@ -1,5 +1,5 @@
 /** RBAC rules in the notation in which tables of rights are written here, the default roles of the server among them. */
-import type { PolicyRule } from './access-types.ts';
+import type { PolicyRule } from './types.ts';
 
 const words = (text: string): string[] => text.split(/\s+/);
 

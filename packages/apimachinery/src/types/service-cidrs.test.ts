@@ -10,11 +10,10 @@ import {
   isReadyCidr,
   parseIpRange,
   rangeHolds,
-  type ServiceCidr,
 } from './service-cidrs.ts';
-import type { Condition } from './types.ts';
+import type { Condition, ServiceCIDR } from './types.ts';
 
-const cidr = (name: string, ...cidrs: string[]): ServiceCidr => ({
+const cidr = (name: string, ...cidrs: string[]): ServiceCIDR => ({
   apiVersion: 'networking.k8s.io/v1',
   kind: 'ServiceCIDR',
   metadata: { name },
@@ -62,7 +61,7 @@ describe('rangeHolds()', () => {
 describe('canDeleteCidr()', () => {
   const address = (ip: string) => addressOf(ip, { namespace: 'default', name: 'x' });
   const own = { ...address('10.0.0.9'), metadata: { name: '10.0.0.9' } };
-  const cases: [string, ServiceCidr[], string[], boolean][] = [
+  const cases: [string, ServiceCIDR[], string[], boolean][] = [
     ['nothing is left of it', [], ['10.1.0.1'], true],
     ['one address is left', [], ['10.0.0.9'], false],
     ['the range lies in another', [cidr('wide', '10.0.0.0/16')], ['10.0.0.9'], true],
@@ -110,7 +109,7 @@ describe('clusterIpsOf()', () => {
 
 describe('isReadyCidr()', () => {
   it('believes the condition, and a ServiceCIDR that nobody looks after', () => {
-    const withStatus = (status: Condition['status']): ServiceCidr => ({
+    const withStatus = (status: Condition['status']): ServiceCIDR => ({
       ...cidr('c', '10.0.0.0/24'),
       status: { conditions: [partly<Condition>({ type: 'Ready', status })] },
     });

@@ -1,7 +1,7 @@
 /** ServiceCIDRs and IPAddresses: the ranges that Services get addresses from, and what is taken of them. Pure. */
 import { formatAddress, parseAddress } from '../meta/ip-address.ts';
 import type { DeepReadonly, KubeObject, UnstructuredObject } from '../meta/object.ts';
-import type { Condition } from './types.ts';
+import type { IPAddress, ServiceCIDR } from './types.ts';
 
 /** The ServiceCIDR of the range that the server was started with. */
 export const DEFAULT_SERVICE_CIDR_NAME = 'kubernetes';
@@ -11,17 +11,6 @@ export const DEFAULT_SERVICE_CIDR = '10.96.0.0/16';
 export const IP_ALLOCATOR = 'ipallocator.k8s.io';
 const MANAGED_BY = 'ipaddress.kubernetes.io/managed-by';
 const IP_FAMILY = 'ipaddress.kubernetes.io/ip-family';
-
-/** networking.k8s.io/v1 ServiceCIDR. */
-export interface ServiceCidr extends KubeObject {
-  spec?: { cidrs?: string[] };
-  status?: { conditions?: Condition[] };
-}
-
-/** networking.k8s.io/v1 IPAddress. */
-export interface IpAddress extends KubeObject {
-  spec?: { parentRef?: { group?: string; resource?: string; namespace?: string; name?: string } };
-}
 
 /** A network: its own address, and how many it has. */
 export interface IpRange {
@@ -68,11 +57,11 @@ export const rangeContains = (outer: IpRange, inner: IpRange): boolean =>
 export const rangesOverlap = (a: IpRange, b: IpRange): boolean => rangeContains(a, b) || rangeContains(b, a);
 
 /** The networks of a ServiceCIDR. */
-export const rangesOf = (cidr: DeepReadonly<ServiceCidr>): IpRange[] =>
+export const rangesOf = (cidr: DeepReadonly<ServiceCIDR>): IpRange[] =>
   (cidr.spec?.cidrs ?? []).map(parseIpRange).filter((range) => range !== undefined);
 
 /** True while addresses may be given out; one without the condition has no controller and is ready. */
-export const isReadyCidr = ({ metadata, status }: DeepReadonly<ServiceCidr>): boolean =>
+export const isReadyCidr = ({ metadata, status }: DeepReadonly<ServiceCIDR>): boolean =>
   metadata.deletionTimestamp === undefined &&
   (status?.conditions?.find(({ type }) => type === 'Ready')?.status ?? 'True') === 'True';
 
@@ -96,11 +85,11 @@ export const addressOf = (ip: string, service: { readonly namespace: string; rea
     kind: 'IPAddress',
     metadata: { name: ip, labels: { [IP_FAMILY]: ip.includes(':') ? 'IPv6' : 'IPv4', [MANAGED_BY]: IP_ALLOCATOR } },
     spec: { parentRef: { resource: 'services', namespace: service.namespace, name: service.name } },
-  }) satisfies UnstructuredObject & IpAddress;
+  }) satisfies UnstructuredObject & IPAddress;
 
 /** True when the IPAddress is what `addressOf` makes of this Service and address. */
 export function belongsTo(
-  address: DeepReadonly<IpAddress>,
+  address: DeepReadonly<IPAddress>,
   service: { readonly namespace: string; readonly name: string },
 ): boolean {
   const { group = '', resource, namespace, name } = address.spec?.parentRef ?? {};
@@ -120,11 +109,11 @@ export function belongsTo(
  * without one (canDeleteCIDR of pkg/controller/servicecidrs). `all` has the ServiceCIDR itself among them.
  */
 export function canDeleteCidr(
-  cidr: DeepReadonly<ServiceCidr>,
+  cidr: DeepReadonly<ServiceCIDR>,
   {
     all,
     addresses,
-  }: { readonly all: readonly DeepReadonly<ServiceCidr>[]; readonly addresses: readonly DeepReadonly<KubeObject>[] },
+  }: { readonly all: readonly DeepReadonly<ServiceCIDR>[]; readonly addresses: readonly DeepReadonly<KubeObject>[] },
 ): boolean {
   const own = rangesOf(cidr);
   const others = all.filter(({ metadata }) => metadata.name !== cidr.metadata.name).flatMap(rangesOf);

@@ -8,13 +8,8 @@ import { formatAddress, parseAddress } from '@coracle/apimachinery/meta/ip-addre
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import { ApiError, type FieldError, invalid } from '@coracle/apimachinery/meta/status';
-import {
-  type IpRange,
-  isReadyCidr,
-  rangeHolds,
-  rangesOf,
-  type ServiceCidr,
-} from '@coracle/apimachinery/types/service-cidrs';
+import { type IpRange, isReadyCidr, rangeHolds, rangesOf } from '@coracle/apimachinery/types/service-cidrs';
+import type { ServiceCIDR } from '@coracle/apimachinery/types/types';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { ObjectStore } from '../cache/object-store.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
@@ -74,7 +69,7 @@ export function serviceAllocation(store: Pick<ObjectStore, 'list' | 'peek'>, clo
   const ranges = (): readonly IpRange[] =>
     store
       .list(RANGES_PREFIX)
-      .items.map(({ object }) => object as ServiceCidr)
+      .items.map(({ object }) => object as ServiceCIDR)
       .filter(isReadyCidr)
       .flatMap(rangesOf)
       .filter(({ family }) => family === 4);

@@ -1,6 +1,6 @@
 import { decodeBase64 } from '@coracle/apimachinery/meta/base64';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { WebhookClientConfig } from '@coracle/apimachinery/types/access-types';
+import type { WebhookClientConfig } from '@coracle/apimachinery/types/types';
 import type { OutboundTarget } from './outbound.ts';
 
 /** A webhook's `clientConfig`, ready to be called. */

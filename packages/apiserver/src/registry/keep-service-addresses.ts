@@ -6,7 +6,8 @@
 
 import type { KubeObject } from '@coracle/apimachinery/meta/object';
 import { storagePrefix } from '@coracle/apimachinery/types/resource';
-import { belongsTo, clusterIpsOf, type IpAddress, isAllocatedAddress } from '@coracle/apimachinery/types/service-cidrs';
+import { belongsTo, clusterIpsOf, isAllocatedAddress } from '@coracle/apimachinery/types/service-cidrs';
+import type { IPAddress } from '@coracle/apimachinery/types/types';
 import type { Logger } from '@coracle/runtime/log/log';
 import type { StoredObject, StoreKey, StoreWrite } from '../cache/object-store.ts';
 import { giveBack, IP_ADDRESSES, takeAddress } from '../kinds/builtin/strategies/services.ts';
@@ -47,7 +48,7 @@ export async function repairServiceAddresses(registry: Registry): Promise<number
 
 /** The Service that an IPAddress names, in its newest decided state: one that goes takes its address along. */
 function serviceOf({ store }: Registry, address: Readonly<KubeObject>): StoredObject | undefined {
-  const { group = '', resource, namespace = '', name = '' } = (address as IpAddress).spec?.parentRef ?? {};
+  const { group = '', resource, namespace = '', name = '' } = (address as IPAddress).spec?.parentRef ?? {};
   if (group !== '' || resource !== 'services') return undefined;
   return store.peek({ prefix: SERVICES_PREFIX, namespace, name });
 }
@@ -58,7 +59,7 @@ const isOrphan = (registry: Registry, { name, object }: StoredObject): boolean =
 
 function isOwner({ store }: Registry, ip: string, service: StoredObject): boolean {
   const address = store.peek(addressKey(ip));
-  return address !== undefined && belongsTo(address.object as IpAddress, service);
+  return address !== undefined && belongsTo(address.object as IPAddress, service);
 }
 
 /** What it takes for a Service to have its address. */

@@ -3,7 +3,7 @@
  * external-snapshotter publishes (client/config/crd, version 8).
  */
 import { formatTime } from '@coracle/apimachinery/meta/object';
-import type { CustomResourceDefinition } from '@coracle/apimachinery/types/access-types';
+import type { CustomResourceDefinition } from '@coracle/apimachinery/types/types';
 import { SNAPSHOT_STORAGE_GROUP } from './kinds.ts';
 
 type Node = Readonly<Record<string, unknown>>;

@@ -1,11 +1,5 @@
 /** Who is granted something by RBAC, and by which binding: for those who want to know whom to ask. */
-import type {
-  ClusterRole,
-  ClusterRoleBinding,
-  Role,
-  RoleBinding,
-  Subject,
-} from '@coracle/apimachinery/types/access-types';
+import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding, Subject } from '@coracle/apimachinery/types/types';
 import { allowsResource, effectiveRules, type PolicyRule } from '@coracle/apiserver/auth/rbac';
 
 /** One subject of one binding. */

@@ -1,7 +1,7 @@
 /** The roles of the components, from the rules that each names: for the embedded server, and printed for another one. */
 
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
+import type { PolicyRule } from '@coracle/apimachinery/types/types';
 import type { PolicyBinding, PolicyRole } from '@coracle/apiserver/auth/bootstrap-policy';
 import { leaderRules } from '@coracle/client/leader/leader-lease';
 import { partsPolicy } from '@coracle/kubevirt/rules/protection/parts-policy';

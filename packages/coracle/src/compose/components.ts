@@ -2,8 +2,9 @@
  * The parts that run beside the API server, each with a service account of its own and exactly the rights it names.
  * They know nothing but a client; where that client leads is decided elsewhere.
  */
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+
 import { NODES } from '@coracle/apimachinery/types/resource-types';
+import type { PolicyRule } from '@coracle/apimachinery/types/types';
 import type { Client } from '@coracle/client/client';
 import type { AskAgent } from '@coracle/client/controller/ask-agent';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';

@@ -5,7 +5,7 @@
 
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { type VersionFacts, versionInfo } from '@coracle/apimachinery/meta/version-info';
-import type { CustomResourceDefinition, PolicyRule } from '@coracle/apimachinery/types/access-types';
+import type { CustomResourceDefinition, PolicyRule } from '@coracle/apimachinery/types/types';
 import { podSecurity } from '@coracle/apiserver/admission/pod-security/pod-security';
 import { policyPlugins } from '@coracle/apiserver/admission/policy/policy-plugins';
 import { resourceQuota } from '@coracle/apiserver/admission/resource-quota';

@@ -3,7 +3,7 @@
  * schema cannot say (which block goes with which source, which secret with which auth) is in the conditions of a sync.
  */
 import { formatTime } from '@coracle/apimachinery/meta/object';
-import type { CustomResourceDefinition } from '@coracle/apimachinery/types/access-types';
+import type { CustomResourceDefinition } from '@coracle/apimachinery/types/types';
 import { CONFIG_SYNC_GROUP } from './kinds.ts';
 
 type Node = Readonly<Record<string, unknown>>;

@@ -3,8 +3,8 @@
  * cluster-admin or what `roleRefs` says, a RepoSync's none. Names and labels are upstream's; there is no Pod behind them.
  */
 import { createHash } from 'node:crypto';
-import type { ClusterRoleBinding } from '@coracle/apimachinery/types/access-types';
 import { CLUSTER_ROLE_BINDINGS, ROLE_BINDINGS, SERVICE_ACCOUNTS } from '@coracle/apimachinery/types/resource-types';
+import type { ClusterRoleBinding } from '@coracle/apimachinery/types/types';
 import { isAlreadyExists, isConflict, isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { CONFIG_SYNC_NAMESPACE } from '../kinds/kinds.ts';

@@ -1,5 +1,5 @@
 /** The room's controllers by the names kube-controller-manager gives them: what `--controllers` chooses from. */
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import type { PolicyRule } from '@coracle/apimachinery/types/types';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
 import { approvingRules, createApprovingController } from './approving-controller.ts';
 import { cleanerRules, createCleanerController } from './cleaner-controller.ts';

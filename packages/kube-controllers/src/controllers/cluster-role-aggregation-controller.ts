@@ -6,9 +6,9 @@
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { fromLabelSelectorObject, matchesLabels } from '@coracle/apimachinery/selector/label-selector';
-import type { ClusterRole, PolicyRule } from '@coracle/apimachinery/types/access-types';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { CLUSTER_ROLES } from '@coracle/apimachinery/types/resource-types';
+import type { ClusterRole, PolicyRule } from '@coracle/apimachinery/types/types';
 import { isNotFound } from '@coracle/client/api-failure';
 import { type Controller, createController, DONE, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';

@@ -1,5 +1,5 @@
 /** The controllers of kube-controller-manager by its names: what `--controllers` chooses from. */
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import type { PolicyRule } from '@coracle/apimachinery/types/types';
 import type { Runnable } from '@coracle/client/controller/environment';
 import { claimFilesRules, createClaimFilesController } from './claim-files-controller.ts';
 import {

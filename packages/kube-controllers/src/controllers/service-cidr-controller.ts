@@ -12,9 +12,8 @@ import {
   rangeHolds,
   rangesOf,
   rangesOverlap,
-  type ServiceCidr,
 } from '@coracle/apimachinery/types/service-cidrs';
-import type { Condition } from '@coracle/apimachinery/types/types';
+import type { Condition, ServiceCIDR } from '@coracle/apimachinery/types/types';
 import { isNotFound } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import {
@@ -50,7 +49,7 @@ export function createServiceCidrController(environment: ControllerEnvironment):
   const cidrs = informers.of(SERVICE_CIDRS);
   const addresses = informers.of(IP_ADDRESSES);
   /** Those on their way out that a change may let go, or hold. */
-  const leaving = (concerns: (cidr: DeepReadonly<ServiceCidr>) => boolean) =>
+  const leaving = (concerns: (cidr: DeepReadonly<ServiceCIDR>) => boolean) =>
     cidrs
       .list()
       .filter((cidr) => isDeleting(cidr) && concerns(cidr))
@@ -73,7 +72,7 @@ export function createServiceCidrController(environment: ControllerEnvironment):
     async reconcile(key, { signal }) {
       const cidr = cidrs.get(key);
       if (!cidr) return DONE;
-      const save = async (after: DeepReadonly<ServiceCidr>): Promise<void> => {
+      const save = async (after: DeepReadonly<ServiceCIDR>): Promise<void> => {
         try {
           await commit(client, SERVICE_CIDRS, { before: cidr, after, order: 'status-last', signal });
         } catch (error) {
@@ -81,13 +80,13 @@ export function createServiceCidrController(environment: ControllerEnvironment):
         }
       };
       if (!isDeleting(cidr)) {
-        await save(withReady(addFinalizer(cidr as ServiceCidr, FINALIZER), READY, clock.now()));
+        await save(withReady(addFinalizer(cidr as ServiceCIDR, FINALIZER), READY, clock.now()));
       } else if (!canDeleteCidr(cidr, { all: cidrs.list(), addresses: addresses.list() })) {
-        await save(withReady(cidr as ServiceCidr, IN_USE, clock.now()));
+        await save(withReady(cidr as ServiceCIDR, IN_USE, clock.now()));
       } else if (hasFinalizer(cidr, FINALIZER)) {
         const left = Date.parse(cidr.metadata.deletionTimestamp!) + GRACE_MS - clock.now();
         if (left > 0) return requeueAfter(Math.min(left, GRACE_MS));
-        await save(removeFinalizer(cidr as ServiceCidr, FINALIZER));
+        await save(removeFinalizer(cidr as ServiceCIDR, FINALIZER));
       }
       return DONE;
     },
@@ -96,10 +95,10 @@ export function createServiceCidrController(environment: ControllerEnvironment):
 
 /** With the condition; itself when it says so already. */
 function withReady(
-  cidr: ServiceCidr,
+  cidr: ServiceCIDR,
   { status, reason, message }: { readonly status: 'True' | 'False'; readonly reason: string; readonly message: string },
   now: number,
-): ServiceCidr {
+): ServiceCIDR {
   const conditions = cidr.status?.conditions ?? [];
   const before = conditions.find(({ type }) => type === 'Ready');
   if (before?.status === status && (before.reason ?? '') === reason && before.message === message) return cidr;

@@ -2,7 +2,15 @@
 
 import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { EndpointSlice, EndpointSubset, Endpoints, Pod, Service } from '@coracle/apimachinery/types/types';
+import type {
+  Endpoint,
+  EndpointPort,
+  EndpointSlice,
+  EndpointSubset,
+  Endpoints,
+  Pod,
+  Service,
+} from '@coracle/apimachinery/types/types';
 
 export const SERVICE_LABEL = 'kubernetes.io/service-name';
 export const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
@@ -17,8 +25,6 @@ const OVER_CAPACITY = 'endpoints.kubernetes.io/over-capacity';
 
 type Selected = DeepReadonly<Pod>;
 type Fronted = DeepReadonly<Service>;
-type Endpoint = EndpointSlice['endpoints'][number];
-type EndpointPort = NonNullable<EndpointSlice['ports']>[number];
 
 /** True when the Service is about Pods with these labels. One without a selector is about none. */
 export function selectsLabels(service: Fronted, labels: Readonly<Record<string, string>> | undefined): boolean {

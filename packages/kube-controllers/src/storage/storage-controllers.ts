@@ -1,5 +1,5 @@
 /** The controllers of volumes and snapshots by the names that `--controllers` chooses from. */
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+import type { PolicyRule } from '@coracle/apimachinery/types/types';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
 import { createDeleterController, deleterRules } from './deleter-controller.ts';
 import { createProvisionerController, provisionerRules } from './provisioner-controller.ts';

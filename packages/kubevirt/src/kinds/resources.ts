@@ -1,13 +1,10 @@
 /** The KubeVirt kinds as served resources, and as the CustomResourceDefinitions that `kubectl get crd` shows. */
 import { formatTime } from '@coracle/apimachinery/meta/object';
 import type { Schema } from '@coracle/apimachinery/schema/schema';
-import type {
-  CustomResourceDefinition,
-  CustomResourceDefinitionVersion,
-} from '@coracle/apimachinery/types/access-types';
 import { builtinSchema } from '@coracle/apimachinery/types/builtin-types';
 import type { ResourceInfo, ScalePaths, SubresourceInfo } from '@coracle/apimachinery/types/resource';
 import { customStrategy } from '@coracle/apimachinery/types/strategy';
+import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '@coracle/apimachinery/types/types';
 import { age, KINDS, type KindTable, VERSIONS, type Version } from './kind-tables.ts';
 import { KUBEVIRT_GROUP } from './kinds.ts';
 import { toStructuralSchema } from './structural-schema.ts';

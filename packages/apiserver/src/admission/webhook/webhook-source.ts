@@ -2,8 +2,8 @@
 
 import type { DeepReadonly, UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import type { LabelSelectorObject } from '@coracle/apimachinery/selector/label-selector';
-import type { WebhookClientConfig } from '@coracle/apimachinery/types/access-types';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
+import type { WebhookClientConfig } from '@coracle/apimachinery/types/types';
 import type { ApiHandler } from '@coracle/runtime/http/seam';
 import type { ObjectStore, StoredObject, StoreWatch } from '../../cache/object-store.ts';
 import { caBundleProblem } from '../../kinds/custom/conversion-rules.ts';

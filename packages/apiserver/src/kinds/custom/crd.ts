@@ -1,6 +1,6 @@
 /** CustomResourceDefinition (apiextensions.k8s.io/v1) as the server reads it: defaults are in place, wrong types are not. */
 import type { DeepReadonly, ObjectMeta, UnstructuredObject } from '@coracle/apimachinery/meta/object';
-import type { WebhookClientConfig } from '@coracle/apimachinery/types/access-types';
+import type { WebhookClientConfig } from '@coracle/apimachinery/types/types';
 
 /** A JSONSchemaProps as it was sent. */
 export type RawSchema = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ValidatingAdmissionPolicy } from '../../../../apimachinery/src/types/admission-policies.ts';
-import { VALIDATING_ADMISSION_POLICIES } from '../../../../apimachinery/src/types/admission-policies.ts';
+import { VALIDATING_ADMISSION_POLICIES } from '../../../../apimachinery/src/types/resource-types.ts';
+import type { ValidatingAdmissionPolicy } from '../../../../apimachinery/src/types/types.ts';
 import type { Client } from '../../../../client/src/client.ts';
 import type { Informer } from '../../../../client/src/informer/informer.ts';
 import { createFakeClock } from '../../../../runtime/src/clock/fake-clock.fixture.ts';

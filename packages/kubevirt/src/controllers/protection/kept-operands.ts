@@ -6,12 +6,12 @@
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly, KubeObject, ObjectKey, ObjectMeta } from '@coracle/apimachinery/meta/object';
+import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import {
+  LEASES,
   VALIDATING_ADMISSION_POLICIES,
   VALIDATING_ADMISSION_POLICY_BINDINGS,
-} from '@coracle/apimachinery/types/admission-policies';
-import { policyRules } from '@coracle/apimachinery/types/policy-rules';
-import { LEASES } from '@coracle/apimachinery/types/resource-types';
+} from '@coracle/apimachinery/types/resource-types';
 import type { Client } from '@coracle/client/client';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import type { Informer } from '@coracle/client/informer/informer';

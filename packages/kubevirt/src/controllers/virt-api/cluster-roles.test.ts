@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { PolicyRule } from '../../../../apimachinery/src/types/access-types.ts';
+import type { PolicyRule } from '../../../../apimachinery/src/types/types.ts';
 import type { Client } from '../../../../client/src/client.ts';
 import { createFakeClock } from '../../../../runtime/src/clock/fake-clock.fixture.ts';
 import { silentLogger } from '../../../../runtime/src/log/log.ts';

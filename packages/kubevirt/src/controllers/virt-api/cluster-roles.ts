@@ -1,6 +1,7 @@
 /** The roles that come with KubeVirt, and what virt-api itself may do. */
-import type { ClusterRole, ClusterRoleBinding, PolicyRule } from '@coracle/apimachinery/types/access-types';
+
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
+import type { ClusterRole, ClusterRoleBinding, PolicyRule } from '@coracle/apimachinery/types/types';
 
 const RBAC = 'rbac.authorization.k8s.io';
 const SUBRESOURCES = 'subresources.kubevirt.io';

@@ -3,7 +3,7 @@
  * publishes. They are ordinary definitions, made at start when they are missing: CDI's own take their place.
  */
 import { formatTime } from '@coracle/apimachinery/meta/object';
-import type { CustomResourceDefinition } from '@coracle/apimachinery/types/access-types';
+import type { CustomResourceDefinition } from '@coracle/apimachinery/types/types';
 import type { TSchema } from 'typebox';
 import { dataVolumeSpec } from '../data-volume.ts';
 import { atomicList, bool, int, list, needed, object, str, stringMap, strings, time } from '../fields.ts';

@@ -1,6 +1,6 @@
 /** The CustomResourceDefinitions of coracle.dev. */
 import { formatTime } from '@coracle/apimachinery/meta/object';
-import type { CustomResourceDefinition } from '@coracle/apimachinery/types/access-types';
+import type { CustomResourceDefinition } from '@coracle/apimachinery/types/types';
 import { BIN_PHASES, CORACLE_GROUP, CORACLE_VERSION } from './kinds.ts';
 
 type Node = Readonly<Record<string, unknown>>;

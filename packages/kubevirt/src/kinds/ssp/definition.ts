@@ -4,8 +4,7 @@
  * kept as it is.
  */
 import { formatTime } from '@coracle/apimachinery/meta/object';
-import type { CustomResourceDefinition } from '@coracle/apimachinery/types/access-types';
-import type { Affinity, Toleration } from '@coracle/apimachinery/types/types';
+import type { Affinity, CustomResourceDefinition, Toleration } from '@coracle/apimachinery/types/types';
 import {
   anyObject,
   atomicList,

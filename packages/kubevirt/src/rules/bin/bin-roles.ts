@@ -1,6 +1,7 @@
 /** Rights on the bin that the roles of namespaces collect: who may make virtual machines may bring them back. */
-import type { PolicyRule } from '@coracle/apimachinery/types/access-types';
+
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
+import type { PolicyRule } from '@coracle/apimachinery/types/types';
 import { CORACLE_GROUP, DELETED_VIRTUAL_MACHINES } from '../../kinds/coracle/kinds.ts';
 import { UNDELETE_VERB } from './bin-names.ts';
 

@@ -3,10 +3,7 @@
  * expressions and labels of those that ssp-operator writes (internal/operands/vm-delete-protection), byte for byte, so
  * that the two can stand in for one another.
  */
-import type {
-  ValidatingAdmissionPolicy,
-  ValidatingAdmissionPolicyBinding,
-} from '@coracle/apimachinery/types/admission-policies';
+import type { ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding } from '@coracle/apimachinery/types/types';
 import { DELETE_PROTECTION_LABEL } from './delete-protection.ts';
 
 /** Name of the policy and of its binding. */

@@ -5,7 +5,7 @@ import { KRUISE_PROTECTION_LABEL, type KruiseHook } from './kruise-label.ts';
 /** An object as far as the label is concerned: any of the kinds, whatever its spec. */
 export interface KruiseSubject {
   readonly metadata: DeepReadonly<ObjectMeta>;
-  readonly spec?: DeepReadonly<Record<string, unknown>>;
+  readonly spec?: object;
 }
 
 /** What the rules ask of other objects; called only where the answer decides. */
@@ -49,7 +49,7 @@ export function kruiseRefusal(
       return counted('active CRs', counts.customResources(group, names.plural));
     }
     case 'replicas': {
-      const replicas = spec?.['replicas'];
+      const { replicas } = (spec ?? {}) as { readonly replicas?: unknown };
       return counted('replicas', typeof replicas === 'number' ? replicas : 0);
     }
     case 'none':

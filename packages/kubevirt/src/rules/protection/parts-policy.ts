@@ -4,10 +4,7 @@
  * the API server's copy of them, which may be a moment behind, and neither firmware state nor what follows from claims,
  * restores and namespaces: the net under the webhook, not in its place.
  */
-import type {
-  ValidatingAdmissionPolicy,
-  ValidatingAdmissionPolicyBinding,
-} from '@coracle/apimachinery/types/admission-policies';
+import type { ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding } from '@coracle/apimachinery/types/types';
 import { DELETE_PROTECTION_LABEL } from './delete-protection.ts';
 import { type ResourceName, referencePlaces } from './references.ts';
 

@@ -5,10 +5,7 @@
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly, KubeObject, ObjectMeta } from '@coracle/apimachinery/meta/object';
-import type {
-  ValidatingAdmissionPolicy,
-  ValidatingAdmissionPolicyBinding,
-} from '@coracle/apimachinery/types/admission-policies';
+import type { ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding } from '@coracle/apimachinery/types/types';
 import type { Ssp, SspCondition, SspPhase, SspStatus } from '../../kinds/ssp/kinds.ts';
 import { isOfSsp } from './operand-metadata.ts';
 

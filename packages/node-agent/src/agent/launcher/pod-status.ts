@@ -9,6 +9,7 @@ import type {
   Pod,
   PodCondition,
   PodStatus,
+  ResourceRequirements,
 } from '@coracle/apimachinery/types/types';
 import { podAddressOf } from '@coracle/kubevirt/rules/launcher/pod-address';
 import { isResizing, type PodResizeVerdict } from '@coracle/kubevirt/rules/live-update/pod-resize';
@@ -162,7 +163,10 @@ function sizeOf(
   if (!resources?.requests) return {};
   const known = pod.status?.containerStatuses?.find((status) => status.name === name);
   if (known?.allocatedResources && known.resources && resizeVerdictOf(pod, view)?.type !== 'fits')
-    return { allocatedResources: { ...known.allocatedResources }, resources: cloneJson(known.resources) };
+    return {
+      allocatedResources: { ...known.allocatedResources },
+      resources: cloneJson<ResourceRequirements>(known.resources),
+    };
   const { requests, limits } = resources;
   return { allocatedResources: { ...requests }, resources: cloneJson({ requests, ...(limits && { limits }) }) };
 }

@@ -1,7 +1,7 @@
 /** What a switch has to know of the cluster, made of its objects: pure. */
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
-import type { EndpointSlice, Node, Pod, Service } from '@coracle/apimachinery/types/types';
+import type { Endpoint, EndpointSlice, Node, Pod, Service } from '@coracle/apimachinery/types/types';
 import { isPodAddress } from '@coracle/kubevirt/rules/launcher/pod-address';
 import {
   FORWARDED_PORTS_ANNOTATION,
@@ -67,10 +67,8 @@ export function podsOf(pods: readonly ReadonlyPod[]): NetworkPod[] {
   return address === undefined ? [] : [{ address, nodes: pods.map(({ spec }) => spec.nodeName ?? '').sort() }];
 }
 
-type Endpoint = DeepReadonly<EndpointSlice['endpoints'][number]>;
-
 /** Those that are ready; where none is, those that serve on while they end (KEP-1669). */
-function readyOf(slices: Slices): Endpoint[] {
+function readyOf(slices: Slices): DeepReadonly<Endpoint>[] {
   // A list that is empty may be null, which flatMap would keep.
   const all = slices.flatMap(({ endpoints }) => endpoints ?? []);
   const ready = all.filter(({ conditions }) => conditions?.ready !== false);

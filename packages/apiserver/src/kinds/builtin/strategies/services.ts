@@ -5,8 +5,9 @@
  */
 
 import { invalid } from '@coracle/apimachinery/meta/status';
-import { addressOf, belongsTo, clusterIpsOf, type IpAddress } from '@coracle/apimachinery/types/service-cidrs';
+import { addressOf, belongsTo, clusterIpsOf } from '@coracle/apimachinery/types/service-cidrs';
 import type { CommitChange, CommitPart, ResourceName } from '@coracle/apimachinery/types/strategy';
+import type { IPAddress } from '@coracle/apimachinery/types/types';
 import { invalid as invalidValue } from '@coracle/apimachinery/validation/field-errors';
 import { setServiceDefaults } from '../defaults/core.ts';
 import { validateService } from '../validation/services.ts';
@@ -48,7 +49,7 @@ export const giveBack = (ip: string, service?: ServiceName): CommitPart => ({
   of: IP_ADDRESSES,
   namespace: '',
   name: ip,
-  ...(service && { isMeant: (object) => belongsTo(object as IpAddress, service) }),
+  ...(service && { isMeant: (object) => belongsTo(object as IPAddress, service) }),
 });
 
 /** Throws ApiError 422 when an address is another's. */
