@@ -257,11 +257,12 @@ test('help, version, completion', async (t) => {
   assert.equal(bare.code, 2);
   assert.match(bare.stdout + bare.stderr, /Usage: coracle COMMAND/);
   await Promise.all(
-    COMMANDS.map(async ({ name, flags, summary }) => {
+    COMMANDS.map(async ({ name, flags, summary, hidden, subcommands }) => {
       const outcome = await at.run([name, '--help']);
       assert.deepEqual([outcome.code, outcome.stderr], [0, ''], name);
       assert.ok(outcome.stdout.startsWith(`${summary}\n`), name);
       assert.match(outcome.stdout, new RegExp(`Usage: coracle ${name}\\b`));
+      if (!hidden && !subcommands) assert.match(outcome.stdout, /^Examples:\n {2}\S.*coracle|^ {2}coracle \S/m, name);
       for (const flag of Object.keys(flags)) assert.match(outcome.stdout, new RegExp(`^  --${flag}\\b`, 'm'));
     }),
   );
@@ -270,23 +271,56 @@ test('help, version, completion', async (t) => {
     assert.deepEqual(await at.run(argv), { code: 0, stdout: `coracle ${version}\n`, stderr: '' });
   assert.equal(JSON.parse((await at.run(['version', '--json'])).stdout).version, version);
 
-  await t.test('the bash script parses and completes commands and flags', async () => {
+  // S-1420: bash completes machines, deleted ones, nodes, images (colons among them), namespaces, instance types and preferences
+  //   where a word or a flag names one, in the namespace that the line names.
+  await t.test('the bash script parses and completes commands, flags and names', async () => {
     const script = await at.run(['completion', 'bash']);
     const path = join(at.dir, 'completion.bash');
     writeFileSync(path, script.stdout);
     assert.deepEqual(await runProgram('bash', ['-n', path]), { code: 0, stdout: '', stderr: '' });
-    const complete = async (...words: string[]): Promise<string[]> => {
-      const quoted = words.map((word) => `'${word}'`).join(' ');
-      const program = `set -eu; coracle() { [ "$*" = 'complete-names machines' ] && echo web wood; }; . '${path}'; COMP_WORDS=(coracle ${quoted}); COMP_CWORD=${words.length}; COMPREPLY=(); _coracle; echo "\${COMPREPLY[*]-}"`;
-      const { code, stdout, stderr } = await runProgram('bash', ['-c', program]);
-      assert.equal(code, 0, stderr);
-      return stdout.trim().split(' ');
+    const names = `case "$*" in
+      'complete-names machines') echo web wood ;; 'complete-names machines -n shop') echo till ;;
+      'complete-names deleted') echo gone ;; 'complete-names nodes') echo rack1 ;; 'complete-names namespaces') echo shop ;;
+      'complete-names images') echo tiny debian:12 debian:13 ;; 'complete-names instancetypes') echo u1.small ;;
+    esac`;
+    /** Asks for a line; `pieces` are its last words as bash breaks them, where it breaks more than at blanks. */
+    const asking = (line: string, pieces?: readonly string[]): string => {
+      const words = (pieces ? [...line.split(' ').slice(0, -1), ...pieces] : line.split(' ')).map((one) => `'${one}'`);
+      return `COMP_LINE='${line}'; COMP_POINT=\${#COMP_LINE}; COMP_WORDS=(${words.join(' ')}); COMP_CWORD=${words.length - 1}
+        COMPREPLY=(); _coracle; echo "\${COMPREPLY[*]-}"`;
     };
-    assert.deepEqual(await complete('co'), ['console', 'convert', 'controllers', 'completion']);
-    assert.deepEqual(await complete('up', '--no'), ['--nodes', '--no-merge-kubeconfig']);
-    assert.deepEqual(await complete('completion', ''), ['bash', 'zsh', 'fish', '--help']);
-    assert.deepEqual(await complete('image', 'r'), ['rm']);
-    assert.deepEqual(await complete('ssh', 'w'), ['web', 'wood']);
+    const cases: readonly (readonly [line: string, replies: string, pieces?: readonly string[]])[] = [
+      ['coracle co', 'console convert controllers completion'],
+      ['coracle help st', 'start stop status'],
+      ['coracle up --no', '--nodes --no-merge-kubeconfig'],
+      ['coracle completion ', 'bash zsh fish'],
+      ['coracle image r', 'rm'],
+      ['coracle ssh w', 'web wood'],
+      ['coracle ssh root@we', 'web', ['root', '@', 'we']],
+      ['coracle stop web vm/wo', 'vm/wood'],
+      ['coracle ssh -n shop ', 'till'],
+      ['coracle ssh -n s', 'shop'],
+      ['coracle cp web:', '', ['web', ':']],
+      ['coracle undelete ', 'gone'],
+      ['coracle drain node/', 'node/rack1'],
+      ['coracle create x --image deb', 'debian:12 debian:13'],
+      ['coracle create x --image debian:', '12 13', ['debian', ':']],
+      ['coracle create x --image=debian:13', '13', ['--image', '=', 'debian', ':', '13']],
+      ['coracle images refresh debian:1', '12 13', ['debian', ':', '1']],
+      ['coracle create x --instancetype ', 'u1.small'],
+      ['coracle create x --cloud-init ', ''],
+      ['coracle console wo', 'wood'],
+    ];
+    const program = `set -eu; coracle() { ${names}; }; . '${path}'\n${cases.map(([line, , pieces]) => asking(line, pieces)).join('\n')}`;
+    const { code, stdout, stderr } = await runProgram('bash', ['-c', program]);
+    assert.equal(code, 0, stderr);
+    assert.deepEqual(
+      stdout
+        .trimEnd()
+        .split('\n')
+        .map((replies, at) => [cases[at]?.[0], replies]),
+      cases.map(([line, replies]) => [line, replies]),
+    );
   });
   await t.test('zsh and fish name every command and flag', async () => {
     const zsh = (await at.run(['completion', 'zsh'])).stdout;

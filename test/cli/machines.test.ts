@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
 import { MACHINE_COMMANDS } from '../../packages/coracle/src/cli/machines/machine-commands.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type Outcome, openWorkspace } from './workspace.ts';
 
 const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJnLpJDpDOhkSPbxSqmAXFsAbH7Q8pMZ7rKqPzLn3Sd me@here';
@@ -99,6 +100,11 @@ test('typos are answered with a suggestion, help with examples, --explain with t
       'virtctl expose vm web -n shop --name web --port 8080 --target-port 80',
     ],
     [['top', '-n', 'shop'], 'kubectl top pod -l kubevirt.io=virt-launcher -n shop'],
+    [['top', 'web.shop'], 'kubectl top pod -l vm.kubevirt.io/name=web -n shop'],
+    [['console', 'web.shop'], 'virtctl console web -n shop'],
+    [['delete', 'vm', 'web.shop'], 'kubectl delete vm web -n shop'],
+    [['delete', 'namespace', 'shop', '--wait=false'], 'kubectl delete namespace shop --wait=false'],
+    [['restart', 'vm', 'web', '-n', 'shop'], 'virtctl restart web -n shop'],
   ];
   await Promise.all(
     calls.map(async ([[name = '', ...words], call]) => {
@@ -111,6 +117,43 @@ test('typos are answered with a suggestion, help with examples, --explain with t
     const why = await coracle('why', 'web.shop');
     assert.equal(why.code, 1, why.stderr);
     assert.match(why.stdout, /^shop\/web (waits|is starting)/);
+  });
+  // S-1422: `coracle create` refuses an instance type and a preference that are not there, with the name that may have been meant.
+  await t.test('create refuses an instance type and a preference that are not there', async () => {
+    const asked = ['create', 'odd', '--image', 'x.example/y', '--ssh-key', KEY];
+    assert.match(
+      refused(await coracle(...asked, '--instancetype', 'u1.smal'), 1),
+      /no instance type u1\.smal; did you mean u1\.small\? \(kubectl get vmclusterinstancetype\)/,
+    );
+    assert.match(
+      refused(await coracle(...asked, '--preference', 'febora'), 1),
+      /no preference febora; did you mean fedora\? \(kubectl get vmclusterpreference\)/,
+    );
+    assert.match(
+      refused(await coracle(...asked, '--instancetype', 'namespaced/own'), 1),
+      /no instance type default\/own \(kubectl get vminstancetype -n default\)/,
+    );
+  });
+  // S-1421: `coracle list` says why a machine is stopped that its run strategy wants to run.
+  await t.test('list says why a machine cannot be started', async () => {
+    const given = ['--ssh-key', KEY, '--preference', 'none', '--instancetype', 'u1.smal'];
+    const asked = await at.run([
+      'create',
+      'odd',
+      '--image',
+      'x.example/y',
+      ...given,
+      '--dry-run',
+      '--data-dir',
+      at.data,
+    ]);
+    assert.equal((await at.kubectl(['apply', '-f', '-'], asked.stdout)).code, 0);
+    const cannot = /^odd +Stopped .*"u1\.smal" not found/m;
+    await eventually(
+      async () => (await coracle('list')).stdout,
+      (text) => cannot.test(text),
+    );
+    assert.equal((await coracle('delete', 'odd')).code, 0);
   });
   const list = await coracle('list', '-A');
   assert.match(list.stdout, /^NAMESPACE +NAME +STATE +ADDRESS +NODE +UP +AGE( +WHY)?\nshop +web /);

@@ -16,6 +16,8 @@ export interface FlagSpec {
   readonly mayBeEmpty?: boolean;
   /** Head under which help shows it, behind those without. */
   readonly group?: string;
+  /** What its value names, where that can be asked: for completion. */
+  readonly completes?: NameKind;
 }
 
 export type FlagValues = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
@@ -35,7 +37,16 @@ export interface CommandContext {
 }
 
 /** Of what completion asks for the names. */
-export type NameKind = 'machines' | 'nodes' | 'images';
+export const NAME_KINDS = [
+  'machines',
+  'deleted',
+  'nodes',
+  'images',
+  'namespaces',
+  'instancetypes',
+  'preferences',
+] as const;
+export type NameKind = (typeof NAME_KINDS)[number];
 
 export interface Command {
   readonly name: string;

@@ -3,7 +3,8 @@ import { AUDIT_FLAGS } from './audit-flags.ts';
 import { AUTHENTICATION_FLAGS } from './authentication-flags.ts';
 import { AUTHORIZATION_FLAGS } from './authorization-flags.ts';
 import { BYTE_LIMIT_FLAGS } from './byte-limit-flags.ts';
-import { type Command, commandGroup, type FlagSpec } from './command.ts';
+import { type Command, commandGroup, type FlagSpec, NAME_KINDS } from './command.ts';
+import { EXAMPLES } from './examples.ts';
 import { MACHINE_COMMANDS } from './machines/machine-commands.ts';
 import { NOMOS_COMMANDS } from './nomos/nomos-commands.ts';
 import { OIDC_FLAGS } from './oidc-flags.ts';
@@ -28,6 +29,11 @@ const NAMESPACE: FlagSpec = {
   short: 'n',
   summary: "namespace (default: the context's)",
   group: 'Cluster',
+  completes: 'namespaces',
+};
+const EXPLAIN: FlagSpec = {
+  type: 'boolean',
+  summary: 'do nothing; print the call of kubectl or virtctl that does it',
 };
 const HOST_DISK: FlagSpec = {
   type: 'string',
@@ -64,7 +70,7 @@ const MANIFEST: FlagSpec = {
   summary: 'YAML or JSON documents; - is standard input',
 };
 
-export const COMMANDS: readonly Command[] = [
+const ROWS: readonly Command[] = [
   ...MACHINE_COMMANDS,
   {
     name: 'up',
@@ -154,6 +160,7 @@ export const COMMANDS: readonly Command[] = [
     words: '[vm/|vmi/]NAME[.NAMESPACE]',
     flags: {
       backlog: { type: 'boolean', summary: 'print the last of what the guest has written before' },
+      explain: EXPLAIN,
       namespace: NAMESPACE,
       kubeconfig: KUBECONFIG,
       'data-dir': DATA_DIR,
@@ -172,6 +179,7 @@ export const COMMANDS: readonly Command[] = [
         type: 'boolean',
         summary: 'change nothing; show what would go with it, what stands against it, and who may lift that',
       },
+      explain: EXPLAIN,
       wait: { type: 'string', value: 'BOOL', summary: 'wait until it is gone (default: true)' },
       timeout: { type: 'string', value: 'SECONDS', summary: 'how long to wait (default: 3600)' },
       output: { type: 'string', value: 'FORMAT', short: 'o', summary: 'table or json (default: table)' },
@@ -241,7 +249,7 @@ export const COMMANDS: readonly Command[] = [
         type: 'boolean',
         summary: "look instance types and settings up in the cluster (default: the common ones and the file's own)",
       },
-      namespace: { type: 'string', value: 'NAME', summary: "namespace (default: the VM's own, else default)" },
+      namespace: { ...NAMESPACE, summary: "namespace (default: the VM's own, else default)" },
       kubeconfig: KUBECONFIG,
       'data-dir': DATA_DIR,
       json: JSON_OUT,
@@ -415,7 +423,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'undelete',
     group: 'Machines',
-    completes: 'machines',
+    completes: 'deleted',
     summary: 'Bring a deleted VM back, with its disks, firmware state and identity',
     words: '[vm] NAME[.NAMESPACE]',
     flags: {
@@ -469,11 +477,11 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'complete-names',
-    summary: 'Print names for completion: machines, nodes or images',
+    summary: 'Print names for completion, of one kind',
     words: 'KIND',
-    choices: ['machines', 'nodes', 'images'],
+    choices: NAME_KINDS,
     hidden: true,
-    flags: {},
+    flags: { namespace: NAMESPACE, kubeconfig: KUBECONFIG, 'data-dir': DATA_DIR },
     load: async () => (await import('./complete-names.ts')).completeNames,
   },
   {
@@ -485,3 +493,7 @@ export const COMMANDS: readonly Command[] = [
     load: async () => (await import('./completion.ts')).completionOf(COMMANDS),
   },
 ];
+
+export const COMMANDS: readonly Command[] = ROWS.map((row) =>
+  Object.hasOwn(EXAMPLES, row.name) ? { ...row, examples: EXAMPLES[row.name]! } : row,
+);

@@ -1,13 +1,21 @@
 /** `coracle complete-names KIND`: names for completion scripts, one a line. What cannot be asked completes nothing. */
 
-import { NODES } from '@coracle/apimachinery/types/resource-types';
-import { VIRTUAL_MACHINES } from '@coracle/kubevirt/kinds/kinds';
+import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
+import type { KubeObject } from '@coracle/apimachinery/meta/object';
+import { NAMESPACES, NODES } from '@coracle/apimachinery/types/resource-types';
+import { DELETED_VIRTUAL_MACHINES } from '@coracle/kubevirt/kinds/coracle/kinds';
+import {
+  VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES,
+  VIRTUAL_MACHINE_CLUSTER_PREFERENCES,
+  VIRTUAL_MACHINES,
+} from '@coracle/kubevirt/kinds/kinds';
 import { openImageStore } from '@coracle/node-agent/image/image-store';
 import { listImages } from '@coracle/node-agent/image/local-images';
 import { systemClock } from '@coracle/runtime/clock/clock';
 import { clusterFrom } from '../config/cluster.ts';
 import { dataDirAt, defaultDataDir } from '../config/data-dir.ts';
-import type { CommandContext, NameKind } from './command.ts';
+import { binItems } from './bin-records.ts';
+import { type CommandContext, type NameKind, textFlag } from './command.ts';
 
 /** Who waits at a prompt waits no longer. */
 const PATIENCE_MS = 2_000;
@@ -30,14 +38,28 @@ async function namesOf(
     const here = await listImages(await openImageStore(images, { clock: systemClock }));
     return [...IMAGE_CATALOGUE.map(({ name }) => name), ...here.map(({ reference }) => reference)];
   }
+  if (!Object.hasOwn(TYPES, kind)) return [];
   const cluster = await clusterFrom({ flags, environment });
+  const { client } = cluster;
+  const namespace = textFlag(flags, 'namespace') ?? cluster.namespace;
   try {
-    const { items } =
-      kind === 'nodes'
-        ? await cluster.client.list(NODES, { metadataOnly: true, signal })
-        : await cluster.client.list(VIRTUAL_MACHINES, { namespace: cluster.namespace, metadataOnly: true, signal });
-    return items.map(({ metadata }) => metadata.name ?? '');
+    const names =
+      kind === 'deleted'
+        ? (await binItems(client, { namespace, command: 'undelete', signal })).map(({ name }) => name)
+        : (
+            await client.list(TYPES[kind], { ...(TYPES[kind].namespaced && { namespace }), metadataOnly: true, signal })
+          ).items.map(({ metadata }) => metadata.name ?? '');
+    return [...new Set(names)];
   } finally {
     await cluster.close();
   }
 }
+
+const TYPES: Readonly<Record<Exclude<NameKind, 'images'>, ResourceType<KubeObject>>> = {
+  machines: VIRTUAL_MACHINES,
+  deleted: DELETED_VIRTUAL_MACHINES,
+  nodes: NODES,
+  namespaces: NAMESPACES,
+  instancetypes: VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES,
+  preferences: VIRTUAL_MACHINE_CLUSTER_PREFERENCES,
+};

@@ -6,6 +6,7 @@ import type { Cluster } from '../config/cluster.ts';
 import type { CommandContext } from './command.ts';
 import { openMachineStream } from './machine-stream.ts';
 import { machineWord } from './machine-target.ts';
+import { equivalent, isExplained } from './machines/equivalent.ts';
 import { needInstance, withMachine } from './machines/find-machine.ts';
 
 const ESCAPE = 0x1d; // Ctrl-]
@@ -13,6 +14,8 @@ const ESCAPE = 0x1d; // Ctrl-]
 /** `coracle console`. */
 export function console_(context: CommandContext): Promise<number> {
   return withMachine(context, machineWord(context.words, 'console'), async (call) => {
+    if (isExplained(context))
+      return equivalent(context, ['virtctl', 'console', call.key.name, '-n', call.key.namespace]);
     needInstance(call);
     const finished = new AbortController();
     try {

@@ -16,6 +16,7 @@ import { type CommandContext, CommandError, numberFlag, oneLine, textFlag, Usage
 import { previewMachine, previewNamespace } from './delete-preview.ts';
 import { machinePreviewText, namespacePreviewText } from './delete-preview-text.ts';
 import { machineWord } from './machine-target.ts';
+import { equivalent, isExplained } from './machines/equivalent.ts';
 import { needVm, withMachine } from './machines/find-machine.ts';
 import { outputFlag } from './output-flag.ts';
 
@@ -37,8 +38,12 @@ export async function delete_(context: CommandContext): Promise<number> {
   const wait = textFlag(flags, 'wait') ?? 'true';
   if (wait !== 'true' && wait !== 'false') throw new UsageError(`--wait takes true or false, not "${wait}"`);
   const timeout = numberFlag(flags, 'timeout', { min: 1, max: 604_800, or: DEFAULT_TIMEOUT_S });
-  const go = (target: Target): Promise<number> =>
-    flags['what-if'] === true ? whatIf(context, target) : run(context, { ...target, wait: wait === 'true', timeout });
+  const go = async (target: Target): Promise<number> =>
+    isExplained(context)
+      ? explain(context, target)
+      : flags['what-if'] === true
+        ? whatIf(context, target)
+        : run(context, { ...target, wait: wait === 'true', timeout });
   if (namespace === undefined)
     return withMachine(context, machineWord(words, 'delete'), (call) => {
       const object = flags['what-if'] === true ? needVm(call) : call.vm;
@@ -51,6 +56,19 @@ export async function delete_(context: CommandContext): Promise<number> {
   } finally {
     await cluster.close();
   }
+}
+
+function explain(context: CommandContext, { type, found: { key } }: Target): number {
+  const where = key.namespace === '' ? [] : ['-n', key.namespace];
+  const wait = textFlag(context.flags, 'wait') === 'false' ? ['--wait=false'] : [];
+  return equivalent(context, [
+    'kubectl',
+    'delete',
+    type === NAMESPACES ? 'namespace' : 'vm',
+    key.name,
+    ...where,
+    ...wait,
+  ]);
 }
 
 interface Found {

@@ -20,6 +20,14 @@ export function machineWord(words: readonly string[], command: string): string {
   return word;
 }
 
+/** The machines that a command's words name; `KIND NAME...`, as kubectl takes it, as `KIND/NAME...`. */
+export function machineWords(words: readonly string[]): readonly string[] {
+  const [kind = '', ...names] = words;
+  return names.length > 0 && (KINDS.has(kind) || INSTANCE_KINDS.has(kind))
+    ? names.map((name) => `${kind}/${name}`)
+    : words;
+}
+
 /** What a word may mean, the likeliest first: names of machines may have dots in them too. Throws UsageError. */
 export function machineTargets(
   word: string,

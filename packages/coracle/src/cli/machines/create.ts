@@ -24,6 +24,7 @@ import { followStart } from './follow-start.ts';
 import { awaitGuestPort } from './guest-port.ts';
 import { type CatalogueImage, defaultOrigin, isBuiltHere } from './image-catalogue.ts';
 import { chooseImage, type ImageChoice, isLocalReference } from './image-choice.ts';
+import { needTypes } from './need-types.ts';
 import { fetchedImages, fetchImage, IMAGES_NAMESPACE, sourceNameOf } from './os-images.ts';
 import { publicKeys } from './ssh-keys.ts';
 import { ensureControlPlane, localDataDir } from './start-control-plane.ts';
@@ -68,6 +69,7 @@ export async function create(context: CommandContext): Promise<number> {
     const { client } = cluster;
     const key = { namespace: manifest.metadata.namespace ?? cluster.namespace, name };
     await needFreeName(client, key, signal);
+    await needTypes(client, manifest.spec, { namespace: key.namespace, signal });
     if (manifest.spec.dataVolumeTemplates) await needDataVolumes(client);
     await importFile();
     if (choice.kind === 'catalogue' && !isBuiltHere(choice.image))

@@ -8,6 +8,7 @@ const CLUSTER: Readonly<Record<string, FlagSpec>> = {
     short: 'n',
     summary: "namespace (default: the context's)",
     group: 'Cluster',
+    completes: 'namespaces',
   },
   kubeconfig: {
     type: 'string',
@@ -89,6 +90,7 @@ export const MACHINE_COMMANDS: readonly Command[] = [
         value: 'IMAGE',
         summary: 'name of coracle images, FILE, URL, or reference of a registry',
         group: 'What it is made of',
+        completes: 'images',
       },
       disk: {
         type: 'string',
@@ -108,12 +110,14 @@ export const MACHINE_COMMANDS: readonly Command[] = [
         value: 'NAME',
         summary: 'instance type instead of --cpus and --memory; namespaced/NAME for one of the namespace',
         group: 'What it is made of',
+        completes: 'instancetypes',
       },
       preference: {
         type: 'string',
         value: 'NAME',
         summary: "preference; none for none (default: the image's)",
         group: 'What it is made of',
+        completes: 'preferences',
       },
       publish: {
         type: 'string',

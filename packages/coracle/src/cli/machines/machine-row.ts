@@ -39,7 +39,7 @@ export async function readMachines(
   let asked = 0;
   const rows = [...found.values()].map(async (machine) => {
     const row = rowOf(machine);
-    if (!WAITS.has(row.state)) return row;
+    if (!WAITS.has(row.state) && !cannotStart(machine)) return row;
     const facts =
       asked++ < MOST_ASKED ? await readMachineFacts(client, machine, signal) : { ...machine, ...NOTHING_ASKED };
     return { ...row, reason: reasonText(whyOf(facts)) };
@@ -73,6 +73,11 @@ const WAITS: ReadonlySet<string> = new Set([
   'Scheduling',
   'Scheduled',
 ]);
+
+/** Stopped against its run strategy: a condition of the machine says why. */
+const cannotStart = ({ vm, vmi }: FoundMachine): boolean =>
+  vmi === undefined &&
+  (vm?.status?.conditions ?? []).some(({ type, status }) => type === 'Failure' && status === 'True');
 
 const reasonText = ({ reason = '', state }: Why): string => (reason === '' ? state : reason).replace(/\s+/g, ' ');
 

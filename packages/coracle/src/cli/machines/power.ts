@@ -6,6 +6,7 @@ import type { Client } from '@coracle/client/client';
 import { VIRTUAL_MACHINE_INSTANCES } from '@coracle/kubevirt/kinds/kinds';
 import { systemClock } from '@coracle/runtime/clock/clock';
 import { type CommandContext, CommandError, numberFlag, textFlag, UsageError } from '../command.ts';
+import { machineWords } from '../machine-target.ts';
 import { equivalent, isExplained } from './equivalent.ts';
 import { type MachineCall, textOf, withMachine } from './find-machine.ts';
 import { followStart } from './follow-start.ts';
@@ -30,7 +31,7 @@ const DONE: Readonly<Record<Action, { readonly asked: string; readonly reached: 
 export const power =
   (action: Action) =>
   async (context: CommandContext): Promise<number> => {
-    const { words } = context;
+    const words = machineWords(context.words);
     if (words.length === 0 || words.length > MOST_MACHINES)
       throw new UsageError(`${action} takes machines (see: coracle ${action} --help)`);
     for (const word of words) await withMachine(context, word, (call) => act(context, call, action));

@@ -1,5 +1,6 @@
 /** `coracle top`: what machines take of processors and memory now, as metrics.k8s.io has it. */
 
+import type { ObjectKey } from '@coracle/apimachinery/meta/object';
 import { milliValue, parseQuantity, quantityValue } from '@coracle/apimachinery/quantity/quantity';
 import { PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Pod } from '@coracle/apimachinery/types/types';
@@ -7,13 +8,13 @@ import { isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { clusterFrom } from '../../config/cluster.ts';
 import { type CommandContext, CommandError } from '../command.ts';
-import { machineTargets } from '../machine-target.ts';
+import { machineTargets, machineWords } from '../machine-target.ts';
 import { namespaceScope } from '../namespace-scope.ts';
 import { nothingText } from '../nothing-text.ts';
 import { sizeText } from '../size-text.ts';
 import { textTable } from '../text-table.ts';
 import { equivalent, isExplained } from './equivalent.ts';
-import { textOf } from './find-machine.ts';
+import { findMachine, textOf } from './find-machine.ts';
 
 const LAUNCHERS = 'kubevirt.io=virt-launcher';
 const MACHINE_NAME = 'vm.kubevirt.io/name';
@@ -26,7 +27,8 @@ interface PodMetrics {
 
 /** `coracle top`. */
 export async function top(context: CommandContext): Promise<number> {
-  const { flags, print, signal, words } = context;
+  const { flags, print, signal } = context;
+  const words = machineWords(context.words);
   const scope = namespaceScope(flags);
   const targetsOf = (word: string, ofContext: string) => machineTargets(word, { given: scope.given, ofContext });
   for (const word of words) targetsOf(word, '');
@@ -34,12 +36,24 @@ export async function top(context: CommandContext): Promise<number> {
   try {
     // A word may name a namespace of its own.
     const namespace = words.length === 0 || scope.given !== undefined ? scope.of(cluster.namespace) : undefined;
-    if (isExplained(context))
-      return equivalent(context, [
-        ...['kubectl', 'top', 'pod', '-l', LAUNCHERS],
-        ...(namespace === undefined ? ['-A'] : ['-n', namespace]),
-      ]);
+    if (isExplained(context) && words.length === 0)
+      return equivalent(context, ['kubectl', 'top', 'pod', '-l', LAUNCHERS, ...inNamespace(namespace)]);
     const { client } = cluster;
+    if (isExplained(context)) {
+      const keys: ObjectKey[] = [];
+      for (const word of words) keys.push((await findMachine(client, targetsOf(word, cluster.namespace), signal)).key);
+      const [one, ...others] = new Set(keys.map((key) => key.namespace));
+      const names = keys.map(({ name }) => name);
+      const selector = names.length === 1 ? `${MACHINE_NAME}=${names[0]}` : `${MACHINE_NAME} in (${names.join(',')})`;
+      return equivalent(context, [
+        'kubectl',
+        'top',
+        'pod',
+        '-l',
+        selector,
+        ...inNamespace(others.length === 0 ? one : undefined),
+      ]);
+    }
     const { items } = await client.list<Pod>(PODS, {
       ...(namespace !== undefined && { namespace }),
       labelSelector: LAUNCHERS,
@@ -70,6 +84,8 @@ export async function top(context: CommandContext): Promise<number> {
     await cluster.close();
   }
 }
+
+const inNamespace = (namespace: string | undefined): string[] => (namespace === undefined ? ['-A'] : ['-n', namespace]);
 
 async function measured(
   client: Client,

@@ -1,0 +1,48 @@
+/** Whole calls of the commands of `commands.ts`, for help; those about machines have theirs in their rows. */
+export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
+  up: [
+    'coracle up --detach',
+    'coracle up --detach --nodes 2 --port 0 --data-dir ./lab',
+    'coracle up --detach --allow-host-ports',
+  ],
+  down: ['coracle down', 'coracle down --keep-vms', 'coracle down --force --timeout 30'],
+  status: ['coracle status', 'coracle status --json --data-dir ./lab'],
+  doctor: ['coracle doctor'],
+  kubeconfig: ['export KUBECONFIG=$(coracle kubeconfig)', 'kubectl --kubeconfig $(coracle kubeconfig) get vm'],
+  console: ['coracle console web', 'coracle console vm/web -n shop --backlog'],
+  delete: ['coracle delete web', 'coracle delete vm web -n shop --what-if', 'coracle delete namespace shop'],
+  fork: ['coracle fork web', 'coracle fork web --count 3 --name try'],
+  undelete: ['coracle undelete web', 'coracle undelete web.shop --name web-before --new-identity'],
+  image: [
+    'coracle image import team/base disk.qcow2',
+    'coracle image import tiny disk.qcow2 --kernel vmlinuz --initrd initrd',
+    'coracle image list',
+    'coracle image rm localhost/team/base',
+  ],
+  backup: [
+    'coracle backup create /backups/monday',
+    'coracle backup create /backups/tuesday --base /backups/monday',
+    'coracle backup verify /backups/monday',
+    'coracle backup restore /backups/monday --data-dir ./restored',
+  ],
+  expand: ['coracle expand -f vm.yaml', 'kubectl get vm web -o yaml | coracle expand -f - --from-cluster'],
+  convert: ['coracle convert preset -f preset.yaml'],
+  controllers: ['coracle controllers --kubeconfig ~/.kube/other'],
+  node: [
+    'coracle node join --server https://192.0.2.1:16443 --token-file token --ca ca.crt --name rack2',
+    'coracle node --kubeconfig node.conf --name rack2 --address 192.0.2.2',
+  ],
+  crds: ['coracle crds | kubectl apply --server-side -f -'],
+  rbac: ['coracle rbac > rbac.yaml', 'coracle rbac node | kubectl apply -f -'],
+  drain: ['coracle drain rack2 --what-if', 'coracle drain rack2 --timeout 600'],
+  systemd: ['coracle systemd up > ~/.config/systemd/user/coracle.service', 'coracle systemd node --drain'],
+  token: ['coracle token create --ttl 30m', 'coracle token list', 'coracle token delete abcdef'],
+  identity: ['coracle identity audit', 'coracle identity pin --in-place vm.yaml'],
+  protect: ['coracle protect status vm web', 'coracle protect audit -A'],
+  bin: ['coracle bin list -A', 'coracle bin empty vm web'],
+  version: ['coracle version --json'],
+  completion: [
+    'source <(coracle completion bash)',
+    'coracle completion fish > ~/.config/fish/completions/coracle.fish',
+  ],
+};
