@@ -1,6 +1,6 @@
 /**
  * Rows of docs/api-compatibility.md. Those that a test shows stand above the test (`promise-marks.ts`) and are printed between
- * two comments of the page; what is not there is a row written by hand. `npm run docs -- --move` moves rows that
+ * two comments of the page, also of what is not there where a test shows the refusal; the rest is rows written by hand. `npm run docs -- --move` moves rows that
  * name a test into it.
  */
 import type { Mark } from './promise-marks.ts';
@@ -22,7 +22,7 @@ export const PRINTED = '<!-- Printed by npm run docs from the tests: change it t
 const END = '<!-- End of what is printed. -->';
 /** `path`: words of a title, up to a full stop or the end of the cell. */
 const PROOF = /^`([^`]+\.test\.ts)`: (.+?)(?:\. ([A-Z].*))?$/;
-const MARK = /^(.+), (P[012]), (yes|partly): (.+?)(?: Note: (.+))?$/;
+const MARK = /^(.+), (P[012]), (yes|partly|no): (.+?)(?: Note: (.+))?$/;
 
 /** The parts of a page before, in and after what is printed. */
 function partsOf(page: string): readonly [before: string, printed: string, after: string] {
@@ -90,7 +90,7 @@ export function withCompatibility(page: string, rows: readonly CompatibilityRow[
       `| ${area} | ${clause} | ${priority} | ${state} | [${file.slice(file.lastIndexOf('/') + 1).replace('.test.ts', '')}](../${file})${note && `. ${note}`} |`,
   );
   const count = (state: string): number => rows.filter((row) => row.state === state).length;
-  const summary = `${count('yes')} clauses as upstream, ${count('partly')} partly.`;
+  const summary = `${count('yes')} clauses as upstream, ${count('partly')} partly, ${count('no')} not there.`;
   const table = ['| area | clause | P | state | test, note |', '|---|---|---|---|---|', ...lines].join('\n');
   return `${before}${PRINTED}\n\n${summary}\n\n${table}\n\n${END}${after}`;
 }

@@ -117,8 +117,15 @@ test('a row of compatibility moves into its test, is printed from there, and wha
   assert.deepEqual(rowOfMark(mark!), row);
   const page = withCompatibility(withoutCompatibilityRows(COMPATIBILITY, rows), [row]);
   assert.match(page, /\| Patch \| merge patches \| P0 \| partly \| \[a\]\(\.\.\/a\.test\.ts\)\. Missing: the rest \|/);
-  assert.match(page, /0 clauses as upstream, 1 partly/);
+  assert.match(page, /0 clauses as upstream, 1 partly, 0 not there/);
   assert.match(page, /\| exec \| P2 \| no/);
   assert.doesNotMatch(page, /7\. Patch/);
   assert.equal(withCompatibility(page, [row]), page);
+  const [refusal] = readMarks(
+    'b.test.ts',
+    `// Compat Pods, P2, no: exec Note: there is no container\ntest('second', f);`,
+  );
+  const both = withCompatibility(page, [row, rowOfMark(refusal!)!]);
+  assert.match(both, /\| Pods \| exec \| P2 \| no \| \[b\]\(\.\.\/b\.test\.ts\)\. there is no container \|/);
+  assert.match(both, /0 clauses as upstream, 1 partly, 1 not there/);
 });

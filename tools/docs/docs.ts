@@ -79,7 +79,7 @@ function derivePages(root: string): Outcome {
       ...promiseFaults(marks, elsewhere),
       ...compatibility
         .filter((_, index) => !compatibilityRows[index])
-        .map(({ file, line }) => `${file}:${line}: not "Compat AREA, P0|P1|P2, yes|partly: CLAUSE"`),
+        .map(({ file, line }) => `${file}:${line}: not "Compat AREA, P0|P1|P2, yes|partly|no: CLAUSE"`),
       ...(count > MAX_GUARANTEES ? [`${GUARANTEES}: ${count} guarantees, at most ${MAX_GUARANTEES}`] : []),
       ...[...guarantees.matchAll(/S-\d+/g)]
         .filter(([id]) => !numbers.has(id))

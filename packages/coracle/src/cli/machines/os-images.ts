@@ -4,8 +4,7 @@
  * image is one of a registry, whose digest is its checksum, and a DataVolume with a checksum where it is a file of its vendor.
  */
 
-import { NAMESPACES, PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
-import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
+import { NAMESPACES } from '@coracle/apimachinery/types/resource-types';
 import { isAlreadyExists, orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import {
@@ -51,23 +50,18 @@ const KEPT = 2;
 export const sourceNameOf = ({ name }: Pick<CatalogueImage, 'name'>): string => name.replace(/[:.]/g, '-');
 
 /**
- * Names of the DataSources that lead to a claim whose content is whole, by the claim. Machines can be made of those without anything
- * being fetched. None where the server has no DataSources.
+ * Names of the DataSources that are Ready, by the claim that they lead to. Machines can be made of those without anything being
+ * fetched. None where the server has no DataSources.
  */
 export async function fetchedImages(client: Client, signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
-  const options = { namespace: IMAGES_NAMESPACE, signal };
-  const [sources, claims] = await Promise.all([
-    orAbsent(client.list(DATA_SOURCES, options)),
-    client.list<PersistentVolumeClaim>(PERSISTENT_VOLUME_CLAIMS, options),
-  ]);
-  // A claim is bound once its content is whole.
-  const whole = new Set(
-    claims.items.filter(({ status }) => status?.phase === 'Bound').map(({ metadata }) => metadata.name),
-  );
+  const sources = await orAbsent(client.list(DATA_SOURCES, { namespace: IMAGES_NAMESPACE, signal }));
   return new Map(
-    (sources?.items ?? []).flatMap(({ metadata, spec }) => {
+    (sources?.items ?? []).flatMap(({ metadata, spec, status }) => {
       const claim = spec.source.pvc?.name;
-      return claim !== undefined && whole.has(claim) ? [[metadata.name ?? '', claim]] : [];
+      const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+      // A status may still be of what it led to before.
+      const isReady = ready?.status === 'True' && status?.source?.pvc?.name === claim;
+      return claim !== undefined && isReady ? [[metadata.name ?? '', claim]] : [];
     }),
   );
 }
@@ -80,9 +74,13 @@ export async function fetchImage(image: CatalogueImage, origin: ImageOrigin, fet
     .catch((error: unknown) => {
       if (!isAlreadyExists(error)) throw error;
     });
-  return origin.kind === 'registry'
-    ? fromRegistry(image, origin.reference, fetching)
-    : fromVendor(image, origin, fetching);
+  const claim =
+    origin.kind === 'registry'
+      ? await fromRegistry(image, origin.reference, fetching)
+      : await fromVendor(image, origin, fetching);
+  while ((await fetchedImages(client, signal)).get(sourceNameOf(image)) !== claim)
+    await systemClock.sleep(LOOK_MS, signal);
+  return claim;
 }
 
 const labelsOf = (image: CatalogueImage) => ({

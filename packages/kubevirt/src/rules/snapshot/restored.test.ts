@@ -175,7 +175,6 @@ describe('restoredMachine()', () => {
     assert.equal(metadata.annotations?.['configmanagement.gke.io/managed'], undefined);
     assert.equal(metadata.annotations?.['configsync.gke.io/manager'], undefined);
   });
-  // Compat KubeVirt's API, P2, partly: VirtualMachineRestore: DataVolume templates Note: Missing: tried with CDI
   it('refers to the restored claims; a DataVolume without a template becomes a claim, a memory dump goes', () => {
     const { volumes } = made().spec.template.spec ?? {};
     assert.deepEqual(volumes, [

@@ -942,8 +942,6 @@ describe('memorydump and removememorydump', () => {
 });
 
 // S-313: What guests here do not have is refused with the reason.
-// Compat KubeVirt's API, P2, partly: usbredir, vsock, sev, redefine-checkpoint Note: Missing: the actions themselves; no
-//   guest here has a USB redirector, a VSOCK device or encrypted memory, and each is refused with what it would take
 describe('what guests here do not have is refused with the reason', () => {
   const rows: [
     method: string,

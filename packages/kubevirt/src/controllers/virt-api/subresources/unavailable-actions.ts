@@ -8,28 +8,31 @@ import type { FeatureGate } from '../../../rules/machine-defaults/feature-gates.
 import { VMI_NOT_RUNNING, vmiConflict } from './responses.ts';
 import { fetchVmi, type Handler, isRunning } from './subresource-context.ts';
 
-const notHere = (what: string) => badRequest(`${what} cannot be had here: no guest of this make supports it`);
+const notHere = (what: string, why: string) => badRequest(`${what} is not supported here: ${why}`);
 
 /** Behind a feature gate of the KubeVirt object. */
-function gated(gate: FeatureGate, what: string, refusal = `'${gate}' feature gate is not enabled`): Handler {
-  return async ({ options }) => {
-    throw options.config().isEnabled(gate) ? notHere(what) : badRequest(refusal);
+const gated =
+  (gate: FeatureGate, missing: string, [what, why]: readonly [what: string, why: string]): Handler =>
+  async ({ options }) => {
+    throw options.config().isEnabled(gate) ? notHere(what, why) : badRequest(missing);
   };
-}
 
-export const redefineCheckpoint: Handler = gated('IncrementalBackup', 'to tell a checkpoint again');
-
-export const vsock: Handler = gated(
-  'VSOCK',
-  'a VSOCK connection',
-  'VSOCK feature gate not enabled: vsock endpoint is not available.',
+export const redefineCheckpoint: Handler = gated(
+  'IncrementalBackup',
+  `'IncrementalBackup' feature gate is not enabled`,
+  ['redefining a checkpoint', 'checkpoints are layers of volumes, and a new QEMU needs to be given none'],
 );
+
+export const vsock: Handler = gated('VSOCK', 'VSOCK feature gate not enabled: vsock endpoint is not available.', [
+  'VSOCK',
+  'guests have no such device; it takes /dev/vhost-vsock of the host and root',
+]);
 
 export const usbRedirection: Handler = async (call) => {
   const vmi = await fetchVmi(call);
   if (vmi.spec.domain.devices?.clientPassthrough === undefined)
     throw vmiConflict(call.key.name, 'Not configured with USB Redirection');
-  throw notHere('USB redirection');
+  throw notHere('USB redirection', 'guests have no USB redirector, and clientPassthrough has no effect');
 };
 
 /** Of SEV: no instance here has asked for attestation, because none that does is admitted. */
