@@ -3,7 +3,7 @@ import type { KubeObject, ObjectMeta } from '../meta/object.ts';
 import type { Condition, IntOrString, QuantityText } from './basic-types.ts';
 
 export interface APIService extends KubeObject {
-  spec?: APIServiceSpec;
+  spec: APIServiceSpec;
   status?: APIServiceStatus;
 }
 
@@ -13,7 +13,7 @@ export interface APIServiceSpec {
   groupPriorityMinimum: number;
   insecureSkipTLSVerify?: boolean;
   service?: ServiceReference;
-  version?: string;
+  version: string;
   versionPriority: number;
 }
 
@@ -26,6 +26,13 @@ export interface AWSElasticBlockStoreVolumeSource {
   partition?: number;
   readOnly?: boolean;
   volumeID: string;
+}
+
+export interface AdmissionregistrationServiceReference {
+  name: string;
+  namespace: string;
+  path?: string;
+  port?: number;
 }
 
 export interface Affinity {
@@ -45,9 +52,19 @@ export interface ApiextensionsServiceReference {
   port?: number;
 }
 
+export interface ApiextensionsWebhookClientConfig {
+  caBundle?: string;
+  service?: ApiextensionsServiceReference;
+  url?: string;
+}
+
 export interface AppArmorProfile {
   localhostProfile?: string;
   type: 'Localhost' | 'RuntimeDefault' | 'Unconfined';
+}
+
+export interface ApplyConfiguration {
+  expression?: string;
 }
 
 export interface AttachedVolume {
@@ -135,6 +152,36 @@ export interface CephFSVolumeSource {
   secretFile?: string;
   secretRef?: LocalObjectReference;
   user?: string;
+}
+
+export interface CertificateSigningRequest extends KubeObject {
+  spec: CertificateSigningRequestSpec;
+  status?: CertificateSigningRequestStatus;
+}
+
+export interface CertificateSigningRequestCondition {
+  lastTransitionTime?: string;
+  lastUpdateTime?: string;
+  message?: string;
+  reason?: string;
+  status: string;
+  type: string;
+}
+
+export interface CertificateSigningRequestSpec {
+  expirationSeconds?: number;
+  extra?: Record<string, string[]>;
+  groups?: string[];
+  request: string;
+  signerName: string;
+  uid?: string;
+  usages?: string[];
+  username?: string;
+}
+
+export interface CertificateSigningRequestStatus {
+  certificate?: string;
+  conditions?: CertificateSigningRequestCondition[];
 }
 
 export interface CinderPersistentVolumeSource {
@@ -580,6 +627,11 @@ export interface ExecAction {
   command?: string[];
 }
 
+export interface ExemptPriorityLevelConfiguration {
+  lendablePercent?: number;
+  nominalConcurrencyShares?: number;
+}
+
 export interface ExpressionWarning {
   fieldRef: string;
   warning: string;
@@ -632,6 +684,33 @@ export interface FlockerVolumeSource {
   datasetUUID?: string;
 }
 
+export interface FlowDistinguisherMethod {
+  type: string;
+}
+
+export interface FlowSchema extends KubeObject {
+  spec?: FlowSchemaSpec;
+  status?: FlowSchemaStatus;
+}
+
+export interface FlowSchemaSpec {
+  distinguisherMethod?: FlowDistinguisherMethod;
+  matchingPrecedence?: number;
+  priorityLevelConfiguration: PriorityLevelConfigurationReference;
+  rules?: PolicyRulesWithSubjects[];
+}
+
+export interface FlowSchemaStatus {
+  conditions?: Condition[];
+}
+
+export interface FlowcontrolSubject {
+  group?: GroupSubject;
+  kind: string;
+  serviceAccount?: ServiceAccountSubject;
+  user?: UserSubject;
+}
+
 export interface ForNode {
   name: string;
 }
@@ -671,6 +750,10 @@ export interface GlusterfsVolumeSource {
   readOnly?: boolean;
 }
 
+export interface GroupSubject {
+  name: string;
+}
+
 export interface HTTPGetAction {
   host?: string;
   httpHeaders?: HTTPHeader[];
@@ -704,6 +787,11 @@ export interface IPAddress extends KubeObject {
 
 export interface IPAddressSpec {
   parentRef: ParentReference;
+}
+
+export interface IPBlock {
+  cidr: string;
+  except?: string[];
 }
 
 export interface ISCSIPersistentVolumeSource {
@@ -741,6 +829,10 @@ export interface ImageVolumeSource {
 
 export interface ImageVolumeStatus {
   imageRef: string;
+}
+
+export interface JSONPatch {
+  expression?: string;
 }
 
 export interface Job extends KubeObject {
@@ -839,6 +931,35 @@ export interface LifecycleHandler {
   tcpSocket?: TCPSocketAction;
 }
 
+export interface LimitRange extends KubeObject {
+  spec?: LimitRangeSpec;
+}
+
+export interface LimitRangeItem {
+  default?: Record<string, QuantityText>;
+  defaultRequest?: Record<string, QuantityText>;
+  max?: Record<string, QuantityText>;
+  maxLimitRequestRatio?: Record<string, QuantityText>;
+  min?: Record<string, QuantityText>;
+  type: string;
+}
+
+export interface LimitRangeSpec {
+  limits: LimitRangeItem[];
+}
+
+export interface LimitResponse {
+  queuing?: QueuingConfiguration;
+  type: string;
+}
+
+export interface LimitedPriorityLevelConfiguration {
+  borrowingLimitPercent?: number;
+  lendablePercent?: number;
+  limitResponse?: LimitResponse;
+  nominalConcurrencyShares?: number;
+}
+
 export interface LinuxContainerUser {
   gid: number;
   supplementalGroups?: number[];
@@ -883,6 +1004,45 @@ export interface ModifyVolumeStatus {
   targetVolumeAttributesClassName?: string;
 }
 
+export interface MutatingAdmissionPolicy extends KubeObject {
+  spec?: MutatingAdmissionPolicySpec;
+}
+
+export interface MutatingAdmissionPolicySpec {
+  failurePolicy?: 'Fail' | 'Ignore';
+  matchConditions?: MatchCondition[];
+  matchConstraints?: MatchResources;
+  mutations?: Mutation[];
+  paramKind?: ParamKind;
+  reinvocationPolicy?: 'IfNeeded' | 'Never';
+  variables?: Variable[];
+}
+
+export interface MutatingWebhook {
+  admissionReviewVersions: string[];
+  clientConfig: WebhookClientConfig;
+  failurePolicy?: 'Fail' | 'Ignore';
+  matchConditions?: MatchCondition[];
+  matchPolicy?: 'Equivalent' | 'Exact';
+  name: string;
+  namespaceSelector?: LabelSelector;
+  objectSelector?: LabelSelector;
+  reinvocationPolicy?: 'IfNeeded' | 'Never';
+  rules?: RuleWithOperations[];
+  sideEffects: 'None' | 'NoneOnDryRun' | 'Some' | 'Unknown';
+  timeoutSeconds?: number;
+}
+
+export interface MutatingWebhookConfiguration extends KubeObject {
+  webhooks?: MutatingWebhook[];
+}
+
+export interface Mutation {
+  applyConfiguration?: ApplyConfiguration;
+  jsonPatch?: JSONPatch;
+  patchType: 'ApplyConfiguration' | 'JSONPatch';
+}
+
 export interface NFSVolumeSource {
   path: string;
   readOnly?: boolean;
@@ -910,6 +1070,39 @@ export interface NamespaceSpec {
 export interface NamespaceStatus {
   conditions?: Condition[];
   phase?: 'Active' | 'Terminating';
+}
+
+export interface NetworkPolicy extends KubeObject {
+  spec?: NetworkPolicySpec;
+}
+
+export interface NetworkPolicyEgressRule {
+  ports?: NetworkPolicyPort[];
+  to?: NetworkPolicyPeer[];
+}
+
+export interface NetworkPolicyIngressRule {
+  from?: NetworkPolicyPeer[];
+  ports?: NetworkPolicyPort[];
+}
+
+export interface NetworkPolicyPeer {
+  ipBlock?: IPBlock;
+  namespaceSelector?: LabelSelector;
+  podSelector?: LabelSelector;
+}
+
+export interface NetworkPolicyPort {
+  endPort?: number;
+  port?: IntOrString;
+  protocol?: 'SCTP' | 'TCP' | 'UDP';
+}
+
+export interface NetworkPolicySpec {
+  egress?: NetworkPolicyEgressRule[];
+  ingress?: NetworkPolicyIngressRule[];
+  podSelector?: LabelSelector;
+  policyTypes?: string[];
 }
 
 export interface Node extends KubeObject {
@@ -1036,6 +1229,11 @@ export interface NonResourceAttributes {
   verb?: string;
 }
 
+export interface NonResourcePolicyRule {
+  nonResourceURLs: string[];
+  verbs: string[];
+}
+
 export interface ObjectFieldSelector {
   apiVersion?: string;
   fieldPath: string;
@@ -1051,9 +1249,13 @@ export interface ObjectReference {
   uid?: string;
 }
 
+export interface Overhead {
+  podFixed?: Record<string, QuantityText>;
+}
+
 export interface ParamKind {
-  apiVersion?: string;
-  kind?: string;
+  apiVersion: string;
+  kind: string;
 }
 
 export interface ParamRef {
@@ -1400,6 +1602,12 @@ export interface PolicyRule {
   verbs: string[];
 }
 
+export interface PolicyRulesWithSubjects {
+  nonResourceRules?: NonResourcePolicyRule[];
+  resourceRules?: ResourcePolicyRule[];
+  subjects: FlowcontrolSubject[];
+}
+
 export interface PortStatus {
   error?: string;
   port: number;
@@ -1422,6 +1630,32 @@ export interface PreferredSchedulingTerm {
   weight: number;
 }
 
+export interface PriorityClass extends KubeObject {
+  description?: string;
+  globalDefault?: boolean;
+  preemptionPolicy?: 'Never' | 'PreemptLowerPriority';
+  value?: number;
+}
+
+export interface PriorityLevelConfiguration extends KubeObject {
+  spec?: PriorityLevelConfigurationSpec;
+  status?: PriorityLevelConfigurationStatus;
+}
+
+export interface PriorityLevelConfigurationReference {
+  name: string;
+}
+
+export interface PriorityLevelConfigurationSpec {
+  exempt?: ExemptPriorityLevelConfiguration;
+  limited?: LimitedPriorityLevelConfiguration;
+  type: string;
+}
+
+export interface PriorityLevelConfigurationStatus {
+  conditions?: Condition[];
+}
+
 export interface Probe {
   exec?: ExecAction;
   failureThreshold?: number;
@@ -1438,6 +1672,12 @@ export interface Probe {
 export interface ProjectedVolumeSource {
   defaultMode?: number;
   sources?: VolumeProjection[];
+}
+
+export interface QueuingConfiguration {
+  handSize?: number;
+  queueLengthLimit?: number;
+  queues?: number;
 }
 
 export interface QuobyteVolumeSource {
@@ -1522,6 +1762,14 @@ export interface ResourceHealth {
   resourceID: string;
 }
 
+export interface ResourcePolicyRule {
+  apiGroups: string[];
+  clusterScope?: boolean;
+  namespaces?: string[];
+  resources: string[];
+  verbs: string[];
+}
+
 export interface ResourceQuota extends KubeObject {
   spec?: ResourceQuotaSpec;
   status?: ResourceQuotaStatus;
@@ -1564,6 +1812,20 @@ export interface RoleRef {
   name: string;
 }
 
+export interface RuleWithOperations {
+  apiGroups?: string[];
+  apiVersions?: string[];
+  operations?: string[];
+  resources?: string[];
+  scope?: '*' | 'Cluster' | 'Namespaced';
+}
+
+export interface RuntimeClass extends KubeObject {
+  handler: string;
+  overhead?: Overhead;
+  scheduling?: Scheduling;
+}
+
 export interface SELinuxOptions {
   level?: string;
   role?: string;
@@ -1595,6 +1857,11 @@ export interface ScaleIOVolumeSource {
   storagePool?: string;
   system: string;
   volumeName?: string;
+}
+
+export interface Scheduling {
+  nodeSelector?: Record<string, string>;
+  tolerations?: Toleration[];
 }
 
 export interface ScopeSelector {
@@ -1676,6 +1943,11 @@ export interface ServiceAccount extends KubeObject {
   automountServiceAccountToken?: boolean;
   imagePullSecrets?: LocalObjectReference[];
   secrets?: ObjectReference[];
+}
+
+export interface ServiceAccountSubject {
+  name: string;
+  namespace: string;
 }
 
 export interface ServiceAccountTokenProjection {
@@ -1918,6 +2190,10 @@ export interface UserInfo {
   username?: string;
 }
 
+export interface UserSubject {
+  name: string;
+}
+
 export interface ValidatingAdmissionPolicy extends KubeObject {
   spec: ValidatingAdmissionPolicySpec;
   status?: ValidatingAdmissionPolicyStatus;
@@ -2050,13 +2326,13 @@ export interface VsphereVirtualDiskVolumeSource {
 
 export interface WebhookClientConfig {
   caBundle?: string;
-  service?: ApiextensionsServiceReference;
+  service?: AdmissionregistrationServiceReference;
   url?: string;
 }
 
 export interface WebhookConversion {
-  clientConfig?: WebhookClientConfig;
-  conversionReviewVersions: string[];
+  clientConfig?: ApiextensionsWebhookClientConfig;
+  conversionReviewVersions?: string[];
 }
 
 export interface WeightedPodAffinityTerm {

@@ -2,10 +2,17 @@
  * The built-in kinds that are read and written here, as types: generated from the table of all of them (`builtin-types.ts`),
  * which the server prunes and validates by. What is added here are names for parts of them.
  */
-import type { PodStatus, Taint } from './kinds.generated.ts';
+import type { KubeObject } from '../meta/object.ts';
+import type { PodSpec, PodStatus, Taint } from './kinds.generated.ts';
 
 export type * from './basic-types.ts';
 export type * from './kinds.generated.ts';
 
 export type TaintEffect = Taint['effect'];
 export type PodPhase = NonNullable<PodStatus['phase']>;
+
+/** A Pod as it may be before it is validated: what is asked of it may be missing. */
+export interface PodParts extends KubeObject {
+  spec?: Partial<PodSpec>;
+  status?: PodStatus;
+}

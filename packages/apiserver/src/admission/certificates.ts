@@ -16,6 +16,11 @@ import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { formatTime, type UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { type FieldError, forbidden, invalid } from '@coracle/apimachinery/meta/status';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
+import type {
+  CertificateSigningRequestSpec,
+  CertificateSigningRequestStatus,
+  CertificateSigningRequestCondition as Condition,
+} from '@coracle/apimachinery/types/types';
 import {
   duplicate,
   forbidden as refused,
@@ -34,19 +39,7 @@ const GROUP = 'certificates.k8s.io';
 const KIND = { group: GROUP, kind: 'CertificateSigningRequest' };
 const MASTERS = 'system:masters';
 
-interface Condition {
-  type?: string;
-  status?: string;
-  reason?: string;
-  message?: string;
-  lastUpdateTime?: string;
-  lastTransitionTime?: string;
-}
-
-interface Parts {
-  spec?: { request?: string; signerName?: string; usages?: string[]; expirationSeconds?: number };
-  status?: { certificate?: string; conditions?: Condition[] };
-}
+type Parts = { spec?: Partial<CertificateSigningRequestSpec>; status?: CertificateSigningRequestStatus };
 
 const partsOf = (object: Readonly<UnstructuredObject> | undefined): Parts => (object ?? {}) as Parts;
 

@@ -2,12 +2,14 @@
  * LimitRanger: fills in the requests and limits a namespace prescribes, then refuses what lies outside its ranges
  * (plugin/pkg/admission/limitranger).
  */
-import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
+
+import type { DeepReadonly, UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import { forbidden } from '@coracle/apimachinery/meta/status';
 import { formatQuantity, milliValue, type Quantity } from '@coracle/apimachinery/quantity/quantity';
 import { type Amounts, toAmounts } from '@coracle/apimachinery/quota/amounts';
 import { type PodSpecParts, podAmounts } from '@coracle/apimachinery/quota/pod-amounts';
+import type { LimitRangeItem } from '@coracle/apimachinery/types/types';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import type { ObjectStore } from '../cache/object-store.ts';
 import type { AdmissionPlugin } from './plugin.ts';
@@ -16,14 +18,7 @@ const RANGES_PREFIX = '/limitranges';
 const ANNOTATION = 'kubernetes.io/limit-ranger';
 
 type ResourceList = Record<string, string>;
-interface LimitItem {
-  readonly type: string;
-  readonly default?: ResourceList;
-  readonly defaultRequest?: ResourceList;
-  readonly min?: ResourceList;
-  readonly max?: ResourceList;
-  readonly maxLimitRequestRatio?: ResourceList;
-}
+type LimitItem = DeepReadonly<LimitRangeItem>;
 interface MutableContainer {
   name: string;
   resources?: { requests?: ResourceList; limits?: ResourceList };

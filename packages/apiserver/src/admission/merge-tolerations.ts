@@ -1,13 +1,7 @@
 /** Puts two lists of tolerations together, as upstream's util/tolerations: of two, the one that tolerates more stays. */
-import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 
-export interface Toleration {
-  readonly key?: string;
-  readonly operator?: string;
-  readonly value?: string;
-  readonly effect?: string;
-  readonly tolerationSeconds?: number;
-}
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
+import type { Toleration } from '@coracle/apimachinery/types/types';
 
 /** The tolerations of both, without those that another one covers; of equal ones the first stays. */
 export function mergeTolerations(first: readonly Toleration[], second: readonly Toleration[]): Toleration[] {

@@ -1,13 +1,10 @@
 /** TaintNodesByCondition: a new node takes no Pods before it has said that it is ready. */
+
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
+import type { Taint } from '@coracle/apimachinery/types/types';
 import type { AdmissionPlugin } from './plugin.ts';
 
 const NOT_READY = 'node.kubernetes.io/not-ready';
-
-interface Taint {
-  key: string;
-  effect: string;
-}
 
 export const taintNodesByCondition: AdmissionPlugin = {
   name: 'TaintNodesByCondition',

@@ -1,6 +1,8 @@
 /** Priority and DefaultTolerationSeconds: what a Pod gets from the cluster when it does not say it itself. */
+
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import { forbidden } from '@coracle/apimachinery/meta/status';
+import type * as types from '@coracle/apimachinery/types/types';
 import type { ObjectStore } from '../cache/object-store.ts';
 import type { AdmissionPlugin } from './plugin.ts';
 
@@ -9,18 +11,9 @@ const PODS = { group: '', resource: 'pods' };
 const TOLERATION_SECONDS = 300;
 const UNREACHABLE_TAINTS = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
 
-interface PodSpec {
-  priorityClassName?: string;
-  priority?: number;
-  preemptionPolicy?: string;
-  tolerations?: { key?: string; effect?: string; operator?: string; tolerationSeconds?: number }[];
-}
+type PodSpec = Partial<types.PodSpec>;
 
-interface PriorityClass {
-  value?: number;
-  globalDefault?: boolean;
-  preemptionPolicy?: string;
-}
+type PriorityClass = Partial<types.PriorityClass>;
 
 const isPodWrite: AdmissionPlugin['matches'] = (operation, info, subresource) =>
   (operation === 'CREATE' || operation === 'UPDATE') &&
@@ -107,8 +100,8 @@ export const defaultTolerationSeconds: AdmissionPlugin = {
       ...tolerations,
       ...missing.map((key) => ({
         key,
-        operator: 'Exists',
-        effect: 'NoExecute',
+        operator: 'Exists' as const,
+        effect: 'NoExecute' as const,
         tolerationSeconds: TOLERATION_SECONDS,
       })),
     ];

@@ -4,8 +4,9 @@
  * newest decided state, so two writes at once cannot both take the last share. What was charged for a write that failed
  * afterwards is given back by the quota controller.
  */
+
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
-import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import type { DeepReadonly, UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { type ApiError, forbidden } from '@coracle/apimachinery/meta/status';
 import {
   type Amounts,
@@ -18,7 +19,7 @@ import {
   toAmounts,
 } from '@coracle/apimachinery/quota/amounts';
 import { type QuotaEvaluator, quotaEvaluator, quotaMatches } from '@coracle/apimachinery/quota/evaluator';
-import type { QuotaSpec } from '@coracle/apimachinery/quota/scopes';
+import type { ResourceQuota } from '@coracle/apimachinery/types/types';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import type { ObjectStore, StoredObject } from '../cache/object-store.ts';
@@ -26,10 +27,7 @@ import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
 
 const QUOTAS_PREFIX = '/resourcequotas';
 
-interface QuotaParts {
-  readonly spec?: QuotaSpec;
-  readonly status?: { readonly hard?: Record<string, string>; readonly used?: Record<string, string> };
-}
+type QuotaParts = DeepReadonly<ResourceQuota>;
 
 /** One quota that has a say, and what it will have given out. */
 interface Charge {

@@ -1,28 +1,21 @@
 /** RuntimeClass: overhead, node selector and tolerations of a Pod's runtime (plugin/pkg/admission/runtimeclass). */
+
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import { type ApiError, forbidden } from '@coracle/apimachinery/meta/status';
 import { sameAmounts, toAmounts } from '@coracle/apimachinery/quota/amounts';
+import type * as types from '@coracle/apimachinery/types/types';
+import type { RuntimeClass } from '@coracle/apimachinery/types/types';
 import type { ObjectStore } from '../cache/object-store.ts';
-import { mergeTolerations, type Toleration } from './merge-tolerations.ts';
+import { mergeTolerations } from './merge-tolerations.ts';
 import type { AdmissionPlugin } from './plugin.ts';
 
 const CLASSES_PREFIX = 'node.k8s.io/runtimeclasses';
 const PODS = { group: '', resource: 'pods' };
 
-interface RuntimeClassParts {
-  readonly overhead?: { readonly podFixed?: Readonly<Record<string, string>> };
-  readonly scheduling?: {
-    readonly nodeSelector?: Readonly<Record<string, string>>;
-    readonly tolerations?: readonly Toleration[];
-  };
-}
-interface PodSpec {
-  runtimeClassName?: string;
-  overhead?: Record<string, string>;
-  nodeSelector?: Record<string, string>;
-  tolerations?: Toleration[];
-}
+type RuntimeClassParts = DeepReadonly<Partial<RuntimeClass>>;
+type PodSpec = Partial<types.PodSpec>;
 
 const isSame = (a: Readonly<Record<string, string>> | undefined, b: Readonly<Record<string, string>>): boolean =>
   sameAmounts(toAmounts(a), toAmounts(b));

@@ -7,6 +7,7 @@ import { generateName } from '@coracle/apimachinery/meta/generate-name';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import { forbidden } from '@coracle/apimachinery/meta/status';
+import type * as types from '@coracle/apimachinery/types/types';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { ObjectStore, StoredObject } from '../cache/object-store.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
@@ -20,20 +21,7 @@ const TOKEN_SECONDS = 3607;
 /** A new namespace gets its `default` account a moment after it was made: a Pod that comes first waits this long. */
 const DEFAULT_ACCOUNT_WAIT_MS = 2000;
 
-interface Container {
-  name: string;
-  volumeMounts?: { name: string; mountPath: string; readOnly?: boolean }[];
-}
-
-interface PodSpec {
-  serviceAccountName?: string;
-  serviceAccount?: string;
-  automountServiceAccountToken?: boolean;
-  imagePullSecrets?: { name?: string }[];
-  containers?: Container[];
-  initContainers?: Container[];
-  volumes?: { name: string; [source: string]: unknown }[];
-}
+type PodSpec = Partial<types.PodSpec>;
 
 /** The plug-in over this store's accounts. */
 export function serviceAccount(store: Pick<ObjectStore, 'peek' | 'watch' | 'revision'>, clock: Clock): AdmissionPlugin {

@@ -5,33 +5,15 @@
 
 import { decodeBase64 } from '@coracle/apimachinery/meta/base64';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import type { APIServiceSpec, APIServiceStatus } from '@coracle/apimachinery/types/types';
 import type { ObjectStore } from '../cache/object-store.ts';
 import type { GroupPriority } from '../kinds/discovery/discovery.ts';
 import type { OutboundTarget } from '../outbound/outbound.ts';
 
 export const API_SERVICES = 'apiregistration.k8s.io/apiservices';
 
-/** Its conditions, as far as this room reads and writes them. */
-export interface Condition {
-  type: string;
-  status: 'True' | 'False' | 'Unknown';
-  lastTransitionTime?: string;
-  reason?: string;
-  message?: string;
-}
-
-export interface ApiServiceObject extends UnstructuredObject {
-  spec: {
-    group?: string;
-    version: string;
-    service?: { namespace?: string; name?: string; port?: number };
-    caBundle?: string;
-    insecureSkipTLSVerify?: boolean;
-    groupPriorityMinimum?: number;
-    versionPriority?: number;
-  };
-  status?: { conditions?: Condition[] };
-}
+/** An APIService as it is stored. */
+export type ApiServiceObject = UnstructuredObject & { spec: APIServiceSpec; status?: APIServiceStatus };
 
 /** A group version that another server answers for. */
 export interface RemoteApi {

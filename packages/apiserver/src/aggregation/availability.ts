@@ -1,8 +1,10 @@
 /** Whether a remote API is there: its Service, somebody behind it, and an answer to a probe (upstream's order and words). */
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { Condition, EndpointPort, EndpointSlice, Endpoints, Service } from '@coracle/apimachinery/types/types';
 import { type ApiHandler, NEVER, NO_BYTES } from '@coracle/runtime/http/seam';
 import type { UserInfo } from '../auth/identity.ts';
 import type { ObjectStore } from '../cache/object-store.ts';
-import type { Condition, RemoteApi } from './api-service-index.ts';
+import type { RemoteApi } from './api-service-index.ts';
 import { remoteUserHeaders } from './proxy-request.ts';
 
 export type Verdict = Pick<Condition, 'status' | 'reason' | 'message'>;
@@ -10,27 +12,11 @@ export type Verdict = Pick<Condition, 'status' | 'reason' | 'message'>;
 /** Who the server is when it asks for itself. */
 export const AGGREGATOR_USER: UserInfo = { username: 'system:kube-aggregator', groups: ['system:masters'] };
 
-interface ServiceParts {
-  readonly spec?: {
-    readonly type?: string;
-    readonly clusterIP?: string;
-    readonly ports?: readonly { readonly name?: string; readonly port: number }[];
-  };
-}
+type ServiceParts = DeepReadonly<Service>;
 
-interface NamedPort {
-  readonly name?: string;
-  readonly port?: number;
-}
+type SliceParts = DeepReadonly<Partial<EndpointSlice>>;
 
-interface SliceParts {
-  readonly endpoints?: readonly { readonly conditions?: { readonly ready?: boolean } }[] | null;
-  readonly ports?: readonly NamedPort[] | null;
-}
-
-interface EndpointsParts {
-  readonly subsets?: readonly { readonly addresses?: readonly unknown[]; readonly ports?: readonly NamedPort[] }[];
-}
+type EndpointsParts = DeepReadonly<Endpoints>;
 
 const no = (reason: string, message: string): Verdict => ({ status: 'False', reason, message });
 
@@ -45,7 +31,7 @@ export function serviceVerdict(store: Pick<ObjectStore, 'get' | 'list'>, { servi
   const servicePort = spec.ports?.find((one) => one.port === port);
   if (!servicePort) return no('ServicePortError', `${where} is not listening on port ${port}`);
   const portName = servicePort.name ?? '';
-  const named = (ports: readonly NamedPort[] | null | undefined): boolean =>
+  const named = (ports: readonly EndpointPort[] | null | undefined): boolean =>
     ports?.some((one) => (one.name ?? '') === portName && one.port !== undefined) === true;
 
   const slices = store.list('discovery.k8s.io/endpointslices', {

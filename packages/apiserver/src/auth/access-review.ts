@@ -1,35 +1,12 @@
 /** A question to an authorizer as the spec of a SubjectAccessReview, for those outside this process that are asked. */
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { LabelOperator, LabelSelector } from '@coracle/apimachinery/selector/label-selector';
+import type { LabelSelectorRequirement, SubjectAccessReviewSpec } from '@coracle/apimachinery/types/types';
 import type { AuthorizationAttributes, UserInfo } from './identity.ts';
 
-interface Requirement {
-  readonly key: string;
-  readonly operator: string;
-  readonly values?: readonly string[];
-}
+type Requirement = DeepReadonly<LabelSelectorRequirement>;
 
-interface SelectorAttributes {
-  readonly requirements: readonly Requirement[];
-}
-
-export interface AccessReviewSpec {
-  readonly resourceAttributes?: {
-    readonly namespace?: string;
-    readonly verb?: string;
-    readonly group?: string;
-    readonly version?: string;
-    readonly resource?: string;
-    readonly subresource?: string;
-    readonly name?: string;
-    readonly fieldSelector?: SelectorAttributes;
-    readonly labelSelector?: SelectorAttributes;
-  };
-  readonly nonResourceAttributes?: { readonly path?: string; readonly verb?: string };
-  readonly user?: string;
-  readonly groups?: readonly string[];
-  readonly extra?: Readonly<Record<string, readonly string[]>>;
-  readonly uid?: string;
-}
+export type AccessReviewSpec = DeepReadonly<SubjectAccessReviewSpec>;
 
 /** The spec, members in upstream's order and empty ones left out, as Go's encoder leaves them out. */
 export function accessReviewSpec(user: UserInfo, asked: AuthorizationAttributes): AccessReviewSpec {
@@ -68,7 +45,7 @@ function resourceAttributes({
   };
 }
 
-const OPERATORS: Readonly<Partial<Record<LabelOperator, string>>> = {
+const OPERATORS: Readonly<Partial<Record<LabelOperator, Requirement['operator']>>> = {
   in: 'In',
   '=': 'In',
   '==': 'In',

@@ -3,11 +3,12 @@ import { X509Certificate } from 'node:crypto';
 import { test } from 'node:test';
 import { encodeBase64Url } from '../../../apimachinery/src/meta/base64.ts';
 import { ApiError } from '../../../apimachinery/src/meta/status.ts';
+import type { PolicyRule } from '../../../apimachinery/src/types/types.ts';
 import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { type ApiRequest, NEVER, NO_BYTES } from '../../../runtime/src/http/seam.ts';
 import { createAuthenticator } from './authenticator.ts';
 import { createAuthority, openAuthority } from './certificate-authority.ts';
-import { allowsPath, allowsResource, type PolicyRule } from './rbac.ts';
+import { allowsPath, allowsResource } from './rbac.ts';
 import { createSigningKey, createTokenIssuer } from './service-account-tokens.ts';
 
 const clock = createFakeClock(Date.now());

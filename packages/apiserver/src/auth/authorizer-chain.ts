@@ -2,11 +2,13 @@
  * The authorizers of a server in the order in which they are asked (pkg/kubeapiserver/authorizer): members of
  * system:masters may everything, before anybody is asked. The list may become another one while the server runs.
  */
+
+import type { PolicyRule } from '@coracle/apimachinery/types/types';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
 import type { Authorizer, UserInfo } from './identity.ts';
 import { nodeIdentity } from './node-authorizer.ts';
-import type { PolicyRule, Rbac } from './rbac.ts';
+import type { Rbac } from './rbac.ts';
 import { unionAuthorizer } from './union.ts';
 import type { AuthorizationWebhook, createWebhookAuthorizer } from './webhook-authorizer.ts';
 

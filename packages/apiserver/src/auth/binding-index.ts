@@ -2,18 +2,14 @@
  * Which bindings name a subject. Kept up to date change by change: there may be thousands of bindings with hundreds of
  * subjects each, and each write of one is followed by a request.
  */
+
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type * as types from '@coracle/apimachinery/types/types';
 import type { Change, ObjectStore, StoredObject } from '../cache/object-store.ts';
 
-export interface Subject {
-  readonly kind: string;
-  readonly name: string;
-  readonly namespace?: string;
-}
+export type Subject = DeepReadonly<Pick<types.Subject, 'kind' | 'name' | 'namespace'>>;
 
-export interface RoleRef {
-  readonly kind: string;
-  readonly name: string;
-}
+export type RoleRef = DeepReadonly<Pick<types.RoleRef, 'kind' | 'name'>>;
 
 interface BindingLike {
   readonly subjects?: readonly Subject[];

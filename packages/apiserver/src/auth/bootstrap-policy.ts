@@ -5,8 +5,8 @@
  * autoupdate annotation is "false" is left alone.
  */
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
+import type { PolicyRule } from '@coracle/apimachinery/types/types';
 import policy from './bootstrap-policy.json' with { type: 'json' };
-import type { PolicyRule } from './rbac.ts';
 
 export interface PolicyRole {
   readonly kind: 'ClusterRole' | 'Role';

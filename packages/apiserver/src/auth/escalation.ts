@@ -5,10 +5,11 @@
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { forbidden, notFound } from '@coracle/apimachinery/meta/status';
+import type { PolicyRule } from '@coracle/apimachinery/types/types';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import type { AdmissionAttributes, AdmissionPlugin } from '../admission/plugin.ts';
 import type { Authorizer } from './identity.ts';
-import { type PolicyRule, RBAC_GROUP, type Rbac } from './rbac.ts';
+import { RBAC_GROUP, type Rbac } from './rbac.ts';
 
 const ROLES = new Set(['roles', 'clusterroles']);
 const BINDINGS = new Set(['rolebindings', 'clusterrolebindings']);

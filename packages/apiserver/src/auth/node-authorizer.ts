@@ -3,10 +3,12 @@
  * Pods bound to it, and its own Node, Lease and CSINode. It has no opinion of anybody else, and what it does not allow
  * RBAC may. Whose objects a node writes is checked by the NodeRestriction admission plug-in.
  */
+
+import type { PolicyRule } from '@coracle/apimachinery/types/types';
 import type { ObjectStore } from '../cache/object-store.ts';
 import type { AuthorizationAttributes, AuthorizationVerdict, UserInfo } from './identity.ts';
 import type { NodeGraph, ReferredResource } from './node-graph.ts';
-import { allowsPath, allowsResource, type PolicyRule } from './rbac.ts';
+import { allowsPath, allowsResource } from './rbac.ts';
 
 const NODE_USER = 'system:node:';
 const NODES_GROUP = 'system:nodes';

@@ -2,19 +2,12 @@
  * Role-based access control (rbac.authorization.k8s.io/v1) over the stored roles and bindings. Bindings are indexed by
  * subject as they change, and verdicts are remembered per user object, so that a request costs one look-up. RBAC only allows: what no rule grants is refused.
  */
+
 import { fromLabelSelectorObject, matchesLabels } from '@coracle/apimachinery/selector/label-selector';
+import type { PolicyRule } from '@coracle/apimachinery/types/types';
 import type { Change, ObjectStore, StoredObject } from '../cache/object-store.ts';
 import { BindingIndex, type Bound, type RoleRef } from './binding-index.ts';
 import type { AuthorizationAttributes, AuthorizationVerdict, InstantAuthorizer, UserInfo } from './identity.ts';
-
-/** rbac.authorization.k8s.io/v1 PolicyRule. */
-export interface PolicyRule {
-  verbs: string[];
-  apiGroups?: string[];
-  resources?: string[];
-  resourceNames?: string[];
-  nonResourceURLs?: string[];
-}
 
 interface RoleLike {
   metadata: { name: string; namespace?: string; labels?: Record<string, string> };

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { UnstructuredObject } from '../../../apimachinery/src/meta/object.ts';
+import type { PolicyRule } from '../../../apimachinery/src/types/types.ts';
 import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { NEVER } from '../../../runtime/src/http/seam.ts';
 import { silentLogger } from '../../../runtime/src/log/log.ts';
 import { createObjectStore } from '../cache/create-object-store.ts';
 import { createMemoryBackend } from '../storage/memory-backend.ts';
 import type { PolicyRole } from './bootstrap-policy.ts';
-import type { PolicyRule } from './rbac.ts';
 import { reconcilePolicy } from './reconcile-policy.ts';
 
 const READ: PolicyRule = { verbs: ['get'], apiGroups: [''], resources: ['pods'] };

@@ -5,12 +5,12 @@
 
 import { formatTime, type UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { badRequest, type FieldError, invalid } from '@coracle/apimachinery/meta/status';
+import type { PolicyRule, SubjectAccessReviewSpec } from '@coracle/apimachinery/types/types';
 import { invalid as invalidValue } from '@coracle/apimachinery/validation/field-errors';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { AuthorizerChain } from './authorizer-chain.ts';
 import type { AuthorizationAttributes, Authorizer, UserInfo } from './identity.ts';
-import type { PolicyRule } from './rbac.ts';
-import { type AccessSelectors, accessSelectors, selectorErrors } from './review-selectors.ts';
+import { accessSelectors, selectorErrors } from './review-selectors.ts';
 import type { TokenAuthenticator } from './token-authenticator.ts';
 import { aggregated } from './union.ts';
 
@@ -20,24 +20,7 @@ export type ReviewHandler = (
   namespace: string,
 ) => Promise<UnstructuredObject>;
 
-interface ResourceAttributes extends AccessSelectors {
-  namespace?: string;
-  verb?: string;
-  group?: string;
-  version?: string;
-  resource?: string;
-  subresource?: string;
-  name?: string;
-}
-
-interface AccessSpec {
-  resourceAttributes?: ResourceAttributes;
-  nonResourceAttributes?: { path?: string; verb?: string };
-  user?: string;
-  groups?: string[];
-  uid?: string;
-  extra?: Record<string, string[]>;
-}
+type AccessSpec = Partial<SubjectAccessReviewSpec>;
 
 export interface ReviewOptions {
   readonly authorize: Authorizer;

@@ -3,6 +3,7 @@
 import { decodeBase64 } from '@coracle/apimachinery/meta/base64';
 import { formatTime, type UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { badRequest, conflict, invalid, notFound } from '@coracle/apimachinery/meta/status';
+import type { PodParts, TokenRequestSpec } from '@coracle/apimachinery/types/types';
 import { invalid as invalidValue } from '@coracle/apimachinery/validation/field-errors';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { ObjectStore } from '../cache/object-store.ts';
@@ -42,11 +43,7 @@ export const secretTokenIn =
     return data?.['token'] === undefined ? undefined : new TextDecoder().decode(decodeBase64(data['token']));
   };
 
-interface Spec {
-  audiences?: string[];
-  expirationSeconds?: number;
-  boundObjectRef?: { kind?: string; apiVersion?: string; name?: string; uid?: string };
-}
+type Spec = Partial<TokenRequestSpec>;
 
 export interface TokenRequestOptions {
   readonly store: Pick<ObjectStore, 'get'>;
@@ -126,10 +123,6 @@ function checkNames({ metadata }: UnstructuredObject, account: { namespace: stri
   if (!value || value === account.name) return;
   const detail = 'must match the service account name if specified';
   throw invalid(KIND, account.name, [{ type: 'FieldValueInvalid', field: 'metadata.name', value, detail }]);
-}
-
-interface PodParts {
-  spec?: { serviceAccountName?: string; nodeName?: string };
 }
 
 function boundObject(

@@ -2,6 +2,8 @@
  * Where a Service leads: the ready addresses behind it (apiserver's util/proxy ResolveEndpoint). Nothing here routes
  * cluster IPs, so the server dials the endpoints themselves.
  */
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { EndpointPort, EndpointSlice, Endpoints, Service, ServicePort } from '@coracle/apimachinery/types/types';
 import type { ObjectStore } from '../cache/object-store.ts';
 
 const SERVICES = '/services';
@@ -22,42 +24,11 @@ export interface ServiceAddress {
   readonly port: number;
 }
 
-interface ServicePort {
-  readonly name?: string;
-  readonly port: number;
-  readonly targetPort?: number | string;
-}
+type ServiceParts = DeepReadonly<Service>;
 
-interface ServiceParts {
-  readonly spec?: {
-    readonly type?: string;
-    readonly clusterIP?: string;
-    readonly externalName?: string;
-    readonly ports?: readonly ServicePort[];
-  };
-}
+type SliceParts = DeepReadonly<Partial<EndpointSlice>>;
 
-interface NamedPort {
-  readonly name?: string;
-  readonly port?: number;
-}
-
-interface SliceParts {
-  readonly endpoints?:
-    | readonly {
-        readonly addresses?: readonly string[];
-        readonly conditions?: { readonly ready?: boolean };
-      }[]
-    | null;
-  readonly ports?: readonly NamedPort[] | null;
-}
-
-interface EndpointsParts {
-  readonly subsets?: readonly {
-    readonly addresses?: readonly { readonly ip: string }[];
-    readonly ports?: readonly NamedPort[];
-  }[];
-}
+type EndpointsParts = DeepReadonly<Endpoints>;
 
 /** The name a Service's certificate is checked against. */
 export const serviceHost = ({ namespace, name }: Pick<ServiceReference, 'namespace' | 'name'>): string =>
@@ -121,7 +92,7 @@ function endpointsAddresses(store: Pick<ObjectStore, 'get'>, { namespace, name, 
 }
 
 /** Ports of endpoints go by the service port's name; endpoints that list none take the service's numeric target. */
-function targetPort(ports: readonly NamedPort[] | null | undefined, wanted: ServicePort): number | undefined {
+function targetPort(ports: readonly EndpointPort[] | null | undefined, wanted: ServicePort): number | undefined {
   if (!ports?.length) {
     return typeof wanted.targetPort === 'number' && wanted.targetPort > 0 ? wanted.targetPort : wanted.port;
   }

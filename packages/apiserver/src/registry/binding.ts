@@ -4,15 +4,8 @@ import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { formatTime, type UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { conflict, type FieldError, invalid } from '@coracle/apimachinery/meta/status';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
+import type { PodParts } from '@coracle/apimachinery/types/types';
 import { uidConflict } from './uid-conflict.ts';
-
-interface PodParts {
-  spec?: { nodeName?: string; schedulingGates?: readonly unknown[] };
-  status?: {
-    nominatedNodeName?: string;
-    conditions?: { type: string; observedGeneration?: number; status: string; lastTransitionTime?: string }[];
-  };
-}
 
 /** Throws ApiError 422 when the Binding names no node. */
 export function validateBinding(binding: Readonly<UnstructuredObject>, name: string): string {

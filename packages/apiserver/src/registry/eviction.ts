@@ -2,14 +2,12 @@
  * What PodDisruptionBudgets say to an eviction (core/pod/storage/eviction.go). The budget's status is what the
  * disruption controller last counted; an eviction takes its share by lowering `disruptionsAllowed` itself.
  */
+
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { formatTime, type UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { ApiError, forbidden, type StatusCause } from '@coracle/apimachinery/meta/status';
-import {
-  fromLabelSelectorObject,
-  type LabelSelectorObject,
-  matchesLabels,
-} from '@coracle/apimachinery/selector/label-selector';
+import { fromLabelSelectorObject, matchesLabels } from '@coracle/apimachinery/selector/label-selector';
+import type { Condition, PodDisruptionBudget, PodParts } from '@coracle/apimachinery/types/types';
 import type { ObjectStore, StoredObject } from '../cache/object-store.ts';
 
 const BUDGETS_PREFIX = 'policy/poddisruptionbudgets';
@@ -18,30 +16,7 @@ const PROCESSING_RETRY_SECONDS = 10;
 /** Evictions granted and not yet seen by the disruption controller. */
 const MAX_DISRUPTED_PODS = 2000;
 
-interface Condition {
-  type: string;
-  status: string;
-  reason?: string;
-  message?: string;
-  lastTransitionTime?: string;
-  observedGeneration?: number;
-}
-
-interface PodParts {
-  status?: { phase?: string; conditions?: readonly Condition[] };
-}
-
-interface BudgetParts {
-  spec?: { selector?: LabelSelectorObject; unhealthyPodEvictionPolicy?: string };
-  status?: {
-    observedGeneration?: number;
-    disruptionsAllowed?: number;
-    currentHealthy?: number;
-    desiredHealthy?: number;
-    disruptedPods?: Record<string, string>;
-    conditions?: Condition[];
-  };
-}
+type BudgetParts = Partial<PodDisruptionBudget>;
 
 /** A pod that has not begun may begin meanwhile, and then count: it may go only as it was seen. */
 export const mustNotChange = (pod: Readonly<UnstructuredObject>): boolean =>

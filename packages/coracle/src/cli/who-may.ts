@@ -1,6 +1,13 @@
 /** Who is granted something by RBAC, and by which binding: for those who want to know whom to ask. */
-import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding, Subject } from '@coracle/apimachinery/types/types';
-import { allowsResource, effectiveRules, type PolicyRule } from '@coracle/apiserver/auth/rbac';
+import type {
+  ClusterRole,
+  ClusterRoleBinding,
+  PolicyRule,
+  Role,
+  RoleBinding,
+  Subject,
+} from '@coracle/apimachinery/types/types';
+import { allowsResource, effectiveRules } from '@coracle/apiserver/auth/rbac';
 
 /** One subject of one binding. */
 export interface Grant {

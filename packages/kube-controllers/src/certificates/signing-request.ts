@@ -1,34 +1,17 @@
 /** CertificateSigningRequest as the controllers of this room read and write it. */
+
 import {
   type CertificateRequest,
   parseCertificateRequest,
 } from '@coracle/apimachinery/certificates/certificate-request';
 import { decodeBase64 } from '@coracle/apimachinery/meta/base64';
 import { clusterType } from '@coracle/apimachinery/meta/gvk';
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { CertificateSigningRequest, CertificateSigningRequestCondition } from '@coracle/apimachinery/types/types';
 
-export interface SigningCondition {
-  type: string;
-  status: string;
-  reason?: string;
-  message?: string;
-  lastUpdateTime?: string;
-  lastTransitionTime?: string;
-}
+export type SigningCondition = CertificateSigningRequestCondition;
 
-export interface SigningRequest extends KubeObject {
-  spec: {
-    request: string;
-    signerName: string;
-    usages?: string[];
-    expirationSeconds?: number;
-    username?: string;
-    uid?: string;
-    groups?: string[];
-    extra?: Record<string, string[]>;
-  };
-  status?: { certificate?: string; conditions?: SigningCondition[] };
-}
+export type SigningRequest = CertificateSigningRequest;
 
 export const SIGNING_REQUESTS = clusterType<SigningRequest>(
   'certificates.k8s.io/v1',

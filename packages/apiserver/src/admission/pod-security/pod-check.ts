@@ -1,46 +1,13 @@
 /** What a check of the Pod Security Standards is made of, and the words upstream's texts are made of. */
 
-export interface SecurityContext {
-  readonly privileged?: boolean;
-  readonly allowPrivilegeEscalation?: boolean;
-  readonly runAsNonRoot?: boolean;
-  readonly runAsUser?: number;
-  readonly procMount?: string;
-  readonly capabilities?: { readonly add?: readonly string[]; readonly drop?: readonly string[] };
-  readonly seccompProfile?: { readonly type?: string };
-  readonly appArmorProfile?: { readonly type?: string };
-  readonly seLinuxOptions?: { readonly type?: string; readonly user?: string; readonly role?: string };
-  readonly windowsOptions?: { readonly hostProcess?: boolean };
-}
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type * as types from '@coracle/apimachinery/types/types';
 
-interface HostHandler {
-  readonly httpGet?: { readonly host?: string };
-  readonly tcpSocket?: { readonly host?: string };
-}
+export type SecurityContext = DeepReadonly<types.SecurityContext>;
 
-export interface CheckedContainer {
-  readonly name: string;
-  readonly image?: string;
-  readonly securityContext?: SecurityContext;
-  readonly ports?: readonly { readonly hostPort?: number }[];
-  readonly livenessProbe?: HostHandler;
-  readonly readinessProbe?: HostHandler;
-  readonly startupProbe?: HostHandler;
-  readonly lifecycle?: { readonly postStart?: HostHandler; readonly preStop?: HostHandler };
-}
+export type CheckedContainer = DeepReadonly<types.Container>;
 
-export interface CheckedPodSpec {
-  readonly containers?: readonly CheckedContainer[];
-  readonly initContainers?: readonly CheckedContainer[];
-  readonly ephemeralContainers?: readonly CheckedContainer[];
-  readonly securityContext?: SecurityContext & { readonly sysctls?: readonly { readonly name: string }[] };
-  readonly volumes?: readonly (Readonly<Record<string, unknown>> & { readonly name: string })[];
-  readonly hostNetwork?: boolean;
-  readonly hostPID?: boolean;
-  readonly hostIPC?: boolean;
-  readonly hostUsers?: boolean;
-  readonly os?: { readonly name?: string };
-}
+export type CheckedPodSpec = DeepReadonly<Partial<types.PodSpec>>;
 
 export interface CheckedPod {
   readonly annotations: Readonly<Record<string, string>>;

@@ -69,7 +69,8 @@ const restrictedVolumes: PodCheck = {
   level: 'restricted',
   since: 0,
   run({ spec }) {
-    const bad = (spec.volumes ?? []).filter((volume) => !VOLUMES.some((source) => volume[source]));
+    const volumes: readonly (Readonly<Record<string, unknown>> & { readonly name: string })[] = spec.volumes ?? [];
+    const bad = volumes.filter((volume) => !VOLUMES.some((source) => volume[source]));
     if (bad.length === 0) return undefined;
     const types = bad.map((volume) => VOLUME_TYPES.find((source) => volume[source]) ?? 'unknown');
     const names = bad.map(({ name }) => name);

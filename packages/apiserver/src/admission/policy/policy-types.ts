@@ -1,71 +1,28 @@
 /** admissionregistration.k8s.io/v1 policies and bindings, after defaulting. */
-import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
-import type { LabelSelectorObject } from '@coracle/apimachinery/selector/label-selector';
-import type { MatchCondition } from '../matching/match-conditions.ts';
-import type { OperationRule } from '../matching/rules.ts';
+import type { DeepReadonly, UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import type * as types from '@coracle/apimachinery/types/types';
 
-export interface MatchResources {
-  readonly namespaceSelector?: LabelSelectorObject;
-  readonly objectSelector?: LabelSelectorObject;
-  readonly resourceRules?: readonly OperationRule[];
-  readonly excludeResourceRules?: readonly OperationRule[];
-  readonly matchPolicy?: 'Equivalent' | 'Exact';
-}
+export type MatchResources = DeepReadonly<types.MatchResources>;
 
-export interface ParamKind {
-  readonly apiVersion: string;
-  readonly kind: string;
-}
+export type ParamKind = DeepReadonly<types.ParamKind>;
 
-export interface ParamRef {
-  readonly name?: string;
-  readonly namespace?: string;
-  readonly selector?: LabelSelectorObject;
-  readonly parameterNotFoundAction?: 'Allow' | 'Deny';
-}
+export type ParamRef = DeepReadonly<types.ParamRef>;
 
-export interface Variable {
-  readonly name: string;
-  readonly expression: string;
-}
+export type Variable = DeepReadonly<types.Variable>;
 
-export interface Validation {
-  readonly expression: string;
-  readonly message?: string;
-  readonly messageExpression?: string;
-  readonly reason?: string;
-}
+export type Validation = DeepReadonly<types.Validation>;
 
 /** What both kinds of policies have. */
-export interface PolicySpec {
-  readonly paramKind?: ParamKind;
-  readonly matchConstraints?: MatchResources;
-  readonly matchConditions?: readonly MatchCondition[];
-  readonly variables?: readonly Variable[];
-  readonly failurePolicy?: 'Fail' | 'Ignore';
-}
+export type PolicySpec = Pick<
+  ValidatingPolicySpec,
+  'paramKind' | 'matchConstraints' | 'matchConditions' | 'variables' | 'failurePolicy'
+>;
 
-export interface ValidatingPolicySpec extends PolicySpec {
-  readonly validations?: readonly Validation[];
-  readonly auditAnnotations?: readonly { readonly key: string; readonly valueExpression: string }[];
-}
+export type ValidatingPolicySpec = DeepReadonly<types.ValidatingAdmissionPolicySpec>;
 
-export interface MutatingPolicySpec extends PolicySpec {
-  readonly mutations?: readonly {
-    readonly patchType: string;
-    readonly applyConfiguration?: { readonly expression?: string };
-    readonly jsonPatch?: { readonly expression?: string };
-  }[];
-  readonly reinvocationPolicy?: 'Never' | 'IfNeeded';
-}
+export type MutatingPolicySpec = DeepReadonly<types.MutatingAdmissionPolicySpec>;
 
-export interface BindingSpec {
-  readonly policyName?: string;
-  readonly paramRef?: ParamRef;
-  readonly matchResources?: MatchResources;
-  /** Of validating policies. */
-  readonly validationActions?: readonly string[];
-}
+export type BindingSpec = DeepReadonly<Partial<types.ValidatingAdmissionPolicyBindingSpec>>;
 
 /** A policy or binding as it is stored. */
 export type WithSpec<S> = Readonly<UnstructuredObject> & { readonly spec?: S };

@@ -1,9 +1,8 @@
 /** The configured webhooks: watched in the store, compiled once per revision, indexed by what they are asked about. */
 
 import type { DeepReadonly, UnstructuredObject } from '@coracle/apimachinery/meta/object';
-import type { LabelSelectorObject } from '@coracle/apimachinery/selector/label-selector';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
-import type { WebhookClientConfig } from '@coracle/apimachinery/types/types';
+import type { MutatingWebhook } from '@coracle/apimachinery/types/types';
 import type { ApiHandler } from '@coracle/runtime/http/seam';
 import type { ObjectStore, StoredObject, StoreWatch } from '../../cache/object-store.ts';
 import { caBundleProblem } from '../../kinds/custom/conversion-rules.ts';
@@ -11,27 +10,14 @@ import type { ConnectOutbound } from '../../outbound/outbound.ts';
 import { webhookTarget } from '../../outbound/webhook-target.ts';
 import { ActionIndex } from '../matching/action-index.ts';
 import { isExemptFromWebhooks } from '../matching/exempt-kinds.ts';
-import { compileMatchConditions, type MatchCondition, type MatchConditions } from '../matching/match-conditions.ts';
-import { matchRules, type OperationRule } from '../matching/rules.ts';
+import { compileMatchConditions, type MatchConditions } from '../matching/match-conditions.ts';
+import { matchRules } from '../matching/rules.ts';
 import { compileSelectors, type Selectors } from '../matching/selectors.ts';
 import type { Equivalents } from '../matching/served-kinds.ts';
 import type { AdmissionOperation } from '../plugin.ts';
 
 /** admissionregistration.k8s.io/v1 MutatingWebhook and ValidatingWebhook, after defaulting. */
-export interface Webhook {
-  readonly name: string;
-  readonly clientConfig: DeepReadonly<WebhookClientConfig>;
-  readonly rules?: readonly OperationRule[];
-  readonly failurePolicy?: 'Fail' | 'Ignore';
-  readonly matchPolicy?: 'Equivalent' | 'Exact';
-  readonly namespaceSelector?: LabelSelectorObject;
-  readonly objectSelector?: LabelSelectorObject;
-  readonly sideEffects?: string;
-  readonly timeoutSeconds?: number;
-  readonly admissionReviewVersions?: readonly string[];
-  readonly matchConditions?: readonly MatchCondition[];
-  readonly reinvocationPolicy?: 'Never' | 'IfNeeded';
-}
+export type Webhook = DeepReadonly<MutatingWebhook>;
 
 /** A webhook ready to be asked. */
 export interface Hook {

@@ -6,6 +6,7 @@
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { formatTime } from '@coracle/apimachinery/meta/object';
 import { storagePrefix } from '@coracle/apimachinery/types/resource';
+import type { Condition } from '@coracle/apimachinery/types/types';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
 import type { ObjectStore } from '../../cache/object-store.ts';
@@ -34,7 +35,7 @@ function markDanglingSchemas(
       if (!current) return { type: 'keep' };
       const next = cloneJson(current.object) as FlowSchemaObject;
       const others = next.status?.conditions?.filter(({ type }) => type !== 'Dangling') ?? [];
-      const condition = { type: 'Dangling', lastTransitionTime: formatTime(clock.now()), ...wanted };
+      const condition: Condition = { type: 'Dangling', lastTransitionTime: formatTime(clock.now()), ...wanted };
       next.status = { ...next.status, conditions: [...others, condition] };
       return { type: 'put', object: next };
     });
@@ -42,7 +43,7 @@ function markDanglingSchemas(
   return Promise.all(writes);
 }
 
-function danglingCondition(level: string, levels: ReadonlyMap<string, unknown>) {
+function danglingCondition(level: string, levels: ReadonlyMap<string, unknown>): Omit<Condition, 'type'> {
   const names = `This FlowSchema references the PriorityLevelConfiguration object named ${JSON.stringify(level)}`;
   return levels.has(level)
     ? { status: 'False', reason: 'Found', message: `${names} and it exists` }

@@ -1,43 +1,26 @@
 /** FlowSchemas compiled for matching: which flow, and so which priority level, a request belongs to (flowcontrol's rule.go). */
-import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
+
+import type { DeepReadonly, UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import type {
+  FlowcontrolSubject,
+  FlowSchemaSpec,
+  FlowSchemaStatus,
+  NonResourcePolicyRule,
+  PolicyRulesWithSubjects,
+  ResourcePolicyRule,
+} from '@coracle/apimachinery/types/types';
 import type { UserInfo } from '../../auth/identity.ts';
 import type { RequestInfo } from '../request-info.ts';
 
-interface Subject {
-  readonly kind: string;
-  readonly user?: { readonly name: string };
-  readonly group?: { readonly name: string };
-  readonly serviceAccount?: { readonly namespace: string; readonly name: string };
-}
+type Subject = DeepReadonly<FlowcontrolSubject>;
 
-interface ResourceRule {
-  readonly verbs?: readonly string[];
-  readonly apiGroups?: readonly string[];
-  readonly resources?: readonly string[];
-  readonly namespaces?: readonly string[];
-  readonly clusterScope?: boolean;
-}
+type ResourceRule = DeepReadonly<ResourcePolicyRule>;
 
-interface NonResourceRule {
-  readonly verbs?: readonly string[];
-  readonly nonResourceURLs?: readonly string[];
-}
+type NonResourceRule = DeepReadonly<NonResourcePolicyRule>;
 
-interface Rule {
-  readonly subjects?: readonly Subject[];
-  readonly resourceRules?: readonly ResourceRule[];
-  readonly nonResourceRules?: readonly NonResourceRule[];
-}
+type Rule = DeepReadonly<PolicyRulesWithSubjects>;
 
-export interface FlowSchemaObject extends UnstructuredObject {
-  spec: {
-    priorityLevelConfiguration: { name: string };
-    matchingPrecedence?: number;
-    distinguisherMethod?: { type: string } | null;
-    rules?: Rule[];
-  };
-  status?: { conditions?: { type: string; status: string; reason?: string }[] };
-}
+export type FlowSchemaObject = UnstructuredObject & { spec: FlowSchemaSpec; status?: FlowSchemaStatus };
 
 /** A FlowSchema as requests are held against it. */
 export interface FlowSchema {

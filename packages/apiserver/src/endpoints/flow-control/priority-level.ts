@@ -3,19 +3,13 @@
  * as many that nobody uses; otherwise it waits in its flow's queue, if the level has queues, or is refused. Flows of a
  * level take turns, so that one busy client does not keep the others waiting.
  */
+
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import type { PriorityLevelConfigurationSpec } from '@coracle/apimachinery/types/types';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import { maxSeatsOf, ONE_SEAT, type Work } from './work-estimate.ts';
 
-export interface PriorityLevelObject extends UnstructuredObject {
-  spec: {
-    type: string;
-    limited?: {
-      nominalConcurrencyShares?: number;
-      limitResponse?: { type?: string; queuing?: { queues?: number; handSize?: number; queueLengthLimit?: number } };
-    };
-  };
-}
+export type PriorityLevelObject = UnstructuredObject & { spec: PriorityLevelConfigurationSpec };
 
 /** Seats of the whole server, shared by its levels. */
 export interface Seats {

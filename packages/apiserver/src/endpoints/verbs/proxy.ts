@@ -3,8 +3,10 @@
  * UpgradeAwareHandler); `nodes/{id}/proxy`: to what runs Pods on the node. Nobody is dialled here, and no address out of an object is: the Pod's own node is asked, by the
  * Pod's name, and it knows where that Pod is reached.
  */
-import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
+
+import type { DeepReadonly, UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { badRequest } from '@coracle/apimachinery/meta/status';
+import type { Node, PodParts } from '@coracle/apimachinery/types/types';
 import { endToEnd } from '@coracle/runtime/http/hop-by-hop';
 import type { ApiRequest, ApiResponse } from '@coracle/runtime/http/seam';
 import { bodyTooLarge, MAX_BODY_BYTES } from '../body.ts';
@@ -17,14 +19,6 @@ import { podBehind } from './service-pods.ts';
 /** What a node is sent besides the request: where in the Pod it goes. Says so of an answer of the Pod's own. */
 const TARGET_HEADER = 'coracle-proxy-path';
 const ANSWER_HEADER = 'coracle-proxied';
-
-interface PodParts {
-  readonly spec?: {
-    readonly nodeName?: string;
-    readonly containers?: readonly { readonly ports?: readonly { readonly containerPort: number }[] }[];
-  };
-  readonly status?: { readonly podIP?: string; readonly podIPs?: readonly { readonly ip: string }[] };
-}
 
 type Pod = Readonly<UnstructuredObject> & PodParts;
 
@@ -85,9 +79,7 @@ function podAt(exchange: Exchange, id: ProxyId): Destination {
   };
 }
 
-interface NodeParts {
-  readonly status?: { readonly daemonEndpoints?: { readonly kubeletEndpoint?: { readonly Port?: number } } };
-}
+type NodeParts = DeepReadonly<Node>;
 
 /** Of a node only its agent answers, by the port that it names itself; other ports of the host are nobody's business. */
 function nodeAt(exchange: Exchange, { name, port }: ProxyId): Destination {

@@ -6,6 +6,7 @@
 
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { badRequest, type FieldError, internalError, invalid } from '@coracle/apimachinery/meta/status';
+import type { PodParts } from '@coracle/apimachinery/types/types';
 import type { ApiResponse } from '@coracle/runtime/http/seam';
 import { forbiddenBy } from '../authorization.ts';
 import type { Exchange } from '../exchange.ts';
@@ -16,13 +17,6 @@ import { askNode, ownQuestion } from './ask-node.ts';
 import { storedObject } from './get.ts';
 import { forwardPorts } from './port-forward.ts';
 import { proxyVerb } from './proxy.ts';
-
-interface PodParts {
-  spec?: Partial<Record<'containers' | 'initContainers' | 'ephemeralContainers', { name: string }[]>> & {
-    nodeName?: string;
-  };
-  status?: { phase?: string };
-}
 
 const CONNECTS = new Set(['exec', 'attach', 'portforward']);
 const KINDS = new Set(['pods', 'services', 'nodes']);

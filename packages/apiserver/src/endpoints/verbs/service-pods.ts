@@ -3,8 +3,10 @@
  * give it (registry/core/service's ResourceLocation, which proxies to addresses of Pods only). A slice is anybody's word:
  * it can choose among the Pods of the Service's own namespace, and nothing else.
  */
-import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
+
+import type { DeepReadonly, UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { badRequest } from '@coracle/apimachinery/meta/status';
+import type { EndpointSlice, Service } from '@coracle/apimachinery/types/types';
 import type { Exchange } from '../exchange.ts';
 import { storedObject } from './get.ts';
 import { type ProxyId, unavailable } from './proxy-id.ts';
@@ -13,20 +15,9 @@ const SLICES = 'discovery.k8s.io/endpointslices';
 const PODS = '/pods';
 const SERVICE_NAME = 'kubernetes.io/service-name';
 
-interface ServiceParts {
-  readonly spec?: { readonly ports?: readonly { readonly name?: string; readonly port: number }[] };
-}
+type ServiceParts = DeepReadonly<Service>;
 
-interface SliceParts {
-  readonly endpoints?:
-    | readonly {
-        readonly addresses?: readonly string[];
-        readonly conditions?: { readonly ready?: boolean };
-        readonly targetRef?: { readonly kind?: string; readonly namespace?: string; readonly name?: string };
-      }[]
-    | null;
-  readonly ports?: readonly { readonly name?: string; readonly port?: number; readonly protocol?: string }[] | null;
-}
+type SliceParts = DeepReadonly<Partial<EndpointSlice>>;
 
 export interface PodPort {
   readonly pod: Readonly<UnstructuredObject>;

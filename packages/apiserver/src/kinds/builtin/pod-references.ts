@@ -1,41 +1,13 @@
 /** What a Pod refers to by name: whoever runs it may read these (pkg/api/v1/pod/util.go, the node authorizer's graph). */
+
 import type { KubeObject } from '@coracle/apimachinery/meta/object';
+import type { PodParts } from '@coracle/apimachinery/types/types';
 
 interface NameRef {
   name?: string;
 }
 interface SecretRefs {
   secretRef?: NameRef;
-}
-
-interface Container {
-  env?: { valueFrom?: { secretKeyRef?: NameRef; configMapKeyRef?: NameRef } }[];
-  envFrom?: { secretRef?: NameRef; configMapRef?: NameRef }[];
-}
-
-interface Volume extends Record<string, unknown> {
-  name?: string;
-  secret?: { secretName?: string };
-  configMap?: NameRef;
-  persistentVolumeClaim?: { claimName?: string };
-  ephemeral?: object;
-  azureFile?: { secretName?: string };
-  csi?: { nodePublishSecretRef?: NameRef };
-  projected?: { sources?: { secret?: NameRef; configMap?: NameRef; clusterTrustBundle?: object }[] };
-}
-
-interface PodParts {
-  spec?: {
-    nodeName?: string;
-    serviceAccountName?: string;
-    imagePullSecrets?: NameRef[];
-    containers?: Container[];
-    initContainers?: Container[];
-    ephemeralContainers?: Container[];
-    volumes?: Volume[];
-    resourceClaims?: { name?: string; resourceClaimName?: string }[];
-  };
-  status?: { resourceClaimStatuses?: { name?: string; resourceClaimName?: string }[] };
 }
 
 /** Volume sources that name one Secret as `secretRef`. */

@@ -1,78 +1,26 @@
 /** CustomResourceDefinition (apiextensions.k8s.io/v1) as the server reads it: defaults are in place, wrong types are not. */
+
 import type { DeepReadonly, ObjectMeta, UnstructuredObject } from '@coracle/apimachinery/meta/object';
-import type { WebhookClientConfig } from '@coracle/apimachinery/types/types';
+import type * as types from '@coracle/apimachinery/types/types';
 
 /** A JSONSchemaProps as it was sent. */
 export type RawSchema = Readonly<Record<string, unknown>>;
 
-export interface CrdNames {
-  readonly plural: string;
-  readonly singular?: string;
-  readonly shortNames?: readonly string[];
-  readonly kind: string;
-  readonly listKind?: string;
-  readonly categories?: readonly string[];
-}
+export type CrdNames = DeepReadonly<types.CustomResourceDefinitionNames>;
 
-export interface CrdColumn {
-  readonly name: string;
-  readonly type: string;
-  readonly format?: string;
-  readonly description?: string;
-  readonly priority?: number;
-  readonly jsonPath: string;
-}
+export type CrdColumn = DeepReadonly<types.CustomResourceColumnDefinition>;
 
-export interface CrdSubresources {
-  readonly status?: object;
-  readonly scale?: {
-    readonly specReplicasPath: string;
-    readonly statusReplicasPath: string;
-    readonly labelSelectorPath?: string;
-  };
-}
+export type CrdSubresources = DeepReadonly<types.CustomResourceSubresources>;
 
-export interface CrdVersion {
-  readonly name: string;
-  readonly served: boolean;
-  readonly storage: boolean;
-  readonly deprecated?: boolean;
-  readonly deprecationWarning?: string;
-  readonly schema?: { readonly openAPIV3Schema?: RawSchema };
-  readonly subresources?: CrdSubresources;
-  readonly additionalPrinterColumns?: readonly CrdColumn[];
-  readonly selectableFields?: readonly { readonly jsonPath: string }[];
-}
+export type CrdVersion = DeepReadonly<types.CustomResourceDefinitionVersion>;
 
-export interface CrdWebhook {
-  readonly clientConfig?: DeepReadonly<WebhookClientConfig>;
-  readonly conversionReviewVersions?: readonly string[];
-}
+export type CrdWebhook = DeepReadonly<types.WebhookConversion>;
 
-export interface CrdSpec {
-  readonly group: string;
-  readonly names: CrdNames;
-  readonly scope: 'Cluster' | 'Namespaced';
-  readonly versions: readonly CrdVersion[];
-  readonly conversion?: { readonly strategy: string; readonly webhook?: CrdWebhook };
-  readonly preserveUnknownFields?: boolean;
-}
+export type CrdSpec = DeepReadonly<types.CustomResourceDefinitionSpec>;
 
-export interface CrdCondition {
-  readonly type: string;
-  readonly status: 'True' | 'False' | 'Unknown';
-  readonly reason?: string;
-  readonly message?: string;
-  readonly lastTransitionTime?: string;
-  readonly observedGeneration?: number;
-}
+export type CrdCondition = DeepReadonly<types.Condition>;
 
-export interface CrdStatus {
-  readonly conditions?: readonly CrdCondition[] | null;
-  readonly acceptedNames?: CrdNames;
-  readonly storedVersions?: readonly string[];
-  readonly observedGeneration?: number;
-}
+export type CrdStatus = DeepReadonly<types.CustomResourceDefinitionStatus>;
 
 /** A definition that has passed validation. */
 export interface Crd {

@@ -5,16 +5,8 @@ import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { type FieldError, invalid } from '@coracle/apimachinery/meta/status';
 import { objectAt, objectsAt, textAt } from '@coracle/apimachinery/types/read-value';
+import type { Container, PodParts } from '@coracle/apimachinery/types/types';
 import { qosClassOf } from '../defaults/qos.ts';
-
-interface Container {
-  name?: string;
-  resources?: unknown;
-}
-
-interface PodParts {
-  spec?: { containers?: Container[]; initContainers?: Container[]; ephemeralContainers?: Container[] };
-}
 
 const POD = { group: '', kind: 'Pod' };
 
