@@ -8,11 +8,11 @@
 import { certificateValidity } from '@coracle/apimachinery/certificates/certificate-validity';
 import { KUBELET_CLIENT_SIGNER } from '@coracle/apimachinery/certificates/kubelet-request';
 import { ApiError } from '@coracle/apimachinery/meta/status';
-import { CONFIG_MAPS } from '@coracle/apimachinery/types/resource-types';
+import { CERTIFICATE_SIGNING_REQUESTS, CONFIG_MAPS } from '@coracle/apimachinery/types/resource-types';
+import type { CertificateSigningRequest } from '@coracle/apimachinery/types/types';
 import type { Client } from '@coracle/client/client';
 import { createClient } from '@coracle/client/create-client';
 import { createRenewedHandler } from '@coracle/client/transport/renewed-handler';
-import { SIGNING_REQUESTS, type SigningRequest } from '@coracle/kube-controllers/certificates/signing-request';
 import type { PeerIdentity } from '@coracle/node-agent/network/peer';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import { createHttpsTransport } from '@coracle/runtime/http/https-transport';
@@ -189,7 +189,7 @@ async function askForCertificate(
     signerName: KUBELET_CLIENT_SIGNER,
     generateName: 'csr-',
   });
-  const made = await client.create(SIGNING_REQUESTS, object, { signal }).catch((error: Error) => {
+  const made = await client.create(CERTIFICATE_SIGNING_REQUESTS, object, { signal }).catch((error: Error) => {
     throw new Error(`this kubeconfig cannot ask for a certificate of node ${nodeName}: ${error.message}`);
   });
   const { name = '' } = made.metadata;
@@ -208,7 +208,7 @@ async function askForCertificate(
 }
 
 /** Whoever may approve says so at once; for anybody else the approving controller or an administrator does. */
-async function approve(client: Client, made: SigningRequest, signal: AbortSignal): Promise<void> {
+async function approve(client: Client, made: CertificateSigningRequest, signal: AbortSignal): Promise<void> {
   const condition = {
     type: 'Approved',
     status: 'True',
@@ -220,7 +220,7 @@ async function approve(client: Client, made: SigningRequest, signal: AbortSignal
       ...made,
       status: { ...made.status, conditions: [...(made.status?.conditions ?? []), condition] },
     };
-    await client.update(SIGNING_REQUESTS, decided, { subresource: 'approval', signal });
+    await client.update(CERTIFICATE_SIGNING_REQUESTS, decided, { subresource: 'approval', signal });
   } catch (error) {
     if (!(error instanceof ApiError && (error.code === 403 || error.code === 409))) throw error;
   }

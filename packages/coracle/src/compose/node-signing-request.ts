@@ -1,8 +1,9 @@
 /** How a node agent asks for a certificate, whoever signs it: a request in the node's name, and the wait for its signature. */
 import { decodeBase64, encodeBase64 } from '@coracle/apimachinery/meta/base64';
 import type { KubeObject } from '@coracle/apimachinery/meta/object';
+import { CERTIFICATE_SIGNING_REQUESTS } from '@coracle/apimachinery/types/resource-types';
+import type { CertificateSigningRequest } from '@coracle/apimachinery/types/types';
 import type { Client } from '@coracle/client/client';
-import { SIGNING_REQUESTS, type SigningRequest } from '@coracle/kube-controllers/certificates/signing-request';
 import type { Clock } from '@coracle/runtime/clock/clock';
 
 /** A day's work for whoever steals it, and renewed long before. */
@@ -17,7 +18,7 @@ export async function createNodeSigningRequest(request: {
   readonly nodeName: string;
   readonly signerName: string;
   readonly generateName: string;
-}): Promise<{ readonly object: SigningRequest; readonly key: string }> {
+}): Promise<{ readonly object: CertificateSigningRequest; readonly key: string }> {
   // Loaded when it is wanted: an agent that holds a good certificate starts without it.
   const { createSigningRequest } = await import('@coracle/apiserver/auth/certificate-authority');
   const made = await createSigningRequest({
@@ -34,7 +35,7 @@ export async function createNodeSigningRequest(request: {
       usages: ['digital signature', 'client auth'],
       expirationSeconds: CERTIFICATE_SECONDS,
     },
-  } as KubeObject as SigningRequest;
+  } as KubeObject as CertificateSigningRequest;
   return { object, key: made.key };
 }
 
@@ -54,7 +55,7 @@ export async function waitForSignature(
 ): Promise<Signature> {
   const until = clock.monotonic() + withinMs;
   for (;;) {
-    const { status } = await client.get(SIGNING_REQUESTS, { namespace: '', name }, { signal });
+    const { status } = await client.get(CERTIFICATE_SIGNING_REQUESTS, { namespace: '', name }, { signal });
     if (status?.certificate)
       return { outcome: 'signed', certificate: new TextDecoder().decode(decodeBase64(status.certificate)) };
     const refused = status?.conditions?.find(({ type }) => type === 'Denied' || type === 'Failed');

@@ -8,11 +8,10 @@
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { certificateValidity } from '@coracle/apimachinery/certificates/certificate-validity';
-import { CONFIG_MAPS, NODES } from '@coracle/apimachinery/types/resource-types';
+import { CERTIFICATE_SIGNING_REQUESTS, CONFIG_MAPS, NODES } from '@coracle/apimachinery/types/resource-types';
 import { isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { PEER_AUTHORITY, PEER_BUNDLE, PEER_SIGNER } from '@coracle/kube-controllers/certificates/peer-authority';
-import { SIGNING_REQUESTS } from '@coracle/kube-controllers/certificates/signing-request';
 import type { PeerIdentity } from '@coracle/node-agent/network/peer';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
@@ -208,7 +207,7 @@ async function ask(
   });
   const bound = await connectBound({ name: nodeName, uid: node.metadata.uid ?? '' }, signal);
   try {
-    const made = await bound.client.create(SIGNING_REQUESTS, object, { signal });
+    const made = await bound.client.create(CERTIFICATE_SIGNING_REQUESTS, object, { signal });
     return { name: made.metadata.name ?? '', key };
   } finally {
     await bound.close();

@@ -9,13 +9,14 @@ import { KUBELET_CLIENT_SIGNER, kubeletClientProblem } from '@coracle/apimachine
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
-import { NODES } from '@coracle/apimachinery/types/resource-types';
+import { CERTIFICATE_SIGNING_REQUESTS, NODES } from '@coracle/apimachinery/types/resource-types';
+import type { CertificateSigningRequest } from '@coracle/apimachinery/types/types';
 import { isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { type Controller, createController, DONE, ownKeys } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { TerminalError } from '@coracle/client/controller/terminal-error';
-import { hasCondition, requestOf, SIGNING_REQUESTS, type SigningRequest } from './signing-request.ts';
+import { hasCondition, requestOf } from './signing-request.ts';
 
 export const approvingRules = policyRules(
   'list watch : certificates.k8s.io : certificatesigningrequests',
@@ -33,7 +34,7 @@ const NODE_USER = 'system:node:';
 /** Makes the controller; its keys are requests. */
 export function createApprovingController(environment: ControllerEnvironment): Controller {
   const { client, informers } = environment;
-  const requests = informers.of(SIGNING_REQUESTS);
+  const requests = informers.of(CERTIFICATE_SIGNING_REQUESTS);
   return createController({
     ...environment,
     name: 'certificatesigningrequest-approving-controller',
@@ -65,10 +66,10 @@ export function createApprovingController(environment: ControllerEnvironment): C
             `node ${JSON.stringify(nodeName)} is about to join with another key (certificate request ` +
               `${JSON.stringify(promised)}): an administrator approves this one, or deletes that one first`,
           );
-        const next = cloneJson(held) as SigningRequest;
+        const next = cloneJson(held) as CertificateSigningRequest;
         const condition = { type: 'Approved', status: 'True', reason: 'AutoApproved', message };
         next.status = { ...next.status, conditions: [...(next.status?.conditions ?? []), condition] };
-        await client.update(SIGNING_REQUESTS, next, { subresource: 'approval', signal });
+        await client.update(CERTIFICATE_SIGNING_REQUESTS, next, { subresource: 'approval', signal });
         return DONE;
       }
       throw new TerminalError(
@@ -93,7 +94,7 @@ async function nodeExists(client: Client, name: string, signal: AbortSignal): Pr
  * copy here may not know the last approval yet; approvals are made one after the other.
  */
 async function promisedTo(client: Client, asked: CertificateRequest, signal: AbortSignal): Promise<string | undefined> {
-  const { items } = await client.list(SIGNING_REQUESTS, { signal });
+  const { items } = await client.list(CERTIFICATE_SIGNING_REQUESTS, { signal });
   return items.find((other) => {
     if (other.spec.signerName !== KUBELET_CLIENT_SIGNER || !hasCondition(other, 'Approved')) return false;
     if (hasCondition(other, 'Denied') || hasCondition(other, 'Failed')) return false;
@@ -104,7 +105,11 @@ async function promisedTo(client: Client, asked: CertificateRequest, signal: Abo
 
 async function isAllowed(
   client: Client,
-  ask: { readonly held: DeepReadonly<SigningRequest>; readonly subresource: string; readonly signal: AbortSignal },
+  ask: {
+    readonly held: DeepReadonly<CertificateSigningRequest>;
+    readonly subresource: string;
+    readonly signal: AbortSignal;
+  },
 ): Promise<boolean> {
   const { username = '', uid, groups = [], extra } = ask.held.spec;
   const review = (await client.raw('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', {

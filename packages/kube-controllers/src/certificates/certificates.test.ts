@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { CertificateSigningRequest } from '../../../apimachinery/src/types/types.ts';
 import {
   createAuthority,
   createSigningRequest,
@@ -7,11 +8,10 @@ import {
 } from '../../../apiserver/src/auth/certificate-authority.ts';
 import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import { removableAt } from './cleaner-controller.ts';
-import type { SigningRequest } from './signing-request.ts';
 
 const HOUR = 3_600_000;
 const MADE = Date.UTC(2030, 0, 1);
-const request = (status?: SigningRequest['status']): SigningRequest => ({
+const request = (status?: CertificateSigningRequest['status']): CertificateSigningRequest => ({
   apiVersion: 'certificates.k8s.io/v1',
   kind: 'CertificateSigningRequest',
   metadata: { name: 'r', creationTimestamp: new Date(MADE).toISOString() },
@@ -33,7 +33,7 @@ for (const [name, status, hours] of [
 ] as const) {
   test(`a request may go: ${name}`, () => {
     assert.equal(
-      removableAt(request(status as SigningRequest['status'])),
+      removableAt(request(status as CertificateSigningRequest['status'])),
       hours === undefined ? undefined : MADE + hours * HOUR,
     );
   });

@@ -5,10 +5,12 @@
 import { certificateValidity } from '@coracle/apimachinery/certificates/certificate-validity';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
+import { CERTIFICATE_SIGNING_REQUESTS } from '@coracle/apimachinery/types/resource-types';
+import type { CertificateSigningRequest } from '@coracle/apimachinery/types/types';
 import { isNotFound } from '@coracle/client/api-failure';
 import { type Controller, createController, DONE, ownKeys, requeueAfter } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
-import { pemOf, SIGNING_REQUESTS, type SigningRequest } from './signing-request.ts';
+import { pemOf } from './signing-request.ts';
 
 export const cleanerRules = policyRules('list watch delete : certificates.k8s.io : certificatesigningrequests');
 
@@ -19,7 +21,7 @@ const PENDING_MS = 24 * HOUR_MS;
 const LOOK_AGAIN_MS = HOUR_MS;
 
 /** When the request may go, milliseconds since the epoch; undefined while nobody can say. */
-export function removableAt(request: DeepReadonly<SigningRequest>): number | undefined {
+export function removableAt(request: DeepReadonly<CertificateSigningRequest>): number | undefined {
   const { conditions = [], certificate } = request.status ?? {};
   const made = Date.parse(request.metadata.creationTimestamp ?? '');
   if (conditions.length === 0) return made + PENDING_MS;
@@ -41,7 +43,7 @@ export function removableAt(request: DeepReadonly<SigningRequest>): number | und
 /** Makes the controller; its keys are requests. */
 export function createCleanerController(environment: ControllerEnvironment): Controller {
   const { client, informers, clock } = environment;
-  const requests = informers.of(SIGNING_REQUESTS);
+  const requests = informers.of(CERTIFICATE_SIGNING_REQUESTS);
   return createController({
     ...environment,
     name: 'certificatesigningrequest-cleaner-controller',
@@ -54,7 +56,10 @@ export function createCleanerController(environment: ControllerEnvironment): Con
       const left = at - clock.now();
       if (left > 0) return requeueAfter(Math.min(left, PENDING_MS));
       try {
-        await client.delete(SIGNING_REQUESTS, key, { preconditions: { uid: held.metadata.uid ?? '' }, signal });
+        await client.delete(CERTIFICATE_SIGNING_REQUESTS, key, {
+          preconditions: { uid: held.metadata.uid ?? '' },
+          signal,
+        });
       } catch (error) {
         if (!isNotFound(error)) throw error;
       }

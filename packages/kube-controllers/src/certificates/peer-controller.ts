@@ -12,8 +12,13 @@ import { encodeBase64 } from '@coracle/apimachinery/meta/base64';
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { type DeepReadonly, keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
-import { CONFIG_MAPS, SECRETS } from '@coracle/apimachinery/types/resource-types';
-import type { ConfigMap, Secret } from '@coracle/apimachinery/types/types';
+import { CERTIFICATE_SIGNING_REQUESTS, CONFIG_MAPS, SECRETS } from '@coracle/apimachinery/types/resource-types';
+import type {
+  CertificateSigningRequest,
+  CertificateSigningRequestCondition,
+  ConfigMap,
+  Secret,
+} from '@coracle/apimachinery/types/types';
 import {
   type Controller,
   createController,
@@ -40,14 +45,7 @@ import {
   writeAuthorities,
 } from './peer-authority.ts';
 import { peerRequestRefusal } from './peer-request.ts';
-import {
-  hasCondition,
-  pemOf,
-  requestOf,
-  SIGNING_REQUESTS,
-  type SigningCondition,
-  type SigningRequest,
-} from './signing-request.ts';
+import { hasCondition, pemOf, requestOf } from './signing-request.ts';
 
 /** The work on keys, which the host of the controllers does. */
 export interface PeerKeyWork {
@@ -189,7 +187,7 @@ function createAuthorityController(options: PeerControllerOptions, { secrets, li
 
 function createRequestController(options: PeerControllerOptions, { secrets, lists, key: kept }: Held): Controller {
   const { client, informers, clock, keys, agentUser } = options;
-  const requests = informers.of(SIGNING_REQUESTS, { fieldSelector: `spec.signerName=${PEER_SIGNER}` });
+  const requests = informers.of(CERTIFICATE_SIGNING_REQUESTS, { fieldSelector: `spec.signerName=${PEER_SIGNER}` });
   const all = (): ObjectKey[] => requests.list().map((request) => keyOf(request));
   return createController({
     ...options,
@@ -200,10 +198,13 @@ function createRequestController(options: PeerControllerOptions, { secrets, list
       const held = requests.get(key);
       if (held?.spec.signerName !== PEER_SIGNER || held.status?.certificate) return DONE;
       if (hasCondition(held, 'Denied') || hasCondition(held, 'Failed')) return DONE;
-      const decide = async (subresource: 'approval' | 'status', condition: SigningCondition): Promise<void> => {
-        const decided = cloneJson(held) as SigningRequest;
+      const decide = async (
+        subresource: 'approval' | 'status',
+        condition: CertificateSigningRequestCondition,
+      ): Promise<void> => {
+        const decided = cloneJson(held) as CertificateSigningRequest;
         decided.status = { ...decided.status, conditions: [...(decided.status?.conditions ?? []), condition] };
-        await client.update(SIGNING_REQUESTS, decided, { subresource, signal });
+        await client.update(CERTIFICATE_SIGNING_REQUESTS, decided, { subresource, signal });
         passLog.info('certificate request decided', { verdict: condition.type, reason: condition.reason });
       };
       const fail = (message: string) =>
@@ -230,13 +231,13 @@ function createRequestController(options: PeerControllerOptions, { secrets, list
         return DONE;
       }
       const { usages = [], expirationSeconds = MAX_SECONDS, request } = held.spec;
-      const signed = cloneJson(held) as SigningRequest;
+      const signed = cloneJson(held) as CertificateSigningRequest;
       const certificate = await keys.sign(current, pemOf(request), {
         usages,
         expirationSeconds: Math.min(expirationSeconds, MAX_SECONDS),
       });
       signed.status = { ...signed.status, certificate: encodeBase64(new TextEncoder().encode(certificate)) };
-      await client.update(SIGNING_REQUESTS, signed, { subresource: 'status', signal });
+      await client.update(CERTIFICATE_SIGNING_REQUESTS, signed, { subresource: 'status', signal });
       passLog.info('peer certificate signed', { requester: held.spec.username });
       return DONE;
     },

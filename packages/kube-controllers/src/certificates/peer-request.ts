@@ -11,7 +11,8 @@ import {
 } from '@coracle/apimachinery/certificates/certificate-request';
 import { kubeletClientProblem } from '@coracle/apimachinery/certificates/kubelet-request';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import { pemOf, type SigningRequest } from './signing-request.ts';
+import type { CertificateSigningRequest } from '@coracle/apimachinery/types/types';
+import { pemOf } from './signing-request.ts';
 
 /** Why a request is refused, as its condition says it. */
 export interface Refusal {
@@ -27,7 +28,7 @@ const NODE_NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
 /** Validates a request. `agentUser` is the user name of the agents' service account. Undefined: it may be signed. */
 export function peerRequestRefusal(
-  { spec }: DeepReadonly<Pick<SigningRequest, 'spec'>>,
+  { spec }: DeepReadonly<Pick<CertificateSigningRequest, 'spec'>>,
   agentUser: string,
 ): Refusal | undefined {
   const { username = '', groups = [], extra = {}, usages = [] } = spec;

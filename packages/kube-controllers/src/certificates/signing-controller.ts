@@ -17,9 +17,11 @@ import { encodeBase64 } from '@coracle/apimachinery/meta/base64';
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
+import { CERTIFICATE_SIGNING_REQUESTS } from '@coracle/apimachinery/types/resource-types';
+import type { CertificateSigningRequest } from '@coracle/apimachinery/types/types';
 import { type Controller, createController, DONE, ownKeys } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
-import { hasCondition, pemOf, requestOf, SIGNING_REQUESTS, type SigningRequest } from './signing-request.ts';
+import { hasCondition, pemOf, requestOf } from './signing-request.ts';
 
 /** Signs a PEM request as it stands; resolves to the certificate, PEM. */
 export type SignRequest = (
@@ -51,13 +53,16 @@ export const signingRules = policyRules(
 const NODE_SECONDS = 86_400;
 
 /** Seconds asked for; undefined where the authority decides. */
-const lifeOf = ({ signerName, expirationSeconds }: DeepReadonly<SigningRequest>['spec']): number | undefined =>
+const lifeOf = ({
+  signerName,
+  expirationSeconds,
+}: DeepReadonly<CertificateSigningRequest>['spec']): number | undefined =>
   signerName === KUBELET_CLIENT_SIGNER ? Math.min(expirationSeconds ?? NODE_SECONDS, NODE_SECONDS) : expirationSeconds;
 
 /** Makes the controller; its keys are requests. */
 export function createSigningController(options: SigningOptions): Controller {
   const { client, informers, sign } = options;
-  const requests = informers.of(SIGNING_REQUESTS);
+  const requests = informers.of(CERTIFICATE_SIGNING_REQUESTS);
   return createController({
     ...options,
     name: 'certificatesigningrequest-signing-controller',
@@ -68,7 +73,7 @@ export function createSigningController(options: SigningOptions): Controller {
       if (hasCondition(held, 'Denied') || hasCondition(held, 'Failed')) return DONE;
       const problemOf = PROBLEMS[held.spec.signerName];
       if (!problemOf) return DONE;
-      const next = cloneJson(held) as SigningRequest;
+      const next = cloneJson(held) as CertificateSigningRequest;
       const { usages = [], request } = held.spec;
       const expirationSeconds = lifeOf(held.spec);
       const problem = problemOf(requestOf(held), usages);
@@ -82,7 +87,7 @@ export function createSigningController(options: SigningOptions): Controller {
         });
         next.status = { ...next.status, certificate: encodeBase64(new TextEncoder().encode(certificate)) };
       }
-      await client.update(SIGNING_REQUESTS, next, { subresource: 'status', signal });
+      await client.update(CERTIFICATE_SIGNING_REQUESTS, next, { subresource: 'status', signal });
       return DONE;
     },
   });
