@@ -3,6 +3,7 @@ import { apiVersionOf, type GroupVersionKind } from '@coracle/apimachinery/meta/
 import type { Pause } from '@coracle/apimachinery/meta/pause';
 import type { ResourceInfo, SubresourceInfo } from '@coracle/apimachinery/types/resource';
 import { operationId } from './operation-names.ts';
+import table from './operations.json' with { type: 'json' };
 
 export type HttpMethod = 'get' | 'post' | 'put' | 'patch' | 'delete' | 'head' | 'options';
 /** `x-kubernetes-action`. */
@@ -50,115 +51,59 @@ const capital = (text: string): string => text.charAt(0).toUpperCase() + text.sl
 export const groupVersionPath = (gv: { readonly group: string; readonly version: string }): string =>
   gv.group === '' ? `/api/${gv.version}` : `/apis/${apiVersionOf(gv)}`;
 
+/** A row of `operations.json`; words in braces stand for what a resource has there. */
+interface OperationRow extends Pick<Operation, 'path' | 'method' | 'action' | 'description' | 'body'> {
+  /** That a resource has to have, all of them. */
+  readonly verbs: readonly string[];
+  /** The verb of the operation id, and what it is about. */
+  readonly id: string;
+  readonly namespaced?: boolean;
+  readonly answer: 'kind' | 'list' | 'status' | 'deleted' | 'event';
+}
+
 /** Every operation that a resource and its subresources offer, in the order of their paths. */
 export function operationsOf(info: ResourceInfo): Operation[] {
-  const base = groupVersionPath(info);
-  const collection = info.namespaced ? `${base}/namespaces/{namespace}/${info.resource}` : `${base}/${info.resource}`;
-  const item = `${collection}/{name}`;
-  const has = (verb: string): boolean => info.verbs.includes(verb);
-  const scope = info.namespaced ? 'Namespaced' : '';
-  const id = (verb: string, suffix = ''): string => operationId(info, verb, `${scope}${info.kind}${suffix}`);
-  const gvk = { group: info.group, version: info.version, kind: info.kind };
-  const common = { gvk, info };
-  const operations: Operation[] = [];
-  const add = (enabled: boolean, operation: Omit<Operation, 'gvk' | 'info'>): void => {
-    if (enabled) operations.push({ ...common, ...operation });
+  const { kind, namespaced, resource, strategy } = info;
+  const values: Readonly<Record<string, string>> = {
+    base: groupVersionPath(info),
+    scope: namespaced ? '/namespaces/{namespace}' : '',
+    Scope: namespaced ? 'Namespaced' : '',
+    kind,
+    resource,
   };
-  const { kind } = info;
-  add(has('list'), {
-    path: collection,
-    method: 'get',
-    action: 'list',
-    operationId: id('list'),
-    description: `list or watch objects of kind ${kind}`,
-    answer: 'list',
-  });
-  add(has('create'), {
-    path: collection,
-    method: 'post',
-    action: 'post',
-    operationId: id('create'),
-    description: `create a ${kind}`,
-    body: 'kind',
-    answer: 'kind',
-  });
-  add(has('deletecollection'), {
-    path: collection,
-    method: 'delete',
-    action: 'deletecollection',
-    operationId: operationId(info, 'delete', `Collection${scope}${kind}`),
-    description: `delete the selected objects of kind ${kind}`,
-    body: 'deleteOptions',
-    answer: 'status',
-  });
-  add(has('get'), {
-    path: item,
-    method: 'get',
-    action: 'get',
-    operationId: id('read'),
-    description: `read the ${kind}`,
-    answer: 'kind',
-  });
-  add(has('update'), {
-    path: item,
-    method: 'put',
-    action: 'put',
-    operationId: id('replace'),
-    description: `replace the ${kind}`,
-    body: 'kind',
-    answer: 'kind',
-  });
-  add(has('patch'), {
-    path: item,
-    method: 'patch',
-    action: 'patch',
-    operationId: id('patch'),
-    description: `change parts of the ${kind}`,
-    body: 'patch',
-    answer: 'kind',
-  });
-  add(has('delete'), {
-    path: item,
-    method: 'delete',
-    action: 'delete',
-    operationId: id('delete'),
-    description: `delete the ${kind}`,
-    body: 'deleteOptions',
-    answer: info.strategy.deleteReturnsObject ? 'kind' : 'status',
-  });
-  add(has('list') && info.namespaced, {
-    path: `${base}/${info.resource}`,
-    method: 'get',
-    action: 'list',
-    operationId: operationId(info, 'list', `${kind}ForAllNamespaces`),
-    description: `list or watch objects of kind ${kind}`,
-    answer: 'list',
-  });
-  // Old paths of watches: clients that are made from this document use them. Custom resources never had theirs published.
-  const watches = has('watch') && !info.strategy.custom;
-  const changes = (path: string, action: 'watch' | 'watchlist', id: string): void =>
-    add(watches && has(action === 'watch' ? 'get' : 'list'), {
-      path,
-      method: 'get',
-      action,
-      operationId: id,
-      description: `watch changes of objects of kind ${kind}; deprecated: list with the parameter watch`,
-      answer: { definition: WATCH_EVENT },
+  const filled = (text: string): string => text.replace(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
+  const answers = {
+    deleted: strategy.deleteReturnsObject ? 'kind' : 'status',
+    event: { definition: WATCH_EVENT },
+  } as const;
+  const operations = (table as readonly OperationRow[])
+    .filter(({ verbs, ...row }) => {
+      // Old paths of watches: clients that are made from this document use them. Custom resources never had theirs published.
+      const isPublished = row.answer !== 'event' || !strategy.custom;
+      return isPublished && (namespaced || !row.namespaced) && verbs.every((verb) => info.verbs.includes(verb));
+    })
+    .map(({ verbs: _, namespaced: __, id, answer, ...row }): Operation => {
+      const [verb = '', subject = ''] = filled(id).split(' ');
+      return {
+        ...row,
+        gvk: { group: info.group, version: info.version, kind },
+        info,
+        path: filled(row.path),
+        operationId: operationId(info, verb, subject),
+        description: filled(row.description),
+        answer: answer === 'deleted' || answer === 'event' ? answers[answer] : answer,
+      };
     });
-  const watched = collection.replace(base, `${base}/watch`);
-  changes(watched, 'watchlist', id('watch', 'List'));
-  changes(`${watched}/{name}`, 'watch', id('watch'));
-  if (info.namespaced)
-    changes(`${base}/watch/${info.resource}`, 'watchlist', operationId(info, 'watch', `${kind}ListForAllNamespaces`));
-  for (const sub of info.subresources) operations.push(...subresourceOperations(info, { sub, item, id }));
-  return operations;
+  return [...operations, ...info.subresources.flatMap((sub) => subresourceOperations(info, { sub, filled }))];
 }
 
 interface SubresourcePlace {
   readonly sub: SubresourceInfo;
-  readonly item: string;
-  readonly id: (verb: string, suffix?: string) => string;
+  /** Fills in what stands in braces. */
+  readonly filled: (text: string) => string;
 }
+
+const ITEM = '{base}{scope}/{resource}/{name}';
 
 /** What a proxy hands on beside the verbs of the others. */
 const PROXY_METHODS: readonly HttpMethod[] = ['head', 'options'];
@@ -171,19 +116,19 @@ const METHODS: readonly (readonly [string, HttpMethod, Action, string])[] = [
   ['delete', 'delete', 'delete', 'delete'],
 ];
 
-function subresourceOperations(info: ResourceInfo, { sub, item, id }: SubresourcePlace): Operation[] {
+function subresourceOperations(info: ResourceInfo, { sub, filled }: SubresourcePlace): Operation[] {
   const gvk = { group: sub.group ?? info.group, version: sub.version ?? info.version, kind: sub.kind };
-  if (CONNECT.has(sub.name)) return connections(info, { sub, item, id }, gvk);
+  if (CONNECT.has(sub.name)) return connections(info, { sub, filled }, gvk);
   const foreign = SUBRESOURCE_TYPES[`${gvk.group}/${gvk.version}/${gvk.kind}`];
   const content = sub.kind === info.kind ? 'kind' : foreign === undefined ? undefined : { definition: foreign };
   return METHODS.filter(([verb]) => sub.verbs.includes(verb)).map(([, method, action, word]): Operation => {
     const text = sub.name === 'log' || content === undefined;
     const writes = method !== 'get' && method !== 'delete' && !text;
     return {
-      path: `${item}/${sub.name}`,
+      path: `${filled(ITEM)}/${sub.name}`,
       method,
       action,
-      operationId: id(word, capital(sub.name)),
+      operationId: operationId(info, word, `${filled('{Scope}{kind}')}${capital(sub.name)}`),
       gvk,
       description: `${word} ${sub.name} of the ${info.kind}`,
       ...(writes && { body: method === 'patch' ? ('patch' as const) : content }),
@@ -195,15 +140,14 @@ function subresourceOperations(info: ResourceInfo, { sub, item, id }: Subresourc
 }
 
 /** Calls that become a connection to a pod, service or node; a proxy also has a path of the other side. */
-function connections(info: ResourceInfo, { sub, item }: SubresourcePlace, gvk: GroupVersionKind): Operation[] {
+function connections(info: ResourceInfo, { sub, filled }: SubresourcePlace, gvk: GroupVersionKind): Operation[] {
   const proxy = sub.name === 'proxy';
   const methods = METHODS.filter(([verb]) => sub.verbs.includes(verb)).map(([, method]) => method);
-  const scope = info.namespaced ? 'Namespaced' : '';
   return (proxy ? ['', '/{path}'] : ['']).flatMap((rest) =>
     [...methods, ...(proxy ? PROXY_METHODS : [])].map((method): Operation => {
-      const name = `${scope}${info.kind}${capital(sub.name)}${rest === '' ? '' : 'WithPath'}`;
+      const name = `${filled('{Scope}{kind}')}${capital(sub.name)}${rest === '' ? '' : 'WithPath'}`;
       return {
-        path: `${item}/${sub.name}${rest}`,
+        path: `${filled(ITEM)}/${sub.name}${rest}`,
         method,
         action: 'connect',
         operationId: operationId(info, 'connect', `${capital(method)}${name}`),
