@@ -2,281 +2,189 @@
 import {
   allContainers,
   type CheckedContainer,
+  type CheckedPod,
+  type CheckedPodSpec,
   containersNamed,
-  containersWhere,
+  distinct,
+  inContainers,
+  inContexts,
+  isSet,
   type PodCheck,
   plural,
   quoted,
   type SecurityContext,
-  setters,
   type Violation,
+  violationBy,
 } from './pod-check.ts';
 import standards from './standards.json' with { type: 'json' };
 
-const violation = (reason: string, detail: string): Violation => ({ reason, detail });
+type Run = PodCheck['run'];
+
+/** Annotations that `isBad` refuses, as `key="value"`. */
+const annotationsWhere = ({ annotations }: CheckedPod, isBad: (key: string, value: string) => boolean): string[] =>
+  Object.entries(annotations)
+    .filter(([key, value]) => isBad(key, value))
+    .map(([key, value]) => `${key}=${JSON.stringify(value)}`)
+    .sort();
 
 const APPARMOR_PREFIX = 'container.apparmor.security.beta.kubernetes.io/';
-const badAppArmorType = (context: SecurityContext | undefined): boolean => {
-  const type = context?.appArmorProfile?.type;
-  return type !== undefined && type !== 'RuntimeDefault' && type !== 'Localhost';
+const APPARMOR_TYPES: readonly unknown[] = [undefined, 'RuntimeDefault', 'Localhost'];
+
+const appArmorProfile: Run = (pod) => {
+  const byAnnotation = annotationsWhere(pod, (key, value) => key.startsWith(APPARMOR_PREFIX) && !allowedProfile(value));
+  const byField = inContexts(pod.spec, ({ appArmorProfile: profile }) =>
+    APPARMOR_TYPES.includes(profile?.type) ? [] : [profile!.type],
+  );
+  const who = [
+    ...(byField.who === undefined ? [] : [byField.who]),
+    ...(byAnnotation.length > 0 ? [plural('annotation', byAnnotation.length)] : []),
+  ];
+  if (who.length === 0) return undefined;
+  const values = [...byField.values, ...byAnnotation];
+  const detail = `must not set AppArmor profile type to ${quoted(values)}`;
+  return violationBy(who.join(' and '), plural('forbidden AppArmor profile', values.length), detail);
 };
 
-const appArmorProfile: PodCheck = {
-  level: 'baseline',
-  since: 0,
-  run({ annotations, spec }) {
-    const byAnnotation = Object.entries(annotations)
-      .filter(([key, value]) => key.startsWith(APPARMOR_PREFIX) && !allowedAnnotation(value))
-      .map(([key, value]) => `${key}=${JSON.stringify(value)}`)
-      .sort();
-    const byField = setters(
-      badAppArmorType(spec.securityContext),
-      containersWhere(spec, ({ securityContext }) => badAppArmorType(securityContext)),
-    );
-    const types = [spec, ...allContainers(spec)]
-      .map(({ securityContext }) => securityContext)
-      .filter(badAppArmorType)
-      .map((context) => context!.appArmorProfile!.type!);
-    const who = [
-      ...(byField ? [byField] : []),
-      ...(byAnnotation.length > 0 ? [plural('annotation', byAnnotation.length)] : []),
-    ];
-    if (who.length === 0) return undefined;
-    const values = [...[...new Set(types)].sort(), ...byAnnotation];
-    return violation(
-      plural('forbidden AppArmor profile', values.length),
-      `${who.join(' and ')} must not set AppArmor profile type to ${quoted(values)}`,
-    );
-  },
-};
-
-const allowedAnnotation = (value: string): boolean =>
+const allowedProfile = (value: string): boolean =>
   value === '' || value === 'runtime/default' || value.startsWith('localhost/');
 
 const CAPABILITIES = new Set(standards.capabilities);
 
-const capabilities: PodCheck = {
-  level: 'baseline',
-  since: 0,
-  coveredSince: 22,
-  run({ spec }) {
-    const added = ({ securityContext }: CheckedContainer): string[] =>
-      (securityContext?.capabilities?.add ?? []).filter((one) => !CAPABILITIES.has(one));
-    const bad = containersWhere(spec, (container) => added(container).length > 0);
-    if (bad.length === 0) return undefined;
-    const what = [...new Set(allContainers(spec).flatMap(added))].sort();
-    return violation(
-      'non-default capabilities',
-      `${containersNamed(bad)} must not include ${quoted(what)} in securityContext.capabilities.add`,
-    );
-  },
+const capabilities: Run = ({ spec }) => {
+  const { who, values } = inContainers(spec, ({ securityContext }) =>
+    (securityContext?.capabilities?.add ?? []).filter((one) => !CAPABILITIES.has(one)),
+  );
+  const detail = `must not include ${quoted(values)} in securityContext.capabilities.add`;
+  return violationBy(who, 'non-default capabilities', detail);
 };
 
-const hostNamespaces: PodCheck = {
-  level: 'baseline',
-  since: 0,
-  run({ spec }) {
-    const shared = (['hostIPC', 'hostNetwork', 'hostPID'] as const).filter((name) => spec[name] === true);
-    return shared.length === 0 ? undefined : violation('host namespaces', shared.join(', '));
-  },
+const hostNamespaces: Run = ({ spec }) => {
+  const shared = (['hostIPC', 'hostNetwork', 'hostPID'] as const).filter((name) => spec[name] === true);
+  return shared.length === 0 ? undefined : { reason: 'host namespaces', detail: shared.join(', ') };
 };
 
-const hostPathVolumes: PodCheck = {
-  level: 'baseline',
-  since: 0,
-  coveredSince: 0,
-  run({ spec }) {
-    const bad = (spec.volumes ?? []).filter((volume) => volume['hostPath']).map(({ name }) => name);
-    if (bad.length === 0) return undefined;
-    return violation('hostPath volumes', `${plural('volume', bad.length)} ${quoted(bad)}`);
-  },
+const hostPathVolumes: Run = ({ spec }) => {
+  const bad = (spec.volumes ?? []).filter(({ hostPath }) => hostPath).map(({ name }) => name);
+  if (bad.length === 0) return undefined;
+  return { reason: 'hostPath volumes', detail: `${plural('volume', bad.length)} ${quoted(bad)}` };
 };
 
-const hostPorts: PodCheck = {
-  level: 'baseline',
-  since: 0,
-  run({ spec }) {
-    const portsOf = ({ ports }: CheckedContainer): number[] =>
-      (ports ?? []).flatMap(({ hostPort }) => (hostPort ? [hostPort] : []));
-    const bad = containersWhere(spec, (container) => portsOf(container).length > 0);
-    if (bad.length === 0) return undefined;
-    const ports = [...new Set(allContainers(spec).flatMap(portsOf).map(String))].sort();
-    const uses = plural('uses', bad.length, 'use');
-    return violation(
-      'hostPort',
-      `${containersNamed(bad)} ${uses} ${plural('hostPort', ports.length)} ${ports.join(', ')}`,
-    );
-  },
+const hostPorts: Run = ({ spec }) => {
+  const { who, names, values } = inContainers(spec, ({ ports }) =>
+    (ports ?? []).flatMap(({ hostPort }) => (hostPort ? [String(hostPort)] : [])),
+  );
+  const what = `${plural('hostPort', values.length)} ${values.join(', ')}`;
+  return violationBy(who, 'hostPort', `${plural('uses', names.length, 'use')} ${what}`);
 };
 
-const hostProbes: PodCheck = {
-  level: 'baseline',
-  since: 34,
-  run({ spec }) {
-    const hostsOf = (container: CheckedContainer): string[] =>
-      [
-        container.livenessProbe,
-        container.readinessProbe,
-        container.startupProbe,
-        container.lifecycle?.postStart,
-        container.lifecycle?.preStop,
-      ].flatMap((handler) => [handler?.httpGet?.host, handler?.tcpSocket?.host].filter((host) => !!host) as string[]);
-    const bad = [...new Set(containersWhere(spec, (container) => hostsOf(container).length > 0))].sort();
-    if (bad.length === 0) return undefined;
-    const hosts = [...new Set(allContainers(spec).flatMap(hostsOf))].sort();
-    const what = plural('probe or lifecycle host', hosts.length);
-    return violation(
-      'probe or lifecycle host',
-      `${containersNamed(bad)} ${plural('uses', bad.length, 'use')} ${what} ${quoted(hosts)}`,
-    );
-  },
+const handlersOf = ({ livenessProbe, readinessProbe, startupProbe, lifecycle }: CheckedContainer) =>
+  [livenessProbe, readinessProbe, startupProbe, lifecycle?.postStart, lifecycle?.preStop].flatMap((handler) => [
+    handler?.httpGet?.host,
+    handler?.tcpSocket?.host,
+  ]);
+
+const hostProbes: Run = ({ spec }) => {
+  const { names, values } = inContainers(
+    spec,
+    (container) => handlersOf(container).filter((host) => !!host) as string[],
+  );
+  if (names.length === 0) return undefined;
+  const reason = 'probe or lifecycle host';
+  const bad = distinct(names);
+  const uses = `${plural('uses', bad.length, 'use')} ${plural(reason, values.length)} ${quoted(values)}`;
+  return violationBy(containersNamed(bad), reason, uses);
 };
 
-const privileged: PodCheck = {
-  level: 'baseline',
-  since: 0,
-  run({ spec }) {
-    const bad = containersWhere(spec, ({ securityContext }) => securityContext?.privileged === true);
-    if (bad.length === 0) return undefined;
-    return violation('privileged', `${containersNamed(bad)} must not set securityContext.privileged=true`);
-  },
+const privileged: Run = ({ spec }) => {
+  const { who } = inContainers(spec, ({ securityContext }) => isSet(securityContext?.privileged === true));
+  return violationBy(who, 'privileged', 'must not set securityContext.privileged=true');
 };
 
-const procMount: PodCheck = {
-  level: 'baseline',
-  since: 0,
-  run({ spec }, minor) {
-    if (minor >= 35 && spec.hostUsers === false) return undefined;
-    const odd = ({ securityContext }: CheckedContainer): boolean =>
-      securityContext?.procMount !== undefined && securityContext.procMount !== 'Default';
-    const bad = containersWhere(spec, odd);
-    if (bad.length === 0) return undefined;
-    const types = allContainers(spec)
-      .filter(odd)
-      .map(({ securityContext }) => securityContext!.procMount!);
-    return violation(
-      'procMount',
-      `${containersNamed(bad)} must not set securityContext.procMount to ${quoted([...new Set(types)].sort())}`,
-    );
-  },
+const procMount: Run = ({ spec }, minor) => {
+  if (minor >= 35 && spec.hostUsers === false) return undefined;
+  const { who, values } = inContainers(spec, ({ securityContext }) => {
+    const type = securityContext?.procMount;
+    return type === undefined || type === 'Default' ? [] : [type];
+  });
+  return violationBy(who, 'procMount', `must not set securityContext.procMount to ${quoted(values)}`);
 };
 
 const SELINUX_TYPES = new Set(['', 'container_t', 'container_init_t', 'container_kvm_t']);
 const SELINUX_ENGINE_SINCE = 31;
 
-const seLinuxOptions: PodCheck = {
-  level: 'baseline',
-  since: 0,
-  run({ spec }, minor) {
-    const badTypes = new Set<string>();
-    let user = false;
-    let role = false;
-    const isBad = ({ securityContext }: { readonly securityContext?: SecurityContext }): boolean => {
-      const options = securityContext?.seLinuxOptions;
-      if (!options) return false;
-      const type = options.type ?? '';
-      const known = SELINUX_TYPES.has(type) || (minor >= SELINUX_ENGINE_SINCE && type === 'container_engine_t');
-      if (!known) badTypes.add(type);
-      user ||= !!options.user;
-      role ||= !!options.role;
-      return !known || !!options.user || !!options.role;
-    };
-    const byPod = isBad(spec);
-    const who = setters(byPod, containersWhere(spec, isBad));
-    if (!who) return undefined;
-    const data = [
-      ...(badTypes.size > 0 ? [`${plural('type', badTypes.size)} ${quoted([...badTypes].sort())}`] : []),
-      ...(user ? ['user may not be set'] : []),
-      ...(role ? ['role may not be set'] : []),
-    ];
-    return violation('seLinuxOptions', `${who} set forbidden securityContext.seLinuxOptions: ${data.join('; ')}`);
-  },
+const seLinuxOptions: Run = ({ spec }, minor) => {
+  const badType = ({ seLinuxOptions: options }: SecurityContext): readonly string[] => {
+    const type = options?.type ?? '';
+    const isKnown = SELINUX_TYPES.has(type) || (minor >= SELINUX_ENGINE_SINCE && type === 'container_engine_t');
+    return isKnown ? [] : [type];
+  };
+  // Those of the type come first; user and role are never type names.
+  const marks = (context: SecurityContext): readonly string[] => [
+    ...badType(context).map((type) => `type ${type}`),
+    ...(['user', 'role'] as const).filter((field) => context.seLinuxOptions?.[field]),
+  ];
+  const { who, values } = inContexts(spec, marks);
+  const types = values.filter((value) => value.startsWith('type ')).map((value) => value.slice('type '.length));
+  const data = [
+    ...(types.length > 0 ? [`${plural('type', types.length)} ${quoted(types)}`] : []),
+    ...['user', 'role'].filter((field) => values.includes(field)).map((field) => `${field} may not be set`),
+  ];
+  return violationBy(who, 'seLinuxOptions', `set forbidden securityContext.seLinuxOptions: ${data.join('; ')}`);
 };
 
 const SECCOMP_POD = 'seccomp.security.alpha.kubernetes.io/pod';
 const SECCOMP_CONTAINER = 'container.seccomp.security.alpha.kubernetes.io/';
 const SECCOMP_FIELDS_SINCE = 19;
-const badSeccomp = (context: SecurityContext | undefined): boolean => {
-  const type = context?.seccompProfile?.type;
-  return context?.seccompProfile !== undefined && type !== 'Localhost' && type !== 'RuntimeDefault';
-};
 
-const seccompProfile: PodCheck = {
-  level: 'baseline',
-  since: 0,
-  coveredSince: SECCOMP_FIELDS_SINCE,
-  run({ annotations, spec }, minor) {
-    if (minor < SECCOMP_FIELDS_SINCE) {
-      const keys = [SECCOMP_POD, ...allContainers(spec).map(({ name }) => `${SECCOMP_CONTAINER}${name}`)];
-      const bad = [...new Set(keys)]
-        .filter((key) => annotations[key] !== undefined && !allowedSeccomp(annotations[key]))
-        .map((key) => `${key}=${JSON.stringify(annotations[key])}`)
-        .sort();
-      if (bad.length === 0) return undefined;
-      return violation('seccompProfile', `forbidden ${plural('annotation', bad.length)} ${bad.join(', ')}`);
-    }
-    return explicitSeccomp(spec);
-  },
+const seccompProfile: Run = (pod, minor) => {
+  const { spec } = pod;
+  if (minor >= SECCOMP_FIELDS_SINCE) return explicitSeccomp(spec);
+  const keys = new Set([SECCOMP_POD, ...allContainers(spec).map(({ name }) => `${SECCOMP_CONTAINER}${name}`)]);
+  const bad = annotationsWhere(pod, (key, value) => keys.has(key) && !allowedSeccomp(value));
+  if (bad.length === 0) return undefined;
+  return { reason: 'seccompProfile', detail: `forbidden ${plural('annotation', bad.length)} ${bad.join(', ')}` };
 };
 
 const allowedSeccomp = (value: string): boolean =>
   value === 'runtime/default' || value === 'docker/default' || value.startsWith('localhost/');
 
 /** Shared by both levels: a profile that is named and not allowed. */
-export function explicitSeccomp(spec: Parameters<typeof allContainers>[0]): Violation | undefined {
-  const who = setters(
-    badSeccomp(spec.securityContext),
-    containersWhere(spec, ({ securityContext }) => badSeccomp(securityContext)),
+export function explicitSeccomp(spec: CheckedPodSpec): Violation | undefined {
+  const { who, values } = inContexts(spec, ({ seccompProfile: profile }) =>
+    profile === undefined || profile?.type === 'Localhost' || profile?.type === 'RuntimeDefault'
+      ? []
+      : [profile?.type ?? ''],
   );
-  if (!who) return undefined;
-  const types = [spec, ...allContainers(spec)]
-    .map(({ securityContext }) => securityContext)
-    .filter(badSeccomp)
-    .map((context) => context?.seccompProfile?.type ?? '');
-  const values = quoted([...new Set(types)].sort());
-  return violation('seccompProfile', `${who} must not set securityContext.seccompProfile.type to ${values}`);
+  return violationBy(who, 'seccompProfile', `must not set securityContext.seccompProfile.type to ${quoted(values)}`);
 }
 
 /** Allowed sysctls and the version of the standard they came with. */
 const SYSCTLS: Readonly<Record<string, number>> = standards.sysctls;
 
-const sysctls: PodCheck = {
-  level: 'baseline',
-  since: 0,
-  run({ spec }, minor) {
-    const bad = (spec.securityContext?.sysctls ?? [])
-      .map(({ name }) => name)
-      .filter((name) => !(Object.hasOwn(SYSCTLS, name) && SYSCTLS[name]! <= minor));
-    return bad.length === 0 ? undefined : violation('forbidden sysctls', bad.join(', '));
-  },
+const sysctls: Run = ({ spec }, minor) => {
+  const bad = (spec.securityContext?.sysctls ?? [])
+    .map(({ name }) => name)
+    .filter((name) => !(Object.hasOwn(SYSCTLS, name) && SYSCTLS[name]! <= minor));
+  return bad.length === 0 ? undefined : { reason: 'forbidden sysctls', detail: bad.join(', ') };
 };
 
-const windowsHostProcess: PodCheck = {
-  level: 'baseline',
-  since: 0,
-  run({ spec }) {
-    const isSet = (context: SecurityContext | undefined): boolean => context?.windowsOptions?.hostProcess === true;
-    const who = setters(
-      isSet(spec.securityContext),
-      containersWhere(spec, ({ securityContext }) => isSet(securityContext)),
-    );
-    if (!who) return undefined;
-    return violation('hostProcess', `${who} must not set securityContext.windowsOptions.hostProcess=true`);
-  },
+const windowsHostProcess: Run = ({ spec }) => {
+  const { who } = inContexts(spec, ({ windowsOptions }) => isSet(windowsOptions?.hostProcess === true));
+  return violationBy(who, 'hostProcess', 'must not set securityContext.windowsOptions.hostProcess=true');
 };
 
 /** In upstream's order: of file names. */
 export const BASELINE_CHECKS: readonly PodCheck[] = [
-  appArmorProfile,
-  capabilities,
-  hostNamespaces,
-  hostPathVolumes,
-  hostPorts,
-  hostProbes,
-  privileged,
-  procMount,
-  seLinuxOptions,
-  seccompProfile,
-  sysctls,
-  windowsHostProcess,
-];
+  { since: 0, run: appArmorProfile },
+  { since: 0, coveredSince: 22, run: capabilities },
+  { since: 0, run: hostNamespaces },
+  { since: 0, coveredSince: 0, run: hostPathVolumes },
+  { since: 0, run: hostPorts },
+  { since: 34, run: hostProbes },
+  { since: 0, run: privileged },
+  { since: 0, run: procMount },
+  { since: 0, run: seLinuxOptions },
+  { since: 0, coveredSince: SECCOMP_FIELDS_SINCE, run: seccompProfile },
+  { since: 0, run: sysctls },
+  { since: 0, run: windowsHostProcess },
+].map((check) => ({ level: 'baseline', ...check }));

@@ -46,14 +46,45 @@ export const quoted = (names: Iterable<string>): string => [...names].map((name)
 export const containersNamed = (names: readonly string[]): string =>
   `${plural('container', names.length)} ${quoted(names)}`;
 
-/** `pod and container "a"`; undefined when nobody did it. */
-export function setters(byPod: boolean, containers: readonly string[]): string | undefined {
-  const parts = [...(byPod ? ['pod'] : []), ...(containers.length > 0 ? [containersNamed(containers)] : [])];
-  return parts.length === 0 ? undefined : parts.join(' and ');
+/** Those who do something, and what it is. */
+interface Found {
+  readonly names: readonly string[];
+  /** `pod and container "a"`; undefined when nobody did it. */
+  readonly who: string | undefined;
+  /** Each once, in order. */
+  readonly values: readonly string[];
 }
 
-/** Names of the containers for which `test` holds. */
-export const containersWhere = (spec: CheckedPodSpec, test: (container: CheckedContainer) => boolean): string[] =>
-  allContainers(spec)
-    .filter(test)
-    .map(({ name }) => name);
+/** What `read` finds in containers. */
+export const inContainers = (spec: CheckedPodSpec, read: (container: CheckedContainer) => readonly string[]): Found =>
+  found(
+    [],
+    allContainers(spec).map((container) => ({ name: container.name, values: read(container) })),
+  );
+
+/** What `read` finds in the security contexts of a Pod and its containers. */
+export const inContexts = (spec: CheckedPodSpec, read: (context: SecurityContext) => readonly string[]): Found =>
+  found(
+    read(spec.securityContext ?? {}),
+    allContainers(spec).map(({ name, securityContext }) => ({ name, values: read(securityContext ?? {}) })),
+  );
+
+function found(
+  ofPod: readonly string[],
+  ofContainers: readonly { readonly name: string; readonly values: readonly string[] }[],
+): Found {
+  const bad = ofContainers.filter(({ values }) => values.length > 0);
+  const names = bad.map(({ name }) => name);
+  const parts = [...(ofPod.length > 0 ? ['pod'] : []), ...(bad.length > 0 ? [containersNamed(names)] : [])];
+  const who = parts.length === 0 ? undefined : parts.join(' and ');
+  return { names, who, values: distinct([...ofPod, ...bad.flatMap(({ values }) => values)]) };
+}
+
+/** As values of what is there or not. */
+export const isSet = (condition: boolean): readonly string[] => (condition ? [''] : []);
+
+export const distinct = (texts: Iterable<string>): string[] => [...new Set(texts)].sort();
+
+/** The violation of those who do something: none where nobody does. */
+export const violationBy = (who: string | undefined, reason: string, detail: string): Violation | undefined =>
+  who === undefined ? undefined : { reason, detail: `${who} ${detail}` };
