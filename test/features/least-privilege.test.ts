@@ -50,6 +50,10 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'get /secrets':
       'credentials of web servers and registries, which a DataVolume names in its own namespace; it lists none',
   },
+  'coracle-export': {
+    'get /secrets': 'the token of an export, in the Secret of its namespace that it names; it lists none',
+    'create /secrets': 'the Secret with a token, for an export that names none',
+  },
   'coracle-certificatesigningrequest-cleaner': {
     'delete certificates.k8s.io/certificatesigningrequests': 'removes what is old',
   },

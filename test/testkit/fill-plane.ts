@@ -8,6 +8,7 @@ import { createSigningKey } from '../../packages/apiserver/src/auth/service-acco
 import { startUploadProxy } from '../../packages/coracle/src/upload-proxy/upload-proxy.ts';
 import { createUploadTokens } from '../../packages/coracle/src/upload-proxy/upload-tokens.ts';
 import { poolRequest } from '../../packages/node-agent/src/agent/requests/pool-requests.ts';
+import { createVolumeReader } from '../../packages/node-agent/src/export/volume-content.ts';
 import { createFills, type Fills } from '../../packages/node-agent/src/fill/fills.ts';
 import { type ImageStore, openImageStore } from '../../packages/node-agent/src/image/image-store.ts';
 import { openPool, type Pool } from '../../packages/node-agent/src/storage/pool.ts';
@@ -44,6 +45,7 @@ export async function startFillPlane(more: readonly string[] = []): Promise<Fill
   const stop = new AbortController();
   const realPool = await openPool({ directory: join(directory, 'claims'), clock, log, signal: stop.signal });
   const images = await openImageStore(join(directory, 'images'), { clock, log });
+  const volumes = createVolumeReader(realPool, clock);
   const fills: Fills = createFills({ pool: realPool, images, clock, log, signal: stop.signal, stallMs: 1000 });
   const server = await startImageServer();
   const signingKey = await createSigningKey();
@@ -62,14 +64,14 @@ export async function startFillPlane(more: readonly string[] = []): Promise<Fill
     undefined,
     async () => async (request) => {
       try {
-        return (await poolRequest({ pool: realPool, fills, allowed: true }, request)) as ApiResponse;
+        return (await poolRequest({ pool: realPool, fills, volumes, allowed: true }, request)) as ApiResponse;
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
         const body = new TextEncoder().encode(JSON.stringify(error.status));
         return { status: error.code, headers: { 'content-type': 'application/json' }, body };
       }
     },
-    () => ({ uploadProxy: { url: `https://127.0.0.1:${proxy.port}`, ca, serve: proxy.serve } }),
+    () => ({ uploadProxy: { url: `https://127.0.0.1:${proxy.port}`, ca, ...proxy } }),
     { signingKey },
   );
   const handleOf = async (name: string): Promise<string> =>

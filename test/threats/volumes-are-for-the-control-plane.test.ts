@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { createNodeHandler } from '../../packages/node-agent/src/agent/requests/handler.ts';
 import { PROXY_PATH_HEADER } from '../../packages/node-agent/src/agent/requests/pod-proxy.ts';
+import { createVolumeReader } from '../../packages/node-agent/src/export/volume-content.ts';
 import { createFills } from '../../packages/node-agent/src/fill/fills.ts';
 import { openImageStore } from '../../packages/node-agent/src/image/image-store.ts';
 import { openPool, type Pool } from '../../packages/node-agent/src/storage/pool.ts';
@@ -27,6 +28,7 @@ before(async () => {
   pool = await openPool({ directory: join(directory, 'claims'), clock: systemClock, log: silentLogger, signal: NEVER });
   const images = await openImageStore(join(directory, 'images'), { clock: systemClock, log: silentLogger });
   const fills = createFills({ pool, images, clock: systemClock, log: silentLogger, signal: NEVER });
+  const volumes = createVolumeReader(pool, systemClock);
   handler = createNodeHandler({
     find: () => undefined,
     findPod: () => undefined,
@@ -36,6 +38,7 @@ before(async () => {
     node: { nodeName: 'n', dataDir: directory, pods: () => [] },
     pool: () => pool,
     fills: () => fills,
+    volumes: () => volumes,
     // As on an external cluster: its API server may do everything that a kubelet lets it.
     authorize: ({ peer }) => peer.certificate?.verified === true,
     isControlPlane: ({ peer }) => peer.certificate?.verified === true && peer.certificate.commonName === 'virt-api',
@@ -110,5 +113,11 @@ test('what is no call, too large, or a path in place of a handle is refused with
     if (reason) assert.equal(answer.reason, reason, text);
   }
   assert.equal((await ask('inspect', '', { method: 'GET' })).status, 405);
+  const content = { method: 'GET', query: 'file=../pool.json' };
+  for (const handle of ['../../etc/passwd', `${VOLUME}/..`, '__proto__', '', VOLUME]) {
+    const answer = await ask(`content/${handle}`, '', content);
+    assert.ok([404, 422].includes(answer.status), `${handle}: ${answer.status}`);
+    assert.equal((await ask(`content/${handle}`, '', { ...content, as: 'kube-apiserver' })).status, 403);
+  }
   assert.deepEqual(await readdir(pool.directory), ['pool.json']);
 });

@@ -69,6 +69,20 @@ export type UploadReply =
   | { readonly state: 'failed'; readonly problem: FillProblem | 'Conflict' | 'NotFound'; readonly message: string };
 
 /**
+ * `GET /storage/v1/content/HANDLE`: what a volume that no guest writes to holds, a `VolumeContent`; with `?file=NAME` the
+ * bytes of one of these. A guest that takes the volume breaks that off.
+ */
+export const CONTENT_PATH = '/storage/v1/content/';
+
+export interface VolumeContent {
+  /** `disk.img` is the disk as a guest sees it; the others are files that lie in the volume. In the order of their names. */
+  readonly files: readonly { readonly name: string; readonly bytes: number }[];
+}
+
+/** Name of the disk among the files of a volume. */
+export const DISK_FILE = 'disk.img';
+
+/**
  * Call `fillVolume`: makes a volume with what the source gives, under the same handle as `createVolume` would. The work goes
  * on after the reply; each further call says how it stands. What was fetched already is kept over restarts. With a source of
  * type `upload` it waits for the bytes, in step `waiting`.

@@ -42,6 +42,8 @@ import {
   createEvacuationController,
   evacuationControllerRules,
 } from '@coracle/kubevirt/controllers/evacuation/evacuation-controller';
+import { createExportController, exportControllerRules } from '@coracle/kubevirt/controllers/export/export-controller';
+import { createExportTargets } from '@coracle/kubevirt/controllers/export/export-targets';
 import {
   createKubeVirtController,
   kubeVirtControllerRules,
@@ -78,6 +80,7 @@ import type { ApiHandler } from '@coracle/runtime/http/seam';
 import type { Logger } from '@coracle/runtime/log/log';
 import { aborted } from '@coracle/runtime/signal/abortable';
 import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
+import type { ExportServing } from '../upload-proxy/serve-export.ts';
 import type { UploadSource } from '../upload-proxy/upload-proxy.ts';
 import { clusterSettings } from './cluster-settings.ts';
 import { createDeletionWebhookComponent, DELETION_WEBHOOK_RULES, type ServeWebhook } from './deletion-webhook.ts';
@@ -116,12 +119,13 @@ export interface ComponentFacts {
   readonly createGitOps?: (environment: ControllerEnvironment) => Runnable;
   /** Reaches the port of a node's agent; only where the keys are. */
   readonly connectNode?: (nodeName: string, client: Client) => Promise<ApiHandler>;
-  /** Takes uploads for the claims that the DataVolume controller names; only where there is a port for them. */
+  /** Takes uploads for the claims that the DataVolume controller names, and serves exports; only where there is a port for them. */
   readonly uploadProxy?: {
     readonly url: string;
     /** PEM of the authority of its certificate. */
     readonly ca: string;
     serve(source: UploadSource): void;
+    serveExports(source: ExportServing): void;
   };
 }
 
@@ -206,6 +210,22 @@ export const COMPONENTS: readonly Component[] = [
       const uploads = uploadProxy && createUploadTargets();
       if (uploads) uploadProxy.serve({ targets: uploads, pools });
       return createDataVolumeControllers({ ...environment, pools, ...(uploads && { uploads, uploadProxy }) });
+    },
+  },
+  {
+    name: 'export',
+    account: 'coracle-export',
+    rules: exportControllerRules,
+    // Bytes come from pools, which only the holder of the cluster's keys reaches; on another cluster KubeVirt does this.
+    needsKeys: true,
+    create: (environment, { connectNode, uploadProxy }) => {
+      const { clock, informers, client } = environment;
+      if (!uploadProxy || !connectNode) return { name: 'export', start: (signal) => aborted(signal) };
+      const targets = createExportTargets();
+      const pools = createPools({ nodes: informers.of(NODES), connect: (name) => connectNode(name, client), clock });
+      const controller = createExportController({ ...environment, targets, server: uploadProxy });
+      uploadProxy.serveExports({ targets, pools, content: controller.content });
+      return controller;
     },
   },
   {

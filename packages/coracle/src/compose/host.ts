@@ -172,6 +172,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
           url: `https://${inUrl(address.advertise)}:${uploads.port}`,
           ca: pki.ca,
           serve: uploads.serve,
+          serveExports: uploads.serveExports,
         },
       },
       clock,

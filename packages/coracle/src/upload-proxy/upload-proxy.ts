@@ -1,7 +1,7 @@
 /**
  * The port that images are uploaded to (CDI pkg/uploadproxy and pkg/uploadserver): `POST /v1beta1/upload` answers when the
  * claim is full, `/v1beta1/upload-async` when the bytes are there and are an image. A body is read only as fast as the
- * node writes it, and one that breaks off leaves nothing.
+ * node writes it, and one that breaks off leaves nothing. Exports are downloaded from the same port (`serve-export.ts`).
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -12,7 +12,9 @@ import type { UploadTarget, UploadTargets } from '@coracle/kubevirt/controllers/
 import type { Clock } from '@coracle/runtime/clock/clock';
 import { declaredLength, leaveRest } from '@coracle/runtime/http/receive-body';
 import type { Logger } from '@coracle/runtime/log/log';
+import { Refusal } from './refusal.ts';
 import { sendUpload } from './send-upload.ts';
+import { createExportServer, type ExportServing, isExportPath } from './serve-export.ts';
 import type { UploadClaim, UploadTokens } from './upload-tokens.ts';
 
 /** Which claims wait, and how their pools are reached. */
@@ -37,7 +39,9 @@ export interface UploadProxy {
   readonly port: number;
   /** From here on uploads are taken. */
   serve(source: UploadSource): void;
-  /** Ends all uploads. */
+  /** From here on exports can be downloaded. */
+  serveExports(source: ExportServing): void;
+  /** Ends all uploads and downloads. */
   close(): Promise<void>;
 }
 
@@ -53,15 +57,6 @@ const READY_MS = 10_000;
 const LOOK_MS = 100;
 /** A body of which so much is left when it is refused is not read to its end. */
 const REST_BYTES = 1024 * 1024;
-
-/** A request that is refused, with its status. */
-class Refusal extends Error {
-  readonly status: number;
-  constructor(status: number, message: string) {
-    super(message);
-    this.status = status;
-  }
-}
 
 /** Starts listening. Rejects when the port cannot be bound. */
 export async function startUploadProxy(options: UploadProxyOptions): Promise<UploadProxy> {
@@ -89,7 +84,11 @@ export async function startUploadProxy(options: UploadProxyOptions): Promise<Upl
       },
     );
   };
-  server.on('request', (request, response) => serve(request, response, false));
+  const exports = createExportServer(log, stop.signal);
+  server.on('request', (request, response) => {
+    if (isExportPath(request.url ?? '')) exports.answer(request, response);
+    else serve(request, response, false);
+  });
   server.on('checkContinue', (request, response) => serve(request, response, true));
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -103,6 +102,7 @@ export async function startUploadProxy(options: UploadProxyOptions): Promise<Upl
     serve(given) {
       source = given;
     },
+    serveExports: exports.serve,
     async close() {
       stop.abort(new Error('the control plane stops'));
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));

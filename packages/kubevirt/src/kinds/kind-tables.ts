@@ -4,10 +4,12 @@ import type { PrinterColumn } from '@coracle/apimachinery/types/resource';
 import type { TSchema } from 'typebox';
 import { backupSpec, backupStatus, backupTrackerSpec, backupTrackerStatus } from './backup.ts';
 import { cloneSpec, cloneStatus } from './clone.ts';
+import { exportSpec, exportStatus } from './export.ts';
 import { instancetypeSpec, preferenceSpec } from './instancetype.ts';
 import {
   BACKUP_GROUP,
   CLONE_GROUP,
+  EXPORT_GROUP,
   INSTANCETYPE_GROUP,
   MIGRATIONS_GROUP,
   POOL_GROUP,
@@ -307,5 +309,21 @@ export const KINDS: readonly KindTable[] = [
     spec: backupTrackerSpec,
     status: backupTrackerStatus,
     columns: [],
+  },
+  {
+    kind: 'VirtualMachineExport',
+    group: EXPORT_GROUP,
+    shortNames: ['vmexport', 'vmexports'],
+    description: 'Offers the disks of a machine, of a snapshot or of a claim for download.',
+    spec: exportSpec,
+    status: exportStatus,
+    columns: [column('SourceKind', '.spec.source.kind'), column('SourceName', '.spec.source.name'), phase],
+    versions: [
+      { name: 'v1' },
+      {
+        name: 'v1beta1',
+        deprecationWarning: 'export.kubevirt.io/v1beta1 VirtualMachineExport is deprecated',
+      },
+    ],
   },
 ];

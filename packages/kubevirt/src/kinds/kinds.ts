@@ -3,6 +3,7 @@ import { clusterType, namespacedType, type ResourceType } from '@coracle/apimach
 import type { KubeObject } from '@coracle/apimachinery/meta/object';
 import type { BackupSpec, BackupStatus, BackupTrackerSpec, BackupTrackerStatus } from './backup.ts';
 import type { CloneSpec, CloneStatus } from './clone.ts';
+import type { ExportSpec, ExportStatus } from './export.ts';
 import type { InstancetypeSpec, PreferenceSpec } from './instancetype.ts';
 import type { KubeVirtSpec, KubeVirtStatus } from './kubevirt-cr.ts';
 import type { MigrationSpec, MigrationStatus } from './migration.ts';
@@ -23,6 +24,7 @@ export const SNAPSHOT_GROUP = 'snapshot.kubevirt.io';
 export const SNAPSHOT_VERSION = 'v1beta1';
 export const CLONE_GROUP = 'clone.kubevirt.io';
 export const BACKUP_GROUP = 'backup.kubevirt.io';
+export const EXPORT_GROUP = 'export.kubevirt.io';
 export const POOL_GROUP = 'pool.kubevirt.io';
 
 export interface VirtualMachine extends KubeObject {
@@ -102,6 +104,11 @@ export interface VirtualMachineBackup extends KubeObject {
 export interface VirtualMachineBackupTracker extends KubeObject {
   spec: BackupTrackerSpec;
   status?: BackupTrackerStatus;
+}
+
+export interface VirtualMachineExport extends KubeObject {
+  spec: ExportSpec;
+  status?: ExportStatus;
 }
 
 const API_VERSION = `${KUBEVIRT_GROUP}/v1`;
@@ -193,4 +200,10 @@ export const VIRTUAL_MACHINE_BACKUP_TRACKERS = namespacedType<VirtualMachineBack
   BACKUP_API,
   'virtualmachinebackuptrackers',
   'VirtualMachineBackupTracker',
+);
+
+export const VIRTUAL_MACHINE_EXPORTS = namespacedType<VirtualMachineExport>(
+  `${EXPORT_GROUP}/v1`,
+  'virtualmachineexports',
+  'VirtualMachineExport',
 );

@@ -167,6 +167,8 @@ describe('kubevirtResources()', () => {
       'virtualmachinepools v1alpha1 vmpool,vmpools pool.kubevirt.io/v1beta1 false',
       'virtualmachinebackups v1alpha1 vmbackup,vmbackups stored false',
       'virtualmachinebackuptrackers v1alpha1 vmbackuptracker,vmbackuptrackers stored false',
+      'virtualmachineexports v1 vmexport,vmexports stored false',
+      'virtualmachineexports v1beta1 vmexport,vmexports export.kubevirt.io/v1 true',
     ]);
   });
 });

@@ -4,6 +4,7 @@ export * from './clone.ts';
 export * from './data-volume.ts';
 export * from './devices.ts';
 export * from './domain.ts';
+export * from './export.ts';
 export * from './fields.ts';
 export * from './instancetype.ts';
 export * from './kinds.ts';

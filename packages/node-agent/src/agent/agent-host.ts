@@ -9,6 +9,7 @@ import { amountsOf } from '@coracle/cluster-rules/placement/pod-requests';
 import { POOL_LABEL } from '@coracle/cluster-rules/storage/pool-names';
 import type { Logger } from '@coracle/runtime/log/log';
 import { bootId } from '@coracle/runtime/process/identity';
+import { createVolumeReader, type VolumeReader } from '../export/volume-content.ts';
 import { createFills, type Fills } from '../fill/fills.ts';
 import { openImageStore } from '../image/image-store.ts';
 import { DEFAULT_BINARY, readNodeFacts } from '../qemu/node-facts.ts';
@@ -42,6 +43,7 @@ export class AgentHost {
   readonly #obsoleteModels: ReturnType<typeof createObsoleteModels>;
   #pool: Pool | undefined;
   #fills: Fills | undefined;
+  #volumes: VolumeReader | undefined;
   #id = '';
   #unlock: (() => Promise<void>) | undefined;
   #heldClaims: HeldClaims | undefined;
@@ -72,6 +74,9 @@ export class AgentHost {
   get fills(): Fills | undefined {
     return this.#fills;
   }
+  get volumes(): VolumeReader | undefined {
+    return this.#volumes;
+  }
 
   #at(name: string): string {
     return join(this.#config.dataDir, name);
@@ -101,6 +106,7 @@ export class AgentHost {
     await sweepStates(this.memoryDirectory);
     const pool = options.pool ?? (await openPool({ directory: this.#at('claims'), clock, log, signal }));
     this.#pool = pool;
+    this.#volumes = createVolumeReader(pool, clock);
     const { architecture } = facts;
     const images = options.images ?? (await openImageStore(this.#at('images'), { clock, log, architecture }));
     this.#fills = options.fills ?? createFills({ pool, images, clock, log, signal, architecture });

@@ -172,6 +172,7 @@ function nodeHandler(
     },
     pool: () => host.pool,
     fills: () => host.fills,
+    volumes: () => host.volumes,
     isControlPlane,
     directoryOf: (vmiUid) => join(dataDir, 'vms', vmiUid),
     memoryDirectory: host.memoryDirectory,

@@ -76,7 +76,13 @@ export interface Pool {
    */
   reserve(
     handle: string,
-    user: { readonly vmi: string; readonly place: string; readonly access: Access },
+    user: {
+      readonly vmi: string;
+      readonly place: string;
+      readonly access: Access;
+      /** A reader that is no guest: called when one takes the volume, which is then not reserved any more. */
+      readonly giveWay?: () => void;
+    },
   ): Promise<{ readonly disk: VolumeDisk & { readonly size: number }; release(): void }>;
   /** Connects a volume with the QEMU that has it open (also after a restart of the agent). The result detaches it. */
   attach(handle: string, disk: RunningDisk): Promise<() => void>;

@@ -10,6 +10,8 @@ interface User {
   /** Node that it runs on. */
   readonly place: string;
   readonly access: Access;
+  /** It reads only until a guest that writes asks for the volume: then this is called, and it is no user any more. */
+  readonly giveWay?: (() => void) | undefined;
   disk?: RunningDisk;
 }
 
@@ -17,8 +19,8 @@ interface User {
 export type Reach = { readonly how: 'offline' } | { readonly how: 'online'; readonly disk: RunningDisk };
 
 export interface VolumeUsers {
-  /** Throws PoolError `InUse` while another guest has the volume, unless both only read or both share it. */
-  add(handle: string, user: Pick<User, 'vmi' | 'place' | 'access'>): void;
+  /** Throws PoolError `InUse` while another guest has the volume, unless both only read or both share it, or it gives way. */
+  add(handle: string, user: Pick<User, 'vmi' | 'place' | 'access' | 'giveWay'>): void;
   attach(handle: string, disk: RunningDisk): void;
   /** Lets go of the connection; the volume stays in use. */
   detach(handle: string, disk: RunningDisk): void;
@@ -48,8 +50,15 @@ export function createVolumeUsers(): VolumeUsers {
     add(handle, user) {
       const all = of(handle);
       if (all.some((other) => same(other, user))) return;
-      const other = all.find(({ vmi, access }) => vmi !== user.vmi && (access === 'write' || access !== user.access));
+      const other = all.find(
+        ({ vmi, access, giveWay }) => vmi !== user.vmi && !giveWay && (access === 'write' || access !== user.access),
+      );
       if (other) throw new PoolError('InUse', `volume ${handle} is in use by another guest (instance ${other.vmi})`);
+      for (const reader of all)
+        if (reader.giveWay && user.access !== 'read') {
+          remove(handle, reader);
+          reader.giveWay();
+        }
       put(handle, { ...user });
     },
     attach(handle, disk) {

@@ -9,6 +9,7 @@ import type {
   VirtualMachineBackup,
   VirtualMachineBackupTracker,
   VirtualMachineClone,
+  VirtualMachineExport,
   VirtualMachineInstance,
   VirtualMachineRestore,
   VirtualMachineSnapshot,
@@ -17,7 +18,7 @@ import type {
 import { referencesOf } from '../protection/references.ts';
 import { isUnderWay } from '../protection/restores.ts';
 import { type GraphKind, graphNode, type ObjectGraphNode } from './graph-node.ts';
-import { graphKindOf, IPAM_MACHINE_LABEL, type VirtualMachineExport } from './graph-resources.ts';
+import { graphKindOf, IPAM_MACHINE_LABEL } from './graph-resources.ts';
 
 /** What is listed in the namespace of the machine; undefined where it could not be. */
 export interface GraphLists {

@@ -19,6 +19,7 @@ import {
   VIRTUAL_MACHINE_CLONES,
   VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES,
   VIRTUAL_MACHINE_CLUSTER_PREFERENCES,
+  VIRTUAL_MACHINE_EXPORTS,
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINE_INSTANCETYPES,
   VIRTUAL_MACHINE_PREFERENCES,
@@ -36,18 +37,6 @@ const custom = (group: string, version: string, resource: string, kind: string):
   kind,
   namespaced: true,
 });
-
-/** An export of volumes (upstream's VirtualMachineExport), as far as it names what it is of. Not every server has it. */
-export interface VirtualMachineExport extends KubeObject {
-  spec?: { readonly source?: { readonly kind?: string; readonly name?: string } };
-}
-
-export const VIRTUAL_MACHINE_EXPORTS: ResourceType<VirtualMachineExport> = custom(
-  'export.kubevirt.io',
-  'v1beta1',
-  'virtualmachineexports',
-  'VirtualMachineExport',
-);
 
 /** Addresses that a network keeps for a machine, labelled with its name. Not every server has them. */
 export const IPAM_CLAIMS: ResourceType<KubeObject> = custom('k8s.cni.cncf.io', 'v1alpha1', 'ipamclaims', 'IPAMClaim');

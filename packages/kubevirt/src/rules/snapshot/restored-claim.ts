@@ -1,6 +1,6 @@
 /** The claim that a restore makes from a VolumeSnapshot (kubevirt pkg/storage/snapshot, CreateRestorePVCDef). */
 
-import type { DeepReadonly, KubeObject, OwnerReference } from '@coracle/apimachinery/meta/object';
+import type { DeepReadonly, KubeObject, ObjectKey, OwnerReference } from '@coracle/apimachinery/meta/object';
 import { exceeds, readQuantity } from '@coracle/apimachinery/quantity/quantity';
 import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import { SNAPSHOT_STORAGE_GROUP, type VolumeSnapshot } from '@coracle/cluster-rules/volume-snapshot/kinds';
@@ -53,12 +53,39 @@ export interface RestoredClaim {
 /** The claim to create: as it was saved, at least as large as the snapshot asks for, filled from it. */
 export function restoredClaim(of: RestoredClaim): PersistentVolumeClaim {
   const { restore, name, backup, snapshot, machine, dataVolume, owner } = of;
+  const override = restore.spec.volumeRestoreOverrides?.find(({ volumeName }) => volumeName === backup.volumeName);
+  const claim = claimFromSnapshot({ namespace: restore.metadata.namespace ?? '', name }, { backup, snapshot });
+  return {
+    ...claim,
+    metadata: {
+      ...claim.metadata,
+      labels: {
+        ...claim.metadata.labels,
+        [SOURCE_NAME_LABEL]: machine?.metadata?.name ?? '',
+        [SOURCE_NAMESPACE_LABEL]: machine?.metadata?.namespace ?? '',
+        ...override?.labels,
+      },
+      annotations: {
+        ...marked(claim.metadata.annotations, restore),
+        [RESTORE_NAME_ANNOTATION]: restore.metadata.name ?? '',
+        ...override?.annotations,
+        ...(dataVolume !== undefined && { [POPULATED_FOR_ANNOTATION]: dataVolume }),
+      },
+      ...(dataVolume === undefined && owner && { ownerReferences: [owner] }),
+    },
+  };
+}
+
+/** A claim with the content of a VolumeSnapshot: as it was saved, at least as large as the snapshot asks for. */
+export function claimFromSnapshot(
+  { namespace, name }: ObjectKey,
+  { backup, snapshot }: Pick<RestoredClaim, 'backup' | 'snapshot'>,
+): PersistentVolumeClaim {
   const { metadata, spec } = backup.persistentVolumeClaim;
   const { [STATE_LABEL]: _, ...labels } = metadata?.labels ?? {};
   const annotations = Object.fromEntries(
     Object.entries(metadata?.annotations ?? {}).filter(([key]) => !NOT_COPIED.some((prefix) => key.startsWith(prefix))),
   );
-  const override = restore.spec.volumeRestoreOverrides?.find(({ volumeName }) => volumeName === backup.volumeName);
   const source = { apiGroup: SNAPSHOT_STORAGE_GROUP, kind: 'VolumeSnapshot', name: backup.volumeSnapshotName ?? '' };
   const { accessModes, resources, storageClassName, volumeMode } = spec ?? {};
   const asked = resources?.requests?.['storage'];
@@ -67,23 +94,7 @@ export function restoredClaim(of: RestoredClaim): PersistentVolumeClaim {
   return {
     apiVersion: 'v1',
     kind: 'PersistentVolumeClaim',
-    metadata: {
-      name,
-      namespace: restore.metadata.namespace ?? '',
-      labels: {
-        ...labels,
-        [SOURCE_NAME_LABEL]: machine?.metadata?.name ?? '',
-        [SOURCE_NAMESPACE_LABEL]: machine?.metadata?.namespace ?? '',
-        ...override?.labels,
-      },
-      annotations: {
-        ...marked(annotations, restore),
-        [RESTORE_NAME_ANNOTATION]: restore.metadata.name ?? '',
-        ...override?.annotations,
-        ...(dataVolume !== undefined && { [POPULATED_FOR_ANNOTATION]: dataVolume }),
-      },
-      ...(dataVolume === undefined && owner && { ownerReferences: [owner] }),
-    },
+    metadata: { name, namespace, labels, annotations },
     spec: {
       ...(accessModes && { accessModes: [...accessModes] }),
       resources: {

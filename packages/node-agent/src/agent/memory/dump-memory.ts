@@ -8,13 +8,13 @@ import { basename, join } from 'node:path';
 import { formatTime } from '@coracle/apimachinery/meta/object';
 import type { VirtualMachineInstanceStatus } from '@coracle/kubevirt/kinds/status';
 import { DUMP_CLAIM_ANNOTATION, DUMP_PHASES } from '@coracle/kubevirt/rules/memory-dump/memory-dump';
+import { MEMORY_DUMPS } from '../../export/volume-content.ts';
 import { syncDirectory } from '../../image/atomic-file.ts';
 import { isHandle } from '../../storage/pool-state.ts';
 import type { Guest } from '../guest/guest.ts';
 import { writeVmiStatus } from '../launcher/api-writes.ts';
 import { type LauncherState, newer } from '../launcher/launcher-state.ts';
 
-export const MEMORY_DUMPS = 'memory-dumps';
 /** Between two questions how far QEMU is. */
 const POLL_MS = 250;
 /** Registers, devices and the headers of the file. */

@@ -16,6 +16,7 @@ import type { Clock } from '@coracle/runtime/clock/clock';
 import type { ApiHandler, ApiRequest, ApiResponse } from '@coracle/runtime/http/seam';
 import type { Logger } from '@coracle/runtime/log/log';
 import { familyText, type MetricFamily } from '@coracle/runtime/metrics/metric-family';
+import type { VolumeReader } from '../../export/volume-content.ts';
 import type { Fills } from '../../fill/fills.ts';
 import type { AskGuestAgent } from '../../qmp/guest-agent.ts';
 import { QmpError } from '../../qmp/qmp-connection.ts';
@@ -47,6 +48,8 @@ export interface HandlerOptions {
   readonly pool?: () => Pool | undefined;
   /** What fills them. */
   readonly fills?: () => Fills | undefined;
+  /** What reads them. */
+  readonly volumes?: () => VolumeReader | undefined;
   /** True for a call of the control plane itself: nobody else asks for volumes, whatever a cluster lets them do. */
   readonly isControlPlane?: (request: ApiRequest) => boolean;
   /** Who may call; asked before anything else. */
@@ -90,8 +93,9 @@ const NO_ROOM: ApiResponse = { status: 503, headers: { 'retry-after': '1' } };
 async function route(options: HandlerOptions, request: ApiRequest): Promise<ApiResponse> {
   if (request.path === '/metrics' && request.method === 'GET')
     return { status: 200, headers: METRICS_HEADERS, body: new TextEncoder().encode(await metricsText(options)) };
+  const { pool, fills, volumes } = options;
   const aboutPool = poolRequest(
-    { pool: options.pool?.(), fills: options.fills?.(), allowed: options.isControlPlane?.(request) === true },
+    { pool: pool?.(), fills: fills?.(), volumes: volumes?.(), allowed: options.isControlPlane?.(request) === true },
     request,
   );
   if (aboutPool) return aboutPool;

@@ -4,6 +4,7 @@
  */
 import { ApiError, badRequest, methodNotSupported, notFound } from '@coracle/apimachinery/meta/status';
 import {
+  CONTENT_PATH,
   type CreateSnapshots,
   type CreateVolume,
   type DeleteHandle,
@@ -16,9 +17,11 @@ import {
   UPLOAD_PATH,
 } from '@coracle/cluster-rules/storage/pool-calls';
 import type { ApiRequest, ApiResponse } from '@coracle/runtime/http/seam';
+import type { VolumeReader } from '../../export/volume-content.ts';
 import type { Fills } from '../../fill/fills.ts';
 import type { Pool } from '../../storage/pool.ts';
 import { PoolError } from '../../storage/pool-error.ts';
+import { contentRequest } from './content-request.ts';
 import { uploadRequest } from './upload-request.ts';
 
 const PREFIX = '/storage/v1/';
@@ -36,6 +39,7 @@ const CODES: Readonly<Record<PoolErrorReason, number>> = {
 interface PoolStore {
   readonly pool: Pool | undefined;
   readonly fills: Fills | undefined;
+  readonly volumes: VolumeReader | undefined;
 }
 
 /** Answers a call; undefined when the path is not ours. */
@@ -49,12 +53,20 @@ export function poolRequest(
 const NOT_STARTED = (): ApiError =>
   new ApiError({ code: 503, reason: 'ServiceUnavailable', message: 'the node has not started yet' });
 
-async function answer({ pool, fills }: PoolStore, allowed: boolean, request: ApiRequest): Promise<ApiResponse> {
+async function answer(
+  { pool, fills, volumes }: PoolStore,
+  allowed: boolean,
+  request: ApiRequest,
+): Promise<ApiResponse> {
   if (!allowed)
     throw new ApiError({ code: 403, reason: 'Forbidden', message: 'volumes are for the control plane only' });
   if (request.path.startsWith(UPLOAD_PATH)) {
     if (!fills) throw NOT_STARTED();
     return uploadRequest(fills, request);
+  }
+  if (request.path.startsWith(CONTENT_PATH)) {
+    if (!volumes) throw NOT_STARTED();
+    return contentRequest(volumes, request).catch(refused);
   }
   const name = POOL_CALLS.find((call) => request.path === PREFIX + call);
   if (!name) throw notFound({ group: '', resource: 'paths' }, request.path.slice(0, 200));
@@ -62,12 +74,12 @@ async function answer({ pool, fills }: PoolStore, allowed: boolean, request: Api
   if (!pool || !fills) throw NOT_STARTED();
   if (request.body.byteLength > MAX_BODY)
     throw new ApiError({ code: 413, reason: 'RequestEntityTooLarge', message: 'a call has at most 64 KiB' });
-  try {
-    return json(200, await perform({ pool, fills }, name, parse(request.body)));
-  } catch (error) {
-    if (!(error instanceof PoolError)) throw error;
-    throw new ApiError({ code: CODES[error.reason], reason: error.reason, message: error.message });
-  }
+  return perform({ pool, fills }, name, parse(request.body)).then((reply) => json(200, reply), refused);
+}
+
+function refused(error: unknown): never {
+  if (!(error instanceof PoolError)) throw error;
+  throw new ApiError({ code: CODES[error.reason], reason: error.reason, message: error.message });
 }
 
 async function perform(

@@ -45,6 +45,7 @@ import { BACKUP_WEBHOOKS } from './backup-webhooks.ts';
 import { type Cause, WebhookRefusal } from './causes.ts';
 import { CLONE_MUTATING_WEBHOOKS, CLONE_WEBHOOKS } from './clone-webhooks.ts';
 import { validateEviction } from './evict-pod.ts';
+import { EXPORT_WEBHOOKS } from './export-webhooks.ts';
 import { expandMachine, mutateMatchers } from './instancetypes.ts';
 import { mutateMigration, mutateVirtualMachine, mutateVirtualMachineInstance, withDomain } from './mutate.ts';
 import { withTextQuantities } from './number-quantities.ts';
@@ -270,6 +271,7 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
   ...SNAPSHOT_WEBHOOKS,
   ...CLONE_WEBHOOKS,
   ...BACKUP_WEBHOOKS,
+  ...EXPORT_WEBHOOKS,
   {
     name: 'virt-launcher-eviction-interceptor.kubevirt.io',
     path: '/pod-eviction-validate',

@@ -10,6 +10,7 @@ import {
   VIRTUAL_MACHINE_BACKUP_TRACKERS,
   VIRTUAL_MACHINE_BACKUPS,
   VIRTUAL_MACHINE_CLONES,
+  VIRTUAL_MACHINE_EXPORTS,
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINE_RESTORES,
   VIRTUAL_MACHINE_SNAPSHOT_CONTENTS,
@@ -26,7 +27,7 @@ import {
   keyOfNode,
 } from '../../../rules/object-graph/extend-graph.ts';
 import type { GraphKind, ObjectGraphNode } from '../../../rules/object-graph/graph-node.ts';
-import { GRAPH_RESOURCES, IPAM_CLAIMS, VIRTUAL_MACHINE_EXPORTS } from '../../../rules/object-graph/graph-resources.ts';
+import { GRAPH_RESOURCES, IPAM_CLAIMS } from '../../../rules/object-graph/graph-resources.ts';
 import {
   type ExtendedGraphNode,
   type Looked,

@@ -1,0 +1,218 @@
+/** One pass over an export: what it needs is made, then its status says how it stands and the proxy hears what it may give. */
+import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
+import { type DeepReadonly, keyOf } from '@coracle/apimachinery/meta/object';
+import { PERSISTENT_VOLUME_CLAIMS, SECRETS, SERVICES } from '@coracle/apimachinery/types/resource-types';
+import type { Service } from '@coracle/apimachinery/types/types';
+import { isAlreadyExists, orAbsent } from '@coracle/client/api-failure';
+import { commit } from '@coracle/client/commit/commit';
+import { DONE, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
+import type { ControllerEnvironment } from '@coracle/client/controller/environment';
+import { createEventRecorder, type EventRecorder } from '@coracle/client/events/recorder';
+import { isDeleting } from '@coracle/client/finalizer/finalizer';
+import { SELECTED_NODE } from '@coracle/cluster-rules/storage/claim-step';
+import { POOL_DRIVER, POOL_LABEL } from '@coracle/cluster-rules/storage/pool-names';
+import { poolOfHandle } from '@coracle/cluster-rules/storage/snapshot-plan';
+import {
+  VOLUME_SNAPSHOT_CONTENTS,
+  VOLUME_SNAPSHOTS,
+  type VolumeSnapshot,
+} from '@coracle/cluster-rules/volume-snapshot/kinds';
+import { VIRTUAL_MACHINE_EXPORTS, type VirtualMachineExport, type VolumeBackup } from '../../kinds/kubevirt.ts';
+import {
+  EXPORT_SERVICE_LABEL,
+  EXPORT_TOKEN_KEY,
+  exportServiceName,
+  exportTokenName,
+} from '../../rules/export/export-names.ts';
+import { type ExportSource, snapshotClaimName } from '../../rules/export/export-source.ts';
+import { expiryOf, exportLink, exportStatus, tokenSecretOf } from '../../rules/export/export-status.ts';
+import { claimFromSnapshot } from '../../rules/snapshot/restored-claim.ts';
+import { ExportStores } from './export-stores.ts';
+import type { ExportedVolume, ExportTargets } from './export-targets.ts';
+
+type Export = DeepReadonly<VirtualMachineExport>;
+
+export interface ExportControllerOptions extends ControllerEnvironment {
+  readonly targets: ExportTargets;
+  /** The server of the bytes. */
+  readonly server: { readonly url: string; readonly ca: string };
+}
+
+/** A longer wait than a timer can hold is cut. */
+const LONGEST_WAIT_MS = 24 * 3_600_000;
+const TOKEN_LENGTH = 20;
+/** 5 bits each. */
+const TOKEN_DIGITS = 'abcdefghijklmnopqrstuvwxyz234567';
+const DISK_CONTENT = { 'cdi.kubevirt.io/storage.contentType': 'kubevirt' };
+
+const newToken = (): string =>
+  Array.from(crypto.getRandomValues(new Uint8Array(TOKEN_LENGTH)), (byte) => TOKEN_DIGITS[byte % 32]).join('');
+
+export class ExportSteps {
+  readonly stores: ExportStores;
+  readonly #events: EventRecorder;
+  readonly #options: ExportControllerOptions;
+
+  constructor(options: ExportControllerOptions) {
+    const { client, clock, log } = options;
+    this.#options = options;
+    this.stores = new ExportStores(options.informers);
+    this.#events = createEventRecorder(client, { component: 'export-controller', clock, log });
+  }
+
+  async pass(object: Export): Promise<ReconcileResult> {
+    const { client, clock, targets } = this.#options;
+    const key = keyOf(object as VirtualMachineExport);
+    if (isDeleting(object)) {
+      targets.drop(key);
+      return DONE;
+    }
+    const left = expiryOf(object) - clock.now();
+    if (left <= 0) {
+      targets.drop(key);
+      const preconditions = { uid: object.metadata.uid ?? '' };
+      await orAbsent(client.delete(VIRTUAL_MACHINE_EXPORTS, key, { preconditions }));
+      return DONE;
+    }
+    await this.#makeService(object);
+    if (object.spec.source.kind === 'VirtualMachineSnapshot') await this.#makeClaims(object);
+    const { source, volumes } = this.#available(object);
+    if (source.obstacle) targets.drop(key);
+    else {
+      await this.#makeToken(object);
+      targets.set(key, { uid: object.metadata.uid ?? '', secret: tokenSecretOf(object), volumes });
+    }
+    await this.#writeStatus(object, source);
+    return requeueAfter(Math.min(left, LONGEST_WAIT_MS));
+  }
+
+  /** The source, with what hinders a download that the source itself does not know of. */
+  #available(object: Export): { readonly source: ExportSource; readonly volumes: readonly ExportedVolume[] } {
+    const source = this.stores.sourceOf(object);
+    const volumes: ExportedVolume[] = [];
+    if (source.obstacle) return { source, volumes };
+    for (const claim of source.claims) {
+      const volume = this.stores.exported(claim);
+      if (volume) volumes.push(volume);
+      else {
+        const { namespace, name } = claim.metadata;
+        const message = `PersistentVolumeClaim ${namespace}/${name} is not a volume of ${POOL_DRIVER}`;
+        return { source: { ...source, obstacle: { reason: 'Unknown', message } }, volumes };
+      }
+    }
+    return { source, volumes };
+  }
+
+  async #writeStatus(object: Export, source: ExportSource): Promise<void> {
+    const { client, clock, server } = this.#options;
+    const base = {
+      base: server.url,
+      cert: server.ca,
+      claims: source.claims,
+      isDisk: (claim: ExportSource['claims'][number]) => this.stores.isDisk(claim),
+      hasMachine: source.machine !== undefined,
+    };
+    const links = { internal: exportLink(object, base, 'internal'), external: exportLink(object, base, 'external') };
+    const status = exportStatus(object, { source, links, now: clock.now() });
+    if (object.status?.phase === 'Ready' && status.phase !== 'Ready')
+      this.#events.event(object, 'Warning', 'ExportPaused', source.obstacle?.message ?? '');
+    const after: VirtualMachineExport = { ...(object as VirtualMachineExport), status };
+    await commit(client, VIRTUAL_MACHINE_EXPORTS, { before: object, after });
+  }
+
+  async #makeService(object: Export): Promise<void> {
+    const namespace = object.metadata.namespace ?? '';
+    const name = exportServiceName(object);
+    if (this.stores.services.get({ namespace, name })) return;
+    const service: Service = {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: {
+        name,
+        namespace,
+        labels: { 'kubevirt.io': 'virt-exporter' },
+        ownerReferences: [controllerReference(object)],
+      },
+      spec: {
+        ports: [{ protocol: 'TCP', port: 443, targetPort: 8443 }],
+        selector: { [EXPORT_SERVICE_LABEL]: object.metadata.name ?? '' },
+      },
+    };
+    if (await this.#isNew(this.#options.client.create(SERVICES, service)))
+      this.#events.event(object, 'Normal', 'ServiceCreated', `Created service ${namespace}/${name}`);
+  }
+
+  async #makeToken(object: Export): Promise<void> {
+    if (object.spec.tokenSecretRef !== undefined || object.status?.tokenSecretRef !== undefined) return;
+    const namespace = object.metadata.namespace ?? '';
+    const name = exportTokenName(object);
+    const secret = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name, namespace, ownerReferences: [controllerReference(object)] },
+      type: 'Opaque',
+      stringData: { [EXPORT_TOKEN_KEY]: newToken() },
+    };
+    if (await this.#isNew(this.#options.client.create(SECRETS, secret)))
+      this.#events.event(object, 'Normal', 'SecretCreated', `Created default secret ${namespace}/${name}`);
+  }
+
+  /** Claims with the content of a snapshot: they share its layers, so that nothing is copied and no guest waits. */
+  async #makeClaims(object: Export): Promise<void> {
+    const { client } = this.#options;
+    const namespace = object.metadata.namespace ?? '';
+    const { backups, content } = this.stores.savedVolumes(object);
+    for (const backup of backups) {
+      const name = snapshotClaimName(object, backup.persistentVolumeClaim.metadata?.name ?? '');
+      if (this.stores.ownClaim(object, name)) continue;
+      const key = { namespace, name: backup.volumeSnapshotName ?? '' };
+      const snapshot = await orAbsent(client.get(VOLUME_SNAPSHOTS, key));
+      if (!snapshot) continue;
+      const claim = claimFromSnapshot({ namespace, name }, { backup, snapshot });
+      const node = await this.#nodeFor(snapshot);
+      const volumes = content?.spec.source.virtualMachine?.spec?.template?.spec?.volumes ?? [];
+      claim.metadata.annotations = {
+        ...claim.metadata.annotations,
+        ...(isDiskOf(volumes, backup) && DISK_CONTENT),
+        ...(node !== undefined && { [SELECTED_NODE]: node }),
+      };
+      claim.metadata.ownerReferences = [controllerReference(object)];
+      await this.#isNew(client.create(PERSISTENT_VOLUME_CLAIMS, claim));
+    }
+  }
+
+  /** A node of the pool that the snapshot lies in: no Pod will say where the claim is to be. */
+  async #nodeFor({ metadata, status }: DeepReadonly<VolumeSnapshot>): Promise<string | undefined> {
+    const name = status?.boundVolumeSnapshotContentName;
+    if (!name) return undefined;
+    const content = await orAbsent(this.#options.client.get(VOLUME_SNAPSHOT_CONTENTS, { namespace: '', name }));
+    const place = content?.spec.volumeSnapshotRef.uid === metadata.uid && poolOfHandle(content?.status?.snapshotHandle);
+    return place
+      ? this.stores.nodes.list().find((node) => node.metadata.labels?.[POOL_LABEL] === place.pool)?.metadata.name
+      : undefined;
+  }
+
+  /** False when there is one of that name already. */
+  async #isNew(created: Promise<unknown>): Promise<boolean> {
+    try {
+      await created;
+      return true;
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error;
+      return false;
+    }
+  }
+}
+
+const isDiskOf = (
+  volumes: readonly {
+    readonly name: string;
+    readonly dataVolume?: unknown;
+    readonly persistentVolumeClaim?: unknown;
+  }[],
+  { volumeName }: DeepReadonly<VolumeBackup>,
+): boolean =>
+  volumes.some(
+    ({ name, dataVolume, persistentVolumeClaim }) =>
+      name === volumeName && (dataVolume !== undefined || persistentVolumeClaim !== undefined),
+  );

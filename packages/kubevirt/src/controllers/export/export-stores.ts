@@ -1,0 +1,127 @@
+/** What the controller of exports reads, and the look-ups of its steps. */
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import {
+  NODES,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  PODS,
+  SERVICES,
+} from '@coracle/apimachinery/types/resource-types';
+import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
+import type { InformerSet } from '@coracle/client/informer/informer-set';
+import { placeOf } from '@coracle/cluster-rules/storage/provision-plan';
+import { DATA_VOLUMES } from '../../kinds/cdi/kinds.ts';
+import {
+  VIRTUAL_MACHINE_EXPORTS,
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINE_SNAPSHOT_CONTENTS,
+  VIRTUAL_MACHINE_SNAPSHOTS,
+  VIRTUAL_MACHINES,
+  type VirtualMachineExport,
+} from '../../kinds/kubevirt.ts';
+import {
+  type ClaimView,
+  claimSource,
+  type ExportSource,
+  machineSource,
+  snapshotSource,
+} from '../../rules/export/export-source.ts';
+import { holdsDisk } from '../../rules/export/export-status.ts';
+import { claimedVolumes } from '../../rules/snapshot/saved-volumes.ts';
+import type { ExportedVolume } from './export-targets.ts';
+
+type Export = DeepReadonly<VirtualMachineExport>;
+type Claim = DeepReadonly<PersistentVolumeClaim>;
+
+export class ExportStores {
+  readonly exports;
+  readonly claims;
+  readonly volumes;
+  readonly pods;
+  readonly services;
+  readonly nodes;
+  readonly dataVolumes;
+  readonly vms;
+  readonly vmis;
+  readonly snapshots;
+  readonly contents;
+
+  constructor(informers: InformerSet) {
+    this.exports = informers.of(VIRTUAL_MACHINE_EXPORTS);
+    this.claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
+    this.volumes = informers.of(PERSISTENT_VOLUMES);
+    this.pods = informers.of(PODS);
+    this.services = informers.of(SERVICES);
+    this.nodes = informers.of(NODES);
+    this.dataVolumes = informers.of(DATA_VOLUMES);
+    this.vms = informers.of(VIRTUAL_MACHINES);
+    this.vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
+    this.snapshots = informers.of(VIRTUAL_MACHINE_SNAPSHOTS);
+    this.contents = informers.of(VIRTUAL_MACHINE_SNAPSHOT_CONTENTS);
+  }
+
+  #dataVolumeOf({ metadata }: Claim) {
+    const owner = metadata.ownerReferences?.find(
+      ({ controller, kind }) => controller === true && kind === 'DataVolume',
+    );
+    return owner && { found: this.dataVolumes.get({ namespace: metadata.namespace ?? '', name: owner.name }) };
+  }
+
+  #view(namespace: string, name: string): ClaimView {
+    const claim = this.claims.get({ namespace, name });
+    const dataVolume = claim && this.#dataVolumeOf(claim);
+    const isInUse = this.pods
+      .list(namespace)
+      .some(
+        ({ spec, status }) =>
+          status?.phase !== 'Succeeded' &&
+          status?.phase !== 'Failed' &&
+          spec.volumes?.some(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName === name) === true,
+      );
+    return { claim, isPopulated: !dataVolume || dataVolume.found?.status?.phase === 'Succeeded', isInUse };
+  }
+
+  /** The saved volumes of a snapshot that an export is of; none while it is not ready. */
+  savedVolumes({ metadata, spec }: Export) {
+    const namespace = metadata.namespace ?? '';
+    const snapshot = this.snapshots.get({ namespace, name: spec.source.name });
+    const name = snapshot?.status?.readyToUse === true ? snapshot.status.virtualMachineSnapshotContentName : undefined;
+    const content = name === undefined ? undefined : this.contents.get({ namespace, name });
+    return { snapshot, content, backups: content?.spec.volumeBackups ?? [] };
+  }
+
+  /** A claim that this very export made. */
+  ownClaim({ metadata }: Export, name: string): Claim | undefined {
+    const claim = this.claims.get({ namespace: metadata.namespace ?? '', name });
+    return claim?.metadata.ownerReferences?.some(({ uid, controller }) => controller === true && uid === metadata.uid)
+      ? claim
+      : undefined;
+  }
+
+  sourceOf(object: Export): ExportSource {
+    const namespace = object.metadata.namespace ?? '';
+    const { kind, name } = object.spec.source;
+    const view = (claim: string): ClaimView => this.#view(namespace, claim);
+    if (kind === 'PersistentVolumeClaim') return claimSource(object, view(name));
+    if (kind === 'VirtualMachine') {
+      const [vm, vmi] = [this.vms.get({ namespace, name }), this.vmis.get({ namespace, name })];
+      const volumes = vm ? claimedVolumes(vm, { claims: this.claims.list(namespace) }) : [];
+      return machineSource(object, { vm, vmi, volumes, view });
+    }
+    const { snapshot, backups } = this.savedVolumes(object);
+    return snapshotSource(object, { snapshot, backups, claimNamed: (claim) => this.ownClaim(object, claim) });
+  }
+
+  isDisk(claim: Claim): boolean {
+    const dataVolume = this.#dataVolumeOf(claim)?.found;
+    return holdsDisk(claim, dataVolume && (dataVolume.spec.contentType ?? ''));
+  }
+
+  /** Where the content of a claim lies; undefined when it is in no pool of ours. Volume and claim name one another. */
+  exported(claim: Claim): ExportedVolume | undefined {
+    const volume = this.volumes.get({ namespace: '', name: claim.spec?.volumeName ?? '' });
+    if (volume?.spec?.claimRef?.uid !== claim.metadata.uid) return undefined;
+    const place = volume && placeOf(volume);
+    return place && { claim: claim.metadata.name ?? '', ...place, isDisk: this.isDisk(claim) };
+  }
+}

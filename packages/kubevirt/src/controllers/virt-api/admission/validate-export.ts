@@ -1,0 +1,37 @@
+/** Rules about exports (kubevirt pkg/storage/admitters/vmexport). */
+import { parseGoDuration } from '@coracle/apimachinery/meta/go-duration';
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { KUBEVIRT_GROUP, SNAPSHOT_GROUP, type VirtualMachineExport } from '../../../kinds/kubevirt.ts';
+import { type Cause, invalidValue, WebhookRefusal } from './causes.ts';
+
+/** What an export may be of: the word for it in messages, and its API group; claims are of the core group. */
+const SOURCES: Readonly<
+  Record<string, { readonly word: string; readonly group?: string; readonly groupWord: string }>
+> = {
+  PersistentVolumeClaim: { word: 'PVC', groupWord: 'PVC' },
+  VirtualMachineSnapshot: { word: 'VMSnapshot', group: SNAPSHOT_GROUP, groupWord: 'VMSnapshot' },
+  VirtualMachine: { word: 'Virtual Machine', group: KUBEVIRT_GROUP, groupWord: 'VM' },
+};
+
+/**
+ * Findings about a new export. Whether its source is there is no finding: the controller waits for it.
+ * @throws WebhookRefusal 400 for a ttlDuration that is none
+ */
+export function validateNewExport({ spec }: DeepReadonly<VirtualMachineExport>): Cause[] {
+  const { kind, name, apiGroup } = spec.source;
+  const source = Object.hasOwn(SOURCES, kind) ? SOURCES[kind] : undefined;
+  if (!source) return [invalidValue('spec.source.kind', 'invalid kind')];
+  const { ttlDuration } = spec;
+  if (ttlDuration !== undefined && parseGoDuration(ttlDuration) === undefined)
+    throw new WebhookRefusal(400, `time: invalid duration ${JSON.stringify(ttlDuration)}`);
+  const causes: Cause[] = [];
+  if (name === '') causes.push(invalidValue('spec.source.name', `${source.word} name must not be empty`));
+  if (source.group === undefined ? Boolean(apiGroup) : apiGroup !== source.group)
+    causes.push(
+      invalidValue(
+        'spec.source.APIGroup',
+        `${source.groupWord} API group must be ${source.group ?? 'missing or blank'}`,
+      ),
+    );
+  return causes;
+}

@@ -1,0 +1,137 @@
+/** What a volume holds, for who downloads it: the disk, and the files that lie beside it. */
+import { randomUUID } from 'node:crypto';
+import { constants, type Dirent } from 'node:fs';
+import { open, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DISK_FILE, type VolumeContent } from '@coracle/cluster-rules/storage/pool-calls';
+import type { Clock } from '@coracle/runtime/clock/clock';
+import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
+import type { Pool, VolumeDisk } from '../storage/pool.ts';
+import { filesOfDisk } from '../storage/pool.ts';
+import { PoolError } from '../storage/pool-error.ts';
+import { isHandle } from '../storage/pool-state.ts';
+import { openDisk } from './read-disk.ts';
+
+/** Directory of memory dumps in that of a volume. */
+export const MEMORY_DUMPS = 'memory-dumps';
+/** Readers of a node at once: each has a process of its own. */
+const MAX_READERS = 16;
+const CHUNK_BYTES = 512 * 1024;
+/** Of one volume. */
+const MAX_FILES = 1024;
+/** What is still being written. */
+const PARTIAL = 'partial';
+
+export interface OpenFile {
+  readonly bytes: number;
+  chunks(): AsyncIterable<Uint8Array>;
+  close(): Promise<void>;
+}
+
+export interface VolumeReader {
+  /** Throws PoolError. */
+  list(handle: string): Promise<VolumeContent>;
+  /** Opens one of the files by its name. Its chunks throw when a guest takes the volume. Throws PoolError. */
+  open(handle: string, name: string, signal: AbortSignal): Promise<OpenFile>;
+}
+
+/** Makes the reader; nothing is open before `open`. */
+export function createVolumeReader(pool: Pool, clock: Clock): VolumeReader {
+  let readers = 0;
+  const list: VolumeReader['list'] = async (handle) => {
+    if (!isHandle(handle)) throw new PoolError('Invalid', 'a handle is a UID');
+    const disk = pool.diskOf(handle);
+    const dumps = await regularFiles(join(pool.directory, handle, MEMORY_DUMPS));
+    // A claim for dumps has a disk too, which nobody ever wrote to.
+    const isShown = dumps.length === 0 || !(await isBlank(disk));
+    return { files: [...(isShown ? [{ name: DISK_FILE, bytes: disk.size }] : []), ...dumps] };
+  };
+  const openOne = async (handle: string, name: string, signal: AbortSignal): Promise<OpenFile> => {
+    if (name !== DISK_FILE) {
+      const { files } = await list(handle);
+      // A name of the list, which is never a path.
+      if (!files.some((file) => file.name === name)) throw new PoolError('NotFound', 'the volume has no such file');
+      return openRegular(join(pool.directory, handle, MEMORY_DUMPS, name));
+    }
+    const life = createLinkedController(signal);
+    const giveWay = (): void => life.abort(new Error('a guest has taken the volume'));
+    const user = { vmi: `export-${randomUUID()}`, place: '', access: 'read' as const, giveWay };
+    const { disk, release } = await pool.reserve(handle, user);
+    try {
+      const opened = await openDisk(disk, { clock, signal: life.signal });
+      return {
+        ...opened,
+        async close() {
+          await opened.close();
+          release();
+          life.release();
+        },
+      };
+    } catch (error) {
+      release();
+      life.release();
+      throw error;
+    }
+  };
+  return {
+    list,
+    async open(handle, name, signal) {
+      if (readers >= MAX_READERS) throw new PoolError('Conflict', `${MAX_READERS} volumes are being read already`);
+      readers++;
+      try {
+        const file = await openOne(handle, name, signal);
+        let isOpen = true;
+        const close = async (): Promise<void> => {
+          signal.removeEventListener('abort', stop);
+          if (!isOpen) return;
+          isOpen = false;
+          await file.close();
+          readers--;
+        };
+        // Also where nobody ever asks for a chunk.
+        const stop = (): void => void close();
+        signal.addEventListener('abort', stop, { once: true });
+        if (signal.aborted) stop();
+        return { ...file, close };
+      } catch (error) {
+        readers--;
+        throw error;
+      }
+    },
+  };
+}
+
+/** One layer of raw zeros, or of nothing. */
+async function isBlank(disk: VolumeDisk): Promise<boolean> {
+  const [file, ...more] = filesOfDisk(disk);
+  if (file === undefined || more.length > 0) return false;
+  const { blocks } = await stat(file);
+  return blocks * 512 <= (disk.format === 'raw' ? 0 : EMPTY_QCOW2_BYTES);
+}
+
+/** What an image of qcow2 with nothing in it may take: header and tables, no cluster of data. */
+const EMPTY_QCOW2_BYTES = 4 * 65536;
+
+async function regularFiles(directory: string): Promise<{ name: string; bytes: number }[]> {
+  const entries = await readdir(directory, { withFileTypes: true }).catch((): Dirent[] => []);
+  const names = entries.filter((entry) => entry.isFile() && entry.name !== PARTIAL).map(({ name }) => name);
+  const found = names.sort().slice(0, MAX_FILES);
+  return Promise.all(found.map(async (name) => ({ name, bytes: (await stat(join(directory, name))).size })));
+}
+
+async function openRegular(path: string): Promise<OpenFile> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  const { size } = await file.stat();
+  return {
+    bytes: size,
+    close: () => file.close(),
+    async *chunks() {
+      for (let at = 0; at < size; ) {
+        const { bytesRead, buffer } = await file.read(Buffer.alloc(Math.min(CHUNK_BYTES, size - at)), { position: at });
+        if (bytesRead === 0) throw new Error('the file has become shorter');
+        at += bytesRead;
+        yield buffer.subarray(0, bytesRead);
+      }
+    },
+  };
+}
