@@ -37,6 +37,11 @@ const WAIT: Readonly<Record<string, FlagSpec>> = {
   wait: { type: 'boolean', summary: 'return when it is there' },
   timeout: { type: 'string', value: 'SECONDS', summary: 'how long to wait (default: 300)' },
 };
+const DOWNLOAD: Readonly<Record<string, FlagSpec>> = {
+  output: { type: 'string', value: 'FILE', short: 'o', summary: 'file to write; it appears whole or not at all' },
+  force: { type: 'boolean', summary: 'replace a file that is there' },
+  timeout: { type: 'string', value: 'SECONDS', summary: 'how long to wait until it can be downloaded' },
+};
 const GUEST: Readonly<Record<string, FlagSpec>> = {
   login: {
     type: 'string',
@@ -350,6 +355,50 @@ export const MACHINE_COMMANDS: readonly Command[] = [
       ...CLUSTER,
     },
     load: async () => (await import('./upload.ts')).upload,
+  },
+  {
+    name: 'export',
+    summary: 'Download a disk of a stopped machine, of a snapshot or of a claim into a file of this host',
+    words: '[vm/]NAME[.NAMESPACE] | snapshot/NAME | claim/NAME',
+    ...MACHINES,
+    examples: [
+      'coracle export db',
+      'coracle export db --volume db-disk --output db.img --format raw',
+      'coracle export snapshot/db-before-upgrade --output db.img.gz',
+      'coracle export claim/dump --output dump.tar.gz',
+    ],
+    flags: {
+      volume: { type: 'string', value: 'NAME', summary: 'which volume, where there are several' },
+      format: { type: 'string', value: 'FORMAT', summary: 'gzip or raw (default: gzip)' },
+      ...DOWNLOAD,
+      explain: EXPLAIN,
+      ...CLUSTER,
+    },
+    load: async () => (await import('./export.ts')).exportDisk,
+  },
+  {
+    name: 'memory-dump',
+    summary: 'Dump the memory of a running machine into a claim, and download it as an ELF file',
+    words: `get|download|remove ${NAME}`,
+    choices: ['get', 'download', 'remove'],
+    group: 'Machines',
+    examples: [
+      'coracle memory-dump get db --claim dump --create-claim 4Gi --output db.elf',
+      'coracle memory-dump download db --output db.elf',
+      'coracle memory-dump remove db',
+    ],
+    flags: {
+      claim: {
+        type: 'string',
+        value: 'NAME',
+        summary: 'get: claim that takes the dump (default: that of the last one)',
+      },
+      'create-claim': { type: 'string', value: 'SIZE', summary: 'get: make the claim first, of this size' },
+      ...DOWNLOAD,
+      explain: EXPLAIN,
+      ...CLUSTER,
+    },
+    load: async () => (await import('./memory-dump.ts')).memoryDump,
   },
   {
     name: 'images',
