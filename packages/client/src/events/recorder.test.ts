@@ -9,8 +9,7 @@ import { createClient } from '../create-client.ts';
 import { createFakeApi } from '../fake-api.fixture.ts';
 import { createEventRecorder } from './recorder.ts';
 
-function harness() {
-  const clock = createFakeClock();
+function harness(clock = createFakeClock()) {
   const api = createFakeApi([PODS, EVENTS] as ResourceType<never>[]);
   const recorder = createEventRecorder(createClient(api.handler), { component: 'tester', host: 'n1', clock });
   const events = () => api.all(EVENTS) as unknown as Event[];
@@ -110,5 +109,30 @@ test('refusals are dropped, lost connections tried again, and the caller hears o
   assert.deepEqual(
     events().map((one) => one.reason),
     ['Two'],
+  );
+});
+
+// S-1442: Events are written when the process has nothing else to do, at the latest three seconds after they were reported.
+test('events wait for a moment without other work, each within three seconds of its report', async () => {
+  const clock = createFakeClock();
+  const moments: { readonly ms: number; readonly come: () => void }[] = [];
+  const whenIdle = (ms: number) => new Promise<void>((come) => moments.push({ ms, come }));
+  const { recorder, events } = harness({ ...clock, whenIdle });
+  recorder.event(pod, 'Normal', 'One', 'first');
+  recorder.event(pod, 'Normal', 'Two', 'second');
+  await clock.advance(1_000);
+  assert.deepEqual(events(), []);
+  moments.shift()!.come();
+  await clock.advance(0);
+  const [next] = moments;
+  assert.deepEqual([events().length, next?.ms], [1, 2_000]);
+  next!.come();
+  await recorder.flush();
+  assert.deepEqual(
+    events().map(({ reason, firstTimestamp }) => [reason, firstTimestamp]),
+    [
+      ['One', '2030-01-01T00:00:00Z'],
+      ['Two', '2030-01-01T00:00:00Z'],
+    ],
   );
 });

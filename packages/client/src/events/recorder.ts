@@ -49,12 +49,16 @@ interface Report {
   readonly reason: string;
   readonly message: string;
   readonly at: number;
+  /** It waits no longer, by the monotonic clock. */
+  readonly latest: number;
 }
 
 /** Reports not yet written; more are dropped. */
 const MAX_QUEUED = 1000;
 /** Upstream's bound on an Event's message, in bytes; cut in characters, which is on the safe side only for ASCII. */
 const MAX_MESSAGE = 1024;
+/** What an event waits for work that users wait for: then it is written beside it. */
+const PATIENCE_MS = 3000;
 /** For transport failures only: the API's own refusals are final. */
 const RETRY = { baseMs: 500, maxMs: 5_000 };
 const ATTEMPTS = 4;
@@ -116,6 +120,8 @@ export function createEventRecorder(client: Client, options: EventRecorderOption
   const drain = async (): Promise<void> => {
     for (let report = queue.shift(); report; report = queue.shift()) {
       const current = report;
+      const idle = clock.whenIdle(current.latest - clock.monotonic(), signal);
+      if (idle) await idle;
       try {
         await retry(() => write(current), {
           clock,
@@ -145,6 +151,7 @@ export function createEventRecorder(client: Client, options: EventRecorderOption
         reason,
         message: message.slice(0, MAX_MESSAGE),
         at: clock.now(),
+        latest: clock.monotonic() + PATIENCE_MS,
       });
       writing ??= drain();
     },

@@ -1,4 +1,5 @@
 import { endOfTurn } from './next-turn.ts';
+import { untilIdle } from './until-idle.ts';
 
 /** Time as a dependency: everything that waits or stamps takes a Clock, so that tests own the time. */
 export interface Clock {
@@ -15,6 +16,8 @@ export interface Clock {
    * `nextTurn`. For whoever may have thousands of small things to do, each of which waits for nobody.
    */
   turnIsLong(): boolean;
+  /** Resolves when the process has nothing else to do, or after `ms` (`untilIdle`); undefined: there is nothing to wait for. */
+  whenIdle(ms: number, signal: AbortSignal): Promise<void> | undefined;
 }
 
 type TimerHandle = ReturnType<typeof setTimeout> & { unref?: () => void };
@@ -56,4 +59,5 @@ export const systemClock: Clock = {
     });
     return false;
   },
+  whenIdle: (ms, signal) => untilIdle(systemClock, ms, signal),
 };

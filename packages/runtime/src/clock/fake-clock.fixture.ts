@@ -31,6 +31,7 @@ export function createFakeClock(start = Date.UTC(2030, 0, 1)): FakeClock {
     monotonic: () => now - start,
     schedule,
     turnIsLong: () => false,
+    whenIdle: () => undefined,
     sleep(ms, signal) {
       return new Promise((resolve, reject) => {
         if (signal.aborted) return reject(signal.reason as Error);
