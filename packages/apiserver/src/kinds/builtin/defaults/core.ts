@@ -121,28 +121,15 @@ export function setSecretDefaults(secret: MutableObject): void {
   delete secret['stringData'];
 }
 
-export function setClaimDefaults(claim: MutableObject): void {
-  const spec = ensureObject(claim, 'spec');
-  if (spec !== undefined) preset(spec, { volumeMode: 'Filesystem' });
-  const status = ensureObject(claim, 'status');
-  if (status !== undefined) preset(status, { phase: 'Pending' });
-}
-
 export function setVolumeDefaults(volume: MutableObject): void {
-  const spec = ensureObject(volume, 'spec');
-  if (spec !== undefined) {
-    preset(spec, { persistentVolumeReclaimPolicy: 'Retain', volumeMode: 'Filesystem' });
-    setSourceDefaults(spec);
-  }
-  const status = ensureObject(volume, 'status');
-  if (status !== undefined) preset(status, { phase: 'Pending' });
+  const spec = member(volume, 'spec');
+  if (spec !== undefined) setSourceDefaults(spec);
 }
 
 export function setReplicationControllerDefaults(controller: MutableObject): void {
-  const spec = ensureObject(controller, 'spec');
+  const spec = member(controller, 'spec');
   const labels = member(member(member(spec, 'template'), 'metadata'), 'labels');
   if (spec === undefined) return;
-  preset(spec, { replicas: 1 });
   if (labels !== undefined) {
     preset(spec, { selector: { ...labels } });
     const metadata = ensureObject(controller, 'metadata');
@@ -165,11 +152,5 @@ export function setLimitRangeDefaults(range: MutableObject): void {
     for (const key of ['default', 'defaultRequest']) {
       if (Object.keys(member(limit, key) ?? {}).length === 0) delete limit[key];
     }
-  }
-}
-
-export function setEndpointsDefaults(endpoints: MutableObject): void {
-  for (const subset of members(endpoints, 'subsets')) {
-    for (const port of members(subset, 'ports')) preset(port, { protocol: 'TCP' });
   }
 }

@@ -1,9 +1,11 @@
 /** Defaults of apps, batch and autoscaling. */
 import { badRequest } from '@coracle/apimachinery/meta/status';
 import { isObject } from '@coracle/apimachinery/types/read-value';
-import { setClaimDefaults, setTemplateDefaults } from './core.ts';
+import { setTemplateDefaults } from './core.ts';
+import { presetsOf } from './kind-defaults.ts';
 import { ensureObject, type MutableObject, member, members, preset } from './preset.ts';
 
+const setClaimDefaults = presetsOf('persistentvolumeclaims');
 const HISTORY = 10;
 const MAX_INT32 = 2_147_483_647;
 
@@ -68,7 +70,7 @@ export const setStatefulSet = withTemplate((spec) => {
   if (retention !== undefined) preset(retention, { whenDeleted: 'Retain', whenScaled: 'Retain' });
   for (const claim of members(spec, 'volumeClaimTemplates')) {
     preset(claim, { apiVersion: 'v1', kind: 'PersistentVolumeClaim' });
-    setClaimDefaults(claim);
+    setClaimDefaults?.(claim);
   }
 });
 
@@ -114,15 +116,7 @@ function takeLabels(spec: MutableObject, job: MutableObject): void {
 export const CONTROLLER_UID = 'batch.kubernetes.io/controller-uid';
 
 export function setCronJob(cronJob: MutableObject): void {
-  const spec = ensureObject(cronJob, 'spec');
-  if (spec === undefined) return;
-  preset(spec, {
-    concurrencyPolicy: 'Allow',
-    suspend: false,
-    successfulJobsHistoryLimit: 3,
-    failedJobsHistoryLimit: 1,
-  });
-  const jobSpec = member(member(spec, 'jobTemplate'), 'spec');
+  const jobSpec = member(member(member(cronJob, 'spec'), 'jobTemplate'), 'spec');
   if (jobSpec === undefined) return;
   setFailurePolicy(jobSpec);
   setTemplateDefaults(jobSpec);

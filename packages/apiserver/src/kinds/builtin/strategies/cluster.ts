@@ -2,16 +2,7 @@
 import { markCrdDeleted, setCrdDefaults } from '../../custom/crd-strategy.ts';
 import { validateCrd } from '../../custom/crd-validation.ts';
 import { formatWarnings, newFormatWarnings } from '../../custom/format-warnings.ts';
-import {
-  setApiServiceDefaults,
-  setBindingDefaults,
-  setFlowSchemaDefaults,
-  setPolicyBindingDefaults,
-  setPolicyDefaults,
-  setPriorityClassDefaults,
-  setPriorityLevelDefaults,
-  setWebhookDefaults,
-} from '../defaults/cluster.ts';
+import { setBindingDefaults, setPriorityLevelDefaults } from '../defaults/cluster.ts';
 import { prepareNewApiService } from '../preparations/api-services.ts';
 import { keepAllButApproval, keepRequest, keepVerdicts } from '../preparations/certificate-requests.ts';
 import {
@@ -30,38 +21,32 @@ import type { GroupKinds } from './builtin-kind.ts';
 export const ADMISSION: GroupKinds = {
   mutatingadmissionpolicies: {
     generation: 'spec',
-    setDefaults: setPolicyDefaults,
     validate: validateMutatingPolicy,
     allowUnconditionalUpdate: false,
   },
   mutatingadmissionpolicybindings: {
     generation: 'spec',
-    setDefaults: setPolicyBindingDefaults,
     validate: validateMutatingBinding,
     allowUnconditionalUpdate: false,
   },
   mutatingwebhookconfigurations: {
     generation: 'except-status',
-    setDefaults: (configuration) => setWebhookDefaults(configuration, true),
     validate: validateWebhooks,
     allowUnconditionalUpdate: false,
   },
   validatingadmissionpolicies: {
     generation: 'spec',
-    setDefaults: setPolicyDefaults,
     validate: validateValidatingPolicy,
     statusMetadata: 'reset',
     allowUnconditionalUpdate: false,
   },
   validatingadmissionpolicybindings: {
     generation: 'spec',
-    setDefaults: setPolicyBindingDefaults,
     validate: validateValidatingBinding,
     allowUnconditionalUpdate: false,
   },
   validatingwebhookconfigurations: {
     generation: 'except-status',
-    setDefaults: (configuration) => setWebhookDefaults(configuration, false),
     validate: validateWebhooks,
     allowUnconditionalUpdate: false,
   },
@@ -88,7 +73,6 @@ export const REGISTRATION: GroupKinds = {
   apiservices: {
     server: 'extension',
     names: 'path-segment',
-    setDefaults: setApiServiceDefaults,
     prepareForCreate: prepareNewApiService,
     validate: validateApiService,
     statusMetadata: 'reset',
@@ -115,7 +99,6 @@ export const EVENTS: GroupKinds = {
 export const FLOW_CONTROL: GroupKinds = {
   flowschemas: {
     generation: 'spec',
-    setDefaults: setFlowSchemaDefaults,
     validate: validateFlowSchema,
     statusMetadata: 'reset',
   },
@@ -153,7 +136,6 @@ export const RBAC: GroupKinds = {
 export const SCHEDULING: GroupKinds = {
   priorityclasses: {
     generation: 'one',
-    setDefaults: setPriorityClassDefaults,
     validate: validatePriorityClass,
   },
 };

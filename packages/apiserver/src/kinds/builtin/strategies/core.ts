@@ -2,8 +2,6 @@
 
 import { keepStatus } from '@coracle/apimachinery/types/strategy';
 import {
-  setClaimDefaults,
-  setEndpointsDefaults,
   setLimitRangeDefaults,
   setNamespaceDefaults,
   setNodeDefaults,
@@ -41,7 +39,6 @@ export const CORE: GroupKinds = {
   configmaps: { validate: validateConfigMap },
   endpoints: {
     keyName: 'services/endpoints',
-    setDefaults: setEndpointsDefaults,
     validate: validateEndpoints,
     warningsOnCreate: subsetWarnings,
     warningsOnUpdate: subsetWarnings,
@@ -84,7 +81,6 @@ export const CORE: GroupKinds = {
     subresources: { status: { prepareForUpdate: dropConfiguration } },
   },
   persistentvolumeclaims: {
-    setDefaults: setClaimDefaults,
     prepareForCreate: prepareNewClaim,
     prepareForUpdate: prepareClaim,
     validate: validateClaim,

@@ -1,5 +1,5 @@
 /** networking.k8s.io and discovery.k8s.io; Services are of the core group. */
-import { setIngressClassDefaults, setNetworkPolicyDefaults, setSliceDefaults } from '../defaults/cluster.ts';
+import { setNetworkPolicyDefaults } from '../defaults/cluster.ts';
 import { dropNewTopology, dropTopology } from '../preparations/endpoint-slices.ts';
 import { validateSlice } from '../validation/endpoints.ts';
 import { validateIpAddress, validateNetworkPolicy, validateServiceCidr } from '../validation/networking.ts';
@@ -7,7 +7,7 @@ import { addressTypeWarnings, endpointWarnings, networkPolicyWarnings } from '..
 import type { GroupKinds } from './builtin-kind.ts';
 
 export const NETWORKING: GroupKinds = {
-  ingressclasses: { generation: 'spec', setDefaults: setIngressClassDefaults },
+  ingressclasses: { generation: 'spec' },
   ingresses: { keyName: 'ingress', generation: 'spec' },
   ipaddresses: { names: 'path-segment', validate: validateIpAddress },
   networkpolicies: {
@@ -25,7 +25,6 @@ export const DISCOVERY: GroupKinds = {
     generation: 'except-status',
     // Proxies choose their slices by label, so those count as well.
     generationFollows: 'labels',
-    setDefaults: setSliceDefaults,
     prepareForCreate: dropTopology,
     prepareForUpdate: dropNewTopology,
     validate: validateSlice,

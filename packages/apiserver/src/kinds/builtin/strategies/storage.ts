@@ -1,10 +1,5 @@
 /** storage.k8s.io and resource.k8s.io; claims and volumes are of the core group. */
-import {
-  setClaimOfDevicesDefaults,
-  setCsiDriverDefaults,
-  setDeviceTemplateDefaults,
-  setStorageClassDefaults,
-} from '../defaults/cluster.ts';
+import { setClaimOfDevicesDefaults, setDeviceTemplateDefaults } from '../defaults/cluster.ts';
 import { validateStorageClass } from '../validation/storage.ts';
 import { storageClassWarnings } from '../warnings/storage.ts';
 import type { GroupKinds } from './builtin-kind.ts';
@@ -12,14 +7,12 @@ import type { GroupKinds } from './builtin-kind.ts';
 export const STORAGE: GroupKinds = {
   csidrivers: {
     generation: 'spec',
-    setDefaults: setCsiDriverDefaults,
     allowUnconditionalUpdate: false,
     deleteReturnsObject: true,
   },
   csinodes: { allowUnconditionalUpdate: false, deleteReturnsObject: true },
   csistoragecapacities: { allowUnconditionalUpdate: false, deleteReturnsObject: true },
   storageclasses: {
-    setDefaults: setStorageClassDefaults,
     validate: validateStorageClass,
     warningsOnCreate: storageClassWarnings,
     warningsOnUpdate: storageClassWarnings,

@@ -3,6 +3,7 @@ import { canonicalizeScalars } from '@coracle/apimachinery/schema/canonical-scal
 import type { Schema } from '@coracle/apimachinery/schema/schema';
 import { defineStrategy, type ResourceStrategy, type UpdateStrategy } from '@coracle/apimachinery/types/strategy';
 import type { Validate } from '@coracle/apimachinery/validation/field-errors';
+import { presetsOf } from '../defaults/kind-defaults.ts';
 import { holdsQuantity, quantityErrors } from '../defaults/quantities.ts';
 import type { BuiltinKind, BuiltinSubresource, GroupKinds } from './builtin-kind.ts';
 import {
@@ -70,10 +71,12 @@ export function strategyOf(resource: {
     ...(own && { validateUpdate: validateAmounts(own) }),
   });
   const validateWhole = validateAmounts(validate);
+  const presetValues = presetsOf(resource.group === '' ? resource.resource : `${resource.group}/${resource.resource}`);
   return defineStrategy({
     ...kind,
     statusSubresource: resource.hasStatus,
     setDefaults(object) {
+      presetValues?.(object);
       setDefaults?.(object);
       canonicalizeScalars(schema(), object);
     },
