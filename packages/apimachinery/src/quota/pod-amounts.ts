@@ -1,28 +1,12 @@
 /** Requests and limits of a whole Pod (component-helpers/resource): containers, init containers, sidecars, overhead. */
+import type { DeepReadonly } from '../meta/object.ts';
+import type { Container, PodSpec } from '../types/types.ts';
 import { type Amounts, larger, plus, toAmounts } from './amounts.ts';
 
-export interface ResourceRequirements {
-  readonly requests?: Readonly<Record<string, string>>;
-  readonly limits?: Readonly<Record<string, string>>;
-}
+export type ContainerParts = DeepReadonly<Pick<Container, 'name' | 'restartPolicy' | 'resources'>>;
 
-export interface ContainerParts {
-  readonly name: string;
-  readonly restartPolicy?: string;
-  readonly resources?: ResourceRequirements;
-}
-
-/** What is read of a Pod's spec. */
-export interface PodSpecParts {
-  readonly containers?: readonly ContainerParts[];
-  readonly initContainers?: readonly ContainerParts[];
-  readonly overhead?: Readonly<Record<string, string>>;
-  readonly resources?: ResourceRequirements;
-  readonly activeDeadlineSeconds?: number;
-  readonly priorityClassName?: string;
-  readonly affinity?: unknown;
-  readonly topologySpreadConstraints?: readonly unknown[];
-}
+/** A Pod's spec, whatever of it is there. */
+export type PodSpecParts = DeepReadonly<Partial<PodSpec>>;
 
 /** Resources that a Pod may name for all its containers together. */
 const POD_LEVEL = /^(?:cpu$|memory$|hugepages-)/;

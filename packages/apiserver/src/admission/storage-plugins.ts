@@ -1,6 +1,7 @@
 /** StorageObjectInUseProtection and PersistentVolumeClaimResize: what keeps storage from going or shrinking. */
 import { forbidden } from '@coracle/apimachinery/meta/status';
 import { exceeds, readQuantity } from '@coracle/apimachinery/quantity/quantity';
+import type { PersistentVolumeClaimSpec } from '@coracle/apimachinery/types/types';
 import type { ObjectStore } from '../cache/object-store.ts';
 import type { AdmissionPlugin } from './plugin.ts';
 
@@ -25,11 +26,6 @@ export const storageInUseProtection: AdmissionPlugin = {
   },
 };
 
-interface ClaimSpec {
-  readonly storageClassName?: string;
-  readonly resources?: { readonly requests?: { readonly storage?: string } };
-}
-
 /** PersistentVolumeClaimResize: only a bound claim of a class that allows it may grow. */
 export function claimResize(store: Pick<ObjectStore, 'peek'>): AdmissionPlugin {
   return {
@@ -37,8 +33,8 @@ export function claimResize(store: Pick<ObjectStore, 'peek'>): AdmissionPlugin {
     matches: (operation, info, subresource) =>
       operation === 'UPDATE' && subresource === '' && info.group === '' && info.resource === 'persistentvolumeclaims',
     validate({ info, name, object, oldObject }) {
-      const spec = (object!['spec'] ?? {}) as ClaimSpec;
-      const old = (oldObject!['spec'] ?? {}) as ClaimSpec;
+      const spec = (object!['spec'] ?? {}) as PersistentVolumeClaimSpec;
+      const old = (oldObject!['spec'] ?? {}) as PersistentVolumeClaimSpec;
       if (!isLarger(spec, old)) return;
       const phase = (oldObject!['status'] as { phase?: string } | undefined)?.phase;
       if (phase !== 'Bound') throw forbidden(info, name, 'only bound persistent volume claims can be expanded');
@@ -58,7 +54,7 @@ export function claimResize(store: Pick<ObjectStore, 'peek'>): AdmissionPlugin {
   };
 }
 
-function isLarger(spec: ClaimSpec, old: ClaimSpec): boolean {
+function isLarger(spec: PersistentVolumeClaimSpec, old: PersistentVolumeClaimSpec): boolean {
   const [now, before] = [spec.resources?.requests?.storage, old.resources?.requests?.storage];
   return now !== before && exceeds(readQuantity(now), readQuantity(before));
 }

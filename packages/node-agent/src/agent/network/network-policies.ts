@@ -2,36 +2,20 @@
  * NetworkPolicies as rules for packets: pure. A Pod that a policy selects is closed but for what the rules of all policies
  * on it let pass (networking.k8s.io/v1). What this node sends to its guests is let pass, as from every node.
  */
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import {
   fromLabelSelectorObject,
   type LabelSelectorObject,
   matchesLabels,
 } from '@coracle/apimachinery/selector/label-selector';
-import type { Namespace, Pod } from '@coracle/apimachinery/types/types';
+import type {
+  Namespace,
+  NetworkPolicy,
+  NetworkPolicyPeer,
+  NetworkPolicyPort,
+  Pod,
+} from '@coracle/apimachinery/types/types';
 import type { NetworkRule, PassRule } from '../../network/switch/switch-state.ts';
-
-interface PolicyPeer {
-  readonly podSelector?: LabelSelectorObject;
-  readonly namespaceSelector?: LabelSelectorObject;
-  readonly ipBlock?: { readonly cidr: string; readonly except?: readonly string[] };
-}
-
-interface PolicyPort {
-  readonly protocol?: string;
-  readonly port?: number | string;
-  readonly endPort?: number;
-}
-
-/** networking.k8s.io/v1 NetworkPolicy, as far as it is read here. */
-export interface NetworkPolicy extends KubeObject {
-  readonly spec?: {
-    readonly podSelector?: LabelSelectorObject;
-    readonly policyTypes?: readonly string[];
-    readonly ingress?: readonly { readonly from?: readonly PolicyPeer[]; readonly ports?: readonly PolicyPort[] }[];
-    readonly egress?: readonly { readonly to?: readonly PolicyPeer[]; readonly ports?: readonly PolicyPort[] }[];
-  };
-}
 
 type ReadonlyPod = DeepReadonly<Pod>;
 type RulePorts = NonNullable<PassRule['ports']>;
@@ -68,7 +52,7 @@ export function policyRules({ pods, namespaces, policies }: PolicyObjects): Poli
   };
   const found = new Map<string, { ingress?: string[]; egress?: string[] }>();
 
-  const peersOf = (namespace: string, peers: readonly DeepReadonly<PolicyPeer>[]): ReadonlyPod[] =>
+  const peersOf = (namespace: string, peers: readonly DeepReadonly<NetworkPolicyPeer>[]): ReadonlyPod[] =>
     pods.filter((pod) =>
       peers.some(({ podSelector, namespaceSelector, ipBlock }) => {
         if (ipBlock) return false;
@@ -79,7 +63,7 @@ export function policyRules({ pods, namespaces, policies }: PolicyObjects): Poli
     );
   const otherEnd = (
     namespace: string,
-    peers: readonly DeepReadonly<PolicyPeer>[] | undefined,
+    peers: readonly DeepReadonly<NetworkPolicyPeer>[] | undefined,
   ): PassRule & { pods: ReadonlyPod[] } => {
     if (!peers || peers.length === 0) return { anybody: true, pods: [...pods] };
     const blocks = peers.flatMap(({ ipBlock }) =>
@@ -127,7 +111,7 @@ export function policyRules({ pods, namespaces, policies }: PolicyObjects): Poli
 /** A port by name is another number at each Pod that is spoken to: a rule for each number. */
 function egressRules(
   { pods, ...end }: PassRule & { readonly pods: readonly ReadonlyPod[] },
-  ports: readonly DeepReadonly<PolicyPort>[] | undefined,
+  ports: readonly DeepReadonly<NetworkPolicyPort>[] | undefined,
 ): { readonly variant: string; readonly rule: PassRule }[] {
   if (!ports || ports.length === 0) return [{ variant: '', rule: end }];
   const numbered = ports.filter(({ port }) => typeof port !== 'string');
@@ -148,11 +132,17 @@ function egressRules(
 }
 
 /** Undefined: all ports. */
-function portsOf(ports: readonly DeepReadonly<PolicyPort>[] | undefined, pod: ReadonlyPod): RulePorts | undefined {
+function portsOf(
+  ports: readonly DeepReadonly<NetworkPolicyPort>[] | undefined,
+  pod: ReadonlyPod,
+): RulePorts | undefined {
   return ports && ports.length > 0 ? ports.flatMap((port) => rangeOf(port, pod)) : undefined;
 }
 
-function rangeOf({ protocol, port, endPort }: DeepReadonly<PolicyPort>, pod: ReadonlyPod | undefined): RulePorts {
+function rangeOf(
+  { protocol, port, endPort }: DeepReadonly<NetworkPolicyPort>,
+  pod: ReadonlyPod | undefined,
+): RulePorts {
   const name = protocolOf(protocol);
   if (port === undefined) return [{ protocol: name, from: 0, to: 65_535 }];
   if (typeof port === 'number') return [{ protocol: name, from: port, to: endPort ?? port }];

@@ -3,7 +3,14 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { partly } from '../../../../../test/testkit/partly.ts';
 import type { KubeObject } from '../../../../apimachinery/src/meta/object.ts';
-import type { EndpointSlice, Namespace, Node, Pod, Service } from '../../../../apimachinery/src/types/types.ts';
+import type {
+  EndpointSlice,
+  Namespace,
+  NetworkPolicy,
+  Node,
+  Pod,
+  Service,
+} from '../../../../apimachinery/src/types/types.ts';
 import { type Change, StoreWriter } from '../../../../client/src/informer/store.ts';
 import { hostAddressOf, isPodAddress, podAddressOf } from '../../../../kubevirt/src/rules/launcher/pod-address.ts';
 import {
@@ -13,7 +20,6 @@ import {
   TABLES,
   type TableName,
 } from '../../network/switch/switch-state.ts';
-import type { NetworkPolicy } from './network-policies.ts';
 import { createNetworkView, NETWORK_INDEXES, type NetworkView } from './network-view.ts';
 
 const pod = (name: string, podIP: string, labels: Record<string, string> = {}, namespace = 'default'): Pod =>

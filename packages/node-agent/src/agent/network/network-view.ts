@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
-import type { EndpointSlice, Namespace, Node, Pod, Service } from '@coracle/apimachinery/types/types';
+import type { EndpointSlice, Namespace, NetworkPolicy, Node, Pod, Service } from '@coracle/apimachinery/types/types';
 import type { Change, IndexFunction, Store } from '@coracle/client/informer/store';
 import { FORWARDED_PORTS_ANNOTATION } from '@coracle/kubevirt/rules/machine/host-ports';
 import {
@@ -17,7 +17,7 @@ import {
   type TableName,
 } from '../../network/switch/switch-state.ts';
 import { POD_NETWORK_ANNOTATION } from '../registration/node-object.ts';
-import { type NetworkPolicy, type PolicyRules, policyRules } from './network-policies.ts';
+import { type PolicyRules, policyRules } from './network-policies.ts';
 import {
   isOuter,
   type NetworkEntries,
