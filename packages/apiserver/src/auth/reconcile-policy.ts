@@ -1,4 +1,5 @@
 /** Writes default roles and bindings into the store: creates what is missing, adds what was taken away, keeps the rest. */
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import type { ObjectStore } from '../cache/object-store.ts';
 import type { PolicyBinding, PolicyRole } from './bootstrap-policy.ts';
@@ -83,6 +84,8 @@ export async function reconcilePolicy(
         if (live.metadata.annotations?.[AUTOUPDATE] === 'false') return { type: 'keep' };
         const have = (live[listField] as unknown[] | undefined) ?? [];
         const want = object[listField] as unknown[];
+        // At most starts, and found without writing each rule out.
+        if (deepEqual(have, want)) return { type: 'keep' };
         const added = missing(have, want);
         const tooMany = exact && missing(want, have).length > 0;
         if (added.length === 0 && !tooMany) return { type: 'keep' };

@@ -23,6 +23,8 @@ export interface StoredObject {
    * parsed form may be let go again at any time.
    */
   load(pause: Pause): Promise<void> | undefined;
+  /** Lets the parsed object go; it is parsed again when somebody asks. */
+  forget(): void;
   /** True while `object` is at hand without parsing. */
   readonly isParsed: boolean;
   /** Length of `bytes`, known without reading them. */

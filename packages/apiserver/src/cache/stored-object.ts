@@ -27,8 +27,6 @@ export interface Place {
 /** A StoredObject that can be looked up in an index. */
 export interface Stored extends StoredObject, Leavable {
   readonly key: string;
-  /** Lets the parsed object go; it is parsed again when somebody asks. */
-  forget(): void;
   /** It is durable, and the newest of its key. */
   published(): void;
   /** A later revision is durable. */

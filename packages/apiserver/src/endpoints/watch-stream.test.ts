@@ -34,6 +34,7 @@ function change(revision: number): Change {
     headLength: head.length,
     load: () => undefined,
     isParsed: true,
+    forget() {},
   };
   return { type: 'MODIFIED', revision, current, previous: undefined };
 }

@@ -130,9 +130,19 @@ class DefinitionController {
     const { store } = this.#registry;
     const { items, revision } = store.list(PREFIX);
     const infos: ResourceInfo[] = [];
-    for (const { name, object, revision: written } of items) {
-      const crd = asCrd(object);
-      if (conditionOf(crd.status, 'Established')?.status !== 'True' || this.#isBuiltIn(name)) continue;
+    for (const stored of items) {
+      const { name, metadata, revision: written } = stored;
+      this.#pending.add(name);
+      const own = this.#options.builtIn.get(name);
+      // Most of what is stored: large, served from tables, and looked at soon after the start.
+      if (own !== undefined) {
+        this.#known.set(name, { group: own.group, names: { ...own, plural: own.resource }, accepted: true });
+        if (metadata.deletionTimestamp !== undefined) this.#options.terminating.add(`${own.group}/${own.resource}`);
+        continue;
+      }
+      const crd = asCrd(stored.object);
+      this.#note(name, crd);
+      if (conditionOf(crd.status, 'Established')?.status !== 'True') continue;
       // A definition that was never changed has no objects from before a change.
       const served = this.#make(crd, crd.metadata.generation === 1 ? 0 : written + 1);
       if (served === undefined) continue;
@@ -140,10 +150,6 @@ class DefinitionController {
       infos.push(...served.infos);
     }
     if (infos.length > 0) this.#options.resources.add(...infos);
-    for (const { name, object } of items) {
-      this.#note(name, asCrd(object));
-      this.#pending.add(name);
-    }
     this.#watch = store.watch(PREFIX, revision, (changes) => this.#receive(changes));
     void this.#work();
   }
@@ -219,12 +225,14 @@ class DefinitionController {
     const loading = stored.load(nextTurn);
     if (loading) await loading;
     const crd = asCrd(stored.object);
-    const isLarge = isLargeObject(stored.bytes);
+    const isBuiltIn = this.#isBuiltIn(name);
+    // Nobody reads it again: it is served from tables.
+    if (isBuiltIn) stored.forget();
+    const isLarge = !isBuiltIn && isLargeObject(stored.bytes);
     const before = this.#served.get(name);
     // A large one is not compared, and its schemas are made with others served in between.
     const isSame = isLarge && before !== undefined && hasSameSpec(before.crd, crd);
-    const isBuiltIn = this.#isBuiltIn(name);
-    const schemas = isSame ? before.schemas : isLarge && !isBuiltIn ? await this.#schemasOf(crd) : undefined;
+    const schemas = isSame ? before.schemas : isLarge ? await this.#schemasOf(crd) : undefined;
     // What became of it meanwhile is looked at next.
     if (this.#registry.store.get(keyOf(name)) !== stored) return;
     const status = definitionStatus(crd, this.#takenBeside(name, crd.spec.group), this.#now());

@@ -56,6 +56,7 @@ function hasManyParts(bytes: Uint8Array, line: number): boolean {
     if (c === 0x2c) weight += MEMBER;
     else if (c === 0x7b || c === 0x5b) weight += NESTED;
     else if (c === 0x0a) weight += line;
+    if (weight > MANY_PARTS) return true;
   }
-  return weight > MANY_PARTS;
+  return false;
 }

@@ -13,7 +13,7 @@ import { isProgram } from '@coracle/runtime/process/program';
 import { type Exit, spawnDetached } from '@coracle/runtime/process/spawn-detached';
 import { aborted } from '@coracle/runtime/signal/abortable';
 import type { AuditSettings } from '../compose/audit-log.ts';
-import { startRestingHeap } from '../compose/resting-heap.ts';
+import { giveMemoryBackAtRest } from '../compose/give-memory-back.ts';
 import { type DataDir, dataDirAt, defaultDataDir, ensurePrivateDir } from '../config/data-dir.ts';
 import { editUserKubeconfig, mergeKubeconfig, unmergeKubeconfig, userKubeconfigPath } from '../config/kubeconfig.ts';
 import { MAIN_FILE } from '../config/program-files.ts';
@@ -288,7 +288,7 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
         .then(({ pruneCompileCache }) => pruneCompileCache(compileCache, { now: systemClock.now() }))
         .catch((error: Error) => log.warn('compile cache not bounded', { error: error.message }));
     }, PRUNE_AFTER_MS).unref();
-  const endRest = startRestingHeap({ clock: systemClock });
+  const endRest = giveMemoryBackAtRest({ clock: systemClock });
   await aborted(stop.signal);
   endRest();
   // Ctrl-C stops everything; a bare SIGTERM (an upgrade, a supervisor) leaves guests running, as `down --keep-vms` does.

@@ -1,5 +1,7 @@
-import { setFlagsFromString } from 'node:v8';
+import { performance } from 'node:perf_hooks';
+import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import type { Clock } from '@coracle/runtime/clock/clock';
 
 let collect: ((how: { readonly type: 'major'; readonly flavor: 'last-resort' }) => void) | undefined;
 
@@ -10,10 +12,67 @@ let collect: ((how: { readonly type: 'major'; readonly flavor: 'last-resort' }) 
  */
 export function giveMemoryBack(): void {
   if (!collect) {
-    // The one way to it but for a flag of the command line, which would show `gc` to all code.
+    // The one way to it but for a flag of the command line, which would show `gc` to all code. Code that was compiled before
+    // fits no process with other flags of the engine; this one is no such flag.
     setFlagsFromString('--expose-gc');
     collect = runInNewContext('gc') as NonNullable<typeof collect>;
     setFlagsFromString('--no-expose-gc');
   }
   collect({ type: 'major', flavor: 'last-resort' });
+}
+
+/** How long a process has to do nothing, in milliseconds. */
+const REST_MS = 2000;
+/** From look to look where there is nothing to give back. */
+const LOOK_MS = 15_000;
+/** Share of the time, 0 to 1, in which the event loop does something at most at rest. */
+const QUIET_BELOW = 0.1;
+const MIB = 1024 * 1024;
+/** By so much the heap has grown since memory was given back, or it is not worth the pause. */
+const WORTH = 8 * MIB;
+/** A larger heap would stop the process for longer than a request may wait; the engine collects it in small steps. */
+const MOST = 128 * MIB;
+
+export interface RestOptions {
+  readonly clock: Clock;
+  /** Share of the time since the last call in which the event loop did something; that of this process by default. */
+  readonly load?: () => number;
+  /** Bytes of the heap. */
+  readonly heap?: () => number;
+  readonly giveBack?: () => void;
+}
+
+/** From now on gives memory back whenever nobody has asked anything for a while. Returns the stop. */
+export function giveMemoryBackAtRest({
+  clock,
+  load = loadSinceLast(),
+  heap = () => getHeapStatistics().total_heap_size,
+  giveBack = giveMemoryBack,
+}: RestOptions): () => void {
+  let left = 0;
+  let cancel: () => void;
+  const plan = (ms: number): void => {
+    cancel = clock.schedule(ms, () => {
+      const isQuiet = load() < QUIET_BELOW;
+      const bytes = heap();
+      const isWorth = bytes - left >= WORTH && bytes <= MOST;
+      if (isWorth && isQuiet && ms === REST_MS) {
+        giveBack();
+        left = heap();
+      }
+      plan(isWorth ? REST_MS : LOOK_MS);
+    });
+  };
+  plan(REST_MS);
+  return () => cancel();
+}
+
+function loadSinceLast(): () => number {
+  let before = performance.eventLoopUtilization();
+  return () => {
+    const now = performance.eventLoopUtilization();
+    const { utilization } = performance.eventLoopUtilization(now, before);
+    before = now;
+    return utilization;
+  };
 }

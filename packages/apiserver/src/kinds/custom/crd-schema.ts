@@ -16,7 +16,7 @@ const isRules: Accepts = (value) => Array.isArray(value) && value.every(isJsonOb
  * Keywords whose value is taken as it is, when it has the right type: schemas below `items` and `additionalProperties` are
  * not typed in the API, so that anything may stand there.
  */
-const PLAIN: readonly (readonly [string, Accepts])[] = [
+const PLAIN: ReadonlyMap<string, Accepts> = new Map<string, Accepts>([
   ['type', isText],
   ['format', isText],
   ['description', isText],
@@ -46,7 +46,7 @@ const PLAIN: readonly (readonly [string, Accepts])[] = [
   ['x-kubernetes-list-map-keys', isTexts],
   ['x-kubernetes-map-type', isText],
   ['x-kubernetes-validations', isRules],
-];
+]);
 
 const STRING: Schema = { type: 'string' };
 
@@ -55,9 +55,8 @@ export type KnownSchemas = Map<RawSchema, Schema>;
 
 function plainNode(raw: RawSchema): Record<string, unknown> {
   const out: Record<string, unknown> = {};
-  for (const [key, accepts] of PLAIN) {
-    const value = raw[key];
-    if (value !== undefined && accepts(value)) out[key] = value;
+  for (const [key, value] of Object.entries(raw)) {
+    if (value !== undefined && PLAIN.get(key)?.(value)) out[key] = value;
   }
   return out;
 }
