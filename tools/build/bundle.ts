@@ -59,6 +59,9 @@ export async function bundle(
     platform: 'node',
     target: 'node24',
     minifySyntax: true,
+    // The engine keeps the text of what it loads. Names stay, and lines are short enough to find a place of a stack in.
+    minifyWhitespace: true,
+    lineLimit: 120,
     // A character beyond Latin would double what a file takes in memory.
     charset: 'ascii',
     legalComments: 'none',

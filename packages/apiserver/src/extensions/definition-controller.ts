@@ -24,6 +24,8 @@ import {
   type CrdCondition,
   type CrdNames,
   conditionOf,
+  hasSameSpec,
+  sameService,
   withCondition,
 } from '../kinds/custom/crd.ts';
 import {
@@ -58,6 +60,7 @@ export interface Extensions {
   stop(): void;
 }
 
+const decoder = new TextDecoder();
 const PREFIX = `${DEFINITIONS.group}/${DEFINITIONS.resource}`;
 const RETRY_MS = 5000;
 
@@ -222,16 +225,16 @@ class DefinitionController {
       this.#lookAtGroup(name);
       return;
     }
-    const loading = stored.load(nextTurn);
-    if (loading) await loading;
-    const crd = asCrd(stored.object);
     const isBuiltIn = this.#isBuiltIn(name);
-    // Nobody reads it again: it is served from tables.
+    const loading = isBuiltIn ? undefined : stored.load(nextTurn);
+    if (loading) await loading;
+    // Nobody reads what is served from tables again: neither frozen nor kept.
+    const crd = asCrd(isBuiltIn ? (JSON.parse(decoder.decode(stored.bytes)) as UnstructuredObject) : stored.object);
     if (isBuiltIn) stored.forget();
-    const isLarge = !isBuiltIn && isLargeObject(stored.bytes);
     const before = this.#served.get(name);
-    // A large one is not compared, and its schemas are made with others served in between.
-    const isSame = isLarge && before !== undefined && hasSameSpec(before.crd, crd);
+    const isSame = before !== undefined && hasSameSpec(before.crd, crd);
+    // The schemas of a large one are made with others served in between.
+    const isLarge = !isSame && !isBuiltIn && isLargeObject(stored.bytes);
     const schemas = isSame ? before.schemas : isLarge ? await this.#schemasOf(crd) : undefined;
     // What became of it meanwhile is looked at next.
     if (this.#registry.store.get(keyOf(name)) !== stored) return;
@@ -397,13 +400,3 @@ class DefinitionController {
     });
   }
 }
-
-/** The generation moves with the spec. */
-const hasSameSpec = (a: Crd, b: Crd): boolean =>
-  a.metadata.uid === b.metadata.uid &&
-  a.metadata.generation !== undefined &&
-  a.metadata.generation === b.metadata.generation;
-
-/** Nothing that readers could see has changed. */
-const sameService = (a: Crd, b: Crd): boolean =>
-  deepEqual(a.spec, b.spec) && deepEqual(a.status?.acceptedNames, b.status?.acceptedNames);

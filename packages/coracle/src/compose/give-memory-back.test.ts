@@ -22,14 +22,69 @@ test('what nobody refers to is gone, each time; what is used stays', async () =>
 
 const LARGE = 200;
 /** Seconds after the start; what the loop did since the last look; MiB of the heap; memory is given back, to 40 MiB. */
-const CASES: readonly [what: string, looks: readonly (readonly [at: number, load: number, mib: number, back: boolean])[]][] = [
-  ['that is busy', [[2, 0.9, 60, false], [4, 0.5, 60, false], [6, 0.1, 60, false]]],
-  ['that did nothing for two seconds', [[2, 0.9, 60, false], [4, 0.05, 60, true]]],
-  ['that stays at rest, and is seldom looked at', [[2, 0, 60, true], [4, 0, 41, false], [19, 0, 42, false], [34, 0, 43, false]]],
-  ['that worked again', [[2, 0, 60, true], [4, 0, 40, false], [19, 0.6, 70, false], [21, 0.6, 70, false], [23, 0, 70, true]]],
-  ['that worked a little', [[2, 0, 60, true], [4, 0, 40, false], [19, 0.6, 47, false], [34, 0, 47, false]]],
-  ['that worked between two looks', [[2, 0, 60, true], [4, 0, 40, false], [19, 0.05, 70, false], [21, 0, 70, true]]],
-  ['with a large heap', [[2, 0, LARGE, false], [17, 0, LARGE, false]]],
+const CASES: readonly [
+  what: string,
+  looks: readonly (readonly [at: number, load: number, mib: number, back: boolean])[],
+][] = [
+  [
+    'that is busy',
+    [
+      [2, 0.9, 60, false],
+      [4, 0.5, 60, false],
+      [6, 0.1, 60, false],
+    ],
+  ],
+  [
+    'that did nothing for two seconds',
+    [
+      [2, 0.9, 60, false],
+      [4, 0.05, 60, true],
+    ],
+  ],
+  [
+    'that stays at rest, and is seldom looked at',
+    [
+      [2, 0, 60, true],
+      [4, 0, 41, false],
+      [19, 0, 42, false],
+      [34, 0, 43, false],
+    ],
+  ],
+  [
+    'that worked again',
+    [
+      [2, 0, 60, true],
+      [4, 0, 40, false],
+      [19, 0.6, 70, false],
+      [21, 0.6, 70, false],
+      [23, 0, 70, true],
+    ],
+  ],
+  [
+    'that worked a little',
+    [
+      [2, 0, 60, true],
+      [4, 0, 40, false],
+      [19, 0.6, 47, false],
+      [34, 0, 47, false],
+    ],
+  ],
+  [
+    'that worked between two looks',
+    [
+      [2, 0, 60, true],
+      [4, 0, 40, false],
+      [19, 0.05, 70, false],
+      [21, 0, 70, true],
+    ],
+  ],
+  [
+    'with a large heap',
+    [
+      [2, 0, LARGE, false],
+      [17, 0, LARGE, false],
+    ],
+  ],
 ];
 
 for (const [what, looks] of CASES)

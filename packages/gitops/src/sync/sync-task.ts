@@ -7,7 +7,7 @@ import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
 import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
 import type { Sync } from '../kinds/kinds.ts';
-import { SyncLife, type SyncLifeOptions } from './sync-life.ts';
+import type { SyncLife, SyncLifeOptions } from './sync-life.ts';
 import { whatCounts } from './what-counts.ts';
 
 export interface SyncTask {
@@ -33,8 +33,11 @@ export function startSyncTask(options: SyncLifeOptions): SyncTask {
   let newest: string | undefined;
   let wakeUp = (): void => {};
   let interrupt = (): void => {};
-  const life = new SyncLife(options, () => wakeUp());
+  let life: SyncLife | undefined;
   const run = async (): Promise<void> => {
+    // Git, Helm, OCI, rendering and applying: 4 MiB that a process without syncs does not hold.
+    const module = await import('./sync-life.ts');
+    life = new module.SyncLife(options, () => wakeUp());
     for (;;) {
       signal.throwIfAborted();
       const linked = createLinkedController(signal);
@@ -66,7 +69,7 @@ export function startSyncTask(options: SyncLifeOptions): SyncTask {
       if (!signal.aborted)
         options.log.error('the task of a sync has failed', { error: String((error as Error)?.stack ?? error) });
     })
-    .finally(() => life.stop())
+    .finally(() => life?.stop())
     .finally(() => options.metrics.forget());
   return {
     ended,
@@ -81,9 +84,9 @@ export function startSyncTask(options: SyncLifeOptions): SyncTask {
       interrupt();
       wakeUp();
     },
-    retryConflicts: () => life.retryConflicts(),
+    retryConflicts: () => life?.retryConflicts(),
     guardChanged: () => wakeUp(),
-    declaredVersions: () => life.declaredVersions(),
-    namespacesChanged: () => life.namespacesChanged(),
+    declaredVersions: () => life?.declaredVersions() ?? [],
+    namespacesChanged: () => life?.namespacesChanged(),
   };
 }

@@ -1,5 +1,6 @@
 /** CustomResourceDefinition (apiextensions.k8s.io/v1) as the server reads it: defaults are in place, wrong types are not. */
 
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly, ObjectMeta, UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import type * as types from '@coracle/apimachinery/types/types';
 
@@ -54,3 +55,13 @@ export function withCondition(
 
 /** The version that objects are stored in. */
 export const storageVersionOf = (spec: CrdSpec): CrdVersion | undefined => spec.versions.find((v) => v.storage);
+
+/** The generation moves with the spec. */
+export const hasSameSpec = (a: Crd, b: Crd): boolean =>
+  a.metadata.uid === b.metadata.uid &&
+  a.metadata.generation !== undefined &&
+  a.metadata.generation === b.metadata.generation;
+
+/** Nothing that readers could see has changed. */
+export const sameService = (a: Crd, b: Crd): boolean =>
+  deepEqual(a.spec, b.spec) && deepEqual(a.status?.acceptedNames, b.status?.acceptedNames);

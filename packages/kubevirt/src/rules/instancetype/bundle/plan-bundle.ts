@@ -3,6 +3,7 @@
  * wrote: one whose contents do not match it was edited by somebody, and is theirs from then on.
  */
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { sha256 } from '../../identity/sha256.ts';
 import type { SourceKind } from '../matcher.ts';
@@ -35,6 +36,8 @@ export function planBundle(existing: readonly Source[], wanted: readonly Source[
   const foreign: Source[] = [];
   for (const object of wanted) {
     const current = found.get(keyOf(object));
+    // So it is at nearly every start, and found without a digest of each.
+    if (current !== undefined && isAsWanted(current, object)) continue;
     const written = withDigest(object);
     const digest = written.metadata.annotations?.[BUNDLE_ANNOTATION];
     if (current === undefined) create.push(written);
@@ -49,6 +52,17 @@ export function planBundle(existing: readonly Source[], wanted: readonly Source[
   }
   const remove = existing.filter((object) => !names.has(keyOf(object)) && isOurs(object));
   return { create, update, remove, foreign };
+}
+
+/** The object says what the bundle says, and carries a digest: that of just this. */
+function isAsWanted(current: Source, wanted: Source): boolean {
+  const { [BUNDLE_ANNOTATION]: digest, ...annotations } = current.metadata.annotations ?? {};
+  return (
+    digest !== undefined &&
+    deepEqual(current.spec, wanted.spec) &&
+    deepEqual(current.metadata.labels ?? {}, wanted.metadata.labels ?? {}) &&
+    deepEqual(annotations, wanted.metadata.annotations ?? {})
+  );
 }
 
 /** Whether an object still is as the bundle wrote it. */
