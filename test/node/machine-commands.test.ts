@@ -14,7 +14,8 @@ const why =
 
 // S-1144: `coracle create --image tiny` starts a control plane where none runs and says so; then `coracle ssh` gives a shell, with a
 //   key that is made where the user has none.
-// S-1146: `coracle status` shows machines with state, address, node and uptime, images, the space that disks take and what is left.
+// S-1146: `coracle status` shows machines with state, address, node, uptime and what each takes on the disk, images, the space that
+//   disks take and what is left.
 // S-1145: `coracle cp`, `port-forward`, `logs`, `top`, `stop`, `start`, `restart` and `list` work on a running machine.
 test('two commands to a shell, and the others on the same guest', {
   timeout: 170_000,
@@ -56,7 +57,7 @@ test('two commands to a shell, and the others on the same guest', {
   const status = await ok('status');
   assert.match(status, /^images +1, \d+ MiB$/m);
   assert.match(status, /^disks +[1-9]\S* \w+$/m);
-  assert.match(status, /^default +web +Running +\d+\.\S+ /m);
+  assert.match(status, /^default +web +Running +\d+\.\S+ .* [1-9][\d.]* [KM]iB$/m);
   assert.match(await ok('ip', 'web'), /^\d+\.\d+\.\d+\.\d+\n$/);
   const [usage] = JSON.parse(await ok('top', 'vm/web.default', '--json'));
   assert.ok(usage.name === 'web' && usage.memoryBytes > 32 * 1024 * 1024, JSON.stringify(usage));

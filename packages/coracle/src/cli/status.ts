@@ -1,7 +1,6 @@
 /** `coracle status`: what runs in a data directory. */
 
-import { readdir, stat, statfs } from 'node:fs/promises';
-import { join } from 'node:path';
+import { statfs } from 'node:fs/promises';
 
 import { NODES } from '@coracle/apimachinery/types/resource-types';
 import { findGuestsOnDisk, nameOfGuest } from '@coracle/node-agent/agent/launcher/guests-on-disk';
@@ -15,6 +14,7 @@ import { type CommandContext, textFlag } from './command.ts';
 import { fullDisk } from './full-disk.ts';
 import { hasColour, machineTable } from './machines/list.ts';
 import { readMachines } from './machines/machine-row.ts';
+import { spaceOnDisk } from './machines/space-on-disk.ts';
 import { sizeText } from './size-text.ts';
 
 /** `coracle status`: exit code 0 when a control plane runs and answers, 1 when not. */
@@ -108,12 +108,12 @@ export async function status(context: CommandContext): Promise<number> {
 async function readFacts({ environment, signal }: CommandContext, dir: DataDir) {
   const cluster = await clusterFrom({ flags: { 'data-dir': dir.root }, environment });
   try {
-    const [nodes, machines, images, volumes, guests, space, full] = await Promise.all([
+    const onDisk = spaceOnDisk(dir, cluster.client, signal);
+    const [nodes, machines, images, { bytes: used }, space, full] = await Promise.all([
       cluster.client.list(NODES, { signal }),
-      readMachines(cluster.client, { namespace: undefined, signal }),
+      onDisk.then(({ bytesOf }) => readMachines(cluster.client, { namespace: undefined, signal, bytesOf })),
       listImages(await openImageStore(dir.images, { clock: systemClock })),
-      bytesBelow(join(dir.root, 'claims')),
-      bytesBelow(dir.nodes),
+      onDisk,
       diskSpace(dir.root),
       fullDisk(dir.root),
     ]);
@@ -124,33 +124,13 @@ async function readFacts({ environment, signal }: CommandContext, dir: DataDir) 
       nodes: { ready: ready.length, total: nodes.items.length },
       machines,
       images: { count: images.length, bytes: images.reduce((sum, { size }) => sum + size, 0) },
-      used: volumes + guests,
+      used,
       space,
       full,
     };
   } finally {
     await cluster.close();
   }
-}
-
-/** Files that are counted at most; a directory with more is said to be as large as those. */
-const MOST_FILES = 100_000;
-const BLOCK_BYTES = 512;
-
-/** What the files below a directory take on the disk: volumes, and what guests write to. Files of several names count once. */
-async function bytesBelow(directory: string): Promise<number> {
-  const counted = new Set<number>();
-  let bytes = 0;
-  const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch(() => []);
-  for (const entry of entries.slice(0, MOST_FILES)) {
-    if (!entry.isFile()) continue;
-    const found = await stat(join(entry.parentPath, entry.name)).catch(() => undefined);
-    // Images of the store are linked into the directories of machines: those are counted as images.
-    if (!found || counted.has(found.ino) || /\.base$/.test(entry.name)) continue;
-    counted.add(found.ino);
-    bytes += found.blocks * BLOCK_BYTES;
-  }
-  return bytes;
 }
 
 /** Undefined where it cannot be asked. */

@@ -33,6 +33,21 @@ test('states have colours where they are wanted, and take no more room for it', 
   assert.equal(painted.replace(/\x1b\[\d+m/g, ''), plain);
 });
 
+test('space on the disk is a column where it was asked for', () => {
+  const rows = [
+    { ...row('a', 'Running'), diskBytes: 3 * 1024 * 1024 },
+    { ...row('b', 'Stopped'), diskBytes: 0 },
+  ];
+  assert.equal(
+    machineTable(rows, { withNamespace: false, colour: false }),
+    [
+      'NAME  STATE    ADDRESS  NODE  UP  AGE  DISK',
+      'a     Running  -        -     -        3.0 MiB',
+      'b     Stopped  -        -     -        0 B',
+    ].join('\n'),
+  );
+});
+
 test('spans are written as kubectl writes them', () => {
   const second = 1000;
   for (const [ms, text] of [

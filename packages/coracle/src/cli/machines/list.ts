@@ -5,6 +5,7 @@ import { clusterFrom } from '../../config/cluster.ts';
 import type { CommandContext } from '../command.ts';
 import { namespaceScope } from '../namespace-scope.ts';
 import { nothingText } from '../nothing-text.ts';
+import { sizeText } from '../size-text.ts';
 import { textTable } from '../text-table.ts';
 import { equivalent, isExplained } from './equivalent.ts';
 import { type MachineRow, readMachines, spanText } from './machine-row.ts';
@@ -61,17 +62,20 @@ export function machineTable(
   { withNamespace, colour }: { readonly withNamespace: boolean; readonly colour: boolean },
 ): string {
   const now = systemClock.now();
+  const withSpace = rows.some(({ diskBytes }) => diskBytes !== undefined);
   const withReason = rows.some(({ reason }) => reason !== '');
   return textTable(
     [
       ...(withNamespace ? ['NAMESPACE'] : []),
       ...['NAME', 'STATE', 'ADDRESS', 'NODE', 'UP', 'AGE'],
+      ...(withSpace ? ['DISK'] : []),
       ...(withReason ? ['WHY'] : []),
     ],
     rows.map((row) => [
       ...(withNamespace ? [row.namespace] : []),
       ...[row.name, row.state, row.address || '-', row.node || '-'],
       ...[row.runsSince === undefined ? '-' : spanText(now - row.runsSince), spanText(now - row.createdAt)],
+      ...(withSpace ? [sizeText(row.diskBytes ?? 0)] : []),
       ...(withReason ? [row.reason] : []),
     ]),
     (cell, column) => (colour && column === (withNamespace ? 2 : 1) ? coloured(cell) : cell),

@@ -18,12 +18,22 @@ export interface MachineRow {
   readonly createdAt: number;
   /** Why it does not run, where somebody wants it to; empty else. */
   readonly reason: string;
+  /** What it takes on the disk, where that was asked for. */
+  readonly diskBytes?: number;
 }
 
 /** The machines of one namespace or, with undefined, of all, by name. */
 export async function readMachines(
   client: Client,
-  { namespace, signal }: { readonly namespace: string | undefined; readonly signal: AbortSignal },
+  {
+    namespace,
+    signal,
+    bytesOf,
+  }: {
+    readonly namespace: string | undefined;
+    readonly signal: AbortSignal;
+    readonly bytesOf?: (machine: FoundMachine) => number;
+  },
 ): Promise<MachineRow[]> {
   const options = { ...(namespace !== undefined && { namespace }), signal };
   const [vms, vmis] = await Promise.all([
@@ -38,7 +48,7 @@ export async function readMachines(
     found.set(keyOf(vmi), { ...(found.get(keyOf(vmi)) ?? { key: keyFrom(vmi), vm: undefined }), vmi });
   let asked = 0;
   const rows = [...found.values()].map(async (machine) => {
-    const row = rowOf(machine);
+    const row = { ...rowOf(machine), ...(bytesOf && { diskBytes: bytesOf(machine) }) };
     if (!WAITS.has(row.state) && !cannotStart(machine)) return row;
     const facts =
       asked++ < MOST_ASKED ? await readMachineFacts(client, machine, signal) : { ...machine, ...NOTHING_ASKED };

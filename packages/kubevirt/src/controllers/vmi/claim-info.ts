@@ -6,6 +6,7 @@ import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import type { Informer } from '@coracle/client/informer/informer';
 import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
 import { STATE_VOLUME } from '../../rules/backend-storage/backend-storage.ts';
+import { claimNames } from '../../rules/machine/claim-names.ts';
 
 type Claim = DeepReadonly<PersistentVolumeClaim>;
 type VolumeStatuses = NonNullable<NonNullable<VirtualMachineInstance['status']>['volumeStatus']>;
@@ -44,20 +45,9 @@ export function applyClaimInfo(
   if (vmi.status && !deepEqual(before, after)) vmi.status.volumeStatus = after;
 }
 
-/** Names of the claims that the volumes of an instance are. */
-export const claimNames = (vmi: DeepReadonly<VirtualMachineInstance>): string[] =>
-  (vmi.spec.volumes ?? [])
-    .map(
-      (volume) =>
-        volume.persistentVolumeClaim?.claimName ??
-        volume.ephemeral?.persistentVolumeClaim?.claimName ??
-        volume.dataVolume?.name,
-    )
-    .filter((name) => name !== undefined);
-
 /** The first of them that does not exist. */
 export const missingClaim = (
   vmi: DeepReadonly<VirtualMachineInstance>,
   claims: Informer<PersistentVolumeClaim>,
 ): string | undefined =>
-  claimNames(vmi).find((name) => claims.get({ namespace: vmi.metadata.namespace ?? '', name }) === undefined);
+  claimNames(vmi.spec).find((name) => claims.get({ namespace: vmi.metadata.namespace ?? '', name }) === undefined);

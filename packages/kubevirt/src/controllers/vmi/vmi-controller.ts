@@ -15,8 +15,9 @@ import {
 } from '../../rules/launcher/launcher-labels.ts';
 import { isLauncherOf } from '../../rules/launcher/launcher-owner.ts';
 import { byAge, currentPod } from '../../rules/launcher/launcher-pods.ts';
+import { claimNames } from '../../rules/machine/claim-names.ts';
 import { isFinal } from '../../rules/run-strategy/run-strategy.ts';
-import { applyClaimInfo, claimNames } from './claim-info.ts';
+import { applyClaimInfo } from './claim-info.ts';
 import { resizePod } from './resize-pod.ts';
 import { resumeNodeRules } from './resume-node.ts';
 import { stateClaimRules } from './state-claim.ts';
@@ -71,7 +72,7 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
         ...steps.stateClaims.observe(claim, previous),
         ...steps.vmis
           .list(claim.metadata.namespace)
-          .filter((vmi) => claimNames(vmi).includes(claim.metadata.name ?? ''))
+          .filter((vmi) => claimNames(vmi.spec).includes(claim.metadata.name ?? ''))
           .map((vmi) => keyOf(vmi)),
       ]),
       source(steps.attachments, attachmentKeys),
