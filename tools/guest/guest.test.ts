@@ -123,6 +123,47 @@ test('the disk boots by BIOS, applies cloud-config, serves HTTP and powers off w
   }
 });
 
+// S-1409: The tiny guest keeps its SSH host key on the disk that it boots from, over restarts, also when it was killed; another
+//   machine with a copy of that disk makes a key of its own.
+test('the host key lasts with the disk, one for each machine', { timeout: 280_000 }, async (t) => {
+  if (!isInstalled('ssh-keyscan')) return t.skip('not on this host: openssh-client');
+  const disk = join(dir, 'lasting.qcow2');
+  await run('qemu-img', ['create', '-q', '-f', 'qcow2', '-F', 'qcow2', '-b', guest.disk, disk]);
+  const hostKey = async (uuid: string): Promise<string> => {
+    const port = await freePort();
+    const machine = await startMachine(t.signal, [
+      ...['-drive', `file=${disk},format=qcow2,if=virtio,cache=writethrough`],
+      ...['-smbios', `type=1,uuid=${uuid}`],
+      ...['-netdev', `user,id=net,hostfwd=tcp:127.0.0.1:${port}-:22`, '-device', 'virtio-net-pci,netdev=net,romfile='],
+    ]);
+    try {
+      await machine.until('login: ');
+      const scan = ['-T', '30', '-t', 'ed25519', '-p', String(port), '127.0.0.1'];
+      // The server comes up beside the login; QEMU takes the connection before it.
+      for (;;) {
+        const said = await run('ssh-keyscan', scan).catch(() => Buffer.from(''));
+        const key = said.toString().trim().split(' ').at(-1);
+        if (key) return key;
+        t.signal.throwIfAborted();
+        await new Promise((resolve) => setTimeout(resolve, 200));
+      }
+    } finally {
+      await machine.kill();
+    }
+  };
+  const other = UUID.replace('5d30', '5d31');
+  const [first, again, copy, third] = [
+    await hostKey(UUID),
+    await hostKey(UUID),
+    await hostKey(other),
+    await hostKey(UUID),
+  ];
+  assert.match(first, /^AAAA/);
+  assert.deepEqual([again, third], [first, first]);
+  assert.match(copy, /^AAAA/);
+  assert.notEqual(copy, first);
+});
+
 // S-1140: The tiny guest lets in by SSH who has a key of its cloud-init data, and nobody by password; scp works.
 test('the guest takes the keys of cloud-config for ssh and scp', { timeout: 60_000 }, async (t) => {
   if (!isInstalled('ssh') || !isInstalled('ssh-keygen')) return t.skip('not on this host: openssh-client');

@@ -25,6 +25,7 @@ const EMPTY_FOLDERS = [
 const PROGRAMS: Readonly<Record<string, string>> = {
   'usr/sbin/qemu-ga': 'usr/sbin/qemu-ga',
   'usr/sbin/dropbear': 'usr/sbin/dropbear',
+  'usr/bin/dropbearkey': 'usr/sbin/dropbearkey',
   'usr/lib/openssh/sftp-server': 'usr/lib/sftp-server',
 };
 
