@@ -361,6 +361,8 @@ const NODE_WITHOUT_PODS: ReadonlySet<string> = new Set([
   'create resource.k8s.io/resourceslices',
   ...['get', 'patch'].map((verb) => `${verb} kubevirt.io/virtualmachineinstances`),
   'list kubevirt.io/kubevirts',
+  // Which networks there are beside that of Pods: of which it serves those that its Pods are on.
+  'get k8s.cni.cncf.io/network-attachment-definitions',
 ]);
 
 // S-136: A node agent may do what every node may, and touches nothing that is not its own.

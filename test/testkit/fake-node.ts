@@ -12,6 +12,7 @@ import type { Client } from '../../packages/client/src/client.ts';
 import { createInformer } from '../../packages/client/src/informer/informer.ts';
 import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { currentPod } from '../../packages/kubevirt/src/rules/launcher/launcher-pods.ts';
+import { podInterfaceName, segmentCards } from '../../packages/kubevirt/src/rules/launcher/network-attachments.ts';
 import {
   diskChanges,
   volumeDetaching,
@@ -249,6 +250,27 @@ export async function startFakeNode({ name, client, admin, signal, labels }: Fak
     if (!isDeepStrictEqual(before, volumeStatus)) await patchVmi(vmi, { volumeStatus });
   };
 
+  const cards = new Map<string, Set<string>>();
+  /** The same with cards on networks beside that of Pods. */
+  const playCards = async (vmi: ReadonlyVmi): Promise<void> => {
+    if (vmi.status?.phase !== 'Running' || vmi.status.nodeName !== name || isMoving(vmi)) return;
+    const uid = vmi.metadata.uid ?? '';
+    const wanted = new Map(segmentCards(vmi).map(({ nic, segment }) => [nic.name, segment]));
+    const here = cards.get(uid) ?? new Set<string>();
+    if (wanted.size === 0 && here.size === 0) return;
+    cards.set(uid, here);
+    if (!node.holds.has('plug')) for (const one of wanted.keys()) here.add(one);
+    if (!node.holds.has('unplug')) for (const one of here) if (!wanted.has(one)) here.delete(one);
+    const first = { name: 'default', infoSource: 'domain', podInterfaceName: 'eth0' };
+    const more = [...here].map((one) => ({
+      name: one,
+      infoSource: 'domain, multus-status',
+      podInterfaceName: podInterfaceName(one),
+    }));
+    const interfaces = [first, ...more];
+    if (!isDeepStrictEqual(vmi.status.interfaces ?? [], interfaces)) await patchVmi(vmi, { interfaces });
+  };
+
   /** The end that sends. */
   const playSource = async (vmi: ReadonlyVmi, state: DeepReadonly<State>): Promise<void> => {
     if (vmi.status?.nodeName !== name) return;
@@ -311,6 +333,7 @@ export async function startFakeNode({ name, client, admin, signal, labels }: Fak
       await playGuest(vmi).catch(ignoreRaces);
       await playUpdate(vmi).catch(ignoreRaces);
       await playDisks(vmi).catch(ignoreRaces);
+      await playCards(vmi).catch(ignoreRaces);
       const state = vmi.status?.migrationState;
       if (!state || state.completed || state.failed) continue;
       if (state.sourceNode === name) await playSource(vmi, state).catch(ignoreRaces);

@@ -47,6 +47,7 @@ import { VIRT_API_ACCOUNT } from '@coracle/kubevirt/controllers/virt-api/virt-ap
 import { cdiCrds } from '@coracle/kubevirt/kinds/cdi/definitions';
 import { coracleCrds } from '@coracle/kubevirt/kinds/coracle/definitions';
 import { kubevirtCrds, kubevirtResources } from '@coracle/kubevirt/kinds/kubevirt';
+import { networkAttachmentCrd } from '@coracle/kubevirt/kinds/network-attachment';
 import { sspCrd } from '@coracle/kubevirt/kinds/ssp/definition';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Compressor } from '@coracle/runtime/http/gzip-blocks';
@@ -318,6 +319,7 @@ const firstObjects = (now: number): UnstructuredObject[] =>
       definitions(now),
     ),
     sspCrd(now),
+    networkAttachmentCrd(now),
   ]
     .map(asObserved)
     .concat({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: CONFIG_SYNC_NAMESPACE } });

@@ -15,7 +15,11 @@ export const POD_NETWORK_RULES = policyRules(
 );
 
 /** Beside what every node may do, for the group system:nodes. Instances: the Node authorizer, `nodeInstances`. */
-export const NODE_VM_RULES = policyRules('list : kubevirt.io : kubevirts', 'get : core : events');
+export const NODE_VM_RULES = policyRules(
+  'list : kubevirt.io : kubevirts',
+  'get : core : events',
+  'get : k8s.cni.cncf.io : network-attachment-definitions',
+);
 
 /** Everything, for the agents' service account on a server that does not know them as nodes. */
 export const NODE_AGENT_RULES = policyRules(
@@ -27,6 +31,7 @@ export const NODE_AGENT_RULES = policyRules(
   'patch : core : pods/status',
   'get list watch patch : kubevirt.io : virtualmachineinstances',
   'list : kubevirt.io : kubevirts',
+  'get : k8s.cni.cncf.io : network-attachment-definitions',
   // Where its definition has a status subresource; upstream's has none.
   'patch : kubevirt.io : virtualmachineinstances/status',
   'create patch : core : events',

@@ -5,6 +5,7 @@
  */
 import type { DeviceSpec, MachinePlan, PlannedDisk } from '@coracle/kubevirt/rules/machine/machine-plan';
 import { nodeNumber } from '@coracle/kubevirt/rules/machine/plug-disk';
+import { pluggedCard } from './cards.ts';
 import { escapeOption, optionText } from './option-text.ts';
 import { createPciSlots } from './pci-slots.ts';
 
@@ -67,9 +68,6 @@ export const VM_FILES = {
 
 /** The memory that can be plugged. Its slot is one that no other device is given. */
 export const HOT_MEMORY = { device: 'hot-memory0', backend: 'hot-memory0-pages' } as const;
-
-/** Id of the back end of the nth interface, for `hostfwd_add`. */
-export const netdevId = (index: number): string => `net-${index}`;
 
 /**
  * The argument vector. Ports are not forwarded here but over QMP once it runs: a port that is taken must not keep a
@@ -248,35 +246,9 @@ function diskArgs(plan: MachinePlan, layout: MachineLayout, slots: PciSlots): st
 
 function networkArgs(plan: MachinePlan, slots: PciSlots): string[] {
   const argv: string[] = [];
-  for (const [index, nic] of plan.interfaces.entries()) {
-    const id = netdevId(index);
-    argv.push(
-      '-netdev',
-      json({
-        type: 'user',
-        id,
-        ipv6: false,
-        net: nic.network.cidr,
-        host: nic.network.gateway,
-        dhcpstart: nic.network.guest,
-        dns: dnsAddress(nic.network),
-        ...(plan.hostname !== '' && { hostname: plan.hostname }),
-        ...(nic.dhcp.searches && { dnssearch: nic.dhcp.searches.map((str) => ({ str })) }),
-        ...(nic.dhcp.bootFile !== undefined && { bootfile: nic.dhcp.bootFile }),
-        ...(nic.dhcp.tftpServer !== undefined && { 'tftp-server-name': nic.dhcp.tftpServer }),
-      }),
-    );
-    argv.push(
-      ...device({
-        driver: nic.driver,
-        id: nic.id,
-        netdev: id,
-        mac: nic.mac,
-        // A boot ROM costs a second of every boot; only a card that shall boot gets one.
-        ...(nic.bootIndex === undefined ? { romfile: '' } : { bootindex: nic.bootIndex }),
-        ...slots.next(),
-      }),
-    );
+  for (const nic of plan.interfaces) {
+    const { netdev, device: card } = pluggedCard(nic, plan.hostname);
+    argv.push('-netdev', json(netdev), ...device({ ...card, ...(nic.place ?? slots.next()) }));
   }
   return argv;
 }
@@ -294,13 +266,6 @@ function memoryText({ memoryBytes, heldBackBytes = 0, hotMemory }: MachinePlan):
   const amount = (bytes: number): string => (bytes % MIB === 0 ? `${bytes / MIB}M` : `${bytes / 1024}K`);
   const size = `size=${amount(memoryBytes - heldBackBytes)}`;
   return hotMemory ? `${size},slots=1,maxmem=${amount(memoryBytes + hotMemory.bytes)}` : size;
-}
-
-/** Where the guest asks for names: the third address of the range, free, as the guest is the second. */
-export function dnsAddress(network: { readonly guest: string }): string {
-  const octets = network.guest.split('.').map(Number);
-  octets[3] = (octets[3] ?? 0) + 1;
-  return octets.join('.');
 }
 
 function machineText(plan: MachinePlan): string {
@@ -323,7 +288,7 @@ const countPci = (plan: MachinePlan): number =>
   plan.devices.filter((spec) => isPci(spec) && !hasOwnSlot(spec)).length +
   plan.disks.filter((disk) => disk.bus === 'virtio' && !disk.place).length +
   Math.ceil(plan.disks.filter((disk) => disk.bus === 'sata').length / 6) +
-  plan.interfaces.length +
+  plan.interfaces.filter(({ place }) => !place).length +
   1;
 
 /** Name of the block node of a disk, by its number (`nodeNumber`). */

@@ -105,6 +105,8 @@ export interface QmpCommands {
   'qom-get': { args: { path: string; property: string }; result: unknown };
   'qom-set': { args: { path: string; property: string; value: unknown }; result: object };
   'query-memory-devices': { args: undefined; result: { type: string; data: { id?: string; size: number } }[] };
+  netdev_add: { args: { type: string; id: string } & Readonly<Record<string, unknown>>; result: object };
+  netdev_del: { args: { id: string }; result: object };
   set_link: { args: { name: string; up: boolean }; result: object };
   'query-kvm': { args: undefined; result: { enabled: boolean; present: boolean } };
   'qom-list-types': { args: { implements?: string; abstract?: boolean }; result: { name: string }[] };

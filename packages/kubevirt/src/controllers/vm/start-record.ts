@@ -102,7 +102,7 @@ export function createStartRecord(options: {
     try {
       const guestUuid = instance.spec.domain?.firmware?.uuid;
       const before = { spec: withGuestUuid(started, guestUuid), layers: layersThen(vm, started) };
-      return decide(before, { spec: withGuestUuid(withRevisionNames(vm), guestUuid), layers }, config());
+      return decide(before, { spec: withGuestUuid(withRevisionNames(vm), guestUuid), layers }, config(), instance.spec);
     } catch (error) {
       if (error instanceof DefaultsError) return known;
       throw error;

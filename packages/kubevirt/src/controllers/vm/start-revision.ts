@@ -76,21 +76,27 @@ export const differsFromStart = (started: LayeredSpec, current: LayeredSpec, con
 
 /**
  * True when a difference is one that only a restart can apply: not what the cluster updates while a guest runs, nor, as
- * upstream has it with any strategy, volumes that are plugged and cables that are pulled.
+ * upstream has it with any strategy, volumes and cards that are plugged and cables that are pulled.
  */
-export const restartRequired = (started: LayeredSpec, current: LayeredSpec, config: ClusterConfig): boolean =>
-  differs(started, current, { config, ignores: config.liveUpdate ? 'live' : 'devices' });
+export const restartRequired = (
+  started: LayeredSpec,
+  current: LayeredSpec,
+  config: ClusterConfig,
+  running?: DeepReadonly<VirtualMachineInstanceSpec>,
+): boolean => differs(started, current, { config, ignores: config.liveUpdate ? 'live' : 'devices', running });
 
 interface Comparison {
   readonly config: ClusterConfig;
   readonly ignores: 'nothing' | 'devices' | 'live';
+  /** The instance, where what it has by now counts. */
+  readonly running?: DeepReadonly<VirtualMachineInstanceSpec> | undefined;
 }
 
-function differs(started: LayeredSpec, current: LayeredSpec, { config, ignores }: Comparison): boolean {
+function differs(started: LayeredSpec, current: LayeredSpec, { config, ignores, running }: Comparison): boolean {
   const same = (before: Template, after: Template): boolean => {
     if (ignores !== 'nothing' && before?.spec && after?.spec) {
       neutraliseVolumes(before.spec, after.spec);
-      neutraliseInterfaces(before.spec, after.spec);
+      neutraliseInterfaces(before.spec, after.spec, running);
     }
     if (ignores === 'live') neutraliseLiveFields(before, after);
     return deepEqual(before, after);

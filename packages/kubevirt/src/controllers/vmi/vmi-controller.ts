@@ -157,7 +157,7 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
       if (error) throw error;
       await steps.syncUnpaused(pass);
       await steps.syncEvictionNote(pass);
-      await steps.syncNodeLabel(pass);
+      await steps.syncPodMetadata(pass);
       return resize.pending ? requeueAfter(PENDING_CHANGE_MS) : DONE;
     },
   });

@@ -50,6 +50,7 @@ const WAITING_PROBLEMS = new Set([
   'ImagePullBackOff',
   'InvalidImageName',
   'ErrImageNeverPull',
+  'FailedCreatePodSandBox',
   'FailedMount',
   'FailedResume',
   'FailedStart',

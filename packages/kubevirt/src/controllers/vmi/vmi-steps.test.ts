@@ -22,7 +22,13 @@ const missing: VirtualMachineInstance['status'] = {
   conditions: [{ type: 'Synchronized', status: 'False', reason: 'FailedPvcNotFound' }],
 };
 
-type Act = 'ensurePod' | 'clearUp' | 'syncUnpaused' | 'syncNodeLabel' | 'syncEvictionNote' | 'unseenTarget';
+type Act =
+  | 'ensurePod'
+  | 'clearUp'
+  | 'syncUnpaused'
+  | 'syncPodMetadata'
+  | 'syncEvictionNote'
+  | 'unseenTarget';
 const run = (step: Act) => async (steps: VmiSteps) => {
   const cached = steps.vmis.get(KEY)!;
   if (step === 'unseenTarget') return (await steps.unseenTarget(cached))?.metadata.name ?? 'none';
@@ -136,9 +142,15 @@ testSteps(setting, [
   },
   {
     name: 'the Pod on the node of the instance takes its label',
-    act: run('syncNodeLabel'),
+    act: run('syncPodMetadata'),
     objects: [instance({}, { labels: { [NODE_NAME_LABEL]: 'n1' } }), OWN],
     writes: [[PATCH, { metadata: { uid: 'uid-launcher', labels: { [NODE_NAME_LABEL]: 'n1' } } }]],
+  },
+  {
+    name: 'the Pod takes the networks that its instance has been given',
+    act: run('syncPodMetadata'),
+    objects: [instance({}, { annotations: { 'k8s.v1.cni.cncf.io/networks': '[]' } }), OWN],
+    writes: [[PATCH, { metadata: { annotations: { 'k8s.v1.cni.cncf.io/networks': '[]' } } }]],
   },
   {
     name: 'the descheduler sees on the Pod that the eviction is under way',

@@ -33,6 +33,7 @@ import {
 import { instanceReference, isLauncherOf } from '../../rules/launcher/launcher-owner.ts';
 import { type LauncherPodOptions, launcherPod } from '../../rules/launcher/launcher-pod.ts';
 import { isPodFinal } from '../../rules/launcher/launcher-pods.ts';
+import { NETWORKS_ANNOTATION, networksAnnotation } from '../../rules/launcher/network-attachments.ts';
 import { isFinal } from '../../rules/run-strategy/run-strategy.ts';
 import { missingClaim } from './claim-info.ts';
 import { plugVolumes } from './plug-volumes.ts';
@@ -259,12 +260,18 @@ export class VmiSteps {
     }
   }
 
-  /** The node's label of an instance is its launcher Pod's too. */
-  async syncNodeLabel({ vmi, current: pod, podExpected }: Pass): Promise<void> {
+  /** The node's label of an instance is its launcher Pod's too, and the networks that it has been given while it runs. */
+  async syncPodMetadata({ vmi, current: pod, podExpected }: Pass): Promise<void> {
+    if (!pod || podExpected || pod.metadata.deletionTimestamp !== undefined || isPodFinal(pod)) return;
     const node = vmi.metadata.labels?.[NODE_NAME_LABEL];
-    if (!pod || podExpected || !node || pod.metadata.deletionTimestamp !== undefined) return;
-    if (node !== pod.spec.nodeName || pod.metadata.labels?.[NODE_NAME_LABEL] === node) return;
-    await this.#patchPod(pod, { labels: { [NODE_NAME_LABEL]: node } });
+    const networks = networksAnnotation(vmi) ?? vmi.metadata.annotations?.[NETWORKS_ANNOTATION];
+    const hasLabel = !node || node !== pod.spec.nodeName || pod.metadata.labels?.[NODE_NAME_LABEL] === node;
+    const hasNetworks = pod.metadata.annotations?.[NETWORKS_ANNOTATION] === networks;
+    if (hasLabel && hasNetworks) return;
+    await this.#patchPod(pod, {
+      ...(!hasLabel && { labels: { [NODE_NAME_LABEL]: node } }),
+      ...(!hasNetworks && { annotations: { [NETWORKS_ANNOTATION]: networks ?? null } }),
+    });
   }
 
   /** Tells the descheduler, on the Pod it evicted, that the eviction is being seen to. */

@@ -18,6 +18,7 @@ import {
 } from './launcher-labels.ts';
 import { dedicatedCpus, launcherResources } from './launcher-resources.ts';
 import { launcherVolumes } from './launcher-volumes.ts';
+import { NETWORKS_ANNOTATION, networksAnnotation } from './network-attachments.ts';
 import { launcherAffinity, launcherNodeSelector, type MemoryPlace, type NodeSelectorOptions } from './node-selector.ts';
 
 export interface LauncherPodOptions extends NodeSelectorOptions {
@@ -86,6 +87,7 @@ export function launcherPod(vmi: DeepReadonly<VirtualMachineInstance>, options: 
   if (ports.length > 0) compute.ports = ports;
   const volumes = launcherVolumes(spec, options.stateClaim);
   const consoleLog = guestConsoleLog(vmi, options);
+  const networks = networksAnnotation(vmi);
   const affinity = launcherAffinity(spec, options.memoryPlace);
   return {
     apiVersion: 'v1',
@@ -102,6 +104,7 @@ export function launcherPod(vmi: DeepReadonly<VirtualMachineInstance>, options: 
       },
       annotations: {
         ...annotations,
+        ...(networks !== undefined && { [NETWORKS_ANNOTATION]: networks }),
         [DOMAIN_ANNOTATION]: name,
         'kubectl.kubernetes.io/default-container': 'compute',
         'kubevirt.io/migrationTransportUnix': 'true',

@@ -24,42 +24,70 @@ const verdict = (before: readonly Nic[], wanted: readonly Nic[], status: object 
     vmi: partly<VirtualMachineInstance>({ metadata: {}, spec: specOf(...before), status }),
   });
 
-test('interfacesVerdict(): cables are pulled and put in again', () => {
-  const path = '/spec/domain/devices/interfaces/0';
-  const same = { op: 'test', path: `${path}/name`, value: 'default' };
-  assert.deepEqual(verdict([['default']], [['default']]), { patch: [] });
-  assert.deepEqual(verdict([['default']], [['default', 'down']]), {
-    patch: [same, { op: 'add', path: `${path}/state`, value: 'down' }],
-  });
-  assert.deepEqual(verdict([['default', 'down']], [['default']]), {
-    patch: [same, { op: 'remove', path: `${path}/state` }],
-  });
+const LIST = '/spec/domain/devices/interfaces';
+const put = (path: string, before: unknown, value: unknown) => [
+  { op: 'test', path, value: before },
+  { op: 'add', path, value },
+];
+/** The lists that the instance is given. */
+const lists = (before: readonly Nic[], after: readonly Nic[]) => {
+  const [was, is] = [specOf(...before), specOf(...after)];
+  return [
+    ...put(LIST, was.domain.devices.interfaces, is.domain.devices.interfaces),
+    ...(before.length === after.length ? [] : put('/spec/networks', was.networks, is.networks)),
+  ];
+};
+
+// S-1257
+test('interfacesVerdict(): cables are pulled and put in again; cards come, are taken out, and are forgotten', () => {
+  const status = { interfaces: [{ name: 'default' }, { name: 'blue' }] };
+  const rows: readonly (readonly [string, before: readonly Nic[], wanted: readonly Nic[], after?: readonly Nic[]])[] = [
+    ['nothing', [['default']], [['default']]],
+    ['a cable is pulled', [['default']], [['default', 'down']], [['default', 'down']]],
+    ['and put in', [['default', 'down']], [['default']], [['default']]],
+    ['a card comes', [['default']], [['default', 'down'], ['red']], [['default', 'down'], ['red']]],
+    ['one that is absent does not', [['default']], [['default'], ['red', 'absent']]],
+    ['a card goes', [['default'], ['blue']], [['default'], ['blue', 'absent']], [['default'], ['blue', 'absent']]],
+    ['the guest has it still', [['default'], ['blue', 'absent']], [['default'], ['blue', 'absent']]],
+    ['it is gone', [['default'], ['red', 'absent']], [['default'], ['red', 'absent']], [['default']]],
+    ['it never came', [['default'], ['red']], [['default'], ['red', 'absent']], [['default']]],
+    ['one that is only left out stays', [['default'], ['blue']], [['default']]],
+  ];
+  for (const [what, before, wanted, after] of rows)
+    assert.deepEqual(verdict(before, wanted, status), { patch: after ? lists(before, after) : [] }, what);
   const moving = verdict([['default']], [['default', 'down']], { migrationState: {} });
   assert.deepEqual([moving.patch, moving.failure?.reason], [[], 'HotPlugNetworkInterfaceError']);
 });
 
-test('interfacesVerdict(): a card of a network by multus is refused with the reason, and one that is absent is none', () => {
-  const { failure, patch } = verdict([['default']], [['default', 'down'], ['blue']]);
-  assert.deepEqual(failure, {
-    reason: 'HotPlugNetworkInterfaceError',
-    message: 'interface blue cannot be plugged in: multus networks are not supported',
-  });
-  assert.equal(patch.length, 2, 'the other change is made');
-  assert.deepEqual(verdict([['default']], [['default'], ['blue', 'absent']]), { patch: [] });
-});
-
-test('neutraliseInterfaces(): states and added secondary cards are no difference, all else stays one', () => {
-  const rows: readonly (readonly [started: readonly Nic[], current: readonly Nic[], isSame: boolean])[] = [
+// S-1257
+test('neutraliseInterfaces(): states, added cards, and those let go of are no difference, all else stays one', () => {
+  const rows: readonly (readonly [
+    started: readonly Nic[],
+    current: readonly Nic[],
+    isSame: boolean,
+    running?: readonly Nic[],
+  ])[] = [
     [[['default']], [['default', 'down']], true],
     [[['default', 'down']], [['default']], true],
     [[['default']], [['blue'], ['default', 'down']], true],
     [[['default'], ['blue']], [['default'], ['blue', 'absent']], true],
     [[['default'], ['blue']], [['default']], false],
+    [[['default'], ['blue']], [['default']], false, [['default'], ['blue']]],
+    [[['default'], ['blue']], [['default']], true, [['default']]],
+    [[['default']], [['default']], false, [['default'], ['blue']]],
+    [[['default']], [['default']], true, [['default'], ['blue', 'absent']]],
     [[], [['default']], false],
+    [[], [], true, [['default']]],
   ];
-  for (const [started, current, isSame] of rows) {
+  for (const [started, current, isSame, running] of rows) {
     const [before, after] = [structuredClone(specOf(...started)), specOf(...current)];
-    neutraliseInterfaces(before, after);
-    (isSame ? assert.deepEqual : assert.notDeepEqual)(before, after, JSON.stringify([started, current]));
+    neutraliseInterfaces(before, after, running && specOf(...running));
+    (isSame ? assert.deepEqual : assert.notDeepEqual)(before, after, JSON.stringify([started, current, running]));
   }
+  const plugin = specOf(['default'], ['blue']);
+  const [, nic] = plugin.domain.devices.interfaces ?? [];
+  delete nic?.bridge;
+  const before = specOf(['default']);
+  neutraliseInterfaces(before, plugin, specOf(['default']));
+  assert.notDeepEqual(before, plugin, 'another binding needs a restart');
 });

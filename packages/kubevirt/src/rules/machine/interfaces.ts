@@ -1,8 +1,10 @@
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { Interface, Network } from '../../kinds/network.ts';
+import { segmentOf } from '../launcher/network-attachments.ts';
 import { type ForwardedPort, type MachinePlan, PlanError } from './machine-plan.ts';
 import { plainText } from './plain-text.ts';
 import type { PlanContext } from './plan-context.ts';
+import { freePlace } from './plug-room.ts';
 
 type ReadonlyInterface = DeepReadonly<Interface>;
 
@@ -15,6 +17,8 @@ const DRIVERS: Readonly<Record<string, string>> = {
   pcnet: 'pcnet',
   rtl8139: 'rtl8139',
 };
+/** Cards for PCI Express. */
+const EXPRESS = new Set(['virtio-net-pci', 'e1000e', 'igb']);
 /** The field of a BOOTP packet, with its closing NUL. */
 const MAX_BOOT_FILE = 127;
 /** A DHCP option. */
@@ -29,7 +33,7 @@ const MAC = /^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/;
 /** More than this is a mistake in the spec, and a process of ours would pay for it. */
 const MAX_PORTS = 512;
 
-/** Network cards. Every one sits behind user-mode address translation. */
+/** Network cards: that of the network of Pods sits behind user-mode address translation, all others on a segment each. */
 export function configureInterfaces({ vmi, facts }: PlanContext, plan: MachinePlan): void {
   const { devices } = vmi.spec.domain;
   const networks = new Map((vmi.spec.networks ?? []).map((network) => [network.name, network]));
@@ -41,15 +45,26 @@ export function configureInterfaces({ vmi, facts }: PlanContext, plan: MachinePl
   const searches = interfaces.length > 0 ? searchesOf(vmi, plan) : [];
   for (const nic of interfaces) {
     if (nic.state === 'absent') continue;
-    if (refusalOf(nic, networks.get(nic.name))) continue;
-    plan.interfaces.push({
+    const network = networks.get(nic.name);
+    if (refusalOf(nic, network)) continue;
+    const card = {
       name: nic.name,
       id: `ua-${nic.name}`,
       driver: driverOf(nic, facts.devices, plan),
       mac: macOf(nic, vmi, plan.uuid),
       ...(nic.bootOrder !== undefined && { bootIndex: nic.bootOrder }),
       linkUp: nic.state !== 'down',
-      network: guestNetwork(networks.get(nic.name)?.pod?.vmNetworkCIDR ?? DEFAULT_CIDR),
+    };
+    const segment = segmentOf(nic, network, vmi.metadata.namespace ?? '');
+    if (segment) {
+      // In a port, where there is one, so that it can be unplugged.
+      const place = EXPRESS.has(card.driver) ? freePlace(plan, 'virtio') : undefined;
+      plan.interfaces.push({ ...card, segment, ports: [], dhcp: {}, ...(place && { place }) });
+      continue;
+    }
+    plan.interfaces.push({
+      ...card,
+      network: guestNetwork(network?.pod?.vmNetworkCIDR ?? DEFAULT_CIDR),
       ports: portsOf(nic),
       dhcp: {
         ...(nic.dhcpOptions?.bootFileName !== undefined && {
@@ -63,6 +78,10 @@ export function configureInterfaces({ vmi, facts }: PlanContext, plan: MachinePl
     });
   }
 }
+
+/** The card on the network of Pods: behind address translation, with ports that are forwarded. */
+export const podCard = (plan: DeepReadonly<Pick<MachinePlan, 'interfaces'>> | undefined) =>
+  plan?.interfaces.find(({ segment }) => !segment);
 
 /**
  * Domains in which a guest looks for short names: those of a Pod (kubelet, ClusterFirst), before them the one of its
@@ -94,7 +113,8 @@ export function refusalOf(
   network: DeepReadonly<Network> | undefined,
 ): { readonly isOf: 'network' | 'interface'; readonly member: string; readonly text: string } | undefined {
   if (!network) return { isOf: 'interface', member: 'name', text: 'it has no network of its name' };
-  if (network.multus) return { isOf: 'network', member: 'multus', text: 'multus networks are not supported' };
+  if (network.multus?.default)
+    return { isOf: 'network', member: 'multus.default', text: 'a multus network does not replace that of Pods here' };
   if (network.resourceClaim)
     return { isOf: 'network', member: 'resourceClaim', text: 'networks by resource claim are not supported' };
   if (nic.sriov) return { isOf: 'interface', member: 'sriov', text: 'SR-IOV is not supported' };

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { VirtualMachineInstance } from '../../kinds/kinds.ts';
 import { diskLetters } from './disks.ts';
-import { guestNetwork } from './interfaces.ts';
+import { guestNetwork, podCard } from './interfaces.ts';
 import type { MachinePlan, NodeFacts } from './machine-plan.ts';
 import { machinePlan } from './plan.ts';
 
@@ -400,8 +400,18 @@ test('interfaces: refusals, states, addresses', () => {
       ],
       dhcp: { searches: ['ns.svc.cluster.local', 'svc.cluster.local', 'cluster.local'] },
     },
+    {
+      name: 'second',
+      id: 'ua-second',
+      driver: 'virtio-net-pci',
+      mac: made.interfaces[1]?.mac,
+      linkUp: true,
+      segment: { definition: 'ns/x', podInterface: 'pod16367aacb67' },
+      ports: [],
+      dhcp: {},
+    },
   ]);
-  assert.match(made.unsupported.join(), /multus/);
+  assert.deepEqual([made.unsupported, podCard(made)?.name], [[], 'pod']);
   const igb = plan({ devices: { interfaces: [{ name: 'pod', masquerade: {}, model: 'igb' }] } }, { networks });
   assert.deepEqual([igb.interfaces[0]?.driver, igb.unsupported.length], ['e1000e', 1]);
   assert.deepEqual(plan({ devices: { autoattachPodInterface: false } }).interfaces, []);

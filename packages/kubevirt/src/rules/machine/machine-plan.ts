@@ -1,4 +1,5 @@
 /** The plan of one guest: everything that decides its hardware, nothing about where files and sockets are. */
+import type { Segment } from '../launcher/network-attachments.ts';
 
 /** What the node's QEMU can do; found out by `node-agent/qemu` once for each QEMU version and kernel. */
 export interface NodeFacts {
@@ -101,8 +102,12 @@ export interface PlannedInterface {
   readonly mac: string;
   readonly bootIndex?: number;
   readonly linkUp: boolean;
+  /** Of a card on a network beside that of Pods. All others, of which there is at most one, have `network`. */
+  readonly segment?: Segment;
   /** The guest's side of the address translation. */
-  readonly network: { readonly cidr: string; readonly gateway: string; readonly guest: string };
+  readonly network?: { readonly cidr: string; readonly gateway: string; readonly guest: string };
+  /** Where it hangs; absent is the next free slot in the order of the list. */
+  readonly place?: DevicePlace;
   readonly ports: readonly ForwardedPort[];
   /** DHCP options. */
   readonly dhcp: {

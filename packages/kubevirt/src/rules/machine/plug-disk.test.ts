@@ -13,6 +13,7 @@ function machine(disks: PlannedDisk[], type = 'pc-q35-7.2'): MachinePlan {
     machine: { type, options: {} },
     cpu: { model: 'max', features: [], sockets: 2, cores: 1, threads: 1 },
     disks,
+    interfaces: [],
     devices: [],
     ioThreads: [],
   });
@@ -76,6 +77,7 @@ test('a guest of a plan without places has its SCSI ids in the order of its disk
   const plan = partly<MachinePlan>({
     devices: [{ driver: 'virtio-scsi-pci', id: 'scsi0' }],
     disks: [disk('a', 'scsi'), disk('b', 'virtio'), disk('c', 'scsi')],
+    interfaces: [],
     ioThreads: [],
   });
   assert.deepEqual(freePlace(plan, 'scsi'), { bus: 'scsi0.0', 'scsi-id': 2 });

@@ -72,7 +72,7 @@ export function freePlace(plan: MachinePlan, bus: PlannedDisk['bus']): DevicePla
     return undefined;
   }
   if (bus !== 'virtio') return undefined;
-  const taken = new Set(plan.disks.map(({ place }) => place?.['bus']));
+  const taken = new Set([...plan.disks, ...plan.interfaces].map(({ place }) => place?.['bus']));
   const port = plan.devices.find(({ driver, id }) => driver === PORT && !taken.has(id));
   return port && { bus: port.id, addr: '0x0' };
 }

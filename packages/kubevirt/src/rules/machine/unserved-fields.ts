@@ -142,6 +142,12 @@ function unservedBindings(spec: DeepReadonly<Partial<VirtualMachineInstanceSpec>
     if (refusal) {
       const field = `${refusal.isOf === 'network' ? `networks[${place?.index}]` : at}.${refusal.member}`;
       found.push({ field, text: `interface ${nic.name}: ${refusal.text}; it is left out` });
+    } else if (place?.network.multus) {
+      if (nic.dhcpOptions)
+        found.push({
+          field: `${at}.dhcpOptions`,
+          text: `interface ${nic.name}: nobody answers DHCP on a multus network`,
+        });
     } else if (!nic.masquerade && !nic.passtBinding) {
       const text = 'only address translation is offered; it is served as masquerade';
       found.push({ field: `${at}.bridge`, text: `interface ${nic.name}: ${text}` });

@@ -2,7 +2,14 @@
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { MAX_QUEUES } from '../machine/cpu.ts';
 import { VIDEO_ID } from '../machine/devices.ts';
-import type { CpuPlan, DeviceSpec, MachinePlan, PlannedDisk } from '../machine/machine-plan.ts';
+import type {
+  CpuPlan,
+  DevicePlace,
+  DeviceSpec,
+  MachinePlan,
+  PlannedDisk,
+  PlannedInterface,
+} from '../machine/machine-plan.ts';
 import { isPlugRoom } from '../machine/plug-room.ts';
 
 /** Of the host or of the start, nothing a running guest sees. */
@@ -25,6 +32,7 @@ export function planDifference(source: MachinePlan, target: MachinePlan): keyof 
     // A guest whose memory can be plugged comes as it is; what its instance says by now follows when it is here.
     if (field === 'devices') return !deepEqual(comparableDevices(source), comparableDevices(target));
     if (field === 'disks') return !deepEqual(comparableDisks(source), comparableDisks(target));
+    if (field === 'interfaces') return !deepEqual(comparableCards(source), comparableCards(target));
     if (field === 'hotMemory' || (field === 'memoryBytes' && source.hotMemory)) return false;
     return !deepEqual(source[field] ?? null, target[field] ?? null);
   });
@@ -45,6 +53,7 @@ export function movedPlan(source: MachinePlan, target: MachinePlan): MachinePlan
     ...rest,
     devices: movedDevices(source, target),
     disks: movedDisks(source, target),
+    interfaces: movedCards(source, target),
     cpu: { ...cpu, sockets, ...(maxSockets !== undefined && { maxSockets }) },
     ...(tpm && source.tpm && { tpm }),
     memoryBytes: source.memoryBytes,
@@ -86,12 +95,11 @@ function movedDisks(source: MachinePlan, target: MachinePlan): PlannedDisk[] {
     const same = target.disks.find((disk) => disk.name === name);
     if (!same) return [];
     const { node: _, place: __, bootIndex: ___, queues: ____, ...here } = same;
-    const hangs = Object.entries(place ?? {}).filter(([field]) => PLACE_FIELDS.includes(field));
     return [
       {
         ...here,
         ...(Number.isInteger(node) && { node }),
-        ...(place && { place: Object.fromEntries(hangs) }),
+        ...(place && { place: placeOf(place) }),
         ...(Number.isInteger(bootIndex) && { bootIndex }),
         ...(isQueues(queues) && { queues }),
       } as PlannedDisk,
@@ -99,11 +107,28 @@ function movedDisks(source: MachinePlan, target: MachinePlan): PlannedDisk[] {
   });
 }
 
+/** The target's cards in the order of the guest's, where they hang in its machine. */
+const movedCards = (source: MachinePlan, target: MachinePlan): MachinePlan['interfaces'] =>
+  (source.interfaces ?? []).flatMap(({ name, place, bootIndex }) => {
+    const same = target.interfaces.find((card) => card.name === name);
+    if (!same) return [];
+    const { place: _, bootIndex: __, ...here } = same;
+    return [
+      { ...here, ...(place && { place: placeOf(place) }), ...(Number.isInteger(bootIndex) && { bootIndex }) },
+    ] as PlannedInterface[];
+  });
+
+/** The cards by name, as with disks. */
+const comparableCards = ({ interfaces = [] }: Partial<MachinePlan>): unknown =>
+  interfaces.map(({ bootIndex: _, place: __, ...card }) => card).sort((a, b) => (a.name < b.name ? -1 : 1));
+
 const isQueues = (value: unknown): value is number =>
   Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MAX_QUEUES;
 
 /** A source tells where a disk hangs, and nothing else of how this QEMU is to be started. */
 const PLACE_FIELDS = ['bus', 'addr', 'scsi-id'];
+const placeOf = (place: DevicePlace): DevicePlace =>
+  Object.fromEntries(Object.entries(place).filter(([field]) => PLACE_FIELDS.includes(field)));
 
 /** The disks by name: what was plugged in stands last in the plan of its guest, at a place of its own. */
 const comparableDisks = ({ disks = [] }: Partial<MachinePlan>): unknown =>

@@ -28,6 +28,7 @@ import {
   VIRTUAL_MACHINE_SNAPSHOTS,
   VIRTUAL_MACHINES,
 } from '../../kinds/kubevirt.ts';
+import { NETWORK_ATTACHMENT_DEFINITIONS } from '../../kinds/network-attachment.ts';
 import type { GraphKind } from './graph-node.ts';
 
 const custom = (group: string, version: string, resource: string, kind: string): ResourceType<KubeObject> => ({
@@ -58,12 +59,7 @@ export const GRAPH_RESOURCES: Readonly<Record<GraphKind, ResourceType<KubeObject
   ServiceAccount: SERVICE_ACCOUNTS,
   DataVolume: custom('cdi.kubevirt.io', 'v1beta1', 'datavolumes', 'DataVolume'),
   PersistentVolumeClaim: PERSISTENT_VOLUME_CLAIMS,
-  NetworkAttachmentDefinition: custom(
-    'k8s.cni.cncf.io',
-    'v1',
-    'network-attachment-definitions',
-    'NetworkAttachmentDefinition',
-  ),
+  NetworkAttachmentDefinition: NETWORK_ATTACHMENT_DEFINITIONS,
   PersistentVolume: PERSISTENT_VOLUMES,
   VirtualMachineSnapshot: VIRTUAL_MACHINE_SNAPSHOTS,
   VirtualMachineSnapshotContent: VIRTUAL_MACHINE_SNAPSHOT_CONTENTS,

@@ -4,6 +4,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { podCard } from '@coracle/kubevirt/rules/machine/interfaces';
 import type { MachinePlan } from '@coracle/kubevirt/rules/machine/machine-plan';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
@@ -12,7 +13,8 @@ import type { Exit } from '@coracle/runtime/process/spawn-detached';
 import { createLinkedController, type LinkedController } from '@coracle/runtime/signal/linked-controller';
 import { keepLogShort } from '../../disk/cut-log.ts';
 import { createForwarder, type Forwarder } from '../../network/forwarder.ts';
-import { HOT_MEMORY, netdevId, VM_FILES } from '../../qemu/argv.ts';
+import { HOT_MEMORY, VM_FILES } from '../../qemu/argv.ts';
+import { POD_NETDEV } from '../../qemu/cards.ts';
 import type { QmpEvent, RunState } from '../../qmp/commands.ts';
 import { createGuestAgent, type GuestAgent } from '../../qmp/guest-agent.ts';
 import { keepQmp } from '../../qmp/keep-qmp.ts';
@@ -147,8 +149,8 @@ class AttachedGuest implements Guest {
     if (plan.serial?.log) keepLogShort(join(directory, VM_FILES.serialLog), { clock, signal });
     this.console = plan.serial && openSerialConsole(directory, { clock, signal, log: plan.serial.log });
     this.forwarder =
-      plan.interfaces.length > 0
-        ? createForwarder({ qmp: () => this.qmp(), netdev: netdevId(0), address: options.address })
+      podCard(plan) !== undefined
+        ? createForwarder({ qmp: () => this.qmp(), netdev: POD_NETDEV, address: options.address })
         : undefined;
   }
 

@@ -4,6 +4,7 @@
  * their own number are given back when a program of the host wants them, or nobody asks for them any more.
  */
 import { type AskedPort, askedHostPorts, HOST_PORTS_ANNOTATION } from '@coracle/kubevirt/rules/machine/host-ports';
+import { podCard } from '@coracle/kubevirt/rules/machine/interfaces';
 import type { GuestPort } from '../../network/forwarder.ts';
 import { wildcardListeners } from '../../network/wildcard-listeners.ts';
 import type { LauncherState } from '../launcher/launcher-state.ts';
@@ -60,7 +61,7 @@ export function keepPorts(launcher: LauncherState, guest: Guest, options: PortKe
   };
   const check = async (mine: number): Promise<void> => {
     const { forwarder } = guest;
-    const ports = launcher.record?.plan.interfaces[0]?.ports ?? [];
+    const ports = podCard(launcher.record?.plan)?.ports ?? [];
     seen = asked();
     // What QEMU has: an agent that was restarted did not open them.
     await forwarder?.load();
@@ -121,7 +122,7 @@ async function wantedPorts(
   listeners: () => Promise<ReadonlySet<string>>,
 ): Promise<Wanted> {
   const asked = askedHostPorts(vmi?.metadata.annotations);
-  const declared = new Set((record?.plan.interfaces[0]?.ports ?? []).map(nameOf));
+  const declared = new Set((podCard(record?.plan)?.ports ?? []).map(nameOf));
   // Answers of a guest by UDP are let through for the ports of its spec alone (`net-filter.ts`).
   const isServed = (port: GuestPort): boolean => port.protocol === 'tcp' || declared.has(nameOf(port));
   const ports = asked.ports.filter(isServed);

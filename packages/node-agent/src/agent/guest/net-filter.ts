@@ -1,10 +1,11 @@
 /**
  * The packet filter of a guest (`node-agent/network/filter-process.ts`): QEMU is configured to hand it what the guest sends, and the
- * process is kept alive. QEMU drops what it cannot hand over, so a guest whose filter is away is cut off, not let loose.
+ * process is kept alive. Cards on a segment need none: they lead to the switch alone. QEMU drops what it cannot hand over, so a guest whose filter is away is cut off, not let loose.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { podAddressOf } from '@coracle/kubevirt/rules/launcher/pod-address';
+import { podCard } from '@coracle/kubevirt/rules/machine/interfaces';
 import type { MachinePlan } from '@coracle/kubevirt/rules/machine/machine-plan';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
@@ -14,7 +15,8 @@ import { writeFileAtomic } from '../../image/atomic-file.ts';
 import { FILTER_FILES, FILTER_VERSION, type FilterConfig, type FilteredCard } from '../../network/filter-files.ts';
 import { startProgram } from '../../network/start-program.ts';
 import type { GuestHello } from '../../network/switch/switch-state.ts';
-import { dnsAddress, netdevId, VM_FILES } from '../../qemu/argv.ts';
+import { VM_FILES } from '../../qemu/argv.ts';
+import { dnsAddress, POD_NETDEV } from '../../qemu/cards.ts';
 import type { QmpConnection } from '../../qmp/qmp-connection.ts';
 import type { Guest } from './guest.ts';
 
@@ -71,12 +73,11 @@ export function keepNetFilter(guest: Guest, options: NetFilterOptions): Promise<
 }
 
 function cardsOf(plan: MachinePlan): FilteredCard[] {
-  return plan.interfaces.map(({ network, ports }, index) => ({
-    netdev: netdevId(index),
-    network: { cidr: network.cidr, gateway: network.gateway, dns: dnsAddress(network) },
-    // Ports are forwarded to the first card alone.
-    udp: index === 0 && ports.some(({ protocol }) => protocol === 'udp'),
-  }));
+  const { network, ports = [] } = podCard(plan) ?? {};
+  if (!network) return [];
+  const { cidr, gateway } = network;
+  const udp = ports.some(({ protocol }) => protocol === 'udp');
+  return [{ netdev: POD_NETDEV, network: { cidr, gateway, dns: dnsAddress(network) }, udp }];
 }
 
 type Ended = () => Promise<void>;
@@ -88,9 +89,9 @@ const endOf =
   };
 
 /** What the switch of the node has to know of the guest. */
-function helloOf({ interfaces }: MachinePlan, address: string): GuestHello {
-  const [nic] = interfaces;
-  if (!nic) throw new Error('a guest without a card');
+function helloOf(plan: MachinePlan, address: string): GuestHello {
+  const nic = podCard(plan);
+  if (!nic?.network) throw new Error('a guest without a card');
   const declared = nic.ports.filter((port) => port.declared);
   return {
     type: 'guest',
@@ -124,7 +125,7 @@ async function startFilter(
   cards: readonly FilteredCard[],
 ): Promise<Ended> {
   for (const card of cards) await redirect(qmp, card);
-  await bring(qmp, netdevId(0));
+  await bring(qmp, POD_NETDEV);
   const config: FilterConfig = {
     version: FILTER_VERSION,
     cards,

@@ -16,11 +16,11 @@ import { nodeNumberOf, plugDisk, unplugDisk } from '@coracle/kubevirt/rules/mach
 import { volumeFile } from '../../disk/prepare.ts';
 import { type DiskFile, diskNode, pluggedDisk } from '../../qemu/argv.ts';
 import type { QmpConnection } from '../../qmp/qmp-connection.ts';
-import { QmpError } from '../../qmp/qmp-connection.ts';
 import type { LauncherState, ReadonlyVmi } from '../launcher/launcher-state.ts';
 import { type VmRecord, writeRecord } from '../launcher/vm-record.ts';
 import type { Guest } from './guest.ts';
 import { attachVolume, filesOfImage, volumesOfGuest } from './guest-volumes.ts';
+import { devicesOf, ignoreRefusal, removeDevice } from './plugged-devices.ts';
 
 /** A guest that has not let go of a disk after this long is said to hold it; it is asked again and again. */
 const SLOW_UNPLUG_MS = 30_000;
@@ -131,7 +131,7 @@ async function takeDisk(launcher: LauncherState, { guest, name }: Turn): Promise
   if (!disk) return true;
   const qmp = guest.qmp();
   if (disk.kind === 'cdrom') await removeMedium(qmp, disk);
-  else if (!(await removeDevice(qmp, disk))) {
+  else if (!(await removeDevice(qmp, disk.id))) {
     const { clock } = launcher.environment;
     const { since } = launcher.plugging.get(name) ?? { since: clock.monotonic() };
     if (!launcher.plugging.has(name)) launcher.plugging.set(name, { since });
@@ -150,18 +150,6 @@ async function takeDisk(launcher: LauncherState, { guest, name }: Turn): Promise
   const { reason, message } = volumeUnmounted(name);
   launcher.event('Normal', reason, message);
   return true;
-}
-
-/** True once the guest has let go of it. It is asked again each time: some overlook the first word. */
-async function removeDevice(qmp: QmpConnection, { id }: PlannedDisk): Promise<boolean> {
-  if (!(await devicesOf(qmp)).has(id)) return true;
-  // Refused while the guest is asked already.
-  await qmp.execute('device_del', { id }).catch(ignoreRefusal);
-  return !(await devicesOf(qmp)).has(id);
-}
-
-async function devicesOf(qmp: QmpConnection): Promise<ReadonlySet<string>> {
-  return new Set((await qmp.execute('qom-list', { path: '/machine/peripheral' })).map(({ name }) => name));
 }
 
 async function insertMedium(qmp: QmpConnection, { id, node = 0 }: PlannedDisk): Promise<void> {
@@ -194,10 +182,6 @@ async function dropNodes(qmp: QmpConnection, number: number): Promise<void> {
     before = left.length;
     for (const name of left) await qmp.execute('blockdev-del', { 'node-name': name }).catch(ignoreRefusal);
   }
-}
-
-function ignoreRefusal(error: unknown): void {
-  if (!(error instanceof QmpError && error.failure === 'refused')) throw error;
 }
 
 async function keep(launcher: LauncherState, name: string, record: VmRecord): Promise<void> {

@@ -59,6 +59,8 @@ export class LauncherState {
   plugTrouble: string | undefined;
   /** Disks that are to come or to go, by name: since when (monotonic ms), and what the last try met. */
   readonly plugging = new Map<string, { readonly since: number; readonly trouble?: string }>();
+  /** By the card: what keeps it from coming or going. */
+  readonly cardTrouble = new Map<string, string>();
   /** The node has no room yet for what the Pod asks. */
   resizeWaits = false;
   /** The guest's memory cannot be changed: it needs a restart. */

@@ -6,6 +6,7 @@ import { watchDisk } from '../guest/disk-watch.ts';
 import type { Guest } from '../guest/guest.ts';
 import { keepPorts } from '../guest/keep-ports.ts';
 import { updateGuest } from '../guest/live-update.ts';
+import { updateCards } from '../guest/plug-cards.ts';
 import { updateDisks } from '../guest/plug-disks.ts';
 import { guestCondition, hasEnded } from '../guest/run-state.ts';
 import { updateLinks } from '../guest/update-links.ts';
@@ -109,8 +110,9 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
       });
       const isUpdated = await updateGuest(launcher, guest);
       const hasDisks = await updateDisks(launcher, guest);
+      const hasCards = await updateCards(launcher, guest);
       const hasLinks = await updateLinks(launcher, guest);
-      const isWaiting = !isUpdated || !hasDisks || !hasLinks || launcher.resizeWaits;
+      const isWaiting = !isUpdated || !hasDisks || !hasCards || !hasLinks || launcher.resizeWaits;
       if (isReported && isWaiting)
         retry = launcher.environment.clock.schedule(RESIZE_POLL_MS, () => launcher.changed());
       if (!isReported) retry = launcher.environment.clock.schedule(FIRST_RETRY_MS, () => launcher.changed());
@@ -304,6 +306,7 @@ async function reportRunning(
     startedAt: record.startedAt,
     address: record.address,
     ports: guest.forwarder?.published() ?? [],
+    cards: record.plan.interfaces,
     imageIds: record.imageIds,
   });
   const vmi = launcher.vmi;

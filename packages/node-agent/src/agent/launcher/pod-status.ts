@@ -11,9 +11,15 @@ import type {
   PodStatus,
   ResourceRequirements,
 } from '@coracle/apimachinery/types/types';
+import {
+  NETWORK_STATUS_ANNOTATION,
+  NO_NETWORK_STATUS,
+  networkStatusText,
+} from '@coracle/kubevirt/rules/launcher/network-attachments';
 import { podAddressOf } from '@coracle/kubevirt/rules/launcher/pod-address';
 import { isResizing, type PodResizeVerdict } from '@coracle/kubevirt/rules/live-update/pod-resize';
 import { FORWARDED_PORTS_ANNOTATION, type PublishedPort } from '@coracle/kubevirt/rules/machine/host-ports';
+import type { MachinePlan } from '@coracle/kubevirt/rules/machine/machine-plan';
 import { ephemeralStatuses } from './ephemeral-containers.ts';
 import type { VmResult } from './vm-result.ts';
 
@@ -36,6 +42,8 @@ export type LauncherView =
       readonly address?: string;
       /** Where the ports of the guest are; absent where that is not known yet. */
       readonly ports?: readonly PublishedPort[];
+      /** Of the guest; absent where they are not known yet. */
+      readonly cards?: MachinePlan['interfaces'];
       readonly imageIds: Readonly<Record<string, string>>;
       readonly resize?: ResizeView;
       /** What the guest's readiness probe says; without one the guest is ready. */
@@ -54,12 +62,21 @@ export interface PodStatusOptions {
   readonly now: number;
 }
 
-/** The annotations that this Pod lacks: where its guest's ports are. They stay as they are once it has ended. */
+/** The annotations that this Pod lacks: where its guest's ports are, and which networks it is on. They stay as they are once it has ended. */
 export function podAnnotationsOf(pod: DeepReadonly<Pod>, view: LauncherView): Record<string, string> | undefined {
-  if (view.state !== 'running' || !view.ports) return undefined;
-  const text = JSON.stringify(view.ports);
-  if ((pod.metadata.annotations?.[FORWARDED_PORTS_ANNOTATION] ?? '[]') === text) return undefined;
-  return { [FORWARDED_PORTS_ANNOTATION]: text };
+  if (view.state !== 'running') return undefined;
+  const known = pod.metadata.annotations ?? {};
+  const ports = view.ports && JSON.stringify(view.ports);
+  const networks = view.cards && networkStatusText(view.cards, view.address && podAddressOf(view.address));
+  const lacking = {
+    ...(ports !== undefined &&
+      (known[FORWARDED_PORTS_ANNOTATION] ?? '[]') !== ports && { [FORWARDED_PORTS_ANNOTATION]: ports }),
+    ...(networks !== undefined &&
+      (known[NETWORK_STATUS_ANNOTATION] ?? NO_NETWORK_STATUS) !== networks && {
+        [NETWORK_STATUS_ANNOTATION]: networks,
+      }),
+  };
+  return Object.keys(lacking).length > 0 ? lacking : undefined;
 }
 
 /** The container that stands for the image of a volume; '' is that of kernelBoot. */

@@ -3,12 +3,16 @@ import { join } from 'node:path';
 import { PlanError } from '@coracle/kubevirt/rules/machine/machine-plan';
 import { VolumeError } from '../../disk/volume-request.ts';
 import { releaseVolumes } from '../guest/guest-volumes.ts';
+import { NetworkError } from '../network/join-networks.ts';
 import { FIRST_RETRY_MS, type LauncherState, MAX_RETRY_MS } from './launcher-state.ts';
 import { ended, type StageOutcome } from './launcher-step.ts';
 import { imageContainer } from './pod-status.ts';
 import { SpawnError } from './start-vm.ts';
 import { readRecord, type VmRecord } from './vm-record.ts';
 import type { VmResult } from './vm-result.ts';
+
+/** A kubelet's reason where a network plug-in fails. */
+const SANDBOX_FAILED = 'FailedCreatePodSandBox';
 
 export const DELETED_BEFORE_START: VmResult = {
   phase: 'Failed',
@@ -51,10 +55,11 @@ async function report(
   launcher: LauncherState,
   { error, message, attempt }: { readonly error: unknown; readonly message: string; readonly attempt: number },
 ): Promise<void> {
-  const reason = error instanceof VolumeError ? error.reason : 'FailedStart';
+  const reason =
+    error instanceof VolumeError ? error.reason : error instanceof NetworkError ? SANDBOX_FAILED : 'FailedStart';
   const isPull = error instanceof VolumeError && reason.startsWith('Err');
-  // A volume that cannot be had is the Pod's trouble, as a kubelet reports it.
-  if (reason === 'FailedMount') launcher.podEvent('Warning', reason, message);
+  // A volume or network that cannot be had is the Pod's trouble, as a kubelet reports it.
+  if (reason === 'FailedMount' || reason === SANDBOX_FAILED) launcher.podEvent('Warning', reason, message);
   else launcher.event('Warning', isPull ? 'Failed' : reason, message);
   if (isPull) launcher.podEvent('Warning', 'Failed', `Failed to pull image: ${message}`);
   await launcher.report({

@@ -8,6 +8,7 @@ import type { VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
 import { logsSerialConsole } from '@coracle/kubevirt/rules/launcher/guest-console-log';
 import { guestGraceSeconds } from '@coracle/kubevirt/rules/launcher/launcher-pod';
 import { podShortfall } from '@coracle/kubevirt/rules/launcher/pod-shortfall';
+import { podCard } from '@coracle/kubevirt/rules/machine/interfaces';
 import type { MachinePlan } from '@coracle/kubevirt/rules/machine/machine-plan';
 import { machinePlan } from '@coracle/kubevirt/rules/machine/plan';
 import { resumedPlan } from '@coracle/kubevirt/rules/memory-state/resume-plan';
@@ -24,6 +25,7 @@ import { filesOfImage, volumesOfGuest } from '../guest/guest-volumes.ts';
 import { keepNetFilter } from '../guest/net-filter.ts';
 import { letGuestGoOn, loadMemory, type Resume, resumeOf } from '../memory/resume-memory.ts';
 import { ramFile, savedFilesOf } from '../memory/state-files.ts';
+import { joinNetworks } from '../network/join-networks.ts';
 import { clusterSettings } from './cluster-settings.ts';
 import { imageContainer } from './pod-status.ts';
 import { writeNamespace } from './vm-namespace.ts';
@@ -82,6 +84,7 @@ export async function prepareVm(
   if (short !== undefined) throw new Error(`the guest is not started, its pod is too small for it: ${short}`);
   if (plan.tpm && !tpmFacts().tpm)
     throw new Error(`the guest has a TPM, and this node has no emulator for one: install ${TPM_PROGRAM}`);
+  await joinNetworks(environment, plan.interfaces, signal);
   const directory = await openVmDirectory(environment.vmsDirectory, vmi.metadata.uid ?? '');
   await writeNamespace(directory, vmi.metadata.namespace ?? '');
   const imageIds: Record<string, string> = {};
@@ -246,7 +249,7 @@ export async function connectNetwork(guest: Guest, { plan }: VmRecord): Promise<
   for (const nic of plan.interfaces)
     if (!nic.linkUp) await guest.qmp().execute('set_link', { name: nic.id, up: false });
   // Those under their own number are `keepPorts`' to get.
-  const problems = await guest.forwarder?.forward(plan.interfaces[0]?.ports ?? [], []);
+  const problems = await guest.forwarder?.forward(podCard(plan)?.ports ?? [], []);
   return (problems ?? []).filter(({ declared }) => declared).map(({ message }) => message);
 }
 

@@ -13,6 +13,7 @@ import {
 import type { VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
 import type { VirtualMachineInstanceStatus, VmCondition } from '@coracle/kubevirt/kinds/status';
 import { unsupportedReason } from '@coracle/kubevirt/rules/access-credentials/agent-credentials';
+import { POD_INTERFACE } from '@coracle/kubevirt/rules/launcher/network-attachments';
 import { podAddressOf } from '@coracle/kubevirt/rules/launcher/pod-address';
 import {
   type PlugState,
@@ -168,12 +169,12 @@ function stamps(vmi: Vmi, phase: string, now: number): unknown {
 
 /**
  * The planned interfaces, with what the guest's agent says of each (matched by MAC), then those that only the guest knows.
- * The first one keeps the address of the VM: like that of a masqueraded Pod network, the guest's own leads nowhere.
+ * That of the network of Pods keeps the address of the VM: as behind masquerade, the guest's own leads nowhere.
  */
 function interfacesOf(vmi: Vmi, { plan, address, guest }: RunningView): unknown {
   const before = vmi.status?.interfaces ?? [];
   const answered = guest.agentFacts?.interfaces ?? [];
-  const planned = plan.interfaces.map((nic, index) => {
+  const planned = plan.interfaces.map((nic) => {
     const {
       interfaceName: _,
       ipAddress: __,
@@ -185,11 +186,12 @@ function interfacesOf(vmi: Vmi, { plan, address, guest }: RunningView): unknown 
       ...kept,
       name: nic.name,
       mac: nic.mac,
-      ...(index === 0
-        ? { ipAddress: podAddressOf(address), ipAddresses: [podAddressOf(address)], podInterfaceName: 'eth0' }
-        : inside && addressesOf(inside)),
+      ...(nic.segment
+        ? inside && addressesOf(inside)
+        : { ipAddress: podAddressOf(address), ipAddresses: [podAddressOf(address)] }),
+      podInterfaceName: nic.segment?.podInterface ?? POD_INTERFACE,
       ...(inside && { interfaceName: inside.name }),
-      infoSource: inside ? 'domain, guest-agent' : 'domain',
+      infoSource: ['domain', ...(inside ? ['guest-agent'] : []), ...(nic.segment ? ['multus-status'] : [])].join(', '),
       queueCount: 1,
       linkState: nic.linkUp ? 'up' : 'down',
     };

@@ -1,3 +1,4 @@
+import { podCard } from '@coracle/kubevirt/rules/machine/interfaces';
 import { type MigrationEnds, nextSourceStep } from '@coracle/kubevirt/rules/migration/migration-steps';
 import { QmpError } from '../../qmp/qmp-connection.ts';
 import type { Guest } from '../guest/guest.ts';
@@ -227,7 +228,7 @@ async function undoAll(
         await qmp.execute('blockdev-del', { 'node-name': remoteNode(index) }).catch(ignoreRefusal);
       // What the target's QEMU still holds is `keepPorts`' to get back; the guest does not stand still for it.
       await guest.forwarder?.load();
-      await guest.forwarder?.forward(launcher.record?.plan.interfaces[0]?.ports ?? [], []);
+      await guest.forwarder?.forward(podCard(launcher.record?.plan)?.ports ?? [], []);
       await guest.refresh();
       // One that has ended meanwhile stays as it is, to be seen.
       const { runState } = guest.state;

@@ -12,7 +12,8 @@ import { createInformer } from '@coracle/client/informer/informer';
 import type { Change } from '@coracle/client/informer/store';
 import { hostAddressOf, podAddressOf } from '@coracle/kubevirt/rules/launcher/pod-address';
 import { usualHostPort } from '@coracle/kubevirt/rules/machine/host-ports';
-import type { ListenerTarget } from '../../network/switch/switch-state.ts';
+import type { ListenerTarget, NetworkCard } from '../../network/switch/switch-state.ts';
+import { segmentSocket } from '../../qemu/cards.ts';
 import type { AgentEnvironment } from '../environment.ts';
 import type { VmRecord } from '../launcher/vm-record.ts';
 import { POD_NETWORK_ANNOTATION } from '../registration/node-object.ts';
@@ -116,7 +117,8 @@ export function createClusterNetwork(environment: AgentEnvironment, options: Clu
     const guests = held.flatMap((record) =>
       record && isHere(record) ? [{ address: podAddressOf(record.address), since: record.startedAt }] : [],
     );
-    view.setGuests(guests);
+    const cards = held.flatMap((record) => (record?.process && !record.result ? cardsOf(record) : []));
+    view.setGuests(guests, cards);
     const here = new Set(guests.map(({ address }) => address));
     for (const name of asked) if (!here.has(name.split('/')[0] ?? '')) asked.delete(name);
     const change = isNew ? view.whole() : view.take();
@@ -148,6 +150,12 @@ export function createClusterNetwork(environment: AgentEnvironment, options: Clu
     done,
   };
 }
+
+/** Both ends of a migration have them: who says something last is who is reached. */
+const cardsOf = ({ vmiUid, plan }: VmRecord): NetworkCard[] =>
+  plan.interfaces.flatMap(({ segment }) =>
+    segment ? [{ socket: `../vms/${vmiUid}/${segmentSocket(segment)}`, segment: segment.definition }] : [],
+  );
 
 /** Informers of all that the network is made of. `hear` tells the view of their changes, and calls back where they may matter. */
 function networkInformers({ client, clock, log }: AgentEnvironment) {

@@ -278,10 +278,14 @@ const ANY_WRITE: fc.Arbitrary<Write> = fc.oneof(
       nodeName: pick('one', 'two', 'three'),
       app: pick('a', 'b'),
       hostPort: pick(0, 4711),
+      network: pick('blue', 'red'),
     })
-    .map(({ name, podIP, phase, nodeName, app, hostPort }) => {
+    .map(({ name, podIP, phase, nodeName, app, hostPort, network }) => {
       const forwarded = [{ protocol: 'TCP', containerPort: 8080, hostIP: '127.0.0.1', hostPort }];
-      const annotations = { 'coracle.dev/forwarded-ports': JSON.stringify(hostPort === 0 ? [] : forwarded) };
+      const annotations = {
+        'coracle.dev/forwarded-ports': JSON.stringify(hostPort === 0 ? [] : forwarded),
+        'k8s.v1.cni.cncf.io/networks': JSON.stringify([{ namespace: 'default', name: network }]),
+      };
       const containers = [{ name: 'compute', ports: [{ name: 'http', containerPort: 8080 }] }];
       const metadata = { ...named(name, { app }).metadata, annotations };
       return write(
@@ -363,12 +367,12 @@ test('what a view sends change by change is the whole, however objects come, cha
       for (const { change, isGone, isSent, guests } of steps) {
         change(stores, view, isGone);
         const here = guests.map((address) => ({ address, since: 1 }));
-        view.setGuests(here);
+        view.setGuests(here, []);
         if (!isSent) continue;
         const news = view.take();
         if (news) tell(tables, news);
         const fresh = createNetworkView(stores, place);
-        fresh.setGuests(here);
+        fresh.setGuests(here, []);
         const whole: Tables = new Map();
         tell(whole, fresh.whole());
         assert.deepEqual(sorted(tables), sorted(whole));

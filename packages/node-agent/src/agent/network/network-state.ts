@@ -2,6 +2,7 @@
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import type { Endpoint, EndpointSlice, Node, Pod, Service } from '@coracle/apimachinery/types/types';
+import { definitionsOf } from '@coracle/kubevirt/rules/launcher/network-attachments';
 import { isPodAddress } from '@coracle/kubevirt/rules/launcher/pod-address';
 import {
   FORWARDED_PORTS_ANNOTATION,
@@ -60,6 +61,12 @@ export function networkAddressOf({ status }: ReadonlyPod): string | undefined {
   const { podIP = '', phase } = status ?? {};
   return isPodAddress(podIP) && phase !== 'Succeeded' && phase !== 'Failed' ? podIP : undefined;
 }
+
+/** The networks beside that of Pods that a Pod of some node is to be on. */
+export const segmentsOf = ({ metadata, spec, status }: ReadonlyPod): string[] =>
+  spec.nodeName && status?.phase !== 'Succeeded' && status?.phase !== 'Failed'
+    ? definitionsOf(metadata.annotations)
+    : [];
 
 /** The Pods of one address: two while a guest moves. */
 export function podsOf(pods: readonly ReadonlyPod[]): NetworkPod[] {

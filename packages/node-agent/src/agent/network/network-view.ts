@@ -9,6 +9,7 @@ import type { Change, IndexFunction, Store } from '@coracle/client/informer/stor
 import { FORWARDED_PORTS_ANNOTATION } from '@coracle/kubevirt/rules/machine/host-ports';
 import {
   type LocalGuest,
+  type NetworkCard,
   type NetworkChange,
   type NetworkListener,
   TABLE_NAMES,
@@ -25,11 +26,13 @@ import {
   peerOf,
   podsOf,
   publishedPort,
+  segmentsOf,
   serviceEntries,
   serviceOf,
 } from './network-state.ts';
 
 const BY_ADDRESS = 'network-address';
+const BY_SEGMENT = 'network-segment';
 const BY_SERVICE = 'network-service';
 
 /** By which the view finds objects; each store of that name has to have them. */
@@ -37,7 +40,10 @@ export const NETWORK_INDEXES: {
   readonly pods: Readonly<Record<string, IndexFunction<Pod>>>;
   readonly slices: Readonly<Record<string, IndexFunction<EndpointSlice>>>;
 } = {
-  pods: { [BY_ADDRESS]: (pod) => [networkAddressOf(pod) ?? ''].filter((address) => address !== '') },
+  pods: {
+    [BY_ADDRESS]: (pod) => [networkAddressOf(pod) ?? ''].filter((address) => address !== ''),
+    [BY_SEGMENT]: segmentsOf,
+  },
   slices: {
     [BY_SERVICE]: (slice) => [serviceOf(slice) ?? ''].filter((service) => service !== ''),
     // A list that is empty may be null.
@@ -62,8 +68,8 @@ export interface NetworkView {
   sliceChanged(change: Change<EndpointSlice>): void;
   /** A Namespace or NetworkPolicy. */
   policiesChanged(): void;
-  /** The guests that are here now. */
-  setGuests(guests: readonly LocalGuest[]): void;
+  /** The guests that are here now, and the cards on segments of those that have a process here. */
+  setGuests(guests: readonly LocalGuest[], cards: readonly NetworkCard[]): void;
   /** Something may be different since `take` was called. */
   readonly isDirty: boolean;
   /** What is different since the last call; undefined where nothing is. */
@@ -76,6 +82,7 @@ export interface NetworkView {
 /** Which objects some entries are made of: each kind of source has a prefix, and an object or address behind it. */
 const PODS = 'pods ';
 const SERVICE = 'service ';
+const SEGMENT = 'segment ';
 const GUESTS = 'guests';
 const PEERS = 'peers';
 const RULES = 'rules';
@@ -110,13 +117,33 @@ const policyText = (pod: DeepReadonly<Pod>): string =>
   );
 /** What its entry, and listeners, are made of. */
 const placeText = (pod: DeepReadonly<Pod>): string =>
-  textOf(networkAddressOf(pod), pod.spec.nodeName, pod.metadata.annotations?.[FORWARDED_PORTS_ANNOTATION]);
+  textOf(
+    networkAddressOf(pod),
+    pod.spec.nodeName,
+    pod.metadata.annotations?.[FORWARDED_PORTS_ANNOTATION],
+    segmentsOf(pod),
+  );
 const nodeText = ({ metadata, status }: DeepReadonly<Node>): string =>
   textOf(metadata.annotations?.[POD_NETWORK_ANNOTATION], status?.nodeInfo?.bootID);
 
 function differs<T extends KubeObject>(change: Change<T>, text: (object: DeepReadonly<T>) => string): boolean {
   return change.type !== 'modified' || text(change.object) !== text(change.previous);
 }
+
+/** A segment, where this node has Pods on it. */
+function segmentEntries({ pods }: NetworkStores, name: string, node: string): NetworkEntries {
+  const on = new Set(pods.byIndex(BY_SEGMENT, name).map(({ spec }) => spec.nodeName ?? ''));
+  return on.has(node) ? { segments: [{ name, nodes: [...on].sort() }] } : {};
+}
+
+/** Everything that entries can be made of. */
+const allSources = ({ pods, services }: NetworkStores): Set<string> =>
+  new Set([
+    PEERS,
+    RULES,
+    ...pods.list().flatMap((pod) => [PODS + networkAddressOf(pod), ...segmentsOf(pod).map((name) => SEGMENT + name)]),
+    ...services.list().map(({ metadata }) => `${SERVICE}${metadata.namespace}/${metadata.name}`),
+  ]);
 
 /** Makes it of all that the stores hold now. `node`: which one it is, `address`: where its ports are opened. */
 export function createNetworkView(
@@ -125,11 +152,10 @@ export function createNetworkView(
 ): NetworkView {
   const { pods, nodes, services, slices, namespaces, policies } = stores;
   const sources = new Map<string, Held>();
-  const dirty = new Set<string>([PEERS, RULES]);
+  const dirty = allSources(stores);
   let guests: readonly LocalGuest[] = [];
+  let cards: readonly NetworkCard[] = [];
   let rules: PolicyRules = { rules: [], of: new Map() };
-  for (const pod of pods.list()) dirty.add(PODS + networkAddressOf(pod));
-  for (const { metadata } of services.list()) dirty.add(`${SERVICE}${metadata.namespace}/${metadata.name}`);
 
   const bootOf = (name: string): string | undefined => nodes.get({ namespace: '', name })?.status?.nodeInfo?.bootID;
   const isOfHost = (name: string): boolean => name === node || (bootOf(name) ?? '-') === bootOf(node);
@@ -140,7 +166,7 @@ export function createNetworkView(
     );
 
   const entriesOf = (source: string): NetworkEntries => {
-    if (source === GUESTS) return { guests };
+    if (source === GUESTS) return { guests, cards };
     if (source === PEERS)
       return {
         peers: nodes
@@ -153,6 +179,7 @@ export function createNetworkView(
       const found = podsOf(pods.byIndex(BY_ADDRESS, source.slice(PODS.length)));
       return { pods: found.map((pod) => ({ ...pod, ...rules.of.get(pod.address) })) };
     }
+    if (source.startsWith(SEGMENT)) return segmentEntries(stores, source.slice(SEGMENT.length), node);
     const key = source.slice(SERVICE.length);
     const [namespace = '', name = ''] = key.split('/');
     const service = services.get({ namespace, name });
@@ -204,11 +231,13 @@ export function createNetworkView(
   return {
     podChanged(change) {
       const both = change.previous ? [change.previous, change.object] : [change.object];
-      if (differs(change, placeText))
+      if (differs(change, placeText)) {
+        for (const segment of both.flatMap(segmentsOf)) dirty.add(SEGMENT + segment);
         for (const at of both.flatMap((pod) => networkAddressOf(pod) ?? [])) {
           dirty.add(PODS + at);
           for (const slice of slices.byIndex(BY_ADDRESS, at)) dirty.add(SERVICE + serviceOf(slice));
         }
+      }
       if (policies.list().length > 0 && differs(change, policyText)) dirty.add(RULES);
     },
     nodeChanged(change) {
@@ -222,8 +251,9 @@ export function createNetworkView(
       for (const slice of previous ? [previous, object] : [object]) dirty.add(SERVICE + serviceOf(slice));
     },
     policiesChanged: () => void dirty.add(RULES),
-    setGuests(now) {
+    setGuests(now, cardsNow) {
       guests = now;
+      cards = cardsNow;
       dirty.add(GUESTS);
     },
     get isDirty() {

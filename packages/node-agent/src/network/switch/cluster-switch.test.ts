@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createFrameStream, noteOf, withLength } from '../frame-stream.ts';
 import { ICMP, ipv4Of, makeFrame, numberOf, portsOf, put16, TCP, textOf, UDP } from '../ipv4-frame.ts';
-import { ClusterSwitch, type LineEnd } from './cluster-switch.ts';
+import { ClusterSwitch } from './cluster-switch.ts';
+import type { LineEnd } from './guest-port.ts';
 import { type Entry, type GuestHello, TABLE_NAMES, type TableName } from './switch-state.ts';
 
 const INSIDE = '10.0.2.2';

@@ -16,13 +16,14 @@ import {
   translate,
   UDP,
 } from '../ipv4-frame.ts';
-import { createGuestPort, type GuestPort, type Line } from './guest-port.ts';
+import { createGuestPort, type GuestPort, type Line, type LineEnd } from './guest-port.ts';
 import { createNameAnswers, type NameAnswers, type WorldResolver } from './name-answer.ts';
 import { DNS_PORT } from './name-server.ts';
 import { createNameTable } from './name-table.ts';
 import { isContinued } from './packet-policy.ts';
 import { createPodTable } from './pod-table.ts';
 import { refusalOf } from './refusal.ts';
+import { OF_SEGMENT, Segments } from './segments.ts';
 import { chooseTarget, type ServiceConnection } from './service-connections.ts';
 import {
   type AddressNews,
@@ -34,14 +35,6 @@ import {
   type NetworkService,
   TABLES,
 } from './switch-state.ts';
-
-/** One end of a line: what comes from there. */
-export interface LineEnd {
-  /** Throws when it is no frame. */
-  take(bytes: Uint8Array): void;
-  /** The line is gone. */
-  close(): void;
-}
 
 /** Addresses in one note, and guests: far below the longest frame. */
 const MAX_IN_NOTE = 1000;
@@ -86,6 +79,9 @@ export class ClusterSwitch {
   /** Where an address is; emptied at each change. */
   readonly #owners = new Map<number, Owner | undefined>();
 
+  /** The networks beside that of Pods. */
+  readonly segments = new Segments((node) => this.#peers.get(node)?.line);
+
   /** `now`: ms of a clock that only goes forward. */
   constructor({ now, resolve }: { readonly now: () => number; readonly resolve: WorldResolver }) {
     this.#now = now;
@@ -100,6 +96,7 @@ export class ClusterSwitch {
     for (const entry of names?.set ?? []) this.#names.set(entry);
     const touched = new Set([...this.#pods.change(change), ...this.#changeServices(change)]);
     this.#changeGuests(change);
+    this.segments.change(change);
     this.#owners.clear();
     this.#carryChanged(touched);
     for (const address of touched) {
@@ -325,6 +322,10 @@ export class ClusterSwitch {
   }
 
   #fromPeer(peer: Peer, frame: Uint8Array): Line | undefined {
+    if (frame[0] === OF_SEGMENT) {
+      this.segments.fromPeer(peer.node, frame);
+      return undefined;
+    }
     const note = noteOf(frame);
     if (note !== undefined) {
       this.#heard(peer, note as GuestNews | ConnectionNews);

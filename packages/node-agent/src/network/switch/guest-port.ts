@@ -10,6 +10,14 @@ export interface Line {
   write(bytes: Uint8Array): void;
 }
 
+/** One end of a line: what comes from there. */
+export interface LineEnd {
+  /** Throws when it is no frame. */
+  take(bytes: Uint8Array): void;
+  /** The line is gone. */
+  close(): void;
+}
+
 export interface GuestPort {
   /** On the network of Pods. */
   readonly address: number;

@@ -9,18 +9,21 @@ import { systemClock } from '@coracle/runtime/clock/clock';
 import { boundedLine } from '../bounded-line.ts';
 import { createFirstFrame, noteOf } from '../frame-stream.ts';
 import { readLines, writeLine } from '../json-lines.ts';
-import { ClusterSwitch, type LineEnd } from './cluster-switch.ts';
+import { createCardLines } from './card-lines.ts';
+import { ClusterSwitch } from './cluster-switch.ts';
+import type { LineEnd } from './guest-port.ts';
 import { dialHere, PeerLinks } from './peer-links.ts';
 import { createServiceListeners } from './service-listeners.ts';
 import { type AgentMessage, SWITCH_FILES, type SwitchMessage } from './switch-files.ts';
 import {
   type GuestHello,
+  type NetworkCard,
   type NetworkChange,
   type NetworkListener,
   type NetworkPeer,
   TABLES,
-  type TableChange,
 } from './switch-state.ts';
+import { takeTable } from './take-table.ts';
 import { resolveWorld } from './world-resolver.ts';
 
 /** With neither guests nor agent. */
@@ -87,24 +90,15 @@ function serveGuest(socket: Socket): void {
 
 const peersNow = new Map<string, NetworkPeer>();
 const listenersNow = new Map<string, NetworkListener>();
-
-/** True when the table is different now. */
-function takeTable<T>(
-  table: Map<string, T>,
-  keyOf: (entry: T) => string,
-  { whole, set = [], remove = [] }: TableChange<T> & { readonly whole: boolean },
-): boolean {
-  if (whole) table.clear();
-  for (const key of remove) table.delete(key);
-  for (const entry of set) table.set(keyOf(entry), entry);
-  return whole || set.length + remove.length > 0;
-}
+const cardsNow = new Map<string, NetworkCard>();
+const cards = createCardLines({ segments: network.segments, clock, signal: life.signal, onSocket: keep });
 
 function takeChange(change: NetworkChange): void {
   network.change(change);
-  const { node, whole = false, peers, listeners: ports } = change;
+  const { node, whole = false, peers, listeners: ports, cards: ofCards } = change;
   const isLinked = takeTable(peersNow, TABLES.peers, { ...peers, whole });
   const isServed = takeTable(listenersNow, TABLES.listeners, { ...ports, whole });
+  if (takeTable(cardsNow, TABLES.cards, { ...ofCards, whole })) cards.set([...cardsNow.values()]);
   const all = [...listenersNow.values()];
   if (isLinked || isServed) links.setState({ node, peers: [...peersNow.values()], listeners: all });
   if (isServed) listeners.set(all);

@@ -86,6 +86,21 @@ export interface NetworkName {
   readonly alias?: string;
 }
 
+/** A network beside that of Pods: a segment of the second layer. Only those that this node has Pods on. */
+export interface NetworkSegment {
+  /** The NetworkAttachmentDefinition, `NAMESPACE/NAME`. */
+  readonly name: string;
+  /** That have Pods on it. */
+  readonly nodes: readonly string[];
+}
+
+/** A card of a guest of this node on a segment. */
+export interface NetworkCard {
+  /** Where QEMU waits for the switch, from the directory of that. */
+  readonly socket: string;
+  readonly segment: string;
+}
+
 /** The tables, and what tells the entries of each apart. */
 export const TABLES = {
   pods: ({ address }: NetworkPod): string => address,
@@ -94,6 +109,8 @@ export const TABLES = {
   names: ({ name }: NetworkName): string => name,
   guests: ({ address }: LocalGuest): string => address,
   peers: ({ node }: NetworkPeer): string => node,
+  segments: ({ name }: NetworkSegment): string => name,
+  cards: ({ socket }: NetworkCard): string => socket,
   listeners: ({ service, protocol, host, port }: NetworkListener): string => `${service} ${protocol}/${host}/${port}`,
 } as const;
 

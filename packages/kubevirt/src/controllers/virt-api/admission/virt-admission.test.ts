@@ -339,15 +339,19 @@ describe('rules about virtual machines', () => {
   }
 
   // S-1330: What a machine asks for of networks and no node does is answered with a warning that names the field, and again by an
-  //   event when the guest starts: networks of Multus, SR-IOV, fixed PCI addresses, DHCP options, name servers and others.
+  //   event when the guest starts: DHCP on networks of Multus, SR-IOV, fixed PCI addresses, DHCP options, name servers and others.
   it('warn of what of networks is not followed, by its field', async () => {
     const networks = [
       { name: 'pod', pod: {} },
       { name: 'second', multus: { networkName: 'x' } },
+      { name: 'first', multus: { networkName: 'x', default: false } },
+      { name: 'third', multus: { networkName: 'x' } },
     ];
     const interfaces = [
       { name: 'pod', masquerade: {}, acpiIndex: 7, dhcpOptions: { ntpServers: ['192.0.2.1'] } },
-      { name: 'second', bridge: {} },
+      { name: 'second', bridge: {}, dhcpOptions: { bootFileName: 'b' } },
+      { name: 'first', bridge: {} },
+      { name: 'third', sriov: {} },
     ];
     const dnsConfig = { nameservers: ['192.0.2.53'] };
     const vm = vmOf();
@@ -360,7 +364,8 @@ describe('rules about virtual machines', () => {
       `${at}.domain.devices.interfaces[0].acpiIndex: interface pod: acpiIndex is not supported`,
       `${at}.domain.devices.interfaces[0].dhcpOptions.ntpServers: interface pod: DHCP names no time servers`,
       `${at}.dnsConfig.nameservers: dnsConfig.nameservers: guests ask the resolver of the node`,
-      `${at}.networks[1].multus: interface second: multus networks are not supported; it is left out`,
+      `${at}.domain.devices.interfaces[1].dhcpOptions: interface second: nobody answers DHCP on a multus network`,
+      `${at}.domain.devices.interfaces[3].sriov: interface third: SR-IOV is not supported; it is left out`,
     ]);
   });
 

@@ -1,0 +1,13 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { sha256Hex } from './sha-256.ts';
+
+test('sha256Hex() gives what OpenSSL gives', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme', maxLength: 200 }), (text) => {
+      assert.equal(sha256Hex(text), createHash('sha256').update(text).digest('hex'));
+    }),
+  );
+});
