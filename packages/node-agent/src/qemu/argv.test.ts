@@ -128,6 +128,26 @@ test('the argument vector of a small VMI, whole', () => {
   ]);
 });
 
+// S-1360
+test('a card on a network beside that of Pods waits at a socket, in a port of its own; others keep their slots', () => {
+  const interfaces = [
+    { name: 'blue', bridge: {} },
+    { name: 'default', masquerade: {} },
+  ];
+  const networks = [
+    { name: 'blue', multus: { networkName: 'wire' } },
+    { name: 'default', pod: {} },
+  ];
+  const argv = argvOf({ devices: { interfaces } }, { networks });
+  const ids = json(argv, '-netdev').map(({ type, id, server, addr }) => [type, id, server, addr]);
+  assert.deepEqual(ids, [
+    ['stream', 'net-pod16477688c0e', true, { type: 'unix', path: 'net-pod16477688c0e.sock' }],
+    ['user', 'net-0', undefined, undefined],
+  ]);
+  const [blue] = json(argv, '-device').filter(({ netdev }) => netdev === 'net-pod16477688c0e');
+  assert.deepEqual([blue?.['driver'], blue?.['id']], ['virtio-net-pci', 'ua-blue']);
+});
+
 // S-112: Text of users never splits a QEMU option, and reaches the guest unchanged.
 test('every text of a user arrives as one value, whatever it holds', () => {
   const nasty = fc.string({

@@ -22,13 +22,7 @@ const missing: VirtualMachineInstance['status'] = {
   conditions: [{ type: 'Synchronized', status: 'False', reason: 'FailedPvcNotFound' }],
 };
 
-type Act =
-  | 'ensurePod'
-  | 'clearUp'
-  | 'syncUnpaused'
-  | 'syncPodMetadata'
-  | 'syncEvictionNote'
-  | 'unseenTarget';
+type Act = 'ensurePod' | 'clearUp' | 'syncUnpaused' | 'syncPodMetadata' | 'syncEvictionNote' | 'unseenTarget';
 const run = (step: Act) => async (steps: VmiSteps) => {
   const cached = steps.vmis.get(KEY)!;
   if (step === 'unseenTarget') return (await steps.unseenTarget(cached))?.metadata.name ?? 'none';

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { partly } from '../../../../../test/testkit/partly.ts';
-import type { MachinePlan, PlannedDisk } from './machine-plan.ts';
+import type { MachinePlan, PlannedDisk, PlannedInterface } from './machine-plan.ts';
+import { plugCard } from './plug-card.ts';
 import { nodeNumberOf, plugDisk, unplugDisk } from './plug-disk.ts';
 import { addPlugRoom, freePlace, placeHotpluggable } from './plug-room.ts';
 
@@ -82,6 +83,25 @@ test('a guest of a plan without places has its SCSI ids in the order of its disk
   });
   assert.deepEqual(freePlace(plan, 'scsi'), { bus: 'scsi0.0', 'scsi-id': 2 });
   assert.equal(freePlace(plan, 'virtio'), undefined);
+});
+
+// S-1364
+test('cards and disks share the ports; a card that finds none is not plugged', () => {
+  const card = (name: string, more: object = {}) => partly<PlannedInterface>({ name, bootIndex: 1, ...more });
+  let plan = changed(plugDisk(machine([]), disk('v', 'virtio'))).plan;
+  for (const name of ['a', 'b', 'c']) {
+    const plugged = plugCard(plan, card(name));
+    assert.ok(plugged && plugged.bootIndex === undefined);
+    plan = { ...plan, interfaces: [...plan.interfaces, plugged] };
+  }
+  assert.deepEqual(
+    [...plan.disks, ...plan.interfaces].map(({ place }) => place?.['bus']),
+    ['plug-0', 'plug-1', 'plug-2', 'plug-3'],
+  );
+  assert.equal(plugCard(plan, card('d')), undefined);
+  plan = { ...plan, interfaces: plan.interfaces.filter(({ name }) => name !== 'b') };
+  assert.deepEqual(plugCard(plan, card('d'))?.place, { bus: 'plug-2', addr: '0x0' });
+  assert.equal(plugCard(machine([], 'pc-i440fx-7.2'), card('d')), undefined);
 });
 
 test('a medium comes into its drive and leaves it there', () => {

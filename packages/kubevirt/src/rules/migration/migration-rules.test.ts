@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { partly } from '../../../../../test/testkit/partly.ts';
 import type { VirtualMachineInstance } from '../../kinds/kinds.ts';
-import type { MachinePlan, PlannedDisk } from '../machine/machine-plan.ts';
+import type { MachinePlan, PlannedDisk, PlannedInterface } from '../machine/machine-plan.ts';
 import { migratability } from './migratability.ts';
 import { completionMs, migrationLimits, monitorStep } from './migration-limits.ts';
 import { movedPlan, planDifference } from './plan-difference.ts';
@@ -195,6 +195,16 @@ test('planDifference() names what a running guest would see; the texts of its ne
   assert.equal(planDifference(plugged, { ...fresh, disks: [disk('a'), disk('b', { serial: 'x' })] }), 'disks');
   const hostile: MachinePlan = { ...plan, disks: [disk('a', { place: { ...place, drive: 'b' } })] };
   assert.deepEqual(movedPlan(hostile, { ...plan, disks: [disk('a')] }).disks[0]?.place, place);
+  // So with cards: one that was plugged hangs where the source says, and stands last.
+  const card = (name: string, more: object = {}) =>
+    partly<PlannedInterface>({ name, id: `ua-${name}`, driver: 'virtio-net-pci', ...more });
+  const port = { bus: 'plug-2', addr: '0x0' };
+  const given: MachinePlan = { ...plan, interfaces: [card('b'), card('a', { place: port })] };
+  const built: MachinePlan = { ...plan, interfaces: [card('a', { place: { bus: 'plug-0', addr: '0x0' } }), card('b')] };
+  assert.equal(planDifference(given, built), undefined);
+  assert.deepEqual(movedPlan(given, built).interfaces, given.interfaces);
+  assert.equal(planDifference(given, { ...built, interfaces: [card('b')] }), 'interfaces');
+  assert.equal(planDifference(given, { ...built, interfaces: [card('a', { mac: 'x' }), card('b')] }), 'interfaces');
   // Queues are those of the start, or QEMU's own for a guest of a version that named none.
   const queued = (queues: object): MachinePlan => ({ ...plan, disks: [disk('a', queues)] });
   assert.equal(planDifference(queued({ queues: 1 }), queued({ queues: 2 })), undefined);

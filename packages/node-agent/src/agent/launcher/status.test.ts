@@ -4,7 +4,7 @@ import type { Pod } from '../../../../apimachinery/src/types/types.ts';
 import type { VirtualMachineInstance } from '../../../../kubevirt/src/kinds/kinds.ts';
 import type { MachinePlan } from '../../../../kubevirt/src/rules/machine/machine-plan.ts';
 import type { GuestState } from '../guest/guest.ts';
-import { podStatusDiffers, podStatusOf, sameJson } from './pod-status.ts';
+import { podAnnotationsOf, podStatusDiffers, podStatusOf, sameJson } from './pod-status.ts';
 import { type Ending, resultOf } from './vm-result.ts';
 import { finalStatus, type RunningView, runningStatus } from './vmi-status.ts';
 
@@ -248,6 +248,44 @@ test('sameJson() compares values, not order of keys', () => {
     [{ constructor: 1 }, {}],
   ])
     assert.equal(sameJson(a, b), false);
+});
+
+// S-1361
+test('a guest on a network beside that of Pods: its status, and the annotation of its Pod', () => {
+  const segment = { definition: 'ns/wire', podInterface: 'pod16477688c0e' };
+  const cards = [
+    { name: 'blue', mac: '02:00:00:00:00:02', linkUp: false, segment },
+    { name: 'default', mac: '02:00:00:00:00:01', linkUp: true },
+  ] as unknown as MachinePlan['interfaces'];
+  const plan = { ...view().plan, interfaces: cards };
+  const change = runningStatus(vmi({ phase: 'Running' }), view({}, { plan }), NOW);
+  assert.deepEqual(
+    (change.interfaces as { name: string; ipAddress?: string; podInterfaceName: string; infoSource: string }[]).map(
+      ({ name, ipAddress, podInterfaceName, infoSource }) => [name, ipAddress, podInterfaceName, infoSource],
+    ),
+    [
+      ['blue', undefined, 'pod16477688c0e', 'domain, multus-status'],
+      ['default', '100.64.0.1', 'eth0', 'domain'],
+    ],
+  );
+  const running = { state: 'running', startedAt: NOW, address: '127.64.0.1', imageIds: {} } as const;
+  const KEY = 'k8s.v1.cni.cncf.io/network-status';
+  const text = podAnnotationsOf(pod(), { ...running, cards })?.[KEY] ?? '';
+  assert.deepEqual(
+    JSON.parse(text).map((one: { name: string; default?: boolean; ips?: string[] }) => [
+      one.name,
+      one.default,
+      one.ips,
+    ]),
+    [
+      ['ns/wire', undefined, undefined],
+      ['coracle', true, ['100.64.0.1']],
+    ],
+  );
+  const reported: Pod = { ...pod(), metadata: { name: 'p', annotations: { [KEY]: text } } };
+  assert.equal(podAnnotationsOf(reported, { ...running, cards }), undefined, 'nothing new to write');
+  assert.deepEqual(podAnnotationsOf(reported, { ...running, cards: cards.slice(1) }), { [KEY]: '[]' });
+  assert.equal(podAnnotationsOf(pod(), { ...running, cards: cards.slice(1) }), undefined);
 });
 
 test('runningStatus(): what the guest agent tells of system, interfaces and frozen file systems', () => {
