@@ -70,6 +70,13 @@ describe('unservedFields()', () => {
       [],
     ],
     [
+      'processors of its own, for which its Pod asks for a node that has them',
+      { domain: { cpu: { dedicatedCpuPlacement: true } } },
+      [
+        'domain.cpu.dedicatedCpuPlacement dedicated processors are not supported; the machine waits for a node with label kubevirt.io/cpumanager',
+      ],
+    ],
+    [
       'an empty object',
       { domain: { devices: { downwardMetrics: {} } } },
       ['domain.devices.downwardMetrics downward metrics are not supported'],

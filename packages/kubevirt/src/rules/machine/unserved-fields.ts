@@ -18,7 +18,8 @@ export interface UnservedField {
 export const UNSERVED: Readonly<Record<string, string>> = {
   'domain.launchSecurity': 'encrypted guests (launchSecurity) are not supported',
   'domain.memory.hugepages': 'huge pages are not supported; ordinary memory is used',
-  'domain.cpu.dedicatedCpuPlacement': 'dedicated processors are not supported; ordinary scheduling is used',
+  'domain.cpu.dedicatedCpuPlacement':
+    'dedicated processors are not supported; the machine waits for a node with label kubevirt.io/cpumanager',
   'domain.cpu.numa': 'NUMA layouts are not supported',
   'domain.cpu.realtime': 'real-time processors are not supported',
   'domain.cpu.isolateEmulatorThread': 'isolateEmulatorThread has no effect on this node',
