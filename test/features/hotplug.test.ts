@@ -1,7 +1,7 @@
 /** Volumes that come to a running guest, and go: through its machine, or through its instance alone. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { PERSISTENT_VOLUME_CLAIMS, PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { EVENTS, PERSISTENT_VOLUME_CLAIMS, PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import type { PersistentVolumeClaim } from '../../packages/apimachinery/src/types/types.ts';
 import {
   KUBEVIRTS,
@@ -202,7 +202,7 @@ test('the Pods that hold plugged volumes go when the guest ends, though its inst
   assert.equal((await cluster.vmi('ends')).status?.phase, 'Succeeded');
 });
 
-// S-1251: A claim that is missing or not bound is waited for, and the volume's status says so; a disk that cannot be
+// S-1251: A claim that is missing or not bound is waited for, and the volume's status says so (of a missing one also an event); a disk that cannot be
 //   plugged, a name or a claim that is there already and a volume that is not hot-pluggable are refused with the reason.
 test('what cannot be plugged says why', async () => {
   await run('waits');
@@ -212,6 +212,12 @@ test('what cannot be plugged says why', async () => {
     [stateOf(missing, 'later')?.reason, stateOf(missing, 'later')?.message],
     ['FailedPvcNotFound', 'PVC later not found'],
   );
+  await eventually('an event says so', async () => {
+    const { items } = await cluster.client.list(EVENTS, { namespace: 'default' });
+    return items.find(
+      ({ reason, involvedObject }) => reason === 'FailedPvcNotFound' && involvedObject.name === 'waits',
+    );
+  });
   await claim('later', 'Pending');
   await cluster.untilVmi('waits', 'waits on', (vmi) => stateOf(vmi, 'later')?.message === 'PVC is in phase Pending');
   await setPhase('later', 'Bound');

@@ -21,6 +21,14 @@ const factsOf = ({ vm, vmi, nodes = [{}], warnings = [], pulling, dataVolumes = 
     dataVolumes,
   }) as unknown as MachineFacts;
 const condition = (type: string, status: string, reason: string, message = '') => ({ type, status, reason, message });
+const NO_CLAIM = {
+  name: 'data',
+  target: '',
+  hotplugVolume: {},
+  phase: 'Pending',
+  reason: 'FailedPvcNotFound',
+  message: 'PVC data not found',
+};
 const instance = (phase: string, ...conditions: object[]) => ({ vm: {}, vmi: { status: { phase, conditions } } });
 
 test('what a machine waits for is said, and the next step', () => {
@@ -56,6 +64,11 @@ test('what a machine waits for is said, and the next step', () => {
       instance('Scheduled', condition('Synchronized', 'False', 'ImagePullBackOff', 'quay.io/x')),
       /^waits$/,
       /reaches its registry/,
+    ],
+    [
+      { vm: {}, vmi: { status: { phase: 'Running', volumeStatus: [NO_CLAIM] } } },
+      /^runs, without volume data$/,
+      /^claims there are: kubectl get pvc -n /,
     ],
     [instance('Running', condition('Paused', 'True', 'PausedByUser')), /^is paused$/, /^coracle unpause web -n shop$/],
     [

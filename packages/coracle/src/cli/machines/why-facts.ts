@@ -219,6 +219,16 @@ function ofRunning({ warnings }: MachineFacts, vmi: VirtualMachineInstance, here
       reason: `${credentials.reason ?? 'SyncFailed'}: ${credentials.message ?? 'nothing more is said'}`,
       ...(credentials.reason === 'AgentNotConnected' && { next: 'install and start qemu-guest-agent in the guest' }),
     };
+  const waiting = vmi.status?.volumeStatus?.find(
+    ({ hotplugVolume, phase }) => hotplugVolume && (phase === 'Pending' || phase === 'Bound'),
+  );
+  if (waiting)
+    return {
+      state: `runs, without volume ${waiting.name}`,
+      runs: true,
+      reason: waiting.message ?? waiting.reason ?? `it is ${waiting.phase}`,
+      next: `claims there are: kubectl get pvc -n ${vmi.metadata.namespace}; to take it out again: virtctl removevolume`,
+    };
   return { state: 'runs', runs: true, ...(vmi.status?.nodeName && { reason: `on node ${vmi.status.nodeName}` }) };
 }
 

@@ -20,7 +20,10 @@ export async function why(context: CommandContext): Promise<number> {
     const { state, runs, reason, next } = whyOf(facts);
     const warnings = runs
       ? []
-      : facts.warnings.slice(0, SHOWN).map(({ reason: code, message }) => ({ reason: code, message }));
+      : facts.warnings
+          .map(({ reason: code, message }) => ({ reason: code, message }))
+          .filter(({ message = '' }) => !reason?.includes(message))
+          .slice(0, SHOWN);
     if (flags['json'] === true)
       print(JSON.stringify({ namespace: key.namespace, name: key.name, state, runs, reason, next, warnings }));
     else

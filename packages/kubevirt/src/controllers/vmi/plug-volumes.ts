@@ -30,9 +30,10 @@ export async function plugVolumes(
   const { volumeStatus, attach, detach } = pluggedVolumes({ ...input, vmi, launcher });
   for (const { name, phase, reason, message } of volumeStatus) {
     const before = vmi.status.volumeStatus?.find((one) => one.name === name);
-    const isTold = phase === 'AttachedToNode' || reason === 'SuccessfulDelete';
+    const isMissing = reason === 'FailedPvcNotFound';
+    const isTold = phase === 'AttachedToNode' || reason === 'SuccessfulDelete' || isMissing;
     if (isTold && (before?.phase !== phase || before?.reason !== reason))
-      events.event(vmi, 'Normal', reason ?? '', message ?? '');
+      events.event(vmi, isMissing ? 'Warning' : 'Normal', reason ?? '', message ?? '');
   }
   if (!deepEqual(vmi.status.volumeStatus ?? [], volumeStatus)) vmi.status.volumeStatus = [...volumeStatus];
   for (const volume of attach) {
