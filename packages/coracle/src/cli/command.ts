@@ -206,3 +206,7 @@ export const listFlag = (flags: FlagValues, name: string): readonly string[] => 
 /** A message in one line: what a compiler has to say takes several, with a mark below the place. */
 export const oneLine = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error)).replace(/\s*\n[\s|.^]*/g, ' ').trim();
+
+/** `PATH: what is wrong with it`, without the code and the call of the system. */
+export const fileProblem = (path: string, error: unknown): string =>
+  `${path}: ${oneLine(error).replace(/^E[A-Z]+: |, (?:open|stat|read|mkdir|access)(?: '.*')?$/g, '')}`;

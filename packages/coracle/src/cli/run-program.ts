@@ -1,5 +1,5 @@
 import { systemClock } from '@coracle/runtime/clock/clock';
-import { CommandError, commandHelp, findCommand, readArguments, UsageError } from './command.ts';
+import { CommandError, commandHelp, type FlagValues, findCommand, readArguments, UsageError } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { createProgress } from './progress.ts';
 import { didYouMean } from './suggestions.ts';
@@ -51,6 +51,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   const interrupted = new AbortController();
   const interrupt = (): void => interrupted.abort(new CommandError('interrupted'));
   process.once('SIGINT', interrupt);
+  let given: FlagValues = {};
   try {
     const found = findCommand(COMMANDS, name === '--version' ? ['version', ...argv.slice(1)] : argv);
     if (!found) {
@@ -59,6 +60,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     }
     const { command, rest } = found;
     const { flags, words } = readArguments(command, rest);
+    given = flags;
     if (flags['help'] === true) {
       print(commandHelp(command));
       return 0;
@@ -72,7 +74,8 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
       return 2;
     }
     if (process.env['CORACLE_DEBUG'] && error instanceof Error) note(error.stack ?? '');
-    note(`error: ${oneLine(error instanceof Error ? error.message : String(error))}`);
+    const { failureText } = await import('./failure-text.ts');
+    note(`error: ${oneLine(failureText(error, { flags: given, environment: process.env }))}`);
     return 1;
   } finally {
     progress.clear();

@@ -170,5 +170,8 @@ function flatten(received: IncomingHttpHeaders): Record<string, string> {
 /** Says which request failed; causes such as a refused connection keep their code. */
 function explainFailure(error: Error, request: ApiRequest, origin: string): Error {
   if (request.signal.aborted) return request.signal.reason as Error;
-  return new Error(`Cannot send ${request.method} ${request.path} to ${origin}: ${error.message}`, { cause: error });
+  // Of a session that came to nothing a stream says no more than that it is gone; the session says why.
+  const cancelled = (error as NodeJS.ErrnoException).code === 'ERR_HTTP2_STREAM_CANCEL';
+  const told = cancelled && error.cause instanceof Error ? error.cause : error;
+  return new Error(`Cannot send ${request.method} ${request.path} to ${origin}: ${told.message}`, { cause: error });
 }
