@@ -134,6 +134,17 @@ test('typos are answered with a suggestion, help with examples, --explain with t
       /no instance type default\/own \(kubectl get vminstancetype -n default\)/,
     );
   });
+  // S-1424: Ctrl-C while `coracle create --wait` waits says that the machine is there all the same, and how to undo it.
+  await t.test('create that is interrupted says what it leaves', async () => {
+    const given = ['--ssh-key', KEY, '--wait', '--data-dir', at.data];
+    const started = at.start(['create', 'left', '--image', 'x.example/y', ...given]);
+    await started.line(/^default\/left Pending/m);
+    started.child.kill('SIGINT');
+    const { code, stderr } = await started.ended;
+    assert.equal(code, 1);
+    assert.match(stderr, /^error: interrupted: default\/left is made, .*coracle delete left -n default\)$/m);
+    assert.equal((await coracle('delete', 'left')).code, 0);
+  });
   // S-1421: `coracle list` says why a machine is stopped that its run strategy wants to run.
   await t.test('list says why a machine cannot be started', async () => {
     const given = ['--ssh-key', KEY, '--preference', 'none', '--instancetype', 'u1.smal'];

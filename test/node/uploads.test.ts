@@ -86,3 +86,29 @@ test('what is no image', { timeout: 120_000 }, async () => {
   assert.equal(answered.code, 1);
   assert.match(answered.err, /the upload is refused \(400\): .*larger than the reported available storage/);
 });
+
+// S-1423: `coracle upload` fills a disk that waits for its bytes, as after an upload that was interrupted, and none that is full.
+test('an upload to a disk that waits for its bytes', { timeout: 120_000 }, async () => {
+  const blank = join(directory, 'blank.img');
+  await writeFile(blank, Buffer.alloc(1024 * 1024));
+  const target = join(directory, 'dv.json');
+  await writeFile(
+    target,
+    JSON.stringify({
+      apiVersion: 'cdi.kubevirt.io/v1beta1',
+      kind: 'DataVolume',
+      metadata: { name: 'again', namespace: 'default' },
+      spec: { source: { upload: {} }, storage: { resources: { requests: { storage: '1Mi' } } } },
+    }),
+  );
+  const made = spawnSync('kubectl', ['--kubeconfig', join(directory, 'kubeconfig'), 'apply', '-f', target]);
+  assert.equal(made.status, 0, made.stderr?.toString());
+  const sent = await coracle('upload', 'again', blank);
+  assert.deepEqual(sent, { code: 0, out: 'dv/again waits for it\ndv/again uploaded\ndv/again Succeeded\n', err: '' });
+  const full = await coracle('upload', 'again', blank);
+  assert.deepEqual([full.code, full.out], [1, '']);
+  assert.match(
+    full.err,
+    /there is a disk default\/again already \(another name, or: kubectl delete dv again -n default\)/,
+  );
+});

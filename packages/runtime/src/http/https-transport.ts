@@ -172,6 +172,6 @@ function explainFailure(error: Error, request: ApiRequest, origin: string): Erro
   if (request.signal.aborted) return request.signal.reason as Error;
   // Of a session that came to nothing a stream says no more than that it is gone; the session says why.
   const cancelled = (error as NodeJS.ErrnoException).code === 'ERR_HTTP2_STREAM_CANCEL';
-  const told = cancelled && error.cause instanceof Error ? error.cause : error;
-  return new Error(`Cannot send ${request.method} ${request.path} to ${origin}: ${told.message}`, { cause: error });
+  const known = cancelled && error.cause instanceof Error ? error.cause : error;
+  return new Error(`Cannot send ${request.method} ${request.path} to ${origin}: ${known.message}`, { cause: error });
 }

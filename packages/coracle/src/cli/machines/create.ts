@@ -14,7 +14,15 @@ import { systemClock } from '@coracle/runtime/clock/clock';
 import { stringify } from 'yaml';
 import { clusterFrom } from '../../config/cluster.ts';
 import { type DataDir, ensurePrivateDir } from '../../config/data-dir.ts';
-import { type CommandContext, CommandError, listFlag, numberFlag, textFlag, UsageError } from '../command.ts';
+import {
+  type CommandContext,
+  CommandError,
+  fileProblem,
+  listFlag,
+  numberFlag,
+  textFlag,
+  UsageError,
+} from '../command.ts';
 import { importProgress } from '../image.ts';
 import { cloudConfig, machineManifest, type RootDisk, readPublished, readSize, withKeys } from './create-manifest.ts';
 import { needDataVolumes } from './data-volume-support.ts';
@@ -86,7 +94,11 @@ export async function create(context: CommandContext): Promise<number> {
     if (!quiet) print(`${textOf(key)} created${flags['wait'] === true ? `  ${at()}` : ''}`);
     if (flags['wait'] === true) {
       const phase = (what: string): void => void (!quiet && print(`${textOf(key)} ${what}  ${at()}`));
-      const vmi = await followStart({ client, key, signal, note: context.progress }, { seconds, onPhase: phase });
+      const vmi = await followStart({ client, key, signal, note: context.progress }, { seconds, onPhase: phase }).catch(
+        (error: unknown) => {
+          throw signal.aborted ? goesOn(key) : error;
+        },
+      );
       if (publishes) notePorts(note, vmi);
       if (hasKeys(manifest)) {
         await awaitGuestPort({ cluster, key, port: SSH_PORT, signal }, seconds);
@@ -189,7 +201,7 @@ function userDataFor(
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    throw new UsageError(`--cloud-init: ${(error as Error).message}`);
+    throw new UsageError(`--cloud-init: ${fileProblem(path, error)}`);
   }
   const data = withKeys(text, given);
   if (data === undefined) note(`${path} is no #cloud-config: no SSH key is put into it`);
@@ -279,6 +291,11 @@ async function needFreeName(client: Client, key: ObjectKey, signal: AbortSignal)
   }
   throw nameTaken(key);
 }
+
+const goesOn = ({ namespace, name }: ObjectKey): CommandError =>
+  new CommandError(
+    `interrupted: ${namespace}/${name} is made, and starts all the same (how far it is: coracle why ${name} -n ${namespace}; to undo it: coracle delete ${name} -n ${namespace})`,
+  );
 
 const nameTaken = ({ namespace, name }: ObjectKey): CommandError =>
   new CommandError(

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { plainEnv, run } from '@coracle/runtime/process/run';
-import { type CommandContext, CommandError, listFlag, UsageError } from '../command.ts';
+import { type CommandContext, CommandError, fileProblem, listFlag, UsageError } from '../command.ts';
 import { ownKeyPath, ownKeys } from './open-ssh.ts';
 
 /** One line of an authorized_keys file without options, and no line break: it goes into the guest as it is. */
@@ -54,7 +54,7 @@ function keysOf(path: string): string[] {
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    throw new UsageError(`--ssh-key takes a public key or a file of them: ${path}: ${(error as Error).message}`);
+    throw new UsageError(`--ssh-key takes a public key or a file of them: ${fileProblem(path, error)}`);
   }
   const lines = text.split('\n').map((line) => line.trim());
   const keys = lines.filter((line) => line !== '' && !line.startsWith('#'));

@@ -4,13 +4,22 @@ import type { IncomingMessage } from 'node:http';
 import { resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { ObjectKey } from '@coracle/apimachinery/meta/object';
+import { ApiError } from '@coracle/apimachinery/meta/status';
 import type { Client } from '@coracle/client/client';
 import { CDI_CONFIGS, DATA_VOLUMES, type DataVolume } from '@coracle/kubevirt/kinds/cdi/kinds';
 import { UPLOAD_GROUP } from '@coracle/kubevirt/rules/data-volume/cdi-roles';
 import { imageFormat } from '@coracle/node-agent/fill/image-format';
 import { systemClock } from '@coracle/runtime/clock/clock';
 import { clusterFrom } from '../../config/cluster.ts';
-import { type CommandContext, CommandError, numberFlag, oneLine, textFlag, UsageError } from '../command.ts';
+import {
+  type CommandContext,
+  CommandError,
+  fileProblem,
+  numberFlag,
+  oneLine,
+  textFlag,
+  UsageError,
+} from '../command.ts';
 import { readSize } from './create-manifest.ts';
 import { equivalent, isExplained } from './equivalent.ts';
 
@@ -42,8 +51,7 @@ export async function upload(context: CommandContext): Promise<number> {
   try {
     const { client } = cluster;
     const key = { namespace: namespace ?? cluster.namespace, name };
-    await client.create(DATA_VOLUMES, dataVolume(key, { size, storageClass }), { signal });
-    print(`dv/${name} created`);
+    print(`dv/${name} ${await ensureTarget(client, dataVolume(key, { size, storageClass }), signal)}`);
     await reached(client, key, { phase: 'UploadReady', seconds, signal });
     const config = await client.get(CDI_CONFIGS, { namespace: '', name: 'config' }, { signal });
     const url = config.spec?.uploadProxyURLOverride ?? config.status?.uploadProxyURL;
@@ -70,7 +78,7 @@ async function sizeOf({ flags }: CommandContext, path: string): Promise<string> 
     if (format.type !== 'packed') return `${Math.max(1, Math.ceil(format.virtualSize / MIB))}Mi`;
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    throw new CommandError(`${path}: ${oneLine(error)}`);
+    throw new CommandError(fileProblem(path, error));
   }
   throw new UsageError('a packed image does not say how large its disk is: --size SIZE');
 }
@@ -91,6 +99,30 @@ const dataVolume = (
     },
   },
 });
+
+/**
+ * Makes the DataVolume, or takes one that waits for its bytes, as after an upload that was interrupted. Throws CommandError for
+ * one that is full, or that something else fills.
+ */
+async function ensureTarget(
+  client: Client,
+  wanted: DataVolume,
+  signal: AbortSignal,
+): Promise<'created' | 'waits for it'> {
+  const { namespace = '', name = '' } = wanted.metadata;
+  try {
+    await client.create(DATA_VOLUMES, wanted, { signal });
+    return 'created';
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.reason !== 'AlreadyExists') throw error;
+  }
+  const { spec, status } = await client.get(DATA_VOLUMES, { namespace, name }, { signal });
+  const anew = `another name, or: kubectl delete dv ${name} -n ${namespace}`;
+  if (!spec?.source?.upload)
+    throw new CommandError(`there is a disk ${namespace}/${name} already, which is filled from elsewhere (${anew})`);
+  if (status?.phase === 'Succeeded') throw new CommandError(`there is a disk ${namespace}/${name} already (${anew})`);
+  return 'waits for it';
+}
 
 /** Waits for a phase. Throws CommandError with what the DataVolume says meanwhile. */
 async function reached(
@@ -144,6 +176,8 @@ async function send(path: string, { url, ca, token, signal }: Sending): Promise<
   try {
     answer = await answered;
   } catch (error) {
+    if (signal.aborted)
+      throw new CommandError('interrupted: the disk waits for its bytes (the same command again sends them anew)');
     throw new CommandError(`the upload to ${target.host} broke off: ${oneLine(error)}`);
   }
   let text = '';
