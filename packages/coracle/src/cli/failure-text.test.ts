@@ -21,6 +21,10 @@ test('a failure of the way to the cluster names the kubeconfig', () => {
       Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' }),
       /^no space is left on the disk .*data directory is \/data\)$/,
     ],
+    [
+      Object.assign(new Error("EROFS: read-only file system, mkdir '/ro/x'"), { path: '/ro/x', syscall: 'mkdir' }),
+      /^\/ro\/x: read-only file system \(another data directory: --data-dir DIR\)$/,
+    ],
     [new Error('anything else'), /^anything else$/],
   ];
   for (const [error, wanted] of cases) assert.match(failureText(error, at), wanted);

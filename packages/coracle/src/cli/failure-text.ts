@@ -3,7 +3,7 @@
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { kubeconfigPath } from '../config/cluster.ts';
 import { defaultDataDir } from '../config/data-dir.ts';
-import { type CommandContext, textFlag } from './command.ts';
+import { type CommandContext, fileProblem, textFlag } from './command.ts';
 
 /** How a connection fails before anything was asked, as the system and TLS call it. */
 const NOT_REACHED =
@@ -16,6 +16,9 @@ export function failureText(error: unknown, context: Pick<CommandContext, 'flags
     return `${message}: the server does not take the credential of ${kubeconfigPath(context)} (the admin's: --kubeconfig "$(coracle kubeconfig)")`;
   if ((error as NodeJS.ErrnoException | undefined)?.code === 'ENOSPC')
     return `no space is left on the disk that is written to (the data directory is ${dataDirOf(context)})`;
+  const { path, syscall } = (error ?? {}) as NodeJS.ErrnoException;
+  if (path !== undefined && syscall !== undefined)
+    return `${fileProblem(path, error)}${syscall === 'mkdir' ? ' (another data directory: --data-dir DIR)' : ''}`;
   const code = message.startsWith('Cannot send ') ? codeOf(error) : undefined;
   if (code === undefined) return message;
   const next = code === 'ECONNREFUSED' ? '; nothing listens there: coracle up --detach starts a control plane' : '';
