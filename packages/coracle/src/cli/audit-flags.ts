@@ -1,32 +1,19 @@
 /** The audit flags of `coracle up`, named as kube-apiserver's. */
 import { resolve } from 'node:path';
 import type { AuditSettings } from '../compose/audit-log.ts';
-import { type FlagSpec, type FlagValues, numberFlag, textFlag, UsageError } from './command.ts';
+import { type FlagSpec, type FlagValues, numberFlag, textFlag, UsageError, valueFlag } from './command.ts';
 
 const MAX_SIZE_MIB = 100;
 const MAX_BACKUPS = 10;
 
 export const AUDIT_FLAGS: Readonly<Record<string, FlagSpec>> = {
-  'audit-log-path': {
-    type: 'string',
-    value: 'FILE',
-    summary: 'write audit events to this file, one JSON line each (default: none)',
-  },
-  'audit-policy-file': {
-    type: 'string',
-    value: 'FILE',
-    summary: 'audit.k8s.io/v1 Policy; without it every request but probes, and no contents',
-  },
-  'audit-log-maxsize': {
-    type: 'string',
-    value: 'MIB',
-    summary: `put the file aside at this size (default: ${MAX_SIZE_MIB})`,
-  },
-  'audit-log-maxbackup': {
-    type: 'string',
-    value: 'N',
-    summary: `keep this many files put aside; 0 keeps all (default: ${MAX_BACKUPS})`,
-  },
+  'audit-log-path': valueFlag('FILE', 'write audit events to this file, one JSON line each (default: none)'),
+  'audit-policy-file': valueFlag(
+    'FILE',
+    'audit.k8s.io/v1 Policy; without it every request but probes, and no contents',
+  ),
+  'audit-log-maxsize': valueFlag('MIB', `put the file aside at this size (default: ${MAX_SIZE_MIB})`),
+  'audit-log-maxbackup': valueFlag('N', `keep this many files put aside; 0 keeps all (default: ${MAX_BACKUPS})`),
 };
 
 /** Undefined when nothing is audited. Throws UsageError. */

@@ -1,36 +1,26 @@
 /** The authorisation flags of `coracle up`, named as kube-apiserver's; `authorization-choice.ts` reads them. */
-import type { FlagSpec } from './command.ts';
+import { type FlagSpec, valueFlag } from './command.ts';
 
 export const AUTHORIZATION_FLAGS: Readonly<Record<string, FlagSpec>> = {
-  'authorization-mode': {
-    type: 'string',
-    value: 'LIST',
-    summary:
-      'who is asked what users may do, in order: Node, RBAC, Webhook, AlwaysAllow, AlwaysDeny (default: Node,RBAC)',
-  },
-  'authorization-webhook-config-file': {
-    type: 'string',
-    value: 'FILE',
-    summary: 'kubeconfig of the webhook that mode Webhook asks',
-  },
-  'authorization-webhook-version': {
-    type: 'string',
-    value: 'VERSION',
-    summary: 'version of the SubjectAccessReview it is sent, v1 or v1beta1 (default: v1beta1)',
-  },
-  'authorization-webhook-cache-authorized-ttl': {
-    type: 'string',
-    value: 'DURATION',
-    summary: 'how long an answer stands that allows (default: 5m)',
-  },
-  'authorization-webhook-cache-unauthorized-ttl': {
-    type: 'string',
-    value: 'DURATION',
-    summary: 'how long an answer stands that does not (default: 30s)',
-  },
-  'authorization-config': {
-    type: 'string',
-    value: 'FILE',
-    summary: 'AuthorizationConfiguration, in place of the flags above; read again when it changes',
-  },
+  'authorization-mode': valueFlag(
+    'LIST',
+    'who is asked what users may do, in order: Node, RBAC, Webhook, AlwaysAllow, AlwaysDeny (default: Node,RBAC)',
+  ),
+  'authorization-webhook-config-file': valueFlag('FILE', 'kubeconfig of the webhook that mode Webhook asks'),
+  'authorization-webhook-version': valueFlag(
+    'VERSION',
+    'version of the SubjectAccessReview it is sent, v1 or v1beta1 (default: v1beta1)',
+  ),
+  'authorization-webhook-cache-authorized-ttl': valueFlag(
+    'DURATION',
+    'how long an answer stands that allows (default: 5m)',
+  ),
+  'authorization-webhook-cache-unauthorized-ttl': valueFlag(
+    'DURATION',
+    'how long an answer stands that does not (default: 30s)',
+  ),
+  'authorization-config': valueFlag(
+    'FILE',
+    'AuthorizationConfiguration, in place of the flags above; read again when it changes',
+  ),
 };

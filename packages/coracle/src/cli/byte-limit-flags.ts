@@ -1,15 +1,14 @@
 /** The flags of `coracle up` that say how many bytes of objects are taken; `byte-limits.ts` reads them. */
-import type { FlagSpec } from './command.ts';
+import { type FlagSpec, valueFlag } from './command.ts';
 
 /** Of all objects together: etcd's name. */
 export const TOTAL = 'quota-backend-bytes';
 export const NAMESPACE = 'quota-namespace-bytes';
 
 export const BYTE_LIMIT_FLAGS: Readonly<Record<string, FlagSpec>> = {
-  [TOTAL]: { type: 'string', value: 'BYTES', summary: 'objects that may be stored in all, as 8Gi (default: 2Gi)' },
-  [NAMESPACE]: {
-    type: 'string',
-    value: 'BYTES',
-    summary: 'objects of one namespace whose annotation coracle.dev/max-object-bytes says nothing (default: 512Mi)',
-  },
+  [TOTAL]: valueFlag('BYTES', 'objects that may be stored in all, as 8Gi (default: 2Gi)'),
+  [NAMESPACE]: valueFlag(
+    'BYTES',
+    'objects of one namespace whose annotation coracle.dev/max-object-bytes says nothing (default: 512Mi)',
+  ),
 };

@@ -20,6 +20,20 @@ export interface FlagSpec {
   readonly completes?: NameKind;
 }
 
+/** A flag that takes a value, which help calls `value`. */
+export const valueFlag = (
+  value: string,
+  summary: string,
+  more: Omit<FlagSpec, 'type' | 'value' | 'summary'> = {},
+): FlagSpec => ({ type: 'string', value, summary, ...more });
+
+/** A flag that is given or not. */
+export const switchFlag = (summary: string, more: Pick<FlagSpec, 'short' | 'group'> = {}): FlagSpec => ({
+  type: 'boolean',
+  summary,
+  ...more,
+});
+
 export type FlagValues = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
 export interface CommandContext {

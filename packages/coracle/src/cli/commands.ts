@@ -3,7 +3,7 @@ import { AUDIT_FLAGS } from './audit-flags.ts';
 import { AUTHENTICATION_FLAGS } from './authentication-flags.ts';
 import { AUTHORIZATION_FLAGS } from './authorization-flags.ts';
 import { BYTE_LIMIT_FLAGS } from './byte-limit-flags.ts';
-import { type Command, commandGroup, type FlagSpec, NAME_KINDS } from './command.ts';
+import { type Command, commandGroup, NAME_KINDS, switchFlag, valueFlag } from './command.ts';
 import { EXAMPLES } from './examples.ts';
 import { MACHINE_COMMANDS } from './machines/machine-commands.ts';
 import { NOMOS_COMMANDS } from './nomos/nomos-commands.ts';
@@ -11,64 +11,45 @@ import { OIDC_FLAGS } from './oidc-flags.ts';
 import { SYNC_COMMANDS } from './sync/sync-commands.ts';
 import { TOKEN_WEBHOOK_FLAGS } from './token-webhook-flags.ts';
 
-const DATA_DIR: FlagSpec = {
-  type: 'string',
-  value: 'DIR',
-  summary: 'where state is kept (default: XDG data directory, coracle)',
-};
-const JSON_OUT: FlagSpec = { type: 'boolean', summary: 'print JSON' };
-const KUBECONFIG: FlagSpec = {
-  type: 'string',
-  value: 'FILE',
-  summary: 'cluster to work against (default: $KUBECONFIG, ~/.kube/config)',
+const DATA_DIR = valueFlag('DIR', 'where state is kept (default: XDG data directory, coracle)');
+const JSON_OUT = switchFlag('print JSON');
+const KUBECONFIG = valueFlag('FILE', 'cluster to work against (default: $KUBECONFIG, ~/.kube/config)', {
   group: 'Cluster',
-};
-const NAMESPACE: FlagSpec = {
-  type: 'string',
-  value: 'NAME',
+});
+const NAMESPACE = valueFlag('NAME', "namespace (default: the context's)", {
   short: 'n',
-  summary: "namespace (default: the context's)",
   group: 'Cluster',
   completes: 'namespaces',
-};
-const EXPLAIN: FlagSpec = {
-  type: 'boolean',
-  summary: 'do nothing; print the call of kubectl or virtctl that does it',
-};
-const HOST_DISK: FlagSpec = {
-  type: 'string',
-  value: 'DIR',
-  multiple: true,
-  summary: 'directory below which hostDisk volumes may lie; may be given again (needs the HostDisk feature gate)',
-};
-const ALLOW_HOST_PORTS: FlagSpec = {
-  type: 'boolean',
-  summary: 'guests may have ports of this host under their own number (annotation coracle.dev/host-ports)',
-};
-const CORS_ORIGINS: FlagSpec = {
-  type: 'string',
-  value: 'REGEXP',
-  multiple: true,
-  summary: 'origins whose web pages may call the API; may be given again (default: none)',
-};
-const CONTROLLERS: FlagSpec = {
-  type: 'string',
-  value: 'LIST',
-  summary: "controllers to run: '*' = all, 'name' = this one, '-name' = not this one, '' = none (default: *)",
-  mayBeEmpty: true,
-};
+});
+const EXPLAIN = switchFlag('do nothing; print the call of kubectl or virtctl that does it');
+const HOST_DISK = valueFlag(
+  'DIR',
+  'directory below which hostDisk volumes may lie; may be given again (needs the HostDisk feature gate)',
+  { multiple: true },
+);
+const ALLOW_HOST_PORTS = switchFlag(
+  'guests may have ports of this host under their own number (annotation coracle.dev/host-ports)',
+);
+const CORS_ORIGINS = valueFlag(
+  'REGEXP',
+  'origins whose web pages may call the API; may be given again (default: none)',
+  { multiple: true },
+);
+const CONTROLLERS = valueFlag(
+  'LIST',
+  "controllers to run: '*' = all, 'name' = this one, '-name' = not this one, '' = none (default: *)",
+  { mayBeEmpty: true },
+);
 
-const CLUSTER_NAME: FlagSpec = {
-  type: 'string',
-  value: 'NAME',
-  summary: 'name that cluster selectors of RootSyncs and RepoSyncs go by (default: the cluster has none)',
-};
-const MANIFEST: FlagSpec = {
-  type: 'string',
-  value: 'FILE',
-  short: 'f',
-  summary: 'YAML or JSON documents; - is standard input',
-};
+const CLUSTER_NAME = valueFlag(
+  'NAME',
+  'name that cluster selectors of RootSyncs and RepoSyncs go by (default: the cluster has none)',
+);
+const MANIFEST = valueFlag('FILE', 'YAML or JSON documents; - is standard input', { short: 'f' });
+const OUTPUT = valueFlag('FORMAT', 'table or json (default: table)', { short: 'o' });
+const ALL_NAMESPACES = switchFlag('VMs of all namespaces', { short: 'A' });
+const SERVER = { kubeconfig: KUBECONFIG, 'data-dir': DATA_DIR };
+const CLUSTER = { namespace: NAMESPACE, ...SERVER };
 
 const ROWS: readonly Command[] = [
   ...MACHINE_COMMANDS,
@@ -78,19 +59,16 @@ const ROWS: readonly Command[] = [
     summary: 'Start the control plane and its nodes',
     flags: {
       'data-dir': DATA_DIR,
-      port: { type: 'string', value: 'N', summary: 'API port; 0 picks a free one (default: 16443)' },
-      'bind-address': {
-        type: 'string',
-        value: 'IP',
-        summary:
-          'address of this host to serve on, for nodes and users on other machines; 0.0.0.0 or :: = all (default: 127.0.0.1)',
-      },
-      'upload-port': {
-        type: 'string',
-        value: 'N',
-        summary: 'port that images are uploaded to (virtctl image-upload); 0 picks a free one (default: 0)',
-      },
-      nodes: { type: 'string', value: 'N', summary: 'node agents to run in this process (default: 1)' },
+      port: valueFlag('N', 'API port; 0 picks a free one (default: 16443)'),
+      'bind-address': valueFlag(
+        'IP',
+        'address of this host to serve on, for nodes and users on other machines; 0.0.0.0 or :: = all (default: 127.0.0.1)',
+      ),
+      'upload-port': valueFlag(
+        'N',
+        'port that images are uploaded to (virtctl image-upload); 0 picks a free one (default: 0)',
+      ),
+      nodes: valueFlag('N', 'node agents to run in this process (default: 1)'),
       controllers: CONTROLLERS,
       'cluster-name': CLUSTER_NAME,
       'host-disk': HOST_DISK,
@@ -101,19 +79,14 @@ const ROWS: readonly Command[] = [
       ...TOKEN_WEBHOOK_FLAGS,
       ...AUTHENTICATION_FLAGS,
       ...AUTHORIZATION_FLAGS,
-      'token-auth-file': {
-        type: 'string',
-        value: 'FILE',
-        summary: 'users by token, lines of token,user,uid[,"group1,group2"]',
-      },
-      'service-cluster-ip-range': {
-        type: 'string',
-        value: 'CIDR',
-        summary: 'IPv4 range that Services get cluster IPs from (default: 10.96.0.0/16)',
-      },
+      'token-auth-file': valueFlag('FILE', 'users by token, lines of token,user,uid[,"group1,group2"]'),
+      'service-cluster-ip-range': valueFlag(
+        'CIDR',
+        'IPv4 range that Services get cluster IPs from (default: 10.96.0.0/16)',
+      ),
       ...BYTE_LIMIT_FLAGS,
-      detach: { type: 'boolean', summary: 'return as soon as the API is ready' },
-      'no-merge-kubeconfig': { type: 'boolean', summary: "leave the user's kubeconfig alone" },
+      detach: switchFlag('return as soon as the API is ready'),
+      'no-merge-kubeconfig': switchFlag("leave the user's kubeconfig alone"),
       json: JSON_OUT,
     },
     load: async () => (await import('./up.ts')).up,
@@ -124,9 +97,9 @@ const ROWS: readonly Command[] = [
     summary: 'Stop the control plane, and the VMs with it',
     flags: {
       'data-dir': DATA_DIR,
-      'keep-vms': { type: 'boolean', summary: 'leave guests running; the next up adopts them' },
-      force: { type: 'boolean', summary: 'end guests at once, without their grace periods' },
-      timeout: { type: 'string', value: 'SECONDS', summary: 'how long to wait for it to stop (default: 120)' },
+      'keep-vms': switchFlag('leave guests running; the next up adopts them'),
+      force: switchFlag('end guests at once, without their grace periods'),
+      timeout: valueFlag('SECONDS', 'how long to wait for it to stop (default: 120)'),
       json: JSON_OUT,
     },
     load: async () => (await import('./down.ts')).down,
@@ -159,11 +132,9 @@ const ROWS: readonly Command[] = [
     summary: 'Attach to the serial console of a VM; Ctrl-] leaves',
     words: '[vm/|vmi/]NAME[.NAMESPACE]',
     flags: {
-      backlog: { type: 'boolean', summary: 'print the last of what the guest has written before' },
+      backlog: switchFlag('print the last of what the guest has written before'),
       explain: EXPLAIN,
-      namespace: NAMESPACE,
-      kubeconfig: KUBECONFIG,
-      'data-dir': DATA_DIR,
+      ...CLUSTER,
     },
     load: async () => (await import('./console.ts')).console_,
   },
@@ -175,17 +146,14 @@ const ROWS: readonly Command[] = [
     words: '[vm] NAME[.NAMESPACE] | namespace NAME',
     choices: ['vm', 'namespace'],
     flags: {
-      'what-if': {
-        type: 'boolean',
-        summary: 'change nothing; show what would go with it, what stands against it, and who may lift that',
-      },
+      'what-if': switchFlag(
+        'change nothing; show what would go with it, what stands against it, and who may lift that',
+      ),
       explain: EXPLAIN,
-      wait: { type: 'string', value: 'BOOL', summary: 'wait until it is gone (default: true)' },
-      timeout: { type: 'string', value: 'SECONDS', summary: 'how long to wait (default: 3600)' },
-      output: { type: 'string', value: 'FORMAT', short: 'o', summary: 'table or json (default: table)' },
-      namespace: NAMESPACE,
-      kubeconfig: KUBECONFIG,
-      'data-dir': DATA_DIR,
+      wait: valueFlag('BOOL', 'wait until it is gone (default: true)'),
+      timeout: valueFlag('SECONDS', 'how long to wait (default: 3600)'),
+      output: OUTPUT,
+      ...CLUSTER,
       json: JSON_OUT,
     },
     load: async () => (await import('./delete.ts')).delete_,
@@ -197,15 +165,12 @@ const ROWS: readonly Command[] = [
     summary: 'Make new VMs that go on from the present moment of a running one',
     words: '[vm/]NAME[.NAMESPACE]',
     flags: {
-      count: { type: 'string', value: 'N', summary: 'how many (default: 1)' },
-      name: {
-        type: 'string',
-        value: 'PREFIX',
-        summary: 'name of the new VM; with more than one PREFIX-1, PREFIX-2, ... (default: NAME-fork-1, ...)',
-      },
-      namespace: NAMESPACE,
-      kubeconfig: KUBECONFIG,
-      'data-dir': DATA_DIR,
+      count: valueFlag('N', 'how many (default: 1)'),
+      name: valueFlag(
+        'PREFIX',
+        'name of the new VM; with more than one PREFIX-1, PREFIX-2, ... (default: NAME-fork-1, ...)',
+      ),
+      ...CLUSTER,
       json: JSON_OUT,
     },
     load: async () => (await import('./fork.ts')).fork,
@@ -218,8 +183,8 @@ const ROWS: readonly Command[] = [
     choices: ['import', 'list', 'rm'],
     flags: {
       'data-dir': DATA_DIR,
-      kernel: { type: 'string', value: 'FILE', summary: 'kernel to put into the imported image at /boot/vmlinuz' },
-      initrd: { type: 'string', value: 'FILE', summary: 'initrd to put into the imported image at /boot/initrd' },
+      kernel: valueFlag('FILE', 'kernel to put into the imported image at /boot/vmlinuz'),
+      initrd: valueFlag('FILE', 'initrd to put into the imported image at /boot/initrd'),
       json: JSON_OUT,
     },
     load: async () => (await import('./image.ts')).image,
@@ -231,11 +196,10 @@ const ROWS: readonly Command[] = [
     choices: ['create', 'verify', 'restore'],
     flags: {
       'data-dir': { ...DATA_DIR, summary: 'what is backed up, or where a backup is restored to (default: as for up)' },
-      base: { type: 'string', value: 'DIR', summary: 'create: an earlier backup; only what changed since is copied' },
-      'without-keys': {
-        type: 'boolean',
-        summary: 'create: leave the CA and the key of tokens out; kubeconfigs and tokens end with a restore then',
-      },
+      base: valueFlag('DIR', 'create: an earlier backup; only what changed since is copied'),
+      'without-keys': switchFlag(
+        'create: leave the CA and the key of tokens out; kubeconfigs and tokens end with a restore then',
+      ),
       json: JSON_OUT,
     },
     load: async () => (await import('./backup.ts')).backup,
@@ -245,13 +209,11 @@ const ROWS: readonly Command[] = [
     summary: 'Show what a VM becomes with its instance type and preference, and who set each field',
     flags: {
       file: MANIFEST,
-      'from-cluster': {
-        type: 'boolean',
-        summary: "look instance types and settings up in the cluster (default: the common ones and the file's own)",
-      },
+      'from-cluster': switchFlag(
+        "look instance types and settings up in the cluster (default: the common ones and the file's own)",
+      ),
       namespace: { ...NAMESPACE, summary: "namespace (default: the VM's own, else default)" },
-      kubeconfig: KUBECONFIG,
-      'data-dir': DATA_DIR,
+      ...SERVER,
       json: JSON_OUT,
     },
     load: async () => (await import('./expand.ts')).expand,
@@ -268,16 +230,14 @@ const ROWS: readonly Command[] = [
     name: 'controllers',
     summary: 'Run the controllers alone, against any cluster',
     flags: {
-      kubeconfig: KUBECONFIG,
-      'data-dir': DATA_DIR,
+      ...SERVER,
       controllers: CONTROLLERS,
       'cluster-name': CLUSTER_NAME,
-      'webhook-address': {
-        type: 'string',
-        value: 'IP',
-        summary: 'address of this host at which the API server asks about deletions (default: it does not ask)',
-      },
-      'webhook-port': { type: 'string', value: 'N', summary: 'port of that; 0 picks a free one (default: 0)' },
+      'webhook-address': valueFlag(
+        'IP',
+        'address of this host at which the API server asks about deletions (default: it does not ask)',
+      ),
+      'webhook-port': valueFlag('N', 'port of that; 0 picks a free one (default: 0)'),
     },
     load: async () => (await import('./controllers.ts')).controllers,
   },
@@ -288,29 +248,21 @@ const ROWS: readonly Command[] = [
     choices: ['join'],
     flags: {
       kubeconfig: KUBECONFIG,
-      server: {
-        type: 'string',
-        value: 'URL',
-        summary: 'join: address of the API server (for other machines: coracle up --bind-address IP)',
-      },
-      token: { type: 'string', value: 'T', summary: 'join: bootstrap token (others on this host can see it in ps)' },
-      'token-file': { type: 'string', value: 'FILE', summary: 'join: file that holds the token' },
-      ca: { type: 'string', value: 'FILE', summary: "join: the cluster's CA in PEM" },
-      'ca-hash': { type: 'string', value: 'HASH', summary: "join: sha256:... of the CA's public key, instead of --ca" },
+      server: valueFlag('URL', 'join: address of the API server (for other machines: coracle up --bind-address IP)'),
+      token: valueFlag('T', 'join: bootstrap token (others on this host can see it in ps)'),
+      'token-file': valueFlag('FILE', 'join: file that holds the token'),
+      ca: valueFlag('FILE', "join: the cluster's CA in PEM"),
+      'ca-hash': valueFlag('HASH', "join: sha256:... of the CA's public key, instead of --ca"),
       'data-dir': DATA_DIR,
-      name: { type: 'string', value: 'NAME', summary: 'node name (default: the host name)' },
-      port: { type: 'string', value: 'N', summary: 'port of the node API; 0 picks a free one (default: 0)' },
-      address: {
-        type: 'string',
-        value: 'IP',
-        summary: 'address of this host that the node API is served on and the Node names (default: 127.0.0.1)',
-      },
+      name: valueFlag('NAME', 'node name (default: the host name)'),
+      port: valueFlag('N', 'port of the node API; 0 picks a free one (default: 0)'),
+      address: valueFlag(
+        'IP',
+        'address of this host that the node API is served on and the Node names (default: 127.0.0.1)',
+      ),
       'host-disk': HOST_DISK,
       'allow-host-ports': ALLOW_HOST_PORTS,
-      'stop-vms': {
-        type: 'boolean',
-        summary: 'shut guests down at the end; without it they run on and are adopted later',
-      },
+      'stop-vms': switchFlag('shut guests down at the end; without it they run on and are adopted later'),
     },
     load: async () => (await import('./node.ts')).node,
   },
@@ -336,18 +288,10 @@ const ROWS: readonly Command[] = [
     summary: 'Empty a node: migrate, shut down or hand over each VM, and tell how far it is',
     words: '[node/]NODE',
     flags: {
-      'what-if': {
-        type: 'boolean',
-        summary: 'change nothing; show for each VM what would happen and what would hold it',
-      },
-      timeout: {
-        type: 'string',
-        value: 'SECONDS',
-        summary: 'give up after this long; the node stays cordoned (default: 3600)',
-      },
+      'what-if': switchFlag('change nothing; show for each VM what would happen and what would hold it'),
+      timeout: valueFlag('SECONDS', 'give up after this long; the node stays cordoned (default: 3600)'),
       namespace: { ...NAMESPACE, summary: 'taken as kubectl takes it; a node is in no namespace' },
-      kubeconfig: KUBECONFIG,
-      'data-dir': DATA_DIR,
+      ...SERVER,
       json: JSON_OUT,
     },
     load: async () => (await import('./drain.ts')).drain,
@@ -359,16 +303,12 @@ const ROWS: readonly Command[] = [
     choices: ['up', 'node'],
     flags: {
       'data-dir': DATA_DIR,
-      budget: {
-        type: 'string',
-        value: 'SECONDS',
-        summary: 'time the host gives its guests to leave or end (default: 240)',
-      },
-      drain: { type: 'boolean', summary: 'node: drain first, in the first half of the budget' },
-      'bind-address': { type: 'string', value: 'IP', summary: 'up: as coracle up takes it' },
-      address: { type: 'string', value: 'IP', summary: 'node: as coracle node takes it' },
-      name: { type: 'string', value: 'NAME', summary: 'node to drain (default: the host name)' },
-      kubeconfig: { type: 'string', value: 'FILE', summary: 'who drains' },
+      budget: valueFlag('SECONDS', 'time the host gives its guests to leave or end (default: 240)'),
+      drain: switchFlag('node: drain first, in the first half of the budget'),
+      'bind-address': valueFlag('IP', 'up: as coracle up takes it'),
+      address: valueFlag('IP', 'node: as coracle node takes it'),
+      name: valueFlag('NAME', 'node to drain (default: the host name)'),
+      kubeconfig: valueFlag('FILE', 'who drains'),
     },
     load: async () => (await import('./systemd.ts')).systemd,
   },
@@ -378,14 +318,9 @@ const ROWS: readonly Command[] = [
     words: 'create | list | delete ID',
     choices: ['create', 'list', 'delete'],
     flags: {
-      kubeconfig: KUBECONFIG,
-      'data-dir': DATA_DIR,
-      ttl: {
-        type: 'string',
-        value: 'TIME',
-        summary: 'how long a new token is good: 30m, 24h, 7d; 0 = no end (default: 24h)',
-      },
-      description: { type: 'string', value: 'TEXT', summary: 'what a new token is for' },
+      ...SERVER,
+      ttl: valueFlag('TIME', 'how long a new token is good: 30m, 24h, 7d; 0 = no end (default: 24h)'),
+      description: valueFlag('TEXT', 'what a new token is for'),
       json: JSON_OUT,
     },
     load: async () => (await import('./token.ts')).token,
@@ -396,11 +331,10 @@ const ROWS: readonly Command[] = [
     words: 'audit | pin FILE...',
     choices: ['audit', 'pin'],
     flags: {
-      output: { type: 'string', value: 'FORMAT', short: 'o', summary: 'audit: table or json (default: table)' },
-      backup: { type: 'string', value: 'DIR', summary: 'audit: a backup directory instead of a server' },
-      'in-place': { type: 'boolean', short: 'i', summary: 'pin: write the files, not standard output; - reads input' },
-      kubeconfig: KUBECONFIG,
-      'data-dir': DATA_DIR,
+      output: valueFlag('FORMAT', 'audit: table or json (default: table)', { short: 'o' }),
+      backup: valueFlag('DIR', 'audit: a backup directory instead of a server'),
+      'in-place': switchFlag('pin: write the files, not standard output; - reads input', { short: 'i' }),
+      ...SERVER,
       json: JSON_OUT,
     },
     load: async () => (await import('./identity.ts')).identity,
@@ -411,11 +345,10 @@ const ROWS: readonly Command[] = [
     words: 'audit | status [[vm] NAME[.NAMESPACE]]',
     choices: ['audit', 'status'],
     flags: {
-      output: { type: 'string', value: 'FORMAT', short: 'o', summary: 'table or json (default: table)' },
+      output: OUTPUT,
       namespace: NAMESPACE,
-      'all-namespaces': { type: 'boolean', short: 'A', summary: 'VMs of all namespaces' },
-      kubeconfig: KUBECONFIG,
-      'data-dir': DATA_DIR,
+      'all-namespaces': ALL_NAMESPACES,
+      ...SERVER,
       json: JSON_OUT,
     },
     load: async () => (await import('./protect.ts')).protect,
@@ -427,24 +360,13 @@ const ROWS: readonly Command[] = [
     summary: 'Bring a deleted VM back, with its disks, firmware state and identity',
     words: '[vm] NAME[.NAMESPACE]',
     flags: {
-      name: {
-        type: 'string',
-        value: 'NEW',
-        summary: 'another name for it, and for what of it has a name that is taken',
-      },
-      'new-identity': {
-        type: 'boolean',
-        summary: 'another firmware UUID, serial number and MAC addresses: where another VM has them by now',
-      },
-      record: {
-        type: 'string',
-        value: 'RECORD',
-        summary: 'which one, where several of the name were deleted (default: the last one)',
-      },
-      timeout: { type: 'string', value: 'SECONDS', summary: 'how long to wait for it (default: 120)' },
-      namespace: NAMESPACE,
-      kubeconfig: KUBECONFIG,
-      'data-dir': DATA_DIR,
+      name: valueFlag('NEW', 'another name for it, and for what of it has a name that is taken'),
+      'new-identity': switchFlag(
+        'another firmware UUID, serial number and MAC addresses: where another VM has them by now',
+      ),
+      record: valueFlag('RECORD', 'which one, where several of the name were deleted (default: the last one)'),
+      timeout: valueFlag('SECONDS', 'how long to wait for it (default: 120)'),
+      ...CLUSTER,
       json: JSON_OUT,
     },
     load: async () => (await import('./undelete.ts')).undelete,
@@ -456,9 +378,8 @@ const ROWS: readonly Command[] = [
     choices: ['list', 'empty'],
     flags: {
       namespace: NAMESPACE,
-      'all-namespaces': { type: 'boolean', short: 'A', summary: 'VMs of all namespaces' },
-      kubeconfig: KUBECONFIG,
-      'data-dir': DATA_DIR,
+      'all-namespaces': ALL_NAMESPACES,
+      ...SERVER,
       json: JSON_OUT,
     },
     load: async () => (await import('./bin.ts')).bin,
@@ -481,7 +402,7 @@ const ROWS: readonly Command[] = [
     words: 'KIND',
     choices: NAME_KINDS,
     hidden: true,
-    flags: { namespace: NAMESPACE, kubeconfig: KUBECONFIG, 'data-dir': DATA_DIR },
+    flags: CLUSTER,
     load: async () => (await import('./complete-names.ts')).completeNames,
   },
   {

@@ -1,20 +1,14 @@
 /** The flags of the token webhook of `coracle up`, named as kube-apiserver's; `token-webhook-choice.ts` reads them. */
-import type { FlagSpec } from './command.ts';
+import { type FlagSpec, valueFlag } from './command.ts';
 
 export const TOKEN_WEBHOOK_FLAGS: Readonly<Record<string, FlagSpec>> = {
-  'authentication-token-webhook-config-file': {
-    type: 'string',
-    value: 'FILE',
-    summary: 'kubeconfig of a webhook that is asked about tokens nobody else knows (default: none)',
-  },
-  'authentication-token-webhook-version': {
-    type: 'string',
-    value: 'VERSION',
-    summary: 'version of the TokenReview it is sent, v1 or v1beta1 (default: v1beta1)',
-  },
-  'authentication-token-webhook-cache-ttl': {
-    type: 'string',
-    value: 'DURATION',
-    summary: 'how long its answers stand (default: 2m)',
-  },
+  'authentication-token-webhook-config-file': valueFlag(
+    'FILE',
+    'kubeconfig of a webhook that is asked about tokens nobody else knows (default: none)',
+  ),
+  'authentication-token-webhook-version': valueFlag(
+    'VERSION',
+    'version of the TokenReview it is sent, v1 or v1beta1 (default: v1beta1)',
+  ),
+  'authentication-token-webhook-cache-ttl': valueFlag('DURATION', 'how long its answers stand (default: 2m)'),
 };

@@ -1,41 +1,25 @@
 /** The commands about machines, one row each. */
-import type { Command, FlagSpec } from '../command.ts';
+import { type Command, type FlagSpec, switchFlag, valueFlag } from '../command.ts';
 
-const CLUSTER: Readonly<Record<string, FlagSpec>> = {
-  namespace: {
-    type: 'string',
-    value: 'NAME',
-    short: 'n',
-    summary: "namespace (default: the context's)",
-    group: 'Cluster',
-    completes: 'namespaces',
-  },
-  kubeconfig: {
-    type: 'string',
-    value: 'FILE',
-    summary: 'cluster to work against (default: $KUBECONFIG, ~/.kube/config)',
-    group: 'Cluster',
-  },
-  'data-dir': {
-    type: 'string',
-    value: 'DIR',
-    summary: 'where state is kept (default: XDG data directory, coracle)',
-    group: 'Cluster',
-  },
-};
-const EXPLAIN: FlagSpec = {
-  type: 'boolean',
-  summary: 'do nothing; print the call of kubectl or virtctl that does it',
-};
-const JSON_OUT: FlagSpec = { type: 'boolean', summary: 'print JSON' };
-const ALL: FlagSpec = { type: 'boolean', short: 'A', summary: 'machines of all namespaces', group: 'Cluster' };
+/** Flags that help shows under a head of their own. */
+const under = (group: string, flags: Readonly<Record<string, FlagSpec>>): Record<string, FlagSpec> =>
+  Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, { ...flag, group }]));
+
+const CLUSTER = under('Cluster', {
+  namespace: valueFlag('NAME', "namespace (default: the context's)", { short: 'n', completes: 'namespaces' }),
+  kubeconfig: valueFlag('FILE', 'cluster to work against (default: $KUBECONFIG, ~/.kube/config)'),
+  'data-dir': valueFlag('DIR', 'where state is kept (default: XDG data directory, coracle)'),
+});
+const EXPLAIN = switchFlag('do nothing; print the call of kubectl or virtctl that does it');
+const JSON_OUT = switchFlag('print JSON');
+const ALL = switchFlag('machines of all namespaces', { short: 'A', group: 'Cluster' });
 const NAME = '[vm/]NAME[.NAMESPACE]';
 const NAMES = `${NAME}...`;
 const MACHINES = { group: 'Machines', completes: 'machines' } as const;
 
 const WAIT: Readonly<Record<string, FlagSpec>> = {
-  wait: { type: 'boolean', summary: 'return when it is there' },
-  timeout: { type: 'string', value: 'SECONDS', summary: 'how long to wait (default: 300)' },
+  wait: switchFlag('return when it is there'),
+  timeout: valueFlag('SECONDS', 'how long to wait (default: 300)'),
 };
 const DOWNLOAD: Readonly<Record<string, FlagSpec>> = {
   output: { type: 'string', value: 'FILE', short: 'o', summary: 'file to write; it appears whole or not at all' },
@@ -43,22 +27,11 @@ const DOWNLOAD: Readonly<Record<string, FlagSpec>> = {
   timeout: { type: 'string', value: 'SECONDS', summary: 'how long to wait until it can be downloaded' },
 };
 const GUEST: Readonly<Record<string, FlagSpec>> = {
-  login: {
-    type: 'string',
-    value: 'USER',
-    short: 'l',
-    summary: 'user in the guest (default: that of its cloud-init data)',
-  },
-  identity: { type: 'string', value: 'FILE', short: 'i', summary: "private key (default: the user's own)" },
-  option: {
-    type: 'string',
-    value: 'OPTION',
-    short: 'o',
-    multiple: true,
-    summary: 'option for ssh; may be given again',
-  },
-  port: { type: 'string', value: 'N', summary: 'port of the SSH server in the guest (default: 22)' },
-  timeout: { type: 'string', value: 'SECONDS', summary: 'how long to wait for the guest (default: 120)' },
+  login: valueFlag('USER', 'user in the guest (default: that of its cloud-init data)', { short: 'l' }),
+  identity: valueFlag('FILE', "private key (default: the user's own)", { short: 'i' }),
+  option: valueFlag('OPTION', 'option for ssh; may be given again', { short: 'o', multiple: true }),
+  port: valueFlag('N', 'port of the SSH server in the guest (default: 22)'),
+  timeout: valueFlag('SECONDS', 'how long to wait for the guest (default: 120)'),
 };
 
 const power = (
@@ -74,7 +47,7 @@ const power = (
   load: async () => (await import('./power.ts')).power(name),
 });
 
-const FORCE: FlagSpec = { type: 'boolean', summary: 'end the guest at once' };
+const FORCE = switchFlag('end the guest at once');
 
 export const MACHINE_COMMANDS: readonly Command[] = [
   {
@@ -90,73 +63,41 @@ export const MACHINE_COMMANDS: readonly Command[] = [
       'coracle create web --image debian:13 --instancetype u1.medium --dry-run -o yaml | kubectl apply -f -',
     ],
     flags: {
-      image: {
-        type: 'string',
-        value: 'IMAGE',
-        summary: 'name of coracle images, FILE, URL, or reference of a registry',
-        group: 'What it is made of',
-        completes: 'images',
-      },
-      disk: {
-        type: 'string',
-        value: 'SIZE',
-        summary: 'a disk that lasts, of this size; without it the disk is made anew from the image at each start',
-        group: 'What it is made of',
-      },
-      cpus: { type: 'string', value: 'N', summary: 'processors (default: 1)', group: 'What it is made of' },
-      memory: {
-        type: 'string',
-        value: 'SIZE',
-        summary: 'memory, such as 512Mi or 2Gi (default: what the image needs, else 1Gi)',
-        group: 'What it is made of',
-      },
-      instancetype: {
-        type: 'string',
-        value: 'NAME',
-        summary: 'instance type instead of --cpus and --memory; namespaced/NAME for one of the namespace',
-        group: 'What it is made of',
-        completes: 'instancetypes',
-      },
-      preference: {
-        type: 'string',
-        value: 'NAME',
-        summary: "preference; none for none (default: the image's)",
-        group: 'What it is made of',
-        completes: 'preferences',
-      },
-      publish: {
-        type: 'string',
-        value: 'HOST:GUEST',
-        short: 'p',
-        multiple: true,
-        summary:
+      ...under('What it is made of', {
+        image: valueFlag('IMAGE', 'name of coracle images, FILE, URL, or reference of a registry', {
+          completes: 'images',
+        }),
+        disk: valueFlag(
+          'SIZE',
+          'a disk that lasts, of this size; without it the disk is made anew from the image at each start',
+        ),
+        cpus: valueFlag('N', 'processors (default: 1)'),
+        memory: valueFlag('SIZE', 'memory, such as 512Mi or 2Gi (default: what the image needs, else 1Gi)'),
+        instancetype: valueFlag(
+          'NAME',
+          'instance type instead of --cpus and --memory; namespaced/NAME for one of the namespace',
+          { completes: 'instancetypes' },
+        ),
+        preference: valueFlag('NAME', "preference; none for none (default: the image's)", { completes: 'preferences' }),
+      }),
+      ...under('Who gets in', {
+        publish: valueFlag(
+          'HOST:GUEST',
           'port of 127.0.0.1 that leads to one of the guest, now and after each start; may be given again (needs up --allow-host-ports)',
-        group: 'Who gets in',
-      },
-      user: {
-        type: 'string',
-        value: 'NAME',
-        summary: "user that cloud-init gives the keys to (default: the image's, else yours)",
-        group: 'Who gets in',
-      },
-      'ssh-key': {
-        type: 'string',
-        value: 'KEY',
-        multiple: true,
-        summary:
+          { short: 'p', multiple: true },
+        ),
+        user: valueFlag('NAME', "user that cloud-init gives the keys to (default: the image's, else yours)"),
+        'ssh-key': valueFlag(
+          'KEY',
           'public key, or a file of them; may be given again; none for none (default: ~/.ssh/id_ed25519.pub and its kin)',
-        group: 'Who gets in',
-      },
-      'cloud-init': {
-        type: 'string',
-        value: 'FILE',
-        summary: 'user data for cloud-init; keys are put into a #cloud-config',
-        group: 'Who gets in',
-      },
-      'dry-run': { type: 'boolean', summary: 'make nothing; print the manifest' },
-      output: { type: 'string', value: 'FORMAT', short: 'o', summary: 'yaml or json: print the machine' },
-      wait: { type: 'boolean', summary: 'wait until it runs and answers ssh; tells each phase and its time' },
-      timeout: { type: 'string', value: 'SECONDS', summary: 'how long to wait (default: 300)' },
+          { multiple: true },
+        ),
+        'cloud-init': valueFlag('FILE', 'user data for cloud-init; keys are put into a #cloud-config'),
+      }),
+      'dry-run': switchFlag('make nothing; print the manifest'),
+      output: valueFlag('FORMAT', 'yaml or json: print the machine', { short: 'o' }),
+      wait: switchFlag('wait until it runs and answers ssh; tells each phase and its time'),
+      timeout: valueFlag('SECONDS', 'how long to wait (default: 300)'),
       json: JSON_OUT,
       explain: EXPLAIN,
       ...CLUSTER,
@@ -183,7 +124,7 @@ export const MACHINE_COMMANDS: readonly Command[] = [
     ...MACHINES,
     examples: ['coracle cp notes.txt web:', 'coracle cp -r root@web:/var/log ./logs'],
     flags: {
-      recursive: { type: 'boolean', short: 'r', summary: 'directories, with what is in them' },
+      recursive: switchFlag('directories, with what is in them', { short: 'r' }),
       ...GUEST,
       explain: EXPLAIN,
       ...CLUSTER,
@@ -201,16 +142,12 @@ export const MACHINE_COMMANDS: readonly Command[] = [
       'coracle port-forward --stdio web 22',
     ],
     flags: {
-      address: { type: 'string', value: 'IP', summary: 'address of this host to listen on (default: 127.0.0.1)' },
-      wait: {
-        type: 'string',
-        value: 'SECONDS',
-        summary: 'with --stdio, for servers that speak first: connect again until one does, for so long',
-      },
-      stdio: {
-        type: 'boolean',
-        summary: 'join the port to standard input and output, as ProxyCommand of ssh wants it',
-      },
+      address: valueFlag('IP', 'address of this host to listen on (default: 127.0.0.1)'),
+      wait: valueFlag(
+        'SECONDS',
+        'with --stdio, for servers that speak first: connect again until one does, for so long',
+      ),
+      stdio: switchFlag('join the port to standard input and output, as ProxyCommand of ssh wants it'),
       explain: EXPLAIN,
       ...CLUSTER,
     },
@@ -223,9 +160,9 @@ export const MACHINE_COMMANDS: readonly Command[] = [
     ...MACHINES,
     examples: ['coracle vnc web', 'coracle vnc web --port 5901 --preserve-session'],
     flags: {
-      port: { type: 'string', value: 'N', summary: 'port of this host (default: any that is free)' },
-      address: { type: 'string', value: 'IP', summary: 'address of this host to listen on (default: 127.0.0.1)' },
-      'preserve-session': { type: 'boolean', summary: 'leave a viewer alone that has the screen already' },
+      port: valueFlag('N', 'port of this host (default: any that is free)'),
+      address: valueFlag('IP', 'address of this host to listen on (default: 127.0.0.1)'),
+      'preserve-session': switchFlag('leave a viewer alone that has the screen already'),
       explain: EXPLAIN,
       ...CLUSTER,
     },
@@ -238,7 +175,7 @@ export const MACHINE_COMMANDS: readonly Command[] = [
     ...MACHINES,
     examples: ['coracle screenshot web screen.png', 'coracle screenshot web.shop screen.png --move-cursor'],
     flags: {
-      'move-cursor': { type: 'boolean', summary: 'move the pointer first, which wakes a screen that went dark' },
+      'move-cursor': switchFlag('move the pointer first, which wakes a screen that went dark'),
       explain: EXPLAIN,
       ...CLUSTER,
     },
@@ -247,14 +184,14 @@ export const MACHINE_COMMANDS: readonly Command[] = [
   power('start', {
     summary: 'Start machines',
     examples: ['coracle start web', 'coracle start web db --wait'],
-    flags: { paused: { type: 'boolean', summary: 'pause it before the first instruction' }, ...WAIT },
+    flags: { paused: switchFlag('pause it before the first instruction'), ...WAIT },
   }),
   power('stop', {
     summary: 'Stop machines: their guests are asked to shut down',
     examples: ['coracle stop web --wait', 'coracle stop web --force'],
     flags: {
       force: FORCE,
-      'grace-period': { type: 'string', value: 'SECONDS', summary: 'how long the guest may take' },
+      'grace-period': valueFlag('SECONDS', 'how long the guest may take'),
       ...WAIT,
     },
   }),
@@ -271,7 +208,7 @@ export const MACHINE_COMMANDS: readonly Command[] = [
     ...MACHINES,
     examples: ['coracle list', 'coracle list -A --json'],
     flags: {
-      quiet: { type: 'boolean', short: 'q', summary: 'names alone' },
+      quiet: switchFlag('names alone', { short: 'q' }),
       json: JSON_OUT,
       explain: EXPLAIN,
       'all-namespaces': ALL,
@@ -295,14 +232,13 @@ export const MACHINE_COMMANDS: readonly Command[] = [
     ...MACHINES,
     examples: ['coracle expose web --port 80', 'coracle expose web --port 8080:80 --type NodePort --name front'],
     flags: {
-      port: {
-        type: 'string',
-        value: 'PORT[:GUEST]',
-        multiple: true,
-        summary: 'port of the Service and, where it is another, of the guest; 53/udp; may be given again',
-      },
-      name: { type: 'string', value: 'NAME', summary: "name of the Service (default: the machine's)" },
-      type: { type: 'string', value: 'TYPE', summary: 'ClusterIP, NodePort or LoadBalancer (default: ClusterIP)' },
+      port: valueFlag(
+        'PORT[:GUEST]',
+        'port of the Service and, where it is another, of the guest; 53/udp; may be given again',
+        { multiple: true },
+      ),
+      name: valueFlag('NAME', "name of the Service (default: the machine's)"),
+      type: valueFlag('TYPE', 'ClusterIP, NodePort or LoadBalancer (default: ClusterIP)'),
       json: JSON_OUT,
       explain: EXPLAIN,
       ...CLUSTER,
@@ -316,8 +252,8 @@ export const MACHINE_COMMANDS: readonly Command[] = [
     ...MACHINES,
     examples: ['coracle logs web --tail 50', 'coracle logs web -f'],
     flags: {
-      follow: { type: 'boolean', short: 'f', summary: 'go on with what it writes from now on' },
-      tail: { type: 'string', value: 'N', summary: 'the last N lines' },
+      follow: switchFlag('go on with what it writes from now on', { short: 'f' }),
+      tail: valueFlag('N', 'the last N lines'),
       explain: EXPLAIN,
       ...CLUSTER,
     },
@@ -348,9 +284,9 @@ export const MACHINE_COMMANDS: readonly Command[] = [
     group: 'Machines',
     examples: ['coracle upload fedora fedora.qcow2 --size 10Gi', 'coracle upload tools tools.img.gz --size 1Gi'],
     flags: {
-      size: { type: 'string', value: 'SIZE', summary: 'size of the disk (default: that of the image)' },
-      'storage-class': { type: 'string', value: 'NAME', summary: 'storage class (default: the default one)' },
-      timeout: { type: 'string', value: 'SECONDS', summary: 'how long to wait until it can be sent (default: 300)' },
+      size: valueFlag('SIZE', 'size of the disk (default: that of the image)'),
+      'storage-class': valueFlag('NAME', 'storage class (default: the default one)'),
+      timeout: valueFlag('SECONDS', 'how long to wait until it can be sent (default: 300)'),
       explain: EXPLAIN,
       ...CLUSTER,
     },
@@ -415,20 +351,9 @@ export const MACHINE_COMMANDS: readonly Command[] = [
       'coracle images refresh debian:13 --from https://mirror/debian-13.qcow2 --checksums https://mirror/SHA512SUMS',
     ],
     flags: {
-      vendor: {
-        type: 'boolean',
-        summary: "refresh: the vendor's own file, checked against the vendor's list of digests",
-      },
-      from: {
-        type: 'string',
-        value: 'URL',
-        summary: 'refresh: another file (http, https), or an image of a registry (docker://IMAGE)',
-      },
-      checksums: {
-        type: 'string',
-        value: 'URL',
-        summary: 'refresh: list of digests (SHA-256 or SHA-512) that has the file',
-      },
+      vendor: switchFlag("refresh: the vendor's own file, checked against the vendor's list of digests"),
+      from: valueFlag('URL', 'refresh: another file (http, https), or an image of a registry (docker://IMAGE)'),
+      checksums: valueFlag('URL', 'refresh: list of digests (SHA-256 or SHA-512) that has the file'),
       json: JSON_OUT,
       kubeconfig: CLUSTER['kubeconfig']!,
       'data-dir': CLUSTER['data-dir']!,

@@ -1,20 +1,11 @@
 /** The subcommands of `coracle sync`, one row each. */
-import type { Command, FlagSpec } from '../command.ts';
+import { type Command, type FlagSpec, valueFlag } from '../command.ts';
 
 const CLUSTER: Readonly<Record<string, FlagSpec>> = {
-  kubeconfig: {
-    type: 'string',
-    value: 'FILE',
-    summary: 'cluster to work against (default: $KUBECONFIG, ~/.kube/config)',
-  },
-  'data-dir': { type: 'string', value: 'DIR', summary: "a server's data directory, for its admin's kubeconfig" },
+  kubeconfig: valueFlag('FILE', 'cluster to work against (default: $KUBECONFIG, ~/.kube/config)'),
+  'data-dir': valueFlag('DIR', "a server's data directory, for its admin's kubeconfig"),
 };
-const OUTPUT: FlagSpec = {
-  type: 'string',
-  value: 'FORMAT',
-  short: 'o',
-  summary: 'table or json (default: table)',
-};
+const OUTPUT = valueFlag('FORMAT', 'table or json (default: table)', { short: 'o' });
 
 export const SYNC_COMMANDS: readonly Command[] = [
   {
@@ -22,17 +13,12 @@ export const SYNC_COMMANDS: readonly Command[] = [
     summary: 'Show what the next commit would create, change and prune, and what that means for each guest',
     words: '[rootsync/NAME | reposync/NAME]',
     flags: {
-      'cluster-name': {
-        type: 'string',
-        value: 'NAME',
-        summary: 'name that cluster selectors go by, as the controllers were given it (default: the cluster has none)',
-      },
-      path: {
-        type: 'string',
-        value: 'DIR',
-        summary: 'files of this host instead of the source; the sync need not be there then',
-      },
-      namespace: { type: 'string', value: 'NAME', short: 'n', summary: 'namespace of a RepoSync' },
+      'cluster-name': valueFlag(
+        'NAME',
+        'name that cluster selectors go by, as the controllers were given it (default: the cluster has none)',
+      ),
+      path: valueFlag('DIR', 'files of this host instead of the source; the sync need not be there then'),
+      namespace: valueFlag('NAME', 'namespace of a RepoSync', { short: 'n' }),
       output: OUTPUT,
       ...CLUSTER,
     },
@@ -43,7 +29,7 @@ export const SYNC_COMMANDS: readonly Command[] = [
     summary: 'Show who owns each field of an object: Git, the server, or another',
     words: 'KIND/NAME',
     flags: {
-      namespace: { type: 'string', value: 'NAME', short: 'n', summary: "namespace (default: the context's)" },
+      namespace: valueFlag('NAME', "namespace (default: the context's)", { short: 'n' }),
       output: OUTPUT,
       ...CLUSTER,
     },
@@ -52,7 +38,7 @@ export const SYNC_COMMANDS: readonly Command[] = [
   {
     name: 'ignore',
     summary: 'Print the fields that the server owns as the ignore rules of another GitOps tool',
-    flags: { for: { type: 'string', value: 'TOOL', summary: 'argocd or flux' } },
+    flags: { for: valueFlag('TOOL', 'argocd or flux') },
     load: async () => (await import('./ignore.ts')).ignore,
   },
 ];
