@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { KubeObject } from '../../../apimachinery/src/meta/object.ts';
-import { addFinalizer, finalizerEvent, hasFinalizer, removeFinalizer } from './finalizer.ts';
+import { addFinalizer, hasFinalizer, removeFinalizer } from './finalizer.ts';
 
 const F = 'coracle.dev/test';
 const object = (finalizers?: string[], deletionTimestamp?: string): KubeObject => ({
@@ -20,11 +20,4 @@ test('addFinalizer() and removeFinalizer() leave their argument alone and undo e
   assert.equal(removeFinalizer(plain, F), plain);
   assert.equal('finalizers' in removeFinalizer(object([F]), F).metadata, false);
   assert.equal(hasFinalizer(addFinalizer(object(undefined, 'now'), F), F), false);
-});
-
-test('finalizerEvent() tells the four cases apart', () => {
-  assert.equal(finalizerEvent(object(), F), 'add');
-  assert.equal(finalizerEvent(object([F]), F), 'apply');
-  assert.equal(finalizerEvent(object([F], 'now'), F), 'cleanup');
-  assert.equal(finalizerEvent(object(['other'], 'now'), F), 'ignore');
 });

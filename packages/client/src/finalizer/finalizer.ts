@@ -27,15 +27,3 @@ function withFinalizers<T extends KubeObject>(object: T, finalizers: string[]): 
   const { finalizers: _replaced, ...metadata } = object.metadata;
   return { ...object, metadata: finalizers.length === 0 ? metadata : { ...metadata, finalizers } };
 }
-
-/**
- * What a reconciler must do about its finalizer, as in kube-rs: `apply` normal work (adding the finalizer first when it
- * is missing), `cleanup` what the object left behind and then remove it, or `ignore` an object deleted without us.
- */
-export type FinalizerEvent = 'add' | 'apply' | 'cleanup' | 'ignore';
-
-/** Which of the four it is. Guarantee: `apply` only ever runs on an object that carries the finalizer. */
-export function finalizerEvent(object: Finalized, finalizer: string): FinalizerEvent {
-  if (isDeleting(object)) return hasFinalizer(object, finalizer) ? 'cleanup' : 'ignore';
-  return hasFinalizer(object, finalizer) ? 'apply' : 'add';
-}

@@ -2,7 +2,8 @@
  * The CustomResourceDefinitions of snapshot.storage.k8s.io/v1: fields, columns, short names and rules of those that
  * external-snapshotter publishes (client/config/crd, version 8).
  */
-import { formatTime } from '@coracle/apimachinery/meta/object';
+
+import { establishedDefinition, rootSchema } from '@coracle/apimachinery/types/established-definition';
 import type { CustomResourceDefinition } from '@coracle/apimachinery/types/types';
 import { SNAPSHOT_STORAGE_GROUP } from './kinds.ts';
 
@@ -233,72 +234,26 @@ const CLASS: Kind = {
 
 /** The three definitions, established. `now`, in milliseconds, is the time their conditions carry. */
 export const volumeSnapshotCrds = (now: number): readonly CustomResourceDefinition[] =>
-  [SNAPSHOT, CONTENT, CLASS].map((table) => definitionOf(table, formatTime(now)));
-
-function definitionOf(table: Kind, at: string): CustomResourceDefinition {
-  const names = {
-    plural: table.plural,
-    singular: table.kind.toLowerCase(),
-    shortNames: [...table.shortNames],
-    kind: table.kind,
-    listKind: `${table.kind}List`,
-  };
-  const condition = (type: string, reason: string, message: string) => ({
-    type,
-    status: 'True' as const,
-    lastTransitionTime: at,
-    reason,
-    message,
-  });
-  const approval = `https://github.com/kubernetes-csi/external-snapshotter/pull/${table.approval}`;
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: {
-      name: `${table.plural}.${SNAPSHOT_STORAGE_GROUP}`,
-      annotations: { 'api-approved.kubernetes.io': approval },
-    },
-    spec: {
-      group: SNAPSHOT_STORAGE_GROUP,
-      names,
-      scope: table.scope,
-      versions: [
-        {
-          name: 'v1',
-          served: true,
-          storage: true,
-          schema: { openAPIV3Schema: schemaOf(table) },
-          subresources: table.hasStatus ? { status: {} } : {},
-          additionalPrinterColumns: table.columns.map(([name, jsonPath, type, description]) => ({
-            name,
-            type,
-            jsonPath,
-            ...(description !== undefined && { description }),
-          })),
-        },
-      ],
-      conversion: { strategy: 'None' },
-    },
-    status: {
-      conditions: [
-        condition('NamesAccepted', 'NoConflicts', 'no conflicts found'),
-        condition('Established', 'InitialNamesAccepted', 'the initial names have been accepted'),
-        condition('KubernetesAPIApprovalPolicyConformant', 'ApprovedAnnotation', `approved in ${approval}`),
-      ],
-      acceptedNames: names,
-      storedVersions: ['v1'],
-    },
-  };
-}
-
-const schemaOf = ({ description, required, properties }: Kind): Record<string, unknown> => ({
-  type: 'object',
-  description,
-  required,
-  properties: {
-    apiVersion: text('Version of the API this object is written in.'),
-    kind: text('Kind of this object.'),
-    metadata: { type: 'object' },
-    ...properties,
-  },
-});
+  [SNAPSHOT, CONTENT, CLASS].map(({ approval, description, required, properties, columns, hasStatus, ...names }) =>
+    establishedDefinition(
+      {
+        ...names,
+        group: SNAPSHOT_STORAGE_GROUP,
+        approval: `https://github.com/kubernetes-csi/external-snapshotter/pull/${approval}`,
+        versions: [
+          {
+            name: 'v1',
+            schema: rootSchema(description, properties, required),
+            subresources: hasStatus ? { status: {} } : {},
+            additionalPrinterColumns: columns.map(([name, jsonPath, type, description]) => ({
+              name,
+              type,
+              jsonPath,
+              ...(description !== undefined && { description }),
+            })),
+          },
+        ],
+      },
+      now,
+    ),
+  );

@@ -22,7 +22,7 @@ import {
 } from '@coracle/kube-controllers/certificates/peer-controller';
 import { kubeControllers } from '@coracle/kube-controllers/controllers/kube-controllers';
 import { createScheduler, schedulerRules } from '@coracle/kube-controllers/scheduler/scheduler';
-import { createPools } from '@coracle/kube-controllers/storage/pools';
+import { createPools, type Pools } from '@coracle/kube-controllers/storage/pools';
 import { poolControllers, storageControllers } from '@coracle/kube-controllers/storage/storage-controllers';
 import {
   backupControllerRules,
@@ -129,6 +129,11 @@ export interface ComponentFacts {
   };
 }
 
+type Row = Omit<Component, 'account'>;
+/** Each with the service account of its name. */
+const withAccounts = (rows: readonly Row[]): readonly Component[] =>
+  rows.map((row) => ({ ...row, account: `coracle-${row.name.replace(/-controller$/, '')}` }));
+
 /** Where the components' service accounts live: upstream trusts the accounts of this namespace with VMI specs. */
 export const COMPONENT_NAMESPACE = 'kubevirt';
 
@@ -144,37 +149,31 @@ export const GUARD_TRUSTED = ['gitops', 'namespace', 'garbage-collector'].map(
 export const DELETION_WEBHOOK = 'deletion-webhook';
 
 const NO_ENDPOINT: ServeWebhook = () => Promise.reject(new Error('no address is given for webhooks'));
+/** Reaches the ports of nodes. Rejects where the keys for that are not. */
+const nodesOf =
+  ({ client }: ControllerEnvironment, { connectNode }: ComponentFacts) =>
+  (name: string): Promise<ApiHandler> =>
+    connectNode?.(name, client) ?? Promise.reject(new Error('nodes cannot be reached from here'));
+const poolsOf = (environment: ControllerEnvironment, facts: ComponentFacts): Pools =>
+  createPools({
+    nodes: environment.informers.of(NODES),
+    connect: nodesOf(environment, facts),
+    clock: environment.clock,
+  });
 const NO_AGENTS: AskAgent = (nodeName) => Promise.reject(new Error(`node ${nodeName} cannot be reached from here`));
 
 /** Every component a control plane runs, in no order. */
-export const COMPONENTS: readonly Component[] = [
-  {
-    name: 'vm',
-    account: 'coracle-vm',
-    rules: vmControllerRules,
-    create: (environment) => createVmController(environment),
-  },
+export const COMPONENTS = withAccounts([
+  { name: 'vm', rules: vmControllerRules, create: createVmController },
   {
     name: 'vmi',
-    account: 'coracle-vmi',
     rules: vmiControllerRules,
     create: (environment) => createVmiController({ ...environment, settings: clusterSettings(environment.informers) }),
   },
-  {
-    name: 'common-instancetypes',
-    account: 'coracle-common-instancetypes',
-    rules: commonInstancetypesRules,
-    create: (environment) => createCommonInstancetypesController(environment),
-  },
-  {
-    name: 'protection',
-    account: 'coracle-protection',
-    rules: protectionControllerRules,
-    create: (environment) => createProtectionController(environment),
-  },
+  { name: 'common-instancetypes', rules: commonInstancetypesRules, create: createCommonInstancetypesController },
+  { name: 'protection', rules: protectionControllerRules, create: createProtectionController },
   {
     name: 'ssp',
-    account: 'coracle-ssp',
     rules: sspControllerRules,
     // On another cluster the kind is ssp-operator's.
     needsKeys: true,
@@ -182,31 +181,19 @@ export const COMPONENTS: readonly Component[] = [
   },
   {
     name: 'bin',
-    account: 'coracle-bin',
     rules: binControllerRules,
     // Only our own server captures what it keeps, and its agents answer only to the holder of the cluster's keys.
     needsKeys: true,
-    create: (environment, { connectNode }) => {
-      const { clock, informers, client } = environment;
-      const connect = (name: string) =>
-        connectNode?.(name, client) ?? Promise.reject(new Error('nodes cannot be reached from here'));
-      return createBinController({
-        ...environment,
-        callPool: createPools({ nodes: informers.of(NODES), connect, clock }).call,
-      });
-    },
+    create: (environment, facts) => createBinController({ ...environment, callPool: poolsOf(environment, facts).call }),
   },
   {
     name: 'data-volume',
-    account: 'coracle-data-volume',
     rules: dataVolumeRules,
     // Pools are called by the holder of the cluster's keys; on another cluster CDI does this.
     needsKeys: true,
-    create: (environment, { connectNode, uploadProxy }) => {
-      const { clock, informers, client } = environment;
-      const connect = (name: string) =>
-        connectNode?.(name, client) ?? Promise.reject(new Error('nodes cannot be reached from here'));
-      const pools = createPools({ nodes: informers.of(NODES), connect, clock });
+    create: (environment, facts) => {
+      const { uploadProxy } = facts;
+      const pools = poolsOf(environment, facts);
       const uploads = uploadProxy && createUploadTargets();
       if (uploads) uploadProxy.serve({ targets: uploads, pools });
       return createDataVolumeControllers({ ...environment, pools, ...(uploads && { uploads, uploadProxy }) });
@@ -230,28 +217,20 @@ export const COMPONENTS: readonly Component[] = [
   },
   {
     name: 'kubevirt',
-    account: 'coracle-kubevirt',
     rules: kubeVirtControllerRules,
     // On another cluster virt-operator owns this status.
     needsKeys: true,
     create: (environment, { version = '' }) => createKubeVirtController({ ...environment, version }),
   },
-  {
-    name: 'evacuation',
-    account: 'coracle-evacuation',
-    rules: evacuationControllerRules,
-    create: (environment) => createEvacuationController(environment),
-  },
+  { name: 'evacuation', rules: evacuationControllerRules, create: createEvacuationController },
   {
     name: 'migration',
-    account: 'coracle-migration',
     rules: migrationControllerRules,
     create: (environment) =>
       createMigrationController({ ...environment, settings: clusterSettings(environment.informers) }),
   },
   {
     name: 'memory',
-    account: 'coracle-memory',
     rules: memoryControllerRules,
     // Agents of other clusters are not asked.
     needsKeys: true,
@@ -259,103 +238,59 @@ export const COMPONENTS: readonly Component[] = [
   },
   {
     name: 'backup',
-    account: 'coracle-backup',
     rules: backupControllerRules,
     create: (environment, { askAgent = NO_AGENTS }) => createBackupControllers({ ...environment, askAgent }),
   },
-  {
-    name: 'workload-update',
-    account: 'coracle-workload-update',
-    rules: workloadUpdateControllerRules,
-    create: (environment) => createWorkloadUpdateController(environment),
-  },
-  {
-    name: 'clone',
-    account: 'coracle-clone',
-    rules: cloneControllerRules,
-    create: (environment) => createCloneController(environment),
-  },
-  {
-    name: 'replica-set',
-    account: 'coracle-replica-set',
-    rules: replicaSetControllerRules,
-    create: (environment) => createReplicaSetController(environment),
-  },
-  {
-    name: 'pool',
-    account: 'coracle-pool',
-    rules: poolControllerRules,
-    create: (environment) => createPoolController(environment),
-  },
-  {
-    name: 'snapshot',
-    account: 'coracle-snapshot',
-    rules: snapshotControllerRules,
-    create: (environment) => createSnapshotControllers(environment),
-  },
+  { name: 'workload-update', rules: workloadUpdateControllerRules, create: createWorkloadUpdateController },
+  { name: 'clone', rules: cloneControllerRules, create: createCloneController },
+  { name: 'replica-set', rules: replicaSetControllerRules, create: createReplicaSetController },
+  { name: 'pool', rules: poolControllerRules, create: createPoolController },
+  { name: 'snapshot', rules: snapshotControllerRules, create: createSnapshotControllers },
   {
     name: 'gitops',
-    account: 'coracle-gitops',
     rules: gitopsRules,
     localRules: [{ namespace: CONFIG_SYNC_NAMESPACE, rules: gitopsNamespaceRules }],
     create: (environment, { createGitOps }) =>
       createGitOps?.(environment) ?? { name: 'gitops', start: (signal) => aborted(signal) },
   },
-  {
-    name: 'scheduler',
-    account: 'coracle-scheduler',
-    rules: schedulerRules,
-    create: (environment) => createScheduler(environment),
-  },
+  { name: 'scheduler', rules: schedulerRules, create: createScheduler },
   ...kubeControllers.map(
-    ({ name, rules, create }): Component => ({
+    ({ name, rules, create }): Row => ({
       name,
-      account: `coracle-${name.replace(/-controller$/, '')}`,
       rules,
       create: (environment, { rootCa }) =>
         create({ ...environment, rootCa, goesFirst: syncsToWaitFor, isKept: isHeldByMachine }),
     }),
   ),
-  ...storageControllers.map(
-    ({ name, rules, create }): Component => ({
-      name,
-      account: `coracle-${name.replace(/-controller$/, '')}`,
-      rules,
-      create: (environment) => create(environment),
-    }),
-  ),
+  ...storageControllers.map(({ name, rules, create }) => ({ name, rules, create })),
   ...poolControllers.map(
-    ({ name, rules, create }): Component => ({
+    ({ name, rules, create }): Row => ({
       name,
-      account: `coracle-${name}`,
       rules,
       // Agents answer these calls to the holder of the cluster's own certificates alone.
       needsKeys: true,
-      create: (environment, { connectNode }) =>
+      create: (environment, facts) =>
         create({
           ...environment,
-          connect: (name) =>
-            connectNode?.(name, environment.client) ?? Promise.reject(new Error('nodes cannot be reached from here')),
+          connect: nodesOf(environment, facts),
           isHeld: (handle, signal) => isHeld(environment.client, handle, signal),
         }),
     }),
   ),
   ...certificateControllers.map(
-    ({ name, rules, needsKeys, create }): Component => ({
+    ({ name, rules, needsKeys, create }): Row => ({
       name,
-      account: `coracle-${name.replace(/-controller$/, '')}`,
       rules,
       needsKeys,
       create: (environment, facts) => create({ ...environment, ...facts }),
     }),
   ),
-];
+]);
 
 /** Those that only an external cluster has need of. */
-export const EXTERNAL_COMPONENTS: readonly Component[] = [
+export const EXTERNAL_COMPONENTS = withAccounts([
   {
     name: 'peer-certificates',
-    account: 'coracle-peer-certificates',
     rules: peerRules,
     namespaceRules: peerNamespaceRules,
     fills: [
@@ -372,12 +307,11 @@ export const EXTERNAL_COMPONENTS: readonly Component[] = [
   },
   {
     name: DELETION_WEBHOOK,
-    account: `coracle-${DELETION_WEBHOOK}`,
     rules: DELETION_WEBHOOK_RULES,
     create: (environment, { serveWebhook = NO_ENDPOINT }) =>
       createDeletionWebhookComponent(environment, { serve: serveWebhook, namespace: COMPONENT_NAMESPACE }),
   },
-];
+]);
 
 /**
  * Picks components as kube-controller-manager's --controllers does: `*` all, `name` this one, `-name` not this one. Those

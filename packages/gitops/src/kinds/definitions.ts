@@ -2,7 +2,8 @@
  * The CustomResourceDefinitions of Config Sync: names, versions, columns and fields as upstream publishes them. What a
  * schema cannot say (which block goes with which source, which secret with which auth) is in the conditions of a sync.
  */
-import { formatTime } from '@coracle/apimachinery/meta/object';
+
+import { establishedDefinition, rootSchema } from '@coracle/apimachinery/types/established-definition';
 import type { CustomResourceDefinition } from '@coracle/apimachinery/types/types';
 import { CONFIG_SYNC_GROUP } from './kinds.ts';
 
@@ -350,57 +351,13 @@ const KINDS: readonly Kind[] = [
 
 /** The definitions, established. `now`, in milliseconds, is the time their conditions carry. */
 export const configSyncCrds = (now: number): readonly CustomResourceDefinition[] =>
-  KINDS.map((kind) => definitionOf(kind, formatTime(now)));
-
-function definitionOf({ group, kind, versions, description, spec, status, columns }: Kind, at: string) {
-  const plural = `${kind.toLowerCase()}s`;
-  const names = { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List` };
-  const condition = (type: string, reason: string, message: string) => ({
-    type,
-    status: 'True' as const,
-    lastTransitionTime: at,
-    reason,
-    message,
+  KINDS.map(({ group, kind, versions, description, spec, status, columns }) => {
+    const served = {
+      schema: rootSchema(description, { spec, status }),
+      subresources: { status: {} },
+      ...(columns.length > 0 && {
+        additionalPrinterColumns: columns.map(([title, jsonPath, type]) => ({ name: title, type, jsonPath })),
+      }),
+    };
+    return establishedDefinition({ group, kind, versions: versions.map((name) => ({ name, ...served })) }, now);
   });
-  const openAPIV3Schema = {
-    type: 'object',
-    description,
-    properties: {
-      apiVersion: text('Version of the API this object is written in.'),
-      kind: text('Kind of this object.'),
-      metadata: { type: 'object' },
-      spec,
-      status,
-    },
-  };
-  const definition: CustomResourceDefinition = {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: `${plural}.${group}` },
-    spec: {
-      group,
-      names,
-      scope: 'Namespaced',
-      versions: versions.map((name, at) => ({
-        name,
-        served: true,
-        storage: at === 0,
-        schema: { openAPIV3Schema },
-        subresources: { status: {} },
-        ...(columns.length > 0 && {
-          additionalPrinterColumns: columns.map(([title, jsonPath, type]) => ({ name: title, type, jsonPath })),
-        }),
-      })),
-      conversion: { strategy: 'None' },
-    },
-    status: {
-      conditions: [
-        condition('NamesAccepted', 'NoConflicts', 'no conflicts found'),
-        condition('Established', 'InitialNamesAccepted', 'the initial names have been accepted'),
-      ],
-      acceptedNames: names,
-      storedVersions: [versions[0]!],
-    },
-  };
-  return definition;
-}

@@ -41,10 +41,8 @@ const RESYNC_MS = 5 * 60_000;
 export function createResourceQuotaController(environment: ControllerEnvironment): Controller {
   const steps = new QuotaUsage(environment, (key, ms) => controller.enqueue(key, ms));
   const controller: Controller = createController({
+    ...environment,
     name: 'resourcequota-controller',
-    client: steps.client,
-    clock: steps.clock,
-    log: steps.log,
     concurrency: 5,
     sources: [ownKeys(steps.quotas)],
     async reconcile(key, { signal }) {

@@ -35,10 +35,8 @@ const CONCURRENCY = 4;
 export function createProvisionerController(options: PoolControllerOptions): Controller {
   const steps = new ProvisionerSteps(options, (key, ms) => controller.enqueue(key, ms));
   const controller: Controller = createController({
+    ...options,
     name: 'local-volume-provisioner',
-    client: steps.client,
-    clock: steps.clock,
-    log: steps.log,
     concurrency: CONCURRENCY,
     sources: [
       ownKeys(steps.claims),

@@ -39,10 +39,8 @@ const LEASE_MS = 15_000;
 export function createSnapshotController(environment: ControllerEnvironment): Controller {
   const steps = new SnapshotSteps(environment);
   return createController({
+    ...environment,
     name: 'volume-snapshot-controller',
-    client: steps.client,
-    clock: steps.clock,
-    log: steps.log,
     concurrency: 4,
     sources: [
       ownKeys(steps.snapshots),

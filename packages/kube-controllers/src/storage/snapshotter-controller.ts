@@ -38,10 +38,8 @@ const MAX_FAILURES = 1000;
 export function createSnapshotterController(options: PoolControllerOptions): Controller {
   const steps = new SnapshotterSteps(options);
   const controller = createController({
+    ...options,
     name: 'local-volume-snapshotter',
-    client: steps.client,
-    clock: steps.clock,
-    log: steps.log,
     concurrency: 4,
     sources: [
       source(steps.contents, (content) => [keyOf(content), ...companyKeys(content)]),

@@ -32,10 +32,8 @@ export const volumeControllerRules = policyRules(
 export function createVolumeController(environment: ControllerEnvironment): Controller {
   const steps = new VolumeSteps(environment, (key, ms) => controller.enqueue(key, ms));
   const controller: Controller = createController({
+    ...environment,
     name: 'persistentvolume-binder-controller',
-    client: steps.client,
-    clock: steps.clock,
-    log: steps.log,
     concurrency: CONCURRENCY,
     sources: [
       ownKeys(steps.claims),

@@ -45,6 +45,5 @@ export const cloneStatus = object('What is known of the clone.', {
   targetName: str('Name of the target.', { nullable: true }),
 });
 
-export type ClonePhase = (typeof CLONE_PHASES)[number];
 export type CloneSpec = Static<typeof cloneSpec>;
 export type CloneStatus = Static<typeof cloneStatus>;

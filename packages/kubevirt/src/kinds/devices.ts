@@ -137,10 +137,4 @@ export const devices = object('Disks, interfaces and the other devices.', {
 
 export type Devices = Static<typeof devices>;
 export type Disk = Static<typeof disk>;
-export type DiskTarget = Static<typeof diskTarget>;
-export type LunTarget = Static<typeof lunTarget>;
-export type CdromTarget = Static<typeof cdromTarget>;
-export type Watchdog = Static<typeof watchdog>;
 export type Input = Static<typeof input>;
-export type Gpu = Static<typeof gpu>;
-export type HostDevice = Static<typeof hostDevice>;

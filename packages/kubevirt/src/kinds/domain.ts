@@ -212,6 +212,4 @@ export type Firmware = Static<typeof firmware>;
 export type Clock = Static<typeof clock>;
 export type Features = Static<typeof features>;
 export type FeatureHyperv = Static<typeof hyperv>;
-export type KernelBoot = Static<typeof kernelBoot>;
 export type Machine = Static<typeof machine>;
-export type CpuTopology = Static<typeof cpuTopology>;

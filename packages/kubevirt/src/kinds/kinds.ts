@@ -27,84 +27,35 @@ export const BACKUP_GROUP = 'backup.kubevirt.io';
 export const EXPORT_GROUP = 'export.kubevirt.io';
 export const POOL_GROUP = 'pool.kubevirt.io';
 
-export interface VirtualMachine extends KubeObject {
-  spec: VirtualMachineSpec;
-  status?: VirtualMachineStatus;
-}
+type Kind<Spec, Status> = KubeObject & { spec: Spec; status?: Status };
 
-export interface VirtualMachineInstance extends KubeObject {
-  spec: VirtualMachineInstanceSpec;
-  status?: VirtualMachineInstanceStatus;
-}
-
-export interface VirtualMachineInstanceMigration extends KubeObject {
-  spec: MigrationSpec;
-  status?: MigrationStatus;
-}
-
-export interface VirtualMachineInstanceReplicaSet extends KubeObject {
-  spec: ReplicaSetSpec;
-  status?: ReplicaSetStatus;
-}
-
-export interface VirtualMachineInstancePreset extends KubeObject {
-  spec: PresetSpec;
-}
-
-export interface KubeVirt extends KubeObject {
-  spec: KubeVirtSpec;
-  status?: KubeVirtStatus;
-}
+export type VirtualMachine = Kind<VirtualMachineSpec, VirtualMachineStatus>;
+export type VirtualMachineInstance = Kind<VirtualMachineInstanceSpec, VirtualMachineInstanceStatus>;
+export type VirtualMachineInstanceMigration = Kind<MigrationSpec, MigrationStatus>;
+export type VirtualMachineInstanceReplicaSet = Kind<ReplicaSetSpec, ReplicaSetStatus>;
+export type VirtualMachineInstancePreset = KubeObject & { spec: PresetSpec };
+export type KubeVirt = Kind<KubeVirtSpec, KubeVirtStatus>;
 
 /** Namespaced and cluster-wide instance types share this shape. */
-export interface VirtualMachineInstancetype extends KubeObject {
-  spec: InstancetypeSpec;
-}
+export type VirtualMachineInstancetype = KubeObject & { spec: InstancetypeSpec };
 
 /** Namespaced and cluster-wide preferences share this shape. */
-export interface VirtualMachinePreference extends KubeObject {
-  spec: PreferenceSpec;
-}
+export type VirtualMachinePreference = KubeObject & { spec: PreferenceSpec };
 
-export interface MigrationPolicy extends KubeObject {
-  spec: MigrationPolicySpec;
-  status?: Record<string, unknown>;
-}
+export type MigrationPolicy = Kind<MigrationPolicySpec, Record<string, unknown>>;
+export type VirtualMachineSnapshot = Kind<SnapshotSpec, SnapshotStatus>;
+export type VirtualMachineSnapshotContent = Kind<SnapshotContentSpec, SnapshotContentStatus>;
+export type VirtualMachineRestore = Kind<RestoreSpec, RestoreStatus>;
+export type VirtualMachineClone = Kind<CloneSpec, CloneStatus>;
+export type VirtualMachinePool = Kind<PoolSpec, PoolStatus>;
+export type VirtualMachineBackup = Kind<BackupSpec, BackupStatus>;
+export type VirtualMachineBackupTracker = Kind<BackupTrackerSpec, BackupTrackerStatus>;
 
-export interface VirtualMachineSnapshot extends KubeObject {
-  spec: SnapshotSpec;
-  status?: SnapshotStatus;
-}
-
-export interface VirtualMachineSnapshotContent extends KubeObject {
-  spec: SnapshotContentSpec;
-  status?: SnapshotContentStatus;
-}
-
-export interface VirtualMachineRestore extends KubeObject {
-  spec: RestoreSpec;
-  status?: RestoreStatus;
-}
-
-export interface VirtualMachineClone extends KubeObject {
-  spec: CloneSpec;
-  status?: CloneStatus;
-}
-
-export interface VirtualMachinePool extends KubeObject {
-  spec: PoolSpec;
-  status?: PoolStatus;
-}
-
-export interface VirtualMachineBackup extends KubeObject {
-  spec: BackupSpec;
-  status?: BackupStatus;
-}
-
-export interface VirtualMachineBackupTracker extends KubeObject {
-  spec: BackupTrackerSpec;
-  status?: BackupTrackerStatus;
-}
+/** A kind whose plural is its name with an s. */
+const namespaced = <T>(apiVersion: string, kind: string): ResourceType<T> =>
+  namespacedType(apiVersion, `${kind.toLowerCase()}s`, kind);
+const cluster = <T>(apiVersion: string, kind: string): ResourceType<T> =>
+  clusterType(apiVersion, `${kind.toLowerCase()}s`, kind);
 
 export interface VirtualMachineExport extends KubeObject {
   spec: ExportSpec;
@@ -112,47 +63,40 @@ export interface VirtualMachineExport extends KubeObject {
 }
 
 const API_VERSION = `${KUBEVIRT_GROUP}/v1`;
-export const VIRTUAL_MACHINES = namespacedType<VirtualMachine>(API_VERSION, 'virtualmachines', 'VirtualMachine');
+export const VIRTUAL_MACHINES = namespaced<VirtualMachine>(API_VERSION, 'VirtualMachine');
 export const VIRTUAL_MACHINE_INSTANCES: ResourceType<VirtualMachineInstance> = Object.freeze({
-  ...namespacedType<VirtualMachineInstance>(API_VERSION, 'virtualmachineinstances', 'VirtualMachineInstance'),
+  ...namespaced<VirtualMachineInstance>(API_VERSION, 'VirtualMachineInstance'),
   statusIsOptional: true,
 });
-export const VIRTUAL_MACHINE_INSTANCE_MIGRATIONS = namespacedType<VirtualMachineInstanceMigration>(
+export const VIRTUAL_MACHINE_INSTANCE_MIGRATIONS = namespaced<VirtualMachineInstanceMigration>(
   API_VERSION,
-  'virtualmachineinstancemigrations',
   'VirtualMachineInstanceMigration',
 );
-export const VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS = namespacedType<VirtualMachineInstanceReplicaSet>(
+export const VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS = namespaced<VirtualMachineInstanceReplicaSet>(
   API_VERSION,
-  'virtualmachineinstancereplicasets',
   'VirtualMachineInstanceReplicaSet',
 );
-export const VIRTUAL_MACHINE_INSTANCE_PRESETS = namespacedType<VirtualMachineInstancePreset>(
+export const VIRTUAL_MACHINE_INSTANCE_PRESETS = namespaced<VirtualMachineInstancePreset>(
   API_VERSION,
-  'virtualmachineinstancepresets',
   'VirtualMachineInstancePreset',
 );
-export const KUBEVIRTS = namespacedType<KubeVirt>(API_VERSION, 'kubevirts', 'KubeVirt');
+export const KUBEVIRTS = namespaced<KubeVirt>(API_VERSION, 'KubeVirt');
 
 const INSTANCETYPE_API = `${INSTANCETYPE_GROUP}/${INSTANCETYPE_VERSION}`;
-export const VIRTUAL_MACHINE_INSTANCETYPES = namespacedType<VirtualMachineInstancetype>(
+export const VIRTUAL_MACHINE_INSTANCETYPES = namespaced<VirtualMachineInstancetype>(
   INSTANCETYPE_API,
-  'virtualmachineinstancetypes',
   'VirtualMachineInstancetype',
 );
-export const VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES = clusterType<VirtualMachineInstancetype>(
+export const VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES = cluster<VirtualMachineInstancetype>(
   INSTANCETYPE_API,
-  'virtualmachineclusterinstancetypes',
   'VirtualMachineClusterInstancetype',
 );
-export const VIRTUAL_MACHINE_PREFERENCES = namespacedType<VirtualMachinePreference>(
+export const VIRTUAL_MACHINE_PREFERENCES = namespaced<VirtualMachinePreference>(
   INSTANCETYPE_API,
-  'virtualmachinepreferences',
   'VirtualMachinePreference',
 );
-export const VIRTUAL_MACHINE_CLUSTER_PREFERENCES = clusterType<VirtualMachinePreference>(
+export const VIRTUAL_MACHINE_CLUSTER_PREFERENCES = cluster<VirtualMachinePreference>(
   INSTANCETYPE_API,
-  'virtualmachineclusterpreferences',
   'VirtualMachineClusterPreference',
 );
 export const MIGRATION_POLICIES = clusterType<MigrationPolicy>(
@@ -162,43 +106,21 @@ export const MIGRATION_POLICIES = clusterType<MigrationPolicy>(
 );
 
 const SNAPSHOT_API = `${SNAPSHOT_GROUP}/${SNAPSHOT_VERSION}`;
-export const VIRTUAL_MACHINE_SNAPSHOTS = namespacedType<VirtualMachineSnapshot>(
+export const VIRTUAL_MACHINE_SNAPSHOTS = namespaced<VirtualMachineSnapshot>(SNAPSHOT_API, 'VirtualMachineSnapshot');
+export const VIRTUAL_MACHINE_SNAPSHOT_CONTENTS = namespaced<VirtualMachineSnapshotContent>(
   SNAPSHOT_API,
-  'virtualmachinesnapshots',
-  'VirtualMachineSnapshot',
-);
-export const VIRTUAL_MACHINE_SNAPSHOT_CONTENTS = namespacedType<VirtualMachineSnapshotContent>(
-  SNAPSHOT_API,
-  'virtualmachinesnapshotcontents',
   'VirtualMachineSnapshotContent',
 );
-export const VIRTUAL_MACHINE_RESTORES = namespacedType<VirtualMachineRestore>(
-  SNAPSHOT_API,
-  'virtualmachinerestores',
-  'VirtualMachineRestore',
-);
+export const VIRTUAL_MACHINE_RESTORES = namespaced<VirtualMachineRestore>(SNAPSHOT_API, 'VirtualMachineRestore');
 
-export const VIRTUAL_MACHINE_CLONES = namespacedType<VirtualMachineClone>(
-  `${CLONE_GROUP}/v1beta1`,
-  'virtualmachineclones',
-  'VirtualMachineClone',
-);
+export const VIRTUAL_MACHINE_CLONES = namespaced<VirtualMachineClone>(`${CLONE_GROUP}/v1beta1`, 'VirtualMachineClone');
 
-export const VIRTUAL_MACHINE_POOLS = namespacedType<VirtualMachinePool>(
-  `${POOL_GROUP}/v1beta1`,
-  'virtualmachinepools',
-  'VirtualMachinePool',
-);
+export const VIRTUAL_MACHINE_POOLS = namespaced<VirtualMachinePool>(`${POOL_GROUP}/v1beta1`, 'VirtualMachinePool');
 
 const BACKUP_API = `${BACKUP_GROUP}/v1alpha1`;
-export const VIRTUAL_MACHINE_BACKUPS = namespacedType<VirtualMachineBackup>(
+export const VIRTUAL_MACHINE_BACKUPS = namespaced<VirtualMachineBackup>(BACKUP_API, 'VirtualMachineBackup');
+export const VIRTUAL_MACHINE_BACKUP_TRACKERS = namespaced<VirtualMachineBackupTracker>(
   BACKUP_API,
-  'virtualmachinebackups',
-  'VirtualMachineBackup',
-);
-export const VIRTUAL_MACHINE_BACKUP_TRACKERS = namespacedType<VirtualMachineBackupTracker>(
-  BACKUP_API,
-  'virtualmachinebackuptrackers',
   'VirtualMachineBackupTracker',
 );
 

@@ -376,6 +376,5 @@ export const kubeVirtStatus = object('What is known of the deployment.', {
   synchronizationAddresses: strings('Addresses of the synchronisation.', { 'x-kubernetes-list-type': 'atomic' }),
 });
 
-export type KubeVirtConfiguration = Static<typeof configuration>;
 export type KubeVirtSpec = Static<typeof kubeVirtSpec>;
 export type KubeVirtStatus = Static<typeof kubeVirtStatus>;

@@ -1,10 +1,10 @@
 /** The KubeVirt kinds as served resources, and as the CustomResourceDefinitions that `kubectl get crd` shows. */
-import { formatTime } from '@coracle/apimachinery/meta/object';
 import type { Schema } from '@coracle/apimachinery/schema/schema';
 import { builtinSchema } from '@coracle/apimachinery/types/builtin-types';
+import { type DefinedKind, establishedDefinition } from '@coracle/apimachinery/types/established-definition';
 import type { ResourceInfo, ScalePaths, SubresourceInfo } from '@coracle/apimachinery/types/resource';
 import { customStrategy } from '@coracle/apimachinery/types/strategy';
-import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '@coracle/apimachinery/types/types';
+import type { CustomResourceDefinition } from '@coracle/apimachinery/types/types';
 import { age, KINDS, type KindTable, VERSIONS, type Version } from './kind-tables.ts';
 import { KUBEVIRT_GROUP } from './kinds.ts';
 import { toStructuralSchema } from './structural-schema.ts';
@@ -90,58 +90,25 @@ export function kubevirtCrds(now: number): readonly CustomResourceDefinition[] {
 export function kubevirtCrd(info: ResourceInfo, now: number): CustomResourceDefinition {
   const table = KINDS.find((candidate) => info.group === groupOf(candidate) && candidate.kind === info.kind);
   if (table === undefined) throw new Error(`${info.group}/${info.kind} is no kind of ${KUBEVIRT_GROUP}`);
-  const storage = table.storage ?? 'v1';
-  const names = {
-    plural: info.resource,
-    singular: info.singular,
-    shortNames: [...info.shortNames],
-    kind: info.kind,
-    listKind: info.listKind,
-    categories: [...info.categories],
-  };
-  const at = formatTime(now);
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: {
-      name: `${info.resource}.${info.group}`,
-      labels: info.kind === 'KubeVirt' ? { 'operator.kubevirt.io': '' } : { 'kubevirt.io': '' },
-    },
-    spec: {
+  return establishedDefinition(
+    {
       group: info.group,
-      names,
-      scope: table.scope === 'Cluster' ? 'Cluster' : 'Namespaced',
-      versions: (table.versions ?? VERSIONS).map((version) => versionOf(table, version, version.name === storage)),
-      conversion: { strategy: 'None' },
+      kind: info.kind,
+      plural: info.resource,
+      shortNames: info.shortNames,
+      categories: info.categories,
+      scope: table.scope ?? 'Namespaced',
+      labels: info.kind === 'KubeVirt' ? { 'operator.kubevirt.io': '' } : { 'kubevirt.io': '' },
+      storage: table.storage ?? 'v1',
+      versions: (table.versions ?? VERSIONS).map((version) => versionOf(table, version)),
     },
-    status: {
-      conditions: [
-        {
-          type: 'NamesAccepted',
-          status: 'True',
-          lastTransitionTime: at,
-          reason: 'NoConflicts',
-          message: 'no conflicts found',
-        },
-        {
-          type: 'Established',
-          status: 'True',
-          lastTransitionTime: at,
-          reason: 'InitialNamesAccepted',
-          message: 'the initial names have been accepted',
-        },
-      ],
-      acceptedNames: names,
-      storedVersions: [storage],
-    },
-  };
+    now,
+  );
 }
 
-function versionOf(table: KindTable, version: Version, storage: boolean): CustomResourceDefinitionVersion {
+function versionOf(table: KindTable, version: Version): DefinedKind['versions'][number] {
   return {
     name: version.name,
-    served: true,
-    storage,
     ...(version.deprecationWarning !== undefined && {
       deprecated: true,
       deprecationWarning: version.deprecationWarning,

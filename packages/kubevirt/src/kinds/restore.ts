@@ -45,5 +45,3 @@ export const restoreStatus = object('What is known of the restore.', {
 export type RestoreSpec = Static<typeof restoreSpec>;
 export type RestoreStatus = Static<typeof restoreStatus>;
 export type VolumeRestore = Static<typeof volumeRestore>;
-export type VolumeRestoreOverride = Static<typeof volumeRestoreOverride>;
-export type TargetReadinessPolicy = (typeof TARGET_READINESS_POLICIES)[number];

@@ -95,7 +95,6 @@ export const snapshotContentStatus = object('What is known of the content.', {
 });
 
 export type Indication = (typeof INDICATIONS)[number];
-export type SnapshotPhase = (typeof SNAPSHOT_PHASES)[number];
 export type SnapshotError = Static<typeof snapshotError>;
 export type SnapshotSpec = Static<typeof snapshotSpec>;
 export type SnapshotStatus = Static<typeof snapshotStatus>;

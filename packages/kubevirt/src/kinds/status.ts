@@ -229,10 +229,8 @@ export const vmiStatus = object('What is known of the instance.', {
   changedBlockTracking,
 });
 
-export type VmiPhase = (typeof VMI_PHASES)[number];
 export type VmCondition = Static<typeof condition>;
 export type VirtualMachineInstanceStatus = Static<typeof vmiStatus>;
 export type MigrationState = Static<typeof migrationState>;
 export type VolumeStatus = Static<typeof volumeStatus>;
-export type InterfaceStatus = Static<typeof interfaceStatus>;
 export type GuestOsInfo = Static<typeof guestOsInfo>;

@@ -128,6 +128,5 @@ export const vmiTemplate = object('Template of an instance.', {
 
 export type EvictionStrategy = (typeof EVICTION_STRATEGIES)[number];
 export type VirtualMachineInstanceSpec = Static<typeof vmiSpec>;
-export type VirtualMachineInstanceTemplateSpec = Static<typeof vmiTemplate>;
 export type AccessCredential = Static<typeof accessCredential>;
 export type GuestProbe = NonNullable<VirtualMachineInstanceSpec['livenessProbe']>;

@@ -92,6 +92,4 @@ export const utilityVolume = object('A volume for the launcher alone, without a 
 });
 
 export type Volume = Static<typeof volume>;
-export type ContainerDiskSource = Static<typeof containerDisk>;
 export type CloudInitSource = NonNullable<Volume['cloudInitNoCloud']>;
-export type UtilityVolume = Static<typeof utilityVolume>;

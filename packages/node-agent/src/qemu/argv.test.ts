@@ -5,7 +5,6 @@ import type { VirtualMachineInstance } from '../../../kubevirt/src/kinds/kinds.t
 import type { NodeFacts } from '../../../kubevirt/src/rules/machine/machine-plan.ts';
 import { machinePlan } from '../../../kubevirt/src/rules/machine/plan.ts';
 import { type DiskFile, qemuArgv } from './argv.ts';
-import { parseOptionText } from './option-text.ts';
 import { createPciSlots } from './pci-slots.ts';
 
 const FACTS: NodeFacts = {
@@ -20,6 +19,28 @@ const FACTS: NodeFacts = {
   sandbox: true,
 };
 const UUID = '11111111-2222-4333-8444-555555555555';
+
+/** Option text as QEMU reads it back. */
+function parseOptionText(text: string): [string, string][] {
+  const fields: [string, string][] = [];
+  let at = 0;
+  while (at < text.length) {
+    const equals = text.indexOf('=', at);
+    const name = text.slice(at, equals);
+    let value = '';
+    at = equals + 1;
+    while (at < text.length) {
+      if (text[at] === ',') {
+        if (text[at + 1] !== ',') break;
+        at++;
+      }
+      value += text[at++];
+    }
+    at++;
+    fields.push([name, value]);
+  }
+  return fields;
+}
 
 function argvOf(
   domain: Record<string, unknown>,

@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { dataDirAt, defaultDataDir, ensurePrivateDir } from '../../config/data-dir.ts';
 import { MAIN_FILE } from '../../config/program-files.ts';
 import { type CommandContext, CommandError, listFlag, numberFlag, textFlag } from '../command.ts';
-import { type MachineCall, textOf } from './find-machine.ts';
+import type { MachineCall } from './find-machine.ts';
 import { awaitRunning } from './follow-start.ts';
 import { cloudInitUser, hasLastingRoot } from './login-user.ts';
 import { sshArguments } from './ssh-arguments.ts';
@@ -107,6 +107,3 @@ function knownHostsFile(
 
 /** Where ssh and scp say they are: the name of the machine as its cluster has it. */
 export const hostOf = ({ key }: Pick<MachineCall, 'key'>): string => `${key.name}.${key.namespace}`;
-
-/** For messages. */
-export const guestText = ({ key }: Pick<MachineCall, 'key'>): string => textOf(key);

@@ -8,10 +8,8 @@ import { type BackupControllerOptions, BackupSteps } from './backup-steps.ts';
 export function createBackupController(options: BackupControllerOptions): Controller {
   const steps = new BackupSteps(options);
   return createController({
+    ...options,
     name: 'backup',
-    client: steps.client,
-    log: steps.log,
-    clock: steps.clock,
     concurrency: 4,
     sources: [
       ownKeys(steps.stores.backups),

@@ -47,10 +47,8 @@ const SLOW_MS = 1000;
 export function createBinController(options: BinControllerOptions): Controller {
   const steps = new BinSteps(options, (key, ms) => controller.enqueue(key, ms));
   const controller: Controller = createController({
+    ...options,
     name: 'bin',
-    client: steps.client,
-    clock: steps.clock,
-    log: steps.log,
     concurrency: 4,
     sources: [
       ownKeys(steps.contents),

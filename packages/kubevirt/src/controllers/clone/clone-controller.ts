@@ -59,10 +59,8 @@ export function createCloneController(environment: ControllerEnvironment): Runna
   clones.addIndex('restore', ({ metadata, status }) => [textOf(metadata.namespace, status?.restoreName)]);
 
   return createController({
+    ...environment,
     name: 'clone',
-    client,
-    log,
-    clock,
     sources: [
       ownKeys(clones),
       controllerOwner(snapshots, { group: CLONE_GROUP, kind: 'VirtualMachineClone' }),

@@ -16,7 +16,6 @@ import { cloneConditions, failed, PROCESSING, pending } from '../../rules/clone/
 export type ReadonlyClone = DeepReadonly<VirtualMachineClone>;
 export type ReadonlyVm = DeepReadonly<VirtualMachine>;
 export type ReadonlySnapshot = DeepReadonly<VirtualMachineSnapshot>;
-export type ReadonlyContent = DeepReadonly<VirtualMachineSnapshotContent>;
 export type ReadonlyRestore = DeepReadonly<VirtualMachineRestore>;
 
 type Found<T> = Promise<DeepReadonly<T> | undefined>;

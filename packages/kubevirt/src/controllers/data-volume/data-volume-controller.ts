@@ -73,10 +73,8 @@ export function createDataVolumeController(options: ClaimFillingOptions): Contro
     return againMs === undefined ? DONE : requeueAfter(againMs);
   };
   const controller = createController({
+    ...options,
     name: 'data-volume',
-    client,
-    clock,
-    log,
     concurrency: CONCURRENCY,
     sources: [
       ownKeys(steps.dataVolumes),

@@ -33,10 +33,8 @@ const STUCK_MS = 60_000;
 export function createEvacuationController(options: ControllerEnvironment): Runnable {
   const steps = new EvacuationSteps(options);
   const controller = createController({
+    ...options,
     name: 'evacuation',
-    client: steps.client,
-    log: steps.log,
-    clock: steps.clock,
     sources: [
       ownKeys(steps.nodes),
       // The mark that the taint manager leaves may come just as the node is back.

@@ -22,10 +22,8 @@ export const memoryControllerRules = policyRules(
 export function createMemoryController(options: MemoryControllerOptions): Runnable {
   const steps = new MemorySteps(options);
   return createController({
+    ...options,
     name: 'memory',
-    client: steps.client,
-    clock: steps.clock,
-    log: steps.log,
     concurrency: 4,
     sources: [
       ownKeys(steps.snapshots),

@@ -27,10 +27,8 @@ export const migrationControllerRules = policyRules(
 export function createMigrationController(options: MigrationControllerOptions): Runnable {
   const steps = new MigrationSteps(options);
   const controller = createController({
+    ...options,
     name: 'migration',
-    client: steps.client,
-    log: steps.log,
-    clock: steps.clock,
     concurrency: 4,
     sources: [
       ownKeys(steps.migrations),

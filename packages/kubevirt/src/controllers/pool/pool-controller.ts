@@ -44,7 +44,7 @@ const OWNER = { group: POOL_GROUP, kind: 'VirtualMachinePool' };
 
 /** Makes the controller; nothing happens before `start`. */
 export function createPoolController(environment: ControllerEnvironment): Runnable {
-  const { client, informers, clock, log } = environment;
+  const { client, informers, clock } = environment;
   const pools = informers.of(VIRTUAL_MACHINE_POOLS);
   const vms = informers.of(VIRTUAL_MACHINES);
   const vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
@@ -56,10 +56,8 @@ export function createPoolController(environment: ControllerEnvironment): Runnab
   };
 
   const controller = createController({
+    ...environment,
     name: 'pool',
-    client,
-    log,
-    clock,
     concurrency: 2,
     sources: [
       ownKeys(pools),

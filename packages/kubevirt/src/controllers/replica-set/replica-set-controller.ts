@@ -39,7 +39,7 @@ const OWNER = { group: KUBEVIRT_GROUP, kind: 'VirtualMachineInstanceReplicaSet' 
 
 /** Makes the controller; nothing happens before `start`. */
 export function createReplicaSetController(environment: ControllerEnvironment): Runnable {
-  const { client, informers, clock, log } = environment;
+  const { client, informers, clock } = environment;
   const sets = informers.of(VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS);
   const vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
   const steps = new ReplicaSetSteps(environment);
@@ -47,10 +47,8 @@ export function createReplicaSetController(environment: ControllerEnvironment): 
   const owners = controllerOwner(vmis, OWNER);
 
   return createController({
+    ...environment,
     name: 'replica-set',
-    client,
-    log,
-    clock,
     concurrency: 2,
     sources: [
       ownKeys(sets),

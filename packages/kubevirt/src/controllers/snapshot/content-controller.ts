@@ -14,10 +14,8 @@ import type { SnapshotControllerOptions } from './snapshot-controller.ts';
 export function createContentController(options: SnapshotControllerOptions): Controller {
   const steps = new ContentSteps(options);
   return createController({
+    ...options,
     name: 'snapshot-content',
-    client: steps.client,
-    log: steps.log,
-    clock: steps.clock,
     concurrency: 4,
     sources: [
       ownKeys(steps.contents),

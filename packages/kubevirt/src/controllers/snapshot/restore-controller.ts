@@ -7,10 +7,8 @@ import type { SnapshotControllerOptions } from './snapshot-controller.ts';
 export function createRestoreController(options: SnapshotControllerOptions): Controller {
   const steps = new RestoreSteps(options);
   return createController({
+    ...options,
     name: 'restore',
-    client: steps.client,
-    log: steps.log,
-    clock: steps.clock,
     concurrency: 4,
     sources: [
       ownKeys(steps.restores),

@@ -55,7 +55,7 @@ const LOCK_RETRY_MS = 5000;
 
 /** Makes the controller; nothing happens before `start`. */
 export function createSnapshotController(options: SnapshotControllerOptions): Controller {
-  const { client, clock, log, stores } = options;
+  const { client, clock, stores } = options;
   const { snapshots, contents, vms, vmis, claims, pods } = stores;
 
   /** Works on the source: locks it and writes the content, or lets it go. */
@@ -127,10 +127,8 @@ export function createSnapshotController(options: SnapshotControllerOptions): Co
     snapshots.list(namespace).flatMap((each) => (isProgressing(each) ? [keyOf(each)] : []));
 
   return createController({
+    ...options,
     name: 'snapshot',
-    client,
-    log,
-    clock,
     concurrency: 4,
     sources: [
       ownKeys(snapshots),

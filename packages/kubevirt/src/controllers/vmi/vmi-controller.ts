@@ -56,10 +56,8 @@ const PENDING_CHANGE_MS = 10_000;
 export function createVmiController(options: VmiControllerOptions): Runnable {
   const steps = new VmiSteps(options);
   const controller = createController({
+    ...options,
     name: 'vmi',
-    client: steps.client,
-    log: steps.log,
-    clock: steps.clock,
     concurrency: 8,
     sources: [
       ownKeys(steps.vmis),

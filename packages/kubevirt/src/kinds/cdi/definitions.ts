@@ -2,8 +2,9 @@
  * The CustomResourceDefinitions of cdi.kubevirt.io that are acted on here: names, fields and columns of those that CDI
  * publishes. They are ordinary definitions, made at start when they are missing: CDI's own take their place.
  */
-import { formatTime } from '@coracle/apimachinery/meta/object';
-import type { CustomResourceDefinition } from '@coracle/apimachinery/types/types';
+
+import { establishedDefinition, rootSchema } from '@coracle/apimachinery/types/established-definition';
+import type { CustomResourceColumnDefinition, CustomResourceDefinition } from '@coracle/apimachinery/types/types';
 import type { TSchema } from 'typebox';
 import { dataVolumeSpec } from '../data-volume.ts';
 import { atomicList, bool, int, list, needed, object, str, stringMap, strings, time } from '../fields.ts';
@@ -33,13 +34,6 @@ const claimPropertySets = atomicList(
   'What claims of the class can be; the first is taken where nothing is said.',
 );
 
-interface Column {
-  readonly name: string;
-  readonly type: string;
-  readonly jsonPath: string;
-  readonly description?: string;
-}
-
 interface Kind {
   readonly plural: string;
   readonly kind: string;
@@ -48,7 +42,7 @@ interface Kind {
   readonly description: string;
   readonly spec: TSchema;
   readonly status: TSchema;
-  readonly columns?: readonly Column[];
+  readonly columns?: CustomResourceColumnDefinition[];
 }
 
 const KINDS: readonly Kind[] = [
@@ -172,63 +166,22 @@ const KINDS: readonly Kind[] = [
 
 /** The definitions, established. `now`, in milliseconds, is the time their conditions carry. */
 export const cdiCrds = (now: number): readonly CustomResourceDefinition[] =>
-  KINDS.map((kind) => definitionOf(kind, formatTime(now)));
-
-function definitionOf(kind: Kind, at: string): CustomResourceDefinition {
-  const names = {
-    plural: kind.plural,
-    singular: kind.kind.toLowerCase(),
-    ...(kind.shortNames && { shortNames: [...kind.shortNames] }),
-    kind: kind.kind,
-    listKind: `${kind.kind}List`,
-    ...(kind.scope === 'Namespaced' && { categories: ['all'] }),
-  };
-  const established = (type: string, reason: string, message: string) => ({
-    type,
-    status: 'True' as const,
-    lastTransitionTime: at,
-    reason,
-    message,
+  KINDS.map(({ description, spec, status, columns, ...names }) => {
+    const members = { spec: toStructuralSchema(spec), status: toStructuralSchema(status) };
+    return establishedDefinition(
+      {
+        ...names,
+        ...(names.scope === 'Namespaced' && { categories: ['all'] }),
+        group: CDI_GROUP,
+        versions: [
+          {
+            name: CDI_VERSION,
+            schema: rootSchema(description, members, ['spec']),
+            subresources: { status: {} },
+            ...(columns && { additionalPrinterColumns: columns }),
+          },
+        ],
+      },
+      now,
+    );
   });
-  const root = {
-    type: 'object',
-    description: kind.description,
-    required: ['spec'],
-    properties: {
-      apiVersion: { type: 'string', description: 'Version of the API this object is written in.' },
-      kind: { type: 'string', description: 'Kind of this object.' },
-      metadata: { type: 'object' },
-      spec: toStructuralSchema(kind.spec),
-      status: toStructuralSchema(kind.status),
-    },
-  };
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: `${kind.plural}.${CDI_GROUP}` },
-    spec: {
-      group: CDI_GROUP,
-      names,
-      scope: kind.scope,
-      versions: [
-        {
-          name: CDI_VERSION,
-          served: true,
-          storage: true,
-          schema: { openAPIV3Schema: root },
-          subresources: { status: {} },
-          ...(kind.columns && { additionalPrinterColumns: [...kind.columns] }),
-        },
-      ],
-      conversion: { strategy: 'None' },
-    },
-    status: {
-      conditions: [
-        established('NamesAccepted', 'NoConflicts', 'no conflicts found'),
-        established('Established', 'InitialNamesAccepted', 'the initial names have been accepted'),
-      ],
-      acceptedNames: names,
-      storedVersions: [CDI_VERSION],
-    },
-  } as CustomResourceDefinition;
-}

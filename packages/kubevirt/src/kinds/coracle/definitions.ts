@@ -1,5 +1,6 @@
 /** The CustomResourceDefinitions of coracle.dev. */
-import { formatTime } from '@coracle/apimachinery/meta/object';
+
+import { establishedDefinition, rootSchema } from '@coracle/apimachinery/types/established-definition';
 import type { CustomResourceDefinition } from '@coracle/apimachinery/types/types';
 import { BIN_PHASES, CORACLE_GROUP, CORACLE_VERSION } from './kinds.ts';
 
@@ -144,72 +145,30 @@ const CONTENT: Kind = {
   ],
 };
 
+const column = ([name, jsonPath, type = 'string']: readonly string[]) => ({ name: name!, type, jsonPath: jsonPath! });
+
 /** The definitions, established. `now`, in milliseconds, is the time their conditions carry. */
 export const coracleCrds = (now: number): readonly CustomResourceDefinition[] =>
-  [RECORD, CONTENT].map((table) => definitionOf(table, formatTime(now)));
-
-function definitionOf(table: Kind, at: string): CustomResourceDefinition {
-  const names = {
-    plural: table.plural,
-    singular: table.kind.toLowerCase(),
-    shortNames: [...table.shortNames],
-    kind: table.kind,
-    listKind: `${table.kind}List`,
-  };
-  const condition = (type: string, reason: string, message: string) => ({
-    type,
-    status: 'True' as const,
-    lastTransitionTime: at,
-    reason,
-    message,
-  });
-  const column = ([name, jsonPath, type = 'string']: readonly string[]) => ({ name: name!, type, jsonPath: jsonPath! });
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: `${table.plural}.${CORACLE_GROUP}` },
-    spec: {
-      group: CORACLE_GROUP,
-      names,
-      scope: table.scope,
-      versions: [
-        {
-          name: CORACLE_VERSION,
-          served: true,
-          storage: true,
-          schema: {
-            openAPIV3Schema: {
-              type: 'object',
-              description: table.description,
-              required: ['spec'],
-              properties: {
-                apiVersion: text('Version of the API this object is written in.'),
-                kind: text('Kind of this object.'),
-                metadata: { type: 'object' },
-                spec: table.spec,
-                status: table.status,
-              },
-            },
+  [RECORD, CONTENT].map(({ description, spec, status, machineColumns, ...names }) =>
+    establishedDefinition(
+      {
+        ...names,
+        group: CORACLE_GROUP,
+        versions: [
+          {
+            name: CORACLE_VERSION,
+            schema: rootSchema(description, { spec, status }, ['spec']),
+            subresources: { status: {} },
+            additionalPrinterColumns: [
+              ...machineColumns.map(column),
+              column(['Phase', '.status.phase']),
+              column(['Bytes', '.status.usedBytes', 'integer']),
+              column(['Expires', '.status.expiresAt']),
+              column(['Age', '.metadata.creationTimestamp', 'date']),
+            ],
           },
-          subresources: { status: {} },
-          additionalPrinterColumns: [
-            ...table.machineColumns.map(column),
-            column(['Phase', '.status.phase']),
-            column(['Bytes', '.status.usedBytes', 'integer']),
-            column(['Expires', '.status.expiresAt']),
-            column(['Age', '.metadata.creationTimestamp', 'date']),
-          ],
-        },
-      ],
-      conversion: { strategy: 'None' },
-    },
-    status: {
-      conditions: [
-        condition('NamesAccepted', 'NoConflicts', 'no conflicts found'),
-        condition('Established', 'InitialNamesAccepted', 'the initial names have been accepted'),
-      ],
-      acceptedNames: names,
-      storedVersions: [CORACLE_VERSION],
-    },
-  };
-}
+        ],
+      },
+      now,
+    ),
+  );

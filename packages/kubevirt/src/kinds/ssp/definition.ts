@@ -3,7 +3,8 @@
  * (config/crd/bases, version 0.24). The parts that lead to other APIs are as deep as they are known here: a DataVolume is
  * kept as it is.
  */
-import { formatTime } from '@coracle/apimachinery/meta/object';
+
+import { establishedDefinition, rootSchema } from '@coracle/apimachinery/types/established-definition';
 import type { Affinity, CustomResourceDefinition, Toleration } from '@coracle/apimachinery/types/types';
 import {
   anyObject,
@@ -129,63 +130,32 @@ const status = object('What became of it.', {
   targetVersion: str('The version that is wanted.'),
 });
 
-const NAMES = { plural: 'ssps', singular: 'ssp', kind: 'SSP', listKind: 'SSPList' };
+const version = (name: string, ofSpec: Parameters<typeof toStructuralSchema>[0]) => ({
+  name,
+  schema: rootSchema('Asks for what is added to KubeVirt, the protection of machines from deletion among it.', {
+    spec: toStructuralSchema(ofSpec),
+    status: toStructuralSchema(status),
+  }),
+  subresources: { status: {} },
+  additionalPrinterColumns: [{ name: 'Phase', type: 'string', jsonPath: '.status.phase' }],
+});
 
 /** The definition, established. `now`, in milliseconds, is the time its conditions carry. */
-export function sspCrd(now: number): CustomResourceDefinition {
-  const condition = (type: string, reason: string, message: string) => ({
-    type,
-    status: 'True' as const,
-    lastTransitionTime: formatTime(now),
-    reason,
-    message,
-  });
-  const version = (name: string, schema: Record<string, unknown>) => ({
-    name,
-    served: true,
-    storage: name === 'v1beta3',
-    schema: { openAPIV3Schema: schema },
-    subresources: { status: {} },
-    additionalPrinterColumns: [{ name: 'Phase', type: 'string', jsonPath: '.status.phase' }],
-  });
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: `ssps.${SSP_GROUP}` },
-    spec: {
+export const sspCrd = (now: number): CustomResourceDefinition =>
+  establishedDefinition(
+    {
       group: SSP_GROUP,
-      names: NAMES,
-      scope: 'Namespaced',
+      kind: 'SSP',
+      storage: 'v1beta3',
       versions: [
         {
-          ...version('v1beta2', schemaOf(olderSpec)),
+          ...version('v1beta2', olderSpec),
           deprecated: true,
           deprecationWarning:
             'SSP v1beta2 is deprecated and will not be updated with new functionality. It will stop being served in the next version.',
         },
-        version('v1beta3', schemaOf(spec)),
+        version('v1beta3', spec),
       ],
-      conversion: { strategy: 'None' },
     },
-    status: {
-      conditions: [
-        condition('NamesAccepted', 'NoConflicts', 'no conflicts found'),
-        condition('Established', 'InitialNamesAccepted', 'the initial names have been accepted'),
-      ],
-      acceptedNames: NAMES,
-      storedVersions: ['v1beta3'],
-    },
-  };
-}
-
-const schemaOf = (ofSpec: Parameters<typeof toStructuralSchema>[0]): Record<string, unknown> => ({
-  type: 'object',
-  description: 'Asks for what is added to KubeVirt, the protection of machines from deletion among it.',
-  properties: {
-    apiVersion: { type: 'string', description: 'Version of the API this object is written in.' },
-    kind: { type: 'string', description: 'Kind of this object.' },
-    metadata: { type: 'object' },
-    spec: toStructuralSchema(ofSpec),
-    status: toStructuralSchema(status),
-  },
-});
+    now,
+  );

@@ -1,11 +1,8 @@
 /**
  * Where a guest is: on its host a loopback address, on the network of Pods one that other guests can reach (a guest takes
  * 127.0.0.0/8 for itself). Both are the same place of ranges of one size, so that one lease gives out both. The range of
- * Pods is that of RFC 6598, which networks behind hosts use least.
+ * Pods, 100.64.0.0/10, is that of RFC 6598, which networks behind hosts use least.
  */
-
-/** `status.podIP` of every launcher is one of these. */
-export const POD_NETWORK = '100.64.0.0/10';
 
 /** The Pod address that belongs to an address of 127.64.0.0/10. */
 export const podAddressOf = (hostAddress: string): string => hostAddress.replace(/^127\./, '100.');

@@ -38,4 +38,3 @@ export interface MemoryStates {
 }
 
 export const MEMORY_CALLS = ['save', 'delete', 'list'] as const;
-export type MemoryCall = (typeof MEMORY_CALLS)[number];

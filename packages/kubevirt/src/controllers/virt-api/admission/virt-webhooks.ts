@@ -10,9 +10,7 @@ import { ApiError, type FieldError } from '@coracle/apimachinery/meta/status';
 import type { Client } from '@coracle/client/client';
 import {
   KUBEVIRTS,
-  type KubeVirt,
   MIGRATION_POLICIES,
-  type MigrationPolicy,
   VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES,
   VIRTUAL_MACHINE_CLUSTER_PREFERENCES,
   VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
@@ -26,10 +24,7 @@ import {
   type VirtualMachine,
   type VirtualMachineInstance,
   type VirtualMachineInstanceMigration,
-  type VirtualMachineInstancePreset,
-  type VirtualMachineInstanceReplicaSet,
   type VirtualMachineInstancetype,
-  type VirtualMachinePool,
   type VirtualMachinePreference,
 } from '../../../kinds/kubevirt.ts';
 import type { ExpandedTemplate } from '../../../rules/instancetype/expand-template.ts';
@@ -87,13 +82,9 @@ const sourceWebhooks = <T extends KubeObject>(
   warnings: (object: DeepReadonly<T>) => readonly string[],
 ): ValidatingWebhook[] =>
   types.map((type) =>
-    validating<T>(
-      {
-        name: `${type.resource.slice(0, -1)}-validator.instancetype.kubevirt.io`,
-        path: `/${type.resource}-validate`,
-        type,
-        operations: ['CREATE', 'UPDATE'],
-      },
+    validating(
+      type,
+      `CREATE UPDATE : ${type.resource.slice(0, -1)}-validator.instancetype.kubevirt.io : /${type.resource}-validate`,
       ({ object }) => validate(object),
       ({ object }) => warnings(object),
     ),
@@ -101,37 +92,24 @@ const sourceWebhooks = <T extends KubeObject>(
 
 /** Not upstream's: its definitions let any number into templates, and ours know amounts as text and whole numbers. */
 const numberWebhook = <T extends KubeObject>(name: string, type: ResourceType<T>): MutatingWebhook =>
-  mutating<T>(
-    { name: `${name}-mutator.kubevirt.io`, path: `/${name}-mutate`, type, operations: ['CREATE', 'UPDATE'] },
-    ({ object }) => withTextQuantities(type.kind, object as DeepReadonly<KubeObject>),
+  mutating(type, `CREATE UPDATE : ${name}-mutator.kubevirt.io : /${name}-mutate`, ({ object }) =>
+    withTextQuantities(type.kind, object as DeepReadonly<KubeObject>),
   );
 
 export const MUTATING_WEBHOOKS: readonly MutatingWebhook[] = [
-  mutating<VirtualMachine>(
-    {
-      name: 'virtualmachines-mutator.kubevirt.io',
-      path: '/virtualmachines-mutate',
-      type: VIRTUAL_MACHINES,
-      operations: ['CREATE', 'UPDATE'],
-    },
+  mutating(
+    VIRTUAL_MACHINES,
+    'CREATE UPDATE : virtualmachines-mutator.kubevirt.io : /virtualmachines-mutate',
     mutateNewMachine,
   ),
-  mutating<VirtualMachineInstance>(
-    {
-      name: 'virtualmachineinstances-mutator.kubevirt.io',
-      path: '/virtualmachineinstances-mutate',
-      type: VIRTUAL_MACHINE_INSTANCES,
-      operations: ['CREATE', 'UPDATE'],
-    },
+  mutating(
+    VIRTUAL_MACHINE_INSTANCES,
+    'CREATE UPDATE : virtualmachineinstances-mutator.kubevirt.io : /virtualmachineinstances-mutate',
     mutateInstance,
   ),
-  mutating<VirtualMachineInstanceMigration>(
-    {
-      name: 'migrations-mutator.kubevirt.io',
-      path: '/migration-mutate-create',
-      type: VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
-      operations: ['CREATE'],
-    },
+  mutating(
+    VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
+    'CREATE : migrations-mutator.kubevirt.io : /migration-mutate-create',
     ({ object, context }) => mutateMigration(object, context),
   ),
   numberWebhook('virtualmachinereplicaset', VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS),
@@ -141,13 +119,9 @@ export const MUTATING_WEBHOOKS: readonly MutatingWebhook[] = [
 ];
 
 export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
-  validating<VirtualMachine>(
-    {
-      name: 'virtualmachine-validator.kubevirt.io',
-      path: '/virtualmachines-validate',
-      type: VIRTUAL_MACHINES,
-      operations: ['CREATE', 'UPDATE'],
-    },
+  validating(
+    VIRTUAL_MACHINES,
+    'CREATE UPDATE : virtualmachine-validator.kubevirt.io : /virtualmachines-validate',
     validateMachine,
     ({ object }) => virtualMachineWarnings(object),
   ),
@@ -161,111 +135,67 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
     ({ spec }) => validatePreferenceSpec(spec),
     ({ spec }) => preferenceWarnings(spec),
   ),
-  validating<VirtualMachineInstance>(
-    {
-      name: 'virtualmachineinstances-create-validator.kubevirt.io',
-      path: '/virtualmachineinstances-validate-create',
-      type: VIRTUAL_MACHINE_INSTANCES,
-      operations: ['CREATE'],
-    },
+  validating(
+    VIRTUAL_MACHINE_INSTANCES,
+    'CREATE : virtualmachineinstances-create-validator.kubevirt.io : /virtualmachineinstances-validate-create',
     validateInstance,
     ({ object }) => guestWarnings('', object),
   ),
-  validating<VirtualMachineInstance>(
-    {
-      name: 'virtualmachineinstances-update-validator.kubevirt.io',
-      path: '/virtualmachineinstances-validate-update',
-      type: VIRTUAL_MACHINE_INSTANCES,
-      operations: ['UPDATE'],
-    },
+  validating(
+    VIRTUAL_MACHINE_INSTANCES,
+    'UPDATE : virtualmachineinstances-update-validator.kubevirt.io : /virtualmachineinstances-validate-update',
     ({ object, old, context }) => (old === undefined ? [] : validateInstanceUpdate(object, old, context)),
   ),
-  validating<VirtualMachineInstanceReplicaSet>(
-    {
-      name: 'virtualmachinereplicaset-validator.kubevirt.io',
-      path: '/virtualmachinereplicaset-validate',
-      type: VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS,
-      operations: ['CREATE', 'UPDATE'],
-    },
+  validating(
+    VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS,
+    'CREATE UPDATE : virtualmachinereplicaset-validator.kubevirt.io : /virtualmachinereplicaset-validate',
     ({ object, context }) => validateReplicaSet(object, context),
     ({ object }) => guestWarnings('spec.template', object.spec?.template),
   ),
-  validating<VirtualMachinePool>(
-    {
-      name: 'virtualmachinepool-validator.kubevirt.io',
-      path: '/virtualmachinepool-validate',
-      type: VIRTUAL_MACHINE_POOLS,
-      operations: ['CREATE', 'UPDATE'],
-    },
+  validating(
+    VIRTUAL_MACHINE_POOLS,
+    'CREATE UPDATE : virtualmachinepool-validator.kubevirt.io : /virtualmachinepool-validate',
     ({ object, old, context, client }) => validatePool(object, old, context, client),
     ({ object }) =>
       guestWarnings('spec.virtualMachineTemplate.spec.template', object.spec?.virtualMachineTemplate?.spec?.template),
   ),
-  validating<VirtualMachineInstancePreset>(
-    {
-      name: 'virtualmachinepreset-validator.kubevirt.io',
-      path: '/vmipreset-validate',
-      type: VIRTUAL_MACHINE_INSTANCE_PRESETS,
-      operations: ['CREATE', 'UPDATE'],
-    },
+  validating(
+    VIRTUAL_MACHINE_INSTANCE_PRESETS,
+    'CREATE UPDATE : virtualmachinepreset-validator.kubevirt.io : /vmipreset-validate',
     ({ object }) => validatePreset(object),
   ),
-  validating<VirtualMachineInstanceMigration>(
-    {
-      name: 'migration-create-validator.kubevirt.io',
-      path: '/migration-validate-create',
-      type: VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
-      operations: ['CREATE'],
-    },
+  validating(
+    VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
+    'CREATE : migration-create-validator.kubevirt.io : /migration-validate-create',
     validateNewMigration,
   ),
-  validating<VirtualMachineInstanceMigration>(
-    {
-      name: 'migration-update-validator.kubevirt.io',
-      path: '/migration-validate-update',
-      type: VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
-      operations: ['UPDATE'],
-    },
+  validating(
+    VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
+    'UPDATE : migration-update-validator.kubevirt.io : /migration-validate-update',
     ({ object, old }) => (old === undefined ? [] : validateMigrationUpdate(object, old)),
   ),
-  validating<MigrationPolicy>(
-    {
-      name: 'migration-policy-validator.kubevirt.io',
-      path: '/migration-policy-validate-create',
-      type: MIGRATION_POLICIES,
-      operations: ['CREATE', 'UPDATE'],
-    },
+  validating(
+    MIGRATION_POLICIES,
+    'CREATE UPDATE : migration-policy-validator.kubevirt.io : /migration-policy-validate-create',
     ({ object }) => validateMigrationPolicy(object),
   ),
-  validating<KubeVirt>(
-    {
-      name: 'kubevirt-create-validator.kubevirt.io',
-      path: '/kubevirt-validate-create',
-      type: KUBEVIRTS,
-      operations: ['CREATE'],
-    },
+  validating(
+    KUBEVIRTS,
+    'CREATE : kubevirt-create-validator.kubevirt.io : /kubevirt-validate-create',
     async ({ object, client }) => [
       ...validateNewKubeVirt((await client.list(KUBEVIRTS)).items),
       ...validateKubeVirt(object),
     ],
   ),
-  validating<KubeVirt>(
-    {
-      name: 'kubevirt-update-validator.kubevirt.io',
-      path: '/kubevirt-validate-update',
-      type: KUBEVIRTS,
-      operations: ['UPDATE'],
-    },
+  validating(
+    KUBEVIRTS,
+    'UPDATE : kubevirt-update-validator.kubevirt.io : /kubevirt-validate-update',
     ({ object }) => validateKubeVirt(object),
     ({ object }) => kubeVirtWarnings(object),
   ),
-  validating<KubeVirt>(
-    {
-      name: 'kubevirt-validator.kubevirt.io',
-      path: '/kubevirt-validate-delete',
-      type: KUBEVIRTS,
-      operations: ['DELETE'],
-    },
+  validating(
+    KUBEVIRTS,
+    'DELETE : kubevirt-validator.kubevirt.io : /kubevirt-validate-delete',
     async ({ object, client }) => validateKubeVirtDeletion(object, await countWorkloads(client)),
   ),
   ...SNAPSHOT_WEBHOOKS,

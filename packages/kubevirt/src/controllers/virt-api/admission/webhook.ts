@@ -60,33 +60,30 @@ export interface ValidatingWebhook extends Target {
 
 type Verdict = Promise<readonly FieldError[]> | readonly FieldError[];
 
-type TargetOf<T extends KubeObject> = Pick<Target, 'name' | 'path' | 'operations'> & { readonly type: ResourceType<T> };
-
-const targetOf = <T extends KubeObject>({ name, path, operations, type }: TargetOf<T>): Target => ({
-  name,
-  path,
-  operations,
-  group: type.group,
-  resource: type.resource,
-  subresource: '',
-});
+/** Whom a row is about: `OPERATION... : NAME : PATH`, for the objects of a kind. */
+function targetOf<T extends KubeObject>({ group, resource }: ResourceType<T>, row: string): Target {
+  const [operations = '', name = '', path = ''] = row.split(' : ');
+  return { name, path, operations: operations.split(' ') as Operation[], group, resource, subresource: '' };
+}
 
 /** A webhook about one kind, which fills in. */
 export const mutating = <T extends KubeObject>(
-  target: TargetOf<T>,
+  type: ResourceType<T>,
+  row: string,
   mutate: (subject: Subject<T>) => Promise<KubeObject> | KubeObject,
 ): MutatingWebhook => ({
-  ...targetOf(target),
+  ...targetOf(type, row),
   mutate: mutate as unknown as MutatingWebhook['mutate'],
 });
 
 /** A webhook about one kind, which refuses. */
 export const validating = <T extends KubeObject>(
-  target: TargetOf<T>,
+  type: ResourceType<T>,
+  row: string,
   validate: (subject: Subject<T>) => Verdict,
   warnings?: (subject: Subject<T>) => readonly string[],
 ): ValidatingWebhook => ({
-  ...targetOf(target),
+  ...targetOf(type, row),
   validate: validate as unknown as ValidatingWebhook['validate'],
   ...(warnings && { warnings: warnings as unknown as (subject: Subject) => readonly string[] }),
 });
