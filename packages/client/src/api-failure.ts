@@ -57,16 +57,6 @@ export const isApiError = (error: unknown, code: number): error is ApiError =>
 /** True for a 404 of the API. */
 export const isNotFound = (error: unknown): error is ApiError => isApiError(error, 404);
 
-/** What a request answers; undefined for a 404. Rejects with any other failure of it. */
-export async function orAbsent<T>(pending: Promise<T>): Promise<T | undefined> {
-  try {
-    return await pending;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
-}
-
 /** True for a lost race: the object changed since it was read. AlreadyExists (also 409) is none. */
 export const isConflict = (error: unknown): error is ApiError =>
   isApiError(error, 409) && error.reason !== 'AlreadyExists';
@@ -79,3 +69,25 @@ export const isAlreadyExists = (error: unknown): error is ApiError =>
 export const isNamespaceTerminating = (error: unknown): error is ApiError =>
   isApiError(error, 403) &&
   (error.status.details?.causes ?? []).some((cause) => cause.reason === 'NamespaceTerminating');
+
+/** What a request answers; undefined for a failure that one of `expected` knows. Rejects with any other failure of it. */
+export async function orExpected<T>(
+  pending: Promise<T>,
+  ...expected: readonly ((error: unknown) => boolean)[]
+): Promise<T | undefined> {
+  try {
+    return await pending;
+  } catch (error) {
+    if (expected.some((isExpected) => isExpected(error))) return undefined;
+    throw error;
+  }
+}
+
+/** What a request answers; undefined for a 404. */
+export const orAbsent = <T>(pending: Promise<T>): Promise<T | undefined> => orExpected(pending, isNotFound);
+
+/** The same of a delete or patch of an object that is gone, or another one by now. */
+export const orGone = <T>(pending: Promise<T>): Promise<T | undefined> => orExpected(pending, isNotFound, isConflict);
+
+/** The same of a create of what is there already. */
+export const orThere = <T>(pending: Promise<T>): Promise<T | undefined> => orExpected(pending, isAlreadyExists);

@@ -1,6 +1,6 @@
 /** `coracle bin`: what is kept of deleted machines, and the end of it. */
 
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import { DELETED_VIRTUAL_MACHINE_CONTENTS, DELETED_VIRTUAL_MACHINES } from '@coracle/kubevirt/kinds/coracle/kinds';
 import { clusterFrom } from '../config/cluster.ts';
 import { type BinItem, binItems, deletedOf } from './bin-records.ts';
@@ -101,9 +101,7 @@ async function empty(context: CommandContext): Promise<number> {
         kind === 'record'
           ? client.delete(DELETED_VIRTUAL_MACHINES, { namespace, name: id }, { signal })
           : client.delete(DELETED_VIRTUAL_MACHINE_CONTENTS, { namespace: '', name: id }, { signal });
-      await deleting.catch((error: unknown) => {
-        if (!isNotFound(error)) throw error;
-      });
+      await orAbsent(deleting);
     }
     if (flags['json'] === true) print(JSON.stringify({ released: chosen.length, usedBytes: bytesOf(chosen) }));
     else

@@ -2,7 +2,7 @@
 
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { KubeObject, ObjectKey } from '@coracle/apimachinery/meta/object';
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import type { Client, WatchCallOptions, WatchEvent } from '@coracle/client/client';
 import {
   VIRTUAL_MACHINE_INSTANCES,
@@ -149,23 +149,12 @@ function watchForks(
 }
 
 async function gone(client: Client, key: ObjectKey): Promise<boolean> {
-  try {
-    await client.get(VIRTUAL_MACHINE_SNAPSHOTS, key);
-    return false;
-  } catch (error) {
-    if (isNotFound(error)) return true;
-    throw error;
-  }
+  return (await orAbsent(client.get(VIRTUAL_MACHINE_SNAPSHOTS, key))) === undefined;
 }
 
 /** The machine, once it runs and needs what was saved no more. */
 async function runningFork(client: Client, key: ObjectKey): Promise<VirtualMachine | undefined> {
-  try {
-    const vm = await client.get(VIRTUAL_MACHINES, key);
-    const vmi = await client.get(VIRTUAL_MACHINE_INSTANCES, key);
-    return vmi.status?.phase === 'Running' && vm.metadata.annotations?.[RESUME_FROM] === undefined ? vm : undefined;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+  const vm = await orAbsent(client.get(VIRTUAL_MACHINES, key));
+  const vmi = vm && (await orAbsent(client.get(VIRTUAL_MACHINE_INSTANCES, key)));
+  return vmi?.status?.phase === 'Running' && vm?.metadata.annotations?.[RESUME_FROM] === undefined ? vm : undefined;
 }

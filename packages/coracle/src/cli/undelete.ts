@@ -1,7 +1,7 @@
 /** `coracle undelete NAME`: brings a deleted machine back, and waits until it is there. */
 
 import type { KubeObject } from '@coracle/apimachinery/meta/object';
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import {
   DELETED_VIRTUAL_MACHINE_CONTENTS,
@@ -96,16 +96,10 @@ async function follow({ signal, note }: CommandContext, followed: Followed): Pro
 
 /** The status that the request is answered in; undefined when the record is gone. */
 async function statusNow(client: Client, item: BinItem, signal: AbortSignal): Promise<BinItem['status'] | undefined> {
-  try {
-    const { status = {} } =
-      item.kind === 'record'
-        ? await client.get(DELETED_VIRTUAL_MACHINES, { namespace: item.namespace, name: item.id }, { signal })
-        : await client.get(DELETED_VIRTUAL_MACHINE_CONTENTS, { namespace: '', name: item.id }, { signal });
-    return status;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+  const found = await (item.kind === 'record'
+    ? orAbsent(client.get(DELETED_VIRTUAL_MACHINES, { namespace: item.namespace, name: item.id }, { signal }))
+    : orAbsent(client.get(DELETED_VIRTUAL_MACHINE_CONTENTS, { namespace: '', name: item.id }, { signal })));
+  return found && (found.status ?? {});
 }
 
 /** A record that went without its machine had its time over, or was emptied. */
@@ -114,10 +108,7 @@ async function machineOf(
   { namespace, name }: Pick<BinItem, 'namespace' | 'name'>,
   signal: AbortSignal,
 ): Promise<KubeObject> {
-  const machine = await client.get(VIRTUAL_MACHINES, { namespace, name }, { signal }).catch((error: unknown) => {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  });
+  const machine = await orAbsent(client.get(VIRTUAL_MACHINES, { namespace, name }, { signal }));
   if (machine?.metadata.annotations?.[UNDELETED_FROM] !== undefined) return machine;
   throw new CommandError(`${namespace}/${name} left the bin meanwhile: its time was over, or the bin was emptied`);
 }

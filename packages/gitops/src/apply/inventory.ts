@@ -8,7 +8,7 @@
  */
 import { createHash } from 'node:crypto';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import { isAlreadyExists, isConflict, isNotFound } from '@coracle/client/api-failure';
+import { isAlreadyExists, isConflict, isNotFound, orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { type ObjectRef, RESOURCE_GROUPS, type ResourceGroup, type ResourceStatus } from '../kinds/kinds.ts';
 import { refId } from '../plan/object-ref.ts';
@@ -173,14 +173,9 @@ class PartedInventory implements Inventory {
 
   async #get(number: number, signal: AbortSignal): Promise<ResourceGroup | undefined> {
     const { client, sync } = this.#options;
-    try {
-      const found = await client.get(RESOURCE_GROUPS, this.#key(number), { signal });
-      const isOurs = number === 1 || found.metadata.labels?.[PART_OF_INVENTORY] === applySetId(sync);
-      return isOurs ? found : undefined;
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+    const found = await orAbsent(client.get(RESOURCE_GROUPS, this.#key(number), { signal }));
+    const isOurs = number === 1 || found?.metadata.labels?.[PART_OF_INVENTORY] === applySetId(sync);
+    return isOurs ? found : undefined;
   }
 
   /** Every part, in order. */
@@ -268,14 +263,12 @@ class PartedInventory implements Inventory {
   }
 
   async #delete(number: number, signal: AbortSignal): Promise<void> {
-    try {
-      await this.#options.client.delete(RESOURCE_GROUPS, this.#key(number), {
+    await orAbsent(
+      this.#options.client.delete(RESOURCE_GROUPS, this.#key(number), {
         signal,
         propagationPolicy: 'Background',
-      });
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+      }),
+    );
   }
 }
 

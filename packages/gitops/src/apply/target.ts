@@ -1,7 +1,7 @@
 /** The API as the objects of a sync are written: under the account of its reconciler, each call within a time. */
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { KubeObject, ObjectKey } from '@coracle/apimachinery/meta/object';
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import type { Client, DeleteCallOptions, Patch } from '@coracle/client/client';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
@@ -81,12 +81,7 @@ export function createTarget(
   return {
     client,
     async get(type, key, signal) {
-      try {
-        return await within(signal, (linked) => client.get(type, key, { signal: linked }));
-      } catch (error) {
-        if (isNotFound(error)) return undefined;
-        throw error;
-      }
+      return orAbsent(within(signal, (linked) => client.get(type, key, { signal: linked })));
     },
     apply: (type, object, signal, { force = true, dryRun = false } = {}) =>
       patch(
@@ -100,8 +95,8 @@ export function createTarget(
     async delete(type, live, signal, propagationPolicy) {
       const { uid } = live.metadata;
       const key = { namespace: live.metadata.namespace ?? '', name: live.metadata.name ?? '' };
-      try {
-        await measured('delete', () =>
+      await orAbsent(
+        measured('delete', () =>
           within(signal, (linked) =>
             client.delete(type, key, {
               signal: linked,
@@ -109,10 +104,8 @@ export function createTarget(
               ...(uid !== undefined && { preconditions: { uid } }),
             }),
           ),
-        );
-      } catch (error) {
-        if (!isNotFound(error)) throw error;
-      }
+        ),
+      );
     },
   };
 }

@@ -3,7 +3,7 @@
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { ObjectKey } from '@coracle/apimachinery/meta/object';
-import { isConflict, isNotFound } from '@coracle/client/api-failure';
+import { isConflict, isNotFound, orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { commit } from '@coracle/client/commit/commit';
 import type { Sync, SyncStatus } from '../kinds/kinds.ts';
@@ -22,13 +22,8 @@ export async function readSync(
   { type, key, uid }: SyncObject,
   signal: AbortSignal,
 ): Promise<Sync | undefined> {
-  try {
-    const found = await client.get(type, key, { signal });
-    return found.metadata.uid === uid ? found : undefined;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+  const found = await orAbsent(client.get(type, key, { signal }));
+  return found?.metadata.uid === uid ? found : undefined;
 }
 
 export interface SyncChange {

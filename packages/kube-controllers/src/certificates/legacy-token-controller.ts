@@ -10,7 +10,7 @@ import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { SECRETS, SERVICE_ACCOUNTS } from '@coracle/apimachinery/types/resource-types';
 import type { Secret } from '@coracle/apimachinery/types/types';
-import { isConflict, isNotFound } from '@coracle/client/api-failure';
+import { isConflict, isNotFound, orAbsent } from '@coracle/client/api-failure';
 import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 
@@ -90,11 +90,6 @@ export function createLegacyTokenController(options: LegacyTokenOptions): Contro
   ): Promise<string | undefined> {
     const known = accounts.get(key);
     if (known) return known.metadata.uid;
-    try {
-      return (await client.get(SERVICE_ACCOUNTS, key, { signal })).metadata.uid;
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+    return (await orAbsent(client.get(SERVICE_ACCOUNTS, key, { signal })))?.metadata.uid;
   }
 }

@@ -9,7 +9,7 @@ import { fromLabelSelectorObject, matchesLabels } from '@coracle/apimachinery/se
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { CLUSTER_ROLES } from '@coracle/apimachinery/types/resource-types';
 import type { ClusterRole, PolicyRule } from '@coracle/apimachinery/types/types';
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import { type Controller, createController, DONE, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 
@@ -69,16 +69,9 @@ export function createClusterRoleAggregationController(environment: ControllerEn
       const rules = aggregatedRules(role, roles.list());
       if (deepEqual(rules, role.rules ?? [])) return DONE;
       const { resourceVersion } = role.metadata;
-      try {
-        await client.patch(
-          CLUSTER_ROLES,
-          key,
-          { type: 'merge', body: { metadata: { resourceVersion }, rules } },
-          { signal },
-        );
-      } catch (error) {
-        if (!isNotFound(error)) throw error;
-      }
+      await orAbsent(
+        client.patch(CLUSTER_ROLES, key, { type: 'merge', body: { metadata: { resourceVersion }, rules } }, { signal }),
+      );
       return DONE;
     },
   });

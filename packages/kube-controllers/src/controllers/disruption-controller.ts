@@ -17,7 +17,7 @@ import {
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { POD_DISRUPTION_BUDGETS, PODS, REPLICA_SETS } from '@coracle/apimachinery/types/resource-types';
 import type { IntOrString, Pod, PodDisruptionBudget } from '@coracle/apimachinery/types/types';
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import { createController, DONE, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
@@ -246,8 +246,8 @@ export function createDisruptionController(environment: ControllerEnvironment): 
       if (!deepEqual(status, budget.status)) {
         const { resourceVersion } = budget.metadata;
         const body = { metadata: { resourceVersion }, status: { disruptedPods: null, ...status } };
-        try {
-          await client.patch(
+        await orAbsent(
+          client.patch(
             POD_DISRUPTION_BUDGETS,
             key,
             { type: 'merge', body: dropGone(budget, body) },
@@ -255,10 +255,8 @@ export function createDisruptionController(environment: ControllerEnvironment): 
               subresource: 'status',
               signal,
             },
-          );
-        } catch (error) {
-          if (!isNotFound(error)) throw error;
-        }
+          ),
+        );
       }
       tellUndone(budget, selected, status.disruptedPods ?? {});
       const since = Object.values(status.disruptedPods ?? {}).map((time) => Date.parse(time));

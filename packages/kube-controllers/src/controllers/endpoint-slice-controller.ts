@@ -9,7 +9,7 @@ import { keyOf } from '@coracle/apimachinery/meta/object';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { ENDPOINT_SLICES, ENDPOINTS, NODES, PODS, SERVICES } from '@coracle/apimachinery/types/resource-types';
 import type { EndpointSlice, Service } from '@coracle/apimachinery/types/types';
-import { isAlreadyExists, isNamespaceTerminating, isNotFound } from '@coracle/client/api-failure';
+import { isAlreadyExists, isNamespaceTerminating, isNotFound, orAbsent } from '@coracle/client/api-failure';
 import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import {
@@ -70,7 +70,7 @@ export function createEndpointSliceController(environment: ControllerEnvironment
     }
     for (const slice of held.values()) {
       const preconditions = { uid: slice.metadata.uid ?? '' };
-      await ignoreGone(client.delete(ENDPOINT_SLICES, keyOf(slice), { preconditions, signal }));
+      await orAbsent(client.delete(ENDPOINT_SLICES, keyOf(slice), { preconditions, signal }));
     }
     const object = wantedEndpoints(service, { pods: selected, zoneOf });
     const known = endpoints.get(key);
@@ -105,7 +105,7 @@ export function createEndpointSliceController(environment: ControllerEnvironment
           const left = endpoints.get(key);
           if (left && isOurs(left)) {
             const preconditions = { uid: left.metadata.uid ?? '' };
-            await ignoreGone(client.delete(ENDPOINTS, key, { preconditions, signal }));
+            await orAbsent(client.delete(ENDPOINTS, key, { preconditions, signal }));
           }
         } else if (isKept(service) && service.metadata.deletionTimestamp === undefined) {
           await syncSlices(service, signal);
@@ -133,11 +133,3 @@ const merged = (held: DeepReadonly<KubeObject>, wanted: KubeObject): KubeObject[
   uid: held.metadata.uid ?? '',
   resourceVersion: held.metadata.resourceVersion ?? '',
 });
-
-async function ignoreGone(call: Promise<void>): Promise<void> {
-  try {
-    await call;
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-  }
-}

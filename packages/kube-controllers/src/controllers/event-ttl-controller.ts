@@ -7,7 +7,7 @@ import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { EVENTS } from '@coracle/apimachinery/types/resource-types';
 import type { Event } from '@coracle/apimachinery/types/types';
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import { type Controller, createController, DONE, ownKeys, requeueAfter } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 
@@ -45,11 +45,7 @@ export function createEventTtlController(environment: ControllerEnvironment): Co
       if (left > 0 && left <= TTL_MS) return requeueAfter(left);
       if (left > TTL_MS) return requeueAfter(TTL_MS);
       const { uid = '', resourceVersion = '' } = event.metadata;
-      try {
-        await client.delete(EVENTS, key, { preconditions: { uid, resourceVersion }, signal });
-      } catch (error) {
-        if (!isNotFound(error)) throw error;
-      }
+      await orAbsent(client.delete(EVENTS, key, { preconditions: { uid, resourceVersion }, signal }));
       return DONE;
     },
   });

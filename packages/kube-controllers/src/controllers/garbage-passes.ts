@@ -3,7 +3,7 @@
  * deleted, stripped of references, or loses a finalizer.
  */
 import type { DeepReadonly, OwnerReference } from '@coracle/apimachinery/meta/object';
-import { isNotFound } from '@coracle/client/api-failure';
+import { isNotFound, orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { DONE, type ReconcileContext, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
 import { type Discovery, findKind } from '@coracle/client/discovery/discover';
@@ -206,10 +206,6 @@ export class GarbagePasses {
     const held = stored?.metadata.ownerReferences ?? [];
     const references = held.filter((ref) => ref.uid !== owner.uid);
     if (!stored || references.length === held.length) return;
-    try {
-      await this.#stored.patch(dependent, stored, { ownerReferences: references }, signal);
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+    await orAbsent(this.#stored.patch(dependent, stored, { ownerReferences: references }, signal));
   }
 }

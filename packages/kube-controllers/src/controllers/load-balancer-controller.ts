@@ -6,7 +6,7 @@ import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { SERVICES } from '@coracle/apimachinery/types/resource-types';
 import type { Service } from '@coracle/apimachinery/types/types';
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { type Controller, createController, DONE, ownKeys } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
@@ -61,11 +61,7 @@ export function createLoadBalancerController(environment: ControllerEnvironment)
         ingress = [{ ip: ingressFor(service, taken), ipMode: 'Proxy' }];
       } else if (!isOurIngress(has)) return DONE;
       const after = { ...service, status: { ...service.status, loadBalancer: ingress ? { ingress } : {} } };
-      try {
-        await commit(client, SERVICES, { before: service, after, order: 'status-last', signal });
-      } catch (error) {
-        if (!isNotFound(error)) throw error;
-      }
+      await orAbsent(commit(client, SERVICES, { before: service, after, order: 'status-last', signal }));
       return DONE;
     },
   });

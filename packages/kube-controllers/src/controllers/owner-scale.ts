@@ -4,7 +4,7 @@ import { parseApiVersion, type ResourceType } from '@coracle/apimachinery/meta/g
 import type { DeepReadonly, KubeObject, OwnerReference } from '@coracle/apimachinery/meta/object';
 import { REPLICA_SETS } from '@coracle/apimachinery/types/resource-types';
 import type { Pod } from '@coracle/apimachinery/types/types';
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { findKind } from '@coracle/client/discovery/discover';
 import type { DiscoveryCache } from './discovery-cache.ts';
@@ -76,16 +76,8 @@ export async function expectedPods(
     namespace: string,
     subresource?: string,
   ): Promise<T | undefined> {
-    try {
-      const object = await client.get(
-        type,
-        { namespace, name: owner.name },
-        { signal, ...(subresource !== undefined && { subresource }) },
-      );
-      return (object.metadata.uid ?? owner.uid) === owner.uid ? object : undefined;
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+    const options = { signal, ...(subresource !== undefined && { subresource }) };
+    const object = await orAbsent(client.get(type, { namespace, name: owner.name }, options));
+    return (object?.metadata.uid ?? owner.uid) === owner.uid ? object : undefined;
   }
 }

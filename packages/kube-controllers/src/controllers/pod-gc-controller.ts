@@ -10,7 +10,7 @@ import { formatTime, keyOf } from '@coracle/apimachinery/meta/object';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { NODES, PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Node, Pod, PodCondition } from '@coracle/apimachinery/types/types';
-import { isNotFound } from '@coracle/client/api-failure';
+import { isNotFound, orAbsent } from '@coracle/client/api-failure';
 import {
   type Controller,
   createController,
@@ -87,7 +87,7 @@ export function createPodGcController(environment: ControllerEnvironment): Contr
       const nodeName = pod.spec.nodeName ?? '';
       if (nodeName === '') {
         if (pod.metadata.deletionTimestamp === undefined || (pod.metadata.finalizers ?? []).length > 0) return DONE;
-        await ignoreGone(forceDelete(pod, signal));
+        await orAbsent(forceDelete(pod, signal));
         return DONE;
       }
       const node = nodes.get({ namespace: '', name: nodeName });
@@ -95,8 +95,8 @@ export function createPodGcController(environment: ControllerEnvironment): Contr
         missing.delete(nodeName);
         if (pod.metadata.deletionTimestamp === undefined || !isOutOfService(node)) return DONE;
         passLog.info('deleting pod of a node that is out of service', { node: nodeName });
-        await ignoreGone(markFailed(pod, undefined, signal));
-        await ignoreGone(forceDelete(pod, signal));
+        await orAbsent(markFailed(pod, undefined, signal));
+        await orAbsent(forceDelete(pod, signal));
         return DONE;
       }
       const now = clock.monotonic();
@@ -106,8 +106,8 @@ export function createPodGcController(environment: ControllerEnvironment): Contr
       if (left > 0) return requeueAfter(left);
       if (await exists(nodeName, signal)) return requeueAfter(QUARANTINE_MS);
       passLog.info('deleting pod of a node that is gone', { node: nodeName });
-      await ignoreGone(markFailed(pod, 'PodGC: node no longer exists', signal));
-      await ignoreGone(forceDelete(pod, signal));
+      await orAbsent(markFailed(pod, 'PodGC: node no longer exists', signal));
+      await orAbsent(forceDelete(pod, signal));
       if (pods.byIndex(BY_NODE, nodeName).length <= 1) missing.delete(nodeName);
       return DONE;
     },
@@ -128,11 +128,3 @@ export function createPodGcController(environment: ControllerEnvironment): Contr
 const isOutOfService = (node: DeepReadonly<Node>): boolean =>
   (node.spec?.taints ?? []).some(({ key }) => key === OUT_OF_SERVICE) &&
   !node.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True');
-
-async function ignoreGone(call: Promise<void>): Promise<void> {
-  try {
-    await call;
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-  }
-}

@@ -13,7 +13,7 @@ import { fromAmounts, masked, toAmounts } from '@coracle/apimachinery/quota/amou
 import { quotaEvaluator } from '@coracle/apimachinery/quota/evaluator';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { RESOURCE_QUOTAS } from '@coracle/apimachinery/types/resource-types';
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import { type Controller, createController, DONE, ownKeys, requeueAfter } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 
@@ -72,16 +72,14 @@ export function createResourceQuotaController(environment: ControllerEnvironment
         hard: { ...gone(quota.status?.hard, status.hard), ...status.hard },
         used: { ...gone(quota.status?.used, status.used), ...status.used },
       };
-      try {
-        await steps.client.patch(
+      await orAbsent(
+        steps.client.patch(
           RESOURCE_QUOTAS,
           key,
           { type: 'merge', body: { metadata: { resourceVersion }, status: patch } },
           { subresource: 'status', signal },
-        );
-      } catch (error) {
-        if (!isNotFound(error)) throw error;
-      }
+        ),
+      );
       return next;
     },
   });

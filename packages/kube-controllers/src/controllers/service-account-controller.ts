@@ -1,7 +1,7 @@
 /** Every active namespace has a ServiceAccount `default`: Pods are admitted with it, and tools wait for it. */
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { NAMESPACES, SERVICE_ACCOUNTS } from '@coracle/apimachinery/types/resource-types';
-import { isAlreadyExists, isNamespaceTerminating, isNotFound } from '@coracle/client/api-failure';
+import { isAlreadyExists, isNamespaceTerminating, isNotFound, orExpected } from '@coracle/client/api-failure';
 import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 
@@ -31,16 +31,17 @@ export function createServiceAccountController(environment: ControllerEnvironmen
       const namespace = namespaces.get(key);
       if (!namespace || namespace.metadata.deletionTimestamp !== undefined) return DONE;
       if (accounts.get({ namespace: key.name, name: NAME })) return DONE;
-      try {
-        await client.create(
+      // The cache lags, or the namespace has begun to go: both are fine.
+      await orExpected(
+        client.create(
           SERVICE_ACCOUNTS,
           { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: NAME, namespace: key.name } },
           { signal },
-        );
-      } catch (error) {
-        // The cache lags, or the namespace has begun to go: both are fine.
-        if (!isAlreadyExists(error) && !isNamespaceTerminating(error) && !isNotFound(error)) throw error;
-      }
+        ),
+        isAlreadyExists,
+        isNamespaceTerminating,
+        isNotFound,
+      );
       return DONE;
     },
   });

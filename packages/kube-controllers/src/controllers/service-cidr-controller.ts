@@ -14,7 +14,7 @@ import {
   rangesOverlap,
 } from '@coracle/apimachinery/types/service-cidrs';
 import type { Condition, ServiceCIDR } from '@coracle/apimachinery/types/types';
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import {
   type Controller,
@@ -73,11 +73,7 @@ export function createServiceCidrController(environment: ControllerEnvironment):
       const cidr = cidrs.get(key);
       if (!cidr) return DONE;
       const save = async (after: DeepReadonly<ServiceCIDR>): Promise<void> => {
-        try {
-          await commit(client, SERVICE_CIDRS, { before: cidr, after, order: 'status-last', signal });
-        } catch (error) {
-          if (!isNotFound(error)) throw error;
-        }
+        await orAbsent(commit(client, SERVICE_CIDRS, { before: cidr, after, order: 'status-last', signal }));
       };
       if (!isDeleting(cidr)) {
         await save(withReady(addFinalizer(cidr as ServiceCIDR, FINALIZER), READY, clock.now()));

@@ -6,7 +6,7 @@
 import { type DeepReadonly, formatTime } from '@coracle/apimachinery/meta/object';
 import { PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Pod, PodCondition } from '@coracle/apimachinery/types/types';
-import { isConflict, isNotFound } from '@coracle/client/api-failure';
+import { orGone } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { type Controller, createController, DONE, ownKeys, requeueAfter } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
@@ -50,17 +50,15 @@ export function createStaleDisruptionController({ client, informers, clock, log 
       };
       const before = pod as Pod;
       const conditions = (before.status?.conditions ?? []).map((one) => (one.type === TYPE ? condition : one));
-      try {
-        await commit(client, PODS, {
+      // Somebody wrote meanwhile: their version comes by.
+      await orGone(
+        commit(client, PODS, {
           before,
           after: { ...before, status: { ...before.status, conditions } },
           subresource: 'status',
           signal,
-        });
-      } catch (error) {
-        // Somebody wrote meanwhile: their version comes by.
-        if (!isNotFound(error) && !isConflict(error)) throw error;
-      }
+        }),
+      );
       return DONE;
     },
   });

@@ -8,7 +8,7 @@ import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from '@coracle/apimachinery/types/types';
 import { claimsOfPod } from '@coracle/apimachinery/types/volume-claims';
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
@@ -53,10 +53,8 @@ export function createClaimProtectionController(environment: ControllerEnvironme
       // The copy here lags behind: the server is asked before the claim is let go.
       const { items } = await client.list(PODS, { namespace: key.namespace, signal });
       if (items.some((pod) => claimsOfPod(pod).includes(key.name) && uses(pod))) return DONE;
-      await release(() => {
-        const after = removeFinalizer(claim as PersistentVolumeClaim, CLAIM_FINALIZER);
-        return commit(client, PERSISTENT_VOLUME_CLAIMS, { before: claim, after, signal });
-      });
+      const after = removeFinalizer(claim as PersistentVolumeClaim, CLAIM_FINALIZER);
+      await orAbsent(commit(client, PERSISTENT_VOLUME_CLAIMS, { before: claim, after, signal }));
       return DONE;
     },
   });
@@ -73,19 +71,9 @@ export function createVolumeProtectionController(environment: ControllerEnvironm
     async reconcile(key, { signal }) {
       const volume = volumes.get(key);
       if (!volume || !isLeaving(volume, VOLUME_FINALIZER) || volume.status?.phase === 'Bound') return DONE;
-      await release(() => {
-        const after = removeFinalizer(volume as PersistentVolume, VOLUME_FINALIZER);
-        return commit(client, PERSISTENT_VOLUMES, { before: volume, after, signal });
-      });
+      const after = removeFinalizer(volume as PersistentVolume, VOLUME_FINALIZER);
+      await orAbsent(commit(client, PERSISTENT_VOLUMES, { before: volume, after, signal }));
       return DONE;
     },
   });
-}
-
-async function release(write: () => Promise<unknown>): Promise<void> {
-  try {
-    await write();
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-  }
 }

@@ -1,7 +1,7 @@
 /** The metadata of objects of any kind as they are stored, and writes that count only for the state that was read. */
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly, KubeObject, ObjectKey, OwnerReference } from '@coracle/apimachinery/meta/object';
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { removeFinalizer } from '@coracle/client/finalizer/finalizer';
 import type { GraphNode } from './owner-graph.ts';
@@ -17,13 +17,8 @@ export class StoredMetadata {
 
   /** The stored metadata of this very object; undefined when it is gone or another has its name. */
   async read(node: GraphNode, signal: AbortSignal): Promise<KubeObject | undefined> {
-    try {
-      const stored = await this.#client.get(node.type, keyOfNode(node), { metadataOnly: true, signal });
-      return stored.metadata.uid === node.uid ? stored : undefined;
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+    const stored = await orAbsent(this.#client.get(node.type, keyOfNode(node), { metadataOnly: true, signal }));
+    return stored?.metadata.uid === node.uid ? stored : undefined;
   }
 
   /** Replaces whole lists of metadata (empty ones go), provided nobody wrote since `stored` was read. */

@@ -9,7 +9,7 @@ import { formatTime, keyOf } from '@coracle/apimachinery/meta/object';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { NODES, PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Node, Pod, PodCondition, Taint } from '@coracle/apimachinery/types/types';
-import { isConflict, isNotFound } from '@coracle/client/api-failure';
+import { orGone } from '@coracle/client/api-failure';
 import {
   type Controller,
   createController,
@@ -112,11 +112,7 @@ export function createTaintEvictionController(environment: ControllerEnvironment
       if (left > 0) return requeueAfter(left);
       recorder.event(pod, 'Normal', 'TaintManagerEviction', `Marking for deletion Pod ${key.namespace}/${key.name}`);
       passLog.info('pod evicted by taint', { node: pod.spec.nodeName ?? '' });
-      try {
-        await evict(pod, signal);
-      } catch (error) {
-        if (!isNotFound(error) && !isConflict(error)) throw error;
-      }
+      await orGone(evict(pod, signal));
       since.delete(uid);
       return DONE;
     },

@@ -3,7 +3,7 @@
 import { type DeepReadonly, formatTime, keyOf } from '@coracle/apimachinery/meta/object';
 import { PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Pod, PodCondition } from '@coracle/apimachinery/types/types';
-import { isConflict, isNotFound } from '@coracle/client/api-failure';
+import { orGone } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { EventRecorder } from '@coracle/client/events/recorder';
 import { PREEMPTED } from '@coracle/cluster-rules/placement/preemption';
@@ -50,22 +50,14 @@ export function createPreemptor(options: {
   };
   return {
     async evict(pod, { nodeName, victims, outranked }, signal) {
-      for (const one of outranked) await unlessGone(patchStatus(one, { nominatedNodeName: null }, signal));
+      for (const one of outranked) await orGone(patchStatus(one, { nominatedNodeName: null }, signal));
       await Promise.all(
         victims.map(async (victim) => {
           if (victim.metadata.deletionTimestamp !== undefined) return;
-          await unlessGone(ask(victim, signal));
+          await orGone(ask(victim, signal));
           recorder.event(victim, 'Normal', 'Preempted', `Preempted by pod ${pod.metadata.uid} on node ${nodeName}`);
         }),
       );
     },
   };
-}
-
-async function unlessGone(call: Promise<unknown>): Promise<void> {
-  try {
-    await call;
-  } catch (error) {
-    if (!isNotFound(error) && !isConflict(error)) throw error;
-  }
 }

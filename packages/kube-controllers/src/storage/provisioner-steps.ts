@@ -8,7 +8,7 @@ import {
 } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import { attributesClassOf, classNameOf } from '@coracle/apimachinery/types/volume-claims';
-import { isAlreadyExists } from '@coracle/client/api-failure';
+import { orThere } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { type Controller, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
@@ -152,11 +152,9 @@ export class ProvisionerSteps {
     // A class that is gone does not say any more that content may be deleted.
     const reclaimPolicy =
       storageClass?.reclaimPolicy ?? (storageClass || classNameOf(claim) === '' ? 'Delete' : 'Retain');
-    try {
-      await this.client.create(PERSISTENT_VOLUMES, volumeObject(claim, { pool, made, reclaimPolicy }), { signal });
-    } catch (error) {
-      if (!isAlreadyExists(error)) throw error;
-    }
+    await orThere(
+      this.client.create(PERSISTENT_VOLUMES, volumeObject(claim, { pool, made, reclaimPolicy }), { signal }),
+    );
     // What goes wrong here the sweeper does again.
     await this.#pools.call(pool, 'confirmVolume', { handle: made.handle }, signal).catch((error: unknown) => {
       if (!(error instanceof PoolCallError)) throw error;

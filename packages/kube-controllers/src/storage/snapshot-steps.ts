@@ -1,14 +1,8 @@
-import {
-  type DeepReadonly,
-  formatTime,
-  type KubeObject,
-  keyOf,
-  type ObjectKey,
-} from '@coracle/apimachinery/meta/object';
+import { type DeepReadonly, formatTime, keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { LEASES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import { holdingOf } from '@coracle/apimachinery/types/volume-claims';
-import { isAlreadyExists, isNotFound } from '@coracle/client/api-failure';
+import { isAlreadyExists, isNotFound, orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
@@ -55,15 +49,6 @@ export class SnapshotProblem extends Error {
   constructor(reason: string, message: string) {
     super(message);
     this.reason = reason;
-  }
-}
-
-async function found<T extends KubeObject>(reading: Promise<T>): Promise<T | undefined> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
   }
 }
 
@@ -146,7 +131,7 @@ export class SnapshotSteps {
     }
     if (snapshot.status?.boundVolumeSnapshotContentName !== undefined) {
       // The copy here lags behind.
-      const held = await found(this.client.get(VOLUME_SNAPSHOT_CONTENTS, { namespace: '', name }, { signal }));
+      const held = await orAbsent(this.client.get(VOLUME_SNAPSHOT_CONTENTS, { namespace: '', name }, { signal }));
       if (held) return undefined;
       throw new SnapshotProblem('SnapshotContentMissing', 'VolumeSnapshotContent is missing');
     }
@@ -274,7 +259,7 @@ export class SnapshotSteps {
     const name = { namespace: '', name: contentNameOf(snapshot) };
     // What the copy does not hold yet may be there.
     const content =
-      this.contents.get(name) ?? (await found(this.client.get(VOLUME_SNAPSHOT_CONTENTS, name, { signal })));
+      this.contents.get(name) ?? (await orAbsent(this.client.get(VOLUME_SNAPSHOT_CONTENTS, name, { signal })));
     if (content && isContentOf(content, snapshot)) {
       if (content.metadata.annotations?.[BEING_DELETED] !== 'yes') {
         const annotations = { ...content.metadata.annotations, [BEING_DELETED]: 'yes' };

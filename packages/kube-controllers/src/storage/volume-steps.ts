@@ -7,7 +7,7 @@ import {
 } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolume, PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import { claimsOfPod, classNameOf, namesNoClass } from '@coracle/apimachinery/types/volume-claims';
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import type { Controller } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
@@ -45,15 +45,6 @@ export const volumeKey = (name: string): ObjectKey => ({ namespace: '', name });
 
 const isUnbound = ({ metadata, spec }: Claim): boolean =>
   (spec?.volumeName ?? '') === '' && metadata.annotations?.[BIND_COMPLETED] === undefined;
-
-async function found<T>(reading: Promise<T>): Promise<T | undefined> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
-}
 
 /** The steps that bind claims and volumes. */
 export class VolumeSteps {
@@ -161,7 +152,7 @@ export class VolumeSteps {
   }
 
   async #exists(name: string | undefined, signal: AbortSignal): Promise<boolean> {
-    return !!name && (await found(this.client.get(PERSISTENT_VOLUMES, volumeKey(name), { signal }))) !== undefined;
+    return !!name && (await orAbsent(this.client.get(PERSISTENT_VOLUMES, volumeKey(name), { signal }))) !== undefined;
   }
 
   async syncVolume(volume: Volume, signal: AbortSignal): Promise<void> {
@@ -170,7 +161,7 @@ export class VolumeSteps {
     const uid = volume.spec?.claimRef?.uid ?? '';
     // Before a volume is let go the server is asked: the copy lags behind.
     if (key && uid !== '' && claim?.metadata.uid !== uid && volume.status?.phase !== 'Released')
-      claim = await found<Claim>(this.client.get(PERSISTENT_VOLUME_CLAIMS, key, { signal }));
+      claim = await orAbsent<Claim>(this.client.get(PERSISTENT_VOLUME_CLAIMS, key, { signal }));
     const step = volumeStep(volume, claim);
     switch (step.type) {
       case 'claim':

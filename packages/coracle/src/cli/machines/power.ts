@@ -1,7 +1,7 @@
 /** `coracle start`, `stop`, `restart`, `pause` and `unpause`: what virtctl's commands of these names ask for. */
 
 import type { ObjectKey } from '@coracle/apimachinery/meta/object';
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { VIRTUAL_MACHINE_INSTANCES } from '@coracle/kubevirt/kinds/kinds';
 import { systemClock } from '@coracle/runtime/clock/clock';
@@ -100,10 +100,7 @@ async function untilGone(
   if (wait.uid === undefined) return;
   const deadline = systemClock.monotonic() + wait.seconds * 1000;
   for (;;) {
-    const vmi = await client.get(VIRTUAL_MACHINE_INSTANCES, key, { signal: wait.signal }).catch((error: unknown) => {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    });
+    const vmi = await orAbsent(client.get(VIRTUAL_MACHINE_INSTANCES, key, { signal: wait.signal }));
     if (vmi?.metadata.uid !== wait.uid || vmi.status?.phase === 'Succeeded' || vmi.status?.phase === 'Failed') return;
     if (systemClock.monotonic() > deadline)
       throw new CommandError(

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
 import { EVENTS } from '@coracle/apimachinery/types/resource-types';
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { shownUrl } from '@coracle/gitops/git/repository-url';
 import { REPO_SYNCS, ROOT_SYNCS, type Sync } from '@coracle/gitops/kinds/kinds';
@@ -80,12 +80,7 @@ async function report(client: Client, signal: AbortSignal): Promise<Report> {
 }
 
 async function syncsOf(client: Client, type: typeof ROOT_SYNCS, signal: AbortSignal): Promise<readonly Sync[]> {
-  try {
-    return (await client.list(type, { signal })).items as Sync[];
-  } catch (error) {
-    if (isNotFound(error)) return [];
-    throw error;
-  }
+  return ((await orAbsent(client.list(type, { signal })))?.items ?? []) as Sync[];
 }
 
 /** Without what may hold credentials: those in addresses, values of charts, and copies of both that clients keep. */

@@ -2,7 +2,7 @@
 
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import {
   CONFIG_SYNC_GROUP,
@@ -53,13 +53,8 @@ async function listed(
   signal: AbortSignal,
 ): Promise<Sync[]> {
   if (namespace !== undefined && (namespace === CONFIG_SYNC_NAMESPACE) !== (type === ROOT_SYNCS)) return [];
-  try {
-    const { items } = await client.list(type, { signal, ...(namespace !== undefined && { namespace }) });
-    return (items as Sync[]).filter(({ metadata }) => name === undefined || metadata.name === name);
-  } catch (error) {
-    if (isNotFound(error)) return [];
-    throw error;
-  }
+  const list = await orAbsent(client.list(type, { signal, ...(namespace !== undefined && { namespace }) }));
+  return ((list?.items ?? []) as Sync[]).filter(({ metadata }) => name === undefined || metadata.name === name);
 }
 
 /** The ResourceGroups of a sync: the one of its name, and those that this one names. */
@@ -69,12 +64,8 @@ export async function inventoriesOf(
   signal: AbortSignal,
 ): Promise<ResourceGroup[]> {
   const get = async (key: { namespace: string; name: string }): Promise<ResourceGroup[]> => {
-    try {
-      return [await client.get(RESOURCE_GROUPS, key, { signal })];
-    } catch (error) {
-      if (isNotFound(error)) return [];
-      throw error;
-    }
+    const group = await orAbsent(client.get(RESOURCE_GROUPS, key, { signal }));
+    return group ? [group] : [];
   };
   const [first] = await get({ namespace, name });
   if (!first) return [];

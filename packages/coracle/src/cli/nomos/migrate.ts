@@ -1,7 +1,7 @@
 /** `coracle nomos migrate`: upstream turns its legacy mode into RootSyncs; here there is none, which this says. */
 import { clusterType } from '@coracle/apimachinery/meta/gvk';
 import type { KubeObject } from '@coracle/apimachinery/meta/object';
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { type CommandContext, CommandError, textFlag } from '../command.ts';
 import { durationFlag } from '../duration-flag.ts';
@@ -45,11 +45,6 @@ export async function migrate(context: CommandContext): Promise<number> {
 }
 
 async function isLegacy(client: Client, signal: AbortSignal): Promise<boolean> {
-  try {
-    const { items } = await client.list(CONFIG_MANAGEMENTS, { signal });
-    return items.some(({ spec }) => spec?.enableMultiRepo !== true);
-  } catch (error) {
-    if (isNotFound(error)) return false;
-    throw error;
-  }
+  const list = await orAbsent(client.list(CONFIG_MANAGEMENTS, { signal }));
+  return list?.items.some(({ spec }) => spec?.enableMultiRepo !== true) ?? false;
 }

@@ -5,7 +5,7 @@
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { CONTROLLER_REVISIONS } from '@coracle/apimachinery/types/resource-types';
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { sourceReader } from '@coracle/kubevirt/controllers/virt-api/virt-api';
 import { createStartRecord } from '@coracle/kubevirt/controllers/vm/start-record';
@@ -67,13 +67,8 @@ export async function effectOnMachine(
 
 async function runningInstance({ metadata }: Vm, client: Client, signal: AbortSignal): Promise<Vmi | undefined> {
   const key = { namespace: metadata.namespace ?? '', name: metadata.name ?? '' };
-  try {
-    const found = await client.get(VIRTUAL_MACHINE_INSTANCES, key, { signal });
-    return isFinal(found.status?.phase) ? undefined : found;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+  const found = await orAbsent(client.get(VIRTUAL_MACHINE_INSTANCES, key, { signal }));
+  return isFinal(found?.status?.phase) ? undefined : found;
 }
 
 /** Undefined when what its matchers stand for is not there. */

@@ -1,6 +1,6 @@
 /** The sync that a command's word names, as it is in the cluster. */
 
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { CONFIG_SYNC_NAMESPACE, REPO_SYNCS, ROOT_SYNCS, type Sync } from '@coracle/gitops/kinds/kinds';
 import type { SyncIdentity } from '@coracle/gitops/status/sync-identity';
@@ -31,10 +31,5 @@ export function syncTarget(
 /** Undefined when there is none. Rejects with ApiError. */
 export async function findSync(client: Client, sync: SyncIdentity, signal: AbortSignal): Promise<Sync | undefined> {
   const type = sync.kind === 'RootSync' ? ROOT_SYNCS : REPO_SYNCS;
-  try {
-    return await client.get(type, { namespace: sync.namespace, name: sync.name }, { signal });
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+  return orAbsent(client.get(type, { namespace: sync.namespace, name: sync.name }, { signal }));
 }

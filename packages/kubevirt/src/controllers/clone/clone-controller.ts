@@ -7,7 +7,7 @@ import { type DeepReadonly, type KubeObject, keyOf, type ObjectKey } from '@cora
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
-import { isConflict, isNotFound } from '@coracle/client/api-failure';
+import { orAbsent, orGone } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { controllerOwner, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
@@ -107,9 +107,7 @@ export function createCloneController(environment: ControllerEnvironment): Runna
       }
       // What was reached counts, whatever came after.
       const after: VirtualMachineClone = { ...(clone as VirtualMachineClone), status };
-      await commit(client, VIRTUAL_MACHINE_CLONES, { before: clone, after }).catch((error: unknown) => {
-        if (!isNotFound(error)) throw error;
-      });
+      await orAbsent(commit(client, VIRTUAL_MACHINE_CLONES, { before: clone, after }));
       if (failure !== undefined) throw failure;
       return DONE;
     },
@@ -130,21 +128,12 @@ function clusterReader({ client, informers }: ControllerEnvironment): (namespace
   ): Promise<DeepReadonly<T> | undefined> => {
     const cached = cache.get(key);
     if (cached !== undefined || key.name === '') return cached;
-    try {
-      return (await client.get(type, key)) as DeepReadonly<T>;
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+    return (await orAbsent(client.get(type, key))) as DeepReadonly<T> | undefined;
   };
   const remove = async <T extends KubeObject>(type: ResourceType<T>, { metadata }: DeepReadonly<KubeObject>) => {
     const { namespace = '', name = '', uid = '' } = metadata;
-    try {
-      await client.delete(type, { namespace, name }, { preconditions: { uid } });
-    } catch (error) {
-      // Gone, or another one of that name.
-      if (!isNotFound(error) && !isConflict(error)) throw error;
-    }
+    // Gone, or another one of that name.
+    await orGone(client.delete(type, { namespace, name }, { preconditions: { uid } }));
   };
   return (namespace) => ({
     machine: (name) => find(VIRTUAL_MACHINES, machines, { namespace, name }),

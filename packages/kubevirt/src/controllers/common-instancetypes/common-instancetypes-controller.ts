@@ -5,8 +5,8 @@
 
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly, ObjectKey } from '@coracle/apimachinery/meta/object';
-import { ApiError } from '@coracle/apimachinery/meta/status';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
+import { isAlreadyExists, isConflict, isNotFound, orExpected } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { createController, DONE, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
@@ -124,11 +124,7 @@ async function inParallel(writes: readonly (() => Promise<unknown>)[], signal: A
   const work = async (): Promise<void> => {
     while (next < writes.length) {
       signal.throwIfAborted();
-      try {
-        await writes[next++]!();
-      } catch (error) {
-        if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error;
-      }
+      await orExpected(writes[next++]!(), isNotFound, isConflict, isAlreadyExists);
     }
   };
   await Promise.all(Array.from({ length: Math.min(CONCURRENT_WRITES, writes.length) }, work));

@@ -5,7 +5,7 @@
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { type DeepReadonly, formatTime, keyOf } from '@coracle/apimachinery/meta/object';
-import { isAlreadyExists, orAbsent } from '@coracle/client/api-failure';
+import { orAbsent, orThere } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { commit } from '@coracle/client/commit/commit';
 import {
@@ -152,9 +152,7 @@ async function ensureImport(client: Client, cron: Cron, name: string, digest: st
     },
     spec,
   };
-  await client.create(DATA_VOLUMES, made).catch((error: unknown) => {
-    if (!isAlreadyExists(error)) throw error;
-  });
+  await orThere(client.create(DATA_VOLUMES, made));
 }
 
 /** Leads the managed DataSource to the claim of that name. */

@@ -2,7 +2,7 @@
 import type { DeepReadonly, ObjectKey } from '@coracle/apimachinery/meta/object';
 import { NODES, PERSISTENT_VOLUMES } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolumeClaim, StorageClass } from '@coracle/apimachinery/types/types';
-import { isAlreadyExists } from '@coracle/client/api-failure';
+import { orThere } from '@coracle/client/api-failure';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { SELECTED_NODE } from '@coracle/cluster-rules/storage/claim-step';
 import type { PoolFacts, VolumeMade } from '@coracle/cluster-rules/storage/pool-calls';
@@ -100,11 +100,9 @@ export class PoolPlaces {
     signal: AbortSignal,
   ): Promise<void> {
     const reclaimPolicy = storageClass.reclaimPolicy === 'Retain' ? 'Retain' : 'Delete';
-    try {
-      await this.#client.create(PERSISTENT_VOLUMES, volumeObject(claim, { pool, made, reclaimPolicy }), { signal });
-    } catch (error) {
-      if (!isAlreadyExists(error)) throw error;
-    }
+    await orThere(
+      this.#client.create(PERSISTENT_VOLUMES, volumeObject(claim, { pool, made, reclaimPolicy }), { signal }),
+    );
     this.#log.info('volume filled', { volume: volumeNameFor(claim) });
     // What goes wrong here the sweeper does again.
     await this.#pools.call(pool, 'confirmVolume', { handle: made.handle }, signal).catch((error: unknown) => {

@@ -1,7 +1,7 @@
 /** Keeps one StorageProfile for each storage class: what claims of it are where a DataVolume does not say. */
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { STORAGE_CLASSES } from '@coracle/apimachinery/types/resource-types';
-import { isAlreadyExists, orAbsent } from '@coracle/client/api-failure';
+import { orAbsent, orThere } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { type Controller, createController, DONE, ownKeys } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
@@ -32,9 +32,7 @@ export function createStorageProfileController({ client, clock, log, informers }
           metadata: { name: key.name },
           spec: {},
         };
-        await client.create(STORAGE_PROFILES, made, { signal }).catch((error: unknown) => {
-          if (!isAlreadyExists(error)) throw error;
-        });
+        await orThere(client.create(STORAGE_PROFILES, made, { signal }));
         return DONE;
       }
       const status = {

@@ -8,7 +8,7 @@ import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
-import { isNotFound } from '@coracle/client/api-failure';
+import { isNotFound, orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { Informer } from '@coracle/client/informer/informer';
 import { POOL_DRIVER, SNAPSHOT_GROUP, SNAPSHOT_GROUP_SIZE } from '@coracle/cluster-rules/storage/pool-names';
@@ -94,14 +94,7 @@ export function createClaimSnapshots(options: {
       const content = contentOf(snapshot);
       const names = (content?.spec.volumeBackups ?? []).flatMap(({ volumeSnapshotName }) => volumeSnapshotName ?? []);
       const keys = names.map((name) => ({ namespace: snapshot.metadata.namespace ?? '', name }));
-      const found = await Promise.all(
-        keys.map((key) =>
-          client.get(VOLUME_SNAPSHOTS, key, { signal }).catch((error: unknown) => {
-            if (isNotFound(error)) return undefined;
-            throw error;
-          }),
-        ),
-      );
+      const found = await Promise.all(keys.map((key) => orAbsent(client.get(VOLUME_SNAPSHOTS, key, { signal }))));
       const grouped = found.filter((each) => each?.metadata.annotations?.[SNAPSHOT_GROUP] !== undefined);
       for (const each of grouped) {
         const size = String(grouped.length);

@@ -8,7 +8,7 @@ import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { type DeepReadonly, formatTime, keyOf } from '@coracle/apimachinery/meta/object';
 import { NAMESPACES, NODES, PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Namespace, Node, Pod } from '@coracle/apimachinery/types/types';
-import { isApiError, isConflict, isNotFound } from '@coracle/client/api-failure';
+import { isApiError, isConflict, isNotFound, orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import type { EventRecorder } from '@coracle/client/events/recorder';
@@ -262,12 +262,7 @@ class MigrationWrites implements MigrationActions {
   };
 
   readonly readVmi: MigrationActions['readVmi'] = async (namespace, name) => {
-    try {
-      return await this.#client.get(VIRTUAL_MACHINE_INSTANCES, { namespace, name });
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+    return orAbsent(this.#client.get(VIRTUAL_MACHINE_INSTANCES, { namespace, name }));
   };
 }
 

@@ -2,7 +2,7 @@ import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { type DeepReadonly, keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { PODS, RESOURCE_QUOTAS } from '@coracle/apimachinery/types/resource-types';
 import type { Pod } from '@coracle/apimachinery/types/types';
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
@@ -315,13 +315,11 @@ export class MigrationSteps {
   }
 
   async #remove(migration: ReadonlyMigration): Promise<void> {
-    try {
-      await this.client.delete(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, keyOf(migration), {
+    await orAbsent(
+      this.client.delete(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, keyOf(migration), {
         preconditions: { uid: migration.metadata.uid ?? '' },
-      });
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+      }),
+    );
   }
 
   /** Saves status, or lets go of the migration when it has ended and nothing is left to do. */

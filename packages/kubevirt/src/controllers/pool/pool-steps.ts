@@ -2,7 +2,7 @@ import { controllerReference } from '@coracle/apimachinery/meta/controller-refer
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import { type DeepReadonly, type KubeObject, keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
-import { isAlreadyExists, isConflict, isNamespaceTerminating, isNotFound, orAbsent } from '@coracle/client/api-failure';
+import { isConflict, isNamespaceTerminating, isNotFound, orAbsent, orThere } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
@@ -216,8 +216,8 @@ export class PoolSteps {
   async #ensureRevision(pool: Pool): Promise<void> {
     const name = poolRevisionName(pool);
     if (this.revisions.get({ namespace: pool.metadata.namespace ?? '', name })) return;
-    try {
-      await this.#client.create(CONTROLLER_REVISIONS, {
+    const made = await orThere(
+      this.#client.create(CONTROLLER_REVISIONS, {
         apiVersion: 'apps/v1',
         kind: 'ControllerRevision',
         metadata: {
@@ -228,11 +228,9 @@ export class PoolSteps {
         },
         data: pool.spec as unknown as Record<string, unknown>,
         revision: pool.metadata.generation ?? 0,
-      });
-    } catch (error) {
-      if (isAlreadyExists(error)) return;
-      throw error;
-    }
+      }),
+    );
+    if (!made) return;
     for (const text of unservedTexts(pool.spec.virtualMachineTemplate.spec?.template?.spec))
       this.#events.event(pool, 'Warning', 'NotSupported', text);
   }

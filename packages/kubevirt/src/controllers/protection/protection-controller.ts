@@ -10,7 +10,7 @@
 
 import type { DeepReadonly, ObjectKey, ObjectMeta } from '@coracle/apimachinery/meta/object';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import { createController, DONE, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
 import { SSP_GROUP, SSPS, type Ssp } from '../../kinds/ssp/kinds.ts';
@@ -89,22 +89,12 @@ export function createProtectionController(environment: ControllerEnvironment): 
   }
 
   async function sspObject(key: ObjectKey, signal: AbortSignal): Promise<DeepReadonly<Ssp> | undefined> {
-    try {
-      return await client.get(SSPS, key, { signal });
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+    return orAbsent(client.get(SSPS, key, { signal }));
   }
 
   /** Those whose deletion has not begun; none where the kind is not served. */
   async function sspObjects(signal: AbortSignal): Promise<readonly DeepReadonly<Ssp>[]> {
-    try {
-      const { items } = await client.list(SSPS, { signal });
-      return items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-    } catch (error) {
-      if (isNotFound(error)) return [];
-      throw error;
-    }
+    const list = await orAbsent(client.list(SSPS, { signal }));
+    return (list?.items ?? []).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   }
 }

@@ -1,7 +1,7 @@
 import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { type DeepReadonly, keyOf, keyText } from '@coracle/apimachinery/meta/object';
-import { isConflict, isNamespaceTerminating, isNotFound } from '@coracle/client/api-failure';
+import { isConflict, isNamespaceTerminating, isNotFound, orAbsent, orGone } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
@@ -134,13 +134,8 @@ export class ReplicaSetSteps {
 
   /** What the cache shows may be over: a set that is going, or another one of the name, takes nothing. */
   async #isStillThere(set: ReadonlySet): Promise<boolean> {
-    try {
-      const { metadata } = await this.#client.get(VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS, keyOf(set));
-      return metadata.uid === set.metadata.uid && metadata.deletionTimestamp === undefined;
-    } catch (error) {
-      if (isNotFound(error)) return false;
-      throw error;
-    }
+    const stored = await orAbsent(this.#client.get(VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS, keyOf(set)));
+    return stored?.metadata.uid === set.metadata.uid && stored?.metadata.deletionTimestamp === undefined;
   }
 
   async #reown(
@@ -148,11 +143,7 @@ export class ReplicaSetSteps {
     ownerReferences: DeepReadonly<VirtualMachineInstance['metadata']['ownerReferences']>,
   ): Promise<void> {
     const after = { ...vmi, metadata: { ...vmi.metadata, ownerReferences } } as VirtualMachineInstance;
-    try {
-      await commit(this.#client, VIRTUAL_MACHINE_INSTANCES, { before: vmi, after });
-    } catch (error) {
-      // Changed or gone meanwhile: its own event brings the next pass.
-      if (!isNotFound(error) && !isConflict(error)) throw error;
-    }
+    // Changed or gone meanwhile: its own event brings the next pass.
+    await orGone(commit(this.#client, VIRTUAL_MACHINE_INSTANCES, { before: vmi, after }));
   }
 }

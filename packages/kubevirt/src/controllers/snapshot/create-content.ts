@@ -5,7 +5,7 @@ import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { DeepReadonly, ObjectMeta } from '@coracle/apimachinery/meta/object';
 import { CONTROLLER_REVISIONS } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
-import { isAlreadyExists } from '@coracle/client/api-failure';
+import { isAlreadyExists, orThere } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { EventRecorder } from '@coracle/client/events/recorder';
 import {
@@ -123,9 +123,7 @@ async function captureRevisions(
       apiVersion: `${SNAPSHOT_GROUP}/${SNAPSHOT_VERSION}`,
       kind: 'VirtualMachineSnapshot',
     });
-    await client.create(CONTROLLER_REVISIONS, copyRevision(revision, copy, owner)).catch((error: unknown) => {
-      if (!isAlreadyExists(error)) throw error;
-    });
+    await orThere(client.create(CONTROLLER_REVISIONS, copyRevision(revision, copy, owner)));
     copies[field] = copy;
   }
   return withCopies(saved, copies);

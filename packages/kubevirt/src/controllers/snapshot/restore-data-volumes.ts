@@ -3,7 +3,7 @@
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
-import { isAlreadyExists, orAbsent } from '@coracle/client/api-failure';
+import { orAbsent, orThere } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { commit } from '@coracle/client/commit/commit';
 import { DATA_VOLUMES, type DataVolume } from '../../kinds/cdi/kinds.ts';
@@ -83,8 +83,8 @@ async function restoreDataVolume(
   const claim = stores.claims.get({ namespace, name });
   // The claim of a template that the snapshot does not hold is not ours to hand over.
   if (claim === undefined || claim.metadata.annotations?.[POPULATED_FOR_ANNOTATION] !== name) return 'done';
-  try {
-    await client.create(DATA_VOLUMES, {
+  await orThere(
+    client.create(DATA_VOLUMES, {
       apiVersion: 'cdi.kubevirt.io/v1beta1',
       kind: 'DataVolume',
       metadata: {
@@ -97,10 +97,8 @@ async function restoreDataVolume(
         },
       },
       spec: template.spec,
-    });
-  } catch (error) {
-    if (!isAlreadyExists(error)) throw error;
-  }
+    }),
+  );
   return 'waiting';
 }
 

@@ -1,7 +1,7 @@
 /** Steps of a restore: the machine is locked, written, and let go. */
 
 import { type DeepReadonly, keyOf } from '@coracle/apimachinery/meta/object';
-import { isNotFound, orAbsent } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { commit } from '@coracle/client/commit/commit';
 import {
@@ -57,11 +57,7 @@ export async function unlockTarget(vm: Vm, restoreName: string, client: Client):
   if (vm.status?.restoreInProgress !== restoreName) return;
   const before = vm as VirtualMachine;
   const { restoreInProgress: _, memoryDumpRequest: __, ...status } = before.status ?? {};
-  try {
-    await commit(client, VIRTUAL_MACHINES, { before, after: { ...before, status } });
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-  }
+  await orAbsent(commit(client, VIRTUAL_MACHINES, { before, after: { ...before, status } }));
 }
 
 /**

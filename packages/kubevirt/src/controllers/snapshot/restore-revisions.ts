@@ -4,7 +4,7 @@ import { controllerReference } from '@coracle/apimachinery/meta/controller-refer
 import type { DeepReadonly, OwnerReference } from '@coracle/apimachinery/meta/object';
 import { CONTROLLER_REVISIONS } from '@coracle/apimachinery/types/resource-types';
 import type { ControllerRevision } from '@coracle/apimachinery/types/types';
-import { isAlreadyExists, orAbsent } from '@coracle/client/api-failure';
+import { orAbsent, orThere } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { SNAPSHOT_GROUP, SNAPSHOT_VERSION, VIRTUAL_MACHINES, type VirtualMachine } from '../../kinds/kubevirt.ts';
 import { isSameCapture } from '../../rules/instancetype/revision.ts';
@@ -48,9 +48,7 @@ export async function restoreRevisions(pass: RestorePass): Promise<Revisions> {
     if (there !== undefined && !isSameCapture(copy, there))
       await orAbsent(client.delete(CONTROLLER_REVISIONS, { namespace, name }));
     if (there === undefined || !isSameCapture(copy, there)) {
-      await client.create(CONTROLLER_REVISIONS, copyRevision(copy, name, ownerOf(pass))).catch((error: unknown) => {
-        if (!isAlreadyExists(error)) throw error;
-      });
+      await orThere(client.create(CONTROLLER_REVISIONS, copyRevision(copy, name, ownerOf(pass))));
     }
     made[field] = name;
   }

@@ -5,7 +5,7 @@ import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly, OwnerReference } from '@coracle/apimachinery/meta/object';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
-import { isAlreadyExists, orAbsent } from '@coracle/client/api-failure';
+import { orAbsent, orThere } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { isDeleting } from '@coracle/client/finalizer/finalizer';
 import { VOLUME_SNAPSHOTS } from '@coracle/cluster-rules/volume-snapshot/kinds';
@@ -87,11 +87,7 @@ async function createClaim(pass: RestorePass, volume: VolumeRestore): Promise<vo
     dataVolume: volume.dataVolumeName,
     owner: claimOwner(pass),
   });
-  try {
-    await client.create(PERSISTENT_VOLUME_CLAIMS, claim);
-  } catch (error) {
-    if (!isAlreadyExists(error)) throw error;
-  }
+  await orThere(client.create(PERSISTENT_VOLUME_CLAIMS, claim));
 }
 
 /** Takes away what the restored claim takes the place of. Its DataVolume must not fill a new one meanwhile. */

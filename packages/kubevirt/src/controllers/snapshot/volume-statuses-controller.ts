@@ -2,7 +2,7 @@
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { type DeepReadonly, keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
@@ -63,9 +63,7 @@ export function createVolumeStatusesController({ client, clock, log, stores }: V
         ...before,
         status: { ...status, ...(wanted.length > 0 && { volumeSnapshotStatuses: wanted }) },
       };
-      await commit(client, VIRTUAL_MACHINES, { before, after }).catch((error: unknown) => {
-        if (!isNotFound(error)) throw error;
-      });
+      await orAbsent(commit(client, VIRTUAL_MACHINES, { before, after }));
       return DONE;
     },
   });

@@ -1,7 +1,7 @@
 /** What instance types and preferences are looked up with: through the API. */
 
-import { ApiError } from '@coracle/apimachinery/meta/status';
 import { CONTROLLER_REVISIONS } from '@coracle/apimachinery/types/resource-types';
+import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { SourceReader } from '../../rules/instancetype/resolve.ts';
 import { isControlledBy, REVISION_LABELS } from '../../rules/instancetype/revision.ts';
@@ -9,8 +9,8 @@ import { isControlledBy, REVISION_LABELS } from '../../rules/instancetype/revisi
 /** Rejects with what the API answers, unless that is 404. */
 export function sourceReader(client: Client): Required<SourceReader> {
   return {
-    revision: (namespace, name) => orMissing(client.get(CONTROLLER_REVISIONS, { namespace, name })),
-    object: ({ type, namespace, name }) => orMissing(client.get(type, { namespace, name })),
+    revision: (namespace, name) => orAbsent(client.get(CONTROLLER_REVISIONS, { namespace, name })),
+    object: ({ type, namespace, name }) => orAbsent(client.get(type, { namespace, name })),
     async own({ metadata }) {
       const { namespace = '', uid } = metadata;
       const { items } = await client.list(CONTROLLER_REVISIONS, {
@@ -20,14 +20,4 @@ export function sourceReader(client: Client): Required<SourceReader> {
       return items.filter((revision) => isControlledBy(revision, uid ?? ''));
     },
   };
-}
-
-/** The result, or undefined for a 404. */
-export async function orMissing<T>(pending: Promise<T>): Promise<T | undefined> {
-  try {
-    return await pending;
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 404) return undefined;
-    throw error;
-  }
 }

@@ -5,7 +5,7 @@
 import type { DeepReadonly, ObjectKey } from '@coracle/apimachinery/meta/object';
 import { keyOf } from '@coracle/apimachinery/meta/object';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
-import { isAlreadyExists, orAbsent } from '@coracle/client/api-failure';
+import { orAbsent, orThere } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { commit } from '@coracle/client/commit/commit';
 import type { Informer } from '@coracle/client/informer/informer';
@@ -153,9 +153,7 @@ async function create(
     },
     spec,
   };
-  await client.create(DATA_VOLUMES, made).catch((error: unknown) => {
-    if (!isAlreadyExists(error)) throw error;
-  });
+  await orThere(client.create(DATA_VOLUMES, made));
 }
 
 /** One that a restore made for the machine, that was kept for it, or that the machine made and lost, is its own. */

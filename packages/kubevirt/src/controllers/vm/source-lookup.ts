@@ -2,9 +2,9 @@
 
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly, KubeObject, ObjectKey } from '@coracle/apimachinery/meta/object';
-import { ApiError } from '@coracle/apimachinery/meta/status';
 import { CONTROLLER_REVISIONS } from '@coracle/apimachinery/types/resource-types';
 import type { ControllerRevision } from '@coracle/apimachinery/types/types';
+import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { controllerOwner, type Source, source } from '@coracle/client/controller/controller';
 import type { Informer } from '@coracle/client/informer/informer';
@@ -130,10 +130,5 @@ async function find<T extends KubeObject>(
   type: ResourceType<T>,
   key: ObjectKey,
 ): Promise<T | undefined> {
-  try {
-    return await client.get(type, key);
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 404) return undefined;
-    throw error;
-  }
+  return orAbsent(client.get(type, key));
 }

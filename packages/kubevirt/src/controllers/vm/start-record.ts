@@ -5,6 +5,7 @@ import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { CONTROLLER_REVISIONS } from '@coracle/apimachinery/types/resource-types';
 import type { ControllerRevision } from '@coracle/apimachinery/types/types';
+import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { VirtualMachine } from '../../kinds/kubevirt.ts';
 import type { Layers } from '../../rules/instancetype/expand.ts';
@@ -63,11 +64,7 @@ export function createStartRecord(options: {
       .sort((a, b) => a.revision - b.revision);
 
   const remove = async ({ metadata: { namespace = '', name = '' } }: Revision): Promise<void> => {
-    try {
-      await client.delete(CONTROLLER_REVISIONS, { namespace, name });
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.code !== 404) throw error;
-    }
+    await orAbsent(client.delete(CONTROLLER_REVISIONS, { namespace, name }));
   };
   const create = async (revision: ControllerRevision): Promise<void> => {
     try {

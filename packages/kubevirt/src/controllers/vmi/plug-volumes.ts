@@ -3,7 +3,7 @@ import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { type DeepReadonly, keyOf } from '@coracle/apimachinery/meta/object';
 import { PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Pod } from '@coracle/apimachinery/types/types';
-import { isAlreadyExists, isConflict, isNotFound } from '@coracle/client/api-failure';
+import { isAlreadyExists, orGone } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { EventRecorder } from '@coracle/client/events/recorder';
 import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
@@ -53,9 +53,5 @@ export async function plugVolumes(
 }
 
 async function remove(client: Client, pod: DeepReadonly<Pod>): Promise<void> {
-  try {
-    await client.delete(PODS, keyOf(pod as Pod), { preconditions: { uid: pod.metadata.uid ?? '' } });
-  } catch (error) {
-    if (!isNotFound(error) && !isConflict(error)) throw error;
-  }
+  await orGone(client.delete(PODS, keyOf(pod as Pod), { preconditions: { uid: pod.metadata.uid ?? '' } }));
 }

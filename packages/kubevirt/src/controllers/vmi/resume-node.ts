@@ -7,7 +7,7 @@ import { type DeepReadonly, keyOf, type ObjectKey } from '@coracle/apimachinery/
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { NODES } from '@coracle/apimachinery/types/resource-types';
 import type { Node } from '@coracle/apimachinery/types/types';
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import type { EventRecorder } from '@coracle/client/events/recorder';
 import { POOL_LABEL } from '@coracle/cluster-rules/storage/pool-names';
@@ -47,14 +47,9 @@ export function createResumeNodes({ client, informers }: ControllerEnvironment, 
   const stateOf = async ({ metadata }: Vmi): Promise<Readonly<Record<string, string>> | undefined> => {
     const request = parseResumeFrom(metadata.annotations?.[RESUME_FROM] ?? '');
     if (!request) return undefined;
-    try {
-      const { items } = await client.list(VIRTUAL_MACHINE_SNAPSHOTS, { namespace: metadata.namespace ?? '' });
-      return items.find((snapshot) => snapshot.metadata.uid === request.state)?.metadata.annotations;
-    } catch (error) {
-      // A cluster without the kind has no such state either: the agent says so.
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+    // A cluster without the kind has no such state either: the agent says so.
+    const list = await orAbsent(client.list(VIRTUAL_MACHINE_SNAPSHOTS, { namespace: metadata.namespace ?? '' }));
+    return list?.items.find((snapshot) => snapshot.metadata.uid === request.state)?.metadata.annotations;
   };
 
   return {

@@ -9,7 +9,7 @@ import {
   STORAGE_CLASSES,
 } from '@coracle/apimachinery/types/resource-types';
 import type { Node, Pod } from '@coracle/apimachinery/types/types';
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent, orGone } from '@coracle/client/api-failure';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import { createExpectations } from '@coracle/client/expectations/expectations';
@@ -234,13 +234,8 @@ export class VmiSteps {
   async unseenTarget({ metadata, status }: ReadonlyVmi): Promise<ReadonlyPod | undefined> {
     const { targetNode, targetPod } = status?.migrationState ?? {};
     if (!targetPod || !targetNode || targetNode !== status?.nodeName || isFinal(status.phase)) return undefined;
-    try {
-      const pod = await this.client.get(PODS, { namespace: metadata.namespace ?? '', name: targetPod });
-      return isLauncherOf(pod, { metadata }) ? pod : undefined;
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+    const pod = await orAbsent(this.client.get(PODS, { namespace: metadata.namespace ?? '', name: targetPod }));
+    return pod && isLauncherOf(pod, { metadata }) ? pod : undefined;
   }
 
   /** Shows on the Pod whether the guest is paused. A Pod made in this pass is marked when the watch has shown it. */
@@ -248,16 +243,14 @@ export class VmiSteps {
     if (!pod || podExpected || pod.metadata.deletionTimestamp !== undefined || isFinal(vmi.status?.phase)) return;
     const condition = unpausedCondition(vmi, pod, this.clock.now());
     if (!condition) return;
-    try {
-      await this.client.patch(
+    await orGone(
+      this.client.patch(
         PODS,
         keyOf(pod),
         { type: 'strategic', body: { metadata: { uid: pod.metadata.uid }, status: { conditions: [condition] } } },
         { subresource: 'status' },
-      );
-    } catch (error) {
-      if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error;
-    }
+      ),
+    );
   }
 
   /** The node's label of an instance is its launcher Pod's too, and the networks that it has been given while it runs. */
@@ -285,11 +278,7 @@ export class VmiSteps {
 
   /** Changes a Pod that may have gone or become another one meanwhile. */
   async #patchPod(pod: ReadonlyPod, metadata: object): Promise<void> {
-    try {
-      const body = { metadata: { uid: pod.metadata.uid, ...metadata } };
-      await this.client.patch(PODS, keyOf(pod), { type: 'merge', body });
-    } catch (error) {
-      if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error;
-    }
+    const body = { metadata: { uid: pod.metadata.uid, ...metadata } };
+    await orGone(this.client.patch(PODS, keyOf(pod), { type: 'merge', body }));
   }
 }

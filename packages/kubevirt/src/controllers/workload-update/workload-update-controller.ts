@@ -7,7 +7,7 @@ import { type DeepReadonly, keyOf, keyText } from '@coracle/apimachinery/meta/ob
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { NODES } from '@coracle/apimachinery/types/resource-types';
 import type { Node } from '@coracle/apimachinery/types/types';
-import { isApiError, isNotFound } from '@coracle/client/api-failure';
+import { isApiError, isNotFound, orAbsent } from '@coracle/client/api-failure';
 import { createController, DONE, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
@@ -68,12 +68,7 @@ export function createWorkloadUpdateController({ client, informers, clock, log }
     vmi.metadata.labels?.[OUTDATED_LABEL] !== undefined;
 
   const readInstance = async (vmi: ReadonlyVmi): Promise<ReadonlyVmi | undefined> => {
-    try {
-      return await client.get(VIRTUAL_MACHINE_INSTANCES, keyOf(vmi as VirtualMachineInstance));
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+    return orAbsent(client.get(VIRTUAL_MACHINE_INSTANCES, keyOf(vmi as VirtualMachineInstance)));
   };
 
   const migrate = async (vmi: ReadonlyVmi): Promise<void> => {

@@ -4,7 +4,7 @@ import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import { type DeepReadonly, type KubeObject, keyOf } from '@coracle/apimachinery/meta/object';
 import { PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Pod } from '@coracle/apimachinery/types/types';
-import { isConflict, isNotFound } from '@coracle/client/api-failure';
+import { isConflict, isNotFound, orAbsent, orGone } from '@coracle/client/api-failure';
 import type { Patch } from '@coracle/client/client';
 import { changed, hasNullInList, statusPatch } from '@coracle/client/commit/status-patch';
 import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
@@ -44,12 +44,9 @@ async function writeStatus<T extends KubeObject>(
       if (!isConflict(error) || attempt >= CONFLICTS) throw error;
     }
     await environment.clock.sleep(CONFLICT_PAUSE_MS * 2 ** attempt, signal);
-    try {
-      object = (await client.get(type, key, { signal })) as DeepReadonly<T>;
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+    const stored = await orAbsent(client.get(type, key, { signal }));
+    if (!stored) return undefined;
+    object = stored as DeepReadonly<T>;
     if (object.metadata.uid !== uid) return undefined;
   }
 }
@@ -90,13 +87,11 @@ export const writeVmiStatus = (
 /** Ends the life of a Pod object: what a kubelet does when the last container is gone. */
 export async function deletePod(environment: AgentEnvironment, pod: DeepReadonly<Pod>): Promise<void> {
   const { uid } = pod.metadata;
-  try {
-    await environment.client.delete(PODS, keyOf(pod as unknown as KubeObject), {
+  await orGone(
+    environment.client.delete(PODS, keyOf(pod as unknown as KubeObject), {
       gracePeriodSeconds: 0,
       ...(uid !== undefined && { preconditions: { uid } }),
       signal: environment.signal,
-    });
-  } catch (error) {
-    if (!isNotFound(error) && !isConflict(error)) throw error;
-  }
+    }),
+  );
 }

@@ -6,7 +6,6 @@
 
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
-import { ApiError } from '@coracle/apimachinery/meta/status';
 import {
   type ReviewRequest,
   readReview,
@@ -16,6 +15,7 @@ import {
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolume, PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
+import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { InformerSet } from '@coracle/client/informer/informer-set';
 import type { ApiHandler } from '@coracle/runtime/http/seam';
@@ -144,12 +144,7 @@ async function find<T extends KubeObject>(
   type: ResourceType<T>,
   { namespace, name }: { readonly namespace: string; readonly name: string },
 ): Promise<T | undefined> {
-  try {
-    return await client.get(type, { namespace, name });
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 404) return undefined;
-    throw error;
-  }
+  return orAbsent(client.get(type, { namespace, name }));
 }
 
 let states = 0;

@@ -7,6 +7,7 @@
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
 import type { ControllerRevision } from '@coracle/apimachinery/types/types';
+import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { VirtualMachine } from '../../../kinds/kubevirt.ts';
 import { keepPreferenceInVirtualMachine } from '../../../rules/instancetype/expand.ts';
@@ -28,7 +29,7 @@ import {
   type SourceReader,
 } from '../../../rules/instancetype/resolve.ts';
 import { buildRevision } from '../../../rules/instancetype/revision.ts';
-import { orMissing, sourceReader } from '../source-reader.ts';
+import { sourceReader } from '../source-reader.ts';
 import type { AdmissionContext } from './admission-context.ts';
 import { CauseRefusal, WebhookRefusal } from './causes.ts';
 import type { ReadTarget } from './may-read.ts';
@@ -77,7 +78,7 @@ async function infer(vm: VirtualMachine, field: MatcherField, { client, mayRead 
       resource: need.resource,
       namespaced: true,
     };
-    const found = await orMissing(client.get(type, need)).catch((error: unknown) => {
+    const found = await orAbsent(client.get(type, need)).catch((error: unknown) => {
       throw new WebhookRefusal(400, error instanceof Error ? error.message : String(error));
     });
     seen.set(textOf(need), (found as InferenceObject | undefined) ?? null);

@@ -2,6 +2,7 @@
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import {
   VIRTUAL_MACHINE_RESTORES,
@@ -13,7 +14,6 @@ import {
   VOLUME_RESTORE_POLICIES,
 } from '../../../kinds/kubevirt.ts';
 import { needsBackendStorage } from '../../../rules/backend-storage/backend-storage.ts';
-import { orMissing } from '../source-reader.ts';
 import type { AdmissionContext } from './admission-context.ts';
 import { type Cause, invalidValue, requiredValue, WebhookRefusal } from './causes.ts';
 import { validateMachineReference } from './validate-snapshot.ts';
@@ -93,11 +93,11 @@ function validatePolicies({ volumeRestorePolicy, volumeOwnershipPolicy }: Restor
 
 /** What a machine keeps in its TPM and its EFI variables is its own: it does not go to another machine. */
 async function validateBackendStorage({ spec }: Restore, namespace: string, client: Client): Promise<Cause[]> {
-  const snapshot = await orMissing(
+  const snapshot = await orAbsent(
     client.get(VIRTUAL_MACHINE_SNAPSHOTS, { namespace, name: spec.virtualMachineSnapshotName }),
   );
   if (snapshot === undefined) return [];
-  const target = await orMissing(client.get(VIRTUAL_MACHINES, { namespace, name: spec.target.name }));
+  const target = await orAbsent(client.get(VIRTUAL_MACHINES, { namespace, name: spec.target.name }));
   const { sourceUID, virtualMachineSnapshotContentName: contentName } = snapshot.status ?? {};
   const differs = target === undefined || (sourceUID !== undefined && target.metadata.uid !== sourceUID);
   if (!differs) return [];

@@ -6,7 +6,8 @@
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
-import { ApiError, type FieldError } from '@coracle/apimachinery/meta/status';
+import type { FieldError } from '@coracle/apimachinery/meta/status';
+import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import {
   KUBEVIRTS,
@@ -300,12 +301,7 @@ async function findInstance(
   client: Client,
   key: { namespace: string; name: string },
 ): Promise<VirtualMachineInstance | undefined> {
-  try {
-    return await client.get(VIRTUAL_MACHINE_INSTANCES, key);
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 404) return undefined;
-    throw error;
-  }
+  return orAbsent(client.get(VIRTUAL_MACHINE_INSTANCES, key));
 }
 
 async function countWorkloads(client: Client): Promise<Record<string, number>> {
