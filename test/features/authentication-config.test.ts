@@ -5,13 +5,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { encodeBase64Url } from '../../packages/apimachinery/src/meta/base64.ts';
-import { authenticationArguments, authenticationChoice } from '../../packages/coracle/src/cli/authentication-choice.ts';
+import { authenticationChoice } from '../../packages/coracle/src/cli/authentication-choice.ts';
+import { AUTHENTICATION_FLAGS } from '../../packages/coracle/src/cli/authentication-flags.ts';
 import { type Authentication, openAuthentication } from '../../packages/coracle/src/cli/open-authentication.ts';
 import { createOutbound } from '../../packages/coracle/src/compose/outbound.ts';
 import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
 import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { eventually } from '../testkit/eventually.ts';
+import { handedOn } from '../testkit/handed-on.ts';
 import { startWebhookServer, type WebhookServer } from '../testkit/webhook-server.ts';
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-384', hash: 'SHA-384' };
@@ -192,10 +194,10 @@ test('the file is followed: an issuer more, and one less; a bad one changes noth
 
 test('the flags are checked, and handed on as they were', () => {
   assert.equal(authenticationChoice({}), undefined);
-  const choice = authenticationChoice({ 'authentication-config': '/nowhere/a', 'anonymous-auth': 'false' })!;
+  const given = { 'authentication-config': '/nowhere/a', 'anonymous-auth': 'false' };
+  const choice = authenticationChoice(given)!;
   assert.deepEqual(choice, { config: '/nowhere/a', anonymous: false });
-  const handed = authenticationArguments(choice);
-  assert.deepEqual(handed, ['--authentication-config', '/nowhere/a', '--anonymous-auth', 'false']);
+  assert.deepEqual(handedOn(AUTHENTICATION_FLAGS, given), given);
   assert.throws(
     () => authenticationChoice({ 'authentication-config': 'a', 'oidc-client-id': 'c' }),
     /^Error: authentication-config file and oidc-\* flags are mutually exclusive$/,

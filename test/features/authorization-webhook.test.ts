@@ -4,12 +4,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
-import { authorizationArguments, authorizationChoice } from '../../packages/coracle/src/cli/authorization-choice.ts';
+import { authorizationChoice } from '../../packages/coracle/src/cli/authorization-choice.ts';
+import { AUTHORIZATION_FLAGS } from '../../packages/coracle/src/cli/authorization-flags.ts';
 import { type Authorizers, openAuthorizers } from '../../packages/coracle/src/cli/open-authorizers.ts';
 import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
 import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { eventually } from '../testkit/eventually.ts';
+import { handedOn } from '../testkit/handed-on.ts';
 import { type Review, startWebhookServer, type WebhookServer } from '../testkit/webhook-server.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'coracle-authorization-'));
@@ -298,12 +300,11 @@ test('the flags make the same of a webhook, which is asked in v1beta1', async ()
 test('the flags are checked, and handed on as they were', async () => {
   const mode = (text: string, more: object = {}) => authorizationChoice({ 'authorization-mode': text, ...more });
   assert.equal(authorizationChoice({}), undefined);
-  const choice = mode('Webhook,RBAC', { [FILE]: '/nowhere', 'authorization-webhook-cache-authorized-ttl': '90s' })!;
+  const given = { [FILE]: '/nowhere', 'authorization-webhook-cache-authorized-ttl': '90s' };
+  const choice = mode('Webhook,RBAC', given)!;
   const webhook = { file: '/nowhere', version: 'v1beta1', authorizedMs: 90_000, unauthorizedMs: 30_000 };
   assert.deepEqual(choice, { modes: ['Webhook', 'RBAC'], webhook });
-  const handed = authorizationArguments(choice);
-  const again: Record<string, string> = {};
-  for (let i = 0; i < handed.length; i += 2) again[handed[i]!.slice(2)] = handed[i + 1]!;
+  const again = handedOn(AUTHORIZATION_FLAGS, { 'authorization-mode': 'Webhook,RBAC', ...given });
   assert.deepEqual(authorizationChoice(again), choice);
   assert.throws(() => mode('Magic'), /^Error: authorization-mode "Magic" is not a valid mode$/);
   assert.throws(() => mode('RBAC,RBAC'), /authorization-mode \["RBAC" "RBAC"\] has mode specified more than once/);

@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { encodeBase64Url } from '../../packages/apimachinery/src/meta/base64.ts';
-import { oidcArguments, oidcChoice, oidcSettings } from '../../packages/coracle/src/cli/oidc-choice.ts';
+import { oidcChoice, oidcSettings } from '../../packages/coracle/src/cli/oidc-choice.ts';
+import { OIDC_FLAGS } from '../../packages/coracle/src/cli/oidc-flags.ts';
 import { createOutbound } from '../../packages/coracle/src/compose/outbound.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { handedOn } from '../testkit/handed-on.ts';
 import { startWebhookServer, type WebhookServer } from '../testkit/webhook-server.ts';
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
@@ -100,10 +102,8 @@ test('the flags are read as kube-apiserver reads them, and handed on as they wer
   assert.throws(() => oidcChoice({ 'oidc-client-id': 'c' }), /--oidc-client-id needs --oidc-issuer-url/);
   assert.throws(() => oidcChoice({ ...minimal, 'oidc-issuer-url': 'http://a.test' }), /takes an https URL/);
   assert.throws(() => oidcChoice({ ...minimal, 'oidc-signing-algs': 'none' }), /"none" is none of RS256/);
-  const choice = oidcChoice({ ...minimal, 'oidc-groups-claim': 'g', 'oidc-ca-file': '/nowhere/ca' })!;
-  const flags = oidcArguments(choice);
-  const again: Record<string, string> = {};
-  for (let i = 0; i < flags.length; i += 2) again[flags[i]!.slice(2)] = flags[i + 1]!;
-  assert.deepEqual(oidcChoice(again), choice);
+  const given = { ...minimal, 'oidc-groups-claim': 'g', 'oidc-ca-file': '/nowhere/ca', 'oidc-username-prefix': '-' };
+  const choice = oidcChoice(given)!;
+  assert.deepEqual(oidcChoice(handedOn(OIDC_FLAGS, given)), choice);
   assert.throws(() => oidcSettings(choice), /--oidc-ca-file: ENOENT/);
 });

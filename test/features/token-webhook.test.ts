@@ -4,12 +4,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import {
-  tokenWebhook,
-  tokenWebhookArguments,
-  tokenWebhookChoice,
-} from '../../packages/coracle/src/cli/token-webhook-choice.ts';
+import { tokenWebhook, tokenWebhookChoice } from '../../packages/coracle/src/cli/token-webhook-choice.ts';
+import { TOKEN_WEBHOOK_FLAGS } from '../../packages/coracle/src/cli/token-webhook-flags.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { handedOn } from '../testkit/handed-on.ts';
 import { type Review, startWebhookServer, type WebhookServer } from '../testkit/webhook-server.ts';
 
 const FILE = 'authentication-token-webhook-config-file';
@@ -83,10 +81,7 @@ test('the flags are checked, and handed on as they were', async () => {
   const flags = { [FILE]: '/nowhere/config', 'authentication-token-webhook-version': 'v1' };
   const choice = tokenWebhookChoice(flags)!;
   assert.deepEqual(choice, { file: '/nowhere/config', version: 'v1', cacheMs: 120_000 });
-  const handed = tokenWebhookArguments(choice);
-  const again: Record<string, string> = {};
-  for (let i = 0; i < handed.length; i += 2) again[handed[i]!.slice(2)] = handed[i + 1]!;
-  assert.deepEqual(tokenWebhookChoice(again), choice);
+  assert.deepEqual(tokenWebhookChoice(handedOn(TOKEN_WEBHOOK_FLAGS, flags)), choice);
   assert.throws(
     () => tokenWebhookChoice({ ...flags, 'authentication-token-webhook-version': 'v2' }),
     /takes v1 or v1beta1/,

@@ -33,17 +33,3 @@ export function auditSettings(flags: FlagValues): AuditSettings | undefined {
     maxBackups,
   };
 }
-
-/** The settings as flags again, for the process that is started in the background. */
-export const auditArguments = (settings: AuditSettings | undefined): string[] =>
-  settings === undefined
-    ? []
-    : [
-        '--audit-log-path',
-        settings.logPath,
-        ...(settings.policyFile === undefined ? [] : ['--audit-policy-file', settings.policyFile]),
-        '--audit-log-maxsize',
-        String(settings.maxSizeMib),
-        '--audit-log-maxbackup',
-        String(settings.maxBackups),
-      ];

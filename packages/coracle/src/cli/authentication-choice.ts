@@ -26,9 +26,3 @@ export function authenticationChoice(flags: FlagValues): AuthenticationChoice | 
     ...(text !== undefined && { anonymous: text === 'true' }),
   };
 }
-
-/** The choice as flags again, for the process that is started in the background. */
-export const authenticationArguments = ({ config, anonymous }: AuthenticationChoice = {}): string[] => [
-  ...(config === undefined ? [] : [`--${CONFIG_FLAG}`, config]),
-  ...(anonymous === undefined ? [] : [`--${ANONYMOUS_FLAG}`, String(anonymous)]),
-];

@@ -1,6 +1,5 @@
 /** Who is asked what users may do, from the flags of `coracle up`; `open-authorizers.ts` reads the files they name. */
 import { resolve } from 'node:path';
-import { goDuration } from '@coracle/apimachinery/meta/go-duration';
 import type { ConfiguredAuthorizer } from '@coracle/apiserver/auth/authorization-configuration';
 import { AUTHORIZATION_MODES } from '@coracle/apiserver/auth/authorization-modes';
 import type { AuthorizationWebhook } from '@coracle/apiserver/auth/webhook-authorizer';
@@ -70,20 +69,4 @@ function readModes(text: string): Mode[] {
       `${MODE} [${modes.map((mode) => JSON.stringify(mode)).join(' ')}] has mode specified more than once`,
     );
   return modes as Mode[];
-}
-
-/** The choice as flags again, for the process that is started in the background. */
-export function authorizationArguments(choice: AuthorizationChoice | undefined): string[] {
-  if (choice === undefined) return [];
-  if ('config' in choice) return [`--${CONFIG_FLAG}`, choice.config];
-  const { modes, webhook } = choice;
-  return [
-    ...[`--${MODE}`, modes.join(',')],
-    ...(webhook === undefined
-      ? []
-      : [
-          ...[`--${WEBHOOK_FILE_FLAG}`, webhook.file, `--${VERSION}`, webhook.version],
-          ...[`--${ALLOWED}`, goDuration(webhook.authorizedMs), `--${REFUSED}`, goDuration(webhook.unauthorizedMs)],
-        ]),
-  ];
 }

@@ -9,14 +9,6 @@ export function byteLimits(flags: FlagValues): ByteLimits {
   return { namespace: bytesOf(flags, NAMESPACE, NAMESPACE_BYTES), total: bytesOf(flags, TOTAL, TOTAL_BYTES) };
 }
 
-/** The same as flags. */
-export const byteLimitArguments = ({ namespace, total }: ByteLimits): string[] => [
-  `--${TOTAL}`,
-  String(total),
-  `--${NAMESPACE}`,
-  String(namespace),
-];
-
 /** What is too little holds not even the objects of an empty cluster. */
 const LEAST = 1024 * 1024;
 

@@ -1,6 +1,17 @@
 import assert from 'node:assert/strict';
+import { resolve } from 'node:path';
 import { test } from 'node:test';
-import { type Command, commandGroup, commandHelp, findCommand, readArguments, UsageError } from './command.ts';
+import {
+  type Command,
+  commandGroup,
+  commandHelp,
+  findCommand,
+  flagArguments,
+  readArguments,
+  switchFlag,
+  UsageError,
+  valueFlag,
+} from './command.ts';
 
 const load = async () => async () => 0;
 const SUB: Command = {
@@ -33,6 +44,24 @@ for (const argv of [['--on=maybe'], ['--name'], ['--limit', '5'], ['--', '--limi
   test(`readArguments() refuses ${argv.join(' ')}`, () => {
     assert.throws(() => readArguments(SUB, argv), UsageError);
   });
+
+test('flagArguments() says flags again, with paths as they are from here', () => {
+  const flags: Command['flags'] = {
+    on: switchFlag(''),
+    off: switchFlag(''),
+    file: valueFlag('FILE', ''),
+    dir: valueFlag('DIR', '', { multiple: true }),
+    list: valueFlag('LIST', '', { mayBeEmpty: true }),
+    absent: valueFlag('N', ''),
+  };
+  const given = { on: true, off: false, file: 'a', dir: ['b', '/c'], list: '-d' };
+  const words = flagArguments(flags, given);
+  assert.deepEqual(words, ['--on', `--file=${resolve('a')}`, `--dir=${resolve('b')}`, '--dir=/c', '--list=-d']);
+  const { off: _, ...rest } = given;
+  const read = readArguments({ ...SUB, flags }, words).flags;
+  assert.deepEqual({ ...read }, { ...rest, file: resolve('a'), dir: [resolve('b'), '/c'] });
+  assert.deepEqual({ ...readArguments({ ...SUB, flags }, flagArguments(flags, { list: '' })).flags }, { list: '' });
+});
 
 test('a group hands on to the command that its first word names, which has flags and help of its own', async () => {
   const found = findCommand(COMMANDS, ['group', 'sub', '--on']);

@@ -1,4 +1,5 @@
 /** What a command of the `coracle` program is, and how its words are read. */
+import { resolve } from 'node:path';
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { nearest } from './suggestions.ts';
 
@@ -210,6 +211,15 @@ export function numberFlag(
     throw new UsageError(`--${name} takes a whole number from ${bounds.min} to ${bounds.max}, not "${text}"`);
   return value;
 }
+
+/** Flags as words again, for a process that works in another directory: files and directories as they are from here. */
+export const flagArguments = (specs: Command['flags'], flags: FlagValues): string[] =>
+  Object.entries(specs).flatMap(([name, { value }]) => {
+    const given = flags[name];
+    if (typeof given === 'boolean') return given ? [`--${name}`] : [];
+    const isPath = value === 'FILE' || value === 'DIR';
+    return [given ?? []].flat().map((text) => `--${name}=${isPath ? resolve(text) : text}`);
+  });
 
 /** The values of a flag that may be given again; empty when it was not given. */
 export const listFlag = (flags: FlagValues, name: string): readonly string[] => {

@@ -1,18 +1,11 @@
 /** The commands of the `coracle` program. Each one's code is loaded only when it runs. */
-import { AUDIT_FLAGS } from './audit-flags.ts';
-import { AUTHENTICATION_FLAGS } from './authentication-flags.ts';
-import { AUTHORIZATION_FLAGS } from './authorization-flags.ts';
-import { BYTE_LIMIT_FLAGS } from './byte-limit-flags.ts';
 import { type Command, commandGroup, NAME_KINDS, switchFlag, valueFlag } from './command.ts';
 import { EXAMPLES } from './examples.ts';
 import { MACHINE_COMMANDS } from './machines/machine-commands.ts';
 import { NOMOS_COMMANDS } from './nomos/nomos-commands.ts';
-import { OIDC_FLAGS } from './oidc-flags.ts';
 import { SYNC_COMMANDS } from './sync/sync-commands.ts';
-import { TOKEN_WEBHOOK_FLAGS } from './token-webhook-flags.ts';
+import { ALLOW_HOST_PORTS, CLUSTER_NAME, CONTROLLERS, DATA_DIR, HOST_DISK, JSON_OUT, UP_FLAGS } from './up-flags.ts';
 
-const DATA_DIR = valueFlag('DIR', 'where state is kept (default: XDG data directory, coracle)');
-const JSON_OUT = switchFlag('print JSON');
 const KUBECONFIG = valueFlag('FILE', 'cluster to work against (default: $KUBECONFIG, ~/.kube/config)', {
   group: 'Cluster',
 });
@@ -22,29 +15,7 @@ const NAMESPACE = valueFlag('NAME', "namespace (default: the context's)", {
   completes: 'namespaces',
 });
 const EXPLAIN = switchFlag('do nothing; print the call of kubectl or virtctl that does it');
-const HOST_DISK = valueFlag(
-  'DIR',
-  'directory below which hostDisk volumes may lie; may be given again (needs the HostDisk feature gate)',
-  { multiple: true },
-);
-const ALLOW_HOST_PORTS = switchFlag(
-  'guests may have ports of this host under their own number (annotation coracle.dev/host-ports)',
-);
-const CORS_ORIGINS = valueFlag(
-  'REGEXP',
-  'origins whose web pages may call the API; may be given again (default: none)',
-  { multiple: true },
-);
-const CONTROLLERS = valueFlag(
-  'LIST',
-  "controllers to run: '*' = all, 'name' = this one, '-name' = not this one, '' = none (default: *)",
-  { mayBeEmpty: true },
-);
 
-const CLUSTER_NAME = valueFlag(
-  'NAME',
-  'name that cluster selectors of RootSyncs and RepoSyncs go by (default: the cluster has none)',
-);
 const MANIFEST = valueFlag('FILE', 'YAML or JSON documents; - is standard input', { short: 'f' });
 const OUTPUT = valueFlag('FORMAT', 'table or json (default: table)', { short: 'o' });
 const ALL_NAMESPACES = switchFlag('VMs of all namespaces', { short: 'A' });
@@ -57,38 +28,7 @@ const ROWS: readonly Command[] = [
     name: 'up',
     group: 'Control plane',
     summary: 'Start the control plane and its nodes',
-    flags: {
-      'data-dir': DATA_DIR,
-      port: valueFlag('N', 'API port; 0 picks a free one (default: 16443)'),
-      'bind-address': valueFlag(
-        'IP',
-        'address of this host to serve on, for nodes and users on other machines; 0.0.0.0 or :: = all (default: 127.0.0.1)',
-      ),
-      'upload-port': valueFlag(
-        'N',
-        'port that images are uploaded to (virtctl image-upload); 0 picks a free one (default: 0)',
-      ),
-      nodes: valueFlag('N', 'node agents to run in this process (default: 1)'),
-      controllers: CONTROLLERS,
-      'cluster-name': CLUSTER_NAME,
-      'host-disk': HOST_DISK,
-      'allow-host-ports': ALLOW_HOST_PORTS,
-      'cors-allowed-origins': CORS_ORIGINS,
-      ...AUDIT_FLAGS,
-      ...OIDC_FLAGS,
-      ...TOKEN_WEBHOOK_FLAGS,
-      ...AUTHENTICATION_FLAGS,
-      ...AUTHORIZATION_FLAGS,
-      'token-auth-file': valueFlag('FILE', 'users by token, lines of token,user,uid[,"group1,group2"]'),
-      'service-cluster-ip-range': valueFlag(
-        'CIDR',
-        'IPv4 range that Services get cluster IPs from (default: 10.96.0.0/16)',
-      ),
-      ...BYTE_LIMIT_FLAGS,
-      detach: switchFlag('return as soon as the API is ready'),
-      'no-merge-kubeconfig': switchFlag("leave the user's kubeconfig alone"),
-      json: JSON_OUT,
-    },
+    flags: UP_FLAGS,
     load: async () => (await import('./up.ts')).up,
   },
   {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { UsageError } from './command.ts';
 import { durationFlag } from './duration-flag.ts';
-import { tokenWebhookArguments, tokenWebhookChoice } from './token-webhook-choice.ts';
+import { tokenWebhookChoice } from './token-webhook-choice.ts';
 
 test('a duration is written as Go writes it', () => {
   const of = (value: string): number => durationFlag({ ttl: value }, 'ttl', { or: 7 });
@@ -20,6 +20,4 @@ test('the token webhook remembers for a duration, as kube-apiserver says it; bar
   });
   const cached = (ttl?: string) => tokenWebhookChoice(flags(ttl))?.cacheMs;
   assert.deepEqual([cached(), cached('0s'), cached('2m30s'), cached('90')], [120_000, 0, 150_000, 90_000]);
-  const words = tokenWebhookArguments(tokenWebhookChoice(flags('2m30s')));
-  assert.deepEqual(words.slice(-2), ['--authentication-token-webhook-cache-ttl', '2m30s']);
 });

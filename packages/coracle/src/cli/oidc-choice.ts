@@ -63,21 +63,3 @@ export function oidcSettings({ caFile, ...choice }: OidcChoice): OidcSettings {
     throw new CommandError(`--oidc-ca-file: ${(error as Error).message}`);
   }
 }
-
-/** The choice as flags again, for the process that is started in the background. */
-export const oidcArguments = (choice: OidcChoice | undefined): string[] =>
-  choice === undefined
-    ? []
-    : [
-        ...['--oidc-issuer-url', choice.issuerUrl, '--oidc-client-id', choice.clientId],
-        ...['--oidc-username-claim', choice.usernameClaim],
-        ...['--oidc-username-prefix', choice.usernamePrefix === '' ? '-' : choice.usernamePrefix],
-        ...(choice.groupsClaim === undefined ? [] : ['--oidc-groups-claim', choice.groupsClaim]),
-        ...(choice.groupsPrefix === '' ? [] : ['--oidc-groups-prefix', choice.groupsPrefix]),
-        ...['--oidc-signing-algs', choice.signingAlgorithms.join(',')],
-        ...Object.entries(choice.requiredClaims).flatMap(([name, value]) => [
-          '--oidc-required-claim',
-          `${name}=${value}`,
-        ]),
-        ...(choice.caFile === undefined ? [] : ['--oidc-ca-file', choice.caFile]),
-      ];

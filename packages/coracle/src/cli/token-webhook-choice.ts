@@ -1,6 +1,5 @@
 /** The token webhook that `coracle up` asks, from its flags and the kubeconfig they name. */
 import { resolve } from 'node:path';
-import { goDuration } from '@coracle/apimachinery/meta/go-duration';
 import type { TokenWebhook } from '@coracle/apiserver/auth/webhook-tokens';
 import { clusterFrom } from '../config/cluster.ts';
 import { CommandError, type FlagValues, textFlag, UsageError } from './command.ts';
@@ -40,9 +39,3 @@ export async function tokenWebhook({ file, version, cacheMs }: TokenWebhookChoic
     throw new CommandError(`--${FILE}: ${(error as Error).message}`);
   }
 }
-
-/** The choice as flags again, for the process that is started in the background. */
-export const tokenWebhookArguments = (choice: TokenWebhookChoice | undefined): string[] =>
-  choice === undefined
-    ? []
-    : [`--${FILE}`, choice.file, `--${VERSION}`, choice.version, `--${CACHE}`, goDuration(choice.cacheMs)];

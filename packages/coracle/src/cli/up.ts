@@ -22,23 +22,27 @@ import { serviceRange } from '../config/service-range.ts';
 import { LOOPBACK, type ServingAddress, servingAddress } from '../config/serving-address.ts';
 import { takeStopRequest } from '../config/stop-request.ts';
 import { VERSION } from '../config/version.ts';
-import { auditArguments, auditSettings } from './audit-flags.ts';
-import { type AuthenticationChoice, authenticationArguments, authenticationChoice } from './authentication-choice.ts';
-import { type AuthorizationChoice, authorizationArguments, authorizationChoice } from './authorization-choice.ts';
-import { byteLimitArguments, byteLimits } from './byte-limits.ts';
-import { type CommandContext, CommandError, listFlag, numberFlag, textFlag, UsageError } from './command.ts';
+import { auditSettings } from './audit-flags.ts';
+import { type AuthenticationChoice, authenticationChoice } from './authentication-choice.ts';
+import { type AuthorizationChoice, authorizationChoice } from './authorization-choice.ts';
+import { byteLimits } from './byte-limits.ts';
+import {
+  type CommandContext,
+  CommandError,
+  flagArguments,
+  listFlag,
+  numberFlag,
+  textFlag,
+  UsageError,
+} from './command.ts';
 import { fullDisk } from './full-disk.ts';
-import { type OidcChoice, oidcArguments, oidcChoice, oidcSettings } from './oidc-choice.ts';
+import { type OidcChoice, oidcChoice, oidcSettings } from './oidc-choice.ts';
 import { originPatternProblem } from './origin-pattern.ts';
 import { processLog } from './process-log.ts';
 import { type HostStop, stopHost } from './stop-host.ts';
-import {
-  type TokenWebhookChoice,
-  tokenWebhook,
-  tokenWebhookArguments,
-  tokenWebhookChoice,
-} from './token-webhook-choice.ts';
+import { type TokenWebhookChoice, tokenWebhook, tokenWebhookChoice } from './token-webhook-choice.ts';
 import { untilStopped } from './until-stopped.ts';
+import { UP_FLAGS } from './up-flags.ts';
 
 const DEFAULT_PORT = 16443;
 const POLL_MS = 10;
@@ -49,6 +53,9 @@ const PRUNE_AFTER_MS = 30_000;
 const START_MS = 60_000;
 /** A process that is gone is heard of within this time. */
 const EXIT_MS = 1_000;
+
+/** What the process in the background gets as it was given here. */
+const { 'data-dir': _, detach: __, json: ___, ...HANDED_ON } = UP_FLAGS;
 
 /** `coracle up`. */
 export async function up(context: CommandContext): Promise<number> {
@@ -85,37 +92,7 @@ export async function up(context: CommandContext): Promise<number> {
   const limits = byteLimits(flags);
   const tokens = textFlag(flags, 'token-auth-file');
   const tokenFile = tokens === undefined ? undefined : resolve(tokens);
-  if (flags['detach'] === true)
-    return detach(context, {
-      dir,
-      argv: [
-        '--port',
-        String(port),
-        '--upload-port',
-        String(uploadPort),
-        '--bind-address',
-        bindAddress,
-        '--nodes',
-        String(nodes),
-        '--controllers',
-        controllers,
-        ...(clusterName === undefined ? [] : ['--cluster-name', clusterName]),
-        ...hostDiskRoots.flatMap((path) => ['--host-disk', path]),
-        ...(allowsHostPorts ? ['--allow-host-ports'] : []),
-        ...corsAllowedOrigins.flatMap((pattern) => ['--cors-allowed-origins', pattern]),
-        ...auditArguments(audit),
-        ...oidcArguments(oidc),
-        ...tokenWebhookArguments(webhook),
-        ...authenticationArguments(authentication),
-        ...authorizationArguments(authorization),
-        ...(tokenFile === undefined ? [] : ['--token-auth-file', tokenFile]),
-        '--service-cluster-ip-range',
-        serviceCidr,
-        ...byteLimitArguments(limits),
-        ...(merge ? [] : ['--no-merge-kubeconfig']),
-      ],
-      started,
-    });
+  if (flags['detach'] === true) return detach(context, { dir, argv: flagArguments(HANDED_ON, flags), started });
   return foreground(context, {
     dir,
     port,
