@@ -6,7 +6,6 @@ import { delimiter, dirname, resolve } from 'node:path';
 import { DEFAULT_SERVICE_CIDR } from '@coracle/apimachinery/types/service-cidrs';
 import { parseStaticTokens } from '@coracle/apiserver/auth/static-tokens';
 import type { FindTokenUser } from '@coracle/apiserver/auth/token-authenticator';
-import type { ByteLimits } from '@coracle/apiserver/cache/namespace-bytes';
 import { systemClock } from '@coracle/runtime/clock/clock';
 import { isRunning, signalProcess } from '@coracle/runtime/process/identity';
 import { isProgram } from '@coracle/runtime/process/program';
@@ -23,12 +22,13 @@ import { LOOPBACK, type ServingAddress, servingAddress } from '../config/serving
 import { takeStopRequest } from '../config/stop-request.ts';
 import { VERSION } from '../config/version.ts';
 import { auditSettings } from './audit-flags.ts';
-import { type AuthenticationChoice, authenticationChoice } from './authentication-choice.ts';
-import { type AuthorizationChoice, authorizationChoice } from './authorization-choice.ts';
+import { authenticationChoice } from './authentication-choice.ts';
+import { authorizationChoice } from './authorization-choice.ts';
 import { byteLimits } from './byte-limits.ts';
 import {
   type CommandContext,
   CommandError,
+  type FlagValues,
   flagArguments,
   listFlag,
   numberFlag,
@@ -36,11 +36,11 @@ import {
   UsageError,
 } from './command.ts';
 import { fullDisk } from './full-disk.ts';
-import { type OidcChoice, oidcChoice, oidcSettings } from './oidc-choice.ts';
+import { oidcChoice, oidcSettings } from './oidc-choice.ts';
 import { originPatternProblem } from './origin-pattern.ts';
 import { processLog } from './process-log.ts';
 import { type HostStop, stopHost } from './stop-host.ts';
-import { type TokenWebhookChoice, tokenWebhook, tokenWebhookChoice } from './token-webhook-choice.ts';
+import { tokenWebhook, tokenWebhookChoice } from './token-webhook-choice.ts';
 import { untilStopped } from './until-stopped.ts';
 import { UP_FLAGS } from './up-flags.ts';
 
@@ -61,11 +61,7 @@ const { 'data-dir': _, detach: __, json: ___, ...HANDED_ON } = UP_FLAGS;
 export async function up(context: CommandContext): Promise<number> {
   const { flags, environment } = context;
   const dir = dataDirAt(textFlag(flags, 'data-dir') ?? defaultDataDir(environment));
-  const port = numberFlag(flags, 'port', { min: 0, max: 65_535, or: DEFAULT_PORT });
-  const uploadPort = numberFlag(flags, 'upload-port', { min: 0, max: 65_535, or: 0 });
-  const nodes = numberFlag(flags, 'nodes', { min: 0, max: 64, or: 1 });
-  const bindAddress = textFlag(flags, 'bind-address') ?? LOOPBACK;
-  const address = readAddress(bindAddress);
+  const choice = readChoice(flags);
   const started = systemClock.monotonic();
   const other = await findRunning(dir);
   if (other?.stopping)
@@ -76,45 +72,39 @@ export async function up(context: CommandContext): Promise<number> {
     throw new CommandError(
       `already running in ${dir.root} (pid ${other.process.pid}, ${other.url}); stop it with: coracle down`,
     );
-  const controllers = textFlag(flags, 'controllers') ?? '*';
-  const clusterName = textFlag(flags, 'cluster-name');
-  const merge = flags['no-merge-kubeconfig'] !== true;
-  const hostDiskRoots = listFlag(flags, 'host-disk').map((path) => resolve(path));
-  const allowsHostPorts = flags['allow-host-ports'] === true;
-  const corsAllowedOrigins = originPatterns(listFlag(flags, 'cors-allowed-origins'));
-  const audit = auditSettings(flags);
-  // Before the flags of the issuer, which it excludes whatever they say.
-  const authentication = authenticationChoice(flags);
-  const oidc = oidcChoice(flags);
-  const webhook = tokenWebhookChoice(flags);
-  const authorization = authorizationChoice(flags);
-  const serviceCidr = readServiceRange(textFlag(flags, 'service-cluster-ip-range') ?? DEFAULT_SERVICE_CIDR);
-  const limits = byteLimits(flags);
-  const tokens = textFlag(flags, 'token-auth-file');
-  const tokenFile = tokens === undefined ? undefined : resolve(tokens);
   if (flags['detach'] === true) return detach(context, { dir, argv: flagArguments(HANDED_ON, flags), started });
-  return foreground(context, {
-    dir,
-    port,
-    uploadPort,
-    address,
-    nodes,
-    controllers,
-    clusterName,
-    hostDiskRoots,
-    allowsHostPorts,
-    corsAllowedOrigins,
-    audit,
-    oidc,
-    webhook,
-    authentication,
-    authorization,
-    tokenFile,
-    serviceCidr,
-    limits,
-    merge,
-    started,
-  });
+  return foreground(context, { ...choice, dir, started });
+}
+
+/** What the flags ask for. Throws UsageError. */
+function readChoice(flags: FlagValues) {
+  const clusterName = textFlag(flags, 'cluster-name');
+  const audit: AuditSettings | undefined = auditSettings(flags);
+  const tokens = textFlag(flags, 'token-auth-file');
+  return {
+    /** What the host takes as it is. */
+    host: {
+      port: numberFlag(flags, 'port', { min: 0, max: 65_535, or: DEFAULT_PORT }),
+      uploadPort: numberFlag(flags, 'upload-port', { min: 0, max: 65_535, or: 0 }),
+      nodes: numberFlag(flags, 'nodes', { min: 0, max: 64, or: 1 }),
+      address: readAddress(textFlag(flags, 'bind-address') ?? LOOPBACK),
+      controllers: textFlag(flags, 'controllers') ?? '*',
+      ...(clusterName !== undefined && { clusterName }),
+      hostDiskRoots: listFlag(flags, 'host-disk').map((path) => resolve(path)),
+      allowsHostPorts: flags['allow-host-ports'] === true,
+      corsAllowedOrigins: originPatterns(listFlag(flags, 'cors-allowed-origins')),
+      serviceCidr: readServiceRange(textFlag(flags, 'service-cluster-ip-range') ?? DEFAULT_SERVICE_CIDR),
+      byteLimits: byteLimits(flags),
+      ...(audit && { audit }),
+    },
+    // Before the flags of the issuer, which it excludes whatever they say.
+    authentication: authenticationChoice(flags),
+    oidc: oidcChoice(flags),
+    webhook: tokenWebhookChoice(flags),
+    authorization: authorizationChoice(flags),
+    tokenFile: tokens === undefined ? undefined : resolve(tokens),
+    merge: flags['no-merge-kubeconfig'] !== true,
+  };
 }
 
 /** Throws UsageError. */
@@ -153,36 +143,15 @@ function readTokenFile(path: string): FindTokenUser {
   }
 }
 
-interface ForegroundOptions {
-  readonly audit: AuditSettings | undefined;
-  readonly oidc: OidcChoice | undefined;
-  readonly webhook: TokenWebhookChoice | undefined;
-  readonly authentication: AuthenticationChoice | undefined;
-  readonly authorization: AuthorizationChoice | undefined;
-  readonly tokenFile: string | undefined;
-  readonly serviceCidr: string;
-  readonly limits: ByteLimits;
-  readonly dir: DataDir;
-  readonly port: number;
-  readonly uploadPort: number;
-  readonly address: ServingAddress;
-  readonly nodes: number;
-  readonly controllers: string;
-  readonly clusterName: string | undefined;
-  readonly hostDiskRoots: readonly string[];
-  readonly allowsHostPorts: boolean;
-  readonly corsAllowedOrigins: readonly string[];
-  readonly merge: boolean;
-  readonly started: number;
-}
+type Foreground = ReturnType<typeof readChoice> & { readonly dir: DataDir; readonly started: number };
 
-async function foreground(context: CommandContext, options: ForegroundOptions): Promise<number> {
+async function foreground(context: CommandContext, options: Foreground): Promise<number> {
   const { environment, print, note, signal, flags } = context;
   const { dir } = options;
   const log = processLog(environment, systemClock, { boundedFile: dir.log });
   const { chooseComponents } = await import('../compose/components.ts');
   try {
-    chooseComponents(options.controllers);
+    chooseComponents(options.host.controllers);
   } catch (error) {
     throw new UsageError((error as Error).message);
   }
@@ -208,18 +177,7 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
   });
   const host = await startHost({
     dir,
-    port: options.port,
-    uploadPort: options.uploadPort,
-    address: options.address,
-    nodes: options.nodes,
-    controllers: options.controllers,
-    ...(options.clusterName !== undefined && { clusterName: options.clusterName }),
-    hostDiskRoots: options.hostDiskRoots,
-    allowsHostPorts: options.allowsHostPorts,
-    corsAllowedOrigins: options.corsAllowedOrigins,
-    serviceCidr: options.serviceCidr,
-    byteLimits: options.limits,
-    ...(options.audit && { audit: options.audit }),
+    ...options.host,
     ...(options.oidc && { oidc: oidcSettings(options.oidc) }),
     ...(options.webhook && { tokenWebhook: await tokenWebhook(options.webhook) }),
     ...(options.tokenFile && { staticTokens: readTokenFile(options.tokenFile) }),
@@ -235,12 +193,12 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
   for (const name of host.unserved.silent)
     note(`${WARNING}node ${name} is silent: no machine is scheduled there until its agent is back`);
   // The API serves all the same, and the node says so itself; but whoever starts it should not have to look.
-  const missing = options.nodes === 0 ? [] : ['qemu-system-x86_64', 'qemu-img'].filter((name) => !isProgram(name));
+  const missing = options.host.nodes === 0 ? [] : ['qemu-system-x86_64', 'qemu-img'].filter((name) => !isProgram(name));
   if (missing.length > 0)
     note(
       `${WARNING}no guest can run here: ${missing.join(' and ')} not found in PATH (coracle doctor says how to repair it)`,
     );
-  if (options.address.isOpen) note(`${WARNING}${openWarning(options.address, host.url)}`);
+  if (options.host.address.isOpen) note(`${WARNING}${openWarning(options.host.address, host.url)}`);
   const kubeconfig = userKubeconfigPath(environment);
   // $KUBECONFIG may be the admin's own file, which is written whole and must not be emptied at the end.
   const merge = options.merge && !isSameFile(kubeconfig, dir.kubeconfig);
