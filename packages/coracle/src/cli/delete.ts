@@ -49,13 +49,9 @@ export async function delete_(context: CommandContext): Promise<number> {
       const object = flags['what-if'] === true ? needVm(call) : call.vm;
       return go({ client: call.client, type: VIRTUAL_MACHINES, found: { key: call.key, object } });
     });
-  const cluster = await clusterFrom(context);
-  try {
-    const { client } = cluster;
-    return await go({ client, type: NAMESPACES, found: await findNamespace(client, namespace, signal) });
-  } finally {
-    await cluster.close();
-  }
+  await using cluster = await clusterFrom(context);
+  const { client } = cluster;
+  return await go({ client, type: NAMESPACES, found: await findNamespace(client, namespace, signal) });
 }
 
 function explain(context: CommandContext, { type, found: { key } }: Target): number {

@@ -185,16 +185,12 @@ async function firmwareUuids(
   const check = 'firmware UUIDs';
   if (!(await findRunning(dir))) return { check, verdict: 'PASS', detail: 'not looked at: no server runs' };
   try {
-    const cluster = await clusterFrom({ flags: { 'data-dir': dir.root }, environment });
-    try {
-      const [vms, vmis] = await Promise.all([
-        cluster.client.list(VIRTUAL_MACHINES),
-        cluster.client.list(VIRTUAL_MACHINE_INSTANCES),
-      ]);
-      return uuidFinding(findSharedUuids(vms.items, vmis.items), vms.items.length);
-    } finally {
-      await cluster.close();
-    }
+    await using cluster = await clusterFrom({ flags: { 'data-dir': dir.root }, environment });
+    const [vms, vmis] = await Promise.all([
+      cluster.client.list(VIRTUAL_MACHINES),
+      cluster.client.list(VIRTUAL_MACHINE_INSTANCES),
+    ]);
+    return uuidFinding(findSharedUuids(vms.items, vmis.items), vms.items.length);
   } catch (error) {
     return { check, verdict: 'WARN', detail: `cannot ask the server: ${(error as Error).message.split('\n')[0]}` };
   }

@@ -34,21 +34,17 @@ export async function drain(context: CommandContext): Promise<number> {
   if (word === undefined || more.length > 0) throw new UsageError('say: coracle drain NODE');
   const nodeName = nodeNamed(word);
   const timeout = numberFlag(flags, 'timeout', { min: 1, max: 604_800, or: DEFAULT_TIMEOUT_S });
-  const cluster = await clusterFrom(context);
+  await using cluster = await clusterFrom(context);
+  const { client } = cluster;
   try {
-    const { client } = cluster;
-    try {
-      await client.get(NODES, { namespace: '', name: nodeName });
-    } catch (error) {
-      if (isNotFound(error)) throw new CommandError(`there is no node "${nodeName}" (kubectl get nodes)`);
-      throw error;
-    }
-    return flags['what-if'] === true
-      ? await rehearse(context, { client, nodeName })
-      : await run(context, { client, nodeName, timeout });
-  } finally {
-    await cluster.close();
+    await client.get(NODES, { namespace: '', name: nodeName });
+  } catch (error) {
+    if (isNotFound(error)) throw new CommandError(`there is no node "${nodeName}" (kubectl get nodes)`);
+    throw error;
   }
+  return flags['what-if'] === true
+    ? await rehearse(context, { client, nodeName })
+    : await run(context, { client, nodeName, timeout });
 }
 
 /** `NODE`, `node/NODE` or `nodes/NODE`. Throws UsageError for what is no node. */

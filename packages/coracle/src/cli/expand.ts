@@ -78,24 +78,20 @@ async function admittedByCluster(
   context: CommandContext,
 ): Promise<Admitted> {
   const { signal } = context;
-  const cluster = await clusterFrom(context);
-  try {
-    const { client } = cluster;
-    const object = { ...submitted, metadata: { ...submitted.metadata, namespace: namespace ?? cluster.namespace } };
-    const vm = await client.create(VIRTUAL_MACHINES, object, { dryRun: true, signal }).catch((error: unknown) => {
-      if (!(error instanceof ApiError) || error.reason !== 'AlreadyExists') throw error;
-      return client.patch(
-        VIRTUAL_MACHINES,
-        { namespace: object.metadata.namespace, name: object.metadata.name ?? '' },
-        { type: 'merge', body: object },
-        { dryRun: true, signal },
-      );
-    });
-    const kubevirt = (await client.list(KUBEVIRTS, { signal })).items[0];
-    return { vm, layers: await layersFor(vm, client), config: clusterConfigOf(kubevirt) };
-  } finally {
-    await cluster.close();
-  }
+  await using cluster = await clusterFrom(context);
+  const { client } = cluster;
+  const object = { ...submitted, metadata: { ...submitted.metadata, namespace: namespace ?? cluster.namespace } };
+  const vm = await client.create(VIRTUAL_MACHINES, object, { dryRun: true, signal }).catch((error: unknown) => {
+    if (!(error instanceof ApiError) || error.reason !== 'AlreadyExists') throw error;
+    return client.patch(
+      VIRTUAL_MACHINES,
+      { namespace: object.metadata.namespace, name: object.metadata.name ?? '' },
+      { type: 'merge', body: object },
+      { dryRun: true, signal },
+    );
+  });
+  const kubevirt = (await client.list(KUBEVIRTS, { signal })).items[0];
+  return { vm, layers: await layersFor(vm, client), config: clusterConfigOf(kubevirt) };
 }
 
 async function admittedHere(

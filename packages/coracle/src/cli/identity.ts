@@ -59,22 +59,18 @@ async function readBackup({ signal }: CommandContext, place: string): Promise<Au
 }
 
 async function readCluster(context: CommandContext): Promise<AuditInput> {
-  const cluster = await clusterFrom(context);
-  try {
-    const { client } = cluster;
-    const [vms, vmis, contents] = await Promise.all([
-      client.list(VIRTUAL_MACHINES),
-      client.list(VIRTUAL_MACHINE_INSTANCES),
-      // An external cluster need not have them.
-      client.list(VIRTUAL_MACHINE_SNAPSHOT_CONTENTS).catch((error: unknown) => {
-        if (isNotFound(error)) return { items: [] };
-        throw error;
-      }),
-    ]);
-    return { vms: vms.items, vmis: vmis.items, snapshotContents: contents.items };
-  } finally {
-    await cluster.close();
-  }
+  await using cluster = await clusterFrom(context);
+  const { client } = cluster;
+  const [vms, vmis, contents] = await Promise.all([
+    client.list(VIRTUAL_MACHINES),
+    client.list(VIRTUAL_MACHINE_INSTANCES),
+    // An external cluster need not have them.
+    client.list(VIRTUAL_MACHINE_SNAPSHOT_CONTENTS).catch((error: unknown) => {
+      if (isNotFound(error)) return { items: [] };
+      throw error;
+    }),
+  ]);
+  return { vms: vms.items, vmis: vmis.items, snapshotContents: contents.items };
 }
 
 const HEAD = ['NAMESPACE', 'KIND', 'NAME', 'UUID', 'ORIGIN', 'NOTE'];

@@ -26,36 +26,32 @@ export async function protectAudit(context: CommandContext): Promise<number> {
   if (words.length > 0) throw new UsageError(`protect audit takes no words, only flags, not "${words[0]}"`);
   const output = outputFlag(flags);
   const scope = namespaceScope(flags);
-  const cluster = await clusterFrom(context);
-  try {
-    const { client } = cluster;
-    const namespace = scope.of(cluster.namespace);
-    const where = { ...(namespace !== undefined && { namespace }), signal };
-    const all = async <T extends KubeObject>(type: ResourceType<T>): Promise<readonly T[]> =>
-      (await client.list(type, where)).items;
-    /** What a cluster need not have, or the caller not see: the other signs still count. */
-    const some = async <T extends KubeObject>(type: ResourceType<T>): Promise<readonly T[]> => {
-      try {
-        return await all(type);
-      } catch (error) {
-        if (!(error instanceof ApiError) || (error.code !== 403 && !isNotFound(error))) throw error;
-        if (error.code === 403) note(`${type.resource} are not looked at: ${error.message}`);
-        return [];
-      }
-    };
-    const [vms, vmis, snapshots, backups, trackers] = await Promise.all([
-      all(VIRTUAL_MACHINES),
-      some(VIRTUAL_MACHINE_INSTANCES),
-      some(VIRTUAL_MACHINE_SNAPSHOTS),
-      some(VIRTUAL_MACHINE_BACKUPS),
-      some(VIRTUAL_MACHINE_BACKUP_TRACKERS),
-    ]);
-    const items = findPreciousMachines({ vms, vmis, snapshots, backups, trackers, now: systemClock.now() });
-    print(output === 'json' ? JSON.stringify({ items }, undefined, 2) : tableOf(items, namespace));
-    return 0;
-  } finally {
-    await cluster.close();
-  }
+  await using cluster = await clusterFrom(context);
+  const { client } = cluster;
+  const namespace = scope.of(cluster.namespace);
+  const where = { ...(namespace !== undefined && { namespace }), signal };
+  const all = async <T extends KubeObject>(type: ResourceType<T>): Promise<readonly T[]> =>
+    (await client.list(type, where)).items;
+  /** What a cluster need not have, or the caller not see: the other signs still count. */
+  const some = async <T extends KubeObject>(type: ResourceType<T>): Promise<readonly T[]> => {
+    try {
+      return await all(type);
+    } catch (error) {
+      if (!(error instanceof ApiError) || (error.code !== 403 && !isNotFound(error))) throw error;
+      if (error.code === 403) note(`${type.resource} are not looked at: ${error.message}`);
+      return [];
+    }
+  };
+  const [vms, vmis, snapshots, backups, trackers] = await Promise.all([
+    all(VIRTUAL_MACHINES),
+    some(VIRTUAL_MACHINE_INSTANCES),
+    some(VIRTUAL_MACHINE_SNAPSHOTS),
+    some(VIRTUAL_MACHINE_BACKUPS),
+    some(VIRTUAL_MACHINE_BACKUP_TRACKERS),
+  ]);
+  const items = findPreciousMachines({ vms, vmis, snapshots, backups, trackers, now: systemClock.now() });
+  print(output === 'json' ? JSON.stringify({ items }, undefined, 2) : tableOf(items, namespace));
+  return 0;
 }
 
 const tableOf = (items: readonly PreciousMachine[], namespace: string | undefined): string =>

@@ -54,16 +54,12 @@ export async function protectStatus(context: CommandContext): Promise<number> {
       }),
     );
   }
-  const cluster = await clusterFrom(context);
-  try {
-    const where = scope.of(cluster.namespace);
-    return await show(cluster.client, async (reader) => {
-      const statuses = await statusesIn(reader, where);
-      return asJson ? JSON.stringify({ items: statuses }, undefined, 2) : statusTable(statuses, where);
-    });
-  } finally {
-    await cluster.close();
-  }
+  await using cluster = await clusterFrom(context);
+  const where = scope.of(cluster.namespace);
+  return await show(cluster.client, async (reader) => {
+    const statuses = await statusesIn(reader, where);
+    return asJson ? JSON.stringify({ items: statuses }, undefined, 2) : statusTable(statuses, where);
+  });
 }
 
 /** Of each protected machine, by namespace and name. */

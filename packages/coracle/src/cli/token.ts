@@ -28,13 +28,9 @@ export async function token(context: CommandContext): Promise<number> {
   if (!run || rest.length !== (act === 'delete' ? 1 : 0))
     throw new UsageError('say: coracle token create | list | delete ID');
   readTtl(context); // a wrong one is reported before anything is reached for
-  const cluster = await clusterFrom(context);
-  try {
-    await run(cluster);
-    return 0;
-  } finally {
-    await cluster.close();
-  }
+  await using cluster = await clusterFrom(context);
+  await run(cluster);
+  return 0;
 }
 
 /** Milliseconds; undefined for a token without an end. Throws UsageError. */

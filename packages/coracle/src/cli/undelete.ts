@@ -24,26 +24,22 @@ export async function undelete(context: CommandContext): Promise<number> {
   const { flags, print, note, signal } = context;
   const word = machineWord(context.words, 'undelete');
   const seconds = numberFlag(flags, 'timeout', { min: 1, max: MOST_SECONDS, or: 120 });
-  const cluster = await clusterFrom(context);
-  try {
-    const { client } = cluster;
-    const item = chosen(context, await deletedOf(context, cluster, { word, command: 'undelete' }));
-    const { namespace } = item;
-    if (item.status.message) note(`before: ${item.status.message}`);
-    const request: UndeleteRequest = { id: crypto.randomUUID() };
-    const name = textFlag(flags, 'name');
-    if (name !== undefined) request.name = name;
-    if (flags['new-identity'] === true) request.newIdentity = true;
-    await ask(client, item, request, signal);
-    const machine = await follow(context, { client, item, request, name: name ?? item.name, seconds });
-    const { disks } = item;
-    if (flags['json'] === true)
-      print(JSON.stringify({ namespace, name: machine.metadata.name, uid: machine.metadata.uid, disks }));
-    else print(`${namespace}/${machine.metadata.name} is back, with ${disks} ${disks === 1 ? 'disk' : 'disks'}`);
-    return 0;
-  } finally {
-    await cluster.close();
-  }
+  await using cluster = await clusterFrom(context);
+  const { client } = cluster;
+  const item = chosen(context, await deletedOf(context, cluster, { word, command: 'undelete' }));
+  const { namespace } = item;
+  if (item.status.message) note(`before: ${item.status.message}`);
+  const request: UndeleteRequest = { id: crypto.randomUUID() };
+  const name = textFlag(flags, 'name');
+  if (name !== undefined) request.name = name;
+  if (flags['new-identity'] === true) request.newIdentity = true;
+  await ask(client, item, request, signal);
+  const machine = await follow(context, { client, item, request, name: name ?? item.name, seconds });
+  const { disks } = item;
+  if (flags['json'] === true)
+    print(JSON.stringify({ namespace, name: machine.metadata.name, uid: machine.metadata.uid, disks }));
+  else print(`${namespace}/${machine.metadata.name} is back, with ${disks} ${disks === 1 ? 'disk' : 'disks'}`);
+  return 0;
 }
 
 /** The newest of them, or the one whose record is named. */

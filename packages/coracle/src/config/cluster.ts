@@ -11,7 +11,7 @@ import { userKubeconfigPath } from './kubeconfig.ts';
 import { openRenewedAccess } from './renewed-access.ts';
 import { VERSION } from './version.ts';
 
-export interface Cluster {
+export interface Cluster extends AsyncDisposable {
   readonly server: string;
   /** Sends each request with the newest credential. */
   readonly handler: ApiHandler;
@@ -64,12 +64,14 @@ export async function clusterFrom(choice: ClusterChoice): Promise<Cluster> {
   });
   const handler = createRenewedHandler(access);
   const { server, ca, namespace } = access.first;
+  const close = async (): Promise<void> => access.close();
   return {
     server,
     handler,
     client: createClient(handler, { userAgent: `coracle/${VERSION}` }),
     ca,
     namespace,
-    close: async () => access.close(),
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }

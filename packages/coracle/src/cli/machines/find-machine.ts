@@ -40,14 +40,10 @@ export async function withMachine<T>(
 ): Promise<T> {
   const given = textFlag(context.flags, 'namespace');
   machineTargets(word, { given, ofContext: '' });
-  const cluster = await clusterFrom(context);
-  try {
-    const { client } = cluster;
-    const targets = machineTargets(word, { given, ofContext: cluster.namespace });
-    return await use({ cluster, client, ...(await findMachine(client, targets, context.signal)) });
-  } finally {
-    await cluster.close();
-  }
+  await using cluster = await clusterFrom(context);
+  const { client } = cluster;
+  const targets = machineTargets(word, { given, ofContext: cluster.namespace });
+  return await use({ cluster, client, ...(await findMachine(client, targets, context.signal)) });
 }
 
 /**

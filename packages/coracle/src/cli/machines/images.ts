@@ -105,17 +105,13 @@ async function refresh(context: CommandContext, names: readonly string[]): Promi
   const origins = chosen.map((one) => ({ image: one, origin: originOf(context, one) }));
   const dir = localDataDir(context);
   if (dir) await ensureControlPlane(context, dir, { allowsHostPorts: false });
-  const cluster = await clusterFrom(dir ? { ...context, flags: { ...flags, 'data-dir': dir.root } } : context);
-  try {
-    await needDataVolumes(cluster.client);
-    for (const one of origins) {
-      const claim = await fetchImage(one.image, one.origin, { client: cluster.client, signal, progress });
-      print(`${one.image.name} is up to date (${claim})`);
-    }
-    return 0;
-  } finally {
-    await cluster.close();
+  await using cluster = await clusterFrom(dir ? { ...context, flags: { ...flags, 'data-dir': dir.root } } : context);
+  await needDataVolumes(cluster.client);
+  for (const one of origins) {
+    const claim = await fetchImage(one.image, one.origin, { client: cluster.client, signal, progress });
+    print(`${one.image.name} is up to date (${claim})`);
   }
+  return 0;
 }
 
 /** Throws UsageError. */

@@ -14,27 +14,23 @@ import { type MachineRow, readMachines, spanText } from './machine-row.ts';
 export async function list(context: CommandContext): Promise<number> {
   const { flags, print, signal } = context;
   const scope = namespaceScope(flags);
-  const cluster = await clusterFrom(context);
-  try {
-    const namespace = scope.of(cluster.namespace);
-    if (isExplained(context))
-      return equivalent(context, [
-        ...['kubectl', 'get', 'vm,vmi', '-o', 'wide'],
-        ...(namespace === undefined ? ['-A'] : ['-n', namespace]),
-      ]);
-    const rows = await readMachines(cluster.client, { namespace, signal });
-    if (flags['json'] === true) print(JSON.stringify(rows));
-    else if (flags['quiet'] === true) print(rows.map(({ name }) => name).join('\n'));
-    else
-      print(
-        rows.length === 0
-          ? nothingText('no machines', namespace)
-          : machineTable(rows, { withNamespace: scope.everywhere, colour: hasColour(context) }),
-      );
-    return 0;
-  } finally {
-    await cluster.close();
-  }
+  await using cluster = await clusterFrom(context);
+  const namespace = scope.of(cluster.namespace);
+  if (isExplained(context))
+    return equivalent(context, [
+      ...['kubectl', 'get', 'vm,vmi', '-o', 'wide'],
+      ...(namespace === undefined ? ['-A'] : ['-n', namespace]),
+    ]);
+  const rows = await readMachines(cluster.client, { namespace, signal });
+  if (flags['json'] === true) print(JSON.stringify(rows));
+  else if (flags['quiet'] === true) print(rows.map(({ name }) => name).join('\n'));
+  else
+    print(
+      rows.length === 0
+        ? nothingText('no machines', namespace)
+        : machineTable(rows, { withNamespace: scope.everywhere, colour: hasColour(context) }),
+    );
+  return 0;
 }
 
 /** True where the output is a terminal, and nobody asked for none (`NO_COLOR`). */

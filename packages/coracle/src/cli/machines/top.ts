@@ -32,57 +32,53 @@ export async function top(context: CommandContext): Promise<number> {
   const scope = namespaceScope(flags);
   const targetsOf = (word: string, ofContext: string) => machineTargets(word, { given: scope.given, ofContext });
   for (const word of words) targetsOf(word, '');
-  const cluster = await clusterFrom(context);
-  try {
-    // A word may name a namespace of its own.
-    const namespace = words.length === 0 || scope.given !== undefined ? scope.of(cluster.namespace) : undefined;
-    if (isExplained(context) && words.length === 0)
-      return equivalent(context, ['kubectl', 'top', 'pod', '-l', LAUNCHERS, ...inNamespace(namespace)]);
-    const { client } = cluster;
-    if (isExplained(context)) {
-      const keys: ObjectKey[] = [];
-      for (const word of words) keys.push((await findMachine(client, targetsOf(word, cluster.namespace), signal)).key);
-      const [one, ...others] = new Set(keys.map((key) => key.namespace));
-      const names = keys.map(({ name }) => name);
-      const selector = names.length === 1 ? `${MACHINE_NAME}=${names[0]}` : `${MACHINE_NAME} in (${names.join(',')})`;
-      return equivalent(context, [
-        'kubectl',
-        'top',
-        'pod',
-        '-l',
-        selector,
-        ...inNamespace(others.length === 0 ? one : undefined),
-      ]);
-    }
-    const { items } = await client.list<Pod>(PODS, {
-      ...(namespace !== undefined && { namespace }),
-      labelSelector: LAUNCHERS,
-      signal,
-    });
-    const wanted = new Set(words.flatMap((word) => targetsOf(word, cluster.namespace)).map(textOf));
-    const pods = items.filter(
-      ({ metadata, status }) =>
-        status?.phase === 'Running' &&
-        (words.length === 0 ||
-          wanted.has(textOf({ namespace: metadata.namespace ?? '', name: metadata.labels?.[MACHINE_NAME] ?? '' }))),
-    );
-    const rows = await measured(client, pods, { namespace, signal });
-    if (flags['json'] === true) print(JSON.stringify(rows));
-    else if (rows.length === 0) print(nothingText('no machine runs', namespace));
-    else
-      print(
-        textTable(
-          [...(scope.everywhere ? ['NAMESPACE'] : []), 'NAME', 'CPU', 'MEMORY', 'NODE'],
-          rows.map((row) => [
-            ...(scope.everywhere ? [row.namespace] : []),
-            ...[row.name, `${row.milliCores}m`, sizeText(row.memoryBytes), row.node],
-          ]),
-        ),
-      );
-    return 0;
-  } finally {
-    await cluster.close();
+  await using cluster = await clusterFrom(context);
+  // A word may name a namespace of its own.
+  const namespace = words.length === 0 || scope.given !== undefined ? scope.of(cluster.namespace) : undefined;
+  if (isExplained(context) && words.length === 0)
+    return equivalent(context, ['kubectl', 'top', 'pod', '-l', LAUNCHERS, ...inNamespace(namespace)]);
+  const { client } = cluster;
+  if (isExplained(context)) {
+    const keys: ObjectKey[] = [];
+    for (const word of words) keys.push((await findMachine(client, targetsOf(word, cluster.namespace), signal)).key);
+    const [one, ...others] = new Set(keys.map((key) => key.namespace));
+    const names = keys.map(({ name }) => name);
+    const selector = names.length === 1 ? `${MACHINE_NAME}=${names[0]}` : `${MACHINE_NAME} in (${names.join(',')})`;
+    return equivalent(context, [
+      'kubectl',
+      'top',
+      'pod',
+      '-l',
+      selector,
+      ...inNamespace(others.length === 0 ? one : undefined),
+    ]);
   }
+  const { items } = await client.list<Pod>(PODS, {
+    ...(namespace !== undefined && { namespace }),
+    labelSelector: LAUNCHERS,
+    signal,
+  });
+  const wanted = new Set(words.flatMap((word) => targetsOf(word, cluster.namespace)).map(textOf));
+  const pods = items.filter(
+    ({ metadata, status }) =>
+      status?.phase === 'Running' &&
+      (words.length === 0 ||
+        wanted.has(textOf({ namespace: metadata.namespace ?? '', name: metadata.labels?.[MACHINE_NAME] ?? '' }))),
+  );
+  const rows = await measured(client, pods, { namespace, signal });
+  if (flags['json'] === true) print(JSON.stringify(rows));
+  else if (rows.length === 0) print(nothingText('no machine runs', namespace));
+  else
+    print(
+      textTable(
+        [...(scope.everywhere ? ['NAMESPACE'] : []), 'NAME', 'CPU', 'MEMORY', 'NODE'],
+        rows.map((row) => [
+          ...(scope.everywhere ? [row.namespace] : []),
+          ...[row.name, `${row.milliCores}m`, sizeText(row.memoryBytes), row.node],
+        ]),
+      ),
+    );
+  return 0;
 }
 
 const inNamespace = (namespace: string | undefined): string[] => (namespace === undefined ? ['-A'] : ['-n', namespace]);

@@ -32,12 +32,8 @@ export async function askContexts<T>(
       const timer = setTimeout(() => linked.abort(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
       const isCurrent = name === current;
       try {
-        const cluster = await clusterFrom({ ...context, context: name });
-        try {
-          return { name, isCurrent, answer: { value: await ask(cluster, linked.signal) } };
-        } finally {
-          await cluster.close();
-        }
+        await using cluster = await clusterFrom({ ...context, context: name });
+        return { name, isCurrent, answer: { value: await ask(cluster, linked.signal) } };
       } catch (error) {
         context.signal.throwIfAborted();
         return { name, isCurrent, answer: { error: oneLine(linked.signal.aborted ? linked.signal.reason : error) } };

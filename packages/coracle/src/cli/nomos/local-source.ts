@@ -114,12 +114,8 @@ async function servedKinds(context: CommandContext): Promise<KindLookup> {
   const linked = createLinkedController(context.signal);
   const timer = setTimeout(() => linked.abort(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
   try {
-    const cluster = await clusterFrom(context);
-    try {
-      return (await createKindCatalog(cluster.client, systemClock).kinds(linked.signal)).byVersion;
-    } finally {
-      await cluster.close();
-    }
+    await using cluster = await clusterFrom(context);
+    return (await createKindCatalog(cluster.client, systemClock).kinds(linked.signal)).byVersion;
   } catch (error) {
     context.signal.throwIfAborted();
     const why = oneLine(linked.signal.aborted ? linked.signal.reason : error);
