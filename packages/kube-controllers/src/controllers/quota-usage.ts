@@ -13,6 +13,7 @@ import {
 import type { ResourceQuota } from '@coracle/apimachinery/types/types';
 import { isNotFound } from '@coracle/client/api-failure';
 import type { Controller } from '@coracle/client/controller/controller';
+import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import type { Informer } from '@coracle/client/informer/informer';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
@@ -33,11 +34,8 @@ interface Sources {
 const PLAIN = new Set(['configmaps', 'replicationcontrollers', 'resourcequotas', 'secrets']);
 
 /** What the objects of a namespace take of a quota. */
-export class QuotaUsage {
-  readonly client;
+export class QuotaUsage extends ControllerSteps {
   readonly #informers;
-  readonly clock;
-  readonly log;
   readonly quotas;
   /** Quota -> its revision and since when it has stood there, monotonic. Entries go with the quota. */
   readonly still;
@@ -46,12 +44,10 @@ export class QuotaUsage {
   readonly #enqueue;
 
   constructor(environment: ControllerEnvironment, enqueue: Controller['enqueue']) {
+    super(environment);
     this.#enqueue = enqueue;
-    const { client, informers, clock, log } = environment;
-    this.client = client;
+    const { informers } = environment;
     this.#informers = informers;
-    this.clock = clock;
-    this.log = log;
     this.quotas = informers.of(RESOURCE_QUOTAS);
     this.still = new Map<string, { revision: string; since: number }>();
   }

@@ -5,6 +5,7 @@ import { NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS } from '@coracle/apimac
 import type { Binding, Node, Pod, PodCondition } from '@coracle/apimachinery/types/types';
 import { isNamespaceTerminating, isNotFound } from '@coracle/client/api-failure';
 import { DONE, type ReconcileContext, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
+import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import { placePod } from '@coracle/cluster-rules/placement/place-pod';
@@ -37,10 +38,7 @@ const isRegistering = (node: DeepReadonly<Node>): boolean => {
 };
 
 /** The steps of a Pod that is to be placed: filter, score, bind, or make room. */
-export class SchedulerSteps {
-  readonly client;
-  readonly clock;
-  readonly log;
+export class SchedulerSteps extends ControllerSteps {
   readonly schedulerName;
   readonly pods;
   readonly nodes;
@@ -56,10 +54,8 @@ export class SchedulerSteps {
   startedAt;
 
   constructor(options: SchedulerOptions) {
+    super(options);
     const { client, informers, clock, log, schedulerName = 'default-scheduler' } = options;
-    this.client = client;
-    this.clock = clock;
-    this.log = log;
     this.schedulerName = schedulerName;
     this.pods = informers.of(PODS);
     this.nodes = informers.of(NODES);

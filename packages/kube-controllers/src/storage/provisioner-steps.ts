@@ -11,6 +11,7 @@ import { attributesClassOf, classNameOf } from '@coracle/apimachinery/types/volu
 import { orThere } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { type Controller, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
+import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import { BIND_COMPLETED, SELECTED_NODE, STORAGE_PROVISIONER } from '@coracle/cluster-rules/storage/claim-step';
@@ -43,10 +44,7 @@ const SOURCE_MS = 1000;
 export const POOL_MS = 5000;
 
 /** The steps from a claim to a volume in a pool. */
-export class ProvisionerSteps {
-  readonly client;
-  readonly clock;
-  readonly log;
+export class ProvisionerSteps extends ControllerSteps {
   readonly claims;
   readonly volumes;
   readonly classes;
@@ -59,11 +57,9 @@ export class ProvisionerSteps {
   readonly #enqueue;
 
   constructor(options: PoolControllerOptions, enqueue: Controller['enqueue']) {
+    super(options);
     this.#enqueue = enqueue;
     const { client, informers, clock, log } = options;
-    this.client = client;
-    this.clock = clock;
-    this.log = log;
     this.claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
     this.volumes = informers.of(PERSISTENT_VOLUMES);
     this.classes = informers.of(STORAGE_CLASSES);

@@ -4,6 +4,7 @@ import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import { holdingOf } from '@coracle/apimachinery/types/volume-claims';
 import { isAlreadyExists, isNotFound, orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
+import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import { isLeaseHeld } from '@coracle/client/leader/lease-holder';
@@ -53,10 +54,7 @@ export class SnapshotProblem extends Error {
 }
 
 /** The steps of a VolumeSnapshot: content, binding, end. */
-export class SnapshotSteps {
-  readonly client;
-  readonly clock;
-  readonly log;
+export class SnapshotSteps extends ControllerSteps {
   readonly snapshots;
   readonly contents;
   readonly classes;
@@ -65,10 +63,8 @@ export class SnapshotSteps {
   readonly #events;
 
   constructor(environment: ControllerEnvironment) {
+    super(environment);
     const { client, informers, clock, log } = environment;
-    this.client = client;
-    this.clock = clock;
-    this.log = log;
     this.snapshots = informers.of(VOLUME_SNAPSHOTS);
     this.contents = informers.of(VOLUME_SNAPSHOT_CONTENTS);
     this.classes = informers.of(VOLUME_SNAPSHOT_CLASSES);

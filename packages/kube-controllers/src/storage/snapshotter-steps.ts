@@ -2,6 +2,7 @@ import { type DeepReadonly, formatTime, keyOf } from '@coracle/apimachinery/meta
 import { NODES, PERSISTENT_VOLUMES } from '@coracle/apimachinery/types/resource-types';
 import { commit } from '@coracle/client/commit/commit';
 import { DONE, type ReconcileResult } from '@coracle/client/controller/controller';
+import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import { removeFinalizer } from '@coracle/client/finalizer/finalizer';
 import type { PoolFacts, SnapshotsMade } from '@coracle/cluster-rules/storage/pool-calls';
@@ -55,10 +56,7 @@ interface Member {
 const byHandle = (a: Member, b: Member): number => (a.handle < b.handle ? -1 : 1);
 
 /** What a VolumeSnapshotContent asks of the pools. */
-export class SnapshotterSteps {
-  readonly client;
-  readonly clock;
-  readonly log;
+export class SnapshotterSteps extends ControllerSteps {
   readonly contents;
   readonly snapshots;
   readonly volumes;
@@ -69,10 +67,8 @@ export class SnapshotterSteps {
   readonly #events;
 
   constructor(options: PoolControllerOptions) {
+    super(options);
     const { client, informers, clock, log } = options;
-    this.client = client;
-    this.clock = clock;
-    this.log = log;
     this.contents = informers.of(VOLUME_SNAPSHOT_CONTENTS);
     this.snapshots = informers.of(VOLUME_SNAPSHOTS);
     this.volumes = informers.of(PERSISTENT_VOLUMES);

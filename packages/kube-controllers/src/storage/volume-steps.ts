@@ -10,6 +10,7 @@ import { claimsOfPod, classNameOf, namesNoClass } from '@coracle/apimachinery/ty
 import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import type { Controller } from '@coracle/client/controller/controller';
+import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import {
@@ -47,10 +48,7 @@ const isUnbound = ({ metadata, spec }: Claim): boolean =>
   (spec?.volumeName ?? '') === '' && metadata.annotations?.[BIND_COMPLETED] === undefined;
 
 /** The steps that bind claims and volumes. */
-export class VolumeSteps {
-  readonly client;
-  readonly clock;
-  readonly log;
+export class VolumeSteps extends ControllerSteps {
   readonly claims;
   readonly volumes;
   readonly classes;
@@ -60,11 +58,9 @@ export class VolumeSteps {
   readonly #enqueue;
 
   constructor(environment: ControllerEnvironment, enqueue: Controller['enqueue']) {
+    super(environment);
     this.#enqueue = enqueue;
     const { client, informers, clock, log } = environment;
-    this.client = client;
-    this.clock = clock;
-    this.log = log;
     this.claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
     this.volumes = informers.of(PERSISTENT_VOLUMES);
     this.classes = informers.of(STORAGE_CLASSES);

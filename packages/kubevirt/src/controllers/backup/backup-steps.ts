@@ -3,6 +3,7 @@ import { type DeepReadonly, formatTime, keyOf, type ObjectKey } from '@coracle/a
 import { quantityToBytes } from '@coracle/apimachinery/quantity/quantity';
 import { commit } from '@coracle/client/commit/commit';
 import { DONE, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
+import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import type { EventRecorder } from '@coracle/client/events/recorder';
 import { addFinalizer, hasFinalizer, isDeleting, removeFinalizer } from '@coracle/client/finalizer/finalizer';
@@ -68,18 +69,13 @@ function takeReport(status: Status, report: Report, now: string): void {
 }
 
 /** The steps of a VirtualMachineBackup: start, progress, end. */
-export class BackupSteps {
-  readonly client;
-  readonly clock;
-  readonly log;
+export class BackupSteps extends ControllerSteps {
   readonly stores;
   readonly #events;
 
   constructor(options: BackupControllerOptions) {
-    const { client, clock, log, stores, events } = options;
-    this.client = client;
-    this.clock = clock;
-    this.log = log;
+    super(options);
+    const { stores, events } = options;
     this.stores = stores;
     this.#events = events;
   }

@@ -3,6 +3,7 @@ import { NAMESPACES } from '@coracle/apimachinery/types/resource-types';
 import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { type Controller, DONE, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
+import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import { isDeleting } from '@coracle/client/finalizer/finalizer';
@@ -45,10 +46,7 @@ const BY_UUID = 'bin.firmware-uuid';
 const LATEST = 100 * 365 * 86_400_000;
 
 /** The steps of a deleted machine in the bin: kept, undeleted, expired. */
-export class BinSteps {
-  readonly client;
-  readonly clock;
-  readonly log;
+export class BinSteps extends ControllerSteps {
   readonly callPool;
   readonly contents;
   readonly records;
@@ -59,11 +57,9 @@ export class BinSteps {
   readonly #enqueue;
 
   constructor(options: BinControllerOptions, enqueue: Controller['enqueue']) {
+    super(options);
     this.#enqueue = enqueue;
     const { client, informers, clock, log, callPool } = options;
-    this.client = client;
-    this.clock = clock;
-    this.log = log;
     this.callPool = callPool;
     this.contents = informers.of(DELETED_VIRTUAL_MACHINE_CONTENTS);
     this.records = informers.of(DELETED_VIRTUAL_MACHINES);

@@ -3,6 +3,7 @@ import { NODES, PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Node } from '@coracle/apimachinery/types/types';
 import { isApiError, isNotFound } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
+import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import { createExpectations } from '@coracle/client/expectations/expectations';
@@ -24,7 +25,7 @@ import {
 } from './evacuation-plan.ts';
 
 /** What an evacuation writes: migrations, marks and notes. */
-export class EvacuationSteps {
+export class EvacuationSteps extends ControllerSteps {
   readonly nodes;
   readonly vmis;
   readonly migrations;
@@ -33,16 +34,12 @@ export class EvacuationSteps {
   readonly events;
   /** By instance: a migration made for it that the cache does not show yet. */
   readonly expectations;
-  readonly client;
   readonly informers;
-  readonly clock;
-  readonly log;
 
-  constructor({ client, informers, clock, log }: ControllerEnvironment) {
-    this.client = client;
+  constructor(environment: ControllerEnvironment) {
+    super(environment);
+    const { client, informers, clock, log } = environment;
     this.informers = informers;
-    this.clock = clock;
-    this.log = log;
     this.nodes = informers.of<Node>(NODES);
     this.vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
     this.migrations = informers.of(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS);

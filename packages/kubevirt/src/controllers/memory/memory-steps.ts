@@ -6,6 +6,7 @@ import { isConflict, orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import type { AskAgent } from '@coracle/client/controller/ask-agent';
 import { DONE, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
+import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import { addFinalizer, hasFinalizer, removeFinalizer } from '@coracle/client/finalizer/finalizer';
@@ -99,10 +100,7 @@ function textOf({ metadata }: Snapshot): { readonly reason: string; readonly mes
 }
 
 /** The steps of a snapshot with memory: saved, reported, removed. */
-export class MemorySteps {
-  readonly client;
-  readonly clock;
-  readonly log;
+export class MemorySteps extends ControllerSteps {
   readonly #askAgent;
   readonly snapshots;
   readonly contents;
@@ -113,10 +111,8 @@ export class MemorySteps {
   readonly #fork;
 
   constructor(options: MemoryControllerOptions) {
+    super(options);
     const { client, informers, clock, log, askAgent } = options;
-    this.client = client;
-    this.clock = clock;
-    this.log = log;
     this.#askAgent = askAgent;
     this.snapshots = informers.of(VIRTUAL_MACHINE_SNAPSHOTS);
     this.contents = informers.of(VIRTUAL_MACHINE_SNAPSHOT_CONTENTS);

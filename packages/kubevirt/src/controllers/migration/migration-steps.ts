@@ -5,6 +5,7 @@ import type { Pod } from '@coracle/apimachinery/types/types';
 import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
+import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import { createExpectations } from '@coracle/client/expectations/expectations';
@@ -70,10 +71,7 @@ export interface Pass {
 }
 
 /** The steps of a migration: start, what its phase asks for, save. */
-export class MigrationSteps {
-  readonly client;
-  readonly clock;
-  readonly log;
+export class MigrationSteps extends ControllerSteps {
   readonly migrations;
   readonly vmis;
   readonly quotas;
@@ -84,10 +82,8 @@ export class MigrationSteps {
   readonly expectations;
 
   constructor(options: MigrationControllerOptions) {
+    super(options);
     const { client, clock, log, informers } = options;
-    this.client = client;
-    this.clock = clock;
-    this.log = log;
     this.migrations = informers.of(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS);
     this.vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
     this.quotas = informers.of(RESOURCE_QUOTAS);

@@ -4,6 +4,7 @@ import { ApiError } from '@coracle/apimachinery/meta/status';
 import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { DONE, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
+import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import { hasFinalizer, isDeleting, removeFinalizer } from '@coracle/client/finalizer/finalizer';
 import { VOLUME_SNAPSHOTS } from '@coracle/cluster-rules/volume-snapshot/kinds';
 import {
@@ -38,10 +39,7 @@ const FREEZE_RETRY_MS = 5000;
 class FreezeRefused extends Error {}
 
 /** The steps of a VirtualMachineSnapshotContent: freeze, VolumeSnapshots, thaw. */
-export class ContentSteps {
-  readonly client;
-  readonly clock;
-  readonly log;
+export class ContentSteps extends ControllerSteps {
   readonly #stores;
   readonly #events;
   readonly contents;
@@ -50,13 +48,11 @@ export class ContentSteps {
   readonly #options;
 
   constructor(options: SnapshotControllerOptions) {
+    super(options);
     this.#options = options;
-    const { client, clock, log, stores, events } = options;
+    const { stores, events } = options;
     const { contents, snapshots, volumeSnapshots } = stores;
 
-    this.client = client;
-    this.clock = clock;
-    this.log = log;
     this.#stores = stores;
     this.#events = events;
     this.contents = contents;

@@ -6,6 +6,7 @@ import { ApiError } from '@coracle/apimachinery/meta/status';
 import { isAlreadyExists, isConflict, orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { DONE, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
+import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import { addFinalizer, hasFinalizer, isDeleting, removeFinalizer } from '@coracle/client/finalizer/finalizer';
 import {
   VIRTUAL_MACHINE_RESTORES,
@@ -44,10 +45,7 @@ const isOrphaned = ({ metadata }: Restore, target: Vm | undefined): boolean =>
   target === undefined && metadata.ownerReferences?.some(({ kind }) => kind === 'VirtualMachine') === true;
 
 /** The steps of a VirtualMachineRestore. */
-export class RestoreSteps {
-  readonly client;
-  readonly clock;
-  readonly log;
+export class RestoreSteps extends ControllerSteps {
   readonly #stores;
   readonly restores;
   readonly #events;
@@ -58,12 +56,10 @@ export class RestoreSteps {
   readonly claims;
 
   constructor(options: SnapshotControllerOptions) {
-    const { client, clock, log, stores, restores, events } = options;
+    super(options);
+    const { stores, restores, events } = options;
     const { snapshots, contents, vms, vmis, claims } = stores;
 
-    this.client = client;
-    this.clock = clock;
-    this.log = log;
     this.#stores = stores;
     this.restores = restores;
     this.#events = events;

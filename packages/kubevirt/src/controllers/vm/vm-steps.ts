@@ -1,5 +1,6 @@
 import { type DeepReadonly, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
+import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import { createExpectations } from '@coracle/client/expectations/expectations';
@@ -110,10 +111,7 @@ function setStrategy(vm: VirtualMachine, strategy: RunStrategy): void {
 }
 
 /** The steps of a machine, in the order of `STEPS`. */
-export class VmSteps {
-  readonly client;
-  readonly clock;
-  readonly log;
+export class VmSteps extends ControllerSteps {
   readonly random;
   readonly vms;
   readonly vmis;
@@ -127,10 +125,8 @@ export class VmSteps {
   readonly expectations;
 
   constructor(options: VmControllerOptions, enqueue: (key: ObjectKey) => void = () => {}) {
+    super(options);
     const { client, clock, log, informers, random = Math.random } = options;
-    this.client = client;
-    this.clock = clock;
-    this.log = log;
     this.random = random;
     this.vms = informers.of(VIRTUAL_MACHINES);
     this.vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);

@@ -10,6 +10,7 @@ import {
 } from '@coracle/apimachinery/types/resource-types';
 import type { Node, Pod } from '@coracle/apimachinery/types/types';
 import { orAbsent, orGone } from '@coracle/client/api-failure';
+import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import { createExpectations } from '@coracle/client/expectations/expectations';
@@ -81,10 +82,7 @@ export function attachmentKeys(pod: ReadonlyPod): ObjectKey[] {
 }
 
 /** The steps of an instance: its launcher Pod is made, shown to, and cleared up. */
-export class VmiSteps {
-  readonly client;
-  readonly clock;
-  readonly log;
+export class VmiSteps extends ControllerSteps {
   readonly vmis;
   readonly claims;
   readonly classes;
@@ -102,11 +100,9 @@ export class VmiSteps {
   readonly #options;
 
   constructor(options: VmiControllerOptions) {
+    super(options);
     this.#options = options;
     const { client, clock, log, informers } = options;
-    this.client = client;
-    this.clock = clock;
-    this.log = log;
     this.vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
     this.claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
     this.classes = informers.of(STORAGE_CLASSES);
