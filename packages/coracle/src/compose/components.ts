@@ -201,7 +201,6 @@ export const COMPONENTS = withAccounts([
   },
   {
     name: 'export',
-    account: 'coracle-export',
     rules: exportControllerRules,
     // Bytes come from pools, which only the holder of the cluster's keys reaches; on another cluster KubeVirt does this.
     needsKeys: true,
