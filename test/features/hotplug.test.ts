@@ -140,8 +140,11 @@ test('a volume is added through the machine and removed again; the Pod that held
   const vm = await cluster.client.get(VIRTUAL_MACHINES, key('takes-a-disk'));
   assert.deepEqual(vm.spec.template.spec?.volumes, [volume('data')]);
   assert.equal(await vmCondition('takes-a-disk', 'RestartRequired'), undefined);
-  const seen = await cluster.events('takes-a-disk');
-  assert.ok(seen.includes(`Normal SuccessfulCreate Created attachment pod ${pod?.metadata.name}`), seen.join('\n'));
+  await eventually('an event', async () =>
+    (await cluster.events('takes-a-disk')).includes(
+      `Normal SuccessfulCreate Created attachment pod ${pod?.metadata.name}`,
+    ),
+  );
 
   const node = cluster.node(vmi.status?.nodeName ?? '');
   node.holds.add('unplug');

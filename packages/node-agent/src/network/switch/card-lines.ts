@@ -26,11 +26,12 @@ export function createCardLines({
   const carry = (card: NetworkCard, life: AbortSignal): Promise<void> =>
     new Promise((resolve) => {
       const socket = createConnection({ path: card.socket });
-      onSocket(socket);
       const stop = (): void => void socket.destroy();
       life.addEventListener('abort', stop, { once: true });
       socket.on('error', () => {});
       socket.on('connect', () => {
+        // Only now: who waits for a QEMU that has gone keeps no switch alive.
+        onSocket(socket);
         const end = segments.connect(card, boundedLine(socket));
         socket.on('close', () => end.close());
         socket.on('data', (bytes: Buffer) => {
