@@ -21,12 +21,17 @@ const VMS = '/apis/kubevirt.io/v1/namespaces/default/virtualmachines';
 const image = Buffer.concat([randomBytes(3 * MIB), Buffer.alloc(2 * MIB), randomBytes(MIB)]);
 
 let plane: FillPlane;
+const temporary = process.env['TMPDIR'];
 before(async () => {
   plane = await startFillPlane(['export', 'snapshot']);
   process.env['TMPDIR'] = join(plane.directory, 'tmp');
   await mkdir(join(plane.directory, 'tmp'));
 });
-after(() => plane?.stop());
+after(async () => {
+  if (temporary === undefined) delete process.env['TMPDIR'];
+  else process.env['TMPDIR'] = temporary;
+  await plane?.stop();
+});
 
 const sha = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 

@@ -9,9 +9,10 @@ import {
   startControlPlane,
 } from '../../packages/coracle/src/compose/control-plane.ts';
 import { NODE_VM_RULES } from '../../packages/node-agent/src/agent/rbac.ts';
-import { type Clock, systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import type { Clock } from '../../packages/runtime/src/clock/clock.ts';
 import { type ApiResponse, NEVER, NO_BYTES, type Peer } from '../../packages/runtime/src/http/seam.ts';
 import { silentLogger } from '../../packages/runtime/src/log/log.ts';
+import { promptClock } from './prompt-clock.ts';
 
 export const TEST_ISSUER = 'https://issuer.test';
 
@@ -61,7 +62,7 @@ export const openPlane = async (
 ): Promise<ControlPlane> =>
   startControlPlane({
     backend: createMemoryBackend(),
-    clock: systemClock,
+    clock: promptClock,
     log: silentLogger,
     version: '0.0.0',
     signingKey: await createSigningKey(),
@@ -78,7 +79,7 @@ export async function startPlane(
   options: Partial<ControlPlaneOptions> & { readonly clock?: Clock } = {},
 ): Promise<TestPlane> {
   const stop = new AbortController();
-  const clock = options.clock ?? systemClock;
+  const clock = options.clock ?? promptClock;
   const plane = await openPlane({ ...options, clock, signal: stop.signal });
   const running: Promise<void>[] = [];
   const ask: TestPlane['ask'] = async (line, { as, headers = {}, body, peer } = {}) => {

@@ -17,12 +17,12 @@ import {
   type VirtualMachineInstanceMigration,
 } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { NODE_VM_RULES } from '../../packages/node-agent/src/agent/rbac.ts';
-import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
 import { createLogger, type LogRecord } from '../../packages/runtime/src/log/log.ts';
 import { eventually } from './eventually.ts';
 import { type FakeNode, startFakeNode } from './fake-node.ts';
 import { type InProcessControlPlane, startInProcess } from './in-process-control-plane.ts';
 import { playVolumes } from './play-volumes.ts';
+import { promptClock } from './prompt-clock.ts';
 
 export interface FakeCluster {
   readonly board: InProcessControlPlane;
@@ -63,7 +63,7 @@ const DEFAULT_COMPONENTS = 'vm,vmi,migration,evacuation,workload-update,schedule
 
 /** Starts it; resolves when every node is registered. */
 export async function startFakeCluster(options: FakeClusterOptions = {}): Promise<FakeCluster> {
-  const board = await startInProcess({ clock: systemClock, agentRules: NODE_VM_RULES, ...options.plane });
+  const board = await startInProcess({ clock: promptClock, agentRules: NODE_VM_RULES, ...options.plane });
   const client = await board.plane.adminClient();
   const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: NAMESPACE } };
   await client.create(SERVICE_ACCOUNTS, account);
@@ -89,7 +89,7 @@ export async function startFakeCluster(options: FakeClusterOptions = {}): Promis
         component,
         client: board.plane.clientFor(component.account),
         facts: { rootCa: '', askAgent: options.memory ?? board.plane.askAgent, ...options.facts },
-        clock: systemClock,
+        clock: promptClock,
         log,
         signal: own.signal,
       }),

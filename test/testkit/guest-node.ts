@@ -6,12 +6,12 @@
 import type { Launcher } from '../../packages/node-agent/src/agent/launcher/launcher.ts';
 import { createNodeHandler } from '../../packages/node-agent/src/agent/requests/handler.ts';
 import type { MeasuredPod } from '../../packages/node-agent/src/agent/requests/node-summary.ts';
-import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
 import { createHttpsTransport } from '../../packages/runtime/src/http/https-transport.ts';
 import type { ApiHandler, ApiRequest } from '../../packages/runtime/src/http/seam.ts';
 import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import type { InProcessServer } from './in-process-server.ts';
 import { listenTls, newAuthority } from './listen-tls.ts';
+import { promptClock } from './prompt-clock.ts';
 
 export interface GuestNode {
   /** What the API server is given. */
@@ -48,7 +48,7 @@ export async function startGuestNode(pods: () => readonly MeasuredPod[] = () => 
     directoryOf: () => '',
     memoryDirectory: '',
     authorize: ({ peer }) => peer.certificate?.verified === true,
-    clock: systemClock,
+    clock: promptClock,
     log: silentLogger,
   });
   const authority = await newAuthority();

@@ -30,7 +30,7 @@ import { renewStored } from '../../packages/apiserver/src/registry/renew-stored.
 import type { ResourceCatalog } from '../../packages/apiserver/src/registry/resource-catalog.ts';
 import type { Backend } from '../../packages/apiserver/src/storage/backend.ts';
 import { createMemoryBackend } from '../../packages/apiserver/src/storage/memory-backend.ts';
-import { type Clock, systemClock } from '../../packages/runtime/src/clock/clock.ts';
+import type { Clock } from '../../packages/runtime/src/clock/clock.ts';
 import {
   type ApiRequest,
   type ApiResponse,
@@ -39,6 +39,7 @@ import {
   NO_BYTES,
 } from '../../packages/runtime/src/http/seam.ts';
 import { type Logger, silentLogger } from '../../packages/runtime/src/log/log.ts';
+import { promptClock } from './prompt-clock.ts';
 
 export interface RequestOptions {
   /** A string or bytes are sent as they are, anything else as JSON. */
@@ -122,7 +123,7 @@ const lifecycleAlone: typeof defaultPlugins = (store, { more = [] }) => [namespa
 
 /** Starts a server with the bootstrap objects in place. */
 export async function startServer(options: StartOptions = {}): Promise<InProcessServer> {
-  const { clock = systemClock, log = silentLogger, connectOutbound: connect = noOutbound } = options;
+  const { clock = promptClock, log = silentLogger, connectOutbound: connect = noOutbound } = options;
   const { defaultAdmission = false, auditor, bodyDecoders, subresourceHandlers, createOnlyHandlers } = options;
   const { historyLimit, byteLimits, heldLimits, aggregated, connectNode, deletesWhole } = options;
   const stopped = new AbortController();
