@@ -16,11 +16,11 @@ import {
   type VirtualMachineClone,
   type VirtualMachineSnapshot,
 } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
-import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
 import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
 import { type PlayedSnapshots, playSnapshots } from '../testkit/played-snapshots.ts';
+import { promptClock } from '../testkit/prompt-clock.ts';
 
 const component = chooseComponents('clone')[0]!;
 let cluster: FakeCluster;
@@ -35,7 +35,7 @@ function runClones(wrap: (client: Client, kill: () => void) => Client = (client)
     component,
     client,
     facts: { rootCa: '' },
-    clock: systemClock,
+    clock: promptClock,
     log: silentLogger,
     signal: own.signal,
   });

@@ -7,10 +7,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Client } from '../../packages/client/src/client.ts';
 import { COMPONENTS, runComponent } from '../../packages/coracle/src/compose/components.ts';
-import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
 import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { eventually } from '../testkit/eventually.ts';
+import { promptClock } from '../testkit/prompt-clock.ts';
 
 const NAMESPACED = '/apis/instancetype.kubevirt.io/v1beta1/namespaces/default';
 const VMS = '/apis/kubevirt.io/v1/namespaces/default/virtualmachines';
@@ -92,7 +92,7 @@ async function live(at: number, captured: boolean): Promise<Outcome> {
       component,
       client: own.client,
       facts: { rootCa: '' },
-      clock: systemClock,
+      clock: promptClock,
       log: silentLogger,
       signal: stop.signal,
     });

@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { chooseComponents, runComponent } from '../../packages/coracle/src/compose/components.ts';
-import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
 import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type InProcessControlPlane, startInProcess } from '../testkit/in-process-control-plane.ts';
+import { promptClock } from '../testkit/prompt-clock.ts';
 
 const stop = new AbortController();
 let cluster: InProcessControlPlane;
 let running: Promise<unknown>;
 before(async () => {
-  cluster = await startInProcess({ clock: systemClock });
+  cluster = await startInProcess({ clock: promptClock });
   const chosen = chooseComponents('namespace-controller,serviceaccount-controller,garbage-collector-controller');
   running = Promise.all(
     chosen.map((component) =>
@@ -19,7 +19,7 @@ before(async () => {
         component,
         client: cluster.plane.clientFor(component.account),
         facts: { rootCa: '' },
-        clock: systemClock,
+        clock: promptClock,
         log: silentLogger,
         signal: stop.signal,
       }),

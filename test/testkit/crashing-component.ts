@@ -2,9 +2,9 @@
 
 import type { Client } from '../../packages/client/src/client.ts';
 import { COMPONENTS, type ComponentFacts, runComponent } from '../../packages/coracle/src/compose/components.ts';
-import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
 import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import type { InProcessControlPlane } from './in-process-control-plane.ts';
+import { promptClock } from './prompt-clock.ts';
 
 export interface CrashingComponent {
   /** Resolves when it has stopped after its last write; pending while it lives. */
@@ -68,7 +68,7 @@ export function runUntilWrite(
     component,
     client: watched,
     facts: { rootCa: '', ...facts },
-    clock: systemClock,
+    clock: promptClock,
     log: silentLogger,
     signal: own.signal,
   }).catch(() => {});
