@@ -12,6 +12,7 @@ import { type Clock, systemClock } from '@coracle/runtime/clock/clock';
 import { NEVER } from '@coracle/runtime/http/seam';
 import { type Logger, silentLogger } from '@coracle/runtime/log/log';
 import { retry } from '@coracle/runtime/retry/retry';
+import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
 import { isNotFound } from '../api-failure.ts';
 import type { Client } from '../client.ts';
 import { createEventCorrelator } from './event-correlator.ts';
@@ -32,7 +33,7 @@ export interface EventRecorderOptions {
 export interface EventRecorder {
   /** Reports something about an object that is stored (it needs a name). `reason` is CamelCase, `message` a sentence for people. */
   event(object: DeepReadonly<KubeObject>, type: EventType, reason: string, message: string): void;
-  /** Resolves when everything reported so far is written or given up. */
+  /** Resolves when everything reported so far is written or given up. From then on no event waits for other work: who stops asks. */
   flush(): Promise<void>;
 }
 
@@ -68,6 +69,7 @@ export function createEventRecorder(client: Client, options: EventRecorderOption
   const { component, host, clock = systemClock, log = silentLogger, signal = NEVER } = options;
   const correlator = createEventCorrelator(() => clock.monotonic());
   const queue: Report[] = [];
+  const patience = createLinkedController(signal);
   let writing: Promise<void> | undefined;
   // Not from 0: other recorders report about objects of the same name in the same millisecond.
   let serial = Math.floor(Math.random() * 1_000_000);
@@ -120,7 +122,7 @@ export function createEventRecorder(client: Client, options: EventRecorderOption
   const drain = async (): Promise<void> => {
     for (let report = queue.shift(); report; report = queue.shift()) {
       const current = report;
-      const idle = clock.whenIdle(current.latest - clock.monotonic(), signal);
+      const idle = clock.whenIdle(current.latest - clock.monotonic(), patience.signal);
       if (idle) await idle;
       try {
         await retry(() => write(current), {
@@ -156,6 +158,7 @@ export function createEventRecorder(client: Client, options: EventRecorderOption
       writing ??= drain();
     },
     async flush() {
+      patience.abort(new Error('events are flushed'));
       while (writing) await writing;
     },
   };

@@ -1,5 +1,6 @@
 /** The node agent as one object: composition, and the order of its start and its end. */
 import { join } from 'node:path';
+import type { EventRecorder } from '@coracle/client/events/recorder';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import { isInProcess } from '@coracle/runtime/http/in-process-peer';
 import type { ApiHandler, ApiRequest } from '@coracle/runtime/http/seam';
@@ -49,6 +50,7 @@ export function createAgent(config: AgentConfig): Agent {
   const host = new AgentHost({ ...config, log, launchers, pods: () => followed?.pods() ?? [] });
   let life: LinkedController | undefined;
   let isRegistered = false;
+  let events: EventRecorder | undefined;
   let informersDone: Promise<unknown> = Promise.resolve();
 
   const start = async (outer: AbortSignal): Promise<void> => {
@@ -56,6 +58,7 @@ export function createAgent(config: AgentConfig): Agent {
     life = createLinkedController(outer);
     const { signal } = life;
     const environment = await host.open(signal);
+    events = environment.events;
     const { vmsDirectory, bootId, facts } = environment;
     // Guests first: whatever the API says or whether it answers, they are looked after.
     for (const record of await findRecords(vmsDirectory, { bootId, clock, log, signal }))
@@ -107,6 +110,14 @@ export function createAgent(config: AgentConfig): Agent {
       await clock.sleep(20, life.signal).catch(() => {});
   };
 
+  /** Of what became of the guests. A silent API keeps nobody here for long either. */
+  const writeEvents = async (): Promise<void> => {
+    const limit = createLinkedController(life?.signal);
+    await Promise.race([events?.flush(), clock.sleep(LAST_REPORT_MS, limit.signal).catch(() => {})]);
+    limit.abort();
+    limit.release();
+  };
+
   const measured = onceIn(MEASURED_MS, clock, () => launchers.measured());
 
   return {
@@ -118,6 +129,7 @@ export function createAgent(config: AgentConfig): Agent {
     forceStop: () => launchers.forceStop(),
     async stop({ keepVms }) {
       if (!keepVms) await stopGuests();
+      await writeEvents();
       life?.abort(new DOMException('the node agent stops', 'AbortError'));
       life?.release();
       await Promise.allSettled([launchers.ended(), informersDone]);
