@@ -182,6 +182,35 @@ test('a Service spreads connections over its endpoints, keeps each, and refuses 
   assert.equal(a.got.at(-1), `1 ${SERVICE} > ${INSIDE}`);
 });
 
+// S-1410: A connection to a Service whose last endpoint has just gone, as while a guest moves, is not refused but tried again.
+test('nobody is refused in the moment in which the only guest of a Service moves', () => {
+  let now = 0;
+  const network = newSwitch(() => now);
+  const service = (...targets: { address: string; port: number }[]): Entry<'services'> => ({
+    address: SERVICE,
+    protocol: 'tcp',
+    port: 80,
+    sticky: false,
+    targets,
+  });
+  const [ready, nobody] = [service({ address: B, port: 8080 }), service()];
+  setState(network, stateOf('one', [since(A), since(B)], { services: [ready] }));
+  const [a, b] = [attach(network, A), attach(network, B)];
+  network.change({ node: 'one', services: { set: [nobody] } });
+  a.send(TCP, SERVICE, [7, 80]);
+  network.change({ node: 'one', services: { set: [nobody] } });
+  now = 2_999;
+  a.send(TCP, SERVICE, [7, 80]);
+  assert.deepEqual([a.got, b.got.length], [[], 0]);
+  network.change({ node: 'one', services: { set: [ready] } });
+  a.send(TCP, SERVICE, [7, 80]);
+  assert.deepEqual([a.got, b.got.length], [[], 1]);
+  network.change({ node: 'one', services: { set: [nobody] } });
+  now = 5_999;
+  a.send(TCP, SERVICE, [8, 80]);
+  assert.deepEqual(a.got, [`6 ${SERVICE}:80 > ${INSIDE}:8`], 'after three seconds');
+});
+
 test('a guest reaches itself by its own Pod address and by a Service of its own', () => {
   const network = newSwitch();
   const services: Entry<'services'>[] = [

@@ -25,16 +25,8 @@ import { createPodTable } from './pod-table.ts';
 import { refusalOf } from './refusal.ts';
 import { OF_SEGMENT, Segments } from './segments.ts';
 import { chooseTarget, type ServiceConnection } from './service-connections.ts';
-import {
-  type AddressNews,
-  type EgressNews,
-  type GuestHello,
-  type GuestNews,
-  type LocalGuest,
-  type NetworkChange,
-  type NetworkService,
-  TABLES,
-} from './switch-state.ts';
+import { createServiceTable, type ServiceTable } from './service-table.ts';
+import type { AddressNews, EgressNews, GuestHello, GuestNews, LocalGuest, NetworkChange } from './switch-state.ts';
 
 /** Addresses in one note, and guests: far below the longest frame. */
 const MAX_IN_NOTE = 1000;
@@ -69,9 +61,7 @@ export class ClusterSwitch {
   readonly #pods = createPodTable();
   readonly #names = createNameTable();
   readonly #answers: NameAnswers;
-  /** By ClusterIP, and the address of each by its key. */
-  readonly #services = new Map<number, NetworkService[]>();
-  readonly #serviceKeys = new Map<string, number>();
+  readonly #services: ServiceTable;
   /** Addresses that filters bring here. */
   readonly #carried = new Set<number>();
   /** Guests that are this node's to give packets to, and since when. */
@@ -85,6 +75,7 @@ export class ClusterSwitch {
   /** `now`: ms of a clock that only goes forward. */
   constructor({ now, resolve }: { readonly now: () => number; readonly resolve: WorldResolver }) {
     this.#now = now;
+    this.#services = createServiceTable(now);
     this.#answers = createNameAnswers(this.#names.lookup, resolve);
   }
 
@@ -94,7 +85,7 @@ export class ClusterSwitch {
     if (whole) this.#names.clear();
     for (const name of names?.remove ?? []) this.#names.delete(name);
     for (const entry of names?.set ?? []) this.#names.set(entry);
-    const touched = new Set([...this.#pods.change(change), ...this.#changeServices(change)]);
+    const touched = new Set([...this.#pods.change(change), ...this.#services.change(change)]);
     this.#changeGuests(change);
     this.segments.change(change);
     this.#owners.clear();
@@ -103,30 +94,6 @@ export class ClusterSwitch {
       const port = this.#ports.get(address);
       if (port) this.#tellEgress(port);
     }
-  }
-
-  /** The addresses of Services that are new, different or gone. */
-  #changeServices({ whole, services = {} }: NetworkChange): Set<number> {
-    const touched = new Set<number>();
-    const remove = (key: string): void => {
-      const address = this.#serviceKeys.get(key);
-      if (address === undefined) return;
-      touched.add(address);
-      this.#serviceKeys.delete(key);
-      const left = (this.#services.get(address) ?? []).filter((one) => TABLES.services(one) !== key);
-      if (left.length > 0) this.#services.set(address, left);
-      else this.#services.delete(address);
-    };
-    for (const key of whole ? [...this.#serviceKeys.keys()] : (services.remove ?? [])) remove(key);
-    for (const service of services.set ?? []) {
-      const key = TABLES.services(service);
-      remove(key);
-      const address = numberOf(service.address);
-      touched.add(address);
-      this.#serviceKeys.set(key, address);
-      this.#services.set(address, [...(this.#services.get(address) ?? []), service]);
-    }
-    return touched;
   }
 
   #changeGuests({ whole, guests = {} }: NetworkChange): void {
@@ -224,7 +191,8 @@ export class ClusterSwitch {
     if (this.#services.has(destination)) {
       const connection = this.#connectionOf(port, frame, packet);
       if (!connection) {
-        const refusal = refusalOf(frame, packet);
+        const service = asked && this.#services.find(destination, packet.protocol, asked.destination);
+        const refusal = service && this.#services.isBetweenEndpoints(service) ? undefined : refusalOf(frame, packet);
         if (refusal) port.answer(refusal);
         return undefined;
       }
@@ -276,9 +244,7 @@ export class ClusterSwitch {
     const found = portsOf(frame, packet);
     if (!found) return undefined;
     const known = port.connections.to(protocol, found.source, destination, found.destination);
-    const service = this.#services
-      .get(destination)
-      ?.find((one) => one.port === found.destination && (one.protocol === 'tcp' ? TCP : UDP) === protocol);
+    const service = this.#services.find(destination, protocol, found.destination);
     if (known) {
       const isReady = service?.targets.some(
         (target) => numberOf(target.address) === known.target.address && target.port === known.target.port,
