@@ -31,13 +31,9 @@ export async function exportDisk(context: CommandContext): Promise<number> {
   const [prefix = '', name, ...rest] = word.split('/');
   if (name !== undefined && Object.hasOwn(KINDS, prefix)) {
     if (name === '' || rest.length > 0) throw new UsageError(`${word} names nothing: ${prefix}/NAME`);
-    const cluster = await clusterFrom(context);
-    try {
-      const key = { namespace: textFlag(flags, 'namespace') ?? cluster.namespace, name };
-      return await fetchDisk(context, { client: cluster.client, key, format: format as Format, what: KINDS[prefix]! });
-    } finally {
-      await cluster.close();
-    }
+    await using cluster = await clusterFrom(context);
+    const key = { namespace: textFlag(flags, 'namespace') ?? cluster.namespace, name };
+    return await fetchDisk(context, { client: cluster.client, key, format: format as Format, what: KINDS[prefix]! });
   }
   return withMachine(context, word, ({ client, key }) =>
     fetchDisk(context, {

@@ -22,9 +22,9 @@ const WAIT: Readonly<Record<string, FlagSpec>> = {
   timeout: valueFlag('SECONDS', 'how long to wait (default: 300)'),
 };
 const DOWNLOAD: Readonly<Record<string, FlagSpec>> = {
-  output: { type: 'string', value: 'FILE', short: 'o', summary: 'file to write; it appears whole or not at all' },
-  force: { type: 'boolean', summary: 'replace a file that is there' },
-  timeout: { type: 'string', value: 'SECONDS', summary: 'how long to wait until it can be downloaded' },
+  output: valueFlag('FILE', 'file to write; it appears whole or not at all', { short: 'o' }),
+  force: switchFlag('replace a file that is there'),
+  timeout: valueFlag('SECONDS', 'how long to wait until it can be downloaded'),
 };
 const GUEST: Readonly<Record<string, FlagSpec>> = {
   login: valueFlag('USER', 'user in the guest (default: that of its cloud-init data)', { short: 'l' }),
@@ -304,8 +304,8 @@ export const MACHINE_COMMANDS: readonly Command[] = [
       'coracle export claim/dump --output dump.tar.gz',
     ],
     flags: {
-      volume: { type: 'string', value: 'NAME', summary: 'which volume, where there are several' },
-      format: { type: 'string', value: 'FORMAT', summary: 'gzip or raw (default: gzip)' },
+      volume: valueFlag('NAME', 'which volume, where there are several'),
+      format: valueFlag('FORMAT', 'gzip or raw (default: gzip)'),
       ...DOWNLOAD,
       explain: EXPLAIN,
       ...CLUSTER,
@@ -324,12 +324,8 @@ export const MACHINE_COMMANDS: readonly Command[] = [
       'coracle memory-dump remove db',
     ],
     flags: {
-      claim: {
-        type: 'string',
-        value: 'NAME',
-        summary: 'get: claim that takes the dump (default: that of the last one)',
-      },
-      'create-claim': { type: 'string', value: 'SIZE', summary: 'get: make the claim first, of this size' },
+      claim: valueFlag('NAME', 'get: claim that takes the dump (default: that of the last one)'),
+      'create-claim': valueFlag('SIZE', 'get: make the claim first, of this size'),
       ...DOWNLOAD,
       explain: EXPLAIN,
       ...CLUSTER,

@@ -47,26 +47,22 @@ export async function upload(context: CommandContext): Promise<number> {
       ...(namespace === undefined ? [] : ['-n', namespace]),
     ]);
   const seconds = numberFlag(flags, 'timeout', { min: 1, max: LONGEST_TIMEOUT_S, or: DEFAULT_TIMEOUT_S });
-  const cluster = await clusterFrom(context);
-  try {
-    const { client } = cluster;
-    const key = { namespace: namespace ?? cluster.namespace, name };
-    print(`dv/${name} ${await ensureTarget(client, dataVolume(key, { size, storageClass }), signal)}`);
-    await reached(client, key, { phase: 'UploadReady', seconds, signal });
-    const config = await client.get(CDI_CONFIGS, { namespace: '', name: 'config' }, { signal });
-    const url = config.spec?.uploadProxyURLOverride ?? config.status?.uploadProxyURL;
-    if (!url) throw new CommandError('the cluster names no upload proxy (CDIConfig config)');
-    const body = { spec: { pvcName: name } };
-    const tokens = `/apis/${UPLOAD_GROUP}/v1beta1/namespaces/${key.namespace}/uploadtokenrequests`;
-    const { status } = (await client.raw('POST', tokens, { body, signal })) as { status: { token: string } };
-    await send(path, { url, ca: config.status?.uploadProxyCA, token: status.token, signal });
-    print(`dv/${name} uploaded`);
-    await reached(client, key, { phase: 'Succeeded', seconds: LONGEST_TIMEOUT_S, signal });
-    print(`dv/${name} Succeeded`);
-    return 0;
-  } finally {
-    await cluster.close();
-  }
+  await using cluster = await clusterFrom(context);
+  const { client } = cluster;
+  const key = { namespace: namespace ?? cluster.namespace, name };
+  print(`dv/${name} ${await ensureTarget(client, dataVolume(key, { size, storageClass }), signal)}`);
+  await reached(client, key, { phase: 'UploadReady', seconds, signal });
+  const config = await client.get(CDI_CONFIGS, { namespace: '', name: 'config' }, { signal });
+  const url = config.spec?.uploadProxyURLOverride ?? config.status?.uploadProxyURL;
+  if (!url) throw new CommandError('the cluster names no upload proxy (CDIConfig config)');
+  const body = { spec: { pvcName: name } };
+  const tokens = `/apis/${UPLOAD_GROUP}/v1beta1/namespaces/${key.namespace}/uploadtokenrequests`;
+  const { status } = (await client.raw('POST', tokens, { body, signal })) as { status: { token: string } };
+  await send(path, { url, ca: config.status?.uploadProxyCA, token: status.token, signal });
+  print(`dv/${name} uploaded`);
+  await reached(client, key, { phase: 'Succeeded', seconds: LONGEST_TIMEOUT_S, signal });
+  print(`dv/${name} Succeeded`);
+  return 0;
 }
 
 /** What a guest sees of the image, where nothing is said. Throws UsageError, or CommandError for what is no image. */

@@ -3,9 +3,10 @@ import { controllerReference } from '@coracle/apimachinery/meta/controller-refer
 import { type DeepReadonly, keyOf } from '@coracle/apimachinery/meta/object';
 import { PERSISTENT_VOLUME_CLAIMS, SECRETS, SERVICES } from '@coracle/apimachinery/types/resource-types';
 import type { Service } from '@coracle/apimachinery/types/types';
-import { isAlreadyExists, orAbsent } from '@coracle/client/api-failure';
+import { orAbsent, orThere } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { DONE, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
+import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder, type EventRecorder } from '@coracle/client/events/recorder';
 import { isDeleting } from '@coracle/client/finalizer/finalizer';
@@ -48,20 +49,22 @@ const DISK_CONTENT = { 'cdi.kubevirt.io/storage.contentType': 'kubevirt' };
 const newToken = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(TOKEN_LENGTH)), (byte) => TOKEN_DIGITS[byte % 32]).join('');
 
-export class ExportSteps {
+export class ExportSteps extends ControllerSteps {
   readonly stores: ExportStores;
   readonly #events: EventRecorder;
   readonly #options: ExportControllerOptions;
 
   constructor(options: ExportControllerOptions) {
-    const { client, clock, log } = options;
+    super(options);
+    const { client, clock, log } = this;
     this.#options = options;
     this.stores = new ExportStores(options.informers);
     this.#events = createEventRecorder(client, { component: 'export-controller', clock, log });
   }
 
   async pass(object: Export): Promise<ReconcileResult> {
-    const { client, clock, targets } = this.#options;
+    const { client, clock } = this;
+    const { targets } = this.#options;
     const key = keyOf(object as VirtualMachineExport);
     if (isDeleting(object)) {
       targets.drop(key);
@@ -104,7 +107,8 @@ export class ExportSteps {
   }
 
   async #writeStatus(object: Export, source: ExportSource): Promise<void> {
-    const { client, clock, server } = this.#options;
+    const { client, clock } = this;
+    const { server } = this.#options;
     const base = {
       base: server.url,
       cert: server.ca,
@@ -138,7 +142,7 @@ export class ExportSteps {
         selector: { [EXPORT_SERVICE_LABEL]: object.metadata.name ?? '' },
       },
     };
-    if (await this.#isNew(this.#options.client.create(SERVICES, service)))
+    if (await orThere(this.client.create(SERVICES, service)))
       this.#events.event(object, 'Normal', 'ServiceCreated', `Created service ${namespace}/${name}`);
   }
 
@@ -153,13 +157,13 @@ export class ExportSteps {
       type: 'Opaque',
       stringData: { [EXPORT_TOKEN_KEY]: newToken() },
     };
-    if (await this.#isNew(this.#options.client.create(SECRETS, secret)))
+    if (await orThere(this.client.create(SECRETS, secret)))
       this.#events.event(object, 'Normal', 'SecretCreated', `Created default secret ${namespace}/${name}`);
   }
 
   /** Claims with the content of a snapshot: they share its layers, so that nothing is copied and no guest waits. */
   async #makeClaims(object: Export): Promise<void> {
-    const { client } = this.#options;
+    const { client } = this;
     const namespace = object.metadata.namespace ?? '';
     const { backups, content } = this.stores.savedVolumes(object);
     for (const backup of backups) {
@@ -177,7 +181,7 @@ export class ExportSteps {
         ...(node !== undefined && { [SELECTED_NODE]: node }),
       };
       claim.metadata.ownerReferences = [controllerReference(object)];
-      await this.#isNew(client.create(PERSISTENT_VOLUME_CLAIMS, claim));
+      await orThere(client.create(PERSISTENT_VOLUME_CLAIMS, claim));
     }
   }
 
@@ -185,22 +189,11 @@ export class ExportSteps {
   async #nodeFor({ metadata, status }: DeepReadonly<VolumeSnapshot>): Promise<string | undefined> {
     const name = status?.boundVolumeSnapshotContentName;
     if (!name) return undefined;
-    const content = await orAbsent(this.#options.client.get(VOLUME_SNAPSHOT_CONTENTS, { namespace: '', name }));
+    const content = await orAbsent(this.client.get(VOLUME_SNAPSHOT_CONTENTS, { namespace: '', name }));
     const place = content?.spec.volumeSnapshotRef.uid === metadata.uid && poolOfHandle(content?.status?.snapshotHandle);
     return place
       ? this.stores.nodes.list().find((node) => node.metadata.labels?.[POOL_LABEL] === place.pool)?.metadata.name
       : undefined;
-  }
-
-  /** False when there is one of that name already. */
-  async #isNew(created: Promise<unknown>): Promise<boolean> {
-    try {
-      await created;
-      return true;
-    } catch (error) {
-      if (!isAlreadyExists(error)) throw error;
-      return false;
-    }
   }
 }
 
