@@ -19,6 +19,7 @@ import {
   VIRTUAL_MACHINES,
   type VirtualMachineExport,
 } from '../../kinds/kubevirt.ts';
+import { ownerDataVolume } from '../../rules/data-volume/owner-data-volume.ts';
 import {
   type ClaimView,
   claimSource,
@@ -27,6 +28,7 @@ import {
   snapshotSource,
 } from '../../rules/export/export-source.ts';
 import { holdsDisk } from '../../rules/export/export-status.ts';
+import { podsWithClaims } from '../../rules/snapshot/pods-with-claims.ts';
 import { claimedVolumes } from '../../rules/snapshot/saved-volumes.ts';
 import type { ExportedVolume } from './export-targets.ts';
 
@@ -60,24 +62,17 @@ export class ExportStores {
     this.contents = informers.of(VIRTUAL_MACHINE_SNAPSHOT_CONTENTS);
   }
 
-  #dataVolumeOf({ metadata }: Claim) {
-    const owner = metadata.ownerReferences?.find(
-      ({ controller, kind }) => controller === true && kind === 'DataVolume',
-    );
-    return owner && { found: this.dataVolumes.get({ namespace: metadata.namespace ?? '', name: owner.name }) };
+  #dataVolumeOf(claim: Claim) {
+    const name = ownerDataVolume(claim);
+    return name === undefined
+      ? undefined
+      : { found: this.dataVolumes.get({ namespace: claim.metadata.namespace ?? '', name }) };
   }
 
   #view(namespace: string, name: string): ClaimView {
     const claim = this.claims.get({ namespace, name });
     const dataVolume = claim && this.#dataVolumeOf(claim);
-    const isInUse = this.pods
-      .list(namespace)
-      .some(
-        ({ spec, status }) =>
-          status?.phase !== 'Succeeded' &&
-          status?.phase !== 'Failed' &&
-          spec.volumes?.some(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName === name) === true,
-      );
+    const isInUse = podsWithClaims(this.pods.list(namespace), (one) => one === name).length > 0;
     return { claim, isPopulated: !dataVolume || dataVolume.found?.status?.phase === 'Succeeded', isInUse };
   }
 

@@ -8,10 +8,11 @@ import { addFinalizer, removeFinalizer } from '@coracle/client/finalizer/finaliz
 import { DATA_VOLUMES } from '../../kinds/cdi/kinds.ts';
 import { VIRTUAL_MACHINES, type VirtualMachine, type VirtualMachineSnapshot } from '../../kinds/kubevirt.ts';
 import { backendStorageClaimOf, needsBackendStorage } from '../../rules/backend-storage/backend-storage.ts';
+import { ownerDataVolume } from '../../rules/data-volume/owner-data-volume.ts';
 import { lockObstacle, NOT_LOCKED } from '../../rules/snapshot/lock-obstacle.ts';
+import { podsWithClaims } from '../../rules/snapshot/pods-with-claims.ts';
 import { claimedVolumes } from '../../rules/snapshot/saved-volumes.ts';
 import { SOURCE_FINALIZER } from '../../rules/snapshot/snapshot-names.ts';
-import { ownerDataVolume } from './data-volumes.ts';
 import { expandedMachine } from './expanded-machine.ts';
 import type { SnapshotStores } from './snapshot-stores.ts';
 import type { SourceState } from './source-state.ts';
@@ -66,19 +67,9 @@ async function findObstacle(
     const dataVolume = await orAbsent(client.get(DATA_VOLUMES, { namespace, name: owner }));
     if (dataVolume?.status?.phase !== 'Succeeded') unpopulated.add(name);
   }
-  const pods = stores.pods
-    .list(namespace)
-    .filter(
-      ({ spec, status }) =>
-        status?.phase !== 'Succeeded' && status?.phase !== 'Failed' && usesAny(spec.volumes, claims),
-    ).length;
+  const pods = podsWithClaims(stores.pods.list(namespace), (name) => claims.has(name)).length;
   return lockObstacle({ vm, snapshotName: snapshot.metadata.name ?? '', online, claims, unpopulated, pods });
 }
-
-const usesAny = (
-  volumes: readonly { readonly persistentVolumeClaim?: { readonly claimName?: string } }[] | undefined,
-  claims: ReadonlyMap<string, unknown>,
-): boolean => volumes?.some(({ persistentVolumeClaim }) => claims.has(persistentVolumeClaim?.claimName ?? '')) === true;
 
 /**
  * Lets a machine go that says this snapshot is being taken of it: the finalizer first, so that it is never left behind

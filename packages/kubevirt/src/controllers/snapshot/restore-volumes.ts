@@ -11,10 +11,10 @@ import { isDeleting } from '@coracle/client/finalizer/finalizer';
 import { VOLUME_SNAPSHOTS } from '@coracle/cluster-rules/volume-snapshot/kinds';
 import { DATA_VOLUMES } from '../../kinds/cdi/kinds.ts';
 import type { VolumeRestore } from '../../kinds/kubevirt.ts';
+import { ownerDataVolume } from '../../rules/data-volume/owner-data-volume.ts';
 import { isMarked, RESTORE_NAME_ANNOTATION, restoredClaim } from '../../rules/snapshot/restored-claim.ts';
 import { isInPlace, volumeRestores } from '../../rules/snapshot/restored-volumes.ts';
 import { volumesOf } from '../../rules/snapshot/saved-volumes.ts';
-import { ownerDataVolume } from './data-volumes.ts';
 import { type RestorePass, RestoreProblem, type StepOutcome } from './restore-pass.ts';
 
 type Claim = DeepReadonly<PersistentVolumeClaim>;

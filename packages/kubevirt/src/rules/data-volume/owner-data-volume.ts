@@ -1,4 +1,4 @@
-/** DataVolumes (CDI) as far as snapshots and restores have to do with them. Not every cluster serves them. */
+/** Which DataVolume (CDI) a claim belongs to. Not every cluster serves them. */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
