@@ -31,17 +31,23 @@ export async function ensureControlPlane(
   const how = allowsHostPorts ? ', which gives guests ports of this host' : '';
   note(`no control plane runs in ${dir.root}: starting one${how} (coracle down stops it)`);
   const { up } = await import('../up.ts');
-  const port = (await isFree(DEFAULT_PORT)) ? DEFAULT_PORT : 0;
-  await up({
-    ...context,
-    words: [],
-    flags: {
-      'data-dir': dir.root,
-      detach: true,
-      port: String(port),
-      ...(allowsHostPorts && { 'allow-host-ports': true }),
-    },
-    print: note,
+  const start = (port: number): Promise<number> =>
+    up({
+      ...context,
+      words: [],
+      flags: {
+        'data-dir': dir.root,
+        detach: true,
+        port: String(port),
+        ...(allowsHostPorts && { 'allow-host-ports': true }),
+      },
+      print: note,
+    });
+  if (!(await isFree(DEFAULT_PORT))) return void (await start(0));
+  await start(DEFAULT_PORT).catch(async (error: Error) => {
+    // Another control plane, started in the same moment, may have been faster.
+    if (await isFree(DEFAULT_PORT)) throw error;
+    await start(0);
   });
 }
 
