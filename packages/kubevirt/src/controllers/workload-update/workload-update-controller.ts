@@ -24,6 +24,7 @@ import {
   isOutdated,
   OUTDATED_LABEL,
   WORKLOAD_UPDATE_ANNOTATION,
+  wantsToMove,
   workloadUpdatePlan,
 } from '../../rules/live-update/workload-update-plan.ts';
 import { migrationSettings } from '../../rules/migration-policy/migration-settings.ts';
@@ -75,8 +76,7 @@ export function createWorkloadUpdateController({ client, informers, clock, log }
     const text = textOf(vmi);
     // A migration that has just ended may be seen before what it brought.
     const newest = await readInstance(vmi);
-    if (!newest || isMoving(newest)) return;
-    if (!hasPendingCondition(newest) && !isOutdated(newest, kubevirts.list()[0])) return;
+    if (!newest || isMoving(newest) || !wantsToMove(newest, kubevirts.list()[0])) return;
     expectations.expectCreations(text, 1);
     try {
       const made = await client.create(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, {

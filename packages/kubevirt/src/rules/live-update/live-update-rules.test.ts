@@ -275,7 +275,7 @@ describe('launchers of another version', () => {
       launcherContainerImageVersion: image,
       conditions: [{ type: 'LiveMigratable', status: migratable }],
     });
-    return { ...of, metadata: { ...of.metadata, name, labels } };
+    return { ...of, metadata: { ...of.metadata, name, labels: { 'kubevirt.io/nodeName': 'one', ...labels } } };
   };
   const names = (list: readonly { readonly metadata: { readonly name?: string } }[]) =>
     list.map(({ metadata }) => metadata.name);
@@ -320,6 +320,17 @@ describe('launchers of another version', () => {
       { migrate: [], evict: ['moves', 'stays'], outdated: 2 },
     ],
   ];
+  it('are left alone right after a move, until their status names the image of the launcher they moved to', () => {
+    const arrived = ['True', 'False'].map((can) =>
+      running(can, 'old', can as 'True' | 'False', { 'kubevirt.io/nodeName': 'two' }),
+    );
+    assert.deepEqual(plan(arrived, ['LiveMigrate', 'Evict']), {
+      migrate: [],
+      evict: [],
+      mark: ['True', 'False'],
+      outdated: 2,
+    });
+  });
   for (const [name, { mark: _, ...got }, expected] of cases as [string, { mark: unknown }, object][])
     it(name, () => assert.deepEqual(got, expected));
   it('are marked, and no longer once they are not', () => {

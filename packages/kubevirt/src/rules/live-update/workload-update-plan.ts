@@ -3,6 +3,7 @@
 import { parseGoDuration } from '@coracle/apimachinery/meta/go-duration';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { VirtualMachineInstance, VirtualMachineInstanceMigration } from '../../kinds/kubevirt.ts';
+import { NODE_NAME_LABEL } from '../launcher/launcher-labels.ts';
 import { launcherImageOf } from '../machine-defaults/cluster-config.ts';
 import { type CarrierFacts, carrierOf } from './carrier.ts';
 import { hasPendingCondition, isMoving } from './pending-changes.ts';
@@ -47,6 +48,16 @@ export function isOutdated({ status }: Vmi, kubevirt: WorkloadUpdateFacts['kubev
   return status?.phase === 'Running' && !!image && image !== launcherImageOf(kubevirt);
 }
 
+/**
+ * False from the write by which a guest is on another node until the image in its status is that of its launcher there: the
+ * label of its node is written after both. Without this a guest that has just moved is moved again.
+ */
+const isSettled = ({ metadata, status }: Vmi): boolean => metadata.labels?.[NODE_NAME_LABEL] === status?.nodeName;
+
+/** True when a migration would bring the instance something: a launcher of this version, or what it waits for. */
+export const wantsToMove = (vmi: Vmi, kubevirt: WorkloadUpdateFacts['kubevirt']): boolean =>
+  hasPendingCondition(vmi) || (isOutdated(vmi, kubevirt) && isSettled(vmi));
+
 const isUnfinished = ({ status }: Migration): boolean => status?.phase !== 'Succeeded' && status?.phase !== 'Failed';
 /** Has a target Pod, or is about to: what counts against the limit. */
 const isRunning = ({ status }: Migration): boolean => !!status?.phase && status.phase !== 'Pending';
@@ -85,9 +96,10 @@ export function workloadUpdatePlan(facts: WorkloadUpdateFacts): WorkloadUpdatePl
             metadata.deletionTimestamp === undefined,
         ),
       );
-    if (isWanted && own.length === 0 && !isMoving(vmi) && carrierOf(vmi, facts) === 'migration') migrate.push(vmi);
+    if (own.length > 0 || isMoving(vmi)) continue;
+    if (isWanted && wantsToMove(vmi, facts.kubevirt) && carrierOf(vmi, facts) === 'migration') migrate.push(vmi);
     const moves = methods.includes('LiveMigrate') && canMove(vmi);
-    if (outdated && methods.includes('Evict') && !moves && own.length === 0 && !isMoving(vmi)) evict.push(vmi);
+    if (outdated && isSettled(vmi) && methods.includes('Evict') && !moves) evict.push(vmi);
   }
   const free = Math.max(0, facts.parallelMigrationsPerCluster - unfinished.filter(isRunning).length);
   const interval = parseGoDuration(batchEvictionInterval ?? '') ?? BATCH_INTERVAL_MS;
