@@ -2,34 +2,49 @@
 
 type Immediate = (fire: () => void) => unknown;
 
+/** For so long those who waited go on one after another; then others have their turn. */
+const TOGETHER_MS = 2;
+
 /** Those who wait, the longest waiting first. Each is a piece of work under way, and as many as there are of those. */
 let waiting: (() => void)[] = [];
 let first = 0;
+let isAsked = false;
 
 /**
- * Resolves when everybody else (sockets, timers) had their turn. One who waits goes on per turn: the pieces of a hundred
- * works at once would be one long step again. A wait for nothing: no fake clock owns it.
+ * Resolves when everybody else (sockets, timers) had their turn. Of those who wait, as many go on per turn as have short
+ * pieces to do: the long pieces of a hundred works at once would be one long step again, and a turn for each short one
+ * would have them all wait a hundred turns. A wait for nothing: no fake clock owns it.
  */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
     waiting.push(resolve);
-    if (waiting.length - first === 1) endOfTurn(release);
+    ask();
   });
 }
 
+function ask(): void {
+  if (isAsked) return;
+  isAsked = true;
+  endOfTurn(release);
+}
+
 function release(): void {
-  const next = waiting[first++]!;
-  if (first === waiting.length) {
-    waiting = [];
-    first = 0;
-  } else {
-    if (first === 1024) {
-      waiting = waiting.slice(first);
-      first = 0;
-    }
-    endOfTurn(release);
-  }
-  next();
+  const until = performance.now() + TOGETHER_MS;
+  const { length } = waiting;
+  const one = (): void => {
+    waiting[first++]!();
+    // Asked behind its piece, which by then is done. Who waits again does so for the next turn.
+    queueMicrotask(() => {
+      if (first < length && performance.now() < until) return one();
+      if (first === waiting.length || first >= 1024) {
+        waiting = waiting.slice(first);
+        first = 0;
+      }
+      isAsked = false;
+      if (waiting.length > 0) ask();
+    });
+  };
+  one();
 }
 
 /** Calls `fire` when sockets and timers had their turn. */
