@@ -159,6 +159,8 @@ test('a volume is added through the machine and removed again; the Pod that held
 });
 
 // S-1250
+// S-1500: The plugged volumes of an instance are held by one Pod, as upstream's: when the last of them is ready there is no
+//   other, and `hotplugVolume` of each names it; one that is deleted comes back, and no guest loses a disk by it.
 test('volumes that come into the template are plugged, also where something else waits for a restart', async () => {
   await claim('one');
   await claim('two');
@@ -169,9 +171,23 @@ test('volumes that come into the template are plugged, also where something else
   });
   await eventually('a restart is required', () => vmCondition('declared', 'RestartRequired'));
   await edit('declared', [volume('one'), volume('two')], [scsi('one'), { name: 'two', disk: { bus: 'virtio' } }]);
-  await cluster.untilVmi('declared', 'has both', (vmi) => isReady('one')(vmi) && isReady('two')(vmi));
+  const both = await cluster.untilVmi('declared', 'has both', (vmi) => isReady('one')(vmi) && isReady('two')(vmi));
+  const [pod, ...more] = await attachments();
+  assert.deepEqual(more, []);
+  for (const name of ['one', 'two'])
+    assert.equal(stateOf(both, name)?.hotplugVolume?.attachPodUID, pod?.metadata.uid, name);
+  await cluster.client.delete(PODS, key(pod?.metadata.name ?? ''), { gracePeriodSeconds: 0 });
+  const again = await cluster.untilVmi('declared', 'has another Pod', (vmi) => {
+    const uid = stateOf(vmi, 'one')?.hotplugVolume?.attachPodUID;
+    return uid !== undefined && uid !== pod?.metadata.uid;
+  });
+  assert.ok(isReady('one')(again) && isReady('two')(again));
   await edit('declared', [volume('two')], [{ name: 'two', disk: { bus: 'virtio' } }]);
   await cluster.untilVmi('declared', 'has one', (vmi) => isGone('one')(vmi) && isReady('two')(vmi));
+  assert.deepEqual(
+    (await attachments()).map(({ spec }) => spec.volumes?.map(({ name }) => name)),
+    [['two']],
+  );
 });
 
 // S-1250

@@ -7,7 +7,7 @@ import { isAlreadyExists, orGone } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { EventRecorder } from '@coracle/client/events/recorder';
 import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
-import { attachedVolume, attachmentPod } from '../../rules/launcher/attachment-pod.ts';
+import { attachedVolumes, attachmentPod } from '../../rules/launcher/attachment-pod.ts';
 import { type PluggedVolumesInput, pluggedVolumes } from '../../rules/live-update/plugged-volumes.ts';
 import { isFinal } from '../../rules/run-strategy/run-strategy.ts';
 
@@ -22,7 +22,7 @@ export async function plugVolumes(
   const { launcher, launchers, attachments } = input;
   if (isFinal(vmi.status?.phase)) {
     // Its claims are nobody's any more, however long the instance stays.
-    const ours = attachments.filter((pod) => attachedVolume(pod, vmi, launchers) !== undefined);
+    const ours = attachments.filter((pod) => attachedVolumes(pod, vmi, launchers) !== undefined);
     for (const pod of ours) if (pod.metadata.deletionTimestamp === undefined) await remove(client, pod);
     return;
   }
@@ -36,8 +36,8 @@ export async function plugVolumes(
       events.event(vmi, isMissing ? 'Warning' : 'Normal', reason ?? '', message ?? '');
   }
   if (!deepEqual(vmi.status.volumeStatus ?? [], volumeStatus)) vmi.status.volumeStatus = [...volumeStatus];
-  for (const volume of attach) {
-    const pod = attachmentPod(vmi, launcher, volume);
+  for (const volumes of attach) {
+    const pod = attachmentPod(vmi, launcher, volumes);
     try {
       await client.create(PODS, pod);
       events.event(vmi, 'Normal', 'SuccessfulCreate', `Created attachment pod ${pod.metadata.name}`);

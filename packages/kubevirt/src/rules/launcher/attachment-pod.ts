@@ -1,7 +1,8 @@
 /**
- * The Pod that holds the claim of a volume which is plugged into a running guest: a launcher's own volumes cannot change.
- * It brings what a Pod brings to a claim: a node (also for one that waits for its first consumer), the right of that node
- * to read it, and protection from deletion. One for each volume; upstream has one for all of an instance.
+ * The Pod that holds the claims of volumes which are plugged into a running guest: a launcher's own volumes cannot change,
+ * and nor can those of this Pod, so that another one takes its place when a volume comes or goes. It brings what a Pod
+ * brings to a claim: a node (also for one that waits for its first consumer), the right of that node to read it, and
+ * protection from deletion.
  */
 import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
@@ -9,6 +10,7 @@ import type { Pod } from '@coracle/apimachinery/types/types';
 import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
 import { LAUNCHER_LABEL } from './launcher-labels.ts';
 import { isPodFinal } from './launcher-pods.ts';
+import { sha256Hex } from './sha-256.ts';
 
 type ReadonlyPod = DeepReadonly<Pod>;
 
@@ -27,40 +29,57 @@ export const isAttachment = ({ metadata }: ReadonlyPod): boolean =>
 /** Name of the instance that the Pod says it is for; undefined where it says none. */
 export const attachedInstance = ({ metadata }: ReadonlyPod): string | undefined => metadata.annotations?.[OWNER_NAME];
 
-/** The volume that the Pod holds, where it is one of this instance and a launcher of it owns it. */
-export function attachedVolume(
+/** A volume of an instance, and the claim it is of. */
+export interface AttachedVolume {
+  readonly name: string;
+  readonly claimName: string;
+  readonly isBlock: boolean;
+}
+
+/** The volumes that the Pod holds, where it is one of this instance and a launcher of it owns it. */
+export function attachedVolumes(
   pod: ReadonlyPod,
   vmi: DeepReadonly<VirtualMachineInstance>,
   launchers: readonly ReadonlyPod[],
-): string | undefined {
+): readonly AttachedVolume[] | undefined {
   const owner = pod.metadata.ownerReferences?.find(({ controller, kind }) => controller === true && kind === 'Pod');
   const isOurs =
     isAttachment(pod) &&
     pod.metadata.namespace === vmi.metadata.namespace &&
     pod.metadata.annotations?.[OWNER_UID] === vmi.metadata.uid &&
     launchers.some(({ metadata }) => metadata.uid === owner?.uid);
-  return isOurs ? pod.spec.volumes?.[0]?.name : undefined;
+  if (!isOurs) return undefined;
+  const blocks = new Set(pod.spec.containers[0]?.volumeDevices?.map(({ name }) => name));
+  return (pod.spec.volumes ?? []).flatMap(({ name, persistentVolumeClaim }) =>
+    persistentVolumeClaim ? [{ name, claimName: persistentVolumeClaim.claimName, isBlock: blocks.has(name) }] : [],
+  );
+}
+
+/** Its name: the same whenever the same volumes are asked for, so that two passes make one Pod. */
+export function attachmentPodName({ metadata }: ReadonlyPod, volumes: readonly AttachedVolume[]): string {
+  const held = volumes.map(({ name, claimName }) => `${name} ${claimName}`).sort();
+  return `hp-volume-${(metadata.uid ?? '').slice(0, 8)}-${sha256Hex(held.join(' ')).slice(0, 10)}`;
 }
 
 /** True for a Pod whose volumes its node may use: its containers run, and nobody takes it away. */
 export const holdsVolumes = (pod: ReadonlyPod): boolean =>
   pod.status?.phase === 'Running' && pod.metadata.deletionTimestamp === undefined && !isPodFinal(pod);
 
-/** Builds the Pod for a volume of the instance, beside the launcher that its guest runs in. */
+/** Builds the Pod for volumes of the instance, beside the launcher that its guest runs in. */
 export function attachmentPod(
   vmi: DeepReadonly<VirtualMachineInstance>,
   launcher: ReadonlyPod,
-  volume: { readonly name: string; readonly claimName: string; readonly isBlock: boolean },
+  volumes: readonly AttachedVolume[],
 ): Pod {
-  const { name, claimName, isBlock } = volume;
+  const devices = volumes.filter(({ isBlock }) => isBlock);
+  const mounts = volumes.filter(({ isBlock }) => !isBlock);
   const node = launcher.spec.nodeName ?? '';
   const image = launcher.spec.containers.find((container) => container.name === 'compute')?.image ?? '';
   return {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
-      // The same whenever it is asked for: two passes make one Pod.
-      name: `hp-volume-${(launcher.metadata.uid ?? '').slice(0, 8)}-${name}`,
+      name: attachmentPodName(launcher, volumes),
       namespace: vmi.metadata.namespace ?? '',
       labels: { [LAUNCHER_LABEL]: ATTACHMENT_VALUE },
       annotations: { [OWNER_NAME]: vmi.metadata.name ?? '', [OWNER_UID]: vmi.metadata.uid ?? '' },
@@ -84,9 +103,10 @@ export function attachmentPod(
             runAsNonRoot: true,
             runAsUser: USER,
           },
-          ...(isBlock
-            ? { volumeDevices: [{ name, devicePath: `/path/${name}` }] }
-            : { volumeMounts: [{ name, mountPath: `/${name}` }] }),
+          ...(devices.length > 0 && {
+            volumeDevices: devices.map(({ name }) => ({ name, devicePath: `/path/${name}` })),
+          }),
+          ...(mounts.length > 0 && { volumeMounts: mounts.map(({ name }) => ({ name, mountPath: `/${name}` })) }),
         },
       ],
       affinity: {
@@ -97,7 +117,7 @@ export function attachmentPod(
         },
       },
       tolerations: [{ operator: 'Exists' }],
-      volumes: [{ name, persistentVolumeClaim: { claimName } }],
+      volumes: volumes.map(({ name, claimName }) => ({ name, persistentVolumeClaim: { claimName } })),
     },
   };
 }

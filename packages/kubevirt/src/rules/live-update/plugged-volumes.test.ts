@@ -22,8 +22,9 @@ const vmiOf = (names: readonly string[], entries: readonly Entry[] = [], status:
       ...status,
     },
   });
+const volume = (name: string) => ({ name, claimName: name, isBlock: false });
 const pod = (change: object = {}): Pod => ({
-  ...attachmentPod(vmiOf([]), launcher, { name: 'data', claimName: 'data', isBlock: false }),
+  ...attachmentPod(vmiOf([]), launcher, [volume('data')]),
   ...change,
 });
 const running = pod({ status: { phase: 'Running' } });
@@ -83,4 +84,47 @@ test('a volume that goes: the guest first, then its Pod, then its entry', () => 
 test('a Pod that only says it is ours is left alone', () => {
   const foreign = pod({ metadata: { ...running.metadata, ownerReferences: [] } });
   assert.deepEqual(decide(vmiOf([], [{ phase: 'UnMountedFromPod' }]), [foreign]), [undefined, 0, 0]);
+});
+
+test('one Pod holds what is bound, and goes when the next one runs; a claim that waits has one of its own', () => {
+  const claimOf = (name: string) =>
+    partly<PersistentVolumeClaim>({ metadata: {}, spec: {}, status: { phase: name === 'late' ? 'Pending' : 'Bound' } });
+  const made = (names: readonly string[], phase: 'Pending' | 'Running'): Pod => {
+    const one = attachmentPod(vmiOf([]), launcher, names.map(volume));
+    return { ...one, metadata: { ...one.metadata, uid: names.join('-') }, status: { phase } };
+  };
+  const plan = (names: readonly string[], attachments: readonly Pod[], entries: readonly Entry[] = []) => {
+    const { volumeStatus, attach, detach } = pluggedVolumes({
+      vmi: vmiOf(names, entries),
+      launcher,
+      launchers: [launcher],
+      attachments,
+      claimOf,
+    });
+    return [
+      attach.map((volumes) => volumes.map(({ name }) => name).join()),
+      detach.map(({ metadata }) => metadata.uid),
+      volumeStatus.map(({ name, hotplugVolume }) => `${name} ${hotplugVolume?.attachPodUID}`),
+    ];
+  };
+  const none = 'late undefined';
+  assert.deepEqual(plan(['a', 'b', 'late'], []), [['a,b', 'late'], [], ['a undefined', 'b undefined', none]]);
+  const late = made(['late'], 'Pending');
+  const one = made(['a'], 'Running');
+  const has = [{ name: 'a', phase: 'Ready' }];
+  // The guest has `a`, and `b` comes.
+  assert.deepEqual(plan(['a', 'b', 'late'], [one, late], has), [['a,b'], [], ['a a', 'b undefined', none]]);
+  const starting = [one, late, made(['a', 'b'], 'Pending')];
+  assert.deepEqual(plan(['a', 'b', 'late'], starting, has), [[], [], ['a a', 'b undefined', none]]);
+  const both = made(['a', 'b'], 'Running');
+  assert.deepEqual(plan(['a', 'b', 'late'], [one, late, both], has), [[], ['a'], ['a a-b', 'b a-b', none]]);
+  // `a` goes: it is held until the guest has let go of it, and `b` all the time.
+  const going = (phase: string) => [
+    { name: 'a', phase },
+    { name: 'b', phase: 'Ready' },
+  ];
+  assert.deepEqual(plan(['b'], [both], going('Detaching')), [[], [], ['a undefined', 'b a-b']]);
+  assert.deepEqual(plan(['b'], [both], going('UnMountedFromPod')), [['b'], [], ['a undefined', 'b a-b']]);
+  const left = [both, made(['b'], 'Running')];
+  assert.deepEqual(plan(['b'], left, going('UnMountedFromPod')), [[], ['a-b'], ['a undefined', 'b b']]);
 });

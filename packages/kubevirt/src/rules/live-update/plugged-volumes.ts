@@ -1,12 +1,15 @@
 /**
  * What an instance's status says of the volumes that may be plugged into its guest, up to where the agent of its node
  * takes over, and which Pods hold them: pure. The agent plugs what has an `attachPodUID`, and says Ready; it takes out
- * what is Detaching, and says UnMountedFromPod; only then the Pod goes, and the volume's entry with it.
+ * what is Detaching, and says UnMountedFromPod; only then no Pod holds it any more, and its entry goes.
+ *
+ * One Pod holds all volumes whose claims are bound; when that is to hold others, the next one runs before it goes. A claim
+ * that is not bound has a Pod of its own, which it may wait for: it keeps none of the others waiting.
  */
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { PersistentVolumeClaim, Pod } from '@coracle/apimachinery/types/types';
 import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
-import { attachedVolume, holdsVolumes } from '../launcher/attachment-pod.ts';
+import { type AttachedVolume, attachedVolumes, attachmentPodName, holdsVolumes } from '../launcher/attachment-pod.ts';
 import { isPodFinal } from '../launcher/launcher-pods.ts';
 import { isHotpluggable } from '../machine/plug-room.ts';
 import { type PlugState, volumeDetaching } from './disk-changes.ts';
@@ -29,8 +32,8 @@ export interface PluggedVolumesInput {
 export interface PluggedVolumes {
   /** As it is to be. */
   readonly volumeStatus: readonly VolumeStatus[];
-  /** Pods to make. */
-  readonly attach: readonly { readonly name: string; readonly claimName: string; readonly isBlock: boolean }[];
+  /** Pods to make, each by its volumes. */
+  readonly attach: readonly (readonly AttachedVolume[])[];
   /** Pods to delete. */
   readonly detach: readonly ReadonlyPod[];
 }
@@ -40,37 +43,58 @@ const BEFORE_AGENT: readonly (string | undefined)[] = [undefined, '', 'Pending',
 /** Phases that are decided anew when the volume is in the spec: it has gone, or has not come. */
 const NOT_THERE: readonly (string | undefined)[] = [...BEFORE_AGENT, 'UnMountedFromPod'];
 
+/** A Pod that holds volumes of the instance. */
+interface Holder {
+  readonly pod: ReadonlyPod;
+  readonly volumes: readonly AttachedVolume[];
+}
+
 /** Decides on all of them at once. */
 export function pluggedVolumes(input: PluggedVolumesInput): PluggedVolumes {
   const { vmi, launcher, launchers, attachments, claimOf } = input;
   const before = new Map((vmi.status?.volumeStatus ?? []).map((one) => [one.name, one as VolumeStatus]));
   const after = new Map(before);
-  const attach: { name: string; claimName: string; isBlock: boolean }[] = [];
-  const detach = new Set<ReadonlyPod>();
-  const podsOf = new Map<string, ReadonlyPod[]>();
-  for (const pod of attachments) {
-    const volume = attachedVolume(pod, vmi, launchers);
-    if (volume !== undefined) podsOf.set(volume, [...(podsOf.get(volume) ?? []), pod]);
-  }
-  const isSettled = vmi.status?.phase === 'Running' && !isMoving(vmi);
+  const holders = attachments.flatMap((pod): Holder[] => {
+    const volumes = attachedVolumes(pod, vmi, launchers);
+    return volumes ? [{ pod, volumes }] : [];
+  });
+  // Those of a launcher that the guest has left, and those that have ended, hold nothing any more.
+  const fresh = holders.filter(({ pod }) => !isPodFinal(pod) && isOwnedBy(pod, launcher));
+  const wanted = (vmi.spec.volumes ?? []).filter(isHotpluggable).map((volume) => ({
+    name: volume.name,
+    claimName: volume.persistentVolumeClaim?.claimName ?? volume.dataVolume?.name ?? '',
+  }));
+  const inSpec = new Set(wanted.map(({ name }) => name));
+  const leaving = [...before.values()].filter(({ name, hotplugVolume }) => hotplugVolume && !inSpec.has(name));
+  const isWithAgent = ({ phase }: VolumeStatus): boolean => !NOT_THERE.includes(phase);
 
-  const wanted = (vmi.spec.volumes ?? []).filter(isHotpluggable);
-  for (const volume of wanted) {
-    const { name } = volume;
-    const claimName = volume.persistentVolumeClaim?.claimName ?? volume.dataVolume?.name ?? '';
-    const own = launcher.spec.volumes?.some((one) => one.persistentVolumeClaim?.claimName === claimName);
-    const pods = podsOf.get(name) ?? [];
-    // Those of a launcher that the guest has left, and those that have ended, hold nothing any more.
-    const stale = pods.filter((pod) => isPodFinal(pod) || own || !isOwnedBy(pod, launcher));
-    if (isSettled) for (const pod of stale) detach.add(pod);
-    const fresh = pods.find((pod) => !stale.includes(pod));
-    const holder = own ? launcher : fresh;
+  const isOwn = (claimName: string): boolean =>
+    launcher.spec.volumes?.some((one) => one.persistentVolumeClaim?.claimName === claimName) ?? false;
+  const ready = wanted.flatMap(({ name, claimName }): (AttachedVolume & { readonly isBound: boolean })[] => {
     const claim = claimOf(claimName);
-    if (!holder && isSettled && claim && claim.metadata.deletionTimestamp === undefined)
-      attach.push({ name, claimName, isBlock: claim.spec?.volumeMode === 'Block' });
+    if (!claim || claim.metadata.deletionTimestamp !== undefined || isOwn(claimName)) return [];
+    return [{ name, claimName, isBlock: claim.spec?.volumeMode === 'Block', isBound: claim.status?.phase === 'Bound' }];
+  });
+  // What the guest still has is held on to.
+  const kept = leaving
+    .filter(isWithAgent)
+    .flatMap(({ name }) => fresh.flatMap((one) => volumeNamed(one, name) ?? []).slice(0, 1));
+  const joint = [...ready.filter(({ isBound }) => isBound), ...kept];
+  const sets = [...(joint.length > 0 ? [joint] : []), ...ready.filter(({ isBound }) => !isBound).map((one) => [one])];
+  const names = new Set(sets.map((volumes) => attachmentPodName(launcher, volumes)));
+  const { attach, detach } = changes({ vmi, launcher, holders, fresh, sets });
+
+  for (const { name, claimName } of wanted) {
+    const own = isOwn(claimName);
+    const claim = claimOf(claimName);
     const known = before.get(name);
-    const isHeld = holder !== undefined && holdsVolumes(holder);
     const isOpen = !own && NOT_THERE.includes(known?.phase);
+    const pods = fresh.filter((one) => volumeNamed(one, name)?.claimName === claimName).map(({ pod }) => pod);
+    const next = pods.find(({ metadata }) => names.has(metadata.name ?? ''));
+    // One that the guest has stays with the Pod it has until the next one runs; one that comes waits for that.
+    const last = isOpen ? undefined : pods.find((pod) => pod !== next && holdsVolumes(pod));
+    const holder = own ? launcher : next && holdsVolumes(next) ? next : (last ?? next);
+    const isHeld = holder !== undefined && holdsVolumes(holder) && (own || !isOpen || claim?.status?.phase === 'Bound');
     const state = isOpen ? (isHeld ? attached(holder, name) : waiting(claimName, claim)) : undefined;
     const hotplugVolume = {
       ...(holder?.metadata.name !== undefined && { attachPodName: holder.metadata.name }),
@@ -78,22 +102,53 @@ export function pluggedVolumes(input: PluggedVolumesInput): PluggedVolumes {
     };
     after.set(name, { target: '', ...known, name, ...state, hotplugVolume });
   }
-
-  const inSpec = new Set(wanted.map(({ name }) => name));
-  for (const [name, known] of before) {
-    if (inSpec.has(name) || !known.hotplugVolume) continue;
-    const pods = podsOf.get(name) ?? [];
-    if (!BEFORE_AGENT.includes(known.phase) && known.phase !== 'UnMountedFromPod') {
-      if (known.phase !== 'Detaching') after.set(name, { ...known, ...volumeDetaching(name) });
+  for (const known of leaving) {
+    const { name, phase } = known;
+    if (isWithAgent(known)) {
+      if (phase !== 'Detaching') after.set(name, { ...known, ...volumeDetaching(name) });
       continue;
     }
-    for (const pod of pods) detach.add(pod);
-    if (pods.length === 0) after.delete(name);
-    else after.set(name, { ...known, ...detached(pods[0], name) });
+    const pod = holders.find((one) => volumeNamed(one, name))?.pod;
+    if (pod === undefined) after.delete(name);
+    else after.set(name, { ...known, ...detached(pod, name) });
   }
   const volumeStatus = [...after.values()].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
-  return { volumeStatus, attach, detach: [...detach].filter((pod) => pod.metadata.deletionTimestamp === undefined) };
+  return { volumeStatus, attach, detach };
 }
+
+/** The Pods to make and to delete so that there is one for each of the sets. */
+function changes({
+  vmi,
+  launcher,
+  holders,
+  fresh,
+  sets,
+}: {
+  readonly vmi: DeepReadonly<VirtualMachineInstance>;
+  readonly launcher: ReadonlyPod;
+  readonly holders: readonly Holder[];
+  readonly fresh: readonly Holder[];
+  readonly sets: readonly (readonly AttachedVolume[])[];
+}): Pick<PluggedVolumes, 'attach' | 'detach'> {
+  if (vmi.status?.phase !== 'Running' || isMoving(vmi)) return { attach: [], detach: [] };
+  const known = new Map(fresh.map((one) => [one.pod.metadata.name, one]));
+  const wanted = sets.map((volumes) => ({ volumes, holder: known.get(attachmentPodName(launcher, volumes)) }));
+  const isReplaced = ({ volumes }: Holder): boolean =>
+    wanted.every(
+      ({ volumes: next, holder }) =>
+        (holder && holdsVolumes(holder.pod)) || !next.some(({ name }) => volumes.some((one) => one.name === name)),
+    );
+  return {
+    attach: wanted.filter(({ holder }) => !holder).map(({ volumes }) => volumes),
+    detach: holders
+      .filter((one) => !fresh.includes(one) || (!wanted.some(({ holder }) => holder === one) && isReplaced(one)))
+      .map(({ pod }) => pod)
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined),
+  };
+}
+
+const volumeNamed = ({ volumes }: Holder, name: string): AttachedVolume | undefined =>
+  volumes.find((one) => one.name === name);
 
 const isOwnedBy = (pod: ReadonlyPod, { metadata }: ReadonlyPod): boolean =>
   pod.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid) ?? false;
