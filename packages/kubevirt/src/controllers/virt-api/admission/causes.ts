@@ -1,33 +1,12 @@
 /** Findings of the validation, and how they become the refusal of a webhook. */
 
 import { ApiError, type FieldError, type FieldErrorType } from '@coracle/apimachinery/meta/status';
-import type { VirtualMachineInstanceSpec } from '../../../kinds/kubevirt.ts';
 import type { ClusterConfig } from '../../../rules/machine-defaults/cluster-config.ts';
+import type { FeatureGate } from '../../../rules/machine-defaults/feature-gates.ts';
 
 /** A finding. Its `detail` is the whole message: the webhooks of this API put no prefix before it. */
 export interface Cause extends FieldError {
   readonly detail: string;
-}
-
-/** The spec of an instance in front of the rules, where it stands, and the settings of the cluster. */
-export interface ValidatedSpec {
-  readonly path: string;
-  readonly spec: Readonly<VirtualMachineInstanceSpec>;
-  readonly config: ClusterConfig;
-}
-
-/** Validates item by item. What is found is added one by one: as arguments, very many would not fit the stack. */
-export function validateEach<T>(
-  causes: Cause[],
-  items: readonly T[],
-  validate: (item: T, index: number) => readonly Cause[],
-): void {
-  for (let i = 0; i < items.length; i++) addAll(causes, validate(items[i]!, i));
-}
-
-/** Adds one by one. */
-export function addAll(causes: Cause[], more: Iterable<Cause>): void {
-  for (const cause of more) causes.push(cause);
 }
 
 const finding =
@@ -39,7 +18,67 @@ export const requiredValue = finding('FieldValueRequired');
 export const unsupportedValue = finding('FieldValueNotSupported');
 export const duplicateValue = finding('FieldValueDuplicate');
 export const missingValue = finding('FieldValueNotFound');
-export const forbiddenValue = finding('FieldValueForbidden');
+const forbiddenValue = finding('FieldValueForbidden');
+
+/**
+ * What is wrong with an object, in the order in which it is found. `path` is where the part that is validated stands; fields
+ * are named from there: `.bus` is a member, `''` the part itself.
+ */
+export class Findings {
+  readonly path: string;
+  readonly causes: Cause[];
+
+  constructor(path = '', causes: Cause[] = []) {
+    this.path = path;
+    this.causes = causes;
+  }
+
+  /** For a part of it: what is found there joins what was found before. */
+  at(member: string): Findings {
+    return new Findings(this.path + member, this.causes);
+  }
+
+  /** Validates item by item. */
+  each<T>(
+    member: string,
+    items: readonly T[] | undefined,
+    validate: (found: Findings, item: T, index: number) => void,
+  ): void {
+    for (const [i, item] of (items ?? []).entries()) validate(this.at(`${member}[${i}]`), item, i);
+  }
+
+  invalid(member: string, detail: string): void {
+    this.causes.push(invalidValue(this.path + member, detail));
+  }
+
+  required(member: string, detail: string): void {
+    this.causes.push(requiredValue(this.path + member, detail));
+  }
+
+  unsupported(member: string, detail: string): void {
+    this.causes.push(unsupportedValue(this.path + member, detail));
+  }
+
+  duplicate(member: string, detail: string): void {
+    this.causes.push(duplicateValue(this.path + member, detail));
+  }
+
+  missing(member: string, detail: string): void {
+    this.causes.push(missingValue(this.path + member, detail));
+  }
+
+  forbidden(member: string, detail: string): void {
+    this.causes.push(forbiddenValue(this.path + member, detail));
+  }
+
+  /** Refuses what needs a feature gate that is off. */
+  gated(member: string, gate: FeatureGate, config: ClusterConfig): void {
+    if (!config.isEnabled(gate)) this.invalid(member, gateMissing(gate));
+  }
+}
+
+export const gateMissing = (gate: string): string =>
+  `${gate} feature gate is not enabled: add it to configuration.developerConfiguration.featureGates of the KubeVirt object`;
 
 /**
  * The refusal as a client sees it when a webhook answers with causes: 422 Invalid, the messages joined, no details but

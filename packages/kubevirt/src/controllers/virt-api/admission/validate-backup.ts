@@ -15,7 +15,13 @@ import {
 } from '../../../kinds/kubevirt.ts';
 import { isBackupDone } from '../../../rules/backup/backup-conditions.ts';
 import type { AdmissionContext } from './admission-context.ts';
-import { type Cause, invalidValue, WebhookRefusal } from './causes.ts';
+import { type Cause, Findings, invalidValue, WebhookRefusal } from './causes.ts';
+
+/** What a backup may be of, by API group. */
+const KINDS: Readonly<Record<string, string>> = {
+  [KUBEVIRT_GROUP]: 'VirtualMachine',
+  [BACKUP_GROUP]: 'VirtualMachineBackupTracker',
+};
 
 const IMMUTABLE = 'spec is immutable after creation';
 
@@ -32,10 +38,13 @@ export async function validateNewBackup(
   { metadata, spec }: DeepReadonly<VirtualMachineBackup>,
   context: AdmissionContext,
   { client, namespace, signal }: { readonly client: Client; readonly namespace: string; readonly signal?: AbortSignal },
-): Promise<Cause[]> {
+): Promise<readonly Cause[]> {
   requireGate(context);
-  const causes = [...sourceCauses(spec.source), ...specCauses(spec)];
-  if (causes.length > 0) return causes;
+  const found = new Findings('spec');
+  validateSource(found, spec.source);
+  if (!spec.pvcName) found.invalid('', 'pvcName is required');
+  if (spec.mode === 'Pull' && !spec.tokenSecretRef) found.invalid('', 'tokenSecretRef is required when mode is Pull');
+  if (found.causes.length > 0) return found.causes;
   const { items } = await client.list(VIRTUAL_MACHINE_BACKUPS, { namespace, ...(signal && { signal }) });
   for (const other of items) {
     const { name } = other.metadata;
@@ -48,29 +57,19 @@ export async function validateNewBackup(
   return [];
 }
 
-function sourceCauses({ apiGroup, kind, name }: DeepReadonly<VirtualMachineBackup['spec']['source']>): Cause[] {
-  const causes: Cause[] = [];
-  const bad = (message: string): void => void causes.push(invalidValue('spec.source', message));
+function validateSource(
+  found: Findings,
+  { apiGroup, kind, name }: DeepReadonly<VirtualMachineBackup['spec']['source']>,
+): void {
+  const bad = (message: string): void => found.invalid('.source', message);
   if (apiGroup === undefined || apiGroup === null) bad('apiGroup is required');
-  else if (apiGroup !== KUBEVIRT_GROUP && apiGroup !== BACKUP_GROUP)
-    bad('apiGroup must be kubevirt.io or backup.kubevirt.io');
-  if (
-    apiGroup !== undefined &&
-    apiGroup !== null &&
-    !(apiGroup === KUBEVIRT_GROUP && kind === 'VirtualMachine') &&
-    !(apiGroup === BACKUP_GROUP && kind === 'VirtualMachineBackupTracker')
-  )
-    bad('kind must be VirtualMachine for kubevirt.io or VirtualMachineBackupTracker for backup.kubevirt.io');
+  else {
+    const wanted = Object.hasOwn(KINDS, apiGroup) ? KINDS[apiGroup] : undefined;
+    if (wanted === undefined) bad('apiGroup must be kubevirt.io or backup.kubevirt.io');
+    if (kind !== wanted)
+      bad('kind must be VirtualMachine for kubevirt.io or VirtualMachineBackupTracker for backup.kubevirt.io');
+  }
   if (!name) bad('name is required');
-  return causes;
-}
-
-function specCauses({ pvcName, mode, tokenSecretRef }: DeepReadonly<VirtualMachineBackup['spec']>): Cause[] {
-  const causes: Cause[] = [];
-  if (!pvcName) causes.push(invalidValue('spec', 'pvcName is required'));
-  if (mode === 'Pull' && !tokenSecretRef)
-    causes.push(invalidValue('spec', 'tokenSecretRef is required when mode is Pull'));
-  return causes;
 }
 
 /**
@@ -80,14 +79,14 @@ function specCauses({ pvcName, mode, tokenSecretRef }: DeepReadonly<VirtualMachi
 export function validateNewTracker(
   { spec }: DeepReadonly<VirtualMachineBackupTracker>,
   context: AdmissionContext,
-): Cause[] {
+): readonly Cause[] {
   requireGate(context);
   const { apiGroup, kind, name } = spec.source;
-  return [
-    ...(apiGroup === KUBEVIRT_GROUP ? [] : [invalidValue('spec.source', 'apiGroup must be kubevirt.io')]),
-    ...(kind === 'VirtualMachine' ? [] : [invalidValue('spec.source', 'kind must be VirtualMachine')]),
-    ...(name ? [] : [invalidValue('spec.source', 'name is required')]),
-  ];
+  const found = new Findings('spec.source');
+  if (apiGroup !== KUBEVIRT_GROUP) found.invalid('', 'apiGroup must be kubevirt.io');
+  if (kind !== 'VirtualMachine') found.invalid('', 'kind must be VirtualMachine');
+  if (!name) found.invalid('', 'name is required');
+  return found.causes;
 }
 
 /** A spec that must be as it was, in this group's words. */

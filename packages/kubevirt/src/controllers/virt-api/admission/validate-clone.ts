@@ -6,7 +6,7 @@ import type { CloneSpec, VirtualMachineClone } from '../../../kinds/kubevirt.ts'
 import { filterProblems } from '../../../rules/clone/key-filters.ts';
 import { generatedTargetName } from '../../../rules/clone/target-name.ts';
 import type { AdmissionContext } from './admission-context.ts';
-import { type Cause, invalidValue, validateEach, WebhookRefusal } from './causes.ts';
+import { type Cause, Findings, WebhookRefusal } from './causes.ts';
 import { MAC_OCTETS, octetsOf } from './formats.ts';
 
 type Clone = DeepReadonly<VirtualMachineClone>;
@@ -32,39 +32,30 @@ export function mutateClone(clone: Clone): VirtualMachineClone {
  * Findings about a new clone. Whether its source is there and can be cloned is no finding: the controller waits for it.
  * @throws WebhookRefusal 400 when the cluster makes no snapshots
  */
-export function validateNewClone({ spec }: Clone, { config }: AdmissionContext): Cause[] {
+export function validateNewClone({ spec }: Clone, { config }: AdmissionContext): readonly Cause[] {
   if (!config.isEnabled('Snapshot')) throw new WebhookRefusal(400, 'snapshot feature gate is not enabled');
-  const causes: Cause[] = [];
-  // The messages name the fields in upstream's way; the paths are those of the object.
-  const filters: [filters: readonly string[] | undefined, path: string, name: string][] = [
-    [spec.annotationFilters, 'spec.annotationFilters', 'spec.annotations'],
-    [spec.labelFilters, 'spec.labelFilters', 'spec.labels'],
-    [spec.template?.annotationFilters, 'spec.template.annotationFilters', 'spec.template.annotations'],
-    [spec.template?.labelFilters, 'spec.template.labelFilters', 'spec.template.labels'],
-  ];
-  for (const [list = [], path, name] of filters)
-    validateEach(causes, list, (filter) =>
-      filterProblems([filter], name).map((problem) => invalidValue(path, problem)),
-    );
-  causes.push(...validateReferences(spec));
-  validateEach(causes, Object.entries(spec.newMacAddresses ?? {}), ([name, mac]) =>
-    mac === '' || octetsOf(mac) === MAC_OCTETS
-      ? []
-      : [invalidValue(`spec.newMacAddresses.${name}`, `interface ${name} has malformed MAC address (${mac}).`)],
-  );
-  return causes;
+  const found = new Findings('spec');
+  for (const kind of ['annotation', 'label'] as const) validateFilters(found, spec, kind);
+  for (const kind of ['annotation', 'label'] as const) validateFilters(found.at('.template'), spec.template, kind);
+  validateReferences(found, spec);
+  for (const [name, mac] of Object.entries(spec.newMacAddresses ?? {}))
+    if (mac !== '' && octetsOf(mac) !== MAC_OCTETS)
+      found.invalid(`.newMacAddresses.${name}`, `interface ${name} has malformed MAC address (${mac}).`);
+  return found.causes;
 }
 
-function validateReferences({ source, target }: Spec): Cause[] {
-  const causes: Cause[] = [];
-  if (!SOURCES.includes(source.kind)) causes.push(invalidValue('spec.source.kind', 'Source kind is not supported'));
-  if (target && target.kind !== MACHINE) causes.push(invalidValue('spec.target.kind', 'Target kind is not supported'));
-  if (!source.apiGroup) causes.push(invalidValue('spec.source.apiGroup', "Source's APIGroup cannot be empty"));
-  if (source.kind === '') causes.push(invalidValue('spec.source.kind', "Source's Kind cannot be empty"));
-  if (source.name === '') causes.push(invalidValue('spec.source.name', "Source's name cannot be empty"));
+/** The messages name the fields in upstream's way; the paths are those of the object. */
+function validateFilters(found: Findings, of: Spec['template'], kind: 'annotation' | 'label'): void {
+  for (const filter of of?.[`${kind}Filters`] ?? [])
+    for (const problem of filterProblems([filter], `${found.path}.${kind}s`)) found.invalid(`.${kind}Filters`, problem);
+}
+
+function validateReferences(found: Findings, { source, target }: Spec): void {
+  if (!SOURCES.includes(source.kind)) found.invalid('.source.kind', 'Source kind is not supported');
+  if (target && target.kind !== MACHINE) found.invalid('.target.kind', 'Target kind is not supported');
+  if (!source.apiGroup) found.invalid('.source.apiGroup', "Source's APIGroup cannot be empty");
+  if (source.kind === '') found.invalid('.source.kind', "Source's Kind cannot be empty");
+  if (source.name === '') found.invalid('.source.name', "Source's name cannot be empty");
   if (source.kind === MACHINE && target?.kind === MACHINE && target.name === source.name)
-    causes.push(
-      invalidValue('spec.target.name', 'Target name cannot be equal to source name when both are VirtualMachines'),
-    );
-  return causes;
+    found.invalid('.target.name', 'Target name cannot be equal to source name when both are VirtualMachines');
 }

@@ -3,69 +3,61 @@
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { VirtualMachine } from '../../../kinds/kubevirt.ts';
-import { type Cause, countPresent, invalidValue, requiredValue, validateEach } from './causes.ts';
+import { countPresent, type Findings } from './causes.ts';
 
 type Template = NonNullable<VirtualMachine['spec']['dataVolumeTemplates']>[number];
 
 /** The first finding of each template. The field is singular, as upstream names it. */
-export function validateDataVolumeTemplates({ dataVolumeTemplates, template }: VirtualMachine['spec']): Cause[] {
-  const causes: Cause[] = [];
+export function validateDataVolumeTemplates(
+  found: Findings,
+  { dataVolumeTemplates, template }: VirtualMachine['spec'],
+): void {
   const used = new Set<string | undefined>();
-  for (const { dataVolume, persistentVolumeClaim } of template.spec?.volumes ?? []) {
+  for (const { dataVolume, persistentVolumeClaim } of template.spec?.volumes ?? [])
     used.add(dataVolume?.name).add(persistentVolumeClaim?.claimName);
-  }
-  validateEach(causes, dataVolumeTemplates ?? [], (dataVolume, i) => {
-    const field = `spec.dataVolumeTemplate[${i}]`;
-    const cause = validateTemplate(field, dataVolume);
-    if (cause !== undefined) return [cause];
-    const referenced = used.has(dataVolume.metadata?.name ?? '');
-    const text = `DataVolumeTemplate entry ${field} must be referenced in the VMI template's 'volumes' list`;
-    return referenced ? [] : [requiredValue(field, text)];
+  found.each('spec.dataVolumeTemplate', dataVolumeTemplates, (at, dataVolume) => {
+    const before = found.causes.length;
+    validateTemplate(at, dataVolume);
+    if (found.causes.length > before || used.has(dataVolume.metadata?.name ?? '')) return;
+    const text = "must be referenced in the VMI template's 'volumes' list";
+    at.required('', `DataVolumeTemplate entry ${at.path} ${text}`);
   });
-  return causes;
 }
 
-function validateTemplate(field: string, { metadata, spec }: Template): Cause | undefined {
+function validateTemplate(found: Findings, { metadata, spec }: Template): void {
   if (!metadata?.name) {
-    const at = `${field}.name`;
-    return requiredValue(at, `'name' field must not be empty for DataVolumeTemplate entry ${at}.`);
+    const text = "'name' field must not be empty for DataVolumeTemplate entry";
+    found.required('.name', `${text} ${found.path}.name.`);
+    return;
   }
   const { pvc, storage, source, sourceRef } = spec;
-  const claims = countPresent([pvc, storage]);
-  if (claims === 0) return invalidValue(`${field}.PVC.Storage`, 'Missing Data volume PVC or Storage');
-  if (claims > 1) {
-    const text = 'Duplicate storage definition, both target storage and target pvc defined';
-    return invalidValue(`${field}.PVC.Storage`, text);
-  }
   const claim = pvc ?? storage;
+  const claims = countPresent([pvc, storage]);
   const populated = countPresent([claim?.dataSource, claim?.dataSourceRef]) > 0;
   const sourced = countPresent([source, sourceRef]) > 0;
-  if (populated && sourced) {
-    return invalidValue(`${field}.source`, 'External population is incompatible with Source and SourceRef');
-  }
-  if (!populated && !sourced) {
+  const sources = countPresent(Object.values(source ?? {}));
+  if (claims === 0) found.invalid('.PVC.Storage', 'Missing Data volume PVC or Storage');
+  else if (claims > 1)
+    found.invalid('.PVC.Storage', 'Duplicate storage definition, both target storage and target pvc defined');
+  else if (populated && sourced)
+    found.invalid('.source', 'External population is incompatible with Source and SourceRef');
+  else if (!populated && !sourced) {
     const text = 'Data volume should have either Source, SourceRef, or be externally populated';
-    return invalidValue(`${field}.source.sourceRef`, text);
-  }
-  if (source === undefined || source === null) return undefined;
-  const sources = countPresent(Object.values(source));
-  if (sources === 1) return undefined;
-  const text = sources === 0 ? 'Missing dataVolume valid source' : 'Multiple dataVolume sources';
-  return invalidValue(`${field}.source`, text);
+    found.invalid('.source.sourceRef', text);
+  } else if (source && sources !== 1)
+    found.invalid('.source', sources === 0 ? 'Missing dataVolume valid source' : 'Multiple dataVolume sources');
 }
 
 type Vm = DeepReadonly<VirtualMachine>;
 
 /** Templates make their DataVolumes in the namespace of the machine. Asked only about templates that changed. */
-export function validateTemplateNamespaces({ metadata, spec }: Vm, old: Vm | undefined): Cause[] {
-  const causes: Cause[] = [];
+export function validateTemplateNamespaces(found: Findings, { metadata, spec }: Vm, old: Vm | undefined): void {
   const templates = spec.dataVolumeTemplates ?? [];
-  if (old !== undefined && deepEqual(templates, old.spec.dataVolumeTemplates ?? [])) return [];
-  validateEach(causes, templates, (template, i) => {
+  if (old !== undefined && deepEqual(templates, old.spec.dataVolumeTemplates ?? [])) return;
+  found.each('spec.dataVolumeTemplates', templates, (at, template) => {
     const namespace = template.metadata?.['namespace'];
-    if (!namespace || !metadata.namespace || namespace === metadata.namespace) return [];
+    if (!namespace || !metadata.namespace || namespace === metadata.namespace) return;
     const text = `Embedded DataVolume namespace ${namespace} differs from VM namespace ${metadata.namespace}`;
-    return [invalidValue(`spec.dataVolumeTemplates[${i}]`, text)];
+    at.invalid('', text);
   });
-  return causes;
 }

@@ -2,7 +2,7 @@
 import { parseGoDuration } from '@coracle/apimachinery/meta/go-duration';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { KUBEVIRT_GROUP, SNAPSHOT_GROUP, type VirtualMachineExport } from '../../../kinds/kubevirt.ts';
-import { type Cause, invalidValue, WebhookRefusal } from './causes.ts';
+import { type Cause, Findings, invalidValue, WebhookRefusal } from './causes.ts';
 
 /** What an export may be of: the word for it in messages, and its API group; claims are of the core group. */
 const SOURCES: Readonly<
@@ -17,21 +17,16 @@ const SOURCES: Readonly<
  * Findings about a new export. Whether its source is there is no finding: the controller waits for it.
  * @throws WebhookRefusal 400 for a ttlDuration that is none
  */
-export function validateNewExport({ spec }: DeepReadonly<VirtualMachineExport>): Cause[] {
+export function validateNewExport({ spec }: DeepReadonly<VirtualMachineExport>): readonly Cause[] {
   const { kind, name, apiGroup } = spec.source;
   const source = Object.hasOwn(SOURCES, kind) ? SOURCES[kind] : undefined;
   if (!source) return [invalidValue('spec.source.kind', 'invalid kind')];
   const { ttlDuration } = spec;
   if (ttlDuration !== undefined && parseGoDuration(ttlDuration) === undefined)
     throw new WebhookRefusal(400, `time: invalid duration ${JSON.stringify(ttlDuration)}`);
-  const causes: Cause[] = [];
-  if (name === '') causes.push(invalidValue('spec.source.name', `${source.word} name must not be empty`));
+  const found = new Findings('spec.source');
+  if (name === '') found.invalid('.name', `${source.word} name must not be empty`);
   if (source.group === undefined ? Boolean(apiGroup) : apiGroup !== source.group)
-    causes.push(
-      invalidValue(
-        'spec.source.APIGroup',
-        `${source.groupWord} API group must be ${source.group ?? 'missing or blank'}`,
-      ),
-    );
-  return causes;
+    found.invalid('.APIGroup', `${source.groupWord} API group must be ${source.group ?? 'missing or blank'}`);
+  return found.causes;
 }

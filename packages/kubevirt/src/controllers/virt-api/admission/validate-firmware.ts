@@ -2,41 +2,37 @@
 import type { Firmware, VirtualMachineInstanceSpec } from '../../../kinds/kubevirt.ts';
 import type { ClusterConfig } from '../../../rules/machine-defaults/cluster-config.ts';
 import { brokenHypervDependencies } from '../../../rules/machine-defaults/feature-defaults.ts';
-import { type Cause, invalidValue, requiredValue } from './causes.ts';
+import type { Findings } from './causes.ts';
 import { validateLaunchSecurity } from './validate-launch-security.ts';
-import { gateMissing, validateSerial } from './validate-resources.ts';
+import { validateSerial } from './validate-resources.ts';
 import { validateImagePath } from './validate-volumes.ts';
 
 type Spec = Readonly<VirtualMachineInstanceSpec>;
 
-export function validateMachine(path: string, spec: Spec, config: ClusterConfig): Cause[] {
-  return [
-    ...validateMachineType(path, spec, config),
-    ...validateSerial(`${path}.domain.firmware.serial`, spec.domain.firmware?.serial),
-    ...validateFirmware(`${path}.domain.firmware`, spec.domain.firmware),
-    ...validateSecureBoot(path, spec),
-    ...validateAcpiTables(path, spec),
-    ...validateRebootPolicy(path, spec, config),
-    ...validateLaunchSecurity(path, spec, config),
-  ];
+export function validateMachine(found: Findings, spec: Spec, config: ClusterConfig): void {
+  const domain = found.at('.domain');
+  validateMachineType(domain.at('.machine.type'), spec, config);
+  validateSerial(domain.at('.firmware.serial'), spec.domain.firmware?.serial);
+  validateFirmware(domain.at('.firmware'), spec.domain.firmware);
+  validateSecureBoot(domain, spec);
+  validateAcpiTables(domain.at('.firmware.acpi'), spec);
+  if (spec.domain.rebootPolicy !== undefined) domain.gated('.rebootPolicy', 'RebootPolicy', config);
+  validateLaunchSecurity(found, spec, config);
 }
 
 /**
  * Hyper-V features that lack what they need, or are listed although all are passed through. Only instances are held to
  * this: the defaults add what was left out.
  */
-export function validateHyperv(path: string, spec: Spec): Cause[] {
+export function validateHyperv(found: Findings, spec: Spec): void {
   const { hyperv, hypervPassthrough } = spec.domain.features ?? {};
-  const causes = brokenHypervDependencies(hyperv).map(([feature, need]) => {
-    const field = `${path}.domain.features.hyperv.${feature}`;
-    return invalidValue(field, `'${field}' requires '${path}.domain.features.hyperv.${need}', which was disabled.`);
-  });
+  const at = found.at('.domain.features.hyperv');
+  for (const [feature, need] of brokenHypervDependencies(hyperv))
+    at.invalid(`.${feature}`, `'${at.path}.${feature}' requires '${at.path}.${need}', which was disabled.`);
   if (hyperv !== undefined && hypervPassthrough !== undefined) {
-    const text =
-      'Cannot explicitly set hyperV features if HypervPassthrough is being used. Please use either HyperV or HypervPassthrough.';
-    causes.push(invalidValue(`${path}.domain.features.hyperv`, text));
+    const text = 'Cannot explicitly set hyperV features if HypervPassthrough is being used.';
+    at.invalid('', `${text} Please use either HyperV or HypervPassthrough.`);
   }
-  return causes;
 }
 
 /** Shell patterns of one path segment: `*` and `?` are all that the settings use. */
@@ -47,80 +43,62 @@ export function matchesPattern(pattern: string, text: string): boolean {
   return new RegExp(`^${source.join('')}$`).test(text);
 }
 
-function validateMachineType(path: string, spec: Spec, config: ClusterConfig): Cause[] {
-  const type = spec.domain.machine?.type;
-  if (!type) return [];
-  const allowed = config.emulatedMachines(spec.architecture || config.defaultArchitecture);
-  const field = `${path}.domain.machine.type`;
-  return allowed.some((pattern) => matchesPattern(pattern, type))
-    ? []
-    : [invalidValue(field, `${field} is not supported: ${type} (allowed values: [${allowed.join(' ')}])`)];
+function validateMachineType(
+  found: Findings,
+  { domain: { machine }, architecture }: Spec,
+  config: ClusterConfig,
+): void {
+  const type = machine?.type;
+  if (!type) return;
+  const allowed = config.emulatedMachines(architecture || config.defaultArchitecture);
+  if (!allowed.some((pattern) => matchesPattern(pattern, type)))
+    found.invalid('', `${found.path} is not supported: ${type} (allowed values: [${allowed.join(' ')}])`);
 }
 
 const bootsSecurely = (firmware: Readonly<Firmware> | undefined): boolean =>
   firmware?.bootloader?.efi !== undefined && firmware.bootloader.efi.secureBoot !== false;
 
-function validateSecureBoot(path: string, { domain: { firmware, features } }: Spec): Cause[] {
+function validateSecureBoot(found: Findings, { domain: { firmware, features } }: Spec): void {
   const smm = features?.smm !== undefined && features.smm.enabled !== false;
-  if (smm || !bootsSecurely(firmware)) return [];
-  const field = `${path}.domain`;
-  return [
-    invalidValue(
-      field,
-      `${field} has EFI SecureBoot enabled. SecureBoot requires SMM, which is currently disabled: set features.smm, or secureBoot to false`,
-    ),
-  ];
+  if (smm || !bootsSecurely(firmware)) return;
+  const text = 'SecureBoot requires SMM, which is currently disabled: set features.smm, or secureBoot to false';
+  found.invalid('', `${found.path} has EFI SecureBoot enabled. ${text}`);
 }
 
-/** What firmware says about how to boot. `path` is that of the firmware. */
-export function validateFirmware(path: string, firmware: Readonly<Firmware> | undefined): Cause[] {
-  const causes: Cause[] = [];
+/** What firmware says about how to boot. */
+export function validateFirmware(found: Findings, firmware: Readonly<Firmware> | undefined): void {
   const { bootloader, kernelBoot } = firmware ?? {};
   if (bootloader?.efi !== undefined && bootloader.bios !== undefined) {
-    const field = `${path}.bootloader`;
-    causes.push(invalidValue(field, `${field} has both EFI and BIOS configured, but they are mutually exclusive.`));
+    const text = 'has both EFI and BIOS configured, but they are mutually exclusive.';
+    found.invalid('.bootloader', `${found.path}.bootloader ${text}`);
   }
-  if (kernelBoot === undefined) return causes;
-  const field = `${path}.kernelBoot`;
-  const { container, kernelArgs } = kernelBoot;
+  const { container, kernelArgs } = kernelBoot ?? {};
   if (container === undefined) {
-    if (kernelArgs) {
-      causes.push(
-        invalidValue(`${field}.kernelArgs`, 'kernel arguments cannot be provided without an external kernel'),
-      );
-    }
-    return causes;
+    if (kernelArgs)
+      found.invalid('.kernelBoot.kernelArgs', 'kernel arguments cannot be provided without an external kernel');
+    return;
   }
-  const at = `${field}.container`;
-  if (!container.image) causes.push(requiredValue(`${at}.image`, `${at} must be defined with an image`));
-  if (!container.kernelPath && !container.initrdPath) {
-    causes.push(requiredValue(at, `${at} must be defined with at least one of the following: kernelPath, initrdPath`));
-  }
-  if (container.kernelPath) causes.push(...validateImagePath(`${at}.kernelPath`, container.kernelPath));
-  if (container.initrdPath) causes.push(...validateImagePath(`${at}.initrdPath`, container.initrdPath));
-  return causes;
+  const at = found.at('.kernelBoot.container');
+  const { image, kernelPath, initrdPath } = container;
+  if (!image) at.required('.image', `${at.path} must be defined with an image`);
+  if (!kernelPath && !initrdPath)
+    at.required('', `${at.path} must be defined with at least one of the following: kernelPath, initrdPath`);
+  if (kernelPath) validateImagePath(at.at('.kernelPath'), kernelPath);
+  if (initrdPath) validateImagePath(at.at('.initrdPath'), initrdPath);
 }
 
-function validateAcpiTables(path: string, spec: Spec): Cause[] {
-  const acpi = spec.domain.firmware?.acpi;
-  if (acpi === undefined) return [];
-  const field = `${path}.domain.firmware.acpi`;
+function validateAcpiTables(found: Findings, { domain: { firmware }, volumes }: Spec): void {
+  const acpi = firmware?.acpi;
+  if (acpi === undefined) return;
   if (!acpi.slicNameRef && !acpi.msdmNameRef) {
-    return [invalidValue(field, 'ACPI was set but no SLIC nor MSDM volume reference was set')];
+    found.invalid('', 'ACPI was set but no SLIC nor MSDM volume reference was set');
+    return;
   }
-  return (['slicNameRef', 'msdmNameRef'] as const).flatMap((member) => {
-    const name = acpi[member];
-    if (!name) return [];
-    const volume = spec.volumes?.find((candidate) => candidate.name === name);
-    if (volume === undefined) return [invalidValue(`${field}.${member}`, `${field} does not have a matching Volume.`)];
-    return volume.secret !== undefined
-      ? []
-      : [invalidValue(`${field}.${member}`, `${field} refers to Volume of unsupported type.`)];
-  });
-}
-
-function validateRebootPolicy(path: string, spec: Spec, config: ClusterConfig): Cause[] {
-  return spec.domain.rebootPolicy !== undefined && !config.isEnabled('RebootPolicy')
-    ? [invalidValue(`${path}.domain.rebootPolicy`, gateMissing('RebootPolicy'))]
-    : [];
+  for (const member of ['slicNameRef', 'msdmNameRef'] as const) {
+    if (!acpi[member]) continue;
+    const volume = volumes?.find(({ name }) => name === acpi[member]);
+    if (volume === undefined) found.invalid(`.${member}`, `${found.path} does not have a matching Volume.`);
+    else if (volume.secret === undefined)
+      found.invalid(`.${member}`, `${found.path} refers to Volume of unsupported type.`);
+  }
 }

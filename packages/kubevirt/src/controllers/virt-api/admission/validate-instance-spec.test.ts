@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { KubeVirt, VirtualMachineInstanceSpec } from '../../../kinds/kubevirt.ts';
 import { clusterConfigOf } from '../../../rules/machine-defaults/cluster-config.ts';
+import { Findings } from './causes.ts';
 import { isPortName } from './formats.ts';
 import { validateArchitecture } from './validate-architecture.ts';
 import { matchesPattern, validateHyperv } from './validate-firmware.ts';
@@ -45,6 +46,12 @@ const encrypted = (launchSecurity: Domain['launchSecurity'], efi: object = { sec
     firmware: { bootloader: { efi } },
     features: 'secureBoot' in efi && efi.secureBoot ? { smm: {} } : {},
   });
+/** What a rule finds in a spec. */
+function causesOf<Rest extends unknown[]>(rule: (found: Findings, ...rest: Rest) => void, ...rest: Rest) {
+  const found = new Findings('spec');
+  rule(found, ...rest);
+  return found.causes;
+}
 const D = 'spec.domain';
 const DISK = `${D}.devices.disks[0]`;
 const NIC = `${D}.devices.interfaces[0]`;
@@ -1005,7 +1012,7 @@ for (const [topic, rows] of Object.entries(TABLES)) {
       // S-049
       it(`${expected === undefined ? 'accept' : 'refuse'} ${name}`, () => {
         const plain = JSON.parse(JSON.stringify(spec)) as Spec;
-        const causes = validateInstanceSpec('spec', plain, configOf(configuration));
+        const causes = causesOf(validateInstanceSpec, plain, configOf(configuration));
         assert.equal(causes.map(({ type, field }) => `${type} ${field}`).join(' '), expected ?? '');
         for (const { detail } of causes) assert.ok(detail.length > 10, 'says what is wrong');
       });
@@ -1016,7 +1023,7 @@ for (const [topic, rows] of Object.entries(TABLES)) {
 describe('rules about instances alone', () => {
   it('want memory from somewhere', () => {
     assert.deepEqual(
-      validateMemoryGiven('spec', domain({})).map(({ type, field }) => [type, field]),
+      causesOf(validateMemoryGiven, domain({})).map(({ type, field }) => [type, field]),
       [['FieldValueRequired', '']],
     );
     for (const more of [
@@ -1024,13 +1031,13 @@ describe('rules about instances alone', () => {
       { memory: { hugepages: {} } },
       { resources: { requests: { memory: 1 } } },
     ]) {
-      assert.deepEqual(validateMemoryGiven('spec', domain(more)), []);
+      assert.deepEqual(causesOf(validateMemoryGiven, domain(more)), []);
     }
   });
   it('want what Hyper-V features need', () => {
     const spec = domain({ features: { hyperv: { ipi: {}, tlbflush: { enabled: false } } } });
     assert.deepEqual(
-      validateHyperv('spec', spec).map(({ field }) => field),
+      causesOf(validateHyperv, spec).map(({ field }) => field),
       [`${D}.features.hyperv.ipi`],
     );
   });
@@ -1045,7 +1052,7 @@ describe('rules about instances alone', () => {
       },
     );
     assert.deepEqual(
-      validateVolumeUse('spec', spec).map(({ field }) => field),
+      causesOf(validateVolumeUse, spec).map(({ field }) => field),
       ['spec.domain.volumes[0].name'],
     );
   });
@@ -1122,7 +1129,7 @@ describe('rules about instances alone', () => {
   for (const [name, spec, expected] of rows) {
     it(`validates ${name}`, () =>
       assert.deepEqual(
-        validateArchitecture('spec', spec).map(({ field }) => field),
+        causesOf(validateArchitecture, spec).map(({ field }) => field),
         expected,
       ));
   }

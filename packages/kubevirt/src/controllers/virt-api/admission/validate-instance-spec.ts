@@ -2,7 +2,7 @@
 
 import type { VirtualMachineInstanceSpec } from '../../../kinds/kubevirt.ts';
 import type { ClusterConfig } from '../../../rules/machine-defaults/cluster-config.ts';
-import { addAll, type Cause } from './causes.ts';
+import type { Findings } from './causes.ts';
 import { validateClaimedDevices, validateClaimedNetworks } from './validate-claimed-devices.ts';
 import { validateDevices } from './validate-devices.ts';
 import { validateMachine } from './validate-firmware.ts';
@@ -11,20 +11,18 @@ import { validatePodSettings } from './validate-pod.ts';
 import { validateResources } from './validate-resources.ts';
 import { validateVolumes } from './validate-volumes.ts';
 
-/** Validates a spec that has its defaults; `path` is where it stands: `spec`, or `spec.template.spec`. */
+/** Validates a spec that has its defaults; `found` is where it stands: `spec`, or `spec.template.spec`. */
 export function validateInstanceSpec(
-  path: string,
+  found: Findings,
   spec: Readonly<VirtualMachineInstanceSpec>,
   config: ClusterConfig,
-): Cause[] {
-  const causes: Cause[] = [];
-  validatePodSettings(causes, path, spec);
-  validateResources(causes, { path, spec, config });
-  addAll(causes, validateMachine(path, spec, config));
-  validateNetworks(causes, { path, spec, config });
-  validateClaimedNetworks(causes, { path, spec, config });
-  validateDevices(causes, { path, spec, config });
-  addAll(causes, validateClaimedDevices({ path, spec, config }));
-  validateVolumes(causes, { path, spec, config });
-  return causes;
+): void {
+  validatePodSettings(found, spec);
+  validateResources(found, spec, config);
+  validateMachine(found, spec, config);
+  validateNetworks(found, spec, config);
+  validateClaimedNetworks(found, spec, config);
+  validateDevices(found, spec, config);
+  validateClaimedDevices(found, spec, config);
+  validateVolumes(found, spec, config);
 }

@@ -6,7 +6,7 @@ import { readQuantity } from '@coracle/apimachinery/quantity/quantity';
 import type { VirtualMachineInstance } from '../../../kinds/kubevirt.ts';
 import { DUMP_CLAIM_ANNOTATION } from '../../../rules/memory-dump/memory-dump.ts';
 import type { AdmissionContext } from './admission-context.ts';
-import { addAll, type Cause, invalidValue, requiredValue, unsupportedValue } from './causes.ts';
+import { type Cause, Findings, invalidValue, requiredValue, unsupportedValue } from './causes.ts';
 import { validateArchitecture } from './validate-architecture.ts';
 import { validateHyperv } from './validate-firmware.ts';
 import { validateInstanceSpec } from './validate-instance-spec.ts';
@@ -17,34 +17,28 @@ import { validateVolumeUse } from './validate-volumes.ts';
 type Vmi = DeepReadonly<VirtualMachineInstance>;
 
 /** Validates a new instance, which has its defaults. */
-export function validateNewInstance(vmi: Vmi, context: AdmissionContext): Cause[] {
+export function validateNewInstance(vmi: Vmi, context: AdmissionContext): readonly Cause[] {
   const { spec } = vmi as VirtualMachineInstance;
-  if (spec?.domain?.devices === undefined) {
+  if (spec?.domain?.devices === undefined)
     return [requiredValue('spec.domain.devices', 'spec.domain.devices must be given')];
-  }
-  const causes = validateInstanceSpec('spec', spec, context.config);
-  addAll(causes, validateVolumeUse('spec', spec));
-  addAll(causes, validateMemoryGiven('spec', spec));
-  addAll(causes, validateMetadata('metadata', vmi.metadata, context));
-  addAll(causes, validateHyperv('spec', spec));
-  addAll(causes, validateArchitecture('spec', spec));
-  return causes;
+  const found = new Findings('spec');
+  validateInstanceSpec(found, spec, context.config);
+  validateVolumeUse(found, spec);
+  validateMemoryGiven(found, spec);
+  validateMetadata(new Findings('metadata', found.causes), vmi.metadata, context);
+  validateHyperv(found, spec);
+  validateArchitecture(found, spec);
+  return found.causes;
 }
+
+const RESERVED_CHANGED = 'modification of the following reserved kubevirt.io/ labels on a VMI object is prohibited';
 
 /** Validates a change: the spec belongs to KubeVirt's components, and the hot-plug limits to nobody. */
 export function validateInstanceUpdate(vmi: Vmi, old: Vmi, context: AdmissionContext): Cause[] {
   if (!context.trusted) {
-    if (!deepEqual(vmi.spec, old.spec)) {
-      return [unsupportedValue('', 'update of VMI object is restricted')];
-    }
-    if (!deepEqual(reservedLabels(vmi.metadata), reservedLabels(old.metadata))) {
-      return [
-        unsupportedValue(
-          '',
-          'modification of the following reserved kubevirt.io/ labels on a VMI object is prohibited',
-        ),
-      ];
-    }
+    if (!deepEqual(vmi.spec, old.spec)) return [unsupportedValue('', 'update of VMI object is restricted')];
+    if (!deepEqual(reservedLabels(vmi.metadata), reservedLabels(old.metadata)))
+      return [unsupportedValue('', RESERVED_CHANGED)];
     if (vmi.metadata.annotations?.[DUMP_CLAIM_ANNOTATION] !== old.metadata.annotations?.[DUMP_CLAIM_ANNOTATION])
       return [unsupportedValue('metadata.annotations', `${DUMP_CLAIM_ANNOTATION} is written by the controller alone`)];
     return [];

@@ -1,7 +1,6 @@
 /** Rules about labels and annotations. */
 import type { ClusterConfig } from '../../../rules/machine-defaults/cluster-config.ts';
-import { type Cause, invalidValue, unsupportedValue } from './causes.ts';
-import { gateMissing } from './validate-resources.ts';
+import { type Findings, gateMissing } from './causes.ts';
 
 interface Metadata {
   readonly labels?: Readonly<Record<string, string>>;
@@ -18,8 +17,10 @@ const RESERVED_LABELS = [
   'kubevirt.io/install-strategy',
 ];
 
-const SIDECARS = 'hooks.kubevirt.io/hookSidecars';
-const IGNITION = 'kubevirt.io/ignitiondata';
+const GATED_ANNOTATIONS = [
+  ['kubevirt.io/ignitiondata', 'ExperimentalIgnitionSupport'],
+  ['hooks.kubevirt.io/hookSidecars', 'Sidecar'],
+] as const;
 
 /** The reserved labels of an object, with their values. */
 export const reservedLabels = (metadata: Metadata | undefined): Record<string, string> =>
@@ -31,32 +32,18 @@ export const reservedLabels = (metadata: Metadata | undefined): Record<string, s
   );
 
 export function validateMetadata(
-  path: string,
+  found: Findings,
   metadata: Metadata | undefined,
   { config, trusted }: { readonly config: ClusterConfig; readonly trusted: boolean },
-): Cause[] {
-  const causes: Cause[] = [];
-  const reserved = Object.keys(reservedLabels(metadata));
-  if (!trusted && reserved.length > 0) {
-    causes.push(
-      unsupportedValue(
-        `${path}.labels`,
-        `creation of the following reserved kubevirt.io/ labels on a VMI object is prohibited: ${reserved.join(', ')}`,
-      ),
-    );
+): void {
+  const reserved = Object.keys(reservedLabels(metadata)).join(', ');
+  if (!trusted && reserved !== '') {
+    const text = 'creation of the following reserved kubevirt.io/ labels on a VMI object is prohibited';
+    found.unsupported('.labels', `${text}: ${reserved}`);
   }
-  if (metadata?.annotations?.[IGNITION] && !config.isEnabled('ExperimentalIgnitionSupport')) {
-    causes.push(
-      invalidValue(
-        `${path}.annotations`,
-        `${gateMissing('ExperimentalIgnitionSupport')}, invalid entry ${path}.annotations.${IGNITION}`,
-      ),
-    );
-  }
-  if (metadata?.annotations?.[SIDECARS] && !config.isEnabled('Sidecar')) {
-    causes.push(
-      invalidValue(`${path}.annotations`, `${gateMissing('Sidecar')}, invalid entry ${path}.annotations.${SIDECARS}`),
-    );
-  }
-  return causes;
+  for (const [annotation, gate] of GATED_ANNOTATIONS)
+    if (metadata?.annotations?.[annotation] && !config.isEnabled(gate)) {
+      const at = found.at('.annotations');
+      at.invalid('', `${gateMissing(gate)}, invalid entry ${at.path}.${annotation}`);
+    }
 }

@@ -9,7 +9,7 @@ import type {
   VirtualMachineInstanceMigration,
 } from '../../../kinds/kubevirt.ts';
 import type { AdmissionContext } from './admission-context.ts';
-import { type Cause, invalidValue, requiredValue, unsupportedValue } from './causes.ts';
+import { type Cause, Findings, invalidValue, unsupportedValue } from './causes.ts';
 import { MIGRATION_SELECTOR_LABEL } from './mutate.ts';
 
 type Migration = DeepReadonly<VirtualMachineInstanceMigration>;
@@ -20,27 +20,22 @@ export const isFinalMigration = ({ status }: Migration): boolean =>
   status?.phase === 'Succeeded' || status?.phase === 'Failed';
 
 /** Validates a new migration by its own fields; what it says of its instance is `obstacleToMigration`. */
-export function validateMigrationSpec({ spec }: Migration, { config, trusted }: AdmissionContext): Cause[] {
-  const causes: Cause[] = [];
-  if (!spec.vmiName) causes.push(requiredValue('spec.vmiName', 'vmiName is missing'));
-  if (spec.priority !== undefined && !PRIORITIES.includes(spec.priority)) {
-    causes.push(unsupportedValue('spec.priority', `priority must be one of ${PRIORITIES.join(', ')}`));
-  } else if (spec.priority !== undefined && !trusted) {
-    causes.push(
-      unsupportedValue(
-        'spec.priority',
-        'Migration priority queue, only virt-controller is allowed to set priority field',
-      ),
-    );
+export function validateMigrationSpec({ spec }: Migration, { config, trusted }: AdmissionContext): readonly Cause[] {
+  const found = new Findings('spec');
+  const { priority, sendTo, receive } = spec;
+  if (!spec.vmiName) found.required('.vmiName', 'vmiName is missing');
+  if (priority !== undefined && !PRIORITIES.includes(priority))
+    found.unsupported('.priority', `priority must be one of ${PRIORITIES.join(', ')}`);
+  else if (priority !== undefined && !trusted) {
+    const text = 'Migration priority queue, only virt-controller is allowed to set priority field';
+    found.unsupported('.priority', text);
   }
   // Both together are a move within one cluster, to another namespace.
-  if (spec.sendTo !== undefined && spec.receive !== undefined && spec.sendTo.migrationID !== spec.receive.migrationID) {
-    causes.push(invalidValue('spec', 'sendTo and receive must name the same migrationID'));
-  }
-  if ((spec.sendTo ?? spec.receive) !== undefined && !config.isEnabled('DecentralizedLiveMigration')) {
-    causes.push(invalidValue('spec', 'DecentralizedLiveMigration feature gate is not enabled in kubevirt resource'));
-  }
-  return causes;
+  if (sendTo !== undefined && receive !== undefined && sendTo.migrationID !== receive.migrationID)
+    found.invalid('', 'sendTo and receive must name the same migrationID');
+  if ((sendTo ?? receive) !== undefined && !config.isEnabled('DecentralizedLiveMigration'))
+    found.invalid('', 'DecentralizedLiveMigration feature gate is not enabled in kubevirt resource');
+  return found.causes;
 }
 
 /**

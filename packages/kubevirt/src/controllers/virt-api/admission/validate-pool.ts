@@ -8,7 +8,7 @@ import { fromLabelSelectorObject, matchesLabels } from '@coracle/apimachinery/se
 import type { Client } from '@coracle/client/client';
 import type { VirtualMachine, VirtualMachinePool } from '../../../kinds/kubevirt.ts';
 import type { AdmissionContext } from './admission-context.ts';
-import { addAll, type Cause, countPresent, forbiddenValue, invalidValue, requiredValue } from './causes.ts';
+import { countPresent, Findings, requiredValue } from './causes.ts';
 import { expandMachine } from './instancetypes.ts';
 import { validateVirtualMachine } from './validate-virtual-machine.ts';
 
@@ -24,13 +24,13 @@ export async function validatePool(
   const { selector, virtualMachineTemplate } = pool.spec;
   if (virtualMachineTemplate?.spec?.template === undefined)
     return [requiredValue('spec.virtualMachineTemplate', 'missing virtual machine template.')];
-  const causes: Cause[] = [];
+  const found = new Findings('spec');
   const parsed = fromLabelSelectorObject(selector);
   if (parsed.requirements.length === 0 || !matchesLabels(parsed, virtualMachineTemplate.metadata?.labels))
-    causes.push(invalidValue('spec.selector', 'selector does not match labels.'));
+    found.invalid('.selector', 'selector does not match labels.');
   if (old !== undefined && !deepEqual(old.spec.selector, selector))
-    causes.push(forbiddenValue('spec.selector', 'selector is immutable after creation'));
-  addAll(causes, validateStrategies(pool));
+    found.forbidden('.selector', 'selector is immutable after creation');
+  validateStrategies(found, pool);
   const machine: DeepReadonly<VirtualMachine> = {
     apiVersion: 'kubevirt.io/v1',
     kind: 'VirtualMachine',
@@ -38,35 +38,31 @@ export async function validatePool(
     spec: virtualMachineTemplate.spec,
   };
   const expand = async () => (await expandMachine(machine, context, client))?.template;
-  const found = await validateVirtualMachine(machine, undefined, context, expand);
+  const ofMachine = await validateVirtualMachine(machine, undefined, context, expand);
   return [
-    ...causes,
-    ...found.map((cause) => ({ ...cause, field: cause.field.replace(/^spec/, 'spec.virtualMachineTemplate.spec') })),
+    ...found.causes,
+    ...ofMachine.map((cause) => ({
+      ...cause,
+      field: cause.field.replace(/^spec/, 'spec.virtualMachineTemplate.spec'),
+    })),
   ];
 }
 
-function validateStrategies({ spec }: Pool): Cause[] {
-  const causes: Cause[] = [];
+function validateStrategies(found: Findings, { spec }: Pool): void {
   for (const name of ['scaleInStrategy', 'updateStrategy'] as const) {
     const strategy = spec[name];
     if (strategy !== undefined && countPresent(Object.values(strategy)) !== 1)
-      causes.push(invalidValue(`spec.${name}`, `spec.${name} must have exactly one strategy set`));
+      found.invalid(`.${name}`, `spec.${name} must have exactly one strategy set`);
   }
   for (const kind of ['proactive', 'opportunistic'] as const)
-    if (spec.scaleInStrategy?.[kind]?.statePreservation === 'Online')
-      causes.push(
-        invalidValue(
-          `spec.scaleInStrategy.${kind}.statePreservation`,
-          'the memory of machines that go is not kept: Offline keeps their disks',
-        ),
-      );
+    if (spec.scaleInStrategy?.[kind]?.statePreservation === 'Online') {
+      const text = 'the memory of machines that go is not kept: Offline keeps their disks';
+      found.invalid(`.scaleInStrategy.${kind}.statePreservation`, text);
+    }
   const { maxUnavailable } = spec;
   if (typeof maxUnavailable === 'string' && !/^[0-9]{1,3}%$/.test(maxUnavailable))
-    causes.push(invalidValue('spec.maxUnavailable', `spec.maxUnavailable "${maxUnavailable}" is no percentage`));
+    found.invalid('.maxUnavailable', `spec.maxUnavailable "${maxUnavailable}" is no percentage`);
   const after = spec.autohealing?.minFailingToStartDuration;
   if (after !== undefined && parseGoDuration(after) === undefined)
-    causes.push(
-      invalidValue('spec.autohealing.minFailingToStartDuration', `"${after}" is no duration, such as 5m or 1h30m`),
-    );
-  return causes;
+    found.invalid('.autohealing.minFailingToStartDuration', `"${after}" is no duration, such as 5m or 1h30m`);
 }

@@ -9,261 +9,179 @@ import {
 } from '@coracle/apimachinery/quantity/quantity';
 import type { QuantityValue, VirtualMachineInstanceSpec } from '../../../kinds/kubevirt.ts';
 import type { ClusterConfig } from '../../../rules/machine-defaults/cluster-config.ts';
-import {
-  addAll,
-  type Cause,
-  invalidValue,
-  requiredValue,
-  unsupportedValue,
-  type ValidatedSpec,
-  validateEach,
-} from './causes.ts';
+import { Findings } from './causes.ts';
 
 type Spec = Readonly<VirtualMachineInstanceSpec>;
 
 const ZERO: Quantity = { nano: 0n, format: 'DecimalSI' };
-const SMALLEST_MEMORY = parseQuantity('1M');
+const SMALLEST_MEMORY = '1M';
 const CPU_POLICIES = ['', 'force', 'require', 'optional', 'disable', 'forbid'];
 const MAX_SERIAL = 256;
 
 const orZero = (value: QuantityValue | undefined): Quantity => readQuantity(value) ?? ZERO;
 
-export function validateResources(causes: Cause[], { path, spec, config }: ValidatedSpec): void {
-  addAll(causes, validateMemory(path, spec, config));
-  addAll(causes, validateCpuAmounts(path, spec));
-  validateCpuFeatures(causes, path, spec);
-  addAll(causes, validateCpu(path, spec));
-  addAll(causes, validateDedicatedCpu(path, spec));
+export function validateResources(found: Findings, spec: Spec, config: ClusterConfig): void {
+  validateMemory(found, spec, config);
+  const domain = found.at('.domain');
+  validateAmounts(amountsOf(domain, spec, 'cpu'), '0');
+  domain.each('.cpu.features', spec.domain.cpu?.features, (at, { name, policy }) => {
+    if (CPU_POLICIES.includes(policy ?? '')) return;
+    at.unsupported('.policy', `CPU feature ${name} uses policy ${policy} that is not supported.`);
+  });
+  validateCpu(found, spec);
+  if (!spec.domain.cpu?.dedicatedCpuPlacement) return;
+  validateDedicatedAmounts(found, spec);
+  validateDedicatedTopology(found, spec);
 }
 
-const validateCpuFeatures = (causes: Cause[], path: string, { domain: { cpu } }: Spec): void =>
-  validateEach(causes, cpu?.features ?? [], ({ name, policy }, i) => {
-    if (CPU_POLICIES.includes(policy ?? '')) return [];
-    const field = `${path}.domain.cpu.features[${i}].policy`;
-    return [unsupportedValue(field, `CPU feature ${name} uses policy ${policy} that is not supported.`)];
-  });
+/** An amount of a resource, where it stands, and how messages name it. */
+interface Amount {
+  readonly found: Findings;
+  readonly text: string;
+  readonly amount: Quantity;
+}
 
-function validateMemory(path: string, spec: Spec, config: ClusterConfig): Cause[] {
-  const causes: Cause[] = [];
-  const { memory, resources } = spec.domain;
-  const requestPath = `${path}.domain.resources.requests.memory`;
-  const limitPath = `${path}.domain.resources.limits.memory`;
-  const requestText = resources?.requests?.['memory'];
-  const limitText = resources?.limits?.['memory'];
-  const request = orZero(requestText);
-  const limit = orZero(limitText);
+type Amounts = Readonly<Record<'request' | 'limit', Amount>>;
 
-  if (request.nano < 0n) causes.push(invalidValue(requestPath, notNegative(requestPath, requestText)));
-  else if (request.nano > 0n && compareQuantity(request, SMALLEST_MEMORY) < 0) {
-    causes.push(invalidValue(requestPath, `${requestPath} '${requestText}': must be greater than or equal to 1M.`));
-  }
-  if (limit.nano < 0n) causes.push(invalidValue(limitPath, notNegative(limitPath, limitText)));
-  if (limit.nano > 0n && compareQuantity(request, limit) > 0) {
-    causes.push(
-      invalidValue(requestPath, `${requestPath} '${requestText}' is greater than ${limitPath} '${limitText}'`),
-    );
-  }
+function amountsOf(domain: Findings, { domain: { resources } }: Spec, resource: 'cpu' | 'memory'): Amounts {
+  const amountOf = (list: 'requests' | 'limits'): Amount => {
+    const value = resources?.[list]?.[resource];
+    const found = domain.at(`.resources.${list}.${resource}`);
+    return { found, text: `${found.path} '${value}'`, amount: orZero(value) };
+  };
+  return { request: amountOf('requests'), limit: amountOf('limits') };
+}
 
+function validateAmounts({ request, limit }: Amounts, smallest: string): void {
+  const atLeast = ({ found, text }: Amount, least: string): void =>
+    found.invalid('', `${text}: must be greater than or equal to ${least}.`);
+  if (request.amount.nano < 0n) atLeast(request, '0');
+  else if (request.amount.nano > 0n && compareQuantity(request.amount, parseQuantity(smallest)) < 0)
+    atLeast(request, smallest);
+  if (limit.amount.nano < 0n) atLeast(limit, '0');
+  if (limit.amount.nano > 0n && compareQuantity(request.amount, limit.amount) > 0)
+    request.found.invalid('', `${request.text} is greater than ${limit.text}`);
+}
+
+function validateMemory(found: Findings, spec: Spec, config: ClusterConfig): void {
+  const domain = found.at('.domain');
+  const { memory } = spec.domain;
+  const amounts = amountsOf(domain, spec, 'memory');
+  const { limit } = amounts;
+  validateAmounts(amounts, SMALLEST_MEMORY);
   const guest = readQuantity(memory?.guest);
   // With live updates the limit follows the guest, so it cannot be too small.
-  if (!config.liveUpdate && guest !== undefined && limit.nano > 0n && compareQuantity(limit, guest) < 0) {
-    const guestPath = `${path}.domain.memory.guest`;
-    causes.push(
-      invalidValue(
-        guestPath,
-        `${guestPath} '${memory?.guest}' must be equal to or less than the memory limit ${limitPath} '${limitText}'`,
-      ),
-    );
+  if (!config.liveUpdate && guest !== undefined && limit.amount.nano > 0n && compareQuantity(limit.amount, guest) < 0) {
+    const at = domain.at('.memory.guest');
+    at.invalid('', `${at.path} '${memory?.guest}' must be equal to or less than the memory limit ${limit.text}`);
   }
-  causes.push(...validateHugepages(path, spec));
-  if (memory?.reservedOverhead !== undefined && !config.isEnabled('ReservedOverheadMemlock')) {
-    const field = `${path}.domain.memory.reservedOverhead`;
-    causes.push(invalidValue(field, gateMissing('ReservedOverheadMemlock')));
-  }
-  return causes;
+  validateHugepages(domain, spec);
+  if (memory?.reservedOverhead !== undefined)
+    domain.gated('.memory.reservedOverhead', 'ReservedOverheadMemlock', config);
 }
 
-function validateHugepages(path: string, spec: Spec): Cause[] {
-  const pageSize = spec.domain.memory?.hugepages?.pageSize;
-  if (spec.domain.memory?.hugepages === undefined) return [];
-  const sizePath = `${path}.domain.memory.hugepages.pageSize`;
-  const size = readQuantity(pageSize ?? '');
+function validateHugepages(domain: Findings, { domain: { memory, resources } }: Spec): void {
+  if (memory?.hugepages === undefined) return;
+  const { pageSize = '' } = memory.hugepages;
+  const at = domain.at('.memory.hugepages.pageSize');
+  const size = readQuantity(pageSize);
   if (size === undefined || size.nano <= 0n) {
-    return [invalidValue(sizePath, `${sizePath} '${pageSize ?? ''}': must be an amount such as 2Mi or 1Gi`)];
+    at.invalid('', `${at.path} '${pageSize}': must be an amount such as 2Mi or 1Gi`);
+    return;
   }
   // The request may be left to follow the guest's memory.
-  const text = spec.domain.resources?.requests?.['memory'] ?? spec.domain.memory.guest;
-  if (text === undefined) return [];
-  const field = `${path}.domain.resources.requests.memory`;
-  const wanted = quantityValue(orZero(text));
-  if (wanted < quantityValue(size)) {
-    return [
-      invalidValue(field, `${field} '${text}' must be equal to or larger than page size ${sizePath} '${pageSize}'`),
-    ];
-  }
-  return wanted % quantityValue(size) === 0
-    ? []
-    : [invalidValue(field, `${field} '${text}' is not a multiple of the page size ${sizePath} '${pageSize}'`)];
+  const request = resources?.requests?.['memory'] ?? memory.guest;
+  if (request === undefined) return;
+  const wanted = quantityValue(orZero(request));
+  const refuse = (why: string): void => {
+    const memoryAt = domain.at('.resources.requests.memory');
+    memoryAt.invalid('', `${memoryAt.path} '${request}' ${why} page size ${at.path} '${pageSize}'`);
+  };
+  if (wanted < quantityValue(size)) refuse('must be equal to or larger than');
+  else if (wanted % quantityValue(size) !== 0) refuse('is not a multiple of the');
 }
 
-function validateCpuAmounts(path: string, spec: Spec): Cause[] {
-  const causes: Cause[] = [];
-  const { resources } = spec.domain;
-  const requestPath = `${path}.domain.resources.requests.cpu`;
-  const limitPath = `${path}.domain.resources.limits.cpu`;
-  const requestText = resources?.requests?.['cpu'];
-  const limitText = resources?.limits?.['cpu'];
-  const request = orZero(requestText);
-  const limit = orZero(limitText);
-  if (request.nano < 0n) causes.push(invalidValue(requestPath, notNegative(requestPath, requestText)));
-  if (limit.nano < 0n) causes.push(invalidValue(limitPath, notNegative(limitPath, limitText)));
-  if (limit.nano > 0n && compareQuantity(request, limit) > 0) {
-    causes.push(
-      invalidValue(requestPath, `${requestPath} '${requestText}' is greater than ${limitPath} '${limitText}'`),
-    );
-  }
-  return causes;
+function validateCpu(found: Findings, { domain: { cpu, memory } }: Spec): void {
+  if (cpu === undefined) return;
+  const domain = `${found.path}.domain`;
+  const at = found.at('.domain.cpu');
+  if (cpu.maxSockets && (cpu.sockets ?? 0) > cpu.maxSockets)
+    at.invalid('.sockets', 'Number of sockets in CPU topology is greater than the maximum sockets allowed');
+  if (cpu.isolateEmulatorThread && !cpu.dedicatedCpuPlacement)
+    at.invalid('.isolateEmulatorThread', 'isolateEmulatorThread needs dedicatedCpuPlacement');
+  const numa = '.numa.guestMappingPassthrough';
+  const mapped = cpu.numa?.guestMappingPassthrough !== undefined;
+  if (mapped && !cpu.dedicatedCpuPlacement)
+    at.invalid(numa, `${at.path}.dedicatedCpuPlacement must be true when ${at.path}${numa} is set`);
+  if (mapped && memory?.hugepages === undefined)
+    at.invalid(numa, `${domain}.memory.hugepages must be set when ${at.path}${numa} is set`);
+  if (cpu.realtime === undefined) return;
+  const used = `when ${at.path}.realtime is used`;
+  if (!cpu.dedicatedCpuPlacement)
+    at.required('.dedicatedCpuPlacement', `${at.path}.dedicatedCpuPlacement must be true ${used}`);
+  if (!mapped) at.required(numa, `${at.path}${numa} must be set ${used}`);
 }
 
-function validateCpu(path: string, spec: Spec): Cause[] {
-  const { cpu, memory } = spec.domain;
-  if (cpu === undefined) return [];
-  const causes: Cause[] = [];
-  const cpuPath = `${path}.domain.cpu`;
-  if (cpu.maxSockets && (cpu.sockets ?? 0) > cpu.maxSockets) {
-    causes.push(
-      invalidValue(
-        `${cpuPath}.sockets`,
-        'Number of sockets in CPU topology is greater than the maximum sockets allowed',
-      ),
-    );
-  }
-  if (cpu.isolateEmulatorThread && !cpu.dedicatedCpuPlacement) {
-    causes.push(invalidValue(`${cpuPath}.isolateEmulatorThread`, 'isolateEmulatorThread needs dedicatedCpuPlacement'));
-  }
-  const numaPath = `${cpuPath}.numa.guestMappingPassthrough`;
-  if (cpu.numa?.guestMappingPassthrough !== undefined) {
-    if (!cpu.dedicatedCpuPlacement) {
-      causes.push(invalidValue(numaPath, `${cpuPath}.dedicatedCpuPlacement must be true when ${numaPath} is set`));
-    }
-    if (memory?.hugepages === undefined) {
-      causes.push(invalidValue(numaPath, `${path}.domain.memory.hugepages must be set when ${numaPath} is set`));
-    }
-  }
-  if (cpu.realtime !== undefined) {
-    if (!cpu.dedicatedCpuPlacement) {
-      const field = `${cpuPath}.dedicatedCpuPlacement`;
-      causes.push(requiredValue(field, `${field} must be true when ${cpuPath}.realtime is used`));
-    }
-    if (cpu.numa?.guestMappingPassthrough === undefined) {
-      causes.push(requiredValue(numaPath, `${numaPath} must be set when ${cpuPath}.realtime is used`));
-    }
-  }
-  return causes;
+const isWhole = ({ nano }: Quantity): boolean => nano % 1_000_000_000n === 0n;
+
+/** A Pod with processors of its own is a guaranteed one: it has whole processors, and requests are its limits. */
+function validateDedicatedAmounts(found: Findings, spec: Spec): void {
+  const domain = found.at('.domain');
+  const memory = amountsOf(domain, spec, 'memory');
+  const memoryRequest = memory.request.amount.nano;
+  const memoryLimit = memory.limit.amount.nano;
+  const paths = [memory.request.found.path, memory.limit.found.path] as const;
+  // The guest's own memory serves as a limit when neither is written.
+  if (memoryRequest === 0n && memoryLimit === 0n && readQuantity(spec.domain.memory?.guest) === undefined)
+    memory.limit.found.invalid('', `${paths[0]} or ${paths[1]} should be provided`);
+  if (memoryRequest > 0n && memoryLimit > 0n && memoryRequest !== memoryLimit)
+    memory.request.found.invalid('', `${paths[0]} must be equal to ${paths[1]}`);
+  for (const { found: at, amount } of Object.values(amountsOf(domain, spec, 'cpu')))
+    if (amount.nano > 0n && !isWhole(amount))
+      at.invalid('', `${at.path} must be a whole number with dedicated processors`);
 }
 
-function validateDedicatedCpu(path: string, spec: Spec): Cause[] {
-  const { cpu, resources } = spec.domain;
-  if (!cpu?.dedicatedCpuPlacement) return [];
-  const causes: Cause[] = [];
-  const field = `${path}.domain.cpu.dedicatedCpuPlacement`;
-  const at = (list: 'requests' | 'limits', name: string): string => `${path}.domain.resources.${list}.${name}`;
-  const memoryRequest = orZero(resources?.requests?.['memory']);
-  const memoryLimit = orZero(resources?.limits?.['memory']);
-  // Guaranteed pods need a limit; the guest's own memory serves as one when neither is written.
-  if (memoryRequest.nano === 0n && memoryLimit.nano === 0n && readQuantity(spec.domain.memory?.guest) === undefined) {
-    const limit = at('limits', 'memory');
-    causes.push(invalidValue(limit, `${at('requests', 'memory')} or ${limit} should be provided`));
-  }
-  if (memoryRequest.nano > 0n && memoryLimit.nano > 0n && compareQuantity(memoryRequest, memoryLimit) !== 0) {
-    const request = at('requests', 'memory');
-    causes.push(invalidValue(request, `${request} must be equal to ${at('limits', 'memory')}`));
-  }
-
-  const cpuRequest = orZero(resources?.requests?.['cpu']);
-  const cpuLimit = orZero(resources?.limits?.['cpu']);
-  for (const [list, amount] of [
-    ['requests', cpuRequest],
-    ['limits', cpuLimit],
-  ] as const) {
-    if (amount.nano > 0n && amount.nano % 1_000_000_000n !== 0n) {
-      causes.push(invalidValue(at(list, 'cpu'), `${at(list, 'cpu')} must be a whole number with dedicated processors`));
-    }
-  }
+/** As many processors are requested as the topology has. */
+function validateDedicatedTopology(found: Findings, spec: Spec): void {
+  const cpu = spec.domain.cpu ?? {};
+  const at = found.at('.domain.cpu.dedicatedCpuPlacement');
+  const amounts = amountsOf(found.at('.domain'), spec, 'cpu');
+  const request = quantityValue(amounts.request.amount);
+  const limit = quantityValue(amounts.limit.amount);
+  const [requestAt, limitAt] = [amounts.request.found.path, amounts.limit.found.path];
   const vcpus = topologySize(cpu);
-  const request = quantityValue(cpuRequest);
-  const limit = quantityValue(cpuLimit);
-  if (request === 0 && limit === 0 && vcpus === 0) {
-    causes.push(
-      invalidValue(
-        field,
-        `${at('requests', 'cpu')}, ${at('limits', 'cpu')} or a topology must be given when ${field} is true`,
-      ),
-    );
+  const refuse = (text: string): void => at.invalid('', `${text} ${at.path} is true`);
+  if (request === 0 && limit === 0 && vcpus === 0) refuse(`${requestAt}, ${limitAt} or a topology must be given when`);
+  if (request > 0 && limit > 0 && request !== limit) refuse(`${requestAt} and ${limitAt} must be equal when`);
+  if ((request > 0 || limit > 0) && vcpus > 0 && request !== vcpus && limit !== vcpus)
+    refuse(`${requestAt} or ${limitAt} contradicts the topology of ${vcpus} processors while`);
+  const { threads = 0 } = cpu;
+  if (spec.architecture === 'arm64' && threads > 1) {
+    const { path } = found;
+    const text = `threads must not be greater than 1 at ${path}.domain.cpu.threads (got ${threads})`;
+    found.invalid('.architecture', `${text} when ${path}.architecture is arm64`);
   }
-  if (request > 0 && limit > 0 && request !== limit) {
-    causes.push(
-      invalidValue(field, `${at('requests', 'cpu')} and ${at('limits', 'cpu')} must be equal when ${field} is true`),
-    );
-  }
-  if ((request > 0 || limit > 0) && vcpus > 0 && request !== vcpus && limit !== vcpus) {
-    causes.push(
-      invalidValue(
-        field,
-        `${at('requests', 'cpu')} or ${at('limits', 'cpu')} contradicts the topology of ${vcpus} processors while ${field} is true`,
-      ),
-    );
-  }
-  if (spec.architecture === 'arm64' && (cpu.threads ?? 0) > 1) {
-    causes.push(
-      invalidValue(
-        `${path}.architecture`,
-        `threads must not be greater than 1 at ${path}.domain.cpu.threads (got ${cpu.threads}) when ${path}.architecture is arm64`,
-      ),
-    );
-  }
-  if ((cpu.threads ?? 0) > 2) {
-    causes.push(invalidValue(field, `at most two threads (got ${cpu.threads}) are possible when ${field} is true`));
-  }
-  return causes;
+  if (threads > 2) refuse(`at most two threads (got ${threads}) are possible when`);
 }
 
 /** Virtual processors of a written topology, 0 when none is written. */
-function topologySize(cpu: NonNullable<Spec['domain']['cpu']>): number {
-  if (!cpu.cores && !cpu.sockets && !cpu.threads) return 0;
-  return (cpu.cores || 1) * (cpu.sockets || 1) * (cpu.threads || 1);
+function topologySize({ cores, sockets, threads }: NonNullable<Spec['domain']['cpu']>): number {
+  if (!cores && !sockets && !threads) return 0;
+  return (cores || 1) * (sockets || 1) * (threads || 1);
 }
 
 /** A guest must get its memory from somewhere. Only instances are held to this: a template may leave it to an instance type. */
-export function validateMemoryGiven(path: string, spec: Spec): Cause[] {
-  const { memory, resources } = spec.domain;
-  const given =
-    orZero(resources?.requests?.['memory']).nano !== 0n ||
-    memory?.guest !== undefined ||
-    memory?.hugepages !== undefined;
-  if (given) return [];
-  const ways = ['memory.guest', 'memory.hugepages.size', 'resources.requests.memory'].map(
-    (way) => `'${path}.domain.${way}'`,
-  );
-  return [requiredValue('', `no memory requested, at least one of ${ways.join(', ')} must be set`)];
+export function validateMemoryGiven(found: Findings, { domain: { memory, resources } }: Spec): void {
+  const requested = orZero(resources?.requests?.['memory']).nano !== 0n;
+  if (requested || memory?.guest !== undefined || memory?.hugepages !== undefined) return;
+  const ways = ['memory.guest', 'memory.hugepages.size', 'resources.requests.memory'];
+  const fields = ways.map((way) => `'${found.path}.domain.${way}'`).join(', ');
+  new Findings('', found.causes).required('', `no memory requested, at least one of ${fields} must be set`);
 }
 
-export function validateSerial(field: string, serial: string | undefined): Cause[] {
-  if (!serial) return [];
-  const causes: Cause[] = [];
-  if (serial.length > MAX_SERIAL) {
-    causes.push(invalidValue(field, `${field} must be less than or equal to ${MAX_SERIAL} in length, if specified`));
-  }
-  if (!/^[A-Za-z0-9_.+-]+$/.test(serial)) {
-    causes.push(
-      invalidValue(field, `${field} must be made up of the following characters [A-Za-z0-9_.+-], if specified`),
-    );
-  }
-  return causes;
+export function validateSerial(found: Findings, serial: string | undefined): void {
+  if (!serial) return;
+  const refuse = (text: string): void => found.invalid('', `${found.path} must be ${text}, if specified`);
+  if (serial.length > MAX_SERIAL) refuse(`less than or equal to ${MAX_SERIAL} in length`);
+  if (!/^[A-Za-z0-9_.+-]+$/.test(serial)) refuse('made up of the following characters [A-Za-z0-9_.+-]');
 }
-
-const notNegative = (field: string, value: QuantityValue | undefined): string =>
-  `${field} '${value}': must be greater than or equal to 0.`;
-
-export const gateMissing = (gate: string): string =>
-  `${gate} feature gate is not enabled: add it to configuration.developerConfiguration.featureGates of the KubeVirt object`;

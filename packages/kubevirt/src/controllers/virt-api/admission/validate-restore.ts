@@ -15,10 +15,11 @@ import {
 } from '../../../kinds/kubevirt.ts';
 import { needsBackendStorage } from '../../../rules/backend-storage/backend-storage.ts';
 import type { AdmissionContext } from './admission-context.ts';
-import { type Cause, invalidValue, requiredValue, WebhookRefusal } from './causes.ts';
+import { type Cause, Findings, WebhookRefusal } from './causes.ts';
 import { validateMachineReference } from './validate-snapshot.ts';
 
 type Restore = DeepReadonly<VirtualMachineRestore>;
+type VolumeRestoreOverride = NonNullable<VirtualMachineRestore['spec']['volumeRestoreOverrides']>[number];
 
 export const BACKEND_STORAGE_ELSEWHERE =
   'Restore to a different VM is not supported when snapshotted VM has backend storage (persistent TPM or EFI)';
@@ -30,81 +31,75 @@ export const BACKEND_STORAGE_ELSEWHERE =
 export async function validateNewRestore(
   restore: Restore,
   { namespace, context, client }: { namespace: string; context: AdmissionContext; client: Client },
-): Promise<Cause[]> {
+): Promise<readonly Cause[]> {
   if (!context.config.isEnabled('Snapshot')) throw new WebhookRefusal(400, 'Snapshot/Restore feature gate not enabled');
   const { spec } = restore;
-  const causes = validateMachineReference('spec.target', spec.target);
-  if (causes.length === 0) {
-    causes.push(
-      ...validatePatches(spec.patches ?? []),
-      ...(await validateBackendStorage(restore, namespace, client)),
-      ...validateOverrides(spec.volumeRestoreOverrides ?? []),
-      ...validatePolicies(spec),
-    );
+  const found = new Findings('spec', validateMachineReference('spec.target', spec.target));
+  if (found.causes.length === 0) {
+    validatePatches(found, spec.patches ?? []);
+    await validateBackendStorage(found, restore, { namespace, client });
+    found.each('.volumeRestoreOverrides', spec.volumeRestoreOverrides, validateOverride);
+    validatePolicies(found, spec);
   }
   const { items } = await client.list(VIRTUAL_MACHINE_RESTORES, { namespace });
-  for (const other of items) {
-    if (other.status?.complete === true || !deepEqual(other.spec.target, spec.target)) continue;
-    const name = JSON.stringify(other.metadata.name);
-    causes.push(invalidValue('spec.target', `VirtualMachineRestore ${name} in progress`));
-  }
-  return causes;
+  for (const { metadata, status, spec: other } of items)
+    if (status?.complete !== true && deepEqual(other.target, spec.target))
+      found.invalid('.target', `VirtualMachineRestore ${JSON.stringify(metadata.name)} in progress`);
+  return found.causes;
 }
 
 /** One operation each, on what a user may write: labels, annotations and the spec. */
-export function validatePatches(patches: readonly string[]): Cause[] {
-  return patches.flatMap((patch): Cause[] => {
-    let path: unknown;
-    try {
-      path = (JSON.parse(patch) as { path?: unknown } | null)?.path;
-    } catch {
-      path = undefined;
-    }
+export function validatePatches(found: Findings, patches: readonly string[]): void {
+  for (const patch of patches) {
+    const path = pathOf(patch);
     if (typeof path !== 'string')
-      return [invalidValue('spec.patches', `patch format is not valid - one JSON patch operation expected: ${patch}`)];
-    const allowed = ['/spec/', '/metadata/labels/', '/metadata/annotations/'].some((start) => path.startsWith(start));
-    return allowed
-      ? []
-      : [invalidValue('spec.patches', `patching is valid only for elements under /spec/ only: "path": "${path}"`)];
-  });
+      found.invalid('.patches', `patch format is not valid - one JSON patch operation expected: ${patch}`);
+    else if (!['/spec/', '/metadata/labels/', '/metadata/annotations/'].some((start) => path.startsWith(start)))
+      found.invalid('.patches', `patching is valid only for elements under /spec/ only: "path": "${path}"`);
+  }
 }
 
-function validateOverrides(overrides: NonNullable<Restore['spec']['volumeRestoreOverrides']>): Cause[] {
-  return overrides.flatMap((override, i): Cause[] => {
-    const path = `spec.volumeRestoreOverrides[${i}]`;
-    const says = override.restoreName || override.annotations !== undefined || override.labels !== undefined;
-    return [
-      ...(override.volumeName ? [] : [requiredValue(`${path}.volumeName`, 'must provide a volume name')]),
-      ...(says ? [] : [requiredValue(path, 'must provide at least one overriden field')]),
-    ];
-  });
+function pathOf(patch: string): unknown {
+  try {
+    return (JSON.parse(patch) as { path?: unknown } | null)?.path;
+  } catch {
+    return undefined;
+  }
 }
 
-function validatePolicies({ volumeRestorePolicy, volumeOwnershipPolicy }: Restore['spec']): Cause[] {
-  const unknown = (field: string, what: string, policy: string | undefined, known: readonly string[]): Cause[] =>
-    policy === undefined || known.includes(policy)
-      ? []
-      : [invalidValue(`spec.${field}`, `volume ${what} policy "${policy}" doesn't exist`)];
-  return [
-    ...unknown('volumeRestorePolicy', 'restore', volumeRestorePolicy, VOLUME_RESTORE_POLICIES),
-    ...unknown('volumeOwnershipPolicy', 'ownership', volumeOwnershipPolicy, VOLUME_OWNERSHIP_POLICIES),
-  ];
+function validateOverride(found: Findings, override: DeepReadonly<VolumeRestoreOverride>): void {
+  if (!override.volumeName) found.required('.volumeName', 'must provide a volume name');
+  if (!override.restoreName && override.annotations === undefined && override.labels === undefined)
+    found.required('', 'must provide at least one overriden field');
+}
+
+function validatePolicies(found: Findings, { volumeRestorePolicy, volumeOwnershipPolicy }: Restore['spec']): void {
+  const known = (member: string, what: string, policy: string | undefined, policies: readonly string[]): void => {
+    if (policy !== undefined && !policies.includes(policy))
+      found.invalid(member, `volume ${what} policy "${policy}" doesn't exist`);
+  };
+  known('.volumeRestorePolicy', 'restore', volumeRestorePolicy, VOLUME_RESTORE_POLICIES);
+  known('.volumeOwnershipPolicy', 'ownership', volumeOwnershipPolicy, VOLUME_OWNERSHIP_POLICIES);
 }
 
 /** What a machine keeps in its TPM and its EFI variables is its own: it does not go to another machine. */
-async function validateBackendStorage({ spec }: Restore, namespace: string, client: Client): Promise<Cause[]> {
+async function validateBackendStorage(
+  found: Findings,
+  { spec }: Restore,
+  { namespace, client }: { readonly namespace: string; readonly client: Client },
+): Promise<void> {
   const snapshot = await orAbsent(
     client.get(VIRTUAL_MACHINE_SNAPSHOTS, { namespace, name: spec.virtualMachineSnapshotName }),
   );
-  if (snapshot === undefined) return [];
+  if (snapshot === undefined) return;
   const target = await orAbsent(client.get(VIRTUAL_MACHINES, { namespace, name: spec.target.name }));
   const { sourceUID, virtualMachineSnapshotContentName: contentName } = snapshot.status ?? {};
   const differs = target === undefined || (sourceUID !== undefined && target.metadata.uid !== sourceUID);
-  if (!differs) return [];
+  if (!differs) return;
   if (contentName === undefined) throw new WebhookRefusal(400, 'snapshot content name is nil in vmSnapshot status');
   const content = await client.get(VIRTUAL_MACHINE_SNAPSHOT_CONTENTS, { namespace, name: contentName });
   const vm = content.spec.source.virtualMachine;
   if (vm === undefined) throw new WebhookRefusal(400, 'unexpected snapshot source');
   const template = vm.spec?.template?.spec;
-  return template && needsBackendStorage(template) ? [invalidValue('spec', BACKEND_STORAGE_ELSEWHERE)] : [];
+  if (template && needsBackendStorage(template)) found.invalid('', BACKEND_STORAGE_ELSEWHERE);
 }

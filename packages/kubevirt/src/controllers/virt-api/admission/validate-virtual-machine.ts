@@ -13,7 +13,7 @@ import {
 } from '../../../rules/machine-defaults/instance-defaults.ts';
 import { memoryHotplugObstacle } from '../../../rules/machine-defaults/live-update.ts';
 import type { AdmissionContext } from './admission-context.ts';
-import { addAll, type Cause, invalidValue, requiredValue, unsupportedValue } from './causes.ts';
+import { type Cause, Findings, requiredValue, unsupportedValue } from './causes.ts';
 import { validateDataVolumeTemplates, validateTemplateNamespaces } from './validate-data-volume-templates.ts';
 import { validateInstanceSpec } from './validate-instance-spec.ts';
 import { validateMetadata } from './validate-metadata.ts';
@@ -37,12 +37,11 @@ export async function validateVirtualMachine(
 ): Promise<FieldError[]> {
   if (vm.metadata.deletionTimestamp !== undefined) return [];
   if (old !== undefined && deepEqual(rest(vm), rest(old))) {
-    const causes = validateRunStrategy(vm);
-    return causes.length > 0 ? causes : validateInProgress(vm, old, context);
+    const found = new Findings();
+    validateRunStrategy(found, vm);
+    return found.causes.length > 0 ? found.causes : validateInProgress(vm, old, context);
   }
-  if (vm.spec?.template === undefined) {
-    return [requiredValue('spec.template', 'missing virtual machine template.')];
-  }
+  if (vm.spec?.template === undefined) return [requiredValue('spec.template', 'missing virtual machine template.')];
   const copy = cloneJson(vm) as VirtualMachine;
   const expanded = await expand();
   if (expanded?.ok === false) return [...expanded.causes];
@@ -50,23 +49,24 @@ export async function validateVirtualMachine(
   setVirtualMachineDefaults(copy, context.config);
   if (copy.spec.template.spec !== undefined) setInstanceSpecDefaults(copy.spec.template.spec, context.config);
 
-  const causes = validateSpec(copy, context);
-  if (causes.length === 0) addAll(causes, validateTemplateNamespaces(vm, old));
-  return causes.length > 0 || old === undefined ? causes : validateInProgress(vm, old, context);
+  const found = new Findings();
+  validateSpec(found, copy, context);
+  if (found.causes.length === 0) validateTemplateNamespaces(found, vm, old);
+  return found.causes.length > 0 || old === undefined ? found.causes : validateInProgress(vm, old, context);
 }
 
-function validateSpec(vm: VirtualMachine, context: AdmissionContext): Cause[] {
+function validateSpec(found: Findings, vm: VirtualMachine, context: AdmissionContext): void {
   const { template } = vm.spec;
   if (template.spec?.domain === undefined) {
-    return [requiredValue('spec.template.spec.domain', 'spec.template.spec.domain must be given')];
+    found.required('spec.template.spec.domain', 'spec.template.spec.domain must be given');
+    return;
   }
   // No component has a reserved label to put into a template; a restore may bring one that a user wrote into a patch.
-  const causes = validateMetadata('spec.template.metadata', template.metadata, { ...context, trusted: false });
-  addAll(causes, validateInstanceSpec('spec.template.spec', template.spec, context.config));
-  addAll(causes, validateDataVolumeTemplates(vm.spec));
-  addAll(causes, validateRunStrategy(vm));
-  addAll(causes, validateLiveUpdate(vm, context));
-  return causes;
+  validateMetadata(found.at('spec.template.metadata'), template.metadata, { ...context, trusted: false });
+  validateInstanceSpec(found.at('spec.template.spec'), template.spec, context.config);
+  validateDataVolumeTemplates(found, vm.spec);
+  validateRunStrategy(found, vm);
+  validateLiveUpdate(found, vm, context);
 }
 
 /** The spec without what starts and stops the machine. */
@@ -75,32 +75,25 @@ function rest({ spec }: Vm): object {
   return others;
 }
 
-function validateRunStrategy({ spec }: Vm): Cause[] {
-  if (spec === undefined) return [];
-  const causes: Cause[] = [];
-  if (spec.running !== undefined && spec.runStrategy !== undefined) {
-    causes.push(
-      invalidValue(
-        'spec.running',
-        'Running and RunStrategy are mutually exclusive. Note that Running is deprecated, please use RunStrategy instead',
-      ),
-    );
+function validateRunStrategy(found: Findings, { spec }: Vm): void {
+  if (spec === undefined) return;
+  const { running, runStrategy } = spec;
+  if (running !== undefined && runStrategy !== undefined) {
+    const text = 'Note that Running is deprecated, please use RunStrategy instead';
+    found.invalid('spec.running', `Running and RunStrategy are mutually exclusive. ${text}`);
   }
-  if (spec.running === undefined && spec.runStrategy === undefined) {
-    causes.push(invalidValue('spec.running', 'One of Running or RunStrategy must be specified'));
-  }
-  if (spec.runStrategy !== undefined && !RUN_STRATEGIES.includes(spec.runStrategy)) {
-    causes.push(invalidValue('spec.runStrategy', `Invalid RunStrategy (${spec.runStrategy as string})`));
-  }
-  return causes;
+  if (running === undefined && runStrategy === undefined)
+    found.invalid('spec.running', 'One of Running or RunStrategy must be specified');
+  if (runStrategy !== undefined && !RUN_STRATEGIES.includes(runStrategy))
+    found.invalid('spec.runStrategy', `Invalid RunStrategy (${runStrategy as string})`);
 }
 
-function validateLiveUpdate({ spec }: VirtualMachine, { config }: AdmissionContext): Cause[] {
+function validateLiveUpdate(found: Findings, { spec }: VirtualMachine, { config }: AdmissionContext): void {
   const template = spec.template.spec;
   const maxGuest = template?.domain.memory?.maxGuest;
-  if (!config.liveUpdate || template === undefined || maxGuest === undefined) return [];
+  if (!config.liveUpdate || template === undefined || maxGuest === undefined) return;
   const obstacle = memoryHotplugObstacle(template, maxGuest);
-  return obstacle === undefined ? [] : [invalidValue(`spec.template.spec.${obstacle.field}`, obstacle.message)];
+  if (obstacle !== undefined) found.invalid(`spec.template.spec.${obstacle.field}`, obstacle.message);
 }
 
 /**

@@ -5,144 +5,84 @@ import type { CloudInitSource, VirtualMachineInstanceSpec, Volume } from '../../
 import { REFUSED_VOLUMES } from '../../../rules/machine/unserved-fields.ts';
 import { isPresent } from '../../../rules/machine-defaults/amounts.ts';
 import type { ClusterConfig } from '../../../rules/machine-defaults/cluster-config.ts';
-import {
-  type Cause,
-  countPresent,
-  invalidValue,
-  missingValue,
-  requiredValue,
-  type ValidatedSpec,
-  validateEach,
-} from './causes.ts';
-import { gateMissing } from './validate-resources.ts';
+import { countPresent, type Findings } from './causes.ts';
 
 type Spec = Readonly<VirtualMachineInstanceSpec>;
 
 /** Inline cloud-init data is copied with every write of the object, so it is kept small. */
 const MAX_CLOUD_INIT_BYTES = 2048;
 
-export function validateVolumes(causes: Cause[], { path, spec, config }: ValidatedSpec): void {
-  const field = `${path}.volumes`;
-  const volumes = spec.volumes ?? [];
+/** Sources of which a guest has one volume at most, by the word for them. */
+const SINGLE = { serviceAccount: 'serviceAccount', downwardMetrics: 'downwardMetric', memoryDump: 'memory dump' };
+
+export function validateVolumes(spec: Findings, { volumes = [] }: Spec, config: ClusterConfig): void {
+  const found = spec.at('.volumes');
   const firstOf = new Map<string, number>();
-  const validate = (volume: Readonly<Volume>, i: number): Cause[] => {
-    const at = `${field}[${i}]`;
+  found.each('', volumes, (at, volume, i) => {
     const other = firstOf.get(volume.name);
-    const found = validateVolume(at, volume, config);
     if (other === undefined) firstOf.set(volume.name, i);
-    else found.unshift(invalidValue(`${at}.name`, `${at} and ${field}[${other}] must not have the same Name.`));
-    return found;
-  };
-  validateEach(causes, volumes, validate);
-  for (const [source, text] of [
-    ['serviceAccount', 'serviceAccount'],
-    ['downwardMetrics', 'downwardMetric'],
-    ['memoryDump', 'memory dump'],
-  ] as const) {
-    if (volumes.filter((volume) => volume[source] !== undefined).length > 1) {
-      causes.push(invalidValue(field, `${field} must have max one ${text} volume set`));
-    }
-  }
+    else at.invalid('.name', `${at.path} and ${found.path}[${other}] must not have the same Name.`);
+    validateVolume(at, volume, config);
+  });
+  for (const [source, word] of Object.entries(SINGLE))
+    if (volumes.filter((volume) => volume[source as keyof Volume] !== undefined).length > 1)
+      found.invalid('', `${found.path} must have max one ${word} volume set`);
 }
 
-function validateVolume(field: string, volume: Readonly<Volume>, config: ClusterConfig): Cause[] {
-  const causes: Cause[] = [];
+function validateVolume(found: Findings, volume: Readonly<Volume>, config: ClusterConfig): void {
   const { name: _name, ...sources } = volume;
-  if (countPresent(Object.values(sources)) !== 1) {
-    causes.push(invalidValue(field, `${field} must have exactly one source type set`));
-  }
-  const needs = (value: string | undefined, at: string): void => {
-    if (!value) causes.push(invalidValue(`${field}.${at}`, `${field}.${at} is a required field`));
+  if (countPresent(Object.values(sources)) !== 1)
+    found.invalid('', `${found.path} must have exactly one source type set`);
+  const needs = (value: string | undefined, member: string): void => {
+    if (!value) found.invalid(member, `${found.path}${member} is a required field`);
   };
-  if (volume.dataVolume !== undefined && !volume.dataVolume.name) {
-    causes.push(requiredValue(`${field}.dataVolume.name`, "DataVolume 'name' must be set"));
-  }
-  if (volume.configMap !== undefined) needs(volume.configMap.name, 'configMap.name');
-  if (volume.secret !== undefined) needs(volume.secret.secretName, 'secret.secretName');
-  if (volume.serviceAccount !== undefined) {
-    needs(volume.serviceAccount.serviceAccountName, 'serviceAccount.serviceAccountName');
-  }
-  if (volume.cloudInitNoCloud !== undefined) {
-    causes.push(...validateCloudInit(`${field}.cloudInitNoCloud`, volume.cloudInitNoCloud));
-  }
-  if (volume.cloudInitConfigDrive !== undefined) {
-    causes.push(...validateCloudInit(`${field}.cloudInitConfigDrive`, volume.cloudInitConfigDrive));
-  }
-  if (volume.containerDisk?.path)
-    causes.push(...validateImagePath(`${field}.containerDisk`, volume.containerDisk.path));
-  if (volume.downwardMetrics !== undefined && !config.isEnabled('DownwardMetrics')) {
-    causes.push(invalidValue(field, gateMissing('DownwardMetrics')));
-  }
-  if (volume.containerPath !== undefined && !config.isEnabled('ContainerPathVolumes')) {
-    causes.push(invalidValue(field, gateMissing('ContainerPathVolumes')));
-  }
+  const { dataVolume, configMap, secret, serviceAccount, containerDisk, hostDisk } = volume;
+  if (dataVolume !== undefined && !dataVolume.name) found.required('.dataVolume.name', "DataVolume 'name' must be set");
+  if (configMap !== undefined) needs(configMap.name, '.configMap.name');
+  if (secret !== undefined) needs(secret.secretName, '.secret.secretName');
+  if (serviceAccount !== undefined) needs(serviceAccount.serviceAccountName, '.serviceAccount.serviceAccountName');
+  for (const source of ['cloudInitNoCloud', 'cloudInitConfigDrive'] as const)
+    if (volume[source] !== undefined) validateCloudInit(found.at(`.${source}`), volume[source]);
+  if (containerDisk?.path) validateImagePath(found.at('.containerDisk'), containerDisk.path);
+  if (volume.downwardMetrics !== undefined) found.gated('', 'DownwardMetrics', config);
+  if (volume.containerPath !== undefined) found.gated('', 'ContainerPathVolumes', config);
   for (const [kind, why] of Object.entries(REFUSED_VOLUMES))
     if (volume[kind as keyof Volume] !== undefined)
-      causes.push(invalidValue(`${field}.${kind}`, `${field}.${kind} is not supported: ${why}`));
-  if (volume.hostDisk !== undefined) causes.push(...validateHostDisk(field, volume.hostDisk, config));
-  return causes;
+      found.invalid(`.${kind}`, `${found.path}.${kind} is not supported: ${why}`);
+  if (hostDisk === undefined) return;
+  found.gated('', 'HostDisk', config);
+  validateHostDisk(found.at('.hostDisk'), hostDisk);
 }
 
-function validateHostDisk(
-  field: string,
-  { path, type, capacity }: NonNullable<Readonly<Volume>['hostDisk']>,
-  config: ClusterConfig,
-): Cause[] {
-  const causes: Cause[] = [];
-  const at = `${field}.hostDisk`;
-  if (!config.isEnabled('HostDisk')) causes.push(invalidValue(field, gateMissing('HostDisk')));
-  if (!path) causes.push(missingValue(`${at}.path`, `${at}.path is required for hostDisk volume`));
-  if (type !== 'Disk' && type !== 'DiskOrCreate') {
-    causes.push(
-      invalidValue(`${at}.type`, `${at}.type has invalid value '${type}', allowed are 'Disk' or 'DiskOrCreate'`),
-    );
-  }
-  if (type === 'Disk' && isPresent(capacity)) {
-    causes.push(invalidValue(`${at}.capacity`, `${at}.capacity is only possible with ${at}.type 'DiskOrCreate'`));
-  }
-  return causes;
+function validateHostDisk(found: Findings, { path, type, capacity }: NonNullable<Readonly<Volume>['hostDisk']>): void {
+  const field = found.path;
+  if (!path) found.missing('.path', `${field}.path is required for hostDisk volume`);
+  if (type !== 'Disk' && type !== 'DiskOrCreate')
+    found.invalid('.type', `${field}.type has invalid value '${type}', allowed are 'Disk' or 'DiskOrCreate'`);
+  if (type === 'Disk' && isPresent(capacity))
+    found.invalid('.capacity', `${field}.capacity is only possible with ${field}.type 'DiskOrCreate'`);
 }
 
-function validateCloudInit(field: string, source: Readonly<CloudInitSource>): Cause[] {
-  const causes: Cause[] = [];
-  const kinds = [
-    {
-      name: 'userData',
-      secret: source.secretRef,
-      plain: source.userData,
-      base64: source.userDataBase64,
-      ref: 'secretRef',
-    },
-    {
-      name: 'networkData',
-      secret: source.networkDataSecretRef,
-      plain: source.networkData,
-      base64: source.networkDataBase64,
-      ref: 'networkDataSecretRef',
-    },
-  ];
+function validateCloudInit(found: Findings, source: Readonly<CloudInitSource>): void {
+  const field = found.path;
   let total = 0;
-  for (const { name, secret, plain, base64, ref } of kinds) {
-    const given = [secret?.name, plain, base64].filter(Boolean).length;
+  for (const [name, ref] of [
+    ['userData', 'secretRef'],
+    ['networkData', 'networkDataSecretRef'],
+  ] as const) {
+    const plain = source[name];
+    const base64 = source[`${name}Base64`];
+    const given = [source[ref]?.name, plain, base64].filter(Boolean).length;
     total += given;
-    if (given > 1) causes.push(invalidValue(field, `${field} must have only one ${name} source set.`));
+    if (given > 1) found.invalid('', `${field} must have only one ${name} source set.`);
     const decoded = base64 ? decodedLength(base64) : 0;
-    if (decoded === undefined) {
-      causes.push(invalidValue(`${field}.${name}Base64`, `${field}.${name}Base64 is not a valid base64 value.`));
-    }
+    if (decoded === undefined) found.invalid(`.${name}Base64`, `${field}.${name}Base64 is not a valid base64 value.`);
     if (Math.max(decoded ?? 0, byteLength(plain ?? '')) > MAX_CLOUD_INIT_BYTES) {
-      causes.push(
-        invalidValue(
-          field,
-          `${field} ${name.toLowerCase()} exceeds ${MAX_CLOUD_INIT_BYTES} byte limit: put larger data into a Secret and name it in ${ref}.`,
-        ),
-      );
+      const text = `${name.toLowerCase()} exceeds ${MAX_CLOUD_INIT_BYTES} byte limit`;
+      found.invalid('', `${field} ${text}: put larger data into a Secret and name it in ${ref}.`);
     }
   }
-  if (total === 0) {
-    causes.push(invalidValue(field, `${field} must have at least one source of user data or network data set.`));
-  }
-  return causes;
+  if (total === 0) found.invalid('', `${field} must have at least one source of user data or network data set.`);
 }
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
@@ -154,21 +94,21 @@ function decodedLength(base64: string): number | undefined {
 }
 
 /** A path in an image: absolute, to a file, without `.` and `..`. */
-export function validateImagePath(field: string, path: string): Cause[] {
-  if (path === '/') return [invalidValue(field, `${field} must not point to root`)];
+export function validateImagePath(found: Findings, path: string): void {
+  if (path === '/') {
+    found.invalid('', `${found.path} must not point to root`);
+    return;
+  }
   const parts = path.replace(/\/$/, '').split('/');
   const clean = parts[0] === '' && parts.length > 1 && parts.slice(1).every((part) => !['', '.', '..'].includes(part));
-  return clean ? [] : [invalidValue(field, `${field} must be an absolute path to a file without relative components`)];
+  if (!clean) found.invalid('', `${found.path} must be an absolute path to a file without relative components`);
 }
 
 /** Every volume needs a device that shows it. Only instances are held to this: templates get their disks later. */
-export function validateVolumeUse(path: string, spec: Spec): Cause[] {
-  const { disks, filesystems } = spec.domain.devices;
-  const named = new Set([...(disks ?? []), ...(filesystems ?? [])].map(({ name }) => name));
-  return (spec.volumes ?? []).flatMap((volume, i) => {
-    const field = `${path}.domain.volumes[${i}].name`;
-    return volume.memoryDump !== undefined || named.has(volume.name)
-      ? []
-      : [invalidValue(field, `${field} '${volume.name}' not found.`)];
+export function validateVolumeUse(found: Findings, spec: Spec): void {
+  const { disks = [], filesystems = [] } = spec.domain.devices;
+  const named = new Set([...disks, ...filesystems].map(({ name }) => name));
+  found.each('.domain.volumes', spec.volumes, (at, { name, memoryDump }) => {
+    if (memoryDump === undefined && !named.has(name)) at.invalid('.name', `${at.path}.name '${name}' not found.`);
   });
 }

@@ -287,7 +287,7 @@ async function validateNewMigration({
   namespace,
   context,
   client,
-}: Subject<VirtualMachineInstanceMigration>): Promise<Cause[]> {
+}: Subject<VirtualMachineInstanceMigration>): Promise<readonly Cause[]> {
   const causes = validateMigrationSpec(object, context);
   if (causes.length > 0) return causes;
   const others = await client.list(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, { namespace });
