@@ -304,7 +304,7 @@ test('External: marked and left alone, and everybody can see who waits for whom'
   await cordon('node-1');
   assert.equal((await evict('ext')).status, 429);
   const vmi = await cluster.untilVmi('ext', 'marked', (one) => condition(one, 'EvictionRequested') !== undefined);
-  assert.match(condition(vmi, 'EvictionRequested')?.message ?? '', /node node-1 .* outside controller/);
+  assert.match(condition(vmi, 'EvictionRequested')?.message ?? '', /node node-1,.* outside controller/);
   await eventually('an event', async () =>
     (await cluster.events('ext')).some((event) =>
       event.startsWith('Normal WaitingForExternalEviction Node node-1 waits'),

@@ -237,6 +237,7 @@ describe('captured copies', WAIT, () => {
       name: 'kept',
       kind: 'VirtualMachineInstancetype',
       controllerRevisionRef: { name: copy.metadata.name },
+      resources: status.instancetypeRef.resources,
     });
     assert.equal((await revisionsOf('copies')).length, 2, 'once');
   });

@@ -301,6 +301,16 @@ test('what is wrong with a pool is refused with its place', async () => {
     [
       {
         virtualMachineTemplate: {
+          ...base.virtualMachineTemplate,
+          spec: { running: true, template: { spec: { domain: { devices: { disks: [{ name: 'testdisk' }] } } } } },
+        },
+      },
+      'spec.virtualMachineTemplate.spec.template.spec.domain.devices.disks[0].name',
+      /^spec\.virtualMachineTemplate\.spec\.template\.spec\.domain\.devices\.disks\[0\]\.Name 'testdisk' not found/,
+    ],
+    [
+      {
+        virtualMachineTemplate: {
           metadata: labelled('p'),
           spec: {
             runStrategy: 'Always',

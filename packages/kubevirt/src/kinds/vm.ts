@@ -2,7 +2,8 @@
 import type { Static } from 'typebox';
 import { dataVolumeTemplate } from './data-volume.ts';
 import { disk } from './devices.ts';
-import { atomicList, bool, int, list, long, needed, object, oneOf, str, stringMap, time } from './fields.ts';
+import { cpuTopology } from './domain.ts';
+import { atomicList, bool, int, list, long, needed, object, oneOf, quantity, str, stringMap, time } from './fields.ts';
 import { changedBlockTracking, conditions, migratedVolumes } from './status.ts';
 import { vmiTemplate } from './vmi-spec.ts';
 import { hotplugVolumeSource } from './volumes.ts';
@@ -51,6 +52,10 @@ const statusRef = (what: string) =>
       controllerRevisionRef: object('Copy in use.', { name: str('Name of the ControllerRevision.') }),
       inferFromVolume: str('Volume whose source named it.'),
       inferFromVolumeFailurePolicy: str('Reject or Ignore.'),
+      resources: object('What the guest gets by it; before a restart that is required, what it has.', {
+        cpu: needed(cpuTopology),
+        memory: needed(quantity('Memory of the guest.')),
+      }),
     },
     { nullable: true },
   );

@@ -19,6 +19,7 @@ import {
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import { VIRTUAL_MACHINES, type VirtualMachine } from '../../kinds/kubevirt.ts';
 import { type Machine, sharedMessage } from '../../rules/identity/shared-uuids.ts';
+import { providedResources } from '../../rules/instancetype/expand.ts';
 import { persistFirmwareUuid } from './persist-firmware-uuid.ts';
 import { removeRevision } from './sync-instancetype.ts';
 import { applyVmStatus } from './vm-status.ts';
@@ -97,6 +98,7 @@ export function createVmController(options: VmControllerOptions): Controller {
       } catch (thrown) {
         error = thrown;
       }
+      noteResources(pass);
       applyVmStatus({
         vm: after,
         instance: pass.instance,
@@ -124,6 +126,15 @@ export function createVmController(options: VmControllerOptions): Controller {
     },
   });
   return controller;
+}
+
+/** Says what the guest has by its instance type: until a restart that is required, what it was started with. */
+function noteResources({ vm, layers, restartRequired }: Pass): void {
+  const ref = vm.status?.instancetypeRef;
+  if (!ref || !layers?.instancetype || (restartRequired !== undefined && ref.resources)) return;
+  const resources = providedResources(layers);
+  if (resources) ref.resources = resources;
+  else delete ref.resources;
 }
 
 const machineKeys = (machines: readonly Machine[]): ObjectKey[] =>

@@ -232,9 +232,9 @@ test('applyVmiStatus() shows an eviction, who it waits for, and that it is over'
   const vmi = instance({ phase: 'Running' });
   assert.equal(requested(vmi), undefined);
   vmi.status!.evacuationNodeName = 'n1';
-  assert.equal(requested(vmi), 'Eviction from node n1 was requested');
+  assert.equal(requested(vmi), 'VMI is marked for eviction');
   vmi.spec.evictionStrategy = 'External';
-  assert.match(requested(vmi) ?? '', /^Eviction from node n1 .* outside controller/);
+  assert.match(requested(vmi) ?? '', /^VMI is marked for eviction: from node n1, .* outside controller/);
   // The note of who asked goes first: the next pass, without it, drops the condition.
   delete vmi.status!.evacuationNodeName;
   vmi.metadata.annotations = { 'kubevirt.io/eviction-source': 'descheduler' };

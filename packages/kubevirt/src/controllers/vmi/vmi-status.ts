@@ -224,12 +224,12 @@ function applyConditions(
 }
 
 /** Who waits for whom: an eviction that nobody acts on must not be a riddle. */
-function evictionMessage({ spec, status }: VirtualMachineInstance): string {
-  const node = status?.evacuationNodeName ?? '';
-  return spec.evictionStrategy === 'External'
-    ? `Eviction from node ${node} was requested and waits for an outside controller to move or delete the instance (eviction strategy External)`
-    : `Eviction from node ${node} was requested`;
-}
+const evictionMessage = ({ spec, status }: VirtualMachineInstance): string =>
+  `VMI is marked for eviction${
+    spec.evictionStrategy === 'External'
+      ? `: from node ${status?.evacuationNodeName}, and waits for an outside controller to move or delete it (eviction strategy External)`
+      : ''
+  }`;
 
 function readyCondition(
   pod: ReadonlyPod | undefined,

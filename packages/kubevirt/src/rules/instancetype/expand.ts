@@ -27,6 +27,8 @@ export const TEMPLATE_SPEC = 'spec.template.spec';
 /** Where it stands in a VirtualMachineInstance. */
 export const INSTANCE_SPEC = 'spec';
 
+type InstancetypeRef = NonNullable<NonNullable<VirtualMachine['status']>['instancetypeRef']>;
+
 /** What is laid over a virtual machine. An absent member is a layer that is not there. */
 export interface Layers {
   readonly instancetype?: DeepReadonly<InstancetypeSpec> | undefined;
@@ -52,6 +54,18 @@ export function applyInstancetype(input: ApplyInput): ApplyResult {
   const metadata = cloneJson<AnnotatedMeta>(input.metadata ?? {});
   const conflicts = applyLayers(input.base ?? TEMPLATE_SPEC, input, spec, metadata);
   return conflicts.length > 0 ? { ok: false, conflicts } : { ok: true, spec, metadata };
+}
+
+/** Processors and memory of a guest with these layers, as `status.instancetypeRef.resources` shows them. */
+export function providedResources(layers: Layers): NonNullable<InstancetypeRef['resources']> | undefined {
+  const applied = applyInstancetype({ ...layers, spec: {} });
+  const memory = applied.ok ? applied.spec.domain.memory?.guest : undefined;
+  if (!applied.ok || memory === undefined) return undefined;
+  const { cores, sockets, threads } = applied.spec.domain.cpu ?? {};
+  return {
+    cpu: { ...(cores && { cores }), ...(sockets && { sockets }), ...(threads && { threads }) },
+    memory,
+  };
 }
 
 /**

@@ -85,6 +85,8 @@ async function askRegularly(
       if (canAnswer(launcher, guest)) {
         if (outcome.type === 'failure')
           launcher.podEvent('Warning', 'Unhealthy', `${kind} probe failed: ${outcome.output}`);
+        if (outcome.type === 'failure' && probe.guestAgentPing)
+          launcher.event('Warning', 'GuestAgentPingFailed', `GuestAgentPing probe failed for VMI ${vmi.metadata.name}`);
         if (outcome.type === 'errored')
           launcher.podEvent('Warning', 'Unhealthy', `${kind} probe errored: ${outcome.message}`);
         const before = count.verdict;

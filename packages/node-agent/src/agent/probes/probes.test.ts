@@ -53,8 +53,8 @@ function guestOf({
   });
 }
 
-const asked = (probe: GuestProbe, guest: Guest, timeoutMs = 400) =>
-  askGuest(probe, { guest, vmi: instance(), address: '127.64.0.1', clock: systemClock, timeoutMs, signal: never });
+const asked = (probe: GuestProbe, guest: Guest, timeoutMs = 400, vmi = instance()) =>
+  askGuest(probe, { guest, vmi, address: '127.64.0.1', clock: systemClock, timeoutMs, signal: never });
 
 async function listening(server: Server): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -132,6 +132,7 @@ test('parseStates(): what QEMU says of the connections that came in for a port',
   assert.deepEqual(parseStates(text, '127.64.0.2', 22), []);
 });
 
+// S-1522: While an instance carries the annotation kubevirt.io/pause-guest-agent-probes: "true" its probes by guestAgentPing succeed, whether the agent answers or not; one that fails is an event GuestAgentPingFailed of the instance.
 // S-1267: A probe by command runs it in the guest without a shell, by the guest agent: its exit code decides, its output is the reason of a failure.
 test('exec and guestAgentPing: by the agent of the guest', async () => {
   const exec: GuestProbe = { exec: { command: ['cat', '/tmp/healthy'] } };
@@ -169,6 +170,9 @@ test('exec and guestAgentPing: by the agent of the guest', async () => {
     type: 'failure',
     output: 'QEMU guest agent is not connected',
   });
+  const paused = { ...instance(), metadata: { annotations: { 'kubevirt.io/pause-guest-agent-probes': 'true' } } };
+  assert.deepEqual(await asked(ping, guestOf({ agentConnected: false }), 400, paused), { type: 'success' });
+  assert.equal((await asked(exec, guestOf({ agentConnected: false }), 400, paused)).type, 'failure');
 });
 
 /** A launcher whose guest answers pings, or does not, by the letters of `script`: one a second. */
@@ -195,6 +199,7 @@ function scene(spec: { readinessProbe?: GuestProbe; livenessProbe?: GuestProbe }
     isDeleting: () => false,
     changed: () => void wakes++,
     podEvent: (type, reason, message) => void events.push(`${type} ${reason} ${message}`),
+    event: (type, reason, message) => void events.push(`of the VMI: ${type} ${reason} ${message}`),
   });
   const keeper = keepProbes(launcher, guest);
   keeper.look();
@@ -241,7 +246,11 @@ test('liveness: fails a guest that runs, and no other', async () => {
     return dead.keeper.isDead;
   });
   assert.equal(dead.keeper.isReady, undefined);
-  assert.ok(dead.events.every((text) => text.startsWith('Warning Unhealthy Liveness probe failed: ')));
+  const reported = [
+    'Warning Unhealthy Liveness probe failed: QEMU guest agent is not connected',
+    'of the VMI: Warning GuestAgentPingFailed GuestAgentPing probe failed for VMI vm',
+  ];
+  assert.deepEqual([...new Set(dead.events)], reported);
   dead.keeper.stop();
   const paused = scene({ livenessProbe }, 'f');
   paused.state.runState = 'paused';

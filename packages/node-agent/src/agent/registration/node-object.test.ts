@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { quantityToBytes } from '../../../../apimachinery/src/quantity/quantity.ts';
 import type { NodeFacts } from '../../../../kubevirt/src/rules/machine/machine-plan.ts';
-import { type NodeDescription, nodeLabels, nodeStatus, shareOfHost, staleLabels } from './node-object.ts';
+import { labelChanges, type NodeDescription, nodeLabels, nodeStatus, shareOfHost } from './node-object.ts';
 
 const GIB = 1024 ** 3;
 const described = (share: number): NodeDescription => ({
@@ -65,22 +65,33 @@ test('a node says that guests can have a TPM only while it has an emulator for o
     nodeLabels({ ...described(1), facts: { ...offers, ...more } })['coracle.dev/tpm'];
   assert.equal(tpm({}), undefined);
   assert.equal(tpm({ tpm: true }), 'true');
-  assert.deepEqual(staleLabels({ 'coracle.dev/tpm': 'true' }, nodeLabels({ ...described(1), facts: offers })), [
-    'coracle.dev/tpm',
-  ]);
+  const lost = labelChanges({ labels: { 'coracle.dev/tpm': 'true' } }, nodeLabels({ ...described(1), facts: offers }));
+  assert.equal(lost['coracle.dev/tpm'], null);
 });
 
 // S-401
-test('staleLabels(): offers that are no longer made, and nothing of others', () => {
-  const have = {
+// S-1520: A Node with the annotation node-labeller.kubevirt.io/skip-node keeps its labels of machine types and processors as they are.
+test('labelChanges(): offers that are no longer made go, those of others stay, and all of them when the node is skipped', () => {
+  const labels = {
     'cpu-model.node.kubevirt.io/qemu64': 'true',
     'cpu-model.node.kubevirt.io/Haswell': 'true',
+    'host-model-cpu.node.kubevirt.io/fake': 'true',
     'kubevirt.io/schedulable': 'false',
     mine: '',
   };
-  assert.deepEqual(staleLabels(have, { 'cpu-model.node.kubevirt.io/Haswell': 'true' }), [
-    'cpu-model.node.kubevirt.io/qemu64',
-  ]);
+  const wanted = {
+    'cpu-model.node.kubevirt.io/Haswell': 'true',
+    'cpu-model.node.kubevirt.io/max': 'true',
+    os: 'linux',
+  };
+  assert.deepEqual(labelChanges({ labels }, wanted), {
+    'cpu-model.node.kubevirt.io/max': 'true',
+    os: 'linux',
+    'cpu-model.node.kubevirt.io/qemu64': null,
+    'host-model-cpu.node.kubevirt.io/fake': null,
+  });
+  const annotations = { 'node-labeller.kubevirt.io/skip-node': 'true' };
+  assert.deepEqual(labelChanges({ labels, annotations }, wanted), { os: 'linux' });
 });
 
 // S-400: Every node of a host offers all of its processors, and its part of memory and disk.

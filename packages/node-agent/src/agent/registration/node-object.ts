@@ -75,7 +75,19 @@ const LABEL_NAME = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 const RESERVED_MEMORY = 256 * 1024 * 1024;
 
 /** Labels of these say what the node offers; they are the agent's alone. */
-const OFFERS = [MACHINE_TYPE_PREFIX, CPU_MODEL_PREFIX, CPU_FEATURE_PREFIX, HYPERV_PREFIX, TPM_LABEL];
+const OFFERS = [
+  MACHINE_TYPE_PREFIX,
+  CPU_MODEL_PREFIX,
+  CPU_FEATURE_PREFIX,
+  HYPERV_PREFIX,
+  TPM_LABEL,
+  'cpu-model-migration.node.kubevirt.io/',
+  'host-model-cpu.node.kubevirt.io/',
+  'host-model-required-features.node.kubevirt.io/',
+];
+const isOffer = (label: string): boolean => OFFERS.some((prefix) => label.startsWith(prefix));
+/** As long as a Node carries it, what its labels say of what it offers is left as it is. */
+const SKIP_LABELS_ANNOTATION = 'node-labeller.kubevirt.io/skip-node';
 
 /** Canonical text, so that what the server stores equals what we computed. */
 const inKibibytes = (bytes: number): string => formatQuantity(quantityFromBytes(Math.floor(bytes / 1024) * 1024));
@@ -107,14 +119,20 @@ export function nodeLabels(node: NodeDescription): Record<string, string> {
   return { ...labels, ...node.labels };
 }
 
-/** Labels of `have` that say of this node what is no longer so: those of an earlier QEMU or configuration. */
-export const staleLabels = (
-  have: Readonly<Record<string, string>> | undefined,
-  want: Readonly<Record<string, string>>,
-): string[] =>
-  Object.keys(have ?? {}).filter(
-    (label) => OFFERS.some((prefix) => label.startsWith(prefix)) && !Object.hasOwn(want, label),
-  );
+/**
+ * Labels that a Node is to get (text) and to lose (null): those of `wanted`, without those of an earlier QEMU or
+ * configuration that say of it what is no longer so. Labels of others stay.
+ */
+export function labelChanges(
+  { labels: have = {}, annotations = {} }: Node['metadata'],
+  wanted: Readonly<Record<string, string>>,
+): Record<string, string | null> {
+  const isLeftAlone = (label: string): boolean => isOffer(label) && SKIP_LABELS_ANNOTATION in annotations;
+  const stale = Object.keys(have).filter((label) => isOffer(label) && !Object.hasOwn(wanted, label));
+  const behind = Object.entries(wanted).filter(([label, value]) => have[label] !== value);
+  const changes = [...behind, ...stale.map((label) => [label, null] as const)];
+  return Object.fromEntries(changes.filter(([label]) => !isLeftAlone(label)));
+}
 
 /** Stands on a Node that was made unschedulable because no agent serves it; the next one takes both away. */
 export const UNSERVED_ANNOTATION = 'coracle.dev/unserved';

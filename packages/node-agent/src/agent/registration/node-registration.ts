@@ -10,12 +10,12 @@ import type { Logger } from '@coracle/runtime/log/log';
 import { sameJson } from '../launcher/pod-status.ts';
 import { servedByAnother, takenMessage } from './agent-id.ts';
 import {
+  labelChanges,
   type NodeDescription,
   nodeAnnotations,
   nodeLabels,
   nodeObject,
   nodeStatus,
-  staleLabels,
   UNSERVED_ANNOTATION,
 } from './node-object.ts';
 
@@ -127,15 +127,13 @@ async function ensureNode({ client, clock, signal }: RegistrationOptions, descri
   const beat = node.metadata.annotations?.[HANDLER_HEARTBEAT_ANNOTATION];
   const isStale = beat === undefined || !(Math.abs(clock.now() - Date.parse(beat)) < HANDLER_BEAT_MS);
   if (isStale) annotations[HANDLER_HEARTBEAT_ANNOTATION] = formatTime(clock.now());
-  const behind = (want: Record<string, string>, have: Readonly<Record<string, string>> | undefined): boolean =>
-    Object.entries(want).some(([name, value]) => have?.[name] !== value);
-  const stale = staleLabels(node.metadata.labels, labels);
+  const changes = labelChanges(node.metadata, labels);
   // An agent that left made the node unschedulable; a cordon of somebody else carries no such mark.
   const isUnserved = node.metadata.annotations?.[UNSERVED_ANNOTATION] !== undefined;
-  const isBehind = behind(labels, node.metadata.labels) || behind(annotations, node.metadata.annotations);
-  if (stale.length === 0 && !isUnserved && !isBehind) return node;
+  const isBehind = Object.entries(annotations).some(([name, value]) => node.metadata.annotations?.[name] !== value);
+  if (Object.keys(changes).length === 0 && !isUnserved && !isBehind) return node;
   const metadata = {
-    labels: { ...labels, ...Object.fromEntries(stale.map((label) => [label, null])) },
+    labels: changes,
     annotations: { ...annotations, ...(isUnserved && { [UNSERVED_ANNOTATION]: null }) },
   };
   const body = { metadata, ...(isUnserved && { spec: { unschedulable: null } }) };

@@ -1,4 +1,5 @@
 /** Small text formats that several rules ask about. */
+import { type Address, parseAddress } from '@coracle/apimachinery/meta/ip-address';
 
 /** IANA service name: at most 15 of [a-z0-9-], a letter among them, no dash at the ends or doubled. */
 export const isPortName = (text: string): boolean =>
@@ -21,3 +22,7 @@ export function octetsOf(text: string): number | undefined {
   const octets = text.replace(/[^0-9a-fA-F]/g, '').length / 2;
   return OCTETS.includes(octets) ? octets : undefined;
 }
+
+/** An address as it was read before Go 1.17, and is by KubeVirt: octets may begin with zeros (`0127.0.0.3`). */
+export const looseAddress = (text: string): Address | undefined =>
+  parseAddress(text.includes(':') ? text : text.replace(/(^|\.)0+(?=\d)/g, '$1'));

@@ -929,6 +929,7 @@ const TABLES: Record<string, Row[]> = {
       nic({ masquerade: {}, dhcpOptions: { ntpServers: ['10.0.0.1', 'ntp'] } }),
       `FieldValueInvalid ${NIC}.dhcpOptions.ntpServers[1]`,
     ],
+    ['octets that begin with zeros', nic({ masquerade: {}, dhcpOptions: { ntpServers: ['0127.0.0.03'] } }), undefined],
   ],
   dns: [
     ['an unknown policy', domain({}, { dnsPolicy: 'Any' }), 'FieldValueNotSupported spec.dnsPolicy'],
@@ -940,6 +941,7 @@ const TABLES: Record<string, Row[]> = {
       'FieldValueInvalid nameservers',
     ],
     ['a server by name', domain({}, { dnsConfig: { nameservers: ['dns'] } }), 'FieldValueInvalid nameservers'],
+    ['octets that begin with zeros', domain({}, { dnsConfig: { nameservers: ['01.1.1.1', 'fd00::1'] } }), undefined],
     [
       'seven searches',
       domain({}, { dnsConfig: { searches: ['a', 'b', 'c', 'd', 'e', 'f', 'g'] } }),

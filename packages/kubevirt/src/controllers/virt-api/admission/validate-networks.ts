@@ -1,9 +1,8 @@
 /** Rules about networks and interfaces. */
-import { parseAddress } from '@coracle/apimachinery/meta/ip-address';
 import type { Interface, Network, VirtualMachineInstanceSpec } from '../../../kinds/kubevirt.ts';
 import type { ClusterConfig } from '../../../rules/machine-defaults/cluster-config.ts';
 import { countPresent, type Findings } from './causes.ts';
-import { isPortName, MAC_OCTETS, octetsOf } from './formats.ts';
+import { isPortName, looseAddress, MAC_OCTETS, octetsOf } from './formats.ts';
 import { isPciAddress } from './validate-devices.ts';
 
 type Spec = Readonly<VirtualMachineInstanceSpec>;
@@ -173,6 +172,6 @@ function validateDhcpOptions(spec: Findings, found: Findings, nic: Readonly<Inte
     if (option < 224 || option > 254)
       spec.invalid('', 'provided DHCPPrivateOptions are out of range, must be in range 224 to 254');
   found.each('.dhcpOptions.ntpServers', ntpServers, (at, server) => {
-    if (parseAddress(server)?.family !== 4) at.invalid('', 'NTP servers must be a list of valid IPv4 addresses.');
+    if (looseAddress(server)?.family !== 4) at.invalid('', 'NTP servers must be a list of valid IPv4 addresses.');
   });
 }

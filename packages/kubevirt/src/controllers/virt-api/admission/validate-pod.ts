@@ -1,6 +1,5 @@
 /** Rules about names, probes, DNS, credentials and the other settings that shape the launcher pod. */
 
-import { parseAddress } from '@coracle/apimachinery/meta/ip-address';
 import { checkLabelName, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
 import { type FieldError, fieldErrorBody } from '@coracle/apimachinery/meta/status';
 import { validateAffinity, validateTopologySpread } from '@coracle/apimachinery/validation/affinity';
@@ -8,6 +7,7 @@ import { validateToleration } from '@coracle/apimachinery/validation/tolerations
 import type { AccessCredential, GuestProbe, VirtualMachineInstanceSpec } from '../../../kinds/kubevirt.ts';
 import { EVICTION_STRATEGIES } from '../../../kinds/kubevirt.ts';
 import { countPresent, Findings } from './causes.ts';
+import { looseAddress } from './formats.ts';
 
 type Spec = Readonly<VirtualMachineInstanceSpec>;
 
@@ -115,7 +115,7 @@ function validateDns(found: Findings, { dnsPolicy = '', dnsConfig }: Spec): void
     refuse('nameservers', `must not have more than ${MAX_NAMESERVERS} nameservers: [${given}]`);
   }
   for (const server of nameservers)
-    if (!parseAddress(server)) refuse('nameservers', `must be valid IP address: ${server}`);
+    if (!looseAddress(server)) refuse('nameservers', `must be valid IP address: ${server}`);
   if (searches.length > MAX_SEARCHES) refuse('searchDomains', `must not have more than ${MAX_SEARCHES} search paths`);
   if (searches.join(' ').length > MAX_SEARCH_CHARS) {
     const text = `must not have more than ${MAX_SEARCH_CHARS} characters (including spaces) in the search list`;

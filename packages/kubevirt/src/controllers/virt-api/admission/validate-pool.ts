@@ -41,9 +41,12 @@ export async function validatePool(
   const ofMachine = await validateVirtualMachine(machine, undefined, context, expand);
   return [
     ...found.causes,
-    ...ofMachine.map((cause) => ({
+    ...ofMachine.map(({ detail, ...cause }) => ({
       ...cause,
       field: cause.field.replace(/^spec/, 'spec.virtualMachineTemplate.spec'),
+      ...(detail !== undefined && {
+        detail: detail.replaceAll(/\bspec\.template\./g, 'spec.virtualMachineTemplate.spec.template.'),
+      }),
     })),
   ];
 }
