@@ -339,6 +339,7 @@ test('a guest that moves keeps its plugged volumes', async () => {
 });
 
 // S-1256
+// S-1523: A card that is `absent` and that the running guest has let go of is taken out of the template with its network, unless the template is declared by server-side apply.
 // S-1257: A card on a network by multus that is added to the template of a running machine comes to its guest; one that becomes
 //   `state: absent` goes, and may come again. No restart is asked for; one that is taken out of the template without that, or
 //   added with another binding than bridge, needs one.
@@ -381,6 +382,11 @@ test('a cable is pulled live; a card comes, goes, and comes again', async () => 
   node.nudge();
   await cluster.untilVmi('linked', 'forgets it', ({ spec }) => spec.networks?.length === 1);
   await annotated(false);
+  await eventually('the template forgets it too', async () => {
+    const { spec } = await cluster.client.get(VIRTUAL_MACHINES, key('linked'));
+    const { networks, domain } = spec.template?.spec ?? {};
+    return networks?.length === 1 && domain?.devices.interfaces?.length === 1;
+  });
   await change([down, blue], [pod, wire]);
   await cluster.untilVmi('linked', 'has it again', has);
   await change([nic, blue], [pod, wire]);

@@ -15,6 +15,7 @@ import {
 import { DUPLICATE_FIRMWARE_UUID } from '../../rules/identity/shared-uuids.ts';
 import { createUuidIndex } from '../../rules/identity/uuid-index.ts';
 import type { Layers } from '../../rules/instancetype/expand.ts';
+import { clearAbsent } from '../../rules/live-update/interface-changes.ts';
 import { unservedTexts } from '../../rules/machine/unserved-fields.ts';
 import {
   type ClusterConfig,
@@ -265,8 +266,11 @@ export class VmSteps extends ControllerSteps {
     return 'continue';
   };
 
-  readonly #pciTopology: Step = async ({ vm, instance }) => {
-    if (instance) keepPciTopology(vm, instance);
+  // What the instance was given, and what it has let go of, is written into the template.
+  readonly #followInstance: Step = async ({ vm, instance }) => {
+    if (!instance) return 'continue';
+    keepPciTopology(vm, instance);
+    clearAbsent(vm, instance);
     return 'continue';
   };
 
@@ -310,7 +314,7 @@ export class VmSteps extends ControllerSteps {
     this.#dataVolumes,
     this.#runStrategy,
     this.#observedGeneration,
-    this.#pciTopology,
+    this.#followInstance,
     this.#liveUpdate,
     this.#memoryDump,
   ];

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { partly } from '../../../../../test/testkit/partly.ts';
-import type { VirtualMachineInstance, VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
-import { interfacesVerdict, neutraliseInterfaces } from './interface-changes.ts';
+import type { VirtualMachine, VirtualMachineInstance, VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
+import { clearAbsent, interfacesVerdict, neutraliseInterfaces } from './interface-changes.ts';
 
 type Nic = readonly [name: string, state?: string];
 const specOf = (...nics: readonly Nic[]) =>
@@ -91,3 +91,30 @@ test('neutraliseInterfaces(): states, added cards, and those let go of are no di
   neutraliseInterfaces(before, plugin, specOf(['default']));
   assert.notDeepEqual(before, plugin, 'another binding needs a restart');
 });
+
+// S-1523
+test('clearAbsent(): forgets what the running guest has let go of, and leaves what is declared', () => {
+  const inTemplate = (...fields: string[]): string => {
+    const vm = partly<VirtualMachine>({
+      metadata: {
+        managedFields: [
+          { operation: 'Update', fieldsV1: declared },
+          { operation: 'Apply', fieldsV1: fields.includes('declared') ? declared : { 'f:spec': { 'f:running': {} } } },
+        ],
+      },
+      spec: { template: { spec: specOf(['default'], ['blue', 'absent'], ['red', 'absent']) } },
+    });
+    const status = { phase: fields.includes('pending') ? 'Scheduled' : 'Running', interfaces: [{ name: 'red' }] };
+    clearAbsent(vm, partly<VirtualMachineInstance>({ spec: specOf(['default']), status } as never));
+    const { networks = [], domain } = vm.spec.template?.spec ?? {};
+    return [...(domain?.devices.interfaces ?? []), ...networks].map(({ name }) => name).join(' ');
+  };
+  const all = 'default blue red default blue red';
+  assert.equal(inTemplate(), 'default red default red');
+  assert.equal(inTemplate('declared'), all);
+  assert.equal(inTemplate('pending'), all);
+});
+
+const declared = {
+  'f:spec': { 'f:template': { 'f:spec': { 'f:domain': { 'f:devices': { 'f:interfaces': {} } } } } },
+};

@@ -5,7 +5,8 @@
  */
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachineInstance, VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
+import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
+import type { VirtualMachine, VirtualMachineInstance, VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
 import type { LiveUpdateVerdict, PatchOperation } from './live-update-verdict.ts';
 import { mergeNamed } from './merge-named.ts';
 import { isMoving } from './pending-changes.ts';
@@ -62,6 +63,33 @@ function patchOf(wanted: Spec, { spec, status }: DeepReadonly<VirtualMachineInst
     ]),
     ...listPatch('/spec/networks', spec.networks, [...networks, ...brought]),
   ];
+}
+
+/** Path of a template's interfaces in `managedFields`. */
+const INTERFACES_FIELD = ['f:spec', 'f:template', 'f:spec', 'f:domain', 'f:devices', 'f:interfaces'];
+
+/** What a client declares by server-side apply, a repository too, is its own to change. */
+const isDeclared = ({ metadata }: VirtualMachine): boolean =>
+  (metadata.managedFields ?? []).some(({ operation, fieldsV1 }) => {
+    let at: unknown = operation === 'Apply' ? fieldsV1 : undefined;
+    for (const field of INTERFACES_FIELD) at = isJsonObject(at) ? at[field] : undefined;
+    return at !== undefined;
+  });
+
+/** Takes cards that are `absent`, and that the running guest has let go of, out of the template, unless it is declared. Changes `vm`. */
+export function clearAbsent(vm: VirtualMachine, { spec, status }: DeepReadonly<VirtualMachineInstance>): void {
+  const template = vm.spec.template?.spec;
+  if (!template?.domain || status?.phase !== 'Running') return;
+  const has = new Set([...interfacesOf(spec), ...(status?.interfaces ?? [])].map(({ name }) => name));
+  const gone = new Set(
+    interfacesOf(template)
+      .filter(({ name, state }) => state === 'absent' && !has.has(name))
+      .map(({ name }) => name),
+  );
+  if (gone.size === 0 || isDeclared(vm)) return;
+  const kept = ({ name }: { readonly name: string }): boolean => !gone.has(name);
+  template.domain.devices.interfaces = (template.domain.devices.interfaces ?? []).filter(kept);
+  template.networks = (template.networks ?? []).filter(kept);
 }
 
 function listPatch(path: string, before: unknown, after: readonly unknown[]): PatchOperation[] {
