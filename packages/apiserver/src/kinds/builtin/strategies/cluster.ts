@@ -11,7 +11,14 @@ import {
   validateValidatingBinding,
   validateValidatingPolicy,
 } from '../validation/admission-policies.ts';
-import { validateBinding, validateLease, validatePriorityClass, validateRole } from '../validation/cluster.ts';
+import {
+  validateClusterRole,
+  validateClusterRoleBinding,
+  validateLease,
+  validatePriorityClass,
+  validateRole,
+  validateRoleBinding,
+} from '../validation/cluster.ts';
 import { validateStrictEvent } from '../validation/events.ts';
 import { validateFlowSchema, validatePriorityLevel } from '../validation/flow-control.ts';
 import { validateApiService } from '../validation/registration.ts';
@@ -116,21 +123,21 @@ export const RBAC: GroupKinds = {
   clusterrolebindings: {
     names: 'path-segment',
     setDefaults: setBindingDefaults,
-    validate: validateBinding(['ClusterRole']),
+    validate: validateClusterRoleBinding,
     allowCreateOnUpdate: true,
   },
   clusterroles: {
     names: 'path-segment',
-    validate: (role) => validateRole(role, false),
+    validate: validateClusterRole,
     allowCreateOnUpdate: true,
   },
   rolebindings: {
     names: 'path-segment',
     setDefaults: setBindingDefaults,
-    validate: validateBinding(['Role', 'ClusterRole']),
+    validate: validateRoleBinding,
     allowCreateOnUpdate: true,
   },
-  roles: { names: 'path-segment', validate: (role) => validateRole(role, true), allowCreateOnUpdate: true },
+  roles: { names: 'path-segment', validate: validateRole, allowCreateOnUpdate: true },
 };
 
 export const SCHEDULING: GroupKinds = {

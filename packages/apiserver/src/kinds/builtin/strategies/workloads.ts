@@ -10,7 +10,7 @@ import {
 } from '../defaults/workloads.ts';
 import { prepareNewJob } from '../preparations/jobs.ts';
 import { keepTemplateGeneration, startTemplateGeneration } from '../preparations/template-generation.ts';
-import { validateBudget, validateControllerRevision } from '../validation/workloads.ts';
+import { validateBudget, validateControllerRevision } from '../validation/cluster.ts';
 import type { GroupKinds } from './builtin-kind.ts';
 
 export const APPS: GroupKinds = {

@@ -1,11 +1,6 @@
 /** Validation of ValidatingAdmissionPolicy, MutatingAdmissionPolicy and their bindings. */
 
-import {
-  checkDns1035Label,
-  checkPathSegment,
-  checkQualifiedName,
-  checkSubdomain,
-} from '@coracle/apimachinery/meta/name-rules';
+import { checkDns1035Label, checkQualifiedName, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import {
   isObject,
@@ -19,7 +14,6 @@ import {
   addAll,
   duplicate,
   faults,
-  forbidden,
   invalid,
   oneOf,
   required,
@@ -28,20 +22,13 @@ import {
 } from '@coracle/apimachinery/validation/field-errors';
 import { BOOL, type CelType, DYN, JSON_PATCH, listOf, MUTATION_OBJECT, NULL, STRING } from '@coracle/cel/cel';
 import { expressionVariables, typeOfVariables } from '../policy-expressions.ts';
-import {
-  checkExpression,
-  validateMatchConditions,
-  validateMatchResources,
-  validateSelectorField,
-} from './admission-rules.ts';
+import rules from './admission-rules.json' with { type: 'json' };
+import { checkExpression, MATCHING, validateMatchConditions } from './admission-rules.ts';
 import { validateConditions } from './conditions.ts';
-import bindingRules from './policy-binding-rules.json' with { type: 'json' };
-import { validateByRules } from './table-rules.ts';
+import { byRules, type RuleCheck, validateByRules } from './table-rules.ts';
 
 const MAX_AUDIT_ANNOTATIONS = 20;
 const MAX_VALUE_EXPRESSION_BYTES = 5 * 1024;
-/** Without `Unauthorized`, though the descriptions name it. */
-const REASONS = ['Forbidden', 'Invalid', 'RequestEntityTooLarge'];
 
 type Libraries = readonly 'mutation'[];
 
@@ -61,18 +48,7 @@ const full = ({ params, variables, libraries }: Names) => ({
 /** What both kinds of policies share; the names that their own expressions may use. */
 function validateShared(spec: JsonObject, libraries: Libraries, errors: FieldError[]): Names {
   const params = isObject(valueAt(spec, 'paramKind')) ? DYN : undefined;
-  errors.push(
-    ...oneOf(spec, { name: 'failurePolicy', path: 'spec.failurePolicy' }, ['Fail', 'Ignore']),
-    ...paramKindErrors(valueAt(spec, 'paramKind')),
-  );
-  const constraints = valueAt(spec, 'matchConstraints');
-  if (!isObject(constraints)) errors.push(required('spec.matchConstraints'));
-  else {
-    validateMatchResources(errors, constraints, 'spec.matchConstraints');
-    if (objectsAt(constraints, 'resourceRules').length === 0) {
-      errors.push(required('spec.matchConstraints.resourceRules'));
-    }
-  }
+  validateByRules(errors, rules.policy, { self: spec, at: 'spec', name: '', checks: { ...MATCHING, groupVersion } });
   validateMatchConditions(errors, spec, { at: 'spec.matchConditions', params });
   const fields: Record<string, CelType> = {};
   const variables = objectsAt(spec, 'variables');
@@ -106,38 +82,21 @@ const RESERVED = new Set(
 );
 const isIdentifier = (name: string): boolean => /^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name) && !RESERVED.has(name);
 
-function paramKindErrors(kind: unknown): FieldError[] {
-  if (!isObject(kind)) return [];
-  const errors: FieldError[] = [];
-  const at = 'spec.paramKind';
-  const apiVersion = textAt(kind, 'apiVersion');
-  if (apiVersion === '') errors.push(required(`${at}.apiVersion`));
-  else addAll(errors, groupVersionErrors(apiVersion, `${at}.apiVersion`));
-  const name = textAt(kind, 'kind');
-  if (name === '') errors.push(required(`${at}.kind`));
-  else {
-    const problems = checkDns1035Label(name.toLowerCase());
-    if (problems.length > 0) {
-      const detail = `may have mixed case, but should otherwise match: ${problems.join(',')}`;
-      errors.push(invalid(`${at}.kind`, name, detail));
-    }
-  }
-  return errors;
-}
-
 /** Upstream shows the part that is wrong, and the whole only where a part is missing. */
-function groupVersionErrors(apiVersion: string, at: string): FieldError[] {
-  const parts = apiVersion === '/' ? [''] : apiVersion.split('/');
-  if (parts.length > 2) return [invalid(at, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)];
+const groupVersion: RuleCheck = (errors, value, { at }) => {
+  if (typeof value !== 'string' || value === '') return;
+  const parts = value === '/' ? [''] : value.split('/');
   const [group, version] = parts.length === 2 ? (parts as [string, string]) : ['', parts[0]!];
-  const errors: FieldError[] = [];
-  const groupProblems = group === '' ? [] : checkSubdomain(group);
-  if (groupProblems.length > 0) errors.push(invalid(at, group, groupProblems.join(',')));
-  if (version === '') return [...errors, invalid(at, apiVersion, 'version must be specified')];
-  const versionProblems = checkDns1035Label(version);
-  if (versionProblems.length > 0) errors.push(invalid(at, version, versionProblems.join(',')));
-  return errors;
-}
+  const refuse = (shown: string, problems: readonly string[]): void => {
+    if (problems.length > 0) errors.push(invalid(at, shown, problems.join(',')));
+  };
+  if (parts.length > 2) refuse(value, [`unexpected GroupVersion string: ${value}`]);
+  else {
+    refuse(group, group === '' ? [] : checkSubdomain(group));
+    if (version === '') refuse(value, ['version must be specified']);
+    else refuse(version, checkDns1035Label(version));
+  }
+};
 
 export function validateValidatingPolicy(object: JsonObject): readonly FieldError[] {
   const spec = objectAt(object, 'spec');
@@ -188,13 +147,8 @@ function validationErrors(validation: JsonObject, at: string, names: Names): Fie
     };
     errors.push(...checkExpression(messageExpression, `${at}.messageExpression`, how).errors);
   }
-  const message = textAt(validation, 'message');
-  if (message !== '' && message.trim() === '') {
-    errors.push(invalid(`${at}.message`, message, 'message must be non-empty if specified'));
-  } else if (/[\n\r]/.test(message.trim())) {
-    errors.push(invalid(`${at}.message`, message, 'message must not contain line breaks'));
-  }
-  return [...errors, ...oneOf(validation, { name: 'reason', path: `${at}.reason` }, REASONS)];
+  validateByRules(errors, rules.validation, { self: validation, at, name: '' });
+  return errors;
 }
 
 function annotationErrors(
@@ -265,45 +219,5 @@ function mutationErrors(mutation: JsonObject, at: string, names: Names): FieldEr
   return [...errors, ...checkExpression(expression, field, how).errors];
 }
 
-function validateBinding(errors: FieldError[], object: JsonObject): void {
-  const spec = objectAt(object, 'spec');
-  const policyName = textAt(spec, 'policyName');
-  if (policyName === '') errors.push(required('spec.policyName'));
-  else {
-    for (const detail of checkSubdomain(policyName)) errors.push(invalid('spec.policyName', policyName, detail));
-  }
-  validateParamRef(errors, valueAt(spec, 'paramRef'));
-  // Upstream's own spelling of the path.
-  validateMatchResources(errors, valueAt(spec, 'matchResources'), 'spec.matchResouces');
-}
-
-function validateParamRef(errors: FieldError[], ref: unknown): void {
-  if (!isObject(ref)) return;
-  const at = 'spec.paramRef';
-  const name = textAt(ref, 'name');
-  const selected = isObject(valueAt(ref, 'selector'));
-  const both = name !== '' && selected;
-  for (const detail of checkPathSegment(name)) errors.push(invalid(`${at}.name`, name, detail));
-  if (both) errors.push(forbidden(`${at}.name`, 'name and selector are mutually exclusive'));
-  validateSelectorField(errors, ref, { field: 'selector', at });
-  if (both) errors.push(forbidden(`${at}.selector`, 'name and selector are mutually exclusive'));
-  if (name === '' && !selected) errors.push(required(at, 'one of name or selector must be specified'));
-  if (textAt(ref, 'parameterNotFoundAction') === '') errors.push(required(`${at}.parameterNotFoundAction`));
-  else {
-    const field = { name: 'parameterNotFoundAction', path: `${at}.parameterNotFoundAction` };
-    errors.push(...oneOf(ref, field, ['Allow', 'Deny']));
-  }
-}
-
-export function validateMutatingBinding(object: JsonObject): readonly FieldError[] {
-  const errors: FieldError[] = [];
-  validateBinding(errors, object);
-  return errors;
-}
-
-export function validateValidatingBinding(object: JsonObject): readonly FieldError[] {
-  const errors: FieldError[] = [];
-  validateBinding(errors, object);
-  validateByRules(errors, bindingRules, { self: objectAt(object, 'spec'), at: 'spec', name: '' });
-  return errors;
-}
+export const validateMutatingBinding = byRules(rules.binding, { checks: MATCHING });
+export const validateValidatingBinding = byRules([...rules.binding, ...rules.actions], { checks: MATCHING });

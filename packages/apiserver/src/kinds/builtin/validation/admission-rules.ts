@@ -16,7 +16,6 @@ import {
   faults,
   forbidden,
   invalid,
-  oneOf,
   required,
   requiredText,
   tooMany,
@@ -26,8 +25,8 @@ import {
 } from '@coracle/apimachinery/validation/field-errors';
 import { BOOL, CelCompileError, type CelCompileOptions, type CelType, compileCel } from '@coracle/cel/cel';
 import { expressionVariables } from '../policy-expressions.ts';
-import rules from './operation-rules.json' with { type: 'json' };
-import { validateByRules } from './table-rules.ts';
+import rules from './admission-rules.json' with { type: 'json' };
+import { type RuleCheck, validateByRules } from './table-rules.ts';
 
 /** An expression that does not compile. What only fails as a program is an internal error, as upstream has it. */
 const expressionFault = (field: string, expression: string, error: CelCompileError): FieldError =>
@@ -78,60 +77,33 @@ export function validateMatchConditions(
   validateEach(errors, conditions, validateRules);
 }
 
-/** One RuleWithOperations (webhooks) or NamedRuleWithOperations (policies). */
-export function validateOperationRule(errors: FieldError[], rule: JsonObject, at: string): void {
-  validateByRules(errors, rules, { self: rule, at, name: '' });
-  validateResources(errors, textsAt(rule, 'resources'), `${at}.resources`);
-  errors.push(...oneOf(rule, { name: 'scope', path: `${at}.scope` }, ['*', 'Cluster', 'Namespaced']));
-}
-
-function validateResources(errors: FieldError[], resources: readonly string[], at: string): void {
-  if (resources.length === 0) {
-    errors.push(required(at));
-    return;
-  }
+/** Resources of a rule, where one may stand for others. */
+const resources: RuleCheck = (errors, value, { at }) => {
   const wholeResources = new Set<string>();
   const wholeSubresources = new Set<string>();
-  let plain = false;
-  validateEach(errors, resources, (text, i) => {
+  validateEach(errors, textsAt(value), (text, i) => {
     if (text === '') return [required(`${at}[${i}]`)];
     const slash = text.indexOf('/');
-    if (slash < 0) {
-      plain ||= text !== '*';
-      return [];
-    }
-    const found: FieldError[] = [];
+    if (slash < 0) return [];
     const [resource, sub] = [text.slice(0, slash), text.slice(slash + 1)];
-    if (wholeResources.has(resource)) {
-      found.push(invalid(`${at}[${i}]`, text, `if '${resource}/*' is present, must not specify ${text}`));
-    }
-    if (wholeSubresources.has(sub)) {
-      found.push(invalid(`${at}[${i}]`, text, `if '*/${sub}' is present, must not specify ${text}`));
-    }
+    const others = [
+      ...(wholeResources.has(resource) ? [`${resource}/*`] : []),
+      ...(wholeSubresources.has(sub) ? [`*/${sub}`] : []),
+    ];
     if (sub === '*') wholeResources.add(resource);
     if (resource === '*') wholeSubresources.add(sub);
-    return found;
+    return others.map((other) => invalid(`${at}[${i}]`, text, `if '${other}' is present, must not specify ${text}`));
   });
-  if (resources.length > 1 && resources.includes('*/*')) {
-    errors.push(invalid(at, resources, "if '*/*' is present, must not specify other resources"));
-  }
-  if (resources.includes('*') && plain) {
-    const detail = "if '*' is present, must not specify other resources without subresources";
-    errors.push(invalid(at, resources, detail));
-  }
-}
+};
+
+/** One RuleWithOperations (webhooks) or NamedRuleWithOperations (policies). */
+const operations: RuleCheck = (errors, self, { at }) =>
+  validateByRules(errors, rules.operations, { self, at, name: '', checks: { resources } });
 
 /** matchConstraints of a policy, matchResources of a binding. */
-export function validateMatchResources(errors: FieldError[], match: unknown, at: string): void {
-  if (!isObject(match)) return;
-  errors.push(...oneOf(match, { name: 'matchPolicy', path: `${at}.matchPolicy` }, ['Equivalent', 'Exact']));
-  validateSelectorField(errors, match, { field: 'namespaceSelector', at });
-  validateSelectorField(errors, match, { field: 'objectSelector', at });
-  for (const field of ['resourceRules', 'excludeResourceRules']) {
-    const validateRules = (rule: JsonObject, i: number) => validateOperationRule(errors, rule, `${at}.${field}[${i}]`);
-    validateNested(errors, objectsAt(match, field), validateRules);
-  }
-}
+const match: RuleCheck = (errors, self, { at }) => {
+  if (isObject(self)) validateByRules(errors, rules.match, { self, at, name: '', checks: MATCHING });
+};
 
 /** The label selector in a field, when there is one (metav1validation.ValidateLabelSelector). */
 export function validateSelectorField(
@@ -142,6 +114,14 @@ export function validateSelectorField(
   const selector = valueAt(holder, field);
   if (isObject(selector)) validateSelector(errors, selector, at === '' ? field : `${at}.${field}`);
 }
+
+/** The same as a check of tables. */
+export const selector: RuleCheck = (errors, value, { at }) => {
+  if (isObject(value)) validateSelector(errors, value, at);
+};
+
+/** What the tables of webhooks, policies and bindings have in common. */
+export const MATCHING: Readonly<Record<string, RuleCheck>> = { operations, match, selector };
 
 /** Validates a label selector that stands at `path`. */
 export function validateSelector(errors: FieldError[], selector: JsonObject, path: string): void {

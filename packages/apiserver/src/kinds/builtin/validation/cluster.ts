@@ -1,94 +1,63 @@
-/** Validation of rbac, coordination, scheduling and admission configuration. */
-import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import { checkPathSegment } from '@coracle/apimachinery/meta/name-rules';
-import type { FieldError } from '@coracle/apimachinery/meta/status';
-import { isObject, type JsonObject, objectsAt, textAt, valueAt } from '@coracle/apimachinery/types/read-value';
-import {
-  forbidden,
-  immutable,
-  invalid,
-  nonNegative,
-  oneOf,
-  required,
-  requiredText,
-  unsupported,
-  validateNested,
-} from '@coracle/apimachinery/validation/field-errors';
-import { validateSelector } from './admission-rules.ts';
-import rules from './rbac-rules.json' with { type: 'json' };
-import { validateByRules } from './table-rules.ts';
+/** Validation of rbac, coordination, scheduling, nodes and workloads: tables, and what in them is no rule. */
 
-const RBAC_GROUP = 'rbac.authorization.k8s.io';
+import { isObject, objectsAt, textAt, valueAt } from '@coracle/apimachinery/types/read-value';
+import { duplicate, invalid, validateNested } from '@coracle/apimachinery/validation/field-errors';
+import { selector } from './admission-rules.ts';
+import cluster from './cluster-rules.json' with { type: 'json' };
+import { validateConditions } from './conditions.ts';
+import rbac from './rbac-rules.json' with { type: 'json' };
+import { byRules, type RuleCheck, validateByRules } from './table-rules.ts';
+import workloads from './workload-rules.json' with { type: 'json' };
 
-export function validateRole(object: JsonObject, namespaced: boolean): readonly FieldError[] {
-  const errors: FieldError[] = [];
-  validateByRules(errors, rules.role, { self: object, at: '', name: namespaced ? 'Role' : 'ClusterRole' });
-  if (!namespaced) validateAggregation(errors, object);
-  return errors;
-}
-
-/** A role that is made of others must say of which. */
-function validateAggregation(errors: FieldError[], object: JsonObject): void {
-  const at = 'aggregationRule.clusterRoleSelectors';
-  if (!isObject(valueAt(object, 'aggregationRule'))) return;
-  const selectors = objectsAt(object, 'aggregationRule', 'clusterRoleSelectors');
-  if (selectors.length === 0) {
-    errors.push(required(at, 'at least one clusterRoleSelector required if aggregationRule is non-nil'));
-  }
-  validateNested(errors, selectors, (selector, i) => validateSelector(errors, selector, `${at}[${i}]`));
-}
-
-export const validateBinding =
-  (kinds: readonly string[]) =>
-  (object: JsonObject, old?: JsonObject): readonly FieldError[] => {
-    const errors: FieldError[] = [];
-    const group = textAt(object, 'roleRef', 'apiGroup');
-    if (group !== RBAC_GROUP) errors.push(unsupported('roleRef.apiGroup', group, [RBAC_GROUP]));
-    const kind = textAt(object, 'roleRef', 'kind');
-    if (!kinds.includes(kind)) errors.push(unsupported('roleRef.kind', kind, kinds));
-    const name = textAt(object, 'roleRef', 'name');
-    errors.push(...requiredText('roleRef.name', name, checkPathSegment));
-    const own = kinds.includes('Role') ? 'RoleBinding' : 'ClusterRoleBinding';
-    validateByRules(errors, rules.subjects, { self: object, at: '', name: own });
-    if (old !== undefined && immutable({ object, old, path: 'roleRef' }).length > 0) {
-      errors.push(invalid('roleRef', object['roleRef'], 'cannot change roleRef'));
-    }
-    return errors;
-  };
-
-const HIGHEST_USER_PRIORITY = 1_000_000_000;
-const SYSTEM_CLASSES: Readonly<Record<string, number>> = {
-  'system-node-critical': 2_000_001_000,
-  'system-cluster-critical': 2_000_000_000,
+const conditions: RuleCheck = (errors, value, { at }) => {
+  if (isObject(value)) validateConditions(errors, value, at);
 };
 
-export function validatePriorityClass(object: JsonObject, old?: JsonObject): readonly FieldError[] {
-  const name = textAt(object, 'metadata', 'name');
-  const value = valueAt(object, 'value');
-  const errors: FieldError[] = [];
-  if (name.startsWith('system-')) {
-    if (SYSTEM_CLASSES[name] !== value) {
-      errors.push(
-        forbidden('metadata.name', "priority class names with 'system-' prefix are reserved for system use only"),
-      );
-    }
-  } else if (typeof value === 'number' && value > HIGHEST_USER_PRIORITY) {
-    errors.push(forbidden('value', `maximum allowed value of a user defined priority is ${HIGHEST_USER_PRIORITY}`));
-  }
-  errors.push(
-    ...oneOf(object, { name: 'preemptionPolicy', path: 'preemptionPolicy' }, ['Never', 'PreemptLowerPriority']),
-  );
-  if (old === undefined) return errors;
-  if (!deepEqual(value, valueAt(old, 'value'))) errors.push(forbidden('value', 'may not be changed in an update.'));
-  return [...errors, ...immutable({ object, old, path: 'preemptionPolicy' })];
-}
+export const validateRole = byRules(rbac.role, { name: 'Role' });
+export const validateClusterRole = byRules([...rbac.role, ...rbac.aggregation], {
+  name: 'ClusterRole',
+  checks: { selector },
+});
+export const validateRoleBinding = byRules(rbac.binding, { name: 'RoleBinding' });
+export const validateClusterRoleBinding = byRules(rbac.binding, { name: 'ClusterRoleBinding' });
+export const validatePriorityClass = byRules(cluster.priorityClass);
+export const validateLease = byRules(cluster.lease);
+export const validateControllerRevision = byRules(workloads.controllerRevision);
 
-export function validateLease(lease: JsonObject): readonly FieldError[] {
-  const seconds = valueAt(lease, 'spec', 'leaseDurationSeconds');
-  return [
-    ...(typeof seconds === 'number' && seconds <= 0
-      ? [invalid('spec.leaseDurationSeconds', seconds, 'must be greater than 0')]
-      : []),
-    ...nonNegative(lease, 'spec.leaseTransitions'),
-  ];
-}
+/** They differ by key or effect. */
+const taints: RuleCheck = (errors, value, { at: path }) => {
+  const seen = new Set<string>();
+  validateNested(errors, objectsAt(value), (taint, i) => {
+    const at = `${path}[${i}]`;
+    validateByRules(errors, cluster.taint, { self: taint, at, name: '' });
+    const pair = `${textAt(taint, 'key')}:${textAt(taint, 'effect')}`;
+    const detail = 'taints must be unique by key and effect pair';
+    if (seen.has(pair)) errors.push({ ...duplicate(at, taint), detail });
+    seen.add(pair);
+  });
+};
+
+export const validateNode = byRules(cluster.node, { checks: { taints } });
+
+const PERCENT = /^[0-9]+%$/;
+const PERCENT_RULE =
+  "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
+
+/** How many Pods stay, or go: a number from 0 on, or a share of them. */
+const disruptions: RuleCheck = (errors, spec, { at }) => {
+  const fields = ['minAvailable', 'maxUnavailable'];
+  if (fields.every((field) => (valueAt(spec, field) ?? null) !== null)) {
+    errors.push(invalid(at, spec, 'minAvailable and maxUnavailable cannot be both set'));
+    return;
+  }
+  for (const field of fields) {
+    const amount = valueAt(spec, field);
+    const refuse = (detail: string): unknown => errors.push(invalid(`${at}.${field}`, amount, detail));
+    if (typeof amount === 'number' && amount < 0) refuse('must be greater than or equal to 0');
+    if (typeof amount !== 'string') continue;
+    if (!PERCENT.test(amount)) refuse(PERCENT_RULE);
+    else if (Number.parseInt(amount, 10) > 100) refuse('must not be greater than 100%');
+  }
+};
+
+export const validateBudget = byRules(workloads.budget, { checks: { disruptions, selector, conditions } });

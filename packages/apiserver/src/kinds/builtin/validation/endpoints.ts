@@ -2,42 +2,22 @@
  * Validation of Endpoints and EndpointSlices. Loopback addresses are let through, which upstream refuses: guests have
  * them here.
  */
-
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { type Address, parseAddress } from '@coracle/apimachinery/meta/ip-address';
-import { checkLabelName, checkQualifiedName, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
+import { checkLabelName, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import {
-  isObject,
-  type JsonObject,
-  listAt,
-  objectsAt,
-  textAt,
-  textsAt,
-  valueAt,
-} from '@coracle/apimachinery/types/read-value';
+import { type JsonObject, listAt, objectsAt, textAt, textsAt } from '@coracle/apimachinery/types/read-value';
 import {
   duplicate,
   faults,
-  immutable,
   invalid,
-  isPort,
-  oneOf,
-  PORT_RANGE,
   required,
-  tooMany,
-  unsupported,
   validateEach,
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
-import { PROTOCOLS } from './pod-spec.ts';
+import rules from './network-rules.json' with { type: 'json' };
 import { IP_RULE } from './strict-addresses.ts';
-
-const ADDRESS_TYPES = ['FQDN', 'IPv4', 'IPv6'];
-const MAX_ADDRESSES = 100;
-const MAX_ENDPOINTS = 1000;
-const MAX_PORTS = 20_000;
-const MAX_TOPOLOGY = 16;
+import { byRules, type Rule, type RuleCheck, validateByRules } from './table-rules.ts';
 
 /** Addresses that are nobody's: none, and those of the link. */
 function specialErrors(ip: string, at: string): FieldError[] {
@@ -59,90 +39,50 @@ function startsWith({ family, bits }: Address, four: Prefix, six: Prefix): boole
   return bits >> BigInt((family === 4 ? 32 : 128) - length) === BigInt(prefix);
 }
 
-/** Subsets are validated where they change: what was let in once may be labelled. */
-export function validateEndpoints(object: JsonObject, old?: JsonObject): readonly FieldError[] {
-  const errors: FieldError[] = [];
-  const before = old === undefined ? undefined : listAt(old, 'subsets');
-  if (deepEqual(listAt(object, 'subsets'), before)) return errors;
-  validateNested(errors, objectsAt(object, 'subsets'), (subset, i) => validateSubset(errors, subset, `subsets[${i}]`));
-  return errors;
-}
+/** What a table says of a part. */
+const part =
+  (table: readonly Rule[]): RuleCheck =>
+  (errors, self, { at }) =>
+    validateByRules(errors, table, { self, at, name: '', checks: { protocols } });
 
-function validateSubset(errors: FieldError[], subset: JsonObject, path: string): void {
-  if (listAt(subset, 'addresses').length === 0 && listAt(subset, 'notReadyAddresses').length === 0) {
-    errors.push(required(path, 'must specify `addresses` or `notReadyAddresses`'));
+const protocols: RuleCheck = (errors, self, { at }) => validateByRules(errors, rules.protocols, { self, at, name: '' });
+
+const address: RuleCheck = (errors, self, about) => {
+  const [ip, at] = [textAt(self, 'ip'), `${about.at}.ip`];
+  if (!parseAddress(ip)) {
+    errors.push(invalid(at, ip, IP_RULE));
+    return;
   }
-  for (const list of ['addresses', 'notReadyAddresses']) {
-    validateEach(errors, objectsAt(subset, list), (address, i) => {
-      const at = `${path}.${list}[${i}]`;
-      const ip = textAt(address, 'ip');
-      if (!parseAddress(ip)) return [invalid(`${at}.ip`, ip, IP_RULE)];
-      const errors = specialErrors(ip, `${at}.ip`);
-      const hostname = textAt(address, 'hostname');
-      if (hostname !== '') errors.push(...faults(`${at}.hostname`, hostname, checkLabelName(hostname)));
-      const node = valueAt(address, 'nodeName');
-      if (typeof node === 'string') errors.push(...faults(`${at}.nodeName`, node, checkSubdomain(node)));
-      return errors;
-    });
-  }
-  const ports = objectsAt(subset, 'ports');
-  validateEach(errors, ports, (port, i) => {
-    const at = `${path}.ports[${i}]`;
-    const name = textAt(port, 'name');
-    const number = valueAt(port, 'port') ?? 0;
-    const errors: FieldError[] = [];
-    if (name === '' && ports.length > 1) errors.push(required(`${at}.name`));
-    if (name !== '') errors.push(...faults(`${at}.name`, name, checkLabelName(name)));
-    if (!isPort(number)) errors.push(invalid(`${at}.port`, number, PORT_RANGE));
-    return [...errors, ...portErrors(port, at)];
+  errors.push(...specialErrors(ip, at));
+  part(rules.address)(errors, self, about);
+};
+
+const ports: RuleCheck = (errors, value, { at }) => {
+  const all = objectsAt(value);
+  validateNested(errors, all, (port, i) => {
+    if (all.length > 1 && textAt(port, 'name') === '') errors.push(required(`${at}[${i}].name`));
+    part(rules.port)(errors, port, { at: `${at}[${i}]`, self: port, old: undefined });
   });
-}
+};
 
-function portErrors(port: JsonObject, at: string): FieldError[] {
-  const errors = oneOf(port, { name: 'protocol', path: `${at}.protocol` }, PROTOCOLS);
-  const protocol = valueAt(port, 'appProtocol');
-  if (typeof protocol === 'string') {
-    errors.push(...faults(`${at}.appProtocol`, protocol, checkQualifiedName(protocol)));
-  }
-  return errors;
-}
+const validateSubsets = byRules(rules.endpoints, { checks: { address, ports } });
 
-export function validateSlice(object: JsonObject, old?: JsonObject): readonly FieldError[] {
-  const errors: FieldError[] = [];
-  const type = textAt(object, 'addressType');
-  if (type === '') errors.push(required('addressType'));
-  else if (!ADDRESS_TYPES.includes(type)) errors.push(unsupported('addressType', type, ADDRESS_TYPES));
-  const endpoints = objectsAt(object, 'endpoints');
-  if (endpoints.length > MAX_ENDPOINTS) errors.push(tooMany('endpoints', endpoints.length, MAX_ENDPOINTS));
-  else {
-    validateNested(errors, endpoints, (endpoint, i) =>
-      validateEndpoint(errors, endpoint, { path: `endpoints[${i}]`, type }),
-    );
-  }
-  validateSlicePorts(errors, object);
-  if (old !== undefined) errors.push(...immutable({ object, old, path: 'addressType' }));
-  return errors;
-}
+/** Subsets are validated where they change: what was let in once may be labelled. */
+export const validateEndpoints = (object: JsonObject, old?: JsonObject): readonly FieldError[] =>
+  old !== undefined && deepEqual(listAt(object, 'subsets'), listAt(old, 'subsets')) ? [] : validateSubsets(object, old);
 
-function validateEndpoint(
-  errors: FieldError[],
-  endpoint: JsonObject,
-  { path, type }: { readonly path: string; readonly type: string },
-): void {
-  const addresses = textsAt(endpoint, 'addresses');
-  const at = `${path}.addresses`;
-  if (addresses.length === 0) errors.push(required(at, 'must contain at least 1 address'));
-  else if (addresses.length > MAX_ADDRESSES) errors.push(tooMany(at, addresses.length, MAX_ADDRESSES));
-  validateEach(errors, addresses, (address, i) => addressErrors(address, type, `${at}[${i}]`));
-  const node = valueAt(endpoint, 'nodeName');
-  if (typeof node === 'string') errors.push(...faults(`${path}.nodeName`, node, checkSubdomain(node)));
-  const topology = valueAt(endpoint, 'deprecatedTopology');
-  if (isObject(topology) && Object.keys(topology).length > MAX_TOPOLOGY) {
-    errors.push(tooMany(`${path}.deprecatedTopology`, Object.keys(topology).length, MAX_TOPOLOGY));
-  }
-  const hostname = valueAt(endpoint, 'hostname');
-  if (typeof hostname === 'string') errors.push(...faults(`${path}.hostname`, hostname, checkLabelName(hostname)));
-}
+const MAX_ENDPOINTS = 1000;
+const MAX_PORTS = 20_000;
+
+const endpoints: RuleCheck = (errors, value, { at, self: slice }) => {
+  const all = objectsAt(value);
+  const type = textAt(slice, 'addressType');
+  const addresses: RuleCheck = (errors, value, { at }) =>
+    validateEach(errors, textsAt(value), (address, i) => addressErrors(address, type, `${at}[${i}]`));
+  validateNested(errors, all.length > MAX_ENDPOINTS ? [] : all, (self, i) =>
+    validateByRules(errors, rules.endpoint, { self, at: `${at}[${i}]`, name: '', checks: { addresses } }),
+  );
+};
 
 function addressErrors(address: string, type: string, at: string): FieldError[] {
   if (type === 'FQDN') {
@@ -161,19 +101,17 @@ function addressErrors(address: string, type: string, at: string): FieldError[] 
   return [...wrong, ...specialErrors(address, at)];
 }
 
-function validateSlicePorts(errors: FieldError[], object: JsonObject): void {
-  const ports = objectsAt(object, 'ports');
+const slicePorts: RuleCheck = (errors, value, { at: path }) => {
+  const all = objectsAt(value);
   const names = new Set<string>();
-  if (ports.length > MAX_PORTS) errors.push(tooMany('ports', ports.length, MAX_PORTS));
-  validateEach(errors, ports.length > MAX_PORTS ? [] : ports, (port, i) => {
-    const at = `ports[${i}]`;
-    const name = textAt(port, 'name');
-    const errors = name === '' ? [] : faults(`${at}.name`, name, checkLabelName(name));
+  validateNested(errors, all.length > MAX_PORTS ? [] : all, (self, i) => {
+    const at = `${path}[${i}]`;
+    const name = textAt(self, 'name');
+    if (name !== '') errors.push(...faults(`${at}.name`, name, checkLabelName(name)));
     if (names.has(name)) errors.push(duplicate(`${at}.name`, name));
     names.add(name);
-    return [...errors, ...portErrors(port, at)];
+    validateByRules(errors, rules.protocols, { self, at, name: '' });
   });
-}
+};
 
-/** Endpoints, of the core group. */
-/** The group discovery.k8s.io. */
+export const validateSlice = byRules(rules.slice, { checks: { endpoints, slicePorts } });

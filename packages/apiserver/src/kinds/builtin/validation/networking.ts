@@ -1,73 +1,37 @@
 /** Validation of networking.k8s.io: network policies, addresses and ranges of Services. */
-
-import { checkPathSegment, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import {
-  isObject,
-  type JsonObject,
-  listAt,
-  objectsAt,
-  textAt,
-  textsAt,
-  valueAt,
-} from '@coracle/apimachinery/types/read-value';
+import { isObject, type JsonObject, objectsAt, textAt, textsAt, valueAt } from '@coracle/apimachinery/types/read-value';
 import { type IpRange, parseIpRange } from '@coracle/apimachinery/types/service-cidrs';
-import {
-  addAll,
-  faults,
-  forbidden,
-  IMMUTABLE,
-  immutable,
-  invalid,
-  required,
-  unsupported,
-  validateEach,
-  validateNested,
-} from '@coracle/apimachinery/validation/field-errors';
-import { validateSelectorField } from './admission-rules.ts';
-import portRules from './policy-port-rules.json' with { type: 'json' };
-import { addressFault, legacyNetworkFault, networkFault } from './strict-addresses.ts';
-import { validateByRules } from './table-rules.ts';
+import { IMMUTABLE, invalid, required, validateEach } from '@coracle/apimachinery/validation/field-errors';
+import { selector } from './admission-rules.ts';
+import rules from './network-rules.json' with { type: 'json' };
+import { legacyNetworkFault, networkFault } from './strict-addresses.ts';
+import { byRules, type RuleCheck, validateByRules } from './table-rules.ts';
 
-/** Where a peer stands, and the networks that stood in the policy before: those may stay as they are. */
-interface PeerPlace {
-  readonly at: string;
-  readonly before: ReadonlySet<string>;
-}
-
-function validatePeer(errors: FieldError[], peer: JsonObject, { at, before }: PeerPlace): void {
-  const named = ['podSelector', 'namespaceSelector'].filter((field) => isObject(valueAt(peer, field)));
-  const block = valueAt(peer, 'ipBlock');
-  for (const field of named) validateSelectorField(errors, peer, { field, at });
-  if (isObject(block)) validateBlock(errors, block, { at: `${at}.ipBlock`, before });
-  if (named.length === 0 && !isObject(block)) errors.push(required(at, 'must specify a peer'));
-  else if (named.length > 0 && isObject(block)) {
-    errors.push(forbidden(at, 'may not specify both ipBlock and another peer'));
-  }
-}
-
-function validateBlock(errors: FieldError[], block: JsonObject, { at, before }: PeerPlace): void {
-  const cidr = textAt(block, 'cidr');
-  if (cidr === '') {
-    errors.push(required(`${at}.cidr`));
-    return;
-  }
-  const validateRules = (network: string, path: string): FieldError[] => {
-    const fault = before.has(network) ? undefined : legacyNetworkFault(network);
-    return fault === undefined ? [] : [invalid(path, network, fault)];
+/** The networks of a peer. Those that stood in the policy before may stay as they are. */
+const blockOf =
+  (before: ReadonlySet<string>): RuleCheck =>
+  (errors, block, { at }) => {
+    if (!isObject(block)) return;
+    const cidr = textAt(block, 'cidr');
+    if (cidr === '') {
+      errors.push(required(`${at}.cidr`));
+      return;
+    }
+    const validateNetwork = (network: string, path: string): FieldError[] => {
+      const fault = before.has(network) ? undefined : legacyNetworkFault(network);
+      return fault === undefined ? [] : [invalid(path, network, fault)];
+    };
+    errors.push(...validateNetwork(cidr, `${at}.cidr`));
+    const whole = parseIpRange(cidr);
+    validateEach(errors, textsAt(block, 'except'), (except, i) => {
+      const path = `${at}.except[${i}]`;
+      const part = parseIpRange(except);
+      const isOutside = whole !== undefined && part !== undefined && !isWithin(part, whole);
+      const outside = isOutside ? [invalid(path, except, 'must be a strict subset of `cidr`')] : [];
+      return [...validateNetwork(except, path), ...outside];
+    });
   };
-  errors.push(...validateRules(cidr, `${at}.cidr`));
-  const whole = parseIpRange(cidr);
-  validateEach(errors, textsAt(block, 'except'), (except, i) => {
-    const path = `${at}.except[${i}]`;
-    const part = parseIpRange(except);
-    const isOutside = whole !== undefined && part !== undefined && !isWithin(part, whole);
-    return [
-      ...validateRules(except, path),
-      ...(isOutside ? [invalid(path, except, 'must be a strict subset of `cidr`')] : []),
-    ];
-  });
-}
 
 const isWithin = (part: IpRange, whole: IpRange): boolean =>
   part.family === whole.family &&
@@ -92,57 +56,14 @@ const networksOf = (policy: JsonObject | undefined): string[] =>
   );
 
 export function validateNetworkPolicy(object: JsonObject, old?: JsonObject): readonly FieldError[] {
-  const errors: FieldError[] = [];
-  const spec = valueAt(object, 'spec');
-  const before = new Set(networksOf(old));
-  validateSelectorField(errors, spec, { field: 'podSelector', at: 'spec' });
-  for (const [direction, peers] of POLICY_PEERS) {
-    validateNested(errors, objectsAt(spec, direction), (rule, i) =>
-      validatePolicyRule(errors, rule, { at: `spec.${direction}[${i}]`, peers, before }),
-    );
-  }
-  const types = listAt(spec, 'policyTypes');
-  if (types.length > 2) {
-    errors.push(invalid('spec.policyTypes', types, 'may not specify more than two policyTypes'));
-    return errors;
-  }
-  for (const [i, type] of types.entries()) {
-    if (type === 'Ingress' || type === 'Egress') continue;
-    errors.push(unsupported(`spec.policyTypes[${i}]`, type, ['Ingress', 'Egress']));
-  }
-  return errors;
+  const checks = { selector, block: blockOf(new Set(networksOf(old))) };
+  const port: RuleCheck = (errors, self, { at }) => validateByRules(errors, rules.policyPort, { self, at, name: '' });
+  const peer: RuleCheck = (errors, self, { at }) =>
+    validateByRules(errors, rules.policyPeer, { self, at, name: '', checks });
+  return byRules(rules.networkPolicy, { checks: { ...checks, port, peer } })(object, old);
 }
 
-function validatePolicyRule(
-  errors: FieldError[],
-  rule: JsonObject,
-  { at, peers, before }: PeerPlace & { readonly peers: 'from' | 'to' },
-): void {
-  validateNested(errors, objectsAt(rule, 'ports'), (port, j) =>
-    validateByRules(errors, portRules, { self: port, at: `${at}.ports[${j}]`, name: '' }),
-  );
-  const validateRules = (peer: JsonObject, j: number) =>
-    validatePeer(errors, peer, { at: `${at}.${peers}[${j}]`, before });
-  validateNested(errors, objectsAt(rule, peers), validateRules);
-}
-
-export function validateIpAddress(object: JsonObject, old?: JsonObject): readonly FieldError[] {
-  const name = textAt(object, 'metadata', 'name');
-  const parent = valueAt(object, 'spec', 'parentRef');
-  const fault = addressFault(name);
-  const errors = fault === undefined ? [] : [invalid('metadata.name', name, fault)];
-  if (!isObject(parent)) errors.push(required('spec.parentRef'));
-  else {
-    const group = textAt(parent, 'group');
-    if (group !== '') addAll(errors, faults('spec.parentRef.group', group, checkSubdomain(group)));
-    for (const field of ['resource', 'name', 'namespace']) {
-      const text = textAt(parent, field);
-      if (text !== '') addAll(errors, faults(`spec.parentRef.${field}`, text, checkPathSegment(text)));
-      else if (field !== 'namespace') errors.push(required(`spec.parentRef.${field}`));
-    }
-  }
-  return old === undefined ? errors : [...errors, ...immutable({ object, old, path: 'spec.parentRef' })];
-}
+export const validateIpAddress = byRules(rules.ipAddress);
 
 const ONE_PER_FAMILY = 'may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64';
 

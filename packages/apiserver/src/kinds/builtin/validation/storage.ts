@@ -1,55 +1,36 @@
-/** Validation of StorageClasses. */
-
-import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
+/** Validation of StorageClasses: `cluster-rules.json`, and what is no rule. */
 import { byteLength, checkQualifiedName } from '@coracle/apimachinery/meta/name-rules';
-import type { FieldError } from '@coracle/apimachinery/meta/status';
-import { type JsonObject, objectAt, objectsAt, textAt, textsAt, valueAt } from '@coracle/apimachinery/types/read-value';
+import { isObject, objectsAt, textAt, textsAt } from '@coracle/apimachinery/types/read-value';
 import {
   duplicate,
   faults,
-  forbidden,
-  immutable,
   invalid,
-  oneOf,
   required,
-  requiredText,
   tooLong,
   validateEach,
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
-
-/** Fields whose change is forbidden in these words. */
-function validateKept(
-  errors: FieldError[],
-  { object, old, fields }: { object: JsonObject; old: JsonObject; fields: readonly string[] },
-): void {
-  for (const field of fields) {
-    const same = deepEqual(valueAt(object, field), valueAt(old, field));
-    if (!same) errors.push(forbidden(field, `updates to ${field} are forbidden.`));
-  }
-}
+import rules from './cluster-rules.json' with { type: 'json' };
+import { byRules, type RuleCheck } from './table-rules.ts';
 
 const LONGEST_PARAMETERS = 256 * 1024;
 const MOST_PARAMETERS = 512;
 
-/** The name of who makes volumes, or changes them. */
-const nameErrors = (name: string, at: string): FieldError[] =>
-  requiredText(at, name, (text) => checkQualifiedName(text.toLowerCase()));
+const parameters: RuleCheck = (errors, value, { at }) => {
+  const entries = isObject(value) ? Object.entries(value) : [];
+  const size = entries.reduce((sum, [key, text]) => sum + byteLength(key) + byteLength(String(text)), 0);
+  if (entries.length > MOST_PARAMETERS) errors.push(tooLong(at, MOST_PARAMETERS));
+  else {
+    if (entries.some(([key]) => key === '')) errors.push(invalid(at, '', 'field can not be empty.'));
+    if (size > LONGEST_PARAMETERS) errors.push(tooLong(at, LONGEST_PARAMETERS));
+  }
+};
 
-function parameterErrors(object: JsonObject): FieldError[] {
-  const at = 'parameters';
-  const entries = Object.entries(objectAt(object, at));
-  if (entries.length > MOST_PARAMETERS) return [tooLong(at, MOST_PARAMETERS)];
-  const errors = entries.some(([key]) => key === '') ? [invalid(at, '', 'field can not be empty.')] : [];
-  const size = entries.reduce((sum, [key, value]) => sum + byteLength(key) + byteLength(String(value)), 0);
-  return size > LONGEST_PARAMETERS ? [...errors, tooLong(at, LONGEST_PARAMETERS)] : errors;
-}
-
-/** Validates the places in which volumes of a class may lie. */
-function validateTopologies(errors: FieldError[], object: JsonObject): void {
+/** The places in which volumes of a class may lie. */
+const topologies: RuleCheck = (errors, value, { at: path }) => {
   const known = new Set<string>();
-  validateNested(errors, objectsAt(object, 'allowedTopologies'), (term, i) => {
-    const at = `allowedTopologies[${i}].matchLabelExpressions`;
+  validateNested(errors, objectsAt(value), (term, i) => {
+    const at = `${path}[${i}].matchLabelExpressions`;
     const values = new Map<string, string>();
     validateNested(errors, objectsAt(term, 'matchLabelExpressions'), (one, j) => {
       const key = textAt(one, 'key');
@@ -69,20 +50,6 @@ function validateTopologies(errors: FieldError[], object: JsonObject): void {
     if (known.has(whole)) errors.push(duplicate(at, ''));
     known.add(whole);
   });
-}
+};
 
-export function validateStorageClass(object: JsonObject, old?: JsonObject): readonly FieldError[] {
-  const errors: FieldError[] = [];
-  if (old === undefined) {
-    errors.push(...nameErrors(textAt(object, 'provisioner'), 'provisioner'), ...parameterErrors(object));
-    errors.push(
-      ...oneOf(object, { name: 'reclaimPolicy', path: 'reclaimPolicy' }, ['Delete', 'Retain']),
-      ...oneOf(object, { name: 'volumeBindingMode', path: 'volumeBindingMode' }, ['Immediate', 'WaitForFirstConsumer']),
-    );
-    validateTopologies(errors, object);
-    return errors;
-  }
-  validateKept(errors, { object, old, fields: ['parameters', 'provisioner', 'reclaimPolicy'] });
-  errors.push(...immutable({ object, old, path: 'volumeBindingMode' }));
-  return errors;
-}
+export const validateStorageClass = byRules(rules.storageClass, { checks: { parameters, topologies } });

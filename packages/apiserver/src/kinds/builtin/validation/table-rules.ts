@@ -1,31 +1,40 @@
 /**
  * Rules of kinds as data: what the tables `*-rules.json` say of an object, in the order in which it is reported. A rule is
- * about a field of `self`, the object or the part of it that the rules stand for; expressions are CEL over `self` and `name`.
+ * about a field of `self`, the object or the part of it that the rules stand for; expressions are CEL over `self`, `name`
+ * and `old`, which is the same part before the update, and null where there is none.
  */
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import {
   checkDns1035Label,
   checkLabelName,
+  checkLabelValue,
   checkPathSegment,
   checkPortName,
   checkQualifiedName,
   checkSubdomain,
 } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import { isObject, listAt, valueAt } from '@coracle/apimachinery/types/read-value';
+import { formatCheck } from '@coracle/apimachinery/schema/formats';
+import { isObject, listAt, textAt, valueAt } from '@coracle/apimachinery/types/read-value';
 import {
   addAll,
   duplicate,
   faults,
+  IMMUTABLE,
   invalid,
+  nonNegative,
   required,
   tooLong,
+  tooMany,
   unsupported,
+  type Validate,
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
 import { BOOL, CelEvaluationError, type CelProgram, celBudget, compileCel, DYN, STRING } from '@coracle/cel/cel';
+import { addressFault, CIDR_RULE, legacyNetworkFault, networkFault } from './strict-addresses.ts';
 import { backstepErrors, descendingErrors } from './volume-paths.ts';
 
-/** One rule. Of `required` to `cel` it has one, or it stands for the rules of a part. */
+/** One rule. Of `required` to `check` it has one, or it stands for the rules of a part. */
 export interface Rule {
   /** Path below `self`, which is meant itself where there is none. */
   readonly field?: string;
@@ -40,14 +49,26 @@ export interface Rule {
   readonly enum?: readonly string[];
   readonly format?: string;
   readonly maxLength?: number;
+  /** Most items of a list, or members of an object. */
+  readonly maxItems?: number;
   /** Of a number, 0 where there is none. */
   readonly range?: readonly number[];
+  /** A number that is not negative, where there is one. */
+  readonly count?: boolean;
+  /** The same as before an update. */
+  readonly kept?: boolean;
   /** True where all is well. */
   readonly cel?: string;
-  /** Of a broken expression; `Invalid` when absent. */
+  /** Of a broken expression, or of what is not kept; `Invalid` when absent. */
   readonly reason?: string;
+  /** What is no row: a function by name. */
+  readonly check?: string;
   /** An `enum` or `format` is asked of what is empty or not there as well. */
   readonly orEmpty?: boolean;
+  /** An `enum` or `format` is asked of what is empty as well. */
+  readonly ifGiven?: boolean;
+  /** `create` or `update`: for one of the two alone. */
+  readonly on?: string;
   /** Of each item of the list `field`, of the object `field` where there is one, or where an expression is true. */
   readonly each?: readonly Rule[];
   readonly within?: readonly Rule[];
@@ -57,12 +78,34 @@ export interface Rule {
 
 interface Subject {
   readonly self: unknown;
+  /** `self` before an update. Items of lists are taken for new. */
+  readonly old?: unknown;
   /** Path of `self`. */
   readonly at: string;
   /** Name of the object or volume, or the kind: what the expressions of a table want to know beside `self`. */
   readonly name: string;
+  readonly checks?: Readonly<Record<string, RuleCheck>>;
 }
 
+/** Adds what is wrong with the value of a field, which stands at `at`. */
+export type RuleCheck = (
+  errors: FieldError[],
+  value: unknown,
+  about: { readonly at: string; readonly self: unknown; readonly old: unknown },
+) => void;
+
+/** Validates objects by a table, and by the functions that it names. Expressions are given `name`, or the object's. */
+export const byRules =
+  (rules: readonly Rule[], { checks, name }: { checks?: Subject['checks']; name?: string } = {}): Validate =>
+  (self, old) => {
+    const errors: FieldError[] = [];
+    const subject = { self, old, at: '', name: name ?? textAt(self, 'metadata', 'name'), ...(checks && { checks }) };
+    validateByRules(errors, rules, subject);
+    return errors;
+  };
+
+const isCidr = formatCheck('cidr')!;
+const detailOf = (fault: string | undefined): string[] => (fault === undefined ? [] : [fault]);
 const detailsOf = (errors: readonly FieldError[]): string[] => errors.map(({ detail = '' }) => detail);
 const INITIATOR = /^iqn\.\d{4}-\d{2}\.([A-Za-z0-9\-.]+)(:[^,;*&$|\s]+)$|^eui.[A-Za-z0-9]{16}$|^naa.[A-Za-z0-9]{32}$/;
 
@@ -75,10 +118,25 @@ const FORMATS: Readonly<Record<string, (text: string) => readonly string[]>> = {
   subdomain: checkSubdomain,
   driver: (text) => checkSubdomain(text.toLowerCase()),
   label: checkLabelName,
+  'label-value': checkLabelValue,
   'dns-1035': checkDns1035Label,
   'path-segment': checkPathSegment,
   'port-name': checkPortName,
   'qualified-name': checkQualifiedName,
+  'qualified-name-in-any-case': (text) => checkQualifiedName(text.toLowerCase()),
+  'webhook-name': (text) => {
+    const problems = checkSubdomain(text);
+    if (problems.length > 0) return [problems.join(',')];
+    return text.split('.').length < 3 ? ['should be a domain with at least three segments separated by dots'] : [];
+  },
+  kind: (text) => {
+    const problems = checkDns1035Label(text.toLowerCase());
+    return problems.length === 0 ? [] : [`may have mixed case, but should otherwise match: ${problems.join(',')}`];
+  },
+  address: (text) => detailOf(addressFault(text)),
+  cidr: (text) => (isCidr(text) ? [] : [CIDR_RULE]),
+  network: (text) => detailOf(networkFault(text)),
+  'old-network': (text) => detailOf(legacyNetworkFault(text)),
   'without-backsteps': (text) => detailsOf(backstepErrors(text, '')),
   descending: (text) => detailsOf(descendingErrors(text, '')),
   initiator: initiatorDetails,
@@ -88,14 +146,19 @@ const PROGRAMS = new Map<string, CelProgram>();
 /** What one expression may cost: a table holds none that comes near it for an object of 3 MiB. */
 const MOST_COST = 10_000_000;
 
-function isTrue(expression: string, { self, name }: Subject): boolean {
+function isTrue(expression: string, { self, old, name }: Subject): boolean {
   let program = PROGRAMS.get(expression);
   if (program === undefined) {
-    program = compileCel(expression, { variables: { self: DYN, name: STRING }, resultTypes: [BOOL] });
+    program = compileCel(expression, { variables: { self: DYN, old: DYN, name: STRING }, resultTypes: [BOOL] });
     PROGRAMS.set(expression, program);
   }
   try {
-    return program.run({ self: withoutNulls(self), name }, celBudget(MOST_COST, MOST_COST)) === true;
+    return (
+      program.run(
+        { self: withoutNulls(self), old: withoutNulls(old) ?? null, name },
+        celBudget(MOST_COST, MOST_COST),
+      ) === true
+    );
   } catch (error) {
     // A null further down: what cannot be said to be well is not.
     if (error instanceof CelEvaluationError) return false;
@@ -112,28 +175,38 @@ function withoutNulls(value: unknown): unknown {
 const isEmpty = (value: unknown): boolean =>
   value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
 
+/** Whether an `enum` or `format` is asked of a value. */
+const isAsked = ({ orEmpty, ifGiven }: Rule, value: unknown): boolean =>
+  orEmpty === true || (ifGiven ? value !== undefined && value !== null : !isEmpty(value));
+
 /** Adds what the rules say of `self`. */
 export function validateByRules(errors: FieldError[], rules: readonly Rule[], subject: Subject): void {
   for (const rule of rules) validateByRule(errors, rule, subject);
 }
 
 function validateByRule(errors: FieldError[], rule: Rule, subject: Subject): void {
-  const { field = '', each, within, when } = rule;
+  const { field = '', each, within, when, on } = rule;
+  if (on !== undefined && (on === 'update') !== isObject(subject.old)) return;
   const path = (step: string): string => [subject.at, step].filter((part) => part !== '').join('.');
   const steps = field === '' ? [] : field.split('.');
   const value = valueAt(subject.self, ...steps);
   if (each) {
     const list = listAt(subject.self, ...steps);
     validateNested(errors, list, (self, i) =>
-      validateByRules(errors, each, { ...subject, self, at: `${path(field)}[${i}]` }),
+      validateByRules(errors, each, { ...subject, self, old: undefined, at: `${path(field)}[${i}]` }),
     );
   } else if (within) {
-    if (isObject(value)) validateByRules(errors, within, { ...subject, self: value, at: path(field) });
+    if (!isObject(value)) return;
+    const old = valueAt(subject.old, ...steps);
+    validateByRules(errors, within, { ...subject, self: value, old, at: path(field) });
   } else if (when !== undefined) {
     if (isTrue(when, subject)) validateByRules(errors, rule.rules ?? [], subject);
   } else if (rule.unique !== undefined) {
     validateUnique(errors, { list: listAt(subject.self, ...steps), at: path(field), member: rule.unique });
-  } else addAll(errors, brokenBy(rule, { ...subject, value, at: path(rule.at ?? field) }));
+  } else if (rule.check !== undefined) {
+    const { self, old, checks = {} } = subject;
+    checks[rule.check]!(errors, value, { at: path(rule.at ?? field), self, old: valueAt(old, ...steps) });
+  } else addAll(errors, brokenBy(rule, { ...subject, value, at: path(rule.at ?? field), steps }));
 }
 
 function validateUnique(
@@ -148,19 +221,23 @@ function validateUnique(
   });
 }
 
-function brokenBy(rule: Rule, subject: Subject & { readonly value: unknown }): readonly FieldError[] {
-  const { at, self, value } = subject;
+interface Broken extends Subject {
+  readonly value: unknown;
+  readonly steps: readonly string[];
+}
+
+function brokenBy(rule: Rule, subject: Broken): readonly FieldError[] {
+  const { at, self, old, value, steps } = subject;
   const text = typeof value === 'string' ? value : '';
   // Worked out only where something is wrong, which is seldom.
   const detailOf = (): string =>
     (rule.detail ?? '').replace(/\{([\w.]+)\}/g, (_, path: string) => String(valueAt(self, ...path.split('.')) ?? ''));
   if (rule.required) return isEmpty(value) ? [required(at, detailOf())] : [];
   if (rule.enum) {
-    const isAsked = rule.orEmpty || !isEmpty(value);
-    return isAsked && !rule.enum.includes(text) ? [unsupported(at, value ?? '', rule.enum)] : [];
+    return isAsked(rule, value) && !rule.enum.includes(text) ? [unsupported(at, value ?? '', rule.enum)] : [];
   }
   if (rule.format !== undefined) {
-    const details = text !== '' || rule.orEmpty ? FORMATS[rule.format]!(text) : [];
+    const details = isAsked(rule, value) ? FORMATS[rule.format]!(text) : [];
     return faults(
       at,
       text,
@@ -174,8 +251,15 @@ function brokenBy(rule: Rule, subject: Subject & { readonly value: unknown }): r
     if (number >= low && number <= high) return [];
     return [invalid(at, number, detailOf() || `must be between ${low} and ${high}, inclusive`)];
   }
-  if (isTrue(rule.cel!, subject)) return [];
+  if (rule.maxItems !== undefined) {
+    const count = Object.keys(isObject(value) || Array.isArray(value) ? value : {}).length;
+    return count > rule.maxItems ? [tooMany(at, count, rule.maxItems)] : [];
+  }
+  if (rule.count) return nonNegative({ value }, 'value', at);
+  const isKept = rule.kept && (!isObject(old) || deepEqual(value ?? null, valueAt(old, ...steps) ?? null));
+  if (isKept || (rule.cel !== undefined && isTrue(rule.cel, subject))) return [];
   const { reason = 'Invalid' } = rule;
-  const shown = reason === 'Invalid' || reason === 'NotSupported' ? { value: value ?? '' } : {};
-  return [{ type: `FieldValue${reason}` as FieldError['type'], field: at, detail: detailOf(), ...shown }];
+  const shown = reason === 'Invalid' || reason === 'NotSupported' ? { value: value ?? (rule.kept ? null : '') } : {};
+  const detail = detailOf() || (rule.kept ? IMMUTABLE : '');
+  return [{ type: `FieldValue${reason}` as FieldError['type'], field: at, detail, ...shown }];
 }

@@ -2,80 +2,52 @@
 
 import { checkDns1035Label, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import { type JsonObject, objectsAt, textAt, textsAt, valueAt } from '@coracle/apimachinery/types/read-value';
+import { type JsonObject, objectAt, objectsAt, textAt, textsAt, valueAt } from '@coracle/apimachinery/types/read-value';
 import {
   addAll,
   duplicate,
   faults,
   invalid,
   isPort,
-  oneOf,
   PORT_RANGE,
   required,
   validateEach,
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
-import { validateMatchConditions, validateOperationRule, validateSelectorField } from './admission-rules.ts';
-import { validateByRules } from './table-rules.ts';
-import policyRules from './webhook-rules.json' with { type: 'json' };
+import rules from './admission-rules.json' with { type: 'json' };
+import { MATCHING, validateMatchConditions } from './admission-rules.ts';
+import { type RuleCheck, validateByRules } from './table-rules.ts';
 
-const REVIEW_VERSIONS = ['v1', 'v1beta1'];
 const URL_FORM = '; desired format: https://host[/path]';
+
+/** Versions of the reviews that are sent, each once. */
+const versions: RuleCheck = (errors, value, { at }) => {
+  const seen = new Set<string>();
+  validateEach(errors, textsAt(value), (version, i) => {
+    if (seen.has(version)) return [invalid(`${at}[${i}]`, version, 'duplicate version')];
+    seen.add(version);
+    return faults(`${at}[${i}]`, version, checkDns1035Label(version));
+  });
+};
+
+const CHECKS: Readonly<Record<string, RuleCheck>> = {
+  ...MATCHING,
+  versions,
+  client: (errors, config, { at }) => validateClientConfig(errors, config, at),
+  matchConditions: (errors, _conditions, { at, self }) => validateMatchConditions(errors, objectAt(self), { at }),
+};
 
 /** Both kinds. */
 export function validateWebhooks(object: JsonObject): readonly FieldError[] {
   const errors: FieldError[] = [];
   const names = new Set<string>();
-  const validateRules = (webhook: JsonObject, i: number) =>
-    validateWebhook(errors, webhook, { at: `webhooks[${i}]`, names });
-  validateNested(errors, objectsAt(object, 'webhooks'), validateRules);
-  return errors;
-}
-
-function validateWebhook(
-  errors: FieldError[],
-  webhook: JsonObject,
-  { at, names }: { readonly at: string; readonly names: Set<string> },
-): void {
-  const name = textAt(webhook, 'name');
-  errors.push(...qualifiedNameErrors(name, `${at}.name`));
-  const validateRules = (rule: JsonObject, i: number) => validateOperationRule(errors, rule, `${at}.rules[${i}]`);
-  validateNested(errors, objectsAt(webhook, 'rules'), validateRules);
-  validateByRules(errors, policyRules, { self: webhook, at, name: '' });
-  validateSelectorField(errors, webhook, { field: 'namespaceSelector', at });
-  validateSelectorField(errors, webhook, { field: 'objectSelector', at });
-  const again = { name: 'reinvocationPolicy', path: `${at}.reinvocationPolicy` };
-  errors.push(...oneOf(webhook, again, ['IfNeeded', 'Never']));
-  validateClientConfig(errors, valueAt(webhook, 'clientConfig'), `${at}.clientConfig`);
-  validateMatchConditions(errors, webhook, { at: `${at}.matchConditions` });
-  validateReviewVersions(errors, webhook, `${at}.admissionReviewVersions`);
-  if (name !== '' && names.has(name)) errors.push(duplicate(`${at}.name`, name));
-  names.add(name);
-}
-
-function qualifiedNameErrors(name: string, at: string): FieldError[] {
-  if (name === '') return [required(at)];
-  const problems = checkSubdomain(name);
-  if (problems.length > 0) return [invalid(at, name, problems.join(','))];
-  if (name.split('.').length >= 3) return [];
-  return [invalid(at, name, 'should be a domain with at least three segments separated by dots')];
-}
-
-function validateReviewVersions(errors: FieldError[], webhook: JsonObject, at: string): void {
-  const versions = textsAt(webhook, 'admissionReviewVersions');
-  if (versions.length === 0) {
-    errors.push(required(at, `must specify one of ${REVIEW_VERSIONS.join(', ')}`));
-    return;
-  }
-  const seen = new Set<string>();
-  validateEach(errors, versions, (version, i) => {
-    if (seen.has(version)) return [invalid(`${at}[${i}]`, version, 'duplicate version')];
-    seen.add(version);
-    return faults(`${at}[${i}]`, version, checkDns1035Label(version));
+  validateNested(errors, objectsAt(object, 'webhooks'), (self, i) => {
+    const [at, name] = [`webhooks[${i}]`, textAt(self, 'name')];
+    validateByRules(errors, rules.webhook, { self, at, name, checks: CHECKS });
+    if (name !== '' && names.has(name)) errors.push(duplicate(`${at}.name`, name));
+    names.add(name);
   });
-  if (!versions.some((version) => REVIEW_VERSIONS.includes(version))) {
-    errors.push(invalid(at, versions, `must include at least one of ${REVIEW_VERSIONS.join(', ')}`));
-  }
+  return errors;
 }
 
 /** WebhookClientConfig: `url` or `service`, each with its own rules (apiserver/pkg/util/webhook). */
