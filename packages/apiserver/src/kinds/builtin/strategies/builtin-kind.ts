@@ -14,5 +14,5 @@ export interface BuiltinSubresource extends Partial<Omit<UpdateStrategy, 'valida
   readonly validate?: Validate;
 }
 
-/** The kinds of one group that are otherwise than most, by plural name. */
-export type GroupKinds = Readonly<Record<string, BuiltinKind>>;
+/** Kinds that are otherwise than most, by plural name, behind their group where it is not the core group. */
+export type Kinds = Readonly<Record<string, BuiltinKind>>;

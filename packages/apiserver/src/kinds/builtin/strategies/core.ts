@@ -31,45 +31,34 @@ import { validateResourceQuota } from '../validation/resource-quota.ts';
 import { accountWarnings, nodeWarnings } from '../warnings/core.ts';
 import { subsetWarnings } from '../warnings/network.ts';
 import { volumeClaimWarnings, volumeWarnings } from '../warnings/storage.ts';
-import type { GroupKinds } from './builtin-kind.ts';
+import type { Kinds } from './builtin-kind.ts';
 import { POD } from './pods.ts';
 import { SERVICE } from './services.ts';
 
-export const CORE: GroupKinds = {
+export const CORE: Kinds = {
   configmaps: { validate: validateConfigMap },
   endpoints: {
-    keyName: 'services/endpoints',
     validate: validateEndpoints,
     warningsOnCreate: subsetWarnings,
     warningsOnUpdate: subsetWarnings,
-    allowCreateOnUpdate: true,
   },
-  events: {
-    names: 'path-segment',
-    validate: validateEvent,
-    allowCreateOnUpdate: true,
-    garbageCollection: 'unsupported',
-  },
+  events: { validate: validateEvent },
   limitranges: {
     // Every other kind asks for a name.
     namesItself: true,
     setDefaults: setLimitRangeDefaults,
     validate: validateLimitRange,
-    allowCreateOnUpdate: true,
   },
   namespaces: {
-    names: 'label',
     setDefaults: setNamespaceDefaults,
     prepareForCreate: prepareNewNamespace,
     keepUnwritten: keepFinalizers,
     validate: validateNamespace,
     subresources: { finalize: { keepUnwritten: keepStatus } },
-    deleteReturnsObject: true,
     isHeld: isHeldByFinalizers,
     markDeleted: markTerminating,
   },
   nodes: {
-    keyName: 'minions',
     // A kubelet registers its node with capacity and conditions in one create.
     statusOnCreate: 'take',
     setDefaults: setNodeDefaults,
@@ -86,7 +75,6 @@ export const CORE: GroupKinds = {
     validate: validateClaim,
     warningsOnCreate: volumeClaimWarnings,
     warningsOnUpdate: volumeClaimWarnings,
-    deleteReturnsObject: true,
   },
   persistentvolumes: {
     setDefaults: setVolumeDefaults,
@@ -95,25 +83,21 @@ export const CORE: GroupKinds = {
     warningsOnCreate: volumeWarnings,
     warningsOnUpdate: volumeWarnings,
     subresources: { status: { prepareForUpdate: prepareVolumeStatus } },
-    deleteReturnsObject: true,
   },
   pods: POD,
-  podtemplates: { generation: 'except-status', setDefaults: setTemplateDefaults, deleteReturnsObject: true },
+  podtemplates: { setDefaults: setTemplateDefaults },
   replicationcontrollers: {
-    keyName: 'controllers',
-    generation: 'spec',
     setDefaults: setReplicationControllerDefaults,
     // Older than the garbage collector: clients of the first versions clean up by themselves.
     garbageCollection: 'orphan-dependents',
   },
-  resourcequotas: { validate: validateResourceQuota, deleteReturnsObject: true },
+  resourcequotas: { validate: validateResourceQuota },
   secrets: { setDefaults: setSecretDefaults, validate: validateSecret },
   serviceaccounts: {
     prepareForCreate: nameSecrets,
     prepareForUpdate: nameSecrets,
     warningsOnCreate: (account) => accountWarnings(account),
     warningsOnUpdate: accountWarnings,
-    deleteReturnsObject: true,
   },
   services: SERVICE,
 };

@@ -13,13 +13,11 @@ import type { BuiltinKind } from './builtin-kind.ts';
 const validateResult = (pod: JsonObject) => validatePod(pod);
 
 export const POD: BuiltinKind = {
-  generation: 'spec',
   setDefaults: setPodDefaults,
   prepareForCreate: prepareNewPod,
   validate: validatePod,
   // Those who update Pods all day are no people.
   warningsOnCreate: podWarnings,
-  statusKeeps: ['deletionTimestamp', 'ownerReferences'],
   subresources: {
     status: { prepareForUpdate: keepObserved, warningsOnUpdate: podAddressWarnings },
     // Writes the node and the condition of it past the strategy of Pods, which would count the spec (pod/storage/storage.go).
@@ -27,7 +25,6 @@ export const POD: BuiltinKind = {
     ephemeralcontainers: { keepUnwritten: keepAllButEphemeral, validate: validateResult },
     resize: { keepUnwritten: keepAllButSize, validate: validateResult },
   },
-  deleteReturnsObject: true,
   gracePeriod,
 };
 

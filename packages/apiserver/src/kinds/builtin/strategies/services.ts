@@ -15,14 +15,10 @@ import { serviceWarnings } from '../warnings/network.ts';
 import type { BuiltinKind } from './builtin-kind.ts';
 
 export const SERVICE: BuiltinKind = {
-  keyName: 'services/specs',
-  names: 'label',
   setDefaults: setServiceDefaults,
   validate: validateService,
   warningsOnCreate: serviceWarnings,
   warningsOnUpdate: serviceWarnings,
-  allowCreateOnUpdate: true,
-  deleteReturnsObject: true,
   commitWith: commitAddresses,
 };
 

@@ -5,45 +5,14 @@ import { defineStrategy, type ResourceStrategy, type UpdateStrategy } from '@cor
 import type { Validate } from '@coracle/apimachinery/validation/field-errors';
 import { presetsOf } from '../defaults/kind-defaults.ts';
 import { holdsQuantity, quantityErrors } from '../defaults/quantities.ts';
-import type { BuiltinKind, BuiltinSubresource, GroupKinds } from './builtin-kind.ts';
-import {
-  ADMISSION,
-  CERTIFICATES,
-  COORDINATION,
-  EVENTS,
-  EXTENSIONS,
-  FLOW_CONTROL,
-  NODE,
-  RBAC,
-  REGISTRATION,
-  SCHEDULING,
-} from './cluster.ts';
+import type { BuiltinKind, BuiltinSubresource, Kinds } from './builtin-kind.ts';
 import { CORE } from './core.ts';
-import { DISCOVERY, NETWORKING } from './networking.ts';
-import { DEVICES, STORAGE } from './storage.ts';
-import { APPS, AUTOSCALING, BATCH, POLICY } from './workloads.ts';
+import facts from './kind-facts.json' with { type: 'json' };
+import { OTHER_GROUPS } from './other-groups.ts';
 
-const BY_GROUP: Readonly<Record<string, GroupKinds>> = {
-  '': CORE,
-  'admissionregistration.k8s.io': ADMISSION,
-  'apiextensions.k8s.io': EXTENSIONS,
-  'apiregistration.k8s.io': REGISTRATION,
-  apps: APPS,
-  autoscaling: AUTOSCALING,
-  batch: BATCH,
-  'certificates.k8s.io': CERTIFICATES,
-  'coordination.k8s.io': COORDINATION,
-  'discovery.k8s.io': DISCOVERY,
-  'events.k8s.io': EVENTS,
-  'flowcontrol.apiserver.k8s.io': FLOW_CONTROL,
-  'networking.k8s.io': NETWORKING,
-  'node.k8s.io': NODE,
-  policy: POLICY,
-  'rbac.authorization.k8s.io': RBAC,
-  'resource.k8s.io': DEVICES,
-  'scheduling.k8s.io': SCHEDULING,
-  'storage.k8s.io': STORAGE,
-};
+/** The hooks of kinds, and what is said of them in a word. */
+const HOOKS: Kinds = { ...CORE, ...OTHER_GROUPS };
+const FACTS = facts as Kinds;
 
 /** `schema` is asked for when the first object comes. */
 export function strategyOf(resource: {
@@ -53,12 +22,8 @@ export function strategyOf(resource: {
   readonly schema: () => Schema;
 }): ResourceStrategy {
   const { schema } = resource;
-  const {
-    setDefaults,
-    validate,
-    subresources = {},
-    ...kind
-  }: BuiltinKind = BY_GROUP[resource.group]?.[resource.resource] ?? {};
+  const name = resource.group === '' ? resource.resource : `${resource.group}/${resource.resource}`;
+  const { setDefaults, validate, subresources = {}, ...kind }: BuiltinKind = { ...FACTS[name], ...HOOKS[name] };
   const validateAmounts = (rules: Validate | undefined): Validate => {
     return (object, old) => {
       const errors = rules?.(object, old) ?? [];
@@ -71,7 +36,7 @@ export function strategyOf(resource: {
     ...(own && { validateUpdate: validateAmounts(own) }),
   });
   const validateWhole = validateAmounts(validate);
-  const presetValues = presetsOf(resource.group === '' ? resource.resource : `${resource.group}/${resource.resource}`);
+  const presetValues = presetsOf(name);
   return defineStrategy({
     ...kind,
     statusSubresource: resource.hasStatus,

@@ -3,6 +3,7 @@
 import { isObject, objectsAt, textAt, valueAt } from '@coracle/apimachinery/types/read-value';
 import { duplicate, invalid, validateNested } from '@coracle/apimachinery/validation/field-errors';
 import { selector } from './admission-rules.ts';
+import apiServices from './api-service-rules.json' with { type: 'json' };
 import cluster from './cluster-rules.json' with { type: 'json' };
 import { validateConditions } from './conditions.ts';
 import rbac from './rbac-rules.json' with { type: 'json' };
@@ -21,6 +22,7 @@ export const validateClusterRole = byRules([...rbac.role, ...rbac.aggregation], 
 export const validateRoleBinding = byRules(rbac.binding, { name: 'RoleBinding' });
 export const validateClusterRoleBinding = byRules(rbac.binding, { name: 'ClusterRoleBinding' });
 export const validatePriorityClass = byRules(cluster.priorityClass);
+export const validateApiService = byRules(apiServices);
 export const validateLease = byRules(cluster.lease);
 export const validateControllerRevision = byRules(workloads.controllerRevision);
 
