@@ -5,20 +5,23 @@
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
+import {
+  isObject,
+  isTrueAt,
+  type JsonObject,
+  objectAt,
+  objectsAt,
+  textAt,
+  textsAt,
+} from '@coracle/apimachinery/types/read-value';
 import { duplicate, forbidden, invalid, required, tooMany } from '@coracle/apimachinery/validation/field-errors';
+import { type RuleCheck, validateByRules } from '../kinds/builtin/validation/table-rules.ts';
+import tables from './authentication-configuration.json' with { type: 'json' };
 import { mappedUser } from './jwt-mapping.ts';
 import { type MappingFields, readJwtMapping } from './jwt-mapping-rules.ts';
 import type { JwtIssuer } from './jwt-users.ts';
 import { SIGNING_ALGORITHMS } from './oidc-keys.ts';
-import {
-  decodeConfiguration,
-  FLAG,
-  list,
-  reportedFieldErrors,
-  struct,
-  TEXT,
-  TEXTS,
-} from './structured-configuration.ts';
+import { decodeConfiguration, type Fields, reportedFieldErrors } from './structured-configuration.ts';
 
 /** Who may come without a credential. */
 export interface AnonymousRule {
@@ -33,46 +36,7 @@ export interface AuthenticationSetup {
   readonly anonymous?: AnonymousRule;
 }
 
-interface JwtFields extends MappingFields {
-  issuer?: {
-    url?: string;
-    discoveryURL?: string;
-    certificateAuthority?: string;
-    audiences?: string[];
-    audienceMatchPolicy?: string;
-    egressSelectorType?: string;
-  };
-}
-
-interface AnonymousFields {
-  enabled?: boolean;
-  conditions?: { path?: string }[];
-}
-
-const PREFIXED = struct({ claim: TEXT, prefix: TEXT, expression: TEXT });
-const FIELDS = {
-  jwt: list(
-    struct({
-      issuer: struct({
-        url: TEXT,
-        discoveryURL: TEXT,
-        certificateAuthority: TEXT,
-        audiences: TEXTS,
-        audienceMatchPolicy: TEXT,
-        egressSelectorType: TEXT,
-      }),
-      claimValidationRules: list(struct({ claim: TEXT, requiredValue: TEXT, expression: TEXT, message: TEXT })),
-      claimMappings: struct({
-        username: PREFIXED,
-        groups: PREFIXED,
-        uid: struct({ claim: TEXT, expression: TEXT }),
-        extra: list(struct({ key: TEXT, valueExpression: TEXT })),
-      }),
-      userValidationRules: list(struct({ expression: TEXT, message: TEXT })),
-    }),
-  ),
-  anonymous: struct({ enabled: FLAG, conditions: list(struct({ path: TEXT })) }),
-};
+type JwtFields = JsonObject & MappingFields;
 
 const MAX_ISSUERS = 64;
 
@@ -88,13 +52,13 @@ export interface ReadAuthenticationOptions {
 /** Reads and checks a file's text. Throws an Error of one line in upstream's words. */
 export function readAuthenticationConfiguration(text: string, options: ReadAuthenticationOptions): AuthenticationSetup {
   if (text === '') throw new Error('empty config data');
-  const document = decodeConfiguration(text, 'AuthenticationConfiguration', FIELDS);
-  const jwt = (document['jwt'] ?? []) as JwtFields[];
+  const document = decodeConfiguration(text, 'AuthenticationConfiguration', tables.fields as Fields);
+  const jwt = objectsAt(document, 'jwt') as readonly JwtFields[];
   const errors: FieldError[] = [];
-  const issuers = jwt.length > MAX_ISSUERS ? [] : jwt.map((one, at) => checkJwt(one, `jwt[${at}]`, errors, options));
+  const issuers = jwt.length > MAX_ISSUERS ? [] : jwt.map((one, at) => readJwt(one, `jwt[${at}]`, errors, options));
   if (jwt.length > MAX_ISSUERS) errors.push(tooMany('jwt', jwt.length, MAX_ISSUERS));
   else errors.push(...repeated(jwt));
-  const anonymous = checkAnonymous(document['anonymous'] as AnonymousFields | null | undefined, errors);
+  const anonymous = readAnonymous(document['anonymous'], errors);
   const { initial } = options;
   if (initial && !deepEqual(initial.anonymous ?? null, anonymous ?? null))
     errors.push(forbidden('anonymous', 'changed from initial configuration file'));
@@ -103,22 +67,23 @@ export function readAuthenticationConfiguration(text: string, options: ReadAuthe
   return { issuers, ...(anonymous && { anonymous }) };
 }
 
-function checkAnonymous(fields: AnonymousFields | null | undefined, errors: FieldError[]): AnonymousRule | undefined {
-  if (fields === undefined || fields === null) return undefined;
-  const { enabled = false, conditions = [] } = fields;
-  if (!enabled && conditions.length > 0)
-    errors.push(
-      invalid('anonymous.conditions', conditions, 'enabled should be set to true when conditions are defined'),
-    );
-  return { enabled, ...(conditions.length > 0 && { paths: conditions.map(({ path = '' }) => path) }) };
+function readAnonymous(fields: unknown, errors: FieldError[]): AnonymousRule | undefined {
+  if (!isObject(fields)) return undefined;
+  const enabled = isTrueAt(fields, 'enabled');
+  const paths = objectsAt(fields, 'conditions').map((condition) => textAt(condition, 'path'));
+  if (!enabled && paths.length > 0) {
+    const detail = 'enabled should be set to true when conditions are defined';
+    errors.push(invalid('anonymous.conditions', fields['conditions'], detail));
+  }
+  return { enabled, ...(paths.length > 0 && { paths }) };
 }
 
 function repeated(jwt: readonly JwtFields[]): FieldError[] {
   const errors: FieldError[] = [];
   const seen = { url: new Set<string>(), discoveryURL: new Set<string>() };
-  for (const [at, { issuer = {} }] of jwt.entries()) {
+  for (const [at, one] of jwt.entries()) {
     for (const name of ['url', 'discoveryURL'] as const) {
-      const value = issuer[name] ?? '';
+      const value = textAt(one, 'issuer', name);
       if (value === '' && name === 'discoveryURL') continue;
       if (seen[name].has(value)) errors.push(duplicate(`jwt[${at}].issuer.${name}`, value));
       seen[name].add(value);
@@ -128,52 +93,53 @@ function repeated(jwt: readonly JwtFields[]): FieldError[] {
 }
 
 /** The issuer with its rules. What is wrong is in `errors`; the result counts only when nothing is. */
-function checkJwt(
+function readJwt(
   fields: JwtFields,
   field: string,
   errors: FieldError[],
   options: ReadAuthenticationOptions,
 ): JwtIssuer {
-  const { issuer = {} } = fields;
-  const { url = '', discoveryURL = '', certificateAuthority = '', audiences = [] } = issuer;
-  errors.push(...issuerErrors(issuer, `${field}.issuer`, options));
+  const issuer = objectAt(fields, 'issuer');
+  const checks = issuerChecks(options);
+  validateByRules(errors, tables.issuer, { self: issuer, at: `${field}.issuer`, name: '', checks });
   const mapping = readJwtMapping(fields, field, errors);
+  const [discoveryUrl, ca] = [textAt(issuer, 'discoveryURL'), textAt(issuer, 'certificateAuthority')];
   return {
-    issuerUrl: url,
-    ...(discoveryURL !== '' && { discoveryUrl: discoveryURL }),
-    ...(certificateAuthority !== '' && { ca: certificateAuthority }),
-    audiences,
+    issuerUrl: textAt(issuer, 'url'),
+    ...(discoveryUrl !== '' && { discoveryUrl }),
+    ...(ca !== '' && { ca }),
+    audiences: textsAt(issuer, 'audiences'),
     signingAlgorithms: SIGNING_ALGORITHMS,
     userOf: (claims) => mappedUser(mapping, claims),
   };
 }
 
-function issuerErrors(
-  issuer: NonNullable<JwtFields['issuer']>,
-  field: string,
-  { disallowedIssuers, caProblem }: ReadAuthenticationOptions,
-): FieldError[] {
-  const { url = '', discoveryURL = '', certificateAuthority = '', egressSelectorType = '' } = issuer;
-  const errors = url === '' ? [required(`${field}.url`)] : urlErrors(`${field}.url`, url, disallowedIssuers);
-  if (discoveryURL !== '') {
-    const trimmed = (text: string): string => text.replace(/\/+$/, '');
-    if (url !== '' && trimmed(url) === trimmed(discoveryURL))
-      errors.push(invalid(`${field}.discoveryURL`, discoveryURL, 'discoveryURL must be different from URL'));
-    errors.push(...urlErrors(`${field}.discoveryURL`, discoveryURL, []));
-  }
-  errors.push(...audienceErrors(issuer, field));
-  const unfit = certificateAuthority === '' ? undefined : caProblem(certificateAuthority);
-  if (unfit !== undefined) errors.push(invalid(`${field}.certificateAuthority`, '<omitted>', unfit));
-  if (egressSelectorType !== '' && egressSelectorType !== 'controlplane' && egressSelectorType !== 'cluster')
-    errors.push(
-      invalid(
-        `${field}.egressSelectorType`,
-        egressSelectorType,
-        'egress selector must be either controlplane or cluster',
-      ),
-    );
-  return errors;
-}
+const withoutSlashes = (text: string): string => text.replace(/\/+$/, '');
+
+const issuerChecks = ({ disallowedIssuers, caProblem }: ReadAuthenticationOptions): Record<string, RuleCheck> => ({
+  ownUrl(errors, url, { at }) {
+    if (typeof url === 'string' && url !== '') errors.push(...urlErrors(at, url, disallowedIssuers));
+  },
+  discovery(errors, url, { at, self }) {
+    if (typeof url !== 'string' || url === '') return;
+    const own = textAt(self, 'url');
+    const isOwn = own !== '' && withoutSlashes(own) === withoutSlashes(url);
+    if (isOwn) errors.push(invalid(at, url, 'discoveryURL must be different from URL'));
+    errors.push(...urlErrors(at, url, []));
+  },
+  audiences(errors, value, { at }) {
+    const audiences = textsAt(value);
+    if (audiences.length === 0) errors.push(required(at, `at least one ${at} is required`));
+    for (const [i, audience] of audiences.entries()) {
+      if (audience === '') errors.push(required(`${at}[${i}]`));
+      if (audiences.indexOf(audience) < i) errors.push(duplicate(`${at}[${i}]`, audience));
+    }
+  },
+  authority(errors, pem, { at }) {
+    const unfit = typeof pem === 'string' && pem !== '' ? caProblem(pem) : undefined;
+    if (unfit !== undefined) errors.push(invalid(at, '<omitted>', unfit));
+  },
+});
 
 function urlErrors(field: string, text: string, disallowed: readonly string[]): FieldError[] {
   const errors: FieldError[] = [];
@@ -188,27 +154,5 @@ function urlErrors(field: string, text: string, disallowed: readonly string[]): 
     if (url && url.search !== '') wrong('URL must not contain a query');
     if (url && url.hash !== '') wrong('URL must not contain a fragment');
   }
-  return errors;
-}
-
-function audienceErrors(
-  { audiences = [], audienceMatchPolicy = '' }: NonNullable<JwtFields['issuer']>,
-  above: string,
-): FieldError[] {
-  const field = `${above}.audiences`;
-  const policy = `${above}.audienceMatchPolicy`;
-  if (audiences.length === 0) return [required(field, `at least one ${field} is required`)];
-  const errors: FieldError[] = [];
-  for (const [at, audience] of audiences.entries()) {
-    if (audience === '') errors.push(required(`${field}[${at}]`));
-    if (audiences.indexOf(audience) < at) errors.push(duplicate(`${field}[${at}]`, audience));
-  }
-  const any = audienceMatchPolicy === 'MatchAny';
-  if (audiences.length > 1 && !any)
-    errors.push(invalid(policy, audienceMatchPolicy, 'audienceMatchPolicy must be MatchAny for multiple audiences'));
-  if (audiences.length === 1 && audienceMatchPolicy !== '' && !any)
-    errors.push(
-      invalid(policy, audienceMatchPolicy, 'audienceMatchPolicy must be empty or MatchAny for single audience'),
-    );
   return errors;
 }

@@ -5,19 +5,15 @@
 
 import { goDuration, parseGoDuration } from '@coracle/apimachinery/meta/go-duration';
 import { checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
-import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import {
-  duplicate,
-  invalid,
-  required,
-  tooMany,
-  unsupportedInOrder,
-} from '@coracle/apimachinery/validation/field-errors';
+import { isObject, type JsonObject, objectsAt, textAt } from '@coracle/apimachinery/types/read-value';
+import { duplicate, invalid, required, unsupportedInOrder } from '@coracle/apimachinery/validation/field-errors';
 import { CelCompileError, type CelProgram } from '@coracle/cel/cel';
+import { type RuleCheck, validateByRules } from '../kinds/builtin/validation/table-rules.ts';
 import { compileAccessCondition } from './access-conditions.ts';
+import tables from './authorization-configuration.json' with { type: 'json' };
 import { AUTHORIZATION_MODES } from './authorization-modes.ts';
-import { decodeConfiguration, FLAG, list, reportedFieldErrors, struct, TEXT } from './structured-configuration.ts';
+import { decodeConfiguration, type Fields, reportedFieldErrors } from './structured-configuration.ts';
 import { aggregated } from './union.ts';
 import type { AuthorizationWebhook } from './webhook-authorizer.ts';
 
@@ -29,46 +25,6 @@ export interface ConfiguredWebhook extends Omit<AuthorizationWebhook, 'handler' 
 export type ConfiguredAuthorizer =
   | { readonly type: 'Node' | 'RBAC' | 'AlwaysAllow' | 'AlwaysDeny' }
   | { readonly type: 'Webhook'; readonly webhook: ConfiguredWebhook };
-
-interface WebhookFields {
-  authorizedTTL?: string;
-  cacheAuthorizedRequests?: boolean;
-  unauthorizedTTL?: string;
-  cacheUnauthorizedRequests?: boolean;
-  timeout?: string;
-  subjectAccessReviewVersion?: string;
-  matchConditionSubjectAccessReviewVersion?: string;
-  failurePolicy?: string;
-  connectionInfo?: { type?: string; kubeConfigFile?: string };
-  matchConditions?: { expression?: string }[];
-}
-
-interface AuthorizerFields {
-  type?: string;
-  name?: string;
-  webhook?: WebhookFields | null;
-}
-
-const FIELDS = {
-  authorizers: list(
-    struct({
-      type: TEXT,
-      name: TEXT,
-      webhook: struct({
-        authorizedTTL: TEXT,
-        cacheAuthorizedRequests: FLAG,
-        unauthorizedTTL: TEXT,
-        cacheUnauthorizedRequests: FLAG,
-        timeout: TEXT,
-        subjectAccessReviewVersion: TEXT,
-        matchConditionSubjectAccessReviewVersion: TEXT,
-        failurePolicy: TEXT,
-        connectionInfo: struct({ type: TEXT, kubeConfigFile: TEXT }),
-        matchConditions: list(struct({ expression: TEXT })),
-      }),
-    }),
-  ),
-};
 
 const AUTHORIZED_TTL = '5m';
 const UNAUTHORIZED_TTL = '30s';
@@ -87,10 +43,10 @@ export function readAuthorizationConfiguration(
   text: string,
   { fileProblem, initialTypes }: ReadAuthorizationOptions,
 ): readonly ConfiguredAuthorizer[] {
-  let authorizers: AuthorizerFields[];
+  let authorizers: readonly JsonObject[];
   try {
-    const document = decodeConfiguration(text, 'AuthorizationConfiguration', FIELDS);
-    authorizers = (document['authorizers'] ?? []) as AuthorizerFields[];
+    const { fields } = tables;
+    authorizers = objectsAt(decodeConfiguration(text, 'AuthorizationConfiguration', fields as Fields), 'authorizers');
   } catch (error) {
     throw new Error(`failed to load AuthorizationConfiguration from file: ${(error as Error).message}`);
   }
@@ -102,10 +58,11 @@ export function readAuthorizationConfiguration(
 }
 
 /** What holds for a kube-apiserver beside what holds for every server. */
-function serverProblems(authorizers: readonly AuthorizerFields[], initial: ReadonlySet<string> | undefined): string[] {
+function serverProblems(authorizers: readonly JsonObject[], initial: ReadonlySet<string> | undefined): string[] {
   const problems: string[] = [];
   const types = new Set<string>();
-  for (const { type = '', name = '' } of authorizers) {
+  for (const authorizer of authorizers) {
+    const [type, name] = [textAt(authorizer, 'type'), textAt(authorizer, 'name')];
     if (type === 'Webhook') continue;
     types.add(type);
     const wanted = type.toLowerCase();
@@ -119,7 +76,7 @@ function serverProblems(authorizers: readonly AuthorizerFields[], initial: Reado
 }
 
 function checkAuthorizers(
-  authorizers: readonly AuthorizerFields[],
+  authorizers: readonly JsonObject[],
   errors: FieldError[],
   fileProblem: ReadAuthorizationOptions['fileProblem'],
 ): ConfiguredAuthorizer[] {
@@ -127,8 +84,9 @@ function checkAuthorizers(
   const configured: ConfiguredAuthorizer[] = [];
   const types = new Set<string>();
   const names = new Set<string>();
-  for (const [at, { type = '', name = '', webhook }] of authorizers.entries()) {
+  for (const [at, authorizer] of authorizers.entries()) {
     const field = `authorizers[${at}]`;
+    const [type, name, webhook] = [textAt(authorizer, 'type'), textAt(authorizer, 'name'), authorizer['webhook']];
     if (type === '') {
       errors.push(required(`${field}.type`));
       continue;
@@ -147,8 +105,8 @@ function checkAuthorizers(
     if (type !== 'Webhook') {
       if (webhook) errors.push(invalid(`${field}.webhook`, 'non-null', 'may only be specified when type=Webhook'));
       configured.push({ type: type as 'Node' });
-    } else if (!isJsonObject(webhook)) errors.push(required(`${field}.webhook`, 'required when type=Webhook'));
-    else configured.push({ type, webhook: checkWebhook(webhook, { name, field, errors, fileProblem }) });
+    } else if (!isObject(webhook)) errors.push(required(`${field}.webhook`, 'required when type=Webhook'));
+    else configured.push({ type, webhook: readWebhook(webhook, { name, field, errors, fileProblem }) });
   }
   return configured;
 }
@@ -167,121 +125,67 @@ interface Checking extends Pick<ReadAuthorizationOptions, 'fileProblem'> {
 }
 
 /** The webhook with its defaults. What is wrong is in `errors`; the result counts only when nothing is. */
-function checkWebhook(fields: WebhookFields, checking: Checking): ConfiguredWebhook {
-  const { name, field, errors } = checking;
-  const timeoutMs = duration(fields.timeout, `${field}.timeout`, errors);
-  if (timeoutMs === 0) errors.push(required(`${field}.timeout`));
-  else if (timeoutMs < 0 || timeoutMs > MAX_TIMEOUT_MS)
-    errors.push(invalid(`${field}.timeout`, goDuration(timeoutMs), 'must be > 0s and <= 30s'));
-  const ttl = (value: string | undefined, key: string, fallback: string): number => {
-    const at = `${field}.${key}`;
-    const ms = duration(value, at, errors) || duration(fallback, at, errors);
-    if (ms < 0) errors.push(invalid(at, goDuration(ms), 'must be > 0s'));
-    return ms;
+function readWebhook(webhook: JsonObject, { name, field: at, errors, fileProblem }: Checking): ConfiguredWebhook {
+  const programs: CelProgram[] = [];
+  const checks: Record<string, RuleCheck> = {
+    timeout(errors, value, { at }) {
+      const ms = duration(errors, value, at);
+      if (ms === 0) errors.push(required(at));
+      else if (ms < 0 || ms > MAX_TIMEOUT_MS) errors.push(invalid(at, goDuration(ms), 'must be > 0s and <= 30s'));
+    },
+    ttl(errors, value, { at }) {
+      const ms = duration(errors, value, at);
+      if (ms < 0) errors.push(invalid(at, goDuration(ms), 'must be > 0s'));
+    },
+    file(errors, path, { at }) {
+      if (typeof path !== 'string' || path === '') return;
+      const wrong = path.startsWith('/') ? fileProblem(path) : 'must be an absolute path';
+      if (wrong !== undefined) errors.push(invalid(at, path, wrong));
+    },
+    conditions: (errors, value, { at }) => programs.push(...readConditions(errors, objectsAt(value), at)),
   };
-  const authorizedMs = ttl(fields.authorizedTTL, 'authorizedTTL', AUTHORIZED_TTL);
-  const unauthorizedMs = ttl(fields.unauthorizedTTL, 'unauthorizedTTL', UNAUTHORIZED_TTL);
-  const conditions = fields.matchConditions ?? [];
-  const version = choice(fields.subjectAccessReviewVersion, `${field}.subjectAccessReviewVersion`, {
-    among: ['v1', 'v1beta1'],
-    errors,
-  });
-  const conditionVersion = fields.matchConditionSubjectAccessReviewVersion ?? '';
-  const conditionField = `${field}.matchConditionSubjectAccessReviewVersion`;
-  if (conditionVersion === '' && conditions.length > 0)
-    errors.push(required(conditionField, 'required if match conditions are specified'));
-  else if (conditionVersion !== '' && conditionVersion !== 'v1')
-    errors.push(unsupportedInOrder(conditionField, conditionVersion, ['v1']));
-  const failurePolicy = choice(fields.failurePolicy, `${field}.failurePolicy`, {
-    among: ['NoOpinion', 'Deny'],
-    errors,
-  });
+  validateByRules(errors, tables.webhook, { self: webhook, at, name: '', checks });
+  const text = (field: string): string => textAt(webhook, field);
   return {
     name,
-    timeoutMs,
-    authorizedMs: fields.cacheAuthorizedRequests === false ? 0 : authorizedMs,
-    unauthorizedMs: fields.cacheUnauthorizedRequests === false ? 0 : unauthorizedMs,
-    version: version as ConfiguredWebhook['version'],
-    failurePolicy: failurePolicy as ConfiguredWebhook['failurePolicy'],
-    kubeConfigFile: checkConnection(fields.connectionInfo ?? {}, checking),
-    conditions: checkConditions(conditions, checking),
+    timeoutMs: parseGoDuration(text('timeout')) ?? 0,
+    authorizedMs: heldFor(webhook, 'Authorized', text('authorizedTTL') || AUTHORIZED_TTL),
+    unauthorizedMs: heldFor(webhook, 'Unauthorized', text('unauthorizedTTL') || UNAUTHORIZED_TTL),
+    version: text('subjectAccessReviewVersion') as ConfiguredWebhook['version'],
+    failurePolicy: text('failurePolicy') as ConfiguredWebhook['failurePolicy'],
+    kubeConfigFile: textAt(webhook, 'connectionInfo', 'kubeConfigFile'),
+    conditions: programs,
   };
 }
 
-function choice(
-  value: string | undefined,
-  field: string,
-  { among, errors }: { readonly among: readonly string[]; readonly errors: FieldError[] },
-): string {
-  if (!value) errors.push(required(field));
-  else if (!among.includes(value)) errors.push(unsupportedInOrder(field, value, among));
-  return value ?? '';
-}
+/** How long answers of a kind are kept, in milliseconds. */
+const heldFor = (webhook: JsonObject, kind: 'Authorized' | 'Unauthorized', ttl: string): number =>
+  webhook[`cache${kind}Requests`] === false ? 0 : (parseGoDuration(ttl) ?? 0);
 
 /** In milliseconds, 0 for none. */
-function duration(text: string | undefined, field: string, errors: FieldError[]): number {
-  if (!text) return 0;
+function duration(errors: FieldError[], text: unknown, field: string): number {
+  if (typeof text !== 'string' || text === '') return 0;
   const read = parseGoDuration(text);
   if (read === undefined) errors.push(invalid(field, text, `time: invalid duration ${JSON.stringify(text)}`));
   return read ?? 0;
 }
 
-function checkConnection(
-  { type = '', kubeConfigFile = '' }: NonNullable<WebhookFields['connectionInfo']>,
-  { field: above, errors, fileProblem }: Checking,
-): string {
-  const field = `${above}.connectionInfo`;
-  const file = `${field}.kubeConfigFile`;
-  switch (type) {
-    case '':
-      errors.push(required(`${field}.type`));
-      break;
-    case 'InClusterConfig':
-      if (kubeConfigFile !== '') errors.push(invalid(file, kubeConfigFile, 'can only be set when type=KubeConfigFile'));
-      // It means the cluster whose API server this very process is.
-      else errors.push(invalid(`${field}.type`, type, 'not allowed for an API server: it would ask itself'));
-      break;
-    case 'KubeConfigFile': {
-      const wrong =
-        kubeConfigFile === ''
-          ? undefined
-          : kubeConfigFile.startsWith('/')
-            ? fileProblem(kubeConfigFile)
-            : 'must be an absolute path';
-      if (kubeConfigFile === '') errors.push(required(file));
-      else if (wrong !== undefined) errors.push(invalid(file, kubeConfigFile, wrong));
-      break;
-    }
-    default:
-      errors.push(unsupportedInOrder(`${field}.type`, type, ['InClusterConfig', 'KubeConfigFile']));
-  }
-  return kubeConfigFile;
-}
-
-function checkConditions(
-  conditions: NonNullable<WebhookFields['matchConditions']>,
-  { field: above, errors }: Checking,
-): CelProgram[] {
-  const field = `${above}.matchConditions`;
-  if (conditions.length > MAX_CONDITIONS) {
-    errors.push(tooMany(field, conditions.length, MAX_CONDITIONS));
-    return [];
-  }
+function readConditions(errors: FieldError[], conditions: readonly JsonObject[], field: string): CelProgram[] {
   const seen = new Set<string>();
-  const programs: CelProgram[] = [];
-  for (const [at, { expression = '' }] of conditions.entries()) {
-    const where = `${field}[${at}].expression`;
+  return (conditions.length > MAX_CONDITIONS ? [] : conditions).flatMap((condition, i) => {
+    const [where, expression] = [`${field}[${i}].expression`, textAt(condition, 'expression')];
+    const isTwice = seen.has(expression);
+    seen.add(expression);
     if (expression.trim() === '') errors.push(required(where));
-    else if (seen.has(expression)) errors.push(duplicate(where, expression));
+    else if (isTwice) errors.push(duplicate(where, expression));
     else {
       try {
-        programs.push(compileAccessCondition(expression));
+        return [compileAccessCondition(expression)];
       } catch (error) {
         if (!(error instanceof CelCompileError)) throw error;
         errors.push(invalid(where, expression, error.message));
       }
     }
-    seen.add(expression);
-  }
-  return programs;
+    return [];
+  });
 }

@@ -22,10 +22,13 @@ const KINDS = [
   'EncryptionConfiguration',
   'TracingConfiguration',
 ];
+/** The fields of a document, by name. */
+export type Fields = NonNullable<Schema['properties']>;
+
 const SCHEME = 'k8s.io/apiserver/pkg/apis/apiserver/load/load.go:32';
 
 /** The document of a file, all of whose fields are known and of their types. Throws an Error of upstream's words. */
-export function decodeConfiguration(text: string, kind: string, properties: Schema['properties']): JsonObject {
+export function decodeConfiguration(text: string, kind: string, properties: Fields): JsonObject {
   const { value, duplicates } = parseYaml(text);
   const document: unknown = value;
   if (!isJsonObject(document)) throw new Error(`couldn't get version/kind; json parse error: it is no object`);
@@ -49,15 +52,9 @@ export function decodeConfiguration(text: string, kind: string, properties: Sche
   return document;
 }
 
+const TEXT: Schema = { type: 'string' };
 const SUMMARY = 200;
 const summary = (document: JsonObject): string => JSON.stringify(document).slice(0, SUMMARY);
-
-/** Shapes to put schemas together of. */
-export const TEXT: Schema = { type: 'string' };
-export const FLAG: Schema = { type: 'boolean' };
-export const TEXTS: Schema = { type: 'array', items: TEXT };
-export const struct = (properties: Readonly<Record<string, Schema>>): Schema => ({ type: 'object', properties });
-export const list = (items: Schema): Schema => ({ type: 'array', items });
 
 /** All of them in one line; undefined when there is none. */
 export const reportedFieldErrors = (errors: readonly FieldError[]): string | undefined =>

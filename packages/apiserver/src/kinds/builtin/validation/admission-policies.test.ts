@@ -1,18 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ADMISSION } from '../strategies/cluster.ts';
+import { OTHER_GROUPS } from '../strategies/other-groups.ts';
 
 const RULE = { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['*'] };
 const BASE = { matchConstraints: { resourceRules: [RULE] }, reinvocationPolicy: 'Never' };
 const TRUE = [{ expression: 'true' }];
 
 const errorsOf = (kind: string, spec: object, metadata: object = { name: 'p' }) =>
-  ADMISSION[kind]!.validate!({ metadata, spec }).map(({ type, field, value, detail }) => [
-    type,
-    field,
-    ...(value === undefined ? [] : [value]),
-    detail,
-  ]);
+  OTHER_GROUPS[`admissionregistration.k8s.io/${kind}`]!.validate!({ metadata, spec }).map(
+    ({ type, field, value, detail }) => [type, field, ...(value === undefined ? [] : [value]), detail],
+  );
 
 const variable = (expression: string) => [{ name: 'a', expression }];
 

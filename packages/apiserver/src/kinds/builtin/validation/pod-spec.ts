@@ -12,7 +12,6 @@ import {
   textAt,
   valueAt,
 } from '@coracle/apimachinery/types/read-value';
-import { validateAffinity, validateTopologySpread } from '@coracle/apimachinery/validation/affinity';
 import {
   absent,
   duplicate,
@@ -25,23 +24,12 @@ import {
   required,
   requiredText,
   uniqueNames,
-  unsupportedInOrder,
   validateEach,
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
-import { validateToleration } from '@coracle/apimachinery/validation/tolerations';
 import { lifecycleErrors, probeErrors, securityErrors, variableErrors, variablesErrors } from './container-details.ts';
 import { validateMounts } from './container-mounts.ts';
-import {
-  nameErrors,
-  systemErrors,
-  validateDns,
-  validateHostAliases,
-  validateHostPorts,
-  validateNodeSelector,
-  validatePodSecurity,
-  validateReadinessGates,
-} from './pod-settings.ts';
+import { validateHostPorts, validatePodSettings } from './pod-settings.ts';
 import { validateVolumes } from './pod-volumes.ts';
 import { checkContainerResourceName } from './resource-names.ts';
 
@@ -92,8 +80,6 @@ function isSaid(container: JsonObject, field: string): boolean {
 }
 
 export const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
-const RESTART_POLICIES = ['Always', 'OnFailure', 'Never'];
-const DNS_POLICIES = ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None'];
 const PULL_POLICIES = ['Always', 'IfNotPresent', 'Never'];
 const PROBES = ['livenessProbe', 'readinessProbe', 'startupProbe'];
 const MESSAGE_POLICIES = ['File', 'FallbackToLogsOnError'];
@@ -139,32 +125,7 @@ export function validatePodSpec(
   }
   validateEphemeral(errors, spec, path);
   validateHostPorts(errors, spec, { path, isPod: path === 'spec' });
-  const policy = valueAt(spec, 'restartPolicy');
-  if (policy !== undefined && !RESTART_POLICIES.includes(String(policy))) {
-    errors.push(unsupportedInOrder(`${path}.restartPolicy`, policy, RESTART_POLICIES));
-  }
-  const dns = valueAt(spec, 'dnsPolicy');
-  if (typeof dns === 'string' && !DNS_POLICIES.includes(dns)) {
-    errors.push(unsupportedInOrder(`${path}.dnsPolicy`, dns, DNS_POLICIES));
-  }
-  validateNodeSelector(errors, spec, path);
-  validatePodSecurity(errors, spec, path);
-  validateAffinity(errors, valueAt(spec, 'affinity'), `${path}.affinity`);
-  validateDns(errors, spec, path);
-  validateReadinessGates(errors, spec, path);
-  validateTopologySpread(errors, spec, `${path}.topologySpreadConstraints`);
-  errors.push(...validateDeadline(spec, path), ...nameErrors(spec, path));
-  validateEach(errors, objectsAt(spec, 'tolerations'), (toleration, i) =>
-    validateToleration(toleration, `${path}.tolerations[${i}]`),
-  );
-  validateHostAliases(errors, spec, path);
-  errors.push(...systemErrors(spec, path));
-}
-
-function validateDeadline(spec: unknown, path: string): FieldError[] {
-  const deadline = valueAt(spec, 'activeDeadlineSeconds');
-  if (typeof deadline !== 'number' || (deadline >= 1 && deadline <= 2_147_483_647)) return [];
-  return [invalid(`${path}.activeDeadlineSeconds`, deadline, 'must be between 1 and 2147483647, inclusive')];
+  validatePodSettings(errors, spec, path);
 }
 
 interface ContainerPlace {

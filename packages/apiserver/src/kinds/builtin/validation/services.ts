@@ -9,8 +9,8 @@ import {
 } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import {
+  isObject,
   type JsonObject,
-  listAt,
   objectAt,
   objectsAt,
   textAt,
@@ -26,122 +26,86 @@ import {
   oneOf,
   PORT_RANGE,
   required,
-  requiredText,
   unsupported,
   validateEach,
   validateLabels,
+  validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
-import { PROTOCOLS } from './pod-spec.ts';
 import rules from './service-rules.json' with { type: 'json' };
-import { DNS_NOT_IP, isIp, legacyAddressFault, legacyNetworkFault } from './strict-addresses.ts';
-import { validateByRules } from './table-rules.ts';
+import { legacyAddressFault, legacyNetworkFault } from './strict-addresses.ts';
+import { type RuleCheck, validateByRules } from './table-rules.ts';
 
-/** What is wrong with the address of one place; those that stood there before (`known`) may stay. */
-function placeIpErrors(place: JsonObject, at: string, known: ReadonlySet<string>): FieldError[] {
-  const ip = textAt(place, 'ip');
-  const fault = ip === '' || known.has(ip) ? undefined : legacyAddressFault(ip);
-  return fault === undefined ? [] : [invalid(`${at}.ip`, ip, fault)];
-}
-
-/** What is wrong with its name. */
-function placeHostErrors(place: JsonObject, at: string): FieldError[] {
-  const host = textAt(place, 'hostname');
-  if (host === '') return [];
-  const errors = faults(`${at}.hostname`, host, checkSubdomain(host));
-  return isIp(host) ? [...errors, invalid(`${at}.hostname`, host, DNS_NOT_IP)] : errors;
-}
-
-const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
 const FAMILIES = ['IPv4', 'IPv6'];
 const FAMILY_POLICIES = ['PreferDualStack', 'RequireDualStack', 'SingleStack'];
-const LB_ONLY = "may only be used when `type` is 'LoadBalancer'";
-const NOT_EXTERNAL_NAME = 'may not be set for ExternalName services';
-const IP_MODES = ['Proxy', 'VIP'];
 const KUBELET_PORT = 10_250;
 
 /** Every problem of a Service, and of what an update changes in it. */
 export function validateService(object: JsonObject, old?: JsonObject): readonly FieldError[] {
-  const spec = objectAt(object, 'spec');
-  const type = textAt(spec, 'type');
-  const ips = textsAt(spec, 'clusterIPs');
-  const headless = (ips.length === 1 && ips[0] === 'None') || textAt(spec, 'clusterIP') === 'None';
-  const ports = objectsAt(spec, 'ports');
   const errors: FieldError[] = [];
-  if (ports.length === 0 && !headless && type !== 'ExternalName') errors.push(required('spec.ports'));
-  validateType(errors, spec, { type, headless });
-  validatePorts(errors, ports);
-  validateLabels(errors, objectAt(spec, 'selector'), 'spec.selector');
-  validateByRules(errors, rules.affinity, { self: spec, at: 'spec', name: '' });
-  if (type !== 'ExternalName') validateAddresses(errors, spec, old);
-  const external = new Set(textsAt(old, 'spec', 'externalIPs'));
-  validateEach(errors, textsAt(spec, 'externalIPs'), (ip, i) =>
-    validateExternalIp(ip, `spec.externalIPs[${i}]`, external),
-  );
-  errors.push(...oneOf(spec, { name: 'type', path: 'spec.type' }, TYPES));
-  validateNumbers(errors, ports, type);
-  validateBalancer(errors, spec, { type, old });
-  validateByRules(errors, rules.traffic, { self: spec, at: 'spec', name: '' });
-  if (old !== undefined) validateBalancerStatus(errors, { type, object, old });
+  const spec = objectAt(object, 'spec');
+  const before = old && objectAt(old, 'spec');
+  validateByRules(errors, rules.spec, { self: spec, old: before, at: 'spec', name: '', checks: CHECKS });
+  if (old !== undefined) validateBalancerStatus(errors, object, old);
   return errors;
 }
 
-function validateType(
-  errors: FieldError[],
-  spec: JsonObject,
-  { type, headless }: { readonly type: string; readonly headless: boolean },
-): void {
+const isHeadless = (spec: unknown): boolean =>
+  textAt(spec, 'clusterIP') === 'None' || textsAt(spec, 'clusterIPs').join() === 'None';
+
+const type: RuleCheck = (errors, spec, { at }) => {
+  const [type, ports] = [textAt(spec, 'type'), objectsAt(spec, 'ports')];
   if (type === 'ExternalName') {
-    const name = textAt(spec, 'externalName').replace(/\.$/, '');
-    if (listAt(spec, 'clusterIPs').length > 0) errors.push(forbidden('spec.clusterIPs', NOT_EXTERNAL_NAME));
-    if (listAt(spec, 'ipFamilies').length > 0) errors.push(forbidden('spec.ipFamilies', NOT_EXTERNAL_NAME));
-    if (textAt(spec, 'ipFamilyPolicy') !== '') errors.push(forbidden('spec.ipFamilyPolicy', NOT_EXTERNAL_NAME));
-    errors.push(...requiredText('spec.externalName', name, checkSubdomain));
+    validateByRules(errors, rules.externalName, { self: spec, at, name: '', checks: { externalName } });
     return;
   }
+  if (ports.length === 0 && !isHeadless(spec)) errors.push(required(`${at}.ports`));
   if (type === 'LoadBalancer') {
     const detail = `may not expose port ${KUBELET_PORT} externally since it is used by kubelet`;
-    validateEach(errors, objectsAt(spec, 'ports'), (port, i) =>
-      port['port'] === KUBELET_PORT ? [invalid(`spec.ports[${i}]`, KUBELET_PORT, detail)] : [],
+    validateEach(errors, ports, (port, i) =>
+      port['port'] === KUBELET_PORT ? [invalid(`${at}.ports[${i}]`, KUBELET_PORT, detail)] : [],
     );
   }
-  if (headless && (type === 'NodePort' || type === 'LoadBalancer')) {
-    errors.push(invalid('spec.clusterIPs[0]', 'None', `may not be set to 'None' for ${type} services`));
+  if (isHeadless(spec) && (type === 'NodePort' || type === 'LoadBalancer')) {
+    errors.push(invalid(`${at}.clusterIPs[0]`, 'None', `may not be set to 'None' for ${type} services`));
   }
-}
+};
 
-function validatePorts(errors: FieldError[], ports: readonly JsonObject[]): void {
+/** A name may end in a dot. */
+const externalName: RuleCheck = (errors, value, { at }) => {
+  const name = String(value ?? '').replace(/\.$/, '');
+  if (value === '.') errors.push(required(at));
+  else if (name !== '') errors.push(...faults(at, name, checkSubdomain(name)));
+};
+
+const ports: RuleCheck = (errors, value, { at: path }) => {
+  const all = objectsAt(value);
   const names = new Set<string>();
-  validateEach(errors, ports, (port, i) => {
-    const at = `spec.ports[${i}]`;
-    const errors: FieldError[] = [];
-    const name = textAt(port, 'name');
-    if (name === '' && ports.length > 1) errors.push(required(`${at}.name`));
-    if (name !== '') {
-      errors.push(...faults(`${at}.name`, name, checkLabelName(name)));
-      if (names.has(name)) errors.push(duplicate(`${at}.name`, name));
-      names.add(name);
-    }
-    const number = valueAt(port, 'port');
-    if (!isPort(number)) errors.push(invalid(`${at}.port`, number ?? 0, PORT_RANGE));
-    errors.push(...oneOf(port, { name: 'protocol', path: `${at}.protocol` }, PROTOCOLS));
-    const target = valueAt(port, 'targetPort');
-    if (typeof target === 'number' && !isPort(target)) errors.push(invalid(`${at}.targetPort`, target, PORT_RANGE));
-    if (typeof target === 'string') errors.push(...faults(`${at}.targetPort`, target, checkPortName(target)));
-    const protocol = textAt(port, 'appProtocol');
-    if (protocol !== '') errors.push(...faults(`${at}.appProtocol`, protocol, checkQualifiedName(protocol)));
-    return errors;
+  validateNested(errors, all, (port, i) => {
+    const [at, name] = [`${path}[${i}]`, textAt(port, 'name')];
+    if (name === '' && all.length > 1) errors.push(required(`${at}.name`));
+    if (name !== '') errors.push(...faults(`${at}.name`, name, checkLabelName(name)));
+    if (name !== '' && names.has(name)) errors.push(duplicate(`${at}.name`, name));
+    names.add(name);
+    validateByRules(errors, rules.port, { self: port, at, name, checks: { targetPort } });
   });
-}
+};
+
+const targetPort: RuleCheck = (errors, target, { at }) => {
+  if (typeof target === 'number' && !isPort(target)) errors.push(invalid(at, target, PORT_RANGE));
+  if (typeof target === 'string') errors.push(...faults(at, target, checkPortName(target)));
+};
 
 /** Numbers that stand twice for one protocol, and node ports where there are none. */
-function validateNumbers(errors: FieldError[], ports: readonly JsonObject[], type: string): void {
+const numbers: RuleCheck = (errors, value, { at, self: spec }) => {
+  const ports = objectsAt(value);
   const nodePorts = new Set<string>();
   validateEach(errors, ports, (port, i) => {
     const nodePort = valueAt(port, 'nodePort');
     if (!nodePort) return [];
     const errors: FieldError[] = [];
-    const field = `spec.ports[${i}].nodePort`;
-    if (type === 'ClusterIP') errors.push(forbidden(field, "may not be used when `type` is 'ClusterIP'"));
+    const field = `${at}[${i}].nodePort`;
+    if (textAt(spec, 'type') === 'ClusterIP')
+      errors.push(forbidden(field, "may not be used when `type` is 'ClusterIP'"));
     const key = `${textAt(port, 'protocol')}/${String(nodePort)}`;
     if (nodePorts.has(key)) errors.push(duplicate(field, nodePort));
     nodePorts.add(key);
@@ -150,13 +114,14 @@ function validateNumbers(errors: FieldError[], ports: readonly JsonObject[], typ
   const numbers = new Set<string>();
   validateEach(errors, ports, (port, i) => {
     const key = `${textAt(port, 'protocol')}/${String(valueAt(port, 'port'))}`;
-    if (numbers.has(key)) return [duplicate(`spec.ports[${i}]`, { protocol: port['protocol'], port: port['port'] })];
+    if (numbers.has(key)) return [duplicate(`${at}[${i}]`, { protocol: port['protocol'], port: port['port'] })];
     numbers.add(key);
     return [];
   });
-}
+};
 
-function validateAddresses(errors: FieldError[], spec: JsonObject, old: JsonObject | undefined): void {
+const addresses: RuleCheck = (errors, spec, { old }) => {
+  if (textAt(spec, 'type') === 'ExternalName') return;
   const at = 'spec.clusterIPs';
   const ip = textAt(spec, 'clusterIP');
   const ips = textsAt(spec, 'clusterIPs');
@@ -174,7 +139,7 @@ function validateAddresses(errors: FieldError[], spec: JsonObject, old: JsonObje
     errors.push(invalid(at, ips, "'None' must be the first and only value"));
     return;
   }
-  const before = new Set(textsAt(old, 'spec', 'clusterIPs'));
+  const before = new Set(textsAt(old, 'clusterIPs'));
   const known = errors.length;
   validateEach(errors, ips, (one, i) => {
     const fault = (one === 'None' && i === 0) || before.has(one) ? undefined : legacyAddressFault(one);
@@ -192,11 +157,11 @@ function validateAddresses(errors: FieldError[], spec: JsonObject, old: JsonObje
     if (one === undefined || one === 'None' || isSix[i] === (family === 'IPv6')) continue;
     errors.push(invalid(`${at}[${i}]`, one, `expected an ${family} value as indicated by \`ipFamilies[${i}]\``));
   }
-  const was = textAt(old, 'spec', 'clusterIP');
-  if (was !== '' && was !== ip && textAt(old, 'spec', 'type') !== 'ExternalName') {
+  const was = textAt(old, 'clusterIP');
+  if (was !== '' && was !== ip && textAt(old, 'type') !== 'ExternalName') {
     errors.push(invalid(`${at}[0]`, ip, 'may not change once set'));
   }
-}
+};
 
 /** An address that leads somewhere else than to a place of its own. */
 function validateExternalIp(ip: string, at: string, before: ReadonlySet<string>): FieldError[] {
@@ -216,58 +181,52 @@ function validateExternalIp(ip: string, at: string, before: ReadonlySet<string>)
   return [];
 }
 
-function validateBalancer(
-  errors: FieldError[],
-  spec: JsonObject,
-  { type, old }: { readonly type: string; readonly old: JsonObject | undefined },
-): void {
-  const balanced = type === 'LoadBalancer';
-  const ranges = textsAt(spec, 'loadBalancerSourceRanges');
-  // The path is spelled as upstream spells it.
-  const at = 'spec.LoadBalancerSourceRanges';
-  if (ranges.length > 0 && !balanced) errors.push(forbidden(at, LB_ONLY));
-  const known = new Set(textsAt(old, 'spec', 'loadBalancerSourceRanges').map((range) => range.trim()));
-  validateEach(errors, ranges, (text, i) => {
+/** Networks that stood there before may stay. */
+const ranges: RuleCheck = (errors, value, { at, old }) => {
+  const known = new Set(textsAt(old).map((range) => range.trim()));
+  validateEach(errors, textsAt(value), (text, i) => {
     const range = text.trim();
     const fault = known.has(range) ? undefined : legacyNetworkFault(range);
     return fault === undefined ? [] : [invalid(`${at}[${i}]`, range, fault)];
   });
-  if (!balanced && typeof valueAt(spec, 'allocateLoadBalancerNodePorts') === 'boolean') {
-    errors.push(forbidden('spec.allocateLoadBalancerNodePorts', LB_ONLY));
-  }
-  const name = valueAt(spec, 'loadBalancerClass');
-  const before = valueAt(old, 'spec', 'loadBalancerClass');
-  if (balanced && textAt(old, 'spec', 'type') === 'LoadBalancer' && !deepEqual(name ?? null, before ?? null)) {
-    errors.push(invalid('spec.loadBalancerClass', name ?? null, 'may not change once set'));
-  }
-  if (typeof name !== 'string') return;
-  if (balanced) errors.push(...faults('spec.loadBalancerClass', name, checkQualifiedName(name)));
-  else errors.push(forbidden('spec.loadBalancerClass', LB_ONLY));
-}
+};
+
+const CHECKS: Readonly<Record<string, RuleCheck>> = {
+  type,
+  ports,
+  numbers,
+  addresses,
+  ranges,
+  labels: (errors, labels, { at }) => isObject(labels) && validateLabels(errors, labels, at),
+  externalIps(errors, value, { at, old }) {
+    const before = new Set(textsAt(old));
+    validateEach(errors, textsAt(value), (ip, i) => validateExternalIp(ip, `${at}[${i}]`, before));
+  },
+  balancerClass(errors, name, { at, self: spec }) {
+    if (typeof name !== 'string' || textAt(spec, 'type') !== 'LoadBalancer') return;
+    errors.push(...faults(at, name, checkQualifiedName(name)));
+  },
+};
 
 /** What a balancer says of itself, where that has changed (ValidateLoadBalancerStatus). */
-function validateBalancerStatus(
-  errors: FieldError[],
-  { type, object, old }: { readonly type: string; readonly object: JsonObject; readonly old: JsonObject },
-): void {
-  const ingresses = objectsAt(object, 'status', 'loadBalancer', 'ingress');
-  const before = objectsAt(old, 'status', 'loadBalancer', 'ingress');
-  const at = 'status.loadBalancer.ingress';
+function validateBalancerStatus(errors: FieldError[], object: JsonObject, old: JsonObject): void {
+  const [ingresses, before] = [object, old].map((one) => objectsAt(one, 'status', 'loadBalancer', 'ingress')) as [
+    readonly JsonObject[],
+    readonly JsonObject[],
+  ];
+  const path = 'status.loadBalancer.ingress';
   if (ingresses.length === 0 || deepEqual(ingresses, before)) return;
-  if (type !== 'LoadBalancer') {
-    errors.push(forbidden(at, "may only be used when `spec.type` is 'LoadBalancer'"));
+  if (textAt(object, 'spec', 'type') !== 'LoadBalancer') {
+    errors.push(forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'"));
     return;
   }
   const known = new Set(before.map((ingress) => textAt(ingress, 'ip')));
-  validateEach(errors, ingresses, (ingress, i) => {
-    const errors = placeIpErrors(ingress, `${at}[${i}]`, known);
-    const [ip, mode] = [textAt(ingress, 'ip'), textAt(ingress, 'ipMode')];
-    if (mode === '' && ip !== '') errors.push(required(`${at}[${i}].ipMode`, 'must be specified when `ip` is set'));
-    else if (mode !== '' && ip === '') {
-      errors.push(forbidden(`${at}[${i}].ipMode`, 'may not be specified when `ip` is not set'));
-    } else if (mode !== '' && !IP_MODES.includes(mode)) {
-      errors.push(unsupported(`${at}[${i}].ipMode`, mode, IP_MODES));
-    }
-    return [...errors, ...placeHostErrors(ingress, `${at}[${i}]`)];
-  });
+  const ip: RuleCheck = (errors, value, { at }) => {
+    const address = String(value ?? '');
+    const fault = address === '' || known.has(address) ? undefined : legacyAddressFault(address);
+    if (fault !== undefined) errors.push(invalid(at, address, fault));
+  };
+  validateNested(errors, ingresses, (self, i) =>
+    validateByRules(errors, rules.ingress, { self, at: `${path}[${i}]`, name: '', checks: { ip } }),
+  );
 }

@@ -19,7 +19,6 @@ import { isObject, listAt, textAt, valueAt } from '@coracle/apimachinery/types/r
 import {
   addAll,
   duplicate,
-  faults,
   IMMUTABLE,
   invalid,
   nonNegative,
@@ -27,11 +26,12 @@ import {
   tooLong,
   tooMany,
   unsupported,
+  unsupportedInOrder,
   type Validate,
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
 import { BOOL, CelEvaluationError, type CelProgram, celBudget, compileCel, DYN, STRING } from '@coracle/cel/cel';
-import { addressFault, CIDR_RULE, legacyNetworkFault, networkFault } from './strict-addresses.ts';
+import { addressFault, CIDR_RULE, DNS_NOT_IP, IP_RULE, isIp, networkFault } from './strict-addresses.ts';
 import { backstepErrors, descendingErrors } from './volume-paths.ts';
 
 /** One rule. Of `required` to `check` it has one, or it stands for the rules of a part. */
@@ -47,6 +47,8 @@ export interface Rule {
   /** A text or list that is not empty, or an object. */
   readonly required?: boolean;
   readonly enum?: readonly string[];
+  /** The values of an `enum` are shown as they stand, where upstream does not sort them. */
+  readonly inOrder?: boolean;
   readonly format?: string;
   readonly maxLength?: number;
   /** Most items of a list, or members of an object. */
@@ -65,7 +67,7 @@ export interface Rule {
   readonly check?: string;
   /** An `enum` or `format` is asked of what is empty or not there as well. */
   readonly orEmpty?: boolean;
-  /** An `enum` or `format` is asked of what is empty as well. */
+  /** Asked of what is given, be it empty. */
   readonly ifGiven?: boolean;
   /** `create` or `update`: for one of the two alone. */
   readonly on?: string;
@@ -134,9 +136,10 @@ const FORMATS: Readonly<Record<string, (text: string) => readonly string[]>> = {
     return problems.length === 0 ? [] : [`may have mixed case, but should otherwise match: ${problems.join(',')}`];
   },
   address: (text) => detailOf(addressFault(text)),
+  'no-address': (text) => (isIp(text) ? [DNS_NOT_IP] : []),
+  ip: (text) => (isIp(text) ? [] : [IP_RULE]),
   cidr: (text) => (isCidr(text) ? [] : [CIDR_RULE]),
   network: (text) => detailOf(networkFault(text)),
-  'old-network': (text) => detailOf(legacyNetworkFault(text)),
   'without-backsteps': (text) => detailsOf(backstepErrors(text, '')),
   descending: (text) => detailsOf(descendingErrors(text, '')),
   initiator: initiatorDetails,
@@ -176,8 +179,19 @@ const isEmpty = (value: unknown): boolean =>
   value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
 
 /** Whether an `enum` or `format` is asked of a value. */
-const isAsked = ({ orEmpty, ifGiven }: Rule, value: unknown): boolean =>
-  orEmpty === true || (ifGiven ? value !== undefined && value !== null : !isEmpty(value));
+const isAsked = ({ orEmpty, ifGiven }: Rule, value: unknown): boolean => orEmpty || ifGiven || !isEmpty(value);
+
+/** Rules are read very often, and what they say of a field is nearly always nothing. */
+const STEPS = new WeakMap<Rule, readonly string[]>();
+
+function stepsOf(rule: Rule): readonly string[] {
+  let steps = STEPS.get(rule);
+  if (steps === undefined) {
+    steps = rule.field ? rule.field.split('.') : [];
+    STEPS.set(rule, steps);
+  }
+  return steps;
+}
 
 /** Adds what the rules say of `self`. */
 export function validateByRules(errors: FieldError[], rules: readonly Rule[], subject: Subject): void {
@@ -187,8 +201,9 @@ export function validateByRules(errors: FieldError[], rules: readonly Rule[], su
 function validateByRule(errors: FieldError[], rule: Rule, subject: Subject): void {
   const { field = '', each, within, when, on } = rule;
   if (on !== undefined && (on === 'update') !== isObject(subject.old)) return;
-  const path = (step: string): string => [subject.at, step].filter((part) => part !== '').join('.');
-  const steps = field === '' ? [] : field.split('.');
+  const path = (step: string): string =>
+    subject.at === '' || step === '' ? `${subject.at}${step}` : `${subject.at}.${step}`;
+  const steps = stepsOf(rule);
   const value = valueAt(subject.self, ...steps);
   if (each) {
     const list = listAt(subject.self, ...steps);
@@ -206,7 +221,7 @@ function validateByRule(errors: FieldError[], rule: Rule, subject: Subject): voi
   } else if (rule.check !== undefined) {
     const { self, old, checks = {} } = subject;
     checks[rule.check]!(errors, value, { at: path(rule.at ?? field), self, old: valueAt(old, ...steps) });
-  } else addAll(errors, brokenBy(rule, { ...subject, value, at: path(rule.at ?? field), steps }));
+  } else addAll(errors, brokenBy(rule, subject, { value, place: () => path(rule.at ?? field) }));
 }
 
 function validateUnique(
@@ -221,45 +236,44 @@ function validateUnique(
   });
 }
 
-interface Broken extends Subject {
-  readonly value: unknown;
-  readonly steps: readonly string[];
-}
+const NONE: readonly FieldError[] = [];
 
-function brokenBy(rule: Rule, subject: Broken): readonly FieldError[] {
-  const { at, self, old, value, steps } = subject;
+/** What is wrong with a value; `place` is where it is said, which seldom has to be. */
+function brokenBy(
+  rule: Rule,
+  subject: Subject,
+  { value, place }: { readonly value: unknown; readonly place: () => string },
+): readonly FieldError[] {
+  const { self, old } = subject;
   const text = typeof value === 'string' ? value : '';
-  // Worked out only where something is wrong, which is seldom.
   const detailOf = (): string =>
     (rule.detail ?? '').replace(/\{([\w.]+)\}/g, (_, path: string) => String(valueAt(self, ...path.split('.')) ?? ''));
-  if (rule.required) return isEmpty(value) ? [required(at, detailOf())] : [];
+  if (rule.ifGiven && (value === undefined || value === null)) return NONE;
+  if (rule.required) return isEmpty(value) ? [required(place(), detailOf())] : NONE;
   if (rule.enum) {
-    return isAsked(rule, value) && !rule.enum.includes(text) ? [unsupported(at, value ?? '', rule.enum)] : [];
+    const refuse = rule.inOrder ? unsupportedInOrder : unsupported;
+    return isAsked(rule, value) && !rule.enum.includes(text) ? [refuse(place(), value ?? '', rule.enum)] : NONE;
   }
   if (rule.format !== undefined) {
     const details = isAsked(rule, value) ? FORMATS[rule.format]!(text) : [];
-    return faults(
-      at,
-      text,
-      details.map((one) => detailOf() + one),
-    );
+    return details.length === 0 ? NONE : details.map((one) => invalid(place(), text, detailOf() + one));
   }
-  if (rule.maxLength !== undefined) return text.length > rule.maxLength ? [tooLong(at, rule.maxLength)] : [];
+  if (rule.maxLength !== undefined) return text.length > rule.maxLength ? [tooLong(place(), rule.maxLength)] : NONE;
   if (rule.range) {
     const [low = 0, high = 0] = rule.range;
     const number = typeof value === 'number' ? value : 0;
-    if (number >= low && number <= high) return [];
-    return [invalid(at, number, detailOf() || `must be between ${low} and ${high}, inclusive`)];
+    if (number >= low && number <= high) return NONE;
+    return [invalid(place(), number, detailOf() || `must be between ${low} and ${high}, inclusive`)];
   }
   if (rule.maxItems !== undefined) {
     const count = Object.keys(isObject(value) || Array.isArray(value) ? value : {}).length;
-    return count > rule.maxItems ? [tooMany(at, count, rule.maxItems)] : [];
+    return count > rule.maxItems ? [tooMany(place(), count, rule.maxItems)] : NONE;
   }
-  if (rule.count) return nonNegative({ value }, 'value', at);
-  const isKept = rule.kept && (!isObject(old) || deepEqual(value ?? null, valueAt(old, ...steps) ?? null));
-  if (isKept || (rule.cel !== undefined && isTrue(rule.cel, subject))) return [];
+  if (rule.count) return nonNegative({ value }, 'value', place());
+  const isKept = rule.kept && (!isObject(old) || deepEqual(value ?? null, valueAt(old, ...stepsOf(rule)) ?? null));
+  if (isKept || (rule.cel !== undefined && isTrue(rule.cel, subject))) return NONE;
   const { reason = 'Invalid' } = rule;
   const shown = reason === 'Invalid' || reason === 'NotSupported' ? { value: value ?? (rule.kept ? null : '') } : {};
   const detail = detailOf() || (rule.kept ? IMMUTABLE : '');
-  return [{ type: `FieldValue${reason}` as FieldError['type'], field: at, detail, ...shown }];
+  return [{ type: `FieldValue${reason}` as FieldError['type'], field: place(), detail, ...shown }];
 }
