@@ -11,6 +11,7 @@ import {
   unsupported,
   validateEach,
   validateLabels,
+  validateNested,
 } from './field-errors.ts';
 
 const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
@@ -132,10 +133,11 @@ function validatePodTerm(errors: FieldError[], term: unknown, path: string): voi
   errors.push(...faults(`${path}.topologyKey`, key, checkQualifiedName(key)));
 }
 
-function validateLabelSelector(errors: FieldError[], selector: unknown, path: string): void {
+/** Validates a label selector that stands at `path`; it may be absent (metav1validation.ValidateLabelSelector). */
+export function validateLabelSelector(errors: FieldError[], selector: unknown, path: string): void {
   if (!isObject(selector)) return;
   validateLabels(errors, objectAt(selector, 'matchLabels'), `${path}.matchLabels`);
-  for (const [i, one] of objectsAt(selector, 'matchExpressions').entries()) {
+  validateNested(errors, objectsAt(selector, 'matchExpressions'), (one, i) => {
     const at = `${path}.matchExpressions[${i}]`;
     errors.push(...validateOperator(one, at));
     const key = textAt(one, 'key');
@@ -145,7 +147,7 @@ function validateLabelSelector(errors: FieldError[], selector: unknown, path: st
       // There may be half a million: no path is written for what is right.
       return details.length === 0 ? NONE : faults(`${at}.values[${j}]`, value, details);
     });
-  }
+  });
 }
 
 /** Validates the topology spread constraints of `spec`, whose list stands at `path`. */

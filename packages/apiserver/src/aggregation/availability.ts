@@ -1,9 +1,10 @@
 /** Whether a remote API is there: its Service, somebody behind it, and an answer to a probe (upstream's order and words). */
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Condition, EndpointPort, EndpointSlice, Endpoints, Service } from '@coracle/apimachinery/types/types';
+import type { Condition, EndpointPort, Endpoints, Service } from '@coracle/apimachinery/types/types';
 import { type ApiHandler, NEVER, NO_BYTES } from '@coracle/runtime/http/seam';
 import type { UserInfo } from '../auth/identity.ts';
 import type { ObjectStore } from '../cache/object-store.ts';
+import { isReady, slicesOf } from '../outbound/service-address.ts';
 import type { RemoteApi } from './api-service-index.ts';
 import { remoteUserHeaders } from './proxy-request.ts';
 
@@ -13,8 +14,6 @@ export type Verdict = Pick<Condition, 'status' | 'reason' | 'message'>;
 export const AGGREGATOR_USER: UserInfo = { username: 'system:kube-aggregator', groups: ['system:masters'] };
 
 type ServiceParts = DeepReadonly<Service>;
-
-type SliceParts = DeepReadonly<Partial<EndpointSlice>>;
 
 type EndpointsParts = DeepReadonly<Endpoints>;
 
@@ -34,20 +33,14 @@ export function serviceVerdict(store: Pick<ObjectStore, 'get' | 'list'>, { servi
   const named = (ports: readonly EndpointPort[] | null | undefined): boolean =>
     ports?.some((one) => (one.name ?? '') === portName && one.port !== undefined) === true;
 
-  const slices = store.list('discovery.k8s.io/endpointslices', {
-    namespace,
-    match: ({ object }) => object.metadata.labels?.['kubernetes.io/service-name'] === name,
-  }).items;
+  const slices = slicesOf(store, { namespace, name });
   // Slices of Endpoints are made a little later, and by a controller that may be off: both count.
   const endpoints = store.get({ prefix: '/endpoints', namespace, name });
   if (slices.length === 0 && !endpoints) {
     return no('EndpointsNotFound', `cannot find endpointslices for ${where}`);
   }
   const active =
-    slices.some(({ object }) => {
-      const slice = object as SliceParts;
-      return slice.endpoints?.some(({ conditions }) => conditions?.ready !== false) && named(slice.ports);
-    }) ||
+    slices.some(({ endpoints, ports }) => endpoints?.some(isReady) && named(ports)) ||
     (endpoints?.object as EndpointsParts | undefined)?.subsets?.some(
       ({ addresses = [], ports }) => addresses.length > 0 && named(ports),
     );

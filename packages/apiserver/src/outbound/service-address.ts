@@ -3,7 +3,14 @@
  * cluster IPs, so the server dials the endpoints themselves.
  */
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { EndpointPort, EndpointSlice, Endpoints, Service, ServicePort } from '@coracle/apimachinery/types/types';
+import type {
+  Endpoint,
+  EndpointPort,
+  EndpointSlice,
+  Endpoints,
+  Service,
+  ServicePort,
+} from '@coracle/apimachinery/types/types';
 import type { ObjectStore } from '../cache/object-store.ts';
 
 const SERVICES = '/services';
@@ -25,10 +32,19 @@ export interface ServiceAddress {
 }
 
 type ServiceParts = DeepReadonly<Service>;
-
-type SliceParts = DeepReadonly<Partial<EndpointSlice>>;
-
 type EndpointsParts = DeepReadonly<Endpoints>;
+
+/** The EndpointSlices of a Service: where its Pods are. A slice is anybody's word. */
+export const slicesOf = (
+  store: Pick<ObjectStore, 'list'>,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+): readonly DeepReadonly<Partial<EndpointSlice>>[] =>
+  store
+    .list(SLICES, { namespace, match: ({ object }) => object.metadata.labels?.[SERVICE_NAME] === name })
+    .items.map(({ object }) => object as DeepReadonly<Partial<EndpointSlice>>);
+
+/** True for an endpoint that may be asked: readiness that is not known counts as ready. */
+export const isReady = ({ conditions }: DeepReadonly<Endpoint>): boolean => conditions?.ready !== false;
 
 /** The name a Service's certificate is checked against. */
 export const serviceHost = ({ namespace, name }: Pick<ServiceReference, 'namespace' | 'name'>): string =>
@@ -61,34 +77,20 @@ interface Search {
 }
 
 function sliceAddresses(store: Pick<ObjectStore, 'list'>, { namespace, name, wanted }: Search): ServiceAddress[] {
-  const { items } = store.list(SLICES, {
-    namespace,
-    match: ({ object }) => object.metadata.labels?.[SERVICE_NAME] === name,
+  return slicesOf(store, { namespace, name }).flatMap(({ endpoints, ports }) => {
+    const port = targetPort(ports, wanted);
+    const hosts =
+      port === undefined ? [] : (endpoints ?? []).filter(isReady).flatMap(({ addresses = [] }) => addresses);
+    return hosts.map((host) => ({ host, port: port! }));
   });
-  const addresses: ServiceAddress[] = [];
-  for (const { object } of items) {
-    const { endpoints, ports } = object as SliceParts;
-    const target = targetPort(ports, wanted);
-    if (target === undefined) continue;
-    for (const { addresses: hosts = [], conditions } of endpoints ?? []) {
-      // Readiness that is not known counts as ready.
-      if (conditions?.ready === false) continue;
-      for (const host of hosts) addresses.push({ host, port: target });
-    }
-  }
-  return addresses;
 }
 
 function endpointsAddresses(store: Pick<ObjectStore, 'get'>, { namespace, name, wanted }: Search): ServiceAddress[] {
-  const endpoints = store.get({ prefix: ENDPOINTS, namespace, name });
-  if (!endpoints) return [];
-  const addresses: ServiceAddress[] = [];
-  for (const subset of (endpoints.object as EndpointsParts).subsets ?? []) {
-    const target = targetPort(subset.ports, wanted);
-    if (target === undefined) continue;
-    for (const { ip } of subset.addresses ?? []) addresses.push({ host: ip, port: target });
-  }
-  return addresses;
+  const endpoints = store.get({ prefix: ENDPOINTS, namespace, name })?.object as EndpointsParts | undefined;
+  return (endpoints?.subsets ?? []).flatMap(({ addresses = [], ports }) => {
+    const port = targetPort(ports, wanted);
+    return port === undefined ? [] : addresses.map(({ ip }) => ({ host: ip, port }));
+  });
 }
 
 /** Ports of endpoints go by the service port's name; endpoints that list none take the service's numeric target. */

@@ -6,18 +6,15 @@
 
 import type { DeepReadonly, UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { badRequest } from '@coracle/apimachinery/meta/status';
-import type { EndpointSlice, Service } from '@coracle/apimachinery/types/types';
+import type { Service } from '@coracle/apimachinery/types/types';
+import { isReady, slicesOf } from '../../outbound/service-address.ts';
 import type { Exchange } from '../exchange.ts';
 import { storedObject } from './get.ts';
 import { type ProxyId, unavailable } from './proxy-id.ts';
 
-const SLICES = 'discovery.k8s.io/endpointslices';
 const PODS = '/pods';
-const SERVICE_NAME = 'kubernetes.io/service-name';
 
 type ServiceParts = DeepReadonly<Service>;
-
-type SliceParts = DeepReadonly<Partial<EndpointSlice>>;
 
 export interface PodPort {
   readonly pod: Readonly<UnstructuredObject>;
@@ -30,18 +27,13 @@ export function podBehind(exchange: Exchange, { name, port }: ProxyId): PodPort 
   const { store } = exchange.server.registry;
   const { namespace } = exchange;
   const wanted = portName(service, { name, port });
-  const { items } = store.list(SLICES, {
-    namespace,
-    match: ({ object }) => object.metadata.labels?.[SERVICE_NAME] === name,
-  });
+  const slices = slicesOf(store, { namespace, name });
   const found: PodPort[] = [];
-  for (const { object } of items) {
-    const { endpoints, ports } = object as SliceParts;
+  for (const { endpoints, ports } of slices) {
     const number = ports?.find((one) => (one.name ?? '') === wanted && (one.protocol ?? 'TCP') === 'TCP')?.port;
     if (number === undefined) continue;
-    for (const { addresses = [], conditions, targetRef } of endpoints ?? []) {
-      // Readiness that is not known counts as ready.
-      if (conditions?.ready === false || targetRef?.kind !== 'Pod' || targetRef.namespace !== namespace) continue;
+    for (const { addresses = [], targetRef } of (endpoints ?? []).filter(isReady)) {
+      if (targetRef?.kind !== 'Pod' || targetRef.namespace !== namespace) continue;
       const pod = store.get({ prefix: PODS, namespace, name: targetRef.name ?? '' })?.object;
       if (pod && addressesOf(pod).some((ip) => addresses.includes(ip))) found.push({ pod, port: number });
     }
@@ -49,7 +41,7 @@ export function podBehind(exchange: Exchange, { name, port }: ProxyId): PodPort 
   const chosen = found[Math.floor(Math.random() * found.length)];
   if (!chosen) {
     // Upstream names the Service where there is nobody at all, and what was asked for where nobody fits.
-    const someone = items.some(({ object }) => ((object as SliceParts).endpoints ?? []).length > 0);
+    const someone = slices.some(({ endpoints }) => (endpoints ?? []).length > 0);
     throw unavailable(`no endpoints available for service ${JSON.stringify(someone ? exchange.info.name : name)}`);
   }
   return chosen;

@@ -1,27 +1,22 @@
 /** Validation of CustomResourceDefinitions, with the paths and texts of apiextensions (validation.go). */
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import { byteLength, checkDns1035Label, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
+import { byteLength, checkDns1035Label } from '@coracle/apimachinery/meta/name-rules';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import {
-  addAll,
-  forbidden,
-  immutable,
-  invalid,
-  required,
-  unsupported,
-} from '@coracle/apimachinery/validation/field-errors';
+import { addAll, forbidden, immutable, invalid, required } from '@coracle/apimachinery/validation/field-errors';
+import { validateByRules } from '../builtin/validation/table-rules.ts';
 import { approvalErrors } from './api-approval.ts';
 import { validateConversion } from './conversion-rules.ts';
 import { asCrd, type Crd, type CrdNames, type CrdSpec, type CrdVersion, conditionOf, type RawSchema } from './crd.ts';
 import { NO_TOLERANCE, type Tolerance } from './crd-tolerance.ts';
 import { defaultErrors } from './default-rules.ts';
+import rules from './definition-rules.json' with { type: 'json' };
 import { ruleErrors } from './rule-errors.ts';
 import { samePart, VERSION_PARTS, type VersionPart } from './same-parts.ts';
 import { schemaFaults } from './schema-rules.ts';
 import { anySchema, structuralErrors, structuralProblem } from './structural-rules.ts';
 import { toleranceOf } from './update-tolerance.ts';
-import { columnErrors, rootKeywordErrors, selectableFieldErrors, subresourceErrors } from './version-rules.ts';
+import { rootKeywordErrors, selectableFieldErrors, validateColumn, validateSubresources } from './version-rules.ts';
 
 /**
  * What is wrong with a definition, in upstream's order; [] when it can be served. On an update whose spec is what it was,
@@ -44,7 +39,7 @@ export function validateCrd(
   if (isChanged) for (const error of specErrors(crd.spec, before)) errors.push(error);
   if (before !== undefined) addAll(errors, changeErrors(crd, before));
   const accepted = crd.status?.acceptedNames;
-  if (accepted !== undefined) addAll(errors, nameErrors(accepted, 'status.acceptedNames'));
+  if (accepted !== undefined) validateNames(errors, accepted, 'status.acceptedNames');
   // Who migrates objects takes versions out of this list through /status, where nobody asks about the rest.
   if (isChanged) addAll(errors, storedVersionErrors(crd));
   errors.push(...approvalErrors(crd, before));
@@ -82,7 +77,9 @@ function specErrors(spec: CrdSpec, old: Crd | undefined): FieldError[] {
   const shared = sharedBy(versions);
   const tolerance = old === undefined ? NO_TOLERANCE : withTolerance(spec, toleranceOf(old, spec));
   const decision: Decision = { spec, before: old?.spec, tolerance, shared };
-  const errors: FieldError[] = [...groupErrors(spec), ...missingSchemaErrors(decision)];
+  const errors: FieldError[] = [];
+  validateByRules(errors, rules.spec, { self: spec, at: 'spec', name: '' });
+  addAll(errors, missingSchemaErrors(decision));
   if (spec.preserveUnknownFields === true && hasSchema(spec, hasDefault)) {
     errors.push(invalid('spec.preserveUnknownFields', true, 'must be false in order to use defaults in the schema'));
   }
@@ -103,26 +100,13 @@ function specErrors(spec: CrdSpec, old: Crd | undefined): FieldError[] {
   for (const name of ['plural', 'singular', 'kind', 'listKind'] as const) {
     if (!spec.names?.[name]) errors.push(required(`spec.names.${name}`));
   }
-  if (spec.names !== undefined) addAll(errors, nameErrors(spec.names, 'spec.names'));
+  if (spec.names !== undefined) validateNames(errors, spec.names, 'spec.names');
   if (first !== undefined) {
     const hasStatus = versions.some(hasStatusOf);
     const here = { ...decision, at: 'spec', hasStatus, isHere: (part: VersionPart) => shared.has(part) };
     for (const error of partErrors(first, here)) errors.push(error);
   }
   validateConversion(errors, spec, tolerance);
-  return errors;
-}
-
-function groupErrors(spec: CrdSpec): FieldError[] {
-  const errors: FieldError[] = [];
-  const group = spec.group ?? '';
-  if (group === '') errors.push(required('spec.group'));
-  else if (checkSubdomain(group).length > 0) errors.push(invalid('spec.group', group, checkSubdomain(group).join(',')));
-  else if (!group.includes('.')) errors.push(invalid('spec.group', group, 'should be a domain with at least one dot'));
-  if (!spec.scope) errors.push(required('spec.scope'));
-  else if (spec.scope !== 'Cluster' && spec.scope !== 'Namespaced') {
-    errors.push(unsupported('spec.scope', spec.scope, ['Cluster', 'Namespaced']));
-  }
   return errors;
 }
 
@@ -207,10 +191,10 @@ function partErrors(
     const unchanged = unchangedIn(version, where.before);
     for (const error of openApiErrors(schema, { ...where, path, unchanged })) errors.push(error);
   }
-  if (isHere('subresources')) errors.push(...subresourceErrors(version.subresources, `${at}.subresources`));
+  if (isHere('subresources')) validateSubresources(errors, version.subresources, `${at}.subresources`);
   if (isHere('additionalPrinterColumns')) {
     for (const [i, column] of (version.additionalPrinterColumns ?? []).entries()) {
-      errors.push(...columnErrors(column, `${at}.additionalPrinterColumns[${i}]`));
+      validateColumn(errors, column, `${at}.additionalPrinterColumns[${i}]`);
     }
   }
   const fields = isHere('selectableFields') ? (version.selectableFields ?? []) : [];
@@ -290,26 +274,8 @@ function versionSetErrors(versions: readonly CrdVersion[]): FieldError[] {
   return errors;
 }
 
-function nameErrors(names: CrdNames, at: string): FieldError[] {
-  const errors: FieldError[] = [];
-  const check = (field: string, value: string | undefined, mixed = false): void => {
-    if (!value) return;
-    const problems = checkDns1035Label(mixed ? value.toLowerCase() : value);
-    if (problems.length === 0) return;
-    const prefix = mixed ? 'may have mixed case, but should otherwise match: ' : '';
-    errors.push(invalid(`${at}.${field}`, value, prefix + problems.join(',')));
-  };
-  check('plural', names.plural);
-  check('singular', names.singular);
-  check('kind', names.kind, true);
-  check('listKind', names.listKind, true);
-  for (const [i, name] of (names.shortNames ?? []).entries()) check(`shortNames[${i}]`, name);
-  if (names.kind && names.kind === names.listKind) {
-    errors.push(invalid(`${at}.listKind`, names.listKind, 'kind and listKind may not be the same'));
-  }
-  for (const [i, name] of (names.categories ?? []).entries()) check(`categories[${i}]`, name);
-  return errors;
-}
+const validateNames = (errors: FieldError[], names: CrdNames, at: string): void =>
+  validateByRules(errors, rules.names, { self: names, at, name: '' });
 
 /** Data may lie in every version named here, so none of them may be forgotten. */
 function storedVersionErrors({ spec, status }: Crd): FieldError[] {

@@ -1,55 +1,25 @@
 /** Rules of one version of a definition beside its schema: subresources, columns, selectable fields. */
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import { duplicate, invalid, required } from '@coracle/apimachinery/validation/field-errors';
+import { duplicate, invalid, required, tooMany } from '@coracle/apimachinery/validation/field-errors';
+import { validateByRules } from '../builtin/validation/table-rules.ts';
 import type { CrdColumn, CrdSubresources, RawSchema } from './crd.ts';
 import { MAX_SELECTABLE_FIELDS } from './crd-tolerance.ts';
+import rules from './definition-rules.json' with { type: 'json' };
 import { findFieldPath } from './field-path.ts';
 import { typeText } from './structural-rules.ts';
 
-const COLUMN_TYPES = ['boolean', 'date', 'integer', 'number', 'string'];
-const COLUMN_FORMATS = ['byte', 'date', 'date-time', 'double', 'float', 'int32', 'int64', 'password'];
+/** Adds what is wrong with a printer column. Its path is reported by the name that the older versions of the API give it. */
+export const validateColumn = (errors: FieldError[], column: CrdColumn, at: string): void =>
+  validateByRules(errors, rules.column, { self: column, at, name: '' });
 
-function simplePathErrors(path: string, field: string): FieldError[] {
-  return path.startsWith('.') ? [] : [invalid(field, path, 'must be a simple json path starting with .')];
-}
-
-/** Errors of a printer column. */
-export function columnErrors(column: CrdColumn, at: string): FieldError[] {
-  const errors: FieldError[] = [];
-  if (!column.name) errors.push(required(`${at}.name`));
-  const types = `must be one of ${COLUMN_TYPES.join(',')}`;
-  if (!column.type) errors.push(required(`${at}.type`, types));
-  else if (!COLUMN_TYPES.includes(column.type)) errors.push(invalid(`${at}.type`, column.type, types));
-  if (column.format && !COLUMN_FORMATS.includes(column.format)) {
-    errors.push(invalid(`${at}.format`, column.format, `must be one of ${COLUMN_FORMATS.join(',')}`));
-  }
-  // The name of the field in the older versions of the API, which is the one upstream reports.
-  if (!column.jsonPath) errors.push(required(`${at}.JSONPath`));
-  else errors.push(...simplePathErrors(column.jsonPath, `${at}.JSONPath`));
-  return errors;
-}
-
-/** Errors of the scale subresource's paths. */
-export function subresourceErrors(subresources: CrdSubresources | undefined, at: string): FieldError[] {
+/** Adds what is wrong with the paths of the scale subresource. */
+export function validateSubresources(
+  errors: FieldError[],
+  subresources: CrdSubresources | undefined,
+  at: string,
+): void {
   const scale = subresources?.scale;
-  if (scale === undefined) return [];
-  const errors: FieldError[] = [];
-  const check = (name: string, path: string | undefined, roots: readonly string[], where: string): void => {
-    const field = `${at}.scale.${name}`;
-    if (!path) {
-      if (name !== 'labelSelectorPath') errors.push(required(field));
-      return;
-    }
-    const wrong = simplePathErrors(path, field);
-    if (wrong.length === 0 && !roots.some((root) => path.startsWith(root))) {
-      wrong.push(invalid(field, path, `should be a json path under ${where}`));
-    }
-    errors.push(...wrong);
-  };
-  check('specReplicasPath', scale.specReplicasPath, ['.spec.'], '.spec');
-  check('statusReplicasPath', scale.statusReplicasPath, ['.status.'], '.status');
-  check('labelSelectorPath', scale.labelSelectorPath, ['.spec.', '.status.'], 'either .spec or .status');
-  return errors;
+  if (scale !== undefined) validateByRules(errors, rules.scale, { self: scale, at: `${at}.scale`, name: '' });
 }
 
 /** Errors of the fields that a selector may name. */
@@ -80,14 +50,7 @@ export function selectableFieldErrors(
     if (seen.has(found.path)) errors.push(duplicate(field, jsonPath));
     seen.add(found.path);
   }
-  if (seen.size > MAX_SELECTABLE_FIELDS && !many) {
-    errors.push({
-      type: 'FieldValueTooMany',
-      field: at,
-      value: seen.size,
-      detail: `must have at most ${MAX_SELECTABLE_FIELDS} items`,
-    });
-  }
+  if (seen.size > MAX_SELECTABLE_FIELDS && !many) errors.push(tooMany(at, seen.size, MAX_SELECTABLE_FIELDS));
   return errors;
 }
 

@@ -1,27 +1,16 @@
 /** Rules, selectors and match conditions: what webhook configurations and policies have in common. */
 
-import { checkLabelValue, checkQualifiedName } from '@coracle/apimachinery/meta/name-rules';
+import { checkQualifiedName } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import {
-  isObject,
-  type JsonObject,
-  objectAt,
-  objectsAt,
-  textAt,
-  textsAt,
-  valueAt,
-} from '@coracle/apimachinery/types/read-value';
+import { isObject, type JsonObject, objectsAt, textAt, textsAt } from '@coracle/apimachinery/types/read-value';
+import { validateLabelSelector } from '@coracle/apimachinery/validation/affinity';
 import {
   duplicate,
-  faults,
-  forbidden,
   invalid,
   required,
   requiredText,
   tooMany,
   validateEach,
-  validateLabels,
-  validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
 import { BOOL, CelCompileError, type CelCompileOptions, type CelType, compileCel } from '@coracle/cel/cel';
 import { expressionVariables } from '../policy-expressions.ts';
@@ -105,48 +94,8 @@ const match: RuleCheck = (errors, self, { at }) => {
   if (isObject(self)) validateByRules(errors, rules.match, { self, at, name: '', checks: MATCHING });
 };
 
-/** The label selector in a field, when there is one (metav1validation.ValidateLabelSelector). */
-export function validateSelectorField(
-  errors: FieldError[],
-  holder: unknown,
-  { field, at }: { readonly field: string; readonly at: string },
-): void {
-  const selector = valueAt(holder, field);
-  if (isObject(selector)) validateSelector(errors, selector, at === '' ? field : `${at}.${field}`);
-}
-
-/** The same as a check of tables. */
-export const selector: RuleCheck = (errors, value, { at }) => {
-  if (isObject(value)) validateSelector(errors, value, at);
-};
+/** A label selector, as a check of tables. */
+export const selector: RuleCheck = (errors, value, { at }) => validateLabelSelector(errors, value, at);
 
 /** What the tables of webhooks, policies and bindings have in common. */
 export const MATCHING: Readonly<Record<string, RuleCheck>> = { operations, match, selector };
-
-/** Validates a label selector that stands at `path`. */
-export function validateSelector(errors: FieldError[], selector: JsonObject, path: string): void {
-  validateLabels(errors, objectAt(selector, 'matchLabels'), `${path}.matchLabels`);
-  const validateRules = (expression: JsonObject, i: number): void =>
-    validateRequirement(errors, expression, `${path}.matchExpressions[${i}]`);
-  validateNested(errors, objectsAt(selector, 'matchExpressions'), validateRules);
-}
-
-function validateRequirement(errors: FieldError[], expression: JsonObject, where: string): void {
-  const operator = textAt(expression, 'operator');
-  const values = textsAt(expression, 'values');
-  if (operator === 'In' || operator === 'NotIn') {
-    if (values.length === 0) {
-      errors.push(required(`${where}.values`, "must be specified when `operator` is 'In' or 'NotIn'"));
-    }
-  } else if (operator === 'Exists' || operator === 'DoesNotExist') {
-    if (values.length > 0) {
-      const detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
-      errors.push(forbidden(`${where}.values`, detail));
-    }
-  } else {
-    errors.push(invalid(`${where}.operator`, operator, 'not a valid selector operator'));
-  }
-  const key = textAt(expression, 'key');
-  for (const detail of checkQualifiedName(key)) errors.push(invalid(`${where}.key`, key, detail));
-  validateEach(errors, values, (value, j) => faults(`${where}.values[${j}]`, value, checkLabelValue(value)));
-}

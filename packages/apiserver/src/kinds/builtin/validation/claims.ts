@@ -5,6 +5,7 @@ import { checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { exceeds, quantityValue, readQuantity } from '@coracle/apimachinery/quantity/quantity';
 import { isObject, type JsonObject, listAt, objectAt, textAt, valueAt } from '@coracle/apimachinery/types/read-value';
+import { validateLabelSelector } from '@coracle/apimachinery/validation/affinity';
 import {
   faults,
   forbidden,
@@ -16,7 +17,6 @@ import {
   unsupported,
   validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
-import { validateSelectorField } from './admission-rules.ts';
 import sourceRules from './claim-source-rules.json' with { type: 'json' };
 import { validateByRules } from './table-rules.ts';
 
@@ -57,7 +57,7 @@ export const classErrors = (name: string, at: string): FieldError[] =>
 
 /** Validates what a claim asks for, in one or in a template of one. */
 export function validateClaimSpec(errors: FieldError[], spec: JsonObject, at: string): void {
-  validateSelectorField(errors, spec, { field: 'selector', at });
+  validateLabelSelector(errors, valueAt(spec, 'selector'), `${at}.selector`);
   validateAccessModes(errors, spec, { at, detail: 'at least 1 access mode is required' });
   const storage = valueAt(spec, 'resources', 'requests', 'storage');
   const amount = `${at}.resources[storage]`;

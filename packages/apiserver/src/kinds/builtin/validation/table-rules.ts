@@ -108,6 +108,7 @@ export const byRules =
 
 const isCidr = formatCheck('cidr')!;
 const detailOf = (fault: string | undefined): string[] => (fault === undefined ? [] : [fault]);
+const joined = (problems: readonly string[]): string[] => (problems.length === 0 ? [] : [problems.join(',')]);
 const detailsOf = (errors: readonly FieldError[]): string[] => errors.map(({ detail = '' }) => detail);
 const INITIATOR = /^iqn\.\d{4}-\d{2}\.([A-Za-z0-9\-.]+)(:[^,;*&$|\s]+)$|^eui.[A-Za-z0-9]{16}$|^naa.[A-Za-z0-9]{32}$/;
 
@@ -131,6 +132,12 @@ const FORMATS: Readonly<Record<string, (text: string) => readonly string[]>> = {
     if (problems.length > 0) return [problems.join(',')];
     return text.split('.').length < 3 ? ['should be a domain with at least three segments separated by dots'] : [];
   },
+  'crd-group': (text) => {
+    const problems = checkSubdomain(text);
+    if (problems.length > 0) return [problems.join(',')];
+    return text.includes('.') ? [] : ['should be a domain with at least one dot'];
+  },
+  'resource-name': (text) => joined(checkDns1035Label(text)),
   kind: (text) => {
     const problems = checkDns1035Label(text.toLowerCase());
     return problems.length === 0 ? [] : [`may have mixed case, but should otherwise match: ${problems.join(',')}`];
