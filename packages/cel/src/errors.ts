@@ -37,6 +37,11 @@ export class CelEvaluationError {
 Object.setPrototypeOf(CelEvaluationError.prototype, Error.prototype);
 Object.defineProperty(CelEvaluationError.prototype, 'name', { value: 'CelEvaluationError' });
 
+/** Ends an evaluation. */
+export function fail(message: string): never {
+  throw new CelEvaluationError(message);
+}
+
 /** Whether an evaluation came out as a failure: inside of an expression a failure is a value like any other. */
 export const isFailure = (value: unknown): value is CelEvaluationError => value instanceof CelEvaluationError;
 

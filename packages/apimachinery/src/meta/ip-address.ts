@@ -17,6 +17,23 @@ export function parseAddress(text: string): Address | undefined {
 /** True for an IPv4 address that is written as one of IPv6 (`::ffff:1.2.3.4`). */
 export const isMapped = ({ family, bits }: Address): boolean => family === 6 && bits >> 32n === 0xffffn;
 
+type Prefix = readonly [bits: bigint, length: number];
+
+function startsWith({ family, bits }: Address, four: Prefix, six: Prefix): boolean {
+  const [prefix, length] = family === 4 ? four : six;
+  return bits >> BigInt((family === 4 ? 32 : 128) - length) === prefix;
+}
+
+/** Addresses that are nobody's of their own, as Go's net/netip sees them. */
+export const isUnspecified = ({ bits }: Address): boolean => bits === 0n;
+export const isLoopback = (address: Address): boolean => startsWith(address, [127n, 8], [1n, 128]);
+export const isLinkLocalUnicast = (address: Address): boolean =>
+  startsWith(address, [0xa9fen, 16], [0xfe80n >> 6n, 10]);
+export const isMulticast = (address: Address): boolean => startsWith(address, [0xen, 4], [0xffn, 8]);
+/** Whatever flags those of IPv6 have. */
+export const isLinkLocalMulticast = ({ family, bits }: Address): boolean =>
+  family === 4 ? bits >> 8n === 0xe00000n : ((bits >> 112n) & 0xff0fn) === 0xff02n;
+
 function parseV4(text: string): Address | undefined {
   const match = /^(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})$/.exec(text);
   if (match === null) return undefined;

@@ -8,7 +8,7 @@ import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
 import type { Authorizer, UserInfo } from './identity.ts';
 import { nodeIdentity } from './node-authorizer.ts';
-import type { Rbac } from './rbac.ts';
+import { EVERYTHING, type Rbac } from './rbac.ts';
 import { unionAuthorizer } from './union.ts';
 import type { AuthorizationWebhook, createWebhookAuthorizer } from './webhook-authorizer.ts';
 
@@ -40,10 +40,6 @@ export interface AuthorizerChainOptions {
 }
 
 const MASTERS = 'system:masters';
-const EVERYTHING: readonly PolicyRule[] = [
-  { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
-  { verbs: ['*'], nonResourceURLs: ['*'] },
-];
 
 /** Puts the chain together, and anew when the setup changes: webhooks of the new one begin with nothing remembered. */
 export function createAuthorizerChain(options: AuthorizerChainOptions): AuthorizerChain {

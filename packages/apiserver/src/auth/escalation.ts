@@ -9,16 +9,11 @@ import type { PolicyRule } from '@coracle/apimachinery/types/types';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import type { AdmissionAttributes, AdmissionPlugin } from '../admission/plugin.ts';
 import type { Authorizer } from './identity.ts';
-import { RBAC_GROUP, type Rbac } from './rbac.ts';
+import { EVERYTHING, names, RBAC_GROUP, type Rbac } from './rbac.ts';
 
 const ROLES = new Set(['roles', 'clusterroles']);
 const BINDINGS = new Set(['rolebindings', 'clusterrolebindings']);
 /** What it takes to let a role collect rules that others may write. */
-const EVERYTHING: readonly PolicyRule[] = [
-  { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
-  { verbs: ['*'], nonResourceURLs: ['*'] },
-];
-
 type Rights = Pick<Rbac, 'rulesFor' | 'rulesOf'> & { readonly authorize: Authorizer };
 
 interface RoleParts {
@@ -151,11 +146,8 @@ function* breakDown(rule: PolicyRule): Generator<PolicyRule, void, void> {
   }
 }
 
-const includes = (list: readonly string[] | undefined, value: string): boolean =>
-  list !== undefined && (list.includes('*') || list.includes(value));
-
 function covers(rule: PolicyRule, part: PolicyRule): boolean {
-  if (!includes(rule.verbs, part.verbs[0]!)) return false;
+  if (!names(rule.verbs, part.verbs[0]!)) return false;
   const url = part.nonResourceURLs?.[0];
   if (url !== undefined) {
     return (rule.nonResourceURLs ?? []).some(
@@ -165,8 +157,7 @@ function covers(rule: PolicyRule, part: PolicyRule): boolean {
   const resource = part.resources![0]!;
   const slash = resource.indexOf('/');
   const anyParent = slash >= 0 && rule.resources?.includes(`*${resource.slice(slash)}`) === true;
-  if (!includes(rule.apiGroups, part.apiGroups![0]!) || !(includes(rule.resources, resource) || anyParent))
-    return false;
+  if (!names(rule.apiGroups, part.apiGroups![0]!) || !(names(rule.resources, resource) || anyParent)) return false;
   if (!rule.resourceNames?.length) return true;
   return part.resourceNames !== undefined && rule.resourceNames.includes(part.resourceNames[0]!);
 }

@@ -211,12 +211,19 @@ export function effectiveRules(
   return [...(role.rules ?? []), ...selected.flatMap((other) => effectiveRules(other, clusterRoles, next))];
 }
 
-const has = (list: readonly string[] | undefined, value: string): boolean =>
+/** Every right there is. */
+export const EVERYTHING: readonly PolicyRule[] = [
+  { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
+  { verbs: ['*'], nonResourceURLs: ['*'] },
+];
+
+/** True when a list of a rule names a value, or all. */
+export const names = (list: readonly string[] | undefined, value: string): boolean =>
   list !== undefined && (list.includes('*') || list.includes(value));
 
 /** Whether a rule grants a resource request (upstream's RuleAllows). */
 export function allowsResource(rule: PolicyRule, a: AuthorizationAttributes & { type: 'resource' }): boolean {
-  if (!has(rule.verbs, a.verb) || !has(rule.apiGroups, a.group)) return false;
+  if (!names(rule.verbs, a.verb) || !names(rule.apiGroups, a.group)) return false;
   const full = a.subresource === '' ? a.resource : `${a.resource}/${a.subresource}`;
   const resources = rule.resources ?? [];
   if (
@@ -230,7 +237,7 @@ export function allowsResource(rule: PolicyRule, a: AuthorizationAttributes & { 
 
 /** Whether a rule grants a non-resource request; a URL may end in `*`. */
 export function allowsPath(rule: PolicyRule, a: AuthorizationAttributes & { type: 'path' }): boolean {
-  if (!has(rule.verbs, a.verb)) return false;
+  if (!names(rule.verbs, a.verb)) return false;
   return (rule.nonResourceURLs ?? []).some(
     (url) => url === '*' || url === a.path || (url.endsWith('*') && a.path.startsWith(url.slice(0, -1))),
   );

@@ -14,16 +14,13 @@ import {
 } from '../cost-models.ts';
 import { type Overload, overload } from '../declarations.ts';
 import { compare, equals } from '../equality.ts';
-import { CelEvaluationError } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { noFit } from '../no-fit.ts';
 import { CelDouble, CelDuration, CelUint, fromJson, isInt, runtimeTypeName } from '../values.ts';
 import { OPERATORS } from './operators.ts';
 
 type List = readonly unknown[];
 
-const fail = (message: string): never => {
-  throw new CelEvaluationError(message);
-};
 const at = (list: List, position: number): unknown => fromJson(list[position]);
 
 const isSorted = (list: List): boolean => list.every((_, i) => i === 0 || compare(at(list, i - 1), at(list, i)) <= 0);

@@ -1,10 +1,20 @@
 /** IP addresses and networks. */
 import { goQuote } from '@coracle/apimachinery/meta/go-text';
-import { type Address, formatAddress, isMapped, parseAddress } from '@coracle/apimachinery/meta/ip-address';
+import {
+  type Address,
+  formatAddress,
+  isLinkLocalMulticast,
+  isLinkLocalUnicast,
+  isLoopback,
+  isMapped,
+  isMulticast,
+  isUnspecified,
+  parseAddress,
+} from '@coracle/apimachinery/meta/ip-address';
 import { constant, containsModel, TRAVERSE_ONLY, TRAVERSE_TWICE } from '../cost-models.ts';
 import { type Overload, overload } from '../declarations.ts';
 import { defineEquality } from '../equality.ts';
-import { CelEvaluationError } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { CelOpaque } from '../values.ts';
 
 const IP = 'net.IP';
@@ -28,10 +38,6 @@ defineEquality(CIDR, (a, b) => {
   const [x, y] = [a as Network, b as Network];
   return sameAddress(x.address, y.address) && x.prefix === y.prefix;
 });
-
-const fail = (message: string): never => {
-  throw new CelEvaluationError(message);
-};
 
 const isAddress = (text: string): boolean => parseAddress(text) !== undefined;
 
@@ -94,23 +100,14 @@ const holdsText = (a: BoxedCidr, b: string): boolean =>
 const holdsNetwork = (a: BoxedCidr, b: BoxedCidr): boolean => containsNetwork(a.value, b.value);
 const holdsNetworkText = (a: BoxedCidr, b: string): boolean => containsNetwork(a.value, cidr(b));
 
-/** Whether the first `length` bits of an address are those of another. */
-const within = (address: Address, text: string): boolean => contains(cidr(text), address);
-
 const TESTS: Readonly<Record<string, (address: Address) => boolean>> = {
-  isUnspecified: ({ bits }) => bits === 0n,
-  isLoopback: (address) => within(address, '127.0.0.0/8') || within(address, '::1/128'),
-  isLinkLocalMulticast: (address) => within(address, '224.0.0.0/24') || within(address, 'ff02::/16'),
-  isLinkLocalUnicast: (address) => within(address, '169.254.0.0/16') || within(address, 'fe80::/10'),
+  isUnspecified,
+  isLoopback,
+  isLinkLocalMulticast,
+  isLinkLocalUnicast,
   isGlobalUnicast: (address) =>
-    address.bits !== 0n &&
     !(address.family === 4 && address.bits === 0xffff_ffffn) &&
-    !within(address, '127.0.0.0/8') &&
-    !within(address, '::1/128') &&
-    !within(address, '224.0.0.0/4') &&
-    !within(address, 'ff00::/8') &&
-    !within(address, '169.254.0.0/16') &&
-    !within(address, 'fe80::/10'),
+    ![isUnspecified, isLoopback, isMulticast, isLinkLocalUnicast].some((test) => test(address)),
 };
 
 const cidrText = ({ address, prefix }: Network): string => `${formatAddress(address)}/${prefix}`;

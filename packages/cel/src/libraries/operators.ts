@@ -2,7 +2,7 @@
 import { COMPARISON, CONCATENATION, IN_LIST, LIST_CONCATENATION } from '../cost-models.ts';
 import { type Overload, overload } from '../declarations.ts';
 import { compare, equals } from '../equality.ts';
-import { CelEvaluationError } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { index, mapFind, optionalIndex } from '../map-access.ts';
 import {
   CelDouble,
@@ -18,10 +18,6 @@ import {
 import { concatBytes } from './bytes.ts';
 
 type Int = number | bigint;
-
-const fail = (message: string): never => {
-  throw new CelEvaluationError(message);
-};
 
 /** Fast while both and the result are exact as JS numbers. */
 const add = (a: Int, b: Int): Int => {

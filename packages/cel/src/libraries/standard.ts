@@ -3,7 +3,7 @@
 import { goQuote } from '@coracle/apimachinery/meta/go-text';
 import { BYTES_TO_STRING, CONTAINS, PREFIX, REGEX, REGEX_AT_RUN, STRING_TO_BYTES } from '../cost-models.ts';
 import { type Overload, overload } from '../declarations.ts';
-import { CelEvaluationError, noOverload } from '../errors.ts';
+import { CelEvaluationError, fail, noOverload } from '../errors.ts';
 import { formatDuration, formatTimestamp, inZone, parseDuration, parseTimestamp } from '../time.ts';
 import { stringOf } from '../to-string.ts';
 import {
@@ -25,9 +25,6 @@ import { utf8Bytes, utf8Text } from './bytes.ts';
 import { OPERATORS } from './operators.ts';
 import { compileRegex } from './regex-cache.ts';
 
-const fail = (message: string): never => {
-  throw new CelEvaluationError(message);
-};
 /** A text that is no value of the type; cel-go does not say why. */
 const unreadable = (type: string): never => fail(`type conversion error from 'string' to '${type}'`);
 const SECOND = 1_000_000_000n;

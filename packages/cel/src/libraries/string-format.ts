@@ -1,6 +1,6 @@
 /** `'%s is %d'.format([...])`. */
 import { goQuote } from '@coracle/apimachinery/meta/go-text';
-import { CelEvaluationError } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { formatDuration, formatTimestamp } from '../time.ts';
 import { stringOf } from '../to-string.ts';
 import {
@@ -25,9 +25,6 @@ import { CLAUSES, replaceClauses, type Verb } from './format-clauses.ts';
 const PRECISION = 6;
 const MAX_PRECISION = 1000;
 
-const fail = (message: string): never => {
-  throw new CelEvaluationError(message);
-};
 const misfit = (verb: Verb, value: unknown): never =>
   fail(`error during formatting: ${CLAUSES[verb].refusal}, was given ${runtimeTypeName(value)}`);
 

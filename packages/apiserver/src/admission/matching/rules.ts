@@ -3,6 +3,7 @@
  * (admission/plugin/webhook/predicates/rules), with the equivalent resources of matchPolicy Equivalent.
  */
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
+import { names } from '../../auth/rbac.ts';
 import type { AdmissionOperation } from '../plugin.ts';
 
 /** admissionregistration.k8s.io/v1 RuleWithOperations and NamedRuleWithOperations. */
@@ -41,16 +42,13 @@ export function matchRules(
 function matchesRule(rule: OperationRule, { operation, info, subresource, name }: RuleSubject): boolean {
   return (
     matchesScope(rule.scope, info) &&
-    includes(rule.operations, operation) &&
-    includes(rule.apiGroups, info.group) &&
-    includes(rule.apiVersions, info.version) &&
+    names(rule.operations, operation) &&
+    names(rule.apiGroups, info.group) &&
+    names(rule.apiVersions, info.version) &&
     (rule.resources ?? []).some((text) => matchesResource(text, info.resource, subresource)) &&
     (name === undefined || !rule.resourceNames?.length || rule.resourceNames.includes(name))
   );
 }
-
-const includes = (list: readonly string[] | undefined, value: string): boolean =>
-  list !== undefined && (list.includes('*') || list.includes(value));
 
 const matchesScope = (scope: string | undefined, info: ResourceInfo): boolean =>
   scope === undefined || scope === '*' || (scope === 'Namespaced') === info.namespaced;

@@ -8,7 +8,16 @@ import { forbidden, invalid, required, unsupported } from '@coracle/apimachinery
 import type { RawSchema } from './crd.ts';
 import type { Tolerance } from './crd-tolerance.ts';
 import { findFieldPath } from './field-path.ts';
-import { branchesOf, childOf, propertiesOf, propertyOf, structuralProblem, typeText } from './structural-rules.ts';
+import {
+  branchesOf,
+  childOf,
+  isFilled,
+  isSomething,
+  propertiesOf,
+  propertyOf,
+  structuralProblem,
+  typeText,
+} from './structural-rules.ts';
 
 /** What is so for a node because of where it stands. */
 interface Place {
@@ -106,9 +115,6 @@ function checkNode(schema: RawSchema, path: string, visit: Visit): void {
   if (!tolerance.looseMapKeys) for (const error of mapKeyErrors(schema, path)) errors.push(error);
   checkRuleTexts(schema, path, visit);
 }
-
-const isFilled = (value: unknown): boolean => isJsonObject(value) && Object.keys(value).length > 0;
-const isSomething = (value: unknown): boolean => value !== undefined && value !== null;
 
 /** Keywords that are refused, and when they count as set: Go tells an empty map from none in some of them. */
 const NOT_SUPPORTED: readonly (readonly [string, (value: unknown) => boolean])[] = [

@@ -67,8 +67,9 @@ const SCHEMAS = ['items', 'not', 'additionalProperties', 'additionalItems'];
 const LISTS = ['items', 'allOf', 'anyOf', 'oneOf'];
 const MAPS = ['properties', 'patternProperties', 'definitions', 'dependencies'];
 
-const isSomething = (value: unknown): boolean => value !== undefined && value !== null;
-const isFilled = (value: unknown): boolean => isJsonObject(value) && Object.keys(value).length > 0;
+/** What counts as said of a keyword that is a pointer in Go, or a map. */
+export const isSomething = (value: unknown): boolean => value !== undefined && value !== null;
+export const isFilled = (value: unknown): boolean => isJsonObject(value) && Object.keys(value).length > 0;
 
 /**
  * Why a schema can not be read as a structural one at all; undefined when it can (convert.go, NewStructural). Said only

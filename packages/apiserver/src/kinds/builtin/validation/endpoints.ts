@@ -3,7 +3,7 @@
  * them here.
  */
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import { type Address, parseAddress } from '@coracle/apimachinery/meta/ip-address';
+import { parseAddress } from '@coracle/apimachinery/meta/ip-address';
 import { checkLabelName, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { type JsonObject, listAt, objectsAt, textAt, textsAt } from '@coracle/apimachinery/types/read-value';
@@ -16,27 +16,13 @@ import {
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
 import rules from './network-rules.json' with { type: 'json' };
-import { IP_RULE } from './strict-addresses.ts';
+import { IP_RULE, specialFault } from './strict-addresses.ts';
 import { byRules, type Rule, type RuleCheck, validateByRules } from './table-rules.ts';
 
 /** Addresses that are nobody's: none, and those of the link. */
 function specialErrors(ip: string, at: string): FieldError[] {
-  const address = parseAddress(ip);
-  if (!address) return [invalid(at, ip, 'must be a valid IP address')];
-  if (address.bits === 0n) return [invalid(at, ip, `may not be unspecified (${ip})`)];
-  if (startsWith(address, [0xa9fe, 16], [0xfe80 >> 6, 10])) {
-    return [invalid(at, ip, 'may not be in the link-local range (169.254.0.0/16, fe80::/10)')];
-  }
-  return startsWith(address, [0xe00000, 24], [0xff02, 16])
-    ? [invalid(at, ip, 'may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)')]
-    : [];
-}
-
-type Prefix = readonly [bits: number, length: number];
-
-function startsWith({ family, bits }: Address, four: Prefix, six: Prefix): boolean {
-  const [prefix, length] = family === 4 ? four : six;
-  return bits >> BigInt((family === 4 ? 32 : 128) - length) === BigInt(prefix);
+  const fault = parseAddress(ip) ? specialFault(ip, { loopback: false }) : 'must be a valid IP address';
+  return fault === undefined ? [] : [invalid(at, ip, fault)];
 }
 
 /** What a table says of a part. */

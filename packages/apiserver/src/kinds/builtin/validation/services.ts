@@ -32,7 +32,7 @@ import {
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
 import rules from './service-rules.json' with { type: 'json' };
-import { legacyAddressFault, legacyNetworkFault } from './strict-addresses.ts';
+import { legacyAddressFault, legacyNetworkFault, specialFault } from './strict-addresses.ts';
 import { type RuleCheck, validateByRules } from './table-rules.ts';
 
 const FAMILIES = ['IPv4', 'IPv6'];
@@ -163,24 +163,6 @@ const addresses: RuleCheck = (errors, spec, { old }) => {
   }
 };
 
-/** An address that leads somewhere else than to a place of its own. */
-function validateExternalIp(ip: string, at: string, before: ReadonlySet<string>): FieldError[] {
-  const fault = before.has(ip) ? undefined : legacyAddressFault(ip);
-  if (fault !== undefined) return [invalid(at, ip, fault)];
-  const text = ip.toLowerCase();
-  if (text === '0.0.0.0' || /^[0:]+$/.test(text)) return [invalid(at, ip, `may not be unspecified (${ip})`)];
-  if (text.startsWith('127.') || /^[0:]*:0*1$/.test(text)) {
-    return [invalid(at, ip, 'may not be in the loopback range (127.0.0.0/8, ::1/128)')];
-  }
-  if (text.startsWith('169.254.') || /^fe[89ab][0-9a-f]:/.test(text)) {
-    return [invalid(at, ip, 'may not be in the link-local range (169.254.0.0/16, fe80::/10)')];
-  }
-  if (text.startsWith('224.0.0.') || /^ff[0-9a-f]2:/.test(text)) {
-    return [invalid(at, ip, 'may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)')];
-  }
-  return [];
-}
-
 /** Networks that stood there before may stay. */
 const ranges: RuleCheck = (errors, value, { at, old }) => {
   const known = new Set(textsAt(old).map((range) => range.trim()));
@@ -200,7 +182,11 @@ const CHECKS: Readonly<Record<string, RuleCheck>> = {
   labels: (errors, labels, { at }) => isObject(labels) && validateLabels(errors, labels, at),
   externalIps(errors, value, { at, old }) {
     const before = new Set(textsAt(old));
-    validateEach(errors, textsAt(value), (ip, i) => validateExternalIp(ip, `${at}[${i}]`, before));
+    // One leads somewhere else than to a place of its own.
+    validateEach(errors, textsAt(value), (ip, i) => {
+      const fault = (before.has(ip) ? undefined : legacyAddressFault(ip)) ?? specialFault(ip, { loopback: true });
+      return fault === undefined ? [] : [invalid(`${at}[${i}]`, ip, fault)];
+    });
   },
   balancerClass(errors, name, { at, self: spec }) {
     if (typeof name !== 'string' || textAt(spec, 'type') !== 'LoadBalancer') return;

@@ -1,5 +1,13 @@
 /** Addresses and networks that may be written in one way only: IsValidIP and IsValidCIDR of apimachinery's validation. */
-import { formatAddress, isMapped, parseAddress } from '@coracle/apimachinery/meta/ip-address';
+import {
+  formatAddress,
+  isLinkLocalMulticast,
+  isLinkLocalUnicast,
+  isLoopback,
+  isMapped,
+  isUnspecified,
+  parseAddress,
+} from '@coracle/apimachinery/meta/ip-address';
 import { formatIpRange, parseIpRange } from '@coracle/apimachinery/types/service-cidrs';
 
 export const IP_RULE = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
@@ -49,3 +57,14 @@ const differs = (text: string, canonical: string): string | undefined =>
 /** With zeros in front, which older releases took. */
 const isSloppyIpv4 = (text: string): boolean =>
   /^[0-9]+(\.[0-9]+){3}$/.test(text) && text.split('.').every((part) => Number(part) <= 255);
+
+/** What is wrong with an address as one of somebody: it is none, or one of the link or, where it is asked, of the host. */
+export function specialFault(ip: string, { loopback }: { readonly loopback: boolean }): string | undefined {
+  const address = parseAddress(ip);
+  if (address === undefined) return undefined;
+  if (isUnspecified(address)) return `may not be unspecified (${ip})`;
+  if (loopback && isLoopback(address)) return 'may not be in the loopback range (127.0.0.0/8, ::1/128)';
+  if (isLinkLocalUnicast(address)) return 'may not be in the link-local range (169.254.0.0/16, fe80::/10)';
+  if (!isLinkLocalMulticast(address)) return undefined;
+  return 'may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)';
+}
