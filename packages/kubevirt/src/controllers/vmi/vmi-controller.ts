@@ -7,12 +7,7 @@ import { createController, DONE, ownKeys, requeueAfter, source } from '@coracle/
 import type { Runnable } from '@coracle/client/controller/environment';
 import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../kinds/kubevirt.ts';
 import { DUPLICATE_FIRMWARE_UUID, type Machine, sharedMessage } from '../../rules/identity/shared-uuids.ts';
-import {
-  EVICTION_SOURCE_ANNOTATION,
-  FOREGROUND_FINALIZER,
-  MIGRATION_TARGET_NODE_LABEL,
-  NODE_NAME_LABEL,
-} from '../../rules/launcher/launcher-labels.ts';
+import { FOREGROUND_FINALIZER, NODE_NAME_LABEL } from '../../rules/launcher/launcher-labels.ts';
 import { isLauncherOf } from '../../rules/launcher/launcher-owner.ts';
 import { byAge, currentPod } from '../../rules/launcher/launcher-pods.ts';
 import { claimNames } from '../../rules/machine/claim-names.ts';
@@ -21,7 +16,7 @@ import { applyClaimInfo } from './claim-info.ts';
 import { resizePod } from './resize-pod.ts';
 import { resumeNodeRules } from './resume-node.ts';
 import { stateClaimRules } from './state-claim.ts';
-import { applyVmiStatus } from './vmi-status.ts';
+import { applyVmiStatus, clearMigrationMarks } from './vmi-status.ts';
 
 import {
   attachmentKeys,
@@ -138,7 +133,7 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
       await steps.clearUp(pass);
       if (nodeLabel && after.metadata.labels?.[NODE_NAME_LABEL] !== nodeLabel)
         after.metadata.labels = { ...after.metadata.labels, [NODE_NAME_LABEL]: nodeLabel };
-      clearMigrationMarks(after);
+      clearMigrationMarks(after, cached.metadata.labels?.[NODE_NAME_LABEL]);
       const duplicate = duplicateOf(after);
       if (duplicate && duplicate !== duplicateOf(cached))
         steps.events.event(after, 'Warning', DUPLICATE_FIRMWARE_UUID, duplicate);
@@ -182,25 +177,4 @@ function held(vmi: ReadonlyVmi): VirtualMachineInstance {
   const after = cloneJson(vmi) as VirtualMachineInstance;
   after.metadata.finalizers = [...(after.metadata.finalizers ?? []), FOREGROUND_FINALIZER];
   return after;
-}
-
-/**
- * Takes off what named a migration or an eviction that is over: the target's label, by which its agent was notified, and who
- * asked for the eviction. The agents write status only.
- */
-function clearMigrationMarks(vmi: VirtualMachineInstance): void {
-  const { labels = {}, annotations = {} } = vmi.metadata;
-  const state = vmi.status?.migrationState;
-  const isOver = state === undefined || state.completed === true || state.failed === true;
-  // The node's own label first: an agent that looks for either must find one of them.
-  const isSettled = labels[NODE_NAME_LABEL] === (vmi.status?.nodeName ?? '');
-  if (isOver && isSettled && labels[MIGRATION_TARGET_NODE_LABEL] !== undefined) {
-    const { [MIGRATION_TARGET_NODE_LABEL]: _, ...rest } = labels;
-    vmi.metadata.labels = rest;
-  }
-  const wasMarked = vmi.status?.conditions?.some(({ type }) => type === 'EvictionRequested') ?? false;
-  if (!vmi.status?.evacuationNodeName && wasMarked && annotations[EVICTION_SOURCE_ANNOTATION] !== undefined) {
-    const { [EVICTION_SOURCE_ANNOTATION]: _, ...rest } = annotations;
-    vmi.metadata.annotations = rest;
-  }
 }

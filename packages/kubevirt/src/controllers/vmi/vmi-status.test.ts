@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Pod } from '../../../../apimachinery/src/types/types.ts';
 import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
-import { applyVmiStatus, unpausedCondition, type VmiStatusInput } from './vmi-status.ts';
+import { applyVmiStatus, clearMigrationMarks, unpausedCondition, type VmiStatusInput } from './vmi-status.ts';
 
 const instance = (over: { phase?: string; deleting?: boolean } = {}): VirtualMachineInstance =>
   ({
@@ -241,6 +241,21 @@ test('applyVmiStatus() shows an eviction, who it waits for, and that it is over'
   assert.ok(requested(vmi));
   vmi.metadata.annotations = {};
   assert.equal(requested(vmi), undefined);
+});
+
+test('clearMigrationMarks() takes off who asked for an eviction once it is over, also one whose mark nobody has seen here', () => {
+  const noted = (nodeName: string, more: object = {}): boolean => {
+    const vmi = instance({ phase: 'Running' });
+    vmi.metadata = { ...vmi.metadata, annotations: { 'kubevirt.io/eviction-source': 'descheduler' } };
+    Object.assign(vmi.status!, { nodeName, ...more });
+    clearMigrationMarks(vmi, 'n1');
+    return vmi.metadata.annotations?.['kubevirt.io/eviction-source'] !== undefined;
+  };
+  const conditions = [{ type: 'EvictionRequested', status: 'True' }];
+  assert.equal(noted('n1'), true, 'the note is written before the mark');
+  assert.equal(noted('n1', { evacuationNodeName: 'n1', conditions }), true);
+  assert.equal(noted('n1', { conditions }), false);
+  assert.equal(noted('n2', { migrationState: { completed: true } }), false, 'it has moved');
 });
 
 test('applyVmiStatus() marks a change that waits, with what it waits for, and keeps one that failed', () => {

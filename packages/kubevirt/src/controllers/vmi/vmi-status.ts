@@ -8,7 +8,12 @@ import { type DeepReadonly, formatTime } from '@coracle/apimachinery/meta/object
 import type { Pod, PodCondition } from '@coracle/apimachinery/types/types';
 import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
 import { DUPLICATE_FIRMWARE_UUID, FIRMWARE_UUID_IN_USE } from '../../rules/identity/shared-uuids.ts';
-import { EVICTION_SOURCE_ANNOTATION, UNPAUSED_GATE } from '../../rules/launcher/launcher-labels.ts';
+import {
+  EVICTION_SOURCE_ANNOTATION,
+  MIGRATION_TARGET_NODE_LABEL,
+  NODE_NAME_LABEL,
+  UNPAUSED_GATE,
+} from '../../rules/launcher/launcher-labels.ts';
 import { isPodFinal } from '../../rules/launcher/launcher-pods.ts';
 import { overheadText } from '../../rules/launcher/launcher-resources.ts';
 import { CHANGE_CONDITIONS, isMoving, pendingChanges } from '../../rules/live-update/pending-changes.ts';
@@ -290,4 +295,27 @@ function waitingProblem(pod: ReadonlyPod): SyncProblem | undefined {
       return { reason: waiting.reason, message: waiting.message ?? '' };
   }
   return undefined;
+}
+
+/**
+ * Takes off what named a migration or an eviction that is over: the target's label, by which its agent was notified, and who
+ * asked for the eviction. The agents write status only. `labelled`: the node that the label named before this pass.
+ */
+export function clearMigrationMarks(vmi: VirtualMachineInstance, labelled: string | undefined): void {
+  const { labels = {}, annotations = {} } = vmi.metadata;
+  const state = vmi.status?.migrationState;
+  const isOver = state === undefined || state.completed === true || state.failed === true;
+  // The node's own label first: an agent that looks for either must find one of them.
+  const isSettled = labels[NODE_NAME_LABEL] === (vmi.status?.nodeName ?? '');
+  if (isOver && isSettled && labels[MIGRATION_TARGET_NODE_LABEL] !== undefined) {
+    const { [MIGRATION_TARGET_NODE_LABEL]: _, ...rest } = labels;
+    vmi.metadata.labels = rest;
+  }
+  // An eviction may be over before its mark was seen here: then the guest has moved.
+  const hasMoved = state?.completed === true && labelled !== vmi.status?.nodeName;
+  const wasMarked = hasMoved || (vmi.status?.conditions?.some(({ type }) => type === 'EvictionRequested') ?? false);
+  if (!vmi.status?.evacuationNodeName && wasMarked && annotations[EVICTION_SOURCE_ANNOTATION] !== undefined) {
+    const { [EVICTION_SOURCE_ANNOTATION]: _, ...rest } = annotations;
+    vmi.metadata.annotations = rest;
+  }
 }
