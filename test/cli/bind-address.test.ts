@@ -40,7 +40,7 @@ test('without the flag only this host reaches the API, and nothing is said', { s
 // S-239
 test('with an address of this host the API and the nodes are there, for those who may', {
   skip,
-  timeout: 90_000,
+  timeout: 600_000,
 }, async (t) => {
   const at = openWorkspace(t);
   const up = await at.up('--bind-address', outside!);

@@ -4,12 +4,12 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { parse } from 'yaml';
 import { CONFIG_MAPS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import { COMMANDS } from '../../packages/coracle/src/cli/commands.ts';
 import { findProcesses } from '../../packages/runtime/src/process/identity.ts';
-import { adminOf, startProcess } from '../testkit/control-plane-process.ts';
+import { adminOf } from '../testkit/control-plane-process.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type Outcome, openWorkspace, root, runProgram } from './workspace.ts';
 
 const READY = /^ready in \d+\.\d+s {2}https:\/\/127\.0\.0\.1:\d+ {2}kubeconfig \/\S+$/;
@@ -86,19 +86,14 @@ test('up --detach: one ready line, private files, one holder of a directory', as
   });
 });
 
+// S-039: Down, then up: data and certificates stay, the revision goes on.
 // S-082
-test('two ups at the same moment: one is ready, the other exits 1 with the pid of the first', async (t) => {
+test('of two ups at one moment one is ready; down, then up: data and certificates stay, the revision goes on', async (t) => {
   const at = openWorkspace(t);
   const outcomes = await Promise.all([at.up(), at.up()]);
   const [winner, loser] = outcomes[0]!.code === 0 ? outcomes : [outcomes[1]!, outcomes[0]!];
   assert.equal(winner!.code, 0, winner!.stderr);
   assert.match(refusal(loser!, 1), new RegExp(`\\bpid ${holds(join(at.data, 'running.json'))}\\b`));
-});
-
-// S-039: Down, then up: data and certificates stay, the revision goes on.
-test('down, then up: data and certificates stay, the revision goes on', async (t) => {
-  const at = openWorkspace(t);
-  assert.equal((await at.up()).code, 0);
   const one = adminOf(at.data);
   const made = await one.client.create(CONFIG_MAPS, {
     apiVersion: 'v1',
@@ -132,36 +127,31 @@ test('down, then up: data and certificates stay, the revision goes on', async (t
 });
 
 // S-085: A foreground `up` ends with 0 on SIGINT and SIGTERM.
-test('up in the foreground: SIGINT and SIGTERM stop it with exit code 0; a killed one leaves nothing in the way', async (t) => {
+// S-301
+// S-341: A killed process leaves what it compiled, so that the next start takes no longer than one after a proper end.
+test('signals end a foreground up with exit code 0; a killed one leaves what it compiled and nothing in the way', async (t) => {
   const at = openWorkspace(t);
-  const argv = ['up', '--data-dir', at.data, '--port', '0', '--nodes', '0', '--no-merge-kubeconfig'];
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    const up = at.start(argv);
+  const argv = ['up', '--data-dir', at.data, '--port', '0', '--nodes', '0'];
+  const compiled = join(at.dir, 'compiled');
+  const killed = at.start([...argv, '--no-merge-kubeconfig'], { NODE_COMPILE_CACHE: compiled });
+  await killed.line(READY);
+  // It writes just after its ready line.
+  await eventually('what it compiled', () => readdirSync(compiled, { recursive: true }).length >= 500);
+  killed.child.kill('SIGKILL');
+  await killed.ended;
+  assert.ok(existsSync(join(at.data, 'running.json')));
+  assert.equal((await at.run(['status', '--data-dir', at.data])).code, 1);
+  assert.equal((await at.run(['down', '--data-dir', at.data])).code, 0);
+  // The last is what a terminal sends that is closed.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    const up = at.start(signal === 'SIGHUP' ? argv : [...argv, '--no-merge-kubeconfig']);
     assert.match(await up.line(/./), READY);
     up.child.kill(signal);
     const { code, stdout } = await up.ended;
     assert.deepEqual([code, lines(stdout).length], [0, 1], signal);
     assert.ok(!existsSync(join(at.data, 'running.json')));
   }
-  const killed = at.start(argv);
-  await killed.line(READY);
-  killed.child.kill('SIGKILL');
-  await killed.ended;
-  assert.ok(existsSync(join(at.data, 'running.json')));
-  assert.equal((await at.run(['status', '--data-dir', at.data])).code, 1);
-  assert.equal((await at.run(['down', '--data-dir', at.data])).code, 0);
-  assert.equal((await at.up()).code, 0);
-});
-
-// S-341: A killed process leaves what it compiled, so that the next start takes no longer than one after a proper end.
-test('a killed one leaves what it compiled to the next start', async (t) => {
-  const at = openWorkspace(t);
-  const compiled = join(at.data, 'compiled');
-  const plane = await startProcess(at.data, { controllers: '', env: { NODE_COMPILE_CACHE: compiled } });
-  const written = (): number => readdirSync(compiled, { recursive: true }).length;
-  // It writes just after its ready line.
-  while (written() < 500) await sleep(20);
-  await plane.kill('SIGKILL');
+  assert.doesNotMatch(readFileSync(join(at.home, '.kube/config'), 'utf8'), /coracle/);
 });
 
 // S-083: A taken port is one line and exit code 1, and changes nothing.
@@ -224,9 +214,11 @@ test('a wrong call is one line that says where help is, and exit code 2', async 
     [['image', 'list', 'all'], /image/],
     [['version', 'x'], /version.*"x"/],
   ];
-  for (const [argv, wanted] of cases) {
-    await t.test(argv.join(' '), async () => assert.match(refusal(await at.run(argv), 2), wanted));
-  }
+  const [first, ...others] = cases;
+  assert.match(refusal(await at.run(first![0]), 2), first![1]);
+  const outcomes = await at.runEach(others.map(([argv]) => argv));
+  for (const [i, [argv, wanted]] of others.entries())
+    await t.test(argv.join(' '), () => assert.match(refusal(outcomes[i]!, 2), wanted));
   await t.test('nothing was made by any of them', () => {
     assert.deepEqual(readdirSync(at.home), []);
     assert.ok(!existsSync(at.data));
@@ -256,16 +248,15 @@ test('help, version, completion', async (t) => {
   const bare = await at.run([]);
   assert.equal(bare.code, 2);
   assert.match(bare.stdout + bare.stderr, /Usage: coracle COMMAND/);
-  await Promise.all(
-    COMMANDS.map(async ({ name, flags, summary, hidden, subcommands }) => {
-      const outcome = await at.run([name, '--help']);
-      assert.deepEqual([outcome.code, outcome.stderr], [0, ''], name);
-      assert.ok(outcome.stdout.startsWith(`${summary}\n`), name);
-      assert.match(outcome.stdout, new RegExp(`Usage: coracle ${name}\\b`));
-      if (!hidden && !subcommands) assert.match(outcome.stdout, /^Examples:\n {2}\S.*coracle|^ {2}coracle \S/m, name);
-      for (const flag of Object.keys(flags)) assert.match(outcome.stdout, new RegExp(`^  --${flag}\\b`, 'm'));
-    }),
-  );
+  const helps = await at.runEach(COMMANDS.map(({ name }) => [name, '--help']));
+  for (const [i, { name, flags, summary, hidden, subcommands }] of COMMANDS.entries()) {
+    const outcome = helps[i]!;
+    assert.deepEqual([outcome.code, outcome.stderr], [0, ''], name);
+    assert.ok(outcome.stdout.startsWith(`${summary}\n`), name);
+    assert.match(outcome.stdout, new RegExp(`Usage: coracle ${name}\\b`));
+    if (!hidden && !subcommands) assert.match(outcome.stdout, /^Examples:\n {2}\S.*coracle|^ {2}coracle \S/m, name);
+    for (const flag of Object.keys(flags)) assert.match(outcome.stdout, new RegExp(`^  --${flag}\\b`, 'm'));
+  }
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   for (const argv of [['version'], ['--version']])
     assert.deepEqual(await at.run(argv), { code: 0, stdout: `coracle ${version}\n`, stderr: '' });
@@ -351,13 +342,16 @@ test('help, version, completion', async (t) => {
 });
 
 // S-312: A host without QEMU says so at the start.
-test('up --detach on a host without QEMU says so, and keeps whom the user trusts', async (t) => {
+// S-301
+test('a host without QEMU and a kubeconfig that cannot be written are warnings; whom the user trusts is kept', async (t) => {
   const at = openWorkspace(t);
   const authorities = join(at.dir, 'authorities.pem');
   writeFileSync(authorities, '');
-  const argv = ['up', '--data-dir', at.data, '--port', '0', '--detach', '--no-merge-kubeconfig'];
-  const { code, stderr } = await at.run(argv, { PATH: at.home, NODE_EXTRA_CA_CERTS: authorities });
+  const argv = ['up', '--data-dir', at.data, '--port', '0', '--detach'];
+  const KUBECONFIG = '/proc/coracle/config';
+  const { code, stderr } = await at.run(argv, { PATH: at.home, NODE_EXTRA_CA_CERTS: authorities, KUBECONFIG });
   assert.equal(code, 0, stderr);
+  assert.match(stderr, /^warning: .*kubeconfig.*\/proc\/coracle.*$/m);
   assert.match(stderr, /^warning: no guest can run here: qemu-system-x86_64 and qemu-img not found in PATH/m);
   const { pid } = JSON.parse((await at.run(['status', '--data-dir', at.data, '--json'])).stdout) as { pid: number };
   const environment = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
@@ -401,12 +395,6 @@ test('a directory that cannot be made is one line and exit code 1, without tryin
       refusal(await at.run(['up', '--data-dir', '/proc/coracle/data', '--port', '0', '--nodes', '0', ...more]), 1),
       /\/proc\/coracle/,
     );
-  const result = await at.run(['up', '--data-dir', at.data, '--port', '0', '--nodes', '0', '--detach'], {
-    KUBECONFIG: '/proc/coracle/config',
-  });
-  assert.equal(result.code, 0);
-  assert.match(result.stderr, /^warning: .*kubeconfig.*\/proc\/coracle.*\n$/);
-  assert.equal((await at.run(['down', '--data-dir', at.data])).code, 0);
 });
 
 // S-301
@@ -443,17 +431,6 @@ test('Ctrl-C while up --detach waits ends what it has started', async (t) => {
   const left = async () => (await findProcesses((argv) => argv.includes(at.data))).length;
   for (let looks = 0; (await left()) > 0 && looks < 400; looks++) await new Promise((wake) => setTimeout(wake, 25));
   assert.equal(await left(), 0);
-});
-
-// S-301
-test('a terminal that is closed ends a foreground up as SIGTERM does', async (t) => {
-  const at = openWorkspace(t);
-  const first = at.start(['up', '--data-dir', at.data, '--port', '0', '--nodes', '0']);
-  await first.line(/^ready in/);
-  first.child.kill('SIGHUP');
-  assert.equal((await first.ended).code, 0);
-  assert.ok(!existsSync(join(at.data, 'running.json')));
-  assert.doesNotMatch(readFileSync(join(at.home, '.kube/config'), 'utf8'), /coracle/);
 });
 
 // S-301

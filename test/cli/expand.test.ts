@@ -30,7 +30,7 @@ const NANO = 'instancetype: {name: u1.nano}\n  preference: {name: alpine}';
 
 // S-183: `expand` and `convert preset` say what a machine becomes, and who set each field; the guide to instance types
 //   works as printed.
-test('expand and convert', { timeout: 60_000 }, async (t) => {
+test('expand and convert', { timeout: 600_000 }, async (t) => {
   const at = openWorkspace(t);
   const file = join(at.dir, 'vm.yaml');
   const expand = async (text: string, ...more: string[]) => {

@@ -14,7 +14,7 @@ spec:
   template: {spec: {domain: {${firmware}devices: {}, memory: {guest: 64Mi}}}}
 `;
 
-test('identity', { timeout: 120_000 }, async (t) => {
+test('identity', { timeout: 600_000 }, async (t) => {
   const at = openWorkspace(t);
   const path = (name: string, text: string): string => {
     writeFileSync(join(at.dir, name), text);

@@ -10,7 +10,7 @@ import { openWorkspace } from './workspace.ts';
 // S-200: An agent joins by a bootstrap token, which it needs no more at the next start; the address it was given to be
 //   served on is remembered.
 // S-295: A second agent of a node's name neither starts nor writes while the first is Ready.
-test('a token lets an agent join, which needs it no more at the next start', { timeout: 150_000 }, async (t) => {
+test('a token lets an agent join, which needs it no more at the next start', { timeout: 600_000 }, async (t) => {
   const at = openWorkspace(t);
   const up = await at.up();
   assert.equal(up.code, 0, up.stderr);

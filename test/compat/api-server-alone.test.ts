@@ -56,7 +56,7 @@ test('the example serves kubectl: namespaces, apply, a kind of its own', async (
   const options = {
     env: { KUBECONFIG: kubeconfig, HOME: directory, PATH: process.env['PATH'] },
     encoding: 'utf8',
-    timeout: 90_000,
+    timeout: 300_000,
   } as const;
   const run = (args: readonly string[], input?: unknown): string =>
     execFileSync(kubectl.path, [...args], {

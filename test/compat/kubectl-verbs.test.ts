@@ -8,9 +8,8 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
-import { NAMESPACES } from '../../packages/apimachinery/src/types/resource-types.ts';
 import { VIRTUAL_MACHINES } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
-import { adminOf, type ControlPlaneProcess, startProcess } from '../testkit/control-plane-process.ts';
+import { adminOf, type ControlPlaneProcess, createNamespace, startProcess } from '../testkit/control-plane-process.ts';
 import { importTinyGuest, tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';
 import { findKubectls, type Kubectl, type Outcome, runKubectl, startKubectl } from './kubectl.ts';
 
@@ -141,7 +140,7 @@ for (const kubectl of new Set([newest, oldest])) {
     test('verbs on stored objects', async (t) => {
       const namespace = `verbs-${kubectl.minor}`;
       const admin = adminOf(join(folder, 'data'));
-      await admin.client.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
+      await createNamespace(admin.client, namespace);
       await admin.close();
       for (const [words, code, output, input] of VERBS) {
         await t.test(words, async () => {

@@ -21,7 +21,7 @@ export interface RunOptions {
   readonly cwd: string;
 }
 
-const COMMAND_LIMIT_MS = 90_000;
+const COMMAND_LIMIT_MS = 300_000;
 
 /** Every version there is, oldest first; empty when the machine has none. Of two of a version the machine's own counts. */
 export function findKubectls(): readonly Kubectl[] {

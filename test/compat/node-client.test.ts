@@ -53,7 +53,7 @@ const refused = (code: number, reason: string) => (error: unknown) => {
 
 // S-210: The official Node client of Kubernetes works unchanged: objects, patches, lists, watches, an informer, custom
 //   resources.
-test('objects are made, read, replaced, listed and deleted', { timeout: 60_000 }, async () => {
+test('objects are made, read, replaced, listed and deleted', { timeout: 600_000 }, async () => {
   const made = await core.createNamespacedConfigMap({ namespace, body: map('crud', { a: '1' }) });
   assert.ok(made.metadata?.uid && made.metadata.creationTimestamp instanceof Date);
   await assert.rejects(core.createNamespacedConfigMap({ namespace, body: map('crud') }), refused(409, 'AlreadyExists'));
@@ -78,7 +78,7 @@ test('objects are made, read, replaced, listed and deleted', { timeout: 60_000 }
   await assert.rejects(core.readNamespacedConfigMap({ namespace, name: 'crud' }), refused(404, 'NotFound'));
 });
 
-test('pages of a list', { timeout: 60_000 }, async () => {
+test('pages of a list', { timeout: 600_000 }, async () => {
   for (let at = 0; at < 7; at++)
     await core.createNamespacedSecret({ namespace, body: { metadata: { name: `page-${at}` } } });
   const names: string[] = [];
@@ -94,7 +94,7 @@ test('pages of a list', { timeout: 60_000 }, async () => {
   );
 });
 
-test('every kind of patch', { timeout: 60_000 }, async () => {
+test('every kind of patch', { timeout: 600_000 }, async () => {
   const name = 'patched';
   await core.createNamespacedConfigMap({ namespace, body: map(name, { a: '1', b: '1' }) });
   const patch = (type: string, body: object, more: object = {}) =>
@@ -116,7 +116,7 @@ test('every kind of patch', { timeout: 60_000 }, async () => {
 });
 
 // S-210
-test('a watch, and an informer that follows it', { timeout: 60_000 }, async () => {
+test('a watch, and an informer that follows it', { timeout: 600_000 }, async () => {
   const reported: string[] = [];
   const ended: unknown[] = [];
   const stop = await new Watch(config).watch(
@@ -148,7 +148,7 @@ test('a watch, and an informer that follows it', { timeout: 60_000 }, async () =
 });
 
 // S-210
-test('custom resources, from their definition on', { timeout: 60_000 }, async () => {
+test('custom resources, from their definition on', { timeout: 600_000 }, async () => {
   const schema = {
     openAPIV3Schema: {
       type: 'object',
@@ -189,7 +189,7 @@ test('custom resources, from their definition on', { timeout: 60_000 }, async ()
   await objects.delete({ apiVersion: 'example.com/v1', kind: 'Boat', metadata: { name: 'b', namespace } });
 });
 
-test('who it is, what it may do, what it talks to', { timeout: 60_000 }, async () => {
+test('who it is, what it may do, what it talks to', { timeout: 600_000 }, async () => {
   const review = await config.makeApiClient(AuthorizationV1Api).createSelfSubjectAccessReview({
     body: { spec: { resourceAttributes: { verb: 'delete', resource: 'nodes' } } },
   });

@@ -134,7 +134,7 @@ async function onFullDisk(at: Workspace): Promise<void> {
 //   each with the directory and what is missing; guests that write wait while the API server still takes objects,
 //   deletes pass, and all goes on when there is space.
 test('the disk of a node fills up: it is reported everywhere, guests wait, deletes pass, and all goes on with space', {
-  timeout: 300_000,
+  timeout: 600_000,
   ...(why && { skip: why }),
 }, async (t) => {
   const at = openWorkspace(t);

@@ -16,7 +16,7 @@ const namespace = 'default';
 
 // S-202: After a reboot of the host, Always and RerunOnFailure run again, Manual and Once have ended.
 test('after a reboot of the host: Always and RerunOnFailure run again, Manual and Once have ended', {
-  timeout: 300_000,
+  timeout: 600_000,
   ...(why && { skip: why }),
 }, async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'coracle-reboot-'));

@@ -15,7 +15,7 @@ const UID = '00000000-0000-4000-8000-000000000001';
 
 // S-238
 test('watchRuns() tells of a guest that runs twice, and not of one that stands by', {
-  timeout: 60_000,
+  timeout: 600_000,
   ...(why && { skip: why }),
 }, async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'coracle-watch-'));

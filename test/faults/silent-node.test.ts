@@ -25,7 +25,7 @@ const guests = (uid: string): Promise<readonly number[]> =>
 //   comes back is adopted or ended.
 // S-497
 test('a silent node: Unknown, moved only by force, adopted or ended on return', {
-  timeout: 300_000,
+  timeout: 600_000,
   ...(why && { skip: why }),
 }, async (t) => {
   const at = openWorkspace(t);

@@ -14,7 +14,9 @@ type Any = any;
 // S-180: The published common instance types and preferences come by themselves, stay as users edit them, and go when
 //   they are switched off.
 // Compat KubeVirt's API, P1, yes: `commonInstancetypesDeployment`
-test('the common instance types come by themselves, stay as users edit them, and go', { timeout: 90_000 }, async () => {
+test('the common instance types come by themselves, stay as users edit them, and go', {
+  timeout: 600_000,
+}, async () => {
   const plane = await startPlane();
   const countOf = async (path: string): Promise<number> => (await plane.admin(`GET ${path}`)).items.length;
   const deploy = (enabled: boolean) =>

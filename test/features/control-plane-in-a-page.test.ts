@@ -33,7 +33,7 @@ const PAGE = {
 };
 
 // S-055: The control plane runs in a browser's engine and takes a VirtualMachine to its Pod.
-test('the control plane runs in a browser engine and takes a VirtualMachine', { timeout: 60_000 }, async () => {
+test('the control plane runs in a browser engine and takes a VirtualMachine', { timeout: 600_000 }, async () => {
   const bundle = await build({
     entryPoints: ['test/features/fixtures/control-plane-in-a-page.ts'],
     bundle: true,

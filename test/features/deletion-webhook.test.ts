@@ -110,7 +110,7 @@ before(
       await accepted('POST', `/apis/${manifest.apiVersion}/${plural}`, manifest);
     }
   },
-  { timeout: 30_000 },
+  { timeout: 600_000 },
 );
 after(async () => {
   await server.stop();

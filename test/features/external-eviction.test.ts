@@ -17,7 +17,7 @@ const GRACE = 'example.coracle.dev/vmi-deletion-grace-time';
 
 // S-198
 test('an External machine: marked by an eviction, emptied, deleted, and uncordoned when it is back', {
-  timeout: 150_000,
+  timeout: 600_000,
 }, async (t) => {
   const at = openWorkspace(t);
   // The instances are the test's own; garbage collection finishes what is deleted in the foreground.

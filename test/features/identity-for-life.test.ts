@@ -384,7 +384,7 @@ async function live(steps: readonly Step[]): Promise<void> {
 test(
   'the life of a machine of an older server: upgrade, snapshots old and new, restores, a clone, a fork',
   {
-    timeout: 60_000,
+    timeout: 600_000,
   },
   () =>
     live([
@@ -418,7 +418,7 @@ test(
 // S-620: Whatever users do with machines in whatever order (create, edit, restart, migrate, snapshot, restore, clone,
 //   fork, delete, crashes of controllers): no UUID changes after the first boot, and no two machines share one, unless
 //   a user asked for it.
-test('any sequence', { timeout: 120_000 }, () =>
+test('any sequence', { timeout: 600_000 }, () =>
   fc.assert(
     fc.asyncProperty(
       fc.tuple(creation(fc.constant(0)), creation(fc.constant(1))),

@@ -127,7 +127,7 @@ function assertWhole({ instance }: Outcome, step: string): void {
 for (const captured of [true, false]) {
   const where = captured ? 'in one server' : 'where admission captured nothing';
   // S-176
-  test(`a machine is never half-expanded, ${where}`, { timeout: 60_000 }, async () => {
+  test(`a machine is never half-expanded, ${where}`, { timeout: 600_000 }, async () => {
     const { calls } = await live(NEVER, captured);
     assert.ok(calls >= 4, `${calls} calls`);
     const early = await live(BEFORE_CONTROLLER, captured);
@@ -169,7 +169,7 @@ test('a machine starts with what was validated, though the instance type was edi
 
 // S-176: Captured copies of an instance type and a preference are stored with the machine in one commit; the machine
 //   starts with what was validated.
-test('a machine and its copies are one commit', { timeout: 60_000 }, async () => {
+test('a machine and its copies are one commit', { timeout: 600_000 }, async () => {
   const plane = await startPlane();
   try {
     await plane.admin(`POST ${NAMESPACED}/virtualmachineinstancetypes`, SMALL);

@@ -9,7 +9,7 @@ const VMIS = '/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances';
 const TYPES = '/apis/instancetype.kubevirt.io/v1beta1';
 const REVISIONS = '/apis/apps/v1/namespaces/default/controllerrevisions';
 const KUBEVIRT = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
-const WAIT = { timeout: 60_000 };
+const WAIT = { timeout: 600_000 };
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of every shape.
 type Any = any;

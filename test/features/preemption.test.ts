@@ -67,7 +67,7 @@ const scheduled = (name: string) =>
 
 // S-209: A Pod of a lower priority leaves, gracefully, for one that finds no room; Pods are spread as they ask.
 test('a pod of a higher class takes the place of a lower one, which leaves gracefully', {
-  timeout: 60_000,
+  timeout: 600_000,
 }, async () => {
   await node('only', '2');
   await pod('first', '1500m', { priorityClassName: 'low' });
@@ -107,7 +107,7 @@ test('a pod of a higher class takes the place of a lower one, which leaves grace
 
 // S-209
 test('spread over zones, devices of which there is one, and what is said when nothing fits', {
-  timeout: 60_000,
+  timeout: 600_000,
 }, async () => {
   await node('west', '4', { zone: 'w' });
   await node('east', '4', { zone: 'e' });

@@ -32,7 +32,7 @@ before(
       ({ json }) => json.items.length > 0,
     );
   },
-  { timeout: 30_000 },
+  { timeout: 600_000 },
 );
 after(() => plane.stop());
 

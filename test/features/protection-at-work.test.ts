@@ -15,7 +15,7 @@ import { playStorage, type StoragePlayer } from '../testkit/storage-player.ts';
 const LABEL = 'kubevirt.io/vm-delete-protection';
 const ON = { [LABEL]: 'true' };
 const MERGE = 'application/merge-patch+json';
-const WAIT = { timeout: 60_000 };
+const WAIT = { timeout: 600_000 };
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of every shape.
 type Any = any;

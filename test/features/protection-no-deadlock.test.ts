@@ -312,7 +312,7 @@ async function walk(namespace: string, vm: string): Promise<void> {
 }
 
 const POLICIES = ['Background', 'Foreground', 'Orphan'];
-const LIMIT = { concurrency: true, timeout: 60_000 };
+const LIMIT = { concurrency: true, timeout: 600_000 };
 
 describe('a machine that lacks what it depends on', LIMIT, () => {
   for (const [index, row] of ROWS.entries()) {

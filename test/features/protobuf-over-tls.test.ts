@@ -137,7 +137,7 @@ test('create, get, update, list and delete', async () => {
   assert.equal((await call('GET', `${MAPS}/p`)).status, 404);
 });
 
-test('a watch tells frames of length and event', { timeout: 90_000 }, async () => {
+test('a watch tells frames of length and event', { timeout: 600_000 }, async () => {
   const stream = session.request({
     ':path': `${MAPS}?watch=true&labelSelector=wire%3Dprotobuf`,
     accept: `${PROTOBUF};stream=watch`,

@@ -37,7 +37,7 @@ before(
       ({ status }) => status === 422,
     );
   },
-  { timeout: 20_000 },
+  { timeout: 600_000 },
 );
 after(() => plane.stop());
 beforeEach(() => {

@@ -42,7 +42,7 @@ before(
     await plane.run(components, { rootCa: '', version: '1.2.3' });
     await plane.admin(`POST ${MACHINES}`, machine);
   },
-  { timeout: 20_000 },
+  { timeout: 600_000 },
 );
 after(() => plane.stop());
 
@@ -263,7 +263,7 @@ test('while ssp-operator leads, its SSP object and its policy are its own; a pol
 });
 
 // S-746
-test('once it leads no more its objects are taken over', { timeout: 40_000 }, async () => {
+test('once it leads no more its objects are taken over', { timeout: 600_000 }, async () => {
   await plane.admin(`PATCH ${LEASES}/734f7229.kubevirt.io`, { spec: { leaseDurationSeconds: 1 } });
   await new Promise((resolve) => setTimeout(resolve, 1000));
   await plane.admin(`PATCH ${SSPS}/theirs`, { metadata: { labels } });

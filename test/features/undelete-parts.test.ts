@@ -284,7 +284,7 @@ let count = 0;
 //   and no other claim gets it.
 for (const part of PARTS)
   for (const { how, rename, beside } of WAYS)
-    test(`${part.what} comes back ${how}`, { timeout: 60_000 }, async () => {
+    test(`${part.what} comes back ${how}`, { timeout: 600_000 }, async () => {
       const name = `part-${++count}`;
       const options = () => ({ spec: { runStrategy: 'Halted', ...part.spec(name) } });
       await resize(name, 2);
@@ -308,7 +308,9 @@ const failed = async (name: string, message: RegExp): Promise<void> => {
 };
 
 // S-785
-test('a volume with policy Retain is nobody’s again when the undelete is taken back', { timeout: 60_000 }, async () => {
+test('a volume with policy Retain is nobody’s again when the undelete is taken back', {
+  timeout: 600_000,
+}, async () => {
   const given = await foreignVolume(await board.machine('held', { uuid: UUID(1), spec: withData('held') }), 'Retain');
   const path = `${VOLUMES}/${given['metadata'].name}`;
   await board.remove('held');
@@ -336,7 +338,7 @@ test('a volume with policy Retain is nobody’s again when the undelete is taken
 // S-786: A volume of another driver with policy Delete is lost: the answer names the claim, the volume and who deleted
 //   it, before anything is made.
 test('a volume of another driver with policy Delete is lost, which is said before anything is made', {
-  timeout: 60_000,
+  timeout: 600_000,
 }, async () => {
   const given = await foreignVolume(await board.machine('lost', { uuid: UUID(2), spec: withData('lost') }), 'Delete');
   const name = given['metadata'].name;

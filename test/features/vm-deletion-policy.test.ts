@@ -31,7 +31,7 @@ before(
     await plane.run(['protection'], { rootCa: '' });
     await protectsMachines();
   },
-  { timeout: 20_000 },
+  { timeout: 600_000 },
 );
 after(() => plane.stop());
 

@@ -77,7 +77,7 @@ before(
       signal: stop.signal,
     });
   },
-  { timeout: 60_000 },
+  { timeout: 600_000 },
 );
 after(async () => {
   stop.abort(new Error('the test is over'));

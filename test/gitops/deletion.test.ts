@@ -518,7 +518,7 @@ const SITUATIONS: readonly Situation[] = [
 for (const kind of ['RootSync', 'RepoSync'] as const)
   for (const policy of ['Foreground', 'Orphan'] as const)
     for (const situation of SITUATIONS)
-      test(`matrix: ${kind}, ${policy}, ${situation.name}`, { timeout: 170_000 }, async (t) => {
+      test(`matrix: ${kind}, ${policy}, ${situation.name}`, { timeout: 600_000 }, async (t) => {
         const override = {
           ...(situation.isShort && { reconcileTimeout: '1s' }),
           // A namespace that somebody deletes is not made again.

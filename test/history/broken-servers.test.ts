@@ -77,7 +77,7 @@ async function run(breakage: Partial<Breakage>, operations: number): Promise<Ver
 }
 
 // S-211
-test('a whole server: nothing to tell', { timeout: 120_000 }, async (t) => {
+test('a whole server: nothing to tell', { timeout: 600_000 }, async (t) => {
   t.diagnostic(`CORACLE_SEED=${seed}`);
   const { violations, broken, ...figures } = await run({}, 1000);
   t.diagnostic(JSON.stringify(figures));
@@ -88,7 +88,7 @@ test('a whole server: nothing to tell', { timeout: 120_000 }, async (t) => {
 
 for (const breakage of BREAKAGES) {
   // S-211
-  test(`caught: ${breakage.name}`, { timeout: 120_000 }, async (t) => {
+  test(`caught: ${breakage.name}`, { timeout: 600_000 }, async (t) => {
     t.diagnostic(`CORACLE_SEED=${seed}`);
     const { violations, broken, ...figures } = await run(breakage, 1000);
     const caught = breakage.rules.filter((rule) => broken[rule]);

@@ -127,7 +127,7 @@ async function backUpTwice(data: string, client: Client): Promise<void> {
 // S-664: A VirtualMachineBackup of a running guest is a qcow2 file for each volume in the claim it names; the next one
 //   of its tracker holds what has changed since, and no more.
 test('guests that are backed up while they run come back elsewhere with their data and identity, each once', {
-  timeout: 300_000,
+  timeout: 600_000,
   ...(why && { skip: why }),
 }, async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'coracle-guest-backup-'));

@@ -59,7 +59,7 @@ const run = async (name: string, not = ''): Promise<string> => {
 //   instance id; the source notices nothing, and both stay who they are.
 // Compat KubeVirt's API, P1, yes: VirtualMachineClone of a running guest: data, identity, cloud-init
 test('a clone of a running guest starts with its data as another machine, and the source stays who it was', {
-  timeout: 240_000,
+  timeout: 600_000,
 }, async () => {
   await board.client.create(PERSISTENT_VOLUME_CLAIMS, {
     apiVersion: 'v1',

@@ -51,7 +51,7 @@ async function heartbeat(address: string): Promise<number | undefined> {
 
 // S-086: `down --keep-vms` leaves guests running; the next `up` adopts them.
 test('down --keep-vms leaves guests running; the next up adopts them', {
-  timeout: 240_000,
+  timeout: 600_000,
   ...(why && { skip: why }),
 }, async (t) => {
   const { at, address, uid } = await runningGuest(t);
@@ -88,7 +88,7 @@ test('down --keep-vms leaves guests running; the next up adopts them', {
 // S-146: `coracle down` stops the controllers before the guests: a machine that is shut down is not started anew
 //   meanwhile.
 test('down shuts guests down and starts none anew meanwhile; the next up brings them back', {
-  timeout: 240_000,
+  timeout: 600_000,
   ...(why && { skip: why }),
 }, async (t) => {
   const { at, uid } = await runningGuest(t);
@@ -142,7 +142,7 @@ async function deafGuest(at: Workspace, name: string, grace = 600): Promise<void
 // S-360: `coracle down` abandons no guest: a second `down`, SIGTERM or Ctrl-C joins the wait and names the guests and
 //   the seconds left, a third also names `--force`, which alone ends guests before their grace period.
 test('down never abandons a guest that ignores ACPI: asked again it joins the wait, and only --force cuts it short', {
-  timeout: 240_000,
+  timeout: 600_000,
   ...(why && { skip: why }),
 }, async (t) => {
   const at = openWorkspace(t);
@@ -222,7 +222,7 @@ test('down never abandons a guest that ignores ACPI: asked again it joins the wa
 // S-361: Guests without a control plane (after `--keep-vms`, a crash, a kill) are shown by `status`; `down` shuts them
 //   down within their grace period, and the next agent reports how they ended.
 test('down shuts down guests that were left without a control plane, by ACPI and within their grace period', {
-  timeout: 240_000,
+  timeout: 600_000,
   ...(why && { skip: why }),
 }, async (t) => {
   const { at } = await runningGuest(t);
@@ -241,7 +241,7 @@ test('down shuts down guests that were left without a control plane, by ACPI and
 
 // S-362
 test('a start with fewer nodes removes those that nobody serves, says so, and ends what hangs on them', {
-  timeout: 120_000,
+  timeout: 600_000,
   ...(why && { skip: why }),
 }, async (t) => {
   const at = openWorkspace(t);
@@ -291,7 +291,7 @@ test('a start with fewer nodes removes those that nobody serves, says so, and en
 
 // S-368: `coracle node --stop-vms` ends when its guests have shut down; asked again, it says which it waits for.
 test('coracle node --stop-vms shuts its guests down before it ends', {
-  timeout: 120_000,
+  timeout: 600_000,
   ...(why && { skip: why }),
 }, async (t) => {
   const at = openWorkspace(t);

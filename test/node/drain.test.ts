@@ -51,7 +51,7 @@ function drain(kubeconfig: string, node: string, ...more: readonly string[]): Dr
 // Compat KubeVirt's API, P0, yes: `kubectl drain` with each strategy, twice at once, with a user's budget, with an
 //   uncordon
 test('kubectl drain: guests move, start anew, or wait for somebody, and every drain ends', {
-  timeout: 420_000,
+  timeout: 600_000,
   ...(why && { skip: why }),
 }, async (t) => {
   const at = openWorkspace(t);

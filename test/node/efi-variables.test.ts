@@ -23,7 +23,7 @@ const inShell = (name: string, command: string, isThere = false): Promise<string
 //   go back with a restore.
 test('EFI variables that shall last move with their guest, are there after a restart, and go back with a restore', {
   skip,
-  timeout: 300_000,
+  timeout: 600_000,
 }, async () => {
   const words = savedMachines(board.client);
   const firmware = { bootloader: { efi: { persistent: true, secureBoot: false } } };

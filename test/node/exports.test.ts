@@ -41,7 +41,7 @@ const sha = (bytes: Uint8Array): string => createHash('sha256').update(bytes).di
 //   host, byte for byte, whole or not at all; it keeps a file that is there, and prints virtctl's call with `--explain`.
 // S-1389: `coracle memory-dump` gives the memory of a running guest as an ELF file.
 // S-1390: A control plane that is killed in the middle of a download leaves no process and no file behind.
-test('disks and memory leave as files', { timeout: 580_000, ...(why && { skip: why }) }, async (t) => {
+test('disks and memory leave as files', { timeout: 600_000, ...(why && { skip: why }) }, async (t) => {
   const data = mkdtempSync(join(tmpdir(), 'coracle-exports-'));
   const temporary = join(data, 'tmp');
   mkdirSync(temporary);

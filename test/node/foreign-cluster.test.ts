@@ -86,7 +86,7 @@ async function foreignFront(t: TestContext, at: Workspace) {
 // S-283: On an external cluster a guest moves between two agents that hold nothing but the rights that `coracle rbac`
 //   prints.
 test('what coracle rbac prints is what controllers and agents need on an external cluster', {
-  timeout: 150_000,
+  timeout: 600_000,
   ...(why && { skip: why }),
 }, async (t) => {
   const at = openWorkspace(t);

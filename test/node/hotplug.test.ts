@@ -70,7 +70,7 @@ const says = (name: string, command: string, expected: RegExp) =>
 // S-1255: What a guest writes on a disk that was plugged is there when it is plugged again, after a restart of the agent,
 //   and after a restart of the machine, which keeps the disks of its template and their PCI places.
 test('a disk is plugged, written to, unplugged, plugged again and read; agent and machine start anew with it', {
-  timeout: 300_000,
+  timeout: 600_000,
 }, async () => {
   await claim('data');
   const first = await run('writer');
@@ -118,7 +118,7 @@ test('a disk is plugged, written to, unplugged, plugged again and read; agent an
 
 // S-1253
 test('a medium is put into an empty drive and taken out; a virtio disk is plugged into a port and unplugged', {
-  timeout: 300_000,
+  timeout: 600_000,
 }, async () => {
   await claim('medium');
   await claim('fast');
@@ -151,7 +151,7 @@ test('a medium is put into an empty drive and taken out; a virtio disk is plugge
 
 // S-1256: The cable of a card is pulled and put in again while the guest runs (`state: down`, `up`), and the instance's
 //   status says how it is.
-test('a cable is pulled and put in again, and the guest sees it', { timeout: 300_000 }, async () => {
+test('a cable is pulled and put in again, and the guest sees it', { timeout: 600_000 }, async () => {
   const first = await run('linked');
   const edit = (state: string) =>
     board.client.patch(
@@ -182,7 +182,7 @@ test('a cable is pulled and put in again, and the guest sees it', { timeout: 300
 // S-1258: A volume that another guest has is not plugged: its status says so, and it is plugged once the other has given
 //   it back. A snapshot of a plugged volume is one of what the guest wrote, and keeps nobody from unplugging it.
 test('a volume of another guest is waited for; one that was snapshotted while it was plugged is unplugged', {
-  timeout: 400_000,
+  timeout: 600_000,
 }, async () => {
   await claim('taken');
   await run('first');

@@ -31,7 +31,7 @@ useIdentityBoard();
 
 // S-619
 test('a new machine: what is written in it is what its guest sees, through restart, edit and another UUID', {
-  timeout: 240_000,
+  timeout: 600_000,
 }, async () => {
   const made = firmwareOf(await createVm('web', 'Always'));
   await runs('web');
@@ -59,7 +59,7 @@ test('a new machine: what is written in it is what its guest sees, through resta
 
 // S-619
 test('who is given a UUID and a serial sees them from the first boot, with and without a machine', {
-  timeout: 240_000,
+  timeout: 600_000,
 }, async () => {
   const given = { uuid: '6D307CA9-B3EF-428C-8861-06E72D69F223', serial: 'SER-7' };
   const seen = { uuid: given.uuid.toLowerCase(), serial: given.serial };
@@ -75,7 +75,7 @@ test('who is given a UUID and a serial sees them from the first boot, with and w
 });
 
 // S-619
-test('an instance without a machine has a UUID of its own and no serial', { timeout: 120_000 }, async () => {
+test('an instance without a machine has a UUID of its own and no serial', { timeout: 600_000 }, async () => {
   const { spec } = await board.createVmi('alone', specWith());
   await runs('alone');
   const seen = await guest('alone');
@@ -86,7 +86,7 @@ test('an instance without a machine has a UUID of its own and no serial', { time
 });
 
 // S-619
-test('a machine of an older server that was stopped wakes up as who it was', { timeout: 120_000 }, async () => {
+test('a machine of an older server that was stopped wakes up as who it was', { timeout: 600_000 }, async () => {
   await createVm('slept', 'Halted');
   await storeAsOlderServer('slept');
   await hasUuid('slept');
@@ -102,7 +102,7 @@ test('a machine of an older server that was stopped wakes up as who it was', { t
 
 // S-619
 test('a fork is somebody new: its guest sees it when it has booted, as its memory is a copy until then', {
-  timeout: 240_000,
+  timeout: 600_000,
 }, async () => {
   await createVm('source', 'Always');
   await runs('source');

@@ -39,7 +39,7 @@ useIdentityBoard();
 // S-619: What docs/identity.md says of a guest's UUID and serial holds inside real guests: new, given, edited,
 //   restarted, migrated, of an older server, restored, cloned, forked.
 test('a machine of an older server that runs stays who it is: upgrade, migration, restart', {
-  timeout: 240_000,
+  timeout: 600_000,
 }, async () => {
   // What an older server started: the UUID of the name, in no object but the instance.
   await createVm('old', 'Halted');
@@ -72,7 +72,7 @@ test('a machine of an older server that runs stays who it is: upgrade, migration
 
 // S-619
 test('an old snapshot of it: restored it is who it was; another machine, and a clone, are somebody new', {
-  timeout: 240_000,
+  timeout: 600_000,
 }, async () => {
   const content = await snapshot('before', 'old');
   const prefix = 'snapshot.kubevirt.io/virtualmachinesnapshotcontents';

@@ -34,7 +34,7 @@ const why = whyNoGuests();
 
 // S-080: KubeVirt's own example manifests run with their image swapped (where they are at hand; else our example does).
 test("KubeVirt's example manifests boot with only the image swapped", {
-  timeout: 170_000,
+  timeout: 600_000,
   ...(why && { skip: why }),
 }, async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'coracle-examples-'));

@@ -57,7 +57,7 @@ async function callPool(node: string, name: string, body: object): Promise<numbe
 // S-282
 // Compat KubeVirt's API, P0, yes: a guest moves with its disks and its address
 test('a guest moves with its disks and its address and does not notice; and back again', {
-  timeout: 240_000,
+  timeout: 600_000,
 }, async () => {
   await board.createVmi('mover', DISKS);
   const vmi = await guests.running('mover');
@@ -110,7 +110,7 @@ test('a guest moves with its disks and its address and does not notice; and back
 
 // S-395: Guests with disks that they cannot write, CD-ROMs of images among them, migrate: such disks are not mirrored.
 test('disks that the guest cannot write stay out of the way: CD-ROMs of images, read-only and not', {
-  timeout: 240_000,
+  timeout: 600_000,
 }, async () => {
   const image = { containerDisk: { image: 'localhost/tiny' } };
   const spec = kernelSpec({
@@ -143,7 +143,7 @@ test('disks that the guest cannot write stay out of the way: CD-ROMs of images, 
 // S-193
 // S-545
 test('a disk on a shared claim stays where it is, and a claim of one node keeps its guest', {
-  timeout: 240_000,
+  timeout: 600_000,
 }, async () => {
   for (const [name, mode] of [
     ['shared', 'ReadWriteMany'],
@@ -211,7 +211,7 @@ test('a disk on a shared claim stays where it is, and a claim of one node keeps 
 });
 
 // S-194
-test('a migration that is aborted leaves the guest where it is', { timeout: 240_000 }, async () => {
+test('a migration that is aborted leaves the guest where it is', { timeout: 600_000 }, async () => {
   const { beats } = await guests.startGuest('aborted');
   const handed = await board.hand('aborted', { configuration: SLOW });
   await guests.underWay('aborted');
@@ -222,7 +222,7 @@ test('a migration that is aborted leaves the guest where it is', { timeout: 240_
 });
 
 // S-194
-test('one that takes too long is given up', { timeout: 240_000 }, async () => {
+test('one that takes too long is given up', { timeout: 600_000 }, async () => {
   const { beats } = await guests.startGuest('late');
   const handed = await board.hand('late', { configuration: { ...SLOW, completionTimeoutPerGiB: 1 } });
   const vmi = await guests.staysAt('late', handed, beats);
@@ -230,7 +230,7 @@ test('one that takes too long is given up', { timeout: 240_000 }, async () => {
 });
 
 // S-195
-test('the target dies in the middle: the guest stays, and moves at the next try', { timeout: 240_000 }, async () => {
+test('the target dies in the middle: the guest stays, and moves at the next try', { timeout: 600_000 }, async () => {
   const { beats } = await guests.startGuest('target-dies');
   const handed = await board.hand('target-dies', { configuration: SLOW });
   await guests.underWay('target-dies');

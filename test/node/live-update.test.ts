@@ -81,7 +81,7 @@ const until = (sockets: number, memory: string): Promise<VirtualMachineInstance>
 // S-246
 // S-282
 test('a guest is given processors and memory where it is, then by a migration, gives memory back, and never stops', {
-  timeout: 240_000,
+  timeout: 600_000,
 }, async () => {
   const containerDisk = { image: 'localhost/tiny' };
   const spec = kernelSpec({

@@ -21,7 +21,7 @@ after(() => board?.close());
 // S-276: What QEMU has sent is not cut off on its way; who could not send tells the reason before the streams close.
 // S-281: A guest that moved over a line that stood still for a second answers at its address, and its counter goes on.
 test('what QEMU has sent is not cut off on its way: the guest moves over a line that stands still at the end', {
-  timeout: 240_000,
+  timeout: 600_000,
 }, async (t) => {
   // The QMP connection of the guest that moves must be seen as it is made.
   const line = holdLine(1000);
@@ -34,7 +34,7 @@ test('what QEMU has sent is not cut off on its way: the guest moves over a line 
 });
 
 // S-195
-test('the agent of the source is restarted in the middle: the guest stays', { timeout: 240_000 }, async () => {
+test('the agent of the source is restarted in the middle: the guest stays', { timeout: 600_000 }, async () => {
   const { beats } = await guests.startGuest('source-agent');
   const handed = await board.hand('source-agent', { configuration: SLOW });
   await guests.underWay('source-agent');
@@ -47,7 +47,7 @@ test('the agent of the source is restarted in the middle: the guest stays', { ti
 });
 
 // S-195
-test('the agent of the target is restarted in the middle: the guest stays', { timeout: 240_000 }, async () => {
+test('the agent of the target is restarted in the middle: the guest stays', { timeout: 600_000 }, async () => {
   const { beats } = await guests.startGuest('target-agent');
   const handed = await board.hand('target-agent', { configuration: SLOW });
   await guests.underWay('target-agent');
@@ -58,7 +58,7 @@ test('the agent of the target is restarted in the middle: the guest stays', { ti
 
 // S-195
 test('the API is gone when all is sent: both wait, through a restart of the source; then the target runs', {
-  timeout: 240_000,
+  timeout: 600_000,
 }, async () => {
   const { vmi, beats } = await guests.startGuest('api-down');
   board.gate = async () => {
@@ -85,7 +85,7 @@ test('the API is gone when all is sent: both wait, through a restart of the sour
 
 // S-195
 test('the target agent dies between the write that decides and the go: the next one lets the guest run', {
-  timeout: 240_000,
+  timeout: 600_000,
 }, async () => {
   const { vmi, beats } = await guests.startGuest('written');
   let wrote = (): void => {};
@@ -113,7 +113,7 @@ test('the target agent dies between the write that decides and the go: the next 
 
 // S-195
 test('the target dies, or its agent, when all is sent and before it takes over: the source takes the guest back', {
-  timeout: 240_000,
+  timeout: 600_000,
 }, async () => {
   const { vmi, beats } = await guests.startGuest('taken-back');
   const handUntilItTries = async (): Promise<Handed> => {

@@ -57,7 +57,7 @@ async function move(): Promise<void> {
 
 // S-1254
 test('plugged disks go along, in their places, and are unplugged where the guest has come to', {
-  timeout: 400_000,
+  timeout: 600_000,
 }, async () => {
   for (const name of ['one', 'two'])
     await board.client.create(

@@ -35,7 +35,7 @@ const whoAmI = 'cat /sys/class/dmi/id/product_uuid /sys/class/dmi/id/product_ser
 //   with a migration counts only once the guest is there for good.
 test('a guest that moves keeps its UUID, its serial number and the state of its TPM', {
   skip,
-  timeout: 240_000,
+  timeout: 600_000,
 }, async () => {
   const spec = kernelSpec() as { domain: { devices: object; firmware: object } };
   const devices = { ...spec.domain.devices, tpm: { persistent: true } };

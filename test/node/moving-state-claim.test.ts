@@ -35,7 +35,7 @@ const claims = async () =>
 //   the migration fails the first one stays. The migration state names both.
 test('a TPM in a claim of one node moves to a second claim, which takes its place; a failed migration leaves none', {
   skip,
-  timeout: 300_000,
+  timeout: 600_000,
 }, async () => {
   // As it is on storage that one node alone may open.
   const labels = { 'persistent-state-for': 'sealed' };

@@ -15,7 +15,7 @@ const MIB = 1024 * 1024;
 //   digests, or from a registry by a DataImportCron; a DataSource of kubevirt-os-images leads to it. A wrong checksum leaves nothing.
 // S-1311: What was fetched once serves further machines offline: `coracle create --image NAME` copies it.
 test('an image is fetched with its checksum, and serves machines without its vendor', {
-  timeout: 170_000,
+  timeout: 600_000,
   ...(why && { skip: why }),
 }, async (t) => {
   const at = openWorkspace(t);

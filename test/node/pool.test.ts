@@ -144,7 +144,7 @@ async function asBeforeTheEnd(handle: string, snapshot: string): Promise<void> {
 // S-546: Volumes of a guest that writes are snapshotted at one moment, enlarged where it sees it, merged, and found
 //   again over restarts of the agent and crashes of QEMU in the middle, with what is newest.
 test('volumes of a guest that writes are snapshotted at one moment, grown and found again over restarts and crashes', {
-  timeout: 120_000,
+  timeout: 600_000,
 }, async () => {
   const [A, B] = [uid(1), uid(2)];
   // The image of one is of a version that had no pool.

@@ -204,7 +204,7 @@ const kill = async (vmi: VirtualMachineInstance, node: string): Promise<void> =>
 // S-250: A guest whose memory never ends moves by post-copy where that is allowed, with its disks; where a host cannot
 //   take it the migration says so and goes on without.
 test('a guest whose memory never ends: given up without post-copy, moved with it, and its disks go along', {
-  timeout: 240_000,
+  timeout: 600_000,
 }, async () => {
   const spec = kernelSpec({ volumes: [{ name: 'scratch', emptyDisk: { capacity: '32Mi' } }] });
   const domain = spec['domain'] as { devices: object };
@@ -248,7 +248,7 @@ test('a guest whose memory never ends: given up without post-copy, moved with it
 });
 
 // Compat KubeVirt's API, P1, yes: `allowPostCopy`, `allowWorkloadDisruption`
-test('workload disruption that is forbidden gives up, and without post-copy pauses', { timeout: 240_000 }, async () => {
+test('workload disruption that is forbidden gives up, and without post-copy pauses', { timeout: 600_000 }, async () => {
   const { beats } = await startBusyGuest('strict');
   const strict = { ...POST_COPY, allowWorkloadDisruption: false };
   const stayed = await staysAt('strict', await board.hand('strict', { configuration: strict }), beats);
@@ -276,7 +276,7 @@ test('workload disruption that is forbidden gives up, and without post-copy paus
 
 // S-251: Before the write that decides post-copy, whatever ends, the guest stays where it is.
 test('before the write: the target dies, or the source agent is restarted, and the guest stays', {
-  timeout: 240_000,
+  timeout: 600_000,
 }, async () => {
   const { vmi, beats } = await startBusyGuest('before');
   for (const what of ['target', 'agent'] as const) {
@@ -298,7 +298,7 @@ test('before the write: the target dies, or the source agent is restarted, and t
 
 // S-252: After that write the end of either side is the end of the guest, which is reported; there are never two.
 test('after the write, before QEMU has sent the guest: either end dies and the guest is lost, never two', {
-  timeout: 240_000,
+  timeout: 600_000,
 }, async () => {
   for (const victim of ['source', 'target'] as const) {
     const name = `after-${victim}`;
@@ -363,7 +363,7 @@ async function killInTheMiddle(victim: 'source' | 'target', name: string): Promi
 
 // S-252
 test('in the middle of the memory: either end dies and the guest is lost, never two', {
-  timeout: 240_000,
+  timeout: 600_000,
 }, async () => {
   for (const victim of ['source', 'target'] as const) {
     let struck = false;
@@ -378,7 +378,7 @@ test('in the middle of the memory: either end dies and the guest is lost, never 
 
 // S-252
 test('the agent of the target is restarted in the middle of the memory: the guest is lost and reported as lost', {
-  timeout: 240_000,
+  timeout: 600_000,
 }, async () => {
   const { vmi } = await startBusyGuest('middle-agent');
   const held = holdTheWrite();
@@ -399,7 +399,7 @@ test('the agent of the target is restarted in the middle of the memory: the gues
 
 // S-250
 test('a host that cannot take post-copy says so, and the migration goes on without it', {
-  timeout: 240_000,
+  timeout: 600_000,
 }, async () => {
   const other = await startMigrationBoard({ postCopyObstacle: 'no page faults here' });
   try {

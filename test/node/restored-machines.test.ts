@@ -175,7 +175,7 @@ test('a machine with a claim goes on in place where it was, with the disk of tha
 // S-683: A guest that was booted by UEFI goes on from its saved memory, with its EFI variables of that moment.
 test('a guest that was booted by UEFI goes on where it was, with its variables of that moment', {
   skip: whyNoFirmware() ?? false,
-  timeout: 240_000,
+  timeout: 600_000,
 }, async () => {
   for (const persistent of [false, true]) {
     const name = persistent ? 'lasting' : 'passing';

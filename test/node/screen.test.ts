@@ -53,7 +53,7 @@ async function view(proxy: Started): Promise<Socket> {
 // S-1225: A guest that boots by UEFI shows its firmware on the adapter that upstream gives it.
 // Compat KubeVirt's API, P1, yes: vnc: one owner, `preserveSession`; vnc/screenshot; display adapters
 test('a viewer has the screen of a guest, another takes it over, and it is photographed', {
-  timeout: 170_000,
+  timeout: 600_000,
   ...(why && { skip: why }),
 }, async (t) => {
   const at = openWorkspace(t);

@@ -38,7 +38,7 @@ function coracle(...argv: string[]): Promise<{ code: number | null; out: string;
 
 // S-1243: `coracle upload NAME FILE` makes a disk from an image of this host, from which a machine boots; `--explain` prints the
 //   call of virtctl; what is no image is refused with its reason, before it is sent and by the server.
-test('coracle upload, and a guest that boots from it', { timeout: 300_000 }, async () => {
+test('coracle upload, and a guest that boots from it', { timeout: 600_000 }, async () => {
   const { disk } = await ensureGuest();
   const explained = await coracle('upload', 'tiny', disk, '--size', '256Mi', '--explain');
   assert.equal(explained.out.trim(), `virtctl image-upload dv tiny --size 256Mi --image-path ${disk} --insecure`);
@@ -74,7 +74,7 @@ test('coracle upload, and a guest that boots from it', { timeout: 300_000 }, asy
 });
 
 // S-1243
-test('what is no image', { timeout: 120_000 }, async () => {
+test('what is no image', { timeout: 600_000 }, async () => {
   const page = join(directory, 'page.html');
   await writeFile(page, '<html>'.repeat(900));
   const refused = await coracle('upload', 'page', page);
@@ -88,7 +88,7 @@ test('what is no image', { timeout: 120_000 }, async () => {
 });
 
 // S-1423: `coracle upload` fills a disk that waits for its bytes, as after an upload that was interrupted, and none that is full.
-test('an upload to a disk that waits for its bytes', { timeout: 120_000 }, async () => {
+test('an upload to a disk that waits for its bytes', { timeout: 600_000 }, async () => {
   const blank = join(directory, 'blank.img');
   await writeFile(blank, Buffer.alloc(1024 * 1024));
   const target = join(directory, 'dv.json');

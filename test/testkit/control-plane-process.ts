@@ -3,10 +3,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
+import { NAMESPACES, SERVICE_ACCOUNTS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import type { Client } from '../../packages/client/src/client.ts';
 import { createClient } from '../../packages/client/src/create-client.ts';
 import { createHttpsTransport } from '../../packages/runtime/src/http/https-transport.ts';
 import type { ApiHandler } from '../../packages/runtime/src/http/seam.ts';
+import { eventually } from './eventually.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 
@@ -126,4 +128,11 @@ export function adminOf(dataDir: string): {
     ),
     close: async () => void (await handler.close()),
   };
+}
+
+/** Creates a namespace and waits until Pods can be made in it: they name its account, which a controller makes. */
+export async function createNamespace(client: Client, name: string): Promise<string> {
+  await client.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  await eventually(`the account of ${name}`, () => client.get(SERVICE_ACCOUNTS, { namespace: name, name: 'default' }));
+  return name;
 }

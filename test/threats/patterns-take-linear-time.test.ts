@@ -16,7 +16,7 @@ after(() => server.stop());
 const EVIL = ['^(a+)+$', '^(a|aa)+$', '^(a|a)*$', '^([a-zA-Z]+)*$', '(a*)*b', '^(([a-z])+.)+[A-Z]([a-z])+$'];
 const LONG = `${'a'.repeat(5000)}!`;
 
-test('the pattern of a schema', { timeout: 120_000 }, async () => {
+test('the pattern of a schema', { timeout: 600_000 }, async () => {
   const properties = Object.fromEntries(EVIL.map((pattern, at) => [`p${at}`, { type: 'string', pattern }]));
   await establish(server, definition({ name: 'evil', spec: { type: 'object', properties } }));
   const spec = Object.fromEntries(EVIL.map((_, at) => [`p${at}`, LONG]));
@@ -28,7 +28,7 @@ test('the pattern of a schema', { timeout: 120_000 }, async () => {
 });
 
 // S-217
-test('matches() in a policy', { timeout: 120_000 }, async () => {
+test('matches() in a policy', { timeout: 600_000 }, async () => {
   const apiVersion = 'admissionregistration.k8s.io/v1';
   const group = `/apis/${apiVersion}`;
   await server.create(`${group}/validatingadmissionpolicies`, {
@@ -56,7 +56,7 @@ test('matches() in a policy', { timeout: 120_000 }, async () => {
 
 // S-217
 test('names, labels, selectors, quantities, times and durations that are nearly right for long', {
-  timeout: 120_000,
+  timeout: 600_000,
 }, async () => {
   const nearly = [
     'a-'.repeat(100_000),

@@ -120,7 +120,7 @@ test('as the name of a property in a schema, a label, an annotation, a group and
   assertClean();
 });
 
-test('the program runs in a Node without __proto__', { timeout: 60_000 }, async () => {
+test('the program runs in a Node without __proto__', { timeout: 600_000 }, async () => {
   const dir = mkdtempSync(join(tmpdir(), 'coracle-proto-'));
   const plane = await startProcess(dir, { controllers: '', nodeArguments: ['--disable-proto=delete'] });
   const admin = adminOf(dir);

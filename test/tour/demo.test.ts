@@ -9,7 +9,7 @@ const why = whyNoGuests();
 
 // S-094: `npm run demo -- --once` exits 0 and shows the guest's banner with the UUID of the VMI.
 test("the demo ends with the guest's own words and the uuid the API knows", {
-  timeout: 300_000,
+  timeout: 600_000,
   ...(why && { skip: why }),
 }, async () => {
   const { code, out, err } = await new Promise<{ code: number | null; out: string; err: string }>((done) => {

@@ -13,7 +13,7 @@ const blocks = [
 ].map(([, script]) => script!);
 
 // S-183
-test('every command of the guide to instance types works as printed', { timeout: 240_000 }, async (t) => {
+test('every command of the guide to instance types works as printed', { timeout: 600_000 }, async (t) => {
   const missing = Object.keys(KUBECTL_PROGRAM).filter((program) => !isInstalled(program));
   if (missing.length > 0) return t.skip(`not on this host: ${missing.join(', ')}`);
   assert.ok(blocks.length >= 10, 'the guide has commands');

@@ -83,7 +83,7 @@ const isFree = (port: number): Promise<boolean> =>
   });
 
 // S-095: Every command of the README's tour works as printed.
-test("every command of the README's tour works as printed", { timeout: 400_000 }, async (t) => {
+test("every command of the README's tour works as printed", { timeout: 600_000 }, async (t) => {
   const missing = [...Object.keys({ ...QEMU_PROGRAMS, ...KUBECTL_PROGRAM }), 'ssh'].filter(
     (program) => !isInstalled(program),
   );
