@@ -135,6 +135,17 @@ test('a guest that runs the QEMU guest agent tells of itself, takes a freeze, an
     });
   });
 
+  // S-1524: A guest with an agent has the time of its host again once it goes on after a pause, or on another node.
+  await t.test('the time, once it goes on', async () => {
+    await byAgent(board, NAME, 'date -s @1000000000');
+    assert.equal((await ask('PUT', 'pause')).status, 200);
+    assert.equal((await ask('PUT', 'unpause')).status, 200);
+    await eventually('the time of its host', async () => {
+      const seconds = Number(await byAgent(board, NAME, 'date +%s'));
+      return Math.abs(seconds - Date.now() / 1000) < 60;
+    });
+  });
+
   await t.test('screen: one client at a time, and a picture', async () => {
     const first = await board.connect(`${NAME}/vnc`);
     const closed = new Promise<void>((resolve) => first.onClose(() => resolve()));

@@ -88,6 +88,8 @@ const POLL_MS = 1000;
 /** A stopped or stuck QEMU keeps its socket open: only asking tells. */
 const HEALTH_MS = 5000;
 const OUTPUT_TAIL = 1000;
+/** An agent that moved with its guest is connected soon after the guest runs; no guest boots in this time. */
+const MOVED_AGENT_MS = 2000;
 
 /** A command to it fails as on a connection that was lost: by its promise, and not before there is one. */
 function noConnection(trouble: string | undefined): QmpConnection {
@@ -113,6 +115,8 @@ class AttachedGuest implements Guest {
   readonly #listeners = new Set<(event: QmpEvent) => void>();
   #state: GuestState = { connected: false, foreign: false, runState: 'unknown', agentConnected: false };
   #connection: QmpConnection | undefined;
+  /** When it last began to run, as its QEMU tells. */
+  #resumedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: GuestOptions) {
     const { clock, log, directory, plan } = options;
@@ -224,13 +228,18 @@ class AttachedGuest implements Guest {
         this.#set({ shutdownReason: String(data['reason'] ?? '') });
         break;
       case 'VSERPORT_CHANGE':
-        if (data['id'] === 'agent-port0') this.#set({ agentConnected: data['open'] === true });
+        if (data['id'] !== 'agent-port0') return;
+        this.#set({ agentConnected: data['open'] === true });
+        if (this.#options.clock.monotonic() - this.#resumedAt < MOVED_AGENT_MS) void this.#giveTime();
         return;
       case 'MEMORY_DEVICE_SIZE_CHANGE':
         if (data['id'] === HOT_MEMORY.device) this.#set({ pluggedBytes: Number(data['size']) });
         return;
-      case 'STOP':
       case 'RESUME':
+        this.#resumedAt = this.#options.clock.monotonic();
+        void this.#giveTime();
+        break;
+      case 'STOP':
       case 'RESET':
       case 'SUSPEND':
       case 'WAKEUP':
@@ -243,6 +252,17 @@ class AttachedGuest implements Guest {
     this.refresh().catch((error: Error) =>
       this.#options.log.debug('guest state not refreshed', { error: error.message }),
     );
+  }
+
+  /** A guest that stood still, or moved, has missed time: its agent sets its clock. */
+  async #giveTime(): Promise<void> {
+    if (!this.#state.agentConnected) return;
+    const { clock, log } = this.#options;
+    try {
+      await this.agent.converse((ask) => ask('guest-set-time', { time: clock.now() * 1e6 }));
+    } catch (error) {
+      log.debug('the clock of the guest is not set', { error: (error as Error).message });
+    }
   }
 
   async #noticeEnd(): Promise<void> {
