@@ -52,6 +52,29 @@ const ask = (path: string, object: KubeObject, { client, more = {} }: { client: 
 describe('the webhooks over HTTP', () => {
   const named = { instancetype: { name: 'small' } };
 
+  // S-1481: An update of a machine that leaves its spec alone has no preference or instance type looked up.
+  it('look for nothing when the spec of a machine stays', async () => {
+    const read: string[] = [];
+    const client = {
+      get: async (type: { group: string; resource: string }, { name }: { name: string }) => {
+        read.push(name);
+        throw notFound(type, name);
+      },
+    } as unknown as Client;
+    const machine = vm({ preference: { name: 'linux' } });
+    const update = async (old: VirtualMachine): Promise<void> => {
+      const answer = await ask('/virtualmachines-mutate', machine, {
+        client,
+        more: { operation: 'UPDATE', oldObject: old },
+      });
+      assert.equal(answer.allowed, true);
+    };
+    await update({ ...machine, metadata: { ...machine.metadata, finalizers: ['example.org/held'] } });
+    assert.deepEqual(read, []);
+    await update(vm({ preference: { name: 'windows' } }));
+    assert.deepEqual(read, ['linux']);
+  });
+
   it('write the copy of an accepted machine, owned by it', async () => {
     const { client, created } = clientOf(SMALL);
     assert.equal((await ask('/virtualmachines-validate', vm(named), { client })).allowed, true);

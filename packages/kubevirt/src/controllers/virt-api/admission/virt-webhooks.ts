@@ -4,6 +4,7 @@
  */
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
@@ -229,12 +230,14 @@ export const isWebhookTarget = (
 
 function mutateNewMachine(subject: Subject<VirtualMachine>): Promise<KubeObject> | KubeObject {
   const { object, old, context, client, mayRead } = subject;
-  const asks = hasMatcher(object) || needsSourceArchitecture(object);
+  // Most updates are of metadata: what a preference decides for good was written at the creation, or when it was named.
+  const names = hasMatcher(object) && !deepEqual(object.spec, old?.spec);
+  const asks = names || needsSourceArchitecture(object);
   if (object.spec === undefined || !asks || object.metadata.deletionTimestamp !== undefined)
     return mutateVirtualMachine(object, context, old);
   const fill = async (): Promise<KubeObject> => {
     const next = cloneJson(object) as VirtualMachine;
-    if (hasMatcher(next)) await mutateMatchers(next, old, { client, mayRead });
+    if (names) await mutateMatchers(next, old, { client, mayRead });
     await setSourceArchitecture(next, client);
     return mutateVirtualMachine(next, context, old);
   };
