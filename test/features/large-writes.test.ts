@@ -353,6 +353,28 @@ test('large objects and lists in other forms, alone and in the other version', a
   assert.ok(views > 0, 'nothing was shown by the other thread');
 });
 
+// S-1482: A large write that no admission changes goes to the other thread once; a refused one is answered as on this thread.
+test('one way to the other thread and back for a write that nobody changes', async () => {
+  const path = pathOf('configmaps');
+  const waysOf = async (ask: Ask, status: number): Promise<number> => {
+    const before = stages;
+    assert.equal((await large(ask)).status, status);
+    return stages - before;
+  };
+  const data = keys((at) => [`k${at}`, 'v']);
+  const map = { ...kindOf('configmaps'), metadata: { name: 'once' }, data };
+  const one = `${path}/once`;
+  assert.equal(await waysOf({ method: 'POST', path, body: map }, 201), 1);
+  assert.equal(await waysOf({ method: 'PUT', path: one, body: { ...map, data: { ...data, k1: 'w' } } }, 200), 1);
+  const type = 'application/merge-patch+json';
+  assert.equal(await waysOf({ method: 'PATCH', path: one, type, body: { data: { k2: 'w' } } }, 200), 1);
+  assert.equal((await both({ method: 'GET', path: one })).json.data.k1, 'w');
+  // Where there is no such namespace, that is said first, whatever else is wrong.
+  const nowhere = path.replace('default', 'nowhere');
+  await waysOf({ method: 'POST', path: nowhere, body: { ...map, metadata: { name: 'nowhere' } } }, 404);
+  await waysOf({ method: 'POST', path: nowhere, body: { ...map, data: { ...data, ' ': 'v' } } }, 404);
+});
+
 // S-257
 test('a policy that changes large objects, and one that refuses them', async () => {
   const bind = (policyName: string, more: object = {}) => ({ policyName, ...more });
@@ -395,8 +417,10 @@ test('a policy that changes large objects, and one that refuses them', async () 
     data: { ...data, ...more },
   });
   const path = pathOf('configmaps');
+  const before = stages;
   const { json } = await large({ method: 'POST', path, body: map('changed', {}) });
   assert.equal(json.metadata.labels.changed, 'yes');
+  assert.equal(stages - before, 2);
   const { status } = await large({ method: 'POST', path, body: map('refused', { k5: 'no' }) });
   assert.equal(status, 422);
 });

@@ -11,6 +11,7 @@ const IMMORTAL: ReadonlySet<string> = new Set(['default', 'kube-system', 'kube-p
 export function namespaceLifecycle(store: Pick<ObjectStore, 'peek'>): AdmissionPlugin {
   return {
     name: 'NamespaceLifecycle',
+    changesNothing: true,
     matches(operation, info, subresource) {
       if (operation === 'DELETE') return info.group === '' && info.resource === 'namespaces' && subresource === '';
       // Access reviews may be asked about any namespace.

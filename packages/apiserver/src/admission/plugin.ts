@@ -73,6 +73,8 @@ export interface AdmissionAttributes {
 export interface AdmissionPlugin {
   readonly name: string;
   matches(operation: AdmissionOperation, info: ResourceInfo, subresource: string): boolean;
+  /** Its mutating half refuses only: nothing that it lets pass is changed. */
+  readonly changesNothing?: true;
   /** Changes `attributes.object` in place. Throws ApiError to refuse. */
   readonly mutate?: (attributes: AdmissionAttributes) => Promise<void> | void;
   /**

@@ -69,6 +69,13 @@ export function admissionHooks(
 ): AdmissionHooks {
   const { admission, admissionMetrics } = exchange.server;
   return {
+    mayChange(operation) {
+      const { info, subresource } = bound;
+      return admission.some(
+        ({ mutate, changesNothing, missingRights, matches }) =>
+          ((mutate && !changesNothing) || missingRights) && matches(operation, info, subresource),
+      );
+    },
     mutate(operation, subject) {
       const attributes = new BoundAttributes(exchange, bound, { operation, subject });
       const note = (): void => {

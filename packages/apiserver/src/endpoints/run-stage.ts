@@ -22,7 +22,7 @@ import type { StageResource } from '../registry/stage-resource.ts';
 import { newObject } from '../registry/update.ts';
 import { beginUpdate, completeUpdate, namesVersion, updateDecision } from '../registry/update-stages.ts';
 import { viewObject } from '../registry/versioned-view.ts';
-import type { FieldManagement, SentBody } from '../registry/write-contract.ts';
+import type { Admitted, BegunUpdate, FieldManagement, SentBody } from '../registry/write-contract.ts';
 import { type BodyInput, decodeBody } from './body.ts';
 import type { BodyDecoder } from './exchange.ts';
 import { decodePatch, patchType } from './patch-document.ts';
@@ -153,7 +153,8 @@ async function beginCreateJob(work: Work<Stage<'begin-create'>>): Promise<Outcom
     { ...job, info, warn, tracked },
     await newOf(work, services),
   );
-  return { object: toJson(object), isVersioned };
+  if (!job.isWhole || !object.metadata.name) return { object: toJson(object), isVersioned };
+  return { ...(await createdOutcome(work, object, false)), isVersioned };
 }
 
 /** The new object that a request wants. */
@@ -183,9 +184,15 @@ function newOf(
   }
 }
 
-function completeCreateJob({ job, info, warn }: Work<Stage<'complete-create'>>): Promise<Outcome> {
-  const object = fromJson(job.object);
-  completeCreate(job.now, { ...job, info, warn }, { object, attempt: 1, isRewritten: job.isRewritten });
+const completeCreateJob = (work: Work<Stage<'complete-create'>>): Promise<Outcome> =>
+  createdOutcome(work, fromJson(work.job.object), work.job.isRewritten);
+
+function createdOutcome(
+  { job, info, warn }: Work<Stage<'begin-create'> | Stage<'complete-create'>>,
+  object: UnstructuredObject,
+  isRewritten: boolean,
+): Promise<Outcome> {
+  completeCreate(job.now, { ...job, info, warn }, { object, attempt: 1, isRewritten });
   return completedOutcome(info, object, () => storeDecision(info, object));
 }
 
@@ -196,7 +203,7 @@ async function beginUpdateJob(work: Work<Stage<'begin-update'>>): Promise<Outcom
   const services = servicesOf(work);
   const facts = { ...job, info, warn };
   if (wanted instanceof Uint8Array)
-    return begunOutcome(beginUpdate(services, facts, { old, next: () => fromJson(wanted) }));
+    return begunOutcome(work, await beginUpdate(services, facts, { old, next: () => fromJson(wanted) }));
   const { fieldValidation, force, verb } = wanted;
   const { namespace, name } = job;
   const input = { ...inputOf(wanted, work), namespace, info: { name } };
@@ -205,7 +212,7 @@ async function beginUpdateJob(work: Work<Stage<'begin-update'>>): Promise<Outcom
     matchNamespace(object.metadata, namespace);
     matchName(object.metadata, name);
     const pinned = namesVersion(object.metadata.resourceVersion);
-    return begunOutcome(beginUpdate(services, { ...facts, pinned }, { old, next: () => object }));
+    return begunOutcome(work, await beginUpdate(services, { ...facts, pinned }, { old, next: () => object }));
   }
   const patch = decodePatch(patchType(wanted.type)!, wanted.bytes, info);
   const options = { fieldValidation, force };
@@ -213,19 +220,27 @@ async function beginUpdateJob(work: Work<Stage<'begin-update'>>): Promise<Outcom
     patch.type === 'apply'
       ? applied(input, { ...job, info, patch, options, live, fields: services.fields })
       : patchedObject(input, { info, current: live, patch, options });
-  return begunOutcome(beginUpdate(services, facts, { old, next }));
+  return begunOutcome(work, await beginUpdate(services, facts, { old, next }));
 }
 
-async function begunOutcome(beginning: ReturnType<typeof beginUpdate>): Promise<Outcome> {
-  const { object, errors, pinned } = await beginning;
-  return { object: toJson(object), errors, pinned };
+async function begunOutcome(work: Work<Stage<'begin-update'>>, begun: BegunUpdate): Promise<Outcome> {
+  const { object, errors, pinned } = begun;
+  if (!work.job.isWhole) return { object: toJson(object), errors, pinned };
+  const admitted = { errors, owners: undefined, isRewritten: false, isSameGeneration: false };
+  return { ...(await updatedOutcome(work, { ...admitted, object })), pinned };
 }
 
-function completeUpdateJob(work: Work<Stage<'complete-update'>>): Promise<Outcome> {
+const completeUpdateJob = (work: Work<Stage<'complete-update'>>): Promise<Outcome> =>
+  updatedOutcome(work, { ...work.job, object: fromJson(work.job.object) });
+
+function updatedOutcome(
+  work: Work<Stage<'begin-update'> | Stage<'complete-update'>>,
+  admitted: Admitted & { readonly object: UnstructuredObject },
+): Promise<Outcome> {
   const { job, info, warn } = work;
   const { old, current } = currentOf(work);
   const facts = { ...job, info, warn, pinned: false };
-  const object = completeUpdate(job.now, facts, { ...job, object: fromJson(job.object), old });
+  const object = completeUpdate(job.now, facts, { ...admitted, old });
   return completedOutcome(info, object, () => updateDecision(info, { object, old, current }));
 }
 

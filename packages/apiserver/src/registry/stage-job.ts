@@ -26,6 +26,7 @@ interface StageContext {
   readonly now: number;
 }
 
+/** `isWhole` of the beginning of a write: no admission changes the object, so it is completed at once where it has its name. */
 interface WriteContext extends StageContext {
   readonly subresource: string;
   readonly namespace: string;
@@ -50,7 +51,7 @@ export type StageJob =
     })
   /** A stored object of another shape, or without today's defaults, as the resource shows it. */
   | (StageContext & { readonly stage: 'view'; readonly object: Uint8Array })
-  | (WriteContext & { readonly stage: 'begin-create'; readonly sent: SentBody })
+  | (WriteContext & { readonly stage: 'begin-create'; readonly sent: SentBody; readonly isWhole: boolean })
   | (WriteContext & {
       readonly stage: 'complete-create';
       readonly object: Uint8Array;
@@ -61,6 +62,7 @@ export type StageJob =
       readonly current: StoredBytes;
       /** What is wanted: as it was sent, or made out of the current object already (JSON). */
       readonly wanted: SentBody | Uint8Array;
+      readonly isWhole: boolean;
       readonly pinned: boolean;
       readonly patch: boolean;
       readonly tracked: boolean;
@@ -89,7 +91,7 @@ export interface StageResult {
   /** Of the beginning of an update. */
   readonly errors?: readonly FieldError[];
   readonly pinned?: boolean;
-  /** Of a completion. */
+  /** Of a completion, also one right after the beginning. */
   readonly decision?: Decision['type'];
   /** Of a decision to put. */
   readonly form?: FormBytes;

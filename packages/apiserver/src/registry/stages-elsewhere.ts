@@ -5,10 +5,12 @@
 
 import { encodeJsonInPieces } from '@coracle/apimachinery/meta/json-pieces';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import { ApiError } from '@coracle/apimachinery/meta/status';
 import { parseJsonInPieces } from '@coracle/apimachinery/schema/parse-json';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
+import type { AdmissionOperation } from '../admission/plugin.ts';
 import type { Decision, ObjectStore, StoredObject } from '../cache/object-store.ts';
 import { freezeInPieces } from '../cache/written-object.ts';
 import type { ResourceSource } from './resource-catalog.ts';
@@ -19,6 +21,11 @@ import { writtenDecision } from './written-decision.ts';
 
 const DEFINITIONS = 'apiextensions.k8s.io/customresourcedefinitions';
 const CORE = 'v1';
+const INVALID = 422;
+
+type StageAnswer = StageResult & { readonly parsed: UnstructuredObject };
+type Beginning<J extends StageJob> = J extends { readonly isWhole: boolean } ? Omit<J, 'isWhole'> : never;
+type BeginJob = Beginning<StageJob>;
 
 export function createStagesElsewhere(
   run: RunStage,
@@ -45,20 +52,37 @@ export function createStagesElsewhere(
   const ask = async (
     job: StageJob,
     { client, warn }: { readonly client?: WriteClient | undefined; readonly warn: (text: string) => void },
-  ): Promise<StageResult & { readonly parsed: UnstructuredObject }> => {
+  ): Promise<StageAnswer> => {
     const result = await run(job, client);
     for (const text of result.warnings) warn(text);
     return { ...result, parsed: await parseInPieces(result.object) };
   };
+  /** The beginning of a write, and its end where nothing stands between them. A refusal waits for what admission says. */
+  const begin = async (
+    job: BeginJob,
+    { call, operation }: { readonly call: WriteCall; readonly operation: AdmissionOperation },
+  ): Promise<StageAnswer> => {
+    const isWhole = call.admission.mayChange?.(operation) === false;
+    try {
+      return await ask({ ...job, isWhole }, call);
+    } catch (error) {
+      if (!isWhole || !(error instanceof ApiError) || error.code !== INVALID) throw error;
+      return ask({ ...job, isWhole: false }, call);
+    }
+  };
   return {
     create(call, sent) {
+      let begun: StageAnswer;
       const silent = { ...(call.client && { client: call.client }), warn: () => {} };
       return {
         async begin() {
-          const begun = await ask({ ...writeContext(call), stage: 'begin-create', sent }, call);
+          const job = { ...writeContext(call), stage: 'begin-create', sent } as const;
+          begun = await begin(job, { call, operation: 'CREATE' });
           return { object: begun.parsed, isVersioned: begun.isVersioned === true };
         },
         async complete(object, { attempt, isRewritten }) {
+          // A webhook may have come meanwhile.
+          if (begun.decision !== undefined && !isRewritten) return completed(begun);
           const job = { ...writeContext(call), stage: 'complete-create', isRewritten } as const;
           const bytes = await encodeJsonInPieces(object, nextTurn);
           return completed(await ask({ ...job, object: bytes }, attempt === 1 ? call : silent));
@@ -68,14 +92,16 @@ export function createStagesElsewhere(
     update(call, current, sent) {
       const stored = { bytes: current.bytes, revision: current.revision };
       const { pinned, patch = false, tracked = false } = call;
+      let begun: StageAnswer;
       return {
         async begin(old) {
           const wanted = sent ?? (await encodeJsonInPieces(await call.next(old), nextTurn));
           const job = { ...writeContext(call), stage: 'begin-update', current: stored, wanted } as const;
-          const begun = await ask({ ...job, pinned, patch, tracked }, call);
+          begun = await begin({ ...job, pinned, patch, tracked }, { call, operation: 'UPDATE' });
           return { object: begun.parsed, errors: begun.errors ?? [], pinned: begun.pinned === true };
         },
         async complete(object, { errors, owners, isRewritten, isSameGeneration }) {
+          if (begun.decision !== undefined && !isRewritten) return completed(begun, current);
           const job = { ...writeContext(call), stage: 'complete-update', current: stored, patch, tracked } as const;
           const admitted = {
             errors,
@@ -115,14 +141,14 @@ async function parseInPieces(bytes: Uint8Array): Promise<UnstructuredObject> {
   return (await parseJsonInPieces(bytes, nextTurn, { wideIntegers: true })).value as UnstructuredObject;
 }
 
-function completed(result: StageResult & { readonly parsed: UnstructuredObject }, current?: StoredObject): Completed {
+function completed(result: StageAnswer, current?: StoredObject): Completed {
   const { parsed } = result;
   return { object: parsed, isLarge: true, decide: () => decisionOf(result, current) };
 }
 
 /** The decision with what is stored written and frozen: the store decides in one go. */
 async function decisionOf(
-  { decision = 'put', form, parsed }: StageResult & { readonly parsed: UnstructuredObject },
+  { decision = 'put', form, parsed }: StageAnswer,
   current: StoredObject | undefined,
 ): Promise<Decision> {
   switch (decision) {

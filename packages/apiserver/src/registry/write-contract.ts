@@ -44,6 +44,8 @@ export interface StageServices {
 
 /** Admission as the registry calls it: bound to the request's user, resource and warnings by the endpoints. */
 export interface AdmissionHooks {
+  /** Whether the mutating half may change such an object, or finds rights missing; taken for granted when absent. */
+  mayChange?(operation: AdmissionOperation): boolean;
   mutate(operation: AdmissionOperation, subject: AdmissionSubject): Promise<void> | void;
   /** Rights that the kind's own rules ask for; undefined when they ask for none. */
   missingRights?(operation: AdmissionOperation, subject: AdmissionSubject): Promise<readonly FieldError[]> | undefined;
