@@ -64,7 +64,7 @@ async function playImporter(): Promise<void> {
     for (const one of (await cluster.client.list(DATA_VOLUMES)).items) {
       const { name = '', uid = '', annotations } = one.metadata;
       const claim = await found(PERSISTENT_VOLUME_CLAIMS, name);
-      if (annotations?.[PREPOPULATED] !== 'true' || claim?.metadata.annotations?.[POPULATED_FOR] !== name) continue;
+      if (annotations?.[PREPOPULATED] !== name || claim?.metadata.annotations?.[POPULATED_FOR] !== name) continue;
       if (claim.metadata.ownerReferences?.[0]?.uid === uid) continue;
       // Claims are watched, DataVolumes are looked at: this order spares the wait.
       await settle(name);
@@ -156,7 +156,7 @@ test('a restore names the template anew, hands the claim over filled, and takes 
     [[name, name]],
   );
   const filled = await found(DATA_VOLUMES, name);
-  assert.equal(filled?.metadata.annotations?.[PREPOPULATED], 'true');
+  assert.equal(filled?.metadata.annotations?.[PREPOPULATED], name);
   assert.deepEqual(filled?.spec, SPEC);
   const claim = await found(PERSISTENT_VOLUME_CLAIMS, name);
   assert.equal(claim?.metadata.ownerReferences?.[0]?.uid, filled?.metadata.uid);
@@ -183,7 +183,7 @@ test('in place the machine that Git describes does not change: templates, volume
   assert.notEqual(claim?.metadata.uid, old?.metadata.uid);
   assert.equal(claim?.spec?.dataSource?.kind, 'VolumeSnapshot');
   const filled = await found(DATA_VOLUMES, 'git-a');
-  assert.equal(filled?.metadata.annotations?.[PREPOPULATED], 'true', 'nobody fills it again');
+  assert.equal(filled?.metadata.annotations?.[PREPOPULATED], 'git-a', 'nobody fills it again');
   await eventually('the DataVolume has its claim', async () => {
     const owned = await found(PERSISTENT_VOLUME_CLAIMS, 'git-a');
     return owned?.metadata.ownerReferences?.[0]?.uid === filled?.metadata.uid;

@@ -1,9 +1,16 @@
 /** Why a machine that is to run does not: said on the VirtualMachine itself, by its word and by a condition. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { PERSISTENT_VOLUME_CLAIMS, PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import {
+  NAMESPACES,
+  PERSISTENT_VOLUME_CLAIMS,
+  PODS,
+  ROLE_BINDINGS,
+  ROLES,
+} from '../../packages/apimachinery/src/types/resource-types.ts';
 import type { Pod } from '../../packages/apimachinery/src/types/types.ts';
-import { DATA_VOLUMES, type DataVolume } from '../../packages/kubevirt/src/kinds/cdi/kinds.ts';
+import { isNotFound } from '../../packages/client/src/api-failure.ts';
+import { DATA_SOURCES, DATA_VOLUMES, type DataVolume } from '../../packages/kubevirt/src/kinds/cdi/kinds.ts';
 import { VIRTUAL_MACHINES, type VirtualMachine } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
@@ -217,8 +224,121 @@ test('the condition goes when the disk is filled', async () => {
     { type: 'merge', body },
     { subresource: 'status' },
   );
-  await eventually('the condition is gone', async () => {
-    const { status } = await cluster.client.get(VIRTUAL_MACHINES, { namespace: 'default', name });
-    return status?.conditions?.every(({ type }) => type !== 'DataVolumesReady');
+  // There is an instance now, and the condition is its: the claim is not there.
+  await eventually('the trouble is gone', async () =>
+    (await readiness(name)) === "False Not all of the VMI's DVs are ready" ? true : undefined,
+  );
+});
+
+async function readiness(name: string): Promise<string> {
+  const { status } = await cluster.client.get(VIRTUAL_MACHINES, { namespace: 'default', name });
+  const found = status?.conditions?.find(({ type }) => type === 'DataVolumesReady');
+  return `${found?.status} ${found?.message}`;
+}
+
+// S-1501: The instance of a machine says by `DataVolumesReady` whether the claims of all its DataVolumes are bound, and the
+//   machine repeats it.
+test('of two DataVolumes both must be ready', async () => {
+  const { client } = cluster;
+  const volumes = ['first', 'second'].map((name) => ({ name, dataVolume: { name } }));
+  await client.create(VIRTUAL_MACHINES, machineOf('two-disks', { volumes }));
+  const becomes = (text: string) =>
+    eventually(text, async () => ((await readiness('two-disks')) === text ? true : undefined));
+  await becomes("False Not all of the VMI's DVs are ready");
+  for (const name of ['first', 'second']) {
+    await pendingClaim(name);
+    await becomes("False Not all of the VMI's DVs are ready");
+    const key = { namespace: 'default', name };
+    const body = { status: { phase: 'Bound' } };
+    await client.patch(PERSISTENT_VOLUME_CLAIMS, key, { type: 'merge', body }, { subresource: 'status' });
+  }
+  await becomes("True All of the VMI's DVs are bound and not running");
+});
+
+const machineOf = (name: string, template: object, spec: object = {}): VirtualMachine =>
+  ({
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachine',
+    metadata: { name, namespace: 'default' },
+    spec: {
+      runStrategy: 'Always',
+      template: { spec: { domain: { devices: {}, memory: { guest: '64Mi' } }, ...template } },
+      ...spec,
+    },
+  }) as unknown as VirtualMachine;
+const storage = { resources: { requests: { storage: '1Mi' } } };
+const found = (name: string): Promise<DataVolume | undefined> =>
+  cluster.client.get(DATA_VOLUMES, { namespace: 'default', name }).catch((error: unknown) => {
+    if (isNotFound(error)) return undefined;
+    throw error;
   });
+
+// S-1502: A template's `sourceRef` becomes the source that its DataSource stands for when the DataVolume is made; a source that
+//   is not there is reported on the machine.
+test('a DataVolume of a template copies what its DataSource stands for', async () => {
+  const { client } = cluster;
+  await client.create(DATA_SOURCES, {
+    apiVersion: 'cdi.kubevirt.io/v1beta1',
+    kind: 'DataSource',
+    metadata: { name: 'golden', namespace: 'default' },
+    spec: { source: { pvc: { name: 'golden-disk', namespace: 'default' } } },
+  });
+  const dataVolumeTemplates = [
+    { metadata: { name: 'by-name' }, spec: { sourceRef: { kind: 'DataSource', name: 'golden' }, storage } },
+  ];
+  await client.create(VIRTUAL_MACHINES, machineOf('by-name', dataVolume('by-name'), { dataVolumeTemplates }));
+  const made = await eventually('the DataVolume', () => found('by-name'));
+  assert.deepEqual(made.spec, { source: { pvc: { name: 'golden-disk', namespace: 'default' } }, storage });
+  const event =
+    'Warning SourcePVCNotAvailabe Source PVC golden-disk not available: Target PVC by-name will remain unpopulated until source is created';
+  await eventually('the event', async () => (await cluster.events('by-name')).includes(event) || undefined);
+});
+
+// S-1503: Of a machine that names an account (a serviceAccount volume), DataVolumes are copied from another namespace only
+//   where that account may copy there, or may create Pods there; until then the machine says what is missing.
+test('the account that a machine names needs the right to copy', async () => {
+  const { client } = cluster;
+  const grant = async (name: string, rules: readonly object[]): Promise<void> => {
+    const metadata = { name, namespace: 'gold' };
+    const apiGroup = 'rbac.authorization.k8s.io';
+    await client.create(ROLES, { apiVersion: `${apiGroup}/v1`, kind: 'Role', metadata, rules } as never);
+    const subjects = [{ kind: 'ServiceAccount', name, namespace: 'default' }];
+    const roleRef = { apiGroup, kind: 'Role', name };
+    const binding = { apiVersion: `${apiGroup}/v1`, kind: 'RoleBinding', metadata, roleRef, subjects };
+    await client.create(ROLE_BINDINGS, binding as never);
+  };
+  await client.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'gold' } });
+  const copies = async (name: string, source: object): Promise<void> => {
+    const volumes = [{ name: 'token', serviceAccount: { serviceAccountName: name } }, ...dataVolume(name).volumes];
+    const dataVolumeTemplates = [{ metadata: { name }, spec: { source, storage } }];
+    await client.create(VIRTUAL_MACHINES, machineOf(name, { volumes }, { dataVolumeTemplates }));
+    await eventually(`${name} is refused`, async () => {
+      const { status } = await client.get(VIRTUAL_MACHINES, { namespace: 'default', name });
+      const failure = status?.conditions?.find(({ type }) => type === 'Failure');
+      return (
+        (failure?.reason === 'FailedCreate' &&
+          failure.message?.endsWith(
+            `User system:serviceaccount:default:${name} has insufficient permissions in clone source namespace gold`,
+          )) ||
+        undefined
+      );
+    });
+    assert.equal(await found(name), undefined);
+  };
+  const create = (apiGroup: string, ...resources: string[]) => ({
+    apiGroups: [apiGroup],
+    resources,
+    verbs: ['create'],
+  });
+  await copies('explicit', { pvc: { namespace: 'gold', name: 'disk' } });
+  await copies('implicit', { snapshot: { namespace: 'gold', name: 'disk' } });
+  await grant('explicit', [create('cdi.kubevirt.io', 'datavolumes/source')]);
+  await grant('implicit', [create('', 'pods', 'pvcs')]);
+  for (const name of ['explicit', 'implicit']) {
+    await eventually(`${name} is copied`, () => found(name));
+    await eventually('nothing fails any more', async () => {
+      const { status } = await client.get(VIRTUAL_MACHINES, { namespace: 'default', name });
+      return status?.conditions?.every(({ type }) => type !== 'Failure') || undefined;
+    });
+  }
 });

@@ -12,8 +12,9 @@ import { createCall, formatOf } from '@coracle/cluster-rules/storage/provision-p
 import { type DataVolumeSource, workOf } from '../../rules/data-volume/data-volume-source.ts';
 import type { DataVolumeOutcome, Work } from '../../rules/data-volume/data-volume-status.ts';
 import { uploadAttempt } from '../../rules/data-volume/upload-annotations.ts';
-import { type CloneSource, findCloneSource, resolveDataSource } from './clone-source.ts';
-import { createFillSourceReader, MissingPart } from './fill-source.ts';
+import { MissingPart, resolveDataSource } from '../resolve-data-source.ts';
+import { type CloneSource, findCloneSource } from './clone-source.ts';
+import { createFillSourceReader } from './fill-source.ts';
 import { type PoolAccess, reasonOf } from './pool-access.ts';
 import { PoolPlaces } from './pool-places.ts';
 import type { UploadTargets } from './upload-targets.ts';

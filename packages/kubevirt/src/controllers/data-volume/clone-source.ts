@@ -1,5 +1,5 @@
 /** What a DataVolume is a copy of: a volume or a snapshot in a pool of ours. Nothing of it is copied that can be shared. */
-import type { DeepReadonly, ObjectKey } from '@coracle/apimachinery/meta/object';
+import type { ObjectKey } from '@coracle/apimachinery/meta/object';
 import { quantityToBytes, readQuantity } from '@coracle/apimachinery/quantity/quantity';
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@coracle/apimachinery/types/resource-types';
 import { orAbsent } from '@coracle/client/api-failure';
@@ -9,38 +9,13 @@ import { POOL_DRIVER } from '@coracle/cluster-rules/storage/pool-names';
 import { placeOf } from '@coracle/cluster-rules/storage/provision-plan';
 import { poolOfHandle } from '@coracle/cluster-rules/storage/snapshot-plan';
 import { VOLUME_SNAPSHOT_CONTENTS, VOLUME_SNAPSHOTS } from '@coracle/cluster-rules/volume-snapshot/kinds';
-import { DATA_SOURCES, type DataSource } from '../../kinds/cdi/kinds.ts';
-import { MAX_REFERENCES } from '../../rules/data-volume/data-source-status.ts';
-import type { DataVolumeSource } from '../../rules/data-volume/data-volume-source.ts';
-import { MissingPart } from './fill-source.ts';
+import { MissingPart, type Named } from '../resolve-data-source.ts';
 
 export interface CloneSource {
   readonly kind: 'volume' | 'snapshot';
   readonly handle: string;
   readonly pool: string;
   readonly bytes: number;
-}
-
-type Named = { readonly type: 'pvc' | 'snapshot'; readonly namespace: string; readonly name: string };
-
-/** Follows a DataSource to the claim or snapshot that it stands for. Throws MissingPart. */
-export async function resolveDataSource(
-  client: Client,
-  source: Extract<DataVolumeSource, { type: 'pvc' | 'snapshot' | 'dataSource' }>,
-): Promise<Named> {
-  let at = source;
-  for (let hop = 0; hop <= MAX_REFERENCES; hop++) {
-    if (at.type !== 'dataSource') return at as Named;
-    const found: DeepReadonly<DataSource> | undefined = await orAbsent(client.get(DATA_SOURCES, keyOf(at)));
-    if (!found) throw new MissingPart(`DataSource ${at.namespace}/${at.name} is not there`);
-    const { pvc, snapshot, dataSource } = found.spec.source;
-    const next = pvc ?? snapshot ?? dataSource;
-    if (!next) throw new MissingPart(`DataSource ${at.namespace}/${at.name} names no claim and no snapshot`);
-    // Its own namespace is meant where it names none.
-    const type = pvc ? 'pvc' : snapshot ? 'snapshot' : 'dataSource';
-    at = { type, namespace: next.namespace || at.namespace, name: next.name };
-  }
-  throw new MissingPart(`DataSource ${source.namespace}/${source.name} leads to more than ${MAX_REFERENCES} others`);
 }
 
 const keyOf = ({ namespace, name }: ObjectKey): ObjectKey => ({ namespace, name });

@@ -5,9 +5,7 @@ import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { FillSource } from '@coracle/cluster-rules/storage/pool-calls';
 import type { DataVolumeSource } from '../../rules/data-volume/data-volume-source.ts';
-
-/** Something that a DataVolume names is not there, or not as it must be. */
-export class MissingPart extends Error {}
+import { MissingPart } from '../resolve-data-source.ts';
 
 type Http = Extract<DataVolumeSource, { type: 'http' }>['http'];
 type Registry = Extract<DataVolumeSource, { type: 'registry' }>['registry'];

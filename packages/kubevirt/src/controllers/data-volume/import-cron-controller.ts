@@ -33,8 +33,9 @@ import {
 import { BIND_IMMEDIATELY } from '../../rules/data-volume/claim-of-data-volume.ts';
 import { parseCron } from '../../rules/data-volume/cron-schedule.ts';
 import { importCronConditions, importName, outdatedImports } from '../../rules/data-volume/import-cron.ts';
+import { MissingPart } from '../resolve-data-source.ts';
 import type { ClaimFillingOptions } from './claim-filling.ts';
-import { createFillSourceReader, MissingPart } from './fill-source.ts';
+import { createFillSourceReader } from './fill-source.ts';
 import { reasonOf } from './pool-access.ts';
 
 type Cron = DeepReadonly<DataImportCron>;

@@ -8,8 +8,8 @@ import { SELECTED_NODE } from '@coracle/cluster-rules/storage/claim-step';
 import type { PoolFacts, VolumeMade } from '@coracle/cluster-rules/storage/pool-calls';
 import { POOL_LABEL } from '@coracle/cluster-rules/storage/pool-names';
 import { volumeNameFor, volumeObject } from '@coracle/cluster-rules/storage/provision-plan';
+import { MissingPart } from '../resolve-data-source.ts';
 import type { CloneSource } from './clone-source.ts';
-import { MissingPart } from './fill-source.ts';
 import { type PoolAccess, reasonOf } from './pool-access.ts';
 
 type Claim = DeepReadonly<PersistentVolumeClaim>;

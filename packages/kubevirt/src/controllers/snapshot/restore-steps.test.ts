@@ -89,14 +89,14 @@ testSteps({ make, act }, [
     objects: [restore(), VM, GUEST, ...SAVED],
     outcome: SOON,
     writes: [says('False', 'Waiting for target to be ready')],
-    events: ['Normal RestoreTargetNotReady Restore target VMI still exists'],
+    events: ['Warning RestoreTargetNotReady Restore target VMI still exists'],
   },
   {
     name: 'a restore that may stop its target does so',
     objects: [restore({}, { targetReadinessPolicy: 'StopTarget' }), VM, GUEST, ...SAVED],
     outcome: SOON,
     writes: [['PUT virtualmachines/vm/stop'], says('False', 'Waiting for target to be ready')],
-    events: ['Normal RestoreTargetNotReady Restore target VMI still exists'],
+    events: ['Warning RestoreTargetNotReady Restore target VMI still exists'],
   },
   {
     name: 'a restore that may not wait fails',

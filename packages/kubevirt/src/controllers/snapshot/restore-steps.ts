@@ -127,7 +127,7 @@ export class RestoreSteps extends ControllerSteps {
     }
     this.#halt(restore, 'Waiting for target to be ready');
     if (!deepEqual(cached.status, restore.status))
-      this.#events.event(cached, 'Normal', 'RestoreTargetNotReady', 'Restore target VMI still exists');
+      this.#events.event(cached, 'Warning', 'RestoreTargetNotReady', 'Restore target VMI still exists');
     if (outcome.type === 'stop') await stopTarget(target, this.vmis.get(keyOf(target)), this.client);
     await this.#saveStatus(cached, restore);
     return requeueAfter(Math.min(RETRY_MS, graceLeft(cached, this.clock.now()) ?? RETRY_MS));

@@ -105,7 +105,7 @@ async function removeClaim({ restore, client }: RestorePass, volume: VolumeResto
             metadata: {
               annotations: {
                 [RESTORE_NAME_ANNOTATION]: restore.metadata.name,
-                'cdi.kubevirt.io/storage.prePopulated': 'true',
+                'cdi.kubevirt.io/storage.prePopulated': name,
               },
             },
           },

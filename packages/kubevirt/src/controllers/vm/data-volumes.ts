@@ -5,15 +5,16 @@
 import type { DeepReadonly, ObjectKey } from '@coracle/apimachinery/meta/object';
 import { keyOf } from '@coracle/apimachinery/meta/object';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
-import { orAbsent, orThere } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { commit } from '@coracle/client/commit/commit';
+import type { EventRecorder } from '@coracle/client/events/recorder';
 import type { Informer } from '@coracle/client/informer/informer';
 import type { InformerSet } from '@coracle/client/informer/informer-set';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import { CDI_GROUP, CDI_VERSION, DATA_VOLUMES, type DataVolume } from '../../kinds/cdi/kinds.ts';
 import type { VirtualMachine } from '../../kinds/kubevirt.ts';
-import { ALLOW_ADOPTION, KEPT_FOR } from '../../rules/data-volume/claim-of-data-volume.ts';
+import { KEPT_FOR } from '../../rules/data-volume/claim-of-data-volume.ts';
 import {
   allowsStart,
   type DiskState,
@@ -23,7 +24,8 @@ import {
 } from '../../rules/data-volume/readiness.ts';
 import { CREATED_BY_LABEL } from '../../rules/launcher/launcher-labels.ts';
 import { RESTORE_NAME_ANNOTATION } from '../../rules/snapshot/restored-claim.ts';
-import type { ReadonlyVm } from './vm-view.ts';
+import { makeDataVolume, ownerOf } from './make-data-volume.ts';
+import type { SyncFailure } from './vm-status.ts';
 
 export interface DiskVerdict {
   /** Whether an instance may be made. */
@@ -31,6 +33,8 @@ export interface DiskVerdict {
   readonly state: DiskState;
   /** Why the machine waits; absent when it does not. */
   readonly problem?: string;
+  /** Why one of its templates was not made. */
+  readonly failure?: SyncFailure;
 }
 
 const BY_DATA_VOLUME = 'data volumes';
@@ -50,12 +54,14 @@ export interface MachineDisks {
 /** `enqueue` has a machine looked at again. */
 export function createMachineDisks({
   client,
+  events,
   informers,
   clock,
   vms,
   enqueue,
 }: {
   readonly client: Client;
+  readonly events: EventRecorder;
   readonly informers: InformerSet;
   readonly clock: Clock;
   readonly vms: Informer<VirtualMachine>;
@@ -87,8 +93,12 @@ export function createMachineDisks({
     return watched;
   };
 
-  /** True when nothing of this template keeps the machine from starting. */
-  const ensure = async (vm: VirtualMachine, name: string, found: DeepReadonly<DataVolume> | undefined) => {
+  /** True when nothing of this template keeps the machine from starting; the reason where it was not made. */
+  const ensure = async (
+    vm: VirtualMachine,
+    name: string,
+    found: DeepReadonly<DataVolume> | undefined,
+  ): Promise<boolean | SyncFailure> => {
     const { namespace = '' } = vm.metadata;
     if (found) {
       await adopt(client, vm, found);
@@ -97,8 +107,7 @@ export function createMachineDisks({
     // A claim that is there already is what the machine boots from.
     if (await orAbsent(client.get(PERSISTENT_VOLUME_CLAIMS, { namespace, name }))) return true;
     const template = vm.spec.dataVolumeTemplates?.find(({ metadata }) => metadata?.name === name);
-    if (template) await create(client, vm, template);
-    return false;
+    return (template && (await makeDataVolume(vm, template, { client, events }))) ?? false;
   };
 
   return {
@@ -111,49 +120,25 @@ export function createMachineDisks({
       const get = (name: string): DeepReadonly<DataVolume> | undefined => dataVolumes.get({ namespace, name });
       const isPostponed = vm.metadata.annotations?.[IMMEDIATE_CREATION] === 'false' && !isWanted;
       let mayStart = true;
+      let failure: SyncFailure | undefined;
       // A restore makes those of the machine as it will be.
       const isLeft = isPostponed || vm.status?.restoreInProgress !== undefined;
-      for (const { metadata } of isLeft ? [] : (vm.spec.dataVolumeTemplates ?? []))
-        if (metadata?.name && !(await ensure(vm, metadata.name, get(metadata.name)))) mayStart = false;
+      for (const { metadata } of isLeft ? [] : (vm.spec.dataVolumeTemplates ?? [])) {
+        const outcome = metadata?.name === undefined || (await ensure(vm, metadata.name, get(metadata.name)));
+        if (outcome === true) continue;
+        mayStart = false;
+        if (outcome) failure ??= outcome;
+      }
       const there = names.flatMap((name) => get(name) ?? []);
       const problem = diskProblem(there);
       return {
         mayStart,
         state: mayStart || there.length > 0 ? diskState(there) : 'provisioning',
         ...(problem !== undefined && { problem }),
+        ...(failure && { failure }),
       };
     },
   };
-}
-
-const ownerOf = ({ metadata }: ReadonlyVm) => ({
-  apiVersion: 'kubevirt.io/v1',
-  kind: 'VirtualMachine',
-  name: metadata.name ?? '',
-  uid: metadata.uid ?? '',
-  controller: true,
-  blockOwnerDeletion: true,
-});
-
-async function create(
-  client: Client,
-  vm: VirtualMachine,
-  { metadata, spec }: NonNullable<VirtualMachine['spec']['dataVolumeTemplates']>[number],
-): Promise<void> {
-  const { labels, annotations, name = '' } = metadata ?? {};
-  const made: DataVolume = {
-    apiVersion: `${CDI_GROUP}/${CDI_VERSION}`,
-    kind: 'DataVolume',
-    metadata: {
-      name,
-      namespace: vm.metadata.namespace ?? '',
-      labels: { ...labels, [CREATED_BY_LABEL]: vm.metadata.uid ?? '' },
-      annotations: { ...annotations, [ALLOW_ADOPTION]: 'true' },
-      ownerReferences: [ownerOf(vm)],
-    },
-    spec,
-  };
-  await orThere(client.create(DATA_VOLUMES, made));
 }
 
 /** One that a restore made for the machine, that was kept for it, or that the machine made and lost, is its own. */

@@ -35,7 +35,9 @@ export const vmControllerRules = policyRules(
   `get list watch : instancetype.kubevirt.io : virtualmachineinstancetypes virtualmachineclusterinstancetypes
     virtualmachinepreferences virtualmachineclusterpreferences`,
   'get list watch create patch : cdi.kubevirt.io : datavolumes',
+  'get : cdi.kubevirt.io : datasources',
   'get patch : core : persistentvolumeclaims',
+  'create : authorization.k8s.io : subjectaccessreviews',
   'get list watch create delete : apps : controllerrevisions',
   'create patch : core : events',
 );

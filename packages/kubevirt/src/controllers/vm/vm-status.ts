@@ -2,7 +2,7 @@
 
 import { formatTime } from '@coracle/apimachinery/meta/object';
 import type { VirtualMachine } from '../../kinds/kubevirt.ts';
-import type { DiskState } from '../../rules/data-volume/readiness.ts';
+import { DATA_VOLUMES_READY, type DiskState } from '../../rules/data-volume/readiness.ts';
 import { DUPLICATE_FIRMWARE_UUID, FIRMWARE_UUID_IN_USE } from '../../rules/identity/shared-uuids.ts';
 import { printableStatus } from '../../rules/run-strategy/printable-status.ts';
 import { effectiveRunStrategy, openRequests } from '../../rules/run-strategy/run-strategy.ts';
@@ -39,8 +39,6 @@ export interface StatusInput {
   readonly random: number;
 }
 
-const DATA_VOLUMES_READY = 'DataVolumesReady';
-
 /** Conditions the VM controller itself owns; all others mirror the instance's and go with it. */
 const OWN = new Set([
   'Ready',
@@ -49,7 +47,6 @@ const OWN = new Set([
   'ManualRecoveryRequired',
   'Initialized',
   DUPLICATE_FIRMWARE_UUID,
-  DATA_VOLUMES_READY,
 ]);
 
 /** Writes the computed fields into `vm.status`. Unchanged conditions keep their times. */
@@ -136,13 +133,14 @@ function wantedConditions({
       reason: FIRMWARE_UUID_IN_USE,
       message: duplicateUuid,
     });
-  // As upstream has it on instances, which machines do not have before their disks are filled.
+  // Machines have no instance before their disks are filled: why it waits stands here, under the instance's own condition.
   if (diskProblem !== undefined)
     wanted.push({ type: DATA_VOLUMES_READY, status: 'False', reason: 'NotAllDVsReady', message: diskProblem });
   const kept = vm.status?.conditions?.find((c) => c.type === 'ManualRecoveryRequired');
   if (kept) wanted.push(withoutTime(kept));
   for (const condition of instance?.status?.conditions ?? [])
-    if (!OWN.has(condition.type)) wanted.push(withoutTime(condition));
+    if (!OWN.has(condition.type) && !wanted.some(({ type }) => type === condition.type))
+      wanted.push(withoutTime(condition));
   return wanted;
 }
 

@@ -58,6 +58,9 @@ export interface VmControllerOptions extends ControllerEnvironment {
 /** When a machine whose instance type or preference is missing is looked at again, whatever the watches say. */
 const MISSING_SOURCE_RETRY_MS = 30_000;
 
+/** When a copy that the machine's account may not make is tried again: no watch says that a right was given. */
+const REFUSED_COPY_RETRY_MS = 5000;
+
 /** When a change of an instance that was refused as stale is tried again, should its news not come before. */
 const STALE_INSTANCE_RETRY_MS = 1000;
 
@@ -137,7 +140,7 @@ export class VmSteps extends ControllerSteps {
     this.#start = createStartRecord({ client, lookup: this.lookup, config: this.#config });
     this.#events = createEventRecorder(client, { component: 'virtualmachine-controller', clock, log });
     this.expectations = createExpectations(clock);
-    this.#disks = createMachineDisks({ client, informers, clock, vms: this.vms, enqueue });
+    this.#disks = createMachineDisks({ client, events: this.#events, informers, clock, vms: this.vms, enqueue });
   }
 
   readonly #config = (): ClusterConfig => {
@@ -215,6 +218,10 @@ export class VmSteps extends ControllerSteps {
     const requests = (vm.status?.stateChangeRequests ?? []) as readonly StateChangeRequest[];
     const isWanted = effectiveRunStrategy(vm.spec) !== 'Halted' || requests.some(({ action }) => action === 'Start');
     pass.disks = await this.#disks.sync(vm, isWanted, signal);
+    if (pass.disks.failure) {
+      pass.failure = pass.disks.failure;
+      pass.requeueMs = REFUSED_COPY_RETRY_MS;
+    }
     return 'continue';
   };
 

@@ -51,3 +51,14 @@ export const missingClaim = (
   claims: Informer<PersistentVolumeClaim>,
 ): string | undefined =>
   claimNames(vmi.spec).find((name) => claims.get({ namespace: vmi.metadata.namespace ?? '', name }) === undefined);
+
+/** Whether all claims of its DataVolumes are bound, which those are that are filled; undefined where it names no DataVolume. */
+export function dataVolumesReady(
+  { metadata, spec }: DeepReadonly<VirtualMachineInstance>,
+  claims: Informer<PersistentVolumeClaim>,
+): boolean | undefined {
+  const names = (spec.volumes ?? []).flatMap(({ dataVolume }) => dataVolume?.name ?? []);
+  if (names.length === 0) return undefined;
+  const { namespace = '' } = metadata;
+  return names.every((name) => claims.get({ namespace, name })?.status?.phase === 'Bound');
+}

@@ -12,7 +12,7 @@ import { isLauncherOf } from '../../rules/launcher/launcher-owner.ts';
 import { byAge, currentPod } from '../../rules/launcher/launcher-pods.ts';
 import { claimNames } from '../../rules/machine/claim-names.ts';
 import { isFinal } from '../../rules/run-strategy/run-strategy.ts';
-import { applyClaimInfo } from './claim-info.ts';
+import { applyClaimInfo, dataVolumesReady } from './claim-info.ts';
 import { resizePod } from './resize-pod.ts';
 import { resumeNodeRules } from './resume-node.ts';
 import { stateClaimRules } from './state-claim.ts';
@@ -119,6 +119,7 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
         podExpected: pass.podExpected,
         problem: pass.problem,
         missingClaim: pass.missingClaim,
+        dataVolumesReady: dataVolumesReady(cached, steps.claims),
         duplicateUuid: sharedMessage(steps.uuids.ofVmi(cached), key.namespace),
         waiting: resize.waiting,
         now: steps.clock.now(),

@@ -7,6 +7,7 @@ import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { type DeepReadonly, formatTime } from '@coracle/apimachinery/meta/object';
 import type { Pod, PodCondition } from '@coracle/apimachinery/types/types';
 import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import { DATA_VOLUMES_READY } from '../../rules/data-volume/readiness.ts';
 import { DUPLICATE_FIRMWARE_UUID, FIRMWARE_UUID_IN_USE } from '../../rules/identity/shared-uuids.ts';
 import {
   EVICTION_SOURCE_ANNOTATION,
@@ -40,6 +41,8 @@ export interface VmiStatusInput {
   readonly problem: SyncProblem | undefined;
   /** A claim the instance needs is not there. */
   readonly missingClaim: string | undefined;
+  /** Whether all claims of its DataVolumes are filled; undefined where it names no DataVolume. */
+  readonly dataVolumesReady?: boolean | undefined;
   /** Who else has the firmware UUID of an instance without a VirtualMachine; undefined when nobody has. */
   readonly duplicateUuid?: string | undefined;
   /** What a change of the running guest waits for. */
@@ -215,6 +218,10 @@ function applyConditions(
   if (vmi.status!.evacuationNodeName) set('EvictionRequested', 'True', 'EvictionRequested', evictionMessage(vmi));
   // It stays until the note of who asked is gone too: the note is written before the mark, and only what had a mark loses it.
   else if (vmi.metadata.annotations?.[EVICTION_SOURCE_ANNOTATION] === undefined) conditions.delete('EvictionRequested');
+  if (input.dataVolumesReady === undefined) conditions.delete(DATA_VOLUMES_READY);
+  else if (input.dataVolumesReady)
+    set(DATA_VOLUMES_READY, 'True', 'AllDVsReady', "All of the VMI's DVs are bound and not running");
+  else set(DATA_VOLUMES_READY, 'False', 'NotAllDVsReady', "Not all of the VMI's DVs are ready");
   if (input.duplicateUuid === undefined) conditions.delete(DUPLICATE_FIRMWARE_UUID);
   else set(DUPLICATE_FIRMWARE_UUID, 'True', FIRMWARE_UUID_IN_USE, input.duplicateUuid);
   const pending = phase === 'Running' ? pendingChanges(vmi) : { vcpus: false, memory: false };

@@ -3,6 +3,9 @@ import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { DataVolume } from '../../kinds/cdi/kinds.ts';
 import type { VirtualMachine } from '../../kinds/kubevirt.ts';
 
+/** Of instances, and of the machines that have them. */
+export const DATA_VOLUMES_READY = 'DataVolumesReady';
+
 /** `error`: an attempt to fill one failed. `provisioning`: one is being filled. `binding`: one waits for the first Pod. */
 export type DiskState = 'error' | 'provisioning' | 'binding' | 'ready';
 
