@@ -64,7 +64,11 @@ async function playImporter(): Promise<void> {
     for (const one of (await cluster.client.list(DATA_VOLUMES)).items) {
       const { name = '', uid = '', annotations } = one.metadata;
       const claim = await found(PERSISTENT_VOLUME_CLAIMS, name);
-      if (annotations?.[PREPOPULATED] !== name || claim?.metadata.annotations?.[POPULATED_FOR] !== name) continue;
+      if (
+        !['true', name].includes(annotations?.[PREPOPULATED] ?? '') ||
+        claim?.metadata.annotations?.[POPULATED_FOR] !== name
+      )
+        continue;
       if (claim.metadata.ownerReferences?.[0]?.uid === uid) continue;
       // Claims are watched, DataVolumes are looked at: this order spares the wait.
       await settle(name);
@@ -156,7 +160,7 @@ test('a restore names the template anew, hands the claim over filled, and takes 
     [[name, name]],
   );
   const filled = await found(DATA_VOLUMES, name);
-  assert.equal(filled?.metadata.annotations?.[PREPOPULATED], name);
+  assert.equal(filled?.metadata.annotations?.[PREPOPULATED], 'true');
   assert.deepEqual(filled?.spec, SPEC);
   const claim = await found(PERSISTENT_VOLUME_CLAIMS, name);
   assert.equal(claim?.metadata.ownerReferences?.[0]?.uid, filled?.metadata.uid);

@@ -323,8 +323,9 @@ test('a target that runs: failed at once, waited for, or stopped, as the policy 
     'r-immediate',
     (each) => reason(each, 'Failure') !== undefined,
   );
-  assert.equal(reason(failed, 'Failure'), 'True Restore target not ready');
-  assert.equal(reason(failed, 'Progressing'), 'False Operation failed');
+  const refusal = 'Restore target VMI must be powered off before restore operation';
+  assert.equal(reason(failed, 'Failure'), `True ${refusal}`);
+  assert.equal(reason(failed, 'Progressing'), `False ${refusal}`);
   await cluster.client.delete(VIRTUAL_MACHINE_RESTORES, key('r-immediate'));
   const gone = (name: string) =>
     eventually(`${name} gone`, async () =>
@@ -340,7 +341,10 @@ test('a target that runs: failed at once, waited for, or stopped, as the policy 
     'r-waits',
     (each) => reason(each, 'Ready')?.includes('Waiting for target') === true,
   );
-  assert.equal(reason(waits, 'Progressing'), 'False Waiting for target to be ready');
+  assert.equal(
+    reason(waits, 'Progressing'),
+    'False Waiting for target VM to be powered off. Please stop the restore target to proceed with restore, or the operation will fail after 5m0s',
+  );
   assert.equal(waits.spec.targetReadinessPolicy, 'WaitGracePeriod');
   await cluster.client.delete(VIRTUAL_MACHINE_RESTORES, key('r-waits'));
   await gone('r-waits');

@@ -93,7 +93,7 @@ async function restoreDataVolume(
         annotations: {
           ...metadata.annotations,
           [RESTORE_NAME_ANNOTATION]: restore.metadata.name ?? '',
-          'cdi.kubevirt.io/storage.prePopulated': name,
+          'cdi.kubevirt.io/storage.prePopulated': 'true',
         },
       },
       spec: template.spec,

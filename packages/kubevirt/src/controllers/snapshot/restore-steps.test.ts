@@ -88,21 +88,34 @@ testSteps({ make, act }, [
     name: 'a restore waits until its target is stopped',
     objects: [restore(), VM, GUEST, ...SAVED],
     outcome: SOON,
-    writes: [says('False', 'Waiting for target to be ready')],
-    events: ['Warning RestoreTargetNotReady Restore target VMI still exists'],
+    writes: [
+      says(
+        'False',
+        'Waiting for target VM to be powered off. Please stop the restore target to proceed with restore, or the operation will fail after 5m0s',
+      ),
+    ],
+    events: [
+      'Warning RestoreTargetNotReady Restore target VMI still exists, please stop the restore target to proceed with restore',
+    ],
   },
   {
     name: 'a restore that may stop its target does so',
     objects: [restore({}, { targetReadinessPolicy: 'StopTarget' }), VM, GUEST, ...SAVED],
     outcome: SOON,
-    writes: [['PUT virtualmachines/vm/stop'], says('False', 'Waiting for target to be ready')],
-    events: ['Warning RestoreTargetNotReady Restore target VMI still exists'],
+    writes: [
+      ['PUT virtualmachines/vm/stop'],
+      says('False', 'Automatically stopping restore target for restore operation'),
+    ],
+    events: ['Warning RestoreTargetNotReady Automatically stopping restore target for restore operation'],
   },
   {
     name: 'a restore that may not wait fails',
     objects: [restore({}, { targetReadinessPolicy: 'FailImmediate' }), VM, GUEST, ...SAVED],
     outcome: DONE,
     writes: [[STATUS]],
+    events: [
+      'Warning Operation failed VirtualMachineRestore failed Restore target VMI must be powered off before restore operation',
+    ],
   },
   {
     name: 'a snapshot that does not exist is named',

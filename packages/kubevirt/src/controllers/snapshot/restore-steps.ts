@@ -120,14 +120,23 @@ export class RestoreSteps extends ControllerSteps {
     const restore = cloneJson<VirtualMachineRestore>(cached);
     const outcome = notReady(cached, this.clock.now());
     if (outcome.type === 'failed') {
-      this.#halt(restore, 'Operation failed');
+      this.#halt(restore, outcome.reason);
       this.#say(restore, { type: 'Failure', status: 'True', reason: outcome.reason });
+      // The reason has a space as upstream's has.
+      this.#events.event(cached, 'Warning', 'Operation failed', `VirtualMachineRestore failed ${outcome.reason}`);
       await this.#saveStatus(cached, restore);
       return DONE;
     }
-    this.#halt(restore, 'Waiting for target to be ready');
+    this.#halt(restore, outcome.reason);
     if (!deepEqual(cached.status, restore.status))
-      this.#events.event(cached, 'Warning', 'RestoreTargetNotReady', 'Restore target VMI still exists');
+      this.#events.event(
+        cached,
+        'Warning',
+        'RestoreTargetNotReady',
+        outcome.type === 'stop'
+          ? outcome.reason
+          : 'Restore target VMI still exists, please stop the restore target to proceed with restore',
+      );
     if (outcome.type === 'stop') await stopTarget(target, this.vmis.get(keyOf(target)), this.client);
     await this.#saveStatus(cached, restore);
     return requeueAfter(Math.min(RETRY_MS, graceLeft(cached, this.clock.now()) ?? RETRY_MS));

@@ -9,10 +9,10 @@ type Restore = DeepReadonly<VirtualMachineRestore>;
 const GRACE_MS = 5 * 60_000;
 
 export type NotReady =
-  | { readonly type: 'wait' }
-  | { readonly type: 'stop' }
-  /** `reason` is that of the condition `Failure`. */
-  | { readonly type: 'failed'; readonly reason: string };
+  /** `reason` is that of the conditions. */
+  { readonly type: 'wait' | 'stop' | 'failed'; readonly reason: string };
+
+const WAITS = 'Waiting for target VM to be powered off. Please stop the restore target to proceed with restore';
 
 /** Milliseconds of the grace period left, at least 1; undefined where the policy knows none. */
 export function graceLeft({ metadata, spec }: Restore, now: number): number | undefined {
@@ -25,14 +25,20 @@ export function notReady(restore: Restore, now: number): NotReady {
   const { spec, metadata } = restore;
   switch (spec.targetReadinessPolicy ?? 'WaitGracePeriod') {
     case 'WaitEventually':
-      return { type: 'wait' };
+      return { type: 'wait', reason: WAITS };
     case 'StopTarget':
-      return { type: 'stop' };
+      return { type: 'stop', reason: 'Automatically stopping restore target for restore operation' };
     case 'FailImmediate':
-      return { type: 'failed', reason: 'Restore target not ready' };
+      return { type: 'failed', reason: 'Restore target VMI must be powered off before restore operation' };
     default: {
       const isOver = Date.parse(metadata.creationTimestamp ?? '') + GRACE_MS < now;
-      return isOver ? { type: 'failed', reason: 'Restore target failed to be ready within 5m0s' } : { type: 'wait' };
+      return isOver
+        ? {
+            type: 'failed',
+            reason:
+              'Restore target failed to be ready within 5m0s. Please power off the target VM before attempting restore',
+          }
+        : { type: 'wait', reason: `${WAITS}, or the operation will fail after 5m0s` };
     }
   }
 }

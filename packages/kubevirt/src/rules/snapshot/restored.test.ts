@@ -42,10 +42,14 @@ describe('notReady()', () => {
   const cases: [VirtualMachineRestore['spec']['targetReadinessPolicy'], seconds: number, expected: string][] = [
     [undefined, 10, 'wait'],
     ['WaitGracePeriod', 299, 'wait'],
-    ['WaitGracePeriod', 301, 'failed Restore target failed to be ready within 5m0s'],
+    [
+      'WaitGracePeriod',
+      301,
+      'failed Restore target failed to be ready within 5m0s. Please power off the target VM before attempting restore',
+    ],
     ['WaitEventually', 9999, 'wait'],
     ['StopTarget', 0, 'stop'],
-    ['FailImmediate', 0, 'failed Restore target not ready'],
+    ['FailImmediate', 0, 'failed Restore target VMI must be powered off before restore operation'],
   ];
   for (const [policy, seconds, expected] of cases)
     it(`${policy} after ${seconds} s`, () => {
