@@ -98,6 +98,16 @@ for (const [form, make] of FORMS)
     assert.ok(isImage(await contentOf(name)), 'the guest reads the image');
   });
 
+// S-1504: Where no claim can be made for a DataVolume, an event and a condition with the reason `ErrClaimNotValid` say why.
+test('a DataVolume of a class of which nothing is known', async () => {
+  const resources = { requests: { storage: '16Mi' } };
+  await plane.dataVolume('lost', { source: { upload: {} }, storage: { resources, storageClassName: 'nobody' } });
+  await plane.reported('lost', 'ErrClaimNotValid', /no accessMode specified in StorageProfile nobody/);
+  const lost = await plane.dataVolumeSettled('lost', ({ status }) => status?.conditions?.length > 0);
+  const bound = lost['status'].conditions.find(({ type }: { type: string }) => type === 'Bound');
+  assert.deepEqual([bound.status, bound.reason], ['Unknown', 'ErrClaimNotValid']);
+});
+
 // S-1101: A blank DataVolume is an empty claim; one of another claim, a VolumeSnapshot or a DataSource is a copy that shares
 //   what it can, and may leave its size to the source.
 test('blank, of a claim, of a DataSource', async () => {

@@ -48,7 +48,7 @@ testSteps({ make, act }, [
   {
     name: 'a DataVolume without a size makes nothing',
     objects: [dataVolume({}, { accessModes: ['ReadWriteOnce'] }), DEFAULT],
-    outcome: waits('PVC size is missing'),
+    outcome: waits('PVC size is missing', 'ErrClaimNotValid'),
   },
   {
     name: 'content that was there once is not fetched again',

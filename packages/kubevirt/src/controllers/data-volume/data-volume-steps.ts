@@ -115,10 +115,16 @@ export class DataVolumeSteps {
         className === undefined ? undefined : this.classes.get({ namespace: '', name: className }),
         className === undefined ? undefined : this.profiles.get({ namespace: '', name: className }),
       ),
+      className,
       ...(clone && { sourceBytes: clone.bytes }),
     });
     if ('problem' in wanted)
-      return { outcome: { type: 'waiting', message: wanted.problem }, claim: undefined, againMs: MISSING_MS };
+      // virtctl ends an upload with what an event of this reason says.
+      return {
+        outcome: { type: 'waiting', reason: 'ErrClaimNotValid', message: wanted.problem },
+        claim: undefined,
+        againMs: MISSING_MS,
+      };
     // A claim that names no class waits for a default one.
     const { claim } = wanted;
     if (className !== undefined && claim.spec) claim.spec.storageClassName = className;

@@ -22,6 +22,8 @@ const LABELS = {
 export interface ClaimFacts {
   /** What the profile of the storage class says. */
   readonly propertySets: readonly DeepReadonly<ClaimPropertySet>[];
+  /** Class of the claim: that it names, or the default one. */
+  readonly className?: string | undefined;
   /** Size of the source, where the DataVolume may leave it out. */
   readonly sourceBytes?: number;
 }
@@ -29,7 +31,7 @@ export interface ClaimFacts {
 /** The claim, or what is missing to make it. */
 export function claimOfDataVolume(
   dataVolume: DeepReadonly<DataVolume>,
-  { propertySets, sourceBytes }: ClaimFacts,
+  { propertySets, className, sourceBytes }: ClaimFacts,
 ): { readonly claim: PersistentVolumeClaim } | { readonly problem: string } {
   const { metadata, spec } = dataVolume;
   const { pvc, storage } = spec;
@@ -42,7 +44,10 @@ export function claimOfDataVolume(
   const modes = accessModes?.length ? accessModes : set?.accessModes;
   if (!modes?.length)
     return {
-      problem: `no accessMode defined on StorageProfile for ${asked.storageClassName ?? 'the default'} StorageClass: spec.storage.accessModes names one`,
+      // CDI's words: programs look for them.
+      problem: className
+        ? `no accessMode specified in StorageProfile ${className}`
+        : 'PVC spec is missing accessMode and no storageClass to choose profile',
     };
   const mode = volumeMode ?? set?.volumeMode;
   return {
