@@ -6,7 +6,7 @@ import type { Pod } from '@coracle/apimachinery/types/types';
 import { isAlreadyExists, orGone } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { EventRecorder } from '@coracle/client/events/recorder';
-import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { KubeVirt, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
 import { attachedVolumes, attachmentPod } from '../../rules/launcher/attachment-pod.ts';
 import { type PluggedVolumesInput, pluggedVolumes } from '../../rules/live-update/plugged-volumes.ts';
 import { isFinal } from '../../rules/run-strategy/run-strategy.ts';
@@ -17,7 +17,15 @@ export async function plugVolumes(
   input: Omit<PluggedVolumesInput, 'vmi' | 'launcher'> & {
     readonly launcher: PluggedVolumesInput['launcher'] | undefined;
   },
-  { client, events }: { readonly client: Client; readonly events: EventRecorder },
+  {
+    client,
+    events,
+    kubeVirt,
+  }: {
+    readonly client: Client;
+    readonly events: EventRecorder;
+    readonly kubeVirt: DeepReadonly<KubeVirt> | undefined;
+  },
 ): Promise<void> {
   const { launcher, launchers, attachments } = input;
   if (isFinal(vmi.status?.phase)) {
@@ -37,7 +45,7 @@ export async function plugVolumes(
   }
   if (!deepEqual(vmi.status.volumeStatus ?? [], volumeStatus)) vmi.status.volumeStatus = [...volumeStatus];
   for (const volumes of attach) {
-    const pod = attachmentPod(vmi, launcher, volumes);
+    const pod = attachmentPod(vmi, launcher, volumes, kubeVirt);
     try {
       await client.create(PODS, pod);
       events.event(vmi, 'Normal', 'SuccessfulCreate', `Created attachment pod ${pod.metadata.name}`);

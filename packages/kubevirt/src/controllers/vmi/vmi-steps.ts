@@ -189,7 +189,7 @@ export class VmiSteps extends ControllerSteps {
         attachments: this.attachments.byIndex('instance', keyText(key)),
         claimOf: (name) => this.claims.get({ namespace: key.namespace, name }),
       },
-      { client: this.client, events: this.events },
+      { client: this.client, events: this.events, kubeVirt: this.#kubevirts.list()[0] },
     );
   }
 

@@ -7,7 +7,7 @@
 import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { Pod } from '@coracle/apimachinery/types/types';
-import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { KubeVirt, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
 import { LAUNCHER_LABEL } from './launcher-labels.ts';
 import { isPodFinal } from './launcher-pods.ts';
 import { sha256Hex } from './sha-256.ts';
@@ -70,7 +70,9 @@ export function attachmentPod(
   vmi: DeepReadonly<VirtualMachineInstance>,
   launcher: ReadonlyPod,
   volumes: readonly AttachedVolume[],
+  kubeVirt?: DeepReadonly<KubeVirt>,
 ): Pod {
+  const set = kubeVirt?.spec.configuration?.supportContainerResources?.find(({ type }) => type === ATTACHMENT_VALUE);
   const devices = volumes.filter(({ isBlock }) => isBlock);
   const mounts = volumes.filter(({ isBlock }) => !isBlock);
   const node = launcher.spec.nodeName ?? '';
@@ -96,7 +98,10 @@ export function attachmentPod(
           name: 'hotplug-disk',
           image,
           command: ['/bin/sh', '-c', '/usr/bin/container-disk --copy-path /path/hp'],
-          resources: { requests: { ...REQUESTS }, limits: { ...LIMITS } },
+          resources: {
+            requests: { ...REQUESTS, ...set?.resources.requests },
+            limits: { ...LIMITS, ...set?.resources.limits },
+          },
           securityContext: {
             allowPrivilegeEscalation: false,
             capabilities: { drop: ['ALL'] },

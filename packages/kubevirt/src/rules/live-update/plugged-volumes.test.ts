@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PersistentVolumeClaim, Pod } from '@coracle/apimachinery/types/types';
 import { partly } from '../../../../../test/testkit/partly.ts';
-import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { KubeVirt, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
 import { attachmentPod } from '../launcher/attachment-pod.ts';
 import { pluggedVolumes } from './plugged-volumes.ts';
 
@@ -127,4 +127,17 @@ test('one Pod holds what is bound, and goes when the next one runs; a claim that
   assert.deepEqual(plan(['b'], [both], going('UnMountedFromPod')), [['b'], [], ['a undefined', 'b a-b']]);
   const left = [both, made(['b'], 'Running')];
   assert.deepEqual(plan(['b'], left, going('UnMountedFromPod')), [[], ['a-b'], ['a undefined', 'b b']]);
+});
+
+// S-1505: The KubeVirt object says by `supportContainerResources` of `hotplug-disk` what the Pod of plugged volumes asks for,
+//   as a LimitRange may demand.
+test('the amounts of the Pod are those of the KubeVirt object, and the usual ones where it names none', () => {
+  const resources = { limits: { cpu: '200m' }, requests: { cpu: '20m', memory: '8M' } };
+  const supportContainerResources = [{ type: 'hotplug-disk', resources }];
+  const kubeVirt = partly<KubeVirt>({ spec: { configuration: { supportContainerResources } } });
+  const { spec } = attachmentPod(vmiOf([]), launcher, [volume('data')], kubeVirt);
+  assert.deepEqual(spec.containers[0]?.resources, {
+    limits: { cpu: '200m', memory: '80M' },
+    requests: { cpu: '20m', memory: '8M' },
+  });
 });
