@@ -56,6 +56,18 @@ async function offer(name: string, kind: string, source: string, spec: object = 
   });
 }
 
+/** A Pod that has the claim. */
+const podWith = (name: string, claimName: string): Promise<Row> =>
+  plane.admin('POST /api/v1/namespaces/default/pods', {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name },
+    spec: {
+      containers: [{ name: 'c', image: 'i' }],
+      volumes: [{ name: 'v', persistentVolumeClaim: { claimName } }],
+    },
+  });
+
 const inPhase = (phase: string) => (row: Row) => row['status']?.phase === phase;
 const settled = (name: string, phase = 'Ready'): Promise<Row> => plane.settled(`${EXPORTS}/${name}`, inPhase(phase));
 const conditionOf = (row: Row, type: string): Row => {
@@ -144,8 +156,51 @@ test('a claim is downloaded as raw and as gzip', async () => {
   ]);
   assert.equal(manifestOf(row, 'all'), undefined);
   assert.equal((await plane.admin(`GET ${EXPORTS.replace('/v1/', '/v1beta1/')}/of-claim`)).status.phase, 'Ready');
-  await plane.admin(`GET /api/v1/namespaces/default/services/virt-export-of-claim`);
   assert.deepEqual(await readdir(join(plane.directory, 'tmp')), [], 'nothing is left of the readers');
+});
+
+// S-1460: The Service `virt-export-NAME` leads to a Pod of the export, by upstream's labels and ports; the export is Ready when that
+//   is, waits with PodPending before, is Terminated when it ends, and gets another then.
+test('a Pod stands behind the Service of an export', async () => {
+  await offer('behind', 'PersistentVolumeClaim', 'disk');
+  const { metadata } = await settled('behind');
+  const service = await plane.admin('GET /api/v1/namespaces/default/services/virt-export-behind');
+  assert.deepEqual(service.spec.selector, { 'kubevirt.io.virt-export-service': 'behind' });
+  assert.deepEqual(service.spec.ports, [{ protocol: 'TCP', port: 443, targetPort: 8443 }]);
+  const selected = 'labelSelector=kubevirt.io.virt-export-service%3Dbehind';
+  const { items } = await plane.admin(`GET /api/v1/namespaces/default/pods?${selected}`);
+  const [pod] = items;
+  for (const owned of [service, pod]) assert.equal(owned.metadata.ownerReferences[0].uid, metadata.uid);
+  assert.deepEqual([items.length, pod.status.phase, pod.spec.volumes ?? []], [1, 'Running', []]);
+  await plane.admin('PATCH /api/v1/namespaces/default/pods/virt-export-behind/status', {
+    status: { phase: 'Succeeded' },
+  });
+  await plane.reported('behind', 'ExporterPodFailedOrCompleted', /is in phase Succeeded/);
+  await plane.settled('/api/v1/namespaces/default/pods/virt-export-behind', (one) => {
+    return one['metadata']?.uid !== pod.metadata.uid && one['status']?.phase === 'Running';
+  });
+  await settled('behind');
+  await plane.admin(`DELETE ${EXPORTS}/behind`);
+  await plane.settled('/api/v1/namespaces/default/pods/virt-export-behind', (one) => one['metadata'] === undefined);
+});
+
+// S-1461: A claim that waits for its first Pod is not exported before it has one, and says so; from then on it is.
+test('a claim that waits for its first consumer is exported once it has a volume', async () => {
+  await plane.claim('late', { storageClassName: 'local-wait' });
+  await offer('of-late', 'PersistentVolumeClaim', 'late');
+  const waits = await settled('of-late', 'Pending');
+  const message = 'PersistentVolumeClaim default/late is not bound';
+  assert.deepEqual(conditionOf(waits, 'Ready'), { status: 'False', reason: 'PVCPending', message });
+  assert.equal(conditionOf(waits, 'PVCReady')['reason'], 'PVCPending');
+  await podWith('first', 'late');
+  await plane.settled(`${CLAIMS}/late`, ({ status }) => status?.phase === 'Bound');
+  await plane.settled(`${EXPORTS}/of-late`, (row) => conditionOf(row, 'Ready')['reason'] === 'InUse');
+  await plane.admin('DELETE /api/v1/namespaces/default/pods/first', { gracePeriodSeconds: 0 });
+  const { links } = (await settled('of-late'))['status'];
+  assert.deepEqual(
+    links.external.volumes.map(({ name }: Row) => name),
+    ['late'],
+  );
 });
 
 // S-1381: An export is downloaded with the token of its own Secret alone; anybody else gets one and the same 401, whatever there
@@ -236,20 +291,7 @@ test('a claim in use is not downloaded', async () => {
   assert.deepEqual([broken.status, broken.isWhole], [200, false]);
   assert.equal((await get(url, { token })).status, 503);
   plane.realPool.release(handle, user);
-  await plane.admin('POST /api/v1/namespaces/default/serviceaccounts', {
-    apiVersion: 'v1',
-    kind: 'ServiceAccount',
-    metadata: { name: 'default' },
-  });
-  await plane.admin('POST /api/v1/namespaces/default/pods', {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: 'user' },
-    spec: {
-      containers: [{ name: 'c', image: 'i' }],
-      volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'busy' } }],
-    },
-  });
+  await podWith('user', 'busy');
   const paused = await settled('of-busy', 'Pending');
   const message = 'PersistentVolumeClaim default/busy is in use';
   assert.deepEqual(conditionOf(paused, 'Ready'), { status: 'False', reason: 'InUse', message });
@@ -353,6 +395,8 @@ test('what cannot be exported is refused', async () => {
   for (const [given, status, message] of [
     [source('Pod', 'p'), 422, /invalid kind/],
     [source('constructor', 'p'), 422, /invalid kind/],
+    [source('VirtualMachineBackup', 'p', 'backup.kubevirt.io'), 422, /not exported here: .* the claim .* written to/],
+    [source('VirtualMachineTemplate', 'p', 'template.kubevirt.io'), 422, /templates are not exported here/],
     [source('PersistentVolumeClaim', ''), 422, /PVC name must not be empty/],
     [source('PersistentVolumeClaim', 'p', 'kubevirt.io'), 422, /PVC API group must be missing or blank/],
     [source('VirtualMachine', 'p'), 422, /VM API group must be kubevirt.io/],

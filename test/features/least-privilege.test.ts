@@ -53,6 +53,7 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'coracle-export': {
     'get /secrets': 'the token of an export, in the Secret of its namespace that it names; it lists none',
     'create /secrets': 'the Secret with a token, for an export that names none',
+    'create /pods': 'the Pod behind the Service of an export, which mounts nothing',
   },
   'coracle-certificatesigningrequest-cleaner': {
     'delete certificates.k8s.io/certificatesigningrequests': 'removes what is old',
@@ -363,6 +364,7 @@ const NODE_WITHOUT_PODS: ReadonlySet<string> = new Set([
   'list kubevirt.io/kubevirts',
   // Which networks there are beside that of Pods: of which it serves those that its Pods are on.
   'get k8s.cni.cncf.io/network-attachment-definitions',
+  'get cdi.kubevirt.io/cdiconfigs',
 ]);
 
 // S-136: A node agent may do what every node may, and touches nothing that is not its own.

@@ -4,9 +4,14 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ApiError } from '../../packages/apimachinery/src/meta/status.ts';
+import { PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import { createSigningKey } from '../../packages/apiserver/src/auth/service-account-tokens.ts';
+import { createEventRecorder } from '../../packages/client/src/events/recorder.ts';
+import { createInformer } from '../../packages/client/src/informer/informer.ts';
 import { startUploadProxy } from '../../packages/coracle/src/upload-proxy/upload-proxy.ts';
 import { createUploadTokens } from '../../packages/coracle/src/upload-proxy/upload-tokens.ts';
+import type { AgentEnvironment } from '../../packages/node-agent/src/agent/environment.ts';
+import { createUnmanagedPodStatus } from '../../packages/node-agent/src/agent/registration/other-pods.ts';
 import { poolRequest } from '../../packages/node-agent/src/agent/requests/pool-requests.ts';
 import { createVolumeReader } from '../../packages/node-agent/src/export/volume-content.ts';
 import { createFills, type Fills } from '../../packages/node-agent/src/fill/fills.ts';
@@ -18,6 +23,7 @@ import { silentLogger as log } from '../../packages/runtime/src/log/log.ts';
 import { run } from '../../packages/runtime/src/process/run.ts';
 import { type ImageServer, startImageServer } from './image-server.ts';
 import { newAuthority } from './listen-tls.ts';
+import { partly } from './partly.ts';
 import { type Row, type StoragePlane, startStoragePlane } from './storage-plane.ts';
 
 export const DATA_VOLUMES_PATH = '/apis/cdi.kubevirt.io/v1beta1/namespaces/default/datavolumes';
@@ -60,7 +66,7 @@ export async function startFillPlane(more: readonly string[] = []): Promise<Fill
   });
   const ca = authority.certificate;
   const plane = await startStoragePlane(
-    ['data-volume', 'garbage-collector-controller', 'local-volume-sweeper', ...more],
+    ['data-volume', 'garbage-collector-controller', 'local-volume-sweeper', 'scheduler', ...more],
     undefined,
     async () => async (request) => {
       try {
@@ -74,6 +80,14 @@ export async function startFillPlane(more: readonly string[] = []): Promise<Fill
     () => ({ uploadProxy: { url: `https://127.0.0.1:${proxy.port}`, ca, ...proxy } }),
     { signingKey },
   );
+  await plane.admin('POST /api/v1/namespaces/default/serviceaccounts', {
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { name: 'default' },
+  });
+  const room = { cpu: '4', memory: '4Gi', pods: '110' };
+  await plane.admin('PATCH /api/v1/nodes/n1/status', { status: { capacity: room, allocatable: room } });
+  await runPods(plane, stop.signal);
   const handleOf = async (name: string): Promise<string> =>
     (await plane.admin(`GET /api/v1/namespaces/default/persistentvolumeclaims/${name}`)).metadata.uid;
   return {
@@ -118,4 +132,19 @@ export async function startFillPlane(more: readonly string[] = []): Promise<Fill
       await rm(directory, { recursive: true, force: true, maxRetries: 10 });
     },
   };
+}
+
+/** What an agent does with Pods of its node that are no launchers. */
+async function runPods({ plane }: StoragePlane, signal: AbortSignal): Promise<void> {
+  const client = plane.clientForNode('n1');
+  const events = createEventRecorder(client, { component: 'agent', clock, log });
+  const report = createUnmanagedPodStatus(
+    partly<AgentEnvironment>({ nodeName: 'n1', client, clock, log, signal, events, hostIP: '127.0.0.1' }),
+  );
+  const pods = createInformer(client, PODS, { fieldSelector: 'spec.nodeName=n1', clock, log });
+  pods.onChange(({ type, object }) => {
+    if (type !== 'deleted') report(object);
+  });
+  void pods.start(signal);
+  await pods.synced(signal);
 }

@@ -1,6 +1,7 @@
 /** The node agent as one object: composition, and the order of its start and its end. */
 import { join } from 'node:path';
 import type { EventRecorder } from '@coracle/client/events/recorder';
+import { isExporter } from '@coracle/kubevirt/rules/export/exporter-pod';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import { isInProcess } from '@coracle/runtime/http/in-process-peer';
 import type { ApiHandler, ApiRequest } from '@coracle/runtime/http/seam';
@@ -16,6 +17,7 @@ import { createClusterNetwork } from './network/cluster-network.ts';
 import { endSwitch } from './network/keep-switch.ts';
 import { leaveNode } from './registration/leave-node.ts';
 import { registerNode } from './registration/node-registration.ts';
+import { exporterEndpoint } from './requests/exporter-port.ts';
 import { createNodeHandler } from './requests/handler.ts';
 import { createServerAccess } from './requests/server-access.ts';
 
@@ -176,6 +178,10 @@ function nodeHandler(
   return createNodeHandler({
     find: (namespace, name) => launchers.find(namespace, name),
     findPod: (namespace, name) => launchers.findPod(namespace, name),
+    findExporter: (namespace, name) =>
+      pods().some((pod) => isExporter(pod) && pod.metadata.namespace === namespace && pod.metadata.name === name)
+        ? exporterEndpoint(client)
+        : undefined,
     metrics: async () => [...streamMetrics(launchers.sending()), ...guestMetrics(await measured())],
     node: {
       nodeName,

@@ -19,6 +19,8 @@ export const NODE_VM_RULES = policyRules(
   'list : kubevirt.io : kubevirts',
   'get : core : events',
   'get : k8s.cni.cncf.io : network-attachment-definitions',
+  // Where exports are served.
+  'get : cdi.kubevirt.io : cdiconfigs',
 );
 
 /** Everything, for the agents' service account on a server that does not know them as nodes. */

@@ -20,7 +20,8 @@ export const exportControllerRules = policyRules(
   'get : snapshot.storage.k8s.io : volumesnapshots volumesnapshotcontents',
   'get list watch : cdi.kubevirt.io : datavolumes',
   'get list watch create : core : persistentvolumeclaims services',
-  'get list watch : core : persistentvolumes pods nodes',
+  'get list watch : core : persistentvolumes nodes',
+  'get list watch create delete : core : pods',
   'get create : core : secrets',
   'create patch : core : events',
 );

@@ -1,11 +1,13 @@
 import {
   PERSISTENT_VOLUME_CLAIMS,
   PERSISTENT_VOLUMES,
+  PODS,
   SERVICES,
 } from '../../../../apimachinery/src/types/resource-types.ts';
 import type { ControllerEnvironment } from '../../../../client/src/controller/environment.ts';
 import { NOW, stored } from '../../../../client/src/run-step.fixture.ts';
 import { VIRTUAL_MACHINE_EXPORTS, type VirtualMachineExport } from '../../kinds/kubevirt.ts';
+import { exporterPod } from '../../rules/export/exporter-pod.ts';
 import { testSteps } from '../step.fixture.ts';
 import { ExportSteps } from './export-steps.ts';
 import { createExportTargets } from './export-targets.ts';
@@ -24,6 +26,11 @@ const volume = (uid: string) =>
       csi: { driver: 'local.coracle.dev', volumeHandle: 'h', volumeAttributes: { pool: 'p' } },
     },
   });
+const pod = (status: object) => {
+  const { metadata, spec } = exporterPod(object());
+  return stored(PODS, 'virt-export-e', { metadata: { ownerReferences: metadata.ownerReferences }, spec, status });
+};
+const POD = pod({ phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] });
 const SAVE = 'PATCH virtualmachineexports/e/status';
 
 // S-1386
@@ -50,7 +57,7 @@ testSteps(
     },
     {
       name: 'an export that is ready gets a token where it names none',
-      objects: [object(), SERVICE, CLAIM, volume('uid-c')],
+      objects: [object(), SERVICE, CLAIM, volume('uid-c'), POD],
       writes: [
         ['POST secrets', { metadata: { name: 'export-token-e' }, type: 'Opaque' }],
         [SAVE, { status: { phase: 'Ready', tokenSecretRef: 'export-token-e' } }],
@@ -59,7 +66,7 @@ testSteps(
     },
     {
       name: "a Secret that is named is its owner's to make",
-      objects: [object({ tokenSecretRef: 's' }), SERVICE, CLAIM, volume('uid-c')],
+      objects: [object({ tokenSecretRef: 's' }), SERVICE, CLAIM, volume('uid-c'), POD],
       writes: [[SAVE, { status: { phase: 'Ready', tokenSecretRef: 's' } }]],
     },
     {
@@ -69,9 +76,27 @@ testSteps(
     },
     {
       name: 'an export whose claim goes is paused',
-      objects: [object({}, { phase: 'Ready' }), SERVICE],
-      writes: [[SAVE, { status: { phase: 'Pending' } }]],
+      objects: [object({}, { phase: 'Ready' }), SERVICE, POD],
+      writes: [['DELETE pods/virt-export-e'], [SAVE, { status: { phase: 'Pending' } }]],
       events: ['Warning ExportPaused '],
+    },
+    {
+      name: 'an export whose source is there gets the Pod of its Service, and waits for it',
+      objects: [object({ tokenSecretRef: 's' }), SERVICE, CLAIM, volume('uid-c')],
+      writes: [
+        ['POST pods', { metadata: { name: 'virt-export-e', labels: { 'kubevirt.io.virt-export-service': 'e' } } }],
+        [SAVE, { status: { phase: 'Pending', conditions: [{ type: 'Ready', reason: 'PodPending' }, {}] } }],
+      ],
+      events: ['Normal ExporterPodCreated Created exporter pod ns/virt-export-e'],
+    },
+    {
+      name: 'a Pod that has ended makes room for another',
+      objects: [object({ tokenSecretRef: 's' }), SERVICE, CLAIM, volume('uid-c'), pod({ phase: 'Succeeded' })],
+      writes: [
+        ['DELETE pods/virt-export-e'],
+        [SAVE, { status: { phase: 'Terminated', conditions: [{ type: 'Ready', reason: 'PodCompleted' }, {}] } }],
+      ],
+      events: ['Warning ExporterPodFailedOrCompleted Exporter pod ns/virt-export-e is in phase Succeeded'],
     },
     {
       name: 'an export whose time is over is deleted',

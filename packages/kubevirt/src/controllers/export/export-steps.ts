@@ -1,8 +1,9 @@
 /** One pass over an export: what it needs is made, then its status says how it stands and the proxy hears what it may give. */
 import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
 import { type DeepReadonly, keyOf } from '@coracle/apimachinery/meta/object';
-import { PERSISTENT_VOLUME_CLAIMS, SECRETS, SERVICES } from '@coracle/apimachinery/types/resource-types';
-import type { Service } from '@coracle/apimachinery/types/types';
+import { ApiError } from '@coracle/apimachinery/meta/status';
+import { PERSISTENT_VOLUME_CLAIMS, PODS, SECRETS, SERVICES } from '@coracle/apimachinery/types/resource-types';
+import type { Pod, Service } from '@coracle/apimachinery/types/types';
 import { orAbsent, orThere } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { DONE, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
@@ -27,6 +28,7 @@ import {
 } from '../../rules/export/export-names.ts';
 import { type ExportSource, snapshotClaimName } from '../../rules/export/export-source.ts';
 import { expiryOf, exportLink, exportStatus, tokenSecretOf } from '../../rules/export/export-status.ts';
+import { EXPORTER_PORT, exporterPod, isExporterReady } from '../../rules/export/exporter-pod.ts';
 import { claimFromSnapshot } from '../../rules/snapshot/restored-claim.ts';
 import { ExportStores } from './export-stores.ts';
 import type { ExportedVolume, ExportTargets } from './export-targets.ts';
@@ -41,6 +43,8 @@ export interface ExportControllerOptions extends ControllerEnvironment {
 
 /** A longer wait than a timer can hold is cut. */
 const LONGEST_WAIT_MS = 24 * 3_600_000;
+/** A namespace that has no room for the Pod may have some later. */
+const POD_RETRY_MS = 30_000;
 const TOKEN_LENGTH = 20;
 /** 5 bits each. */
 const TOKEN_DIGITS = 'abcdefghijklmnopqrstuvwxyz234567';
@@ -80,13 +84,60 @@ export class ExportSteps extends ControllerSteps {
     await this.#makeService(object);
     if (object.spec.source.kind === 'VirtualMachineSnapshot') await this.#makeClaims(object);
     const { source, volumes } = this.#available(object);
-    if (source.obstacle) targets.drop(key);
-    else {
+    if (source.obstacle) {
+      targets.drop(key);
+      const pod = this.stores.ownPod(object);
+      if (pod) await this.#deletePod(object, pod, ['ExportPaused', source.obstacle.message]);
+      await this.#writeStatus(object, source);
+    } else {
       await this.#makeToken(object);
       targets.set(key, { uid: object.metadata.uid ?? '', secret: tokenSecretOf(object), volumes });
+      const found = await this.#exporter(object);
+      await this.#writeStatus(object, 'obstacle' in found ? { ...source, ...found } : source);
+      if ('refused' in found) return requeueAfter(Math.min(left, POD_RETRY_MS));
     }
-    await this.#writeStatus(object, source);
     return requeueAfter(Math.min(left, LONGEST_WAIT_MS));
+  }
+
+  /** Makes the Pod that the Service leads to, and says what keeps it from serving (updateCommonVMExportStatusFields). */
+  async #exporter(object: Export): Promise<Pick<ExportSource, 'obstacle' | 'isOver'> & { readonly refused?: true }> {
+    const pod = this.stores.ownPod(object);
+    const pending = (message: string) => ({ obstacle: { reason: 'PodPending', message } });
+    if (!pod) {
+      try {
+        const made = await orThere(this.client.create(PODS, exporterPod(object)));
+        if (made) {
+          const { namespace, name } = made.metadata;
+          this.#events.event(object, 'Normal', 'ExporterPodCreated', `Created exporter pod ${namespace}/${name}`);
+        }
+        return pending('');
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error;
+        return { ...pending(error.message), refused: true };
+      }
+    }
+    const { phase } = pod.status ?? {};
+    if (phase === 'Succeeded' || phase === 'Failed') {
+      const { namespace, name } = pod.metadata;
+      const message = `Exporter pod ${namespace}/${name} is in phase ${phase}`;
+      await this.#deletePod(object, pod, ['ExporterPodFailedOrCompleted', message]);
+      return phase === 'Succeeded'
+        ? { obstacle: { reason: 'PodCompleted', message: '' }, isOver: true }
+        : { obstacle: { reason: 'Unknown', message: '' } };
+    }
+    const unplaced = pod.status?.conditions?.find(({ type, status }) => type === 'PodScheduled' && status === 'False');
+    return isExporterReady(pod) ? {} : pending(unplaced?.message ?? '');
+  }
+
+  async #deletePod(
+    object: Export,
+    pod: DeepReadonly<Pod>,
+    [reason, message]: readonly [string, string],
+  ): Promise<void> {
+    if (pod.metadata.deletionTimestamp !== undefined) return;
+    this.#events.event(object, 'Warning', reason, message);
+    const preconditions = { uid: pod.metadata.uid ?? '' };
+    await orAbsent(this.client.delete(PODS, keyOf(pod as Pod), { preconditions }));
   }
 
   /** The source, with what hinders a download that the source itself does not know of. */
@@ -118,8 +169,6 @@ export class ExportSteps extends ControllerSteps {
     };
     const links = { internal: exportLink(object, base, 'internal'), external: exportLink(object, base, 'external') };
     const status = exportStatus(object, { source, links, now: clock.now() });
-    if (object.status?.phase === 'Ready' && status.phase !== 'Ready')
-      this.#events.event(object, 'Warning', 'ExportPaused', source.obstacle?.message ?? '');
     const after: VirtualMachineExport = { ...(object as VirtualMachineExport), status };
     await commit(client, VIRTUAL_MACHINE_EXPORTS, { before: object, after });
   }
@@ -138,7 +187,7 @@ export class ExportSteps extends ControllerSteps {
         ownerReferences: [controllerReference(object)],
       },
       spec: {
-        ports: [{ protocol: 'TCP', port: 443, targetPort: 8443 }],
+        ports: [{ protocol: 'TCP', port: 443, targetPort: EXPORTER_PORT }],
         selector: { [EXPORT_SERVICE_LABEL]: object.metadata.name ?? '' },
       },
     };

@@ -1,5 +1,5 @@
 /** What the controller of exports reads, and the look-ups of its steps. */
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
 import {
   NODES,
   PERSISTENT_VOLUME_CLAIMS,
@@ -7,7 +7,7 @@ import {
   PODS,
   SERVICES,
 } from '@coracle/apimachinery/types/resource-types';
-import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
+import type { PersistentVolumeClaim, Pod } from '@coracle/apimachinery/types/types';
 import type { InformerSet } from '@coracle/client/informer/informer-set';
 import { placeOf } from '@coracle/cluster-rules/storage/provision-plan';
 import { DATA_VOLUMES } from '../../kinds/cdi/kinds.ts';
@@ -20,6 +20,7 @@ import {
   type VirtualMachineExport,
 } from '../../kinds/kubevirt.ts';
 import { ownerDataVolume } from '../../rules/data-volume/owner-data-volume.ts';
+import { exportServiceName } from '../../rules/export/export-names.ts';
 import {
   type ClaimView,
   claimSource,
@@ -34,6 +35,9 @@ import type { ExportedVolume } from './export-targets.ts';
 
 type Export = DeepReadonly<VirtualMachineExport>;
 type Claim = DeepReadonly<PersistentVolumeClaim>;
+
+const isOf = (object: Export, { metadata }: DeepReadonly<KubeObject>): boolean =>
+  metadata.ownerReferences?.some(({ uid, controller }) => controller === true && uid === object.metadata.uid) === true;
 
 export class ExportStores {
   readonly exports;
@@ -86,11 +90,15 @@ export class ExportStores {
   }
 
   /** A claim that this very export made. */
-  ownClaim({ metadata }: Export, name: string): Claim | undefined {
-    const claim = this.claims.get({ namespace: metadata.namespace ?? '', name });
-    return claim?.metadata.ownerReferences?.some(({ uid, controller }) => controller === true && uid === metadata.uid)
-      ? claim
-      : undefined;
+  ownClaim(object: Export, name: string): Claim | undefined {
+    const claim = this.claims.get({ namespace: object.metadata.namespace ?? '', name });
+    return claim && isOf(object, claim) ? claim : undefined;
+  }
+
+  /** The Pod that it made. */
+  ownPod(object: Export): DeepReadonly<Pod> | undefined {
+    const pod = this.pods.get({ namespace: object.metadata.namespace ?? '', name: exportServiceName(object) });
+    return pod && isOf(object, pod) ? pod : undefined;
   }
 
   sourceOf(object: Export): ExportSource {

@@ -32,6 +32,8 @@ export interface ExportSource {
   readonly finding?: Finding;
   /** There is nothing that could ever be offered. */
   readonly isEmpty?: true;
+  /** Its Pod has ended; another takes its place. */
+  readonly isOver?: true;
   /** The machine whose disks these are. */
   readonly machine?: string;
 }

@@ -77,7 +77,7 @@ export function exportStatus(
     now,
   }: { readonly source: ExportSource; readonly links: ExportStatus['links']; readonly now: number },
 ): ExportStatus {
-  const { obstacle, finding, isEmpty, machine, claims } = source;
+  const { obstacle, finding, isEmpty, isOver, machine, claims } = source;
   const isReady = obstacle === undefined && claims.length > 0;
   const ready: Finding = {
     type: 'Ready',
@@ -87,7 +87,7 @@ export function exportStatus(
   };
   const hasSecret = object.spec.tokenSecretRef !== undefined || isReady || object.status?.tokenSecretRef !== undefined;
   return {
-    phase: isReady ? 'Ready' : isEmpty ? 'Skipped' : 'Pending',
+    phase: isReady ? 'Ready' : isEmpty ? 'Skipped' : isOver ? 'Terminated' : 'Pending',
     links: isReady && links ? links : {},
     ...(hasSecret && { tokenSecretRef: tokenSecretOf(object) }),
     ttlExpirationTime: formatTime(expiryOf(object)),

@@ -2,12 +2,14 @@
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { Pod } from '@coracle/apimachinery/types/types';
+import { isExporter } from '@coracle/kubevirt/rules/export/exporter-pod';
 import { isAttachment } from '@coracle/kubevirt/rules/launcher/attachment-pod';
+import { isPodFinal } from '@coracle/kubevirt/rules/launcher/launcher-pods';
 import type { AgentEnvironment } from '../environment.ts';
 import { deletePod, writePodStatus } from '../launcher/api-writes.ts';
 import { podStatusOf } from '../launcher/pod-status.ts';
 
-/** Pods that are no launchers: those that hold volumes run, others are said once each; all go when somebody deletes them. */
+/** Pods that are no launchers: those that hold volumes or lead to exports run, others are said once each; all go when somebody deletes them. */
 export function createUnmanagedPodStatus(environment: AgentEnvironment): (pod: DeepReadonly<Pod>) => void {
   /** UIDs reported; bounded. */
   const reported = new Set<string>();
@@ -19,8 +21,8 @@ export function createUnmanagedPodStatus(environment: AgentEnvironment): (pod: D
       );
       return;
     }
-    if (isAttachment(pod)) {
-      if (pod.status?.phase === 'Running') return;
+    if (isAttachment(pod) || isExporter(pod)) {
+      if (pod.status?.phase === 'Running' || isPodFinal(pod)) return;
       const running = { state: 'running', startedAt: environment.clock.now(), imageIds: {} } as const;
       writePodStatus(environment, pod, (newest) => ({
         status: { ...podStatusOf(newest, running, { hostIP: environment.hostIP, now: environment.clock.now() }) },

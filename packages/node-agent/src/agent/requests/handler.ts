@@ -37,6 +37,7 @@ export interface HandlerOptions {
   readonly find: (namespace: string, name: string) => Launcher | undefined;
   /** The launcher of a Pod, also of one that has ended. */
   readonly findPod: PodRequestOptions['findPod'];
+  readonly findExporter?: NonNullable<PodRequestOptions['findExporter']>;
   readonly directoryOf: PodRequestOptions['directoryOf'];
   /** Where saved guests lie. */
   readonly memoryDirectory: string;

@@ -10,7 +10,7 @@ import { NO_EPHEMERAL_CONTAINERS } from '../launcher/ephemeral-containers.ts';
 import type { Launcher } from '../launcher/launcher.ts';
 import { CHANNEL_PROTOCOL, forwardChannels, portsOf } from './channel-port-forward.ts';
 import { hasLog, logResponse, readLogOptions } from './pod-logs.ts';
-import { forwardPorts } from './pod-port-forward.ts';
+import { type ForwardTarget, forwardPorts } from './pod-port-forward.ts';
 import { proxyToGuest } from './pod-proxy.ts';
 
 const PODS = { group: '', resource: 'pods' };
@@ -25,6 +25,8 @@ const STREAM_PROTOCOL = 'portforward.k8s.io';
 
 export interface PodRequestOptions {
   readonly findPod: (namespace: string, name: string) => Launcher | undefined;
+  /** Where the ports of an exporter Pod lead; undefined when no Pod of that name is one here. */
+  readonly findExporter?: (namespace: string, name: string) => ForwardTarget['endpoint'] | undefined;
   /** Directory of a VM. */
   readonly directoryOf: (vmiUid: string) => string;
   readonly clock: Clock;
@@ -49,18 +51,19 @@ async function answer(
   at: { kind: string; namespace: string; name: string; container: string | undefined },
 ): Promise<ApiResponse> {
   const launcher = options.findPod(at.namespace, at.name);
-  if (!launcher) throw notFound(PODS, at.name);
+  const exporter = launcher ? undefined : options.findExporter?.(at.namespace, at.name);
+  if (!launcher && !exporter) throw notFound(PODS, at.name);
   const isSpdy = at.kind === 'portForward' && request.upgradeTo !== undefined;
   if (request.method !== 'GET' && !(isSpdy && request.method === 'POST'))
     throw methodNotSupported(PODS, request.method);
-  const { record } = launcher;
+  const { clock } = options;
   if (at.kind === 'containerLogs') {
     if (at.container === undefined) throw badRequest('a container has to be named');
-    const { clock } = options;
-    // What stands for a disk says nothing.
-    if (!hasLog(at.container) && launcher.containers.includes(at.container)) {
+    // What stands for a disk, or leads to exports, says nothing.
+    if (!launcher || (!hasLog(at.container) && launcher.containers.includes(at.container))) {
       return { status: 200, headers: { 'content-type': 'text/plain' }, body: NO_BYTES };
     }
+    const { record } = launcher;
     if (launcher.hasEphemeral(at.container)) {
       const body = new TextEncoder().encode(`${NO_EPHEMERAL_CONTAINERS}\n`);
       return { status: 200, headers: { 'content-type': 'text/plain' }, body };
@@ -74,10 +77,9 @@ async function answer(
     };
     return logResponse(source, readLogOptions(request.query, clock.now()), { clock });
   }
-  const forwarder = forwarderOf(launcher, at.name);
+  const forwarder = launcher && forwarderOf(launcher, at.name);
   const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((protocol) => protocol.trim());
-  const target = { pod: at.name, endpoint: (port: number) => forwarder.endpoint(port) };
-  const { clock } = options;
+  const target = { pod: at.name, endpoint: exporter ?? ((port: number) => forwarder!.endpoint(port)) };
   if (request.upgradable && offered.includes(CHANNEL_PROTOCOL)) {
     const ports = portsOf(request.query);
     const accept = (socket: MessageSocket): void => forwardChannels(socket, ports, { target, clock });

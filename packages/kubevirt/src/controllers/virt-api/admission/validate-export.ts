@@ -13,6 +13,13 @@ const SOURCES: Readonly<
   VirtualMachine: { word: 'Virtual Machine', group: KUBEVIRT_GROUP, groupWord: 'VM' },
 };
 
+/** Sources of upstream that are not served, and what to do instead. */
+const NOT_SERVED: Readonly<Record<string, string>> = {
+  VirtualMachineBackup:
+    'a VirtualMachineBackup is not exported here: its files lie in the claim that it was written to, and `coracle export` takes disks of snapshots',
+  VirtualMachineTemplate: 'templates are not exported here: make a machine of it, and export that',
+};
+
 /**
  * Findings about a new export. Whether its source is there is no finding: the controller waits for it.
  * @throws WebhookRefusal 400 for a ttlDuration that is none
@@ -20,7 +27,8 @@ const SOURCES: Readonly<
 export function validateNewExport({ spec }: DeepReadonly<VirtualMachineExport>): readonly Cause[] {
   const { kind, name, apiGroup } = spec.source;
   const source = Object.hasOwn(SOURCES, kind) ? SOURCES[kind] : undefined;
-  if (!source) return [invalidValue('spec.source.kind', 'invalid kind')];
+  if (!source)
+    return [invalidValue('spec.source.kind', (Object.hasOwn(NOT_SERVED, kind) && NOT_SERVED[kind]) || 'invalid kind')];
   const { ttlDuration } = spec;
   if (ttlDuration !== undefined && parseGoDuration(ttlDuration) === undefined)
     throw new WebhookRefusal(400, `time: invalid duration ${JSON.stringify(ttlDuration)}`);
