@@ -8,6 +8,7 @@ import { parse } from 'yaml';
 import { CONFIG_MAPS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import { COMMANDS } from '../../packages/coracle/src/cli/commands.ts';
 import { findProcesses } from '../../packages/runtime/src/process/identity.ts';
+import { isProgram } from '../../packages/runtime/src/process/program.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type Outcome, openWorkspace, root, runProgram } from './workspace.ts';
@@ -313,6 +314,55 @@ test('help, version, completion', async (t) => {
       cases.map(([line, replies]) => [line, replies]),
     );
   });
+  // S-1464: zsh and fish, where they are on the host, complete names of the namespace that the line names, and no flag of another
+  //   command.
+  await t.test('fish completes as it is asked', async (inner) => {
+    if (!isProgram('fish')) return inner.skip('there is no fish');
+    const path = join(at.dir, 'coracle.fish');
+    writeFileSync(path, (await at.run(['completion', 'fish'])).stdout);
+    const asks = ['stop w', 'ssh -n shop ', 'create x --image deb', 'stop --', 'nod', 'completion ', 'create x -n s'];
+    const program = [
+      // Words of the test alone, by a function in the place of the program.
+      `function coracle; switch "$argv[2] $argv[3] $argv[4]"; case 'machines -n shop'; echo till; case 'machines*'; printf 'web\nwood\n'; case 'images*'; echo debian:13; case 'namespaces*'; echo shop; end; end`,
+      `source ${path}`,
+      ...asks.map((line) => `echo (complete -C 'coracle ${line}' | string replace -r '\t.*' '')`),
+    ].join('\n');
+    const { stdout, stderr } = await runProgram('fish', ['--no-config', '-c', program], { HOME: at.home });
+    assert.equal(stderr, '');
+    const [machines, scoped, images, flags, ...more] = lines(stdout);
+    assert.deepEqual(
+      [machines, scoped, images, ...more],
+      ['web wood', 'till', 'debian:13', 'node', 'bash fish zsh', 'shop'],
+    );
+    assert.deepEqual(flags?.split(' ').includes('--force'), true);
+    for (const other of ['--image', '--preference']) assert.ok(!flags?.split(' ').includes(other), other);
+  });
+  await t.test('zsh completes as it is asked', async (inner) => {
+    if (!isProgram('zsh')) return inner.skip('there is no zsh');
+    const path = join(at.dir, '_coracle');
+    writeFileSync(path, (await at.run(['completion', 'zsh'])).stdout);
+    // Its completion system runs at a terminal alone: what the function would add is written down instead.
+    const ask = (line: string): string => {
+      const words = line.split(' ');
+      return `words=(${words.map((one) => `'${one}'`).join(' ')}); CURRENT=${words.length}; PREFIX='${words.at(-1)}'; added=(); _coracle; echo $added`;
+    };
+    const program = [
+      `compdef() { }; compset() { }; _files() { added+=(FILES) }`,
+      `compadd() { [[ $1 == -- ]] && shift; added+=(\${(M)@:#$PREFIX*}) }`,
+      `coracle() { case "$2 $3 $4" in 'machines -n shop') echo till ;; machines*) echo web wood ;; namespaces*) echo shop ;; esac }`,
+      `. ${path}`,
+      ...[
+        'coracle stop w',
+        'coracle ssh -n shop ',
+        'coracle ssh -n ',
+        'coracle stop --gr',
+        'coracle create x --cloud-init ',
+      ].map(ask),
+    ].join('\n');
+    const { stdout, stderr } = await runProgram('zsh', ['-f', '-c', program], { HOME: at.home });
+    assert.equal(stderr, '');
+    assert.deepEqual(lines(stdout), ['web wood', 'till', 'shop', '--grace-period', 'FILES']);
+  });
   await t.test('zsh and fish name every command and flag', async () => {
     const zsh = (await at.run(['completion', 'zsh'])).stdout;
     const fish = (await at.run(['completion', 'fish'])).stdout;
@@ -359,6 +409,7 @@ test('a host without QEMU and a kubeconfig that cannot be written are warnings; 
   assert.equal((await at.run(['down', '--data-dir', at.data])).code, 0);
 });
 
+// S-1463: What only lists images does so also where nothing can be written; `doctor` says where that is.
 // S-088: `doctor` and `image list` speak plain and JSON.
 // S-367
 test('doctor and image list speak plain and JSON', async (t) => {
@@ -380,9 +431,23 @@ test('doctor and image list speak plain and JSON', async (t) => {
   assert.ok(!findings.some(({ check }) => check === 'git'), 'nothing here uses git');
   assert.equal(json.code, findings.some(({ verdict }) => verdict === 'FAIL') ? 1 : 0);
   assert.ok(!existsSync(at.data), 'doctor only looks');
+  // S-1463
+  for (const name of [['images'], ['image', 'list']])
+    assert.equal((await at.run([...name, '--data-dir', '/proc/coracle/data'])).code, 0, 'a list writes nothing');
   const images = await at.run(['image', 'list', '--data-dir', at.data, '--json']);
   assert.deepEqual([images.code, JSON.parse(images.stdout)], [0, []]);
   assert.equal((await at.run(['image', 'list', '--data-dir', at.data])).code, 0);
+});
+
+// S-1463
+test('doctor names a directory that cannot be written to', {
+  skip: process.getuid?.() === 0 && 'root may',
+}, async (t) => {
+  const at = openWorkspace(t);
+  const closed = join(at.dir, 'closed');
+  mkdirSync(closed, { mode: 0o555 });
+  const { stdout } = await at.run(['doctor', '--data-dir', join(closed, 'data')]);
+  assert.match(stdout, /FAIL +disk +.*closed cannot be written to/);
 });
 
 // S-301: A closed terminal, a full or closed output, a directory that cannot be made and Ctrl-C while `up --detach`

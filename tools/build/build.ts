@@ -4,6 +4,8 @@ import { bundle } from './bundle.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const target = resolve(process.argv[2] ?? `${root}/dist`);
+// What is installed for all users of a host is theirs to read, whatever set-up is careful about.
+process.umask(0o022);
 const began = performance.now();
 const { files, bytes } = await bundle(root, target);
 const seconds = ((performance.now() - began) / 1000).toFixed(1);

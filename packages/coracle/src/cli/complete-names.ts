@@ -9,9 +9,8 @@ import {
   VIRTUAL_MACHINE_CLUSTER_PREFERENCES,
   VIRTUAL_MACHINES,
 } from '@coracle/kubevirt/kinds/kinds';
-import { openImageStore } from '@coracle/node-agent/image/image-store';
 import { listImages } from '@coracle/node-agent/image/local-images';
-import { systemClock } from '@coracle/runtime/clock/clock';
+import { storedEntries } from '@coracle/node-agent/image/store-entries';
 import { clusterFrom } from '../config/cluster.ts';
 import { dataDirAt, defaultDataDir } from '../config/data-dir.ts';
 import { binItems } from './bin-records.ts';
@@ -35,7 +34,7 @@ async function namesOf(
   if (kind === 'images') {
     const { images } = dataDirAt(defaultDataDir(environment));
     const { IMAGE_CATALOGUE } = await import('./machines/image-catalogue.ts');
-    const here = await listImages(await openImageStore(images, { clock: systemClock }));
+    const here = await listImages({ entries: () => storedEntries(images) });
     return [...IMAGE_CATALOGUE.map(({ name }) => name), ...here.map(({ reference }) => reference)];
   }
   if (!Object.hasOwn(TYPES, kind)) return [];

@@ -38,7 +38,23 @@ const valueFlags = (commands: Commands): string[] => {
       (flag.type === 'boolean' || flag.bare !== undefined ? booleans : strings).add(spelling);
   return [...strings.difference(booleans)];
 };
-const asked = (kind: NameKind): string => `coracle complete-names ${kind} 2>/dev/null`;
+/** Words of these commands may be files as well. */
+const TAKES_FILES: ReadonlySet<string> = new Set(['cp', 'image']);
+/** What fish needs to know of a command: its flags, those with a value apart, then its words. */
+function fishLines({ name, flags, subcommands = [], choices, completes }: Command): string[] {
+  const line = (rest: string): string => `complete -c coracle -n "__coracle_is ${name}" ${rest}`;
+  const all = new Map([flags, ...subcommands.map((one) => one.flags)].flatMap((one) => Object.entries(one)));
+  const lines = [...all].map(([flag, { type, short, bare, completes: kind }]) => {
+    const value = kind ? ` -x -a "(__coracle_names ${kind})"` : type === 'boolean' || bare !== undefined ? '' : ' -r';
+    return line(`-l ${flag}${short ? ` -s ${short}` : ''}${value}`);
+  });
+  return [
+    ...lines,
+    line('-l help'),
+    ...(choices ? [line(`-f -a "${choices.join(' ')}"`)] : []),
+    ...(completes ? [line(`${TAKES_FILES.has(name) ? '' : '-f '}-a "(__coracle_names ${completes})"`)] : []),
+  ];
+}
 
 const SCRIPTS: Readonly<Record<string, (commands: Commands) => string>> = {
   // bash breaks words at : = and @ too, and puts a reply in the place of the last piece alone: \$kept is what stands before it.
@@ -93,13 +109,23 @@ ${completing(commands)
 _coracle_cut() { if [ "\${#COMPREPLY[@]}" -gt 0 ]; then COMPREPLY=("\${COMPREPLY[@]#"$1"}"); fi; }
 complete -o default -F _coracle coracle
 `,
+  // The pair of a flag and its value ends before the word that is completed.
   zsh: (commands) => `#compdef coracle
 _coracle() {
   if (( CURRENT == 2 )) || [[ $words[2] == help ]]; then compadd ${namesOf(commands)}; return; fi
+  local -a scope
+  local i
+  for ((i = 3; i < CURRENT - 1; i++)); do
+    case $words[i] in -n|--namespace|--kubeconfig|--data-dir) scope+=("$words[i]" "$words[i+1]") ;; esac
+  done
   case $words[CURRENT-1] in
 ${completingFlags(commands)
-  .map(([kind, names]) => `    ${names.join('|')}) compadd -- $(${asked(kind)}); return ;;`)
+  .map(
+    ([kind, names]) =>
+      `    ${names.join('|')}) compadd -- $(coracle complete-names ${kind} $scope 2>/dev/null); return ;;`,
+  )
   .join('\n')}
+    ${valueFlags(commands).join('|')}) _files; return ;;
   esac
   if [[ $PREFIX == -* ]]; then
     case $words[2] in
@@ -111,39 +137,36 @@ ${flagsOf(commands, '--')
   fi
   case $words[2] in
 ${wordsOf(commands)
+  .filter(([, words]) => words !== '')
   .map(([name, words]) => `    ${name}) compadd -- ${words} ;;`)
   .join('\n')}
   esac
+  case $words[2] in images|image) ;; *) compset -P '*[/@]' ;; esac
   case $words[2] in
 ${completing(commands)
-  .map(([kind, names]) => `    ${names.join('|')}) compadd -- $(${asked(kind)}) ;;`)
+  .map(([kind, names]) => `    ${names.join('|')}) compadd -- $(coracle complete-names ${kind} $scope 2>/dev/null) ;;`)
   .join('\n')}
   esac
+  case $words[2] in cp|upload|image) _files ;; esac
 }
 compdef _coracle coracle
 `,
-  fish: (commands) =>
-    `complete -c coracle -n __fish_use_subcommand -f -a "${namesOf(commands)}"\n${flagsOf(commands, '')
-      .flatMap(([name, flags]) =>
-        flags.split(' ').map((flag) => `complete -c coracle -n "__fish_seen_subcommand_from ${name}" -l ${flag}`),
-      )
-      .concat(`complete -c coracle -n "__fish_seen_subcommand_from help" -f -a "${namesOf(commands)}"`)
-      .concat(
-        completingFlags(commands).flatMap(([kind, names]) =>
-          names
-            .filter((name) => name.startsWith('--'))
-            .map((name) => `complete -c coracle -l ${name.slice(2)} -x -a "(${asked(kind)})"`),
-        ),
-      )
-      .join('\n')}\n${commands
-      .filter((c) => c.choices)
-      .map((c) => `complete -c coracle -n "__fish_seen_subcommand_from ${c.name}" -f -a "${c.choices!.join(' ')}"\n`)
-      .join('')}${completing(commands)
-      .map(
-        ([kind, names]) =>
-          `complete -c coracle -n "__fish_seen_subcommand_from ${names.join(' ')}" -a "(${asked(kind)})"\n`,
-      )
-      .join('')}`,
+  fish: (commands) => `function __coracle_is
+  set -l given (commandline -opc)
+  test (count $given) -gt 1; and contains -- $given[2] $argv
+end
+function __coracle_names
+  set -l given (commandline -opc)
+  set -l scope
+  for i in (seq 3 (math (count $given) - 1))
+    contains -- $given[$i] -n --namespace --kubeconfig --data-dir; and set -a scope $given[$i] $given[(math $i + 1)]
+  end
+  coracle complete-names $argv[1] $scope 2>/dev/null
+end
+complete -c coracle -n __fish_use_subcommand -f -a "${namesOf(commands)}"
+complete -c coracle -n "__coracle_is help" -f -a "${namesOf(commands)}"
+${commands.flatMap(fishLines).join('\n')}
+`,
 };
 
 /** `coracle completion SHELL`, for these commands. */

@@ -1,5 +1,5 @@
 /** `coracle doctor`: what this host offers and lacks, and machines that are one to others, each with the way out. */
-import { existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -152,6 +152,8 @@ function disk(root: string): Finding {
       const { bavail, bsize } = statfsSync(place);
       const free = (bavail * bsize) / GIB;
       const detail = `${free.toFixed(1)} GiB free at ${place}`;
+      if (!isWritable(place))
+        return { check, verdict: 'FAIL', detail: `${place} cannot be written to`, remedy: 'choose another --data-dir' };
       if (free < 0.5)
         return { check, verdict: 'FAIL', detail, remedy: 'free some space, or choose another --data-dir' };
       return free < 5
@@ -160,6 +162,15 @@ function disk(root: string): Finding {
     } catch {
       if (place === dirname(place)) return { check, verdict: 'FAIL', detail: `${root} cannot be looked at` };
     }
+  }
+}
+
+function isWritable(place: string): boolean {
+  try {
+    accessSync(place, constants.W_OK);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { openImageStore } from '@coracle/node-agent/image/image-store';
 import { isUrl, urlMessage } from '@coracle/node-agent/image/import-source';
 import { importImage, listImages, removeImage } from '@coracle/node-agent/image/local-images';
+import { storedEntries } from '@coracle/node-agent/image/store-entries';
 import { systemClock } from '@coracle/runtime/clock/clock';
 import { dataDirAt, defaultDataDir, ensurePrivateDir } from '../config/data-dir.ts';
 import { type CommandContext, CommandError, textFlag, UsageError } from './command.ts';
@@ -44,7 +45,7 @@ export async function image(context: CommandContext): Promise<number> {
     }
     case 'list': {
       if (name) throw new UsageError(USAGE);
-      const images = await listImages(await open());
+      const images = await listImages({ entries: () => storedEntries(dir.images) });
       if (asJson) print(JSON.stringify(images));
       else if (images.length === 0) print('no images; add one with: coracle image import NAME FILE');
       else {

@@ -30,7 +30,7 @@ import {
   type ImageFiles,
   type RefEntry,
   readEntry,
-  readImageEntries,
+  storedEntries,
 } from './store-entries.ts';
 import { createStoreFiles, type StoreFiles } from './store-files.ts';
 
@@ -141,11 +141,7 @@ export async function openImageStore(directory: string, options: ImageStoreOptio
       return entry;
     },
     scratch: () => mkdtemp(at('scratch', 'import-')),
-    async entries() {
-      const local = await readImageEntries(at('local'));
-      const pulled = await readImageEntries(at('pulled'));
-      return [...local.map((e) => ({ ...e, local: true })), ...pulled.map((e) => ({ ...e, local: false }))];
-    },
+    entries: () => storedEntries(directory),
     async remove(paths) {
       const dropped: ImageEntry[] = [];
       for (const path of paths) {

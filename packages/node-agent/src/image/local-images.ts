@@ -117,7 +117,7 @@ const summaryOf = (
 });
 
 /** Everything in the store, by reference. */
-export async function listImages(store: ImageStore): Promise<ImageSummary[]> {
+export async function listImages(store: Pick<ImageStore, 'entries'>): Promise<ImageSummary[]> {
   const entries = await store.entries();
   return entries
     .map(({ entry, local }) => summaryOf(entry, local))

@@ -79,5 +79,20 @@ export async function readImageEntries(
   return result;
 }
 
+/** Records of imported and pulled images of a store, which need not be there; nothing is written. */
+export async function storedEntries(
+  store: string,
+): Promise<{ readonly path: string; readonly entry: ImageEntry; readonly local: boolean }[]> {
+  const [local, pulled] = await Promise.all(
+    ['local', 'pulled'].map((part) =>
+      readImageEntries(join(store, part)).catch((error: NodeJS.ErrnoException) => {
+        if (error.code === 'ENOENT') return [];
+        throw error;
+      }),
+    ),
+  );
+  return [...local!.map((one) => ({ ...one, local: true })), ...pulled!.map((one) => ({ ...one, local: false }))];
+}
+
 export const filesOf = (files: ImageFiles): FileEntry[] =>
   [files.disk, files.kernel, files.initrd].filter((file): file is FileEntry => file !== undefined);

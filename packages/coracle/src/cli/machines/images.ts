@@ -1,10 +1,9 @@
 /** `coracle images`: what `coracle create --image` knows by name, what of it is there, and what lies in the local store. */
 
-import { openImageStore } from '@coracle/node-agent/image/image-store';
 import { listImages } from '@coracle/node-agent/image/local-images';
-import { systemClock } from '@coracle/runtime/clock/clock';
+import { storedEntries } from '@coracle/node-agent/image/store-entries';
 import { clusterFrom } from '../../config/cluster.ts';
-import { dataDirAt, defaultDataDir, ensurePrivateDir } from '../../config/data-dir.ts';
+import { dataDirAt, defaultDataDir } from '../../config/data-dir.ts';
 import { findRunning } from '../../config/running.ts';
 import { type CommandContext, textFlag, UsageError } from '../command.ts';
 import { didYouMean } from '../suggestions.ts';
@@ -34,8 +33,8 @@ export async function images(context: CommandContext): Promise<number> {
 async function listAll(context: CommandContext, prefix: string): Promise<number> {
   const { flags, environment, print, signal } = context;
   const dir = dataDirAt(textFlag(flags, 'data-dir') ?? defaultDataDir(environment));
-  ensurePrivateDir(dir.root);
-  const here = await listImages(await openImageStore(dir.images, { clock: systemClock }));
+  // A list makes no directory: the home of who asks may be one that nobody writes to.
+  const here = await listImages({ entries: () => storedEntries(dir.images) });
   const references = new Set(here.map(({ reference }) => bare(reference)));
   const fetched = await fetchedIn(context, signal);
   const stateOf = (image: CatalogueImage): { here: boolean; claim?: string } => {
