@@ -511,3 +511,19 @@ test('a disk that has no room for the log either is named', async (t) => {
     await runProgram('umount', ['-l', at.data]);
   }
 });
+
+// S-1465: `down` stops a control plane whose disk is full.
+test('a full disk keeps nobody from stopping', async (t) => {
+  const at = openWorkspace(t);
+  mkdirSync(at.data);
+  const mounted = await runProgram('mount', ['-t', 'tmpfs', '-o', 'size=48m,mode=0700', 'tmpfs', at.data]);
+  if (mounted.code !== 0) return t.skip('a tmpfs cannot be mounted here (root only)');
+  try {
+    assert.equal((await at.up()).code, 0);
+    assert.throws(() => writeFileSync(join(at.data, 'filling'), new Uint8Array(64 * 1024 * 1024)), /ENOSPC/);
+    const { code, stdout, stderr } = await at.run(['down', '--data-dir', at.data]);
+    assert.deepEqual([code, stdout], [0, 'stopped\n'], stderr);
+  } finally {
+    await runProgram('umount', ['-l', at.data]);
+  }
+});

@@ -89,7 +89,12 @@ async function stopProcess(running: Running, wait: Wait): Promise<void> {
   const { signal } = context;
   if (running.stopping && !running.stopping.keepVms && keepVms)
     throw new CommandError('it is too late for --keep-vms: the guests are being shut down already');
-  writePrivateFile(stopRequestPath(dir), JSON.stringify({ keepVms, force }));
+  try {
+    writePrivateFile(stopRequestPath(dir), JSON.stringify({ keepVms, force }));
+  } catch (error) {
+    // A full disk keeps nobody from stopping: the process leaves its guests then, and they are ended below.
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+  }
   await signalProcess(running.process, 'SIGTERM');
   const begun = systemClock.monotonic();
   const deadline = force ? Math.min(wait.deadline, begun + FORCE_S * 1000) : wait.deadline;

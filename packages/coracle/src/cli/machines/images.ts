@@ -5,7 +5,7 @@ import { storedEntries } from '@coracle/node-agent/image/store-entries';
 import { clusterFrom } from '../../config/cluster.ts';
 import { dataDirAt, defaultDataDir } from '../../config/data-dir.ts';
 import { findRunning } from '../../config/running.ts';
-import { type CommandContext, textFlag, UsageError } from '../command.ts';
+import { type CommandContext, CommandError, textFlag, UsageError } from '../command.ts';
 import { didYouMean } from '../suggestions.ts';
 import { textTable } from '../text-table.ts';
 import { needDataVolumes } from './data-volume-support.ts';
@@ -107,8 +107,16 @@ async function refresh(context: CommandContext, names: readonly string[]): Promi
   await using cluster = await clusterFrom(dir ? { ...context, flags: { ...flags, 'data-dir': dir.root } } : context);
   await needDataVolumes(cluster.client);
   for (const one of origins) {
-    const claim = await fetchImage(one.image, one.origin, { client: cluster.client, signal, progress });
-    print(`${one.image.name} is up to date (${claim})`);
+    const { name } = one.image;
+    const claim = await fetchImage(one.image, one.origin, { client: cluster.client, signal, progress }).catch(
+      (error: unknown) => {
+        if (!signal.aborted) throw error;
+        throw new CommandError(
+          `interrupted: what has begun of ${name} is fetched in the background (whether it is there: coracle images ${name})`,
+        );
+      },
+    );
+    print(`${name} is up to date (${claim})`);
   }
   return 0;
 }
