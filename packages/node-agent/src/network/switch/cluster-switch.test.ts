@@ -1,90 +1,22 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createFrameStream, noteOf, withLength } from '../frame-stream.ts';
-import { ICMP, ipv4Of, makeFrame, numberOf, portsOf, put16, TCP, textOf, UDP } from '../ipv4-frame.ts';
-import { ClusterSwitch } from './cluster-switch.ts';
-import type { LineEnd } from './guest-port.ts';
-import { type Entry, type GuestHello, TABLE_NAMES, type TableName } from './switch-state.ts';
-
-const INSIDE = '10.0.2.2';
-const [A, B, C] = ['100.64.0.1', '100.64.0.2', '100.64.0.3'] as const;
-const SERVICE = '10.96.0.9';
-
-const hello = (address: string, more: Partial<GuestHello> = {}): GuestHello => ({
-  type: 'guest',
-  address,
-  inside: INSIDE,
-  gateway: '10.0.2.1',
-  dns: '10.0.2.3',
-  mac: '02:00:00:00:00:01',
-  ...more,
-});
-
-/** A guest that notes what it gets, as `PROTOCOL FROM:PORT > TO:PORT`. */
-function attach(network: ClusterSwitch, address: string, more?: Partial<GuestHello>) {
-  const got: string[] = [];
-  const notes: unknown[] = [];
-  const stream = createFrameStream((frame): undefined => {
-    const note = noteOf(frame);
-    if (note !== undefined) {
-      notes.push(note);
-      return;
-    }
-    const packet = ipv4Of(frame);
-    assert.ok(packet);
-    const ports = portsOf(frame, packet);
-    const port = (number: number | undefined): string => (number === undefined ? '' : `:${number}`);
-    got.push(
-      `${packet.protocol} ${textOf(packet.source)}${port(ports?.source)} > ${textOf(packet.destination)}${port(ports?.destination)}`,
-    );
-    assert.deepEqual([...frame.subarray(0, 6)], [2, 0, 0, 0, 0, 1]);
-  });
-  const end = network.connectGuest(hello(address, more), { write: (bytes) => void stream.take(bytes) });
-  const send = (protocol: number, to: string, [from, at]: readonly [number, number] = [0, 0], flags = 2): void => {
-    const payload = new Uint8Array(20);
-    if (protocol !== ICMP) {
-      put16(payload, 0, from);
-      put16(payload, 2, at);
-      if (protocol === TCP) payload[13] = flags;
-      else put16(payload, 4, 20);
-    } else payload[0] = 8;
-    end.take(withLength(makeFrame({ protocol, source: numberOf(INSIDE), destination: numberOf(to), payload })));
-  };
-  return { got, notes, send, end, take: (frame: Uint8Array): void => end.take(withLength(frame)) };
-}
-
-/** The tables of a node, whole. */
-type NetworkState = { readonly node: string } & { readonly [T in TableName]?: readonly Entry<T>[] };
-
-/** Tells all of it. */
-function setState(network: ClusterSwitch, { node, ...tables }: NetworkState): void {
-  const changes = TABLE_NAMES.map((table) => [table, { set: tables[table] ?? [] }] as const);
-  network.change({ node, whole: true, ...Object.fromEntries(changes) });
-}
-
-const stateOf = (node: string, guests: readonly Entry<'guests'>[], more: Partial<NetworkState> = {}) => ({
-  node,
-  pods: [
-    { address: A, nodes: ['one'] },
-    { address: B, nodes: ['one'] },
-    { address: C, nodes: ['two', 'one'] },
-  ],
-  guests,
-  ...more,
-});
-
-const since = (address: string, at = 1): Entry<'guests'> => ({ address, since: at });
-const newSwitch = (now: () => number = () => 0): ClusterSwitch =>
-  new ClusterSwitch({ now, resolve: async () => ({ addresses: ['192.0.2.7'], code: 0 }) });
-
-/** Two nodes with a line between their switches. */
-function join(one: ClusterSwitch, two: ClusterSwitch): void {
-  const early: Uint8Array[] = [];
-  let far: LineEnd | undefined;
-  const near = one.connectPeer('two', { write: (bytes) => (far ? far.take(bytes.slice()) : void early.push(bytes)) });
-  far = two.connectPeer('one', { write: (bytes) => near.take(bytes.slice()) });
-  for (const bytes of early) far.take(bytes);
-}
+import {
+  A,
+  attach,
+  B,
+  C,
+  INSIDE,
+  join,
+  type NetworkState,
+  newSwitch,
+  SERVICE,
+  setState,
+  since,
+  stateOf,
+} from '../../../../../test/testkit/switch-guests.ts';
+import { createFrameStream, noteOf } from '../frame-stream.ts';
+import { ICMP, makeFrame, numberOf, TCP, UDP } from '../ipv4-frame.ts';
+import type { Entry } from './switch-state.ts';
 
 // S-1182: A guest sends under its own address alone, and reaches no Pod but by the switch's rules; a node speaks for its own
 //   Pods alone.

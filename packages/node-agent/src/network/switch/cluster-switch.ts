@@ -19,17 +19,18 @@ import {
 import { createGuestPort, type GuestPort, type Line, type LineEnd } from './guest-port.ts';
 import { createNameAnswers, type NameAnswers, type WorldResolver } from './name-answer.ts';
 import { DNS_PORT } from './name-server.ts';
-import { createNameTable } from './name-table.ts';
+import { createNameTable, type NameTable } from './name-table.ts';
+import { chunks, tellAddresses } from './notes.ts';
 import { isContinued } from './packet-policy.ts';
 import { createPodTable } from './pod-table.ts';
 import { refusalOf } from './refusal.ts';
 import { OF_SEGMENT, Segments } from './segments.ts';
 import { chooseTarget, type ServiceConnection } from './service-connections.ts';
 import { createServiceTable, type ServiceTable } from './service-table.ts';
-import type { AddressNews, EgressNews, GuestHello, GuestNews, LocalGuest, NetworkChange } from './switch-state.ts';
+import type { EgressNews, GuestHello, GuestNews, LocalGuest, NetworkChange } from './switch-state.ts';
 
-/** Addresses in one note, and guests: far below the longest frame. */
-const MAX_IN_NOTE = 1000;
+/** Until a guest that came from another node is spoken to, where that does not say to whom it speaks. */
+const HAND_OVER_MS = 1000;
 /** Addresses whose place is remembered. */
 const MAX_OWNERS = 65_536;
 
@@ -47,11 +48,8 @@ interface ConnectionNews {
   readonly type: 'connections';
   readonly address: string;
   readonly connections: readonly ServiceConnection[];
-}
-
-function* chunks<T>(list: readonly T[]): Generator<{ readonly part: readonly T[]; readonly isFirst: boolean }> {
-  for (let at = 0; at === 0 || at < list.length; at += MAX_IN_NOTE)
-    yield { part: list.slice(at, at + MAX_IN_NOTE), isFirst: at === 0 };
+  /** Others follow. */
+  readonly more?: true;
 }
 
 export class ClusterSwitch {
@@ -59,13 +57,15 @@ export class ClusterSwitch {
   readonly #ports = new Map<number, GuestPort>();
   readonly #peers = new Map<string, Peer>();
   readonly #pods = createPodTable();
-  readonly #names = createNameTable();
+  readonly #names: NameTable;
   readonly #answers: NameAnswers;
   readonly #services: ServiceTable;
   /** Addresses that filters bring here. */
   readonly #carried = new Set<number>();
   /** Guests that are this node's to give packets to, and since when. */
   readonly #active = new Map<number, number>();
+  /** Guests that come from another node, which has not said yet to whom they speak: until when it is waited for. */
+  readonly #awaited = new Map<number, number>();
   /** Where an address is; emptied at each change. */
   readonly #owners = new Map<number, Owner | undefined>();
 
@@ -76,6 +76,7 @@ export class ClusterSwitch {
   constructor({ now, resolve }: { readonly now: () => number; readonly resolve: WorldResolver }) {
     this.#now = now;
     this.#services = createServiceTable(now);
+    this.#names = createNameTable(now);
     this.#answers = createNameAnswers(this.#names.lookup, resolve);
   }
 
@@ -100,8 +101,13 @@ export class ClusterSwitch {
     const { set = [], remove = [] } = guests;
     const before = whole ? new Map(this.#active) : undefined;
     if (whole) this.#active.clear();
-    for (const address of remove) this.#active.delete(numberOf(address));
-    for (const { address, since } of set) this.#active.set(numberOf(address), since);
+    for (const held of [this.#active, this.#awaited]) for (const address of remove) held.delete(numberOf(address));
+    for (const { address: text, since } of set) {
+      const address = numberOf(text);
+      const isNew = (before ?? this.#active).get(address) !== since;
+      this.#active.set(address, since);
+      if (isNew && this.#isClaimed(address)) this.#awaited.set(address, this.#now() + HAND_OVER_MS);
+    }
     const isGone = before ? [...before.keys()].some((address) => !this.#active.has(address)) : remove.length > 0;
     const added = before ? set.filter(({ address, since }) => before.get(numberOf(address)) !== since) : set;
     if (!isGone && added.length === 0) return;
@@ -179,7 +185,7 @@ export class ClusterSwitch {
   /** A frame of a guest of ours: where it goes on to. */
   #fromGuest(port: GuestPort, frame: Uint8Array): Line | undefined {
     const packet = ipv4Of(frame);
-    if (packet?.source !== port.inside || !this.#active.has(port.address)) return undefined;
+    if (packet?.source !== port.inside || !this.#active.has(port.address) || this.#isAwaited(port)) return undefined;
     let { destination } = packet;
     const asked = portsOf(frame, packet);
     if (destination === port.dns) {
@@ -188,8 +194,9 @@ export class ClusterSwitch {
       return undefined;
     }
     let spokenTo = asked?.destination;
+    let connection: ServiceConnection | undefined;
     if (this.#services.has(destination)) {
-      const connection = this.#connectionOf(port, frame, packet);
+      connection = this.#connectionOf(port, frame, packet);
       if (!connection) {
         const service = asked && this.#services.find(destination, packet.protocol, asked.destination);
         const refusal = service && this.#services.isBetweenEndpoints(service) ? undefined : refusalOf(frame, packet);
@@ -199,7 +206,12 @@ export class ClusterSwitch {
       destination = connection.target.address;
       spokenTo = connection.target.port;
       translate(frame, packet, 'destination', connection.target);
+    } else if (asked) {
+      const flow = { protocol: packet.protocol, ownPort: asked.source, address: destination, port: asked.destination };
+      connection = port.connections.straight(flow, packet.protocol !== TCP || opensConnection(frame, packet));
     }
+    if (connection?.seenPort !== undefined)
+      translate(frame, packet, 'source', { address: packet.source, port: connection.seenPort });
     if (!this.#mayGo(port, frame, { packet, way: 'out', other: destination, spokenTo })) return undefined;
     if (!countHop(frame)) return undefined;
     translate(frame, packet, 'source', { address: port.address });
@@ -254,15 +266,13 @@ export class ClusterSwitch {
     }
     const target = service && chooseTarget(service, { address: textOf(port.address), port: found.source });
     if (!target) return undefined;
-    const connection: ServiceConnection = {
+    return port.connections.add({
       protocol,
       ownPort: found.source,
       address: destination,
       port: found.destination,
       target: { address: numberOf(target.address), port: target.port },
-    };
-    port.connections.add(connection);
-    return connection;
+    });
   }
 
   /** Where a frame goes on to that has its addresses on the network of Pods. */
@@ -276,13 +286,28 @@ export class ClusterSwitch {
     return 'port' in owner ? this.#toGuest(owner.port, frame, packet, ends.source) : owner.peer.line;
   }
 
+  #isClaimed(address: number): boolean {
+    return [...this.#peers.values()].some(({ guests }) => guests.has(address));
+  }
+
+  /** What a guest that has just come sends and gets is lost for a moment: it would be taken for something new. */
+  #isAwaited({ address }: GuestPort): boolean {
+    if (this.#awaited.size === 0) return false;
+    const until = this.#awaited.get(address);
+    if (until === undefined || (until > this.#now() && this.#isClaimed(address))) return until !== undefined;
+    this.#awaited.delete(address);
+    return false;
+  }
+
   /** To a guest of ours: makes the frame what it shall get. */
   #toGuest(port: GuestPort, frame: Uint8Array, packet: Ipv4Packet, source: number): Line | undefined {
+    if (this.#isAwaited(port)) return undefined;
     const found = portsOf(frame, packet);
     if (!this.#mayGo(port, frame, { packet, way: 'in', other: source, spokenTo: found?.destination })) return undefined;
     const connection = found && port.connections.from(packet.protocol, found.destination, source, found.source);
     if (connection) translate(frame, packet, 'source', { address: connection.address, port: connection.port });
-    translate(frame, packet, 'destination', { address: port.inside });
+    const ownPort = connection?.seenPort === undefined ? {} : { port: connection.ownPort };
+    translate(frame, packet, 'destination', { address: port.inside, ...ownPort });
     frame.set(port.header);
     return port.line;
   }
@@ -310,6 +335,7 @@ export class ClusterSwitch {
       if (!this.#pods.get(address)?.nodes.includes(peer.node)) return;
       const port = this.#ports.get(address);
       for (const connection of port ? note.connections : []) port?.connections.add(connection);
+      if (!note.more) this.#awaited.delete(address);
       return;
     }
     if (note.whole) peer.guests.clear();
@@ -324,10 +350,12 @@ export class ClusterSwitch {
   /** The guest has moved there: its connections to Services go on there. */
   #handOver(peer: Peer, address: number, since: number): void {
     const port = this.#ports.get(address);
-    if (!port || (this.#active.get(address) ?? Number.NEGATIVE_INFINITY) >= since) return;
-    for (const { part } of chunks(port.connections.list())) {
-      if (part.length === 0) continue;
-      const news: ConnectionNews = { type: 'connections', address: textOf(address), connections: part };
+    const here = this.#active.get(address);
+    if (here === undefined ? !port : here >= since) return;
+    const parts = [...chunks(port?.connections.list() ?? [])];
+    for (const [n, { part }] of parts.entries()) {
+      const more = n + 1 < parts.length && { more: true as const };
+      const news: ConnectionNews = { type: 'connections', address: textOf(address), connections: part, ...more };
       peer.line.write(noteFrame(news));
     }
   }
@@ -348,19 +376,5 @@ export class ClusterSwitch {
     port.knownEgress = text;
     const news: EgressNews = { type: 'egress', ...(text !== '' && { rules: JSON.parse(text) }) };
     port.line.write(noteFrame(news));
-  }
-}
-
-function tellAddresses(
-  line: Line,
-  { add, remove, whole = false }: { add: readonly string[]; remove: readonly string[]; whole?: boolean },
-): void {
-  for (const { part, isFirst } of chunks(add)) {
-    const news: AddressNews = { type: 'addresses', whole: whole && isFirst, add: part, remove: [] };
-    line.write(noteFrame(news));
-  }
-  for (const { part } of chunks(remove)) {
-    const news: AddressNews = { type: 'addresses', whole: false, add: [], remove: part };
-    if (part.length > 0) line.write(noteFrame(news));
   }
 }

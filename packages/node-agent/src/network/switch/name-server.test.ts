@@ -91,7 +91,7 @@ test('a name that stands for another is answered with both, and a circle comes t
 });
 
 test('an address of a Service, or of one host of a headless one, leads back to its name', () => {
-  const table = createNameTable();
+  const table = createNameTable(() => 0);
   table.set({ name: 'web.default.svc', addresses: ['10.96.0.7'], isOwn: true });
   table.set({ name: 'all.default.svc', addresses: ['100.64.0.1'] });
   table.set({ name: 'host-a.all.default.svc', addresses: ['100.64.0.1'], isOwn: true });
@@ -104,6 +104,27 @@ test('an address of a Service, or of one host of a headless one, leads back to i
   table.delete('web.default.svc');
   assert.equal(codeOf(answerQuery(query('7.0.96.10.in-addr.arpa', 12), table.lookup)), 3);
   assert.deepEqual(table.lookup('100-64-0-9.default.pod'), { addresses: ['100.64.0.9'] });
+});
+
+// S-1451: The name of a Service or guest whose only address has just gone, as while the guest moves, leads there for three
+//   seconds more.
+test('names lead to a guest also in the moment in which it moves', () => {
+  let now = 0;
+  const table = createNameTable(() => now);
+  const moves = 'moves.default.svc';
+  const led = (name: string) => table.lookup(name)?.addresses;
+  table.set({ name: moves, addresses: ['100.64.0.1'] });
+  table.set({ name: `ay.${moves}`, addresses: ['100.64.0.1'], isOwn: true });
+  table.set({ name: moves, addresses: [] });
+  table.delete(`ay.${moves}`);
+  now = 2999;
+  assert.deepEqual([led(moves), led(`ay.${moves}`)], [['100.64.0.1'], ['100.64.0.1']]);
+  table.set({ name: moves, addresses: [] });
+  now = 3000;
+  assert.deepEqual([led(moves), led(`ay.${moves}`)], [[], undefined], 'after three seconds');
+  table.set({ name: moves, addresses: ['100.64.0.2'] });
+  table.set({ name: moves, addresses: [], alias: 'example.com' });
+  assert.deepEqual(led(moves), [], 'another name is meant');
 });
 
 test('resolveWorld() says what a resolver answers, and how it did not', async (t) => {

@@ -3,10 +3,10 @@ import { numberOf, TCP } from '../ipv4-frame.ts';
 import { type NetworkChange, type NetworkService, TABLES } from './switch-state.ts';
 
 /**
- * From the moment in which the last endpoint of a Service goes: nobody is refused meanwhile. A guest that moves is ready on its
+ * From the moment in which the last endpoint of a Service goes: nobody is refused meanwhile, and names lead where they led. A guest that moves is ready on its
  * new node a moment after it is no longer so on the old one; who asks in between asks again after a second (RFC 6298).
  */
-const BETWEEN_ENDPOINTS_MS = 3000;
+export const BETWEEN_ENDPOINTS_MS = 3000;
 
 export interface ServiceTable {
   /** The addresses of Services that are new, different or gone. */
