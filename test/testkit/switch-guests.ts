@@ -13,6 +13,7 @@ import {
 } from '../../packages/node-agent/src/network/ipv4-frame.ts';
 import { ClusterSwitch } from '../../packages/node-agent/src/network/switch/cluster-switch.ts';
 import type { LineEnd } from '../../packages/node-agent/src/network/switch/guest-port.ts';
+import type { QuestionAsker } from '../../packages/node-agent/src/network/switch/name-answer.ts';
 import {
   type Entry,
   type GuestHello,
@@ -88,8 +89,8 @@ export const stateOf = (node: string, guests: readonly Entry<'guests'>[], more: 
 });
 
 export const since = (address: string, at = 1): Entry<'guests'> => ({ address, since: at });
-export const newSwitch = (now: () => number = () => 0): ClusterSwitch =>
-  new ClusterSwitch({ now, resolve: async () => ({ addresses: ['192.0.2.7'], code: 0 }) });
+export const newSwitch = (now: () => number = () => 0, ask: QuestionAsker = async () => undefined): ClusterSwitch =>
+  new ClusterSwitch({ now, resolve: async () => ({ addresses: ['192.0.2.7'], code: 0 }), ask });
 
 /** Two nodes with a line between their switches. */
 export function join(one: ClusterSwitch, two: ClusterSwitch): void {
@@ -100,7 +101,7 @@ export function join(one: ClusterSwitch, two: ClusterSwitch): void {
   for (const bytes of early) far.take(bytes);
 }
 
-/** The same with a line that carries when it is told to, all that there is. */
+/** The same with a line that carries all that there is when that is requested. */
 export function joinSlowly(one: ClusterSwitch, two: ClusterSwitch): { deliver(): void } {
   const waiting: (() => void)[] = [];
   const ends: LineEnd[] = [];

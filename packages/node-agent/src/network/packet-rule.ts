@@ -33,7 +33,7 @@ const DHCP_SERVER = 67;
 const BROADCAST = 0xffffffff;
 
 /** Addresses that lead nowhere but to this host, or to whoever listens on its link. */
-function isLocal(address: number): boolean {
+export function isLocal(address: number): boolean {
   const first = address >>> 24;
   // This host, loopback, link-local (no router passes those on: RFC 3927), groups, broadcast.
   return first === 0 || first === 127 || address >>> 16 === 0xa9fe || first >= 224;

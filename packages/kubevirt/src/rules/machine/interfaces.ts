@@ -1,7 +1,7 @@
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { Interface, Network } from '../../kinds/network.ts';
 import { segmentOf } from '../launcher/network-attachments.ts';
-import { type ForwardedPort, type MachinePlan, PlanError } from './machine-plan.ts';
+import { type ForwardedPort, type MachinePlan, PlanError, type Resolvers } from './machine-plan.ts';
 import { plainText } from './plain-text.ts';
 import type { PlanContext } from './plan-context.ts';
 import { freePlace } from './plug-room.ts';
@@ -43,6 +43,7 @@ export function configureInterfaces({ vmi, facts }: PlanContext, plan: MachinePl
     networks.set('default', { name: 'default', pod: {} });
   }
   const searches = interfaces.length > 0 ? searchesOf(vmi, plan) : [];
+  const resolvers = resolversOf(vmi.spec);
   for (const nic of interfaces) {
     if (nic.state === 'absent') continue;
     const network = networks.get(nic.name);
@@ -75,6 +76,7 @@ export function configureInterfaces({ vmi, facts }: PlanContext, plan: MachinePl
         }),
         ...(searches.length > 0 && { searches }),
       },
+      ...(resolvers && { resolvers }),
     });
   }
 }
@@ -82,6 +84,16 @@ export function configureInterfaces({ vmi, facts }: PlanContext, plan: MachinePl
 /** The card on the network of Pods: behind address translation, with ports that are forwarded. */
 export const podCard = (plan: DeepReadonly<Pick<MachinePlan, 'interfaces'>> | undefined) =>
   plan?.interfaces.find(({ segment }) => !segment);
+
+const isClusterFirst = ({ dnsPolicy }: PlanContext['vmi']['spec']): boolean =>
+  (dnsPolicy || 'ClusterFirst').startsWith('ClusterFirst');
+
+/** As a kubelet writes the name servers of a Pod; undefined for what a guest has anyway. */
+function resolversOf(spec: PlanContext['vmi']['spec']): Resolvers | undefined {
+  const servers = spec.dnsConfig?.nameservers ?? [];
+  const cluster = isClusterFirst(spec);
+  return cluster && servers.length === 0 ? undefined : { cluster, host: spec.dnsPolicy !== 'None', servers };
+}
 
 /**
  * Domains in which a guest looks for short names: those of a Pod (kubelet, ClusterFirst), before them the one of its
@@ -91,8 +103,7 @@ function searchesOf({ metadata, spec }: PlanContext['vmi'], plan: MachinePlan): 
   const { searches = [] } = spec.dnsConfig ?? {};
   const service = `svc.${CLUSTER_DOMAIN}`;
   const own = `${metadata.namespace}.${service}`;
-  const isClusterFirst = (spec.dnsPolicy || 'ClusterFirst').startsWith('ClusterFirst');
-  const all = isClusterFirst
+  const all = isClusterFirst(spec)
     ? [...(spec.subdomain ? [`${spec.subdomain}.${own}`] : []), own, service, CLUSTER_DOMAIN, ...searches]
     : searches;
   const kept: string[] = [];

@@ -316,10 +316,15 @@ test('disks: order, targets, kinds', () => {
 
 // S-1327: Guests look for short names in the domains of their namespace and, before those, of their subdomain; `dnsPolicy` and
 //   `dnsConfig.searches` are followed, and what of `dnsConfig` is not is said in an event.
+// S-1453
 test('domains of short names: of the cluster, of the subdomain, and of the spec', () => {
   const of = (spec: Record<string, unknown>) => {
     const made = plan({ devices: {} }, spec);
-    return { searches: made.interfaces[0]?.dhcp.searches, unsupported: made.unsupported.join() };
+    return {
+      searches: made.interfaces[0]?.dhcp.searches,
+      resolvers: made.interfaces[0]?.resolvers,
+      unsupported: made.unsupported.join(),
+    };
   };
   const cluster = ['ns.svc.cluster.local', 'svc.cluster.local', 'cluster.local'];
   assert.deepEqual(of({}).searches, cluster);
@@ -329,7 +334,12 @@ test('domains of short names: of the cluster, of the subdomain, and of the spec'
   assert.deepEqual(of({ dnsConfig, dnsPolicy: 'Default' }).searches, ['example.com', 'cluster.local']);
   assert.equal(of({ dnsPolicy: 'Default' }).searches, undefined);
   const none = of({ dnsPolicy: 'None', dnsConfig: { nameservers: ['192.0.2.1'], options: [{ name: 'ndots' }] } });
-  assert.match(none.unsupported, /dnsConfig\.nameservers.*dnsConfig\.options/);
+  assert.match(none.unsupported, /^dnsConfig\.options/);
+  const servers = ['192.0.2.1'];
+  assert.deepEqual(none.resolvers, { cluster: false, host: false, servers });
+  assert.deepEqual(of({ dnsPolicy: 'Default' }).resolvers, { cluster: false, host: true, servers: [] });
+  assert.deepEqual(of({ dnsConfig: { nameservers: servers } }).resolvers, { cluster: true, host: true, servers });
+  assert.equal(of({ dnsPolicy: 'ClusterFirst' }).resolvers, undefined);
   const long = of({ subdomain: 'x'.repeat(200) });
   assert.deepEqual(long.searches, cluster);
   assert.match(long.unsupported, /no room/);

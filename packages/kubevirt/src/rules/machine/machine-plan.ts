@@ -116,6 +116,18 @@ export interface PlannedInterface {
     /** Domains that short names are looked for in. */
     readonly searches?: readonly string[];
   };
+  /** Who answers for names; absent: the cluster for its own, and the host for all others. */
+  readonly resolvers?: Resolvers;
+}
+
+/** Who answers a guest for names: each is asked where those before it have nothing to say. */
+export interface Resolvers {
+  /** The cluster, for its own names. */
+  readonly cluster: boolean;
+  /** The resolver of the host. */
+  readonly host: boolean;
+  /** Servers of the machine's own. */
+  readonly servers: readonly string[];
 }
 
 export interface CpuPlan {

@@ -42,7 +42,6 @@ export const UNSERVED: Readonly<Record<string, string>> = {
   'domain.devices.interfaces[].dhcpOptions.ntpServers': 'DHCP names no time servers',
   'domain.devices.interfaces[].dhcpOptions.privateOptions': 'private DHCP options are not supported',
   'networks[].pod.vmIPv6NetworkCIDR': 'guests have addresses of IPv4 alone',
-  'dnsConfig.nameservers': 'dnsConfig.nameservers: guests ask the resolver of the node',
   'dnsConfig.options': 'dnsConfig.options are not passed on by DHCP',
   'domain.devices.disks[].lun': 'lun is not supported; it is attached as a disk',
   'domain.devices.disks[].disk.pciAddress': 'pciAddress is not supported',

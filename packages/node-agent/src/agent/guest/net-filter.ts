@@ -100,6 +100,7 @@ function helloOf(plan: MachinePlan, address: string): GuestHello {
     gateway: nic.network.gateway,
     dns: dnsAddress(nic.network),
     mac: nic.mac,
+    ...(nic.resolvers && { resolvers: nic.resolvers }),
     ...(declared.length > 0 && { ports: declared.map(({ protocol, port }) => ({ protocol, port })) }),
   };
 }

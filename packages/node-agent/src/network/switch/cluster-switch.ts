@@ -3,6 +3,7 @@
  * guests to Services. Each guest keeps the address that it knows itself by; on the network of Pods it has another, one for
  * one. No I/O: `switch-process.ts` has the sockets.
  */
+import { isIP } from 'node:net';
 import { createFrameStream, type FrameStream, noteFrame, noteOf } from '../frame-stream.ts';
 import {
   countHop,
@@ -16,8 +17,9 @@ import {
   translate,
   UDP,
 } from '../ipv4-frame.ts';
+import { isLocal } from '../packet-rule.ts';
 import { createGuestPort, type GuestPort, type Line, type LineEnd } from './guest-port.ts';
-import { createNameAnswers, type NameAnswers, type WorldResolver } from './name-answer.ts';
+import { createNameAnswers, type NameAnswers, type QuestionAsker, type WorldResolver } from './name-answer.ts';
 import { DNS_PORT } from './name-server.ts';
 import { createNameTable, type NameTable } from './name-table.ts';
 import { chunks, tellAddresses } from './notes.ts';
@@ -31,6 +33,8 @@ import type { EgressNews, GuestHello, GuestNews, LocalGuest, NetworkChange } fro
 
 /** Until a guest that came from another node is spoken to, where that does not say to whom it speaks. */
 const HAND_OVER_MS = 1000;
+/** Addresses of the world, and of private networks (RFC 4291, RFC 4193). */
+const GLOBAL_IPV6 = /^(?:[23][\da-f]{3}|f[cd][\da-f]{2}):/i;
 /** Addresses whose place is remembered. */
 const MAX_OWNERS = 65_536;
 
@@ -73,11 +77,11 @@ export class ClusterSwitch {
   readonly segments = new Segments((node) => this.#peers.get(node)?.line);
 
   /** `now`: ms of a clock that only goes forward. */
-  constructor({ now, resolve }: { readonly now: () => number; readonly resolve: WorldResolver }) {
+  constructor({ now, ...world }: { now: () => number; resolve: WorldResolver; ask: QuestionAsker }) {
     this.#now = now;
     this.#services = createServiceTable(now);
     this.#names = createNameTable(now);
-    this.#answers = createNameAnswers(this.#names.lookup, resolve);
+    this.#answers = createNameAnswers(this.#names.lookup, world);
   }
 
   /** Takes what has become different in the cluster; guests and peers that are connected stay so. */
@@ -190,7 +194,8 @@ export class ClusterSwitch {
     const asked = portsOf(frame, packet);
     if (destination === port.dns) {
       if (packet.protocol !== UDP || packet.isPart || asked?.destination !== DNS_PORT) return undefined;
-      this.#answers.answer(port, frame, { packet, asked });
+      const servers = (port.resolvers?.servers ?? []).filter((server) => this.#mayAsk(port, server));
+      this.#answers.answer(port, frame, { packet, asked, servers });
       return undefined;
     }
     let spokenTo = asked?.destination;
@@ -218,6 +223,16 @@ export class ClusterSwitch {
     // Between switches the header of the link means nothing; its first byte tells frames from notes.
     frame[0] = 0;
     return this.#route(frame, packet, { source: port.address, destination });
+  }
+
+  /** Whether the node may ask a name server for a guest: what the guest could not reach itself it does not. */
+  #mayAsk({ address }: GuestPort, server: string): boolean {
+    const { egress } = this.#pods.get(address) ?? {};
+    if (isIP(server) !== 4) return !egress && GLOBAL_IPV6.test(server);
+    const number = numberOf(server);
+    // From the node no Pod or Service can be reached.
+    if (isLocal(number) || this.#pods.get(number) || this.#services.has(number)) return false;
+    return egress?.allows(number, UDP, DNS_PORT) ?? true;
   }
 
   /** Whether NetworkPolicies, and the ports that the guest has open, let a packet pass. */

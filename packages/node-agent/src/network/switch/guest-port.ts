@@ -3,7 +3,7 @@ import { withLength } from '../frame-stream.ts';
 import { numberOf, TCP, UDP } from '../ipv4-frame.ts';
 import { createExchanges, type Exchanges } from './packet-policy.ts';
 import { createServiceConnections, type ServiceConnections } from './service-connections.ts';
-import type { GuestHello } from './switch-state.ts';
+import type { GuestHello, NameResolvers } from './switch-state.ts';
 
 /** Takes whole frames, each with its length; drops what it has no room for. */
 export interface Line {
@@ -28,6 +28,8 @@ export interface GuestPort {
   readonly header: Uint8Array;
   /** `6/80` for each port that others may reach; undefined: all. */
   readonly open: ReadonlySet<string> | undefined;
+  /** Who answers for names; undefined: the cluster, for its own. */
+  readonly resolvers: NameResolvers | undefined;
   readonly connections: ServiceConnections;
   readonly exchanges: Exchanges;
   readonly line: Line;
@@ -52,6 +54,7 @@ export function createGuestPort(hello: GuestHello, line: Line, now: () => number
     dns: numberOf(hello.dns),
     header,
     open: hello.ports && new Set(hello.ports.map(({ protocol, port }) => `${numbers[protocol]}/${port}`)),
+    resolvers: hello.resolvers,
     connections: createServiceConnections(now),
     exchanges: createExchanges(now),
     line,

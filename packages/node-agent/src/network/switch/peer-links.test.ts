@@ -24,7 +24,11 @@ test('a node port of one host leads to a guest of another, and to nothing else t
       usage: 'client',
       days: 1,
     });
-    const network = new ClusterSwitch({ now: () => 0, resolve: async () => ({ addresses: [], code: 0 }) });
+    const network = new ClusterSwitch({
+      now: () => 0,
+      resolve: async () => ({ addresses: [], code: 0 }),
+      ask: async () => undefined,
+    });
     const links = new PeerLinks({ network, clock: systemClock, signal: life.signal, report: () => {} });
     const port = await links.identify({ pair: () => pair, ca: authority.certificate }, address);
     return { node, host: address, port, links };

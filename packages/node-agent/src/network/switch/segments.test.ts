@@ -12,7 +12,11 @@ const bytesOf = (address: string): number[] => address.split(':').map((part) => 
 const textOf = (bytes: Uint8Array): string => [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join(':');
 
 const newSwitch = (node: string, segments: readonly NetworkSegment[]): ClusterSwitch => {
-  const made = new ClusterSwitch({ now: () => 0, resolve: async () => ({ addresses: [], code: 0 }) });
+  const made = new ClusterSwitch({
+    now: () => 0,
+    resolve: async () => ({ addresses: [], code: 0 }),
+    ask: async () => undefined,
+  });
   made.change({ node, whole: true, segments: { set: segments } });
   return made;
 };

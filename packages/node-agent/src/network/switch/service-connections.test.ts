@@ -19,7 +19,7 @@ import type { Entry } from './switch-state.ts';
 
 // S-1450: A guest may use one port of its own for a Service, for another, and for the Pod behind both: the Pod sees three
 //   connections, and each answer comes from whom the guest spoke to, also after it has moved.
-test('connections of one port of a guest are told apart where the same Pod is behind them', () => {
+test('connections of one port of a guest are kept apart where the same Pod is behind them', () => {
   for (const [protocol, flags] of [
     [TCP, 0x12],
     [UDP, 0],

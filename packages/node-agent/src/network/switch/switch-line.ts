@@ -27,6 +27,7 @@ export function keepSwitchLine(hello: GuestHello, guest: Line): SwitchLine {
   const directory = process.cwd();
   const life = new AbortController();
   const resolver = numberOf(hello.dns);
+  const { resolvers } = hello;
   const carried = new Set<number>();
   let line: Line | undefined;
 
@@ -94,13 +95,15 @@ export function keepSwitchLine(hello: GuestHello, guest: Line): SwitchLine {
       if (packet.protocol !== UDP || packet.isPart || portsOf(frame, packet)?.destination !== DNS_PORT) return false;
       const question = questionOf(frame.subarray(packet.payload + 8, packet.end));
       if (question === undefined) return false;
+      // All of them, where others than the host are to be asked.
+      if (resolvers) return resolvers.cluster || !resolvers.host || resolvers.servers.length > 0;
       const backwards = reverseAddress(question.name);
       return backwards === undefined ? clusterName(question.name) !== undefined : carried.has(numberOf(backwards));
     },
     mayLeave(frame) {
-      if (isKnown && !egress) return true;
       const packet = ipv4Of(frame);
-      if (!packet) return true;
+      if (packet?.destination === resolver && resolvers?.host === false) return false;
+      if (!packet || (isKnown && !egress)) return true;
       const { destination, protocol } = packet;
       // The link itself: addresses by DHCP, names, answers to what came by a forwarded port.
       if (destination === gateway || destination === resolver || destination === BROADCAST) return true;

@@ -12,6 +12,7 @@ import { readLines, writeLine } from '../json-lines.ts';
 import { createCardLines } from './card-lines.ts';
 import { ClusterSwitch } from './cluster-switch.ts';
 import type { LineEnd } from './guest-port.ts';
+import type { QuestionAsker } from './name-answer.ts';
 import { dialHere, PeerLinks } from './peer-links.ts';
 import { createServiceListeners } from './service-listeners.ts';
 import { type AgentMessage, SWITCH_FILES, type SwitchMessage } from './switch-files.ts';
@@ -24,7 +25,7 @@ import {
   TABLES,
 } from './switch-state.ts';
 import { takeTable } from './take-table.ts';
-import { resolveWorld } from './world-resolver.ts';
+import { askServers, hostServers, resolveWorld } from './world-resolver.ts';
 
 /** With neither guests nor agent. */
 const ALONE_MS = 10_000;
@@ -32,7 +33,10 @@ const MAX_GUESTS = 4096;
 
 const life = new AbortController();
 const clock = systemClock;
-const network = new ClusterSwitch({ now: () => clock.monotonic(), resolve: resolveWorld });
+/** Asked anew each time which servers the host has: one on the road has another tomorrow. */
+const ask: QuestionAsker = (question, { host, servers }) =>
+  askServers(question, [...(host ? hostServers() : []), ...servers]);
+const network = new ClusterSwitch({ now: () => clock.monotonic(), resolve: resolveWorld, ask });
 // Its output is cut where it grows: `keep-switch.ts`.
 const report = (message: string): void => void process.stdout.write(`${message}\n`);
 const links = new PeerLinks({ network, clock, signal: life.signal, report });

@@ -146,6 +146,16 @@ export interface GuestHello {
   readonly mac: string;
   /** Ports that others may reach; absent: all. */
   readonly ports?: readonly { readonly protocol: 'tcp' | 'udp'; readonly port: number }[];
+  /** Who answers for names; absent: the cluster for its own, and the host for all others. */
+  readonly resolvers?: NameResolvers;
+}
+
+/** Who is asked for a name of a guest, one after the other; a question for a name of the cluster goes to that alone. */
+export interface NameResolvers {
+  readonly cluster: boolean;
+  readonly host: boolean;
+  /** Addresses. */
+  readonly servers: readonly string[];
 }
 
 /** What the switch says to a filter: which addresses are its to carry. `whole`: all others are not. */

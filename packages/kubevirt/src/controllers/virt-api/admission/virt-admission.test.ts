@@ -353,7 +353,7 @@ describe('rules about virtual machines', () => {
       { name: 'first', bridge: {} },
       { name: 'third', sriov: {} },
     ];
-    const dnsConfig = { nameservers: ['192.0.2.53'] };
+    const dnsConfig = { nameservers: ['192.0.2.53'], options: [{ name: 'ndots', value: '5' }] };
     const vm = vmOf();
     const { spec } = vm.spec.template;
     const template = { spec: { ...spec, domain: { ...spec?.domain, devices: { interfaces } }, networks, dnsConfig } };
@@ -363,7 +363,7 @@ describe('rules about virtual machines', () => {
     assert.deepEqual(warned.warnings, [
       `${at}.domain.devices.interfaces[0].acpiIndex: interface pod: acpiIndex is not supported`,
       `${at}.domain.devices.interfaces[0].dhcpOptions.ntpServers: interface pod: DHCP names no time servers`,
-      `${at}.dnsConfig.nameservers: dnsConfig.nameservers: guests ask the resolver of the node`,
+      `${at}.dnsConfig.options: dnsConfig.options are not passed on by DHCP`,
       `${at}.domain.devices.interfaces[1].dhcpOptions: interface second: nobody answers DHCP on a multus network`,
       `${at}.domain.devices.interfaces[3].sriov: interface third: SR-IOV is not supported; it is left out`,
     ]);
