@@ -7,23 +7,11 @@ import {
   type LabelSelector,
   parseLabelSelector,
 } from '@coracle/apimachinery/selector/label-selector';
+import type { ResourceAttributes } from '@coracle/apimachinery/types/types';
 import { forbidden, invalid, required } from '@coracle/apimachinery/validation/field-errors';
 
-interface Requirement {
-  key?: string;
-  operator?: string;
-  values?: string[];
-}
-
-interface Selector {
-  rawSelector?: string;
-  requirements?: Requirement[];
-}
-
-export interface AccessSelectors {
-  fieldSelector?: Selector;
-  labelSelector?: Selector;
-}
+export type AccessSelectors = Pick<ResourceAttributes, 'fieldSelector' | 'labelSelector'>;
+type Selector = NonNullable<ResourceAttributes['fieldSelector']>;
 
 /** What is wrong with the shape of the selectors. */
 export function selectorErrors(selectors: AccessSelectors, path: string): FieldError[] {
@@ -37,14 +25,11 @@ export function selectorErrors(selectors: AccessSelectors, path: string): FieldE
       errors.push(invalid(`${field}.rawSelector`, rawSelector, 'may not specified at the same time as requirements'));
     if (rawSelector === '' && requirements.length === 0)
       errors.push(
-        required(
-          `${field}.requirements`,
-          'when fieldSelector is specified, requirements or rawSelector is required'.replace('fieldSelector', name),
-        ),
+        required(`${field}.requirements`, `when ${name} is specified, requirements or rawSelector is required`),
       );
     requirements.forEach(({ key = '', operator = '', values = [] }, at) => {
       const one = `${field}.requirements[${at}]`;
-      if (key === '') errors.push({ type: 'FieldValueRequired', field: `${one}.key`, detail: 'must be specified' });
+      if (key === '') errors.push(required(`${one}.key`, 'must be specified'));
       const needs = operator === 'In' || operator === 'NotIn';
       if (needs && values.length === 0)
         errors.push(required(`${one}.values`, "must be specified when `operator` is 'In' or 'NotIn'"));

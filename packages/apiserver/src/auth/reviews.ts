@@ -47,22 +47,13 @@ function metadataErrors({ metadata }: UnstructuredObject, { local = false } = {}
 function specErrors(spec: AccessSpec, { withSubject }: { readonly withSubject: boolean }): FieldError[] {
   const { resourceAttributes, nonResourceAttributes } = spec;
   const errors: FieldError[] = [];
-  if (resourceAttributes && nonResourceAttributes)
-    errors.push(
-      invalidValue(
-        'spec.nonResourceAttributes',
-        nonResourceAttributes,
-        'cannot be specified in combination with resourceAttributes',
-      ),
-    );
-  else if (!resourceAttributes && !nonResourceAttributes)
-    errors.push(
-      invalidValue(
-        'spec.resourceAttributes',
-        null,
-        'exactly one of nonResourceAttributes or resourceAttributes must be specified',
-      ),
-    );
+  if (resourceAttributes && nonResourceAttributes) {
+    const detail = 'cannot be specified in combination with resourceAttributes';
+    errors.push(invalidValue('spec.nonResourceAttributes', nonResourceAttributes, detail));
+  } else if (!resourceAttributes && !nonResourceAttributes) {
+    const detail = 'exactly one of nonResourceAttributes or resourceAttributes must be specified';
+    errors.push(invalidValue('spec.resourceAttributes', null, detail));
+  }
   if (withSubject && !spec.user && !spec.groups?.length)
     errors.push(invalidValue('spec.user', spec.user ?? '', 'at least one of user or group must be specified'));
   if (resourceAttributes) errors.push(...selectorErrors(resourceAttributes, 'spec.resourceAttributes'));
@@ -136,50 +127,32 @@ function accessReviews(authorize: Authorizer): [string, ReviewHandler][] {
       },
     };
   };
+  const review =
+    ({ self = false, local = false }): ReviewHandler =>
+    async (object, user, namespace) => {
+      const spec = specOf(object);
+      const errors = [
+        ...specErrors(spec, { withSubject: !self }),
+        ...metadataErrors(object, { local }),
+        ...(local ? localErrors(spec, namespace) : []),
+      ];
+      if (errors.length > 0) throw invalid({ group: AUTHORIZATION, kind: object.kind }, '', errors);
+      return answer(object, self ? user : subjectOf(spec));
+    };
   return [
-    [
-      `${AUTHORIZATION}/selfsubjectaccessreviews`,
-      async (object, user) => {
-        check(object, [...specErrors(specOf(object), { withSubject: false }), ...metadataErrors(object)]);
-        return answer(object, user);
-      },
-    ],
-    [
-      `${AUTHORIZATION}/subjectaccessreviews`,
-      async (object) => {
-        check(object, [...specErrors(specOf(object), { withSubject: true }), ...metadataErrors(object)]);
-        return answer(object, subjectOf(object));
-      },
-    ],
-    [
-      `${AUTHORIZATION}/localsubjectaccessreviews`,
-      async (object, _user, namespace) => {
-        const spec = specOf(object);
-        check(object, [
-          ...specErrors(spec, { withSubject: true }),
-          ...metadataErrors(object, { local: true }),
-          ...localErrors(spec, namespace),
-        ]);
-        return answer(object, subjectOf(object));
-      },
-    ],
+    [`${AUTHORIZATION}/selfsubjectaccessreviews`, review({ self: true })],
+    [`${AUTHORIZATION}/subjectaccessreviews`, review({})],
+    [`${AUTHORIZATION}/localsubjectaccessreviews`, review({ local: true })],
   ];
 }
 
-function check(object: UnstructuredObject, errors: readonly FieldError[]): void {
-  if (errors.length > 0) throw invalid({ group: AUTHORIZATION, kind: object.kind }, '', errors);
-}
-
 /** Whom a review asks about. */
-function subjectOf(object: UnstructuredObject): UserInfo {
-  const spec = specOf(object);
-  return {
-    username: spec.user ?? '',
-    groups: spec.groups ?? [],
-    ...(spec.uid && { uid: spec.uid }),
-    ...(spec.extra && { extra: spec.extra }),
-  };
-}
+const subjectOf = ({ user = '', groups = [], uid, extra }: AccessSpec): UserInfo => ({
+  username: user,
+  groups,
+  ...(uid && { uid }),
+  ...(extra && { extra }),
+});
 
 /** Whoever may ask in one namespace may ask of nothing outside it. */
 function localErrors({ resourceAttributes, nonResourceAttributes }: AccessSpec, namespace: string): FieldError[] {
@@ -187,10 +160,10 @@ function localErrors({ resourceAttributes, nonResourceAttributes }: AccessSpec, 
   const asked = resourceAttributes?.namespace ?? '';
   if (resourceAttributes && asked !== namespace)
     errors.push(invalidValue('spec.resourceAttributes.namespace', asked, 'must match metadata.namespace'));
-  if (nonResourceAttributes)
-    errors.push(
-      invalidValue('spec.nonResourceAttributes', nonResourceAttributes, 'disallowed on this kind of request'),
-    );
+  if (nonResourceAttributes) {
+    const detail = 'disallowed on this kind of request';
+    errors.push(invalidValue('spec.nonResourceAttributes', nonResourceAttributes, detail));
+  }
   return errors;
 }
 

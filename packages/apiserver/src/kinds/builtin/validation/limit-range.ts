@@ -98,30 +98,36 @@ function boundsOf(limit: JsonObject, name: string, isPod: boolean): Bounds {
   };
 }
 
+type BoundName = keyof Bounds;
+
+/** What may not exceed what, in upstream's order; the list that is named then, and whose value is shown: a bound, or what breaks it. */
+const ORDERS: readonly (readonly [
+  less: BoundName,
+  more: BoundName,
+  list: BoundName,
+  shown: BoundName,
+  words: string,
+])[] = [
+  ['min', 'max', 'min', 'min', 'min value|max value'],
+  ['min', 'defaultRequest', 'defaultRequest', 'defaultRequest', 'min value|default request value'],
+  ['defaultRequest', 'max', 'defaultRequest', 'defaultRequest', 'default request value|max value'],
+  ['defaultRequest', 'default', 'defaultRequest', 'defaultRequest', 'default request value|default limit value'],
+  ['min', 'default', 'default', 'min', 'min value|default value'],
+  ['default', 'max', 'default', 'max', 'default value|max value'],
+];
+
 function compareBounds(name: string, bounds: Bounds, at: string): FieldError[] {
   const { min, max, default: limit, defaultRequest: request, maxLimitRequestRatio: ratio } = bounds;
   const errors: FieldError[] = [];
   const text = (amount: Quantity | undefined): string => (amount ? formatQuantity(amount) : '');
-  const refuse = (list: keyof Bounds, value: Quantity | undefined, detail: string): void => {
+  const refuse = (list: BoundName, value: Quantity | undefined, detail: string): void => {
     errors.push(invalid(`${at}.${list}[${name}]`, text(value), detail));
   };
-  if (exceeds(min, max)) refuse('min', min, `min value ${text(min)} is greater than max value ${text(max)}`);
-  if (exceeds(min, request)) {
-    const detail = `min value ${text(min)} is greater than default request value ${text(request)}`;
-    refuse('defaultRequest', request, detail);
+  for (const [less, more, list, shown, words] of ORDERS) {
+    if (!exceeds(bounds[less], bounds[more])) continue;
+    const [one, other] = words.split('|');
+    refuse(list, bounds[shown], `${one} ${text(bounds[less])} is greater than ${other} ${text(bounds[more])}`);
   }
-  if (exceeds(request, max)) {
-    refuse('defaultRequest', request, `default request value ${text(request)} is greater than max value ${text(max)}`);
-  }
-  if (exceeds(request, limit)) {
-    const detail = `default request value ${text(request)} is greater than default limit value ${text(limit)}`;
-    refuse('defaultRequest', request, detail);
-  }
-  // Upstream shows the bound here, not the value that breaks it.
-  if (exceeds(min, limit))
-    refuse('default', min, `min value ${text(min)} is greater than default value ${text(limit)}`);
-  if (exceeds(limit, max))
-    refuse('default', max, `default value ${text(limit)} is greater than max value ${text(max)}`);
   if (exceeds(ONE, ratio)) refuse('maxLimitRequestRatio', ratio, `ratio ${text(ratio)} is less than 1`);
   if (ratio && min && max) {
     const most = Number(max.nano) / Number(min.nano);

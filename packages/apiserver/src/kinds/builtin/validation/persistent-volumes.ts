@@ -14,13 +14,14 @@ import {
   forbidden,
   IMMUTABLE,
   invalid,
-  oneOf,
   required,
   unsupported,
   validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
 import { successorOf } from '../warnings/node-labels.ts';
-import { classErrors, positiveErrors, VOLUME_MODES, validateAccessModes } from './claims.ts';
+import { positiveErrors, validateAccessModes } from './claims.ts';
+import { type RuleCheck, validateByRules } from './table-rules.ts';
+import rules from './volume-rules.json' with { type: 'json' };
 import { SECOND_PATHS, SOURCE_PATHS, volumeSourceErrors } from './volume-sources.ts';
 
 /** In the order in which upstream looks for them. */
@@ -29,44 +30,31 @@ const SOURCES = [
   ...['cephfs', 'iscsi', 'cinder', 'fc', 'flexVolume', 'azureFile', 'vsphereVolume', 'photonPersistentDisk'],
   ...['portworxVolume', 'azureDisk', 'scaleIO', 'local', 'storageos', 'csi'],
 ];
-const RECLAIM_POLICIES = ['Delete', 'Recycle', 'Retain'];
-const NODES = 'spec.nodeAffinity';
 
 export function validateVolume(volume: JsonObject, old?: JsonObject): readonly FieldError[] {
   const errors: FieldError[] = [];
-  const spec = objectAt(volume, 'spec');
-  const isKept = old !== undefined && deepEqual(spec, valueAt(old, 'spec'));
-  if (isKept) return errors;
-  validateAccessModes(errors, spec, { at: 'spec', detail: '' });
-  validateCapacity(errors, objectAt(spec, 'capacity'));
-  const reclaim = { name: 'persistentVolumeReclaimPolicy', path: 'spec.persistentVolumeReclaimPolicy' };
-  errors.push(...oneOf(spec, reclaim, RECLAIM_POLICIES));
-  validateNodes(errors, spec);
-  errors.push(...sourceErrors(spec, textAt(volume, 'metadata', 'name')));
-  if (isRoot(textAt(spec, 'hostPath', 'path')) && textAt(spec, reclaim.name) === 'Recycle') {
-    errors.push(forbidden(reclaim.path, "may not be 'recycle' for a hostPath mount of '/'"));
-  }
-  errors.push(...classErrors(textAt(spec, 'storageClassName'), 'spec.storageClassName'));
-  errors.push(...oneOf(spec, { name: 'volumeMode', path: 'spec.volumeMode' }, VOLUME_MODES));
-  errors.push(...attributesErrors(spec));
+  const [spec, name] = [objectAt(volume, 'spec'), textAt(volume, 'metadata', 'name')];
+  if (old !== undefined && deepEqual(spec, valueAt(old, 'spec'))) return errors;
+  const source: RuleCheck = (errors) => errors.push(...sourceErrors(spec, name));
+  validateByRules(errors, rules.volume, { self: spec, at: 'spec', name, checks: { ...CHECKS, source } });
   if (old !== undefined) validateUpdate(errors, spec, objectAt(old, 'spec'));
   return errors;
 }
 
-function validateCapacity(errors: FieldError[], capacity: JsonObject): void {
-  const names = Object.keys(capacity);
-  if (names.length === 0) errors.push(required('spec.capacity'));
-  if (names.length !== 1 || names[0] !== 'storage') errors.push(unsupported('spec.capacity', capacity, ['storage']));
-  validateEach(errors, names, (name) => positiveErrors(capacity[name], `spec.capacity[${name}]`));
-}
-
-function validateNodes(errors: FieldError[], spec: JsonObject): void {
-  const affinity = valueAt(spec, 'nodeAffinity');
-  if (!isObject(affinity)) return;
-  const wanted = valueAt(affinity, 'required');
-  if (isObject(wanted)) validateRequiredNodes(errors, wanted, `${NODES}.required`);
-  else errors.push(required(`${NODES}.required`, 'must specify required node constraints'));
-}
+const CHECKS: Readonly<Record<string, RuleCheck>> = {
+  accessModes: (errors, spec, { at }) => validateAccessModes(errors, spec, { at, detail: '' }),
+  capacity(errors, value, { at }) {
+    const names = Object.keys(objectAt(value));
+    if (names.length === 0) errors.push(required(at));
+    if (names.join() !== 'storage') errors.push(unsupported(at, objectAt(value), ['storage']));
+    validateEach(errors, names, (name) => positiveErrors(valueAt(value, name), `${at}[${name}]`));
+  },
+  nodes: (errors, wanted, { at }) => isObject(wanted) && validateRequiredNodes(errors, wanted, at),
+  recycled(errors, policy, { at, self: spec }) {
+    if (policy !== 'Recycle' || !isRoot(textAt(spec, 'hostPath', 'path'))) return;
+    errors.push(forbidden(at, "may not be 'recycle' for a hostPath mount of '/'"));
+  },
+};
 
 function sourceErrors(spec: JsonObject, name: string): FieldError[] {
   const [kind, ...more] = SOURCES.filter((one) => isObject(valueAt(spec, one)));
@@ -75,7 +63,7 @@ function sourceErrors(spec: JsonObject, name: string): FieldError[] {
   const at = `spec.${SOURCE_PATHS[kind] ?? kind}`;
   const errors = volumeSourceErrors('persistent', kind, { source, at, name });
   const hasNodes = isObject(valueAt(spec, 'nodeAffinity', 'required'));
-  if (kind === 'local' && !hasNodes) errors.push(required(NODES, 'Local volume requires node affinity'));
+  if (kind === 'local' && !hasNodes) errors.push(required('spec.nodeAffinity', 'Local volume requires node affinity'));
   for (const one of more) {
     errors.push(forbidden(`spec.${SECOND_PATHS[one] ?? one}`, 'may not specify more than 1 volume type'));
   }
@@ -83,15 +71,6 @@ function sourceErrors(spec: JsonObject, name: string): FieldError[] {
 }
 
 const isRoot = (path: string): boolean => path !== '' && path.split('/').every((part) => part === '' || part === '.');
-
-function attributesErrors(spec: JsonObject): FieldError[] {
-  const at = 'spec.volumeAttributesClassName';
-  const name = valueAt(spec, 'volumeAttributesClassName');
-  if (typeof name !== 'string') return [];
-  const errors = name === '' ? [required(at, 'an empty string is disallowed')] : classErrors(name, at);
-  if (isObject(valueAt(spec, 'csi'))) return errors;
-  return [...errors, required('spec.csi', 'has to be specified when using volumeAttributesClassName')];
-}
 
 function validateUpdate(errors: FieldError[], spec: JsonObject, before: JsonObject): void {
   if (!deepEqual(sourcesOf(spec, before), sourcesOf(before, before))) {
