@@ -317,7 +317,9 @@ async function detach(
       throw exit?.code === 2 ? new UsageError(message) : new CommandError(message);
     }
     if (systemClock.monotonic() > deadline)
-      throw new CommandError(`not ready after ${START_MS / 1000} s; see ${dir.log}`);
+      throw new CommandError(
+        `not ready after ${START_MS / 1000} s, and goes on starting: coracle status shows it once it is (log: ${dir.log})`,
+      );
     try {
       await systemClock.sleep(POLL_MS, context.signal);
     } catch (error) {

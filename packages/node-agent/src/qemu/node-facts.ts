@@ -36,11 +36,13 @@ const EFI_IMAGES: readonly { readonly code: string; readonly vars: string }[] = 
 ];
 
 export const DEFAULT_BINARY = 'qemu-system-x86_64';
+/** Also where the host has much else to do: a node that gives up is not tried again. */
+const ANSWER_MS = 60_000;
 
 /** The facts, from the file when it fits this boot. Throws when there is no usable QEMU, saying how to install it. */
 export async function readNodeFacts(options: FactsOptions): Promise<NodeFacts> {
   const binary = options.binary ?? DEFAULT_BINARY;
-  const version = await run([binary, '--version'], { signal: options.signal, timeoutMs: 10_000 });
+  const version = await run([binary, '--version'], { signal: options.signal, timeoutMs: ANSWER_MS });
   if (!version.ok)
     throw new Error(
       `QEMU is needed to run virtual machines: ${version.message} (Debian: apt-get install qemu-system-x86)`,
@@ -158,7 +160,7 @@ async function askOnce(
   );
   let qmp: QmpConnection | undefined;
   try {
-    const deadline = options.clock.monotonic() + 10_000;
+    const deadline = options.clock.monotonic() + ANSWER_MS;
     while (!qmp) {
       try {
         qmp = await connectQmp(join(directory, 'qmp.sock'), { clock: options.clock, signal: options.signal });
