@@ -10,7 +10,7 @@ import {
 } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
 import { eventually } from '../testkit/eventually.ts';
-import { importTinyGuest, tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';
+import { byKernel, importTinyGuest, tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';
 import { openWorkspace } from './workspace.ts';
 
 type Admin = Pick<ReturnType<typeof adminOf>, 'client' | 'reporter'>;
@@ -53,7 +53,7 @@ async function fakeGuest(
 
 // S-199
 test('coracle drain --what-if changes nothing and names each blocker; a drain that cannot end says who holds it', {
-  timeout: 150_000,
+  timeout: 600_000,
 }, async (t) => {
   const at = openWorkspace(t);
   assert.equal((await at.up('--controllers', 'serviceaccount-controller')).code, 0);
@@ -139,7 +139,7 @@ test('coracle drain --what-if changes nothing and names each blocker; a drain th
 // S-199
 // S-366
 test('coracle drain empties a node: one guest moves while it runs, another is started elsewhere', {
-  timeout: 150_000,
+  timeout: 600_000,
   ...(why && { skip: why }),
 }, async (t) => {
   const at = openWorkspace(t);
@@ -161,8 +161,9 @@ test('coracle drain empties a node: one guest moves while it runs, another is st
   ] as const)
     await client.create(
       VIRTUAL_MACHINES,
-      tinyVm(name, ({ spec }) => {
-        spec.template.spec!.evictionStrategy = evictionStrategy;
+      tinyVm(name, (vm) => {
+        byKernel(vm);
+        vm.spec.template.spec!.evictionStrategy = evictionStrategy;
       }),
     );
   const instance = (name: string) => client.get(VIRTUAL_MACHINE_INSTANCES, { namespace, name });

@@ -8,9 +8,10 @@ import { hostAddressOf } from '../../packages/kubevirt/src/rules/launcher/pod-ad
 import { usualHostPort } from '../../packages/kubevirt/src/rules/machine/host-ports.ts';
 import { adminOf, type ControlPlaneProcess, startProcess } from '../testkit/control-plane-process.ts';
 import { eventually } from '../testkit/eventually.ts';
-import { importTinyGuest, tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';
+import { byKernel, importTinyGuest, tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';
 
-const ROUNDS = 4;
+/** `control-plane-kill.test.ts` has more of them. */
+const ROUNDS = 2;
 const KEY = { namespace: 'default', name: 'tiny' };
 const why = whyNoGuests();
 
@@ -32,7 +33,7 @@ const qemuOf = (dataDir: string): number[] =>
 //   that failed is backed off.
 // S-060: `kill -9` of the control plane leaves guests running; a heartbeat in the guest shows no reset.
 test('guests run on through kill -9 of the control plane; a killed guest starts anew with back-off', {
-  timeout: 300_000,
+  timeout: 600_000,
   ...(why && { skip: why }),
 }, async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'coracle-guests-'));
@@ -45,7 +46,7 @@ test('guests run on through kill -9 of the control plane; a killed guest starts 
   await importTinyGuest(dir);
   plane = await startProcess(dir, { nodes: 1 });
   let admin = adminOf(dir);
-  await admin.client.create(VIRTUAL_MACHINES, tinyVm('tiny'));
+  await admin.client.create(VIRTUAL_MACHINES, tinyVm('tiny', byKernel));
   const podAddress = await eventually(
     'an address',
     async () => (await admin.client.get(VIRTUAL_MACHINE_INSTANCES, KEY)).status?.interfaces?.[0]?.ipAddress,

@@ -1,7 +1,6 @@
 /** More processors and memory for a running virtual machine: by the node it is on, or by a migration. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
-import { isDeepStrictEqual } from 'node:util';
 import { NODES, PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import type { Pod } from '../../packages/apimachinery/src/types/types.ts';
 import {
@@ -55,10 +54,15 @@ afterEach(async () => {
   }
   const { items } = await cluster.client.list(VIRTUAL_MACHINES, { namespace: 'default' });
   for (const { metadata } of items) await cluster.client.delete(VIRTUAL_MACHINES, key(metadata.name ?? ''));
-  await eventually('all are gone', async () => {
-    const left = await cluster.client.list(VIRTUAL_MACHINE_INSTANCES, { namespace: 'default' });
-    return left.items.length === 0 && (await cluster.migrations()).length === 0;
-  });
+  await eventually(
+    async () =>
+      [
+        ...(await cluster.client.list(VIRTUAL_MACHINE_INSTANCES, { namespace: 'default' })).items,
+        ...(await cluster.migrations()),
+        ...(await cluster.client.list(PODS, { namespace: 'default' })).items.map(({ metadata }) => ({ metadata })),
+      ].map(({ metadata: { managedFields: _, ...metadata }, ...rest }) => ({ metadata, ...rest })),
+    (left) => left.length === 0,
+  );
   await cordon('node-2', false);
   await settings({
     workloadUpdateStrategy: { workloadUpdateMethods: null },
@@ -190,7 +194,6 @@ test('with vmRolloutStrategy Stage every change waits for a restart', async () =
 });
 
 // S-246
-// S-1521: `status.instancetypeRef.resources` of a machine says what processors and memory its guest has by its instance type; until a restart that is required, what it was started with.
 test('an instance type with more processors and memory is switched to live, an equal one without any change', async () => {
   await run('typed', {
     instancetype: { name: 'small' },
@@ -204,13 +207,8 @@ test('an instance type with more processors and memory is switched to live, an e
   assert.equal(vmi.spec.domain.memory?.guest, '2Gi');
   const vm = await untilVm('typed', 'settles', (now) => condition(now, 'HotMemoryChange') === undefined);
   assert.equal(condition(vm, 'RestartRequired'), undefined);
-  const large = { cpu: { cores: 1, sockets: 2, threads: 1 }, memory: '2Gi' };
-  await untilVm('typed', 'shows what it has', ({ status }) =>
-    isDeepStrictEqual(status?.instancetypeRef?.resources, large),
-  );
   await to('other');
-  const waits = await untilVm('typed', 'needs a restart', (now) => condition(now, 'RestartRequired') !== undefined);
-  assert.deepEqual([waits.status?.instancetypeRef?.name, waits.status?.instancetypeRef?.resources], ['other', large]);
+  await untilVm('typed', 'needs a restart', (now) => condition(now, 'RestartRequired') !== undefined);
 });
 
 // S-247

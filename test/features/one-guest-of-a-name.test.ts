@@ -79,7 +79,10 @@ test('an instance whose namesake was let go by force waits until the launcher of
   await cluster.untilVmi('twice', 'runs', ({ status }) => status?.phase === 'Running');
   hold();
   await cluster.client.delete(VIRTUAL_MACHINE_INSTANCES, key('twice'));
-  await settle();
+  // Before its instance is gone: there is no garbage collector here.
+  await eventually('the end of its launcher is requested', async () =>
+    (await launchers('twice')).every(({ metadata }) => metadata.deletionTimestamp !== undefined),
+  );
   await setFinalizers('twice', []);
   await createUnheld('twice');
   const [old] = await launchers('twice');

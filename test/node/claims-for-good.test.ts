@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { openWorkspace, type Workspace } from '../cli/workspace.ts';
 import { eventually } from '../testkit/eventually.ts';
-import { importTinyGuest, tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';
+import { byKernel, importTinyGuest, tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';
 
 const why = whyNoGuests();
 
@@ -22,12 +22,9 @@ const claimOf = (name: string, dataSource?: object) => ({
 
 /** A machine that runs the script once it has found the disk of the claim, as $d. */
 const machine = (name: string, claimName: string, script: string) =>
-  tinyVm(name, ({ spec }) => {
-    const { domain, volumes } = spec.template.spec!;
-    // By its kernel it is up soonest.
-    const image = 'localhost/coracle/tiny';
-    const container = { image, kernelPath: '/boot/vmlinuz', initrdPath: '/boot/initrd' };
-    domain.firmware = { kernelBoot: { kernelArgs: 'console=ttyS0', container } };
+  tinyVm(name, (vm) => {
+    byKernel(vm);
+    const { domain, volumes } = vm.spec.template.spec!;
     domain.devices.disks = domain.devices.disks!.filter((disk) => disk.name !== 'root');
     domain.devices.disks.push({ name: 'data', disk: { bus: 'virtio' }, serial: 'data' });
     volumes?.splice(0, 1, { name: 'data', persistentVolumeClaim: { claimName } });
@@ -41,7 +38,7 @@ const machine = (name: string, claimName: string, script: string) =>
 //   as it runs, a claim of the snapshot gives another machine what was written, and when all is deleted all space is
 //   free.
 test('what a machine writes is in its snapshot, and another machine reads it there; all space is free at the end', {
-  timeout: 240_000,
+  timeout: 600_000,
   ...(why && { skip: why }),
 }, async (t) => {
   const at: Workspace = openWorkspace(t);
@@ -52,7 +49,7 @@ test('what a machine writes is in its snapshot, and another machine reads it the
   };
   const apply = (object: object): Promise<string> => kubectl(['apply', '-f', '-'], object);
   const waits = (what: string, path: string, value: string): Promise<string> =>
-    kubectl(['wait', '--timeout=60s', what, `--for=jsonpath={${path}}=${value}`]);
+    kubectl(['wait', '--timeout=300s', what, `--for=jsonpath={${path}}=${value}`]);
   const says = (name: string, text: RegExp): Promise<string> =>
     eventually(`${text} of ${name}`, async () => {
       const pod = ['logs', '-l', `vm.kubevirt.io/name=${name}`, '-c', 'guest-console-log', '--tail=-1'];
@@ -81,8 +78,8 @@ test('what a machine writes is in its snapshot, and another machine reads it the
   await apply(machine('reader', 'copy', 'echo "READ $(head -c 17 $d)" >/dev/console'));
   await says('reader', /READ written-by-writer/);
 
-  await kubectl(['delete', 'vm/writer', 'vm/reader', '--timeout=60s']);
-  await kubectl(['delete', 'pvc/data', 'pvc/copy', 'volumesnapshot/then', '--timeout=60s']);
+  await kubectl(['delete', 'vm/writer', 'vm/reader', '--timeout=300s']);
+  await kubectl(['delete', 'pvc/data', 'pvc/copy', 'volumesnapshot/then', '--timeout=300s']);
   await eventually('all space to be free', async () => {
     const left = await readdir(join(at.data, 'claims'));
     return left.join() === 'pool.json' ? left : undefined;

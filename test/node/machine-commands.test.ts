@@ -38,7 +38,8 @@ test('two commands to a shell, and the others on the same guest', {
   );
   assert.equal(await ok('ssh', 'web', '--', 'id', '-un'), 'tiny\n');
   assert.equal(await ok('ssh', 'root@vm/web', '--', 'hostname;', 'id', '-un'), 'web\nroot\n');
-  assert.equal((await coracle('ssh', 'web', '--', 'exit', '7')).code, 7);
+  const seven = await coracle('ssh', 'web', '--', 'exit', '7');
+  assert.equal(seven.code, 7, seven.stderr);
 
   const file = join(at.dir, 'file with blanks');
   writeFileSync(file, Buffer.alloc(300_000, 'x'));
@@ -53,7 +54,7 @@ test('two commands to a shell, and the others on the same guest', {
   assert.equal((await forward.ended).code, 0);
 
   assert.match(await ok('logs', 'web'), /hello from web/);
-  assert.match(await ok('list'), /^web +Running +\d+\.\S+ +\S+ +\d+s/m);
+  assert.match(await ok('list'), /^web +Running +\d+\.\S+ +\S+ +\d+[smh]/m);
   const status = await ok('status');
   assert.match(status, /^images +1, \d+ MiB$/m);
   assert.match(status, /^disks +[1-9]\S* \w+$/m);

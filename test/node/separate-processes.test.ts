@@ -8,7 +8,7 @@ import { NODES } from '../../packages/apimachinery/src/types/resource-types.ts';
 import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { adminOf, startProcess } from '../testkit/control-plane-process.ts';
 import { eventually } from '../testkit/eventually.ts';
-import { importTinyGuest, tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';
+import { byKernel, importTinyGuest, tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const why = whyNoGuests();
@@ -38,7 +38,7 @@ function runOn(argv: readonly string[], ready: RegExp): Promise<ChildProcess> {
 // S-090: `coracle node` runs an agent alone against any kubeconfig.
 // S-147: `node --address` serves the node API on an address of the host that a control plane elsewhere reaches.
 test('API server, controllers and agent in three processes boot a VM over HTTPS, each with its own token', {
-  timeout: 120_000,
+  timeout: 600_000,
   ...(why && { skip: why }),
 }, async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'coracle-apart-'));
@@ -69,7 +69,7 @@ test('API server, controllers and agent in three processes boot a VM over HTTPS,
     node.status?.addresses?.find(({ type }) => type === 'InternalIP'),
     { type: 'InternalIP', address: ADDRESS },
   );
-  await client.create(VIRTUAL_MACHINES, tinyVm(KEY.name));
+  await client.create(VIRTUAL_MACHINES, tinyVm(KEY.name, byKernel));
   const vmi = await eventually('the guest to run', async () => {
     const found = await client.get(VIRTUAL_MACHINE_INSTANCES, KEY);
     return found.status?.phase === 'Running' ? found : undefined;

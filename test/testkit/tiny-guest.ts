@@ -41,3 +41,9 @@ export function tinyVm(name: string, change: (vm: VirtualMachine) => void = () =
   change(vm);
   return vm;
 }
+
+/** Lets it boot by its kernel, in less than half the time that it takes from its disk. */
+export function byKernel({ spec }: VirtualMachine): void {
+  const container = { image: 'localhost/coracle/tiny', kernelPath: '/boot/vmlinuz', initrdPath: '/boot/initrd' };
+  spec.template.spec!.domain.firmware = { kernelBoot: { kernelArgs: 'console=ttyS0', container } };
+}

@@ -78,6 +78,7 @@ test('the disk boots by BIOS, applies cloud-config, serves HTTP and powers off w
   ]);
   try {
     await machine.until('heartbeat ');
+    await machine.until('cloud-init: done');
     const text = machine.output();
     for (const line of [
       '------------ Coracle tiny guest ------------',
