@@ -1,14 +1,18 @@
 import type { ControllerEnvironment } from './environment.ts';
 
+type Environment = Pick<ControllerEnvironment, 'client' | 'clock' | 'log'>;
+
 /** What the steps of a controller do their work with. */
-export class ControllerSteps {
+export class ControllerSteps<Options extends Environment = Environment> {
+  protected readonly options: Options;
   readonly client;
   readonly clock;
   readonly log;
 
-  constructor({ client, clock, log }: Pick<ControllerEnvironment, 'client' | 'clock' | 'log'>) {
-    this.client = client;
-    this.clock = clock;
-    this.log = log;
+  constructor(options: Options) {
+    this.options = options;
+    this.client = options.client;
+    this.clock = options.clock;
+    this.log = options.log;
   }
 }

@@ -49,8 +49,8 @@ export interface Informer<T extends KubeObject> extends Store<T> {
   readonly lastError: string | undefined;
   /** Hears `added` for each object held already, then every change. Returns the function that ends it. */
   onChange(listener: ChangeListener<T>): () => void;
-  /** Adds an index at any time; one of that name stays as it is. */
-  addIndex(name: string, compute: IndexFunction<T>): void;
+  /** Adds an index at any time; one of that name stays as it is. Returns the informer itself. */
+  addIndex(name: string, compute: IndexFunction<T>): Informer<T>;
 }
 
 /** Objects a list page; the server may answer with fewer. */
@@ -103,7 +103,7 @@ export function createInformer<T extends KubeObject>(
     }
   };
 
-  return {
+  const informer: Informer<T> = {
     type,
     async start(signal) {
       if (started) throw new Error(`Cannot start informer of ${type.resource}: it was started before`);
@@ -137,8 +137,12 @@ export function createInformer<T extends KubeObject>(
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    addIndex: (name, compute) => store.addIndex(name, compute),
+    addIndex(name, compute) {
+      store.addIndex(name, compute);
+      return informer;
+    },
   };
+  return informer;
 }
 
 /** What the state machine asks for, done: one command at a time, whose outcome is its next input. */

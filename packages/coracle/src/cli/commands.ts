@@ -1,26 +1,23 @@
 /** The commands of the `coracle` program. Each one's code is loaded only when it runs. */
+import {
+  ALL_NAMESPACES,
+  CLUSTER,
+  DATA_DIR,
+  EXPLAIN,
+  JSON_OUT,
+  KUBECONFIG,
+  NAMESPACE,
+  OUTPUT,
+  SERVER,
+} from './cluster-flags.ts';
 import { type Command, commandGroup, NAME_KINDS, switchFlag, valueFlag } from './command.ts';
 import { EXAMPLES } from './examples.ts';
 import { MACHINE_COMMANDS } from './machines/machine-commands.ts';
 import { NOMOS_COMMANDS } from './nomos/nomos-commands.ts';
 import { SYNC_COMMANDS } from './sync/sync-commands.ts';
-import { ALLOW_HOST_PORTS, CLUSTER_NAME, CONTROLLERS, DATA_DIR, HOST_DISK, JSON_OUT, UP_FLAGS } from './up-flags.ts';
-
-const KUBECONFIG = valueFlag('FILE', 'cluster to work against (default: $KUBECONFIG, ~/.kube/config)', {
-  group: 'Cluster',
-});
-const NAMESPACE = valueFlag('NAME', "namespace (default: the context's)", {
-  short: 'n',
-  group: 'Cluster',
-  completes: 'namespaces',
-});
-const EXPLAIN = switchFlag('do nothing; print the call of kubectl or virtctl that does it');
+import { ALLOW_HOST_PORTS, CLUSTER_NAME, CONTROLLERS, HOST_DISK, UP_FLAGS } from './up-flags.ts';
 
 const MANIFEST = valueFlag('FILE', 'YAML or JSON documents; - is standard input', { short: 'f' });
-const OUTPUT = valueFlag('FORMAT', 'table or json (default: table)', { short: 'o' });
-const ALL_NAMESPACES = switchFlag('VMs of all namespaces', { short: 'A' });
-const SERVER = { kubeconfig: KUBECONFIG, 'data-dir': DATA_DIR };
-const CLUSTER = { namespace: NAMESPACE, ...SERVER };
 
 const ROWS: readonly Command[] = [
   ...MACHINE_COMMANDS,

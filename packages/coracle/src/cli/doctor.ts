@@ -11,96 +11,86 @@ import { clusterFrom } from '../config/cluster.ts';
 import { dataDirAt, defaultDataDir } from '../config/data-dir.ts';
 import { findRunning } from '../config/running.ts';
 import { type CommandContext, textFlag } from './command.ts';
+import { DEFAULT_PORT } from './up-flags.ts';
 
 type Verdict = 'PASS' | 'WARN' | 'FAIL';
 
-interface Finding {
-  readonly check: string;
+interface Outcome {
   readonly verdict: Verdict;
   readonly detail: string;
   readonly remedy?: string;
 }
 
+interface Finding extends Outcome {
+  readonly check: string;
+}
+
+const pass = (detail: string): Outcome => ({ verdict: 'PASS', detail });
+const warn = (detail: string, remedy?: string): Outcome => ({ verdict: 'WARN', detail, ...(remedy && { remedy }) });
+const fail = (detail: string, remedy?: string): Outcome => ({ ...warn(detail, remedy), verdict: 'FAIL' });
+
 const GIB = 1024 ** 3;
 const TOOL_MS = 5_000;
-const DEFAULT_PORT = 16443;
 /** A port and an address that nothing else uses, to see whether this user may take low ports. */
 const [LOW_PORT, LOW_ADDRESS] = [1023, '127.127.127.127'];
 
 /** Exit code 1 when a check fails; warnings leave it 0. */
 export async function doctor({ flags, environment, print, signal }: CommandContext): Promise<number> {
   const dir = dataDirAt(textFlag(flags, 'data-dir') ?? defaultDataDir(environment));
-  const findings = await Promise.all([
-    acceleration(signal),
-    tool('QEMU', ['qemu-system-x86_64', '--version'], { missing: 'FAIL', install: 'qemu-system-x86', signal }),
-    tool('qemu-img', ['qemu-img', '--version'], { missing: 'FAIL', install: 'qemu-utils', signal }),
-    tool('xorriso', ['xorriso', '--version'], { missing: 'WARN', install: 'xorriso', signal }),
-    firmware(),
-    tool('TPM emulator', ['swtpm', '--version'], { missing: 'WARN', install: 'swtpm', signal }),
-    tool('kubectl', ['kubectl', 'version', '--client'], { missing: 'WARN', install: 'kubectl', signal }),
-    disk(dir.root),
-    port(dir),
-    lowPorts(),
-    firmwareUuids(dir, environment),
-  ]);
+  const checks: Readonly<Record<string, Promise<Outcome> | Outcome>> = {
+    acceleration: acceleration(signal),
+    QEMU: tool(['qemu-system-x86_64', '--version'], { missing: fail, install: 'qemu-system-x86', signal }),
+    'qemu-img': tool(['qemu-img', '--version'], { missing: fail, install: 'qemu-utils', signal }),
+    xorriso: tool(['xorriso', '--version'], { missing: warn, install: 'xorriso', signal }),
+    'UEFI firmware': firmware(),
+    'TPM emulator': tool(['swtpm', '--version'], { missing: warn, install: 'swtpm', signal }),
+    kubectl: tool(['kubectl', 'version', '--client'], { missing: warn, install: 'kubectl', signal }),
+    disk: disk(dir.root),
+    port: port(dir),
+    'low ports': lowPorts(),
+    [FIRMWARE_UUIDS]: firmwareUuids(dir, environment),
+  };
+  const findings: Finding[] = await Promise.all(
+    Object.entries(checks).map(async ([check, outcome]) => ({ check, ...(await outcome) })),
+  );
   if (flags['json'] === true) print(JSON.stringify(findings));
   else {
     const width = Math.max(...findings.map(({ check }) => check.length)) + 2;
-    print(
-      findings
-        .map(
-          ({ verdict, check, detail, remedy }) =>
-            `${verdict}  ${check.padEnd(width)}${detail}${remedy ? `\n      ${''.padEnd(width)}remedy: ${remedy}` : ''}`,
-        )
-        .join('\n'),
-    );
+    const lines = findings.map(({ verdict, check, detail, remedy }) => {
+      const way = remedy ? `\n      ${''.padEnd(width)}remedy: ${remedy}` : '';
+      return `${verdict}  ${check.padEnd(width)}${detail}${way}`;
+    });
+    print(lines.join('\n'));
   }
   return findings.some(({ verdict }) => verdict === 'FAIL') ? 1 : 0;
 }
 
 async function tool(
-  check: string,
   argv: readonly string[],
-  options: { readonly missing: Verdict; readonly install: string; readonly signal: AbortSignal },
-): Promise<Finding> {
+  options: { readonly missing: typeof warn; readonly install: string; readonly signal: AbortSignal },
+): Promise<Outcome> {
+  const { missing, install, signal } = options;
   if (!isProgram(argv[0]!))
-    return {
-      check,
-      verdict: options.missing,
-      detail: 'not found in PATH',
-      remedy: `install ${options.install} (for example: sudo apt-get install ${options.install})`,
-    };
-  const result = await run(argv, { timeoutMs: TOOL_MS, signal: options.signal });
-  if (!result.ok)
-    return {
-      check,
-      verdict: options.missing,
-      detail: `does not run: ${result.message}`,
-      remedy: `reinstall ${options.install}`,
-    };
-  return {
-    check,
-    verdict: 'PASS',
-    detail: versionOf(new TextDecoder().decode(result.stdout)),
-  };
+    return missing('not found in PATH', `install ${install} (for example: sudo apt-get install ${install})`);
+  const result = await run(argv, { timeoutMs: TOOL_MS, signal });
+  return result.ok
+    ? pass(versionOf(new TextDecoder().decode(result.stdout)))
+    : missing(`does not run: ${result.message}`, `reinstall ${install}`);
 }
 
-async function acceleration(signal: AbortSignal): Promise<Finding> {
-  const check = 'acceleration';
-  if (!isProgram('qemu-system-x86_64')) return { check, verdict: 'WARN', detail: 'cannot tell without QEMU' };
+async function acceleration(signal: AbortSignal): Promise<Outcome> {
+  if (!isProgram('qemu-system-x86_64')) return warn('cannot tell without QEMU');
   const { CANNOT_OPEN, probeKvm } = await import('@coracle/node-agent/qemu/kvm-probe');
   const directory = mkdtempSync(join(tmpdir(), 'coracle-doctor-'));
   const { works, why } = await probeKvm('qemu-system-x86_64', { directory, signal }).finally(() =>
     rmSync(directory, { recursive: true, force: true }),
   );
   return works
-    ? { check, verdict: 'PASS', detail: 'kvm runs guest code' }
-    : {
-        check,
-        verdict: 'WARN',
-        detail: `emulation only (${firstClause(why)}); guests run several times slower`,
-        remedy: kvmRemedy({ exists: existsSync('/dev/kvm'), opens: why !== CANNOT_OPEN }),
-      };
+    ? pass('kvm runs guest code')
+    : warn(
+        `emulation only (${firstClause(why)}); guests run several times slower`,
+        kvmRemedy({ exists: existsSync('/dev/kvm'), opens: why !== CANNOT_OPEN }),
+      );
 }
 
 /** What to do about a KVM that runs no guest: each obstacle has its own remedy. */
@@ -111,56 +101,46 @@ export function kvmRemedy({ exists, opens }: { readonly exists: boolean; readonl
   return '/dev/kvm opens, but the processor that it is given runs no guest code: where this host is a virtual machine, enable nested virtualisation on its host, or use a host that has it; permissions are not the trouble';
 }
 
-async function firmware(): Promise<Finding> {
-  const check = 'UEFI firmware';
+async function firmware(): Promise<Outcome> {
   const { efiOf } = await import('@coracle/node-agent/qemu/node-facts');
   const { efi } = await efiOf();
   return efi
-    ? { check, verdict: 'PASS', detail: efi.code }
-    : {
-        check,
-        verdict: 'WARN',
-        detail: 'OVMF not found; guests that ask for UEFI boot by BIOS',
-        remedy: 'install ovmf (for example: sudo apt-get install ovmf)',
-      };
+    ? pass(efi.code)
+    : warn(
+        'OVMF not found; guests that ask for UEFI boot by BIOS',
+        'install ovmf (for example: sudo apt-get install ovmf)',
+      );
 }
 
-/** Guests need none of them: only who asks for a port under its own number (coracle.dev/host-ports) may need one. */
-async function lowPorts(): Promise<Finding> {
-  const check = 'low ports';
-  const code = await new Promise<string | undefined>((resolve) => {
+/** The code of the error that listening there ends with; undefined when it can be done. */
+const listenError = (port: number, address: string): Promise<string | undefined> =>
+  new Promise((resolve) => {
     const server = createServer();
     server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code));
-    server.listen(LOW_PORT, LOW_ADDRESS, () => server.close(() => resolve(undefined)));
+    server.listen(port, address, () => server.close(() => resolve(undefined)));
   });
-  return code === 'EACCES'
-    ? {
-        check,
-        verdict: 'WARN',
-        detail:
-          'this user may take no port below 1024; guests are reached by high ones, coracle.dev/host-ports by none below',
-        remedy:
-          'sudo sysctl net.ipv4.ip_unprivileged_port_start=0, or run as root; nothing where no machine asks for low ports',
-      }
-    : { check, verdict: 'PASS', detail: 'ports below 1024 can be given to guests that ask for them' };
+
+/** Guests need none of them: only who asks for a port under its own number (coracle.dev/host-ports) may need one. */
+async function lowPorts(): Promise<Outcome> {
+  return (await listenError(LOW_PORT, LOW_ADDRESS)) === 'EACCES'
+    ? warn(
+        'this user may take no port below 1024; guests are reached by high ones, coracle.dev/host-ports by none below',
+        'sudo sysctl net.ipv4.ip_unprivileged_port_start=0, or run as root; nothing where no machine asks for low ports',
+      )
+    : pass('ports below 1024 can be given to guests that ask for them');
 }
 
-function disk(root: string): Finding {
-  const check = 'disk';
+function disk(root: string): Outcome {
   for (let place = root; ; place = dirname(place)) {
     try {
       const { bavail, bsize } = statfsSync(place);
       const free = (bavail * bsize) / GIB;
       const detail = `${free.toFixed(1)} GiB free at ${place}`;
-      if (!isWritable(place))
-        return { check, verdict: 'FAIL', detail: `${place} cannot be written to`, remedy: 'choose another --data-dir' };
-      if (free < 0.5)
-        return { check, verdict: 'FAIL', detail, remedy: 'free some space, or choose another --data-dir' };
-      return free < 5
-        ? { check, verdict: 'WARN', detail, remedy: 'images and guest disks will want more' }
-        : { check, verdict: 'PASS', detail };
+      if (!isWritable(place)) return fail(`${place} cannot be written to`, 'choose another --data-dir');
+      if (free < 0.5) return fail(detail, 'free some space, or choose another --data-dir');
+      return free < 5 ? warn(detail, 'images and guest disks will want more') : pass(detail);
     } catch {
-      if (place === dirname(place)) return { check, verdict: 'FAIL', detail: `${root} cannot be looked at` };
+      if (place === dirname(place)) return fail(`${root} cannot be looked at`);
     }
   }
 }
@@ -174,27 +154,22 @@ function isWritable(place: string): boolean {
   }
 }
 
-async function port(dir: ReturnType<typeof dataDirAt>): Promise<Finding> {
-  const check = 'port';
+async function port(dir: ReturnType<typeof dataDirAt>): Promise<Outcome> {
   const running = await findRunning(dir);
-  if (running) return { check, verdict: 'PASS', detail: `${running.url} (running)` };
-  const taken = await new Promise<boolean>((resolve) => {
-    const server = createServer();
-    server.once('error', () => resolve(true));
-    server.listen(DEFAULT_PORT, '127.0.0.1', () => server.close(() => resolve(false)));
-  });
-  return taken
-    ? { check, verdict: 'WARN', detail: `${DEFAULT_PORT} is taken`, remedy: 'start with --port N, or --port 0' }
-    : { check, verdict: 'PASS', detail: `${DEFAULT_PORT} is free` };
+  if (running) return pass(`${running.url} (running)`);
+  return (await listenError(DEFAULT_PORT, '127.0.0.1')) === undefined
+    ? pass(`${DEFAULT_PORT} is free`)
+    : warn(`${DEFAULT_PORT} is taken`, 'start with --port N, or --port 0');
 }
+
+const FIRMWARE_UUIDS = 'firmware UUIDs';
 
 /** Machines of the running server that share a firmware UUID. */
 async function firmwareUuids(
   dir: ReturnType<typeof dataDirAt>,
   environment: CommandContext['environment'],
-): Promise<Finding> {
-  const check = 'firmware UUIDs';
-  if (!(await findRunning(dir))) return { check, verdict: 'PASS', detail: 'not looked at: no server runs' };
+): Promise<Outcome> {
+  if (!(await findRunning(dir))) return pass('not looked at: no server runs');
   try {
     await using cluster = await clusterFrom({ flags: { 'data-dir': dir.root }, environment });
     const [vms, vmis] = await Promise.all([
@@ -203,7 +178,7 @@ async function firmwareUuids(
     ]);
     return uuidFinding(findSharedUuids(vms.items, vmis.items), vms.items.length);
   } catch (error) {
-    return { check, verdict: 'WARN', detail: `cannot ask the server: ${(error as Error).message.split('\n')[0]}` };
+    return warn(`cannot ask the server: ${(error as Error).message.split('\n')[0]}`);
   }
 }
 
@@ -211,9 +186,8 @@ async function firmwareUuids(
 const MOST_UUIDS = 10;
 
 export function uuidFinding(shared: readonly SharedUuid[], machines: number): Finding {
-  const check = 'firmware UUIDs';
-  if (shared.length === 0)
-    return { check, verdict: 'PASS', detail: `no two of ${machines} virtual machines have the same` };
+  const check = FIRMWARE_UUIDS;
+  if (shared.length === 0) return { check, ...pass(`no two of ${machines} virtual machines have the same`) };
   const listed = shared
     .slice(0, MOST_UUIDS)
     .map(({ uuid, machines: all }) => `${uuid} is that of ${all.map(machineText).join(' and ')}`);

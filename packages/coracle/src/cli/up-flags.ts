@@ -3,12 +3,11 @@ import { AUDIT_FLAGS } from './audit-flags.ts';
 import { AUTHENTICATION_FLAGS } from './authentication-flags.ts';
 import { AUTHORIZATION_FLAGS } from './authorization-flags.ts';
 import { BYTE_LIMIT_FLAGS } from './byte-limit-flags.ts';
+import { DATA_DIR, JSON_OUT } from './cluster-flags.ts';
 import { type Command, switchFlag, valueFlag } from './command.ts';
 import { OIDC_FLAGS } from './oidc-flags.ts';
 import { TOKEN_WEBHOOK_FLAGS } from './token-webhook-flags.ts';
 
-export const DATA_DIR = valueFlag('DIR', 'where state is kept (default: XDG data directory, coracle)');
-export const JSON_OUT = switchFlag('print JSON');
 export const HOST_DISK = valueFlag(
   'DIR',
   'directory below which hostDisk volumes may lie; may be given again (needs the HostDisk feature gate)',
@@ -27,9 +26,12 @@ export const CLUSTER_NAME = valueFlag(
   'name that cluster selectors of RootSyncs and RepoSyncs go by (default: the cluster has none)',
 );
 
+/** Port of the API where none is asked for. */
+export const DEFAULT_PORT = 16443;
+
 export const UP_FLAGS: Command['flags'] = {
   'data-dir': DATA_DIR,
-  port: valueFlag('N', 'API port; 0 picks a free one (default: 16443)'),
+  port: valueFlag('N', `API port; 0 picks a free one (default: ${DEFAULT_PORT})`),
   'bind-address': valueFlag(
     'IP',
     'address of this host to serve on, for nodes and users on other machines; 0.0.0.0 or :: = all (default: 127.0.0.1)',

@@ -42,9 +42,8 @@ import { processLog } from './process-log.ts';
 import { type HostStop, stopHost } from './stop-host.ts';
 import { tokenWebhook, tokenWebhookChoice } from './token-webhook-choice.ts';
 import { untilStopped } from './until-stopped.ts';
-import { UP_FLAGS } from './up-flags.ts';
+import { DEFAULT_PORT, UP_FLAGS } from './up-flags.ts';
 
-const DEFAULT_PORT = 16443;
 const POLL_MS = 10;
 const WARNING = 'warning: ';
 /** When the start, and what clients do right after it, are over. */

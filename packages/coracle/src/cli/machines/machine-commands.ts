@@ -1,21 +1,17 @@
 /** The commands about machines, one row each. */
+import { ALL_NAMESPACES, CLUSTER, EXPLAIN, JSON_OUT, SERVER, under } from '../cluster-flags.ts';
 import { type Command, type FlagSpec, switchFlag, valueFlag } from '../command.ts';
 
-/** Flags that help shows under a head of their own. */
-const under = (group: string, flags: Readonly<Record<string, FlagSpec>>): Record<string, FlagSpec> =>
-  Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, { ...flag, group }]));
-
-const CLUSTER = under('Cluster', {
-  namespace: valueFlag('NAME', "namespace (default: the context's)", { short: 'n', completes: 'namespaces' }),
-  kubeconfig: valueFlag('FILE', 'cluster to work against (default: $KUBECONFIG, ~/.kube/config)'),
-  'data-dir': valueFlag('DIR', 'where state is kept (default: XDG data directory, coracle)'),
-});
-const EXPLAIN = switchFlag('do nothing; print the call of kubectl or virtctl that does it');
-const JSON_OUT = switchFlag('print JSON');
-const ALL = switchFlag('machines of all namespaces', { short: 'A', group: 'Cluster' });
 const NAME = '[vm/]NAME[.NAMESPACE]';
 const NAMES = `${NAME}...`;
-const MACHINES = { group: 'Machines', completes: 'machines' } as const;
+
+/** A command about machines that are there: its words are completed, and it can say which calls do the same. */
+const machine = (row: Omit<Command, 'group' | 'completes'>): Command => ({
+  ...row,
+  group: 'Machines',
+  completes: 'machines',
+  flags: { ...row.flags, explain: EXPLAIN, ...CLUSTER },
+});
 
 const WAIT: Readonly<Record<string, FlagSpec>> = {
   wait: switchFlag('return when it is there'),
@@ -37,15 +33,14 @@ const GUEST: Readonly<Record<string, FlagSpec>> = {
 const power = (
   name: 'start' | 'stop' | 'restart' | 'pause' | 'unpause',
   row: { readonly summary: string; readonly examples: readonly string[]; readonly flags?: Record<string, FlagSpec> },
-): Command => ({
-  name,
-  summary: row.summary,
-  words: NAMES,
-  ...MACHINES,
-  examples: row.examples,
-  flags: { ...row.flags, json: JSON_OUT, explain: EXPLAIN, ...CLUSTER },
-  load: async () => (await import('./power.ts')).power(name),
-});
+): Command =>
+  machine({
+    ...row,
+    name,
+    words: NAMES,
+    flags: { ...row.flags, json: JSON_OUT },
+    load: async () => (await import('./power.ts')).power(name),
+  });
 
 const FORCE = switchFlag('end the guest at once');
 
@@ -104,38 +99,33 @@ export const MACHINE_COMMANDS: readonly Command[] = [
     },
     load: async () => (await import('./create.ts')).create,
   },
-  {
+  machine({
     name: 'ssh',
     summary: 'A shell, or a command, in a guest: with the ssh of this host, through the API',
     words: `[USER@]${NAME} [-- COMMAND...]`,
-    ...MACHINES,
     examples: [
       'coracle ssh web',
       'coracle ssh root@web -- systemctl status nginx',
       'coracle ssh web -o ForwardAgent=yes',
     ],
-    flags: { ...GUEST, explain: EXPLAIN, ...CLUSTER },
+    flags: { ...GUEST },
     load: async () => (await import('./ssh.ts')).ssh,
-  },
-  {
+  }),
+  machine({
     name: 'cp',
     summary: 'Copy files into a guest or out of it: with the scp of this host, through the API',
     words: 'SOURCE... TARGET',
-    ...MACHINES,
     examples: ['coracle cp notes.txt web:', 'coracle cp -r root@web:/var/log ./logs'],
     flags: {
       recursive: switchFlag('directories, with what is in them', { short: 'r' }),
       ...GUEST,
-      explain: EXPLAIN,
-      ...CLUSTER,
     },
     load: async () => (await import('./cp.ts')).cp,
-  },
-  {
+  }),
+  machine({
     name: 'port-forward',
     summary: 'Have ports of a guest at ports of this host, as long as the command runs',
     words: `${NAME} [LOCAL:]PORT...`,
-    ...MACHINES,
     examples: [
       'coracle port-forward web 8080:80',
       'coracle port-forward web :5432',
@@ -148,39 +138,31 @@ export const MACHINE_COMMANDS: readonly Command[] = [
         'with --stdio, for servers that speak first: connect again until one does, for so long',
       ),
       stdio: switchFlag('join the port to standard input and output, as ProxyCommand of ssh wants it'),
-      explain: EXPLAIN,
-      ...CLUSTER,
     },
     load: async () => (await import('./port-forward.ts')).portForward,
-  },
-  {
+  }),
+  machine({
     name: 'vnc',
     summary: 'Have the screen of a machine at a port of this host, for any VNC viewer, as long as the command runs',
     words: NAME,
-    ...MACHINES,
     examples: ['coracle vnc web', 'coracle vnc web --port 5901 --preserve-session'],
     flags: {
       port: valueFlag('N', 'port of this host (default: any that is free)'),
       address: valueFlag('IP', 'address of this host to listen on (default: 127.0.0.1)'),
       'preserve-session': switchFlag('leave a viewer alone that has the screen already'),
-      explain: EXPLAIN,
-      ...CLUSTER,
     },
     load: async () => (await import('./vnc.ts')).vnc,
-  },
-  {
+  }),
+  machine({
     name: 'screenshot',
     summary: 'Write a picture of the screen of a machine, as a PNG',
     words: `${NAME} FILE`,
-    ...MACHINES,
     examples: ['coracle screenshot web screen.png', 'coracle screenshot web.shop screen.png --move-cursor'],
     flags: {
       'move-cursor': switchFlag('move the pointer first, which wakes a screen that went dark'),
-      explain: EXPLAIN,
-      ...CLUSTER,
     },
     load: async () => (await import('./screenshot.ts')).screenshot,
-  },
+  }),
   power('start', {
     summary: 'Start machines',
     examples: ['coracle start web', 'coracle start web db --wait'],
@@ -202,34 +184,29 @@ export const MACHINE_COMMANDS: readonly Command[] = [
   }),
   power('pause', { summary: 'Hold the processors of machines', examples: ['coracle pause web'] }),
   power('unpause', { summary: 'Let paused machines go on', examples: ['coracle unpause web'] }),
-  {
+  machine({
     name: 'list',
     summary: 'Machines with state, address, node, and why they do not run',
-    ...MACHINES,
     examples: ['coracle list', 'coracle list -A --json'],
     flags: {
       quiet: switchFlag('names alone', { short: 'q' }),
       json: JSON_OUT,
-      explain: EXPLAIN,
-      'all-namespaces': ALL,
-      ...CLUSTER,
+      'all-namespaces': ALL_NAMESPACES,
     },
     load: async () => (await import('./list.ts')).list,
-  },
-  {
+  }),
+  machine({
     name: 'ip',
     summary: 'Print the addresses of a running machine',
     words: NAME,
-    ...MACHINES,
     examples: ['coracle ip web', 'coracle ip web.shop --json'],
-    flags: { json: JSON_OUT, explain: EXPLAIN, ...CLUSTER },
+    flags: { json: JSON_OUT },
     load: async () => (await import('./ip.ts')).ip,
-  },
-  {
+  }),
+  machine({
     name: 'expose',
     summary: 'Give a machine a name and an address that stay: a Service before it',
     words: NAME,
-    ...MACHINES,
     examples: ['coracle expose web --port 80', 'coracle expose web --port 8080:80 --type NodePort --name front'],
     flags: {
       port: valueFlag(
@@ -240,43 +217,36 @@ export const MACHINE_COMMANDS: readonly Command[] = [
       name: valueFlag('NAME', "name of the Service (default: the machine's)"),
       type: valueFlag('TYPE', 'ClusterIP, NodePort or LoadBalancer (default: ClusterIP)'),
       json: JSON_OUT,
-      explain: EXPLAIN,
-      ...CLUSTER,
     },
     load: async () => (await import('./expose.ts')).expose,
-  },
-  {
+  }),
+  machine({
     name: 'logs',
     summary: 'Print what a guest has written to its serial console',
     words: NAME,
-    ...MACHINES,
     examples: ['coracle logs web --tail 50', 'coracle logs web -f'],
     flags: {
       follow: switchFlag('go on with what it writes from now on', { short: 'f' }),
       tail: valueFlag('N', 'the last N lines'),
-      explain: EXPLAIN,
-      ...CLUSTER,
     },
     load: async () => (await import('./logs.ts')).logs,
-  },
-  {
+  }),
+  machine({
     name: 'why',
     summary: 'Say in plain words why a machine does not run, and what to do',
     words: NAME,
-    ...MACHINES,
     examples: ['coracle why web'],
-    flags: { json: JSON_OUT, explain: EXPLAIN, ...CLUSTER },
+    flags: { json: JSON_OUT },
     load: async () => (await import('./why.ts')).why,
-  },
-  {
+  }),
+  machine({
     name: 'top',
     summary: 'What machines take of processors and memory now',
     words: '[[vm/]NAME[.NAMESPACE]...]',
-    ...MACHINES,
     examples: ['coracle top', 'coracle top web.shop', 'coracle top -A --json'],
-    flags: { json: JSON_OUT, explain: EXPLAIN, 'all-namespaces': ALL, ...CLUSTER },
+    flags: { json: JSON_OUT, 'all-namespaces': ALL_NAMESPACES },
     load: async () => (await import('./top.ts')).top,
-  },
+  }),
   {
     name: 'upload',
     summary: 'Make a disk (DataVolume) from an image file of this host',
@@ -292,11 +262,10 @@ export const MACHINE_COMMANDS: readonly Command[] = [
     },
     load: async () => (await import('./upload.ts')).upload,
   },
-  {
+  machine({
     name: 'export',
     summary: 'Download a disk of a stopped machine, of a snapshot or of a claim into a file of this host',
     words: '[vm/]NAME[.NAMESPACE] | snapshot/NAME | claim/NAME',
-    ...MACHINES,
     examples: [
       'coracle export db',
       'coracle export db --volume db-disk --output db.img --format raw',
@@ -307,11 +276,9 @@ export const MACHINE_COMMANDS: readonly Command[] = [
       volume: valueFlag('NAME', 'which volume, where there are several'),
       format: valueFlag('FORMAT', 'gzip or raw (default: gzip)'),
       ...DOWNLOAD,
-      explain: EXPLAIN,
-      ...CLUSTER,
     },
     load: async () => (await import('./export.ts')).exportDisk,
-  },
+  }),
   {
     name: 'memory-dump',
     summary: 'Dump the memory of a running machine into a claim, and download it as an ELF file',
@@ -351,8 +318,7 @@ export const MACHINE_COMMANDS: readonly Command[] = [
       from: valueFlag('URL', 'refresh: another file (http, https), or an image of a registry (docker://IMAGE)'),
       checksums: valueFlag('URL', 'refresh: list of digests (SHA-256 or SHA-512) that has the file'),
       json: JSON_OUT,
-      kubeconfig: CLUSTER['kubeconfig']!,
-      'data-dir': CLUSTER['data-dir']!,
+      ...SERVER,
     },
     load: async () => (await import('./images.ts')).images,
   },

@@ -6,8 +6,7 @@ import { kubeconfigPath } from '../../config/cluster.ts';
 import { type DataDir, dataDirAt, defaultDataDir } from '../../config/data-dir.ts';
 import { findRunning } from '../../config/running.ts';
 import { type CommandContext, textFlag } from '../command.ts';
-
-const DEFAULT_PORT = 16_443;
+import { DEFAULT_PORT } from '../up-flags.ts';
 
 /** The data directory whose control plane the command talks to; undefined when it is another cluster. */
 export function localDataDir(context: CommandContext): DataDir | undefined {

@@ -1,11 +1,6 @@
 /** The subcommands of `coracle sync`, one row each. */
-import { type Command, type FlagSpec, valueFlag } from '../command.ts';
-
-const CLUSTER: Readonly<Record<string, FlagSpec>> = {
-  kubeconfig: valueFlag('FILE', 'cluster to work against (default: $KUBECONFIG, ~/.kube/config)'),
-  'data-dir': valueFlag('DIR', "a server's data directory, for its admin's kubeconfig"),
-};
-const OUTPUT = valueFlag('FORMAT', 'table or json (default: table)', { short: 'o' });
+import { NAMESPACE, OUTPUT, SERVER } from '../cluster-flags.ts';
+import { type Command, valueFlag } from '../command.ts';
 
 export const SYNC_COMMANDS: readonly Command[] = [
   {
@@ -20,7 +15,7 @@ export const SYNC_COMMANDS: readonly Command[] = [
       path: valueFlag('DIR', 'files of this host instead of the source; the sync need not be there then'),
       namespace: valueFlag('NAME', 'namespace of a RepoSync', { short: 'n' }),
       output: OUTPUT,
-      ...CLUSTER,
+      ...SERVER,
     },
     load: async () => (await import('./plan.ts')).plan,
   },
@@ -29,9 +24,9 @@ export const SYNC_COMMANDS: readonly Command[] = [
     summary: 'Show who owns each field of an object: Git, the server, or another',
     words: 'KIND/NAME',
     flags: {
-      namespace: valueFlag('NAME', "namespace (default: the context's)", { short: 'n' }),
+      namespace: NAMESPACE,
       output: OUTPUT,
-      ...CLUSTER,
+      ...SERVER,
     },
     load: async () => (await import('./explain.ts')).explain,
   },

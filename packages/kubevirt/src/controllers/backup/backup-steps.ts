@@ -69,16 +69,9 @@ function takeReport(status: Status, report: Report, now: string): void {
 }
 
 /** The steps of a VirtualMachineBackup: start, progress, end. */
-export class BackupSteps extends ControllerSteps {
-  readonly stores;
-  readonly #events;
-
-  constructor(options: BackupControllerOptions) {
-    super(options);
-    const { stores, events } = options;
-    this.stores = stores;
-    this.#events = events;
-  }
+export class BackupSteps extends ControllerSteps<BackupControllerOptions> {
+  readonly stores = this.options.stores;
+  readonly #events = this.options.events;
 
   #now(): string {
     return formatTime(this.clock.now());

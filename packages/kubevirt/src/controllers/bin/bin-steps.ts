@@ -46,27 +46,18 @@ const BY_UUID = 'bin.firmware-uuid';
 const LATEST = 100 * 365 * 86_400_000;
 
 /** The steps of a deleted machine in the bin: kept, undeleted, expired. */
-export class BinSteps extends ControllerSteps {
-  readonly callPool;
-  readonly contents;
-  readonly records;
-  readonly vms;
-  readonly kubevirts;
-  readonly events;
-
+export class BinSteps extends ControllerSteps<BinControllerOptions> {
+  readonly callPool = this.options.callPool;
+  readonly contents = this.options.informers.of(DELETED_VIRTUAL_MACHINE_CONTENTS);
+  readonly records = this.options.informers.of(DELETED_VIRTUAL_MACHINES);
+  readonly vms = this.options.informers.of(VIRTUAL_MACHINES).addIndex(BY_UUID, vmUuids);
+  readonly kubevirts = this.options.informers.of(KUBEVIRTS);
+  readonly events = createEventRecorder(this.client, { ...this.options, component: 'coracle-bin' });
   readonly #enqueue;
 
   constructor(options: BinControllerOptions, enqueue: Controller['enqueue']) {
     super(options);
     this.#enqueue = enqueue;
-    const { client, informers, clock, log, callPool } = options;
-    this.callPool = callPool;
-    this.contents = informers.of(DELETED_VIRTUAL_MACHINE_CONTENTS);
-    this.records = informers.of(DELETED_VIRTUAL_MACHINES);
-    this.vms = informers.of(VIRTUAL_MACHINES);
-    this.kubevirts = informers.of(KUBEVIRTS);
-    this.vms.addIndex(BY_UUID, vmUuids);
-    this.events = createEventRecorder(client, { component: 'coracle-bin', clock, log });
   }
 
   clusterKey(name: string): ObjectKey {

@@ -1,5 +1,5 @@
 import { keyOf, keyText } from '@coracle/apimachinery/meta/object';
-import { NODES, PODS } from '@coracle/apimachinery/types/resource-types';
+import { NODES } from '@coracle/apimachinery/types/resource-types';
 import type { Node } from '@coracle/apimachinery/types/types';
 import { isApiError, isNotFound } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
@@ -7,7 +7,6 @@ import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import { createExpectations } from '@coracle/client/expectations/expectations';
-import { createInformer } from '@coracle/client/informer/informer';
 import {
   KUBEVIRTS,
   VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
@@ -15,7 +14,7 @@ import {
   type VirtualMachineInstance,
   type VirtualMachineInstanceMigration,
 } from '../../kinds/kubevirt.ts';
-import { CREATED_BY_LABEL, LAUNCHER_LABEL, LAUNCHER_VALUE } from '../../rules/launcher/launcher-labels.ts';
+import { launcherPodInformer } from '../launcher-pod-informer.ts';
 import {
   DRAIN_ANNOTATION,
   EVACUATION_ANNOTATION,
@@ -25,35 +24,18 @@ import {
 } from './evacuation-plan.ts';
 
 /** What an evacuation writes: migrations, marks and notes. */
-export class EvacuationSteps extends ControllerSteps {
-  readonly nodes;
-  readonly vmis;
-  readonly migrations;
-  readonly kubevirts;
-  readonly pods;
-  readonly events;
+export class EvacuationSteps extends ControllerSteps<ControllerEnvironment> {
+  readonly informers = this.options.informers;
+  readonly nodes = this.informers.of<Node>(NODES);
+  readonly vmis = this.informers
+    .of(VIRTUAL_MACHINE_INSTANCES)
+    .addIndex('node', ({ status }) => (status?.nodeName ? [status.nodeName] : []));
+  readonly migrations = this.informers.of(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS);
+  readonly kubevirts = this.informers.of(KUBEVIRTS);
+  readonly pods = launcherPodInformer(this.options);
+  readonly events = createEventRecorder(this.client, { ...this.options, component: 'disruptionbudget-controller' });
   /** By instance: a migration made for it that the cache does not show yet. */
-  readonly expectations;
-  readonly informers;
-
-  constructor(environment: ControllerEnvironment) {
-    super(environment);
-    const { client, informers, clock, log } = environment;
-    this.informers = informers;
-    this.nodes = informers.of<Node>(NODES);
-    this.vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
-    this.migrations = informers.of(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS);
-    this.kubevirts = informers.of(KUBEVIRTS);
-    this.pods = createInformer(client, PODS, {
-      clock,
-      log,
-      labelSelector: `${LAUNCHER_LABEL}=${LAUNCHER_VALUE}`,
-      indexes: { instance: (pod) => [pod.metadata.labels?.[CREATED_BY_LABEL] ?? ''].filter((uid) => uid !== '') },
-    });
-    this.vmis.addIndex('node', (vmi) => [vmi.status?.nodeName ?? ''].filter((name) => name !== ''));
-    this.events = createEventRecorder(client, { component: 'disruptionbudget-controller', clock, log });
-    this.expectations = createExpectations(clock);
-  }
+  readonly expectations = createExpectations(this.clock);
 
   textOf({ metadata }: ReadonlyVmi): string {
     return keyText({ namespace: metadata.namespace ?? '', name: metadata.name ?? '' });

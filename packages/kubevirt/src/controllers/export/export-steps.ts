@@ -9,7 +9,7 @@ import { commit } from '@coracle/client/commit/commit';
 import { DONE, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
 import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
-import { createEventRecorder, type EventRecorder } from '@coracle/client/events/recorder';
+import { createEventRecorder } from '@coracle/client/events/recorder';
 import { isDeleting } from '@coracle/client/finalizer/finalizer';
 import { SELECTED_NODE } from '@coracle/cluster-rules/storage/claim-step';
 import { POOL_DRIVER, POOL_LABEL } from '@coracle/cluster-rules/storage/pool-names';
@@ -53,22 +53,13 @@ const DISK_CONTENT = { 'cdi.kubevirt.io/storage.contentType': 'kubevirt' };
 const newToken = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(TOKEN_LENGTH)), (byte) => TOKEN_DIGITS[byte % 32]).join('');
 
-export class ExportSteps extends ControllerSteps {
-  readonly stores: ExportStores;
-  readonly #events: EventRecorder;
-  readonly #options: ExportControllerOptions;
-
-  constructor(options: ExportControllerOptions) {
-    super(options);
-    const { client, clock, log } = this;
-    this.#options = options;
-    this.stores = new ExportStores(options.informers);
-    this.#events = createEventRecorder(client, { component: 'export-controller', clock, log });
-  }
+export class ExportSteps extends ControllerSteps<ExportControllerOptions> {
+  readonly stores = new ExportStores(this.options.informers);
+  readonly #events = createEventRecorder(this.client, { ...this.options, component: 'export-controller' });
 
   async pass(object: Export): Promise<ReconcileResult> {
     const { client, clock } = this;
-    const { targets } = this.#options;
+    const { targets } = this.options;
     const key = keyOf(object as VirtualMachineExport);
     if (isDeleting(object)) {
       targets.drop(key);
@@ -159,7 +150,7 @@ export class ExportSteps extends ControllerSteps {
 
   async #writeStatus(object: Export, source: ExportSource): Promise<void> {
     const { client, clock } = this;
-    const { server } = this.#options;
+    const { server } = this.options;
     const base = {
       base: server.url,
       cert: server.ca,

@@ -100,36 +100,21 @@ function textOf({ metadata }: Snapshot): { readonly reason: string; readonly mes
 }
 
 /** The steps of a snapshot with memory: saved, reported, removed. */
-export class MemorySteps extends ControllerSteps {
-  readonly #askAgent;
-  readonly snapshots;
-  readonly contents;
-  readonly vms;
-  readonly #vmis;
-  readonly #events;
-  readonly #claims;
-  readonly #fork;
-
-  constructor(options: MemoryControllerOptions) {
-    super(options);
-    const { client, informers, clock, log, askAgent } = options;
-    this.#askAgent = askAgent;
-    this.snapshots = informers.of(VIRTUAL_MACHINE_SNAPSHOTS);
-    this.contents = informers.of(VIRTUAL_MACHINE_SNAPSHOT_CONTENTS);
-    this.vms = informers.of(VIRTUAL_MACHINES);
-    this.#vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
-    this.#events = createEventRecorder(client, { component: 'memory-controller', clock, log });
-    this.#claims = createClaimSnapshots({ client, contents: this.contents });
-    this.#fork = createForker({
-      client,
-      clock,
-      log,
-      events: this.#events,
-      vms: this.vms,
-      vmis: this.#vmis,
-      claims: this.#claims,
-    });
-  }
+export class MemorySteps extends ControllerSteps<MemoryControllerOptions> {
+  readonly #askAgent = this.options.askAgent;
+  readonly snapshots = this.options.informers.of(VIRTUAL_MACHINE_SNAPSHOTS);
+  readonly contents = this.options.informers.of(VIRTUAL_MACHINE_SNAPSHOT_CONTENTS);
+  readonly vms = this.options.informers.of(VIRTUAL_MACHINES);
+  readonly #vmis = this.options.informers.of(VIRTUAL_MACHINE_INSTANCES);
+  readonly #events = createEventRecorder(this.client, { ...this.options, component: 'memory-controller' });
+  readonly #claims = createClaimSnapshots(this);
+  readonly #fork = createForker({
+    ...this.options,
+    events: this.#events,
+    vms: this.vms,
+    vmis: this.#vmis,
+    claims: this.#claims,
+  });
 
   async #patchMetadata(snapshot: Snapshot, change: (copy: VirtualMachineSnapshot) => VirtualMachineSnapshot) {
     return commit<VirtualMachineSnapshot>(this.client, VIRTUAL_MACHINE_SNAPSHOTS, {

@@ -1,6 +1,6 @@
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { type DeepReadonly, keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
-import { PODS, RESOURCE_QUOTAS } from '@coracle/apimachinery/types/resource-types';
+import { RESOURCE_QUOTAS } from '@coracle/apimachinery/types/resource-types';
 import type { Pod } from '@coracle/apimachinery/types/types';
 import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
@@ -10,22 +10,17 @@ import type { ControllerEnvironment } from '@coracle/client/controller/environme
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import { createExpectations } from '@coracle/client/expectations/expectations';
 import { removeFinalizer } from '@coracle/client/finalizer/finalizer';
-import { createInformer } from '@coracle/client/informer/informer';
 import {
   VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
   VIRTUAL_MACHINE_INSTANCES,
   type VirtualMachineInstanceMigration,
 } from '../../kinds/kubevirt.ts';
-import {
-  CREATED_BY_LABEL,
-  LAUNCHER_LABEL,
-  LAUNCHER_VALUE,
-  MIGRATION_JOB_LABEL,
-} from '../../rules/launcher/launcher-labels.ts';
+import { CREATED_BY_LABEL, MIGRATION_JOB_LABEL } from '../../rules/launcher/launcher-labels.ts';
 import { isLauncherOf } from '../../rules/launcher/launcher-owner.ts';
 import type { LauncherPodOptions } from '../../rules/launcher/launcher-pod.ts';
 import { byAge, isLauncherReady, isPodFinal } from '../../rules/launcher/launcher-pods.ts';
 import { isFinal } from '../../rules/run-strategy/run-strategy.ts';
+import { launcherPodInformer } from '../launcher-pod-informer.ts';
 import { createMigrationActions } from './migration-actions.ts';
 import { nextMigrationStatus } from './migration-status.ts';
 import {
@@ -71,41 +66,21 @@ export interface Pass {
 }
 
 /** The steps of a migration: start, what its phase asks for, save. */
-export class MigrationSteps extends ControllerSteps {
-  readonly migrations;
-  readonly vmis;
-  readonly quotas;
-  readonly pods;
-  readonly #events;
-  readonly actions;
-  readonly #stateClaims;
-  readonly expectations;
-
-  constructor(options: MigrationControllerOptions) {
-    super(options);
-    const { client, clock, log, informers } = options;
-    this.migrations = informers.of(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS);
-    this.vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
-    this.quotas = informers.of(RESOURCE_QUOTAS);
-    this.pods = createInformer(client, PODS, {
-      clock,
-      log,
-      labelSelector: `${LAUNCHER_LABEL}=${LAUNCHER_VALUE}`,
-      indexes: { instance: (pod) => [pod.metadata.labels?.[CREATED_BY_LABEL] ?? ''].filter((uid) => uid !== '') },
-    });
-    this.migrations.addIndex('instance', (one) => [`${one.metadata.namespace}/${one.spec.vmiName}`]);
-    this.#events = createEventRecorder(client, { component: 'virtualmachine-controller', clock, log });
-    this.actions = createMigrationActions({
-      client,
-      clock,
-      log,
-      informers,
-      events: this.#events,
-      launcher: options.settings,
-    });
-    this.#stateClaims = createMigrationStateClaims(options);
-    this.expectations = createExpectations(clock);
-  }
+export class MigrationSteps extends ControllerSteps<MigrationControllerOptions> {
+  readonly migrations = this.options.informers
+    .of(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS)
+    .addIndex('instance', (one) => [`${one.metadata.namespace}/${one.spec.vmiName}`]);
+  readonly vmis = this.options.informers.of(VIRTUAL_MACHINE_INSTANCES);
+  readonly quotas = this.options.informers.of(RESOURCE_QUOTAS);
+  readonly pods = launcherPodInformer(this.options);
+  readonly #events = createEventRecorder(this.client, { ...this.options, component: 'virtualmachine-controller' });
+  readonly actions = createMigrationActions({
+    ...this.options,
+    events: this.#events,
+    launcher: this.options.settings,
+  });
+  readonly #stateClaims = createMigrationStateClaims(this.options);
+  readonly expectations = createExpectations(this.clock);
 
   podsOf(vmi: ReadonlyVmi | undefined): readonly ReadonlyPod[] {
     return vmi

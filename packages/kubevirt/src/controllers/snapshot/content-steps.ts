@@ -39,26 +39,12 @@ const FREEZE_RETRY_MS = 5000;
 class FreezeRefused extends Error {}
 
 /** The steps of a VirtualMachineSnapshotContent: freeze, VolumeSnapshots, thaw. */
-export class ContentSteps extends ControllerSteps {
-  readonly #stores;
-  readonly #events;
-  readonly contents;
-  readonly snapshots;
-  readonly volumeSnapshots;
-  readonly #options;
-
-  constructor(options: SnapshotControllerOptions) {
-    super(options);
-    this.#options = options;
-    const { stores, events } = options;
-    const { contents, snapshots, volumeSnapshots } = stores;
-
-    this.#stores = stores;
-    this.#events = events;
-    this.contents = contents;
-    this.snapshots = snapshots;
-    this.volumeSnapshots = volumeSnapshots;
-  }
+export class ContentSteps extends ControllerSteps<SnapshotControllerOptions> {
+  readonly #stores = this.options.stores;
+  readonly #events = this.options.events;
+  readonly contents = this.#stores.contents;
+  readonly snapshots = this.#stores.snapshots;
+  readonly volumeSnapshots = this.#stores.volumeSnapshots;
 
   async #saveStatus(content: Content, status: SnapshotContentStatus): Promise<void> {
     if (deepEqual(content.status ?? {}, status)) return;
@@ -128,7 +114,7 @@ export class ContentSteps extends ControllerSteps {
         facts.push({
           name,
           type: 'present',
-          snapshot: await createVolumeSnapshot(content, backup, { ...this.#options, waits: waitsForMemory(snapshot) }),
+          snapshot: await createVolumeSnapshot(content, backup, { ...this.options, waits: waitsForMemory(snapshot) }),
         });
       }
     }

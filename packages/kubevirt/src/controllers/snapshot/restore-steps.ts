@@ -45,30 +45,15 @@ const isOrphaned = ({ metadata }: Restore, target: Vm | undefined): boolean =>
   target === undefined && metadata.ownerReferences?.some(({ kind }) => kind === 'VirtualMachine') === true;
 
 /** The steps of a VirtualMachineRestore. */
-export class RestoreSteps extends ControllerSteps {
-  readonly #stores;
-  readonly restores;
-  readonly #events;
-  readonly snapshots;
-  readonly contents;
-  readonly vms;
-  readonly vmis;
-  readonly claims;
-
-  constructor(options: SnapshotControllerOptions) {
-    super(options);
-    const { stores, restores, events } = options;
-    const { snapshots, contents, vms, vmis, claims } = stores;
-
-    this.#stores = stores;
-    this.restores = restores;
-    this.#events = events;
-    this.snapshots = snapshots;
-    this.contents = contents;
-    this.vms = vms;
-    this.vmis = vmis;
-    this.claims = claims;
-  }
+export class RestoreSteps extends ControllerSteps<SnapshotControllerOptions> {
+  readonly #stores = this.options.stores;
+  readonly #events = this.options.events;
+  readonly restores = this.options.restores;
+  readonly snapshots = this.#stores.snapshots;
+  readonly contents = this.#stores.contents;
+  readonly vms = this.#stores.vms;
+  readonly vmis = this.#stores.vmis;
+  readonly claims = this.#stores.claims;
 
   #say(restore: VirtualMachineRestore, ...aspects: readonly Aspect[]): void {
     restore.status ??= {};

@@ -115,40 +115,29 @@ function setStrategy(vm: VirtualMachine, strategy: RunStrategy): void {
 }
 
 /** The steps of a machine, in the order of `STEPS`. */
-export class VmSteps extends ControllerSteps {
-  readonly random;
-  readonly vms;
-  readonly vmis;
-  readonly #kubevirts;
-  readonly uuids;
-  readonly lookup;
+export class VmSteps extends ControllerSteps<VmControllerOptions> {
+  readonly random = this.options.random ?? Math.random;
+  readonly vms = this.options.informers.of(VIRTUAL_MACHINES);
+  readonly vmis = this.options.informers.of(VIRTUAL_MACHINE_INSTANCES);
+  readonly #kubevirts = this.options.informers.of(KUBEVIRTS);
+  readonly uuids = createUuidIndex(this.vms, this.vmis);
+  readonly lookup = createSourceLookup(this.options, this.vms);
   #read: { readonly kubevirt: DeepReadonly<KubeVirt> | undefined; readonly config: ClusterConfig } | undefined;
-  readonly #start;
-  readonly #events;
-  readonly #disks;
-  readonly expectations;
-
-  constructor(options: VmControllerOptions, enqueue: (key: ObjectKey) => void = () => {}) {
-    super(options);
-    const { client, clock, log, informers, random = Math.random } = options;
-    this.random = random;
-    this.vms = informers.of(VIRTUAL_MACHINES);
-    this.vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
-    this.#kubevirts = informers.of(KUBEVIRTS);
-    this.uuids = createUuidIndex(this.vms, this.vmis);
-    this.lookup = createSourceLookup({ client, informers }, this.vms);
-    this.#start = createStartRecord({ client, lookup: this.lookup, config: this.#config });
-    this.#events = createEventRecorder(client, { component: 'virtualmachine-controller', clock, log });
-    this.expectations = createExpectations(clock);
-    this.#disks = createMachineDisks({ client, events: this.#events, informers, clock, vms: this.vms, enqueue });
-  }
-
   readonly #config = (): ClusterConfig => {
     const kubevirt = this.#kubevirts.list()[0];
     if (this.#read === undefined || this.#read.kubevirt !== kubevirt)
       this.#read = { kubevirt, config: clusterConfigOf(kubevirt) };
     return this.#read.config;
   };
+  readonly #start = createStartRecord({ client: this.client, lookup: this.lookup, config: this.#config });
+  readonly #events = createEventRecorder(this.client, { ...this.options, component: 'virtualmachine-controller' });
+  readonly #disks;
+  readonly expectations = createExpectations(this.clock);
+
+  constructor(options: VmControllerOptions, enqueue: (key: ObjectKey) => void = () => {}) {
+    super(options);
+    this.#disks = createMachineDisks({ ...options, events: this.#events, vms: this.vms, enqueue });
+  }
 
   readonly #deletion: Step = async (pass) => {
     const { vm, instance } = pass;

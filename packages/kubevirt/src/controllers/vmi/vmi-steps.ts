@@ -24,10 +24,8 @@ import {
 import { createUuidIndex } from '../../rules/identity/uuid-index.ts';
 import { ATTACHMENT_VALUE, attachedInstance } from '../../rules/launcher/attachment-pod.ts';
 import {
-  CREATED_BY_LABEL,
   FOREGROUND_FINALIZER,
   LAUNCHER_LABEL,
-  LAUNCHER_VALUE,
   NODE_NAME_LABEL,
   vmiIdLabel,
 } from '../../rules/launcher/launcher-labels.ts';
@@ -36,6 +34,7 @@ import { type LauncherPodOptions, launcherPod } from '../../rules/launcher/launc
 import { isPodFinal } from '../../rules/launcher/launcher-pods.ts';
 import { NETWORKS_ANNOTATION, networksAnnotation } from '../../rules/launcher/network-attachments.ts';
 import { isFinal } from '../../rules/run-strategy/run-strategy.ts';
+import { launcherPodInformer } from '../launcher-pod-informer.ts';
 import { missingClaim } from './claim-info.ts';
 import { plugVolumes } from './plug-volumes.ts';
 import type { ResizeFacts } from './resize-pod.ts';
@@ -82,60 +81,32 @@ export function attachmentKeys(pod: ReadonlyPod): ObjectKey[] {
 }
 
 /** The steps of an instance: its launcher Pod is made, shown to, and cleared up. */
-export class VmiSteps extends ControllerSteps {
-  readonly vmis;
-  readonly claims;
-  readonly classes;
-  readonly nodes;
-  readonly #kubevirts;
-  readonly vms;
-  readonly uuids;
-  readonly pods;
+export class VmiSteps extends ControllerSteps<VmiControllerOptions> {
+  readonly vmis = this.options.informers.of(VIRTUAL_MACHINE_INSTANCES);
+  readonly claims = this.options.informers.of(PERSISTENT_VOLUME_CLAIMS);
+  readonly classes = this.options.informers.of(STORAGE_CLASSES);
+  readonly nodes = this.options.informers.of<Node>(NODES);
+  readonly #kubevirts = this.options.informers.of(KUBEVIRTS);
+  readonly vms = this.options.informers.of(VIRTUAL_MACHINES);
+  readonly uuids = createUuidIndex(this.vms, this.vmis);
+  readonly pods = launcherPodInformer(this.options, { name: (pod) => ownerKeys(pod).map(keyText) });
   /** Pods that hold volumes which are plugged into guests. */
-  readonly attachments;
-  readonly events;
-  readonly expectations;
-  readonly stateClaims;
-  readonly resumeNodes;
-  readonly #options;
-
-  constructor(options: VmiControllerOptions) {
-    super(options);
-    this.#options = options;
-    const { client, clock, log, informers } = options;
-    this.vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
-    this.claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
-    this.classes = informers.of(STORAGE_CLASSES);
-    this.nodes = informers.of<Node>(NODES);
-    this.#kubevirts = informers.of(KUBEVIRTS);
-    this.vms = informers.of(VIRTUAL_MACHINES);
-    this.uuids = createUuidIndex(this.vms, this.vmis);
-    this.pods = createInformer(client, PODS, {
-      clock,
-      log,
-      labelSelector: `${LAUNCHER_LABEL}=${LAUNCHER_VALUE}`,
-      indexes: {
-        instance: (pod) => [pod.metadata.labels?.[CREATED_BY_LABEL] ?? ''].filter((uid) => uid !== ''),
-        name: (pod) => ownerKeys(pod).map(keyText),
-      },
-    });
-    this.attachments = createInformer(client, PODS, {
-      clock,
-      log,
-      labelSelector: `${LAUNCHER_LABEL}=${ATTACHMENT_VALUE}`,
-      indexes: { instance: (pod) => attachmentKeys(pod).map(keyText) },
-    });
-    this.events = createEventRecorder(client, { component: 'virtualmachine-controller', clock, log });
-    this.expectations = createExpectations(clock);
-    this.stateClaims = createStateClaims(options, this.events);
-    this.resumeNodes = createResumeNodes(options, this.events);
-  }
+  readonly attachments = createInformer(this.client, PODS, {
+    clock: this.clock,
+    log: this.log,
+    labelSelector: `${LAUNCHER_LABEL}=${ATTACHMENT_VALUE}`,
+    indexes: { instance: (pod) => attachmentKeys(pod).map(keyText) },
+  });
+  readonly events = createEventRecorder(this.client, { ...this.options, component: 'virtualmachine-controller' });
+  readonly expectations = createExpectations(this.clock);
+  readonly stateClaims = createStateClaims(this.options, this.events);
+  readonly resumeNodes = createResumeNodes(this.options, this.events);
 
   facts(): ResizeFacts {
     return {
       kubevirt: this.#kubevirts.list()[0],
       nodes: this.nodes.list(),
-      cpuAllocationRatio: this.#options.settings().cpuAllocationRatio,
+      cpuAllocationRatio: this.options.settings().cpuAllocationRatio,
     };
   }
 
@@ -162,7 +133,7 @@ export class VmiSteps extends ControllerSteps {
     const idLabel = await vmiIdLabel(key.name);
     const stateClaim = state.claim;
     const limitsCpu = await this.#limitsCpu(key.namespace);
-    const settings = this.#options.settings();
+    const settings = this.options.settings();
     const pod = launcherPod(vmi, { ...settings, idLabel, stateClaim, memoryPlace: memory.place, limitsCpu });
     this.expectations.expectCreations(keyText(key), 1);
     try {

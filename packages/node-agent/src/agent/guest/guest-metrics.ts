@@ -10,263 +10,166 @@ export interface MeasuredGuest {
   readonly figures: GuestFigures;
 }
 
-type Sample = readonly [labels: Labels, value: number | undefined];
-type Row = readonly [
-  name: string,
-  type: ValueFamily['type'],
-  help: string,
-  samples: (guest: MeasuredGuest) => readonly Sample[],
-];
+/** By the name of a family: what it says, and its value. Those that only grow end in `_total`. */
+type Values<T> = Readonly<Record<string, readonly [help: string, value: (of: T) => number | undefined]>>;
 
-const one =
-  (value: (figures: GuestFigures) => number | undefined) =>
-  ({ figures }: MeasuredGuest): Sample[] => [[{}, value(figures)]];
-const balloon = (stat: string) => one(({ balloon }) => balloon[stat]);
-const perDisk =
-  (value: (stats: GuestFigures['disks'][number]['stats']) => number) =>
-  ({ figures }: MeasuredGuest): Sample[] =>
-    figures.disks.map(({ name, stats }) => [{ drive: name }, value(stats)]);
-const perVcpu =
-  (value: (vcpu: GuestFigures['vcpus'][number]) => number | undefined, more: Labels = {}) =>
-  ({ figures }: MeasuredGuest): Sample[] =>
-    figures.vcpus.map((vcpu) => [{ id: String(vcpu.id), ...more }, value(vcpu)]);
-const perCard =
-  (value: (card: GuestFigures['cards'][number]) => number) =>
-  ({ figures, cards }: MeasuredGuest): Sample[] =>
-    figures.cards.flatMap((traffic) => {
-      const card = cards.get(traffic.mac);
-      return card ? [[{ interface: card.name, network: card.network }, value(traffic)] as const] : [];
-    });
-const perFilesystem =
-  (value: (filesystem: GuestFigures['filesystems'][number]) => number) =>
-  ({ figures }: MeasuredGuest): Sample[] => {
-    const labelled = figures.filesystems.map((filesystem) => {
-      const labels = {
-        disk_name: filesystem.diskName,
-        mount_point: filesystem.mountPoint,
-        file_system_type: filesystem.fileSystemType,
-      };
-      return [JSON.stringify(labels), [labels, value(filesystem)]] as const;
-    });
-    return [...new Map<string, Sample>(labelled).values()];
-  };
-
-const ROWS: readonly Row[] = [
-  [
-    'cpu_usage_seconds_total',
-    'counter',
+/** One value a guest. */
+const GUEST: Values<GuestFigures> = {
+  cpu_usage_seconds_total: [
     'Total CPU time spent in all modes (sum of both vcpu and hypervisor usage).',
-    one(({ process }) => process && process.cpuNanos / 1e9),
+    ({ process }) => process && process.cpuNanos / 1e9,
   ],
-  [
-    'cpu_user_usage_seconds_total',
-    'counter',
+  cpu_user_usage_seconds_total: [
     'Total CPU time spent in user mode.',
-    one(({ process }) => process && process.userNanos / 1e9),
+    ({ process }) => process && process.userNanos / 1e9,
   ],
-  [
-    'cpu_system_usage_seconds_total',
-    'counter',
+  cpu_system_usage_seconds_total: [
     'Total CPU time spent in system mode.',
-    one(({ process }) => process && process.systemNanos / 1e9),
+    ({ process }) => process && process.systemNanos / 1e9,
   ],
-  [
-    'vcpu_seconds_total',
-    'counter',
-    'Total amount of time spent in each state by each vcpu.',
-    perVcpu(({ seconds }) => seconds, { state: 'running' }),
-  ],
-  [
-    'vcpu_wait_seconds_total',
-    'counter',
-    'Amount of time spent by each vcpu while waiting on I/O.',
-    perVcpu(({ waitSeconds }) => waitSeconds),
-  ],
-  [
-    'vcpu_delay_seconds_total',
-    'counter',
-    'Amount of time spent by each vcpu waiting in the queue instead of running.',
-    perVcpu(({ delaySeconds }) => delaySeconds),
-  ],
-  [
-    'node_cpu_affinity',
-    'gauge',
+  node_cpu_affinity: [
     'Number of VMI CPU affinities to node physical cores.',
-    one(({ vcpus }) => vcpus.reduce((sum, { processors = 0 }) => sum + processors, 0)),
+    ({ vcpus }) => vcpus.reduce((sum, { processors = 0 }) => sum + processors, 0),
   ],
-  [
-    'memory_domain_bytes',
-    'gauge',
-    'The amount of memory in bytes allocated to the domain.',
-    one(({ memoryBytes }) => memoryBytes),
-  ],
-  [
-    'memory_resident_bytes',
-    'gauge',
+  memory_domain_bytes: ['The amount of memory in bytes allocated to the domain.', ({ memoryBytes }) => memoryBytes],
+  memory_resident_bytes: [
     'Resident set size of the process running the domain.',
-    one(({ process }) => process?.memoryBytes),
+    ({ process }) => process?.memoryBytes,
   ],
-  ['memory_actual_balloon_bytes', 'gauge', 'Current balloon size in bytes.', one(({ balloonBytes }) => balloonBytes)],
-  ['memory_available_bytes', 'gauge', 'Amount of usable memory as seen by the domain.', balloon('stat-total-memory')],
-  [
-    'memory_usable_bytes',
-    'gauge',
+  memory_actual_balloon_bytes: ['Current balloon size in bytes.', ({ balloonBytes }) => balloonBytes],
+  memory_available_bytes: [
+    'Amount of usable memory as seen by the domain.',
+    ({ balloon }) => balloon['stat-total-memory'],
+  ],
+  memory_usable_bytes: [
     'The amount of memory which can be reclaimed by balloon without pushing the guest system to swap.',
-    balloon('stat-available-memory'),
+    ({ balloon }) => balloon['stat-available-memory'],
   ],
-  [
-    'memory_unused_bytes',
-    'gauge',
+  memory_unused_bytes: [
     'The amount of memory left completely unused by the system.',
-    balloon('stat-free-memory'),
+    ({ balloon }) => balloon['stat-free-memory'],
   ],
-  [
-    'memory_cached_bytes',
-    'gauge',
+  memory_cached_bytes: [
     'The amount of memory that is being used to cache I/O and is available to be reclaimed.',
-    balloon('stat-disk-caches'),
+    ({ balloon }) => balloon['stat-disk-caches'],
   ],
-  [
-    'memory_pgmajfault_total',
-    'counter',
+  memory_pgmajfault_total: [
     'The number of page faults when disk IO was required.',
-    balloon('stat-major-faults'),
+    ({ balloon }) => balloon['stat-major-faults'],
   ],
-  [
-    'memory_pgminfault_total',
-    'counter',
+  memory_pgminfault_total: [
     'The number of other page faults, when disk IO was not required.',
-    balloon('stat-minor-faults'),
+    ({ balloon }) => balloon['stat-minor-faults'],
   ],
-  [
-    'memory_swap_in_traffic_bytes',
-    'gauge',
+  memory_swap_in_traffic_bytes: [
     'The total amount of data read from swap space of the guest in bytes.',
-    balloon('stat-swap-in'),
+    ({ balloon }) => balloon['stat-swap-in'],
   ],
-  [
-    'memory_swap_out_traffic_bytes',
-    'gauge',
+  memory_swap_out_traffic_bytes: [
     'The total amount of memory written out to swap space of the guest in bytes.',
-    balloon('stat-swap-out'),
+    ({ balloon }) => balloon['stat-swap-out'],
   ],
-  [
-    'storage_iops_read_total',
-    'counter',
-    'Total number of I/O read operations.',
-    perDisk((stats) => stats.rd_operations),
-  ],
-  [
-    'storage_iops_write_total',
-    'counter',
-    'Total number of I/O write operations.',
-    perDisk((stats) => stats.wr_operations),
-  ],
-  [
-    'storage_read_traffic_bytes_total',
-    'counter',
-    'Total number of bytes read from storage.',
-    perDisk((stats) => stats.rd_bytes),
-  ],
-  [
-    'storage_write_traffic_bytes_total',
-    'counter',
-    'Total number of written bytes.',
-    perDisk((stats) => stats.wr_bytes),
-  ],
-  [
-    'storage_read_times_seconds_total',
-    'counter',
-    'Total time spent on read operations.',
-    perDisk((stats) => stats.rd_total_time_ns / 1e9),
-  ],
-  [
-    'storage_write_times_seconds_total',
-    'counter',
-    'Total time spent on write operations.',
-    perDisk((stats) => stats.wr_total_time_ns / 1e9),
-  ],
-  [
-    'storage_flush_requests_total',
-    'counter',
-    'Total storage flush requests.',
-    perDisk((stats) => stats.flush_operations),
-  ],
-  [
-    'storage_flush_times_seconds_total',
-    'counter',
-    'Total time spent on cache flushing.',
-    perDisk((stats) => stats.flush_total_time_ns / 1e9),
-  ],
-  [
-    'filesystem_capacity_bytes',
-    'gauge',
-    'Total VM filesystem capacity in bytes.',
-    perFilesystem(({ totalBytes }) => totalBytes),
-  ],
-  [
-    'filesystem_used_bytes',
-    'gauge',
-    'Used VM filesystem capacity in bytes.',
-    perFilesystem(({ usedBytes }) => usedBytes),
-  ],
-  ['network_receive_bytes_total', 'counter', 'Total network traffic received in bytes.', perCard(({ rx }) => rx.bytes)],
-  [
-    'network_transmit_bytes_total',
-    'counter',
-    'Total network traffic transmitted in bytes.',
-    perCard(({ tx }) => tx.bytes),
-  ],
-  [
-    'network_receive_packets_total',
-    'counter',
-    'Total network traffic received packets.',
-    perCard(({ rx }) => rx.packets),
-  ],
-  [
-    'network_transmit_packets_total',
-    'counter',
-    'Total network traffic transmitted packets.',
-    perCard(({ tx }) => tx.packets),
-  ],
-  ['network_receive_errors_total', 'counter', 'Total network received error packets.', perCard(({ rx }) => rx.errors)],
-  [
-    'network_transmit_errors_total',
-    'counter',
-    'Total network transmitted error packets.',
-    perCard(({ tx }) => tx.errors),
-  ],
-  [
-    'network_receive_packets_dropped_total',
-    'counter',
-    'The total number of rx packets dropped on vNIC interfaces.',
-    perCard(({ rx }) => rx.dropped),
-  ],
-  [
-    'network_transmit_packets_dropped_total',
-    'counter',
-    'The total number of tx packets dropped on vNIC interfaces.',
-    perCard(({ tx }) => tx.dropped),
-  ],
-  [
-    'guest_load_1m',
-    'gauge',
+  guest_load_1m: [
     'Guest system load average over 1 minute as reported by the guest agent.',
-    one(({ load }) => load?.oneMinute),
+    ({ load }) => load?.oneMinute,
   ],
-  [
-    'guest_load_5m',
-    'gauge',
+  guest_load_5m: [
     'Guest system load average over 5 minutes as reported by the guest agent.',
-    one(({ load }) => load?.fiveMinutes),
+    ({ load }) => load?.fiveMinutes,
   ],
-  [
-    'guest_load_15m',
-    'gauge',
+  guest_load_15m: [
     'Guest system load average over 15 minutes as reported by the guest agent.',
-    one(({ load }) => load?.fifteenMinutes),
+    ({ load }) => load?.fifteenMinutes,
   ],
-];
+};
+
+/** Of each state; a guest here is asked for one. */
+const RUNNING_VCPU: Values<GuestFigures['vcpus'][number]> = {
+  vcpu_seconds_total: ['Total amount of time spent in each state by each vcpu.', ({ seconds }) => seconds],
+};
+const VCPU: Values<GuestFigures['vcpus'][number]> = {
+  vcpu_wait_seconds_total: [
+    'Amount of time spent by each vcpu while waiting on I/O.',
+    ({ waitSeconds }) => waitSeconds,
+  ],
+  vcpu_delay_seconds_total: [
+    'Amount of time spent by each vcpu waiting in the queue instead of running.',
+    ({ delaySeconds }) => delaySeconds,
+  ],
+};
+
+const DISK: Values<GuestFigures['disks'][number]['stats']> = {
+  storage_iops_read_total: ['Total number of I/O read operations.', (stats) => stats.rd_operations],
+  storage_iops_write_total: ['Total number of I/O write operations.', (stats) => stats.wr_operations],
+  storage_read_traffic_bytes_total: ['Total number of bytes read from storage.', (stats) => stats.rd_bytes],
+  storage_write_traffic_bytes_total: ['Total number of written bytes.', (stats) => stats.wr_bytes],
+  storage_read_times_seconds_total: ['Total time spent on read operations.', (stats) => stats.rd_total_time_ns / 1e9],
+  storage_write_times_seconds_total: ['Total time spent on write operations.', (stats) => stats.wr_total_time_ns / 1e9],
+  storage_flush_requests_total: ['Total storage flush requests.', (stats) => stats.flush_operations],
+  storage_flush_times_seconds_total: [
+    'Total time spent on cache flushing.',
+    (stats) => stats.flush_total_time_ns / 1e9,
+  ],
+};
+
+const FILESYSTEM: Values<GuestFigures['filesystems'][number]> = {
+  filesystem_capacity_bytes: ['Total VM filesystem capacity in bytes.', ({ totalBytes }) => totalBytes],
+  filesystem_used_bytes: ['Used VM filesystem capacity in bytes.', ({ usedBytes }) => usedBytes],
+};
+
+const CARD: Values<GuestFigures['cards'][number]> = {
+  network_receive_bytes_total: ['Total network traffic received in bytes.', ({ rx }) => rx.bytes],
+  network_transmit_bytes_total: ['Total network traffic transmitted in bytes.', ({ tx }) => tx.bytes],
+  network_receive_packets_total: ['Total network traffic received packets.', ({ rx }) => rx.packets],
+  network_transmit_packets_total: ['Total network traffic transmitted packets.', ({ tx }) => tx.packets],
+  network_receive_errors_total: ['Total network received error packets.', ({ rx }) => rx.errors],
+  network_transmit_errors_total: ['Total network transmitted error packets.', ({ tx }) => tx.errors],
+  network_receive_packets_dropped_total: [
+    'The total number of rx packets dropped on vNIC interfaces.',
+    ({ rx }) => rx.dropped,
+  ],
+  network_transmit_packets_dropped_total: [
+    'The total number of tx packets dropped on vNIC interfaces.',
+    ({ tx }) => tx.dropped,
+  ],
+};
+
+/** Each part that is measured, with the labels it goes by. */
+type Parts<T> = (guest: MeasuredGuest) => readonly (readonly [labels: Labels, part: T])[];
+
+const vcpus: Parts<GuestFigures['vcpus'][number]> = ({ figures }) =>
+  figures.vcpus.map((vcpu) => [{ id: String(vcpu.id) }, vcpu]);
+const disks: Parts<GuestFigures['disks'][number]['stats']> = ({ figures }) =>
+  figures.disks.map(({ name, stats }) => [{ drive: name }, stats]);
+const cards: Parts<GuestFigures['cards'][number]> = ({ figures, cards: known }) =>
+  figures.cards.flatMap((traffic) => {
+    const card = known.get(traffic.mac);
+    return card ? [[{ interface: card.name, network: card.network }, traffic] as const] : [];
+  });
+/** Of those with equal labels the last. */
+const filesystems: Parts<GuestFigures['filesystems'][number]> = ({ figures }) => {
+  const labelled = figures.filesystems.map((filesystem) => {
+    const { diskName, mountPoint, fileSystemType } = filesystem;
+    const labels = { disk_name: diskName, mount_point: mountPoint, file_system_type: fileSystemType };
+    return [JSON.stringify(labels), [labels, filesystem]] as const;
+  });
+  return [...new Map(labelled).values()];
+};
+
+function familiesOf<T>(guests: readonly MeasuredGuest[], values: Values<T>, parts: Parts<T>): ValueFamily[] {
+  const found = guests.flatMap((guest) =>
+    parts(guest).map(([labels, part]) => ({ labels: { ...guest.labels, ...labels }, part })),
+  );
+  return Object.entries(values).map(([name, [help, measure]]) => ({
+    name: `kubevirt_vmi_${name}`,
+    help,
+    type: name.endsWith('_total') ? 'counter' : 'gauge',
+    samples: found.flatMap(({ labels, part }) => {
+      const value = measure(part);
+      return value === undefined ? [] : [{ labels, value }];
+    }),
+  }));
+}
 
 /** A family of each name; a guest has a sample of what is known of it. */
 export const guestMetrics = (guests: readonly MeasuredGuest[]): ValueFamily[] => [
@@ -276,16 +179,12 @@ export const guestMetrics = (guests: readonly MeasuredGuest[]): ValueFamily[] =>
     type: 'gauge',
     samples: [{ labels: {}, value: 1 }],
   },
-  ...ROWS.map(
-    ([name, type, help, samples]): ValueFamily => ({
-      name: `kubevirt_vmi_${name}`,
-      help,
-      type,
-      samples: guests.flatMap((guest) =>
-        samples(guest).flatMap(([labels, value]) =>
-          value === undefined ? [] : [{ labels: { ...guest.labels, ...labels }, value }],
-        ),
-      ),
-    }),
+  ...familiesOf(guests, GUEST, (guest) => [[{}, guest.figures]]),
+  ...familiesOf(guests, RUNNING_VCPU, (guest) =>
+    vcpus(guest).map(([labels, vcpu]) => [{ ...labels, state: 'running' }, vcpu]),
   ),
+  ...familiesOf(guests, VCPU, vcpus),
+  ...familiesOf(guests, DISK, disks),
+  ...familiesOf(guests, FILESYSTEM, filesystems),
+  ...familiesOf(guests, CARD, cards),
 ];
