@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { eventually } from '../../../../../test/testkit/eventually.ts';
 import { systemClock } from '../../../../runtime/src/clock/clock.ts';
 import { silentLogger } from '../../../../runtime/src/log/log.ts';
-import type { ProcessIdentity } from '../../../../runtime/src/process/identity.ts';
+import { isRunning, type ProcessIdentity } from '../../../../runtime/src/process/identity.ts';
 import { createFrameStream, noteFrame, noteOf } from '../../network/frame-stream.ts';
 import type { GuestHello, NetworkChange, NetworkPod } from '../../network/switch/switch-state.ts';
 import { endSwitch, keepSwitch } from './keep-switch.ts';
@@ -41,14 +41,18 @@ async function filter(dataDir: string): Promise<{ socket: Socket; addresses: str
   return { socket, addresses };
 }
 
+// S-1454: The switch of a node ends by itself when its guests and its agent have gone, also when they had cards on segments.
 // S-1186: The switch of a node goes on while no agent is there, and one that ends is started again with all it has to know.
 test('a switch that ends is started again, and one that runs goes on without its agent', async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'coracle-switch-'));
   t.after(() => rm(dataDir, { recursive: true, force: true }));
-  const pidOf = async (): Promise<number> =>
+  const identityOf = async (): Promise<ProcessIdentity> =>
     (JSON.parse(await readFile(join(dataDir, 'network/switch-process.json'), 'utf8')) as { identity: ProcessIdentity })
-      .identity.pid;
-  const whole = (pods: NetworkPod[]): NetworkChange => ({ node: 'n', whole: true, pods: { set: pods } });
+      .identity;
+  const pidOf = async (): Promise<number> => (await identityOf()).pid;
+  // The guest of this card has gone: nobody waits for the switch at its socket.
+  const cards = { set: [{ socket: '../vms/gone/net-pod1.sock', segment: 'default/lan' }] };
+  const whole = (pods: NetworkPod[]): NetworkChange => ({ node: 'n', whole: true, pods: { set: pods }, cards });
   const agent = (life: AbortController, pods: NetworkPod[]) => {
     const keeper = keepSwitch({
       dataDir,
@@ -87,6 +91,8 @@ test('a switch that ends is started again, and one that runs goes on without its
     assert.equal(await pidOf(), now);
     second.abort();
     for (const { socket } of [one, two, three]) socket.destroy();
+    const left = await identityOf();
+    await eventually('its end', async () => !(await isRunning(left)));
   } finally {
     first.abort();
     await endSwitch(dataDir, { clock: systemClock, signal: AbortSignal.timeout(5000) });
