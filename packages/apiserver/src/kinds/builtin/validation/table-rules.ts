@@ -188,16 +188,25 @@ const isEmpty = (value: unknown): boolean =>
 /** Whether an `enum` or `format` is asked of a value. */
 const isAsked = ({ orEmpty, ifGiven }: Rule, value: unknown): boolean => orEmpty || ifGiven || !isEmpty(value);
 
-/** Rules are read very often, and what they say of a field is nearly always nothing. */
-const STEPS = new WeakMap<Rule, readonly string[]>();
+/** How a rule is read. Rules are read very often, and what they say of a field is nearly always nothing. */
+interface Reading {
+  readonly steps: readonly string[];
+  /** True for a rule that may have something to say of what is not there. */
+  readonly ofAbsent: boolean;
+  readonly on: string | undefined;
+}
 
-function stepsOf(rule: Rule): readonly string[] {
-  let steps = STEPS.get(rule);
-  if (steps === undefined) {
-    steps = rule.field ? rule.field.split('.') : [];
-    STEPS.set(rule, steps);
-  }
-  return steps;
+const READINGS = new WeakMap<Rule, Reading>();
+
+function readingOf(rule: Rule): Reading {
+  const known = READINGS.get(rule);
+  if (known !== undefined) return known;
+  const { field, ifGiven, orEmpty, on } = rule;
+  const ofGiven = rule.each ?? rule.within ?? rule.enum ?? rule.format ?? rule.maxLength ?? rule.maxItems ?? rule.count;
+  const ofAbsent = !ifGiven && (orEmpty === true || ofGiven === undefined);
+  const reading = { steps: field ? field.split('.') : [], ofAbsent, on };
+  READINGS.set(rule, reading);
+  return reading;
 }
 
 /** Adds what the rules say of `self`. */
@@ -205,30 +214,41 @@ export function validateByRules(errors: FieldError[], rules: readonly Rule[], su
   for (const rule of rules) validateByRule(errors, rule, subject);
 }
 
+const pathOf = (at: string, step = ''): string => (at === '' || step === '' ? `${at}${step}` : `${at}.${step}`);
+
+function memberAt(holder: unknown, steps: readonly string[]): unknown {
+  let value = holder;
+  for (const step of steps) {
+    if (!isObject(value) || !Object.hasOwn(value, step)) return undefined;
+    value = value[step];
+  }
+  return value;
+}
+
 function validateByRule(errors: FieldError[], rule: Rule, subject: Subject): void {
-  const { field = '', each, within, when, on } = rule;
+  const { steps, ofAbsent, on } = readingOf(rule);
+  const value = memberAt(subject.self, steps);
+  if (value === undefined && !ofAbsent) return;
   if (on !== undefined && (on === 'update') !== isObject(subject.old)) return;
-  const path = (step: string): string =>
-    subject.at === '' || step === '' ? `${subject.at}${step}` : `${subject.at}.${step}`;
-  const steps = stepsOf(rule);
-  const value = valueAt(subject.self, ...steps);
+  const { field, each, within, when, unique, check } = rule;
   if (each) {
-    const list = listAt(subject.self, ...steps);
-    validateNested(errors, list, (self, i) =>
-      validateByRules(errors, each, { ...subject, self, old: undefined, at: `${path(field)}[${i}]` }),
+    if (!Array.isArray(value)) return;
+    const list = pathOf(subject.at, field);
+    validateNested(errors, value, (self, i) =>
+      validateByRules(errors, each, { ...subject, self, old: undefined, at: `${list}[${i}]` }),
     );
   } else if (within) {
     if (!isObject(value)) return;
-    const old = valueAt(subject.old, ...steps);
-    validateByRules(errors, within, { ...subject, self: value, old, at: path(field) });
+    const old = memberAt(subject.old, steps);
+    validateByRules(errors, within, { ...subject, self: value, old, at: pathOf(subject.at, field) });
   } else if (when !== undefined) {
     if (isTrue(when, subject)) validateByRules(errors, rule.rules ?? [], subject);
-  } else if (rule.unique !== undefined) {
-    validateUnique(errors, { list: listAt(subject.self, ...steps), at: path(field), member: rule.unique });
-  } else if (rule.check !== undefined) {
+  } else if (unique !== undefined) {
+    validateUnique(errors, { list: listAt(value), at: pathOf(subject.at, field), member: unique });
+  } else if (check !== undefined) {
     const { self, old, checks = {} } = subject;
-    checks[rule.check]!(errors, value, { at: path(rule.at ?? field), self, old: valueAt(old, ...steps) });
-  } else addAll(errors, brokenBy(rule, subject, { value, place: () => path(rule.at ?? field) }));
+    checks[check]!(errors, value, { at: pathOf(subject.at, rule.at ?? field), self, old: memberAt(old, steps) });
+  } else addAll(errors, brokenBy(rule, subject, value));
 }
 
 function validateUnique(
@@ -245,13 +265,10 @@ function validateUnique(
 
 const NONE: readonly FieldError[] = [];
 
-/** What is wrong with a value; `place` is where it is said, which seldom has to be. */
-function brokenBy(
-  rule: Rule,
-  subject: Subject,
-  { value, place }: { readonly value: unknown; readonly place: () => string },
-): readonly FieldError[] {
+/** What is wrong with a value. Where and how it is said is worked out where something is, which is seldom. */
+function brokenBy(rule: Rule, subject: Subject, value: unknown): readonly FieldError[] {
   const { self, old } = subject;
+  const place = (): string => pathOf(subject.at, rule.at ?? rule.field);
   const text = typeof value === 'string' ? value : '';
   const detailOf = (): string =>
     (rule.detail ?? '').replace(/\{([\w.]+)\}/g, (_, path: string) => String(valueAt(self, ...path.split('.')) ?? ''));
@@ -277,7 +294,8 @@ function brokenBy(
     return count > rule.maxItems ? [tooMany(place(), count, rule.maxItems)] : NONE;
   }
   if (rule.count) return nonNegative({ value }, 'value', place());
-  const isKept = rule.kept && (!isObject(old) || deepEqual(value ?? null, valueAt(old, ...stepsOf(rule)) ?? null));
+  const isKept =
+    rule.kept && (!isObject(old) || deepEqual(value ?? null, valueAt(old, ...readingOf(rule).steps) ?? null));
   if (isKept || (rule.cel !== undefined && isTrue(rule.cel, subject))) return NONE;
   const { reason = 'Invalid' } = rule;
   const shown = reason === 'Invalid' || reason === 'NotSupported' ? { value: value ?? (rule.kept ? null : '') } : {};
