@@ -93,3 +93,6 @@ export function formatTime(ms: number): string {
 
 /** `2006-01-02T15:04:05.000000Z`: meta/v1 MicroTime. */
 export const formatMicroTime = (ms: number): string => `${new Date(ms).toISOString().slice(0, 23)}000Z`;
+
+/** An object as stores and caches hand it out: nobody changes it. */
+export type ReadonlyObject = DeepReadonly<KubeObject>;

@@ -6,7 +6,7 @@
  * gets another one. A failed pass is logged once, with its reconcile id; a lost race (409) is retried without a word.
  * Caveats: a pass learns only the key; it must read the state from the informers and expect that to lag behind.
  */
-import type { DeepReadonly, KubeObject, ObjectKey } from '@coracle/apimachinery/meta/object';
+import type { DeepReadonly, KubeObject, ObjectKey, ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import { keyOf, keyText } from '@coracle/apimachinery/meta/object';
 import type { ApiError } from '@coracle/apimachinery/meta/status';
 import type { Clock } from '@coracle/runtime/clock/clock';
@@ -82,7 +82,7 @@ export const controllerOwner = <T extends KubeObject>(
 ): Source =>
   source(informer, (object, previous) => {
     const keys: ObjectKey[] = [];
-    for (const one of [object, previous] as (DeepReadonly<KubeObject> | undefined)[]) {
+    for (const one of [object, previous] as (ReadonlyObject | undefined)[]) {
       for (const ref of one?.metadata.ownerReferences ?? []) {
         const slash = ref.apiVersion.indexOf('/');
         const group = slash < 0 ? '' : ref.apiVersion.slice(0, slash);

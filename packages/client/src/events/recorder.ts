@@ -3,7 +3,7 @@
  * never fails a pass; what cannot be written is dropped and logged at debug.
  */
 
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import { formatTime } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { EVENTS } from '@coracle/apimachinery/types/resource-types';
@@ -32,7 +32,7 @@ export interface EventRecorderOptions {
 
 export interface EventRecorder {
   /** Reports something about an object that is stored (it needs a name). `reason` is CamelCase, `message` a sentence for people. */
-  event(object: DeepReadonly<KubeObject>, type: EventType, reason: string, message: string): void;
+  event(object: ReadonlyObject, type: EventType, reason: string, message: string): void;
   /** Resolves when everything reported so far is written or given up. From then on no event waits for other work: who stops asks. */
   flush(): Promise<void>;
 }

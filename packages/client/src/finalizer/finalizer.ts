@@ -1,7 +1,7 @@
 /** Finalizers as pure functions: they return a changed copy, or the object itself when nothing changes. */
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { KubeObject, ReadonlyObject } from '@coracle/apimachinery/meta/object';
 
-type Finalized = DeepReadonly<KubeObject>;
+type Finalized = ReadonlyObject;
 
 /** True when the object carries the finalizer. */
 export const hasFinalizer = (object: Finalized, finalizer: string): boolean =>

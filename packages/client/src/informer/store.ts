@@ -2,7 +2,7 @@
  * What an informer holds: frozen objects by key, with indexes. One writer (`StoreWriter`, kept by the informer), any
  * number of readers (`Store`). Bounded by the objects the server has.
  */
-import type { DeepReadonly, KubeObject, ObjectKey } from '@coracle/apimachinery/meta/object';
+import type { DeepReadonly, KubeObject, ObjectKey, ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import { keyOf, keyText } from '@coracle/apimachinery/meta/object';
 import { deepFreeze } from './deep-freeze.ts';
 import { isOlder } from './resource-version.ts';
@@ -40,7 +40,7 @@ export class StoreWriter<T extends KubeObject> implements Store<T> {
   #resourceVersion = '';
 
   constructor(indexes: Readonly<Record<string, IndexFunction<T>>> = {}) {
-    this.addIndex(NAMESPACE, (object) => [(object as DeepReadonly<KubeObject>).metadata.namespace ?? '']);
+    this.addIndex(NAMESPACE, (object) => [(object as ReadonlyObject).metadata.namespace ?? '']);
     for (const [name, compute] of Object.entries(indexes)) this.addIndex(name, compute);
   }
 
@@ -87,7 +87,7 @@ export class StoreWriter<T extends KubeObject> implements Store<T> {
     const key = textOf(object);
     const previous = this.#objects.get(key);
     // Deleted and made anew while nobody looked: two objects, so two changes.
-    if (previous && (previous as DeepReadonly<KubeObject>).metadata.uid !== object.metadata.uid) {
+    if (previous && (previous as ReadonlyObject).metadata.uid !== object.metadata.uid) {
       return [...this.#delete(key, previous), ...this.#apply(object)];
     }
     const frozen = deepFreeze(object);
@@ -113,7 +113,7 @@ export class StoreWriter<T extends KubeObject> implements Store<T> {
     for (const object of objects) {
       const key = textOf(object);
       present.add(key);
-      const previous = this.#objects.get(key) as DeepReadonly<KubeObject> | undefined;
+      const previous = this.#objects.get(key) as ReadonlyObject | undefined;
       if (previous && previous.metadata.uid === object.metadata.uid) {
         const held = previous.metadata.resourceVersion ?? '';
         const offered = object.metadata.resourceVersion ?? '';

@@ -6,14 +6,13 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { NODES, PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
 import type { Client } from '@coracle/client/client';
 import { createClient } from '@coracle/client/create-client';
 import type { CreateSnapshots, DeleteHandle, PoolCall, PoolFacts } from '@coracle/cluster-rules/storage/pool-calls';
 import { POOL_LABEL } from '@coracle/cluster-rules/storage/pool-names';
-import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '@coracle/kubevirt/kinds/kubevirt';
+import { type ReadonlyVmi, VIRTUAL_MACHINE_INSTANCES } from '@coracle/kubevirt/kinds/kubevirt';
 import { parseState } from '@coracle/node-agent/storage/pool-state';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import { createNodeConnector } from '../compose/node-connection.ts';
@@ -165,11 +164,9 @@ async function filesOf(dir: DataDir, from: string, to: string): Promise<SourceFi
     .filter(({ path }) => kindOfPath(path) === 'chunked');
 }
 
-type Vmi = DeepReadonly<VirtualMachineInstance>;
-
 interface Group {
   /** The guest that has them open. */
-  readonly vmi?: Vmi;
+  readonly vmi?: ReadonlyVmi;
   readonly volumes: readonly string[];
 }
 
@@ -203,7 +200,7 @@ async function takeGroup(
     clock,
     signal,
   }: {
-    readonly vmi?: Vmi | undefined;
+    readonly vmi?: ReadonlyVmi | undefined;
     readonly snapshots: CreateSnapshots['snapshots'];
     readonly clock: Clock;
     readonly signal: AbortSignal;

@@ -11,7 +11,7 @@ import {
   extendedMachineGraph,
   type GraphReader,
 } from '@coracle/kubevirt/controllers/virt-api/subresources/read-extended-graph';
-import { KUBEVIRTS, type VirtualMachine } from '@coracle/kubevirt/kinds/kinds';
+import { KUBEVIRTS, type ReadonlyVm } from '@coracle/kubevirt/kinds/kinds';
 import { STATE_LABEL } from '@coracle/kubevirt/rules/backend-storage/backend-storage';
 import type { NamespaceObject } from '@coracle/kubevirt/rules/deletion-preview/deletion-preview';
 import { LAUNCHER_LABEL, LAUNCHER_VALUE } from '@coracle/kubevirt/rules/launcher/launcher-labels';
@@ -84,7 +84,7 @@ const isForbidden = (error: unknown): error is ApiError => error instanceof ApiE
 /** The extended graph of a machine: the server's where it has one, else put together from what the caller may read. */
 export async function graphOfMachine(
   reader: ClusterReader,
-  vm: DeepReadonly<VirtualMachine>,
+  vm: ReadonlyVm,
   signal: AbortSignal,
 ): Promise<ExtendedGraphNode> {
   const { namespace = '', name = '' } = vm.metadata;

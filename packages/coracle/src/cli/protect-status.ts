@@ -4,11 +4,10 @@
  */
 
 import { qualifiedResource } from '@coracle/apimachinery/meta/gvk';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
-import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
+import type { ReadonlyClaim } from '@coracle/apimachinery/types/types';
 import type { Client } from '@coracle/client/client';
-import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES, type VirtualMachine } from '@coracle/kubevirt/kinds/kubevirt';
+import { type ReadonlyVm, VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '@coracle/kubevirt/kinds/kubevirt';
 import { blocksOf } from '@coracle/kubevirt/rules/deletion-preview/deletion-preview';
 import {
   type GuardedPart,
@@ -29,7 +28,6 @@ import { outputFlag } from './output-flag.ts';
 import { type MachineStatus, machineStatusText, type PartStatus, statusTable } from './protect-status-text.ts';
 import { whoMayLift } from './who-may-lift.ts';
 
-type Vm = DeepReadonly<VirtualMachine>;
 /** Objects that are looked at at the same time. */
 const CONCURRENCY = 8;
 
@@ -89,7 +87,7 @@ async function statusesIn(reader: ClusterReader, namespace: string | undefined):
 }
 
 /** Of one machine, protected or not. */
-async function statusOf(reader: ClusterReader, vm: Vm, signal: AbortSignal): Promise<MachineStatus> {
+async function statusOf(reader: ClusterReader, vm: ReadonlyVm, signal: AbortSignal): Promise<MachineStatus> {
   const key = keyOf(vm);
   const where = { namespace: key.namespace };
   const [machines, claims, settings, vmis] = await Promise.all([
@@ -123,7 +121,7 @@ async function statusOf(reader: ClusterReader, vm: Vm, signal: AbortSignal): Pro
 async function statesOf(
   reader: ClusterReader,
   parts: readonly GuardedPart[],
-  claims: readonly DeepReadonly<PersistentVolumeClaim>[],
+  claims: readonly ReadonlyClaim[],
 ): Promise<ReadonlyMap<string, PartStatus['state']>> {
   const states = new Map<string, PartStatus['state']>();
   const wanted = new Map(parts.map((part) => [partKey(part), part]));
@@ -146,8 +144,8 @@ async function statesOf(
   return states;
 }
 
-const keyOf = ({ metadata: { namespace = '', name = '' } }: Vm): { namespace: string; name: string } => ({
+const keyOf = ({ metadata: { namespace = '', name = '' } }: ReadonlyVm): { namespace: string; name: string } => ({
   namespace,
   name,
 });
-const textOf = ({ metadata: { namespace, name } }: Pick<Vm, 'metadata'>): string => `${namespace}/${name}`;
+const textOf = ({ metadata: { namespace, name } }: Pick<ReadonlyVm, 'metadata'>): string => `${namespace}/${name}`;

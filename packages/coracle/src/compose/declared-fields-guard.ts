@@ -2,7 +2,7 @@
  * The guards of declared fields and of dependents within the embedded server: the rules of `gitops/guard`, where upstream's webhook stands. An
  * object without the label of a declared version costs two look-ups of that label.
  */
-import type { DeepReadonly, KubeObject, UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import type { ReadonlyObject, UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import type { AdmissionAttributes, AdmissionPlugin } from '@coracle/apiserver/admission/plugin';
 import { denial } from '@coracle/apiserver/admission/webhook/webhook-failure';
 import type { ObjectStore } from '@coracle/apiserver/cache/object-store';
@@ -24,8 +24,7 @@ type Seen = Readonly<UnstructuredObject> | undefined;
 /** Makes the plug-in. */
 export function declaredFieldsGuard({ store }: { readonly store: Pick<ObjectStore, 'get'> }): AdmissionPlugin {
   const isAside = (): boolean => store.get(UPSTREAM) !== undefined;
-  const isOn = (): boolean =>
-    isGuardOn(store.get(CONFIGURATION)?.object as DeepReadonly<KubeObject> | undefined) && !isAside();
+  const isOn = (): boolean => isGuardOn(store.get(CONFIGURATION)?.object as ReadonlyObject | undefined) && !isAside();
   const checkDelete = ({ info, user, oldObject, warn }: AdmissionAttributes): void => {
     // Who depends on an object stands there only when its sync, or it itself, asks for this: no configuration is needed.
     if (oldObject?.metadata.annotations?.[DEPENDENTS] === undefined || isAside()) return;

@@ -4,7 +4,7 @@
  * protects a machine, or has it refer to something, are decided one after the other, whichever comes first.
  */
 
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import { refuseTerminatingNamespace } from '@coracle/apiserver/admission/namespace-lifecycle';
 import type { AdmissionAttributes, AdmissionPlugin } from '@coracle/apiserver/admission/plugin';
@@ -128,7 +128,7 @@ function targetOf(
   isComponent: (user: UserInfo) => boolean,
 ): DeletionTarget | undefined {
   if (!oldObject) return undefined;
-  const object = oldObject as DeepReadonly<KubeObject>;
+  const object = oldObject as ReadonlyObject;
   // Of the object: the request of a collection names none.
   const { name = '' } = object.metadata;
   return {

@@ -6,9 +6,8 @@
  */
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { forbidden } from '@coracle/apimachinery/meta/status';
-import type { Pod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { AdmissionPlugin } from '@coracle/apiserver/admission/plugin';
 import type { UserInfo } from '@coracle/apiserver/auth/identity';
 import {
@@ -30,10 +29,10 @@ export const launcherPods = (isTrusted: (user: UserInfo) => boolean): AdmissionP
     info.resource === 'pods' &&
     (subresource === '' || subresource === 'resize'),
   validate({ user, info, name, subresource, object, oldObject }) {
-    const now = claimOf(object as DeepReadonly<Pod> | undefined);
+    const now = claimOf(object as ReadonlyPod | undefined);
     // Losing what made it one, or keeping it, is no claim.
     if (!now) return;
-    if (subresource !== 'resize' && deepEqual(now, claimOf(oldObject as DeepReadonly<Pod> | undefined))) return;
+    if (subresource !== 'resize' && deepEqual(now, claimOf(oldObject as ReadonlyPod | undefined))) return;
     if (isTrusted(user) || user.groups.includes(ADMINISTRATORS)) return;
     const [, instance] = now;
     throw forbidden(
@@ -45,7 +44,7 @@ export const launcherPods = (isTrusted: (user: UserInfo) => boolean): AdmissionP
 });
 
 /** What a Pod claims to be the launcher of: uid and name of the instance, and the migration; undefined when nothing. */
-function claimOf(pod: DeepReadonly<Pod> | undefined): readonly (string | undefined)[] | undefined {
+function claimOf(pod: ReadonlyPod | undefined): readonly (string | undefined)[] | undefined {
   const labels = pod?.metadata.labels;
   const owner = instanceReference(pod);
   if (!owner || labels?.[LAUNCHER_LABEL] !== LAUNCHER_VALUE) return undefined;

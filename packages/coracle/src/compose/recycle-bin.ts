@@ -3,10 +3,10 @@
  * its namespace; who asks for a machine back must have the right to.
  */
 
-import type { DeepReadonly, KubeObject, UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import type { DeepReadonly, KubeObject, ReadonlyObject, UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { forbidden, invalid } from '@coracle/apimachinery/meta/status';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
-import type { PersistentVolume, PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
+import type { PersistentVolume, ReadonlyClaim } from '@coracle/apimachinery/types/types';
 import type { AdmissionAttributes, AdmissionPlugin } from '@coracle/apiserver/admission/plugin';
 import type { Authorizer } from '@coracle/apiserver/auth/identity';
 import type { ObjectStore } from '@coracle/apiserver/cache/object-store';
@@ -18,7 +18,7 @@ import {
   DELETED_VIRTUAL_MACHINES,
   type DeletedVirtualMachine,
 } from '@coracle/kubevirt/kinds/coracle/kinds';
-import type { VirtualMachine } from '@coracle/kubevirt/kinds/kubevirt';
+import type { ReadonlyVm } from '@coracle/kubevirt/kinds/kubevirt';
 import { MAX_RECORD_BYTES, MAX_RECORDS } from '@coracle/kubevirt/rules/bin/bin-bounds';
 import { UNDELETE_VERB, UNDELETED_FROM } from '@coracle/kubevirt/rules/bin/bin-names';
 import { readWindow, UNDELETE_WINDOW_ANNOTATION, undeleteWindowOf } from '@coracle/kubevirt/rules/bin/bin-settings';
@@ -37,8 +37,6 @@ const REVISIONS = 'apps/controllerrevisions';
 /** Kinds that go with their owner. */
 const OWNED = [CLAIMS, DATA_VOLUMES, REVISIONS, '/secrets', '/configmaps'];
 const MANAGER = 'coracle-bin';
-
-type Vm = DeepReadonly<VirtualMachine>;
 
 export interface RecycleBin {
   readonly plugin: AdmissionPlugin;
@@ -59,7 +57,7 @@ export function createRecycleBin({ store, resources, authorize, clock }: Recycle
   const kind = ({ resource }: { readonly resource: string }): ResourceInfo | undefined =>
     resources.lookup(CORACLE_GROUP, CORACLE_VERSION, resource);
 
-  const keep = (vm: Vm, attributes: AdmissionAttributes, withNamespace: boolean): void => {
+  const keep = (vm: ReadonlyVm, attributes: AdmissionAttributes, withNamespace: boolean): void => {
     const contents = kind(DELETED_VIRTUAL_MACHINE_CONTENTS);
     const records = kind(DELETED_VIRTUAL_MACHINES);
     const { namespace = '', uid = '' } = vm.metadata;
@@ -90,7 +88,7 @@ export function createRecycleBin({ store, resources, authorize, clock }: Recycle
     const namespace = attributes.oldObject?.metadata.name ?? '';
     const vms = store
       .list(MACHINES, { namespace })
-      .items.map(({ object }) => object as unknown as Vm)
+      .items.map(({ object }) => object as unknown as ReadonlyVm)
       .filter(isStaying);
     if (vms.length > MAX_RECORDS)
       attributes.warn(`${vms.length - MAX_RECORDS} of ${vms.length} virtual machines cannot be brought back`);
@@ -123,7 +121,7 @@ export function createRecycleBin({ store, resources, authorize, clock }: Recycle
         switch (`${info.group}/${info.resource}`) {
           case MACHINES:
             if (!dryRun && oldObject && isStaying(oldObject) && window() > 0)
-              keep(oldObject as unknown as Vm, attributes, false);
+              keep(oldObject as unknown as ReadonlyVm, attributes, false);
             return;
           case NAMESPACES:
             if (!dryRun && oldObject && isStaying(oldObject) && window() > 0) keepAll(attributes);
@@ -147,7 +145,7 @@ const MATCHES: Readonly<Record<string, readonly string[]>> = {
   [`${CORACLE_GROUP}/${DELETED_VIRTUAL_MACHINES.resource}`]: ['CREATE', 'UPDATE'],
 };
 
-const isStaying = ({ metadata }: DeepReadonly<KubeObject>): boolean => metadata.deletionTimestamp === undefined;
+const isStaying = ({ metadata }: ReadonlyObject): boolean => metadata.deletionTimestamp === undefined;
 
 const companion = (info: ResourceInfo, object: KubeObject) => ({
   info,
@@ -180,17 +178,17 @@ function checkWindow(info: ResourceInfo, { metadata }: UnstructuredObject): void
  * of its starts are of no use to another UID. With a namespace go the claims that it names, too.
  */
 function dependentsOf(
-  vm: Vm,
+  vm: ReadonlyVm,
   from: {
     readonly store: Pick<ObjectStore, 'peek'>;
     readonly ownedBy: (uid: string) => readonly Readonly<UnstructuredObject>[];
     readonly withNamespace: boolean;
   },
-): readonly DeepReadonly<KubeObject>[] {
+): readonly ReadonlyObject[] {
   const { store, ownedBy, withNamespace } = from;
   const references = referencesOf(vm);
   const inForce = new Set(references.flatMap(({ resource, name }) => (resource === 'controllerrevisions' ? name : [])));
-  const found = new Map<string, DeepReadonly<KubeObject>>();
+  const found = new Map<string, ReadonlyObject>();
   const add = (object: Readonly<UnstructuredObject>): void => {
     if (object.metadata.namespace !== vm.metadata.namespace) return;
     if (object.kind === 'ControllerRevision' && !inForce.has(object.metadata.name ?? '')) return;
@@ -207,7 +205,7 @@ function dependentsOf(
     for (const { resource, namespace, name } of references) {
       if (resource !== 'persistentvolumeclaims') continue;
       const claim = store.peek({ prefix: CLAIMS, namespace, name })?.object as
-        | (Readonly<UnstructuredObject> & DeepReadonly<PersistentVolumeClaim>)
+        | (Readonly<UnstructuredObject> & ReadonlyClaim)
         | undefined;
       if (claim) add(claim);
     }

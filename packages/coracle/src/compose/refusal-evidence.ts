@@ -5,7 +5,7 @@
  * Bounds: the recorder drops what is too much (25 events of one object, then one in five minutes; a queue of 1000), so
  * that who asks again and again costs little. A dry run changes nothing: it leaves the annotation alone.
  */
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import type { AdmissionAttributes } from '@coracle/apiserver/admission/plugin';
 import type { OnPolicyRefusal } from '@coracle/apiserver/admission/policy/validating-policies';
@@ -64,7 +64,7 @@ export function createRefusalEvidence({
   return {
     refused({ info, oldObject, user, dryRun, annotate }, refusal) {
       if (!oldObject) return;
-      const object = oldObject as DeepReadonly<KubeObject>;
+      const object = oldObject as ReadonlyObject;
       const { metadata } = object;
       const request = { kind: info.kind, metadata, username: user.username };
       annotate(REFUSAL_ANNOTATION, refusalAnnotation(refusal, request));
@@ -77,7 +77,7 @@ export function createRefusalEvidence({
         const machine = store.peek({ prefix: MACHINES, namespace, name })?.object;
         if (!machine || machine.metadata.uid === metadata.uid) continue;
         const { reason, message } = blockerEvent(blocker, request);
-        events.event(machine as DeepReadonly<KubeObject>, 'Warning', reason, message);
+        events.event(machine as ReadonlyObject, 'Warning', reason, message);
       }
     },
     families: () => [refusals.family()],

@@ -5,10 +5,9 @@
  */
 import { join } from 'node:path';
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { keyOf } from '@coracle/apimachinery/meta/object';
 import { LEASES, NODES, PODS } from '@coracle/apimachinery/types/resource-types';
-import type { Node, Pod } from '@coracle/apimachinery/types/types';
+import type { Node, ReadonlyNode, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import { isConflict, isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { commit } from '@coracle/client/commit/commit';
@@ -63,12 +62,12 @@ export async function clearUnservedNodes(options: UnservedNodesOptions): Promise
 }
 
 /** Its last agent worked in this data directory, which only one process does at a time: this one, and it does not serve it. */
-async function isOwn(node: DeepReadonly<Node>, nodesDirectory: string): Promise<boolean> {
+async function isOwn(node: ReadonlyNode, nodesDirectory: string): Promise<boolean> {
   const shown = node.metadata.annotations?.[AGENT_ID_ANNOTATION];
   return shown !== undefined && shown === (await knownAgentId(join(nodesDirectory, node.metadata.name ?? '')));
 }
 
-async function removeNode(node: DeepReadonly<Node>, { client, signal }: UnservedNodesOptions): Promise<void> {
+async function removeNode(node: ReadonlyNode, { client, signal }: UnservedNodesOptions): Promise<void> {
   const name = node.metadata.name ?? '';
   const { items } = await client.list(PODS, { fieldSelector: `spec.nodeName=${name}`, signal });
   for (const pod of items) if (pod.spec.nodeName === name) await endPod(pod, client, signal);
@@ -76,7 +75,7 @@ async function removeNode(node: DeepReadonly<Node>, { client, signal }: Unserved
 }
 
 /** A Pod that has ended is kept for its logs and owners; the garbage collector for Pods takes it with its node. */
-async function endPod(pod: DeepReadonly<Pod>, client: Client, signal: AbortSignal): Promise<void> {
+async function endPod(pod: ReadonlyPod, client: Client, signal: AbortSignal): Promise<void> {
   const isFinal = pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
   if (isFinal && pod.metadata.deletionTimestamp === undefined) return;
   try {
@@ -96,7 +95,7 @@ async function endPod(pod: DeepReadonly<Pod>, client: Client, signal: AbortSigna
   }
 }
 
-async function isSilent(node: DeepReadonly<Node>, { client, clock, signal }: UnservedNodesOptions): Promise<boolean> {
+async function isSilent(node: ReadonlyNode, { client, clock, signal }: UnservedNodesOptions): Promise<boolean> {
   const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
   if (ready?.status === 'Unknown') return false;
   try {

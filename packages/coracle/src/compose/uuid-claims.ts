@@ -7,10 +7,9 @@
  * `HELD_MS`, as a write that failed tells nobody.
  */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { ObjectStore, StoredObject } from '@coracle/apiserver/cache/object-store';
 import type { ClaimUuid } from '@coracle/kubevirt/controllers/virt-api/virt-api';
-import type { VirtualMachine, VirtualMachineInstance } from '@coracle/kubevirt/kinds/kubevirt';
+import type { ReadonlyVm, ReadonlyVmi } from '@coracle/kubevirt/kinds/kubevirt';
 import {
   type Machine,
   machineOfVm,
@@ -116,9 +115,9 @@ const keyOf = ({ prefix, namespace, name }: StoredObject): string => `${prefix}/
 
 function identityOf(item: StoredObject): { readonly uuids: readonly string[]; readonly machine: Machine } {
   if (item.prefix === VMS_PREFIX) {
-    const vm = item.object as unknown as DeepReadonly<VirtualMachine>;
+    const vm = item.object as unknown as ReadonlyVm;
     return { uuids: vmUuids(vm), machine: machineOfVm(vm) };
   }
-  const vmi = item.object as unknown as DeepReadonly<VirtualMachineInstance>;
+  const vmi = item.object as unknown as ReadonlyVmi;
   return { uuids: vmiUuids(vmi), machine: machineOfVmi(vmi) };
 }

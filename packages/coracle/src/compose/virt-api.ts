@@ -5,7 +5,7 @@
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import type { DeepReadonly, KubeObject, UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import type { DeepReadonly, ReadonlyObject, UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import type { VersionFacts } from '@coracle/apimachinery/meta/version-info';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import type { ClusterRole, ClusterRoleBinding, PolicyRule } from '@coracle/apimachinery/types/types';
@@ -32,7 +32,7 @@ import {
   virtAdmission,
   virtApiRules,
 } from '@coracle/kubevirt/controllers/virt-api/virt-api';
-import type { KubeVirt, VirtualMachine, VirtualMachineInstancePreset } from '@coracle/kubevirt/kinds/kubevirt';
+import type { ReadonlyKubeVirt, VirtualMachine, VirtualMachineInstancePreset } from '@coracle/kubevirt/kinds/kubevirt';
 import { BIN_ROLES } from '@coracle/kubevirt/rules/bin/bin-roles';
 import { CDI_ROLES } from '@coracle/kubevirt/rules/data-volume/cdi-roles';
 import { onlyAddsUuid } from '@coracle/kubevirt/rules/identity/decide-identity';
@@ -105,7 +105,7 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
     config = undefined;
   });
   const configNow = (): ClusterConfig => {
-    config ??= clusterConfigOf(store.list(KUBEVIRTS_PREFIX).items[0]?.object as DeepReadonly<KubeVirt> | undefined);
+    config ??= clusterConfigOf(store.list(KUBEVIRTS_PREFIX).items[0]?.object as ReadonlyKubeVirt | undefined);
     return config;
   };
   const isTrusted = (user: UserInfo): boolean =>
@@ -234,14 +234,14 @@ function keepOwners(object: UnstructuredObject, old: Readonly<UnstructuredObject
   else delete object.metadata.managedFields;
 }
 
-const requestOf = (attributes: AdmissionAttributes, object: DeepReadonly<KubeObject>): VirtAdmissionRequest => ({
+const requestOf = (attributes: AdmissionAttributes, object: ReadonlyObject): VirtAdmissionRequest => ({
   group: attributes.info.group,
   resource: attributes.info.resource,
   subresource: attributes.subresource,
   operation: attributes.operation as VirtAdmissionRequest['operation'],
   namespace: attributes.namespace,
   object,
-  old: attributes.oldObject as DeepReadonly<KubeObject> | undefined,
+  old: attributes.oldObject as ReadonlyObject | undefined,
   user: attributes.user,
   dryRun: attributes.dryRun,
 });

@@ -1,6 +1,6 @@
 /** Applies what is declared: each object once what it depends on is there and ready. */
 
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { KubeObject, ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { isConflict } from '@coracle/client/api-failure';
 import type { Clock } from '@coracle/runtime/clock/clock';
@@ -28,7 +28,7 @@ export interface ApplyOptions {
   readonly doomed: ReadonlySet<string>;
   readonly by: ManagedBy;
   /** By id: objects that are as they are declared, as the watch has them. They cost no call. */
-  readonly unchanged: ReadonlyMap<string, DeepReadonly<KubeObject>>;
+  readonly unchanged: ReadonlyMap<string, ReadonlyObject>;
   readonly target: Target;
   readonly kinds: () => Promise<ServedKinds>;
   /** True for a sync that is there. */
@@ -70,7 +70,7 @@ export async function applyObjects(options: ApplyOptions): Promise<ApplyOutcome>
     const sourceHash = (one.since ?? by.commit).slice(0, 7);
     statuses.set(refId(one.ref), { ...one.ref, sourceHash, strategy: 'Apply', ...more });
   };
-  const isThere = (one: Declared, stored: DeepReadonly<KubeObject>): Acted => {
+  const isThere = (one: Declared, stored: ReadonlyObject): Acted => {
     applied.set(refId(one.ref), stored.metadata.resourceVersion);
     const health = healthOf(stored);
     note(one, { status: health, actuation: 'Succeeded', reconcile: reconcileOf(health) });

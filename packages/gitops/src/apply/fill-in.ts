@@ -1,5 +1,5 @@
 /** Fills an object in from what its sources hold at that moment (annotation `config.kubernetes.io/apply-time-mutation`). */
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { KubeObject, ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import type { Declared } from '../plan/declared.ts';
 import { keyOfRef, refText } from '../plan/object-ref.ts';
 import { SubstitutionError, sourceId, substitute } from '../plan/substitutions.ts';
@@ -26,7 +26,7 @@ export async function fillIn(
   const { substitutions = [] } = one;
   if (substitutions.length === 0 || (live && one.object.metadata.annotations?.[MUTATION] === 'ignore')) return one;
   const served = await kinds();
-  const sources = new Map<string, DeepReadonly<KubeObject>>();
+  const sources = new Map<string, ReadonlyObject>();
   for (const substitution of substitutions) {
     const { source, sourceVersion } = substitution;
     const { group, kind } = source;

@@ -4,7 +4,7 @@
  */
 
 import { parseApiVersion } from '@coracle/apimachinery/meta/gvk';
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import type { ObjectHealth } from '../kinds/kinds.ts';
 
 interface Condition {
@@ -21,7 +21,7 @@ interface Fields {
 type Rule = (fields: Fields) => ObjectHealth | undefined;
 
 /** The health of a live object; undefined stands for one that is not there. */
-export function healthOf(live: DeepReadonly<KubeObject> | undefined): ObjectHealth {
+export function healthOf(live: ReadonlyObject | undefined): ObjectHealth {
   if (!live) return 'NotFound';
   if (live.metadata.deletionTimestamp !== undefined) return 'Terminating';
   const fields = live as unknown as Fields;

@@ -4,7 +4,7 @@
  * declares, what goes with its namespace or its owner, and what is on its way out already is never held up.
  */
 
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { KubeObject, ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import { CONFIG_SYNC_NAMESPACE } from '../kinds/kinds.ts';
 import { dependentsOf, isDeleteMode, readDependents } from '../plan/dependents.ts';
 import { refOf, refText } from '../plan/object-ref.ts';
@@ -24,7 +24,7 @@ const RECONCILERS = `system:serviceaccount:${CONFIG_SYNC_NAMESPACE}:`;
  * @param trusted accounts that may delete anything: the one that writes for all syncs, and what cleans up
  */
 export function decideDelete(
-  { username, oldObject }: { readonly username: string; readonly oldObject: DeepReadonly<KubeObject> },
+  { username, oldObject }: { readonly username: string; readonly oldObject: ReadonlyObject },
   trusted: readonly string[],
 ): DeleteDecision {
   const { annotations = {}, deletionTimestamp } = oldObject.metadata;

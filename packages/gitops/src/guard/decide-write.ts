@@ -4,7 +4,7 @@
  */
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { KubeObject, ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import { CONFIG_SYNC_GROUP, CONFIG_SYNC_NAMESPACE, type ObjectRef } from '../kinds/kinds.ts';
 import { refOf, refText, resourceId } from '../plan/object-ref.ts';
 import { withoutKeptParts } from '../server-fields/kept-parts.ts';
@@ -32,9 +32,9 @@ export interface GuardedWrite {
   readonly operation: 'CREATE' | 'UPDATE' | 'DELETE';
   readonly username: string;
   /** Absent on DELETE. */
-  readonly object?: DeepReadonly<KubeObject> | undefined;
+  readonly object?: ReadonlyObject | undefined;
   /** Absent on CREATE. */
-  readonly oldObject?: DeepReadonly<KubeObject> | undefined;
+  readonly oldObject?: ReadonlyObject | undefined;
 }
 
 const SYSTEM = 'system:serviceaccount:kube-system:';
@@ -53,15 +53,14 @@ const RECONCILERS = `system:serviceaccount:${CONFIG_SYNC_NAMESPACE}:`;
 export const GUARD_SCOPE = 'coracle.dev/guards';
 
 /** What is guarded: `configuration` is the ValidatingWebhookConfiguration of that name. */
-export function guardScope(configuration: DeepReadonly<KubeObject> | undefined): 'nothing' | 'dependents' | 'all' {
+export function guardScope(configuration: ReadonlyObject | undefined): 'nothing' | 'dependents' | 'all' {
   const { annotations = {} } = configuration?.metadata ?? {};
   if (!configuration || annotations[GUARD_UPDATE] === 'disabled') return 'nothing';
   return annotations[GUARD_SCOPE] === 'dependents' ? 'dependents' : 'all';
 }
 
 /** Whether declared fields are guarded. */
-export const isGuardOn = (configuration: DeepReadonly<KubeObject> | undefined): boolean =>
-  guardScope(configuration) === 'all';
+export const isGuardOn = (configuration: ReadonlyObject | undefined): boolean => guardScope(configuration) === 'all';
 
 /** The name under which a webhook for a version of a group answers, as upstream has them. */
 export const guardHookName = ({ group, version }: { readonly group: string; readonly version: string }): string =>
@@ -109,7 +108,7 @@ function refusalOfChange({ username, object, oldObject }: GuardedWrite, id: stri
 }
 
 /** Paths of labels and annotations of management that differ. */
-function guardedKeys(before: DeepReadonly<KubeObject>, after: DeepReadonly<KubeObject>): string[] {
+function guardedKeys(before: ReadonlyObject, after: ReadonlyObject): string[] {
   const differing = (field: 'annotations' | 'labels', isGuarded: (key: string) => boolean): string[] => {
     const [old, now] = [before.metadata[field] ?? {}, after.metadata[field] ?? {}];
     if (deepEqual(old, now)) return [];
@@ -121,10 +120,10 @@ function guardedKeys(before: DeepReadonly<KubeObject>, after: DeepReadonly<KubeO
 }
 
 /** Whether an object is managed. Copied annotations do not count. */
-export const isManagedObject = (object: DeepReadonly<KubeObject> | undefined, ref: ObjectRef): boolean =>
+export const isManagedObject = (object: ReadonlyObject | undefined, ref: ObjectRef): boolean =>
   object?.metadata.annotations?.[MANAGED] === 'enabled' && object.metadata.annotations[RESOURCE_ID] === resourceId(ref);
 
-const isInventory = ({ metadata: { namespace = '', name = '', labels } }: DeepReadonly<KubeObject>): boolean =>
+const isInventory = ({ metadata: { namespace = '', name = '', labels } }: ReadonlyObject): boolean =>
   labels?.[PART_OF_INVENTORY] !== undefined ||
   labels?.[INVENTORY_LABEL] === inventoryId({ kind: 'RepoSync', namespace, name });
 

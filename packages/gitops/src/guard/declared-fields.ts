@@ -6,7 +6,7 @@
  */
 import { pathText } from '@coracle/apimachinery/apply/field-set';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import { isJsonObject, type JsonObject } from '@coracle/apimachinery/meta/own-property';
 import { FIELD_MANAGER, isGuardedAnnotation, isGuardedLabel } from '../status/metadata-keys.ts';
 
@@ -19,10 +19,7 @@ const MAX_NAMED = 20;
 const SELF = '.';
 
 /** What the annotation is to be, by the answer to an apply of `declared`; undefined when there is nothing to say. */
-export function declaredFieldsOf(
-  stored: DeepReadonly<KubeObject>,
-  declared: DeepReadonly<KubeObject>,
-): string | undefined {
+export function declaredFieldsOf(stored: ReadonlyObject, declared: ReadonlyObject): string | undefined {
   const own = (stored.metadata.managedFields ?? []).filter(
     ({ manager, operation, subresource }) => manager === FIELD_MANAGER && operation === 'Apply' && !subresource,
   );
@@ -71,11 +68,7 @@ function withEmpty(fields: JsonObject, value: unknown, depth = 0): JsonObject {
  * Paths of declared fields that differ between two states of an object, `annotation` saying which are declared; at most
  * twenty. None for an annotation that cannot be read.
  */
-export function changedFields(
-  annotation: string,
-  before: DeepReadonly<KubeObject>,
-  after: DeepReadonly<KubeObject>,
-): string[] {
+export function changedFields(annotation: string, before: ReadonlyObject, after: ReadonlyObject): string[] {
   const changed: string[] = [];
   const look = (fields: JsonObject, [old, now]: readonly [unknown, unknown], path: readonly string[]): void => {
     if (old === now || path.length > MAX_DEPTH) return;

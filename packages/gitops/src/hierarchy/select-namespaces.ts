@@ -1,5 +1,5 @@
 /** Copies of objects for the Namespaces that their NamespaceSelector means, in format unstructured. */
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import { type LabelSelector, matchesLabels } from '@coracle/apimachinery/selector/label-selector';
 import type { Problem } from '../plan/check-object.ts';
 import type { KindLookup } from '../plan/declare.ts';
@@ -23,7 +23,7 @@ export interface LiveNamespace {
 }
 
 /** Of a Namespace as the API has it; undefined for one on its way out, which takes nothing new. */
-export const liveNamespaceOf = ({ metadata }: DeepReadonly<KubeObject>): LiveNamespace | undefined =>
+export const liveNamespaceOf = ({ metadata }: ReadonlyObject): LiveNamespace | undefined =>
   metadata.deletionTimestamp === undefined ? { name: metadata.name ?? '', labels: metadata.labels ?? {} } : undefined;
 
 export interface Selected {

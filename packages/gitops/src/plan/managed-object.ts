@@ -1,6 +1,6 @@
 /** A declared object as it is applied: with what says whose it is and where it comes from. */
 import { apiVersionOf } from '@coracle/apimachinery/meta/gvk';
-import type { DeepReadonly, KubeObject, UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import type { ReadonlyObject, UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { withKeptParts } from '../server-fields/kept-parts.ts';
 import { applySetId } from '../status/apply-set.ts';
 import {
@@ -71,7 +71,7 @@ export function managementMetadata(one: Declared, { sync, commit, context, clust
 export function managedObject(
   one: Declared,
   by: ManagedBy,
-  live?: DeepReadonly<KubeObject>,
+  live?: ReadonlyObject,
   fields: string | undefined = saidFields(live, by),
 ): UnstructuredObject {
   const { labels, annotations } = managementMetadata(one, by);
@@ -94,5 +94,5 @@ export function managedObject(
 }
 
 /** What a live object says of its declared fields, where it is to say so. */
-export const saidFields = (live: DeepReadonly<KubeObject> | undefined, by: ManagedBy): string | undefined =>
+export const saidFields = (live: ReadonlyObject | undefined, by: ManagedBy): string | undefined =>
   by.isGuarded ? live?.metadata.annotations?.[DECLARED_FIELDS] : undefined;

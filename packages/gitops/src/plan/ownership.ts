@@ -1,6 +1,6 @@
 /** Whose an object is, by what is written on it. */
 
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import type { ObjectRef } from '../kinds/kinds.ts';
 import { applySetId } from '../status/apply-set.ts';
 import {
@@ -19,7 +19,7 @@ import {
 import { inventoryId, managerName, type SyncIdentity } from '../status/sync-identity.ts';
 import { resourceId } from './object-ref.ts';
 
-type Live = DeepReadonly<KubeObject>;
+type Live = ReadonlyObject;
 
 /** `ours`, nobody's, or the manager that is named there. */
 export type Ownership =

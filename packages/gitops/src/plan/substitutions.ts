@@ -5,7 +5,7 @@
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { parseApiVersion } from '@coracle/apimachinery/meta/gvk';
-import type { DeepReadonly, KubeObject, UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import type { ReadonlyObject, UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { getOwn, isJsonObject, setOwn } from '@coracle/apimachinery/meta/own-property';
 import { parseYaml } from '@coracle/apimachinery/schema/parse-json';
 import type { ObjectRef } from '../kinds/kinds.ts';
@@ -157,7 +157,7 @@ function readPath(object: unknown, { steps }: FieldPath): unknown {
 export function substitute(
   object: UnstructuredObject,
   substitutions: readonly Substitution[],
-  sources: ReadonlyMap<string, DeepReadonly<KubeObject>>,
+  sources: ReadonlyMap<string, ReadonlyObject>,
 ): UnstructuredObject {
   const filled = structuredClone(object);
   for (const substitution of substitutions) {

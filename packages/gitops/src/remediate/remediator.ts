@@ -7,7 +7,7 @@
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { KubeObject, ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import type { Change } from '@coracle/client/informer/store';
 import { createWorkQueue } from '@coracle/client/queue/work-queue';
 import type { Clock } from '@coracle/runtime/clock/clock';
@@ -27,7 +27,7 @@ import { isDrifted } from './drift.ts';
 import { COOLING_MS, createFightDetector, type FightDetector } from './fight.ts';
 import { WatchedKinds } from './watched-kinds.ts';
 
-type Live = DeepReadonly<KubeObject>;
+type Live = ReadonlyObject;
 
 /** What is to be kept as it is. */
 export interface Kept {

@@ -3,7 +3,7 @@
  * with it what the server or somebody through its API has put into it. Here these parts are carried over from the live
  * object into what is applied, so that a manifest that says nothing of them leaves them alone.
  */
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { DeepReadonly, KubeObject, ReadonlyObject } from '@coracle/apimachinery/meta/object';
 
 /**
  * Of machines whose manifest itself declares volumes that may be unplugged: their names, with commas. One that is named here
@@ -43,7 +43,7 @@ export const hasKeptParts = ({ apiVersion, kind }: Pick<KubeObject, 'apiVersion'
  * without one, and volumes that were plugged in, with their disks. Returns the same object where there is nothing to carry
  * over. Lists of a shape that the API will refuse are left as they are.
  */
-export function withKeptParts<T extends KubeObject>(declared: T, live: DeepReadonly<KubeObject> | undefined): T {
+export function withKeptParts<T extends KubeObject>(declared: T, live: ReadonlyObject | undefined): T {
   if (!hasKeptParts(declared)) return declared;
   const spec = specOf(declared);
   if (spec === undefined) return declared;
@@ -103,7 +103,7 @@ function keptIn(spec: Spec, there: DeepReadonly<Spec>, before: ReadonlySet<strin
   return kept;
 }
 
-const specOf = (object: DeepReadonly<KubeObject>): Spec | undefined =>
+const specOf = (object: ReadonlyObject): Spec | undefined =>
   (object as unknown as Partial<VirtualMachine>).spec?.template?.spec;
 
 /** What is declared may be anything: a list is one whose items are objects. */
@@ -115,14 +115,14 @@ const listOf = <T>(value: unknown): readonly T[] | undefined =>
 const isPluggable = ({ dataVolume, persistentVolumeClaim }: Volume): boolean =>
   (dataVolume?.hotpluggable ?? persistentVolumeClaim?.hotpluggable) === true;
 
-const declaredBefore = (live: DeepReadonly<KubeObject> | undefined): ReadonlySet<string> =>
+const declaredBefore = (live: ReadonlyObject | undefined): ReadonlySet<string> =>
   new Set((live?.metadata.annotations?.[DECLARED_PLUGGABLE] ?? '').split(',').filter((name) => name !== ''));
 
 /**
  * Two states of an object without what the server, or somebody through its API, may change in them whatever is declared:
  * volumes that were plugged in, with their disks, and a MAC address that an interface is given.
  */
-export function withoutKeptParts<T extends DeepReadonly<KubeObject>>(before: T, after: T): readonly [T, T] {
+export function withoutKeptParts<T extends ReadonlyObject>(before: T, after: T): readonly [T, T] {
   if (!hasKeptParts(before)) return [before, after];
   const declared = declaredBefore(before);
   const old = new Map(

@@ -1,6 +1,6 @@
 /** What of a sync, and of the objects that it watches, makes a difference. */
 
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { DeepReadonly, ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import { healthOf } from '../apply/health.ts';
 import type { ResourceStatus, Sync } from '../kinds/kinds.ts';
 import type { Declared } from '../plan/declared.ts';
@@ -21,7 +21,7 @@ export const whatCounts = (object: DeepReadonly<Sync> | undefined): string =>
 export function withHealth(
   statuses: readonly ResourceStatus[],
   enabled: readonly Declared[],
-  live: (one: Declared) => DeepReadonly<KubeObject> | undefined,
+  live: (one: Declared) => ReadonlyObject | undefined,
 ): ResourceStatus[] {
   const byId = new Map(enabled.map((one) => [refId(one.ref), one]));
   return statuses.map((old): ResourceStatus => {

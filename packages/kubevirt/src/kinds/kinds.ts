@@ -1,6 +1,6 @@
 /** The KubeVirt kinds as TypeScript types, and their names as clients use them. */
 import { clusterType, namespacedType, type ResourceType } from '@coracle/apimachinery/meta/gvk';
-import type { KubeObject } from '@coracle/apimachinery/meta/object';
+import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
 import type { BackupSpec, BackupStatus, BackupTrackerSpec, BackupTrackerStatus } from './backup.ts';
 import type { CloneSpec, CloneStatus } from './clone.ts';
 import type { ExportSpec, ExportStatus } from './export.ts';
@@ -61,6 +61,19 @@ export interface VirtualMachineExport extends KubeObject {
   spec: ExportSpec;
   status?: ExportStatus;
 }
+
+/** As stores and caches hand them out: nobody changes them. */
+export type ReadonlyVm = DeepReadonly<VirtualMachine>;
+export type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
+export type ReadonlyMigration = DeepReadonly<VirtualMachineInstanceMigration>;
+export type ReadonlySnapshot = DeepReadonly<VirtualMachineSnapshot>;
+export type ReadonlyContent = DeepReadonly<VirtualMachineSnapshotContent>;
+export type ReadonlyRestore = DeepReadonly<VirtualMachineRestore>;
+export type ReadonlyClone = DeepReadonly<VirtualMachineClone>;
+export type ReadonlyPool = DeepReadonly<VirtualMachinePool>;
+export type ReadonlyExport = DeepReadonly<VirtualMachineExport>;
+export type ReadonlyBackup = DeepReadonly<VirtualMachineBackup>;
+export type ReadonlyKubeVirt = DeepReadonly<KubeVirt>;
 
 const API_VERSION = `${KUBEVIRT_GROUP}/v1`;
 export const VIRTUAL_MACHINES = namespaced<VirtualMachine>(API_VERSION, 'VirtualMachine');

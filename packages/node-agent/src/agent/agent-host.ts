@@ -2,8 +2,7 @@
 import { mkdir, readFile, statfs } from 'node:fs/promises';
 import { availableParallelism, release, totalmem } from 'node:os';
 import { join } from 'node:path';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Node, Pod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyNode, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import { amountsOf } from '@coracle/cluster-rules/placement/pod-requests';
 import { POOL_LABEL } from '@coracle/cluster-rules/storage/pool-names';
@@ -39,7 +38,7 @@ export class AgentHost {
   readonly #options: AgentOptions;
   readonly #log: Logger;
   readonly #launchers: LauncherSet;
-  readonly #pods: () => readonly DeepReadonly<Pod>[];
+  readonly #pods: () => readonly ReadonlyPod[];
   readonly #obsoleteModels: ReturnType<typeof createObsoleteModels>;
   #pool: Pool | undefined;
   #fills: Fills | undefined;
@@ -47,12 +46,10 @@ export class AgentHost {
   #id = '';
   #unlock: (() => Promise<void>) | undefined;
   #heldClaims: HeldClaims | undefined;
-  #node: DeepReadonly<Node> | undefined;
+  #node: ReadonlyNode | undefined;
 
   /** `pods` are those of this node, as they are known now. */
-  constructor(
-    config: AgentConfig & { readonly launchers: LauncherSet; readonly pods: () => readonly DeepReadonly<Pod>[] },
-  ) {
+  constructor(config: AgentConfig & { readonly launchers: LauncherSet; readonly pods: () => readonly ReadonlyPod[] }) {
     this.#config = config;
     this.#options = config.options ?? {};
     this.#log = config.log;
@@ -186,7 +183,7 @@ export class AgentHost {
   }
 
   /** News of the Node. */
-  observe(node: DeepReadonly<Node>): void {
+  observe(node: ReadonlyNode): void {
     this.#node = node;
     void this.#heldClaims?.observe(node);
   }

@@ -1,7 +1,6 @@
 /** What every launcher of an agent shares. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Node, Pod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyNode, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { Client } from '@coracle/client/client';
 import type { EventRecorder } from '@coracle/client/events/recorder';
 import type { PodResizeVerdict } from '@coracle/kubevirt/rules/live-update/pod-resize';
@@ -31,9 +30,9 @@ export interface AgentEnvironment {
   /** What this node proves its name to others with; without it, and while it cannot, no guest comes or goes as it runs. */
   readonly peer?: PeerIdentity;
   /** Whether this node can give a Pod on it what it asks for now. What it said 'fits' to is taken. */
-  readonly decideResize: (pod: DeepReadonly<Pod>) => Promise<PodResizeVerdict>;
+  readonly decideResize: (pod: ReadonlyPod) => Promise<PodResizeVerdict>;
   /** The Node as it was read last; undefined before that. */
-  readonly node?: () => DeepReadonly<Node> | undefined;
+  readonly node?: () => ReadonlyNode | undefined;
   readonly hostIP: string;
   readonly vmsDirectory: string;
   readonly addressesDirectory: string;

@@ -1,7 +1,6 @@
 /** Pods of the node and instances on it or on their way to it, and which launcher hears of which. */
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { PODS } from '@coracle/apimachinery/types/resource-types';
-import type { Pod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import { createInformer } from '@coracle/client/informer/informer';
 import { VIRTUAL_MACHINE_INSTANCES } from '@coracle/kubevirt/kinds/kinds';
 import { isUid } from '../disk/vm-directory.ts';
@@ -14,7 +13,7 @@ const MIGRATION_TARGET_LABEL = 'kubevirt.io/migrationTargetNodeName';
 
 export interface FollowedObjects {
   /** The Pods of this node. */
-  pods(): readonly DeepReadonly<Pod>[];
+  pods(): readonly ReadonlyPod[];
   /** Resolves when all has ended, after the signal. */
   start(signal: AbortSignal): Promise<unknown>;
   /** Resolves when all is known that there is. */
@@ -30,7 +29,7 @@ export function followObjects(environment: AgentEnvironment, launchers: Launcher
   // Instances on their way here carry the name of another node until they have come.
   const [vmis, arriving] = [labelled(NODE_NAME_LABEL), labelled(MIGRATION_TARGET_LABEL)];
   const reportUnmanaged = createUnmanagedPodStatus(environment);
-  const take = (pod: DeepReadonly<Pod>, uid: string): void => {
+  const take = (pod: ReadonlyPod, uid: string): void => {
     const launcher = launchers.launch(environment, uid, { pod });
     const { namespace } = pod.metadata;
     for (const vmi of [...vmis.list(namespace), ...arriving.list(namespace)]) launcher.observeVmi(vmi);

@@ -1,8 +1,7 @@
 /** Amounts of a container for the downward API. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { parseQuantity } from '@coracle/apimachinery/quantity/quantity';
-import type { Pod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 
 /** `resourceFieldRef`, as it stands in a volume's field. */
 export interface ResourceFieldRef {
@@ -17,7 +16,7 @@ const RESOURCE = /^(limits|requests)\.([a-z0-9.-]+)$/;
  * `requests.memory`, `limits.cpu`, ... of a container in units of the divisor, rounded up, as the kubelet writes it; a
  * request that is not made is 0. Undefined when there is no such amount. Throws QuantityError on a bad divisor.
  */
-export function resourceField(pod: DeepReadonly<Pod>, ref: ResourceFieldRef): string | undefined {
+export function resourceField(pod: ReadonlyPod, ref: ResourceFieldRef): string | undefined {
   const [, kind, resource = ''] = RESOURCE.exec(String(ref.resource)) ?? [];
   const container = pod.spec.containers.find(({ name }) => name === ref.containerName);
   if (!container || (kind !== 'limits' && kind !== 'requests')) return undefined;

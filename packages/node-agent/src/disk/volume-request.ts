@@ -1,17 +1,16 @@
 /** What preparing a volume needs, and the error that ends in the status of the VMI. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Pod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { Client } from '@coracle/client/client';
-import type { VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
+import type { ReadonlyVmi } from '@coracle/kubevirt/kinds/kinds';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { ImageStore } from '../image/image-store.ts';
 import type { Pool } from '../storage/pool.ts';
 import type { SavedFiles } from './saved-files.ts';
 
 export interface VolumeRequest {
-  readonly vmi: DeepReadonly<VirtualMachineInstance>;
-  readonly pod: DeepReadonly<Pod>;
+  readonly vmi: ReadonlyVmi;
+  readonly pod: ReadonlyPod;
   /** The directory of the VM. */
   readonly directory: string;
   readonly images: ImageStore;

@@ -1,8 +1,7 @@
 /** The Pod that a machine runs in. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { PODS } from '@coracle/apimachinery/types/resource-types';
-import type { Pod } from '@coracle/apimachinery/types/types';
+import type { Pod, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { Client } from '@coracle/client/client';
 import type { FoundMachine } from './find-machine.ts';
 
@@ -13,7 +12,7 @@ export async function launcherPod(
   client: Client,
   { key, vmi }: FoundMachine,
   signal: AbortSignal,
-): Promise<DeepReadonly<Pod> | undefined> {
+): Promise<ReadonlyPod | undefined> {
   if (vmi?.metadata.uid === undefined) return undefined;
   const { items } = await client.list<Pod>(PODS, {
     namespace: key.namespace,

@@ -3,11 +3,11 @@
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { EVENTS, NODES } from '@coracle/apimachinery/types/resource-types';
-import type { Event, Node } from '@coracle/apimachinery/types/types';
+import type { Event, Node, ReadonlyNode } from '@coracle/apimachinery/types/types';
 import { isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
-import { DATA_VOLUMES, type DataVolume } from '@coracle/kubevirt/kinds/cdi/kinds';
-import type { VirtualMachine, VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
+import { DATA_VOLUMES, type DataVolume, type ReadonlyDataVolume } from '@coracle/kubevirt/kinds/cdi/kinds';
+import type { ReadonlyVm, ReadonlyVmi, VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
 import type { FoundMachine } from './find-machine.ts';
 import { launcherPod } from './launcher-pod.ts';
 
@@ -18,9 +18,9 @@ export interface MachineFacts extends FoundMachine {
   /** What its Pod waits for, while an image is fetched. */
   readonly pulling: string | undefined;
   /** Of a machine without an instance: its disks that DataVolumes fill. */
-  readonly dataVolumes: readonly DeepReadonly<DataVolume>[];
+  readonly dataVolumes: readonly ReadonlyDataVolume[];
   /** Undefined where the caller may not list them. */
-  readonly nodes: readonly DeepReadonly<Node>[] | undefined;
+  readonly nodes: readonly ReadonlyNode[] | undefined;
 }
 
 /** What a machine is, and why. */
@@ -135,7 +135,7 @@ export function whyOf(facts: MachineFacts): Why {
 }
 
 /** Of a machine that waits until a disk is filled. */
-function ofDisk({ metadata, status }: DeepReadonly<DataVolume>, namespace: string): Why {
+function ofDisk({ metadata, status }: ReadonlyDataVolume, namespace: string): Why {
   const running = (status?.conditions as readonly Condition[] | undefined)?.find(({ type }) => type === 'Running');
   const done = status?.progress && status.progress !== 'N/A' ? ` ${status.progress}` : '';
   const more = running?.message ? `: ${running.message}` : '';
@@ -232,10 +232,7 @@ function ofRunning({ warnings }: MachineFacts, vmi: VirtualMachineInstance, here
   return { state: 'runs', runs: true, ...(vmi.status?.nodeName && { reason: `on node ${vmi.status.nodeName}` }) };
 }
 
-const conditionOf = (
-  object: DeepReadonly<VirtualMachine> | DeepReadonly<VirtualMachineInstance> | undefined,
-  type: string,
-): Condition | undefined =>
+const conditionOf = (object: ReadonlyVm | ReadonlyVmi | undefined, type: string): Condition | undefined =>
   (object?.status?.conditions as readonly Condition[] | undefined)?.find((condition) => condition.type === type);
 
 const heldBy = (finalizers: readonly string[] | undefined): Pick<Why, 'reason'> =>

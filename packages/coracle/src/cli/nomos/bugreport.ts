@@ -1,7 +1,7 @@
 /** `coracle nomos bugreport`: a zip file of syncs, inventories and their events of each cluster. It holds no secret. */
 import { join } from 'node:path';
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { KubeObject, ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import { EVENTS } from '@coracle/apimachinery/types/resource-types';
 import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
@@ -59,7 +59,7 @@ async function report(client: Client, signal: AbortSignal): Promise<Report> {
   const state = await clusterState(client, { resources: true }, signal);
   const objects: ZipEntry[] = [];
   let left = MAX_CLUSTER_CHARS;
-  const add = (name: string, object: DeepReadonly<KubeObject>): void => {
+  const add = (name: string, object: ReadonlyObject): void => {
     const text = stringify(withoutSecrets(object));
     left -= text.length;
     objects.push({ name: `${name}.yaml`, text: left >= 0 ? text : '# left out: the report would be too large\n' });
@@ -73,7 +73,7 @@ async function report(client: Client, signal: AbortSignal): Promise<Report> {
         add(`${at}/ResourceGroup-${group.metadata.name}`, group);
       const fieldSelector = `involvedObject.kind=${type.kind},involvedObject.name=${name}`;
       const events = await client.list(EVENTS, { namespace, fieldSelector, signal });
-      for (const event of events.items) add(`${at}/Event-${event.metadata.name}`, event as DeepReadonly<KubeObject>);
+      for (const event of events.items) add(`${at}/Event-${event.metadata.name}`, event as ReadonlyObject);
     }
   }
   return { state, objects };
@@ -84,8 +84,8 @@ async function syncsOf(client: Client, type: typeof ROOT_SYNCS, signal: AbortSig
 }
 
 /** Without what may hold credentials: those in addresses, values of charts, and copies of both that clients keep. */
-function withoutSecrets(object: DeepReadonly<KubeObject>): KubeObject {
-  const copy = cloneJson<KubeObject & { spec?: Record<string, unknown> }>(object as DeepReadonly<KubeObject>);
+function withoutSecrets(object: ReadonlyObject): KubeObject {
+  const copy = cloneJson<KubeObject & { spec?: Record<string, unknown> }>(object as ReadonlyObject);
   delete copy.metadata.managedFields;
   delete copy.metadata.annotations?.['kubectl.kubernetes.io/last-applied-configuration'];
   const { git, helm } = (copy.spec ?? {}) as { git?: Record<string, unknown>; helm?: Record<string, unknown> };

@@ -3,7 +3,6 @@
  * is required, and what goes into the running instance.
  */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { CONTROLLER_REVISIONS } from '@coracle/apimachinery/types/resource-types';
 import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
@@ -12,10 +11,10 @@ import { createStartRecord } from '@coracle/kubevirt/controllers/vm/start-record
 import { expandedSpec } from '@coracle/kubevirt/controllers/vm/start-revision';
 import {
   KUBEVIRTS,
-  type KubeVirt,
+  type ReadonlyKubeVirt,
+  type ReadonlyVm,
+  type ReadonlyVmi,
   VIRTUAL_MACHINE_INSTANCES,
-  type VirtualMachine,
-  type VirtualMachineInstance,
 } from '@coracle/kubevirt/kinds/kubevirt';
 import type { Layers } from '@coracle/kubevirt/rules/instancetype/expand';
 import { layersOf, readSources } from '@coracle/kubevirt/rules/instancetype/resolve';
@@ -23,9 +22,6 @@ import { liveUpdateVerdict } from '@coracle/kubevirt/rules/live-update/live-upda
 import { clusterConfigOf, cpuAllocationRatioOf } from '@coracle/kubevirt/rules/machine-defaults/cluster-config';
 import { DefaultsError } from '@coracle/kubevirt/rules/machine-defaults/implicit-devices';
 import { effectiveRunStrategy, isFinal, type RunStrategy } from '@coracle/kubevirt/rules/run-strategy/run-strategy';
-
-type Vm = DeepReadonly<VirtualMachine>;
-type Vmi = DeepReadonly<VirtualMachineInstance>;
 
 /**
  * `live`: the running guest gets it. `restart`: it waits for the next restart (condition RestartRequired). `start`, `stop`,
@@ -40,9 +36,9 @@ export interface EffectOnMachine {
 
 export interface MachineChange {
   /** Undefined for a machine that is made. */
-  readonly before: Vm | undefined;
+  readonly before: ReadonlyVm | undefined;
   /** As the server would store it; undefined for one that is deleted. */
-  readonly after: Vm | undefined;
+  readonly after: ReadonlyVm | undefined;
 }
 
 const STARTS: ReadonlySet<RunStrategy> = new Set(['Always', 'RerunOnFailure', 'Once']);
@@ -65,14 +61,18 @@ export async function effectOnMachine(
   return effectOnInstance({ after, instance, layers: await layersFor(after, client), kubevirt }, { client, signal });
 }
 
-async function runningInstance({ metadata }: Vm, client: Client, signal: AbortSignal): Promise<Vmi | undefined> {
+async function runningInstance(
+  { metadata }: ReadonlyVm,
+  client: Client,
+  signal: AbortSignal,
+): Promise<ReadonlyVmi | undefined> {
   const key = { namespace: metadata.namespace ?? '', name: metadata.name ?? '' };
   const found = await orAbsent(client.get(VIRTUAL_MACHINE_INSTANCES, key, { signal }));
   return isFinal(found?.status?.phase) ? undefined : found;
 }
 
 /** Undefined when what its matchers stand for is not there. */
-async function layersFor(vm: Vm, client: Client): Promise<Layers | undefined> {
+async function layersFor(vm: ReadonlyVm, client: Client): Promise<Layers | undefined> {
   const found = await readSources(vm, sourceReader(client));
   const isMissing = found.instancetype.type === 'missing' || found.preference.type === 'missing';
   return isMissing ? undefined : layersOf(found);
@@ -85,10 +85,10 @@ async function effectOnInstance(
     layers,
     kubevirt,
   }: {
-    readonly after: Vm;
-    readonly instance: Vmi;
+    readonly after: ReadonlyVm;
+    readonly instance: ReadonlyVmi;
     readonly layers: Layers | undefined;
-    readonly kubevirt: DeepReadonly<KubeVirt> | undefined;
+    readonly kubevirt: ReadonlyKubeVirt | undefined;
   },
   { client, signal }: { readonly client: Client; readonly signal: AbortSignal },
 ): Promise<EffectOnMachine> {

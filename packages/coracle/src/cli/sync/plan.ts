@@ -12,7 +12,7 @@ import { SyncFailure } from '@coracle/gitops/status/sync-error';
 import type { SyncIdentity } from '@coracle/gitops/status/sync-identity';
 import type { ForecastItem } from '@coracle/gitops/sync/forecast';
 import { type Preview, previewSync } from '@coracle/gitops/sync/preview';
-import type { VirtualMachine } from '@coracle/kubevirt/kinds/kubevirt';
+import type { ReadonlyVm } from '@coracle/kubevirt/kinds/kubevirt';
 import { systemClock } from '@coracle/runtime/clock/clock';
 import { clusterFrom } from '../../config/cluster.ts';
 import { type CommandContext, CommandError, oneLine, textFlag, UsageError } from '../command.ts';
@@ -100,7 +100,7 @@ async function effectOf(
   signal: AbortSignal,
 ): Promise<EffectOnMachine | undefined> {
   if (ref.group !== 'kubevirt.io' || ref.kind !== 'VirtualMachine') return undefined;
-  const [before, after] = [live, wanted] as unknown as (DeepReadonly<VirtualMachine> | undefined)[];
+  const [before, after] = [live, wanted] as unknown as (ReadonlyVm | undefined)[];
   try {
     switch (action) {
       case 'create':

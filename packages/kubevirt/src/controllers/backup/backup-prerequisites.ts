@@ -1,28 +1,25 @@
 /** What a backup has to wait for before it can begin, in upstream's words: data in, a sentence out. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
-import type { VirtualMachine, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
-
-type Vmi = DeepReadonly<VirtualMachineInstance>;
+import type { ReadonlyClaim } from '@coracle/apimachinery/types/types';
+import type { ReadonlyVm, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 
 export interface BackupSource {
   readonly namespace: string;
   /** Name of the virtual machine. */
   readonly name: string;
-  readonly vm: DeepReadonly<VirtualMachine> | undefined;
-  readonly vmi: Vmi | undefined;
+  readonly vm: ReadonlyVm | undefined;
+  readonly vmi: ReadonlyVmi | undefined;
 }
 
 export interface BackupTarget {
   readonly name: string;
-  readonly claim: DeepReadonly<PersistentVolumeClaim> | undefined;
+  readonly claim: ReadonlyClaim | undefined;
 }
 
-export const isRunning = (vmi: Vmi | undefined): boolean =>
+export const isRunning = (vmi: ReadonlyVmi | undefined): boolean =>
   vmi?.status?.phase === 'Running' && vmi.metadata.deletionTimestamp === undefined;
 
-const isMoving = ({ status }: Vmi): boolean =>
+const isMoving = ({ status }: ReadonlyVmi): boolean =>
   status?.migrationState !== undefined &&
   status.migrationState !== null &&
   status.migrationState.completed !== true &&

@@ -8,12 +8,13 @@ import type { ControllerEnvironment } from '@coracle/client/controller/environme
 import type { EventRecorder } from '@coracle/client/events/recorder';
 import { addFinalizer, hasFinalizer, isDeleting, removeFinalizer } from '@coracle/client/finalizer/finalizer';
 import {
+  type ReadonlyBackup,
+  type ReadonlyVmi,
   VIRTUAL_MACHINE_BACKUP_TRACKERS,
   VIRTUAL_MACHINE_BACKUPS,
   VIRTUAL_MACHINE_INSTANCES,
   type VirtualMachineBackup,
   type VirtualMachineBackupTracker,
-  type VirtualMachineInstance,
 } from '../../kinds/kubevirt.ts';
 import {
   COMPLETED_MESSAGE,
@@ -28,10 +29,6 @@ import { type BackupRequest, checkpointNameOf } from '../../rules/backup/backup-
 import { CHECKPOINT_FINALIZER, CHECKPOINT_VOLUMES } from '../../rules/backup/checkpoint-handles.ts';
 import { isRunning, obstacleToBackup } from './backup-prerequisites.ts';
 import type { BackupStores } from './backup-stores.ts';
-
-type Backup = DeepReadonly<VirtualMachineBackup>;
-
-type Vmi = DeepReadonly<VirtualMachineInstance>;
 
 type Status = NonNullable<VirtualMachineBackup['status']>;
 
@@ -48,7 +45,7 @@ export interface BackupControllerOptions extends Pick<ControllerEnvironment, 'cl
 }
 
 /** What the agent says of the backup; undefined when it is of another one, or of none. */
-const reportOf = (vmi: Vmi | undefined, { metadata }: Backup) => {
+const reportOf = (vmi: ReadonlyVmi | undefined, { metadata }: ReadonlyBackup) => {
   const report = vmi?.status?.changedBlockTracking?.backupStatus ?? undefined;
   return report?.backupName === metadata.name ? report : undefined;
 };
@@ -77,14 +74,14 @@ export class BackupSteps extends ControllerSteps<BackupControllerOptions> {
     return formatTime(this.clock.now());
   }
 
-  async #write(backup: Backup, change: (status: Status) => void): Promise<void> {
+  async #write(backup: ReadonlyBackup, change: (status: Status) => void): Promise<void> {
     const before = backup as VirtualMachineBackup;
     const status = cloneJson<Status>(before.status ?? {});
     change(status);
     await commit(this.client, VIRTUAL_MACHINE_BACKUPS, { before, after: { ...before, status }, subresource: 'status' });
   }
 
-  async #fail(backup: Backup, reason: string, message: string, report?: Report): Promise<void> {
+  async #fail(backup: ReadonlyBackup, reason: string, message: string, report?: Report): Promise<void> {
     await this.#write(backup, (status) => {
       if (report) takeReport(status, report, this.#now());
       setFailed(status, { reason, message }, this.#now());
@@ -92,7 +89,7 @@ export class BackupSteps extends ControllerSteps<BackupControllerOptions> {
     this.#events.event(backup, 'Warning', 'VirtualMachineBackupFailed', message);
   }
 
-  #ask(vmi: Vmi, request: BackupRequest): Promise<unknown> {
+  #ask(vmi: ReadonlyVmi, request: BackupRequest): Promise<unknown> {
     return this.client.raw(
       'PUT',
       `/apis/subresources.kubevirt.io/v1/namespaces/${vmi.metadata.namespace}/virtualmachineinstances/${vmi.metadata.name}/backup`,
@@ -100,7 +97,7 @@ export class BackupSteps extends ControllerSteps<BackupControllerOptions> {
     );
   }
 
-  async #clearReport(vmi: Vmi): Promise<void> {
+  async #clearReport(vmi: ReadonlyVmi): Promise<void> {
     const { metadata } = vmi;
     await this.client.patch(
       VIRTUAL_MACHINE_INSTANCES,
@@ -114,7 +111,7 @@ export class BackupSteps extends ControllerSteps<BackupControllerOptions> {
   }
 
   /** The tracker whose checkpoint the backup builds on, and the machine. */
-  #sourceOf(backup: Backup) {
+  #sourceOf(backup: ReadonlyBackup) {
     const namespace = backup.metadata.namespace ?? '';
     const { kind, name } = backup.spec.source;
     const tracker = kind === TRACKER_KIND ? this.stores.trackers.get({ namespace, name }) : undefined;
@@ -123,7 +120,7 @@ export class BackupSteps extends ControllerSteps<BackupControllerOptions> {
     return { namespace, name: machine, tracker, vm: this.stores.vms.get(key), vmi: this.stores.vmis.get(key) };
   }
 
-  #requestOf(backup: Backup, tracker: DeepReadonly<VirtualMachineBackupTracker> | undefined): BackupRequest {
+  #requestOf(backup: ReadonlyBackup, tracker: DeepReadonly<VirtualMachineBackupTracker> | undefined): BackupRequest {
     const { metadata, spec } = backup;
     const claim = this.stores.claims.get({ namespace: metadata.namespace ?? '', name: spec.pvcName ?? '' });
     const latest = tracker?.status?.latestCheckpoint?.name;
@@ -143,7 +140,7 @@ export class BackupSteps extends ControllerSteps<BackupControllerOptions> {
     };
   }
 
-  async start(backup: Backup): Promise<ReconcileResult> {
+  async start(backup: ReadonlyBackup): Promise<ReconcileResult> {
     const found = this.#sourceOf(backup);
     const wait = async (message: string): Promise<ReconcileResult> => {
       await this.#write(backup, (status) => setInitializing(status, message, this.#now()));
@@ -175,7 +172,7 @@ export class BackupSteps extends ControllerSteps<BackupControllerOptions> {
     return requeueAfter(RETRY_MS);
   }
 
-  async goOn(backup: Backup): Promise<ReconcileResult> {
+  async goOn(backup: ReadonlyBackup): Promise<ReconcileResult> {
     const { vmi, tracker } = this.#sourceOf(backup);
     if (!vmi || !isRunning(vmi)) {
       const message = vmi ? `VMI is not in a running state: ${vmi.status?.phase}` : 'VMI was deleted during backup';
@@ -223,7 +220,7 @@ export class BackupSteps extends ControllerSteps<BackupControllerOptions> {
   }
 
   /** The report of a backup that has ended, or goes, makes room for the next one. */
-  async end(backup: Backup): Promise<ReconcileResult> {
+  async end(backup: ReadonlyBackup): Promise<ReconcileResult> {
     const { vmi } = this.#sourceOf(backup);
     const report = reportOf(vmi, backup);
     if (vmi && report) {

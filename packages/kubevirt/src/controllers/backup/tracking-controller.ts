@@ -10,10 +10,10 @@ import { fromLabelSelectorObject, matchesLabels } from '@coracle/apimachinery/se
 import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import {
-  type KubeVirt,
+  type ReadonlyKubeVirt,
+  type ReadonlyVm,
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
-  type VirtualMachine,
 } from '../../kinds/kubevirt.ts';
 import { clusterConfigOf } from '../../rules/machine-defaults/cluster-config.ts';
 import type { BackupStores } from './backup-stores.ts';
@@ -25,7 +25,7 @@ export type TrackingState = 'Enabled' | 'Disabled' | 'FGDisabled' | undefined;
 
 /** The state that a machine should show. `shown` is what it shows. */
 export function trackingState(
-  kubevirt: DeepReadonly<KubeVirt> | undefined,
+  kubevirt: ReadonlyKubeVirt | undefined,
   machine: { readonly labels: Labels; readonly namespaceLabels: Labels; readonly shown: string | undefined },
 ): TrackingState {
   const selectors = kubevirt?.spec?.configuration?.changedBlockTrackingLabelSelectors;
@@ -72,7 +72,7 @@ export function createTrackingController({
       source(stores.namespaces, ({ metadata }) => stores.vms.list(metadata.name).map((vm) => keyOf(vm))),
     ],
     reconcile: async (key) => {
-      const vm = stores.vms.get(key) as DeepReadonly<VirtualMachine> | undefined;
+      const vm = stores.vms.get(key) as ReadonlyVm | undefined;
       if (!vm || vm.metadata.deletionTimestamp !== undefined) return DONE;
       const state = trackingState(stores.kubevirts.list()[0], {
         labels: vm.metadata.labels,

@@ -1,7 +1,7 @@
 /** What one pass over a content works with, and the short words for it. */
 
 import { namespacedType, type ResourceType } from '@coracle/apimachinery/meta/gvk';
-import type { DeepReadonly, KubeObject, ObjectKey } from '@coracle/apimachinery/meta/object';
+import type { DeepReadonly, KubeObject, ObjectKey, ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import {
   CONTROLLER_REVISIONS,
   PERSISTENT_VOLUME_CLAIMS,
@@ -66,7 +66,7 @@ const TYPES: Readonly<Record<string, ResourceType<KubeObject>>> = {
 };
 
 /** The type of an object that a content keeps beside the machine. */
-export function typeOf(object: DeepReadonly<KubeObject>): ResourceType<KubeObject> {
+export function typeOf(object: ReadonlyObject): ResourceType<KubeObject> {
   const type = Object.hasOwn(TYPES, object.kind) ? TYPES[object.kind] : undefined;
   if (!type) throw new BinProblem(`the record holds an object of kind ${object.kind}, which is not brought back`);
   return type;
@@ -75,7 +75,7 @@ export function typeOf(object: DeepReadonly<KubeObject>): ResourceType<KubeObjec
 /** One of those objects as it is now. */
 export const current = (
   { client, signal }: BinPass,
-  kept: DeepReadonly<KubeObject>,
+  kept: ReadonlyObject,
   key: ObjectKey,
 ): Promise<KubeObject | undefined> => orAbsent(client.get(typeOf(kept), key, { signal }));
 

@@ -3,19 +3,18 @@
  * the way is said with the way out, and what goes away by itself is waited for.
  */
 
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { DeepReadonly, KubeObject, ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import { NAMESPACES } from '@coracle/apimachinery/types/resource-types';
 import { orAbsent } from '@coracle/client/api-failure';
 import { isDeleting } from '@coracle/client/finalizer/finalizer';
 import type { PoolFacts } from '@coracle/cluster-rules/storage/pool-calls';
 import type { PlannedName, UndeletePlan, UndeleteRequest } from '../../kinds/coracle/kinds.ts';
-import { VIRTUAL_MACHINES, type VirtualMachine } from '../../kinds/kubevirt.ts';
+import { type ReadonlyVm, VIRTUAL_MACHINES, type VirtualMachine } from '../../kinds/kubevirt.ts';
 import { keptDependents, otherName, restoredMachine } from '../../rules/bin/restored-objects.ts';
 import { effectiveUuid, machineOfVm, sharedText } from '../../rules/identity/shared-uuids.ts';
 import { type BinPass, BinProblem, current, NotYet, poolReason, volumeNow } from './bin-pass.ts';
 
 type Request = DeepReadonly<UndeleteRequest & { namespace?: string }>;
-type Vm = DeepReadonly<VirtualMachine>;
 
 /**
  * Decides.
@@ -24,7 +23,7 @@ type Vm = DeepReadonly<VirtualMachine>;
 export async function planUndelete(
   pass: BinPass,
   request: Request,
-  vmsWith: (uuid: string) => readonly Vm[],
+  vmsWith: (uuid: string) => readonly ReadonlyVm[],
 ): Promise<UndeletePlan> {
   const { content, client, signal } = pass;
   const { virtualMachine } = content.spec;
@@ -61,7 +60,7 @@ export async function planUndelete(
 async function nameFor(
   pass: BinPass,
   plan: UndeletePlan,
-  kept: DeepReadonly<KubeObject>,
+  kept: ReadonlyObject,
   mayRename: boolean,
 ): Promise<PlannedName | undefined> {
   const name = kept.metadata.name ?? '';
@@ -92,7 +91,7 @@ async function isDoomed(pass: BinPass, { metadata }: KubeObject): Promise<boolea
   return false;
 }
 
-function refuseSharedUuid(machine: VirtualMachine, vmsWith: (uuid: string) => readonly Vm[]): void {
+function refuseSharedUuid(machine: VirtualMachine, vmsWith: (uuid: string) => readonly ReadonlyVm[]): void {
   const uuid = effectiveUuid(machine);
   const machines = vmsWith(uuid).map(machineOfVm);
   if (machines.length > 0)

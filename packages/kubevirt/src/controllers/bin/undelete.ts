@@ -4,7 +4,7 @@
  * its own: the content lets go of them just before, when all claims are bound.
  */
 
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { DeepReadonly, KubeObject, ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { PERSISTENT_VOLUMES } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolume, PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
@@ -30,8 +30,6 @@ import {
   takenOver,
 } from '../../rules/bin/restored-objects.ts';
 import { type BinPass, BinProblem, current, NotYet, planOf, typeOf, volumeNow, writeStatus } from './bin-pass.ts';
-
-type Kept = DeepReadonly<KubeObject>;
 
 /**
  * One pass of it; the phase is `Undeleted` when all is done.
@@ -72,13 +70,13 @@ async function machineNow(pass: BinPass): Promise<VirtualMachine | undefined> {
 }
 
 /** The object under its own name when it never went; undefined when it has to be made. */
-async function survivor(pass: BinPass, kept: Kept): Promise<KubeObject | undefined> {
+async function survivor(pass: BinPass, kept: ReadonlyObject): Promise<KubeObject | undefined> {
   const { namespace } = planOf(pass.content);
   const found = await current(pass, kept, { namespace, name: kept.metadata.name ?? '' });
   return found && found.metadata.uid === kept.metadata.uid && !isDeleting(found) ? found : undefined;
 }
 
-const claimOf = ({ content }: BinPass, { claim }: DeepReadonly<HeldVolume>): Kept | undefined =>
+const claimOf = ({ content }: BinPass, { claim }: DeepReadonly<HeldVolume>): ReadonlyObject | undefined =>
   keptDependents(content).find(({ kind, metadata }) => kind === 'PersistentVolumeClaim' && metadata.name === claim);
 
 async function makeVolume(pass: BinPass, held: DeepReadonly<HeldVolume>): Promise<void> {
@@ -114,7 +112,7 @@ async function makeVolume(pass: BinPass, held: DeepReadonly<HeldVolume>): Promis
   await commit(client, PERSISTENT_VOLUMES, { before: volume, after, signal });
 }
 
-async function makeDependent(pass: BinPass, kept: Kept): Promise<void> {
+async function makeDependent(pass: BinPass, kept: ReadonlyObject): Promise<void> {
   const { content, client, signal } = pass;
   if (await survivor(pass, kept)) return;
   const plan = planOf(content);
@@ -156,7 +154,7 @@ async function makeMachine(pass: BinPass): Promise<VirtualMachine> {
 }
 
 /** The object becomes the machine's, or nobody's; one that never went is owned again. */
-async function giveAway(pass: BinPass, kept: Kept, machine: VirtualMachine): Promise<void> {
+async function giveAway(pass: BinPass, kept: ReadonlyObject, machine: VirtualMachine): Promise<void> {
   const { content, client, signal } = pass;
   const plan = planOf(content);
   const owners = finalOwners(content, kept, machine);

@@ -3,7 +3,13 @@
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
-import { type DeepReadonly, type KubeObject, keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import {
+  type DeepReadonly,
+  type KubeObject,
+  keyOf,
+  type ObjectKey,
+  type ReadonlyObject,
+} from '@coracle/apimachinery/meta/object';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
@@ -16,6 +22,7 @@ import type { Informer } from '@coracle/client/informer/informer';
 import {
   CLONE_GROUP,
   type CloneStatus,
+  type ReadonlyClone,
   VIRTUAL_MACHINE_CLONES,
   VIRTUAL_MACHINE_RESTORES,
   VIRTUAL_MACHINE_SNAPSHOT_CONTENTS,
@@ -24,7 +31,7 @@ import {
   type VirtualMachineClone,
 } from '../../kinds/kubevirt.ts';
 import { RESTORE_NAME_ANNOTATION } from '../../rules/snapshot/restored-claim.ts';
-import type { CloneCluster, ReadonlyClone } from './clone-pass.ts';
+import type { CloneCluster } from './clone-pass.ts';
 import { takeSteps } from './clone-steps.ts';
 
 /** Rights the controller needs, and no others. */
@@ -130,7 +137,7 @@ function clusterReader({ client, informers }: ControllerEnvironment): (namespace
     if (cached !== undefined || key.name === '') return cached;
     return (await orAbsent(client.get(type, key))) as DeepReadonly<T> | undefined;
   };
-  const remove = async <T extends KubeObject>(type: ResourceType<T>, { metadata }: DeepReadonly<KubeObject>) => {
+  const remove = async <T extends KubeObject>(type: ResourceType<T>, { metadata }: ReadonlyObject) => {
     const { namespace = '', name = '', uid = '' } = metadata;
     // Gone, or another one of that name.
     await orGone(client.delete(type, { namespace, name }, { preconditions: { uid } }));

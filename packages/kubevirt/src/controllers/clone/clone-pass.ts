@@ -5,18 +5,15 @@ import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import type { EventType } from '@coracle/client/events/recorder';
 import type {
   CloneStatus,
+  ReadonlyClone,
+  ReadonlyRestore,
+  ReadonlySnapshot,
   VirtualMachine,
-  VirtualMachineClone,
   VirtualMachineRestore,
   VirtualMachineSnapshot,
   VirtualMachineSnapshotContent,
 } from '../../kinds/kubevirt.ts';
 import { cloneConditions, failed, PROCESSING, pending } from '../../rules/clone/clone-conditions.ts';
-
-export type ReadonlyClone = DeepReadonly<VirtualMachineClone>;
-export type ReadonlyVm = DeepReadonly<VirtualMachine>;
-export type ReadonlySnapshot = DeepReadonly<VirtualMachineSnapshot>;
-export type ReadonlyRestore = DeepReadonly<VirtualMachineRestore>;
 
 type Found<T> = Promise<DeepReadonly<T> | undefined>;
 

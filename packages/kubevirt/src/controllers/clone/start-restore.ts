@@ -1,9 +1,10 @@
 /** Has the snapshot restored to a new machine, changed so that it is another one. */
+import type { ReadonlySnapshot } from '../../kinds/kubevirt.ts';
 import { cloneRestore, cloneRestoreName, isOfClone } from '../../rules/clone/clone-objects.ts';
 import { type CloneSource, clonePatches } from '../../rules/clone/clone-patches.ts';
 import { contentNameOf } from '../../rules/snapshot/snapshot-names.ts';
 import { snapshotLost } from './check-snapshot.ts';
-import { type ClonePass, type CloneStep, fail, type ReadonlySnapshot, snapshotNameOf } from './clone-pass.ts';
+import { type ClonePass, type CloneStep, fail, snapshotNameOf } from './clone-pass.ts';
 
 export const startRestore: CloneStep = async (pass) => {
   const { clone, status, cluster } = pass;

@@ -14,6 +14,7 @@ import { createEventRecorder } from '@coracle/client/events/recorder';
 import {
   KUBEVIRTS,
   type KubeVirt,
+  type ReadonlyKubeVirt,
   VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES,
   VIRTUAL_MACHINE_CLUSTER_PREFERENCES,
 } from '../../kinds/kubevirt.ts';
@@ -98,7 +99,7 @@ export function createCommonInstancetypesController({
   });
 
   /** Once for each set of them: a user must learn that the object of that name is not ours. */
-  function report(kubevirt: DeepReadonly<KubeVirt>, foreign: readonly string[]): void {
+  function report(kubevirt: ReadonlyKubeVirt, foreign: readonly string[]): void {
     const text = foreign.join(', ');
     if (text === reported) return;
     reported = text;

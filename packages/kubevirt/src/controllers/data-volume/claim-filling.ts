@@ -1,7 +1,7 @@
 /** Fills a claim that is not bound: class, node and pool, then the call that fits its source, then the PersistentVolume. */
-import { type DeepReadonly, keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { STORAGE_CLASSES } from '@coracle/apimachinery/types/resource-types';
-import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
+import type { ReadonlyClaim } from '@coracle/apimachinery/types/types';
 import { classNameOf } from '@coracle/apimachinery/types/volume-claims';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { SELECTED_NODE } from '@coracle/cluster-rules/storage/claim-step';
@@ -19,7 +19,6 @@ import { type PoolAccess, reasonOf } from './pool-access.ts';
 import { PoolPlaces } from './pool-places.ts';
 import type { UploadTargets } from './upload-targets.ts';
 
-type Claim = DeepReadonly<PersistentVolumeClaim>;
 type Running = Extract<FillReport, { state: 'running' }>;
 
 export interface ClaimFillingOptions extends ControllerEnvironment {
@@ -30,13 +29,13 @@ export interface ClaimFillingOptions extends ControllerEnvironment {
 
 export interface StepResult {
   readonly outcome: DataVolumeOutcome;
-  readonly claim: Claim | undefined;
+  readonly claim: ReadonlyClaim | undefined;
   /** When to look again; undefined: when something changes. */
   readonly againMs?: number;
 }
 
 export interface Filling {
-  readonly claim: Claim;
+  readonly claim: ReadonlyClaim;
   readonly source: DataVolumeSource;
   /** Of this number; after a failure the next one has another. */
   readonly attempt: number;
@@ -56,7 +55,10 @@ export const MISSING_MS = 3000;
 const SECTOR = 512;
 
 /** Takes a step; what a user can correct, and a pool that refuses, is an outcome. Errors of the API are thrown. */
-export async function withReason(claim: Claim | undefined, step: () => Promise<StepResult>): Promise<StepResult> {
+export async function withReason(
+  claim: ReadonlyClaim | undefined,
+  step: () => Promise<StepResult>,
+): Promise<StepResult> {
   try {
     return await step();
   } catch (error) {
@@ -88,7 +90,7 @@ export class ClaimFilling {
   }
 
   /** The claim is bound. */
-  end(claim: Claim, work: Work): StepResult {
+  end(claim: ReadonlyClaim, work: Work): StepResult {
     this.#places.settle(keyOf(claim));
     if (work === 'Upload') this.#uploads?.set(keyOf(claim), { state: 'full' });
     return { outcome: { type: 'bound', work }, claim };
@@ -101,7 +103,7 @@ export class ClaimFilling {
   }
 
   /** The same for a claim of that name which another one has replaced. */
-  forgetOthers(key: ObjectKey, claim: Claim | undefined, signal: AbortSignal): Promise<void> {
+  forgetOthers(key: ObjectKey, claim: ReadonlyClaim | undefined, signal: AbortSignal): Promise<void> {
     return this.#places.forgetOthers(key, claim, signal);
   }
 
@@ -164,7 +166,7 @@ export class ClaimFilling {
   }
 
   /** Throws MissingPart. */
-  async #fillSource(claim: Claim, source: DataVolumeSource): Promise<FillSource> {
+  async #fillSource(claim: ReadonlyClaim, source: DataVolumeSource): Promise<FillSource> {
     const { namespace = '' } = claim.metadata;
     switch (source.type) {
       case 'http':

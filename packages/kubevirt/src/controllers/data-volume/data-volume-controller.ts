@@ -4,9 +4,9 @@
  * Guarantees: a claim is not bound before its content is whole, so that no guest sees half of it. What is being made for a
  * DataVolume that goes is removed. A failed attempt is made again, later each time, and goes on from what it has.
  */
-import { type DeepReadonly, keyOf } from '@coracle/apimachinery/meta/object';
+import { keyOf } from '@coracle/apimachinery/meta/object';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
-import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
+import type { ReadonlyClaim } from '@coracle/apimachinery/types/types';
 import { commit } from '@coracle/client/commit/commit';
 import {
   type Controller,
@@ -60,10 +60,7 @@ export function createDataVolumeController(options: ClaimFillingOptions): Contro
   const events = createEventRecorder(client, { component: 'datavolume-controller', clock, log });
   const all = () => [...steps.dataVolumes.list(), ...steps.claims.list().filter(isUploadTarget)].map(keyOf);
   /** A claim that waits for an upload and belongs to no DataVolume. */
-  const stepClaim = async (
-    claim: DeepReadonly<PersistentVolumeClaim>,
-    signal: AbortSignal,
-  ): Promise<ReconcileResult> => {
+  const stepClaim = async (claim: ReadonlyClaim, signal: AbortSignal): Promise<ReconcileResult> => {
     const { outcome, againMs } = await steps.stepClaim(claim, signal);
     const known = claim.metadata.annotations?.[RUNNING_MESSAGE] ?? '';
     const message = withUploadAnnotations(claim, outcome).metadata.annotations?.[RUNNING_MESSAGE] ?? '';

@@ -1,11 +1,11 @@
 /** The steps of a DataVolume: its claim, then a volume in a pool that is filled, then the PersistentVolume for it. */
-import { type DeepReadonly, keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
-import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
+import type { PersistentVolumeClaim, ReadonlyClaim } from '@coracle/apimachinery/types/types';
 import { commit } from '@coracle/client/commit/commit';
 import { defaultClassOf } from '@coracle/cluster-rules/storage/default-class';
 import { isLeftToPopulator } from '@coracle/cluster-rules/storage/provision-plan';
-import { DATA_VOLUMES, type DataVolume, STORAGE_PROFILES } from '../../kinds/cdi/kinds.ts';
+import { DATA_VOLUMES, type ReadonlyDataVolume, STORAGE_PROFILES } from '../../kinds/cdi/kinds.ts';
 import {
   ALLOW_ADOPTION,
   BIND_IMMEDIATELY,
@@ -19,9 +19,6 @@ import { propertySetsOf } from '../../rules/data-volume/storage-profile.ts';
 import { withUploadAnnotations } from '../../rules/data-volume/upload-annotations.ts';
 import { POPULATED_FOR_ANNOTATION } from '../../rules/snapshot/restored-claim.ts';
 import { ClaimFilling, type ClaimFillingOptions, MISSING_MS, type StepResult, withReason } from './claim-filling.ts';
-
-type Claim = DeepReadonly<PersistentVolumeClaim>;
-type ReadonlyDataVolume = DeepReadonly<DataVolume>;
 
 const VIRT_DEFAULT_CLASS = 'storageclass.kubevirt.io/is-default-virt-class';
 /** What the passes of all DataVolumes share, and those of claims that are filled without one. */
@@ -76,7 +73,7 @@ export class DataVolumeSteps {
   }
 
   /** The same for a claim that is to be filled by an upload and that no DataVolume has made. */
-  async stepClaim(claim: Claim, signal: AbortSignal): Promise<StepResult> {
+  async stepClaim(claim: ReadonlyClaim, signal: AbortSignal): Promise<StepResult> {
     await this.#filling.forgetOthers(keyOf(claim), claim, signal);
     const result = await withReason(claim, async () => {
       if (claim.status?.phase === 'Bound') return this.#filling.end(claim, 'Upload');
@@ -88,7 +85,7 @@ export class DataVolumeSteps {
   }
 
   /** Says on the claim how far its upload is. */
-  async #annotate(claim: Claim, { outcome }: StepResult): Promise<void> {
+  async #annotate(claim: ReadonlyClaim, { outcome }: StepResult): Promise<void> {
     await commit(this.client, PERSISTENT_VOLUME_CLAIMS, {
       before: claim,
       after: withUploadAnnotations(claim, outcome),
@@ -129,7 +126,7 @@ export class DataVolumeSteps {
     const { claim } = wanted;
     if (className !== undefined && claim.spec) claim.spec.storageClassName = className;
     const made = await this.client.create(PERSISTENT_VOLUME_CLAIMS, claim);
-    return { outcome: { type: 'waiting', message: `PVC ${made.metadata.name} Pending` }, claim: made as Claim };
+    return { outcome: { type: 'waiting', message: `PVC ${made.metadata.name} Pending` }, claim: made as ReadonlyClaim };
   }
 
   #defaultClass(): string | undefined {
@@ -139,7 +136,7 @@ export class DataVolumeSteps {
   }
 
   /** A claim of the name that somebody else made: taken over where that is allowed, else in the way. */
-  async #takeClaim(dataVolume: ReadonlyDataVolume, claim: Claim): Promise<StepResult> {
+  async #takeClaim(dataVolume: ReadonlyDataVolume, claim: ReadonlyClaim): Promise<StepResult> {
     const { name } = dataVolume.metadata;
     const annotations = dataVolume.metadata.annotations ?? {};
     const isFilled =
@@ -164,10 +161,10 @@ export class DataVolumeSteps {
       },
     } as PersistentVolumeClaim;
     const stored = await commit(this.client, PERSISTENT_VOLUME_CLAIMS, { before: claim, after });
-    return { outcome: { type: 'waiting', message: `PVC ${name} Pending` }, claim: (stored ?? claim) as Claim };
+    return { outcome: { type: 'waiting', message: `PVC ${name} Pending` }, claim: (stored ?? claim) as ReadonlyClaim };
   }
 }
 
-const isOwn = ({ metadata }: Claim, dataVolume: ReadonlyDataVolume): boolean =>
+const isOwn = ({ metadata }: ReadonlyClaim, dataVolume: ReadonlyDataVolume): boolean =>
   metadata.ownerReferences?.some(({ controller, uid }) => controller === true && uid === dataVolume.metadata.uid) ??
   false;

@@ -1,7 +1,7 @@
 /** Where volumes in the making lie: the choice of a pool, what becomes of the volume at the end, and when nobody wants it. */
 import type { DeepReadonly, ObjectKey } from '@coracle/apimachinery/meta/object';
 import { NODES, PERSISTENT_VOLUMES } from '@coracle/apimachinery/types/resource-types';
-import type { PersistentVolumeClaim, StorageClass } from '@coracle/apimachinery/types/types';
+import type { ReadonlyClaim, StorageClass } from '@coracle/apimachinery/types/types';
 import { orThere } from '@coracle/client/api-failure';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { SELECTED_NODE } from '@coracle/cluster-rules/storage/claim-step';
@@ -11,8 +11,6 @@ import { volumeNameFor, volumeObject } from '@coracle/cluster-rules/storage/prov
 import { MissingPart } from '../resolve-data-source.ts';
 import type { CloneSource } from './clone-source.ts';
 import { type PoolAccess, reasonOf } from './pool-access.ts';
-
-type Claim = DeepReadonly<PersistentVolumeClaim>;
 
 interface Place {
   readonly pool: string;
@@ -50,13 +48,13 @@ export class PoolPlaces {
   }
 
   /** The same for a claim of that name which another one has replaced. */
-  async forgetOthers(key: ObjectKey, claim: Claim | undefined, signal: AbortSignal): Promise<void> {
+  async forgetOthers(key: ObjectKey, claim: ReadonlyClaim | undefined, signal: AbortSignal): Promise<void> {
     const place = this.#making.get(textOf(key));
     if (place && place.handle !== claim?.metadata.uid) await this.forget(key, signal);
   }
 
   /** The pool that has begun already, else that of the source or of the node, else the one with most room. */
-  async choose(claim: Claim, clone: CloneSource | undefined, signal: AbortSignal): Promise<string> {
+  async choose(claim: ReadonlyClaim, clone: CloneSource | undefined, signal: AbortSignal): Promise<string> {
     const handle = claim.metadata.uid ?? '';
     const text = textOf(claim.metadata);
     const known = this.#making.get(text);
@@ -65,7 +63,7 @@ export class PoolPlaces {
     return pool;
   }
 
-  async #find(claim: Claim, clone: CloneSource | undefined, signal: AbortSignal): Promise<string> {
+  async #find(claim: ReadonlyClaim, clone: CloneSource | undefined, signal: AbortSignal): Promise<string> {
     const selected = claim.metadata.annotations?.[SELECTED_NODE];
     if (selected !== undefined) {
       const pool = this.nodes.get({ namespace: '', name: selected })?.metadata.labels?.[POOL_LABEL];
@@ -95,7 +93,7 @@ export class PoolPlaces {
 
   /** Writes the PersistentVolume of a volume that is ready; the volume controller binds the claim to it. */
   async standFor(
-    claim: Claim,
+    claim: ReadonlyClaim,
     { pool, made, storageClass }: { pool: string; made: VolumeMade; storageClass: DeepReadonly<StorageClass> },
     signal: AbortSignal,
   ): Promise<void> {

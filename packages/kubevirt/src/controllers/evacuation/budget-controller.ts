@@ -21,10 +21,14 @@ import type { ControllerEnvironment } from '@coracle/client/controller/environme
 import type { EventRecorder } from '@coracle/client/events/recorder';
 import { createExpectations } from '@coracle/client/expectations/expectations';
 import { isOlder } from '@coracle/client/informer/resource-version';
-import { KUBEVIRTS, VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, VIRTUAL_MACHINE_INSTANCES } from '../../kinds/kubevirt.ts';
+import {
+  KUBEVIRTS,
+  type ReadonlyVmi,
+  VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
+  VIRTUAL_MACHINE_INSTANCES,
+} from '../../kinds/kubevirt.ts';
 import { clusterConfigOf } from '../../rules/machine-defaults/cluster-config.ts';
 import { BUDGET_PREFIX, budgetFor, type ReadonlyBudget, wantedBudget } from './budget-plan.ts';
-import type { ReadonlyVmi } from './evacuation-plan.ts';
 
 /** Pause until a budget that somebody's policy refused is tried again. */
 const REFUSED_MS = 300_000;

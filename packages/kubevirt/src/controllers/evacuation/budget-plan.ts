@@ -3,11 +3,10 @@
 import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { PodDisruptionBudget } from '@coracle/apimachinery/types/types';
-import type { EvictionStrategy } from '../../kinds/kubevirt.ts';
+import type { EvictionStrategy, ReadonlyMigration, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { evictionStrategyOf, isMigratable } from '../../rules/eviction/eviction-verdict.ts';
 import { CREATED_BY_LABEL } from '../../rules/launcher/launcher-labels.ts';
 import { isFinal } from '../../rules/run-strategy/run-strategy.ts';
-import type { ReadonlyMigration, ReadonlyVmi } from './evacuation-plan.ts';
 
 export type ReadonlyBudget = DeepReadonly<PodDisruptionBudget>;
 

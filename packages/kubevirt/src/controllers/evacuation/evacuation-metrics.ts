@@ -1,6 +1,7 @@
 /** What waits for an eviction, and for how long, as samples: pure. */
+
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { ReadonlyVmi } from './evacuation-plan.ts';
+import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 
 export interface EvacuationFamily {
   readonly name: string;

@@ -1,15 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Node } from '../../../../apimachinery/src/types/types.ts';
+import type { ReadonlyMigration, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { budgetFor, wantedBudget } from './budget-plan.ts';
 import { evacuationMetrics } from './evacuation-metrics.ts';
-import {
-  type EvacuationFacts,
-  planEvacuation,
-  priorityFor,
-  type ReadonlyMigration,
-  type ReadonlyVmi,
-} from './evacuation-plan.ts';
+import { type EvacuationFacts, planEvacuation, priorityFor } from './evacuation-plan.ts';
 
 interface Over {
   readonly strategy?: string;

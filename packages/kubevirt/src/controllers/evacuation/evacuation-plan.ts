@@ -3,19 +3,11 @@
  * is taken back when the node takes guests again.
  */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Node } from '@coracle/apimachinery/types/types';
-import type {
-  EvictionStrategy,
-  VirtualMachineInstance,
-  VirtualMachineInstanceMigration,
-} from '../../kinds/kubevirt.ts';
+import type { ReadonlyNode } from '@coracle/apimachinery/types/types';
+import type { EvictionStrategy, ReadonlyMigration, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { evictionStrategyOf, isMigratable } from '../../rules/eviction/eviction-verdict.ts';
 import { EVICTION_SOURCE_ANNOTATION } from '../../rules/launcher/launcher-labels.ts';
 import { isFinal } from '../../rules/run-strategy/run-strategy.ts';
-
-export type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
-export type ReadonlyMigration = DeepReadonly<VirtualMachineInstanceMigration>;
 
 /** On a migration: the node that is being emptied. */
 export const EVACUATION_ANNOTATION = 'kubevirt.io/evacuationMigration';
@@ -23,7 +15,7 @@ export const EVACUATION_ANNOTATION = 'kubevirt.io/evacuationMigration';
 export const DRAIN_ANNOTATION = 'coracle.dev/drained-from';
 
 export interface EvacuationFacts {
-  readonly node: DeepReadonly<Node>;
+  readonly node: ReadonlyNode;
   /** Instances whose `status.nodeName` it is. */
   readonly instances: readonly ReadonlyVmi[];
   /** Migrations that have not ended, of all nodes. */
@@ -54,8 +46,8 @@ export interface EvacuationPlan {
   readonly waiting: number;
 }
 
-export const isUnschedulable = ({ spec }: DeepReadonly<Node>): boolean => spec?.unschedulable === true;
-const isTainted = ({ spec }: DeepReadonly<Node>, key: string): boolean =>
+export const isUnschedulable = ({ spec }: ReadonlyNode): boolean => spec?.unschedulable === true;
+const isTainted = ({ spec }: ReadonlyNode, key: string): boolean =>
   spec?.taints?.some((taint) => taint.key === key && taint.effect === 'NoSchedule') ?? false;
 const keyOf = (namespace: string | undefined, name: string | undefined): string => `${namespace}/${name}`;
 /** Phases in which no guest moves yet. */

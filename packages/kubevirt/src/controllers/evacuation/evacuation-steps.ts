@@ -9,19 +9,15 @@ import { createEventRecorder } from '@coracle/client/events/recorder';
 import { createExpectations } from '@coracle/client/expectations/expectations';
 import {
   KUBEVIRTS,
+  type ReadonlyMigration,
+  type ReadonlyVmi,
   VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
   VIRTUAL_MACHINE_INSTANCES,
   type VirtualMachineInstance,
   type VirtualMachineInstanceMigration,
 } from '../../kinds/kubevirt.ts';
 import { launcherPodInformer } from '../launcher-pod-informer.ts';
-import {
-  DRAIN_ANNOTATION,
-  EVACUATION_ANNOTATION,
-  priorityFor,
-  type ReadonlyMigration,
-  type ReadonlyVmi,
-} from './evacuation-plan.ts';
+import { DRAIN_ANNOTATION, EVACUATION_ANNOTATION, priorityFor } from './evacuation-plan.ts';
 
 /** What an evacuation writes: migrations, marks and notes. */
 export class EvacuationSteps extends ControllerSteps<ControllerEnvironment> {

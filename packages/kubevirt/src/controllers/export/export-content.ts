@@ -1,10 +1,10 @@
 /** What an export gives beside the bytes of its disks: its token, and manifests. */
-import type { DeepReadonly, ObjectKey, UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import type { ObjectKey, UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { SECRETS } from '@coracle/apimachinery/types/resource-types';
 import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
-import type { VirtualMachine } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVm, VirtualMachine } from '../../kinds/kubevirt.ts';
 import { headerSecret, machineManifests } from '../../rules/export/export-manifests.ts';
 import { EXPORT_TOKEN_KEY } from '../../rules/export/export-names.ts';
 import type { ExportStores } from './export-stores.ts';
@@ -41,7 +41,7 @@ export function createExportContent(client: Client, stores: ExportStores): Expor
       const { namespace } = key;
       const isSnapshot = object.spec.source.kind === 'VirtualMachineSnapshot';
       const { content, backups } = isSnapshot ? stores.savedVolumes(object) : { content: undefined, backups: [] };
-      const saved = content?.spec.source.virtualMachine as DeepReadonly<VirtualMachine> | undefined;
+      const saved = content?.spec.source.virtualMachine as ReadonlyVm | undefined;
       // As it was saved: the disks are of that moment.
       const vm = saved ?? stores.vms.get({ namespace, name });
       if (!vm) return undefined;
@@ -66,7 +66,7 @@ const decodeBase64 = (text: string): string =>
   new TextDecoder().decode(Uint8Array.from(atob(text), (character) => character.charCodeAt(0)));
 
 /** With instance type and preference applied, by virt-api; as it is where that is not known. */
-async function expanded(client: Client, vm: DeepReadonly<VirtualMachine>): Promise<DeepReadonly<VirtualMachine>> {
+async function expanded(client: Client, vm: ReadonlyVm): Promise<ReadonlyVm> {
   if (vm.spec.instancetype == null && vm.spec.preference == null) return vm;
   const path = `/apis/subresources.kubevirt.io/v1/namespaces/${vm.metadata.namespace}/expand-vm-spec`;
   const body = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', metadata: vm.metadata, spec: vm.spec };

@@ -1,5 +1,5 @@
 /** The controller of VirtualMachineExports (kubevirt pkg/storage/export/export). Bytes are served elsewhere. */
-import { type DeepReadonly, type KubeObject, keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { type KubeObject, keyOf, type ObjectKey, type ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { controllerOwner, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
 import type { Runnable } from '@coracle/client/controller/environment';
@@ -33,7 +33,7 @@ export function createExportController(
   const { client, clock, log, targets } = options;
   const steps = new ExportSteps(options);
   const { stores } = steps;
-  const inNamespace = ({ metadata }: DeepReadonly<KubeObject>): ObjectKey[] =>
+  const inNamespace = ({ metadata }: ReadonlyObject): ObjectKey[] =>
     stores.exports.list(metadata.namespace).map((object) => keyOf(object as VirtualMachineExport));
   const sourcesIn = (informers: readonly unknown[]) =>
     informers.map((informer) => source(informer as Informer<KubeObject>, inNamespace));

@@ -3,7 +3,7 @@ import { controllerReference } from '@coracle/apimachinery/meta/controller-refer
 import { type DeepReadonly, keyOf } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { PERSISTENT_VOLUME_CLAIMS, PODS, SECRETS, SERVICES } from '@coracle/apimachinery/types/resource-types';
-import type { Pod, Service } from '@coracle/apimachinery/types/types';
+import type { Pod, ReadonlyPod, Service } from '@coracle/apimachinery/types/types';
 import { orAbsent, orThere } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { DONE, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
@@ -19,7 +19,12 @@ import {
   VOLUME_SNAPSHOTS,
   type VolumeSnapshot,
 } from '@coracle/cluster-rules/volume-snapshot/kinds';
-import { VIRTUAL_MACHINE_EXPORTS, type VirtualMachineExport, type VolumeBackup } from '../../kinds/kubevirt.ts';
+import {
+  type ReadonlyExport,
+  VIRTUAL_MACHINE_EXPORTS,
+  type VirtualMachineExport,
+  type VolumeBackup,
+} from '../../kinds/kubevirt.ts';
 import {
   EXPORT_SERVICE_LABEL,
   EXPORT_TOKEN_KEY,
@@ -32,8 +37,6 @@ import { EXPORTER_PORT, exporterPod, isExporterReady } from '../../rules/export/
 import { claimFromSnapshot } from '../../rules/snapshot/restored-claim.ts';
 import { ExportStores } from './export-stores.ts';
 import type { ExportedVolume, ExportTargets } from './export-targets.ts';
-
-type Export = DeepReadonly<VirtualMachineExport>;
 
 export interface ExportControllerOptions extends ControllerEnvironment {
   readonly targets: ExportTargets;
@@ -57,7 +60,7 @@ export class ExportSteps extends ControllerSteps<ExportControllerOptions> {
   readonly stores = new ExportStores(this.options.informers);
   readonly #events = createEventRecorder(this.client, { ...this.options, component: 'export-controller' });
 
-  async pass(object: Export): Promise<ReconcileResult> {
+  async pass(object: ReadonlyExport): Promise<ReconcileResult> {
     const { client, clock } = this;
     const { targets } = this.options;
     const key = keyOf(object as VirtualMachineExport);
@@ -91,7 +94,9 @@ export class ExportSteps extends ControllerSteps<ExportControllerOptions> {
   }
 
   /** Makes the Pod that the Service leads to, and says what keeps it from serving (updateCommonVMExportStatusFields). */
-  async #exporter(object: Export): Promise<Pick<ExportSource, 'obstacle' | 'isOver'> & { readonly refused?: true }> {
+  async #exporter(
+    object: ReadonlyExport,
+  ): Promise<Pick<ExportSource, 'obstacle' | 'isOver'> & { readonly refused?: true }> {
     const pod = this.stores.ownPod(object);
     const pending = (message: string) => ({ obstacle: { reason: 'PodPending', message } });
     if (!pod) {
@@ -121,8 +126,8 @@ export class ExportSteps extends ControllerSteps<ExportControllerOptions> {
   }
 
   async #deletePod(
-    object: Export,
-    pod: DeepReadonly<Pod>,
+    object: ReadonlyExport,
+    pod: ReadonlyPod,
     [reason, message]: readonly [string, string],
   ): Promise<void> {
     if (pod.metadata.deletionTimestamp !== undefined) return;
@@ -132,7 +137,7 @@ export class ExportSteps extends ControllerSteps<ExportControllerOptions> {
   }
 
   /** The source, with what hinders a download that the source itself does not know of. */
-  #available(object: Export): { readonly source: ExportSource; readonly volumes: readonly ExportedVolume[] } {
+  #available(object: ReadonlyExport): { readonly source: ExportSource; readonly volumes: readonly ExportedVolume[] } {
     const source = this.stores.sourceOf(object);
     const volumes: ExportedVolume[] = [];
     if (source.obstacle) return { source, volumes };
@@ -148,7 +153,7 @@ export class ExportSteps extends ControllerSteps<ExportControllerOptions> {
     return { source, volumes };
   }
 
-  async #writeStatus(object: Export, source: ExportSource): Promise<void> {
+  async #writeStatus(object: ReadonlyExport, source: ExportSource): Promise<void> {
     const { client, clock } = this;
     const { server } = this.options;
     const base = {
@@ -164,7 +169,7 @@ export class ExportSteps extends ControllerSteps<ExportControllerOptions> {
     await commit(client, VIRTUAL_MACHINE_EXPORTS, { before: object, after });
   }
 
-  async #makeService(object: Export): Promise<void> {
+  async #makeService(object: ReadonlyExport): Promise<void> {
     const namespace = object.metadata.namespace ?? '';
     const name = exportServiceName(object);
     if (this.stores.services.get({ namespace, name })) return;
@@ -186,7 +191,7 @@ export class ExportSteps extends ControllerSteps<ExportControllerOptions> {
       this.#events.event(object, 'Normal', 'ServiceCreated', `Created service ${namespace}/${name}`);
   }
 
-  async #makeToken(object: Export): Promise<void> {
+  async #makeToken(object: ReadonlyExport): Promise<void> {
     if (object.spec.tokenSecretRef !== undefined || object.status?.tokenSecretRef !== undefined) return;
     const namespace = object.metadata.namespace ?? '';
     const name = exportTokenName(object);
@@ -202,7 +207,7 @@ export class ExportSteps extends ControllerSteps<ExportControllerOptions> {
   }
 
   /** Claims with the content of a snapshot: they share its layers, so that nothing is copied and no guest waits. */
-  async #makeClaims(object: Export): Promise<void> {
+  async #makeClaims(object: ReadonlyExport): Promise<void> {
     const { client } = this;
     const namespace = object.metadata.namespace ?? '';
     const { backups, content } = this.stores.savedVolumes(object);

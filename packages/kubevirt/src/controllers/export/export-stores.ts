@@ -1,5 +1,5 @@
 /** What the controller of exports reads, and the look-ups of its steps. */
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import {
   NODES,
   PERSISTENT_VOLUME_CLAIMS,
@@ -7,17 +7,17 @@ import {
   PODS,
   SERVICES,
 } from '@coracle/apimachinery/types/resource-types';
-import type { PersistentVolumeClaim, Pod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyClaim, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { InformerSet } from '@coracle/client/informer/informer-set';
 import { placeOf } from '@coracle/cluster-rules/storage/provision-plan';
 import { DATA_VOLUMES } from '../../kinds/cdi/kinds.ts';
 import {
+  type ReadonlyExport,
   VIRTUAL_MACHINE_EXPORTS,
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINE_SNAPSHOT_CONTENTS,
   VIRTUAL_MACHINE_SNAPSHOTS,
   VIRTUAL_MACHINES,
-  type VirtualMachineExport,
 } from '../../kinds/kubevirt.ts';
 import { ownerDataVolume } from '../../rules/data-volume/owner-data-volume.ts';
 import { exportServiceName } from '../../rules/export/export-names.ts';
@@ -33,10 +33,7 @@ import { podsWithClaims } from '../../rules/snapshot/pods-with-claims.ts';
 import { claimedVolumes } from '../../rules/snapshot/saved-volumes.ts';
 import type { ExportedVolume } from './export-targets.ts';
 
-type Export = DeepReadonly<VirtualMachineExport>;
-type Claim = DeepReadonly<PersistentVolumeClaim>;
-
-const isOf = (object: Export, { metadata }: DeepReadonly<KubeObject>): boolean =>
+const isOf = (object: ReadonlyExport, { metadata }: ReadonlyObject): boolean =>
   metadata.ownerReferences?.some(({ uid, controller }) => controller === true && uid === object.metadata.uid) === true;
 
 export class ExportStores {
@@ -66,7 +63,7 @@ export class ExportStores {
     this.contents = informers.of(VIRTUAL_MACHINE_SNAPSHOT_CONTENTS);
   }
 
-  #dataVolumeOf(claim: Claim) {
+  #dataVolumeOf(claim: ReadonlyClaim) {
     const name = ownerDataVolume(claim);
     return name === undefined
       ? undefined
@@ -81,7 +78,7 @@ export class ExportStores {
   }
 
   /** The saved volumes of a snapshot that an export is of; none while it is not ready. */
-  savedVolumes({ metadata, spec }: Export) {
+  savedVolumes({ metadata, spec }: ReadonlyExport) {
     const namespace = metadata.namespace ?? '';
     const snapshot = this.snapshots.get({ namespace, name: spec.source.name });
     const name = snapshot?.status?.readyToUse === true ? snapshot.status.virtualMachineSnapshotContentName : undefined;
@@ -90,18 +87,18 @@ export class ExportStores {
   }
 
   /** A claim that this very export made. */
-  ownClaim(object: Export, name: string): Claim | undefined {
+  ownClaim(object: ReadonlyExport, name: string): ReadonlyClaim | undefined {
     const claim = this.claims.get({ namespace: object.metadata.namespace ?? '', name });
     return claim && isOf(object, claim) ? claim : undefined;
   }
 
   /** The Pod that it made. */
-  ownPod(object: Export): DeepReadonly<Pod> | undefined {
+  ownPod(object: ReadonlyExport): ReadonlyPod | undefined {
     const pod = this.pods.get({ namespace: object.metadata.namespace ?? '', name: exportServiceName(object) });
     return pod && isOf(object, pod) ? pod : undefined;
   }
 
-  sourceOf(object: Export): ExportSource {
+  sourceOf(object: ReadonlyExport): ExportSource {
     const namespace = object.metadata.namespace ?? '';
     const { kind, name } = object.spec.source;
     const view = (claim: string): ClaimView => this.#view(namespace, claim);
@@ -115,13 +112,13 @@ export class ExportStores {
     return snapshotSource(object, { snapshot, backups, claimNamed: (claim) => this.ownClaim(object, claim) });
   }
 
-  isDisk(claim: Claim): boolean {
+  isDisk(claim: ReadonlyClaim): boolean {
     const dataVolume = this.#dataVolumeOf(claim)?.found;
     return holdsDisk(claim, dataVolume && (dataVolume.spec.contentType ?? ''));
   }
 
   /** Where the content of a claim lies; undefined when it is in no pool of ours. Volume and claim name one another. */
-  exported(claim: Claim): ExportedVolume | undefined {
+  exported(claim: ReadonlyClaim): ExportedVolume | undefined {
     const volume = this.volumes.get({ namespace: '', name: claim.spec?.volumeName ?? '' });
     if (volume?.spec?.claimRef?.uid !== claim.metadata.uid) return undefined;
     const place = volume && placeOf(volume);

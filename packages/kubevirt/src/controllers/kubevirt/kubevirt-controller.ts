@@ -1,12 +1,11 @@
 /** Keeps the status of the KubeVirt object true: the generation in effect, and the version that serves it. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { CUSTOM_RESOURCE_DEFINITIONS } from '@coracle/apimachinery/types/resource-types';
 import { commit } from '@coracle/client/commit/commit';
 import { createController, DONE, ownKeys } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
-import { KUBEVIRTS, type KubeVirt } from '../../kinds/kubevirt.ts';
+import { KUBEVIRTS, type KubeVirt, type ReadonlyKubeVirt } from '../../kinds/kubevirt.ts';
 import { kubeVirtStatusOf } from './kubevirt-status.ts';
 
 /** The name of a definition is that of its resource and of its group. */
@@ -40,7 +39,7 @@ export function createKubeVirtController({
     log,
     sources: [ownKeys(kubevirts)],
     reconcile: async (key, { signal }) => {
-      const kubevirt: DeepReadonly<KubeVirt> | undefined = kubevirts.get(key);
+      const kubevirt: ReadonlyKubeVirt | undefined = kubevirts.get(key);
       if (!kubevirt || kubevirt.metadata.deletionTimestamp !== undefined) return DONE;
       // Listed and not watched: the program itself keeps them. Their schemas are megabytes that nobody looks at here.
       const { items } = await client.list(CUSTOM_RESOURCE_DEFINITIONS, { metadataOnly: true, signal });

@@ -1,7 +1,7 @@
 /** The status of the KubeVirt object (virt-operator's UpdateConditions and SetTargetDeploymentConfig): pure. */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { KubeVirt, KubeVirtStatus } from '../../kinds/kubevirt.ts';
+import type { KubeVirtStatus, ReadonlyKubeVirt } from '../../kinds/kubevirt.ts';
 import { sha1 } from '../../rules/identity/sha1.ts';
 
 const encoder = new TextEncoder();
@@ -23,7 +23,7 @@ export interface Deployment {
 
 /** The status as it is when this deployment serves this generation of the object; other fields stay as they are. */
 export function kubeVirtStatusOf(
-  kubevirt: DeepReadonly<KubeVirt>,
+  kubevirt: ReadonlyKubeVirt,
   { version, definitions }: Deployment,
 ): DeepReadonly<KubeVirtStatus> {
   const { namespace = '', generation } = kubevirt.metadata;

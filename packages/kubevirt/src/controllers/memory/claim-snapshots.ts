@@ -4,41 +4,43 @@
  */
 
 import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@coracle/apimachinery/types/resource-types';
-import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
+import type { PersistentVolumeClaim, ReadonlyClaim } from '@coracle/apimachinery/types/types';
 import { isNotFound, orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { Informer } from '@coracle/client/informer/informer';
 import { POOL_DRIVER, SNAPSHOT_GROUP, SNAPSHOT_GROUP_SIZE } from '@coracle/cluster-rules/storage/pool-names';
 import { SNAPSHOT_STORAGE_GROUP, VOLUME_SNAPSHOTS } from '@coracle/cluster-rules/volume-snapshot/kinds';
-import type { VirtualMachine, VirtualMachineSnapshot, VirtualMachineSnapshotContent } from '../../kinds/kubevirt.ts';
+import type {
+  ReadonlyContent,
+  ReadonlySnapshot,
+  ReadonlyVm,
+  VirtualMachine,
+  VirtualMachineSnapshotContent,
+} from '../../kinds/kubevirt.ts';
 import { claimVolumes } from '../../rules/memory-state/fork.ts';
 import type { SaveMemory } from '../../rules/memory-state/memory-calls.ts';
 import { contentNameOf } from '../../rules/snapshot/snapshot-names.ts';
-
-type Snapshot = DeepReadonly<VirtualMachineSnapshot>;
-type Content = DeepReadonly<VirtualMachineSnapshotContent>;
 
 /** A volume of the machine, and the VolumeSnapshot of its claim. */
 export interface SavedVolume {
   readonly name: string;
   readonly volumeSnapshot: string;
-  readonly spec: DeepReadonly<PersistentVolumeClaim>['spec'];
+  readonly spec: ReadonlyClaim['spec'];
 }
 
 export interface ClaimSnapshots {
   /** What the agent is to take; 'waiting' until all are there, else a text that says why they cannot be taken. */
   snapshotsOf(
-    snapshot: Snapshot,
-    vm: DeepReadonly<VirtualMachine>,
+    snapshot: ReadonlySnapshot,
+    vm: ReadonlyVm,
     signal: AbortSignal,
   ): Promise<NonNullable<SaveMemory['snapshots']> | string>;
   /** It is known how saving came out: what was not taken by then may be. */
-  release(snapshot: Snapshot, signal: AbortSignal): Promise<void>;
+  release(snapshot: ReadonlySnapshot, signal: AbortSignal): Promise<void>;
   /** Volumes of the machine with their VolumeSnapshots; 'waiting' until those can be used. */
-  volumesOf(snapshot: Snapshot, vm: DeepReadonly<VirtualMachine>): readonly SavedVolume[] | 'waiting';
+  volumesOf(snapshot: ReadonlySnapshot, vm: ReadonlyVm): readonly SavedVolume[] | 'waiting';
   /** Makes a claim of `owner` with the content of a volume. */
   restore(owner: VirtualMachine, volume: SavedVolume, name: string, signal: AbortSignal): Promise<void>;
 }
@@ -48,7 +50,7 @@ export function createClaimSnapshots(options: {
   readonly contents: Informer<VirtualMachineSnapshotContent>;
 }): ClaimSnapshots {
   const { client, contents } = options;
-  const contentOf = (snapshot: Snapshot): Content | undefined =>
+  const contentOf = (snapshot: ReadonlySnapshot): ReadonlyContent | undefined =>
     contents.get({ namespace: snapshot.metadata.namespace ?? '', name: contentNameOf(snapshot) });
 
   /** Handle of the volume of a claim; a text where it is in no pool of ours. */

@@ -1,33 +1,31 @@
 /** The machines of one fork: which of them are there, which still wait for the memory, and how they are made and go. */
 
-import type { DeepReadonly, ObjectKey } from '@coracle/apimachinery/meta/object';
+import type { ObjectKey } from '@coracle/apimachinery/meta/object';
 import { isAlreadyExists, orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { Informer } from '@coracle/client/informer/informer';
 import {
+  type ReadonlySnapshot,
+  type ReadonlyVm,
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
   type VirtualMachine,
-  type VirtualMachineSnapshot,
 } from '../../kinds/kubevirt.ts';
 import { FORK_INTO, FORKED_FROM, forkedMachine, parseForkInto } from '../../rules/memory-state/fork.ts';
 import { parseResumeFrom, RESUME_FROM } from '../../rules/memory-state/resume-request.ts';
 import type { ClaimSnapshots, SavedVolume } from './claim-snapshots.ts';
 
-type Snapshot = DeepReadonly<VirtualMachineSnapshot>;
-type Machine = DeepReadonly<VirtualMachine>;
-
 export interface ForkMachines {
   /** Makes the machine and its claims, where they are not there yet. Throws ApiError. */
   create(
-    source: Machine,
-    fork: { readonly snapshot: Snapshot; readonly name: string; readonly volumes: readonly SavedVolume[] },
+    source: ReadonlyVm,
+    fork: { readonly snapshot: ReadonlySnapshot; readonly name: string; readonly volumes: readonly SavedVolume[] },
     signal: AbortSignal,
   ): Promise<void>;
   /** True once the machine needs the state no more: it has gone on from it, or is gone. */
-  isDone(snapshot: Snapshot, name: string, signal: AbortSignal): Promise<boolean>;
+  isDone(snapshot: ReadonlySnapshot, name: string, signal: AbortSignal): Promise<boolean>;
   /** Deletes those that have not gone on from the state: they never ran, and have nothing of their own. */
-  abandon(snapshot: Snapshot, signal: AbortSignal): Promise<void>;
+  abandon(snapshot: ReadonlySnapshot, signal: AbortSignal): Promise<void>;
 }
 
 export function createForkMachines(options: {
@@ -36,10 +34,10 @@ export function createForkMachines(options: {
   readonly claims: ClaimSnapshots;
 }): ForkMachines {
   const { client, vms, claims } = options;
-  const fetch = (key: ObjectKey, signal: AbortSignal): Promise<Machine | undefined> =>
+  const fetch = (key: ObjectKey, signal: AbortSignal): Promise<ReadonlyVm | undefined> =>
     orAbsent(client.get(VIRTUAL_MACHINES, key, { signal }));
 
-  const make = async (snapshot: Snapshot, wanted: VirtualMachine, signal: AbortSignal): Promise<Machine> => {
+  const make = async (snapshot: ReadonlySnapshot, wanted: VirtualMachine, signal: AbortSignal): Promise<ReadonlyVm> => {
     const key = { namespace: wanted.metadata.namespace ?? '', name: wanted.metadata.name ?? '' };
     const known = vms.get(key);
     if (known && isOf(snapshot, known)) return known;
@@ -88,18 +86,18 @@ export function createForkMachines(options: {
 const claimName = (vm: string, volume: string): string => `${vm}-${volume}`;
 
 /** The names that are asked for; none where it is no such request. */
-export function forksOf({ metadata }: Snapshot): readonly string[] {
+export function forksOf({ metadata }: ReadonlySnapshot): readonly string[] {
   const names = parseForkInto(metadata.annotations?.[FORK_INTO] ?? '');
   return typeof names === 'string' ? [] : names;
 }
 
 /** The machine is of this fork, and has not gone on from its state yet. */
-export function isWaiting({ metadata }: Snapshot, vm: Machine): boolean {
+export function isWaiting({ metadata }: ReadonlySnapshot, vm: ReadonlyVm): boolean {
   return parseResumeFrom(vm.metadata.annotations?.[RESUME_FROM] ?? '')?.state === metadata.uid;
 }
 
 /** The machine is of this fork, also when it has gone on: made of the same source, and not before the request. */
-function isOf(snapshot: Snapshot, vm: Machine): boolean {
+function isOf(snapshot: ReadonlySnapshot, vm: ReadonlyVm): boolean {
   const { annotations, creationTimestamp } = vm.metadata;
   if (annotations?.[RESUME_FROM] !== undefined) return isWaiting(snapshot, vm);
   const isLater = Date.parse(String(creationTimestamp)) >= Date.parse(String(snapshot.metadata.creationTimestamp));

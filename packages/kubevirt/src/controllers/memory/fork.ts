@@ -3,7 +3,6 @@
  * goes. A machine that is there before the memory waits for it (`node-agent/agent/memory`).
  */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import type { Client } from '@coracle/client/client';
 import { DONE, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
@@ -12,18 +11,16 @@ import type { Informer } from '@coracle/client/informer/informer';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
 import {
+  type ReadonlySnapshot,
+  type ReadonlyVm,
   VIRTUAL_MACHINE_SNAPSHOTS,
   type VirtualMachine,
   type VirtualMachineInstance,
-  type VirtualMachineSnapshot,
 } from '../../kinds/kubevirt.ts';
 import { FORK_INTO, forkObstacle, parseForkInto } from '../../rules/memory-state/fork.ts';
 import type { MemoryOutcome } from '../../rules/memory-state/saved-memory.ts';
 import type { ClaimSnapshots, SavedVolume } from './claim-snapshots.ts';
 import { createForkMachines, forksOf, isWaiting } from './fork-machines.ts';
-
-type Snapshot = DeepReadonly<VirtualMachineSnapshot>;
-type Machine = DeepReadonly<VirtualMachine>;
 
 /** Machines that do not run by then are given up: what is saved of the source may be as large as its memory. */
 const FORK_MS = 300_000;
@@ -32,11 +29,11 @@ const LOOK_MS = 2000;
 
 export interface Forker {
   /** Makes the machines while their memory is being saved, where nothing else of them has to be saved. Never rejects. */
-  begin(snapshot: Snapshot, vm: Machine, signal: AbortSignal): Promise<void>;
+  begin(snapshot: ReadonlySnapshot, vm: ReadonlyVm, signal: AbortSignal): Promise<void>;
   /** It is known how saving came out: makes what is missing of a fork, and ends it when all is done. */
-  make(snapshot: Snapshot, outcome: MemoryOutcome, why: string, signal: AbortSignal): Promise<ReconcileResult>;
+  make(snapshot: ReadonlySnapshot, outcome: MemoryOutcome, why: string, signal: AbortSignal): Promise<ReconcileResult>;
   /** The state is about to go: so do the machines that still wait for it. */
-  abandon(snapshot: Snapshot, signal: AbortSignal): Promise<void>;
+  abandon(snapshot: ReadonlySnapshot, signal: AbortSignal): Promise<void>;
 }
 
 export function createForker(options: {
@@ -52,7 +49,7 @@ export function createForker(options: {
   const machines = createForkMachines({ client, vms, claims });
 
   /** Nothing is left to do: the state goes with the snapshot, and with it who waits for it in vain. */
-  const end = async ({ metadata }: Snapshot, signal: AbortSignal): Promise<ReconcileResult> => {
+  const end = async ({ metadata }: ReadonlySnapshot, signal: AbortSignal): Promise<ReconcileResult> => {
     const key = { namespace: metadata.namespace ?? '', name: metadata.name ?? '' };
     await client.delete(VIRTUAL_MACHINE_SNAPSHOTS, key, { preconditions: { uid: metadata.uid ?? '' }, signal });
     return DONE;
@@ -60,8 +57,8 @@ export function createForker(options: {
 
   /** False, with an event that says why, where the machine cannot be made. */
   const tryCreate = async (
-    vm: Machine,
-    fork: { readonly snapshot: Snapshot; readonly name: string; readonly volumes: readonly SavedVolume[] },
+    vm: ReadonlyVm,
+    fork: { readonly snapshot: ReadonlySnapshot; readonly name: string; readonly volumes: readonly SavedVolume[] },
     signal: AbortSignal,
   ): Promise<boolean> => {
     try {
@@ -74,7 +71,7 @@ export function createForker(options: {
     }
   };
 
-  const tellGivenUp = (snapshot: Snapshot, name: string): void => {
+  const tellGivenUp = (snapshot: ReadonlySnapshot, name: string): void => {
     const key = { namespace: snapshot.metadata.namespace ?? '', name };
     const vm = vms.get(key);
     if (!vm || !isWaiting(snapshot, vm)) return;

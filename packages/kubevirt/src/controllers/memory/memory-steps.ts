@@ -1,5 +1,5 @@
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
-import { type DeepReadonly, formatTime, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { formatTime, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { NODES } from '@coracle/apimachinery/types/resource-types';
 import { isConflict, orAbsent } from '@coracle/client/api-failure';
@@ -12,12 +12,13 @@ import { createEventRecorder } from '@coracle/client/events/recorder';
 import { addFinalizer, hasFinalizer, removeFinalizer } from '@coracle/client/finalizer/finalizer';
 import { POOL_LABEL } from '@coracle/cluster-rules/storage/pool-names';
 import {
+  type ReadonlySnapshot,
+  type ReadonlyVm,
+  type ReadonlyVmi,
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINE_SNAPSHOT_CONTENTS,
   VIRTUAL_MACHINE_SNAPSHOTS,
   VIRTUAL_MACHINES,
-  type VirtualMachine,
-  type VirtualMachineInstance,
   type VirtualMachineSnapshot,
 } from '../../kinds/kubevirt.ts';
 import { claimVolumes, FORK_INTO, FORKED_FROM } from '../../rules/memory-state/fork.ts';
@@ -34,8 +35,6 @@ import {
 } from '../../rules/memory-state/saved-memory.ts';
 import { createClaimSnapshots } from './claim-snapshots.ts';
 import { createForker } from './fork.ts';
-
-type Snapshot = DeepReadonly<VirtualMachineSnapshot>;
 
 export interface MemoryControllerOptions extends ControllerEnvironment {
   readonly askAgent: AskAgent;
@@ -59,7 +58,7 @@ interface Outcome {
 
 /** What a pass over a snapshot that was not saved comes to: it is known how it came out, or will be later. */
 type Saving =
-  | { readonly type: 'reported'; readonly snapshot: Snapshot }
+  | { readonly type: 'reported'; readonly snapshot: ReadonlySnapshot }
   | { readonly type: 'later'; readonly result: ReconcileResult };
 
 const NOTHING_YET: Saving = { type: 'later', result: DONE };
@@ -70,15 +69,12 @@ type Source =
   | { readonly type: 'stopped' }
   | {
       readonly type: 'running';
-      readonly vm: DeepReadonly<VirtualMachine>;
-      readonly vmi: DeepReadonly<VirtualMachineInstance>;
+      readonly vm: ReadonlyVm;
+      readonly vmi: ReadonlyVmi;
       readonly nodeName: string;
     };
 
-function sourceOf(
-  vm: DeepReadonly<VirtualMachine> | undefined,
-  vmi: DeepReadonly<VirtualMachineInstance> | undefined,
-): Source {
+function sourceOf(vm: ReadonlyVm | undefined, vmi: ReadonlyVmi | undefined): Source {
   if (!vm) return { type: 'missing' };
   const isOwn = vmi?.metadata.ownerReferences?.some((owner) => owner.uid === vm.metadata.uid) === true;
   const nodeName = vmi?.status?.nodeName;
@@ -89,7 +85,7 @@ function sourceOf(
 /** Reason and message of the condition, kept until its status is there. */
 const MEMORY_TEXT = 'coracle.dev/memory-text';
 
-function textOf({ metadata }: Snapshot): { readonly reason: string; readonly message: string } {
+function textOf({ metadata }: ReadonlySnapshot): { readonly reason: string; readonly message: string } {
   try {
     const { reason, message } = JSON.parse(metadata.annotations?.[MEMORY_TEXT] ?? '') as Record<string, unknown>;
     if (typeof reason === 'string' && typeof message === 'string') return { reason, message };
@@ -116,7 +112,7 @@ export class MemorySteps extends ControllerSteps<MemoryControllerOptions> {
     claims: this.#claims,
   });
 
-  async #patchMetadata(snapshot: Snapshot, change: (copy: VirtualMachineSnapshot) => VirtualMachineSnapshot) {
+  async #patchMetadata(snapshot: ReadonlySnapshot, change: (copy: VirtualMachineSnapshot) => VirtualMachineSnapshot) {
     return commit<VirtualMachineSnapshot>(this.client, VIRTUAL_MACHINE_SNAPSHOTS, {
       before: snapshot,
       after: change(cloneJson(snapshot) as VirtualMachineSnapshot),
@@ -129,10 +125,10 @@ export class MemorySteps extends ControllerSteps<MemoryControllerOptions> {
    * back after a pause, while a fork waits.
    */
   async #annotate(
-    { metadata }: Snapshot,
+    { metadata }: ReadonlySnapshot,
     annotations: Readonly<Record<string, string>>,
     signal: AbortSignal,
-  ): Promise<Snapshot | undefined> {
+  ): Promise<ReadonlySnapshot | undefined> {
     const key = { namespace: metadata.namespace ?? '', name: metadata.name ?? '' };
     for (let tries = 1; ; tries++) {
       const fresh = await this.client.get(VIRTUAL_MACHINE_SNAPSHOTS, key, { signal });
@@ -154,7 +150,7 @@ export class MemorySteps extends ControllerSteps<MemoryControllerOptions> {
   }
 
   /** Machines that wait for it go, the state goes, and then the finalizer that kept the snapshot for them. */
-  async #remove(snapshot: Snapshot, signal: AbortSignal): Promise<ReconcileResult> {
+  async #remove(snapshot: ReadonlySnapshot, signal: AbortSignal): Promise<ReconcileResult> {
     if (!hasFinalizer(snapshot, MEMORY_FINALIZER)) return DONE;
     await this.#fork.abandon(snapshot, signal);
     const { uid = '', namespace = '', annotations } = snapshot.metadata;
@@ -178,7 +174,11 @@ export class MemorySteps extends ControllerSteps<MemoryControllerOptions> {
   }
 
   /** Writes down how it came out. */
-  async #conclude(snapshot: Snapshot, { outcome, reason, message }: Outcome, signal: AbortSignal): Promise<Saving> {
+  async #conclude(
+    snapshot: ReadonlySnapshot,
+    { outcome, reason, message }: Outcome,
+    signal: AbortSignal,
+  ): Promise<Saving> {
     const text = JSON.stringify({ reason, message });
     const annotated = await this.#annotate(snapshot, { [MEMORY_OUTCOME]: outcome, [MEMORY_TEXT]: text }, signal);
     // Somebody else has said it, or it goes: the pass that this brings about sees to it.
@@ -201,7 +201,7 @@ export class MemorySteps extends ControllerSteps<MemoryControllerOptions> {
     return sourceOf(vm, vmi);
   }
 
-  async #save(snapshot: Snapshot, signal: AbortSignal): Promise<Saving> {
+  async #save(snapshot: ReadonlySnapshot, signal: AbortSignal): Promise<Saving> {
     const { metadata, spec } = snapshot;
     const { namespace = '', uid = '' } = metadata;
     const isFork = metadata.annotations?.[FORK_INTO] !== undefined;
@@ -255,7 +255,7 @@ export class MemorySteps extends ControllerSteps<MemoryControllerOptions> {
   }
 
   /** Condition `MemoryIncluded`, beside those of the snapshot controller. */
-  async #tell(snapshot: Snapshot): Promise<void> {
+  async #tell(snapshot: ReadonlySnapshot): Promise<void> {
     const outcome = memoryOutcome(snapshot);
     if (outcome === undefined || snapshot.status === undefined) return;
     const status = outcome === 'Saved' ? 'True' : 'False';
@@ -294,7 +294,7 @@ export class MemorySteps extends ControllerSteps<MemoryControllerOptions> {
   }
 
   /** A fork is followed until its machines run. */
-  readonly forksOf = ({ metadata }: DeepReadonly<VirtualMachine>): ObjectKey[] => {
+  readonly forksOf = ({ metadata }: ReadonlyVm): ObjectKey[] => {
     const from = metadata.annotations?.[FORKED_FROM];
     if (from === undefined) return [];
     const own = this.snapshots

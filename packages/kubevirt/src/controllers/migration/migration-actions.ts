@@ -5,15 +5,15 @@
  */
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
-import { type DeepReadonly, formatTime, keyOf } from '@coracle/apimachinery/meta/object';
+import { formatTime, keyOf } from '@coracle/apimachinery/meta/object';
 import { NAMESPACES, NODES, PODS } from '@coracle/apimachinery/types/resource-types';
-import type { Namespace, Node, Pod } from '@coracle/apimachinery/types/types';
+import type { Namespace, Node, Pod, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import { isApiError, isConflict, isNotFound, orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import type { EventRecorder } from '@coracle/client/events/recorder';
 import { KUBEVIRTS, MIGRATION_POLICIES, VIRTUAL_MACHINE_INSTANCES } from '../../kinds/kinds.ts';
-import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { ReadonlyMigration, ReadonlyVmi, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
 import { STATE_VOLUME } from '../../rules/backend-storage/backend-storage.ts';
 import { MIGRATION_TARGET_NODE_LABEL, vmiIdLabel } from '../../rules/launcher/launcher-labels.ts';
 import type { LauncherPodOptions } from '../../rules/launcher/launcher-pod.ts';
@@ -21,9 +21,8 @@ import { overheadText } from '../../rules/launcher/launcher-resources.ts';
 import { hostModelLabels, targetPod } from '../../rules/launcher/target-pod.ts';
 import { applyPolicy, matchPolicy } from '../../rules/migration-policy/match-policy.ts';
 import { type MigrationSettings, migrationSettings } from '../../rules/migration-policy/migration-settings.ts';
-import { type ReadonlyMigration, type ReadonlyVmi, stateOf } from './migration-view.ts';
+import { stateOf } from './migration-view.ts';
 
-type ReadonlyPod = DeepReadonly<Pod>;
 type MigrationState = NonNullable<NonNullable<VirtualMachineInstance['status']>['migrationState']>;
 
 export interface MigrationActions {

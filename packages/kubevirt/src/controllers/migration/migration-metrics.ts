@@ -1,8 +1,10 @@
 /** Migrations as upstream's metrics have them (pkg/monitoring/metrics/virt-controller), read off the objects. */
+
 import { createHistogram } from '@coracle/runtime/metrics/histogram';
 import type { HistogramFamily, ValueFamily } from '@coracle/runtime/metrics/metric-family';
+import type { ReadonlyMigration, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { PHASE_TIME_BOUNDS } from '../../rules/metrics/vmi-phase-times.ts';
-import { enteredAt, phaseOf, type ReadonlyMigration, type ReadonlyVmi } from './migration-view.ts';
+import { enteredAt, phaseOf } from './migration-view.ts';
 
 /** Upstream counts as running whatever has a target Pod that is ready. */
 const RUNNING = ['Scheduled', 'PreparingTarget', 'TargetReady', 'Running'];

@@ -8,28 +8,20 @@
  */
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
-import { type DeepReadonly, formatTime } from '@coracle/apimachinery/meta/object';
-import type { Pod } from '@coracle/apimachinery/types/types';
+import { formatTime } from '@coracle/apimachinery/meta/object';
+import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyMigration, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import type { MigrationStatus } from '../../kinds/migration.ts';
 import { MIGRATION_TARGET_NODE_LABEL } from '../../rules/launcher/launcher-labels.ts';
 import { isLauncherReady, isPodFinal } from '../../rules/launcher/launcher-pods.ts';
 import { isFinal } from '../../rules/run-strategy/run-strategy.ts';
-import {
-  isDeleting,
-  isFinalMigration,
-  isHandedOffPhase,
-  isUnderWay,
-  phaseOf,
-  type ReadonlyMigration,
-  type ReadonlyVmi,
-  stateOf,
-} from './migration-view.ts';
+import { isDeleting, isFinalMigration, isHandedOffPhase, isUnderWay, phaseOf, stateOf } from './migration-view.ts';
 
 export interface MigrationFacts {
   readonly migration: ReadonlyMigration;
   /** Undefined when there is none. */
   readonly vmi: ReadonlyVmi | undefined;
-  readonly target: DeepReadonly<Pod> | undefined;
+  readonly target: ReadonlyPod | undefined;
   /** Name of the Pod the guest runs in. */
   readonly sourcePod: string | undefined;
   /** Another unfinished migration holds the instance. */

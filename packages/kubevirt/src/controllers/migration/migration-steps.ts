@@ -1,7 +1,7 @@
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import { type DeepReadonly, keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { RESOURCE_QUOTAS } from '@coracle/apimachinery/types/resource-types';
-import type { Pod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
@@ -11,6 +11,8 @@ import { createEventRecorder } from '@coracle/client/events/recorder';
 import { createExpectations } from '@coracle/client/expectations/expectations';
 import { removeFinalizer } from '@coracle/client/finalizer/finalizer';
 import {
+  type ReadonlyMigration,
+  type ReadonlyVmi,
   VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
   VIRTUAL_MACHINE_INSTANCES,
   type VirtualMachineInstanceMigration,
@@ -31,15 +33,11 @@ import {
   isUnderWay,
   MIGRATION_FINALIZER,
   phaseOf,
-  type ReadonlyMigration,
-  type ReadonlyVmi,
   stateOf,
 } from './migration-view.ts';
 import { pendingTimeout } from './pending-timeout.ts';
 import { createMigrationStateClaims } from './state-claims.ts';
 import { backoffUntil, mayStart, retryMs, type WaitingMigration } from './throttle.ts';
-
-type ReadonlyPod = DeepReadonly<Pod>;
 
 export interface MigrationControllerOptions extends ControllerEnvironment {
   /** Cluster settings that shape the target Pod, read at each start. */

@@ -1,11 +1,7 @@
 /** What the rules of migrations read off their objects. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachineInstance, VirtualMachineInstanceMigration } from '../../kinds/kubevirt.ts';
+import type { ReadonlyMigration, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import type { MigrationPhase } from '../../kinds/migration.ts';
-
-export type ReadonlyMigration = DeepReadonly<VirtualMachineInstanceMigration>;
-export type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
 
 /** '' is upstream's unset phase. */
 export type Phase = MigrationPhase | '';

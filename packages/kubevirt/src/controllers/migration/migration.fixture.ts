@@ -1,6 +1,7 @@
 /** Objects for the tests of this room. */
+
 import type { Pod } from '../../../../apimachinery/src/types/types.ts';
-import type { ReadonlyMigration, ReadonlyVmi } from './migration-view.ts';
+import type { ReadonlyMigration, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 
 export const migrationOf = (
   name: string,

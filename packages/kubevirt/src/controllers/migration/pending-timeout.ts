@@ -1,8 +1,7 @@
 /** How long a target Pod may stay pending: pure (handlePendingPodTimeout). */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Pod } from '@coracle/apimachinery/types/types';
-import type { ReadonlyMigration } from './migration-view.ts';
+import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyMigration } from '../../kinds/kubevirt.ts';
 
 export interface PendingVerdict {
   readonly unschedulable: boolean;
@@ -18,7 +17,7 @@ const UNSCHEDULABLE_ANNOTATION = 'kubevirt.io/migrationUnschedulablePodTimeoutSe
 const PENDING_ANNOTATION = 'kubevirt.io/migrationPendingPodTimeoutSeconds';
 
 /** The decision on a target Pod at `now`, milliseconds. */
-export function pendingTimeout(migration: ReadonlyMigration, pod: DeepReadonly<Pod>, now: number): PendingVerdict {
+export function pendingTimeout(migration: ReadonlyMigration, pod: ReadonlyPod, now: number): PendingVerdict {
   const created = Date.parse(pod.metadata.creationTimestamp ?? '');
   if (
     (pod.status?.phase ?? 'Pending') !== 'Pending' ||

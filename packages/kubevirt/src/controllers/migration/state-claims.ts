@@ -4,13 +4,13 @@
  * it becomes the claim in use and the source's is deleted, otherwise it is deleted itself. Every step may be repeated.
  */
 
-import { type DeepReadonly, keyOf } from '@coracle/apimachinery/meta/object';
+import { keyOf } from '@coracle/apimachinery/meta/object';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES } from '@coracle/apimachinery/types/resource-types';
-import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
+import type { ReadonlyClaim } from '@coracle/apimachinery/types/types';
 import { isNotFound } from '@coracle/client/api-failure';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
-import { KUBEVIRTS } from '../../kinds/kubevirt.ts';
+import { KUBEVIRTS, type ReadonlyMigration, type ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import {
   backendStorageClaimOf,
   needsBackendStorage,
@@ -19,9 +19,6 @@ import {
   STATE_MIGRATION_LABEL,
 } from '../../rules/backend-storage/backend-storage.ts';
 import { isStateClaimReady, NO_STATE_CLASS, stateClass } from '../../rules/backend-storage/state-class.ts';
-import type { ReadonlyMigration, ReadonlyVmi } from './migration-view.ts';
-
-type Claim = DeepReadonly<PersistentVolumeClaim>;
 
 /** The names of both claims, the same where one serves both. */
 export interface StateClaimPair {
@@ -52,15 +49,15 @@ export function createMigrationStateClaims({
   const claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
   const classes = informers.of(STORAGE_CLASSES);
   const kubevirts = informers.of(KUBEVIRTS);
-  const list = async (namespace: string): Promise<readonly Claim[]> =>
+  const list = async (namespace: string): Promise<readonly ReadonlyClaim[]> =>
     (await client.list(PERSISTENT_VOLUME_CLAIMS, { namespace })).items;
-  const ofTarget = (all: readonly Claim[], { metadata }: ReadonlyMigration): Claim | undefined =>
+  const ofTarget = (all: readonly ReadonlyClaim[], { metadata }: ReadonlyMigration): ReadonlyClaim | undefined =>
     all.find(
       (claim) =>
         claim.metadata.deletionTimestamp === undefined &&
         claim.metadata.labels?.[STATE_MIGRATION_LABEL] === metadata.name,
     );
-  const remove = async (claim: Claim): Promise<void> => {
+  const remove = async (claim: ReadonlyClaim): Promise<void> => {
     try {
       const preconditions = { uid: claim.metadata.uid ?? '' };
       await client.delete(PERSISTENT_VOLUME_CLAIMS, keyOf(claim), { preconditions });

@@ -1,4 +1,5 @@
 /** When a pending migration may start: limits, order and back-off, as pure functions. */
+import type { ReadonlyMigration, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import {
   byCreation,
   EVACUATION_ANNOTATION,
@@ -6,8 +7,6 @@ import {
   isDeleting,
   isFinalMigration,
   phaseOf,
-  type ReadonlyMigration,
-  type ReadonlyVmi,
   WORKLOAD_UPDATE_ANNOTATION,
 } from './migration-view.ts';
 

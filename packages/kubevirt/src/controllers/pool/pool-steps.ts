@@ -12,11 +12,12 @@ import { createInformer } from '@coracle/client/informer/informer';
 import { DATA_VOLUMES } from '../../kinds/cdi/kinds.ts';
 import {
   type PoolSpec,
+  type ReadonlyPool,
+  type ReadonlyVm,
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
   type VirtualMachine,
   type VirtualMachineInstance,
-  type VirtualMachinePool,
 } from '../../kinds/kubevirt.ts';
 import { KEPT_FOR } from '../../rules/data-volume/claim-of-data-volume.ts';
 import { unservedTexts } from '../../rules/machine/unserved-fields.ts';
@@ -32,9 +33,6 @@ import {
 } from '../../rules/sets/pool-member.ts';
 import type { PoolPlan } from '../../rules/sets/pool-plan.ts';
 import type { SetProblem } from '../../rules/sets/set-conditions.ts';
-
-type Pool = DeepReadonly<VirtualMachinePool>;
-type Vm = DeepReadonly<VirtualMachine>;
 
 /** Marks the revisions of pools, so that those of machines need not be watched. */
 const POOL_LABEL = 'coracle.dev/pool';
@@ -65,7 +63,7 @@ export class PoolSteps {
     this.expectations = createExpectations(clock);
   }
 
-  membersOf({ metadata }: Pool): readonly Vm[] {
+  membersOf({ metadata }: ReadonlyPool): readonly ReadonlyVm[] {
     return this.#vms.byIndex(MEMBERS, metadata.uid ?? '');
   }
 
@@ -75,7 +73,7 @@ export class PoolSteps {
   }
 
   /** Does what the plan says; undefined when all of it succeeded. */
-  async carryOut(pool: Pool, plan: PoolPlan): Promise<PoolFailure | undefined> {
+  async carryOut(pool: ReadonlyPool, plan: PoolPlan): Promise<PoolFailure | undefined> {
     const steps: readonly (readonly [reason: string, step: () => Promise<void>])[] = [
       ['FailedScaleOut', () => this.#create(pool, plan.create)],
       ['FailedScaleIn', () => this.#remove(pool, plan.remove)],
@@ -95,7 +93,7 @@ export class PoolSteps {
   }
 
   /** Takes off machines that go what is to be kept of them, and lets them go. */
-  async letGo({ namespace, name }: ObjectKey, pool: Pool | undefined): Promise<void> {
+  async letGo({ namespace, name }: ObjectKey, pool: ReadonlyPool | undefined): Promise<void> {
     const held = this.#vms
       .list(namespace)
       .filter(
@@ -112,14 +110,14 @@ export class PoolSteps {
     }
   }
 
-  tellPaused(pool: Pool): void {
+  tellPaused(pool: ReadonlyPool): void {
     const wasPaused = pool.status?.conditions?.some(({ type }) => type === 'ReplicaPaused') ?? false;
     if (pool.spec.paused && !wasPaused) this.#events.event(pool, 'Normal', 'SuccessfulPaused', 'Pool is paused');
     if (!pool.spec.paused && wasPaused) this.#events.event(pool, 'Normal', 'SuccessfulResume', 'Pool is unpaused');
   }
 
   /** Revisions that no machine and no instance names go. */
-  async pruneRevisions(pool: Pool, machines: readonly Vm[]): Promise<void> {
+  async pruneRevisions(pool: ReadonlyPool, machines: readonly ReadonlyVm[]): Promise<void> {
     const used = new Set<string | undefined>([poolRevisionName(pool)]);
     for (const vm of machines) {
       used.add(vm.metadata.labels?.[POOL_REVISION_LABEL]);
@@ -131,7 +129,7 @@ export class PoolSteps {
     }
   }
 
-  async #create(pool: Pool, count: number): Promise<void> {
+  async #create(pool: ReadonlyPool, count: number): Promise<void> {
     if (count === 0) return;
     await this.#ensureRevision(pool);
     const { namespace = '' } = pool.metadata;
@@ -151,7 +149,7 @@ export class PoolSteps {
     }
   }
 
-  async #remove(pool: Pool, machines: readonly Vm[]): Promise<void> {
+  async #remove(pool: ReadonlyPool, machines: readonly ReadonlyVm[]): Promise<void> {
     for (const vm of machines) {
       const { namespace, name, uid } = vm.metadata;
       try {
@@ -170,7 +168,7 @@ export class PoolSteps {
     }
   }
 
-  async #update(pool: Pool, { update, restart, relabel }: PoolPlan): Promise<void> {
+  async #update(pool: ReadonlyPool, { update, restart, relabel }: PoolPlan): Promise<void> {
     if (update.length > 0) await this.#ensureRevision(pool);
     for (const vm of update) {
       const { namespace, name } = vm.metadata;
@@ -199,7 +197,11 @@ export class PoolSteps {
   }
 
   /** Deletes a machine or an instance; no other pass begins before the cache shows it. */
-  async #expectGone<T extends KubeObject>(pool: Pool, type: ResourceType<T>, object: DeepReadonly<T>): Promise<void> {
+  async #expectGone<T extends KubeObject>(
+    pool: ReadonlyPool,
+    type: ResourceType<T>,
+    object: DeepReadonly<T>,
+  ): Promise<void> {
     const text = keyText(keyOf(pool));
     const { uid = '', namespace = '', name = '' } = object.metadata;
     this.expectations.expectDeletions(text, [uid]);
@@ -213,7 +215,7 @@ export class PoolSteps {
   }
 
   /** Keeps the template, and tells once what its guests will not get of what they ask for. */
-  async #ensureRevision(pool: Pool): Promise<void> {
+  async #ensureRevision(pool: ReadonlyPool): Promise<void> {
     const name = poolRevisionName(pool);
     if (this.revisions.get({ namespace: pool.metadata.namespace ?? '', name })) return;
     const made = await orThere(
@@ -236,7 +238,7 @@ export class PoolSteps {
   }
 
   /** The disks of a machine's templates belong to nobody from here on, until a machine of that name takes them. */
-  async #keepDisks(vm: Vm): Promise<void> {
+  async #keepDisks(vm: ReadonlyVm): Promise<void> {
     const { namespace = '', name: owner = '', uid } = vm.metadata;
     for (const { metadata } of vm.spec.dataVolumeTemplates ?? []) {
       const key = { namespace, name: metadata?.name ?? '' };

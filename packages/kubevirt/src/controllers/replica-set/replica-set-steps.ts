@@ -7,6 +7,7 @@ import type { ControllerEnvironment } from '@coracle/client/controller/environme
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import { createExpectations } from '@coracle/client/expectations/expectations';
 import {
+  type ReadonlyVmi,
   VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS,
   VIRTUAL_MACHINE_INSTANCES,
   type VirtualMachineInstance,
@@ -18,7 +19,6 @@ import type { ReplicaSetPlan } from '../../rules/sets/replica-set-plan.ts';
 import type { SetProblem } from '../../rules/sets/set-conditions.ts';
 
 type ReadonlySet = DeepReadonly<VirtualMachineInstanceReplicaSet>;
-type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
 
 /** Index of instances: by the UID of their controller, and those without one by namespace. */
 export const MEMBERS = 'members of sets';

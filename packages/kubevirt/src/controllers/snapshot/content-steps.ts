@@ -1,5 +1,5 @@
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import { type DeepReadonly, formatTime, keyOf } from '@coracle/apimachinery/meta/object';
+import { formatTime, keyOf } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
@@ -8,10 +8,11 @@ import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import { hasFinalizer, isDeleting, removeFinalizer } from '@coracle/client/finalizer/finalizer';
 import { VOLUME_SNAPSHOTS } from '@coracle/cluster-rules/volume-snapshot/kinds';
 import {
+  type ReadonlyContent,
+  type ReadonlySnapshot,
   type SnapshotContentStatus,
   VIRTUAL_MACHINE_SNAPSHOT_CONTENTS,
   VIRTUAL_MACHINE_SNAPSHOTS,
-  type VirtualMachineSnapshot,
   type VirtualMachineSnapshotContent,
 } from '../../kinds/kubevirt.ts';
 import { includesMemory, waitsForMemory } from '../../rules/memory-state/saved-memory.ts';
@@ -28,10 +29,6 @@ import { freezeSource, thawSource } from './freeze-source.ts';
 import type { SnapshotControllerOptions } from './snapshot-controller.ts';
 import { sourceState } from './source-state.ts';
 
-type Content = DeepReadonly<VirtualMachineSnapshotContent>;
-
-type Snapshot = DeepReadonly<VirtualMachineSnapshot>;
-
 /** When a guest that could not be frozen or thawed is asked again. */
 const FREEZE_RETRY_MS = 5000;
 
@@ -46,7 +43,7 @@ export class ContentSteps extends ControllerSteps<SnapshotControllerOptions> {
   readonly snapshots = this.#stores.snapshots;
   readonly volumeSnapshots = this.#stores.volumeSnapshots;
 
-  async #saveStatus(content: Content, status: SnapshotContentStatus): Promise<void> {
+  async #saveStatus(content: ReadonlyContent, status: SnapshotContentStatus): Promise<void> {
     if (deepEqual(content.status ?? {}, status)) return;
     const before = content as VirtualMachineSnapshotContent;
     await commit(this.client, VIRTUAL_MACHINE_SNAPSHOT_CONTENTS, {
@@ -57,7 +54,7 @@ export class ContentSteps extends ControllerSteps<SnapshotControllerOptions> {
   }
 
   /** Nothing more is to be saved: the guest goes on, and nothing holds the content any more. */
-  async #letGo(content: Content, snapshot: Snapshot | undefined): Promise<void> {
+  async #letGo(content: ReadonlyContent, snapshot: ReadonlySnapshot | undefined): Promise<void> {
     if (!hasFinalizer(content, CONTENT_FINALIZER)) return;
     if (content.status?.creationTime === undefined && snapshot !== undefined) {
       try {
@@ -73,14 +70,14 @@ export class ContentSteps extends ControllerSteps<SnapshotControllerOptions> {
   }
 
   /** Nobody asks any more for what was never saved. True when it goes. */
-  async #removeUnfinished(content: Content): Promise<boolean> {
+  async #removeUnfinished(content: ReadonlyContent): Promise<boolean> {
     if (isDeleting(content) || isReady(content)) return false;
     const preconditions = { uid: content.metadata.uid ?? '' };
     await orAbsent(this.client.delete(VIRTUAL_MACHINE_SNAPSHOT_CONTENTS, keyOf(content), { preconditions }));
     return true;
   }
 
-  async #freeze(snapshot: Snapshot): Promise<void> {
+  async #freeze(snapshot: ReadonlySnapshot): Promise<void> {
     const found = sourceState(snapshot, this.#stores);
     if (found === undefined) throw new Error('unable to get snapshot source');
     try {
@@ -91,7 +88,10 @@ export class ContentSteps extends ControllerSteps<SnapshotControllerOptions> {
   }
 
   /** The VolumeSnapshots as they are, after those that are still to be made were made. */
-  async #takeVolumeSnapshots(content: Content, snapshot: Snapshot | undefined): Promise<VolumeSnapshotFact[]> {
+  async #takeVolumeSnapshots(
+    content: ReadonlyContent,
+    snapshot: ReadonlySnapshot | undefined,
+  ): Promise<VolumeSnapshotFact[]> {
     const namespace = content.metadata.namespace ?? '';
     const wereTaken = content.status?.creationTime !== undefined;
     const facts: VolumeSnapshotFact[] = [];
@@ -121,7 +121,7 @@ export class ContentSteps extends ControllerSteps<SnapshotControllerOptions> {
     return facts;
   }
 
-  async #thaw(snapshot: Snapshot | undefined): Promise<void> {
+  async #thaw(snapshot: ReadonlySnapshot | undefined): Promise<void> {
     try {
       if (snapshot !== undefined && !includesMemory(snapshot))
         await thawSource(sourceState(snapshot, this.#stores), this.client);
@@ -132,7 +132,7 @@ export class ContentSteps extends ControllerSteps<SnapshotControllerOptions> {
     }
   }
 
-  async reconcile(content: Content): Promise<ReconcileResult> {
+  async reconcile(content: ReadonlyContent): Promise<ReconcileResult> {
     const key = {
       namespace: content.metadata.namespace ?? '',
       name: content.spec.virtualMachineSnapshotName ?? '',

@@ -2,19 +2,19 @@
 
 import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
-import type { DeepReadonly, ObjectMeta } from '@coracle/apimachinery/meta/object';
+import type { ObjectMeta } from '@coracle/apimachinery/meta/object';
 import { CONTROLLER_REVISIONS } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import { isAlreadyExists, orThere } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { EventRecorder } from '@coracle/client/events/recorder';
 import {
+  type ReadonlySnapshot,
   SNAPSHOT_GROUP,
   SNAPSHOT_VERSION,
   type SourceVirtualMachine,
   VIRTUAL_MACHINE_SNAPSHOT_CONTENTS,
   type VirtualMachine,
-  type VirtualMachineSnapshot,
   type VolumeBackup,
 } from '../../kinds/kubevirt.ts';
 import {
@@ -31,15 +31,13 @@ import { expandedMachine } from './expanded-machine.ts';
 import type { SnapshotStores } from './snapshot-stores.ts';
 import type { SourceState } from './source-state.ts';
 
-type Snapshot = DeepReadonly<VirtualMachineSnapshot>;
-
 /**
  * Makes the content of a snapshot whose source is locked. May be repeated: what is there already is kept.
  * @throws Error when the start revision of a running machine is missing or a VolumeSnapshotClass cannot be chosen
  */
 export async function createContent(
   source: SourceState,
-  snapshot: Snapshot,
+  snapshot: ReadonlySnapshot,
   deps: { readonly client: Client; readonly stores: SnapshotStores; readonly events: EventRecorder },
 ): Promise<void> {
   const { client, events } = deps;
@@ -73,7 +71,7 @@ export async function createContent(
 /** The claims that a VolumeSnapshotClass can save; the others are left out, and the status says so. */
 async function volumeBackups(
   { vm }: SourceState,
-  snapshot: Snapshot,
+  snapshot: ReadonlySnapshot,
   { client, stores }: { readonly client: Client; readonly stores: SnapshotStores },
 ): Promise<VolumeBackup[]> {
   const namespace = vm.metadata.namespace ?? '';
@@ -108,7 +106,7 @@ async function startedSpec({ vmi }: SourceState, client: Client): Promise<Virtua
 /** Keeps copies of the ControllerRevisions that the machine names, for as long as the snapshot is there. */
 async function captureRevisions(
   saved: SourceVirtualMachine,
-  snapshot: Snapshot,
+  snapshot: ReadonlySnapshot,
   client: Client,
 ): Promise<SourceVirtualMachine> {
   const namespace = snapshot.metadata.namespace ?? '';

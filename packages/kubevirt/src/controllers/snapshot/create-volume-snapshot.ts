@@ -11,12 +11,11 @@ import {
   VOLUME_SNAPSHOTS,
   type VolumeSnapshot,
 } from '@coracle/cluster-rules/volume-snapshot/kinds';
-import type { VirtualMachineSnapshotContent, VolumeBackup } from '../../kinds/kubevirt.ts';
+import type { ReadonlyContent, VolumeBackup } from '../../kinds/kubevirt.ts';
 import { SNAPSHOT_GROUP as GROUP, SNAPSHOT_VERSION } from '../../kinds/kubevirt.ts';
 import { SOURCE_NAME_LABEL, SOURCE_NAMESPACE_LABEL } from '../../rules/snapshot/snapshot-names.ts';
 import type { SnapshotStores } from './snapshot-stores.ts';
 
-type Content = DeepReadonly<VirtualMachineSnapshotContent>;
 type Backup = DeepReadonly<VolumeBackup>;
 interface Deps {
   readonly client: Client;
@@ -34,7 +33,11 @@ interface Moment extends Deps {
  * together, so that all volumes are saved at one point in time.
  * @throws Error when no VolumeSnapshotClass can be chosen any more
  */
-export async function createVolumeSnapshot(content: Content, backup: Backup, deps: Moment): Promise<VolumeSnapshot> {
+export async function createVolumeSnapshot(
+  content: ReadonlyContent,
+  backup: Backup,
+  deps: Moment,
+): Promise<VolumeSnapshot> {
   const { client, events } = deps;
   const { namespace = '', uid = '' } = content.metadata;
   const name = backup.volumeSnapshotName ?? '';

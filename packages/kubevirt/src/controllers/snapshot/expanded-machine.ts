@@ -1,15 +1,11 @@
 /** A machine with its instance type and preference applied. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import type { Client } from '@coracle/client/client';
-import type { VirtualMachine } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVm, VirtualMachine } from '../../kinds/kubevirt.ts';
 
 /** Asked of virt-api; the machine itself where that is not known, as upstream does. Rejects when nobody answers. */
-export async function expandedMachine(
-  vm: DeepReadonly<VirtualMachine>,
-  client: Client,
-): Promise<DeepReadonly<VirtualMachine>> {
+export async function expandedMachine(vm: ReadonlyVm, client: Client): Promise<ReadonlyVm> {
   if (vm.spec.instancetype == null && vm.spec.preference == null) return vm;
   const { namespace, name } = vm.metadata;
   try {

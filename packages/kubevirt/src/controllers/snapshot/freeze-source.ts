@@ -1,8 +1,7 @@
 /** Steps of a content: the guest's file systems are held still through its agent, as virt-api's subresources do it. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { Client } from '@coracle/client/client';
-import type { VirtualMachineSnapshot } from '../../kinds/kubevirt.ts';
+import type { ReadonlySnapshot } from '../../kinds/kubevirt.ts';
 import { failureDeadlineOf } from '../../rules/snapshot/deadline.ts';
 import type { SourceState } from './source-state.ts';
 
@@ -17,11 +16,7 @@ const pathOf = ({ vm }: SourceState, action: string): string =>
  * node does when the time of the snapshot is over.
  * @throws Error when the source is not locked, ApiError when the guest does not do it
  */
-export async function freezeSource(
-  source: SourceState,
-  snapshot: DeepReadonly<VirtualMachineSnapshot>,
-  client: Client,
-): Promise<void> {
+export async function freezeSource(source: SourceState, snapshot: ReadonlySnapshot, client: Client): Promise<void> {
   if (!source.locked) throw new Error('attempting to freeze unlocked VM');
   if (source.frozen || !canFreeze(source)) return;
   await client.raw('PUT', pathOf(source, 'freeze'), { body: { unfreezeTimeout: failureDeadlineOf(snapshot) } });

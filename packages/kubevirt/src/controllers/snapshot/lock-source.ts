@@ -1,12 +1,12 @@
 /** Steps of a snapshot: its source is locked while it is saved, and let go again. */
 
-import type { DeepReadonly, keyOf } from '@coracle/apimachinery/meta/object';
+import type { keyOf } from '@coracle/apimachinery/meta/object';
 import { isNotFound, orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { commit } from '@coracle/client/commit/commit';
 import { addFinalizer, removeFinalizer } from '@coracle/client/finalizer/finalizer';
 import { DATA_VOLUMES } from '../../kinds/cdi/kinds.ts';
-import { VIRTUAL_MACHINES, type VirtualMachine, type VirtualMachineSnapshot } from '../../kinds/kubevirt.ts';
+import { type ReadonlySnapshot, type ReadonlyVm, VIRTUAL_MACHINES, type VirtualMachine } from '../../kinds/kubevirt.ts';
 import { backendStorageClaimOf, needsBackendStorage } from '../../rules/backend-storage/backend-storage.ts';
 import { ownerDataVolume } from '../../rules/data-volume/owner-data-volume.ts';
 import { lockObstacle, NOT_LOCKED } from '../../rules/snapshot/lock-obstacle.ts';
@@ -16,8 +16,6 @@ import { SOURCE_FINALIZER } from '../../rules/snapshot/snapshot-names.ts';
 import { expandedMachine } from './expanded-machine.ts';
 import type { SnapshotStores } from './snapshot-stores.ts';
 import type { SourceState } from './source-state.ts';
-
-type Vm = DeepReadonly<VirtualMachine>;
 
 interface Deps {
   readonly client: Client;
@@ -31,7 +29,7 @@ interface Deps {
  */
 export async function lockSource(
   source: SourceState,
-  snapshot: DeepReadonly<VirtualMachineSnapshot>,
+  snapshot: ReadonlySnapshot,
   { client, stores }: Deps,
 ): Promise<SourceState> {
   const obstacle = await findObstacle(source, snapshot, { client, stores });
@@ -48,7 +46,7 @@ export async function lockSource(
 
 async function findObstacle(
   source: SourceState,
-  snapshot: DeepReadonly<VirtualMachineSnapshot>,
+  snapshot: ReadonlySnapshot,
   { client, stores }: Deps,
 ): Promise<string | undefined> {
   const { vm, online } = source;
@@ -76,7 +74,7 @@ async function findObstacle(
  * by somebody who does not know of it any more.
  * @throws ApiError when the API refuses, also when somebody wrote the machine at the same time
  */
-export async function unlockSource(vm: Vm, client: Client): Promise<void> {
+export async function unlockSource(vm: ReadonlyVm, client: Client): Promise<void> {
   try {
     const before = vm as VirtualMachine;
     const freed =
@@ -90,7 +88,7 @@ export async function unlockSource(vm: Vm, client: Client): Promise<void> {
 }
 
 /** Key of a machine's snapshot that is in progress. */
-export const keyOfSnapshotInProgress = (vm: Vm): ReturnType<typeof keyOf>[] =>
+export const keyOfSnapshotInProgress = (vm: ReadonlyVm): ReturnType<typeof keyOf>[] =>
   vm.status?.snapshotInProgress === undefined
     ? []
     : [{ namespace: vm.metadata.namespace ?? '', name: vm.status.snapshotInProgress }];

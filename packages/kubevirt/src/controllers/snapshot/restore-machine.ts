@@ -1,10 +1,12 @@
 /** Steps of a restore: the machine is locked, written, and let go. */
 
-import { type DeepReadonly, keyOf } from '@coracle/apimachinery/meta/object';
+import { keyOf } from '@coracle/apimachinery/meta/object';
 import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { commit } from '@coracle/client/commit/commit';
 import {
+  type ReadonlyRestore,
+  type ReadonlyVm,
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
   type VirtualMachine,
@@ -20,10 +22,8 @@ import { namedInSpec, restoreRevisions } from './restore-revisions.ts';
 import { restoreStateClaim } from './restore-state-claim.ts';
 import type { SnapshotStores } from './snapshot-stores.ts';
 
-type Vm = DeepReadonly<VirtualMachine>;
-
 /** Whether nothing runs on the disks of a machine: it has no instance, or one whose guest has ended. */
-export function isStopped(vm: Vm, { vmis }: Pick<SnapshotStores, 'vmis'>): boolean {
+export function isStopped(vm: ReadonlyVm, { vmis }: Pick<SnapshotStores, 'vmis'>): boolean {
   const vmi = vmis.get(keyOf(vm));
   return vmi === undefined || isFinal(vmi.status?.phase);
 }
@@ -53,7 +53,7 @@ export async function lockTarget({ restore, target, client }: Omit<RestorePass, 
 }
 
 /** Lets a machine go that says this restore is in progress. */
-export async function unlockTarget(vm: Vm, restoreName: string, client: Client): Promise<void> {
+export async function unlockTarget(vm: ReadonlyVm, restoreName: string, client: Client): Promise<void> {
   if (vm.status?.restoreInProgress !== restoreName) return;
   const before = vm as VirtualMachine;
   const { restoreInProgress: _, memoryDumpRequest: __, ...status } = before.status ?? {};
@@ -102,5 +102,5 @@ function problemOf(make: () => VirtualMachine): VirtualMachine {
 }
 
 /** The machine that a restore goes to. */
-export const targetOf = (restore: DeepReadonly<VirtualMachineRestore>, { vms }: SnapshotStores): Vm | undefined =>
+export const targetOf = (restore: ReadonlyRestore, { vms }: SnapshotStores): ReadonlyVm | undefined =>
   vms.get({ namespace: restore.metadata.namespace ?? '', name: restore.spec.target.name });

@@ -1,17 +1,16 @@
 /** What one pass over a restore carries from step to step. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { Client } from '@coracle/client/client';
 import type { EventRecorder } from '@coracle/client/events/recorder';
-import type { VirtualMachine, VirtualMachineRestore, VirtualMachineSnapshotContent } from '../../kinds/kubevirt.ts';
+import type { ReadonlyContent, ReadonlyVm, VirtualMachineRestore } from '../../kinds/kubevirt.ts';
 import type { SnapshotStores } from './snapshot-stores.ts';
 
 export interface RestorePass {
   /** A copy: steps change its status, the pass saves it. */
   readonly restore: VirtualMachineRestore;
   /** The machine that is there; undefined while a new one is still to be made. */
-  readonly target: DeepReadonly<VirtualMachine> | undefined;
-  readonly content: DeepReadonly<VirtualMachineSnapshotContent>;
+  readonly target: ReadonlyVm | undefined;
+  readonly content: ReadonlyContent;
   readonly client: Client;
   readonly stores: SnapshotStores;
   readonly events: EventRecorder;

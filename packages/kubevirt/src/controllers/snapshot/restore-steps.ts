@@ -1,7 +1,7 @@
 import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import { type DeepReadonly, formatTime, keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { formatTime, keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { isAlreadyExists, isConflict, orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
@@ -9,11 +9,12 @@ import { DONE, type ReconcileResult, requeueAfter } from '@coracle/client/contro
 import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import { addFinalizer, hasFinalizer, isDeleting, removeFinalizer } from '@coracle/client/finalizer/finalizer';
 import {
+  type ReadonlyContent,
+  type ReadonlyRestore,
+  type ReadonlySnapshot,
+  type ReadonlyVm,
   VIRTUAL_MACHINE_RESTORES,
-  type VirtualMachine,
   type VirtualMachineRestore,
-  type VirtualMachineSnapshot,
-  type VirtualMachineSnapshotContent,
 } from '../../kinds/kubevirt.ts';
 import { type Aspect, hasAspect, withCondition } from '../../rules/snapshot/conditions.ts';
 import { graceLeft, notReady } from '../../rules/snapshot/readiness-policy.ts';
@@ -29,19 +30,16 @@ import { ownClaims, removeUnusedClaims, restoreVolumes } from './restore-volumes
 import type { SnapshotControllerOptions } from './snapshot-controller.ts';
 import { stopTarget } from './stop-target.ts';
 
-type Restore = DeepReadonly<VirtualMachineRestore>;
-
-type Vm = DeepReadonly<VirtualMachine>;
-
 /** When a restore that waits looks again, whatever the watches say. */
 const RETRY_MS = 5000;
 
-const isComplete = ({ status }: Restore): boolean => status?.complete === true;
+const isComplete = ({ status }: ReadonlyRestore): boolean => status?.complete === true;
 
-const isProgressing = (restore: Restore): boolean => !isComplete(restore) && !hasAspect(restore.status, 'Failure');
+const isProgressing = (restore: ReadonlyRestore): boolean =>
+  !isComplete(restore) && !hasAspect(restore.status, 'Failure');
 
 /** Its target was deleted: it goes with it, and must not make another one. */
-const isOrphaned = ({ metadata }: Restore, target: Vm | undefined): boolean =>
+const isOrphaned = ({ metadata }: ReadonlyRestore, target: ReadonlyVm | undefined): boolean =>
   target === undefined && metadata.ownerReferences?.some(({ kind }) => kind === 'VirtualMachine') === true;
 
 /** The steps of a VirtualMachineRestore. */
@@ -73,7 +71,7 @@ export class RestoreSteps extends ControllerSteps<SnapshotControllerOptions> {
     this.#say(restore, { type: 'Progressing', status: 'False', reason }, { type: 'Ready', status: 'False', reason });
   }
 
-  async #saveStatus(before: Restore, after: VirtualMachineRestore): Promise<boolean> {
+  async #saveStatus(before: ReadonlyRestore, after: VirtualMachineRestore): Promise<boolean> {
     if (deepEqual(before.status ?? {}, after.status ?? {})) return false;
     const whole = before as VirtualMachineRestore;
     await commit(this.client, VIRTUAL_MACHINE_RESTORES, {
@@ -85,11 +83,11 @@ export class RestoreSteps extends ControllerSteps<SnapshotControllerOptions> {
   }
 
   /** The content of the snapshot, when it can be restored. */
-  #contentOf(restore: Restore): [Vm['metadata']['uid'], DeepReadonly<VirtualMachineSnapshotContent>] {
+  #contentOf(restore: ReadonlyRestore): [ReadonlyVm['metadata']['uid'], ReadonlyContent] {
     const namespace = restore.metadata.namespace ?? '';
     const name = restore.spec.virtualMachineSnapshotName;
     const text = `${namespace}/${name}`;
-    const snapshot: DeepReadonly<VirtualMachineSnapshot> | undefined = this.snapshots.get({ namespace, name });
+    const snapshot: ReadonlySnapshot | undefined = this.snapshots.get({ namespace, name });
     if (snapshot === undefined) throw new RestoreProblem(`VMSnapshot ${text} does not exist`);
     if (isFailed(snapshot)) throw new RestoreProblem(`VMSnapshot ${text} failed and is invalid to use`);
     if (!isReady(snapshot)) throw new RestoreProblem(`VMSnapshot ${text} not ready`);
@@ -101,7 +99,7 @@ export class RestoreSteps extends ControllerSteps<SnapshotControllerOptions> {
     return [snapshot.status?.sourceUID, content];
   }
 
-  async #waitForTarget(cached: Restore, target: Vm): Promise<ReconcileResult> {
+  async #waitForTarget(cached: ReadonlyRestore, target: ReadonlyVm): Promise<ReconcileResult> {
     const restore = cloneJson<VirtualMachineRestore>(cached);
     const outcome = notReady(cached, this.clock.now());
     if (outcome.type === 'failed') {
@@ -128,7 +126,7 @@ export class RestoreSteps extends ControllerSteps<SnapshotControllerOptions> {
   }
 
   /** The steps; each either ends the pass or leaves it to the next. */
-  async #work(restore: VirtualMachineRestore, target: Vm | undefined): Promise<ReconcileResult> {
+  async #work(restore: VirtualMachineRestore, target: ReadonlyVm | undefined): Promise<ReconcileResult> {
     const [sourceUid, content] = this.#contentOf(restore);
     const pass: RestorePass = {
       restore,
@@ -165,7 +163,7 @@ export class RestoreSteps extends ControllerSteps<SnapshotControllerOptions> {
     return DONE;
   }
 
-  async #remove(cached: Restore, target: Vm | undefined): Promise<ReconcileResult> {
+  async #remove(cached: ReadonlyRestore, target: ReadonlyVm | undefined): Promise<ReconcileResult> {
     if (!hasFinalizer(cached, RESTORE_FINALIZER)) return DONE;
     const restore = cloneJson<VirtualMachineRestore>(cached);
     if (!isComplete(cached))
@@ -179,7 +177,7 @@ export class RestoreSteps extends ControllerSteps<SnapshotControllerOptions> {
   }
 
   /** It belongs to its target, unless to somebody else, and holds itself until that is let go. */
-  async #hold(cached: Restore, target: Vm | undefined): Promise<boolean> {
+  async #hold(cached: ReadonlyRestore, target: ReadonlyVm | undefined): Promise<boolean> {
     const before = cached as VirtualMachineRestore;
     let after = addFinalizer(before, RESTORE_FINALIZER);
     if (target !== undefined && !after.metadata.ownerReferences?.length) {
@@ -189,7 +187,7 @@ export class RestoreSteps extends ControllerSteps<SnapshotControllerOptions> {
     return (await commit(this.client, VIRTUAL_MACHINE_RESTORES, { before, after })) !== undefined;
   }
 
-  async reconcile(cached: Restore): Promise<ReconcileResult> {
+  async reconcile(cached: ReadonlyRestore): Promise<ReconcileResult> {
     const restore = cloneJson<VirtualMachineRestore>(cached);
     if (cached.status === undefined) {
       restore.status = { complete: false };
@@ -233,7 +231,7 @@ export class RestoreSteps extends ControllerSteps<SnapshotControllerOptions> {
     }
   }
 
-  open(namespace: string | undefined): readonly Restore[] {
+  open(namespace: string | undefined): readonly ReadonlyRestore[] {
     return this.restores.list(namespace).filter((each) => !isComplete(each));
   }
 
@@ -247,7 +245,7 @@ export class RestoreSteps extends ControllerSteps<SnapshotControllerOptions> {
     );
   };
 
-  readonly ofSnapshot = (snapshot: DeepReadonly<VirtualMachineSnapshot>): ObjectKey[] => {
+  readonly ofSnapshot = (snapshot: ReadonlySnapshot): ObjectKey[] => {
     return this.open(snapshot.metadata.namespace).flatMap((each) =>
       each.spec.virtualMachineSnapshotName === snapshot.metadata.name ? [keyOf(each)] : [],
     );

@@ -2,9 +2,9 @@
 
 import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import type { DeepReadonly, OwnerReference } from '@coracle/apimachinery/meta/object';
+import type { OwnerReference } from '@coracle/apimachinery/meta/object';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
-import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
+import type { PersistentVolumeClaim, ReadonlyClaim } from '@coracle/apimachinery/types/types';
 import { orAbsent, orThere } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { isDeleting } from '@coracle/client/finalizer/finalizer';
@@ -16,8 +16,6 @@ import { isMarked, RESTORE_NAME_ANNOTATION, restoredClaim } from '../../rules/sn
 import { isInPlace, volumeRestores } from '../../rules/snapshot/restored-volumes.ts';
 import { volumesOf } from '../../rules/snapshot/saved-volumes.ts';
 import { type RestorePass, RestoreProblem, type StepOutcome } from './restore-pass.ts';
-
-type Claim = DeepReadonly<PersistentVolumeClaim>;
 
 /** Whom restored claims belong to: the machine, unless the restore says nobody, or there is none yet. */
 export const claimOwner = ({ restore, target }: RestorePass): OwnerReference | undefined =>
@@ -63,7 +61,7 @@ async function restoreVolume(pass: RestorePass, volume: VolumeRestore): Promise<
 }
 
 /** Such a claim is bound when the machine starts. */
-function waitsForConsumer({ spec }: Claim, { stores }: RestorePass): boolean {
+function waitsForConsumer({ spec }: ReadonlyClaim, { stores }: RestorePass): boolean {
   const name = spec?.storageClassName;
   if (!name) return false;
   const storageClass = stores.storageClasses.get({ namespace: '', name });
@@ -91,7 +89,11 @@ async function createClaim(pass: RestorePass, volume: VolumeRestore): Promise<vo
 }
 
 /** Takes away what the restored claim takes the place of. Its DataVolume must not fill a new one meanwhile. */
-async function removeClaim({ restore, client }: RestorePass, volume: VolumeRestore, claim: Claim): Promise<void> {
+async function removeClaim(
+  { restore, client }: RestorePass,
+  volume: VolumeRestore,
+  claim: ReadonlyClaim,
+): Promise<void> {
   const { namespace = '', name = '', uid = '' } = claim.metadata;
   const dataVolume = ownerDataVolume(claim);
   if (dataVolume !== undefined) {

@@ -4,7 +4,7 @@
  */
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import { type DeepReadonly, keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { isNotFound, orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import {
@@ -21,11 +21,12 @@ import type { EventRecorder } from '@coracle/client/events/recorder';
 import { addFinalizer, hasFinalizer, isDeleting, removeFinalizer } from '@coracle/client/finalizer/finalizer';
 import type { Informer } from '@coracle/client/informer/informer';
 import {
+  type ReadonlyContent,
+  type ReadonlySnapshot,
   VIRTUAL_MACHINE_SNAPSHOT_CONTENTS,
   VIRTUAL_MACHINE_SNAPSHOTS,
   type VirtualMachineRestore,
   type VirtualMachineSnapshot,
-  type VirtualMachineSnapshotContent,
 } from '../../kinds/kubevirt.ts';
 import { timeUntilDeadline } from '../../rules/snapshot/deadline.ts';
 import { contentNameOf, SNAPSHOT_FINALIZER } from '../../rules/snapshot/snapshot-names.ts';
@@ -40,9 +41,6 @@ import { createContent } from './create-content.ts';
 import { keyOfSnapshotInProgress, lockSource, unlockSource } from './lock-source.ts';
 import { BY_SOURCE, type SnapshotStores } from './snapshot-stores.ts';
 import { isHeldBy, type SourceState, sourceState } from './source-state.ts';
-
-type Snapshot = DeepReadonly<VirtualMachineSnapshot>;
-type Content = DeepReadonly<VirtualMachineSnapshotContent>;
 
 export interface SnapshotControllerOptions extends Pick<ControllerEnvironment, 'client' | 'clock' | 'log'> {
   readonly stores: SnapshotStores;
@@ -59,7 +57,11 @@ export function createSnapshotController(options: SnapshotControllerOptions): Co
   const { snapshots, contents, vms, vmis, claims, pods } = stores;
 
   /** Works on the source: locks it and writes the content, or lets it go. */
-  const act = async (snapshot: Snapshot, found: SourceState, content: Content | undefined): Promise<SourceState> => {
+  const act = async (
+    snapshot: ReadonlySnapshot,
+    found: SourceState,
+    content: ReadonlyContent | undefined,
+  ): Promise<SourceState> => {
     const now = clock.now();
     if (isProgressing(snapshot) && !isTerminating(snapshot, now)) {
       if (!found.locked) return lockSource(found, snapshot, options);
@@ -70,7 +72,7 @@ export function createSnapshotController(options: SnapshotControllerOptions): Co
     return found;
   };
 
-  const deleteContent = async (content: Content): Promise<void> => {
+  const deleteContent = async (content: ReadonlyContent): Promise<void> => {
     if (isDeleting(content)) return;
     try {
       const preconditions = { uid: content.metadata.uid ?? '' };
@@ -80,7 +82,7 @@ export function createSnapshotController(options: SnapshotControllerOptions): Co
     }
   };
 
-  const reconcile = async (snapshot: Snapshot): Promise<ReconcileResult> => {
+  const reconcile = async (snapshot: ReadonlySnapshot): Promise<ReconcileResult> => {
     const before = snapshot as VirtualMachineSnapshot;
     const now = clock.now();
     const terminating = isTerminating(snapshot, now);

@@ -1,6 +1,6 @@
 /** What the controllers of this room read: one cache for each kind, and the look-ups they share. */
 
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import { PERSISTENT_VOLUME_CLAIMS, PODS, STORAGE_CLASSES } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolumeClaim, Pod, StorageClass } from '@coracle/apimachinery/types/types';
 import type { Informer } from '@coracle/client/informer/informer';
@@ -60,4 +60,4 @@ export function snapshotStores(informers: InformerSet): SnapshotStores {
 }
 
 /** `namespace/name`, as in upstream's messages. */
-export const textOf = ({ metadata }: DeepReadonly<KubeObject>): string => `${metadata.namespace}/${metadata.name}`;
+export const textOf = ({ metadata }: ReadonlyObject): string => `${metadata.namespace}/${metadata.name}`;

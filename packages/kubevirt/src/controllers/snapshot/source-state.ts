@@ -1,23 +1,22 @@
 /** The source of a snapshot as the caches have it. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { hasFinalizer } from '@coracle/client/finalizer/finalizer';
-import type { VirtualMachine, VirtualMachineInstance, VirtualMachineSnapshot } from '../../kinds/kubevirt.ts';
+import type { ReadonlySnapshot, ReadonlyVm, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { LOCKED, NOT_LOCKED } from '../../rules/snapshot/lock-obstacle.ts';
 import { SOURCE_FINALIZER } from '../../rules/snapshot/snapshot-names.ts';
 import type { SourceView } from '../../rules/snapshot/snapshot-status.ts';
 import type { SnapshotStores } from './snapshot-stores.ts';
 
 export interface SourceState extends SourceView {
-  readonly vm: DeepReadonly<VirtualMachine>;
-  readonly vmi: DeepReadonly<VirtualMachineInstance> | undefined;
+  readonly vm: ReadonlyVm;
+  readonly vmi: ReadonlyVmi | undefined;
   /** Its file systems are held still. */
   readonly frozen: boolean;
 }
 
 /** Undefined while there is no such machine. */
 export function sourceState(
-  snapshot: DeepReadonly<VirtualMachineSnapshot>,
+  snapshot: ReadonlySnapshot,
   { vms, vmis }: Pick<SnapshotStores, 'vms' | 'vmis'>,
 ): SourceState | undefined {
   const key = { namespace: snapshot.metadata.namespace ?? '', name: snapshot.spec.source.name };
@@ -40,7 +39,5 @@ export function sourceState(
 }
 
 /** Whether a machine says that this snapshot is being taken of it: it may be so before and after it is locked. */
-export const isHeldBy = (
-  { status }: DeepReadonly<VirtualMachine>,
-  { metadata }: DeepReadonly<VirtualMachineSnapshot>,
-): boolean => status?.snapshotInProgress === metadata.name;
+export const isHeldBy = ({ status }: ReadonlyVm, { metadata }: ReadonlySnapshot): boolean =>
+  status?.snapshotInProgress === metadata.name;

@@ -1,14 +1,13 @@
 /** Step of a restore with the policy StopTarget: virt-api is asked to stop the machine, as a user would. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { Client } from '@coracle/client/client';
-import type { VirtualMachine, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVm, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { effectiveRunStrategy } from '../../rules/run-strategy/run-strategy.ts';
 
 /** Asks once: a machine that was asked already, or whose instance is on its way out, is left alone. */
 export async function stopTarget(
-  { metadata, spec, status }: DeepReadonly<VirtualMachine>,
-  vmi: DeepReadonly<VirtualMachineInstance> | undefined,
+  { metadata, spec, status }: ReadonlyVm,
+  vmi: ReadonlyVmi | undefined,
   client: Client,
 ): Promise<void> {
   if (vmi === undefined || vmi.metadata.deletionTimestamp !== undefined) return;

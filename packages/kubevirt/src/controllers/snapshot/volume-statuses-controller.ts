@@ -1,17 +1,15 @@
 /** Says on each machine which of its volumes can be snapshotted. */
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import { type DeepReadonly, keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
-import { VIRTUAL_MACHINES, type VirtualMachine } from '../../kinds/kubevirt.ts';
+import { type ReadonlyVm, VIRTUAL_MACHINES, type VirtualMachine } from '../../kinds/kubevirt.ts';
 import { snapshottableClaim, volumesOf } from '../../rules/snapshot/saved-volumes.ts';
 import { volumeSnapshotStatuses } from '../../rules/snapshot/volume-snapshot-statuses.ts';
 import type { SnapshotStores } from './snapshot-stores.ts';
-
-type Vm = DeepReadonly<VirtualMachine>;
 
 /** Index of machines: `namespace/name` of their claims. */
 const BY_CLAIM = 'claim';
@@ -29,7 +27,7 @@ export function createVolumeStatusesController({ client, clock, log, stores }: V
       return claim === undefined ? [] : [`${vm.metadata.namespace}/${claim}`];
     }),
   );
-  const keysOf = (machines: readonly Vm[]): ObjectKey[] => machines.map((vm) => keyOf(vm as VirtualMachine));
+  const keysOf = (machines: readonly ReadonlyVm[]): ObjectKey[] => machines.map((vm) => keyOf(vm as VirtualMachine));
   return createController({
     name: 'volume-statuses',
     client,

@@ -2,8 +2,7 @@
 
 import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachine, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVm, VirtualMachine, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
 import { decideIdentity, withIdentity } from '../../rules/identity/decide-identity.ts';
 import { startConflictsMessage } from '../../rules/instancetype/conflicts.ts';
 import { applyAtStart, type Layers } from '../../rules/instancetype/expand.ts';
@@ -28,7 +27,7 @@ export class StartConflict extends Error {}
  * @throws StartConflict
  * @throws DefaultsError when the cluster's settings contradict each other
  */
-export function buildInstance(vm: DeepReadonly<VirtualMachine>, options: BuildInstanceOptions): VirtualMachineInstance {
+export function buildInstance(vm: ReadonlyVm, options: BuildInstanceOptions): VirtualMachineInstance {
   const template = cloneJson(vm.spec.template) as VirtualMachine['spec']['template'];
   const spec = (template.spec ?? {}) as VirtualMachineInstance['spec'];
   spec.domain ??= {} as NonNullable<typeof spec.domain>;
@@ -64,7 +63,7 @@ export function buildInstance(vm: DeepReadonly<VirtualMachine>, options: BuildIn
   return instance;
 }
 
-function resumeAnnotations({ metadata }: DeepReadonly<VirtualMachine>): Record<string, string> {
+function resumeAnnotations({ metadata }: ReadonlyVm): Record<string, string> {
   const { [RESUME_FROM]: from, [RESUME_FALLBACK]: fallback, [FORKED_FROM]: source } = metadata.annotations ?? {};
   if (from === undefined) return {};
   return {

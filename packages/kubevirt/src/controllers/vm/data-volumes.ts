@@ -2,7 +2,7 @@
  * The DataVolumes of machines: those of templates are made, and what the volumes name is looked up. DataVolumes are watched
  * from the first machine on that has any, and only where they are served.
  */
-import type { DeepReadonly, ObjectKey } from '@coracle/apimachinery/meta/object';
+import type { ObjectKey } from '@coracle/apimachinery/meta/object';
 import { keyOf } from '@coracle/apimachinery/meta/object';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
 import { orAbsent } from '@coracle/client/api-failure';
@@ -12,7 +12,13 @@ import type { EventRecorder } from '@coracle/client/events/recorder';
 import type { Informer } from '@coracle/client/informer/informer';
 import type { InformerSet } from '@coracle/client/informer/informer-set';
 import type { Clock } from '@coracle/runtime/clock/clock';
-import { CDI_GROUP, CDI_VERSION, DATA_VOLUMES, type DataVolume } from '../../kinds/cdi/kinds.ts';
+import {
+  CDI_GROUP,
+  CDI_VERSION,
+  DATA_VOLUMES,
+  type DataVolume,
+  type ReadonlyDataVolume,
+} from '../../kinds/cdi/kinds.ts';
 import type { VirtualMachine } from '../../kinds/kubevirt.ts';
 import { KEPT_FOR } from '../../rules/data-volume/claim-of-data-volume.ts';
 import {
@@ -97,7 +103,7 @@ export function createMachineDisks({
   const ensure = async (
     vm: VirtualMachine,
     name: string,
-    found: DeepReadonly<DataVolume> | undefined,
+    found: ReadonlyDataVolume | undefined,
   ): Promise<boolean | SyncFailure> => {
     const { namespace = '' } = vm.metadata;
     if (found) {
@@ -117,7 +123,7 @@ export function createMachineDisks({
       const dataVolumes = await watchThem(signal);
       if (!dataVolumes) return READY;
       const { namespace = '' } = vm.metadata;
-      const get = (name: string): DeepReadonly<DataVolume> | undefined => dataVolumes.get({ namespace, name });
+      const get = (name: string): ReadonlyDataVolume | undefined => dataVolumes.get({ namespace, name });
       const isPostponed = vm.metadata.annotations?.[IMMEDIATE_CREATION] === 'false' && !isWanted;
       let mayStart = true;
       let failure: SyncFailure | undefined;
@@ -142,7 +148,7 @@ export function createMachineDisks({
 }
 
 /** One that a restore made for the machine, that was kept for it, or that the machine made and lost, is its own. */
-async function adopt(client: Client, vm: VirtualMachine, dataVolume: DeepReadonly<DataVolume>): Promise<void> {
+async function adopt(client: Client, vm: VirtualMachine, dataVolume: ReadonlyDataVolume): Promise<void> {
   const { ownerReferences = [], labels, annotations, deletionTimestamp } = dataVolume.metadata;
   const isMade =
     labels?.[CREATED_BY_LABEL] === vm.metadata.uid ||

@@ -1,13 +1,18 @@
 /** Takes the steps of a memory dump: in the machine that is being changed, its instance and the claim. */
 
-import { type DeepReadonly, keyOf } from '@coracle/apimachinery/meta/object';
+import { keyOf } from '@coracle/apimachinery/meta/object';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
-import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
+import type { PersistentVolumeClaim, ReadonlyClaim } from '@coracle/apimachinery/types/types';
 import { isConflict, orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { EventRecorder } from '@coracle/client/events/recorder';
 import { SELECTED_NODE } from '@coracle/cluster-rules/storage/claim-step';
-import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachine, type VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import {
+  type ReadonlyVmi,
+  VIRTUAL_MACHINE_INSTANCES,
+  type VirtualMachine,
+  type VirtualMachineInstance,
+} from '../../kinds/kubevirt.ts';
 import {
   DUMP_CLAIM_ANNOTATION,
   DUMP_FILE_ANNOTATION,
@@ -15,7 +20,6 @@ import {
   nextDumpStep,
   withoutDump,
 } from '../../rules/memory-dump/memory-dump.ts';
-import type { ReadonlyVmi } from './vm-view.ts';
 
 /** Steps that may follow each other in one pass. */
 const MOST_STEPS = 8;
@@ -90,7 +94,7 @@ function tell(vm: VirtualMachine, request: DumpRequest | undefined, events: Even
     events.event(vm, 'Warning', 'MemoryDumpError', `Memory dump to PVC ${request.claimName}: ${request.message}`);
 }
 
-const annotate = async (client: Client, claim: DeepReadonly<PersistentVolumeClaim>, annotations: object) =>
+const annotate = async (client: Client, claim: ReadonlyClaim, annotations: object) =>
   orAbsent(
     client.patch(PERSISTENT_VOLUME_CLAIMS, keyOf(claim as PersistentVolumeClaim), {
       type: 'merge',

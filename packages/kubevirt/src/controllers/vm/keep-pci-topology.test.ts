@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { VirtualMachine } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVmi, VirtualMachine } from '../../kinds/kubevirt.ts';
 import { keepPciTopology } from './keep-pci-topology.ts';
-import type { ReadonlyVmi } from './vm-view.ts';
 
 const VERSION = 'kubevirt.io/pci-topology-version';
 const SLOTS = 'kubevirt.io/pci-interface-slot-count';

@@ -1,6 +1,5 @@
 /** A machine keeps the layout of PCI devices that its instance was given (kubevirt docs/pci-topology). */
-import type { VirtualMachine } from '../../kinds/kubevirt.ts';
-import type { ReadonlyVmi } from './vm-view.ts';
+import type { ReadonlyVmi, VirtualMachine } from '../../kinds/kubevirt.ts';
 
 const VERSION = 'kubevirt.io/pci-topology-version';
 /** Written by KubeVirt 1.6 to 1.8 beside version v2. */

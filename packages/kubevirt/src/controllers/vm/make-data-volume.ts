@@ -5,14 +5,13 @@ import { orAbsent, orThere } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { EventRecorder } from '@coracle/client/events/recorder';
 import { CDI_GROUP, CDI_VERSION, DATA_VOLUMES, type DataVolumeSpec } from '../../kinds/cdi/kinds.ts';
-import type { VirtualMachine } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVm, VirtualMachine } from '../../kinds/kubevirt.ts';
 import { ALLOW_ADOPTION } from '../../rules/data-volume/claim-of-data-volume.ts';
 import { sourceOfDataVolume } from '../../rules/data-volume/data-volume-source.ts';
 import { CREATED_BY_LABEL } from '../../rules/launcher/launcher-labels.ts';
 import { isAllowed, type ReviewedResource } from '../access-review.ts';
 import { MissingPart, type Named, resolveDataSource } from '../resolve-data-source.ts';
 import type { SyncFailure } from './vm-status.ts';
-import type { ReadonlyVm } from './vm-view.ts';
 
 export const ownerOf = ({ metadata }: ReadonlyVm) => ({
   apiVersion: 'kubevirt.io/v1',

@@ -8,10 +8,10 @@ import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import type { Client } from '@coracle/client/client';
 import { commit } from '@coracle/client/commit/commit';
-import { VIRTUAL_MACHINES, type VirtualMachine } from '../../kinds/kubevirt.ts';
+import { type ReadonlyVm, type ReadonlyVmi, VIRTUAL_MACHINES, type VirtualMachine } from '../../kinds/kubevirt.ts';
 import { decideIdentity, IDENTITY_ORIGIN, withIdentity } from '../../rules/identity/decide-identity.ts';
 import type { SyncFailure } from './vm-status.ts';
-import { isVmiFinal, type ReadonlyVm, type ReadonlyVmi } from './vm-view.ts';
+import { isVmiFinal } from './vm-view.ts';
 
 export interface PersistOutcome {
   /** The machine was written, so what is known of it is stale; its change brings the next pass. */

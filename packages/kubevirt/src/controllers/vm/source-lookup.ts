@@ -10,6 +10,7 @@ import { controllerOwner, type Source, source } from '@coracle/client/controller
 import type { Informer } from '@coracle/client/informer/informer';
 import type { InformerSet } from '@coracle/client/informer/informer-set';
 import {
+  type ReadonlyVm,
   VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES,
   VIRTUAL_MACHINE_CLUSTER_PREFERENCES,
   VIRTUAL_MACHINE_INSTANCETYPES,
@@ -31,7 +32,6 @@ const OWNER = 'controller uid';
 const MATCHERS = 'matchers';
 const PINS = 'pins';
 
-type Vm = DeepReadonly<VirtualMachine>;
 type Revision = DeepReadonly<ControllerRevision>;
 
 export interface SourceLookup {
@@ -39,7 +39,7 @@ export interface SourceLookup {
   /** A cached revision, without asking the API. */
   cachedRevision(namespace: string, name: string): Revision | undefined;
   /** Cached revisions that the machine controls: copies and start revisions. */
-  ownRevisions(vm: Vm): readonly Revision[];
+  ownRevisions(vm: ReadonlyVm): readonly Revision[];
   /** What has a machine looked at again: its copies and pins, and objects it names while it has no copy of them. */
   readonly sources: readonly Source[];
 }
@@ -57,7 +57,7 @@ export function createSourceLookup(
   vms.addIndex(PINS, pinsOf);
   const objects = new Map(TYPES.map((type) => [type.kind, informers.of(type)]));
 
-  const ownRevisions = ({ metadata }: Vm): readonly Revision[] =>
+  const ownRevisions = ({ metadata }: ReadonlyVm): readonly Revision[] =>
     revisions.byIndex(OWNER, metadata.uid ?? '').filter((one) => one.metadata.namespace === metadata.namespace);
   const isCopy = ({ metadata }: Revision): boolean => metadata.labels?.[REVISION_LABELS.name] !== undefined;
   const byOwner = controllerOwner(revisions, { group: 'kubevirt.io', kind: 'VirtualMachine' });
@@ -101,18 +101,21 @@ export function createSourceLookup(
 
 const matcherKey = (kind: string, namespace: string, name: string): string => `${kind}/${namespace}/${name}`;
 
-const keyOf = ({ metadata }: Vm): ObjectKey => ({ namespace: metadata.namespace ?? '', name: metadata.name ?? '' });
+const keyOf = ({ metadata }: ReadonlyVm): ObjectKey => ({
+  namespace: metadata.namespace ?? '',
+  name: metadata.name ?? '',
+});
 
 const pinKey = (namespace = '', name = ''): string => `${namespace}/${name}`;
 
 /** The revisions that a machine names itself. */
-const pinsOf = ({ metadata, spec }: Vm): string[] =>
+const pinsOf = ({ metadata, spec }: ReadonlyVm): string[] =>
   [spec?.instancetype?.revisionName, spec?.preference?.revisionName].flatMap((name) =>
     name ? [pinKey(metadata.namespace, name)] : [],
   );
 
 /** What a machine names and has no copy of. */
-function matchersOf(vm: Vm): string[] {
+function matchersOf(vm: ReadonlyVm): string[] {
   const keys: string[] = [];
   for (const field of ['instancetype', 'preference'] as const satisfies readonly MatcherField[]) {
     const matcher = vm.spec?.[field];

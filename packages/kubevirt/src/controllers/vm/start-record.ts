@@ -7,7 +7,7 @@ import { CONTROLLER_REVISIONS } from '@coracle/apimachinery/types/resource-types
 import type { ControllerRevision } from '@coracle/apimachinery/types/types';
 import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
-import type { VirtualMachine } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVm, ReadonlyVmi, VirtualMachine } from '../../kinds/kubevirt.ts';
 import type { Layers } from '../../rules/instancetype/expand.ts';
 import { type KnownSources, layersOf, resolveSource } from '../../rules/instancetype/resolve.ts';
 import { withRevisionNames } from '../../rules/instancetype/revision-names.ts';
@@ -22,7 +22,7 @@ import {
   startRevisionPrefix,
   withGuestUuid,
 } from './start-revision.ts';
-import { isVmiFinal, type ReadonlyVm, type ReadonlyVmi } from './vm-view.ts';
+import { isVmiFinal } from './vm-view.ts';
 
 /** A machine, its instance, and what its matchers stand for (undefined while that is not known). */
 export interface Running {

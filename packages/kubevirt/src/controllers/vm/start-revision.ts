@@ -8,7 +8,7 @@ import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { ControllerRevision } from '@coracle/apimachinery/types/types';
-import type { VirtualMachine, VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVm, VirtualMachine, VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
 import { canonicalUuid } from '../../rules/identity/firmware-identity.ts';
 import type { AnnotatedMeta } from '../../rules/instancetype/apply-instancetype.ts';
 import { applyAtStart, type Layers } from '../../rules/instancetype/expand.ts';
@@ -24,18 +24,17 @@ type Spec = VirtualMachine['spec'];
 type Template = Spec['template'];
 
 /** `revision-start-vm-<uid>-<generation>`. */
-export const startRevisionName = (vm: DeepReadonly<VirtualMachine>): string =>
+export const startRevisionName = (vm: ReadonlyVm): string =>
   `revision-start-vm-${vm.metadata.uid}-${vm.metadata.generation ?? 0}`;
 
 /** Prefix of all start revisions of a VM. */
-export const startRevisionPrefix = (vm: DeepReadonly<VirtualMachine>): string =>
-  `revision-start-vm-${vm.metadata.uid}-`;
+export const startRevisionPrefix = (vm: ReadonlyVm): string => `revision-start-vm-${vm.metadata.uid}-`;
 
 /**
  * The revision to create before an instance of this VM is made. Its matchers name the copies that are in force, so that
  * it says what runs without the VM's status.
  */
-export function startRevision(vm: DeepReadonly<VirtualMachine>): ControllerRevision {
+export function startRevision(vm: ReadonlyVm): ControllerRevision {
   return {
     apiVersion: 'apps/v1',
     kind: 'ControllerRevision',
@@ -129,7 +128,7 @@ export function expandedSpec(
     (spec.template?.spec ?? {}) as DeepReadonly<VirtualMachineInstanceSpec>,
   );
   const metadata = cloneJson<AnnotatedMeta>(spec.template?.metadata ?? {});
-  const vm = { metadata: {}, spec } as DeepReadonly<VirtualMachine>;
+  const vm = { metadata: {}, spec } as ReadonlyVm;
   if (applyAtStart({ ...layers, vm, spec: result, metadata, config }).length > 0) return undefined;
   setInstanceSpecDefaults(result, config);
   return result;

@@ -4,12 +4,11 @@
  * while that is unchanged, and what is missing only keeps a machine from being started, not from being stopped.
  */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { CONTROLLER_REVISIONS } from '@coracle/apimachinery/types/resource-types';
 import type { ControllerRevision } from '@coracle/apimachinery/types/types';
 import type { Client } from '@coracle/client/client';
-import type { VirtualMachine, VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVm, VirtualMachine, VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
 import { conflictsMessage } from '../../rules/instancetype/conflicts.ts';
 import { applyInstancetype, expandVirtualMachine, type Layers } from '../../rules/instancetype/expand.ts';
 import type { MatcherField } from '../../rules/instancetype/matcher.ts';
@@ -37,7 +36,7 @@ export interface SyncInstancetypeOptions {
    * Called before copies go that a start revision may name: has the start revision say the same without them. `vm` is
    * what it shall hold, `layers` what the matchers stand for.
    */
-  readonly keepStart: (vm: DeepReadonly<VirtualMachine>, layers: Layers) => Promise<void>;
+  readonly keepStart: (vm: ReadonlyVm, layers: Layers) => Promise<void>;
   /**
    * Hears of a copy that the machine names no longer, once this pass is stored: not before may it go, as a protected
    * machine keeps what it names (`removeRevision`).
@@ -220,7 +219,7 @@ async function releaseRefs(vm: VirtualMachine, options: SyncInstancetypeOptions)
  * that may not go: it goes with the machine.
  */
 export async function removeRevision(
-  vm: DeepReadonly<VirtualMachine>,
+  vm: ReadonlyVm,
   name: string,
   { client, lookup }: Pick<SyncInstancetypeOptions, 'client' | 'lookup'>,
 ): Promise<void> {

@@ -3,7 +3,7 @@
 import { keyOf } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import type { Client, JsonPatchOperation } from '@coracle/client/client';
-import { VIRTUAL_MACHINE_INSTANCES } from '../../kinds/kubevirt.ts';
+import { type ReadonlyVm, type ReadonlyVmi, VIRTUAL_MACHINE_INSTANCES } from '../../kinds/kubevirt.ts';
 import type { Layers } from '../../rules/instancetype/expand.ts';
 import { interfacesVerdict } from '../../rules/live-update/interface-changes.ts';
 import { type LiveUpdateVerdict, liveUpdateVerdict } from '../../rules/live-update/live-update-verdict.ts';
@@ -12,7 +12,6 @@ import type { ClusterConfig } from '../../rules/machine-defaults/cluster-config.
 import { DefaultsError } from '../../rules/machine-defaults/implicit-devices.ts';
 import { expandedSpec } from './start-revision.ts';
 import type { SyncFailure } from './vm-status.ts';
-import type { ReadonlyVm, ReadonlyVmi } from './vm-view.ts';
 
 export interface InstanceUpdate {
   /** As it is now. */

@@ -17,14 +17,14 @@ import {
   source,
 } from '@coracle/client/controller/controller';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
-import { VIRTUAL_MACHINES, type VirtualMachine } from '../../kinds/kubevirt.ts';
+import { type ReadonlyVm, type ReadonlyVmi, VIRTUAL_MACHINES, type VirtualMachine } from '../../kinds/kubevirt.ts';
 import { type Machine, sharedMessage } from '../../rules/identity/shared-uuids.ts';
 import { providedResources } from '../../rules/instancetype/expand.ts';
 import { persistFirmwareUuid } from './persist-firmware-uuid.ts';
 import { removeRevision } from './sync-instancetype.ts';
 import { applyVmStatus } from './vm-status.ts';
 import { type Pass, type VmControllerOptions, VmSteps } from './vm-steps.ts';
-import { isControlledBy, isVmiFinal, type ReadonlyVm, type ReadonlyVmi, VM_FINALIZER } from './vm-view.ts';
+import { isControlledBy, isVmiFinal, VM_FINALIZER } from './vm-view.ts';
 /** Rights the controller needs, and no others. */
 export const vmControllerRules = policyRules(
   'get list watch patch : kubevirt.io : virtualmachines',

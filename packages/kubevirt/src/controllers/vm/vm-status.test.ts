@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ControllerRevision } from '../../../../apimachinery/src/types/types.ts';
-import type { Firmware, VirtualMachine } from '../../kinds/kubevirt.ts';
+import type { Firmware, ReadonlyVmi, VirtualMachine } from '../../kinds/kubevirt.ts';
 import { legacyFirmwareUuid } from '../../rules/identity/firmware-identity.ts';
 import { clusterConfigOf } from '../../rules/machine-defaults/cluster-config.ts';
 import { buildInstance } from './build-instance.ts';
 import { differsFromStart, restartRequired, startRevision, withGuestUuid } from './start-revision.ts';
 import { applyVmStatus } from './vm-status.ts';
-import type { ReadonlyVmi } from './vm-view.ts';
 
 const config = clusterConfigOf(undefined);
 

@@ -1,13 +1,13 @@
 /** status of a VirtualMachine, computed from the VM and its instance: pure. */
 
 import { formatTime } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachine } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVmi, VirtualMachine } from '../../kinds/kubevirt.ts';
 import { DATA_VOLUMES_READY, type DiskState } from '../../rules/data-volume/readiness.ts';
 import { DUPLICATE_FIRMWARE_UUID, FIRMWARE_UUID_IN_USE } from '../../rules/identity/shared-uuids.ts';
 import { printableStatus } from '../../rules/run-strategy/printable-status.ts';
 import { effectiveRunStrategy, openRequests } from '../../rules/run-strategy/run-strategy.ts';
 import { nextStartFailure, type StartFailure } from '../../rules/run-strategy/start-failure.ts';
-import { everRan, generationOf, phaseOf, type ReadonlyVmi, viewOf } from './vm-view.ts';
+import { everRan, generationOf, phaseOf, viewOf } from './vm-view.ts';
 
 type Status = NonNullable<VirtualMachine['status']>;
 type Condition = NonNullable<Status['conditions']>[number];

@@ -1,4 +1,4 @@
-import { type DeepReadonly, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
@@ -7,7 +7,9 @@ import { createExpectations } from '@coracle/client/expectations/expectations';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import {
   KUBEVIRTS,
-  type KubeVirt,
+  type ReadonlyKubeVirt,
+  type ReadonlyVm,
+  type ReadonlyVmi,
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
   type VirtualMachine,
@@ -39,16 +41,7 @@ import { createStartRecord } from './start-record.ts';
 import { syncInstancetype } from './sync-instancetype.ts';
 import { updateInstance } from './update-instance.ts';
 import { NOT_LIVE_UPDATABLE, type SyncFailure } from './vm-status.ts';
-import {
-  generationOf,
-  isVmiFinal,
-  OBSERVED_API_VERSIONS,
-  type ReadonlyVm,
-  type ReadonlyVmi,
-  VM_FINALIZER,
-  VM_GENERATION,
-  viewOf,
-} from './vm-view.ts';
+import { generationOf, isVmiFinal, OBSERVED_API_VERSIONS, VM_FINALIZER, VM_GENERATION, viewOf } from './vm-view.ts';
 
 export interface VmControllerOptions extends ControllerEnvironment {
   /** 0 to 1; jitter of the start back-off. */
@@ -124,7 +117,7 @@ export class VmSteps extends ControllerSteps<VmControllerOptions> {
   readonly #kubevirts = this.options.informers.of(KUBEVIRTS);
   readonly uuids = createUuidIndex(this.vms, this.vmis);
   readonly lookup = createSourceLookup(this.options, this.vms);
-  #read: { readonly kubevirt: DeepReadonly<KubeVirt> | undefined; readonly config: ClusterConfig } | undefined;
+  #read: { readonly kubevirt: ReadonlyKubeVirt | undefined; readonly config: ClusterConfig } | undefined;
   readonly #config = (): ClusterConfig => {
     const kubevirt = this.#kubevirts.list()[0];
     if (this.#read === undefined || this.#read.kubevirt !== kubevirt)

@@ -1,7 +1,6 @@
 /** What the steps of the VM controller read off a VirtualMachine and its instance. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachine, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVm, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { type InstanceView, isFinal } from '../../rules/run-strategy/run-strategy.ts';
 
 /** Finalizer on the VM, and on its instance until the VM controller has seen it end. */
@@ -14,9 +13,6 @@ export const OBSERVED_API_VERSIONS: Readonly<Record<string, string>> = {
   'kubevirt.io/latest-observed-api-version': 'v1',
   'kubevirt.io/storage-observed-api-version': 'v1',
 };
-
-export type ReadonlyVm = DeepReadonly<VirtualMachine>;
-export type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
 
 /** Generation of the VM that an instance was made from, or is known to match; undefined when nobody has said. */
 export function generationOf(instance: ReadonlyVmi | undefined): number | undefined {

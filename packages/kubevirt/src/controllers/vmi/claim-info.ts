@@ -1,14 +1,12 @@
 /** What an instance's status says of the claims behind its volumes: agents decide by it whether it can move. */
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
+import type { PersistentVolumeClaim, ReadonlyClaim } from '@coracle/apimachinery/types/types';
 import type { Informer } from '@coracle/client/informer/informer';
-import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVmi, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
 import { STATE_VOLUME } from '../../rules/backend-storage/backend-storage.ts';
 import { claimNames } from '../../rules/machine/claim-names.ts';
 
-type Claim = DeepReadonly<PersistentVolumeClaim>;
 type VolumeStatuses = NonNullable<NonNullable<VirtualMachineInstance['status']>['volumeStatus']>;
 
 /**
@@ -18,8 +16,8 @@ type VolumeStatuses = NonNullable<NonNullable<VirtualMachineInstance['status']>[
  */
 export function applyClaimInfo(
   vmi: VirtualMachineInstance,
-  claimOf: (name: string) => Claim | undefined,
-  stateClaim?: Claim,
+  claimOf: (name: string) => ReadonlyClaim | undefined,
+  stateClaim?: ReadonlyClaim,
 ): void {
   const before: VolumeStatuses = vmi.status?.volumeStatus ?? [];
   const byName = new Map(before.map((status) => [status.name, status]));
@@ -46,15 +44,12 @@ export function applyClaimInfo(
 }
 
 /** The first of them that does not exist. */
-export const missingClaim = (
-  vmi: DeepReadonly<VirtualMachineInstance>,
-  claims: Informer<PersistentVolumeClaim>,
-): string | undefined =>
+export const missingClaim = (vmi: ReadonlyVmi, claims: Informer<PersistentVolumeClaim>): string | undefined =>
   claimNames(vmi.spec).find((name) => claims.get({ namespace: vmi.metadata.namespace ?? '', name }) === undefined);
 
 /** Whether all claims of its DataVolumes are bound, which those are that are filled; undefined where it names no DataVolume. */
 export function dataVolumesReady(
-  { metadata, spec }: DeepReadonly<VirtualMachineInstance>,
+  { metadata, spec }: ReadonlyVmi,
   claims: Informer<PersistentVolumeClaim>,
 ): boolean | undefined {
   const names = (spec.volumes ?? []).flatMap(({ dataVolume }) => dataVolume?.name ?? []);

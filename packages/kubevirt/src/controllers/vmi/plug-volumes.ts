@@ -1,12 +1,12 @@
 /** The Pods that hold the volumes which are plugged into a guest, and what its instance's status says of them. */
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import { type DeepReadonly, keyOf } from '@coracle/apimachinery/meta/object';
+import { keyOf } from '@coracle/apimachinery/meta/object';
 import { PODS } from '@coracle/apimachinery/types/resource-types';
-import type { Pod } from '@coracle/apimachinery/types/types';
+import type { Pod, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import { isAlreadyExists, orGone } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { EventRecorder } from '@coracle/client/events/recorder';
-import type { KubeVirt, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { ReadonlyKubeVirt, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
 import { attachedVolumes, attachmentPod } from '../../rules/launcher/attachment-pod.ts';
 import { type PluggedVolumesInput, pluggedVolumes } from '../../rules/live-update/plugged-volumes.ts';
 import { isFinal } from '../../rules/run-strategy/run-strategy.ts';
@@ -24,7 +24,7 @@ export async function plugVolumes(
   }: {
     readonly client: Client;
     readonly events: EventRecorder;
-    readonly kubeVirt: DeepReadonly<KubeVirt> | undefined;
+    readonly kubeVirt: ReadonlyKubeVirt | undefined;
   },
 ): Promise<void> {
   const { launcher, launchers, attachments } = input;
@@ -60,6 +60,6 @@ export async function plugVolumes(
   for (const pod of detach) await remove(client, pod);
 }
 
-async function remove(client: Client, pod: DeepReadonly<Pod>): Promise<void> {
+async function remove(client: Client, pod: ReadonlyPod): Promise<void> {
   await orGone(client.delete(PODS, keyOf(pod as Pod), { preconditions: { uid: pod.metadata.uid ?? '' } }));
 }

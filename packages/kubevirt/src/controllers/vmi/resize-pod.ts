@@ -1,11 +1,11 @@
 /** Gives the launcher Pod of a running instance the size its spec asks for by now, where no migration is to do that. */
 
-import { type DeepReadonly, keyOf } from '@coracle/apimachinery/meta/object';
+import { keyOf } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { PODS } from '@coracle/apimachinery/types/resource-types';
-import type { Pod } from '@coracle/apimachinery/types/types';
+import type { Pod, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { Client } from '@coracle/client/client';
-import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { type CarrierFacts, carrierOf } from '../../rules/live-update/carrier.ts';
 import { isMoving, pendingChanges } from '../../rules/live-update/pending-changes.ts';
 import { COMPUTE, resizeOf, resizeTrouble, shrinkOf } from '../../rules/live-update/pod-resize.ts';
@@ -24,7 +24,7 @@ export interface ResizeOutcome {
 /** Resizes the Pod if that is what is missing. Throws what the API says, unless it refuses the size. */
 export async function resizePod(
   client: Client,
-  { vmi, pod }: { readonly vmi: DeepReadonly<VirtualMachineInstance>; readonly pod: DeepReadonly<Pod> | undefined },
+  { vmi, pod }: { readonly vmi: ReadonlyVmi; readonly pod: ReadonlyPod | undefined },
   facts: ResizeFacts,
 ): Promise<ResizeOutcome> {
   const isRunning = vmi.status?.phase === 'Running' && vmi.metadata.deletionTimestamp === undefined;

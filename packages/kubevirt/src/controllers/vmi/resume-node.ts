@@ -3,39 +3,33 @@
  * none of them, and says so, unless it may boot instead.
  */
 
-import { type DeepReadonly, keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { NODES } from '@coracle/apimachinery/types/resource-types';
-import type { Node } from '@coracle/apimachinery/types/types';
+import type { ReadonlyNode } from '@coracle/apimachinery/types/types';
 import { orAbsent } from '@coracle/client/api-failure';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import type { EventRecorder } from '@coracle/client/events/recorder';
 import { POOL_LABEL } from '@coracle/cluster-rules/storage/pool-names';
-import {
-  VIRTUAL_MACHINE_INSTANCES,
-  VIRTUAL_MACHINE_SNAPSHOTS,
-  type VirtualMachineInstance,
-} from '../../kinds/kubevirt.ts';
+import { type ReadonlyVmi, VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINE_SNAPSHOTS } from '../../kinds/kubevirt.ts';
 import type { MemoryPlace } from '../../rules/launcher/node-selector.ts';
 import { parseResumeFrom, RESUME_FALLBACK, RESUME_FROM } from '../../rules/memory-state/resume-request.ts';
 import { MEMORY_NODE, MEMORY_POOL } from '../../rules/memory-state/saved-memory.ts';
 import type { SyncProblem } from './vmi-status.ts';
-
-type Vmi = DeepReadonly<VirtualMachineInstance>;
 
 /** Rights beside those the controller has anyway. */
 export const resumeNodeRules = policyRules('list : snapshot.kubevirt.io : virtualmachinesnapshots');
 
 export interface ResumeNodes {
   /** Where the launcher Pod of an instance goes, or why it has to wait; neither where it matters not. */
-  of(vmi: Vmi): Promise<{ readonly place?: MemoryPlace; readonly problem?: SyncProblem }>;
+  of(vmi: ReadonlyVmi): Promise<{ readonly place?: MemoryPlace; readonly problem?: SyncProblem }>;
   /** News of a node: the instances that it may help. */
-  observe(node: DeepReadonly<Node>, previous: DeepReadonly<Node> | undefined): ObjectKey[];
+  observe(node: ReadonlyNode, previous: ReadonlyNode | undefined): ObjectKey[];
 }
 
 const REASON = 'FailedResume';
 const HOSTNAME = 'kubernetes.io/hostname';
-const isWaiting = ({ status }: Vmi): boolean =>
+const isWaiting = ({ status }: ReadonlyVmi): boolean =>
   status?.conditions?.some(({ type, reason }) => type === 'Synchronized' && reason === REASON) ?? false;
 
 /** Makes them; informers asked for here are started by the set's owner. */
@@ -44,7 +38,7 @@ export function createResumeNodes({ client, informers }: ControllerEnvironment, 
   const vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
 
   /** The annotations of the snapshot whose memory it is. Few instances ask for one, so nothing is watched for them. */
-  const stateOf = async ({ metadata }: Vmi): Promise<Readonly<Record<string, string>> | undefined> => {
+  const stateOf = async ({ metadata }: ReadonlyVmi): Promise<Readonly<Record<string, string>> | undefined> => {
     const request = parseResumeFrom(metadata.annotations?.[RESUME_FROM] ?? '');
     if (!request) return undefined;
     // A cluster without the kind has no such state either: the agent says so.

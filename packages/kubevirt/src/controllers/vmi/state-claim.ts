@@ -3,14 +3,14 @@
  * until it can be used. What keeps it from that stands in the condition Synchronized, with upstream's reasons.
  */
 
-import { type DeepReadonly, keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES } from '@coracle/apimachinery/types/resource-types';
-import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
+import type { ReadonlyClaim } from '@coracle/apimachinery/types/types';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import type { EventRecorder } from '@coracle/client/events/recorder';
 import { createExpectations } from '@coracle/client/expectations/expectations';
-import { KUBEVIRTS, VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import { KUBEVIRTS, type ReadonlyVmi, VIRTUAL_MACHINE_INSTANCES } from '../../kinds/kubevirt.ts';
 import {
   backendStorageClaimOf,
   needsBackendStorage,
@@ -20,9 +20,6 @@ import {
 } from '../../rules/backend-storage/backend-storage.ts';
 import { isStateClaimReady, NO_STATE_CLASS, stateClass } from '../../rules/backend-storage/state-class.ts';
 import type { SyncProblem } from './vmi-status.ts';
-
-type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
-type Claim = DeepReadonly<PersistentVolumeClaim>;
 
 /** What `ensure` found: nothing is needed, the claim can be used, or why the Pod has to wait. */
 export interface StateClaim {
@@ -34,9 +31,9 @@ export interface StateClaims {
   /** The claim of an instance, made when it is missing. Rejects when a write failed that may be tried again. */
   ensure(vmi: ReadonlyVmi): Promise<StateClaim>;
   /** The one it has. */
-  of(vmi: ReadonlyVmi): Claim | undefined;
+  of(vmi: ReadonlyVmi): ReadonlyClaim | undefined;
   /** News of a claim: the machine whose state it keeps, if it keeps any. */
-  observe(claim: Claim, previous: Claim | undefined): ObjectKey[];
+  observe(claim: ReadonlyClaim, previous: ReadonlyClaim | undefined): ObjectKey[];
   /** Instances that a new default class may help. */
   waiting(): ObjectKey[];
 }
@@ -64,7 +61,7 @@ export function createStateClaims(
     if (!isReported) events.event(vmi, 'Warning', reason, message);
     return { problem: { reason, message } };
   };
-  const of = (vmi: ReadonlyVmi): Claim | undefined =>
+  const of = (vmi: ReadonlyVmi): ReadonlyClaim | undefined =>
     needsBackendStorage(vmi.spec) ? backendStorageClaimOf(vmi, claims.list(vmi.metadata.namespace)) : undefined;
 
   const make = async (vmi: ReadonlyVmi): Promise<StateClaim> => {
@@ -123,10 +120,10 @@ export function createStateClaims(
   };
 }
 
-const isMoving = ({ metadata }: Claim): boolean =>
+const isMoving = ({ metadata }: ReadonlyClaim): boolean =>
   metadata.deletionTimestamp === undefined && metadata.labels?.[STATE_MIGRATION_LABEL] !== undefined;
 
-function belongsTo({ metadata }: Claim, vmi: ReadonlyVmi): boolean {
+function belongsTo({ metadata }: ReadonlyClaim, vmi: ReadonlyVmi): boolean {
   const owners = [vmi.metadata.uid, ...(vmi.metadata.ownerReferences ?? []).map(({ uid }) => uid)];
   return metadata.ownerReferences?.some(({ uid }) => owners.includes(uid)) ?? false;
 }

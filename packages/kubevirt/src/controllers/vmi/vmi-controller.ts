@@ -5,7 +5,7 @@ import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { commit } from '@coracle/client/commit/commit';
 import { createController, DONE, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { Runnable } from '@coracle/client/controller/environment';
-import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import { type ReadonlyVmi, VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../kinds/kubevirt.ts';
 import { DUPLICATE_FIRMWARE_UUID, type Machine, sharedMessage } from '../../rules/identity/shared-uuids.ts';
 import { FOREGROUND_FINALIZER, NODE_NAME_LABEL } from '../../rules/launcher/launcher-labels.ts';
 import { isLauncherOf } from '../../rules/launcher/launcher-owner.ts';
@@ -23,7 +23,6 @@ import {
   OLD_FINALIZER,
   ownerKeys,
   type Pass,
-  type ReadonlyVmi,
   type VmiControllerOptions,
   VmiSteps,
 } from './vmi-steps.ts';

@@ -4,9 +4,9 @@
  */
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import { type DeepReadonly, formatTime } from '@coracle/apimachinery/meta/object';
-import type { Pod, PodCondition } from '@coracle/apimachinery/types/types';
-import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import { formatTime } from '@coracle/apimachinery/meta/object';
+import type { PodCondition, ReadonlyPod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyVmi, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
 import { DATA_VOLUMES_READY } from '../../rules/data-volume/readiness.ts';
 import { DUPLICATE_FIRMWARE_UUID, FIRMWARE_UUID_IN_USE } from '../../rules/identity/shared-uuids.ts';
 import {
@@ -22,7 +22,6 @@ import { isFinal } from '../../rules/run-strategy/run-strategy.ts';
 
 type Status = NonNullable<VirtualMachineInstance['status']>;
 type Condition = NonNullable<Status['conditions']>[number];
-type ReadonlyPod = DeepReadonly<Pod>;
 
 export interface SyncProblem {
   readonly reason: string;
@@ -82,7 +81,7 @@ export const claimIsMissing = (namespace: string, name: string): string =>
   `PVC ${namespace}/${name} does not exist, waiting for it to appear`;
 
 /** True when a missing claim has been reported already. */
-export const saysClaimIsMissing = ({ status }: DeepReadonly<VirtualMachineInstance>): boolean =>
+export const saysClaimIsMissing = ({ status }: ReadonlyVmi): boolean =>
   status?.conditions?.some(({ type, reason }) => type === 'Synchronized' && reason === 'FailedPvcNotFound') ?? false;
 
 /** Phases in which the agent writes the phase. */
@@ -272,11 +271,7 @@ function readyCondition(
  * What the Pod's readiness gate should say: a paused guest is not ready. Undefined where it says so already, or where
  * the Pod has no gate.
  */
-export function unpausedCondition(
-  vmi: DeepReadonly<VirtualMachineInstance>,
-  pod: ReadonlyPod,
-  now: number,
-): PodCondition | undefined {
+export function unpausedCondition(vmi: ReadonlyVmi, pod: ReadonlyPod, now: number): PodCondition | undefined {
   if (!pod.spec.readinessGates?.some((gate) => gate.conditionType === UNPAUSED_GATE)) return undefined;
   const paused = vmi.status?.conditions?.some((c) => c.type === 'Paused' && c.status === 'True') ?? false;
   const status = paused ? 'False' : 'True';

@@ -1,4 +1,4 @@
-import { type DeepReadonly, keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { fromLabelSelectorObject, matchesLabels } from '@coracle/apimachinery/selector/label-selector';
 import {
@@ -8,7 +8,7 @@ import {
   PODS,
   STORAGE_CLASSES,
 } from '@coracle/apimachinery/types/resource-types';
-import type { Node, Pod } from '@coracle/apimachinery/types/types';
+import type { Node, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import { orAbsent, orGone } from '@coracle/client/api-failure';
 import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
@@ -17,6 +17,7 @@ import { createExpectations } from '@coracle/client/expectations/expectations';
 import { createInformer } from '@coracle/client/informer/informer';
 import {
   KUBEVIRTS,
+  type ReadonlyVmi,
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
   type VirtualMachineInstance,
@@ -41,10 +42,6 @@ import type { ResizeFacts } from './resize-pod.ts';
 import { createResumeNodes } from './resume-node.ts';
 import { createStateClaims } from './state-claim.ts';
 import { claimIsMissing, type SyncProblem, saysClaimIsMissing, unpausedCondition } from './vmi-status.ts';
-
-export type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
-
-type ReadonlyPod = DeepReadonly<Pod>;
 
 export interface VmiControllerOptions extends ControllerEnvironment {
   /** Cluster settings that shape the Pod, read at each start. */

@@ -1,6 +1,6 @@
 /** What is done about instances whose launcher is of another version: they are marked, counted and evicted. */
 
-import { type DeepReadonly, keyOf } from '@coracle/apimachinery/meta/object';
+import { keyOf } from '@coracle/apimachinery/meta/object';
 import { PODS } from '@coracle/apimachinery/types/resource-types';
 import { isApiError, isNotFound, orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
@@ -9,21 +9,20 @@ import type { EventRecorder } from '@coracle/client/events/recorder';
 import {
   KUBEVIRTS,
   type KubeVirt,
+  type ReadonlyKubeVirt,
+  type ReadonlyVmi,
   VIRTUAL_MACHINE_INSTANCES,
-  type VirtualMachineInstance,
 } from '../../kinds/kubevirt.ts';
 import { CREATED_BY_LABEL } from '../../rules/launcher/launcher-labels.ts';
 import { OUTDATED_LABEL } from '../../rules/live-update/workload-update-plan.ts';
 
-type Vmi = DeepReadonly<VirtualMachineInstance>;
-
 export interface OutdatedLaunchers {
   /** Writes the label of the instance, or takes it off. */
-  mark(vmi: Vmi, outdated: boolean): Promise<void>;
+  mark(vmi: ReadonlyVmi, outdated: boolean): Promise<void>;
   /** Writes their number into the KubeVirt object. */
-  count(kubevirt: DeepReadonly<KubeVirt> | undefined, outdated: number): Promise<void>;
+  count(kubevirt: ReadonlyKubeVirt | undefined, outdated: number): Promise<void>;
   /** Evicts the launcher Pod, as anybody would: what an eviction strategy says against it is respected. */
-  evict(vmi: Vmi): Promise<void>;
+  evict(vmi: ReadonlyVmi): Promise<void>;
 }
 
 export const createOutdatedLaunchers = (client: Client, events: EventRecorder): OutdatedLaunchers => ({

@@ -3,7 +3,7 @@
  * back those of changes called off; guests that cannot move are evicted where the cluster wants that.
  */
 
-import { type DeepReadonly, keyOf, keyText } from '@coracle/apimachinery/meta/object';
+import { keyOf, keyText } from '@coracle/apimachinery/meta/object';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { NODES } from '@coracle/apimachinery/types/resource-types';
 import type { Node } from '@coracle/apimachinery/types/types';
@@ -14,6 +14,8 @@ import { createEventRecorder } from '@coracle/client/events/recorder';
 import { createExpectations } from '@coracle/client/expectations/expectations';
 import {
   KUBEVIRTS,
+  type ReadonlyMigration,
+  type ReadonlyVmi,
   VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
   VIRTUAL_MACHINE_INSTANCES,
   type VirtualMachineInstance,
@@ -29,9 +31,6 @@ import {
 } from '../../rules/live-update/workload-update-plan.ts';
 import { migrationSettings } from '../../rules/migration-policy/migration-settings.ts';
 import { createOutdatedLaunchers } from './outdated-launchers.ts';
-
-type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
-type ReadonlyMigration = DeepReadonly<VirtualMachineInstanceMigration>;
 
 /** Rights the controller needs, and no others. */
 export const workloadUpdateControllerRules = policyRules(

@@ -1,6 +1,6 @@
 /** The kinds of cdi.kubevirt.io that are served, as TypeScript types, and their names as clients use them. */
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
-import type { KubeObject } from '@coracle/apimachinery/meta/object';
+import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
 import type { Static } from 'typebox';
 import type { dataVolumeSpec } from '../data-volume.ts';
 
@@ -45,6 +45,9 @@ export interface DataVolume extends KubeObject {
   spec: DataVolumeSpec;
   status?: DataVolumeStatus;
 }
+
+/** As stores and caches hand it out: nobody changes it. */
+export type ReadonlyDataVolume = DeepReadonly<DataVolume>;
 
 export interface DataSource extends KubeObject {
   spec: {

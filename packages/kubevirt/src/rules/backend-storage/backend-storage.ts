@@ -6,10 +6,9 @@
 import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
-import type { VirtualMachine, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { PersistentVolumeClaim, ReadonlyClaim } from '@coracle/apimachinery/types/types';
+import type { ReadonlyVm, ReadonlyVmi, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
 
-type Claim = DeepReadonly<PersistentVolumeClaim>;
 type InstanceSpec = DeepReadonly<VirtualMachineInstance['spec']>;
 
 /** Label of the claim in use: the name of the machine. */
@@ -47,7 +46,7 @@ interface Machine {
  * `persistent-state-for-<name>`. One that is being deleted is no more. The claim of a migration's target counts only
  * once it was labelled.
  */
-export function backendStorageClaimOf<T extends Claim>(
+export function backendStorageClaimOf<T extends ReadonlyClaim>(
   { metadata: { namespace, name } }: Machine,
   claims: Iterable<T>,
 ): T | undefined {
@@ -64,22 +63,19 @@ export function backendStorageClaimOf<T extends Claim>(
   return found ?? old;
 }
 
-const isNewer = (a: Claim, b: Claim): boolean => {
+const isNewer = (a: ReadonlyClaim, b: ReadonlyClaim): boolean => {
   const [ofA, ofB] = [a.metadata.creationTimestamp ?? '', b.metadata.creationTimestamp ?? ''];
   return ofA === ofB ? (a.metadata.name ?? '') > (b.metadata.name ?? '') : ofA > ofB;
 };
 
 /** The same for a VirtualMachine, where its template asks for one: what a snapshot of it holds besides its volumes. */
-export function backendStorageClaimOfVm<T extends Claim>(
-  vm: DeepReadonly<VirtualMachine>,
-  claims: Iterable<T>,
-): T | undefined {
+export function backendStorageClaimOfVm<T extends ReadonlyClaim>(vm: ReadonlyVm, claims: Iterable<T>): T | undefined {
   const spec = vm.spec.template?.spec;
   return spec && needsBackendStorage(spec) ? backendStorageClaimOf(vm, claims) : undefined;
 }
 
 /** Name of the claim that an instance runs with, by its status; undefined before that is reported. */
-export const currentStateClaim = (vmi: DeepReadonly<VirtualMachineInstance>): string | undefined =>
+export const currentStateClaim = (vmi: ReadonlyVmi): string | undefined =>
   vmi.status?.volumeStatus?.find(({ name }) => name === STATE_VOLUME)?.persistentVolumeClaimInfo?.claimName;
 
 /**
@@ -87,7 +83,7 @@ export const currentStateClaim = (vmi: DeepReadonly<VirtualMachineInstance>): st
  * outlives the instance of a VirtualMachine; a standalone instance takes it along.
  */
 export function newStateClaim(
-  vmi: DeepReadonly<VirtualMachineInstance>,
+  vmi: ReadonlyVmi,
   options: {
     readonly storageClass: string;
     readonly accessMode: string;

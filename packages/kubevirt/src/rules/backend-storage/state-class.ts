@@ -1,7 +1,7 @@
 /** Where claims for firmware state come from, and whether one can be used: pure (pkg/storage/backend-storage). */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { PersistentVolumeClaim, StorageClass } from '@coracle/apimachinery/types/types';
+import type { ReadonlyClaim, StorageClass } from '@coracle/apimachinery/types/types';
 import { POOL_DRIVER } from '@coracle/cluster-rules/storage/pool-names';
 
 type Class = DeepReadonly<StorageClass>;
@@ -36,10 +36,7 @@ export function stateClass(
 }
 
 /** Whether the launcher Pod may be made: `false` means wait. Throws what upstream reports as FailedBackendStorageProbe. */
-export function isStateClaimReady(
-  claim: DeepReadonly<PersistentVolumeClaim>,
-  classOf: (name: string) => Class | undefined,
-): boolean {
+export function isStateClaimReady(claim: ReadonlyClaim, classOf: (name: string) => Class | undefined): boolean {
   switch (claim.status?.phase) {
     case 'Bound':
       return true;

@@ -4,8 +4,14 @@
  */
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
-import { type DeepReadonly, formatTime, type KubeObject, type ObjectMeta } from '@coracle/apimachinery/meta/object';
-import type { PersistentVolume, PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
+import {
+  type DeepReadonly,
+  formatTime,
+  type KubeObject,
+  type ObjectMeta,
+  type ReadonlyObject,
+} from '@coracle/apimachinery/meta/object';
+import type { PersistentVolume, ReadonlyClaim } from '@coracle/apimachinery/types/types';
 import { placeOf } from '@coracle/cluster-rules/storage/provision-plan';
 import {
   CORACLE_GROUP,
@@ -14,17 +20,15 @@ import {
   type DeletedVirtualMachineContent,
   type HeldVolume,
 } from '../../kinds/coracle/kinds.ts';
-import type { VirtualMachine } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVm } from '../../kinds/kubevirt.ts';
 import { backendStorageClaimOfVm, STATE_LABEL } from '../backend-storage/backend-storage.ts';
 import { withRevisionNames } from '../instancetype/revision-names.ts';
 import { BIN_FINALIZER, contentNameOf, holdLabel, recordNameOf } from './bin-names.ts';
 
-type Kept = DeepReadonly<KubeObject>;
-
 export interface MachineCapture {
-  readonly vm: DeepReadonly<VirtualMachine>;
+  readonly vm: ReadonlyVm;
   /** Claims, ControllerRevisions, Secrets, ConfigMaps and DataVolumes that go with it. */
-  readonly dependents: readonly Kept[];
+  readonly dependents: readonly ReadonlyObject[];
   readonly volumeNamed: (name: string) => DeepReadonly<PersistentVolume> | undefined;
   readonly namespaceUid: string;
   /** The namespace goes, so no record can lie in it. */
@@ -91,7 +95,7 @@ export function captureMachine(capture: MachineCapture): CapturedMachine {
 }
 
 /** Of its metadata what an object is made with; its UID, by which it is known if it is still there. */
-function metadataOf({ metadata }: Kept): ObjectMeta {
+function metadataOf({ metadata }: ReadonlyObject): ObjectMeta {
   const { name = '', namespace = '', uid = '', labels, annotations, ownerReferences } = metadata;
   return cloneJson<ObjectMeta>({
     name,
@@ -107,7 +111,7 @@ function metadataOf({ metadata }: Kept): ObjectMeta {
  * The claim with the firmware state is known by its label alone from now on: a name of before labels means nothing for a
  * machine of another name, and which of two is the newer one cannot be seen of claims that are made anew.
  */
-function keptDependents(vm: DeepReadonly<VirtualMachine>, dependents: readonly Kept[]): KubeObject[] {
+function keptDependents(vm: ReadonlyVm, dependents: readonly ReadonlyObject[]): KubeObject[] {
   const claims = dependents.filter(isClaim);
   const state = backendStorageClaimOfVm(vm, claims);
   return dependents.map((each) => {
@@ -120,16 +124,15 @@ function keptDependents(vm: DeepReadonly<VirtualMachine>, dependents: readonly K
   });
 }
 
-const isClaim = (object: Kept): object is DeepReadonly<PersistentVolumeClaim> =>
-  object.kind === 'PersistentVolumeClaim';
+const isClaim = (object: ReadonlyObject): object is ReadonlyClaim => object.kind === 'PersistentVolumeClaim';
 
-function keptObject(object: Kept): KubeObject {
-  const { status: _, metadata: __, ...rest } = object as Kept & { readonly status?: unknown };
+function keptObject(object: ReadonlyObject): KubeObject {
+  const { status: _, metadata: __, ...rest } = object as ReadonlyObject & { readonly status?: unknown };
   return { ...cloneJson<Omit<KubeObject, 'metadata'>>(rest), metadata: metadataOf(object) } as KubeObject;
 }
 
 /** The volume that a claim is bound to; undefined for other objects, and for claims without one. */
-function heldVolume(object: Kept, volumeNamed: MachineCapture['volumeNamed']): HeldVolume | undefined {
+function heldVolume(object: ReadonlyObject, volumeNamed: MachineCapture['volumeNamed']): HeldVolume | undefined {
   if (!isClaim(object)) return undefined;
   const { metadata, spec } = object;
   const bound = spec?.volumeName ? volumeNamed(spec.volumeName) : undefined;

@@ -6,12 +6,18 @@
 import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { withoutManagement } from '@coracle/apimachinery/meta/management';
-import type { DeepReadonly, KubeObject, ObjectMeta, OwnerReference } from '@coracle/apimachinery/meta/object';
+import type {
+  DeepReadonly,
+  KubeObject,
+  ObjectMeta,
+  OwnerReference,
+  ReadonlyObject,
+} from '@coracle/apimachinery/meta/object';
 import type { PersistentVolume, PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import { BOUND_BY_CONTROLLER } from '@coracle/cluster-rules/storage/claim-step';
 import { PROVISIONER_FINALIZER } from '@coracle/cluster-rules/storage/provision-plan';
 import type { DeletedVirtualMachineContent, HeldVolume, UndeletePlan } from '../../kinds/coracle/kinds.ts';
-import type { VirtualMachine } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVm, VirtualMachine } from '../../kinds/kubevirt.ts';
 import { STATE_LABEL } from '../backend-storage/backend-storage.ts';
 import { decideIdentity, IDENTITY_ORIGIN, withIdentity } from '../identity/decide-identity.ts';
 import { RESUME_FALLBACK, RESUME_FROM } from '../memory-state/resume-request.ts';
@@ -20,7 +26,6 @@ import { POPULATED_FOR_ANNOTATION } from '../snapshot/restored-claim.ts';
 import { UNDELETED_FROM } from './bin-names.ts';
 
 type Content = DeepReadonly<DeletedVirtualMachineContent>;
-type Kept = DeepReadonly<KubeObject>;
 type Plan = DeepReadonly<UndeletePlan>;
 
 /** Annotations that belong to the very claim they were written on. */
@@ -28,11 +33,10 @@ const NOT_COPIED = ['pv.kubernetes.io/', 'volume.kubernetes.io/', 'volume.beta.k
 const NOT_A_NAME = 'DataVolume';
 
 /** The machine as it was kept. */
-export const keptMachine = ({ spec }: Content): DeepReadonly<VirtualMachine> =>
-  spec.objects[0] as DeepReadonly<VirtualMachine>;
+export const keptMachine = ({ spec }: Content): ReadonlyVm => spec.objects[0] as ReadonlyVm;
 
 /** What went with the machine, in the order in which it is made again. */
-export const keptDependents = ({ spec }: Content): readonly Kept[] => spec.objects.slice(1);
+export const keptDependents = ({ spec }: Content): readonly ReadonlyObject[] => spec.objects.slice(1);
 
 /** The name that an object gets. The claim of a DataVolume has the DataVolume's. */
 export function newNameOf(plan: Plan, kind: string, name: string): string {
@@ -44,7 +48,7 @@ export function newNameOf(plan: Plan, kind: string, name: string): string {
 const CLAIM = 'PersistentVolumeClaim';
 
 /** Whether an undelete of this content made the object. */
-export const isFrom = (object: Kept, content: Content): boolean =>
+export const isFrom = (object: ReadonlyObject, content: Content): boolean =>
   object.metadata.annotations?.[UNDELETED_FROM] === content.metadata.uid;
 
 /** A name for an object whose own is taken, made of the machine's new one. */
@@ -57,7 +61,7 @@ const contentReference = (content: Content): OwnerReference => {
 };
 
 /** An object that went with the machine, to be created. */
-export function restoredDependent(content: Content, plan: Plan, kept: Kept): KubeObject {
+export function restoredDependent(content: Content, plan: Plan, kept: ReadonlyObject): KubeObject {
   const { metadata, ...rest } = cloneJson<KubeObject>(kept);
   const { labels, annotations } = withoutManagement(metadata);
   const isClaim = kept.kind === CLAIM;
@@ -189,11 +193,7 @@ function setAt(root: object, path: string, value: string): void {
  * Owners of an object once the machine is there: the machine where the old one owned it, and nobody where it owned
  * nothing of it. A claim of a DataVolume is left to the DataVolume, which takes it.
  */
-export function finalOwners(
-  content: Content,
-  kept: Kept,
-  machine: DeepReadonly<VirtualMachine>,
-): readonly OwnerReference[] {
+export function finalOwners(content: Content, kept: ReadonlyObject, machine: ReadonlyVm): readonly OwnerReference[] {
   const before = kept.metadata.ownerReferences?.find(({ uid }) => uid === content.spec.virtualMachine.uid);
   if (!before) return [];
   return [

@@ -8,6 +8,7 @@ import { controllerReference } from '@coracle/apimachinery/meta/controller-refer
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import {
   KUBEVIRT_GROUP,
+  type ReadonlyClone,
   SNAPSHOT_GROUP,
   SNAPSHOT_VERSION,
   type VirtualMachineClone,
@@ -16,13 +17,11 @@ import {
 } from '../../kinds/kubevirt.ts';
 import { INCLUDE_MEMORY } from '../memory-state/resume-request.ts';
 
-type Clone = DeepReadonly<VirtualMachineClone>;
-
-export const cloneSnapshotName = ({ metadata }: Clone): string => `tmp-snapshot-${metadata.uid}`;
-export const cloneRestoreName = ({ metadata }: Clone): string => `tmp-restore-${metadata.uid}`;
+export const cloneSnapshotName = ({ metadata }: ReadonlyClone): string => `tmp-snapshot-${metadata.uid}`;
+export const cloneRestoreName = ({ metadata }: ReadonlyClone): string => `tmp-restore-${metadata.uid}`;
 
 /** The snapshot of a clone's source. */
-export const cloneSnapshot = (clone: Clone): VirtualMachineSnapshot => ({
+export const cloneSnapshot = (clone: ReadonlyClone): VirtualMachineSnapshot => ({
   apiVersion: `${SNAPSHOT_GROUP}/${SNAPSHOT_VERSION}`,
   kind: 'VirtualMachineSnapshot',
   metadata: metadataOf(clone, cloneSnapshotName(clone)),
@@ -34,7 +33,7 @@ export const cloneSnapshot = (clone: Clone): VirtualMachineSnapshot => ({
  * `patches`: see `clonePatches`.
  */
 export function cloneRestore(
-  clone: Clone,
+  clone: ReadonlyClone,
   { snapshotName, patches }: { readonly snapshotName: string; readonly patches: readonly string[] },
 ): VirtualMachineRestore {
   const { target, volumeNamePolicy } = clone.spec;
@@ -54,10 +53,10 @@ export function cloneRestore(
 /** Whether an object was made by this clone, and not by somebody who took its name. */
 export const isOfClone = (
   { metadata }: { readonly metadata: DeepReadonly<VirtualMachineClone['metadata']> },
-  clone: Clone,
+  clone: ReadonlyClone,
 ): boolean => metadata.ownerReferences?.some(({ uid }) => uid === clone.metadata.uid) === true;
 
-const metadataOf = (clone: Clone, name: string): VirtualMachineClone['metadata'] => ({
+const metadataOf = (clone: ReadonlyClone, name: string): VirtualMachineClone['metadata'] => ({
   name,
   namespace: clone.metadata.namespace ?? '',
   ownerReferences: [controllerReference(clone)],

@@ -2,7 +2,7 @@
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import { UPLOAD_TARGET, USE_POPULATOR } from '@coracle/cluster-rules/storage/provision-plan';
-import { CDI_GROUP, CDI_VERSION, type ClaimPropertySet, type DataVolume } from '../../kinds/cdi/kinds.ts';
+import { CDI_GROUP, CDI_VERSION, type ClaimPropertySet, type ReadonlyDataVolume } from '../../kinds/cdi/kinds.ts';
 
 const CONTENT_TYPE = 'cdi.kubevirt.io/storage.contentType';
 /** On a DataVolume: its claim is made where there is room, and waits for no Pod. */
@@ -30,7 +30,7 @@ export interface ClaimFacts {
 
 /** The claim, or what is missing to make it. */
 export function claimOfDataVolume(
-  dataVolume: DeepReadonly<DataVolume>,
+  dataVolume: ReadonlyDataVolume,
   { propertySets, className, sourceBytes }: ClaimFacts,
 ): { readonly claim: PersistentVolumeClaim } | { readonly problem: string } {
   const { metadata, spec } = dataVolume;
@@ -77,7 +77,7 @@ export function claimOfDataVolume(
 }
 
 /** The reference that makes a DataVolume the controller of its claim. */
-export const ownerReference = ({ metadata }: DeepReadonly<DataVolume>) => ({
+export const ownerReference = ({ metadata }: ReadonlyDataVolume) => ({
   apiVersion: `${CDI_GROUP}/${CDI_VERSION}`,
   kind: 'DataVolume',
   name: metadata.name ?? '',

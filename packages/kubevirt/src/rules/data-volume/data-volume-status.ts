@@ -1,6 +1,6 @@
 /** Status of a DataVolume, of what the last pass found: phases, conditions and words are CDI's. */
 import { type DeepReadonly, formatTime } from '@coracle/apimachinery/meta/object';
-import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
+import type { ReadonlyClaim } from '@coracle/apimachinery/types/types';
 import type { FillReport } from '@coracle/cluster-rules/storage/pool-calls';
 import type { CdiCondition, DataVolumePhase, DataVolumeStatus } from '../../kinds/cdi/kinds.ts';
 
@@ -43,7 +43,7 @@ export function nextAttemptAt(status: DeepReadonly<DataVolumeStatus> | undefined
 export function dataVolumeStatus(
   before: DeepReadonly<DataVolumeStatus> | undefined,
   outcome: DataVolumeOutcome,
-  { claim, claimName, now }: { claim: DeepReadonly<PersistentVolumeClaim> | undefined; claimName: string; now: number },
+  { claim, claimName, now }: { claim: ReadonlyClaim | undefined; claimName: string; now: number },
 ): DataVolumeStatus {
   const phase = phaseOf(before?.phase ?? '', outcome);
   const failures = (before?.restartCount ?? 0) + (outcome.type === 'failed' ? 1 : 0);
@@ -90,11 +90,7 @@ type Wanted = Omit<CdiCondition, 'lastTransitionTime'>;
 function conditionsOf(
   before: readonly DeepReadonly<CdiCondition>[],
   outcome: DataVolumeOutcome,
-  {
-    claim,
-    phase,
-    now,
-  }: { claim: DeepReadonly<PersistentVolumeClaim> | undefined; phase: DataVolumePhase; now: number },
+  { claim, phase, now }: { claim: ReadonlyClaim | undefined; phase: DataVolumePhase; now: number },
 ): CdiCondition[] {
   const wanted = [boundCondition(claim, outcome), readyCondition(phase, outcome), runningCondition(before, outcome)];
   return wanted.map((condition) => {
@@ -113,7 +109,7 @@ function conditionsOf(
   });
 }
 
-function boundCondition(claim: DeepReadonly<PersistentVolumeClaim> | undefined, outcome: DataVolumeOutcome): Wanted {
+function boundCondition(claim: ReadonlyClaim | undefined, outcome: DataVolumeOutcome): Wanted {
   if (!claim)
     return outcome.type === 'waiting'
       ? { type: 'Bound', status: 'Unknown', reason: outcome.reason ?? 'NotFound', message: outcome.message }

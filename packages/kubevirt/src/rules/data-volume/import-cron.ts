@@ -1,7 +1,7 @@
 /** DataImportCrons as pure functions: names of imports, which of them go, conditions, and what is refused. */
 import { type DeepReadonly, formatTime } from '@coracle/apimachinery/meta/object';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import type { CdiCondition, DataImportCron, DataImportCronStatus, DataVolume } from '../../kinds/cdi/kinds.ts';
+import type { CdiCondition, DataImportCron, DataImportCronStatus, ReadonlyDataVolume } from '../../kinds/cdi/kinds.ts';
 import { parseCron } from './cron-schedule.ts';
 
 type Spec = DeepReadonly<DataImportCron['spec']>;
@@ -17,7 +17,7 @@ export const importName = (dataSource: string, digest: string): string => {
 };
 
 /** Imports beyond the newest that are kept; the current one counts as the newest. */
-export function outdatedImports<T extends DeepReadonly<DataVolume>>(
+export function outdatedImports<T extends ReadonlyDataVolume>(
   imports: readonly T[],
   { garbageCollect, importsToKeep = KEPT }: Spec,
   current: string,

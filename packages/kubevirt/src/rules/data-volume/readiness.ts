@@ -1,7 +1,6 @@
 /** What the DataVolumes of a machine mean for it: whether it may start, and the word for people meanwhile. */
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { DataVolume } from '../../kinds/cdi/kinds.ts';
-import type { VirtualMachine } from '../../kinds/kubevirt.ts';
+import type { ReadonlyDataVolume } from '../../kinds/cdi/kinds.ts';
+import type { ReadonlyVm } from '../../kinds/kubevirt.ts';
 
 /** Of instances, and of the machines that have them. */
 export const DATA_VOLUMES_READY = 'DataVolumesReady';
@@ -14,11 +13,11 @@ const STARTABLE = ['Succeeded', 'WaitForFirstConsumer', 'PendingPopulation'];
 const FAILED_REASONS = ['Error', 'ImagePullFailed'];
 
 /** True when a machine whose templates name it may start; one that is not there yet keeps it. */
-export const allowsStart = (dataVolume: DeepReadonly<DataVolume> | undefined): boolean =>
+export const allowsStart = (dataVolume: ReadonlyDataVolume | undefined): boolean =>
   STARTABLE.includes(dataVolume?.status?.phase ?? '');
 
 /** The state of those that the volumes of a machine name and that are there. */
-export function diskState(dataVolumes: readonly DeepReadonly<DataVolume>[]): DiskState {
+export function diskState(dataVolumes: readonly ReadonlyDataVolume[]): DiskState {
   if (dataVolumes.some(hasFailed)) return 'error';
   const phases = dataVolumes.map(({ status }) => status?.phase ?? '');
   if (phases.some((phase) => !STARTABLE.includes(phase))) return 'provisioning';
@@ -29,7 +28,7 @@ export function diskState(dataVolumes: readonly DeepReadonly<DataVolume>[]): Dis
  * Why a machine waits for the first of its DataVolumes that is not filled, in words; undefined when it waits for none. The
  * progress is left out: it would be a write of the machine for each step.
  */
-export function diskProblem(dataVolumes: readonly DeepReadonly<DataVolume>[]): string | undefined {
+export function diskProblem(dataVolumes: readonly ReadonlyDataVolume[]): string | undefined {
   const failed = dataVolumes.find(hasFailed);
   if (failed) {
     const running = failed.status?.conditions?.find(({ type }) => type === 'Running');
@@ -41,14 +40,14 @@ export function diskProblem(dataVolumes: readonly DeepReadonly<DataVolume>[]): s
   );
 }
 
-function hasFailed({ status }: DeepReadonly<DataVolume>): boolean {
+function hasFailed({ status }: ReadonlyDataVolume): boolean {
   if (status?.phase === 'Failed') return true;
   const running = status?.conditions?.find(({ type }) => type === 'Running');
   return running?.status === 'False' && FAILED_REASONS.includes(running.reason ?? '');
 }
 
 /** Names of the DataVolumes that a machine has to do with: of its templates, and of its volumes. */
-export const dataVolumeNames = ({ spec }: DeepReadonly<VirtualMachine>): readonly string[] => [
+export const dataVolumeNames = ({ spec }: ReadonlyVm): readonly string[] => [
   ...new Set([
     ...(spec.dataVolumeTemplates ?? []).flatMap(({ metadata }) => metadata?.name ?? []),
     ...(spec.template.spec?.volumes ?? []).flatMap(({ dataVolume }) => dataVolume?.name ?? []),

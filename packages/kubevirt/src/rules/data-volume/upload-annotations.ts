@@ -2,11 +2,8 @@
  * How far an upload is, on its claim: what CDI copies there from the Pod that would take it, and what `virtctl image-upload`
  * waits for.
  */
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
+import type { ReadonlyClaim } from '@coracle/apimachinery/types/types';
 import type { DataVolumeOutcome } from './data-volume-status.ts';
-
-type Claim = DeepReadonly<PersistentVolumeClaim>;
 
 export const POD_PHASE = 'cdi.kubevirt.io/storage.pod.phase';
 export const POD_READY = 'cdi.kubevirt.io/storage.pod.ready';
@@ -15,22 +12,22 @@ const POD_RESTARTS = 'cdi.kubevirt.io/storage.pod.restarts';
 export const RUNNING_MESSAGE = 'cdi.kubevirt.io/storage.condition.running.message';
 
 /** How many uploads to the claim have failed. */
-export const uploadAttempt = ({ metadata }: Claim): number => {
+export const uploadAttempt = ({ metadata }: ReadonlyClaim): number => {
   const count = Number(metadata.annotations?.[POD_RESTARTS] ?? 0);
   return Number.isSafeInteger(count) ? count : 0;
 };
 
 /** True for a claim that was bound before anybody asked for an upload to it. */
-export const isBoundOtherwise = ({ metadata, status }: Claim): boolean =>
+export const isBoundOtherwise = ({ metadata, status }: ReadonlyClaim): boolean =>
   status?.phase === 'Bound' && metadata.annotations?.[POD_PHASE] === undefined;
 
 /** The claim after a pass. */
-export function withUploadAnnotations(claim: Claim, outcome: DataVolumeOutcome): Claim {
+export function withUploadAnnotations(claim: ReadonlyClaim, outcome: DataVolumeOutcome): ReadonlyClaim {
   const wanted = annotationsOf(claim, outcome);
   return { ...claim, metadata: { ...claim.metadata, annotations: { ...claim.metadata.annotations, ...wanted } } };
 }
 
-function annotationsOf(claim: Claim, outcome: DataVolumeOutcome): Readonly<Record<string, string>> {
+function annotationsOf(claim: ReadonlyClaim, outcome: DataVolumeOutcome): Readonly<Record<string, string>> {
   const pod = (phase: string, isReady: boolean, message: string) => ({
     [POD_PHASE]: phase,
     [POD_READY]: String(isReady),

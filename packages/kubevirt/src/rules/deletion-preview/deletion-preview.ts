@@ -4,8 +4,8 @@
  * is the server's to say.
  */
 
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachine, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { ReadonlyObject } from '@coracle/apimachinery/meta/object';
+import type { ReadonlyVm, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { allNodes, keyOfNode } from '../object-graph/extend-graph.ts';
 import type { ObjectGraphReference } from '../object-graph/graph-node.ts';
 import type { ExtendedGraphNode } from '../object-graph/mark-graph.ts';
@@ -16,8 +16,6 @@ import type { ProtectionLookup } from '../protection/deletion-target.ts';
 import type { ProtectionSettings } from '../protection/protection-settings.ts';
 import { refusalText } from '../protection/refusal-text.ts';
 import { collectedWith, type Dependent } from './collected-with.ts';
-
-type Vm = DeepReadonly<VirtualMachine>;
 
 /**
  * `Deleted`: goes with the machine. `Held`: would, but other protected machines do not allow it. `Kept`: stays. `Missing`:
@@ -38,7 +36,7 @@ export interface PreviewRow extends ObjectGraphReference {
 /** An object of the namespace with the resource that it is of. */
 export interface NamespaceObject extends Dependent {
   readonly resource: string;
-  readonly object: DeepReadonly<KubeObject>;
+  readonly object: ReadonlyObject;
 }
 
 /** What the objects around a machine become: those of its graph in the order of the graph, then others that go with it. */
@@ -48,7 +46,7 @@ export function previewRows({
   objects,
   lookup,
 }: {
-  readonly vm: Vm;
+  readonly vm: ReadonlyVm;
   readonly graph: ExtendedGraphNode;
   /** All objects of the namespace of the kinds that the caller may list. */
   readonly objects: readonly NamespaceObject[];
@@ -114,11 +112,8 @@ export interface Block {
 
 /** What stands against the deletion of a machine by what is written in it. `vmi` is the instance of its name. */
 export function blocksOf(
-  vm: Vm,
-  {
-    vmi,
-    settings,
-  }: { readonly vmi: DeepReadonly<VirtualMachineInstance> | undefined; readonly settings: ProtectionSettings },
+  vm: ReadonlyVm,
+  { vmi, settings }: { readonly vmi: ReadonlyVmi | undefined; readonly settings: ProtectionSettings },
 ): Block[] {
   const { namespace = '', name = '', labels } = vm.metadata;
   const blocks: Block[] = [];

@@ -1,8 +1,7 @@
 /** What a protected virtual machine keeps, and what of it is missing: the rows of `coracle protect status`. Pure. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
-import type { VirtualMachine } from '../../kinds/kubevirt.ts';
+import type { ReadonlyClaim } from '@coracle/apimachinery/types/types';
+import type { ReadonlyVm } from '../../kinds/kubevirt.ts';
 import { backendStorageClaimOfVm } from '../backend-storage/backend-storage.ts';
 import type { GraphKind } from '../object-graph/graph-node.ts';
 import { graphKindOf } from '../object-graph/graph-resources.ts';
@@ -17,10 +16,8 @@ export interface GuardedPart {
   readonly field: string;
 }
 
-type Claim = DeepReadonly<PersistentVolumeClaim>;
-
 /** Each object once, with the first field that names it; the claim of the firmware state last. */
-export function guardedParts(vm: DeepReadonly<VirtualMachine>, claims: readonly Claim[]): GuardedPart[] {
+export function guardedParts(vm: ReadonlyVm, claims: readonly ReadonlyClaim[]): GuardedPart[] {
   const parts = new Map<string, GuardedPart>();
   const add = (part: GuardedPart): void => {
     const key = partKey(part);
@@ -47,9 +44,9 @@ export const partKey = ({ kind, namespace, name }: Omit<GuardedPart, 'field'>): 
  * the namespaces in question.
  */
 export function sharersOf(
-  vm: DeepReadonly<VirtualMachine>,
+  vm: ReadonlyVm,
   parts: readonly GuardedPart[],
-  among: readonly DeepReadonly<VirtualMachine>[],
+  among: readonly ReadonlyVm[],
 ): ReadonlyMap<string, readonly string[]> {
   const wanted = new Map(parts.map((part) => [partKey(part), new Set<string>()]));
   for (const other of among) {

@@ -1,23 +1,23 @@
 /** What decisions about deletions ask, out of objects that were listed. */
 
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
-import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
-import type { VirtualMachine, VirtualMachineRestore, VirtualMachineSnapshotContent } from '../../kinds/kubevirt.ts';
+import type { ReadonlyObject } from '@coracle/apimachinery/meta/object';
+import type { ReadonlyClaim } from '@coracle/apimachinery/types/types';
+import type { ReadonlyContent, ReadonlyRestore, ReadonlyVm } from '../../kinds/kubevirt.ts';
 import type { ProtectionLookup } from '../protection/deletion-target.ts';
 import { createProtectionIndex, type IndexedPrefix } from '../protection/protection-index.ts';
 
 export interface ListedObjects {
-  readonly machines: readonly DeepReadonly<VirtualMachine>[];
-  readonly claims: readonly DeepReadonly<PersistentVolumeClaim>[];
-  readonly restores: readonly DeepReadonly<VirtualMachineRestore>[];
-  readonly contents: readonly DeepReadonly<VirtualMachineSnapshotContent>[];
+  readonly machines: readonly ReadonlyVm[];
+  readonly claims: readonly ReadonlyClaim[];
+  readonly restores: readonly ReadonlyRestore[];
+  readonly contents: readonly ReadonlyContent[];
 }
 
 /** Makes the lookup; nothing is read anew. */
 export function listedLookup({ machines, claims, restores, contents }: ListedObjects): ProtectionLookup {
   const byName = new Map(claims.map((claim) => [keyOf(claim), claim]));
   const { parts, lookup } = createProtectionIndex((namespace, name) => byName.get(`${namespace}/${name}`));
-  const feed = (prefix: IndexedPrefix, objects: readonly DeepReadonly<KubeObject>[]): void => {
+  const feed = (prefix: IndexedPrefix, objects: readonly ReadonlyObject[]): void => {
     for (const object of objects) {
       const { namespace = '', name = '' } = object.metadata;
       parts[prefix].set({ namespace, name }, { revision: 0, object: { metadata: object.metadata, object } });
@@ -30,4 +30,4 @@ export function listedLookup({ machines, claims, restores, contents }: ListedObj
   return lookup;
 }
 
-const keyOf = ({ metadata: { namespace, name } }: DeepReadonly<KubeObject>): string => `${namespace}/${name}`;
+const keyOf = ({ metadata: { namespace, name } }: ReadonlyObject): string => `${namespace}/${name}`;

@@ -8,12 +8,12 @@ import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { quantityValue, readQuantity } from '@coracle/apimachinery/quantity/quantity';
 import { fromLabelSelectorObject, matchesLabels } from '@coracle/apimachinery/selector/label-selector';
-import type { Node, Pod, PodDisruptionBudget } from '@coracle/apimachinery/types/types';
+import type { Pod, PodDisruptionBudget, ReadonlyNode, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import { nodeUsage } from '@coracle/cluster-rules/placement/node-usage';
 import { placePod } from '@coracle/cluster-rules/placement/place-pod';
 import type { NamespaceLabels } from '@coracle/cluster-rules/placement/pod-affinity';
 import type { MigrationPolicy } from '../../kinds/kinds.ts';
-import type { EvictionStrategy, VirtualMachine, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { EvictionStrategy, ReadonlyVm, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { evictedPodOf, evictionStrategyOf, evictionVerdict } from '../eviction/eviction-verdict.ts';
 import { MIGRATION_JOB_LABEL, MIGRATION_JOB_NAME_ANNOTATION } from '../launcher/launcher-labels.ts';
 import { matchPolicy } from '../migration-policy/match-policy.ts';
@@ -58,11 +58,11 @@ export interface DrainRow {
 
 export interface DrainInput {
   readonly nodeName: string;
-  readonly nodes: readonly DeepReadonly<Node>[];
+  readonly nodes: readonly ReadonlyNode[];
   /** Of all nodes. */
-  readonly pods: readonly DeepReadonly<Pod>[];
-  readonly instances: readonly DeepReadonly<VirtualMachineInstance>[];
-  readonly machines: readonly DeepReadonly<VirtualMachine>[];
+  readonly pods: readonly ReadonlyPod[];
+  readonly instances: readonly ReadonlyVmi[];
+  readonly machines: readonly ReadonlyVm[];
   readonly budgets: readonly DeepReadonly<PodDisruptionBudget>[];
   readonly clusterStrategy: EvictionStrategy;
   readonly migrations: MigrationSettings;
@@ -84,10 +84,10 @@ const OWN_BUDGET = 'kubevirt-disruption-budget-';
 
 /** Rows in the order of namespace and name. */
 export function drainPlan(input: DrainInput): DrainRow[] {
-  const placed: { pod: DeepReadonly<Pod>; nodeName: string }[] = [];
+  const placed: { pod: ReadonlyPod; nodeName: string }[] = [];
   const lanes = new Lanes(Math.max(1, input.migrations.parallelOutboundMigrationsPerNode));
   /** Where the Pod would be put, with what was promised before. */
-  const place = (pod: DeepReadonly<Pod>): { target?: string; why?: string } => {
+  const place = (pod: ReadonlyPod): { target?: string; why?: string } => {
     const vmi = instanceOf(pod, input);
     const wanted = asNewPod(pod, { ...input.nodeSelectors, ...vmi?.spec.nodeSelector });
     const usages = input.nodes.map((node) => {
@@ -114,11 +114,11 @@ export function drainPlan(input: DrainInput): DrainRow[] {
 
 interface Scene {
   readonly input: DrainInput;
-  readonly place: (pod: DeepReadonly<Pod>) => { target?: string; why?: string };
+  readonly place: (pod: ReadonlyPod) => { target?: string; why?: string };
   readonly lanes: Lanes;
 }
 
-function rowOf(pod: DeepReadonly<Pod>, scene: Scene): DrainRow {
+function rowOf(pod: ReadonlyPod, scene: Scene): DrainRow {
   const { input } = scene;
   const namespace = pod.metadata.namespace ?? '';
   const budgets = budgetsOf(pod, input.budgets);
@@ -191,7 +191,7 @@ function rowOf(pod: DeepReadonly<Pod>, scene: Scene): DrainRow {
 }
 
 /** The Pod that a migration has made for the guest of `pod`: not older than it, and on no or another node. */
-function targetPodOf(pod: DeepReadonly<Pod>, { pods, nodeName }: DrainInput): DeepReadonly<Pod> | undefined {
+function targetPodOf(pod: ReadonlyPod, { pods, nodeName }: DrainInput): ReadonlyPod | undefined {
   const uid = pod.metadata.labels?.[CREATED_BY];
   return pods.find(
     ({ metadata, spec, status }) =>
@@ -208,7 +208,7 @@ function targetPodOf(pod: DeepReadonly<Pod>, { pods, nodeName }: DrainInput): De
 }
 
 /** What the scheduler says of a Pod that it cannot place. */
-function unschedulable({ spec, status }: DeepReadonly<Pod>): string | undefined {
+function unschedulable({ spec, status }: ReadonlyPod): string | undefined {
   const said = status?.conditions?.find(({ type }) => type === 'PodScheduled');
   return spec.nodeName || said?.reason !== 'Unschedulable' ? undefined : said.message;
 }
@@ -227,7 +227,7 @@ class Lanes {
   }
 }
 
-function migrationSeconds(vmi: DeepReadonly<VirtualMachineInstance>, input: DrainInput): number {
+function migrationSeconds(vmi: ReadonlyVmi, input: DrainInput): number {
   const memory =
     bytesOf(vmi.status?.memory?.guestCurrent) ||
     bytesOf(vmi.spec.domain?.memory?.guest) ||
@@ -251,10 +251,7 @@ const isSilent = ({ nodes, nodeName }: DrainInput): boolean =>
     .find(({ metadata }) => metadata.name === nodeName)
     ?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'Unknown') === true;
 
-function instanceOf(
-  pod: DeepReadonly<Pod>,
-  { instances }: DrainInput,
-): DeepReadonly<VirtualMachineInstance> | undefined {
+function instanceOf(pod: ReadonlyPod, { instances }: DrainInput): ReadonlyVmi | undefined {
   const evicted = evictedPodOf(pod);
   if (evicted.type !== 'launcher') return undefined;
   return instances.find(
@@ -266,7 +263,7 @@ function instanceOf(
  * The Pod as if it were made anew: without a node or a past, and not beside its own source. What the migration that
  * brought it here asked of this node (`addedNodeSelector`) the next one does not ask for.
  */
-function asNewPod(pod: DeepReadonly<Pod>, asked: Readonly<Record<string, string>>): Pod {
+function asNewPod(pod: ReadonlyPod, asked: Readonly<Record<string, string>>): Pod {
   const { nodeName: _node, ...spec } = cloneJson<Pod>(pod).spec;
   if (pod.metadata.labels?.[MIGRATION_JOB_LABEL] !== undefined && spec.nodeSelector)
     spec.nodeSelector = Object.fromEntries(
@@ -297,10 +294,7 @@ function asNewPod(pod: DeepReadonly<Pod>, asked: Readonly<Record<string, string>
 }
 
 /** A guest that was shut down is started again where the strategy wants it to run; RerunOnFailure takes a shutdown for success. */
-function isRestarted(
-  vmi: DeepReadonly<VirtualMachineInstance>,
-  machines: readonly DeepReadonly<VirtualMachine>[],
-): boolean {
+function isRestarted(vmi: ReadonlyVmi, machines: readonly ReadonlyVm[]): boolean {
   const owner = vmi.metadata.ownerReferences?.find(({ kind, controller }) => controller && kind === 'VirtualMachine');
   const machine =
     owner &&
@@ -309,7 +303,7 @@ function isRestarted(
 }
 
 function budgetsOf(
-  pod: DeepReadonly<Pod>,
+  pod: ReadonlyPod,
   budgets: readonly DeepReadonly<PodDisruptionBudget>[],
 ): DeepReadonly<PodDisruptionBudget>[] {
   return budgets.filter((budget) => {
@@ -333,9 +327,8 @@ function budgetBlocker(all: readonly DeepReadonly<PodDisruptionBudget>[]): strin
   return `the disruption budget ${budget.metadata.name} needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`;
 }
 
-const isIgnored = (pod: DeepReadonly<Pod>): boolean =>
+const isIgnored = (pod: ReadonlyPod): boolean =>
   pod.metadata.annotations?.[MIRROR] !== undefined ||
   (pod.metadata.ownerReferences?.some(({ kind, controller }) => controller === true && kind === 'DaemonSet') ?? false);
 
-const hasEnded = (pod: DeepReadonly<Pod>): boolean =>
-  pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
+const hasEnded = (pod: ReadonlyPod): boolean => pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';

@@ -3,9 +3,8 @@
  * refuse with 429, and in some cases mark the instance so that somebody moves it away.
  */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Pod } from '@coracle/apimachinery/types/types';
-import type { EvictionStrategy, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
+import type { EvictionStrategy, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 
 const APP_LABEL = 'kubevirt.io';
 const LAUNCHER = 'virt-launcher';
@@ -29,7 +28,7 @@ export type EvictedPod =
   | { readonly type: 'hotplug'; readonly launcher: string };
 
 /** Tells launchers and their helpers from Pods that are no matter of KubeVirt. A Pod that has ended is none. */
-export function evictedPodOf(pod: DeepReadonly<Pod>): EvictedPod {
+export function evictedPodOf(pod: ReadonlyPod): EvictedPod {
   const app = pod.metadata.labels?.[APP_LABEL];
   const [owner, ...more] = pod.metadata.ownerReferences ?? [];
   if (app === HOTPLUG && owner && more.length === 0) return { type: 'hotplug', launcher: owner.name };
@@ -40,11 +39,11 @@ export function evictedPodOf(pod: DeepReadonly<Pod>): EvictedPod {
 
 /** The strategy of an instance: its own, else the cluster's. */
 export const evictionStrategyOf = (
-  vmi: DeepReadonly<VirtualMachineInstance>,
+  vmi: ReadonlyVmi,
   config: { readonly evictionStrategy: EvictionStrategy },
 ): EvictionStrategy => vmi.spec.evictionStrategy ?? config.evictionStrategy;
 
-export const isMigratable = (vmi: DeepReadonly<VirtualMachineInstance>): boolean =>
+export const isMigratable = (vmi: ReadonlyVmi): boolean =>
   vmi.status?.conditions?.some(({ type, status }) => type === 'LiveMigratable' && status === 'True') === true;
 
 /** The verdict on evicting the launcher of `vmi` from `nodeName`. */
@@ -53,7 +52,7 @@ export function evictionVerdict({
   strategy,
   nodeName,
 }: {
-  readonly vmi: DeepReadonly<VirtualMachineInstance>;
+  readonly vmi: ReadonlyVmi;
   readonly strategy: EvictionStrategy;
   /** Where the evicted Pod runs. */
   readonly nodeName: string;
@@ -92,7 +91,7 @@ const MAX_REASON = 300;
  * Beyond upstream, behind its words (the descheduler looks for them anywhere in the text): who drains reads why it takes
  * so long. A migration that follows clears it, so that it stands there between the two.
  */
-function lastFailure({ status }: DeepReadonly<VirtualMachineInstance>): string {
+function lastFailure({ status }: ReadonlyVmi): string {
   const { failed, failureReason, endTimestamp } = status?.migrationState ?? {};
   if (failed !== true) return '';
   const reason = (failureReason ?? 'no reason given').slice(0, MAX_REASON);

@@ -3,8 +3,7 @@
  * taken back. When the node answers again its guests were never lost, so that the mark alone is no reason to end them.
  */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Node, Pod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyNode, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import { tolerates } from '@coracle/cluster-rules/placement/taints';
 
 /** The taints that a node's silence puts on it; any other was put there by somebody. */
@@ -14,7 +13,7 @@ const OF_SILENCE = new Set(['node.kubernetes.io/not-ready', 'node.kubernetes.io/
  * True when a Pod is marked for deletion by the taint manager alone, and its node carries no taint of somebody's that it
  * must go for. Whoever deletes it with less time than its own has decided: then it is false.
  */
-export function isDeletedForSilence(pod: DeepReadonly<Pod>, node: DeepReadonly<Node> | undefined): boolean {
+export function isDeletedForSilence(pod: ReadonlyPod, node: ReadonlyNode | undefined): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds } = pod.metadata;
   if (deletionTimestamp === undefined) return false;
   const target = pod.status?.conditions?.find(({ type }) => type === 'DisruptionTarget');
@@ -30,5 +29,5 @@ export function isDeletedForSilence(pod: DeepReadonly<Pod>, node: DeepReadonly<N
 }
 
 /** True when the node's agent answers. */
-export const isNodeReady = (node: DeepReadonly<Node>): boolean =>
+export const isNodeReady = (node: ReadonlyNode): boolean =>
   node.status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'True';

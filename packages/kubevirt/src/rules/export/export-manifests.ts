@@ -5,7 +5,7 @@
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { DeepReadonly, ObjectKey, UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
-import type { VirtualMachine } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVm, VirtualMachine } from '../../kinds/kubevirt.ts';
 import { authorityName, EXPORT_TOKEN_HEADER, headerSecretName } from './export-names.ts';
 
 export interface ManifestFacts {
@@ -13,7 +13,7 @@ export interface ManifestFacts {
   /** PEM of the authority of the server. */
   readonly cert: string;
   /** With instance type and preference applied. */
-  readonly vm: DeepReadonly<VirtualMachine>;
+  readonly vm: ReadonlyVm;
   /** The claims of the machine as they are asked for, or as a snapshot saved them. */
   readonly specOf: (claim: string) => DeepReadonly<PersistentVolumeClaim['spec']>;
   /** Where the disk of a claim can be fetched, packed by gzip; undefined for one that is not offered. */

@@ -1,5 +1,5 @@
 /** Names and paths of an export, as upstream's (kubevirt pkg/storage/export/export). */
-import type { DeepReadonly, KubeObject, ObjectKey } from '@coracle/apimachinery/meta/object';
+import type { ObjectKey, ReadonlyObject } from '@coracle/apimachinery/meta/object';
 
 const LABEL_MAX = 63;
 const DIGEST_LENGTH = 8;
@@ -23,11 +23,11 @@ function shortName(base: string, suffix: string): string {
     : `${base.slice(0, room)}-${fnv32a(base)}-${suffix}`;
 }
 
-const nameOf = ({ metadata }: DeepReadonly<KubeObject>): string => metadata.name ?? '';
+const nameOf = ({ metadata }: ReadonlyObject): string => metadata.name ?? '';
 
-export const exportServiceName = (object: DeepReadonly<KubeObject>): string => shortName('virt-export', nameOf(object));
+export const exportServiceName = (object: ReadonlyObject): string => shortName('virt-export', nameOf(object));
 /** The Secret that is made where the export names none. */
-export const exportTokenName = (object: DeepReadonly<KubeObject>): string => shortName('export-token', nameOf(object));
+export const exportTokenName = (object: ReadonlyObject): string => shortName('export-token', nameOf(object));
 /** The Secret of the manifests, with the token as a header. */
 export const headerSecretName = (exportName: string): string => `header-secret-${exportName}`;
 /** The ConfigMap of the manifests, with the authority of the server. */

@@ -3,17 +3,9 @@
  * the three sources): objects in, a verdict out.
  */
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
-import type {
-  VirtualMachine,
-  VirtualMachineExport,
-  VirtualMachineInstance,
-  VirtualMachineSnapshot,
-  VolumeBackup,
-} from '../../kinds/kubevirt.ts';
+import type { ReadonlyClaim } from '@coracle/apimachinery/types/types';
+import type { ReadonlyExport, ReadonlySnapshot, ReadonlyVm, ReadonlyVmi, VolumeBackup } from '../../kinds/kubevirt.ts';
 import type { ClaimedVolume } from '../snapshot/saved-volumes.ts';
-
-type Claim = DeepReadonly<PersistentVolumeClaim>;
 
 /** A condition without its time. */
 export interface Finding {
@@ -25,7 +17,7 @@ export interface Finding {
 
 export interface ExportSource {
   /** What is offered once nothing hinders it, in the order of the volumes. */
-  readonly claims: readonly Claim[];
+  readonly claims: readonly ReadonlyClaim[];
   /** Why nothing can be downloaded now; undefined when it can. */
   readonly obstacle?: { readonly reason: string; readonly message: string };
   /** About the claims: PVCReady, or VolumesCreated. */
@@ -40,14 +32,14 @@ export interface ExportSource {
 
 /** How a claim stands. */
 export interface ClaimView {
-  readonly claim: Claim | undefined;
+  readonly claim: ReadonlyClaim | undefined;
   /** False while its DataVolume is not done. */
   readonly isPopulated: boolean;
   /** A Pod that has not ended has it. */
   readonly isInUse: boolean;
 }
 
-const textOf = ({ metadata }: DeepReadonly<VirtualMachineExport>): ((name: string) => string) => {
+const textOf = ({ metadata }: ReadonlyExport): ((name: string) => string) => {
   const { namespace = '' } = metadata;
   return (name) => `${namespace}/${name}`;
 };
@@ -60,7 +52,7 @@ const finding = (type: Finding['type'], isTrue: boolean, reason: string, message
 });
 
 /** The worst of the phases of the claims. */
-function claimsFinding(claims: readonly Claim[]): Finding {
+function claimsFinding(claims: readonly ReadonlyClaim[]): Finding {
   const phases = claims.map(({ status }) => status?.phase);
   if (phases.includes('Lost')) return finding('PVCReady', false, 'Unknown');
   return phases.every((phase) => phase === 'Bound')
@@ -69,7 +61,7 @@ function claimsFinding(claims: readonly Claim[]): Finding {
 }
 
 /** A claim by name. */
-export function claimSource(object: DeepReadonly<VirtualMachineExport>, view: ClaimView): ExportSource {
+export function claimSource(object: ReadonlyExport, view: ClaimView): ExportSource {
   const name = textOf(object)(object.spec.source.name);
   const { claim, isPopulated, isInUse } = view;
   if (!claim)
@@ -89,15 +81,15 @@ export function claimSource(object: DeepReadonly<VirtualMachineExport>, view: Cl
 
 /** The disks of a machine that does not run. */
 export function machineSource(
-  object: DeepReadonly<VirtualMachineExport>,
+  object: ReadonlyExport,
   {
     vm,
     vmi,
     volumes,
     view,
   }: {
-    readonly vm: DeepReadonly<VirtualMachine> | undefined;
-    readonly vmi: DeepReadonly<VirtualMachineInstance> | undefined;
+    readonly vm: ReadonlyVm | undefined;
+    readonly vmi: ReadonlyVmi | undefined;
     readonly volumes: readonly ClaimedVolume[];
     readonly view: (claim: string) => ClaimView;
   },
@@ -129,21 +121,20 @@ export function machineSource(
 }
 
 /** The claim that an export has made of a volume of a snapshot (getOrCreatePVCFromSnapshot). */
-export const snapshotClaimName = (object: DeepReadonly<VirtualMachineExport>, claim: string): string =>
-  `${object.metadata.name}-${claim}`;
+export const snapshotClaimName = (object: ReadonlyExport, claim: string): string => `${object.metadata.name}-${claim}`;
 
 /** The volumes of a snapshot, each in a claim made of it; the machine may run. */
 export function snapshotSource(
-  object: DeepReadonly<VirtualMachineExport>,
+  object: ReadonlyExport,
   {
     snapshot,
     backups,
     claimNamed,
   }: {
-    readonly snapshot: DeepReadonly<VirtualMachineSnapshot> | undefined;
+    readonly snapshot: ReadonlySnapshot | undefined;
     readonly backups: readonly DeepReadonly<VolumeBackup>[];
     /** A claim that this export made. */
-    readonly claimNamed: (name: string) => Claim | undefined;
+    readonly claimNamed: (name: string) => ReadonlyClaim | undefined;
   },
 ): ExportSource {
   const what = `VirtualMachineSnapshot ${textOf(object)(object.spec.source.name)}`;

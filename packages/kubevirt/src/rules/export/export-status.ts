@@ -1,41 +1,39 @@
 /** The status of an export, from what is known of its source (export.go, updateCommonVMExportStatusFields). */
 import { parseGoDuration } from '@coracle/apimachinery/meta/go-duration';
 import { type DeepReadonly, formatTime, keyOf } from '@coracle/apimachinery/meta/object';
-import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
+import type { ReadonlyClaim } from '@coracle/apimachinery/types/types';
 import type { ExportLink, ExportStatus } from '../../kinds/export.ts';
-import type { VirtualMachineExport } from '../../kinds/kubevirt.ts';
+import type { ReadonlyExport, VirtualMachineExport } from '../../kinds/kubevirt.ts';
 import { exportPath, exportServiceName, exportTokenName, FORMAT_FILES, MANIFEST_PATHS } from './export-names.ts';
 import { type ExportSource, type Finding, snapshotClaimName } from './export-source.ts';
 
-type Export = DeepReadonly<VirtualMachineExport>;
-type Claim = DeepReadonly<PersistentVolumeClaim>;
 type Conditions = NonNullable<ExportStatus['conditions']>;
 
 const DEFAULT_TTL_MS = 2 * 3_600_000;
 const CONTENT_TYPE = 'cdi.kubevirt.io/storage.contentType';
 
 /** When the export is removed, milliseconds since the epoch. */
-export const expiryOf = ({ metadata, spec }: Export): number =>
+export const expiryOf = ({ metadata, spec }: ReadonlyExport): number =>
   Date.parse(metadata.creationTimestamp ?? '') +
   (spec.ttlDuration === undefined ? DEFAULT_TTL_MS : (parseGoDuration(spec.ttlDuration) ?? DEFAULT_TTL_MS));
 
 /** The name of the Secret, where there is one by now. */
-export const tokenSecretOf = (object: Export): string => object.spec.tokenSecretRef ?? exportTokenName(object);
+export const tokenSecretOf = (object: ReadonlyExport): string => object.spec.tokenSecretRef ?? exportTokenName(object);
 
 /** Whether a claim holds the disk of a machine, and not files (isKubevirtContentType). `dataVolume` is its content type. */
-export function holdsDisk({ metadata, spec }: Claim, dataVolume: string | undefined): boolean {
+export function holdsDisk({ metadata, spec }: ReadonlyClaim, dataVolume: string | undefined): boolean {
   if (spec?.volumeMode === 'Block') return true;
   const said = metadata.annotations?.[CONTENT_TYPE] ?? dataVolume;
   return said === 'kubevirt' || said === '';
 }
 
 /** The name of a volume in the links: of a snapshot's, that of the claim it was taken of. */
-export const linkName = (object: Export, claim: string): string =>
+export const linkName = (object: ReadonlyExport, claim: string): string =>
   object.spec.source.kind === 'VirtualMachineSnapshot' ? claim.slice(snapshotClaimName(object, '').length) : claim;
 
 /** The links to what is offered. `isDisk` tells disks from files. */
 export function exportLink(
-  object: Export,
+  object: ReadonlyExport,
   {
     base,
     cert,
@@ -46,8 +44,8 @@ export function exportLink(
     /** `https://HOST:PORT` */
     readonly base: string;
     readonly cert: string;
-    readonly claims: readonly Claim[];
-    readonly isDisk: (claim: Claim) => boolean;
+    readonly claims: readonly ReadonlyClaim[];
+    readonly isDisk: (claim: ReadonlyClaim) => boolean;
     readonly hasMachine: boolean;
   },
   side: 'internal' | 'external',
@@ -70,7 +68,7 @@ export function exportLink(
 
 /** The whole status. `links` are those of an export from which can be downloaded. */
 export function exportStatus(
-  object: Export,
+  object: ReadonlyExport,
   {
     source,
     links,

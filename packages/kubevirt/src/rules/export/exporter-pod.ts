@@ -4,9 +4,8 @@
  * mounts no claim: bytes come from the pool, and a guest that wants its disk waits for nobody.
  */
 import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Pod } from '@coracle/apimachinery/types/types';
-import type { VirtualMachineExport } from '../../kinds/kubevirt.ts';
+import type { Pod, ReadonlyPod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyExport } from '../../kinds/kubevirt.ts';
 import { EXPORT_SERVICE_LABEL, exportServiceName } from './export-names.ts';
 
 /** Port of the container; the Service has it as 443. */
@@ -18,15 +17,15 @@ const REQUESTS = { cpu: '10m', memory: '2M' };
 const LIMITS = { cpu: '100m', memory: '80M' };
 
 /** True for Pods whose port leads to the server of exports. */
-export const isExporter = ({ spec }: DeepReadonly<Pod>): boolean => spec.containers[0]?.image === IMAGE;
+export const isExporter = ({ spec }: ReadonlyPod): boolean => spec.containers[0]?.image === IMAGE;
 
 /** Whether somebody can download through the Pod now. */
-export const isExporterReady = ({ metadata, status }: DeepReadonly<Pod>): boolean =>
+export const isExporterReady = ({ metadata, status }: ReadonlyPod): boolean =>
   metadata.deletionTimestamp === undefined &&
   status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true;
 
 /** Builds it; also nodes that take no other Pods run it, since disks are taken from such nodes. */
-export const exporterPod = (object: DeepReadonly<VirtualMachineExport>): Pod => ({
+export const exporterPod = (object: ReadonlyExport): Pod => ({
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: {

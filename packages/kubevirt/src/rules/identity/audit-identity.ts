@@ -1,19 +1,14 @@
 /** Who every machine and snapshot is to its guest, and how that came to be: the rows of `coracle identity audit`. Pure. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachine, VirtualMachineInstance, VirtualMachineSnapshotContent } from '../../kinds/kubevirt.ts';
+import type { ReadonlyContent, ReadonlyVm, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { IDENTITY_ORIGIN, IDENTITY_ORIGINS, type IdentityOrigin } from './decide-identity.ts';
 import { canonicalUuid, legacyFirmwareUuid } from './firmware-identity.ts';
 import { effectiveUuid, findSharedUuids, machineOfVmi, machineText, type SharedUuid } from './shared-uuids.ts';
 
-type Vm = DeepReadonly<VirtualMachine>;
-type Vmi = DeepReadonly<VirtualMachineInstance>;
-type Content = DeepReadonly<VirtualMachineSnapshotContent>;
-
 export interface AuditInput {
-  readonly vms: readonly Vm[];
-  readonly vmis: readonly Vmi[];
-  readonly snapshotContents: readonly Content[];
+  readonly vms: readonly ReadonlyVm[];
+  readonly vmis: readonly ReadonlyVmi[];
+  readonly snapshotContents: readonly ReadonlyContent[];
 }
 
 export interface AuditRow {
@@ -46,7 +41,7 @@ export function auditIdentities({ vms, vmis, snapshotContents }: AuditInput): Au
 
 const sortKey = ({ namespace, name, kind }: AuditRow): string => `${namespace}/${name}/${kind}`;
 
-function machineRow(vm: Vm, shared: ReadonlyMap<string, SharedUuid>): AuditRow {
+function machineRow(vm: ReadonlyVm, shared: ReadonlyMap<string, SharedUuid>): AuditRow {
   const self = `VirtualMachine ${vm.metadata.namespace ?? ''}/${vm.metadata.name ?? ''}`;
   return {
     kind: 'VirtualMachine',
@@ -57,7 +52,7 @@ function machineRow(vm: Vm, shared: ReadonlyMap<string, SharedUuid>): AuditRow {
   };
 }
 
-function instanceRow(vmi: Vmi, vm: Vm | undefined, shared: ReadonlyMap<string, SharedUuid>): AuditRow {
+function instanceRow(vmi: ReadonlyVmi, vm: ReadonlyVm | undefined, shared: ReadonlyMap<string, SharedUuid>): AuditRow {
   const machine = machineOfVmi(vmi);
   const { firmware } = vmi.spec.domain;
   const uuid = canonicalUuid(firmware?.uuid ?? '');
@@ -78,10 +73,10 @@ function instanceRow(vmi: Vmi, vm: Vm | undefined, shared: ReadonlyMap<string, S
   };
 }
 
-function snapshotRow({ metadata, spec }: Content): AuditRow[] {
+function snapshotRow({ metadata, spec }: ReadonlyContent): AuditRow[] {
   const { virtualMachine } = spec.source;
   if (!virtualMachine?.spec) return [];
-  const vm = { ...virtualMachine, apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine' } as unknown as Vm;
+  const vm = { ...virtualMachine, apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine' } as unknown as ReadonlyVm;
   return [
     {
       kind: 'VirtualMachineSnapshot',
@@ -93,7 +88,7 @@ function snapshotRow({ metadata, spec }: Content): AuditRow[] {
   ];
 }
 
-function identityOf(vm: Vm): Pick<AuditRow, 'uuid' | 'serial' | 'origin' | 'noted' | 'written'> {
+function identityOf(vm: ReadonlyVm): Pick<AuditRow, 'uuid' | 'serial' | 'origin' | 'noted' | 'written'> {
   const firmware = vm.spec?.template?.spec?.domain?.firmware;
   return {
     uuid: effectiveUuid(vm),
@@ -108,7 +103,7 @@ const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /** How a UUID came to be: as noted, else concluded from what can be seen. `vmName`: a legacy UUID follows from it. */
 function originOf(
-  { metadata }: Pick<Vm, 'metadata'>,
+  { metadata }: Pick<ReadonlyVm, 'metadata'>,
   uuid: string | undefined,
   vmName: string | undefined,
 ): Pick<AuditRow, 'origin' | 'noted'> {

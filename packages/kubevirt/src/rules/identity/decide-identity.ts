@@ -31,7 +31,7 @@
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Firmware, VirtualMachine } from '../../kinds/kubevirt.ts';
+import type { Firmware, ReadonlyVm, VirtualMachine } from '../../kinds/kubevirt.ts';
 import { legacyFirmwareUuid } from './firmware-identity.ts';
 
 type Written = DeepReadonly<Firmware> | undefined;
@@ -135,7 +135,7 @@ export function withIdentity(firmware: Written, { uuid, serial }: Identity): Fir
 }
 
 /** True when all that an update changes of a spec is that a machine without UUID gets one. */
-export function onlyAddsUuid(before: DeepReadonly<VirtualMachine>, after: DeepReadonly<VirtualMachine>): boolean {
+export function onlyAddsUuid(before: ReadonlyVm, after: ReadonlyVm): boolean {
   const firmware = after.spec?.template?.spec?.domain?.firmware;
   const old = before.spec?.template?.spec?.domain?.firmware;
   if (!firmware?.uuid || old?.uuid) return false;

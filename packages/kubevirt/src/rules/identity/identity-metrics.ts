@@ -1,15 +1,11 @@
 /** Machines that share a firmware UUID, as samples: pure. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { ValueFamily } from '@coracle/runtime/metrics/metric-family';
-import type { VirtualMachine, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVm, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { findSharedUuids } from './shared-uuids.ts';
 
 /** One sample for each machine whose UUID another has; no sample where all is well. */
-export const identityMetrics = (
-  vms: readonly DeepReadonly<VirtualMachine>[],
-  vmis: readonly DeepReadonly<VirtualMachineInstance>[],
-): ValueFamily => ({
+export const identityMetrics = (vms: readonly ReadonlyVm[], vmis: readonly ReadonlyVmi[]): ValueFamily => ({
   name: 'kubevirt_firmware_uuid_machines',
   help: 'Machines that have the firmware UUID of this one, itself included, where there is more than one.',
   type: 'gauge',

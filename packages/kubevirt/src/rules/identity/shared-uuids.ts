@@ -3,13 +3,9 @@
  * VirtualMachine that has not ended. It has the UUID its next guest gets and, until a restart, that of its running one.
  */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachine, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVm, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { decideIdentity } from './decide-identity.ts';
 import { canonicalUuid } from './firmware-identity.ts';
-
-type ReadonlyVm = DeepReadonly<VirtualMachine>;
-type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
 
 /** Condition of a VirtualMachine, or of an instance without one, whose UUID another machine has too; event reason. */
 export const DUPLICATE_FIRMWARE_UUID = 'DuplicateFirmwareUUID';

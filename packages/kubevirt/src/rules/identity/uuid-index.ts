@@ -1,8 +1,8 @@
 /** The index by which machines of one firmware UUID find each other, over copies of all VirtualMachines and instances. */
 
-import type { DeepReadonly, ObjectKey } from '@coracle/apimachinery/meta/object';
+import type { ObjectKey } from '@coracle/apimachinery/meta/object';
 import { keyOf } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachine, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVm, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import {
   effectiveUuid,
   type Machine,
@@ -14,9 +14,6 @@ import {
   vmiUuids,
   vmUuids,
 } from './shared-uuids.ts';
-
-type ReadonlyVm = DeepReadonly<VirtualMachine>;
-type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
 
 /** What is needed of an informer. */
 interface Indexed<T> {

@@ -9,6 +9,7 @@ import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type {
   InstancetypeSpec,
   PreferenceSpec,
+  ReadonlyVm,
   VirtualMachine,
   VirtualMachineInstanceSpec,
 } from '../../kinds/kubevirt.ts';
@@ -103,11 +104,7 @@ export type ExpandResult =
  * back as it is. In the form upstream's typed objects have on the wire.
  * @throws DefaultsError when the cluster's settings contradict each other
  */
-export function expandVirtualMachine(
-  vm: DeepReadonly<VirtualMachine>,
-  layers: Layers,
-  config: ClusterConfig,
-): ExpandResult {
+export function expandVirtualMachine(vm: ReadonlyVm, layers: Layers, config: ClusterConfig): ExpandResult {
   const next = cloneJson<VirtualMachine>(vm);
   if (next.spec.instancetype == null && next.spec.preference == null) return { ok: true, vm: toWireForm(next) };
   next.spec.template ??= {};
@@ -132,7 +129,7 @@ export function expandVirtualMachine(
 
 /** What a starting virtual machine gives its instance: `spec` and `metadata` are the instance's own, and change. */
 export interface StartInput extends Layers {
-  readonly vm: DeepReadonly<VirtualMachine>;
+  readonly vm: ReadonlyVm;
   readonly spec: VirtualMachineInstanceSpec;
   readonly metadata: AnnotatedMeta;
   readonly config: ClusterConfig;

@@ -2,7 +2,7 @@
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachine, VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVm, VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
 import type { ClusterConfig } from '../machine-defaults/cluster-config.ts';
 import { addDefaultNetwork, addDisksForVolumes } from '../machine-defaults/implicit-devices.ts';
 import { setInstanceSpecDefaults } from '../machine-defaults/instance-defaults.ts';
@@ -22,9 +22,9 @@ export interface ExplainedField {
 }
 
 export interface ExplainInput extends Layers {
-  readonly vm: DeepReadonly<VirtualMachine>;
+  readonly vm: ReadonlyVm;
   /** The machine as its user wrote it; what `vm` has beyond it then counts as the webhook's. */
-  readonly submitted?: DeepReadonly<VirtualMachine> | undefined;
+  readonly submitted?: ReadonlyVm | undefined;
   readonly config: ClusterConfig;
 }
 

@@ -3,8 +3,7 @@
  * they say which object they must see next, and are asked again with it.
  */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachine } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVm, VirtualMachine } from '../../kinds/kubevirt.ts';
 import type { MatcherField } from './matcher.ts';
 
 /** The kinds of object that inference reads, by their plural and group. */
@@ -69,12 +68,7 @@ const notFound = ({ resource, name }: InferenceRef): string => {
 };
 
 /** Name and kind that the volume `volumeName` of `vm` stands for, the next object to look up, or why there is none. */
-export function inferFromVolume(
-  vm: DeepReadonly<VirtualMachine>,
-  field: MatcherField,
-  volumeName: string,
-  known: Known,
-): Inference {
+export function inferFromVolume(vm: ReadonlyVm, field: MatcherField, volumeName: string, known: Known): Inference {
   const labels = LABELS[field];
   const namespace = vm.metadata.namespace ?? '';
   const volume = (vm.spec.template?.spec?.volumes ?? []).find(({ name }) => name === volumeName);
@@ -103,7 +97,7 @@ const fromClaim = ({ name = '', namespace = '' }: ClaimRef, labels: Labels, know
 const fromSnapshot = ({ name = '', namespace = '' }: ClaimRef, labels: Labels, known: Known): Inference =>
   fromObject({ resource: 'volumesnapshots', namespace, name }, labels, known);
 
-function fromDataVolume(vm: DeepReadonly<VirtualMachine>, name: string, labels: Labels, known: Known): Inference {
+function fromDataVolume(vm: ReadonlyVm, name: string, labels: Labels, known: Known): Inference {
   const namespace = vm.metadata.namespace ?? '';
   const template = (vm.spec.dataVolumeTemplates ?? []).find(({ metadata }) => metadata?.name === name);
   if (template !== undefined) return fromDataVolumeSpec(template.spec as DataVolumeSource, namespace, labels, known);

@@ -6,11 +6,11 @@ import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import {
   type InstancetypeMatcher,
+  type ReadonlyVm,
   VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES,
   VIRTUAL_MACHINE_CLUSTER_PREFERENCES,
   VIRTUAL_MACHINE_INSTANCETYPES,
   VIRTUAL_MACHINE_PREFERENCES,
-  type VirtualMachine,
   type VirtualMachineInstancetype,
   type VirtualMachinePreference,
 } from '../../kinds/kubevirt.ts';
@@ -81,7 +81,7 @@ export type SpecLookup =
     };
 
 /** The order of upstream's finders: spec.*.revisionName, then the status reference, then the live object. */
-export function planSpecLookup(vm: DeepReadonly<VirtualMachine>, field: MatcherField): SpecLookup {
+export function planSpecLookup(vm: ReadonlyVm, field: MatcherField): SpecLookup {
   const matcher = vm.spec[field];
   if (matcher == null) return { from: 'none' };
   const live = liveLookup(field, matcher, vm.metadata.namespace ?? '');
@@ -128,7 +128,7 @@ export const SOURCE_ANNOTATIONS: Record<MatcherField, { namespaced: string; clus
 };
 
 /** Writes into a new instance's annotations which instance type and preference it comes from. Changes `metadata`. */
-export function setSourceAnnotations(vm: DeepReadonly<VirtualMachine>, metadata: AnnotatedMeta): void {
+export function setSourceAnnotations(vm: ReadonlyVm, metadata: AnnotatedMeta): void {
   for (const field of ['instancetype', 'preference'] as const) {
     const matcher = vm.spec[field];
     const type = matcher == null ? undefined : sourceType(field, matcher.kind);
@@ -139,7 +139,7 @@ export function setSourceAnnotations(vm: DeepReadonly<VirtualMachine>, metadata:
 }
 
 /** What the mutating webhook finds wrong with the matchers of `vm`; `old` is there on update. */
-export function validateMatchers(vm: DeepReadonly<VirtualMachine>, old?: DeepReadonly<VirtualMachine>): FieldError[] {
+export function validateMatchers(vm: ReadonlyVm, old?: ReadonlyVm): FieldError[] {
   if (old !== undefined) {
     for (const field of ['instancetype', 'preference'] as const) {
       const causes = validateUpdate(field, vm.spec[field], old.spec[field]);

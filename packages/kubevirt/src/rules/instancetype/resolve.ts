@@ -7,7 +7,7 @@
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { ControllerRevision } from '@coracle/apimachinery/types/types';
-import type { InstancetypeSpec, PreferenceSpec, VirtualMachine } from '../../kinds/kubevirt.ts';
+import type { InstancetypeSpec, PreferenceSpec, ReadonlyVm } from '../../kinds/kubevirt.ts';
 import { decodeRevision, RevisionError } from './decode-revision.ts';
 import type { Layers } from './expand.ts';
 import {
@@ -21,7 +21,6 @@ import {
 import { canRebuild, isControlledBy, isRevisionFor, REVISION_LABELS, revisionName } from './revision.ts';
 import { labelValue } from './short-name.ts';
 
-type Vm = DeepReadonly<VirtualMachine>;
 type Revision = DeepReadonly<ControllerRevision>;
 type Source = DeepReadonly<SourceKind>;
 
@@ -50,7 +49,7 @@ export type Resolution =
   | { readonly type: 'object'; readonly object: Source; readonly rebuild?: string };
 
 /** One step for the matcher `field` of `vm`. */
-export function resolveSource(vm: Vm, field: MatcherField, known: KnownSources): Resolution {
+export function resolveSource(vm: ReadonlyVm, field: MatcherField, known: KnownSources): Resolution {
   return follow(vm, field, { lookup: planSpecLookup(vm, field), known });
 }
 
@@ -59,7 +58,7 @@ interface Step {
   readonly known: KnownSources;
 }
 
-function follow(vm: Vm, field: MatcherField, { lookup, known }: Step): Resolution {
+function follow(vm: ReadonlyVm, field: MatcherField, { lookup, known }: Step): Resolution {
   switch (lookup.from) {
     case 'none':
       return { type: 'none' };
@@ -92,7 +91,7 @@ function fromRevision(field: MatcherField, revision: Revision): Resolution {
 }
 
 function fromMissingRevision(
-  vm: Vm,
+  vm: ReadonlyVm,
   { lookup, known }: { readonly lookup: Extract<SpecLookup, { from: 'revision' }>; readonly known: KnownSources },
 ): Resolution {
   const missing: Resolution = { type: 'missing', message: `controllerrevisions.apps "${lookup.name}" not found` };
@@ -105,7 +104,7 @@ function fromMissingRevision(
 }
 
 function fromObject(
-  vm: Vm,
+  vm: ReadonlyVm,
   field: MatcherField,
   { ref, known }: { readonly ref: SourceRef; readonly known: KnownSources },
 ): Resolution {
@@ -125,7 +124,7 @@ function fromObject(
  * the name that says so: to look through all copies of a namespace takes longer the more machines there are.
  */
 function fromCaptured(
-  vm: Vm,
+  vm: ReadonlyVm,
   field: MatcherField,
   { ref, known, object }: { readonly ref: SourceRef; readonly known: KnownSources; readonly object: Source | null },
 ): Resolution | undefined {
@@ -139,7 +138,7 @@ function fromCaptured(
 }
 
 /** Stored, and no controller has written its status yet. */
-const isNew = ({ metadata, status }: Vm): boolean =>
+const isNew = ({ metadata, status }: ReadonlyVm): boolean =>
   metadata.uid !== undefined && status?.printableStatus === undefined;
 
 /** The machine's newest copy of what `ref` names; undefined when it has none. */
@@ -175,14 +174,14 @@ export interface SourceReader {
   revision(namespace: string, name: string): Promise<Revision | undefined>;
   object(ref: SourceRef): Promise<Source | undefined>;
   /** The ControllerRevisions that the machine controls. Absent: it has none yet. */
-  own?(vm: Vm): Promise<readonly Revision[]>;
+  own?(vm: ReadonlyVm): Promise<readonly Revision[]>;
 }
 
 /** A resolution that needs nothing more. */
 export type Resolved = Exclude<Resolution, { readonly type: 'need' }>;
 
 /** Follows a matcher to its end. */
-export async function readSource(vm: Vm, field: MatcherField, reader: SourceReader): Promise<Resolved> {
+export async function readSource(vm: ReadonlyVm, field: MatcherField, reader: SourceReader): Promise<Resolved> {
   const revisions = new Map<string, Revision | null>();
   const objects = new Map<string, Source | null>();
   let own: readonly Revision[] | undefined = reader.own ? undefined : [];
@@ -221,7 +220,7 @@ export interface ResolvedSources {
 const NONE: Resolved = { type: 'none' };
 
 /** Follows both matchers of a machine. Without matchers nothing is read. */
-export async function readSources(vm: Vm, reader: SourceReader): Promise<ResolvedSources> {
+export async function readSources(vm: ReadonlyVm, reader: SourceReader): Promise<ResolvedSources> {
   return {
     instancetype: vm.spec.instancetype == null ? NONE : await readSource(vm, 'instancetype', reader),
     preference: vm.spec.preference == null ? NONE : await readSource(vm, 'preference', reader),
@@ -229,7 +228,7 @@ export async function readSources(vm: Vm, reader: SourceReader): Promise<Resolve
 }
 
 /** Whether a machine names an instance type or a preference: only then there is anything to read. */
-export const hasMatcher = ({ spec }: Vm): boolean => spec?.instancetype != null || spec?.preference != null;
+export const hasMatcher = ({ spec }: ReadonlyVm): boolean => spec?.instancetype != null || spec?.preference != null;
 
 /** The specs among what was found; what is missing is left out. */
 export function layersOf({ instancetype, preference }: ResolvedSources): Layers {

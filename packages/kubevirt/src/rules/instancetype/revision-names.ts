@@ -1,11 +1,10 @@
 /** The copies of instance type and preference that are in force, named in the spec. */
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachine } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVm, VirtualMachine } from '../../kinds/kubevirt.ts';
 
 /** A copy of the spec whose matchers name their copies. */
-export function withRevisionNames(vm: DeepReadonly<VirtualMachine>): VirtualMachine['spec'] {
+export function withRevisionNames(vm: ReadonlyVm): VirtualMachine['spec'] {
   const spec = cloneJson<VirtualMachine['spec']>(vm.spec);
   for (const field of ['instancetype', 'preference'] as const) {
     const name = vm.status?.[`${field}Ref`]?.controllerRevisionRef?.name;

@@ -11,7 +11,7 @@ import type { ControllerRevision } from '@coracle/apimachinery/types/types';
 import {
   INSTANCETYPE_GROUP,
   INSTANCETYPE_VERSION,
-  type VirtualMachine,
+  type ReadonlyVm,
   type VirtualMachineStatus,
 } from '../../kinds/kubevirt.ts';
 import { type CapturedSource, decodeRevision } from './decode-revision.ts';
@@ -29,7 +29,6 @@ export const REVISION_LABELS = {
   version: LABEL('version'),
 } as const;
 
-type Owner = DeepReadonly<VirtualMachine>;
 type Source = DeepReadonly<SourceKind>;
 
 const versionOf = (source: Source): string => source.apiVersion.slice(source.apiVersion.indexOf('/') + 1);
@@ -47,7 +46,7 @@ export const revisionName = (vmName: string, source: Source): string =>
   );
 
 /** The copy of `source` that `vm` owns: the whole object without what others hang on its metadata. */
-export function buildRevision(vm: Owner, source: Source): ControllerRevision {
+export function buildRevision(vm: ReadonlyVm, source: Source): ControllerRevision {
   const data = cloneJson<SourceKind>(source);
   const { labels, annotations, finalizers, ownerReferences, managedFields, ...metadata } = data.metadata;
   return {
@@ -105,7 +104,7 @@ export const isLatestVersion = (revision: { readonly metadata: DeepReadonly<Obje
  * @throws RevisionError when the old one cannot be read
  */
 export function renewRevision(
-  vm: Owner,
+  vm: ReadonlyVm,
   field: MatcherField,
   old: DeepReadonly<ControllerRevision>,
 ): ControllerRevision | undefined {

@@ -5,14 +5,11 @@
  * protection from deletion.
  */
 import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Pod } from '@coracle/apimachinery/types/types';
-import type { KubeVirt, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { Pod, ReadonlyPod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyKubeVirt, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { LAUNCHER_LABEL } from './launcher-labels.ts';
 import { isPodFinal } from './launcher-pods.ts';
 import { sha256Hex } from './sha-256.ts';
-
-type ReadonlyPod = DeepReadonly<Pod>;
 
 /** Value of the label `kubevirt.io` of these Pods. */
 export const ATTACHMENT_VALUE = 'hotplug-disk';
@@ -39,7 +36,7 @@ export interface AttachedVolume {
 /** The volumes that the Pod holds, where it is one of this instance and a launcher of it owns it. */
 export function attachedVolumes(
   pod: ReadonlyPod,
-  vmi: DeepReadonly<VirtualMachineInstance>,
+  vmi: ReadonlyVmi,
   launchers: readonly ReadonlyPod[],
 ): readonly AttachedVolume[] | undefined {
   const owner = pod.metadata.ownerReferences?.find(({ controller, kind }) => controller === true && kind === 'Pod');
@@ -67,10 +64,10 @@ export const holdsVolumes = (pod: ReadonlyPod): boolean =>
 
 /** Builds the Pod for volumes of the instance, beside the launcher that its guest runs in. */
 export function attachmentPod(
-  vmi: DeepReadonly<VirtualMachineInstance>,
+  vmi: ReadonlyVmi,
   launcher: ReadonlyPod,
   volumes: readonly AttachedVolume[],
-  kubeVirt?: DeepReadonly<KubeVirt>,
+  kubeVirt?: ReadonlyKubeVirt,
 ): Pod {
   const set = kubeVirt?.spec.configuration?.supportContainerResources?.find(({ type }) => type === ATTACHMENT_VALUE);
   const devices = volumes.filter(({ isBlock }) => isBlock);

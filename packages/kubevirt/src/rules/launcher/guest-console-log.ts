@@ -3,9 +3,8 @@
  * pkg/virt-controller/services/serialconsolelog.go. The agent serves the log; the container stands for it.
  */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Container, Pod } from '@coracle/apimachinery/types/types';
-import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { Container, ReadonlyPod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 
 const NAME = 'guest-console-log';
 const USER = 107;
@@ -20,7 +19,7 @@ export interface GuestConsoleLogOptions {
 
 /** The sidecar; undefined where the serial line is not logged. */
 export function guestConsoleLog(
-  { metadata, spec }: DeepReadonly<VirtualMachineInstance>,
+  { metadata, spec }: ReadonlyVmi,
   options: GuestConsoleLogOptions,
 ): Container | undefined {
   const { autoattachSerialConsole, logSerialConsole } = spec.domain?.devices ?? {};
@@ -44,5 +43,5 @@ export function guestConsoleLog(
 }
 
 /** True for a launcher Pod whose guest's serial line is logged. */
-export const logsSerialConsole = (pod: DeepReadonly<Pod>): boolean =>
+export const logsSerialConsole = (pod: ReadonlyPod): boolean =>
   pod.spec.initContainers?.some(({ name }) => name === NAME) ?? false;

@@ -4,19 +4,19 @@
  */
 
 import { parseApiVersion } from '@coracle/apimachinery/meta/gvk';
-import type { DeepReadonly, KubeObject, OwnerReference } from '@coracle/apimachinery/meta/object';
-import type { Pod } from '@coracle/apimachinery/types/types';
+import type { DeepReadonly, OwnerReference, ReadonlyObject } from '@coracle/apimachinery/meta/object';
+import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import { CREATED_BY_LABEL } from './launcher-labels.ts';
 
 /** The reference of a Pod to the VirtualMachineInstance that it says controls it; undefined when it says none. */
-export const instanceReference = (pod: DeepReadonly<Pod> | undefined): DeepReadonly<OwnerReference> | undefined =>
+export const instanceReference = (pod: ReadonlyPod | undefined): DeepReadonly<OwnerReference> | undefined =>
   pod?.metadata.ownerReferences?.find(
     ({ controller, kind, apiVersion }) =>
       controller === true && kind === 'VirtualMachineInstance' && parseApiVersion(apiVersion).group === 'kubevirt.io',
   );
 
 /** Whether the Pod says of itself that it is a launcher of this very instance. */
-export function isLauncherOf(pod: DeepReadonly<Pod>, instance: Pick<DeepReadonly<KubeObject>, 'metadata'>): boolean {
+export function isLauncherOf(pod: ReadonlyPod, instance: Pick<ReadonlyObject, 'metadata'>): boolean {
   const { namespace, name, uid } = instance.metadata;
   const owner = instanceReference(pod);
   return (

@@ -3,8 +3,8 @@
 import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Container, Pod } from '@coracle/apimachinery/types/types';
-import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { Container, Pod, ReadonlyPod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyVmi, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
 import { FAIL_FAST_HOOK, SIMULATE_CRASH } from './functional-test-hooks.ts';
 import { guestConsoleLog } from './guest-console-log.ts';
 import {
@@ -46,11 +46,11 @@ const DEFAULT_GRACE = 30;
 const LAUNCHER_USER = 107;
 
 /** The guest's own grace period in seconds, as its launcher Pod tells it. */
-export const guestGraceSeconds = ({ spec }: DeepReadonly<Pod>): number =>
+export const guestGraceSeconds = ({ spec }: ReadonlyPod): number =>
   Math.max(0, (spec.terminationGracePeriodSeconds ?? DEFAULT_GRACE + GRACE_PADDING) - GRACE_PADDING);
 
 /** Builds the Pod. */
-export function launcherPod(vmi: DeepReadonly<VirtualMachineInstance>, options: LauncherPodOptions): Pod {
+export function launcherPod(vmi: ReadonlyVmi, options: LauncherPodOptions): Pod {
   const { spec } = vmi;
   const name = vmi.metadata.name ?? '';
   const { requests, limits, overheadBytes } = launcherResources(spec, options);

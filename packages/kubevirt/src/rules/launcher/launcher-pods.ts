@@ -1,11 +1,8 @@
 /** Which launcher Pods of an instance are alive, ready, and the one its guest runs in. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Pod } from '@coracle/apimachinery/types/types';
-import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { MIGRATION_JOB_LABEL } from './launcher-labels.ts';
-
-type ReadonlyPod = DeepReadonly<Pod>;
 
 /** True when the Pod has ended. */
 export const isPodFinal = (pod: ReadonlyPod): boolean =>
@@ -30,10 +27,7 @@ export function isLauncherReady(pod: ReadonlyPod): boolean {
  * The Pod the guest runs in: the newest one on the instance's node. Before it has a node, the newest one that no
  * migration made. One that has ended counts only when there is no other.
  */
-export function currentPod<T extends ReadonlyPod>(
-  vmi: DeepReadonly<VirtualMachineInstance>,
-  pods: readonly T[],
-): T | undefined {
+export function currentPod<T extends ReadonlyPod>(vmi: ReadonlyVmi, pods: readonly T[]): T | undefined {
   const node = vmi.status?.nodeName;
   const candidates = node
     ? pods.filter((pod) => pod.spec.nodeName === node)

@@ -5,7 +5,7 @@
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
-import type { VirtualMachineInstance } from '../../kinds/kinds.ts';
+import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import type { Interface, Network } from '../../kinds/network.ts';
 import type { NetworkAttachmentDefinition } from '../../kinds/network-attachment.ts';
 import { sha256Hex } from './sha-256.ts';
@@ -44,7 +44,7 @@ export function segmentOf(
 }
 
 /** The cards that an instance is to have on networks beside that of Pods. */
-export function segmentCards({ metadata, spec }: DeepReadonly<VirtualMachineInstance>): SegmentCard[] {
+export function segmentCards({ metadata, spec }: ReadonlyVmi): SegmentCard[] {
   const networks = new Map((spec.networks ?? []).map((network) => [network.name, network]));
   return (spec.domain?.devices?.interfaces ?? []).flatMap((nic) => {
     const segment =
@@ -59,7 +59,7 @@ interface SegmentCard {
 }
 
 /** The annotation of the launcher Pod; undefined where the instance has no such network. */
-export function networksAnnotation(vmi: DeepReadonly<VirtualMachineInstance>): string | undefined {
+export function networksAnnotation(vmi: ReadonlyVmi): string | undefined {
   const elements = segmentCards(vmi).map(({ nic, segment }) => {
     const [namespace = '', name = ''] = segment.definition.split('/');
     return { name, namespace, ...(nic.macAddress && { mac: nic.macAddress }), interface: segment.podInterface };

@@ -4,13 +4,11 @@
  */
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { Pod } from '@coracle/apimachinery/types/types';
 import { TPM_LABEL } from '@coracle/cluster-rules/placement/node-labels';
-import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVmi, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
 import { hasTpm } from '../backend-storage/backend-storage.ts';
 
-type Vmi = DeepReadonly<VirtualMachineInstance>;
 type Affinity = NonNullable<Pod['spec']['affinity']>;
 type Hyperv = NonNullable<NonNullable<VirtualMachineInstance['spec']['domain']['features']>['hyperv']>;
 
@@ -43,7 +41,7 @@ export const HYPERV_OF_NODE = [
 ] as const satisfies readonly (keyof Hyperv)[];
 
 /** The Pod's `nodeSelector`. */
-export function launcherNodeSelector(vmi: Vmi, options: NodeSelectorOptions): Record<string, string> {
+export function launcherNodeSelector(vmi: ReadonlyVmi, options: NodeSelectorOptions): Record<string, string> {
   const { spec, status } = vmi;
   const { cpu, features, machine, launchSecurity } = spec.domain ?? {};
   const selector: Record<string, string> = {
@@ -97,7 +95,7 @@ const MEMORY_WEIGHT = 100;
  * The Pod's `affinity`: the instance's, and in each of its node terms the processor features it forbids and where its
  * saved memory is.
  */
-export function launcherAffinity(spec: Vmi['spec'], memory?: MemoryPlace): Affinity | undefined {
+export function launcherAffinity(spec: ReadonlyVmi['spec'], memory?: MemoryPlace): Affinity | undefined {
   const affinity = withMemory(spec.affinity && (cloneJson(spec.affinity) as Affinity), memory);
   const forbidden = (spec.domain?.cpu?.features ?? [])
     .filter(({ policy }) => policy === 'forbid')
@@ -147,7 +145,7 @@ function withRequired(affinity: Affinity | undefined, wanted: Expressions): Affi
 }
 
 /** Guests that read the frequency once and rely on it (pkg/virt-controller/watch/topology). */
-const needsTscFrequency = ({ domain }: Vmi['spec']): boolean =>
+const needsTscFrequency = ({ domain }: ReadonlyVmi['spec']): boolean =>
   domain?.features?.hyperv?.reenlightenment?.enabled === true ||
   (domain?.cpu?.features ?? []).some(
     ({ name, policy }) => name === 'invtsc' && (policy === 'require' || policy === 'force'),

@@ -3,10 +3,9 @@
  * ranges count the Pod, and QEMU takes what the instance says. Pure.
  */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Pod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import { amountOf, podRequests } from '@coracle/cluster-rules/placement/pod-requests';
-import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { dedicatedCpus, guestMemoryBytes, vcpuCount } from './launcher-resources.ts';
 
 export interface ShortfallOptions {
@@ -24,8 +23,8 @@ const HUGE_PAGES = 'hugepages-';
  * left out: other controllers than ours may reckon it differently.
  */
 export function podShortfall(
-  pod: DeepReadonly<Pod>,
-  { spec }: DeepReadonly<VirtualMachineInstance>,
+  pod: ReadonlyPod,
+  { spec }: ReadonlyVmi,
   { memoryBytes, cpuAllocationRatio }: ShortfallOptions,
 ): string | undefined {
   const requests = podRequests(pod);

@@ -3,22 +3,20 @@
  * beside another launcher of the same instance (pkg/virt-controller/watch/migration, createTargetPod).
  */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Pod } from '@coracle/apimachinery/types/types';
-import type { VirtualMachineInstance, VirtualMachineInstanceMigration } from '../../kinds/kubevirt.ts';
+import type { Pod, ReadonlyPod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyMigration, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { TARGET_IMAGE_HOOK } from './functional-test-hooks.ts';
 import { CREATED_BY_LABEL, MIGRATION_JOB_LABEL, MIGRATION_JOB_NAME_ANNOTATION } from './launcher-labels.ts';
 import { type LauncherPodOptions, launcherPod } from './launcher-pod.ts';
 
-type ReadonlyPod = DeepReadonly<Pod>;
 type Labels = Readonly<Record<string, string>>;
 type PodAffinityTerm = NonNullable<
   NonNullable<NonNullable<Pod['spec']['affinity']>['podAntiAffinity']>['requiredDuringSchedulingIgnoredDuringExecution']
 >[number];
 
 export interface TargetPodInput {
-  readonly vmi: DeepReadonly<VirtualMachineInstance>;
-  readonly migration: DeepReadonly<VirtualMachineInstanceMigration>;
+  readonly vmi: ReadonlyVmi;
+  readonly migration: ReadonlyMigration;
   readonly source: ReadonlyPod;
   readonly options: LauncherPodOptions;
   /** Labels of the node the guest runs on: what a guest with CPU model `host-model` needs elsewhere. */

@@ -3,13 +3,12 @@
  * node the guest is on, which makes the Pod larger where it is.
  */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Node } from '@coracle/apimachinery/types/types';
-import type { KubeVirt, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { ReadonlyNode } from '@coracle/apimachinery/types/types';
+import type { ReadonlyKubeVirt, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 
 export interface CarrierFacts {
-  readonly kubevirt: DeepReadonly<KubeVirt> | undefined;
-  readonly nodes: readonly DeepReadonly<Node>[];
+  readonly kubevirt: ReadonlyKubeVirt | undefined;
+  readonly nodes: readonly ReadonlyNode[];
 }
 
 /**
@@ -17,17 +16,14 @@ export interface CarrierFacts {
  * move, and another node takes guests. Otherwise 'node': upstream would wait for a migration that nobody makes, or that
  * has nowhere to go.
  */
-export function carrierOf(
-  { status }: DeepReadonly<VirtualMachineInstance>,
-  { kubevirt, nodes }: CarrierFacts,
-): 'migration' | 'node' {
+export function carrierOf({ status }: ReadonlyVmi, { kubevirt, nodes }: CarrierFacts): 'migration' | 'node' {
   const methods: readonly string[] = kubevirt?.spec?.workloadUpdateStrategy?.workloadUpdateMethods ?? [];
   const canMove = status?.conditions?.some((one) => one.type === 'LiveMigratable' && one.status === 'True') ?? false;
   if (!methods.includes('LiveMigrate') || !canMove) return 'node';
   return nodes.some((node) => node.metadata.name !== status?.nodeName && takesGuests(node)) ? 'migration' : 'node';
 }
 
-const takesGuests = ({ metadata, spec, status }: DeepReadonly<Node>): boolean =>
+const takesGuests = ({ metadata, spec, status }: ReadonlyNode): boolean =>
   metadata.labels?.['kubevirt.io/schedulable'] === 'true' &&
   metadata.deletionTimestamp === undefined &&
   spec?.unschedulable !== true &&

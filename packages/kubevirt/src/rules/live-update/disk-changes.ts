@@ -1,6 +1,5 @@
 /** Which disks of a running guest are to come and to go, from what its instance says. */
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import type { MachinePlan } from '../machine/machine-plan.ts';
 import { isHotpluggable } from '../machine/plug-room.ts';
 
@@ -11,10 +10,7 @@ export interface DiskChanges {
 }
 
 /** A volume comes once a Pod of this node holds its claim, by which the node may read it; it goes when the spec has none. */
-export function diskChanges(
-  { spec, status }: DeepReadonly<VirtualMachineInstance>,
-  { disks }: Pick<MachinePlan, 'disks'>,
-): DiskChanges {
+export function diskChanges({ spec, status }: ReadonlyVmi, { disks }: Pick<MachinePlan, 'disks'>): DiskChanges {
   const has = new Set(disks.filter(({ hasVolume }) => hasVolume).map(({ name }) => name));
   const isHeld = (name: string): boolean =>
     (status?.volumeStatus?.find((one) => one.name === name)?.hotplugVolume?.attachPodUID ?? '') !== '';

@@ -6,7 +6,7 @@
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
-import type { VirtualMachine, VirtualMachineInstance, VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVmi, VirtualMachine, VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
 import type { LiveUpdateVerdict, PatchOperation } from './live-update-verdict.ts';
 import { mergeNamed } from './merge-named.ts';
 import { isMoving } from './pending-changes.ts';
@@ -28,7 +28,7 @@ export function interfacesVerdict({
   vmi,
 }: {
   readonly wanted: Spec;
-  readonly vmi: DeepReadonly<VirtualMachineInstance>;
+  readonly vmi: ReadonlyVmi;
 }): LiveUpdateVerdict {
   const patch = patchOf(wanted, vmi);
   if (patch.length === 0 || !isMoving(vmi)) return { patch };
@@ -36,7 +36,7 @@ export function interfacesVerdict({
   return { patch: [], failure: { reason: 'HotPlugNetworkInterfaceError', message } };
 }
 
-function patchOf(wanted: Spec, { spec, status }: DeepReadonly<VirtualMachineInstance>): PatchOperation[] {
+function patchOf(wanted: Spec, { spec, status }: ReadonlyVmi): PatchOperation[] {
   const here = interfacesOf(spec);
   const changed = here.map((nic) => {
     const to = interfacesOf(wanted).find(({ name }) => name === nic.name);
@@ -77,7 +77,7 @@ const isDeclared = ({ metadata }: VirtualMachine): boolean =>
   });
 
 /** Takes cards that are `absent`, and that the running guest has let go of, out of the template, unless it is declared. Changes `vm`. */
-export function clearAbsent(vm: VirtualMachine, { spec, status }: DeepReadonly<VirtualMachineInstance>): void {
+export function clearAbsent(vm: VirtualMachine, { spec, status }: ReadonlyVmi): void {
   const template = vm.spec.template?.spec;
   if (!template?.domain || status?.phase !== 'Running') return;
   const has = new Set([...interfacesOf(spec), ...(status?.interfaces ?? [])].map(({ name }) => name));

@@ -15,13 +15,12 @@ import {
   quantityValue,
   readQuantity,
 } from '@coracle/apimachinery/quantity/quantity';
-import type { VirtualMachineInstance, VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVmi, VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
 import { MIN_PLUGGABLE_GUEST_BYTES } from '../machine/hotplug.ts';
 import { isPresent } from '../machine-defaults/amounts.ts';
 import { memoryHotplugObstacle } from '../machine-defaults/live-update.ts';
 import { isMoving } from './pending-changes.ts';
 
-type Vmi = DeepReadonly<VirtualMachineInstance>;
 type Spec = DeepReadonly<VirtualMachineInstanceSpec>;
 
 export interface PatchOperation {
@@ -33,7 +32,7 @@ export interface PatchOperation {
 export interface LiveUpdateInput {
   /** What the virtual machine stands for now: with its instance type, preference and defaults. */
   readonly wanted: Spec;
-  readonly vmi: Vmi;
+  readonly vmi: ReadonlyVmi;
   /** vCPUs that share a core. */
   readonly cpuAllocationRatio: number;
 }
@@ -62,7 +61,7 @@ export function liveUpdateVerdict(input: LiveUpdateInput): LiveUpdateVerdict {
   return { patch, ...(restart !== undefined && { restart }) };
 }
 
-const conditionOf = ({ status }: Vmi, type: string): string | undefined =>
+const conditionOf = ({ status }: ReadonlyVmi, type: string): string | undefined =>
   status?.conditions?.find((condition) => condition.type === type)?.status;
 
 function decideSockets({ wanted, vmi, cpuAllocationRatio }: LiveUpdateInput): Step {
@@ -191,7 +190,7 @@ const change = (path: string, before: unknown, after: unknown): PatchOperation[]
 function raised(
   of: {
     readonly wanted: Spec;
-    readonly vmi: Vmi;
+    readonly vmi: ReadonlyVmi;
     readonly resource: 'cpu' | 'memory';
     readonly field: 'requests' | 'limits';
   },

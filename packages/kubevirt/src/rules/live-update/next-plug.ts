@@ -1,9 +1,8 @@
 /** What the agent may plug into its guest now. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { quantityValue, readQuantity } from '@coracle/apimachinery/quantity/quantity';
-import type { Pod } from '@coracle/apimachinery/types/types';
-import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import type { MachinePlan } from '../machine/machine-plan.ts';
 import { coversInstance } from './pod-resize.ts';
 
@@ -21,8 +20,8 @@ export interface NextPlug {
  * the spec needs; memory that is to be given back needs nothing.
  */
 export function nextPlug(
-  { spec, status }: DeepReadonly<VirtualMachineInstance>,
-  pod: DeepReadonly<Pod>,
+  { spec, status }: ReadonlyVmi,
+  pod: ReadonlyPod,
   { plan, cpuAllocationRatio }: { readonly plan: MachinePlan; readonly cpuAllocationRatio: number },
 ): NextPlug {
   const { cpu, memory } = spec.domain;

@@ -1,10 +1,7 @@
 /** What an instance is to have and its guest has not yet. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { compareQuantity, readQuantity } from '@coracle/apimachinery/quantity/quantity';
-import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
-
-type Vmi = DeepReadonly<VirtualMachineInstance>;
+import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 
 export interface PendingChanges {
   readonly vcpus: boolean;
@@ -12,13 +9,13 @@ export interface PendingChanges {
 }
 
 /** True from the hand-over of a migration to the agents until its end. */
-export function isMoving({ status }: Vmi): boolean {
+export function isMoving({ status }: ReadonlyVmi): boolean {
   const state = status?.migrationState;
   return state !== undefined && state.completed !== true && state.failed !== true;
 }
 
 /** Compares the spec of an instance with what its agent reports. What was never meant to change is never pending. */
-export function pendingChanges({ spec, status }: Vmi): PendingChanges {
+export function pendingChanges({ spec, status }: ReadonlyVmi): PendingChanges {
   const { cpu, memory } = spec.domain ?? {};
   const topology = status?.currentCPUTopology;
   const count = (of: { readonly sockets?: number; readonly cores?: number; readonly threads?: number }): number =>
@@ -39,7 +36,7 @@ export function pendingChanges({ spec, status }: Vmi): PendingChanges {
 export const CHANGE_CONDITIONS = { vcpus: 'HotVCPUChange', memory: 'HotMemoryChange' } as const;
 
 /** True while a condition says that a change waits to be carried. One that failed waits for a restart. */
-export const hasPendingCondition = ({ status }: Vmi): boolean =>
+export const hasPendingCondition = ({ status }: ReadonlyVmi): boolean =>
   (status?.conditions ?? []).some(
     ({ type, status: value }) =>
       type === CHANGE_CONDITIONS.vcpus || (type === CHANGE_CONDITIONS.memory && value === 'True'),

@@ -6,27 +6,25 @@
  * One Pod holds all volumes whose claims are bound; when that is to hold others, the next one runs before it goes. A claim
  * that is not bound has a Pod of its own, which it may wait for: it keeps none of the others waiting.
  */
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { PersistentVolumeClaim, Pod } from '@coracle/apimachinery/types/types';
-import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { ReadonlyClaim, ReadonlyPod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyVmi, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
 import { type AttachedVolume, attachedVolumes, attachmentPodName, holdsVolumes } from '../launcher/attachment-pod.ts';
 import { isPodFinal } from '../launcher/launcher-pods.ts';
 import { isHotpluggable } from '../machine/plug-room.ts';
 import { type PlugState, volumeDetaching } from './disk-changes.ts';
 import { isMoving } from './pending-changes.ts';
 
-type ReadonlyPod = DeepReadonly<Pod>;
 type VolumeStatus = NonNullable<NonNullable<VirtualMachineInstance['status']>['volumeStatus']>[number];
 
 export interface PluggedVolumesInput {
-  readonly vmi: DeepReadonly<VirtualMachineInstance>;
+  readonly vmi: ReadonlyVmi;
   /** The Pod its guest runs in. */
   readonly launcher: ReadonlyPod;
   /** All of its launchers, ended ones too. */
   readonly launchers: readonly ReadonlyPod[];
   /** Pods that say they hold volumes for it. */
   readonly attachments: readonly ReadonlyPod[];
-  readonly claimOf: (name: string) => DeepReadonly<PersistentVolumeClaim> | undefined;
+  readonly claimOf: (name: string) => ReadonlyClaim | undefined;
 }
 
 export interface PluggedVolumes {
@@ -124,7 +122,7 @@ function changes({
   fresh,
   sets,
 }: {
-  readonly vmi: DeepReadonly<VirtualMachineInstance>;
+  readonly vmi: ReadonlyVmi;
   readonly launcher: ReadonlyPod;
   readonly holders: readonly Holder[];
   readonly fresh: readonly Holder[];
@@ -165,7 +163,7 @@ const detached = (pod: ReadonlyPod | undefined, name: string) => ({
   message: `Deleted hotplug attachment pod ${pod?.metadata.name}, for volume ${name}`,
 });
 
-function waiting(name: string, claim: DeepReadonly<PersistentVolumeClaim> | undefined): PlugState {
+function waiting(name: string, claim: ReadonlyClaim | undefined): PlugState {
   if (!claim) return { phase: 'Pending', reason: 'FailedPvcNotFound', message: `PVC ${name} not found` };
   const phase = claim.status?.phase ?? 'Pending';
   return {

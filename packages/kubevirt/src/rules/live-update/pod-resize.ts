@@ -2,7 +2,7 @@
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { compareQuantity, parseQuantity, type Quantity, readQuantity } from '@coracle/apimachinery/quantity/quantity';
-import type { Container, Pod, PodCondition } from '@coracle/apimachinery/types/types';
+import type { Container, PodCondition, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import {
   type Amounts,
   addAmounts,
@@ -10,11 +10,9 @@ import {
   isTerminated,
   podRequests,
 } from '@coracle/cluster-rules/placement/pod-requests';
-import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { launcherResources } from '../launcher/launcher-resources.ts';
 
-type ReadonlyPod = DeepReadonly<Pod>;
-type Vmi = DeepReadonly<VirtualMachineInstance>;
 type Resources = { readonly requests: Record<string, string>; readonly limits: Record<string, string> };
 
 /** What a live update changes of a Pod; everything else it was made with stays. */
@@ -25,7 +23,7 @@ const computeOf = (pod: ReadonlyPod): DeepReadonly<Container> | undefined =>
   pod.spec.containers.find(({ name }) => name === COMPUTE);
 
 /** cpu and memory the compute container needs for what the spec of the instance says. */
-function neededBy({ spec }: Vmi, cpuAllocationRatio: number, limitsCpu: boolean): Resources {
+function neededBy({ spec }: ReadonlyVmi, cpuAllocationRatio: number, limitsCpu: boolean): Resources {
   const { requests, limits } = launcherResources(spec, { cpuAllocationRatio, useEmulation: true, limitsCpu });
   const pick = (list: Record<string, string>): Record<string, string> =>
     Object.fromEntries(RESIZED.flatMap((name) => (list[name] === undefined ? [] : [[name, list[name]]])));
@@ -39,7 +37,7 @@ const quantityOf = (list: DeepReadonly<Record<string, unknown>> | undefined, nam
  * The resources the compute container should be resized to for a change that waits; undefined when it has them. Memory
  * is taken away only after the guest has given it back.
  */
-export function resizeOf(vmi: Vmi, pod: ReadonlyPod, cpuAllocationRatio: number): Resources | undefined {
+export function resizeOf(vmi: ReadonlyVmi, pod: ReadonlyPod, cpuAllocationRatio: number): Resources | undefined {
   const have = computeOf(pod)?.resources;
   // A limit that its namespace gave it grows with the guest.
   const needed = neededBy(vmi, cpuAllocationRatio, have?.limits?.['cpu'] !== undefined);
@@ -65,7 +63,7 @@ export function resizeOf(vmi: Vmi, pod: ReadonlyPod, cpuAllocationRatio: number)
 }
 
 /** The same for an instance without a change that waits: memory its guest has given back, and nothing else. */
-export function shrinkOf(vmi: Vmi, pod: ReadonlyPod, cpuAllocationRatio: number): Resources | undefined {
+export function shrinkOf(vmi: ReadonlyVmi, pod: ReadonlyPod, cpuAllocationRatio: number): Resources | undefined {
   const have = computeOf(pod)?.resources;
   const wanted = resizeOf(vmi, pod, cpuAllocationRatio);
   const [now, next] = [quantityOf(have?.requests, 'memory'), quantityOf(wanted?.requests, 'memory')];
@@ -84,7 +82,7 @@ export const allocatedTo = (pod: ReadonlyPod): DeepReadonly<Record<string, unkno
   computeOf(pod)?.resources?.requests;
 
 /** True when the node has given the Pod all that the spec of its instance needs. */
-export function coversInstance(pod: ReadonlyPod, vmi: Vmi, cpuAllocationRatio: number): boolean {
+export function coversInstance(pod: ReadonlyPod, vmi: ReadonlyVmi, cpuAllocationRatio: number): boolean {
   const { requests } = neededBy(vmi, cpuAllocationRatio, false);
   const have = allocatedTo(pod);
   return Object.entries(requests).every(([name, text]) => {

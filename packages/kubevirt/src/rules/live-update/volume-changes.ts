@@ -4,7 +4,7 @@
  */
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Disk, VirtualMachineInstance, VirtualMachineInstanceSpec, Volume } from '../../kinds/kubevirt.ts';
+import type { Disk, ReadonlyVmi, VirtualMachineInstanceSpec, Volume } from '../../kinds/kubevirt.ts';
 import { isHotpluggable } from '../machine/plug-room.ts';
 import type { LiveUpdateVerdict, PatchOperation } from './live-update-verdict.ts';
 import { mergeNamed } from './merge-named.ts';
@@ -18,7 +18,7 @@ type ReadonlyVolume = DeepReadonly<Volume>;
 export const EPHEMERAL_VOLUMES = 'kubevirt.io/ephemeral-hotplug-volumes';
 
 /** The names in that annotation. */
-export const ephemeralVolumes = ({ metadata }: DeepReadonly<VirtualMachineInstance>): readonly string[] =>
+export const ephemeralVolumes = ({ metadata }: ReadonlyVmi): readonly string[] =>
   (metadata.annotations?.[EPHEMERAL_VOLUMES] ?? '').split(',').filter((name) => name !== '');
 
 /** Volumes and disks of an instance. */
@@ -73,7 +73,7 @@ export function volumesVerdict({
   isFilled,
 }: {
   readonly wanted: Spec;
-  readonly vmi: DeepReadonly<VirtualMachineInstance>;
+  readonly vmi: ReadonlyVmi;
   readonly isFilled: boolean;
 }): LiveUpdateVerdict {
   const before = disksOf(vmi.spec);

@@ -1,15 +1,11 @@
 /** Which migrations and evictions the updates of running instances need (pkg/virt-controller/watch/workload-updater): pure. */
 
 import { parseGoDuration } from '@coracle/apimachinery/meta/go-duration';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachineInstance, VirtualMachineInstanceMigration } from '../../kinds/kubevirt.ts';
+import type { ReadonlyMigration, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { NODE_NAME_LABEL } from '../launcher/launcher-labels.ts';
 import { launcherImageOf } from '../machine-defaults/cluster-config.ts';
 import { type CarrierFacts, carrierOf } from './carrier.ts';
 import { hasPendingCondition, isMoving } from './pending-changes.ts';
-
-type Vmi = DeepReadonly<VirtualMachineInstance>;
-type Migration = DeepReadonly<VirtualMachineInstanceMigration>;
 
 /** On the migrations made here. */
 export const WORKLOAD_UPDATE_ANNOTATION = 'kubevirt.io/workloadUpdateMigration';
@@ -17,8 +13,8 @@ export const WORKLOAD_UPDATE_ANNOTATION = 'kubevirt.io/workloadUpdateMigration';
 export const ABORTION_ANNOTATION = 'kubevirt.io/testWorkloadUpdateMigrationAbortion';
 
 export interface WorkloadUpdateFacts extends CarrierFacts {
-  readonly instances: readonly Vmi[];
-  readonly migrations: readonly Migration[];
+  readonly instances: readonly ReadonlyVmi[];
+  readonly migrations: readonly ReadonlyMigration[];
   readonly parallelMigrationsPerCluster: number;
   /** Milliseconds since instances were last evicted for an update; Infinity when they never were. */
   readonly sinceEvictionMs: number;
@@ -26,13 +22,13 @@ export interface WorkloadUpdateFacts extends CarrierFacts {
 
 export interface WorkloadUpdatePlan {
   /** Instances to make a migration for, as many as may run. */
-  readonly migrate: readonly Vmi[];
+  readonly migrate: readonly ReadonlyVmi[];
   /** Migrations of updates that nobody wants any more. */
-  readonly abort: readonly Migration[];
+  readonly abort: readonly ReadonlyMigration[];
   /** Instances that cannot move, to be evicted now: the next batch. */
-  readonly evict: readonly Vmi[];
+  readonly evict: readonly ReadonlyVmi[];
   /** Instances whose mark is behind. */
-  readonly mark: readonly { readonly vmi: Vmi; readonly outdated: boolean }[];
+  readonly mark: readonly { readonly vmi: ReadonlyVmi; readonly outdated: boolean }[];
   /** How many run in a launcher of another version. */
   readonly outdated: number;
 }
@@ -43,7 +39,7 @@ const BATCH_SIZE = 10;
 const BATCH_INTERVAL_MS = 60_000;
 
 /** True when the launcher of the instance is not the one that new ones get. */
-export function isOutdated({ status }: Vmi, kubevirt: WorkloadUpdateFacts['kubevirt']): boolean {
+export function isOutdated({ status }: ReadonlyVmi, kubevirt: WorkloadUpdateFacts['kubevirt']): boolean {
   const image = status?.launcherContainerImageVersion;
   return status?.phase === 'Running' && !!image && image !== launcherImageOf(kubevirt);
 }
@@ -52,19 +48,21 @@ export function isOutdated({ status }: Vmi, kubevirt: WorkloadUpdateFacts['kubev
  * False from the write by which a guest is on another node until the image in its status is that of its launcher there: the
  * label of its node is written after both. Without this a guest that has just moved is moved again.
  */
-const isSettled = ({ metadata, status }: Vmi): boolean => metadata.labels?.[NODE_NAME_LABEL] === status?.nodeName;
+const isSettled = ({ metadata, status }: ReadonlyVmi): boolean =>
+  metadata.labels?.[NODE_NAME_LABEL] === status?.nodeName;
 
 /** True when a migration would bring the instance something: a launcher of this version, or what it waits for. */
-export const wantsToMove = (vmi: Vmi, kubevirt: WorkloadUpdateFacts['kubevirt']): boolean =>
+export const wantsToMove = (vmi: ReadonlyVmi, kubevirt: WorkloadUpdateFacts['kubevirt']): boolean =>
   hasPendingCondition(vmi) || (isOutdated(vmi, kubevirt) && isSettled(vmi));
 
-const isUnfinished = ({ status }: Migration): boolean => status?.phase !== 'Succeeded' && status?.phase !== 'Failed';
+const isUnfinished = ({ status }: ReadonlyMigration): boolean =>
+  status?.phase !== 'Succeeded' && status?.phase !== 'Failed';
 /** Has a target Pod, or is about to: what counts against the limit. */
-const isRunning = ({ status }: Migration): boolean => !!status?.phase && status.phase !== 'Pending';
+const isRunning = ({ status }: ReadonlyMigration): boolean => !!status?.phase && status.phase !== 'Pending';
 
 export function workloadUpdatePlan(facts: WorkloadUpdateFacts): WorkloadUpdatePlan {
   const unfinished = facts.migrations.filter(isUnfinished);
-  const of = ({ metadata }: Vmi): Migration[] =>
+  const of = ({ metadata }: ReadonlyVmi): ReadonlyMigration[] =>
     unfinished.filter((one) => one.metadata.namespace === metadata.namespace && one.spec.vmiName === metadata.name);
   const {
     workloadUpdateMethods = [],
@@ -72,10 +70,10 @@ export function workloadUpdatePlan(facts: WorkloadUpdateFacts): WorkloadUpdatePl
     batchEvictionInterval,
   } = facts.kubevirt?.spec?.workloadUpdateStrategy ?? {};
   const methods: readonly string[] = workloadUpdateMethods;
-  const migrate: Vmi[] = [];
-  const evict: Vmi[] = [];
-  const mark: { vmi: Vmi; outdated: boolean }[] = [];
-  const abort: Migration[] = [];
+  const migrate: ReadonlyVmi[] = [];
+  const evict: ReadonlyVmi[] = [];
+  const mark: { vmi: ReadonlyVmi; outdated: boolean }[] = [];
+  const abort: ReadonlyMigration[] = [];
   let count = 0;
   for (const vmi of facts.instances) {
     const outdated = isOutdated(vmi, facts.kubevirt);
@@ -107,5 +105,5 @@ export function workloadUpdatePlan(facts: WorkloadUpdateFacts): WorkloadUpdatePl
   return { migrate: migrate.slice(0, free), abort, evict: batch, mark, outdated: count };
 }
 
-const canMove = ({ status }: Vmi): boolean =>
+const canMove = ({ status }: ReadonlyVmi): boolean =>
   status?.conditions?.some(({ type, status: value }) => type === 'LiveMigratable' && value === 'True') ?? false;

@@ -1,7 +1,6 @@
 /** The settings of the KubeVirt object as the rules read them: every knob has a value. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { EvictionStrategy, KubeVirt, QuantityValue } from '../../kinds/kubevirt.ts';
+import type { EvictionStrategy, QuantityValue, ReadonlyKubeVirt } from '../../kinds/kubevirt.ts';
 import { type FeatureGate, isGateEnabled } from './feature-gates.ts';
 
 export const ARCHITECTURES = ['amd64', 'arm64', 's390x'] as const;
@@ -11,7 +10,7 @@ export type Architecture = (typeof ARCHITECTURES)[number];
 const CPU_ALLOCATION_RATIO = 10;
 
 /** How many vCPUs share a core. */
-export const cpuAllocationRatioOf = (kubevirt: DeepReadonly<KubeVirt> | undefined): number =>
+export const cpuAllocationRatioOf = (kubevirt: ReadonlyKubeVirt | undefined): number =>
   kubevirt?.spec?.configuration?.developerConfiguration?.cpuAllocationRatio || CPU_ALLOCATION_RATIO;
 
 export interface ClusterConfig {
@@ -50,7 +49,7 @@ export const DUPLICATE_UUIDS = ['Warn', 'Refuse'] as const;
 export type DuplicateUuids = (typeof DUPLICATE_UUIDS)[number];
 
 /** Image that launcher Pods name, for the record: nothing pulls it. A guest whose Pod names another is outdated. */
-export const launcherImageOf = (kubeVirt: DeepReadonly<KubeVirt> | undefined): string =>
+export const launcherImageOf = (kubeVirt: ReadonlyKubeVirt | undefined): string =>
   `${kubeVirt?.spec?.imageRegistry || 'coracle'}/virt-launcher:${kubeVirt?.spec?.imageTag || 'builtin'}`;
 
 export const DEFAULT_CPU_REQUEST = '100m';
@@ -65,7 +64,7 @@ const EMULATED_MACHINES: Record<Architecture, readonly string[]> = {
 const isArchitecture = (text: string): text is Architecture => (ARCHITECTURES as readonly string[]).includes(text);
 
 /** Reads the settings; without a KubeVirt object they are the defaults. */
-export function clusterConfigOf(kubeVirt: DeepReadonly<KubeVirt> | undefined): ClusterConfig {
+export function clusterConfigOf(kubeVirt: ReadonlyKubeVirt | undefined): ClusterConfig {
   const configuration = kubeVirt?.spec?.configuration ?? {};
   const { developerConfiguration, liveUpdateConfiguration, architectureConfiguration, network } = configuration;
   const gates = {

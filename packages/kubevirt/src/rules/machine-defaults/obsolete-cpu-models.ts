@@ -1,7 +1,6 @@
 /** Processor models that no node offers: too old for a guest of today (KubeVirt `obsoleteCPUModels`). */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { KubeVirt } from '../../kinds/kubevirt.ts';
+import type { ReadonlyKubeVirt } from '../../kinds/kubevirt.ts';
 
 /** Upstream's defaults (pkg/virt-config DefaultObsoleteCPUModels). */
 const DEFAULTS = [
@@ -25,7 +24,7 @@ const DEFAULTS = [
 ];
 
 /** Names of the models: the defaults, with what the KubeVirt object adds (true) or takes out (false). */
-export function obsoleteCpuModels(kubevirt: DeepReadonly<KubeVirt> | undefined): ReadonlySet<string> {
+export function obsoleteCpuModels(kubevirt: ReadonlyKubeVirt | undefined): ReadonlySet<string> {
   const models = new Set(DEFAULTS);
   for (const [model, isObsolete] of Object.entries(kubevirt?.spec?.configuration?.obsoleteCPUModels ?? {}))
     if (isObsolete) models.add(model);

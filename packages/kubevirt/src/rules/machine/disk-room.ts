@@ -3,9 +3,8 @@
  * itself. Pure; the agent measures.
  */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { quantityToBytes } from '@coracle/apimachinery/quantity/quantity';
-import type { Pod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 
 const GIB = 1024 ** 3;
 
@@ -29,12 +28,12 @@ export const hasDiskPressure = ({ free, total }: DiskSpace, before: boolean): bo
   free < diskFloor(total).pressure * (before ? 1.25 : 1);
 
 /** What a Pod's files may take: the limits of its containers together, as a kubelet counts; undefined without one. */
-export const ephemeralLimit = (pod: DeepReadonly<Pod>): number | undefined => ephemeralSum(pod, 'limits');
+export const ephemeralLimit = (pod: ReadonlyPod): number | undefined => ephemeralSum(pod, 'limits');
 
 /** What was set aside for them, when the Pod was placed. */
-export const ephemeralRequest = (pod: DeepReadonly<Pod>): number => ephemeralSum(pod, 'requests') ?? 0;
+export const ephemeralRequest = (pod: ReadonlyPod): number => ephemeralSum(pod, 'requests') ?? 0;
 
-function ephemeralSum(pod: DeepReadonly<Pod>, list: 'limits' | 'requests'): number | undefined {
+function ephemeralSum(pod: ReadonlyPod, list: 'limits' | 'requests'): number | undefined {
   let sum: number | undefined;
   for (const { resources } of pod.spec.containers) {
     const amount = resources?.[list]?.['ephemeral-storage'];

@@ -1,7 +1,6 @@
 /** `machinePlan`: runs the configurators in order over one draft. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachineInstance } from '../../kinds/kinds.ts';
+import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { configureClock } from './clock.ts';
 import { configureCpu } from './cpu.ts';
 import { configureDevices } from './devices.ts';
@@ -37,7 +36,7 @@ const CONFIGURATORS: readonly Configurator[] = [
  * facts always give the same plan.
  */
 export function machinePlan(
-  vmi: DeepReadonly<VirtualMachineInstance>,
+  vmi: ReadonlyVmi,
   facts: NodeFacts,
   options: { readonly smbios?: SmbiosConfig; readonly serialLog?: boolean } = {},
 ): MachinePlan {
@@ -77,7 +76,7 @@ export function machinePlan(
 }
 
 /** The guest's host name: spec.hostname, else the object's name cut at the first dot, as a DNS label. */
-export function hostnameOf(vmi: DeepReadonly<VirtualMachineInstance>): string {
+export function hostnameOf(vmi: ReadonlyVmi): string {
   const name = vmi.spec.hostname || (vmi.metadata.name ?? '').split('.')[0] || 'vm';
   return name.slice(0, 63).replace(/-+$/, '');
 }

@@ -1,8 +1,8 @@
 /** The way of a memory dump, from its request to the file on the claim (pkg/storage/memorydump): pure. */
 
 import { type DeepReadonly, formatTime } from '@coracle/apimachinery/meta/object';
-import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
-import type { VirtualMachine, VirtualMachineInstance, VirtualMachineStatus, Volume } from '../../kinds/kubevirt.ts';
+import type { ReadonlyClaim } from '@coracle/apimachinery/types/types';
+import type { ReadonlyVm, ReadonlyVmi, VirtualMachineStatus, Volume } from '../../kinds/kubevirt.ts';
 import { isFinal } from '../run-strategy/run-strategy.ts';
 
 export type DumpRequest = NonNullable<VirtualMachineStatus['memoryDumpRequest']>;
@@ -22,9 +22,9 @@ export const DUMP_PHASES = {
 } as const;
 
 export interface DumpFacts {
-  readonly vm: DeepReadonly<VirtualMachine>;
-  readonly vmi: DeepReadonly<VirtualMachineInstance> | undefined;
-  readonly claim: DeepReadonly<PersistentVolumeClaim> | undefined;
+  readonly vm: ReadonlyVm;
+  readonly vmi: ReadonlyVmi | undefined;
+  readonly claim: ReadonlyClaim | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }

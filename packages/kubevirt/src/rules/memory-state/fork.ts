@@ -1,8 +1,7 @@
 /** A fork: new virtual machines that go on from the present moment of a running one. */
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachine } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVm, VirtualMachine } from '../../kinds/kubevirt.ts';
 import { RESUME_FROM } from './resume-request.ts';
 
 /** On a VirtualMachineSnapshot that includes memory: names of the machines to make of it, separated by commas. */
@@ -45,7 +44,7 @@ export function forkNames(
 }
 
 /** Names of the volumes of a machine that are claims'. */
-export const claimVolumes = ({ spec }: DeepReadonly<VirtualMachine>): readonly string[] =>
+export const claimVolumes = ({ spec }: ReadonlyVm): readonly string[] =>
   (spec.template.spec?.volumes ?? []).flatMap(({ name, persistentVolumeClaim, dataVolume, ephemeral }) =>
     persistentVolumeClaim || dataVolume || ephemeral ? [name] : [],
   );
@@ -55,7 +54,7 @@ const OWN_ANNOTATIONS =
   /^(kubectl\.kubernetes\.io\/last-applied-configuration|coracle\.dev\/.*|kubevirt\.io\/latest-observed-api-version|kubevirt\.io\/storage-observed-api-version)$/;
 
 /** Why no fork is made of a machine as it is; undefined when one can be. */
-export function forkObstacle(vm: DeepReadonly<VirtualMachine>): string | undefined {
+export function forkObstacle(vm: ReadonlyVm): string | undefined {
   const { spec, status } = vm;
   if (status?.conditions?.some(({ type, status: is }) => type === 'RestartRequired' && is === 'True'))
     return 'its spec has changed since its guest was started: restart it first';
@@ -69,7 +68,7 @@ export function forkObstacle(vm: DeepReadonly<VirtualMachine>): string | undefin
  * server gives anew), and with other claims in the place of its own.
  */
 export function forkedMachine(
-  vm: DeepReadonly<VirtualMachine>,
+  vm: ReadonlyVm,
   fork: { readonly name: string; readonly state: string; readonly claims: Readonly<Record<string, string>> },
 ): VirtualMachine {
   const { metadata } = vm;

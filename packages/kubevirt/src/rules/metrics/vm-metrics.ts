@@ -2,18 +2,11 @@
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { milliValue, quantityToBytes, readQuantity } from '@coracle/apimachinery/quantity/quantity';
-import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
+import type { ReadonlyClaim } from '@coracle/apimachinery/types/types';
 import type { ValueFamily } from '@coracle/runtime/metrics/metric-family';
-import type {
-  InstancetypeSpec,
-  PreferenceSpec,
-  VirtualMachine,
-  VirtualMachineInstanceSpec,
-} from '../../kinds/kubevirt.ts';
+import type { InstancetypeSpec, PreferenceSpec, ReadonlyVm, VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
 import { applyInstancetype } from '../instancetype/expand.ts';
 import { bindingOf, gauge, MAX_OBJECTS, NONE, networkLabel, objectLabels, sourceName, systemLabels } from './sample.ts';
-
-type Vm = DeepReadonly<VirtualMachine>;
 
 /** An instance type or a preference. */
 export interface MetricSource {
@@ -24,8 +17,8 @@ export interface MetricSource {
 /** What machines name. */
 export interface VmLookups {
   /** The object behind `spec.instancetype` or `spec.preference`; undefined when it is not there. */
-  source(vm: Vm, field: 'instancetype' | 'preference'): DeepReadonly<MetricSource> | undefined;
-  claim(namespace: string, name: string): DeepReadonly<PersistentVolumeClaim> | undefined;
+  source(vm: ReadonlyVm, field: 'instancetype' | 'preference'): DeepReadonly<MetricSource> | undefined;
+  claim(namespace: string, name: string): ReadonlyClaim | undefined;
 }
 
 const GROUPS = {
@@ -55,10 +48,10 @@ const STATUSES: Readonly<Record<Group, string>> = {
 const groupOf = (status: string): Group | undefined =>
   (Object.keys(GROUPS) as Group[]).find((group) => (GROUPS[group] as readonly string[]).includes(status));
 
-const of = ({ metadata }: Vm) => ({ name: metadata.name ?? '', namespace: metadata.namespace ?? '' });
+const of = ({ metadata }: ReadonlyVm) => ({ name: metadata.name ?? '', namespace: metadata.namespace ?? '' });
 
 /** The families of machines; of the first 10,000. */
-export function vmMetrics(all: readonly Vm[], lookups: VmLookups): ValueFamily[] {
+export function vmMetrics(all: readonly ReadonlyVm[], lookups: VmLookups): ValueFamily[] {
   const vms = all.slice(0, MAX_OBJECTS);
   return [
     gauge(
@@ -91,7 +84,7 @@ export function vmMetrics(all: readonly Vm[], lookups: VmLookups): ValueFamily[]
   ];
 }
 
-function infoOf(vm: Vm, { source }: VmLookups) {
+function infoOf(vm: ReadonlyVm, { source }: VmLookups) {
   const { instancetype, preference, template } = vm.spec;
   const status = vm.status?.printableStatus ?? '';
   return {
@@ -108,7 +101,7 @@ function infoOf(vm: Vm, { source }: VmLookups) {
 /** Conditions whose last change is the change of the status. */
 const TURNS: ReadonlySet<string> = new Set(['Ready', 'Failure', 'Paused']);
 
-function transitions(vms: readonly Vm[]): ValueFamily[] {
+function transitions(vms: readonly ReadonlyVm[]): ValueFamily[] {
   const found = vms.map((vm) => {
     const times = (vm.status?.conditions ?? [])
       .filter(({ type }) => TURNS.has(type))
@@ -131,7 +124,7 @@ interface Amount {
   readonly value: number;
 }
 
-function resources(vms: readonly Vm[], lookups: VmLookups): ValueFamily[] {
+function resources(vms: readonly ReadonlyVm[], lookups: VmLookups): ValueFamily[] {
   const expanded = vms.map((vm) => ({ vm, spec: expandedSpec(vm, lookups) }));
   return [
     gauge(
@@ -154,7 +147,7 @@ function resources(vms: readonly Vm[], lookups: VmLookups): ValueFamily[] {
 type Spec = DeepReadonly<Partial<VirtualMachineInstanceSpec>> | undefined;
 
 /** As the machine would start; where its layers are missing or contradict it, as it is written. */
-function expandedSpec(vm: Vm, { source }: VmLookups): Spec {
+function expandedSpec(vm: ReadonlyVm, { source }: VmLookups): Spec {
   const { instancetype, preference, template } = vm.spec;
   if (!template.spec || (!instancetype && !preference)) return template.spec;
   const layers = {
@@ -206,7 +199,7 @@ function limitsOf(spec: Spec): Amount[] {
 }
 
 /** Of claims, and of DataVolumes, whose claims have their names: what is asked for, or of the template where it is not there yet. */
-function disks(vms: readonly Vm[], { claim }: VmLookups): ValueFamily {
+function disks(vms: readonly ReadonlyVm[], { claim }: VmLookups): ValueFamily {
   const samples = vms.flatMap((vm) =>
     (vm.spec.template.spec?.volumes ?? []).flatMap((volume) => {
       const name = volume.persistentVolumeClaim?.claimName ?? volume.dataVolume?.name;

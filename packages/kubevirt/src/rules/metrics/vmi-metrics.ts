@@ -3,21 +3,22 @@
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { quantityToBytes, readQuantity } from '@coracle/apimachinery/quantity/quantity';
 import type { ValueFamily } from '@coracle/runtime/metrics/metric-family';
-import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { isMigratable } from '../eviction/eviction-verdict.ts';
 import { type MatcherField, SOURCE_ANNOTATIONS } from '../instancetype/matcher.ts';
 import { OUTDATED_LABEL } from '../live-update/workload-update-plan.ts';
 import { gauge, MAX_OBJECTS, NONE, sourceName, systemLabels } from './sample.ts';
 import { type MetricSource, vnicsOf } from './vm-metrics.ts';
 
-type Vmi = DeepReadonly<VirtualMachineInstance>;
-
 /** What an instance stands on. */
 export interface VmiLookups {
   /** The object that an annotation names; undefined when it is not there. */
-  source(vmi: Vmi, of: { readonly field: MatcherField; readonly scope: Scope }): DeepReadonly<MetricSource> | undefined;
+  source(
+    vmi: ReadonlyVmi,
+    of: { readonly field: MatcherField; readonly scope: Scope },
+  ): DeepReadonly<MetricSource> | undefined;
   /** Name of the Pod it runs in; '' when it runs in none. */
-  podName(vmi: Vmi): string;
+  podName(vmi: ReadonlyVmi): string;
   /** Where an instance has no strategy of its own. */
   readonly evictionStrategy: string | undefined;
 }
@@ -25,16 +26,16 @@ export interface VmiLookups {
 type Scope = 'namespaced' | 'cluster';
 const SCOPES: readonly Scope[] = ['namespaced', 'cluster'];
 
-const of = ({ metadata, status }: Vmi) => ({
+const of = ({ metadata, status }: ReadonlyVmi) => ({
   node: status?.nodeName ?? '',
   namespace: metadata.namespace ?? '',
   name: metadata.name ?? '',
 });
 
 /** The families of instances; of the first 10,000, but for the count of outdated ones. */
-export function vmiMetrics(all: readonly Vmi[], lookups: VmiLookups): ValueFamily[] {
+export function vmiMetrics(all: readonly ReadonlyVmi[], lookups: VmiLookups): ValueFamily[] {
   const vmis = all.slice(0, MAX_OBJECTS);
-  const canBeEvicted = (vmi: Vmi): boolean =>
+  const canBeEvicted = (vmi: ReadonlyVmi): boolean =>
     (vmi.spec.evictionStrategy ?? lookups.evictionStrategy) !== 'LiveMigrate' || isMigratable(vmi);
   return [
     gauge(
@@ -80,9 +81,9 @@ export function vmiMetrics(all: readonly Vmi[], lookups: VmiLookups): ValueFamil
   ];
 }
 
-const isOutdated = ({ metadata }: Vmi): boolean => metadata.labels?.[OUTDATED_LABEL] !== undefined;
+const isOutdated = ({ metadata }: ReadonlyVmi): boolean => metadata.labels?.[OUTDATED_LABEL] !== undefined;
 
-function infoOf(vmi: Vmi, lookups: VmiLookups) {
+function infoOf(vmi: ReadonlyVmi, lookups: VmiLookups) {
   const { annotations } = vmi.metadata;
   const { guestOSInfo: os, machine, phase } = vmi.status ?? {};
   const named = (field: MatcherField): string => {
@@ -105,7 +106,7 @@ function infoOf(vmi: Vmi, lookups: VmiLookups) {
   };
 }
 
-const addresses = (vmi: Vmi): ValueFamily['samples'] =>
+const addresses = (vmi: ReadonlyVmi): ValueFamily['samples'] =>
   (vmi.status?.interfaces ?? [])
     .filter(({ ipAddress, name, interfaceName }) => ipAddress || name || interfaceName)
     .map(({ ipAddress, name, interfaceName }) => ({

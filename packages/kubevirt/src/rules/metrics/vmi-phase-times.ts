@@ -1,11 +1,8 @@
 /** How long instances took, from phase to phase (upstream's perfscale_metrics.go). */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { createHistogram } from '@coracle/runtime/metrics/histogram';
 import type { HistogramFamily } from '@coracle/runtime/metrics/metric-family';
-import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
-
-type Vmi = DeepReadonly<VirtualMachineInstance>;
+import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 
 /** Upstream's PhaseTransitionTimeBuckets, seconds. */
 export const PHASE_TIME_BOUNDS = [
@@ -16,7 +13,7 @@ const MAX_SERIES = 64;
 
 export interface VmiPhaseTimes {
   /** One change of an instance; counts where it is in another phase by it. */
-  observe(before: Vmi | undefined, after: Vmi): void;
+  observe(before: ReadonlyVmi | undefined, after: ReadonlyVmi): void;
   families(): HistogramFamily[];
 }
 
@@ -52,7 +49,7 @@ export function createVmiPhaseTimes(): VmiPhaseTimes {
 }
 
 /** ms since the epoch. */
-function enteredAt({ status }: Vmi, phase: string): number | undefined {
+function enteredAt({ status }: ReadonlyVmi, phase: string): number | undefined {
   const stamp = status?.phaseTransitionTimestamps?.find((entry) => entry.phase === phase)?.phaseTransitionTimestamp;
   return stamp ? Date.parse(stamp) : undefined;
 }

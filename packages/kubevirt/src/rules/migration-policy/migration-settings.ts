@@ -1,8 +1,7 @@
 /** The cluster's settings of live migrations, every knob with a value (pkg/virt-config, defaults of `migrations`). */
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { KubeVirt } from '../../kinds/kubevirt.ts';
+import type { ReadonlyKubeVirt } from '../../kinds/kubevirt.ts';
 import type { MigrationConfiguration, MigrationOptions } from '../../kinds/migration-options.ts';
 
 export interface MigrationSettings {
@@ -30,7 +29,7 @@ const DEFAULTS = {
 };
 
 /** Reads the settings; without a KubeVirt object they are the defaults. */
-export function migrationSettings(kubevirt: DeepReadonly<KubeVirt> | undefined): MigrationSettings {
+export function migrationSettings(kubevirt: ReadonlyKubeVirt | undefined): MigrationSettings {
   const written = kubevirt?.spec?.configuration?.migrations ?? {};
   const {
     crossClusterNetwork: _,

@@ -3,10 +3,7 @@
  * reasons and words (virt-handler; constraints of the machine first, then its volumes), and the way its disks would go.
  */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachineInstance } from '../../kinds/kinds.ts';
-
-type Vmi = DeepReadonly<VirtualMachineInstance>;
+import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 
 export interface Obstacle {
   readonly reason: string;
@@ -25,7 +22,7 @@ const BRIDGE_ANNOTATION = 'kubevirt.io/allow-pod-bridge-network-live-migration';
 const SHARED = 'live migration requires that all PVCs must be shared (using ReadWriteMany access mode)';
 
 /** Decides on an instance. `agent` is what keeps the node's agent from it, if anything does. */
-export function migratability(vmi: Vmi, agent?: Obstacle): Migratability {
+export function migratability(vmi: ReadonlyVmi, agent?: Obstacle): Migratability {
   const machine = machineObstacles(vmi);
   const { obstacle, block } = volumes(vmi);
   const all = machine.map(({ reason, message }) => `${reason}: ${message}`).join(', ');
@@ -36,7 +33,7 @@ export function migratability(vmi: Vmi, agent?: Obstacle): Migratability {
   };
 }
 
-function machineObstacles(vmi: Vmi): Obstacle[] {
+function machineObstacles(vmi: ReadonlyVmi): Obstacle[] {
   const { domain, networks } = vmi.spec;
   const { devices } = domain;
   const obstacles: Obstacle[] = [];
@@ -62,7 +59,7 @@ function machineObstacles(vmi: Vmi): Obstacle[] {
   return obstacles;
 }
 
-function volumes(vmi: Vmi): { readonly obstacle?: Obstacle; readonly block: boolean } {
+function volumes(vmi: ReadonlyVmi): { readonly obstacle?: Obstacle; readonly block: boolean } {
   const known = new Map((vmi.status?.volumeStatus ?? []).map((status) => [status.name, status]));
   const migrated = new Set(
     ((vmi.status?.migratedVolumes ?? []) as readonly { readonly volumeName?: string }[]).map(

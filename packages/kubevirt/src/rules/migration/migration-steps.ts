@@ -13,8 +13,7 @@
  * here. The same write decides. After it the source gives the rest (`feeding`); it can never go back from there.
  */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachineInstance } from '../../kinds/kinds.ts';
+import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 
 /** One migration and its ends. */
 export interface MigrationEnds {
@@ -34,10 +33,7 @@ export interface MigrationEnds {
 export type MigrationVerdict = 'open' | 'handed-over' | 'elsewhere' | 'failed' | 'superseded' | 'gone';
 
 /** Reads the verdict; `undefined` when the API says that the VMI does not exist. */
-export function migrationVerdict(
-  vmi: DeepReadonly<VirtualMachineInstance> | undefined,
-  ends: MigrationEnds,
-): MigrationVerdict {
+export function migrationVerdict(vmi: ReadonlyVmi | undefined, ends: MigrationEnds): MigrationVerdict {
   if (!vmi || vmi.metadata.uid !== ends.vmiUid) return 'gone';
   const { nodeName, migrationState: state, phase } = vmi.status ?? {};
   if (nodeName === ends.targetNode) return 'handed-over';

@@ -3,27 +3,24 @@
  * what the machine says; only the launcher Pod and the claim with its firmware state are looked up.
  */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { PersistentVolumeClaim, Pod } from '@coracle/apimachinery/types/types';
-import type { VirtualMachine, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { ReadonlyClaim, ReadonlyPod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyVm, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { currentStateClaim, needsBackendStorage } from '../backend-storage/backend-storage.ts';
 import { DOMAIN_ANNOTATION } from '../launcher/launcher-labels.ts';
 import { type GraphKind, graphNode, type ObjectGraphNode } from './graph-node.ts';
 
-type Machine = DeepReadonly<VirtualMachine>;
-type Instance = DeepReadonly<VirtualMachineInstance>;
-type InstanceSpec = Instance['spec'];
+type InstanceSpec = ReadonlyVmi['spec'];
 
 /** What was looked up in the namespace of the machine. */
 export interface MachineFacts {
   /** The Pods labelled as launchers, in the order of the list. */
-  readonly launchers: readonly DeepReadonly<Pod>[];
+  readonly launchers: readonly ReadonlyPod[];
   /** The claims labelled as this machine's state; asked for only where `hasStateClaim`. */
-  readonly stateClaims: readonly DeepReadonly<PersistentVolumeClaim>[];
+  readonly stateClaims: readonly ReadonlyClaim[];
 }
 
 /** Whether a machine keeps firmware state in a claim of its own. */
-export const hasStateClaim = ({ spec }: Machine): boolean =>
+export const hasStateClaim = ({ spec }: ReadonlyVm): boolean =>
   spec.template?.spec !== undefined && needsBackendStorage(spec.template.spec);
 
 /**
@@ -31,7 +28,7 @@ export const hasStateClaim = ({ spec }: Machine): boolean =>
  * revisions, credentials, volumes, networks. Upstream fails while the claim for the firmware state is not there yet; here
  * the rest is drawn.
  */
-export function buildMachineGraph(vm: Machine, { launchers, stateClaims }: MachineFacts): ObjectGraphNode {
+export function buildMachineGraph(vm: ReadonlyVm, { launchers, stateClaims }: MachineFacts): ObjectGraphNode {
   const key = keyOf(vm);
   const spec = vm.spec.template?.spec;
   const children: ObjectGraphNode[] = [];
@@ -47,7 +44,7 @@ export function buildMachineGraph(vm: Machine, { launchers, stateClaims }: Machi
 }
 
 /** The graph of an instance: its launcher Pod, credentials, volumes, networks. */
-export function buildInstanceGraph(vmi: Instance, launchers: MachineFacts['launchers']): ObjectGraphNode {
+export function buildInstanceGraph(vmi: ReadonlyVmi, launchers: MachineFacts['launchers']): ObjectGraphNode {
   const key = keyOf(vmi);
   const claim = needsBackendStorage(vmi.spec) ? currentStateClaim(vmi) : undefined;
   return graphNode('VirtualMachineInstance', key, {
@@ -60,7 +57,7 @@ interface Key {
   readonly name: string;
 }
 
-const keyOf = ({ metadata: { namespace = '', name = '' } }: Machine | Instance): Key => ({ namespace, name });
+const keyOf = ({ metadata: { namespace = '', name = '' } }: ReadonlyVm | ReadonlyVmi): Key => ({ namespace, name });
 
 function launcherNodes({ namespace, name }: Key, launchers: MachineFacts['launchers']): ObjectGraphNode[] {
   const launcher = launchers.find(
@@ -72,12 +69,12 @@ function launcherNodes({ namespace, name }: Key, launchers: MachineFacts['launch
 }
 
 /** The only one labelled, even one that is going; of several the newest that stays. */
-function stateClaimOf(claims: MachineFacts['stateClaims']): DeepReadonly<PersistentVolumeClaim> | undefined {
+function stateClaimOf(claims: MachineFacts['stateClaims']): ReadonlyClaim | undefined {
   if (claims.length < 2) return claims[0];
-  const age = ({ metadata }: DeepReadonly<PersistentVolumeClaim>): string => metadata.creationTimestamp ?? '';
+  const age = ({ metadata }: ReadonlyClaim): string => metadata.creationTimestamp ?? '';
   return claims
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-    .reduce<DeepReadonly<PersistentVolumeClaim> | undefined>(
+    .reduce<ReadonlyClaim | undefined>(
       (newest, claim) => (newest === undefined || age(claim) > age(newest) ? claim : newest),
       undefined,
     );
@@ -97,8 +94,8 @@ const SOURCE_KINDS: ReadonlyMap<string, GraphKind> = new Map(
 
 /** An instance type or preference, and its revision beside it. */
 function sourceNodes(
-  matcher: Machine['spec']['instancetype'] | Machine['spec']['preference'],
-  status: NonNullable<Machine['status']>['instancetypeRef'],
+  matcher: ReadonlyVm['spec']['instancetype'] | ReadonlyVm['spec']['preference'],
+  status: NonNullable<ReadonlyVm['status']>['instancetypeRef'],
   namespace: string,
 ): ObjectGraphNode[] {
   if (matcher === undefined) return [];

@@ -3,17 +3,17 @@
  * that it refers to and upstream leaves out, and revisions below the instance type or preference that they are of.
  */
 
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { DeepReadonly, ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import type {
-  VirtualMachine,
-  VirtualMachineBackup,
+  ReadonlyBackup,
+  ReadonlyClone,
+  ReadonlyContent,
+  ReadonlyExport,
+  ReadonlyRestore,
+  ReadonlySnapshot,
+  ReadonlyVm,
+  ReadonlyVmi,
   VirtualMachineBackupTracker,
-  VirtualMachineClone,
-  VirtualMachineExport,
-  VirtualMachineInstance,
-  VirtualMachineRestore,
-  VirtualMachineSnapshot,
-  VirtualMachineSnapshotContent,
 } from '../../kinds/kubevirt.ts';
 import { referencesOf } from '../protection/references.ts';
 import { isUnderWay } from '../protection/restores.ts';
@@ -22,22 +22,20 @@ import { graphKindOf, IPAM_MACHINE_LABEL } from './graph-resources.ts';
 
 /** What is listed in the namespace of the machine; undefined where it could not be. */
 export interface GraphLists {
-  readonly machines?: readonly DeepReadonly<VirtualMachine>[] | undefined;
-  readonly instances?: readonly DeepReadonly<VirtualMachineInstance>[] | undefined;
-  readonly snapshots?: readonly DeepReadonly<VirtualMachineSnapshot>[] | undefined;
-  readonly contents?: readonly DeepReadonly<VirtualMachineSnapshotContent>[] | undefined;
-  readonly restores?: readonly DeepReadonly<VirtualMachineRestore>[] | undefined;
-  readonly backups?: readonly DeepReadonly<VirtualMachineBackup>[] | undefined;
+  readonly machines?: readonly ReadonlyVm[] | undefined;
+  readonly instances?: readonly ReadonlyVmi[] | undefined;
+  readonly snapshots?: readonly ReadonlySnapshot[] | undefined;
+  readonly contents?: readonly ReadonlyContent[] | undefined;
+  readonly restores?: readonly ReadonlyRestore[] | undefined;
+  readonly backups?: readonly ReadonlyBackup[] | undefined;
   readonly trackers?: readonly DeepReadonly<VirtualMachineBackupTracker>[] | undefined;
-  readonly exports?: readonly DeepReadonly<VirtualMachineExport>[] | undefined;
-  readonly ipamClaims?: readonly DeepReadonly<KubeObject>[] | undefined;
-  readonly clones?: readonly DeepReadonly<VirtualMachineClone>[] | undefined;
+  readonly exports?: readonly ReadonlyExport[] | undefined;
+  readonly ipamClaims?: readonly ReadonlyObject[] | undefined;
+  readonly clones?: readonly ReadonlyClone[] | undefined;
 }
 
-type Vm = DeepReadonly<VirtualMachine>;
-
 /** The tree of a virtual machine with the rest of what belongs to it, in this order behind what was there before. */
-export function extendMachineGraph(root: ObjectGraphNode, vm: Vm, lists: GraphLists): ObjectGraphNode {
+export function extendMachineGraph(root: ObjectGraphNode, vm: ReadonlyVm, lists: GraphLists): ObjectGraphNode {
   const { namespace = '', name = '' } = vm.metadata;
   const children = revisionsBelow(root.children ?? []);
   const extended = [...children, ...leftOut(vm, children), ...addressNodes(namespace, name, lists)];
@@ -68,7 +66,7 @@ function revisionsBelow(children: readonly ObjectGraphNode[]): ObjectGraphNode[]
 const isSource = ({ objectReference: { kind } }: ObjectGraphNode): boolean => /(Instancetype|Preference)$/.test(kind);
 
 /** What the machine refers to and the tree does not have yet, each object once. */
-function leftOut(vm: Vm, children: readonly ObjectGraphNode[]): ObjectGraphNode[] {
+function leftOut(vm: ReadonlyVm, children: readonly ObjectGraphNode[]): ObjectGraphNode[] {
   const known = new Set(allNodes(children).map(keyOfNode));
   return referencesOf(vm).flatMap(({ namespace, name, ...resource }): ObjectGraphNode[] => {
     const kind = graphKindOf(resource);
@@ -97,20 +95,20 @@ const addressNodes = (namespace: string, machine: string, { ipamClaims = [] }: G
 
 /** Snapshots with their contents, restores under way, trackers with their backups, other backups. */
 function savedNodes(namespace: string, machine: string, lists: GraphLists): ObjectGraphNode[] {
-  const node = (kind: GraphKind, { metadata }: DeepReadonly<KubeObject>, children: ObjectGraphNode[] = []) =>
+  const node = (kind: GraphKind, { metadata }: ReadonlyObject, children: ObjectGraphNode[] = []) =>
     graphNode(kind, { namespace, name: metadata.name ?? '' }, { ...OPTIONAL, children });
   const { snapshots = [], contents = [], restores = [], backups = [], trackers = [] } = lists;
   const isOfMachine = (ref: { readonly kind: string; readonly name: string } | undefined): boolean =>
     ref?.kind === 'VirtualMachine' && ref.name === machine;
-  const volumesOf = ({ spec }: DeepReadonly<VirtualMachineSnapshotContent>): ObjectGraphNode[] =>
+  const volumesOf = ({ spec }: ReadonlyContent): ObjectGraphNode[] =>
     (spec.volumeBackups ?? []).flatMap(({ volumeSnapshotName }) =>
       volumeSnapshotName ? [graphNode('VolumeSnapshot', { namespace, name: volumeSnapshotName }, OPTIONAL)] : [],
     );
-  const contentsOf = ({ metadata }: DeepReadonly<KubeObject>): ObjectGraphNode[] =>
+  const contentsOf = ({ metadata }: ReadonlyObject): ObjectGraphNode[] =>
     contents
       .filter(({ spec }) => spec.virtualMachineSnapshotName === metadata.name)
       .map((content) => node('VirtualMachineSnapshotContent', content, volumesOf(content)));
-  const backupsOf = ({ metadata }: DeepReadonly<KubeObject>): ObjectGraphNode[] =>
+  const backupsOf = ({ metadata }: ReadonlyObject): ObjectGraphNode[] =>
     backups
       .filter(({ spec }) => spec.source.kind === 'VirtualMachineBackupTracker' && spec.source.name === metadata.name)
       .map((backup) => node('VirtualMachineBackup', backup));

@@ -3,10 +3,10 @@
  * to it. What the caller may not read is marked unknown, and nothing else is said of it.
  */
 
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { DeepReadonly, ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import type { Pause } from '@coracle/apimachinery/meta/pause';
-import type { PersistentVolume, PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
-import type { VirtualMachine, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { PersistentVolume, ReadonlyClaim } from '@coracle/apimachinery/types/types';
+import type { ReadonlyVm, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { sourceType } from '../instancetype/matcher.ts';
 import { type ResourceName, referencesOf } from '../protection/references.ts';
 import type { GraphLists } from './extend-graph.ts';
@@ -35,7 +35,7 @@ export interface ExtendedGraphNode extends ObjectGraphNode {
 }
 
 /** What became of a look at an object, on behalf of the caller. */
-export type Looked = DeepReadonly<KubeObject> | 'missing' | 'forbidden';
+export type Looked = ReadonlyObject | 'missing' | 'forbidden';
 
 /** Every claim that is bound with its PersistentVolume below it. `looked` has the claims. */
 export function volumesBelowClaims<T extends ObjectGraphNode>(root: T, looked: ReadonlyMap<string, Looked>): T {
@@ -43,7 +43,7 @@ export function volumesBelowClaims<T extends ObjectGraphNode>(root: T, looked: R
     const children = (node.children ?? []).map(withVolumes);
     if (node.objectReference.kind === 'PersistentVolumeClaim') {
       const claim = looked.get(keyOfNode(node));
-      const volume = isFound(claim) ? (claim as DeepReadonly<PersistentVolumeClaim>).spec?.volumeName : undefined;
+      const volume = isFound(claim) ? (claim as ReadonlyClaim).spec?.volumeName : undefined;
       if (volume) children.push(graphNode('PersistentVolume', { namespace: '', name: volume }));
     }
     return { ...node, ...(children.length > 0 && { children }) };
@@ -81,7 +81,7 @@ export function markGraph(
   return marked(root);
 }
 
-const isFound = (looked: Looked | undefined | true): looked is DeepReadonly<KubeObject> => typeof looked === 'object';
+const isFound = (looked: Looked | undefined | true): looked is ReadonlyObject => typeof looked === 'object';
 
 function usersFields(refs: readonly ObjectGraphReference[] | undefined) {
   if (refs === undefined || refs.length === 0) return {};
@@ -166,7 +166,7 @@ export async function usersOfObjects(
     if (++looked % TOGETHER === 0) await pause();
     if (vmi.metadata.name === root.name || isOfMachine(vmi)) continue;
     const asMachine = { metadata: vmi.metadata, spec: { template: { spec: vmi.spec } } } as unknown;
-    noteAll(referencesOf(asMachine as DeepReadonly<VirtualMachine>), referenceTo('VirtualMachineInstance', vmi));
+    noteAll(referencesOf(asMachine as ReadonlyVm), referenceTo('VirtualMachineInstance', vmi));
   }
   for (const clone of clones) {
     const { source, target } = clone.spec;
@@ -193,14 +193,14 @@ function wantedObjects(tree: ObjectGraphNode): ReadonlyMap<string, ReadonlyMap<s
 
 const referenceTo = (
   kind: 'VirtualMachine' | 'VirtualMachineInstance' | 'VirtualMachineClone',
-  { metadata: { namespace = '', name = '' } }: DeepReadonly<KubeObject>,
+  { metadata: { namespace = '', name = '' } }: ReadonlyObject,
 ): ObjectGraphReference => ({ apiGroup: GRAPH_RESOURCES[kind].group, kind, name, namespace });
 
-const isOfMachine = ({ metadata }: DeepReadonly<VirtualMachineInstance>): boolean =>
+const isOfMachine = ({ metadata }: ReadonlyVmi): boolean =>
   metadata.ownerReferences?.some(({ kind, controller }) => kind === 'VirtualMachine' && controller === true) ?? false;
 
 /** Claims and snapshots that templates of DataVolumes take their data from. */
-function filledFrom(vm: DeepReadonly<VirtualMachine>): Named[] {
+function filledFrom(vm: ReadonlyVm): Named[] {
   const own = vm.metadata.namespace ?? '';
   return (vm.spec.dataVolumeTemplates ?? []).flatMap(({ spec }): Named[] => {
     const source =
@@ -214,7 +214,7 @@ function filledFrom(vm: DeepReadonly<VirtualMachine>): Named[] {
 }
 
 /** Instance type and preference, also of the cluster and also where a copy is kept. */
-const sourcesOf = (vm: DeepReadonly<VirtualMachine>): Named[] =>
+const sourcesOf = (vm: ReadonlyVm): Named[] =>
   (['instancetype', 'preference'] as const).flatMap((field): Named[] => {
     const { kind, name } = vm.spec[field] ?? {};
     const type = name ? sourceType(field, kind) : undefined;

@@ -7,14 +7,12 @@
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
-import type { PersistentVolume, PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
+import type { PersistentVolume, ReadonlyClaim } from '@coracle/apimachinery/types/types';
 import { KUBEVIRT_GROUP } from '../../kinds/kubevirt.ts';
 import { backendStorageClaimOf, STATE_LABEL } from '../backend-storage/backend-storage.ts';
 import type { DeletionTarget, GuardingMachine, Machines, ProtectionLookup } from './deletion-target.ts';
 import { type ResourceName, referencesOf } from './references.ts';
 import { isReplacedBy, neededBy } from './restores.ts';
-
-type Claim = DeepReadonly<PersistentVolumeClaim>;
 
 /** A machine that does not allow a deletion. */
 export interface Blocker {
@@ -142,7 +140,7 @@ const fieldOf = (vm: GuardingMachine, { group, resource }: ResourceName, name?: 
 function claimRefusal(target: DeletionTarget, lookup: ProtectionLookup, by: string): Refusal | undefined {
   const refused = referenced(target, lookup, by);
   if (refused) return refused;
-  const owner = stateOwner(target.object as Claim);
+  const owner = stateOwner(target.object as ReadonlyClaim);
   const vm = owner === undefined ? undefined : lookup.machine(target.namespace, owner);
   if (!vm || isReplacedBy(target, vm, lookup)) return undefined;
   // Once a migration or a restore has put a newer one in its place it may go.
@@ -151,7 +149,7 @@ function claimRefusal(target: DeletionTarget, lookup: ProtectionLookup, by: stri
   );
   const used = backendStorageClaimOf({ metadata: { namespace: vm.namespace, name: vm.name } }, [
     ...others,
-    target.object as Claim,
+    target.object as ReadonlyClaim,
   ]);
   return used === target.object
     ? refusal('Referenced', new Set([vm]), () => `${by}label ${STATE_LABEL} of the claim`)
@@ -159,7 +157,7 @@ function claimRefusal(target: DeletionTarget, lookup: ProtectionLookup, by: stri
 }
 
 /** The machine whose firmware state a claim holds: by its label, or as versions before the label named it. */
-function stateOwner({ metadata: { name = '', labels } }: Claim): string | undefined {
+function stateOwner({ metadata: { name = '', labels } }: ReadonlyClaim): string | undefined {
   const label = labels?.[STATE_LABEL];
   if (label !== undefined) return label;
   // What a restore has put aside.

@@ -3,20 +3,16 @@
  * condition. It asks about the instance and not about the run strategy: a machine that stops has not stopped.
  */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachine, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVm, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { DELETE_ONLY_WHEN_STOPPED, type ProtectionSettings } from './protection-settings.ts';
 
-type Vm = DeepReadonly<VirtualMachine>;
-type Vmi = DeepReadonly<VirtualMachineInstance>;
-
 /** Whether the machine has to be stopped first. One whose deletion has begun is past that. */
-export const mustStopFirst = ({ metadata }: Vm, settings: ProtectionSettings): boolean =>
+export const mustStopFirst = ({ metadata }: ReadonlyVm, settings: ProtectionSettings): boolean =>
   metadata.deletionTimestamp === undefined &&
   (settings.deleteOnlyWhenStopped || metadata.labels?.[DELETE_ONLY_WHEN_STOPPED] === 'true');
 
 /** Why a machine that has to be stopped first may not go yet; undefined when it may. `vmi`: the one of its name. */
-export function notStopped(vm: Vm, vmi: Vmi | undefined): string | undefined {
+export function notStopped(vm: ReadonlyVm, vmi: ReadonlyVmi | undefined): string | undefined {
   if (!vmi || !isOf(vmi, vm)) return undefined;
   const phase = vmi.status?.phase ?? '';
   if (phase === 'Succeeded' || phase === 'Failed') return undefined;
@@ -31,7 +27,7 @@ export function notStopped(vm: Vm, vmi: Vmi | undefined): string | undefined {
 }
 
 /** An instance that somebody made by hand under the same name is none of the machine's. */
-const isOf = (vmi: Vmi, vm: Vm): boolean =>
+const isOf = (vmi: ReadonlyVmi, vm: ReadonlyVm): boolean =>
   vmi.metadata.ownerReferences?.some(
     ({ kind, uid, controller }) => controller === true && kind === 'VirtualMachine' && uid === vm.metadata.uid,
   ) ?? false;

@@ -1,18 +1,16 @@
 /** What a decision about a deletion is made of: the object, and what is known of machines. */
 
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
-import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
-import type { VirtualMachine, VirtualMachineRestore, VirtualMachineSnapshotContent } from '../../kinds/kubevirt.ts';
+import type { ReadonlyObject } from '@coracle/apimachinery/meta/object';
+import type { ReadonlyClaim } from '@coracle/apimachinery/types/types';
+import type { ReadonlyContent, ReadonlyRestore, ReadonlyVm } from '../../kinds/kubevirt.ts';
 import type { ResourceName } from './references.ts';
-
-type Claim = DeepReadonly<PersistentVolumeClaim>;
 
 /** A machine that is guarding (`guardsItsParts`). */
 export interface GuardingMachine {
   readonly namespace: string;
   readonly name: string;
   /** Read only where it decides; a getter where reading costs something. */
-  readonly object: DeepReadonly<VirtualMachine>;
+  readonly object: ReadonlyVm;
   /** Of a machine that refers to what was asked for: the field that does, where that is known without reading the object. */
   readonly field?: string;
   /** It is known by a write that is not durable yet. */
@@ -32,7 +30,7 @@ export interface DeletionTarget extends ResourceName {
   readonly namespace: string;
   readonly name: string;
   /** As it is stored. */
-  readonly object: DeepReadonly<KubeObject>;
+  readonly object: ReadonlyObject;
   /** The request comes from one of KubeVirt's own components. */
   readonly component?: boolean;
 }
@@ -47,13 +45,13 @@ export interface ProtectionLookup {
   machines(namespace?: string): Machines;
   /** The machine of that name, when it is guarding. */
   machine(namespace: string, name: string): GuardingMachine | undefined;
-  claim(namespace: string, name: string): Claim | undefined;
+  claim(namespace: string, name: string): ReadonlyClaim | undefined;
   /** Claims labelled `persistent-state-for=<machine>`. */
-  stateClaims(namespace: string, machine: string): Iterable<Claim>;
+  stateClaims(namespace: string, machine: string): Iterable<ReadonlyClaim>;
   /** Names of the KubeVirt objects of a namespace that are not being deleted. */
   kubevirts(namespace: string): readonly string[];
   /** Restores of the namespace that are under way (`isUnderWay`). */
-  restores(namespace: string): Iterable<DeepReadonly<VirtualMachineRestore>>;
+  restores(namespace: string): Iterable<ReadonlyRestore>;
   /** The content of a VirtualMachineSnapshot. */
-  content(namespace: string, snapshot: string): DeepReadonly<VirtualMachineSnapshotContent> | undefined;
+  content(namespace: string, snapshot: string): ReadonlyContent | undefined;
 }

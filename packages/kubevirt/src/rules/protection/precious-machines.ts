@@ -6,11 +6,11 @@
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { humanDuration } from '@coracle/apimachinery/types/age';
 import type {
-  VirtualMachine,
-  VirtualMachineBackup,
+  ReadonlyBackup,
+  ReadonlySnapshot,
+  ReadonlyVm,
+  ReadonlyVmi,
   VirtualMachineBackupTracker,
-  VirtualMachineInstance,
-  VirtualMachineSnapshot,
 } from '../../kinds/kubevirt.ts';
 import { snapshottableClaim, volumesOf } from '../snapshot/saved-volumes.ts';
 import { DELETE_PROTECTION_LABEL, isDeleteProtected } from './delete-protection.ts';
@@ -22,17 +22,13 @@ export const LONG_LIFE_MS = 30 * DAY_MS;
 /** Names in a text; of more there is a number. */
 const MAX_NAMES = 3;
 
-type Vm = DeepReadonly<VirtualMachine>;
-type Vmi = DeepReadonly<VirtualMachineInstance>;
-type Snapshot = DeepReadonly<VirtualMachineSnapshot>;
-type Backup = DeepReadonly<VirtualMachineBackup>;
 type Tracker = DeepReadonly<VirtualMachineBackupTracker>;
 
 export interface PreciousInput {
-  readonly vms: readonly Vm[];
-  readonly vmis: readonly Vmi[];
-  readonly snapshots: readonly Snapshot[];
-  readonly backups: readonly Backup[];
+  readonly vms: readonly ReadonlyVm[];
+  readonly vmis: readonly ReadonlyVmi[];
+  readonly snapshots: readonly ReadonlySnapshot[];
+  readonly backups: readonly ReadonlyBackup[];
   readonly trackers: readonly Tracker[];
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -72,7 +68,7 @@ export function findPreciousMachines(input: PreciousInput): PreciousMachine[] {
 }
 
 /** The command that puts the label on; a value that does not protect has to be overwritten. */
-function protectCommand({ metadata }: Vm): string {
+function protectCommand({ metadata }: ReadonlyVm): string {
   const { namespace = '', name = '', labels } = metadata;
   const overwrite = labels?.[DELETE_PROTECTION_LABEL] === undefined ? '' : ' --overwrite';
   return `kubectl label vm ${name} -n ${namespace} ${DELETE_PROTECTION_LABEL}=true${overwrite}`;
@@ -108,7 +104,11 @@ interface Saved {
 /** Names of snapshots, and of backups or trackers, by the machine that they are of. */
 function savedMachines({ snapshots, backups, trackers }: PreciousInput): ReadonlyMap<string, Saved> {
   const found = new Map<string, Saved>();
-  const note = ({ metadata }: Snapshot | Backup | Tracker, machine: string, list: keyof Saved): void => {
+  const note = (
+    { metadata }: ReadonlySnapshot | ReadonlyBackup | Tracker,
+    machine: string,
+    list: keyof Saved,
+  ): void => {
     const key = keyOf({ namespace: metadata.namespace, name: machine });
     const known = found.get(key) ?? { snapshots: [], backups: [] };
     found.set(key, known);
@@ -128,10 +128,10 @@ const keyOf = ({ namespace, name }: { readonly namespace?: string | undefined; r
   `${namespace ?? ''}/${name ?? ''}`;
 
 /** Claims and DataVolumes that hold its data, without memory dumps, which nobody would miss. */
-const claimsOf = (vm: Vm): string[] =>
+const claimsOf = (vm: ReadonlyVm): string[] =>
   volumesOf(vm).flatMap((volume) => (volume.memoryDump ? [] : (snapshottableClaim(volume) ?? [])));
 
-const runningSince = (vmi: Vmi | undefined): string | undefined =>
+const runningSince = (vmi: ReadonlyVmi | undefined): string | undefined =>
   vmi?.status?.phase === 'Running'
     ? (vmi.status.phaseTransitionTimestamps?.find(({ phase }) => phase === 'Running')?.phaseTransitionTimestamp ??
       vmi.metadata.creationTimestamp)

@@ -6,9 +6,9 @@
  * `state-index.ts` for writes that are under way.
  */
 
-import type { DeepReadonly, KubeObject, ObjectMeta } from '@coracle/apimachinery/meta/object';
-import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
-import type { VirtualMachine, VirtualMachineRestore, VirtualMachineSnapshotContent } from '../../kinds/kubevirt.ts';
+import type { DeepReadonly, ObjectMeta, ReadonlyObject } from '@coracle/apimachinery/meta/object';
+import type { ReadonlyClaim } from '@coracle/apimachinery/types/types';
+import type { ReadonlyContent, ReadonlyRestore, ReadonlyVm } from '../../kinds/kubevirt.ts';
 import { STATE_LABEL } from '../backend-storage/backend-storage.ts';
 import { guardsItsParts } from './delete-protection.ts';
 import type { GuardingMachine, Machines, ProtectionLookup } from './deletion-target.ts';
@@ -19,7 +19,7 @@ import { type IndexedObject, type IndexedObjects, type KeysOf, StateIndex } from
 /** An object as it is indexed: its metadata is read first, the rest only where it counts. */
 export interface IndexedKind {
   readonly metadata: DeepReadonly<ObjectMeta>;
-  readonly object: DeepReadonly<KubeObject>;
+  readonly object: ReadonlyObject;
 }
 
 type Index = StateIndex<IndexedKind>;
@@ -48,7 +48,7 @@ const machineKeys: KeysOf<IndexedKind> = (vm, { namespace }) => {
     [ALL, ''],
     [ofNamespace(namespace), ''],
   ]);
-  for (const reference of referencesOf(vm.object as DeepReadonly<VirtualMachine>)) {
+  for (const reference of referencesOf(vm.object as ReadonlyVm)) {
     const field = shared(reference.field);
     for (const key of [ofObject(reference, namespace, reference.name), ofKind(reference)])
       if (!keys.has(key)) keys.set(key, field);
@@ -73,10 +73,10 @@ const claimKeys: KeysOf<IndexedKind> = ({ metadata: { labels } }, { namespace })
 };
 
 const restoreKeys: KeysOf<IndexedKind> = ({ object }, { namespace }) =>
-  isUnderWay(object as DeepReadonly<VirtualMachineRestore>) ? new Map([[namespace, '']]) : undefined;
+  isUnderWay(object as ReadonlyRestore) ? new Map([[namespace, '']]) : undefined;
 
 const contentKeys: KeysOf<IndexedKind> = ({ object }, { namespace }) => {
-  const { virtualMachineSnapshotName } = (object as DeepReadonly<VirtualMachineSnapshotContent>).spec ?? {};
+  const { virtualMachineSnapshotName } = (object as ReadonlyContent).spec ?? {};
   return virtualMachineSnapshotName === undefined
     ? undefined
     : new Map([[`${namespace}/${virtualMachineSnapshotName}`, '']]);
@@ -119,16 +119,14 @@ export function createProtectionIndex(claim: ProtectionLookup['claim']): Protect
       *stateClaims(namespace, machine) {
         // One that is not there yet, or about to go, does not take the place of another.
         for (const { object, pending } of claims.withKey(`${namespace}/${machine}`))
-          if (!pending) yield object.object as DeepReadonly<PersistentVolumeClaim>;
+          if (!pending) yield object.object as ReadonlyClaim;
       },
       kubevirts: (namespace) => [...kubevirts.withKey(namespace)].map(({ name }) => name).sort(),
       *restores(namespace) {
-        for (const { object } of restores.withKey(namespace))
-          yield object.object as DeepReadonly<VirtualMachineRestore>;
+        for (const { object } of restores.withKey(namespace)) yield object.object as ReadonlyRestore;
       },
       content(namespace, snapshot) {
-        for (const { object } of contents.withKey(`${namespace}/${snapshot}`))
-          return object.object as DeepReadonly<VirtualMachineSnapshotContent>;
+        for (const { object } of contents.withKey(`${namespace}/${snapshot}`)) return object.object as ReadonlyContent;
         return undefined;
       },
     },
@@ -147,7 +145,7 @@ const guardingMachine = ({ namespace, name, object, value, pending }: IndexedObj
   namespace,
   name,
   get object() {
-    return object.object as DeepReadonly<VirtualMachine>;
+    return object.object as ReadonlyVm;
   },
   ...(value !== '' && { field: value }),
   pending,

@@ -4,9 +4,8 @@
  * namespaces are left out: a namespace must never wait for a machine of another one.
  */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, SECRETS } from '@coracle/apimachinery/types/resource-types';
-import type { VirtualMachine } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVm } from '../../kinds/kubevirt.ts';
 import { sourceType } from '../instancetype/matcher.ts';
 
 export interface ResourceName {
@@ -127,7 +126,7 @@ export function referencePlaces({ group, resource }: ResourceName): ReferencePla
 }
 
 /** All of them; the same object once for each field that names it. The machine may be incomplete: nothing is taken for granted. */
-export function referencesOf(vm: DeepReadonly<VirtualMachine>): Reference[] {
+export function referencesOf(vm: ReadonlyVm): Reference[] {
   const namespace = vm.metadata.namespace ?? '';
   const found: Reference[] = [];
   const add = (name: unknown, field: string, targets: readonly ResourceName[]): void => {
@@ -158,7 +157,7 @@ export function referencesOf(vm: DeepReadonly<VirtualMachine>): Reference[] {
 
 /** An object of the machine's namespace that a matcher names and of which no copy is kept yet. */
 function uncaptured(
-  vm: DeepReadonly<VirtualMachine>,
+  vm: ReadonlyVm,
   field: 'instancetype' | 'preference',
 ): (ResourceName & { readonly name: unknown }) | undefined {
   const kind = at(vm, `spec.${field}.kind`);

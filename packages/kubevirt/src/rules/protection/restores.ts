@@ -3,25 +3,21 @@
  * components may delete exactly what it puts another in the place of; for everybody else that stays guarded.
  */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachineRestore, VirtualMachineSnapshotContent } from '../../kinds/kubevirt.ts';
+import type { ReadonlyContent, ReadonlyRestore } from '../../kinds/kubevirt.ts';
 import { hasAspect } from '../snapshot/conditions.ts';
 import { isMarked } from '../snapshot/restored-claim.ts';
 import { isInPlace } from '../snapshot/restored-volumes.ts';
 import { CAPTURED_FIELDS, copiedRevisionName } from '../snapshot/saved-machine.ts';
 import type { DeletionTarget, GuardingMachine, ProtectionLookup } from './deletion-target.ts';
 
-type Restore = DeepReadonly<VirtualMachineRestore>;
-type Content = DeepReadonly<VirtualMachineSnapshotContent>;
-
 /** Whether a restore has not ended, well or badly, and is not being deleted. */
-export const isUnderWay = ({ metadata, status }: Restore): boolean =>
+export const isUnderWay = ({ metadata, status }: ReadonlyRestore): boolean =>
   metadata.deletionTimestamp === undefined && status?.complete !== true && !hasAspect(status, 'Failure');
 
 /** Whether a restore reads the object: its snapshot, the content, what the content names. */
 export function neededBy(
   { resource, namespace, name, object }: DeletionTarget,
-  restore: Restore,
+  restore: ReadonlyRestore,
   lookup: ProtectionLookup,
 ): boolean {
   const snapshot = restore.spec.virtualMachineSnapshotName;
@@ -29,7 +25,7 @@ export function neededBy(
     case 'virtualmachinesnapshots':
       return name === snapshot;
     case 'virtualmachinesnapshotcontents':
-      return (object as Content).spec?.virtualMachineSnapshotName === snapshot;
+      return (object as ReadonlyContent).spec?.virtualMachineSnapshotName === snapshot;
     case 'volumesnapshots': {
       if (restore.status?.restores?.some(({ volumeSnapshotName }) => volumeSnapshotName === name)) return true;
       const backups = lookup.content(namespace, snapshot)?.spec.volumeBackups;
@@ -55,7 +51,7 @@ export function isReplacedBy(target: DeletionTarget, vm: GuardingMachine, lookup
 }
 
 function replaces(
-  restore: Restore,
+  restore: ReadonlyRestore,
   { resource, namespace, name, object }: DeletionTarget,
   lookup: ProtectionLookup,
 ): boolean {
@@ -73,5 +69,5 @@ function replaces(
 }
 
 /** Names of the copies of instance type and preference that a content keeps. */
-const keptRevisions = (content: Content | undefined): string[] =>
+const keptRevisions = (content: ReadonlyContent | undefined): string[] =>
   CAPTURED_FIELDS.flatMap((field) => content?.spec.source.virtualMachine?.spec?.[field]?.revisionName ?? []);

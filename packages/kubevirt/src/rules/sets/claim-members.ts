@@ -1,6 +1,6 @@
 /** Which objects a set has: those it controls and selects, and those without a controller that it selects. Pure. */
 
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import {
   fromLabelSelectorObject,
   type LabelSelector,
@@ -19,7 +19,7 @@ export interface Members<T> {
 }
 
 /** UID of the controller of an object; undefined where it has none. */
-export const controllerUid = ({ metadata }: DeepReadonly<KubeObject>): string | undefined =>
+export const controllerUid = ({ metadata }: ReadonlyObject): string | undefined =>
   metadata.ownerReferences?.find(({ controller }) => controller === true)?.uid;
 
 /** The selector of a set; one that cannot be read, which an older server may have let in, selects nothing. */
@@ -35,8 +35,8 @@ export function selectorOf({ spec }: { readonly spec: { readonly selector?: Labe
  * Sorts the objects of a namespace (k8s.io/kubernetes pkg/controller ControllerRefManager). An object on its way out is
  * neither adopted nor released; a set on its way out adopts nothing. An empty selector selects nothing here.
  */
-export function claimMembers<T extends DeepReadonly<KubeObject>>(
-  set: DeepReadonly<KubeObject>,
+export function claimMembers<T extends ReadonlyObject>(
+  set: ReadonlyObject,
   selector: LabelSelector,
   objects: readonly T[],
 ): Members<T> {

@@ -3,10 +3,7 @@
 import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { PoolSpec, VirtualMachine, VirtualMachinePool } from '../../kinds/kubevirt.ts';
-
-type Pool = DeepReadonly<VirtualMachinePool>;
-type Vm = DeepReadonly<VirtualMachine>;
+import type { PoolSpec, ReadonlyPool, ReadonlyVm, VirtualMachine } from '../../kinds/kubevirt.ts';
 
 /** Label of a machine and of its instance: the revision of the pool that it was made from. */
 export const POOL_REVISION_LABEL = 'kubevirt.io/vm-pool-revision-name';
@@ -14,29 +11,29 @@ export const POOL_REVISION_LABEL = 'kubevirt.io/vm-pool-revision-name';
 export const POOL_FINALIZER = 'pool.kubevirt.io/finalizer';
 
 /** Name of the ControllerRevision that holds the pool as it is now. */
-export const poolRevisionName = ({ metadata }: Pool): string => `${metadata.name}-${metadata.generation ?? 0}`;
+export const poolRevisionName = ({ metadata }: ReadonlyPool): string => `${metadata.name}-${metadata.generation ?? 0}`;
 
 /** The number at the end of a member's name; 0 where somebody gave it another. */
-export function memberIndex({ metadata }: Vm): number {
+export function memberIndex({ metadata }: ReadonlyVm): number {
   const digits = /-([0-9]{1,9})$/.exec(metadata.name ?? '')?.[1];
   return digits === undefined ? 0 : Number(digits);
 }
 
 /** The lowest numbers whose names are free. */
-export function freeIndices({ metadata }: Pool, count: number, isTaken: (name: string) => boolean): number[] {
+export function freeIndices({ metadata }: ReadonlyPool, count: number, isTaken: (name: string) => boolean): number[] {
   const found: number[] = [];
   for (let index = 0; found.length < count; index++) if (!isTaken(`${metadata.name}-${index}`)) found.push(index);
   return found;
 }
 
 /** What the strategy keeps of a machine that goes. */
-export function keepsState({ spec: { scaleInStrategy } }: Pool): boolean {
+export function keepsState({ spec: { scaleInStrategy } }: ReadonlyPool): boolean {
   const { statePreservation = 'Disabled' } = scaleInStrategy?.proactive ?? scaleInStrategy?.opportunistic ?? {};
   return statePreservation !== 'Disabled';
 }
 
 /** The machine with that number as it is to be made. */
-export function newMember(pool: Pool, index: number): VirtualMachine {
+export function newMember(pool: ReadonlyPool, index: number): VirtualMachine {
   const { metadata } = pool.spec.virtualMachineTemplate;
   const revision = poolRevisionName(pool);
   return {
@@ -58,7 +55,7 @@ export function newMember(pool: Pool, index: number): VirtualMachine {
 const isOurs = (key: string): boolean => /(^|\.)(kubevirt\.io|coracle\.dev)\//.test(key);
 
 /** A member as the pool's template says now. Who it is stays: its firmware's UUID and serial. */
-export function updatedMember(pool: Pool, vm: Vm): VirtualMachine {
+export function updatedMember(pool: ReadonlyPool, vm: ReadonlyVm): VirtualMachine {
   const next = newMember(pool, memberIndex(vm));
   const { uuid, serial } = vm.spec.template.spec?.domain?.firmware ?? {};
   const domain = next.spec.template.spec?.domain;

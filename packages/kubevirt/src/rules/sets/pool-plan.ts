@@ -2,23 +2,20 @@
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { parseGoDuration } from '@coracle/apimachinery/meta/go-duration';
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { DeepReadonly, ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import { fromLabelSelectorObject, matchesLabels } from '@coracle/apimachinery/selector/label-selector';
-import type { PoolSpec, VirtualMachine, VirtualMachineInstance, VirtualMachinePool } from '../../kinds/kubevirt.ts';
+import type { PoolSpec, ReadonlyPool, ReadonlyVm, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { memberIndex, POOL_REVISION_LABEL } from './pool-member.ts';
 import { BURST, isReady } from './replica-set-plan.ts';
 
-type Pool = DeepReadonly<VirtualMachinePool>;
-type Vm = DeepReadonly<VirtualMachine>;
-type Vmi = DeepReadonly<VirtualMachineInstance>;
 type Template = DeepReadonly<PoolSpec['virtualMachineTemplate']>;
 type Policy = NonNullable<NonNullable<DeepReadonly<PoolSpec>['scaleInStrategy']>['proactive']>['selectionPolicy'];
 
 export interface PoolFacts {
-  readonly pool: Pool;
+  readonly pool: ReadonlyPool;
   /** The machines that the pool controls. */
-  readonly machines: readonly Vm[];
-  readonly instanceOf: (vm: Vm) => Vmi | undefined;
+  readonly machines: readonly ReadonlyVm[];
+  readonly instanceOf: (vm: ReadonlyVm) => ReadonlyVmi | undefined;
   /** The template that a revision holds; undefined where there is no such revision. */
   readonly templateOf: (revision: string) => Template | undefined;
   /** Milliseconds since the epoch. */
@@ -31,13 +28,13 @@ export interface PoolPlan {
   /** How many machines to make. */
   readonly create: number;
   /** Machines to delete: too many, or to be made anew. */
-  readonly remove: readonly Vm[];
+  readonly remove: readonly ReadonlyVm[];
   /** Machines that get the pool's template. */
-  readonly update: readonly Vm[];
+  readonly update: readonly ReadonlyVm[];
   /** Instances to delete, so that their machines start them anew. */
-  readonly restart: readonly Vmi[];
+  readonly restart: readonly ReadonlyVmi[];
   /** Instances that are as the template says, and carry the name of an older revision. */
-  readonly relabel: readonly { readonly vmi: Vmi; readonly revision: string }[];
+  readonly relabel: readonly { readonly vmi: ReadonlyVmi; readonly revision: string }[];
   /** When it is looked again; undefined when only changes count. */
   readonly waitMs: number | undefined;
 }
@@ -48,11 +45,13 @@ const HEAL_AFTER_FAILURES = 3;
 /** As upstream, while too many are not ready for another one to go. */
 const WAITING_MS = 3000;
 
-const conditionOf = ({ status }: Vm, name: string) => status?.conditions?.find(({ type }) => type === name);
-const isLeaving = ({ metadata }: DeepReadonly<KubeObject>): boolean => metadata.deletionTimestamp !== undefined;
+const conditionOf = ({ status }: ReadonlyVm, name: string) => status?.conditions?.find(({ type }) => type === name);
+const isLeaving = ({ metadata }: ReadonlyObject): boolean => metadata.deletionTimestamp !== undefined;
 
 /** Machines there are, and those that are ready. */
-export const poolCounts = (machines: readonly Vm[]): { readonly replicas: number; readonly readyReplicas: number } => {
+export const poolCounts = (
+  machines: readonly ReadonlyVm[],
+): { readonly replicas: number; readonly readyReplicas: number } => {
   const there = machines.filter((vm) => !isLeaving(vm));
   return {
     replicas: there.length,
@@ -73,7 +72,7 @@ export function poolPlan(facts: PoolFacts): PoolPlan {
   return { ...updates, waitMs: waits.length > 0 ? Math.min(...waits) : undefined };
 }
 
-function surplusOf({ pool, machines, random }: PoolFacts, surplus: number): readonly Vm[] {
+function surplusOf({ pool, machines, random }: PoolFacts, surplus: number): readonly ReadonlyVm[] {
   const { scaleInStrategy } = pool.spec;
   // Then somebody else deletes them.
   if (scaleInStrategy?.unmanaged || scaleInStrategy?.opportunistic) return [];
@@ -84,7 +83,7 @@ function surplusOf({ pool, machines, random }: PoolFacts, surplus: number): read
 }
 
 /** The machines that the policy lets through, in its order. */
-function selected(machines: readonly Vm[], policy: Policy, random: () => number): readonly Vm[] {
+function selected(machines: readonly ReadonlyVm[], policy: Policy, random: () => number): readonly ReadonlyVm[] {
   const { labelSelector, nodeSelectorRequirementMatcher } = policy?.selectors ?? {};
   const labels = labelSelector && fromLabelSelectorObject(labelSelector);
   const nodes =
@@ -102,7 +101,7 @@ function selected(machines: readonly Vm[], policy: Policy, random: () => number)
       (!labels || matchesLabels(labels, template.metadata?.labels)) && (!nodes || matchesLabels(nodes, nodeSelector))
     );
   });
-  const createdAt = ({ metadata }: Vm): number => Date.parse(metadata.creationTimestamp ?? '') || 0;
+  const createdAt = ({ metadata }: ReadonlyVm): number => Date.parse(metadata.creationTimestamp ?? '') || 0;
   switch (policy?.sortPolicy ?? 'Random') {
     case 'AscendingOrder':
       return fits.sort((a, b) => memberIndex(a) - memberIndex(b));
@@ -153,7 +152,7 @@ function mostUnavailable({ maxUnavailable = '100%', replicas = 1 }: DeepReadonly
 type Change = 'none' | 'restart' | 'relabel' | 'recreate';
 
 /** What an instance lacks of its machine, by the revisions of the pool that they were made from. */
-function changeOf(vm: Vm, vmi: Vmi, templateOf: PoolFacts['templateOf']): Change {
+function changeOf(vm: ReadonlyVm, vmi: ReadonlyVmi, templateOf: PoolFacts['templateOf']): Change {
   const wanted = vm.metadata.labels?.[POOL_REVISION_LABEL];
   const has = vmi.metadata.labels?.[POOL_REVISION_LABEL];
   if (wanted === undefined || wanted === has) return 'none';
@@ -174,18 +173,18 @@ function updatesOf({ pool, machines, instanceOf, templateOf, random }: PoolFacts
     policy,
     random,
   );
-  const isOutdated = (vm: Vm): boolean => {
+  const isOutdated = (vm: ReadonlyVm): boolean => {
     const known = templateOf(vm.metadata.labels?.[POOL_REVISION_LABEL] ?? '');
     return known === undefined || !deepEqual(known, virtualMachineTemplate);
   };
   const update = candidates.filter(isOutdated).slice(0, BURST);
   if (updateStrategy?.opportunistic) return { ...NOTHING, update };
   const rest = candidates.filter((vm) => !isOutdated(vm));
-  const isUp = (vmi: Vmi | undefined): boolean =>
+  const isUp = (vmi: ReadonlyVmi | undefined): boolean =>
     vmi !== undefined && !isLeaving(vmi) && vmi.status?.phase === 'Running' && isReady(vmi);
-  const remove: Vm[] = [];
-  const restart: Vmi[] = [];
-  const relabel: { vmi: Vmi; revision: string }[] = [];
+  const remove: ReadonlyVm[] = [];
+  const restart: ReadonlyVmi[] = [];
+  const relabel: { vmi: ReadonlyVmi; revision: string }[] = [];
   let free = mostUnavailable(pool.spec) - machines.filter((vm) => !isUp(instanceOf(vm))).length;
   let isWaiting = false;
   for (const vm of rest) {

@@ -1,15 +1,13 @@
 /** What a VirtualMachineInstanceReplicaSet makes and deletes next (pkg/virt-controller/watch/replicaset): pure. */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachineInstance, VirtualMachineInstanceReplicaSet } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVmi, VirtualMachineInstanceReplicaSet } from '../../kinds/kubevirt.ts';
 import { isFinal } from '../run-strategy/run-strategy.ts';
-
-type Vmi = DeepReadonly<VirtualMachineInstance>;
 
 export interface ReplicaSetPlan {
   /** How many to make. */
   readonly create: number;
-  readonly remove: readonly Vmi[];
+  readonly remove: readonly ReadonlyVmi[];
   /** Those that have not ended and are not on their way out. */
   readonly replicas: number;
   readonly readyReplicas: number;
@@ -22,11 +20,11 @@ export const BURST = 250;
 /** An instance that ended without ever running is replaced no sooner: else one that cannot start is made over and over. */
 const REPLACE_AFTER_MS = 10_000;
 
-export const isReady = ({ status }: Vmi): boolean =>
+export const isReady = ({ status }: ReadonlyVmi): boolean =>
   status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') ?? false;
 
 /** Until an instance that has ended may be replaced; 0 when it may. */
-function replaceInMs({ status }: Vmi, now: number): number {
+function replaceInMs({ status }: ReadonlyVmi, now: number): number {
   const times = status?.phaseTransitionTimestamps ?? [];
   if (times.some(({ phase }) => phase === 'Running')) return 0;
   const ended = times.find(({ phase }) => isFinal(phase))?.phaseTransitionTimestamp;
@@ -35,16 +33,16 @@ function replaceInMs({ status }: Vmi, now: number): number {
 }
 
 /** Those that are missed least come first: not running, not ready, and of the rest the youngest. */
-function byWorth(a: Vmi, b: Vmi): number {
-  const worth = (vmi: Vmi): number => (isReady(vmi) ? 2 : vmi.status?.phase === 'Running' ? 1 : 0);
-  const age = (vmi: Vmi): string => vmi.metadata.creationTimestamp ?? '';
+function byWorth(a: ReadonlyVmi, b: ReadonlyVmi): number {
+  const worth = (vmi: ReadonlyVmi): number => (isReady(vmi) ? 2 : vmi.status?.phase === 'Running' ? 1 : 0);
+  const age = (vmi: ReadonlyVmi): string => vmi.metadata.creationTimestamp ?? '';
   return worth(a) - worth(b) || (age(a) < age(b) ? 1 : age(a) > age(b) ? -1 : 0);
 }
 
 /** `instances` are those that the set controls. */
 export function replicaSetPlan(
   set: DeepReadonly<VirtualMachineInstanceReplicaSet>,
-  instances: readonly Vmi[],
+  instances: readonly ReadonlyVmi[],
   now: number,
 ): ReplicaSetPlan {
   const there = instances.filter(({ metadata }) => metadata.deletionTimestamp === undefined);

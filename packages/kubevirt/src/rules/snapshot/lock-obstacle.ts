@@ -1,18 +1,17 @@
 /** What keeps a snapshot from locking its source, in upstream's words (kubevirt pkg/storage/snapshot/source). */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
-import type { VirtualMachine } from '../../kinds/kubevirt.ts';
+import type { ReadonlyClaim } from '@coracle/apimachinery/types/types';
+import type { ReadonlyVm } from '../../kinds/kubevirt.ts';
 
 export const NOT_LOCKED = 'Source not locked';
 export const LOCKED = 'Source locked and operation in progress';
 
 export interface LockFacts {
-  readonly vm: DeepReadonly<VirtualMachine>;
+  readonly vm: ReadonlyVm;
   readonly snapshotName: string;
   readonly online: boolean;
   /** The claims of its volumes, by name; undefined for one that is not there. */
-  readonly claims: ReadonlyMap<string, DeepReadonly<PersistentVolumeClaim> | undefined>;
+  readonly claims: ReadonlyMap<string, ReadonlyClaim | undefined>;
   /** Claims whose DataVolume is not done with filling them. */
   readonly unpopulated: ReadonlySet<string>;
   /** Pods that use one of the claims. */
@@ -31,10 +30,7 @@ export function lockObstacle({ vm, snapshotName, online, claims, unpopulated, po
   return restore === undefined ? undefined : `restore ${JSON.stringify(restore)} in progress`;
 }
 
-function claimProblem(
-  claim: DeepReadonly<PersistentVolumeClaim> | undefined,
-  unpopulated: boolean,
-): string | undefined {
+function claimProblem(claim: ReadonlyClaim | undefined, unpopulated: boolean): string | undefined {
   if (claim === undefined) return 'volume doesnt exist';
   if (claim.metadata.deletionTimestamp !== undefined) return 'volume is being deleted';
   if (claim.status?.phase !== 'Bound') return 'volume not bound';

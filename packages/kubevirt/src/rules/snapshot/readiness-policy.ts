@@ -1,9 +1,6 @@
 /** What a restore does while its target runs. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachineRestore } from '../../kinds/kubevirt.ts';
-
-type Restore = DeepReadonly<VirtualMachineRestore>;
+import type { ReadonlyRestore } from '../../kinds/kubevirt.ts';
 
 /** How long a user has to stop the target, where the policy gives time. */
 const GRACE_MS = 5 * 60_000;
@@ -15,13 +12,13 @@ export type NotReady =
 const WAITS = 'Waiting for target VM to be powered off. Please stop the restore target to proceed with restore';
 
 /** Milliseconds of the grace period left, at least 1; undefined where the policy knows none. */
-export function graceLeft({ metadata, spec }: Restore, now: number): number | undefined {
+export function graceLeft({ metadata, spec }: ReadonlyRestore, now: number): number | undefined {
   if ((spec.targetReadinessPolicy ?? 'WaitGracePeriod') !== 'WaitGracePeriod') return undefined;
   return Math.max(1, Date.parse(metadata.creationTimestamp ?? '') + GRACE_MS - now + 1);
 }
 
 /** What to do now. */
-export function notReady(restore: Restore, now: number): NotReady {
+export function notReady(restore: ReadonlyRestore, now: number): NotReady {
   const { spec, metadata } = restore;
   switch (spec.targetReadinessPolicy ?? 'WaitGracePeriod') {
     case 'WaitEventually':

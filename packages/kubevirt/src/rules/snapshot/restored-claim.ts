@@ -1,13 +1,11 @@
 /** The claim that a restore makes from a VolumeSnapshot (kubevirt pkg/storage/snapshot, CreateRestorePVCDef). */
 
-import type { DeepReadonly, KubeObject, ObjectKey, OwnerReference } from '@coracle/apimachinery/meta/object';
+import type { DeepReadonly, ObjectKey, OwnerReference, ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import { exceeds, readQuantity } from '@coracle/apimachinery/quantity/quantity';
 import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import { SNAPSHOT_STORAGE_GROUP, type VolumeSnapshot } from '@coracle/cluster-rules/volume-snapshot/kinds';
-import type { SourceVirtualMachine, VirtualMachineRestore, VolumeBackup } from '../../kinds/kubevirt.ts';
+import type { ReadonlyRestore, SourceVirtualMachine, VolumeBackup } from '../../kinds/kubevirt.ts';
 import { STATE_LABEL } from '../backend-storage/backend-storage.ts';
-
-type Restore = DeepReadonly<VirtualMachineRestore>;
 
 export const RESTORE_NAME_ANNOTATION = 'restore.kubevirt.io/name';
 /** The restore that made a claim, or brought a machine back last. */
@@ -27,20 +25,20 @@ const NOT_COPIED = [
   'k8s.io/CloneOf',
 ];
 
-const markOf = ({ metadata }: Restore): string => `${metadata.name}-${metadata.uid}`;
+const markOf = ({ metadata }: ReadonlyRestore): string => `${metadata.name}-${metadata.uid}`;
 
 /** Whether this very restore made a claim, or brought a machine back. */
-export const isMarked = (object: DeepReadonly<KubeObject>, restore: Restore): boolean =>
+export const isMarked = (object: ReadonlyObject, restore: ReadonlyRestore): boolean =>
   object.metadata.annotations?.[LAST_RESTORE_ANNOTATION] === markOf(restore);
 
 /** The annotations with the mark of a restore. */
 export const marked = (
   annotations: Readonly<Record<string, string>> | undefined,
-  restore: Restore,
+  restore: ReadonlyRestore,
 ): Record<string, string> => ({ ...annotations, [LAST_RESTORE_ANNOTATION]: markOf(restore) });
 
 export interface RestoredClaim {
-  readonly restore: Restore;
+  readonly restore: ReadonlyRestore;
   readonly name: string;
   readonly backup: DeepReadonly<VolumeBackup>;
   readonly snapshot: DeepReadonly<VolumeSnapshot>;

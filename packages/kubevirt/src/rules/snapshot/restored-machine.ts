@@ -5,9 +5,10 @@ import { withoutManagement } from '@coracle/apimachinery/meta/management';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { applyJsonPatch } from '@coracle/apimachinery/patch/json-patch';
 import type {
+  ReadonlyRestore,
+  ReadonlyVm,
   SourceVirtualMachine,
   VirtualMachine,
-  VirtualMachineRestore,
   Volume,
   VolumeRestore,
 } from '../../kinds/kubevirt.ts';
@@ -18,9 +19,7 @@ import { marked } from './restored-claim.ts';
 import { CAPTURED_FIELDS, type CapturedField } from './saved-machine.ts';
 import { volumesOf } from './saved-volumes.ts';
 
-type Restore = DeepReadonly<VirtualMachineRestore>;
 type Saved = DeepReadonly<SourceVirtualMachine>;
-type Vm = DeepReadonly<VirtualMachine>;
 type Template = NonNullable<VirtualMachine['spec']['dataVolumeTemplates']>[number];
 
 const nameOfTemplate = ({ metadata }: DeepReadonly<Template>): string | undefined =>
@@ -31,10 +30,10 @@ export const hasTemplate = (saved: Saved, dataVolume: string): boolean =>
   (saved.spec?.dataVolumeTemplates ?? []).some((each) => nameOfTemplate(each) === dataVolume);
 
 export interface RestoredMachine {
-  readonly restore: Restore;
+  readonly restore: ReadonlyRestore;
   readonly saved: Saved;
   /** The machine that is there; undefined to make a new one. */
-  readonly target: Vm | undefined;
+  readonly target: ReadonlyVm | undefined;
   readonly restores: readonly DeepReadonly<VolumeRestore>[];
   /** What the matchers are to name; none where the status names the copies. */
   readonly revisions: Partial<Record<CapturedField, string>>;
@@ -117,7 +116,7 @@ function replaceVolumes(spec: VirtualMachine['spec'], { saved, restores }: Resto
   else delete spec.template.spec.volumes;
 }
 
-function setRunStrategy(spec: VirtualMachine['spec'], target: Vm | undefined): void {
+function setRunStrategy(spec: VirtualMachine['spec'], target: ReadonlyVm | undefined): void {
   const usesRunning = (target?.spec ?? spec).running != null;
   if (usesRunning) {
     spec.running = false;
@@ -129,7 +128,7 @@ function setRunStrategy(spec: VirtualMachine['spec'], target: Vm | undefined): v
     target === undefined ? 'Halted' : (effectiveRunStrategy(target.spec) as NonNullable<typeof spec.runStrategy>);
 }
 
-function patched(vm: VirtualMachine, { spec }: Restore): VirtualMachine {
+function patched(vm: VirtualMachine, { spec }: ReadonlyRestore): VirtualMachine {
   const patches = spec.patches ?? [];
   if (patches.length === 0) return vm;
   try {
@@ -143,8 +142,9 @@ function patched(vm: VirtualMachine, { spec }: Restore): VirtualMachine {
 }
 
 /** DataVolumes of templates that the machine has no more. */
-export function replacedDataVolumes(before: Vm, after: Vm): string[] {
-  const names = (vm: Vm): string[] => (vm.spec.dataVolumeTemplates ?? []).flatMap((each) => nameOfTemplate(each) ?? []);
+export function replacedDataVolumes(before: ReadonlyVm, after: ReadonlyVm): string[] {
+  const names = (vm: ReadonlyVm): string[] =>
+    (vm.spec.dataVolumeTemplates ?? []).flatMap((each) => nameOfTemplate(each) ?? []);
   const kept = new Set(names(after));
   return names(before).filter((name) => !kept.has(name));
 }

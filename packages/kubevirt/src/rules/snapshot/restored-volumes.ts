@@ -1,15 +1,12 @@
 /** Which claims a restore makes, and what they are called (kubevirt pkg/storage/snapshot/restore). */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachineRestore, VirtualMachineSnapshotContent, VolumeRestore } from '../../kinds/kubevirt.ts';
+import type { ReadonlyContent, ReadonlyRestore, VolumeRestore } from '../../kinds/kubevirt.ts';
 import { volumesOf } from './saved-volumes.ts';
 
-type Restore = DeepReadonly<VirtualMachineRestore>;
-
-export const isInPlace = ({ spec }: Restore): boolean => spec.volumeRestorePolicy === 'InPlace';
+export const isInPlace = ({ spec }: ReadonlyRestore): boolean => spec.volumeRestorePolicy === 'InPlace';
 
 /** Name of the claim, or of the DataVolume, that takes the place of `original` for a volume. */
-export function restoredName({ metadata, spec }: Restore, volume: string, original: string): string {
+export function restoredName({ metadata, spec }: ReadonlyRestore, volume: string, original: string): string {
   const override = spec.volumeRestoreOverrides?.find(
     ({ volumeName, restoreName }) => volumeName === volume && restoreName,
   );
@@ -28,10 +25,7 @@ export function restoredName({ metadata, spec }: Restore, volume: string, origin
  * `status.restores`: an entry for each saved volume but memory dumps, with what is known of it already.
  * @throws Error for a backup without a VolumeSnapshot
  */
-export function volumeRestores(
-  restore: Restore,
-  content: DeepReadonly<VirtualMachineSnapshotContent>,
-): VolumeRestore[] {
+export function volumeRestores(restore: ReadonlyRestore, content: ReadonlyContent): VolumeRestore[] {
   const vm = content.spec.source.virtualMachine;
   const dumps = new Set(
     volumesOf({ ...(vm?.spec && { spec: vm.spec }) }).flatMap(({ name, memoryDump }) => (memoryDump ? [name] : [])),

@@ -3,10 +3,8 @@
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { DeepReadonly, ObjectMeta, OwnerReference } from '@coracle/apimachinery/meta/object';
 import type { ControllerRevision } from '@coracle/apimachinery/types/types';
-import type { SourceVirtualMachine, VirtualMachine } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVm, SourceVirtualMachine, VirtualMachine } from '../../kinds/kubevirt.ts';
 import { withRevisionNames } from '../instancetype/revision-names.ts';
-
-type Vm = DeepReadonly<VirtualMachine>;
 
 /** Members of the spec whose copies are captured. */
 export const CAPTURED_FIELDS = ['instancetype', 'preference'] as const;
@@ -18,7 +16,10 @@ export type CapturedField = (typeof CAPTURED_FIELDS)[number];
  * where only the status named one, the status of the saved machine says so too: a restore of that machine puts it back
  * there (upstream knows nothing of such copies while the machine is off, and puts them into the spec when it runs).
  */
-export function savedMachine(vm: Vm, started: DeepReadonly<VirtualMachine['spec']> | undefined): SourceVirtualMachine {
+export function savedMachine(
+  vm: ReadonlyVm,
+  started: DeepReadonly<VirtualMachine['spec']> | undefined,
+): SourceVirtualMachine {
   const { managedFields: _, ...metadata } = cloneJson<ObjectMeta>(vm.metadata);
   const now = withRevisionNames(vm);
   const spec = started === undefined ? now : cloneJson<VirtualMachine['spec']>(started);

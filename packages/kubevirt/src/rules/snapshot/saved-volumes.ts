@@ -1,12 +1,11 @@
 /** Which claims a snapshot of a virtual machine saves. */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
-import type { VirtualMachine, Volume } from '../../kinds/kubevirt.ts';
+import type { ReadonlyClaim } from '@coracle/apimachinery/types/types';
+import type { ReadonlyVm, Volume } from '../../kinds/kubevirt.ts';
 import { backendStorageClaimOfVm, STATE_LABEL } from '../backend-storage/backend-storage.ts';
 import { labelValue } from '../instancetype/short-name.ts';
 
-type Claim = DeepReadonly<PersistentVolumeClaim>;
 type ReadonlyVolume = DeepReadonly<Volume>;
 
 /** A volume of a virtual machine and the claim behind it. */
@@ -25,7 +24,7 @@ export const snapshottableClaim = ({
 /** The name under which the claim with the firmware state of a machine stands among its volumes (BackendPVCVolumeName). */
 export const stateVolumeName = (vmName: string): string => labelValue(`${STATE_LABEL}-${vmName}`);
 
-export const volumesOf = (vm: { readonly spec?: DeepReadonly<VirtualMachine>['spec'] }): readonly ReadonlyVolume[] =>
+export const volumesOf = (vm: { readonly spec?: ReadonlyVm['spec'] }): readonly ReadonlyVolume[] =>
   vm.spec?.template?.spec?.volumes ?? [];
 
 /**
@@ -33,8 +32,8 @@ export const volumesOf = (vm: { readonly spec?: DeepReadonly<VirtualMachine>['sp
  * preference applied, where that is known.
  */
 export function claimedVolumes(
-  vm: DeepReadonly<VirtualMachine>,
-  { expanded = vm, claims }: { readonly expanded?: DeepReadonly<VirtualMachine>; readonly claims: Iterable<Claim> },
+  vm: ReadonlyVm,
+  { expanded = vm, claims }: { readonly expanded?: ReadonlyVm; readonly claims: Iterable<ReadonlyClaim> },
 ): ClaimedVolume[] {
   const found = volumesOf(vm).flatMap((volume): ClaimedVolume[] => {
     const claim = snapshottableClaim(volume);

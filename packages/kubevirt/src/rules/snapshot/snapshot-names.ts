@@ -1,7 +1,6 @@
 /** Names, labels and finalizers of snapshots and restores, as upstream writes them. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachineSnapshot } from '../../kinds/kubevirt.ts';
+import type { ReadonlySnapshot } from '../../kinds/kubevirt.ts';
 
 /** Holds a snapshot until its source is unlocked and its content gone or kept. */
 export const SNAPSHOT_FINALIZER = 'snapshot.kubevirt.io/vmsnapshot-protection';
@@ -17,7 +16,7 @@ export const SOURCE_NAME_LABEL = 'snapshot.kubevirt.io/source-vm-name';
 export const SOURCE_NAMESPACE_LABEL = 'snapshot.kubevirt.io/source-vm-namespace';
 
 /** The content of a snapshot. */
-export const contentNameOf = ({ metadata, status }: DeepReadonly<VirtualMachineSnapshot>): string =>
+export const contentNameOf = ({ metadata, status }: ReadonlySnapshot): string =>
   status?.virtualMachineSnapshotContentName ?? `vmsnapshot-content-${metadata.uid}`;
 
 /** The VolumeSnapshot of one volume of a snapshot. */

@@ -1,19 +1,15 @@
 /** Phase, conditions and indications of a VirtualMachineSnapshot (kubevirt pkg/storage/snapshot, updateSnapshotStatus). */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type {
   Indication,
+  ReadonlyContent,
+  ReadonlySnapshot,
   SnapshotContentStatus,
   SnapshotStatus,
-  VirtualMachineSnapshot,
-  VirtualMachineSnapshotContent,
 } from '../../kinds/kubevirt.ts';
 import { type Aspect, withCondition } from './conditions.ts';
 import { timeUntilDeadline } from './deadline.ts';
 import { snapshottableClaim, volumesOf } from './saved-volumes.ts';
-
-type Snapshot = DeepReadonly<VirtualMachineSnapshot>;
-type Content = DeepReadonly<VirtualMachineSnapshotContent>;
 
 /** What the guest's agent says when Windows could not hold its file systems still for as long as it took. */
 export const FREEZE_LIMIT_REACHED = 'fsfreeze is limited';
@@ -21,10 +17,12 @@ export const FREEZE_LIMIT_REACHED = 'fsfreeze is limited';
 const MESSAGES: Readonly<Record<Indication, string>> = {
   Online: 'Snapshot taken while the VM was running. Consistency depends on guest-agent quiescing.',
   GuestAgent: 'Guest agent was active and attempted to quiesce the filesystem for application consistency.',
-  NoGuestAgent: 'Guest agent was not available. Snapshot is crash-consistent and may not be application-consistent.',
+  NoGuestAgent:
+    'Guest agent was not available. ReadonlySnapshot is crash-consistent and may not be application-consistent.',
   QuiesceTimeout:
-    'Guest agent quiesced the filesystem, but the freeze window timed out before completion. Snapshot is crash-consistent and may not be application-consistent.',
-  Paused: 'Snapshot taken while the VM was paused. Snapshot is crash-consistent and may not be application-consistent.',
+    'Guest agent quiesced the filesystem, but the freeze window timed out before completion. ReadonlySnapshot is crash-consistent and may not be application-consistent.',
+  Paused:
+    'Snapshot taken while the VM was paused. ReadonlySnapshot is crash-consistent and may not be application-consistent.',
   PartialSnapshot:
     'Not all snapshotable volumes were included in the snapshot. Check status.snapshotVolumes for excluded volumes and VM VolumeSnapshotStatus for details.',
 };
@@ -40,40 +38,44 @@ export interface SourceView {
   readonly lockMessage: string;
 }
 
-export const isFailed = ({ status }: Snapshot): boolean => status?.phase === 'Failed';
-export const isSucceeded = ({ status }: Snapshot): boolean => status?.phase === 'Succeeded';
-export const isProgressing = (snapshot: Snapshot): boolean => !isFailed(snapshot) && !isSucceeded(snapshot);
+export const isFailed = ({ status }: ReadonlySnapshot): boolean => status?.phase === 'Failed';
+export const isSucceeded = ({ status }: ReadonlySnapshot): boolean => status?.phase === 'Succeeded';
+export const isProgressing = (snapshot: ReadonlySnapshot): boolean => !isFailed(snapshot) && !isSucceeded(snapshot);
 export const isReady = ({ status }: { readonly status?: { readonly readyToUse?: boolean } }): boolean =>
   status?.readyToUse === true;
 
 /** It has failed, or its time is over before it succeeded. */
-export function isOverdue(snapshot: Snapshot, now: number): boolean {
+export function isOverdue(snapshot: ReadonlySnapshot, now: number): boolean {
   if (isFailed(snapshot)) return true;
   const left = isProgressing(snapshot) ? timeUntilDeadline(snapshot, now) : undefined;
   return left !== undefined && left < 0;
 }
 
 /** Nothing more is to be saved: it is being deleted, or overdue. */
-export const isTerminating = (snapshot: Snapshot, now: number): boolean =>
+export const isTerminating = (snapshot: ReadonlySnapshot, now: number): boolean =>
   snapshot.metadata.deletionTimestamp !== undefined || isOverdue(snapshot, now);
 
 /** Whether the content goes with its snapshot. One that is not ready is of no use. */
-export const takesContentAlong = ({ spec }: Snapshot, content: Content): boolean =>
+export const takesContentAlong = ({ spec }: ReadonlySnapshot, content: ReadonlyContent): boolean =>
   (spec.deletionPolicy ?? 'Delete') === 'Delete' || !isReady(content);
 
 /**
  * Whether the source may be let go: the snapshot has succeeded, or nothing more is to be saved and the content is gone
  * where it is to go, which thaws the guest.
  */
-export function mayUnlock(snapshot: Snapshot, content: Content | undefined, now: number): boolean {
+export function mayUnlock(snapshot: ReadonlySnapshot, content: ReadonlyContent | undefined, now: number): boolean {
   if (isSucceeded(snapshot)) return true;
   return isTerminating(snapshot, now) && (content === undefined || !takesContentAlong(snapshot, content));
 }
 
 /** The status now. `source` is undefined while there is no such machine. */
 export function snapshotStatus(
-  snapshot: Snapshot,
-  facts: { readonly source: SourceView | undefined; readonly content: Content | undefined; readonly now: number },
+  snapshot: ReadonlySnapshot,
+  facts: {
+    readonly source: SourceView | undefined;
+    readonly content: ReadonlyContent | undefined;
+    readonly now: number;
+  },
 ): SnapshotStatus {
   const { source, content, now } = facts;
   const next: SnapshotStatus = { readyToUse: false, ...(snapshot.status as SnapshotStatus | undefined) };
@@ -138,7 +140,7 @@ function setIndications(status: SnapshotStatus, indications: Indication[]): void
 }
 
 /** Which volumes of the saved machine are in the snapshot. */
-function listVolumes(status: SnapshotStatus, content: Content): void {
+function listVolumes(status: SnapshotStatus, content: ReadonlyContent): void {
   const saved = new Set((content.spec.volumeBackups ?? []).map(({ volumeName }) => volumeName));
   const vm = content.spec.source.virtualMachine;
   if (vm?.spec?.template === undefined) return;

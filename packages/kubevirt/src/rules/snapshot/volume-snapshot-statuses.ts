@@ -1,24 +1,21 @@
 /** Which volumes of a machine can be snapshotted, in upstream's words (pkg/storage/snapshot, getVolumeSnapshotStatus). */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
-import type { VirtualMachine } from '../../kinds/kubevirt.ts';
+import type { ReadonlyClaim } from '@coracle/apimachinery/types/types';
+import type { ReadonlyVm, VirtualMachine } from '../../kinds/kubevirt.ts';
 import { snapshottableClaim, volumesOf } from './saved-volumes.ts';
 import type { ClassChoice } from './snapshot-class.ts';
 
-type Vm = DeepReadonly<VirtualMachine>;
-type Claim = DeepReadonly<PersistentVolumeClaim>;
 type Statuses = NonNullable<NonNullable<VirtualMachine['status']>['volumeSnapshotStatuses']>;
 
 export interface SnapshotSupport {
   /** A claim of the machine's namespace. */
-  claim(name: string): Claim | undefined;
+  claim(name: string): ReadonlyClaim | undefined;
   /** The VolumeSnapshotClass for claims of a storage class. */
   snapshotClass(storageClass: string): ClassChoice;
 }
 
 /** `status.volumeSnapshotStatuses` of a machine: an entry for each volume; those that cannot be snapshotted say why. */
-export function volumeSnapshotStatuses(vm: Vm, support: SnapshotSupport): Statuses {
+export function volumeSnapshotStatuses(vm: ReadonlyVm, support: SnapshotSupport): Statuses {
   const namespace = vm.metadata.namespace ?? '';
   const obstacle = (volume: ReturnType<typeof volumesOf>[number]): string | undefined => {
     const name = snapshottableClaim(volume);

@@ -1,6 +1,8 @@
 /** Keeps what the guest's agent puts into the guest in step with the Secrets. */
+
 import { SECRETS } from '@coracle/apimachinery/types/resource-types';
 import { isNotFound } from '@coracle/client/api-failure';
+import type { ReadonlyVmi } from '@coracle/kubevirt/kinds/kinds';
 import {
   agentCredentials,
   agentSecrets,
@@ -10,7 +12,7 @@ import {
 import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
 import { QmpError } from '../../qmp/qmp-connection.ts';
 import type { Guest } from '../guest/guest.ts';
-import type { LauncherState, ReadonlyVmi } from '../launcher/launcher-state.ts';
+import type { LauncherState } from '../launcher/launcher-state.ts';
 import { applyCredentials } from './apply-credentials.ts';
 
 /** What the condition AccessCredentialsSynchronized says. */

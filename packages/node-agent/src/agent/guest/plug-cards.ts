@@ -3,13 +3,15 @@
  * not to have any more (`state: absent`) is taken back once the guest has let go of it. The record follows each step; one
  * that ends between a step and its record finds what QEMU has, and goes on.
  */
+
 import { join } from 'node:path';
+import type { ReadonlyVmi } from '@coracle/kubevirt/kinds/kinds';
 import { segmentCards } from '@coracle/kubevirt/rules/launcher/network-attachments';
 import type { PlannedInterface } from '@coracle/kubevirt/rules/machine/machine-plan';
 import { machinePlan } from '@coracle/kubevirt/rules/machine/plan';
 import { plugCard } from '@coracle/kubevirt/rules/machine/plug-card';
 import { pluggedCard } from '../../qemu/cards.ts';
-import type { LauncherState, ReadonlyVmi } from '../launcher/launcher-state.ts';
+import type { LauncherState } from '../launcher/launcher-state.ts';
 import { type VmRecord, writeRecord } from '../launcher/vm-record.ts';
 import { joinNetworks } from '../network/join-networks.ts';
 import type { Guest } from './guest.ts';

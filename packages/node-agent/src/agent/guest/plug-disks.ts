@@ -3,7 +3,9 @@
  * in; what it is not to have any more is taken back once the guest has let go of it. The record follows each step, so that
  * the next agent finds the guest as it is. One that ends between a step and its record finds what QEMU has, and goes on.
  */
+
 import { isAbsolute, join } from 'node:path';
+import type { ReadonlyVmi } from '@coracle/kubevirt/kinds/kinds';
 import {
   diskChanges,
   volumeMounted,
@@ -16,7 +18,7 @@ import { nodeNumberOf, plugDisk, unplugDisk } from '@coracle/kubevirt/rules/mach
 import { volumeFile } from '../../disk/prepare.ts';
 import { type DiskFile, diskNode, pluggedDisk } from '../../qemu/argv.ts';
 import type { QmpConnection } from '../../qmp/qmp-connection.ts';
-import type { LauncherState, ReadonlyVmi } from '../launcher/launcher-state.ts';
+import type { LauncherState } from '../launcher/launcher-state.ts';
 import { type VmRecord, writeRecord } from '../launcher/vm-record.ts';
 import type { Guest } from './guest.ts';
 import { attachVolume, filesOfImage, volumesOfGuest } from './guest-volumes.ts';

@@ -3,11 +3,11 @@
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import { type DeepReadonly, type KubeObject, keyOf } from '@coracle/apimachinery/meta/object';
 import { PODS } from '@coracle/apimachinery/types/resource-types';
-import type { Pod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import { isConflict, isNotFound, orAbsent, orGone } from '@coracle/client/api-failure';
 import type { Patch } from '@coracle/client/client';
 import { changed, hasNullInList, statusPatch } from '@coracle/client/commit/status-patch';
-import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
+import { type ReadonlyVmi, VIRTUAL_MACHINE_INSTANCES } from '@coracle/kubevirt/kinds/kinds';
 import type { AgentEnvironment } from '../environment.ts';
 
 const CONFLICTS = 8;
@@ -70,22 +70,22 @@ export async function patchStatus<T extends KubeObject>(
 
 export const writePodStatus = (
   environment: AgentEnvironment,
-  pod: DeepReadonly<Pod>,
-  change: (pod: DeepReadonly<Pod>) => StatusWrite | undefined,
-): Promise<DeepReadonly<Pod> | undefined> => writeStatus(environment, PODS, pod, change);
+  pod: ReadonlyPod,
+  change: (pod: ReadonlyPod) => StatusWrite | undefined,
+): Promise<ReadonlyPod | undefined> => writeStatus(environment, PODS, pod, change);
 
 export const writeVmiStatus = (
   environment: AgentEnvironment,
-  vmi: DeepReadonly<VirtualMachineInstance>,
-  change: (vmi: DeepReadonly<VirtualMachineInstance>) => Readonly<Record<string, unknown>>,
-): Promise<DeepReadonly<VirtualMachineInstance> | undefined> =>
+  vmi: ReadonlyVmi,
+  change: (vmi: ReadonlyVmi) => Readonly<Record<string, unknown>>,
+): Promise<ReadonlyVmi | undefined> =>
   writeStatus(environment, VIRTUAL_MACHINE_INSTANCES, vmi, (newest) => {
     const status = change(newest);
     return Object.keys(status).length === 0 ? undefined : { status };
   });
 
 /** Ends the life of a Pod object: what a kubelet does when the last container is gone. */
-export async function deletePod(environment: AgentEnvironment, pod: DeepReadonly<Pod>): Promise<void> {
+export async function deletePod(environment: AgentEnvironment, pod: ReadonlyPod): Promise<void> {
   const { uid } = pod.metadata;
   await orGone(
     environment.client.delete(PODS, keyOf(pod as unknown as KubeObject), {

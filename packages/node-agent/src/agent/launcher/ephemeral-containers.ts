@@ -5,7 +5,7 @@
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { ContainerStatus, Pod } from '@coracle/apimachinery/types/types';
+import type { ContainerStatus, ReadonlyPod } from '@coracle/apimachinery/types/types';
 
 /** What its status, its event and its log say. */
 export const NO_EPHEMERAL_CONTAINERS =
@@ -13,25 +13,22 @@ export const NO_EPHEMERAL_CONTAINERS =
 /** The exit code of a process that could not be started. */
 const NOT_STARTED = 128;
 
-const ofPod = (pod: DeepReadonly<Pod>) => pod.spec.ephemeralContainers ?? [];
-const statusesOf = (pod: DeepReadonly<Pod>): readonly DeepReadonly<ContainerStatus>[] =>
+const ofPod = (pod: ReadonlyPod) => pod.spec.ephemeralContainers ?? [];
+const statusesOf = (pod: ReadonlyPod): readonly DeepReadonly<ContainerStatus>[] =>
   pod.status?.ephemeralContainerStatuses ?? [];
 
 /** True when the Pod names such a container. */
-export const isEphemeral = (pod: DeepReadonly<Pod> | undefined, container: string): boolean =>
+export const isEphemeral = (pod: ReadonlyPod | undefined, container: string): boolean =>
   pod !== undefined && ofPod(pod).some(({ name }) => name === container);
 
 /** Names of those that have not been reported yet. */
-export const freshEphemeral = (pod: DeepReadonly<Pod>): string[] =>
+export const freshEphemeral = (pod: ReadonlyPod): string[] =>
   ofPod(pod)
     .map(({ name }) => name)
     .filter((name) => !statusesOf(pod).some((status) => status.name === name));
 
 /** Their statuses, for a merge into the Pod's; nothing where there are none. A status that was written stays as it is. */
-export function ephemeralStatuses(
-  pod: DeepReadonly<Pod>,
-  now: string,
-): { ephemeralContainerStatuses?: ContainerStatus[] } {
+export function ephemeralStatuses(pod: ReadonlyPod, now: string): { ephemeralContainerStatuses?: ContainerStatus[] } {
   const containers = ofPod(pod);
   if (containers.length === 0) return {};
   const before = statusesOf(pod);

@@ -1,7 +1,6 @@
 /** Whether something of a launcher is to fail or wait because KubeVirt's functional tests say so. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Pod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import { KUBEVIRTS } from '@coracle/kubevirt/kinds/kinds';
 import { SIMULATE_CRASH, TARGET_IMAGE_HOOK } from '@coracle/kubevirt/rules/launcher/functional-test-hooks';
 import { clusterConfigOf } from '@coracle/kubevirt/rules/machine-defaults/cluster-config';
@@ -18,7 +17,7 @@ async function servesHooks({ client, signal }: AgentEnvironment): Promise<boolea
 }
 
 /** True for a launcher whose command says that it shall fail. */
-export const simulatesCrash = (pod: DeepReadonly<Pod> | undefined): boolean =>
+export const simulatesCrash = (pod: ReadonlyPod | undefined): boolean =>
   pod?.spec.containers.some(({ name, command }) => name === 'compute' && command?.includes(SIMULATE_CRASH)) ?? false;
 
 /**

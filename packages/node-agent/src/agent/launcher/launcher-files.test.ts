@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import { VIRTUAL_MACHINE_INSTANCES } from '../../../../kubevirt/src/kinds/kinds.ts';
 import { PlanError } from '../../../../kubevirt/src/rules/machine/machine-plan.ts';
 import { systemClock } from '../../../../runtime/src/clock/clock.ts';
@@ -11,7 +12,6 @@ import { silentLogger } from '../../../../runtime/src/log/log.ts';
 import { createDeferred } from '../../../../runtime/src/signal/deferred.ts';
 import type { AgentEnvironment } from '../environment.ts';
 import { Launcher } from './launcher.ts';
-import type { ReadonlyPod } from './launcher-state.ts';
 import { type VmRecord, writeRecord } from './vm-record.ts';
 
 const VMI_UID = '00000000-0000-4000-8000-000000000001';

@@ -1,13 +1,13 @@
 /** The last stage of a launcher: the result is recorded, then reported, then the files go. */
 import { join } from 'node:path';
 import { isNotFound } from '@coracle/client/api-failure';
-import { VIRTUAL_MACHINE_INSTANCES } from '@coracle/kubevirt/kinds/kinds';
+import { type ReadonlyVmi, VIRTUAL_MACHINE_INSTANCES } from '@coracle/kubevirt/kinds/kinds';
 import { removeVmDirectory } from '../../disk/vm-directory.ts';
 import { releaseAddress } from '../../network/address-pool.ts';
 import { releaseVolumes } from '../guest/guest-volumes.ts';
 import { keepLogs } from '../requests/pod-logs.ts';
 import { deletePod, writeVmiStatus } from './api-writes.ts';
-import type { LauncherState, ReadonlyVmi } from './launcher-state.ts';
+import type { LauncherState } from './launcher-state.ts';
 import { isOfOthers } from './no-relationship.ts';
 import type { LauncherView } from './pod-status.ts';
 import { endProcess } from './stop-vm.ts';

@@ -1,8 +1,9 @@
 /** Where a launcher begins: what is on disk of its guest, and what the Pod says of its end. */
+import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import { dropHalfResumed } from '../memory/go-on.ts';
 import { simulatesCrash } from './functional-test-hooks.ts';
 import { findOrphan } from './launcher-orphan.ts';
-import type { LauncherState, ReadonlyPod } from './launcher-state.ts';
+import type { LauncherState } from './launcher-state.ts';
 import { ended, type StageOutcomes } from './launcher-step.ts';
 import { startFailed } from './start-failure.ts';
 import { ownUid } from './vm-namespace.ts';

@@ -1,7 +1,6 @@
 /** The launchers of one agent: one for each Pod, and what is asked of all of them. */
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Pod } from '@coracle/apimachinery/types/types';
-import type { VirtualMachineInstance } from '@coracle/kubevirt/kinds/kubevirt';
+import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyVmi } from '@coracle/kubevirt/kinds/kubevirt';
 import type { Logger } from '@coracle/runtime/log/log';
 import type { AgentEnvironment } from '../environment.ts';
 import type { MeasuredGuest } from '../guest/guest-metrics.ts';
@@ -37,7 +36,7 @@ export class LauncherSet {
   launch(
     environment: AgentEnvironment,
     podUid: string,
-    from: { readonly pod: DeepReadonly<Pod> } | { readonly record: VmRecord },
+    from: { readonly pod: ReadonlyPod } | { readonly record: VmRecord },
   ): Launcher {
     const launcher = new Launcher(environment, { ...from, others: () => this.all() });
     this.#byUid.set(podUid, launcher);
@@ -101,7 +100,7 @@ export class LauncherSet {
     );
   }
 
-  observeVmi(vmi: DeepReadonly<VirtualMachineInstance>): void {
+  observeVmi(vmi: ReadonlyVmi): void {
     for (const launcher of this.all()) launcher.observeVmi(vmi);
   }
 

@@ -1,8 +1,8 @@
 /** The state of one launcher. */
 
 import type { DeepReadonly, ObjectKey } from '@coracle/apimachinery/meta/object';
-import type { Pod, PodStatus } from '@coracle/apimachinery/types/types';
-import type { VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
+import type { PodStatus, ReadonlyPod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyVmi } from '@coracle/kubevirt/kinds/kinds';
 import { isDeletedForSilence } from '@coracle/kubevirt/rules/eviction/silent-deletion';
 import { instanceReference } from '@coracle/kubevirt/rules/launcher/launcher-owner';
 import { guestGraceSeconds } from '@coracle/kubevirt/rules/launcher/launcher-pod';
@@ -25,9 +25,6 @@ import {
   sameJson,
 } from './pod-status.ts';
 import type { VmRecord } from './vm-record.ts';
-
-export type ReadonlyPod = DeepReadonly<Pod>;
-export type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
 
 /** Pause after the first failure; it doubles with each. */
 export const FIRST_RETRY_MS = 1000;

@@ -3,7 +3,10 @@
  * after the other over one `launcher-state`.
  * Nothing here throws out of `run` but the end of the agent; a failing API delays reports and never touches a guest.
  */
+
 import type { ObjectKey } from '@coracle/apimachinery/meta/object';
+import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyVmi } from '@coracle/kubevirt/kinds/kinds';
 import type { BackupRequest } from '@coracle/kubevirt/rules/backup/backup-request';
 import type { MemorySaved } from '@coracle/kubevirt/rules/memory-state/memory-calls';
 import { networkLabel, objectLabels } from '@coracle/kubevirt/rules/metrics/sample';
@@ -24,7 +27,7 @@ import { finishGuest } from './launcher-finish.ts';
 import { lookAround } from './launcher-look.ts';
 import { awaitOrphan } from './launcher-orphan.ts';
 import { receive } from './launcher-receive.ts';
-import { LauncherState, type ReadonlyPod, type ReadonlyVmi } from './launcher-state.ts';
+import { LauncherState } from './launcher-state.ts';
 import { ended, FIRST_STAGE, type LauncherStage, nextStage, type StageOutcome } from './launcher-step.ts';
 import { superviseGuest } from './launcher-supervise.ts';
 import { endProcess } from './stop-vm.ts';

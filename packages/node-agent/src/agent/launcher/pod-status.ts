@@ -6,9 +6,9 @@ import type {
   Container,
   ContainerState,
   ContainerStatus,
-  Pod,
   PodCondition,
   PodStatus,
+  ReadonlyPod,
   ResourceRequirements,
 } from '@coracle/apimachinery/types/types';
 import {
@@ -27,7 +27,7 @@ import type { VmResult } from './vm-result.ts';
 export interface ResizeView {
   /** For the Pod `of`: one whose size has changed again needs another. */
   readonly verdict?: PodResizeVerdict;
-  readonly of?: DeepReadonly<Pod>;
+  readonly of?: ReadonlyPod;
   /** What keeps the guest from having what its Pod has. */
   readonly trouble?: string;
 }
@@ -63,7 +63,7 @@ export interface PodStatusOptions {
 }
 
 /** The annotations that this Pod lacks: where its guest's ports are, and which networks it is on. They stay as they are once it has ended. */
-export function podAnnotationsOf(pod: DeepReadonly<Pod>, view: LauncherView): Record<string, string> | undefined {
+export function podAnnotationsOf(pod: ReadonlyPod, view: LauncherView): Record<string, string> | undefined {
   if (view.state !== 'running') return undefined;
   const known = pod.metadata.annotations ?? {};
   const ports = view.ports && JSON.stringify(view.ports);
@@ -83,7 +83,7 @@ export function podAnnotationsOf(pod: DeepReadonly<Pod>, view: LauncherView): Re
 export const imageContainer = (volume: string): string => (volume === '' ? 'kernel-boot' : `volume${volume}`);
 
 /** The status this Pod should have. Conditions of others (PodScheduled, readiness gates) stay. */
-export function podStatusOf(pod: DeepReadonly<Pod>, view: LauncherView, options: PodStatusOptions): PodStatus {
+export function podStatusOf(pod: ReadonlyPod, view: LauncherView, options: PodStatusOptions): PodStatus {
   const before = pod.status ?? {};
   const running = view.state === 'running';
   const stamp = formatTime(options.now);
@@ -120,16 +120,16 @@ export function podStatusOf(pod: DeepReadonly<Pod>, view: LauncherView, options:
 }
 
 /** The generation that a status is about, for those who wait until a change of the spec was seen (KEP-5067). */
-const observedOf = ({ metadata: { generation } }: DeepReadonly<Pod>): { observedGeneration?: number } =>
+const observedOf = ({ metadata: { generation } }: ReadonlyPod): { observedGeneration?: number } =>
   generation === undefined ? {} : { observedGeneration: generation };
 
 /** What was decided on the size that the Pod has now; undefined where it has changed since. */
-function resizeVerdictOf(pod: DeepReadonly<Pod>, view: LauncherView): PodResizeVerdict | undefined {
+function resizeVerdictOf(pod: ReadonlyPod, view: LauncherView): PodResizeVerdict | undefined {
   const resize = view.state === 'running' ? view.resize : undefined;
   return resize?.of && sameJson(sizesOf(resize.of), sizesOf(pod)) ? resize.verdict : undefined;
 }
 
-function conditionsOf(pod: DeepReadonly<Pod>, view: LauncherView, stamp: string): PodCondition[] {
+function conditionsOf(pod: ReadonlyPod, view: LauncherView, stamp: string): PodCondition[] {
   const known = pod.status?.conditions ?? [];
   const observed = observedOf(pod);
   const conditions = new Map<string, PodCondition>(known.map((c) => [c.type, { ...c }]));
@@ -173,7 +173,7 @@ function conditionsOf(pod: DeepReadonly<Pod>, view: LauncherView, stamp: string)
 
 /** What a container of a running Pod has been given: what it was made with, until a change of it is granted. */
 function sizeOf(
-  pod: DeepReadonly<Pod>,
+  pod: ReadonlyPod,
   view: LauncherView,
   { name, resources }: DeepReadonly<Container>,
 ): Pick<ContainerStatus, 'allocatedResources' | 'resources'> {
@@ -192,10 +192,10 @@ function sizeOf(
 const COMPUTE = 'compute';
 const COMPUTE_NOT_READY = `containers with unready status: [${COMPUTE}]`;
 
-const containerId = (pod: DeepReadonly<Pod>, name: string): string => `coracle://${pod.metadata.uid ?? ''}/${name}`;
+const containerId = (pod: ReadonlyPod, name: string): string => `coracle://${pod.metadata.uid ?? ''}/${name}`;
 
 function statusOf(
-  pod: DeepReadonly<Pod>,
+  pod: ReadonlyPod,
   view: LauncherView,
   { name, image = '' }: DeepReadonly<Container>,
   state: ContainerState,
@@ -213,7 +213,7 @@ function statusOf(
   };
 }
 
-function mainState(pod: DeepReadonly<Pod>, view: LauncherView, name: string): ContainerState {
+function mainState(pod: ReadonlyPod, view: LauncherView, name: string): ContainerState {
   switch (view.state) {
     case 'creating':
       return view.container === undefined || view.container === name
@@ -237,7 +237,7 @@ function mainState(pod: DeepReadonly<Pod>, view: LauncherView, name: string): Co
 }
 
 /** A sidecar starts before the others and goes on beside them: it does not wait for their images. */
-function sidecarState(pod: DeepReadonly<Pod>, view: LauncherView, name: string, stamp: string): ContainerState {
+function sidecarState(pod: ReadonlyPod, view: LauncherView, name: string, stamp: string): ContainerState {
   const startedAt = pod.status?.startTime ?? stamp;
   if (view.state !== 'ended') return { running: { startedAt } };
   const finishedAt = formatTime(view.finishedAt);
@@ -246,12 +246,12 @@ function sidecarState(pod: DeepReadonly<Pod>, view: LauncherView, name: string, 
   };
 }
 
-const initState = (pod: DeepReadonly<Pod>, view: LauncherView): ContainerState =>
+const initState = (pod: ReadonlyPod, view: LauncherView): ContainerState =>
   view.state === 'creating'
     ? { waiting: { reason: 'PodInitializing' } }
     : { terminated: { exitCode: 0, reason: 'Completed', containerID: containerId(pod, 'init') } };
 
-const sizesOf = (pod: DeepReadonly<Pod>): unknown => pod.spec.containers.map(({ resources }) => resources ?? null);
+const sizesOf = (pod: ReadonlyPod): unknown => pod.spec.containers.map(({ resources }) => resources ?? null);
 
 const imageIdOf = (ids: Readonly<Record<string, string>>, name: string, image: string): string =>
   (Object.hasOwn(ids, name) ? ids[name] : undefined) ?? image;
@@ -260,7 +260,7 @@ const imageIdOf = (ids: Readonly<Record<string, string>>, name: string, image: s
  * True when writing `wanted` would change what the Pod says. The order of keys does not count, nor does a null: a server
  * written in Go gives times that are not set as null (`startedAt`, `lastProbeTime`).
  */
-export function podStatusDiffers(pod: DeepReadonly<Pod>, wanted: PodStatus): boolean {
+export function podStatusDiffers(pod: ReadonlyPod, wanted: PodStatus): boolean {
   const before = pod.status as Readonly<Record<string, unknown>> | undefined;
   return Object.entries(wanted).some(([key, value]) => !sameJson(withoutNulls(before?.[key]), withoutNulls(value)));
 }

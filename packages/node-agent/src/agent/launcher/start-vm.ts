@@ -2,9 +2,8 @@
 import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Pod } from '@coracle/apimachinery/types/types';
-import type { VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
+import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyVmi } from '@coracle/kubevirt/kinds/kinds';
 import { logsSerialConsole } from '@coracle/kubevirt/rules/launcher/guest-console-log';
 import { guestGraceSeconds } from '@coracle/kubevirt/rules/launcher/launcher-pod';
 import { podShortfall } from '@coracle/kubevirt/rules/launcher/pod-shortfall';
@@ -32,8 +31,8 @@ import { writeNamespace } from './vm-namespace.ts';
 import { type MigrationRecord, type VmRecord, writeRecord } from './vm-record.ts';
 
 export interface StartRequest {
-  readonly vmi: DeepReadonly<VirtualMachineInstance>;
-  readonly pod: DeepReadonly<Pod>;
+  readonly vmi: ReadonlyVmi;
+  readonly pod: ReadonlyPod;
   /** Ends the preparation; QEMU, once spawned, is left to the caller. */
   readonly signal: AbortSignal;
   readonly onImage: (event: ImageEvent) => void;
@@ -115,8 +114,8 @@ export async function prepareVm(
 }
 
 export interface SpawnRequest {
-  readonly vmi: DeepReadonly<VirtualMachineInstance>;
-  readonly pod: DeepReadonly<Pod>;
+  readonly vmi: ReadonlyVmi;
+  readonly pod: ReadonlyPod;
   readonly prepared: PreparedVm;
   readonly address: string;
   /** Set when QEMU shall wait for the guest of another node. */

@@ -3,14 +3,14 @@
  * fields that change, ready for a merge patch; an empty object means there is nothing to write.
  */
 
-import { type DeepReadonly, formatTime } from '@coracle/apimachinery/meta/object';
+import { formatTime } from '@coracle/apimachinery/meta/object';
 import {
   formatQuantity,
   parseQuantity,
   quantityFromBytes,
   quantityValue,
 } from '@coracle/apimachinery/quantity/quantity';
-import type { VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
+import type { ReadonlyVmi } from '@coracle/kubevirt/kinds/kinds';
 import type { VirtualMachineInstanceStatus, VmCondition } from '@coracle/kubevirt/kinds/status';
 import { unsupportedReason } from '@coracle/kubevirt/rules/access-credentials/agent-credentials';
 import { POD_INTERFACE } from '@coracle/kubevirt/rules/launcher/network-attachments';
@@ -31,7 +31,6 @@ import { guestCondition } from '../guest/run-state.ts';
 import { sameJson } from './pod-status.ts';
 import type { VmResult } from './vm-result.ts';
 
-type Vmi = DeepReadonly<VirtualMachineInstance>;
 type StatusChange = Partial<Record<keyof VirtualMachineInstanceStatus, unknown>>;
 
 /** Upstream has no such case: its handlers always know each other. */
@@ -67,19 +66,21 @@ const isPaused = ({ runState }: GuestState, plan: MachinePlan): boolean =>
   runState !== 'save-vm' && guestCondition(runState) === 'stopped' && (runState !== 'prelaunch' || plan.startPaused);
 
 /** True when the VMI is on this node, or nobody has said where it is. */
-const isOn = (vmi: Vmi, node: string): boolean => (vmi.status?.nodeName ?? '') === '' || vmi.status?.nodeName === node;
+const isOn = (vmi: ReadonlyVmi, node: string): boolean =>
+  (vmi.status?.nodeName ?? '') === '' || vmi.status?.nodeName === node;
 
 /** Its migration did not come to an end while it ran. */
-const isPausedByMonitor = (vmi: Vmi): boolean => {
+const isPausedByMonitor = (vmi: ReadonlyVmi): boolean => {
   const state = vmi.status?.migrationState;
   return state?.mode === 'Paused' && state.completed !== true;
 };
 
 /** True when the agent owns the phase of this VMI. */
-export const isClaimed = (vmi: Vmi): boolean => vmi.status?.phase === 'Scheduled' || vmi.status?.phase === 'Running';
+export const isClaimed = (vmi: ReadonlyVmi): boolean =>
+  vmi.status?.phase === 'Scheduled' || vmi.status?.phase === 'Running';
 
 /** The changes that make the status tell what the guest is. */
-export function runningStatus(vmi: Vmi, view: RunningView, now: number): StatusChange {
+export function runningStatus(vmi: ReadonlyVmi, view: RunningView, now: number): StatusChange {
   const status = vmi.status ?? {};
   if (!isClaimed(vmi) || !isOn(vmi, view.node)) return {};
   const change: StatusChange = {};
@@ -120,7 +121,7 @@ export function runningStatus(vmi: Vmi, view: RunningView, now: number): StatusC
 
 /** What the guest has been asked to use, and uses, in the words of its spec where they mean the same. */
 function pluggedMemory(
-  { spec, status }: Vmi,
+  { spec, status }: ReadonlyVmi,
   bootBytes: number,
   { requestedBytes }: HotMemoryPlan,
   pluggedBytes: number | undefined,
@@ -143,7 +144,7 @@ function pluggedMemory(
  * that runs is ended by such a one only where it counts as its active Pod: else another one has the guest.
  */
 export function finalStatus(
-  vmi: Vmi,
+  vmi: ReadonlyVmi,
   result: VmResult,
   { node, now, guestless }: { readonly node: string; readonly now: number; readonly guestless?: string | undefined },
 ): StatusChange {
@@ -160,7 +161,7 @@ export function finalStatus(
   };
 }
 
-function stamps(vmi: Vmi, phase: string, now: number): unknown {
+function stamps(vmi: ReadonlyVmi, phase: string, now: number): unknown {
   const before = vmi.status?.phaseTransitionTimestamps ?? [];
   return before.some((stamp) => stamp.phase === phase)
     ? before
@@ -171,7 +172,7 @@ function stamps(vmi: Vmi, phase: string, now: number): unknown {
  * The planned interfaces, with what the guest's agent says of each (matched by MAC), then those that only the guest knows.
  * That of the network of Pods keeps the address of the VM: as behind masquerade, the guest's own leads nowhere.
  */
-function interfacesOf(vmi: Vmi, { plan, address, guest }: RunningView): unknown {
+function interfacesOf(vmi: ReadonlyVmi, { plan, address, guest }: RunningView): unknown {
   const before = vmi.status?.interfaces ?? [];
   const answered = guest.agentFacts?.interfaces ?? [];
   const planned = plan.interfaces.map((nic) => {
@@ -215,7 +216,7 @@ function addressesOf({ addresses }: GuestInterface): { ipAddress?: string; ipAdd
 }
 
 /** The target of each disk, and how far those are that may be plugged; entries and fields of others stay. */
-function volumesOf(vmi: Vmi, { plan, plugging }: RunningView): unknown {
+function volumesOf(vmi: ReadonlyVmi, { plan, plugging }: RunningView): unknown {
   const before = vmi.status?.volumeStatus ?? [];
   const disks = new Map(plan.disks.filter((disk) => disk.hasVolume).map((disk) => [disk.name, disk]));
   const wanted = new Set((vmi.spec.volumes ?? []).map(({ name }) => name));
@@ -239,7 +240,7 @@ function volumesOf(vmi: Vmi, { plan, plugging }: RunningView): unknown {
 }
 
 function conditionsOf(
-  vmi: Vmi,
+  vmi: ReadonlyVmi,
   { plan, guest, portProblems, memoryPlugFailed, diskPause, credentials }: RunningView,
   moves: Migratability,
   now: number,

@@ -3,8 +3,7 @@
  * runs.
  */
 import { stat } from 'node:fs/promises';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
+import type { ReadonlyVmi } from '@coracle/kubevirt/kinds/kinds';
 import type { MachinePlan } from '@coracle/kubevirt/rules/machine/machine-plan';
 import { machinePlan } from '@coracle/kubevirt/rules/machine/plan';
 import { FORKED_FROM } from '@coracle/kubevirt/rules/memory-state/fork';
@@ -18,8 +17,6 @@ import type { Guest } from '../guest/guest.ts';
 import type { VmRecord } from '../launcher/vm-record.ts';
 import { hostProcessor } from './host-processor.ts';
 import { markUsed, nextState, ramFile, readState, type SavedState, userOf } from './state-files.ts';
-
-type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
 
 /** A state that an instance goes on from. */
 export interface Resume {

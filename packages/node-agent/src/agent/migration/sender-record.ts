@@ -1,9 +1,9 @@
 /** What the source of a migration writes: its own record, and what it has to say in the VMI. */
 import { join as joinPath } from 'node:path';
 import { isNotFound } from '@coracle/client/api-failure';
-import { VIRTUAL_MACHINE_INSTANCES } from '@coracle/kubevirt/kinds/kinds';
+import { type ReadonlyVmi, VIRTUAL_MACHINE_INSTANCES } from '@coracle/kubevirt/kinds/kinds';
 import { patchStatus, writeVmiStatus } from '../launcher/api-writes.ts';
-import type { LauncherState, ReadonlyVmi } from '../launcher/launcher-state.ts';
+import type { LauncherState } from '../launcher/launcher-state.ts';
 import { isOfOthers } from '../launcher/no-relationship.ts';
 import { type MigrationRecord, type VmRecord, writeRecord } from '../launcher/vm-record.ts';
 import { sourceFailed } from './migration-status.ts';

@@ -1,9 +1,10 @@
+import type { ReadonlyVmi } from '@coracle/kubevirt/kinds/kinds';
 import { podCard } from '@coracle/kubevirt/rules/machine/interfaces';
 import { type MigrationEnds, nextSourceStep } from '@coracle/kubevirt/rules/migration/migration-steps';
 import { QmpError } from '../../qmp/qmp-connection.ts';
 import type { Guest } from '../guest/guest.ts';
 import { hasEnded } from '../guest/run-state.ts';
-import type { LauncherState, ReadonlyVmi } from '../launcher/launcher-state.ts';
+import type { LauncherState } from '../launcher/launcher-state.ts';
 import type { VmRecord } from '../launcher/vm-record.ts';
 import { resultOf, type VmResult } from '../launcher/vm-result.ts';
 import { ask } from './ask-verdict.ts';

@@ -1,6 +1,6 @@
 /** One probe of a guest, once. */
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { GuestProbe, VirtualMachineInstance } from '@coracle/kubevirt/kinds/kubevirt';
+import type { GuestProbe, ReadonlyVmi } from '@coracle/kubevirt/kinds/kubevirt';
 import { podAddressOf } from '@coracle/kubevirt/rules/launcher/pod-address';
 import type { ProbeOutcome } from '@coracle/kubevirt/rules/probe/probe-count';
 import type { Clock } from '@coracle/runtime/clock/clock';
@@ -13,7 +13,7 @@ import { probeTcp } from './tcp-probe.ts';
 
 export interface AskGuestOptions {
   readonly guest: Pick<Guest, 'agent' | 'forwarder' | 'state'>;
-  readonly vmi: DeepReadonly<VirtualMachineInstance>;
+  readonly vmi: ReadonlyVmi;
   /** Of the VM on its host. */
   readonly address: string;
   readonly clock: Clock;
@@ -49,10 +49,7 @@ async function askPort(
 }
 
 /** A number, or the name of a port of the guest's interfaces; undefined where there is none such. */
-function portNumber(
-  { spec }: DeepReadonly<VirtualMachineInstance>,
-  wanted: string | number | undefined,
-): number | undefined {
+function portNumber({ spec }: ReadonlyVmi, wanted: string | number | undefined): number | undefined {
   if (typeof wanted === 'number') return wanted;
   const ports = (spec.domain.devices.interfaces ?? []).flatMap((nic) => nic.ports ?? []);
   const named = ports.find(({ name }) => name !== undefined && name === wanted)?.port;

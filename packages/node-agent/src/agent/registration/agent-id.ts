@@ -5,8 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Node } from '@coracle/apimachinery/types/types';
+import type { ReadonlyNode } from '@coracle/apimachinery/types/types';
 import { isUid } from '../../disk/vm-directory.ts';
 import { writeFileAtomic } from '../../image/atomic-file.ts';
 import { AGENT_ID_ANNOTATION } from './node-object.ts';
@@ -32,7 +31,7 @@ export async function knownAgentId(directory: string): Promise<string | undefine
 }
 
 /** Whether an agent other than `id` serves the node. One that has stopped reporting (Ready is not True) has left it. */
-export function servedByAnother(node: DeepReadonly<Node>, id: string | undefined): boolean {
+export function servedByAnother(node: ReadonlyNode, id: string | undefined): boolean {
   const shown = node.metadata.annotations?.[AGENT_ID_ANNOTATION];
   const ready = node.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
   return shown !== undefined && shown !== id && ready;

@@ -1,7 +1,6 @@
 /** The claims whose files this node keeps: listed on its Node, removed when the control plane says that they are gone. */
 import { dirname } from 'node:path';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Node } from '@coracle/apimachinery/types/types';
+import type { ReadonlyNode } from '@coracle/apimachinery/types/types';
 import {
   formatHeldClaims,
   GONE_CLAIMS_ANNOTATION,
@@ -17,7 +16,7 @@ export interface HeldClaims {
   /** For the Node; undefined while there are none and never were. */
   list(): Promise<string | undefined>;
   /** Acts on what the Node says; never rejects. */
-  observe(node: DeepReadonly<Node>): Promise<void>;
+  observe(node: ReadonlyNode): Promise<void>;
 }
 
 /** Looks after `claims/`. `records` are the guests of this node, those that have ended but are not cleared up among them. */

@@ -1,11 +1,8 @@
 /** What this node has given to Pods and could still give: a kubelet's part in a change of a Pod's size. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Pod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { Amounts } from '@coracle/cluster-rules/placement/pod-requests';
 import { isResizing, type PodResizeVerdict, podResizeVerdict } from '@coracle/kubevirt/rules/live-update/pod-resize';
-
-type ReadonlyPod = DeepReadonly<Pod>;
 
 export interface NodeRoom {
   /** Decides on a Pod whose size was changed; what it says 'fits' to is taken from then on. */

@@ -1,8 +1,7 @@
 /** Processor models that this node does not offer, as the KubeVirt object says now. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { Client } from '@coracle/client/client';
-import { KUBEVIRTS, type KubeVirt } from '@coracle/kubevirt/kinds/kinds';
+import { KUBEVIRTS, type ReadonlyKubeVirt } from '@coracle/kubevirt/kinds/kinds';
 import { obsoleteCpuModels } from '@coracle/kubevirt/rules/machine-defaults/obsolete-cpu-models';
 import type { Logger } from '@coracle/runtime/log/log';
 
@@ -11,7 +10,7 @@ export function createObsoleteModels(
   client: Client,
   log: Logger,
 ): (signal: AbortSignal) => Promise<ReadonlySet<string>> {
-  let known: DeepReadonly<KubeVirt> | undefined;
+  let known: ReadonlyKubeVirt | undefined;
   return async (signal) => {
     try {
       [known] = (await client.list(KUBEVIRTS, { signal })).items;

@@ -1,7 +1,6 @@
 /** Pods on this node that are no launchers. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Pod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import { isExporter } from '@coracle/kubevirt/rules/export/exporter-pod';
 import { isAttachment } from '@coracle/kubevirt/rules/launcher/attachment-pod';
 import { isPodFinal } from '@coracle/kubevirt/rules/launcher/launcher-pods';
@@ -10,7 +9,7 @@ import { deletePod, writePodStatus } from '../launcher/api-writes.ts';
 import { podStatusOf } from '../launcher/pod-status.ts';
 
 /** Pods that are no launchers: those that hold volumes or lead to exports run, others are said once each; all go when somebody deletes them. */
-export function createUnmanagedPodStatus(environment: AgentEnvironment): (pod: DeepReadonly<Pod>) => void {
+export function createUnmanagedPodStatus(environment: AgentEnvironment): (pod: ReadonlyPod) => void {
   /** UIDs reported; bounded. */
   const reported = new Set<string>();
   return (pod) => {
@@ -46,5 +45,5 @@ export function createUnmanagedPodStatus(environment: AgentEnvironment): (pod: D
 const LAUNCHER_SELECTOR = { key: 'kubevirt.io', value: 'virt-launcher' } as const;
 
 /** True for the Pods that this agent starts guests for. */
-export const isLauncher = (pod: DeepReadonly<Pod>): boolean =>
+export const isLauncher = (pod: ReadonlyPod): boolean =>
   pod.metadata.labels?.[LAUNCHER_SELECTOR.key] === LAUNCHER_SELECTOR.value;

@@ -3,8 +3,7 @@
  * health, its Pods, figures. All are read-only, and all there is; what else the agent serves is not reached this way.
  */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Pod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { ApiRequest, ApiResponse } from '@coracle/runtime/http/seam';
 import { familyText, type MetricFamily } from '@coracle/runtime/metrics/metric-family';
@@ -77,7 +76,7 @@ const metricsText = (families: readonly MetricFamily[]): string => families.map(
 const verboseHealth = (): string => `${CHECKS.map((check) => `[+]${check} ok\n`).join('')}healthz check passed\n`;
 
 /** Items of a list of this kind do not say what they are. */
-function podList(pods: readonly DeepReadonly<Pod>[]): string {
+function podList(pods: readonly ReadonlyPod[]): string {
   const items = pods.map(({ kind: _kind, apiVersion: _version, ...pod }) => pod);
   return JSON.stringify({ kind: 'PodList', apiVersion: 'v1', metadata: {}, items });
 }

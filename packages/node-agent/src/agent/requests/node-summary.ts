@@ -1,14 +1,14 @@
 /** What a node and its Pods take, in kubelet's two forms: `/stats/summary` (stats/v1alpha1) and `/metrics/resource`. */
 
-import { type DeepReadonly, formatTime } from '@coracle/apimachinery/meta/object';
-import type { Pod } from '@coracle/apimachinery/types/types';
+import { formatTime } from '@coracle/apimachinery/meta/object';
+import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { Labels, ValueFamily } from '@coracle/runtime/metrics/metric-family';
 import type { ProcessIdentity } from '@coracle/runtime/process/identity';
 import { type CpuAndMemory, type DiskUsage, diskUsage, type HostUsage, hostUsage, processUsage } from './usage.ts';
 
 /** A Pod of this node, with the QEMU of its guest while there is one. */
 export interface MeasuredPod {
-  readonly pod: DeepReadonly<Pod>;
+  readonly pod: ReadonlyPod;
   readonly process: ProcessIdentity | undefined;
 }
 
@@ -25,7 +25,7 @@ interface Measured {
   readonly at: Measuring;
   readonly host: HostUsage | undefined;
   readonly disk: DiskUsage | undefined;
-  readonly pods: readonly { readonly pod: DeepReadonly<Pod>; readonly usage: CpuAndMemory }[];
+  readonly pods: readonly { readonly pod: ReadonlyPod; readonly usage: CpuAndMemory }[];
 }
 
 /** The container that stands for QEMU. */

@@ -5,7 +5,7 @@
  */
 
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { DeepReadonly, KubeObject, ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import {
   type ReviewRequest,
   readReview,
@@ -14,7 +14,7 @@ import {
 } from '@coracle/apimachinery/types/admission-review';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
-import type { PersistentVolume, PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
+import type { PersistentVolume, ReadonlyClaim } from '@coracle/apimachinery/types/types';
 import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { InformerSet } from '@coracle/client/informer/informer-set';
@@ -60,7 +60,7 @@ export interface DeletionWebhookOptions {
 
 /** The handler. Answers 404 elsewhere and 400 to what is no review; rejects when the API cannot be asked. */
 export function createDeletionWebhook({ client, informers, isComponent }: DeletionWebhookOptions): ApiHandler {
-  const claims = new Map<string, DeepReadonly<PersistentVolumeClaim>>();
+  const claims = new Map<string, ReadonlyClaim>();
   const cached = createProtectionIndex((namespace, name) => claims.get(`${namespace}/${name}`));
   follow(informers, VIRTUAL_MACHINES, cached, MACHINES);
   follow(informers, VIRTUAL_MACHINE_RESTORES, cached, RESTORES);
@@ -68,7 +68,7 @@ export function createDeletionWebhook({ client, informers, isComponent }: Deleti
 
   const decide = async (target: DeletionTarget): Promise<Refusal | undefined> => {
     const around = await claimsAround(client, target);
-    const by = async (machines: readonly DeepReadonly<KubeObject>[]): Promise<Refusal | undefined> => {
+    const by = async (machines: readonly ReadonlyObject[]): Promise<Refusal | undefined> => {
       const index = createProtectionIndex((namespace, name) =>
         around.find(({ metadata }) => metadata.namespace === namespace && metadata.name === name),
       );
@@ -102,7 +102,7 @@ export function createDeletionWebhook({ client, informers, isComponent }: Deleti
 
 function targetOf(
   { resource: { group, resource }, userInfo }: ReviewRequest,
-  object: DeepReadonly<KubeObject>,
+  object: ReadonlyObject,
   isComponent: (username: string) => boolean,
 ): DeletionTarget {
   const { namespace = '', name = '' } = object.metadata;
@@ -110,7 +110,7 @@ function targetOf(
 }
 
 /** The protected machines that may be against a deletion, as they are now. */
-async function protectedMachines(client: Client, target: DeletionTarget): Promise<readonly DeepReadonly<KubeObject>[]> {
+async function protectedMachines(client: Client, target: DeletionTarget): Promise<readonly ReadonlyObject[]> {
   const namespace =
     target.resource === 'namespaces'
       ? target.name
@@ -124,7 +124,7 @@ async function protectedMachines(client: Client, target: DeletionTarget): Promis
 }
 
 /** The claims that a decision about the object looks at: that of a volume or a DataVolume, and those beside a state claim. */
-async function claimsAround(client: Client, target: DeletionTarget): Promise<DeepReadonly<PersistentVolumeClaim>[]> {
+async function claimsAround(client: Client, target: DeletionTarget): Promise<ReadonlyClaim[]> {
   const { resource, namespace, name, object } = target;
   const { claimRef } = (object as DeepReadonly<PersistentVolume>).spec ?? {};
   const one = async (key: { namespace: string; name: string }) => {
@@ -148,7 +148,7 @@ async function find<T extends KubeObject>(
 }
 
 let states = 0;
-const put = (index: ProtectionIndex, prefix: IndexedPrefix, object: DeepReadonly<KubeObject>): void => {
+const put = (index: ProtectionIndex, prefix: IndexedPrefix, object: ReadonlyObject): void => {
   const { namespace = '', name = '' } = object.metadata;
   // Versions of another server cannot be compared: later is what came later.
   index.parts[prefix].set({ namespace, name }, { revision: ++states, object: { metadata: object.metadata, object } });
@@ -163,6 +163,6 @@ function follow<T extends KubeObject>(
   informers.of(type).onChange(({ type: what, object }) => {
     const { namespace = '', name = '' } = object.metadata;
     if (what === 'deleted') index.parts[prefix].delete({ namespace, name });
-    else put(index, prefix, object as DeepReadonly<KubeObject>);
+    else put(index, prefix, object as ReadonlyObject);
   });
 }

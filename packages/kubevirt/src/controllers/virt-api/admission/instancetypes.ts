@@ -5,11 +5,11 @@
  */
 
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { KubeObject } from '@coracle/apimachinery/meta/object';
 import type { ControllerRevision } from '@coracle/apimachinery/types/types';
 import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
-import type { VirtualMachine } from '../../../kinds/kubevirt.ts';
+import type { ReadonlyVm, VirtualMachine } from '../../../kinds/kubevirt.ts';
 import { keepPreferenceInVirtualMachine } from '../../../rules/instancetype/expand.ts';
 import { type ExpandedTemplate, expandTemplate } from '../../../rules/instancetype/expand-template.ts';
 import {
@@ -34,14 +34,12 @@ import type { AdmissionContext } from './admission-context.ts';
 import { CauseRefusal, WebhookRefusal } from './causes.ts';
 import type { ReadTarget } from './may-read.ts';
 
-type Vm = DeepReadonly<VirtualMachine>;
-
 /**
  * The mutator's part: changes `vm`.
  * @throws CauseRefusal for a matcher that is not well-formed, WebhookRefusal 400 when nothing can be inferred, 403 when
  * who asks may not read what it is inferred from
  */
-export async function mutateMatchers(vm: VirtualMachine, old: Vm | undefined, reader: Reader): Promise<void> {
+export async function mutateMatchers(vm: VirtualMachine, old: ReadonlyVm | undefined, reader: Reader): Promise<void> {
   const causes = validateMatchers(vm, old);
   if (causes.length > 0) throw new CauseRefusal(causes);
   for (const field of ['instancetype', 'preference'] as const) await infer(vm, field, reader);
@@ -96,7 +94,7 @@ export interface ExpandedMachine {
  * @throws DefaultsError when the cluster's settings contradict each other
  */
 export async function expandMachine(
-  vm: Vm,
+  vm: ReadonlyVm,
   context: AdmissionContext,
   client: Client,
 ): Promise<ExpandedMachine | undefined> {
@@ -116,7 +114,11 @@ export async function expandMachine(
 }
 
 /** A machine that is being created owns its copies from the first moment, so that nothing can vanish under it. */
-function capturesOf(vm: Vm, found: ResolvedSources, { operation, config }: AdmissionContext): ControllerRevision[] {
+function capturesOf(
+  vm: ReadonlyVm,
+  found: ResolvedSources,
+  { operation, config }: AdmissionContext,
+): ControllerRevision[] {
   if (operation !== 'CREATE' || vm.metadata.uid === undefined || config.instancetypeReferencePolicy !== 'reference')
     return [];
   return [found.instancetype, found.preference].flatMap((resolved) =>

@@ -1,8 +1,11 @@
 /** What the mutating webhooks fill in. Each function returns a new object and leaves its argument alone. */
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
-import { type DeepReadonly, formatTime } from '@coracle/apimachinery/meta/object';
+import { formatTime } from '@coracle/apimachinery/meta/object';
 import type {
+  ReadonlyMigration,
+  ReadonlyVm,
+  ReadonlyVmi,
   VirtualMachine,
   VirtualMachineInstance,
   VirtualMachineInstanceMigration,
@@ -29,11 +32,7 @@ const PCI_TOPOLOGY = 'v3';
 const RUNTIME_USER = 107;
 
 /** Fills architecture and machine type, and the identity: a new one on creation, on update the one that was left out. */
-export function mutateVirtualMachine(
-  vm: DeepReadonly<VirtualMachine>,
-  context: AdmissionContext,
-  old?: DeepReadonly<VirtualMachine>,
-): VirtualMachine {
+export function mutateVirtualMachine(vm: ReadonlyVm, context: AdmissionContext, old?: ReadonlyVm): VirtualMachine {
   const next = cloneJson(vm) as VirtualMachine;
   const { template } = next.spec ?? {};
   // Validation says what is missing; there is nothing to fill in without a template.
@@ -58,9 +57,9 @@ export function mutateVirtualMachine(
  * @throws DefaultsError when the cluster's settings contradict each other
  */
 export function mutateVirtualMachineInstance(
-  vmi: DeepReadonly<VirtualMachineInstance>,
+  vmi: ReadonlyVmi,
   context: AdmissionContext,
-  old?: DeepReadonly<VirtualMachineInstance>,
+  old?: ReadonlyVmi,
 ): VirtualMachineInstance {
   const next = cloneJson(vmi) as VirtualMachineInstance;
   if (context.operation === 'UPDATE') {
@@ -108,7 +107,7 @@ function identifyMachine(
   vm: VirtualMachine,
   spec: VirtualMachineInstanceSpec,
   context: AdmissionContext,
-  old: DeepReadonly<VirtualMachine> | undefined,
+  old: ReadonlyVm | undefined,
 ): void {
   const { firmware } = spec.domain;
   if (context.operation === 'CREATE') {
@@ -144,7 +143,7 @@ const owningMachine = ({ metadata }: VirtualMachineInstance): string | undefined
 
 /** Labels a migration with its instance, and holds it until the controller is done with it. */
 export function mutateMigration(
-  migration: DeepReadonly<VirtualMachineInstanceMigration>,
+  migration: ReadonlyMigration,
   context: AdmissionContext,
 ): VirtualMachineInstanceMigration {
   const next = cloneJson(migration) as VirtualMachineInstanceMigration;

@@ -5,14 +5,14 @@
  */
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { KubeObject, ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import { isQuantity, quantityText } from '@coracle/apimachinery/quantity/quantity';
 import { isQuantitySchema, type Schema } from '@coracle/apimachinery/schema/schema';
 import { kubevirtResources } from '../../../kinds/resources.ts';
 
 /** A copy of an object of that kind in which they are replaced. */
-export function withTextQuantities(kind: string, object: DeepReadonly<KubeObject>): KubeObject {
+export function withTextQuantities(kind: string, object: ReadonlyObject): KubeObject {
   const next = cloneJson(object) as KubeObject & { spec?: unknown };
   writeNumbersAsQuantities(kind, next);
   return next;

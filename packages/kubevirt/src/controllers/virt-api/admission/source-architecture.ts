@@ -1,9 +1,9 @@
 /** The architecture of a disk image decides that of the machine which says none (kubevirt pkg/defaults). */
 
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { KubeObject } from '@coracle/apimachinery/meta/object';
 import type { Client } from '@coracle/client/client';
-import type { VirtualMachine } from '../../../kinds/kubevirt.ts';
+import type { ReadonlyVm, VirtualMachine } from '../../../kinds/kubevirt.ts';
 import { INFERENCE_RESOURCES } from '../../../rules/instancetype/infer.ts';
 import { ARCHITECTURES } from '../../../rules/machine-defaults/cluster-config.ts';
 
@@ -23,13 +23,13 @@ interface DataSource extends KubeObject {
   readonly spec?: { readonly source?: { readonly dataSource?: DataSourceRef } };
 }
 
-const referencesOf = ({ spec }: DeepReadonly<VirtualMachine>): DataSourceRef[] =>
+const referencesOf = ({ spec }: ReadonlyVm): DataSourceRef[] =>
   (spec.dataVolumeTemplates ?? [])
     .map((template) => (template.spec as { sourceRef?: DataSourceRef } | undefined)?.sourceRef)
     .filter((ref) => ref?.kind?.toLowerCase() === 'datasource') as DataSourceRef[];
 
 /** Whether there is anything to look up for `setSourceArchitecture`. */
-export const needsSourceArchitecture = (vm: DeepReadonly<VirtualMachine>): boolean =>
+export const needsSourceArchitecture = (vm: ReadonlyVm): boolean =>
   vm.spec?.template !== undefined && !vm.spec.template.spec?.architecture && referencesOf(vm).length > 0;
 
 /**

@@ -9,6 +9,7 @@ import type { Client } from '@coracle/client/client';
 import {
   BACKUP_GROUP,
   KUBEVIRT_GROUP,
+  type ReadonlyBackup,
   VIRTUAL_MACHINE_BACKUPS,
   type VirtualMachineBackup,
   type VirtualMachineBackupTracker,
@@ -35,7 +36,7 @@ function requireGate({ config }: AdmissionContext): void {
  * @throws WebhookRefusal 400 while the feature gate is off
  */
 export async function validateNewBackup(
-  { metadata, spec }: DeepReadonly<VirtualMachineBackup>,
+  { metadata, spec }: ReadonlyBackup,
   context: AdmissionContext,
   { client, namespace, signal }: { readonly client: Client; readonly namespace: string; readonly signal?: AbortSignal },
 ): Promise<readonly Cause[]> {

@@ -2,21 +2,20 @@
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { CloneSpec, VirtualMachineClone } from '../../../kinds/kubevirt.ts';
+import type { CloneSpec, ReadonlyClone, VirtualMachineClone } from '../../../kinds/kubevirt.ts';
 import { filterProblems } from '../../../rules/clone/key-filters.ts';
 import { generatedTargetName } from '../../../rules/clone/target-name.ts';
 import type { AdmissionContext } from './admission-context.ts';
 import { type Cause, Findings, WebhookRefusal } from './causes.ts';
 import { MAC_OCTETS, octetsOf } from './formats.ts';
 
-type Clone = DeepReadonly<VirtualMachineClone>;
 type Spec = DeepReadonly<CloneSpec>;
 
 const MACHINE = 'VirtualMachine';
 const SOURCES = [MACHINE, 'VirtualMachineSnapshot'];
 
 /** Names the target when the user did not. */
-export function mutateClone(clone: Clone): VirtualMachineClone {
+export function mutateClone(clone: ReadonlyClone): VirtualMachineClone {
   const next = cloneJson(clone) as VirtualMachineClone;
   const source = (next.spec as Partial<CloneSpec> | undefined)?.source;
   // The schema says that it is missing; this comes before it.
@@ -32,7 +31,7 @@ export function mutateClone(clone: Clone): VirtualMachineClone {
  * Findings about a new clone. Whether its source is there and can be cloned is no finding: the controller waits for it.
  * @throws WebhookRefusal 400 when the cluster makes no snapshots
  */
-export function validateNewClone({ spec }: Clone, { config }: AdmissionContext): readonly Cause[] {
+export function validateNewClone({ spec }: ReadonlyClone, { config }: AdmissionContext): readonly Cause[] {
   if (!config.isEnabled('Snapshot')) throw new WebhookRefusal(400, 'snapshot feature gate is not enabled');
   const found = new Findings('spec');
   for (const kind of ['annotation', 'label'] as const) validateFilters(found, spec, kind);

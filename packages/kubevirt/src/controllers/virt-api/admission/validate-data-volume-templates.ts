@@ -1,8 +1,7 @@
 /** Rules about the DataVolumes that a virtual machine brings along (kubevirt pkg/storage/admitters). */
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachine } from '../../../kinds/kubevirt.ts';
+import type { ReadonlyVm, VirtualMachine } from '../../../kinds/kubevirt.ts';
 import { countPresent, type Findings } from './causes.ts';
 
 type Template = NonNullable<VirtualMachine['spec']['dataVolumeTemplates']>[number];
@@ -48,10 +47,12 @@ function validateTemplate(found: Findings, { metadata, spec }: Template): void {
     found.invalid('.source', sources === 0 ? 'Missing dataVolume valid source' : 'Multiple dataVolume sources');
 }
 
-type Vm = DeepReadonly<VirtualMachine>;
-
 /** Templates make their DataVolumes in the namespace of the machine. Asked only about templates that changed. */
-export function validateTemplateNamespaces(found: Findings, { metadata, spec }: Vm, old: Vm | undefined): void {
+export function validateTemplateNamespaces(
+  found: Findings,
+  { metadata, spec }: ReadonlyVm,
+  old: ReadonlyVm | undefined,
+): void {
   const templates = spec.dataVolumeTemplates ?? [];
   if (old !== undefined && deepEqual(templates, old.spec.dataVolumeTemplates ?? [])) return;
   found.each('spec.dataVolumeTemplates', templates, (at, template) => {

@@ -1,7 +1,6 @@
 /** Rules about exports (kubevirt pkg/storage/admitters/vmexport). */
 import { parseGoDuration } from '@coracle/apimachinery/meta/go-duration';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import { KUBEVIRT_GROUP, SNAPSHOT_GROUP, type VirtualMachineExport } from '../../../kinds/kubevirt.ts';
+import { KUBEVIRT_GROUP, type ReadonlyExport, SNAPSHOT_GROUP } from '../../../kinds/kubevirt.ts';
 import { type Cause, Findings, invalidValue, WebhookRefusal } from './causes.ts';
 
 /** What an export may be of: the word for it in messages, and its API group; claims are of the core group. */
@@ -24,7 +23,7 @@ const NOT_SERVED: Readonly<Record<string, string>> = {
  * Findings about a new export. Whether its source is there is no finding: the controller waits for it.
  * @throws WebhookRefusal 400 for a ttlDuration that is none
  */
-export function validateNewExport({ spec }: DeepReadonly<VirtualMachineExport>): readonly Cause[] {
+export function validateNewExport({ spec }: ReadonlyExport): readonly Cause[] {
   const { kind, name, apiGroup } = spec.source;
   const source = Object.hasOwn(SOURCES, kind) ? SOURCES[kind] : undefined;
   if (!source)

@@ -1,7 +1,6 @@
 /** A firmware UUID that is in use already: warned of, or refused where the cluster says so. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachine, VirtualMachineInstance } from '../../../kinds/kubevirt.ts';
+import type { ReadonlyVm, ReadonlyVmi, VirtualMachine, VirtualMachineInstance } from '../../../kinds/kubevirt.ts';
 import {
   effectiveUuid,
   type Machine,
@@ -20,7 +19,7 @@ import type { Subject } from './webhook.ts';
 export function validateMachineUuid(subject: Subject<VirtualMachine>): Cause[] {
   const { object, old, namespace, context } = subject;
   if (object.metadata.deletionTimestamp !== undefined || object.spec?.template === undefined) return [];
-  const vm = { ...object, metadata: { ...object.metadata, namespace } } as DeepReadonly<VirtualMachine>;
+  const vm = { ...object, metadata: { ...object.metadata, namespace } } as ReadonlyVm;
   const uuid = effectiveUuid(vm);
   // What its guest has always seen is written down by a component: that is no new one.
   const isBackfill = context.trusted && old !== undefined && !old.spec?.template?.spec?.domain?.firmware?.uuid;
@@ -31,7 +30,7 @@ export function validateMachineUuid(subject: Subject<VirtualMachine>): Cause[] {
 /** Validates the UUID of a new instance without a virtual machine: with one it has been validated before. */
 export function validateInstanceUuid(subject: Subject<VirtualMachineInstance>): Cause[] {
   const { object, namespace } = subject;
-  const vmi = { ...object, metadata: { ...object.metadata, namespace } } as DeepReadonly<VirtualMachineInstance>;
+  const vmi = { ...object, metadata: { ...object.metadata, namespace } } as ReadonlyVmi;
   const machine = machineOfVmi(vmi);
   const [uuid] = vmiUuids(vmi);
   if (machine.kind === 'VirtualMachine' || uuid === undefined) return [];

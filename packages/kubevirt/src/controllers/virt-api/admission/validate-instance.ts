@@ -1,9 +1,8 @@
 /** Rules about instances: what may be created, and what may change afterwards. */
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { readQuantity } from '@coracle/apimachinery/quantity/quantity';
-import type { VirtualMachineInstance } from '../../../kinds/kubevirt.ts';
+import type { ReadonlyVmi, VirtualMachineInstance } from '../../../kinds/kubevirt.ts';
 import { DUMP_CLAIM_ANNOTATION } from '../../../rules/memory-dump/memory-dump.ts';
 import type { AdmissionContext } from './admission-context.ts';
 import { type Cause, Findings, invalidValue, requiredValue, unsupportedValue } from './causes.ts';
@@ -14,10 +13,8 @@ import { reservedLabels, validateMetadata } from './validate-metadata.ts';
 import { validateMemoryGiven } from './validate-resources.ts';
 import { validateVolumeUse } from './validate-volumes.ts';
 
-type Vmi = DeepReadonly<VirtualMachineInstance>;
-
 /** Validates a new instance, which has its defaults. */
-export function validateNewInstance(vmi: Vmi, context: AdmissionContext): readonly Cause[] {
+export function validateNewInstance(vmi: ReadonlyVmi, context: AdmissionContext): readonly Cause[] {
   const { spec } = vmi as VirtualMachineInstance;
   if (spec?.domain?.devices === undefined)
     return [requiredValue('spec.domain.devices', 'spec.domain.devices must be given')];
@@ -34,7 +31,7 @@ export function validateNewInstance(vmi: Vmi, context: AdmissionContext): readon
 const RESERVED_CHANGED = 'modification of the following reserved kubevirt.io/ labels on a VMI object is prohibited';
 
 /** Validates a change: the spec belongs to KubeVirt's components, and the hot-plug limits to nobody. */
-export function validateInstanceUpdate(vmi: Vmi, old: Vmi, context: AdmissionContext): Cause[] {
+export function validateInstanceUpdate(vmi: ReadonlyVmi, old: ReadonlyVmi, context: AdmissionContext): Cause[] {
   if (!context.trusted) {
     if (!deepEqual(vmi.spec, old.spec)) return [unsupportedValue('', 'update of VMI object is restricted')];
     if (!deepEqual(reservedLabels(vmi.metadata), reservedLabels(old.metadata)))

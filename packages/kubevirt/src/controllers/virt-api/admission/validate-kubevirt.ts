@@ -1,19 +1,16 @@
 /** Rules about the KubeVirt object. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { KubeVirt } from '../../../kinds/kubevirt.ts';
+import type { ReadonlyKubeVirt } from '../../../kinds/kubevirt.ts';
 import { DUPLICATE_UUIDS, DUPLICATE_UUIDS_ANNOTATION } from '../../../rules/machine-defaults/cluster-config.ts';
 import { type Cause, duplicateValue, Findings, invalidValue } from './causes.ts';
 
-type Kv = DeepReadonly<KubeVirt>;
-
 /** There is one such object in a cluster. */
-export function validateNewKubeVirt(existing: readonly Kv[]): Cause[] {
+export function validateNewKubeVirt(existing: readonly ReadonlyKubeVirt[]): Cause[] {
   const names = existing.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).join(', ');
   return existing.length === 0 ? [] : [duplicateValue('', `KubeVirt is already created: ${names}`)];
 }
 
-export function validateKubeVirt({ metadata, spec }: Kv): readonly Cause[] {
+export function validateKubeVirt({ metadata, spec }: ReadonlyKubeVirt): readonly Cause[] {
   const found = new Findings();
   const policy = metadata.annotations?.[DUPLICATE_UUIDS_ANNOTATION];
   if (policy !== undefined && !DUPLICATE_UUIDS.some((known) => known === policy)) {
@@ -37,7 +34,7 @@ export function validateKubeVirt({ metadata, spec }: Kv): readonly Cause[] {
 }
 
 /** What the settings ask for and nobody here follows: the components are one program, whose log has one level. */
-export function kubeVirtWarnings({ spec }: Kv): string[] {
+export function kubeVirtWarnings({ spec }: ReadonlyKubeVirt): string[] {
   const asked = Object.keys(spec?.configuration?.developerConfiguration?.logVerbosity ?? {});
   return asked.length === 0
     ? []
@@ -47,7 +44,10 @@ export function kubeVirtWarnings({ spec }: Kv): string[] {
 }
 
 /** Deletion waits for the workloads when the object says so. `workloads`: kind -> number of objects. */
-export function validateKubeVirtDeletion({ spec }: Kv, workloads: Readonly<Record<string, number>>): Cause[] {
+export function validateKubeVirtDeletion(
+  { spec }: ReadonlyKubeVirt,
+  workloads: Readonly<Record<string, number>>,
+): Cause[] {
   if (spec.uninstallStrategy !== 'BlockUninstallIfWorkloadsExist') return [];
   const left = Object.entries(workloads).filter(([, count]) => count > 0);
   if (left.length === 0) return [];

@@ -3,24 +3,21 @@
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { readQuantity } from '@coracle/apimachinery/quantity/quantity';
-import type {
-  MigrationPolicy,
-  VirtualMachineInstance,
-  VirtualMachineInstanceMigration,
-} from '../../../kinds/kubevirt.ts';
+import type { MigrationPolicy, ReadonlyMigration, ReadonlyVmi } from '../../../kinds/kubevirt.ts';
 import type { AdmissionContext } from './admission-context.ts';
 import { type Cause, Findings, invalidValue, unsupportedValue } from './causes.ts';
 import { MIGRATION_SELECTOR_LABEL } from './mutate.ts';
 
-type Migration = DeepReadonly<VirtualMachineInstanceMigration>;
-
 const PRIORITIES = ['system-critical', 'user-triggered', 'system-maintenance'];
 
-export const isFinalMigration = ({ status }: Migration): boolean =>
+export const isFinalMigration = ({ status }: ReadonlyMigration): boolean =>
   status?.phase === 'Succeeded' || status?.phase === 'Failed';
 
 /** Validates a new migration by its own fields; what it says of its instance is `obstacleToMigration`. */
-export function validateMigrationSpec({ spec }: Migration, { config, trusted }: AdmissionContext): readonly Cause[] {
+export function validateMigrationSpec(
+  { spec }: ReadonlyMigration,
+  { config, trusted }: AdmissionContext,
+): readonly Cause[] {
   const found = new Findings('spec');
   const { priority, sendTo, receive } = spec;
   if (!spec.vmiName) found.required('.vmiName', 'vmiName is missing');
@@ -43,9 +40,9 @@ export function validateMigrationSpec({ spec }: Migration, { config, trusted }: 
  * answers these with 400 and no field.
  */
 export function obstacleToMigration(
-  migration: Migration,
-  vmi: DeepReadonly<VirtualMachineInstance> | undefined,
-  others: readonly Migration[],
+  migration: ReadonlyMigration,
+  vmi: ReadonlyVmi | undefined,
+  others: readonly ReadonlyMigration[],
 ): string | undefined {
   const { vmiName } = migration.spec;
   if (vmi === undefined) return `the VMI "${migration.metadata.namespace}/${vmiName}" does not exist`;
@@ -63,9 +60,9 @@ export function obstacleToMigration(
 }
 
 /** A migration is what it was made as, and can be found by the label of its instance until it is done. */
-export function validateMigrationUpdate(migration: Migration, old: Migration): Cause[] {
+export function validateMigrationUpdate(migration: ReadonlyMigration, old: ReadonlyMigration): Cause[] {
   if (!deepEqual(migration.spec, old.spec))
-    return [unsupportedValue('', "update of Migration object's spec is restricted")];
+    return [unsupportedValue('', "update of ReadonlyMigration object's spec is restricted")];
   const before = old.metadata.labels?.[MIGRATION_SELECTOR_LABEL];
   if (isFinalMigration(migration) || before === undefined) return [];
   if (migration.metadata.labels === undefined)

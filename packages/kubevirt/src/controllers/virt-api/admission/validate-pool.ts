@@ -2,22 +2,19 @@
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { parseGoDuration } from '@coracle/apimachinery/meta/go-duration';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { fromLabelSelectorObject, matchesLabels } from '@coracle/apimachinery/selector/label-selector';
 import type { Client } from '@coracle/client/client';
-import type { VirtualMachine, VirtualMachinePool } from '../../../kinds/kubevirt.ts';
+import type { ReadonlyPool, ReadonlyVm } from '../../../kinds/kubevirt.ts';
 import type { AdmissionContext } from './admission-context.ts';
 import { countPresent, Findings, requiredValue } from './causes.ts';
 import { expandMachine } from './instancetypes.ts';
 import { validateVirtualMachine } from './validate-virtual-machine.ts';
 
-type Pool = DeepReadonly<VirtualMachinePool>;
-
 /** Everything that is wrong with a pool; `old` is the one it replaces. */
 export async function validatePool(
-  pool: Pool,
-  old: Pool | undefined,
+  pool: ReadonlyPool,
+  old: ReadonlyPool | undefined,
   context: AdmissionContext,
   client: Client,
 ): Promise<readonly FieldError[]> {
@@ -31,7 +28,7 @@ export async function validatePool(
   if (old !== undefined && !deepEqual(old.spec.selector, selector))
     found.forbidden('.selector', 'selector is immutable after creation');
   validateStrategies(found, pool);
-  const machine: DeepReadonly<VirtualMachine> = {
+  const machine: ReadonlyVm = {
     apiVersion: 'kubevirt.io/v1',
     kind: 'VirtualMachine',
     metadata: { name: pool.metadata.name ?? '', namespace: pool.metadata.namespace ?? '' },
@@ -51,7 +48,7 @@ export async function validatePool(
   ];
 }
 
-function validateStrategies(found: Findings, { spec }: Pool): void {
+function validateStrategies(found: Findings, { spec }: ReadonlyPool): void {
   for (const name of ['scaleInStrategy', 'updateStrategy'] as const) {
     const strategy = spec[name];
     if (strategy !== undefined && countPresent(Object.values(strategy)) !== 1)

@@ -5,6 +5,7 @@ import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import {
+  type ReadonlyRestore,
   VIRTUAL_MACHINE_RESTORES,
   VIRTUAL_MACHINE_SNAPSHOT_CONTENTS,
   VIRTUAL_MACHINE_SNAPSHOTS,
@@ -18,7 +19,6 @@ import type { AdmissionContext } from './admission-context.ts';
 import { type Cause, Findings, WebhookRefusal } from './causes.ts';
 import { validateMachineReference } from './validate-snapshot.ts';
 
-type Restore = DeepReadonly<VirtualMachineRestore>;
 type VolumeRestoreOverride = NonNullable<VirtualMachineRestore['spec']['volumeRestoreOverrides']>[number];
 
 export const BACKEND_STORAGE_ELSEWHERE =
@@ -29,7 +29,7 @@ export const BACKEND_STORAGE_ELSEWHERE =
  * @throws WebhookRefusal 400 while the feature gate is off, and when the snapshot is not far enough to be validated
  */
 export async function validateNewRestore(
-  restore: Restore,
+  restore: ReadonlyRestore,
   { namespace, context, client }: { namespace: string; context: AdmissionContext; client: Client },
 ): Promise<readonly Cause[]> {
   if (!context.config.isEnabled('Snapshot')) throw new WebhookRefusal(400, 'Snapshot/Restore feature gate not enabled');
@@ -73,7 +73,10 @@ function validateOverride(found: Findings, override: DeepReadonly<VolumeRestoreO
     found.required('', 'must provide at least one overriden field');
 }
 
-function validatePolicies(found: Findings, { volumeRestorePolicy, volumeOwnershipPolicy }: Restore['spec']): void {
+function validatePolicies(
+  found: Findings,
+  { volumeRestorePolicy, volumeOwnershipPolicy }: ReadonlyRestore['spec'],
+): void {
   const known = (member: string, what: string, policy: string | undefined, policies: readonly string[]): void => {
     if (policy !== undefined && !policies.includes(policy))
       found.invalid(member, `volume ${what} policy "${policy}" doesn't exist`);
@@ -85,7 +88,7 @@ function validatePolicies(found: Findings, { volumeRestorePolicy, volumeOwnershi
 /** What a machine keeps in its TPM and its EFI variables is its own: it does not go to another machine. */
 async function validateBackendStorage(
   found: Findings,
-  { spec }: Restore,
+  { spec }: ReadonlyRestore,
   { namespace, client }: { readonly namespace: string; readonly client: Client },
 ): Promise<void> {
   const snapshot = await orAbsent(

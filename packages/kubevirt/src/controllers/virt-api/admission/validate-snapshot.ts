@@ -3,7 +3,7 @@
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { parseGoDuration } from '@coracle/apimachinery/meta/go-duration';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachineSnapshot, VirtualMachineSnapshotContent } from '../../../kinds/kubevirt.ts';
+import type { ReadonlyContent, ReadonlySnapshot, VirtualMachineSnapshot } from '../../../kinds/kubevirt.ts';
 import { KUBEVIRT_GROUP } from '../../../kinds/kubevirt.ts';
 import type { AdmissionContext } from './admission-context.ts';
 import { type Cause, invalidValue, missingValue, WebhookRefusal } from './causes.ts';
@@ -26,8 +26,8 @@ export function validateMachineReference(
  * @throws WebhookRefusal 400 while the feature gate is off, and for a deadline that is no duration
  */
 export function validateSnapshot(
-  { spec }: DeepReadonly<VirtualMachineSnapshot>,
-  old: DeepReadonly<VirtualMachineSnapshot> | undefined,
+  { spec }: ReadonlySnapshot,
+  old: ReadonlySnapshot | undefined,
   { config }: AdmissionContext,
 ): Cause[] {
   if (old !== undefined) return validateUnchanged(spec, old.spec);
@@ -39,10 +39,8 @@ export function validateSnapshot(
 }
 
 /** What a snapshot holds never changes. */
-export const validateSnapshotContent = (
-  { spec }: DeepReadonly<VirtualMachineSnapshotContent>,
-  old: DeepReadonly<VirtualMachineSnapshotContent>,
-): Cause[] => validateUnchanged(spec, old.spec);
+export const validateSnapshotContent = ({ spec }: ReadonlyContent, old: ReadonlyContent): Cause[] =>
+  validateUnchanged(spec, old.spec);
 
 /** A spec that must be as it was. */
 export function validateUnchanged(spec: unknown, old: unknown): Cause[] {

@@ -4,7 +4,12 @@ import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import { RUN_STRATEGIES, type VirtualMachine, type VirtualMachineInstanceSpec } from '../../../kinds/kubevirt.ts';
+import {
+  type ReadonlyVm,
+  RUN_STRATEGIES,
+  type VirtualMachine,
+  type VirtualMachineInstanceSpec,
+} from '../../../kinds/kubevirt.ts';
 import type { ExpandedTemplate } from '../../../rules/instancetype/expand-template.ts';
 import { unservedFields } from '../../../rules/machine/unserved-fields.ts';
 import {
@@ -18,8 +23,6 @@ import { validateDataVolumeTemplates, validateTemplateNamespaces } from './valid
 import { validateInstanceSpec } from './validate-instance-spec.ts';
 import { validateMetadata } from './validate-metadata.ts';
 
-type Vm = DeepReadonly<VirtualMachine>;
-
 export const RUNNING_DEPRECATED = 'spec.running is deprecated, please use spec.runStrategy instead.';
 
 /**
@@ -30,8 +33,8 @@ export const RUNNING_DEPRECATED = 'spec.running is deprecated, please use spec.r
  * @throws DefaultsError when the cluster's settings contradict each other
  */
 export async function validateVirtualMachine(
-  vm: Vm,
-  old: Vm | undefined,
+  vm: ReadonlyVm,
+  old: ReadonlyVm | undefined,
   context: AdmissionContext,
   expand: () => Promise<ExpandedTemplate | undefined>,
 ): Promise<FieldError[]> {
@@ -70,12 +73,12 @@ function validateSpec(found: Findings, vm: VirtualMachine, context: AdmissionCon
 }
 
 /** The spec without what starts and stops the machine. */
-function rest({ spec }: Vm): object {
+function rest({ spec }: ReadonlyVm): object {
   const { running: _, runStrategy: __, ...others } = spec ?? {};
   return others;
 }
 
-function validateRunStrategy(found: Findings, { spec }: Vm): void {
+function validateRunStrategy(found: Findings, { spec }: ReadonlyVm): void {
   if (spec === undefined) return;
   const { running, runStrategy } = spec;
   if (running !== undefined && runStrategy !== undefined) {
@@ -101,7 +104,7 @@ function validateLiveUpdate(found: Findings, { spec }: VirtualMachine, { config 
  * start (kubevirt pkg/storage/admitters/vm-storage-status). The restore itself writes the machine with its run strategy
  * whatever that is: the VirtualMachine controller starts none until it is done.
  */
-function validateInProgress(vm: Vm, old: Vm, { trusted }: AdmissionContext): Cause[] {
+function validateInProgress(vm: ReadonlyVm, old: ReadonlyVm, { trusted }: AdmissionContext): Cause[] {
   const { snapshotInProgress, restoreInProgress } = vm.status ?? {};
   const refuse = (text: string): Cause[] => [unsupportedValue('spec', text)];
   if (snapshotInProgress !== undefined) {
@@ -115,16 +118,16 @@ function validateInProgress(vm: Vm, old: Vm, { trusted }: AdmissionContext): Cau
   return halted ? [] : refuse(`Cannot start VM until restore ${JSON.stringify(restoreInProgress)} completes`);
 }
 
-const volumesOf = ({ spec }: Vm): readonly unknown[] => spec.template?.spec?.volumes ?? [];
+const volumesOf = ({ spec }: ReadonlyVm): readonly unknown[] => spec.template?.spec?.volumes ?? [];
 
 /** One must not take the place of the other, even if they mean the same. */
-function runsAlike({ spec }: Vm, old: Vm): boolean {
+function runsAlike({ spec }: ReadonlyVm, old: ReadonlyVm): boolean {
   if (spec.running !== undefined && old.spec.running !== undefined) return spec.running === old.spec.running;
   return spec.runStrategy !== undefined && spec.runStrategy === old.spec.runStrategy;
 }
 
 /** Texts for the client of an accepted virtual machine. */
-export const virtualMachineWarnings = (vm: Vm): string[] => [
+export const virtualMachineWarnings = (vm: ReadonlyVm): string[] => [
   ...(vm.spec?.running !== undefined && vm.spec.running !== null ? [RUNNING_DEPRECATED] : []),
   ...guestWarnings('spec.template', vm.spec?.template),
 ];

@@ -3,7 +3,7 @@
  * webhooks do, with the same refusals.
  */
 
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { DeepReadonly, KubeObject, ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import type { ControllerRevision } from '@coracle/apimachinery/types/types';
 import type { Client } from '@coracle/client/client';
 import { VIRTUAL_MACHINE_INSTANCE_PRESETS, type VirtualMachineInstancePreset } from '../../../kinds/kubevirt.ts';
@@ -45,8 +45,8 @@ export interface VirtAdmissionRequest {
   readonly subresource: string;
   readonly operation: Operation;
   readonly namespace: string;
-  readonly object: DeepReadonly<KubeObject>;
-  readonly old: DeepReadonly<KubeObject> | undefined;
+  readonly object: ReadonlyObject;
+  readonly old: ReadonlyObject | undefined;
   readonly user: AdmissionUser;
   /** Absent = not. */
   readonly dryRun?: boolean;

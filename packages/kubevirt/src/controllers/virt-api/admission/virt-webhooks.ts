@@ -6,7 +6,7 @@
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
-import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import type { DeepReadonly, KubeObject, ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
@@ -95,7 +95,7 @@ const sourceWebhooks = <T extends KubeObject>(
 /** Not upstream's: its definitions let any number into templates, and ours know amounts as text and whole numbers. */
 const numberWebhook = <T extends KubeObject>(name: string, type: ResourceType<T>): MutatingWebhook =>
   mutating(type, `CREATE UPDATE : ${name}-mutator.kubevirt.io : /${name}-mutate`, ({ object }) =>
-    withTextQuantities(type.kind, object as DeepReadonly<KubeObject>),
+    withTextQuantities(type.kind, object as ReadonlyObject),
   );
 
 export const MUTATING_WEBHOOKS: readonly MutatingWebhook[] = [

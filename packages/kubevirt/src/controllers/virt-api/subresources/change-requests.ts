@@ -1,20 +1,20 @@
 /** The patches by which start, stop and restart reach the controllers: pure, so that tables can test them. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { internalError } from '@coracle/apimachinery/meta/status';
 import type { JsonPatchOperation } from '@coracle/client/client';
-import type { StateChangeRequest, VirtualMachine } from '../../../kinds/kubevirt.ts';
+import type { ReadonlyVm, StateChangeRequest } from '../../../kinds/kubevirt.ts';
 
-type Vm = DeepReadonly<VirtualMachine>;
-
-export const runStrategyOf = ({ spec }: Vm): string =>
+export const runStrategyOf = ({ spec }: ReadonlyVm): string =>
   spec.running === true ? 'Always' : spec.running === false ? 'Halted' : (spec.runStrategy ?? 'Halted');
 
 /**
  * Puts requests into the status. A `test` on the requests that were read makes two callers at once collide; a lone
  * Stop replaces what is there. Throws ApiError 500 when another request is under way.
  */
-export function changeRequestPatch({ status }: Vm, requests: readonly StateChangeRequest[]): JsonPatchOperation[] {
+export function changeRequestPatch(
+  { status }: ReadonlyVm,
+  requests: readonly StateChangeRequest[],
+): JsonPatchOperation[] {
   if (status === undefined || Object.keys(status).length === 0) {
     return [{ op: 'add', path: '/status', value: { stateChangeRequests: requests } }];
   }
@@ -33,7 +33,7 @@ export function changeRequestPatch({ status }: Vm, requests: readonly StateChang
 }
 
 /** Switches the virtual machine on or off in its spec, in whichever of the two fields it uses. */
-export function runningPatch({ spec }: Vm, running: boolean): JsonPatchOperation[] {
+export function runningPatch({ spec }: ReadonlyVm, running: boolean): JsonPatchOperation[] {
   const [member, value] =
     spec.running === undefined || spec.running === null
       ? (['runStrategy', running ? 'Always' : 'Halted'] as const)

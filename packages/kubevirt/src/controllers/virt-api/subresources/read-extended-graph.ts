@@ -4,9 +4,11 @@
  */
 
 import { qualifiedResource, type ResourceType } from '@coracle/apimachinery/meta/gvk';
-import type { DeepReadonly, KubeObject, ObjectKey } from '@coracle/apimachinery/meta/object';
+import type { DeepReadonly, KubeObject, ObjectKey, ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import {
+  type ReadonlyVm,
+  type ReadonlyVmi,
   VIRTUAL_MACHINE_BACKUP_TRACKERS,
   VIRTUAL_MACHINE_BACKUPS,
   VIRTUAL_MACHINE_CLONES,
@@ -16,8 +18,6 @@ import {
   VIRTUAL_MACHINE_SNAPSHOT_CONTENTS,
   VIRTUAL_MACHINE_SNAPSHOTS,
   VIRTUAL_MACHINES,
-  type VirtualMachine,
-  type VirtualMachineInstance,
 } from '../../../kinds/kubevirt.ts';
 import {
   allNodes,
@@ -52,7 +52,7 @@ const CONCURRENCY = 16;
 /** The extended graph of a machine, of which `graph` is upstream's. */
 export async function extendedMachineGraph(
   reader: GraphReader,
-  vm: DeepReadonly<VirtualMachine>,
+  vm: ReadonlyVm,
   graph: ObjectGraphNode,
 ): Promise<ExtendedGraphNode> {
   const listed = await readLists(reader, vm.metadata.namespace ?? '');
@@ -62,7 +62,7 @@ export async function extendedMachineGraph(
 /** The extended graph of an instance, of which `graph` is upstream's. */
 export async function extendedInstanceGraph(
   reader: GraphReader,
-  vmi: DeepReadonly<VirtualMachineInstance>,
+  vmi: ReadonlyVmi,
   graph: ObjectGraphNode,
 ): Promise<ExtendedGraphNode> {
   const listed = await readLists(reader, vmi.metadata.namespace ?? '');
@@ -105,7 +105,7 @@ async function readLists(reader: GraphReader, namespace: string): Promise<Listed
 /** With every object looked up, volumes below their claims and all marks. */
 async function finished(
   reader: GraphReader,
-  root: DeepReadonly<KubeObject>,
+  root: ReadonlyObject,
   tree: ObjectGraphNode,
   { lists, notListed }: Listed,
 ): Promise<ExtendedGraphNode> {
