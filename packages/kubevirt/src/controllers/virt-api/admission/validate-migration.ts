@@ -62,7 +62,7 @@ export function obstacleToMigration(
 /** A migration is what it was made as, and can be found by the label of its instance until it is done. */
 export function validateMigrationUpdate(migration: ReadonlyMigration, old: ReadonlyMigration): Cause[] {
   if (!deepEqual(migration.spec, old.spec))
-    return [unsupportedValue('', "update of ReadonlyMigration object's spec is restricted")];
+    return [unsupportedValue('', "update of Migration object's spec is restricted")];
   const before = old.metadata.labels?.[MIGRATION_SELECTOR_LABEL];
   if (isFinalMigration(migration) || before === undefined) return [];
   if (migration.metadata.labels === undefined)
