@@ -5,6 +5,7 @@ import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { eventually } from '../../../../../test/testkit/eventually.ts';
 import { systemClock } from '../../../../runtime/src/clock/clock.ts';
 import { createMessagePair } from '../../../../runtime/src/http/message-pair.ts';
 import { VM_FILES } from '../../qemu/argv.ts';
@@ -46,13 +47,6 @@ async function serialLine(t: TestContext): Promise<Line> {
   };
 }
 
-async function eventually(what: string, holds: () => Promise<boolean> | boolean, t: TestContext): Promise<void> {
-  while (!(await holds())) {
-    if (t.signal.aborted) throw new Error(`never: ${what}`);
-    await new Promise((next) => setTimeout(next, 5));
-  }
-}
-
 // S-077: The scrollback of the console on disk stays within its bound.
 test('the log of a guest that never stops talking stays within two megabytes, and its tail within its bound', async (t) => {
   const { directory, console, print } = await serialLine(t);
@@ -65,8 +59,8 @@ test('the log of a guest that never stops talking stays within two megabytes, an
     const mark = `${sent}\n`;
     await print(mark);
     // Read by us: what is cut is cut by what has been read.
-    await eventually('the line is read', () => new TextDecoder().decode(console.tail()).endsWith(mark), t);
-    await eventually('the log is cut', async () => (await sizeOf(log)) < MIB + 2 * block.length, t);
+    await eventually('the line is read', () => new TextDecoder().decode(console.tail()).endsWith(mark));
+    await eventually('the log is cut', async () => (await sizeOf(log)) < MIB + 2 * block.length);
     most = Math.max(most, (await sizeOf(log)) + (await sizeOf(`${log}.1`)));
   }
   assert.ok(most > MIB, 'something was kept');
@@ -78,7 +72,7 @@ test('the log of a guest that never stops talking stays within two megabytes, an
 test('one client has the console: the next takes it over and gets what comes, or the backlog first', async (t) => {
   const { console, print } = await serialLine(t);
   await print('booting\n');
-  await eventually('the first line', () => console.tail().length > 0, t);
+  await eventually('the first line', () => console.tail().length > 0);
   const open = (backlog: boolean): { heard: string; closed: string | undefined } => {
     const client = { heard: '', closed: undefined as string | undefined };
     const [ours, theirs] = createMessagePair('plain.kubevirt.io');
@@ -92,12 +86,12 @@ test('one client has the console: the next takes it over and gets what comes, or
     return client;
   };
   const first = open(true);
-  await eventually('the backlog', () => first.heard === 'booting\n', t);
+  await eventually('the backlog', () => first.heard === 'booting\n');
   const second = open(false);
-  await eventually('the end of the first', () => first.closed !== undefined, t);
+  await eventually('the end of the first', () => first.closed !== undefined);
   assert.equal(first.closed, 'another client has taken over the console');
   await print('login: ');
-  await eventually('what came', () => second.heard === 'login: ', t);
+  await eventually('what came', () => second.heard === 'login: ');
   assert.equal(first.heard, 'booting\n');
   assert.equal(second.closed, undefined);
 });

@@ -54,11 +54,13 @@ export function openSerialConsole(
   const rotate = async (): Promise<void> => {
     if (rotating || !options.log) return;
     rotating = true;
+    // What comes while the log is cut counts for the next time.
+    sinceRotation = 0;
     try {
-      sinceRotation = await cutLog(logFile);
+      const left = await cutLog(logFile);
+      sinceRotation += left;
     } catch {
       // No room or no file: tried again with the next megabyte.
-      sinceRotation = 0;
     } finally {
       rotating = false;
     }
