@@ -17,12 +17,10 @@ export const FREEZE_LIMIT_REACHED = 'fsfreeze is limited';
 const MESSAGES: Readonly<Record<Indication, string>> = {
   Online: 'Snapshot taken while the VM was running. Consistency depends on guest-agent quiescing.',
   GuestAgent: 'Guest agent was active and attempted to quiesce the filesystem for application consistency.',
-  NoGuestAgent:
-    'Guest agent was not available. Snapshot is crash-consistent and may not be application-consistent.',
+  NoGuestAgent: 'Guest agent was not available. Snapshot is crash-consistent and may not be application-consistent.',
   QuiesceTimeout:
     'Guest agent quiesced the filesystem, but the freeze window timed out before completion. Snapshot is crash-consistent and may not be application-consistent.',
-  Paused:
-    'Snapshot taken while the VM was paused. Snapshot is crash-consistent and may not be application-consistent.',
+  Paused: 'Snapshot taken while the VM was paused. Snapshot is crash-consistent and may not be application-consistent.',
   PartialSnapshot:
     'Not all snapshotable volumes were included in the snapshot. Check status.snapshotVolumes for excluded volumes and VM VolumeSnapshotStatus for details.',
 };
