@@ -116,8 +116,8 @@ function reasonOf({ cause, message }: Error): string {
   return text.slice(0, FAILURE_CHARACTERS).replaceAll(/^/gm, '    ');
 }
 
-/** Takes light modules one at a time, until none is left. */
-async function runLight(queue: string[]): Promise<boolean> {
+/** Takes modules one at a time, until none is left. */
+async function runQueue(queue: string[]): Promise<boolean> {
   let passed = true;
   for (let module = queue.shift(); module !== undefined; module = queue.shift())
     passed = (await runModules([module], { concurrency: 1, printAtEnd: true })) && passed;
@@ -156,21 +156,18 @@ if (chosen.length === 0) {
     root,
     light.filter((file) => !ALONE.includes(file)),
   );
-  const lightModules = [...batches.modules, ...light.filter((file) => ALONE.includes(file))];
   const longestFirst = chosen.filter(heavy).sort((a, b) => durationOf(b) - durationOf(a));
   const beside = longestFirst.filter((file) => !AFTER_LIGHT.test(file));
-  const late = longestFirst.filter((file) => AFTER_LIGHT.test(file));
+  const queue = [
+    ...batches.modules,
+    ...light.filter((file) => ALONE.includes(file)),
+    ...longestFirst.filter((file) => AFTER_LIGHT.test(file)),
+  ];
   try {
     // One core's worth of light tests beside the heavy ones, which mostly wait; two when those are through. What comes late
     // takes the place of the light ones: the last of the others may run on alone for a minute.
     const besidePassed = runModules(beside, { concurrency: 3 });
-    const lightPassed = runLight(lightModules);
-    const passed = await Promise.all([
-      besidePassed,
-      lightPassed,
-      besidePassed.then(() => runLight(lightModules)),
-      lightPassed.then(() => runModules(late, { concurrency: 2 })),
-    ]);
+    const passed = await Promise.all([besidePassed, runQueue(queue), besidePassed.then(() => runQueue(queue))]);
     process.exitCode = passed.every(Boolean) ? 0 : 1;
   } finally {
     batches.remove();
