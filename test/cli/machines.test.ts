@@ -138,7 +138,7 @@ test('typos are answered with a suggestion, help with examples, --explain with t
   await t.test('create that is interrupted says what it leaves', async () => {
     const given = ['--ssh-key', KEY, '--wait', '--data-dir', at.data];
     const started = at.start(['create', 'left', '--image', 'x.example/y', ...given]);
-    await started.line(/^default\/left Pending/m);
+    await started.line(/^default\/left (Pending|Scheduling)/m);
     started.child.kill('SIGINT');
     const { code, stderr } = await started.ended;
     assert.equal(code, 1);
