@@ -51,8 +51,10 @@ export async function buildInitrd(
   for (const name of applets) {
     if (name !== 'busybox') add({ path: `bin/${name}`, kind: 'link', data: Buffer.from('busybox') });
   }
-  // Where programs of others look: the kernel asks for /sbin/modprobe, scripts for /usr/bin/env.
-  add({ path: 'sbin/modprobe', kind: 'link', data: Buffer.from('../bin/busybox') });
+  // Where programs of others look: the kernel asks for /sbin/modprobe, the guest agent for /sbin/hwclock (without it nobody can
+  // set the time), scripts for /usr/bin/env.
+  for (const name of ['modprobe', 'hwclock'])
+    add({ path: `sbin/${name}`, kind: 'link', data: Buffer.from('../bin/busybox') });
   add({ path: 'usr/bin', kind: 'link', data: Buffer.from('../bin') });
 
   const modules = await guestModules(root);
