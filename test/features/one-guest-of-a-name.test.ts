@@ -1,17 +1,10 @@
 /** An instance that no admission of ours has seen: its controller holds it until its guest has ended. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { ResourceType } from '../../packages/apimachinery/src/meta/gvk.ts';
-import type { KubeObject } from '../../packages/apimachinery/src/meta/object.ts';
 import { PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import type { Pod } from '../../packages/apimachinery/src/types/types.ts';
 import { isNotFound } from '../../packages/client/src/api-failure.ts';
-import {
-  VIRTUAL_MACHINE_INSTANCES,
-  VIRTUAL_MACHINES,
-  type VirtualMachine,
-  type VirtualMachineInstance,
-} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
 
@@ -101,40 +94,4 @@ test('an instance whose namesake was let go by force waits until the launcher of
   release();
   await cluster.untilVmi('twice', 'runs', ({ status }) => status?.phase === 'Running');
   assert.equal((await launchers('twice')).length, 1);
-});
-
-// S-1471: A machine has the finalizer of its controller before it has an instance: deleted at any moment, it leaves no guest behind.
-test('a machine is held before its instance is made', async () => {
-  const stop = new AbortController();
-  const seen: string[] = [];
-  const follow = async (type: typeof VIRTUAL_MACHINES | typeof VIRTUAL_MACHINE_INSTANCES): Promise<void> => {
-    for await (const { object } of cluster.client.watch<KubeObject>(type as ResourceType<KubeObject>, {
-      namespace: 'default',
-      signal: stop.signal,
-    }))
-      if (object.metadata.name === 'held')
-        seen.push(
-          `${object.metadata.resourceVersion} ${object.kind} ${object.metadata.finalizers?.join() ?? 'unheld'}`,
-        );
-  };
-  const watches = [VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES].map((type) => follow(type).catch(() => {}));
-  await cluster.client.create(VIRTUAL_MACHINES, {
-    apiVersion: 'kubevirt.io/v1',
-    kind: 'VirtualMachine',
-    metadata: { name: 'held', namespace: 'default' },
-    spec: { runStrategy: 'Always', template: { spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } } },
-  } as unknown as VirtualMachine);
-  await eventually('it is made', () => cluster.vmi('held').catch(() => undefined));
-  await cluster.untilVmi('held', 'runs', ({ status }) => status?.phase === 'Running');
-  const first = (pattern: RegExp): Promise<number> =>
-    eventually(`${pattern}`, () => {
-      const found = seen.filter((line) => pattern.test(line)).map((line) => Number(line.split(' ')[0]));
-      return found.length > 0 && Math.min(...found);
-    });
-  const held = await first(/ VirtualMachine kubevirt.io\/virtualMachineControllerFinalize/);
-  assert.ok(held < (await first(/ VirtualMachineInstance /)), seen.join('\n'));
-  stop.abort();
-  await Promise.all(watches);
-  await cluster.client.delete(VIRTUAL_MACHINES, key('held'));
-  await eventually('it is gone', async () => (await cluster.vmi('held').catch(isNotFound)) === true || undefined);
 });

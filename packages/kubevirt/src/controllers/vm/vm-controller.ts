@@ -24,7 +24,7 @@ import { persistFirmwareUuid } from './persist-firmware-uuid.ts';
 import { removeRevision } from './sync-instancetype.ts';
 import { applyVmStatus } from './vm-status.ts';
 import { type Pass, type VmControllerOptions, VmSteps } from './vm-steps.ts';
-import { isControlledBy, isVmiFinal, VM_FINALIZER } from './vm-view.ts';
+import { isControlledBy, isVmiFinal } from './vm-view.ts';
 /** Rights the controller needs, and no others. */
 export const vmControllerRules = policyRules(
   'get list watch patch : kubevirt.io : virtualmachines',
@@ -80,7 +80,6 @@ export function createVmController(options: VmControllerOptions): Controller {
       const pass: Pass = {
         key,
         vm: after,
-        isHeld: cached.metadata.finalizers?.includes(VM_FINALIZER) ?? false,
         instance,
         expects: undefined,
         failure: identity.failure,

@@ -19,7 +19,6 @@ async function act(steps: VmSteps): Promise<Pass & { readonly error?: string }> 
     expects: undefined,
     failure: undefined,
     restartRequired: undefined,
-    isHeld: true,
     layers: undefined,
     unneeded: [],
     disks: undefined,

@@ -61,8 +61,6 @@ const STALE_INSTANCE_RETRY_MS = 1000;
 export interface Pass {
   readonly key: ObjectKey;
   readonly vm: VirtualMachine;
-  /** The machine is stored with our finalizer: it is not gone before its instance. */
-  readonly isHeld: boolean;
   /** The instance as cached; replaced by what a create or delete returned. */
   instance: ReadonlyVmi | undefined;
   expects: 'create' | 'delete' | undefined;
@@ -343,8 +341,6 @@ export class VmSteps extends ControllerSteps<VmControllerOptions> {
     }
     // The failure says what is missing.
     if (pass.layers === undefined || pass.disks?.mayStart === false) return;
-    // Deleted before that is written, a machine would leave its guest behind. The write brings the next pass.
-    if (!pass.isHeld) return;
     pass.expects = 'create';
     try {
       const wanted = buildInstance(vm, {
