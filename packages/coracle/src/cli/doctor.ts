@@ -1,6 +1,5 @@
 /** `coracle doctor`: what this host offers and lacks, and machines that are one to others, each with the way out. */
 import { accessSync, constants, existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '@coracle/kubevirt/kinds/kinds';
@@ -11,6 +10,7 @@ import { clusterFrom } from '../config/cluster.ts';
 import { dataDirAt, defaultDataDir } from '../config/data-dir.ts';
 import { findRunning } from '../config/running.ts';
 import { type CommandContext, textFlag } from './command.ts';
+import { listenError } from './listen-error.ts';
 import { DEFAULT_PORT } from './up-flags.ts';
 
 type Verdict = 'PASS' | 'WARN' | 'FAIL';
@@ -111,14 +111,6 @@ async function firmware(): Promise<Outcome> {
         'install ovmf (for example: sudo apt-get install ovmf)',
       );
 }
-
-/** The code of the error that listening there ends with; undefined when it can be done. */
-const listenError = (port: number, address: string): Promise<string | undefined> =>
-  new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code));
-    server.listen(port, address, () => server.close(() => resolve(undefined)));
-  });
 
 /** Guests need none of them: only who asks for a port under its own number (coracle.dev/host-ports) may need one. */
 async function lowPorts(): Promise<Outcome> {

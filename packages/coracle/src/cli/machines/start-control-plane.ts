@@ -1,11 +1,12 @@
 /** A control plane for a command that needs one: that of the data directory, started when none runs. */
 
 import { existsSync, realpathSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { kubeconfigPath } from '../../config/cluster.ts';
 import { type DataDir, dataDirAt, defaultDataDir } from '../../config/data-dir.ts';
 import { findRunning } from '../../config/running.ts';
+import { LOOPBACK } from '../../config/serving-address.ts';
 import { type CommandContext, textFlag } from '../command.ts';
+import { listenError } from '../listen-error.ts';
 import { DEFAULT_PORT } from '../up-flags.ts';
 
 /** The data directory whose control plane the command talks to; undefined when it is another cluster. */
@@ -58,9 +59,4 @@ const isSame = (one: string, other: string): boolean => {
   }
 };
 
-const isFree = (port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', () => resolve(false));
-    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
-  });
+const isFree = async (port: number): Promise<boolean> => (await listenError(port, LOOPBACK)) === undefined;

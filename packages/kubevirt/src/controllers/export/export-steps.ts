@@ -34,6 +34,7 @@ import {
 import { type ExportSource, snapshotClaimName } from '../../rules/export/export-source.ts';
 import { expiryOf, exportLink, exportStatus, tokenSecretOf } from '../../rules/export/export-status.ts';
 import { EXPORTER_PORT, exporterPod, isExporterReady } from '../../rules/export/exporter-pod.ts';
+import { isPodFinal } from '../../rules/launcher/launcher-pods.ts';
 import { claimFromSnapshot } from '../../rules/snapshot/restored-claim.ts';
 import { ExportStores } from './export-stores.ts';
 import type { ExportedVolume, ExportTargets } from './export-targets.ts';
@@ -113,7 +114,7 @@ export class ExportSteps extends ControllerSteps<ExportControllerOptions> {
       }
     }
     const { phase } = pod.status ?? {};
-    if (phase === 'Succeeded' || phase === 'Failed') {
+    if (isPodFinal(pod)) {
       const { namespace, name } = pod.metadata;
       const message = `Exporter pod ${namespace}/${name} is in phase ${phase}`;
       await this.#deletePod(object, pod, ['ExporterPodFailedOrCompleted', message]);

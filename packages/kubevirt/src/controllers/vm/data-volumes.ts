@@ -2,6 +2,7 @@
  * The DataVolumes of machines: those of templates are made, and what the volumes name is looked up. DataVolumes are watched
  * from the first machine on that has any, and only where they are served.
  */
+import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
 import type { ObjectKey } from '@coracle/apimachinery/meta/object';
 import { keyOf } from '@coracle/apimachinery/meta/object';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
@@ -30,7 +31,7 @@ import {
 } from '../../rules/data-volume/readiness.ts';
 import { CREATED_BY_LABEL } from '../../rules/launcher/launcher-labels.ts';
 import { RESTORE_NAME_ANNOTATION } from '../../rules/snapshot/restored-claim.ts';
-import { makeDataVolume, ownerOf } from './make-data-volume.ts';
+import { makeDataVolume } from './make-data-volume.ts';
 import type { SyncFailure } from './vm-status.ts';
 
 export interface DiskVerdict {
@@ -157,7 +158,7 @@ async function adopt(client: Client, vm: VirtualMachine, dataVolume: ReadonlyDat
   if (!isMade || deletionTimestamp !== undefined || ownerReferences.some(({ controller }) => controller)) return;
   const after = {
     ...dataVolume,
-    metadata: { ...dataVolume.metadata, ownerReferences: [...ownerReferences, ownerOf(vm)] },
+    metadata: { ...dataVolume.metadata, ownerReferences: [...ownerReferences, controllerReference(vm)] },
   } as DataVolume;
   await commit(client, DATA_VOLUMES, { before: dataVolume, after });
 }

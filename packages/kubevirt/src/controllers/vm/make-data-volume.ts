@@ -1,26 +1,18 @@
 /** A DataVolume of a machine's template, and what it copies. */
+import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
 import { orAbsent, orThere } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { EventRecorder } from '@coracle/client/events/recorder';
 import { CDI_GROUP, CDI_VERSION, DATA_VOLUMES, type DataVolumeSpec } from '../../kinds/cdi/kinds.ts';
-import type { ReadonlyVm, VirtualMachine } from '../../kinds/kubevirt.ts';
+import type { VirtualMachine } from '../../kinds/kubevirt.ts';
 import { ALLOW_ADOPTION } from '../../rules/data-volume/claim-of-data-volume.ts';
 import { sourceOfDataVolume } from '../../rules/data-volume/data-volume-source.ts';
 import { CREATED_BY_LABEL } from '../../rules/launcher/launcher-labels.ts';
 import { isAllowed, type ReviewedResource } from '../access-review.ts';
 import { MissingPart, type Named, resolveDataSource } from '../resolve-data-source.ts';
 import type { SyncFailure } from './vm-status.ts';
-
-export const ownerOf = ({ metadata }: ReadonlyVm) => ({
-  apiVersion: 'kubevirt.io/v1',
-  kind: 'VirtualMachine',
-  name: metadata.name ?? '',
-  uid: metadata.uid ?? '',
-  controller: true,
-  blockOwnerDeletion: true,
-});
 
 /** Creates it. Returns why not where the machine's account may not copy the source, or the source cannot be found out. */
 export async function makeDataVolume(
@@ -73,7 +65,7 @@ export async function makeDataVolume(
         namespace,
         labels: { ...labels, [CREATED_BY_LABEL]: vm.metadata.uid ?? '' },
         annotations: { ...annotations, [ALLOW_ADOPTION]: 'true' },
-        ownerReferences: [ownerOf(vm)],
+        ownerReferences: [controllerReference(vm)],
       },
       // What a DataSource stands for now is what it copies, whatever the DataSource says later.
       spec:
