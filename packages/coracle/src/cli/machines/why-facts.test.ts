@@ -118,3 +118,11 @@ test('a guest that is not ready says what its probe met last', () => {
   );
   assert.equal(reason, 'Readiness probe failed: no');
 });
+
+test('that no other Pod could make room is left out of why no node takes a machine', () => {
+  const message = '0/1 nodes are available: 1 Insufficient memory. no new claims to deallocate, preemption: 0/1 nodes.';
+  const { reason } = whyOf(
+    factsOf(instance('Scheduling', condition('PodScheduled', 'False', 'Unschedulable', message))),
+  );
+  assert.equal(reason, '0/1 nodes are available: 1 Insufficient memory.');
+});

@@ -147,6 +147,10 @@ function ofDisk({ metadata, status }: ReadonlyDataVolume, namespace: string): Wh
   };
 }
 
+/** Why no node takes a Pod, without what the scheduler adds on preemption: that others could not make room either. */
+const placementText = (message: string): string =>
+  message.replace(/ no new claims to deallocate, preemption: .*$/s, '');
+
 /** Of an instance that is there and not over. */
 function ofInstance(facts: MachineFacts, vmi: VirtualMachineInstance, here: string): Why {
   const { phase } = vmi.status ?? {};
@@ -172,7 +176,7 @@ function ofInstance(facts: MachineFacts, vmi: VirtualMachineInstance, here: stri
     return {
       state: 'waits for a node',
       runs: false,
-      reason: none ? 'there is no node' : (placed.message ?? placed.reason ?? 'none takes it'),
+      reason: none ? 'there is no node' : placementText(placed.message ?? placed.reason ?? 'none takes it'),
       next: none
         ? 'start one: coracle up --nodes 1, or coracle node join'
         : /insufficient (memory|cpu)/i.test(placed.message ?? '')
