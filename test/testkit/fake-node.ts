@@ -5,6 +5,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { type DeepReadonly, formatTime, keyOf } from '../../packages/apimachinery/src/meta/object.ts';
+import { hasEnded, isDeleting } from '../../packages/apimachinery/src/meta/object-state.ts';
 import { ApiError } from '../../packages/apimachinery/src/meta/status.ts';
 import { NODES, PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import type { Node, Pod } from '../../packages/apimachinery/src/types/types.ts';
@@ -137,19 +138,18 @@ export async function startFakeNode({ name, client, admin, signal, labels }: Fak
     const vmi = owner && vmis.get({ namespace: pod.metadata.namespace ?? '', name: owner.name });
     return vmi?.metadata.uid === owner?.uid ? vmi : undefined;
   };
-  const isFinal = ({ status }: ReadonlyPod): boolean => status?.phase === 'Succeeded' || status?.phase === 'Failed';
 
   const playPod = async (pod: ReadonlyPod): Promise<void> => {
     const vmi = instanceOf(pod);
     const isHome = vmi?.status?.nodeName === name || vmi?.status?.nodeName === undefined;
     const isTarget = pod.metadata.labels?.['kubevirt.io/migrationJobUID'] !== undefined && !isHome;
-    if (pod.metadata.deletionTimestamp !== undefined) {
+    if (isDeleting(pod)) {
       if (node.holds.has('end')) return;
       if (vmi && isHome && vmi.status?.phase === 'Running') await patchVmi(vmi, { phase: 'Succeeded' });
       await client.delete(PODS, keyOf(pod as Pod), { gracePeriodSeconds: 0 });
       return;
     }
-    if (isFinal(pod)) return;
+    if (hasEnded(pod)) return;
     // The guest has left this node: its launcher is done.
     const state = vmi?.status?.migrationState;
     if (vmi && !isHome && state?.sourceNode === name && state.completed && state.sourcePod === pod.metadata.name) {
@@ -300,7 +300,7 @@ export async function startFakeNode({ name, client, admin, signal, labels }: Fak
   /** The end that receives: it takes the guest over by one write. */
   const playTarget = async (vmi: ReadonlyVmi, state: DeepReadonly<State>): Promise<void> => {
     const pod = pods.get({ namespace: vmi.metadata.namespace ?? '', name: state.targetPod ?? '' });
-    if (!pod || isFinal(pod) || pod.metadata.deletionTimestamp !== undefined) return;
+    if (!pod || hasEnded(pod) || isDeleting(pod)) return;
     if (vmi.metadata.labels?.['kubevirt.io/migrationTargetNodeName'] !== name) return;
     if (!state.targetNodeAddress) {
       if (node.holds.has('prepare-target')) return;

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { cloneJson } from './deep-clone.ts';
 import { deepEqual } from './deep-equal.ts';
 import { checkLabelValue, checkName, checkQualifiedName, checkSubdomain } from './name-rules.ts';
+import { conditionOf, hasEnded, isConditionTrue, isDeleting } from './object-state.ts';
 import { validateObjectMeta } from './validate-object-meta.ts';
 
 const json = (): fc.Arbitrary<unknown> =>
@@ -130,4 +131,27 @@ test('validateObjectMeta() names each wrong field', () => {
       (e) => e.type === 'FieldValueForbidden',
     ),
   );
+});
+
+test('the state of an object is read off its conditions, its phase and its metadata', () => {
+  const conditions = [
+    { type: 'Ready', status: 'True' },
+    { type: 'Paused', status: 'False', reason: 'Asked' },
+  ];
+  assert.equal(conditionOf({ status: { conditions } }, 'Paused')?.reason, 'Asked');
+  assert.deepEqual(
+    ['Ready', 'Paused', 'Failed'].map((type) => isConditionTrue({ status: { conditions } }, type)),
+    [true, false, false],
+  );
+  assert.deepEqual(
+    [undefined, {}, { status: {} }].map((object) => isConditionTrue(object, 'Ready')),
+    [false, false, false],
+  );
+  assert.deepEqual(
+    ['Succeeded', 'Failed', 'Running', undefined].map((phase) => hasEnded({ status: { phase } })),
+    [true, true, false, false],
+  );
+  assert.equal(hasEnded(undefined), false);
+  assert.equal(isDeleting({ metadata: { deletionTimestamp: '2030-01-01T00:00:00Z' } }), true);
+  assert.equal(isDeleting({ metadata: {} }), false);
 });

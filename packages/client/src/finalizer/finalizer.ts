@@ -1,14 +1,13 @@
 /** Finalizers as pure functions: they return a changed copy, or the object itself when nothing changes. */
+
 import type { KubeObject, ReadonlyObject } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 
 type Finalized = ReadonlyObject;
 
 /** True when the object carries the finalizer. */
 export const hasFinalizer = (object: Finalized, finalizer: string): boolean =>
   (object.metadata.finalizers ?? []).includes(finalizer);
-
-/** True when the object is on its way out. */
-export const isDeleting = (object: Finalized): boolean => object.metadata.deletionTimestamp !== undefined;
 
 /** With the finalizer at the end of the list. The server refuses new ones on a deleting object: then it is left as it is. */
 export function addFinalizer<T extends KubeObject>(object: T, finalizer: string): T {

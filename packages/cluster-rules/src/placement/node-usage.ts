@@ -1,8 +1,9 @@
 /** One node as the placement rules see it: what it offers, who is on it, what they take. */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { hasEnded } from '@coracle/apimachinery/meta/object-state';
 import type { Node, Pod } from '@coracle/apimachinery/types/types';
-import { type Amounts, addAmounts, amountsOf, isTerminated, podRequests, scoringRequests } from './pod-requests.ts';
+import { type Amounts, addAmounts, amountsOf, podRequests, scoringRequests } from './pod-requests.ts';
 
 export interface NodeUsage {
   readonly node: DeepReadonly<Node>;
@@ -18,7 +19,7 @@ export interface NodeUsage {
 
 /** Sums up a node and the Pods on it. */
 export function nodeUsage(node: DeepReadonly<Node>, pods: readonly DeepReadonly<Pod>[]): NodeUsage {
-  const alive = pods.filter((pod) => !isTerminated(pod));
+  const alive = pods.filter((pod) => !hasEnded(pod));
   const requested = new Map<string, number>();
   const scored = { cpu: 0, memory: 0 };
   for (const pod of alive) {

@@ -80,7 +80,3 @@ export function scoringRequests(pod: DeepReadonly<Pod>): { readonly cpu: number;
     memory: requests.get('memory') || DEFAULT_MEMORY,
   };
 }
-
-/** True for a Pod that takes nothing any more. */
-export const isTerminated = (pod: DeepReadonly<Pod>): boolean =>
-  pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';

@@ -4,6 +4,7 @@
  */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type {
   Node,
   PersistentVolume,
@@ -60,8 +61,7 @@ export function podVolumes(pod: DeepReadonly<Pod>, facts: VolumeFacts): PodVolum
   for (const name of new Set(names)) {
     const claim = facts.claimNamed(pod.metadata.namespace ?? '', name);
     if (!claim) return refused(`persistentvolumeclaim "${name}" not found`);
-    if (claim.metadata.deletionTimestamp !== undefined)
-      return refused(`persistentvolumeclaim "${name}" is being deleted`);
+    if (isDeleting(claim)) return refused(`persistentvolumeclaim "${name}" is being deleted`);
     const volumeName = claim.spec?.volumeName ?? '';
     if (claim.status?.phase === 'Lost')
       return refused(`persistentvolumeclaim "${name}" bound to non-existent persistentvolume "${volumeName}"`);

@@ -5,6 +5,7 @@
  */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import {
   fromLabelSelectorObject,
   type LabelSelector,
@@ -82,7 +83,7 @@ function isRoomBeingMade({ pod, nodes, refusals }: PreemptionInput): boolean {
       .find(({ name }) => name === nominated)
       ?.pods.some(
         (one) =>
-          one.metadata.deletionTimestamp !== undefined &&
+          isDeleting(one) &&
           priorityOf(one) < priorityOf(pod) &&
           one.status?.conditions?.some(({ type, reason }) => type === 'DisruptionTarget' && reason === PREEMPTED),
       ) ?? false

@@ -5,6 +5,7 @@
  */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { getOwn } from '@coracle/apimachinery/meta/own-property';
 import {
   fromLabelSelectorObject,
@@ -75,7 +76,7 @@ function countAll(
       const domain = domainOf(node, constraint.topologyKey)!;
       const found = node.pods.filter(
         (one) =>
-          one.metadata.deletionTimestamp === undefined &&
+          !isDeleting(one) &&
           one.metadata.namespace === pod.metadata.namespace &&
           matchesLabels(selector, one.metadata.labels),
       ).length;

@@ -4,6 +4,7 @@
  */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { quantityToBytes } from '@coracle/apimachinery/quantity/quantity';
 import {
   EVERYTHING,
@@ -57,7 +58,7 @@ export function matchVolume(claim: Claim, volumes: readonly Volume[], options: M
       capacityOf(volume) >= wanted &&
       modeOf(volume) === modeOf(claim) &&
       attributesClassOf(volume) === attributesClassOf(claim) &&
-      volume.metadata.deletionTimestamp === undefined &&
+      !isDeleting(volume) &&
       offersModes(volume, claim),
   );
   const reaches = (volume: Volume): boolean => node === undefined || reachesVolume(node, volume);

@@ -4,6 +4,7 @@
  */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { conditionOf } from '@coracle/apimachinery/meta/object-state';
 import { quantityToBytes } from '@coracle/apimachinery/quantity/quantity';
 import type { PersistentVolume, PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import { capacityOf, requestOf } from './match-volume.ts';
@@ -71,7 +72,7 @@ export function resizeFailed(claim: Claim, { message, final, now }: { message: s
     message,
   } as unknown as Condition;
   const resizing = (claim.status?.conditions ?? []).filter(({ type }) => type === 'Resizing');
-  const before = claim.status?.conditions?.find(({ type }) => type === 'ControllerResizeError');
+  const before = conditionOf(claim, 'ControllerResizeError');
   const same = before && (before as { message?: string }).message === message;
   return {
     ...claim.status,

@@ -4,6 +4,7 @@
  */
 
 import { type DeepReadonly, formatTime } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { PersistentVolume, PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import type { VolumeSnapshot, VolumeSnapshotClass, VolumeSnapshotContent } from '../volume-snapshot/kinds.ts';
 import { modeOf } from './match-volume.ts';
@@ -106,7 +107,7 @@ export function unfit(
   volume: DeepReadonly<PersistentVolume> | undefined,
 ): string | undefined {
   if (!claim) return `persistentvolumeclaim "${name}" not found`;
-  if (claim.metadata.deletionTimestamp !== undefined) return `the PVC ${name} is being deleted`;
+  if (isDeleting(claim)) return `the PVC ${name} is being deleted`;
   if (claim.status?.phase !== 'Bound' || !volume)
     return `the PVC ${name} is not yet bound to a PV, will not attempt to take a snapshot`;
   return volume.spec?.csi

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isConditionTrue } from '@coracle/apimachinery/meta/object-state';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { NODES, PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
 import type { Client } from '@coracle/client/client';
@@ -92,8 +93,7 @@ async function readState(dir: DataDir) {
 
 async function servingNode(client: Client, pool: string, signal: AbortSignal): Promise<string | undefined> {
   const { items } = await client.list(NODES, { labelSelector: `${POOL_LABEL}=${pool}`, signal });
-  return items.find(({ status }) => status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True'))
-    ?.metadata.name;
+  return items.find((node) => isConditionTrue(node, 'Ready'))?.metadata.name;
 }
 
 /** The same over a way to the pool that is open. For `holdRunningPool`, and for tests. */
@@ -213,7 +213,7 @@ async function takeGroup(
       `/apis/subresources.kubevirt.io/v1/namespaces/${vmi?.metadata.namespace}/virtualmachineinstances/${vmi?.metadata.name}/${name}`,
       { body, signal },
     );
-  const hasAgent = vmi?.status?.conditions?.some((c) => c.type === 'AgentConnected' && c.status === 'True') === true;
+  const hasAgent = isConditionTrue(vmi, 'AgentConnected');
   for (;;) {
     // A guest that cannot be frozen is copied as it would look after a power cut.
     const frozen =

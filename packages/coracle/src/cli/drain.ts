@@ -1,6 +1,7 @@
 /** `coracle drain NODE`: what a drain will do to each machine, or the drain itself, reported until it is done. */
 
 import { namespacedType } from '@coracle/apimachinery/meta/gvk';
+import { hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Eviction, Pod } from '@coracle/apimachinery/types/types';
@@ -218,14 +219,14 @@ async function podsOn(client: Client, nodeName: string): Promise<Map<string, Pod
 /** Evicts what is due, and says how far it is. */
 async function follow(client: Client, one: Tracked, pod: Pod | undefined): Promise<void> {
   const { row } = one;
-  const ended = pod?.status?.phase === 'Succeeded' || pod?.status?.phase === 'Failed';
+  const ended = hasEnded(pod);
   if (!pod || ended) {
     one.done = true;
     one.state = await whereNow(client, row);
     one.row = { ...row, blocker: undefined };
     return;
   }
-  if (pod.metadata.deletionTimestamp !== undefined) {
+  if (isDeleting(pod)) {
     one.state = row.instance === undefined ? 'ends' : 'guest shuts down';
     return;
   }

@@ -1,6 +1,7 @@
 /** `coracle status`: what runs in a data directory. */
 
 import { statfs } from 'node:fs/promises';
+import { isConditionTrue } from '@coracle/apimachinery/meta/object-state';
 
 import { NODES } from '@coracle/apimachinery/types/resource-types';
 import { findGuestsOnDisk, nameOfGuest } from '@coracle/node-agent/agent/launcher/guests-on-disk';
@@ -117,9 +118,7 @@ async function readFacts({ environment, signal }: CommandContext, dir: DataDir) 
       diskSpace(dir.root),
       fullDisk(dir.root),
     ]);
-    const ready = nodes.items.filter((node) =>
-      node.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True'),
-    );
+    const ready = nodes.items.filter((node) => isConditionTrue(node, 'Ready'));
     return {
       nodes: { ready: ready.length, total: nodes.items.length },
       machines,

@@ -4,6 +4,7 @@
  */
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { forbidden } from '@coracle/apimachinery/meta/status';
 import type { AdmissionAttributes, AdmissionPlugin } from '@coracle/apiserver/admission/plugin';
 import type { Authorizer, UserInfo } from '@coracle/apiserver/auth/identity';
@@ -148,7 +149,7 @@ export function dataVolumeRules({
     async validate(attributes) {
       const { info, object, namespace, user } = attributes;
       // What is being deleted must be let go whatever it says.
-      if (!object || object.metadata.deletionTimestamp !== undefined) return;
+      if (!object || isDeleting(object)) return;
       if (info.resource === 'virtualmachines') return checkMachine(attributes);
       if (info.resource === 'datavolumes') return checkDataVolume(attributes);
       if (info.resource === 'dataimportcrons') return checkCron(attributes);

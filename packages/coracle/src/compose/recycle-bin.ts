@@ -4,6 +4,7 @@
  */
 
 import type { DeepReadonly, KubeObject, ReadonlyObject, UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { forbidden, invalid } from '@coracle/apimachinery/meta/status';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import type { PersistentVolume, ReadonlyClaim } from '@coracle/apimachinery/types/types';
@@ -70,7 +71,7 @@ export function createRecycleBin({ store, resources, authorize, clock }: Recycle
         store.peek({ prefix: VOLUMES, namespace: '', name })?.object as DeepReadonly<PersistentVolume> | undefined,
       namespaceUid: home.metadata.uid ?? '',
       // One that is on its way out takes no new objects.
-      withNamespace: withNamespace || home.metadata.deletionTimestamp !== undefined,
+      withNamespace: withNamespace || isDeleting(home),
       user: attributes.user.username,
       now: clock.now(),
     });

@@ -6,6 +6,7 @@
 import { join } from 'node:path';
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { keyOf } from '@coracle/apimachinery/meta/object';
+import { conditionOf, hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { LEASES, NODES, PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Node, ReadonlyNode, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import { isConflict, isNotFound } from '@coracle/client/api-failure';
@@ -76,8 +77,8 @@ async function removeNode(node: ReadonlyNode, { client, signal }: UnservedNodesO
 
 /** A Pod that has ended is kept for its logs and owners; the garbage collector for Pods takes it with its node. */
 async function endPod(pod: ReadonlyPod, client: Client, signal: AbortSignal): Promise<void> {
-  const isFinal = pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
-  if (isFinal && pod.metadata.deletionTimestamp === undefined) return;
+  const isFinal = hasEnded(pod);
+  if (isFinal && !isDeleting(pod)) return;
   try {
     if (!isFinal) {
       const status = {
@@ -96,7 +97,7 @@ async function endPod(pod: ReadonlyPod, client: Client, signal: AbortSignal): Pr
 }
 
 async function isSilent(node: ReadonlyNode, { client, clock, signal }: UnservedNodesOptions): Promise<boolean> {
-  const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
+  const ready = conditionOf(node, 'Ready');
   if (ready?.status === 'Unknown') return false;
   try {
     const { spec } = await client.get(

@@ -2,6 +2,7 @@
 
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { KubeObject } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { ObjectRef, ResourceStatus, SyncError } from '../kinds/kinds.ts';
 import { definesOf } from '../plan/declare.ts';
@@ -61,8 +62,7 @@ export async function deleteObjects(options: DeleteOptions): Promise<DeleteOutco
 
   const act = async (victim: Victim): Promise<Acted> => {
     try {
-      if (victim.live.metadata.deletionTimestamp === undefined)
-        await target.delete(victim.type, victim.live, signal, options.propagation);
+      if (!isDeleting(victim.live)) await target.delete(victim.type, victim.live, signal, options.propagation);
       accepted.set(refId(victim.ref), victim);
       return 'done';
     } catch (error) {

@@ -5,11 +5,12 @@
 
 import { parseApiVersion } from '@coracle/apimachinery/meta/gvk';
 import type { ReadonlyObject } from '@coracle/apimachinery/meta/object';
+import { conditionOf, isConditionTrue, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { ObjectHealth } from '../kinds/kinds.ts';
 
 interface Condition {
-  readonly type?: string;
-  readonly status?: string;
+  readonly type: string;
+  readonly status: string;
   readonly reason?: string;
 }
 
@@ -23,26 +24,23 @@ type Rule = (fields: Fields) => ObjectHealth | undefined;
 /** The health of a live object; undefined stands for one that is not there. */
 export function healthOf(live: ReadonlyObject | undefined): ObjectHealth {
   if (!live) return 'NotFound';
-  if (live.metadata.deletionTimestamp !== undefined) return 'Terminating';
+  if (isDeleting(live)) return 'Terminating';
   const fields = live as unknown as Fields;
   const { observedGeneration } = fields.status ?? {};
   if (typeof observedGeneration === 'number' && observedGeneration !== live.metadata.generation) return 'InProgress';
-  if (isTrue(fields, 'Reconciling')) return 'InProgress';
-  if (isTrue(fields, 'Stalled')) return 'Failed';
+  if (isConditionTrue(fields, 'Reconciling')) return 'InProgress';
+  if (isConditionTrue(fields, 'Stalled')) return 'Failed';
   const byKind = RULES[`${parseApiVersion(live.apiVersion).group}/${live.kind}`];
   if (byKind) return byKind(fields) ?? 'Current';
-  const ready = condition(fields, 'Ready');
+  const ready = conditionOf(fields, 'Ready');
   return ready === undefined || ready.status === 'True' ? 'Current' : 'InProgress';
 }
 
-const condition = ({ status }: Fields, type: string): Condition | undefined =>
-  status?.conditions?.find((one) => one.type === type);
-const isTrue = (fields: Fields, type: string): boolean => condition(fields, type)?.status === 'True';
 const count = (value: unknown, otherwise = 0): number => (typeof value === 'number' ? value : otherwise);
 
 const deployment: Rule = (fields) => {
   const { spec = {}, status = {} } = fields;
-  const progressing = condition(fields, 'Progressing');
+  const progressing = conditionOf(fields, 'Progressing');
   if (progressing?.reason === 'ProgressDeadlineExceeded') return 'Failed';
   const wanted = count(spec['replicas'], 1);
   const enough =
@@ -50,7 +48,7 @@ const deployment: Rule = (fields) => {
     count(status['updatedReplicas']) === wanted &&
     count(status['availableReplicas']) === wanted &&
     count(status['readyReplicas']) === wanted;
-  return enough && isTrue(fields, 'Available') ? 'Current' : 'InProgress';
+  return enough && isConditionTrue(fields, 'Available') ? 'Current' : 'InProgress';
 };
 const replicas: Rule = ({ spec = {}, status = {} }) => {
   const { updateStrategy } = spec as { updateStrategy?: { type?: string } };
@@ -67,7 +65,7 @@ const daemonSet: Rule = ({ status = {} }) => {
 const pod: Rule = (fields) => {
   const phase = fields.status?.['phase'];
   if (phase === 'Succeeded' || phase === 'Failed') return 'Current';
-  return phase === 'Running' && isTrue(fields, 'Ready') ? 'Current' : 'InProgress';
+  return phase === 'Running' && isConditionTrue(fields, 'Ready') ? 'Current' : 'InProgress';
 };
 /** What `printableStatus` says of a machine that does not get on by itself. */
 const MACHINE_TROUBLE: ReadonlySet<unknown> = new Set([
@@ -81,7 +79,7 @@ const MACHINE_TROUBLE: ReadonlySet<unknown> = new Set([
 const virtualMachine: Rule = (fields) => {
   const { spec = {}, status = {} } = fields;
   if (MACHINE_TROUBLE.has(status['printableStatus'])) return 'Failed';
-  if (isTrue(fields, 'Ready')) return 'Current';
+  if (isConditionTrue(fields, 'Ready')) return 'Current';
   const isOff = status['created'] !== true && status['printableStatus'] === 'Stopped';
   const mayBeOff =
     spec['running'] === false || ['Halted', 'Manual', 'RerunOnFailure', 'Once'].includes(String(spec['runStrategy']));
@@ -102,17 +100,23 @@ const RULES: Readonly<Record<string, Rule>> = {
   'policy/PodDisruptionBudget': () => 'Current',
   'batch/CronJob': () => 'Current',
   'batch/Job': (fields) =>
-    isTrue(fields, 'Failed') ? 'Failed' : fields.status?.['startTime'] !== undefined ? 'Current' : 'InProgress',
+    isConditionTrue(fields, 'Failed')
+      ? 'Failed'
+      : fields.status?.['startTime'] !== undefined
+        ? 'Current'
+        : 'InProgress',
   'apiextensions.k8s.io/CustomResourceDefinition': (fields) => {
-    const names = condition(fields, 'NamesAccepted');
+    const names = conditionOf(fields, 'NamesAccepted');
     if (names?.status === 'False') return 'Failed';
-    return isTrue(fields, 'Established') ? 'Current' : 'InProgress';
+    return isConditionTrue(fields, 'Established') ? 'Current' : 'InProgress';
   },
   'kubevirt.io/VirtualMachine': virtualMachine,
   'kubevirt.io/VirtualMachineInstance': (fields) => {
     const phase = fields.status?.['phase'];
     if (phase === 'Failed') return 'Failed';
-    return phase === 'Succeeded' || (phase === 'Running' && isTrue(fields, 'Ready')) ? 'Current' : 'InProgress';
+    return phase === 'Succeeded' || (phase === 'Running' && isConditionTrue(fields, 'Ready'))
+      ? 'Current'
+      : 'InProgress';
   },
   'cdi.kubevirt.io/DataVolume': ({ status }) => {
     const phase = status?.['phase'];

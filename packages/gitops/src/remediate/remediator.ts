@@ -8,6 +8,7 @@
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { KubeObject, ReadonlyObject } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { Change } from '@coracle/client/informer/store';
 import { createWorkQueue } from '@coracle/client/queue/work-queue';
 import type { Clock } from '@coracle/runtime/clock/clock';
@@ -161,7 +162,7 @@ class WatchingRemediator implements Remediator {
     const informer = this.#watched.of(one.type);
     if (!informer?.isSynced || informer.lastError !== undefined) return undefined;
     const live = informer.get(keyOfRef(one.ref));
-    return live && live.metadata.deletionTimestamp === undefined ? { one, live } : undefined;
+    return live && !isDeleting(live) ? { one, live } : undefined;
   }
 
   errors(): readonly SyncError[] {
@@ -253,7 +254,7 @@ class WatchingRemediator implements Remediator {
     this.#conflicts.delete(id);
     if (this.#declared.has(id)) return this.#putBack(this.#declared.get(id)!, live, by);
     // Whose it is on the way out is nobody's any more.
-    if (!live || live.metadata.deletionTimestamp !== undefined || ownershipOf(live, ref, sync).by !== 'us') return;
+    if (!live || isDeleting(live) || ownershipOf(live, ref, sync).by !== 'us') return;
     const patch = releasePatch(live, sync);
     if (this.#disabled.has(id)) {
       if (patch) await target.merge(type, keyOfRef(ref), patch, signal);

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { namespacedType } from '@coracle/apimachinery/meta/gvk';
 import type { KubeObject } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { NAMESPACES } from '@coracle/apimachinery/types/resource-types';
 import type { Runnable } from '@coracle/client/controller/environment';
 import type { Informer } from '@coracle/client/informer/informer';
@@ -116,7 +117,7 @@ function tellTasks(
     ),
     namespaces.onChange(({ object, previous }) => {
       for (const task of tasks.running()) task.namespacesChanged();
-      if (object.metadata.deletionTimestamp === undefined || previous?.metadata.deletionTimestamp !== undefined) return;
+      if (!isDeleting(object) || previous?.metadata.deletionTimestamp !== undefined) return;
       for (const task of tasks.running()) if (task.namespace === object.metadata.name) task.interrupt();
     }),
     guards.onChange(() => {

@@ -3,6 +3,7 @@
  * would otherwise take objects, and the rights to delete them, in no order at all.
  */
 
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { Discovery } from '@coracle/client/discovery/discover';
@@ -86,7 +87,7 @@ const isOrdered = ({ metadata }: Sync): boolean =>
 /** RootSyncs that are being deleted, with objects in the namespace. */
 async function rootsOf(client: Client, namespace: string, signal: AbortSignal): Promise<Sync[]> {
   const { items } = await client.list(ROOT_SYNCS, { namespace: CONFIG_SYNC_NAMESPACE, signal });
-  const going = items.filter((one) => one.metadata.deletionTimestamp !== undefined && isOrdered(one));
+  const going = items.filter((one) => isDeleting(one) && isOrdered(one));
   if (going.length === 0) return [];
   const inventories = await client.list(RESOURCE_GROUPS, { namespace: CONFIG_SYNC_NAMESPACE, signal });
   const here = new Set(

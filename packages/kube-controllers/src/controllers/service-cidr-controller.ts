@@ -4,6 +4,7 @@
  */
 
 import { type DeepReadonly, formatTime, keyOf } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { IP_ADDRESSES, SERVICE_CIDRS } from '@coracle/apimachinery/types/resource-types';
 import {
@@ -25,7 +26,7 @@ import {
   source,
 } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
-import { addFinalizer, hasFinalizer, isDeleting, removeFinalizer } from '@coracle/client/finalizer/finalizer';
+import { addFinalizer, hasFinalizer, removeFinalizer } from '@coracle/client/finalizer/finalizer';
 
 const FINALIZER = 'networking.k8s.io/service-cidr-finalizer';
 /** Until then every allocator has heard that it is no longer to be used. */

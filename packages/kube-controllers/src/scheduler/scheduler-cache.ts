@@ -4,10 +4,10 @@
  */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { hasEnded } from '@coracle/apimachinery/meta/object-state';
 import type { Node, Pod } from '@coracle/apimachinery/types/types';
 import type { Informer } from '@coracle/client/informer/informer';
 import { type NodeUsage, nodeUsage } from '@coracle/cluster-rules/placement/node-usage';
-import { isTerminated } from '@coracle/cluster-rules/placement/pod-requests';
 import { priorityOf } from '@coracle/cluster-rules/placement/preemption';
 
 export interface SchedulerCache {
@@ -103,4 +103,4 @@ export function createSchedulerCache(nodes: Informer<Node>, pods: Informer<Pod>)
 }
 
 const awaitsRoom = (pod: DeepReadonly<Pod>): boolean =>
-  (pod.spec.nodeName ?? '') === '' && pod.metadata.deletionTimestamp === undefined && !isTerminated(pod);
+  (pod.spec.nodeName ?? '') === '' && pod.metadata.deletionTimestamp === undefined && !hasEnded(pod);

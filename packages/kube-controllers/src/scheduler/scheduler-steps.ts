@@ -1,6 +1,7 @@
 import { namespacedType } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly, ObjectKey } from '@coracle/apimachinery/meta/object';
 import { formatTime, keyOf, keyText } from '@coracle/apimachinery/meta/object';
+import { hasEnded } from '@coracle/apimachinery/meta/object-state';
 import { NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Binding, Node, Pod, PodCondition } from '@coracle/apimachinery/types/types';
 import { isNamespaceTerminating, isNotFound } from '@coracle/client/api-failure';
@@ -9,7 +10,6 @@ import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import { placePod } from '@coracle/cluster-rules/placement/place-pod';
-import { isTerminated } from '@coracle/cluster-rules/placement/pod-requests';
 import { findVictims } from '@coracle/cluster-rules/placement/preemption';
 import { createPodClaims } from './pod-claims.ts';
 import { createPreemptor } from './preempt.ts';
@@ -86,7 +86,7 @@ export class SchedulerSteps extends ControllerSteps {
       (pod.spec.nodeName ?? '') === '' &&
       [this.schedulerName, ''].includes(pod.spec.schedulerName ?? '') &&
       pod.metadata.deletionTimestamp === undefined &&
-      !isTerminated(pod)
+      !hasEnded(pod)
     );
   }
 

@@ -8,10 +8,10 @@
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly, ObjectKey } from '@coracle/apimachinery/meta/object';
 import { keyOf, keyText } from '@coracle/apimachinery/meta/object';
+import { hasEnded } from '@coracle/apimachinery/meta/object-state';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import type { Node } from '@coracle/apimachinery/types/types';
 import { type Controller, createController, ownKeys } from '@coracle/client/controller/controller';
-import { isTerminated } from '@coracle/cluster-rules/placement/pod-requests';
 import { priorityOf } from '@coracle/cluster-rules/placement/preemption';
 
 import { type SchedulerOptions, SchedulerSteps } from './scheduler-steps.ts';
@@ -70,10 +70,7 @@ export function createScheduler(options: SchedulerOptions): Controller {
     if (change.type === 'deleted') steps.waiting.delete(keyText(keyOf(object)));
     const placed = (object.spec.nodeName ?? '') !== '';
     // A Pod that left made room; one that arrived may be the neighbour another waits for.
-    if (
-      placed &&
-      (change.type !== 'modified' || previous?.spec.nodeName !== object.spec.nodeName || isTerminated(object))
-    )
+    if (placed && (change.type !== 'modified' || previous?.spec.nodeName !== object.spec.nodeName || hasEnded(object)))
       wake();
   });
   steps.podClaims.onChange((keys) => {

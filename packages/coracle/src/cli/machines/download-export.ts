@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { access, type FileHandle, link, open, rename, rm } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { createGunzip } from 'node:zlib';
+import { conditionOf } from '@coracle/apimachinery/meta/object-state';
 import { SECRETS } from '@coracle/apimachinery/types/resource-types';
 import type { Client } from '@coracle/client/client';
 import { EXPORT_GROUP, VIRTUAL_MACHINE_EXPORTS, type VirtualMachineExport } from '@coracle/kubevirt/kinds/kinds';
@@ -87,7 +88,7 @@ async function ready(
   for (;;) {
     const { status } = await client.get(VIRTUAL_MACHINE_EXPORTS, key, { signal });
     if (status?.phase === 'Ready' && status.links?.external) return status;
-    const condition = status?.conditions?.find(({ type }) => type === 'Ready');
+    const condition = conditionOf({ status }, 'Ready');
     const other = status?.conditions?.find(({ type, message }) => type !== 'Ready' && message);
     const text = condition?.message || other?.message || 'no reason is given';
     if (HOPELESS.includes(condition?.reason ?? '') || other?.reason === 'PVCNotFound')

@@ -2,6 +2,7 @@
 
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { KubeObject, ObjectKey } from '@coracle/apimachinery/meta/object';
+import { isFinal } from '@coracle/apimachinery/meta/object-state';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
@@ -73,8 +74,7 @@ export async function findMachine(
 /** Throws CommandError for a machine that is stopped, or has ended: what takes a guest says so. */
 export function needInstance({ key, vm, vmi }: FoundMachine): void {
   const phase = vmi?.status?.phase;
-  if (phase === 'Succeeded' || phase === 'Failed')
-    throw new CommandError(`${textOf(key)} has ended (${phase}): it has no console`);
+  if (isFinal(phase)) throw new CommandError(`${textOf(key)} has ended (${phase}): it has no console`);
   if (vmi !== undefined || vm === undefined) return;
   const status = vm.status?.printableStatus ?? 'Stopped';
   throw new CommandError(

@@ -1,6 +1,7 @@
 /** Waiting for a machine to run, with a word about each phase and about what it waits for. */
 
 import type { ObjectKey } from '@coracle/apimachinery/meta/object';
+import { hasEnded } from '@coracle/apimachinery/meta/object-state';
 import { isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import {
@@ -43,7 +44,7 @@ async function lookAt({ client, key, signal }: Following): Promise<FoundMachine>
 
 /** True for a machine that nobody starts without being asked to. */
 const isOff = ({ vm, vmi }: FoundMachine): boolean => {
-  if (vmi && vmi.status?.phase !== 'Succeeded' && vmi.status?.phase !== 'Failed') return false;
+  if (vmi && !hasEnded(vmi)) return false;
   const status = vm?.status?.printableStatus;
   const strategy = vm?.spec.runStrategy ?? (vm?.spec.running === true ? 'Always' : 'Halted');
   return vm === undefined || (status === 'Stopped' && strategy !== 'Always' && strategy !== 'RerunOnFailure');

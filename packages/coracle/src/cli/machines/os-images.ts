@@ -4,6 +4,7 @@
  * image is one of a registry, whose digest is its checksum, and a DataVolume with a checksum where it is a file of its vendor.
  */
 
+import { conditionOf } from '@coracle/apimachinery/meta/object-state';
 import { NAMESPACES } from '@coracle/apimachinery/types/resource-types';
 import { isAlreadyExists, orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
@@ -58,7 +59,7 @@ export async function fetchedImages(client: Client, signal: AbortSignal): Promis
   return new Map(
     (sources?.items ?? []).flatMap(({ metadata, spec, status }) => {
       const claim = spec.source.pvc?.name;
-      const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+      const ready = conditionOf({ status }, 'Ready');
       // A status may still be of what it led to before.
       const isReady = ready?.status === 'True' && status?.source?.pvc?.name === claim;
       return claim !== undefined && isReady ? [[metadata.name ?? '', claim]] : [];
@@ -119,7 +120,7 @@ async function fromRegistry(
   await client.create(DATA_IMPORT_CRONS, made, { signal });
   for (;;) {
     const { status } = await client.get(DATA_IMPORT_CRONS, key, { signal });
-    const upToDate = status?.conditions?.find(({ type }) => type === 'UpToDate');
+    const upToDate = conditionOf({ status }, 'UpToDate');
     const [current] = status?.currentImports ?? [];
     if (upToDate?.status === 'True' && current) return current.DataVolumeName;
     if (upToDate?.reason === 'PollFailed')
@@ -165,7 +166,7 @@ async function look(image: CatalogueImage, name: string, { client, signal, progr
   const found = await orAbsent(client.get(DATA_VOLUMES, key, { signal }));
   const status = found?.status;
   if (status?.phase === 'Succeeded') return true;
-  const running = status?.conditions?.find(({ type }) => type === 'Running');
+  const running = conditionOf({ status }, 'Running');
   if (found && diskState([found]) === 'error') {
     await orAbsent(client.delete(DATA_VOLUMES, key));
     throw new CommandError(`${image.name} is not fetched: ${running?.message ?? status?.phase ?? 'it failed'}`);

@@ -1,6 +1,7 @@
 /** `coracle start`, `stop`, `restart`, `pause` and `unpause`: what virtctl's commands of these names ask for. */
 
 import type { ObjectKey } from '@coracle/apimachinery/meta/object';
+import { hasEnded } from '@coracle/apimachinery/meta/object-state';
 import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { VIRTUAL_MACHINE_INSTANCES } from '@coracle/kubevirt/kinds/kinds';
@@ -101,7 +102,7 @@ async function untilGone(
   const deadline = systemClock.monotonic() + wait.seconds * 1000;
   for (;;) {
     const vmi = await orAbsent(client.get(VIRTUAL_MACHINE_INSTANCES, key, { signal: wait.signal }));
-    if (vmi?.metadata.uid !== wait.uid || vmi.status?.phase === 'Succeeded' || vmi.status?.phase === 'Failed') return;
+    if (vmi?.metadata.uid !== wait.uid || hasEnded(vmi)) return;
     if (systemClock.monotonic() > deadline)
       throw new CommandError(
         `${textOf(key)} still runs after ${wait.seconds} s (to end its guest at once: coracle ${wait.action} ${key.name} -n ${key.namespace} --force)`,

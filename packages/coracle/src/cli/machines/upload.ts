@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { ObjectKey } from '@coracle/apimachinery/meta/object';
+import { conditionOf } from '@coracle/apimachinery/meta/object-state';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import type { Client } from '@coracle/client/client';
 import { CDI_CONFIGS, DATA_VOLUMES, type DataVolume } from '@coracle/kubevirt/kinds/cdi/kinds';
@@ -130,7 +131,7 @@ async function reached(
   for (;;) {
     const { status } = await client.get(DATA_VOLUMES, key, { signal });
     if (status?.phase === phase) return;
-    const running = status?.conditions?.find(({ type }) => type === 'Running');
+    const running = conditionOf({ status }, 'Running');
     if (running?.reason === 'Error')
       throw new CommandError(`dv/${key.name}: ${running.message ?? 'it does not say why'}`);
     if (systemClock.monotonic() > end)

@@ -1,13 +1,14 @@
 /** Why a machine does not run, in plain words, with the next step: from what the cluster shows of it. */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { conditionOf, isDeleting, isFinal } from '@coracle/apimachinery/meta/object-state';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { EVENTS, NODES } from '@coracle/apimachinery/types/resource-types';
 import type { Event, Node, ReadonlyNode } from '@coracle/apimachinery/types/types';
 import { isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { DATA_VOLUMES, type DataVolume, type ReadonlyDataVolume } from '@coracle/kubevirt/kinds/cdi/kinds';
-import type { ReadonlyVm, ReadonlyVmi, VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
+import type { VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
 import type { FoundMachine } from './find-machine.ts';
 import { launcherPod } from './launcher-pod.ts';
 
@@ -102,7 +103,7 @@ export function whyOf(facts: MachineFacts): Why {
   if (vm?.metadata.deletionTimestamp !== undefined)
     return { state: 'is being deleted', runs: false, ...heldBy(vm.metadata.finalizers) };
   const phase = vmi?.status?.phase;
-  const over = phase === 'Succeeded' || phase === 'Failed';
+  const over = isFinal(phase);
   if (vmi && !over) return ofInstance(facts, vmi, here);
   const failure = conditionOf(vm, 'Failure');
   if (failure?.status === 'True')
@@ -136,7 +137,7 @@ export function whyOf(facts: MachineFacts): Why {
 
 /** Of a machine that waits until a disk is filled. */
 function ofDisk({ metadata, status }: ReadonlyDataVolume, namespace: string): Why {
-  const running = (status?.conditions as readonly Condition[] | undefined)?.find(({ type }) => type === 'Running');
+  const running = conditionOf({ status }, 'Running');
   const done = status?.progress && status.progress !== 'N/A' ? ` ${status.progress}` : '';
   const more = running?.message ? `: ${running.message}` : '';
   return {
@@ -154,7 +155,7 @@ const placementText = (message: string): string =>
 /** Of an instance that is there and not over. */
 function ofInstance(facts: MachineFacts, vmi: VirtualMachineInstance, here: string): Why {
   const { phase } = vmi.status ?? {};
-  if (vmi.metadata.deletionTimestamp !== undefined)
+  if (isDeleting(vmi))
     return {
       state: 'is being stopped',
       runs: false,
@@ -235,9 +236,6 @@ function ofRunning({ warnings }: MachineFacts, vmi: VirtualMachineInstance, here
     };
   return { state: 'runs', runs: true, ...(vmi.status?.nodeName && { reason: `on node ${vmi.status.nodeName}` }) };
 }
-
-const conditionOf = (object: ReadonlyVm | ReadonlyVmi | undefined, type: string): Condition | undefined =>
-  (object?.status?.conditions as readonly Condition[] | undefined)?.find((condition) => condition.type === type);
 
 const heldBy = (finalizers: readonly string[] | undefined): Pick<Why, 'reason'> =>
   finalizers?.length ? { reason: `held by ${finalizers.join(', ')}` } : {};

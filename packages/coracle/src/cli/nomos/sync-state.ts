@@ -1,15 +1,9 @@
 /** What `nomos status` says of one sync, by upstream's rules (cmd/nomos/status), and of its objects. */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { conditionOf, isConditionTrue } from '@coracle/apimachinery/meta/object-state';
 import { shownUrl } from '@coracle/gitops/git/repository-url';
-import type {
-  ResourceStatus,
-  StageStatus,
-  Sync,
-  SyncCondition,
-  SyncConditionType,
-  SyncError,
-} from '@coracle/gitops/kinds/kinds';
+import type { ResourceStatus, StageStatus, Sync, SyncCondition, SyncError } from '@coracle/gitops/kinds/kinds';
 
 export type SyncWord = 'STALLED' | 'RECONCILING' | 'PENDING' | 'SYNCED' | 'ERROR';
 
@@ -50,18 +44,16 @@ export function syncState(sync: ReadonlySync, statuses?: readonly DeepReadonly<R
     name: metadata.name ?? '',
     source: sourceText(sync),
   };
-  const conditionOf = (type: SyncConditionType): DeepReadonly<SyncCondition> | undefined =>
-    status?.conditions?.find((one) => one.type === type);
-  const failure = conditionOf('ReconcilerFinalizerFailure');
+  const failure = conditionOf(sync, 'ReconcilerFinalizerFailure');
   if (failure?.status === 'True')
     return { ...base, status: 'ERROR', commit: NO_COMMIT, ...withErrors(failure.errors ?? [], failure) };
-  const stalled = conditionOf('Stalled');
+  const stalled = conditionOf(sync, 'Stalled');
   if (stalled?.status === 'True')
     return { ...base, status: 'STALLED', commit: NO_COMMIT, totalErrorCount: 1, errors: [firstLine(stalled.message)] };
   // While it is taken apart nothing is synced, whatever it said before.
-  if (conditionOf('Reconciling')?.status === 'True' || conditionOf('ReconcilerFinalizing')?.status === 'True')
+  if (isConditionTrue(sync, 'Reconciling') || isConditionTrue(sync, 'ReconcilerFinalizing'))
     return { ...base, status: 'RECONCILING', commit: NO_COMMIT, totalErrorCount: 0, errors: [] };
-  const syncing = conditionOf('Syncing');
+  const syncing = conditionOf(sync, 'Syncing');
   if (!syncing) return { ...base, status: 'PENDING', commit: NO_COMMIT, totalErrorCount: 0, errors: [] };
   const found = withErrors(errorsOf(sync, syncing), syncing);
   const commit = syncing.commit || NO_COMMIT;

@@ -3,6 +3,7 @@
  * is required, and what goes into the running instance.
  */
 
+import { hasEnded, isConditionTrue } from '@coracle/apimachinery/meta/object-state';
 import { CONTROLLER_REVISIONS } from '@coracle/apimachinery/types/resource-types';
 import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
@@ -21,7 +22,7 @@ import { layersOf, readSources } from '@coracle/kubevirt/rules/instancetype/reso
 import { liveUpdateVerdict } from '@coracle/kubevirt/rules/live-update/live-update-verdict';
 import { clusterConfigOf, cpuAllocationRatioOf } from '@coracle/kubevirt/rules/machine-defaults/cluster-config';
 import { DefaultsError } from '@coracle/kubevirt/rules/machine-defaults/implicit-devices';
-import { effectiveRunStrategy, isFinal, type RunStrategy } from '@coracle/kubevirt/rules/run-strategy/run-strategy';
+import { effectiveRunStrategy, type RunStrategy } from '@coracle/kubevirt/rules/run-strategy/run-strategy';
 
 /**
  * `live`: the running guest gets it. `restart`: it waits for the next restart (condition RestartRequired). `start`, `stop`,
@@ -68,7 +69,7 @@ async function runningInstance(
 ): Promise<ReadonlyVmi | undefined> {
   const key = { namespace: metadata.namespace ?? '', name: metadata.name ?? '' };
   const found = await orAbsent(client.get(VIRTUAL_MACHINE_INSTANCES, key, { signal }));
-  return isFinal(found?.status?.phase) ? undefined : found;
+  return hasEnded(found) ? undefined : found;
 }
 
 /** Undefined when what its matchers stand for is not there. */
@@ -108,9 +109,7 @@ async function effectOnInstance(
       sources: [],
     },
   });
-  const wasPending = after.status?.conditions?.some(
-    ({ type, status }) => type === 'RestartRequired' && status === 'True',
-  );
+  const wasPending = isConditionTrue(after, 'RestartRequired');
   if (record.isRestartRequired({ vm: after, instance, layers }))
     return { effect: 'restart', ...(wasPending && { why: 'a restart is required already' }) };
   if (!config.liveUpdate) return { effect: 'none' };

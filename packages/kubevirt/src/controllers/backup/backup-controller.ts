@@ -1,5 +1,5 @@
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
-import { isDeleting } from '@coracle/client/finalizer/finalizer';
 import { isBackupDone } from '../../rules/backup/backup-conditions.ts';
 
 import { type BackupControllerOptions, BackupSteps } from './backup-steps.ts';

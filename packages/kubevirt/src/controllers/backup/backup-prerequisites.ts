@@ -1,5 +1,6 @@
 /** What a backup has to wait for before it can begin, in upstream's words: data in, a sentence out. */
 
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyClaim } from '@coracle/apimachinery/types/types';
 import type { ReadonlyVm, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 
@@ -17,7 +18,7 @@ export interface BackupTarget {
 }
 
 export const isRunning = (vmi: ReadonlyVmi | undefined): boolean =>
-  vmi?.status?.phase === 'Running' && vmi.metadata.deletionTimestamp === undefined;
+  vmi?.status?.phase === 'Running' && !isDeleting(vmi);
 
 const isMoving = ({ status }: ReadonlyVmi): boolean =>
   status?.migrationState !== undefined &&

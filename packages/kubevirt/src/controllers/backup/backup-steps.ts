@@ -1,12 +1,13 @@
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { type DeepReadonly, formatTime, keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { quantityToBytes } from '@coracle/apimachinery/quantity/quantity';
 import { commit } from '@coracle/client/commit/commit';
 import { DONE, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
 import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import type { EventRecorder } from '@coracle/client/events/recorder';
-import { addFinalizer, hasFinalizer, isDeleting, removeFinalizer } from '@coracle/client/finalizer/finalizer';
+import { addFinalizer, hasFinalizer, removeFinalizer } from '@coracle/client/finalizer/finalizer';
 import {
   type ReadonlyBackup,
   type ReadonlyVmi,

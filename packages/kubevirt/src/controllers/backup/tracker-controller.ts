@@ -4,11 +4,12 @@
  */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { isConditionTrue, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { commit } from '@coracle/client/commit/commit';
 import type { AskAgent } from '@coracle/client/controller/ask-agent';
 import { type Controller, createController, DONE, ownKeys } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
-import { hasFinalizer, isDeleting, removeFinalizer } from '@coracle/client/finalizer/finalizer';
+import { hasFinalizer, removeFinalizer } from '@coracle/client/finalizer/finalizer';
 import { POOL_LABEL } from '@coracle/cluster-rules/storage/pool-names';
 import { VIRTUAL_MACHINE_BACKUP_TRACKERS, type VirtualMachineBackupTracker } from '../../kinds/kubevirt.ts';
 import { CHECKPOINT_FINALIZER, CHECKPOINT_VOLUMES, checkpointHandle } from '../../rules/backup/checkpoint-handles.ts';
@@ -37,10 +38,10 @@ export function createTrackerController({
   /** One Ready node for each pool. */
   const nodesByPool = (): Map<string, string> => {
     const found = new Map<string, string>();
-    for (const { metadata, status } of stores.nodes.list()) {
-      const pool = metadata.labels?.[POOL_LABEL];
-      const isReady = status?.conditions?.some((one) => one.type === 'Ready' && one.status === 'True');
-      if (pool !== undefined && isReady) found.set(pool, metadata.name ?? '');
+    for (const node of stores.nodes.list()) {
+      const pool = node.metadata.labels?.[POOL_LABEL];
+      const isReady = isConditionTrue(node, 'Ready');
+      if (pool !== undefined && isReady) found.set(pool, node.metadata.name ?? '');
     }
     return found;
   };

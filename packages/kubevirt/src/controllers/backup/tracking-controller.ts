@@ -6,6 +6,7 @@
 
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import { type DeepReadonly, type KubeObject, keyOf } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { fromLabelSelectorObject, matchesLabels } from '@coracle/apimachinery/selector/label-selector';
 import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
@@ -73,7 +74,7 @@ export function createTrackingController({
     ],
     reconcile: async (key) => {
       const vm = stores.vms.get(key) as ReadonlyVm | undefined;
-      if (!vm || vm.metadata.deletionTimestamp !== undefined) return DONE;
+      if (!vm || isDeleting(vm)) return DONE;
       const state = trackingState(stores.kubevirts.list()[0], {
         labels: vm.metadata.labels,
         namespaceLabels: stores.namespaces.get({ namespace: '', name: key.namespace })?.metadata.labels,
@@ -81,8 +82,7 @@ export function createTrackingController({
       });
       await show(VIRTUAL_MACHINES, vm as never, state);
       const vmi = stores.vmis.get(key);
-      if (vmi && vmi.metadata.deletionTimestamp === undefined)
-        await show(VIRTUAL_MACHINE_INSTANCES, vmi as never, state);
+      if (vmi && !isDeleting(vmi)) await show(VIRTUAL_MACHINE_INSTANCES, vmi as never, state);
       return DONE;
     },
   });

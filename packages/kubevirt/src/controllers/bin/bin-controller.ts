@@ -8,6 +8,7 @@
  */
 
 import { keyOf } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { isConflict } from '@coracle/client/api-failure';
 import {
@@ -18,7 +19,6 @@ import {
   requeueAfter,
   source,
 } from '@coracle/client/controller/controller';
-import { isDeleting } from '@coracle/client/finalizer/finalizer';
 import { contentNameOf } from '../../rules/bin/bin-names.ts';
 import { type BinPass, BinProblem, NotYet, writeStatus } from './bin-pass.ts';
 import { countRoom } from './bin-room.ts';

@@ -1,9 +1,9 @@
 /** What the bin takes and may take: counted of the pools, shown on each record, and kept within bounds. */
 
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { commit } from '@coracle/client/commit/commit';
-import { isDeleting } from '@coracle/client/finalizer/finalizer';
 import type { PoolFacts } from '@coracle/cluster-rules/storage/pool-calls';
 import type { Logger } from '@coracle/runtime/log/log';
 import { DELETED_VIRTUAL_MACHINE_CONTENTS, type DeletedVirtualMachineContent } from '../../kinds/coracle/kinds.ts';

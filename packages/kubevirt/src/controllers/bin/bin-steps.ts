@@ -1,4 +1,5 @@
 import { type DeepReadonly, formatTime, keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { NAMESPACES } from '@coracle/apimachinery/types/resource-types';
 import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
@@ -6,7 +7,6 @@ import { type Controller, DONE, type ReconcileResult, requeueAfter } from '@cora
 import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
-import { isDeleting } from '@coracle/client/finalizer/finalizer';
 import {
   type BinStatus,
   DELETED_VIRTUAL_MACHINE_CONTENTS,

@@ -4,9 +4,9 @@
  */
 
 import type { DeepReadonly, KubeObject, ReadonlyObject } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { NAMESPACES } from '@coracle/apimachinery/types/resource-types';
 import { orAbsent } from '@coracle/client/api-failure';
-import { isDeleting } from '@coracle/client/finalizer/finalizer';
 import type { PoolFacts } from '@coracle/cluster-rules/storage/pool-calls';
 import type { PlannedName, UndeletePlan, UndeleteRequest } from '../../kinds/coracle/kinds.ts';
 import { type ReadonlyVm, VIRTUAL_MACHINES, type VirtualMachine } from '../../kinds/kubevirt.ts';

@@ -1,11 +1,12 @@
 /** The end of a content: the volumes that it still holds are deleted from their pools. */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolume } from '@coracle/apimachinery/types/types';
 import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
-import { isDeleting, removeFinalizer } from '@coracle/client/finalizer/finalizer';
+import { removeFinalizer } from '@coracle/client/finalizer/finalizer';
 import {
   DELETED_VIRTUAL_MACHINE_CONTENTS,
   type DeletedVirtualMachineContent,

@@ -1,11 +1,12 @@
 /** Takes back what an undelete has made when it cannot be finished: the bin then holds the machine as before. */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { PERSISTENT_VOLUMES } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolume } from '@coracle/apimachinery/types/types';
 import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
-import { isDeleting, removeFinalizer } from '@coracle/client/finalizer/finalizer';
+import { removeFinalizer } from '@coracle/client/finalizer/finalizer';
 import { PROVISIONER_FINALIZER } from '@coracle/cluster-rules/storage/provision-plan';
 import {
   DELETED_VIRTUAL_MACHINE_CONTENTS,

@@ -5,12 +5,12 @@
  */
 
 import type { DeepReadonly, KubeObject, ReadonlyObject } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { PERSISTENT_VOLUMES } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolume, PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import { isAlreadyExists, isNamespaceTerminating, orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
-import { isDeleting } from '@coracle/client/finalizer/finalizer';
 import {
   DELETED_VIRTUAL_MACHINE_CONTENTS,
   type DeletedVirtualMachineContent,

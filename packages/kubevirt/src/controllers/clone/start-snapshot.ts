@@ -1,4 +1,5 @@
 /** Has the source saved, once that is there and can be. */
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { cloneSnapshot, cloneSnapshotName, isOfClone } from '../../rules/clone/clone-objects.ts';
 import { uncloneable, unsaveableVolumes } from '../../rules/clone/cloneable.ts';
 import { type CloneStep, fail, hasSnapshotSource, isBeforeRestore, wait } from './clone-pass.ts';
@@ -12,7 +13,7 @@ export const startSnapshot: CloneStep = async (pass) => {
   if (made === undefined) {
     const { namespace } = clone.metadata;
     const source = await cluster.machine(clone.spec.source.name);
-    if (source === undefined || source.metadata.deletionTimestamp !== undefined)
+    if (source === undefined || isDeleting(source))
       return wait(
         pass,
         'SourceDoesNotExist',

@@ -5,6 +5,7 @@
 
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly, ObjectKey } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { isAlreadyExists, isConflict, isNotFound, orExpected } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
@@ -71,7 +72,7 @@ export function createCommonInstancetypesController({
     reconcile: async (_key, { signal }) => {
       begun = true;
       const kubevirt = kubevirts.list()[0];
-      if (kubevirt === undefined || kubevirt.metadata.deletionTimestamp !== undefined) return DONE;
+      if (kubevirt === undefined || isDeleting(kubevirt)) return DONE;
       const wanted = clusterConfigOf(kubevirt).commonInstancetypes ? commonInstancetypes() : [];
       const plan = planBundle(
         objects.flatMap((informer) => informer.list()),

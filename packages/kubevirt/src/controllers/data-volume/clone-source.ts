@@ -1,5 +1,6 @@
 /** What a DataVolume is a copy of: a volume or a snapshot in a pool of ours. Nothing of it is copied that can be shared. */
 import type { ObjectKey } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { quantityToBytes, readQuantity } from '@coracle/apimachinery/quantity/quantity';
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@coracle/apimachinery/types/resource-types';
 import { orAbsent } from '@coracle/client/api-failure';
@@ -26,7 +27,7 @@ export async function findCloneSource(client: Client, source: Named): Promise<Cl
   if (source.type === 'snapshot') return findSnapshot(client, source, what);
   const claim = await orAbsent(client.get(PERSISTENT_VOLUME_CLAIMS, keyOf(source)));
   if (!claim) throw new MissingPart(`the source PVC ${what} is not there`);
-  if (claim.metadata.deletionTimestamp !== undefined) throw new MissingPart(`the source PVC ${what} is being deleted`);
+  if (isDeleting(claim)) throw new MissingPart(`the source PVC ${what} is being deleted`);
   if (claim.status?.phase !== 'Bound') throw new MissingPart(`the source PVC ${what} is not bound`);
   const volume = await orAbsent(client.get(PERSISTENT_VOLUMES, { namespace: '', name: claim.spec?.volumeName ?? '' }));
   const place = volume && placeOf(volume);

@@ -5,6 +5,7 @@
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { type DeepReadonly, formatTime, keyOf } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { orAbsent, orThere } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { commit } from '@coracle/client/commit/commit';
@@ -130,7 +131,7 @@ export function createImportCronController(options: ClaimFillingOptions): Contro
     ],
     async reconcile(key, { signal }) {
       const cron = crons.get(key);
-      return !cron || cron.metadata.deletionTimestamp !== undefined ? DONE : pass(cron, signal);
+      return !cron || isDeleting(cron) ? DONE : pass(cron, signal);
     },
   });
 }

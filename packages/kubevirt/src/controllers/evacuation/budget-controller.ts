@@ -5,6 +5,7 @@
  */
 
 import { keyOf, keyText } from '@coracle/apimachinery/meta/object';
+import { hasEnded } from '@coracle/apimachinery/meta/object-state';
 import { POD_DISRUPTION_BUDGETS } from '@coracle/apimachinery/types/resource-types';
 import type { PodDisruptionBudget } from '@coracle/apimachinery/types/types';
 import { isApiError, isNamespaceTerminating, isNotFound } from '@coracle/client/api-failure';
@@ -116,9 +117,7 @@ export function createBudgetController({
       if (!expectations.satisfied(text)) return DONE;
       const wanted = wantedBudget(vmi, {
         clusterStrategy: clusterConfigOf(kubevirts.list()[0]).evictionStrategy,
-        unfinished: migrations
-          .byIndex('instance', text)
-          .filter(({ status }) => status?.phase !== 'Succeeded' && status?.phase !== 'Failed'),
+        unfinished: migrations.byIndex('instance', text).filter((migration) => !hasEnded(migration)),
       });
       const own = budgets
         .byIndex('instance', vmi.metadata.uid ?? '')

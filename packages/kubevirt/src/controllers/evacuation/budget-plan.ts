@@ -2,11 +2,11 @@
 
 import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { PodDisruptionBudget } from '@coracle/apimachinery/types/types';
 import type { EvictionStrategy, ReadonlyMigration, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { evictionStrategyOf, isMigratable } from '../../rules/eviction/eviction-verdict.ts';
 import { CREATED_BY_LABEL } from '../../rules/launcher/launcher-labels.ts';
-import { isFinal } from '../../rules/run-strategy/run-strategy.ts';
 
 export type ReadonlyBudget = DeepReadonly<PodDisruptionBudget>;
 
@@ -17,7 +17,7 @@ export function wantedBudget(
   vmi: ReadonlyVmi,
   { clusterStrategy, unfinished }: { clusterStrategy: EvictionStrategy; unfinished: readonly ReadonlyMigration[] },
 ): 1 | 2 | undefined {
-  if (vmi.metadata.deletionTimestamp !== undefined || isFinal(vmi.status?.phase)) return undefined;
+  if (isDeleting(vmi) || hasEnded(vmi)) return undefined;
   const strategy = evictionStrategyOf(vmi, { evictionStrategy: clusterStrategy });
   if (strategy === 'None' || (strategy === 'LiveMigrateIfPossible' && !isMigratable(vmi))) return undefined;
   return unfinished.length > 0 ? 2 : 1;

@@ -1,10 +1,10 @@
 import { keyText } from '@coracle/apimachinery/meta/object';
+import { hasEnded } from '@coracle/apimachinery/meta/object-state';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { createController, DONE, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
 import { isDeletedForSilence, isNodeReady } from '../../rules/eviction/silent-deletion.ts';
 import { isLauncherOf } from '../../rules/launcher/launcher-owner.ts';
-import { isPodFinal } from '../../rules/launcher/launcher-pods.ts';
 import { clusterConfigOf } from '../../rules/machine-defaults/cluster-config.ts';
 import { migrationSettings } from '../../rules/migration-policy/migration-settings.ts';
 import { createBudgetController } from './budget-controller.ts';
@@ -61,15 +61,13 @@ export function createEvacuationController(options: ControllerEnvironment): Runn
       const plan = planEvacuation({
         node,
         instances,
-        unfinished: steps.migrations
-          .list()
-          .filter(({ status }) => status?.phase !== 'Succeeded' && status?.phase !== 'Failed'),
+        unfinished: steps.migrations.list().filter((migration) => !hasEnded(migration)),
         drainTaintKey: migrationSettings(kubevirt).nodeDrainTaintKey,
         clusterStrategy: clusterConfigOf(kubevirt).evictionStrategy,
         livePods: (vmi) =>
           steps.pods
             .byIndex('instance', vmi.metadata.uid ?? '')
-            .filter((pod) => isLauncherOf(pod, vmi) && !isPodFinal(pod)).length,
+            .filter((pod) => isLauncherOf(pod, vmi) && !hasEnded(pod)).length,
         isCondemned: (vmi) =>
           isNodeReady(node) &&
           steps.pods
@@ -78,7 +76,7 @@ export function createEvacuationController(options: ControllerEnvironment): Runn
               (pod) =>
                 isLauncherOf(pod, vmi) &&
                 pod.spec.nodeName === name &&
-                !isPodFinal(pod) &&
+                !hasEnded(pod) &&
                 isDeletedForSilence(pod, node),
             ),
       });

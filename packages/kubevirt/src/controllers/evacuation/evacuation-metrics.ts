@@ -1,6 +1,7 @@
 /** What waits for an eviction, and for how long, as samples: pure. */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { conditionOf } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 
 export interface EvacuationFamily {
@@ -32,7 +33,7 @@ export function evacuationMetrics(vmis: readonly ReadonlyVmi[], now: number): Ev
 }
 
 /** The condition is set in the same breath; until it is, the mark is new. */
-function markedAt({ status }: DeepReadonly<ReadonlyVmi>, now: number): number {
-  const since = status?.conditions?.find(({ type }) => type === 'EvictionRequested')?.lastTransitionTime;
+function markedAt(vmi: DeepReadonly<ReadonlyVmi>, now: number): number {
+  const since = conditionOf(vmi, 'EvictionRequested')?.lastTransitionTime;
   return since ? Date.parse(since) : now;
 }

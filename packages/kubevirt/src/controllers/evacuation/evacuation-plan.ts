@@ -3,11 +3,11 @@
  * is taken back when the node takes guests again.
  */
 
+import { isFinal } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyNode } from '@coracle/apimachinery/types/types';
 import type { EvictionStrategy, ReadonlyMigration, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { evictionStrategyOf, isMigratable } from '../../rules/eviction/eviction-verdict.ts';
 import { EVICTION_SOURCE_ANNOTATION } from '../../rules/launcher/launcher-labels.ts';
-import { isFinal } from '../../rules/run-strategy/run-strategy.ts';
 
 /** On a migration: the node that is being emptied. */
 export const EVACUATION_ANNOTATION = 'kubevirt.io/evacuationMigration';

@@ -1,6 +1,7 @@
 /** One pass over an export: what it needs is made, then its status says how it stands and the proxy hears what it may give. */
 import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
 import { type DeepReadonly, keyOf } from '@coracle/apimachinery/meta/object';
+import { hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { PERSISTENT_VOLUME_CLAIMS, PODS, SECRETS, SERVICES } from '@coracle/apimachinery/types/resource-types';
 import type { Pod, ReadonlyPod, Service } from '@coracle/apimachinery/types/types';
@@ -10,7 +11,6 @@ import { DONE, type ReconcileResult, requeueAfter } from '@coracle/client/contro
 import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
-import { isDeleting } from '@coracle/client/finalizer/finalizer';
 import { SELECTED_NODE } from '@coracle/cluster-rules/storage/claim-step';
 import { POOL_DRIVER, POOL_LABEL } from '@coracle/cluster-rules/storage/pool-names';
 import { poolOfHandle } from '@coracle/cluster-rules/storage/snapshot-plan';
@@ -34,7 +34,6 @@ import {
 import { type ExportSource, snapshotClaimName } from '../../rules/export/export-source.ts';
 import { expiryOf, exportLink, exportStatus, tokenSecretOf } from '../../rules/export/export-status.ts';
 import { EXPORTER_PORT, exporterPod, isExporterReady } from '../../rules/export/exporter-pod.ts';
-import { isPodFinal } from '../../rules/launcher/launcher-pods.ts';
 import { claimFromSnapshot } from '../../rules/snapshot/restored-claim.ts';
 import { ExportStores } from './export-stores.ts';
 import type { ExportedVolume, ExportTargets } from './export-targets.ts';
@@ -114,7 +113,7 @@ export class ExportSteps extends ControllerSteps<ExportControllerOptions> {
       }
     }
     const { phase } = pod.status ?? {};
-    if (isPodFinal(pod)) {
+    if (hasEnded(pod)) {
       const { namespace, name } = pod.metadata;
       const message = `Exporter pod ${namespace}/${name} is in phase ${phase}`;
       await this.#deletePod(object, pod, ['ExporterPodFailedOrCompleted', message]);
@@ -131,7 +130,7 @@ export class ExportSteps extends ControllerSteps<ExportControllerOptions> {
     pod: ReadonlyPod,
     [reason, message]: readonly [string, string],
   ): Promise<void> {
-    if (pod.metadata.deletionTimestamp !== undefined) return;
+    if (isDeleting(pod)) return;
     this.#events.event(object, 'Warning', reason, message);
     const preconditions = { uid: pod.metadata.uid ?? '' };
     await orAbsent(this.client.delete(PODS, keyOf(pod as Pod), { preconditions }));

@@ -1,5 +1,6 @@
 /** Keeps the status of the KubeVirt object true: the generation in effect, and the version that serves it. */
 
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { CUSTOM_RESOURCE_DEFINITIONS } from '@coracle/apimachinery/types/resource-types';
 import { commit } from '@coracle/client/commit/commit';
@@ -40,7 +41,7 @@ export function createKubeVirtController({
     sources: [ownKeys(kubevirts)],
     reconcile: async (key, { signal }) => {
       const kubevirt: ReadonlyKubeVirt | undefined = kubevirts.get(key);
-      if (!kubevirt || kubevirt.metadata.deletionTimestamp !== undefined) return DONE;
+      if (!kubevirt || isDeleting(kubevirt)) return DONE;
       // Listed and not watched: the program itself keeps them. Their schemas are megabytes that nobody looks at here.
       const { items } = await client.list(CUSTOM_RESOURCE_DEFINITIONS, { metadataOnly: true, signal });
       const definitions = items.filter(({ metadata }) => metadata.name?.endsWith(GROUP_SUFFIX));

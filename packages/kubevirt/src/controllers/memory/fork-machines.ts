@@ -1,6 +1,7 @@
 /** The machines of one fork: which of them are there, which still wait for the memory, and how they are made and go. */
 
 import type { ObjectKey } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { isAlreadyExists, orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { Informer } from '@coracle/client/informer/informer';
@@ -65,14 +66,14 @@ export function createForkMachines(options: {
       const key = { namespace: snapshot.metadata.namespace ?? '', name };
       // One that was made a moment ago may not be in the cache yet: whether it is gone is asked of the server.
       const vm = vms.get(key) ?? (await fetch(key, signal));
-      return !vm || vm.metadata.deletionTimestamp !== undefined || !isWaiting(snapshot, vm);
+      return !vm || isDeleting(vm) || !isWaiting(snapshot, vm);
     },
 
     async abandon(snapshot, signal) {
       for (const name of forksOf(snapshot)) {
         const key = { namespace: snapshot.metadata.namespace ?? '', name };
         const vm = await fetch(key, signal);
-        if (!vm || vm.metadata.deletionTimestamp !== undefined || !isWaiting(snapshot, vm)) continue;
+        if (!vm || isDeleting(vm) || !isWaiting(snapshot, vm)) continue;
         const vmi = await orAbsent(client.get(VIRTUAL_MACHINE_INSTANCES, key, { signal }));
         // It has gone on, and nobody has written that down yet.
         if (vmi?.status?.phase === 'Running') continue;

@@ -3,6 +3,7 @@
  * goes. A machine that is there before the memory waits for it (`node-agent/agent/memory`).
  */
 
+import { conditionOf } from '@coracle/apimachinery/meta/object-state';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import type { Client } from '@coracle/client/client';
 import { DONE, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
@@ -75,7 +76,7 @@ export function createForker(options: {
     const key = { namespace: snapshot.metadata.namespace ?? '', name };
     const vm = vms.get(key);
     if (!vm || !isWaiting(snapshot, vm)) return;
-    const problem = vmis.get(key)?.status?.conditions?.find(({ type }) => type === 'Synchronized')?.message;
+    const problem = conditionOf(vmis.get(key), 'Synchronized')?.message;
     events.event(vm, 'Warning', 'ForkFailed', `Not resumed within ${FORK_MS / 1000} s${problem ? `: ${problem}` : ''}`);
   };
 

@@ -1,5 +1,6 @@
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { formatTime, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { NODES } from '@coracle/apimachinery/types/resource-types';
 import { isConflict, orAbsent } from '@coracle/client/api-failure';
@@ -132,7 +133,7 @@ export class MemorySteps extends ControllerSteps<MemoryControllerOptions> {
     const key = { namespace: metadata.namespace ?? '', name: metadata.name ?? '' };
     for (let tries = 1; ; tries++) {
       const fresh = await this.client.get(VIRTUAL_MACHINE_SNAPSHOTS, key, { signal });
-      const isOther = fresh.metadata.uid !== metadata.uid || fresh.metadata.deletionTimestamp !== undefined;
+      const isOther = fresh.metadata.uid !== metadata.uid || isDeleting(fresh);
       const isSaid = Object.keys(annotations).some((name) => fresh.metadata.annotations?.[name] !== undefined);
       if (isOther || isSaid || memoryOutcome(fresh) !== undefined) return undefined;
       try {
@@ -278,7 +279,7 @@ export class MemorySteps extends ControllerSteps<MemoryControllerOptions> {
   async reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult> {
     const known = this.snapshots.get(key);
     if (!known) return DONE;
-    if (known.metadata.deletionTimestamp !== undefined) return this.#remove(known, signal);
+    if (isDeleting(known)) return this.#remove(known, signal);
     if (!includesMemory(known)) return DONE;
     const saving: Saving =
       memoryOutcome(known) === undefined ? await this.#save(known, signal) : { type: 'reported', snapshot: known };

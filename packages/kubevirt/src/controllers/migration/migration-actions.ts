@@ -6,6 +6,7 @@
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { formatTime, keyOf } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { NAMESPACES, NODES, PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Namespace, Node, Pod, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import { isApiError, isConflict, isNotFound, orAbsent } from '@coracle/client/api-failure';
@@ -137,7 +138,7 @@ class MigrationWrites implements MigrationActions {
   };
 
   readonly deleteTarget: MigrationActions['deleteTarget'] = async (migration, target, why) => {
-    if (target.metadata.deletionTimestamp !== undefined) return;
+    if (isDeleting(target)) return;
     try {
       await this.#client.delete(PODS, keyOf(target), { preconditions: { uid: target.metadata.uid ?? '' } });
       this.#events.event(migration, 'Normal', 'SuccessfulDelete', why);

@@ -1,11 +1,11 @@
 import { keyOf, keyText } from '@coracle/apimachinery/meta/object';
+import { hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
 import type { Runnable } from '@coracle/client/controller/environment';
 import { MIGRATION_JOB_LABEL, MIGRATION_JOB_NAME_ANNOTATION } from '../../rules/launcher/launcher-labels.ts';
 import { currentPod } from '../../rules/launcher/launcher-pods.ts';
 import { type MigrationControllerOptions, MigrationSteps, type Pass } from './migration-steps.ts';
-import { isDeleting, isFinalMigration } from './migration-view.ts';
 import { stateClaimRules } from './state-claims.ts';
 /** Rights the controller needs, and no others. */
 export const migrationControllerRules = policyRules(
@@ -34,7 +34,7 @@ export function createMigrationController(options: MigrationControllerOptions): 
       ownKeys(steps.migrations),
       // Room for another one.
       source(steps.migrations, (one, previous) =>
-        previous && (isFinalMigration(one) || isDeleting(one)) ? steps.pendingKeys() : [],
+        previous && (hasEnded(one) || isDeleting(one)) ? steps.pendingKeys() : [],
       ),
       source(steps.vmis, (vmi) =>
         steps.migrations.byIndex('instance', `${vmi.metadata.namespace}/${vmi.metadata.name}`).map((one) => keyOf(one)),

@@ -9,13 +9,13 @@
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { formatTime } from '@coracle/apimachinery/meta/object';
+import { hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { ReadonlyMigration, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import type { MigrationStatus } from '../../kinds/migration.ts';
 import { MIGRATION_TARGET_NODE_LABEL } from '../../rules/launcher/launcher-labels.ts';
-import { isLauncherReady, isPodFinal } from '../../rules/launcher/launcher-pods.ts';
-import { isFinal } from '../../rules/run-strategy/run-strategy.ts';
-import { isDeleting, isFinalMigration, isHandedOffPhase, isUnderWay, phaseOf, stateOf } from './migration-view.ts';
+import { isLauncherReady } from '../../rules/launcher/launcher-pods.ts';
+import { isHandedOffPhase, isUnderWay, phaseOf, stateOf } from './migration-view.ts';
 
 export interface MigrationFacts {
   readonly migration: ReadonlyMigration;
@@ -63,7 +63,7 @@ export function nextMigrationStatus(facts: MigrationFacts): MigrationVerdict {
     status.migrationState = { ...status.migrationState, sourcePod: facts.sourcePod };
   const state = stateOf(vmi, migration);
   // The last word about this migration, also after the instance has begun another one.
-  if (isFinalMigration(migration) && state)
+  if (hasEnded(migration) && state)
     status.migrationState = cloneJson(state) as NonNullable<MigrationStatus['migrationState']>;
   return { status, ...(event && { event }) };
 }
@@ -77,21 +77,21 @@ function advance(facts: MigrationFacts, status: MigrationStatus): MigrationVerdi
     status.phase = 'Failed';
     return { type: 'Warning', reason: 'FailedMigration', message };
   };
-  if (isFinalMigration(migration)) return undefined;
+  if (hasEnded(migration)) return undefined;
   // Rather than to another node of this cluster, where nobody asked for it to go.
   if (phase === '' && (migration.spec.sendTo ?? migration.spec.receive) != null)
     return fail(
       'Migration failed because guests move between nodes of one cluster only: sendTo and receive are not supported.',
     );
   if (vmi === undefined) return fail('Migration failed because vmi does not exist.');
-  if (isFinal(vmi.status?.phase)) return fail('Migration failed vmi shutdown during migration.');
+  if (hasEnded(vmi)) return fail('Migration failed vmi shutdown during migration.');
   if (isDeleting(migration) && !isHandedOffPhase(phase) && !state) {
     addCondition(status, 'migrationAbortRequested', facts.now);
     return fail('Migration failed due to being canceled');
   }
   // A guest that has moved is where it should be, whatever becomes of the Pod.
   const moved = state?.completed === true && state.failed !== true;
-  if (!moved && target && isPodFinal(target))
+  if (!moved && target && hasEnded(target))
     return fail('Migration failed because target pod shutdown during migration');
   if (!moved && isUnderWay(migration) && !target)
     return fail('Migration target pod was removed during active migration.');

@@ -1,5 +1,6 @@
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { RESOURCE_QUOTAS } from '@coracle/apimachinery/types/resource-types';
 import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import { orAbsent } from '@coracle/client/api-failure';
@@ -20,21 +21,11 @@ import {
 import { CREATED_BY_LABEL, MIGRATION_JOB_LABEL } from '../../rules/launcher/launcher-labels.ts';
 import { isLauncherOf } from '../../rules/launcher/launcher-owner.ts';
 import type { LauncherPodOptions } from '../../rules/launcher/launcher-pod.ts';
-import { byAge, isLauncherReady, isPodFinal } from '../../rules/launcher/launcher-pods.ts';
-import { isFinal } from '../../rules/run-strategy/run-strategy.ts';
+import { byAge, isLauncherReady } from '../../rules/launcher/launcher-pods.ts';
 import { launcherPodInformer } from '../launcher-pod-informer.ts';
 import { createMigrationActions } from './migration-actions.ts';
 import { nextMigrationStatus } from './migration-status.ts';
-import {
-  byCreation,
-  hasMoved,
-  isDeleting,
-  isFinalMigration,
-  isUnderWay,
-  MIGRATION_FINALIZER,
-  phaseOf,
-  stateOf,
-} from './migration-view.ts';
+import { byCreation, hasMoved, isUnderWay, MIGRATION_FINALIZER, phaseOf, stateOf } from './migration-view.ts';
 import { pendingTimeout } from './pending-timeout.ts';
 import { createMigrationStateClaims } from './state-claims.ts';
 import { backoffUntil, mayStart, retryMs, type WaitingMigration } from './throttle.ts';
@@ -109,7 +100,7 @@ export class MigrationSteps extends ControllerSteps<MigrationControllerOptions> 
   #isBlocked(migration: ReadonlyMigration, vmi: ReadonlyVmi | undefined): boolean {
     const holder = vmi?.status?.migrationState?.migrationUid;
     if (!holder || holder === migration.metadata.uid) return false;
-    return this.#ofSameInstance(migration).some((one) => one.metadata.uid === holder && !isFinalMigration(one));
+    return this.#ofSameInstance(migration).some((one) => one.metadata.uid === holder && !hasEnded(one));
   }
 
   #heldUntil(migration: ReadonlyMigration, vmi = this.vmiOf(migration)): number | undefined {
@@ -125,7 +116,7 @@ export class MigrationSteps extends ControllerSteps<MigrationControllerOptions> 
     if (phaseOf(migration) !== 'Pending' || isDeleting(migration) || this.#isBackingOff(migration)) return undefined;
     const vmi = this.vmiOf(migration);
     const own = this.podsOf(vmi);
-    if (vmi?.status?.phase !== 'Running' || own.filter((pod) => !isPodFinal(pod)).length !== 1) return undefined;
+    if (vmi?.status?.phase !== 'Running' || own.filter((pod) => !hasEnded(pod)).length !== 1) return undefined;
     return this.expectations.satisfied(this.#textOf(migration)) ? vmi.status.nodeName : undefined;
   }
 
@@ -134,7 +125,7 @@ export class MigrationSteps extends ControllerSteps<MigrationControllerOptions> 
     return this.migrations
       .list()
       .filter((one) => {
-        if (isFinalMigration(one)) return false;
+        if (hasEnded(one)) return false;
         return (
           isUnderWay(one) ||
           !this.expectations.satisfied(this.#textOf(one)) ||
@@ -161,7 +152,7 @@ export class MigrationSteps extends ControllerSteps<MigrationControllerOptions> 
       return;
     }
     if (vmi.status?.phase !== 'Running' || !pass.source) return;
-    if (pass.pods.filter((pod) => !isPodFinal(pod)).length > 1) {
+    if (pass.pods.filter((pod) => !hasEnded(pod)).length > 1) {
       pass.result = requeueAfter(PODS_RETRY_MS);
       return;
     }
@@ -221,7 +212,7 @@ export class MigrationSteps extends ControllerSteps<MigrationControllerOptions> 
     const now = await this.actions.readVmi(migration.metadata.namespace ?? '', migration.spec.vmiName ?? '');
     if (!now || now.metadata.uid !== target.metadata.labels?.[CREATED_BY_LABEL]) return true;
     if (now.status?.nodeName === target.spec.nodeName && target.spec.nodeName) return false;
-    if (isFinal(now.status?.phase)) return true;
+    if (hasEnded(now)) return true;
     const state = stateOf(now, migration);
     return state === undefined || state.failed === true;
   }
@@ -238,7 +229,7 @@ export class MigrationSteps extends ControllerSteps<MigrationControllerOptions> 
     switch (phaseOf(migration)) {
       case 'Pending':
       case 'Scheduling':
-        if (isDeleting(migration) || vmi.metadata.deletionTimestamp !== undefined) {
+        if (isDeleting(migration) || isDeleting(vmi)) {
           if (isDeleting(migration) && target) await this.actions.deleteTarget(migration, target, canceled);
         } else if (this.#isBlocked(migration, vmi))
           throw new Error('vmi is ineligible for migration because another migration job is running');
@@ -250,14 +241,14 @@ export class MigrationSteps extends ControllerSteps<MigrationControllerOptions> 
         if (isDeleting(migration) && !state) {
           if (target && (await this.#isTargetUseless(migration, target)))
             await this.actions.deleteTarget(migration, target, canceled);
-        } else if (target && isLauncherReady(target) && vmi.metadata.deletionTimestamp === undefined)
+        } else if (target && isLauncherReady(target) && !isDeleting(vmi))
           await this.actions.handOff({ migration, vmi, source: pass.source, target });
         return;
       case 'PreparingTarget':
       case 'TargetReady':
         if (isDeleting(migration))
           await this.actions.endUnstarted(migration, vmi, { reason: 'Migration was canceled', aborted: true });
-        else if (!target || isPodFinal(target))
+        else if (!target || hasEnded(target))
           await this.actions.endUnstarted(migration, vmi, { reason: 'Target pod is down', aborted: false });
         return;
       case 'Running':
@@ -265,7 +256,7 @@ export class MigrationSteps extends ControllerSteps<MigrationControllerOptions> 
         return;
       case 'Failed':
         await this.actions.endUnstarted(migration, vmi, { reason: 'Target pod is down', aborted: false });
-        if (target && !isPodFinal(target) && (await this.#isTargetUseless(migration, target)))
+        if (target && !hasEnded(target) && (await this.#isTargetUseless(migration, target)))
           await this.actions.deleteTarget(
             migration,
             target,
@@ -278,7 +269,7 @@ export class MigrationSteps extends ControllerSteps<MigrationControllerOptions> 
   }
 
   async #collectGarbage(migration: ReadonlyMigration): Promise<void> {
-    const finished = this.#ofSameInstance(migration).filter((one) => isFinalMigration(one) && !isDeleting(one));
+    const finished = this.#ofSameInstance(migration).filter((one) => hasEnded(one) && !isDeleting(one));
     for (const one of [...finished].sort(byCreation).slice(0, Math.max(0, finished.length - KEPT)))
       await this.#remove(one);
   }
@@ -313,12 +304,12 @@ export class MigrationSteps extends ControllerSteps<MigrationControllerOptions> 
       if (event) this.#events.event(migration, event.type, event.reason, event.message);
       return;
     }
-    if (!isFinalMigration(migration)) return;
+    if (!hasEnded(migration)) return;
     // Without the instance nobody asks for this migration any more.
     if (!vmi && !isDeleting(migration)) await this.#remove(migration);
     // The target of a failed migration must be on its way out before the object that knows of it may go.
     if (pass.failed) return;
-    const left = phaseOf(migration) === 'Failed' && target && !isPodFinal(target) && !target.metadata.deletionTimestamp;
+    const left = phaseOf(migration) === 'Failed' && target && !hasEnded(target) && !target.metadata.deletionTimestamp;
     const after = removeFinalizer(before, MIGRATION_FINALIZER);
     if (!left && after !== before) await commit(this.client, VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, { before, after });
     if (vmi) await this.#collectGarbage(migration);

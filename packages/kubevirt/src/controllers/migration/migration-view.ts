@@ -1,5 +1,6 @@
 /** What the rules of migrations read off their objects. */
 
+import { hasEnded } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyMigration, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import type { MigrationPhase } from '../../kinds/migration.ts';
 
@@ -12,18 +13,13 @@ export const MIGRATION_FINALIZER = 'kubevirt.io/migrationJobFinalize';
 
 export const phaseOf = ({ status }: ReadonlyMigration): Phase => status?.phase ?? '';
 
-export const isFinalMigration = (migration: ReadonlyMigration): boolean =>
-  phaseOf(migration) === 'Succeeded' || phaseOf(migration) === 'Failed';
-
 /** True from when there is a target Pod until the end. */
 export const isUnderWay = (migration: ReadonlyMigration): boolean =>
-  !isFinalMigration(migration) && phaseOf(migration) !== '' && phaseOf(migration) !== 'Pending';
+  !hasEnded(migration) && phaseOf(migration) !== '' && phaseOf(migration) !== 'Pending';
 
 const HANDED_OFF: ReadonlySet<Phase> = new Set(['PreparingTarget', 'TargetReady', 'Running']);
 /** True when the agents have been notified. */
 export const isHandedOffPhase = (phase: Phase): boolean => HANDED_OFF.has(phase);
-
-export const isDeleting = ({ metadata }: ReadonlyMigration): boolean => metadata.deletionTimestamp !== undefined;
 
 /** The instance's migration state, when it is about this migration. */
 export const stateOf = (

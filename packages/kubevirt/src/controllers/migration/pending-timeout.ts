@@ -1,5 +1,6 @@
 /** How long a target Pod may stay pending: pure (handlePendingPodTimeout). */
 
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { ReadonlyMigration } from '../../kinds/kubevirt.ts';
 
@@ -19,11 +20,7 @@ const PENDING_ANNOTATION = 'kubevirt.io/migrationPendingPodTimeoutSeconds';
 /** The decision on a target Pod at `now`, milliseconds. */
 export function pendingTimeout(migration: ReadonlyMigration, pod: ReadonlyPod, now: number): PendingVerdict {
   const created = Date.parse(pod.metadata.creationTimestamp ?? '');
-  if (
-    (pod.status?.phase ?? 'Pending') !== 'Pending' ||
-    pod.metadata.deletionTimestamp !== undefined ||
-    Number.isNaN(created)
-  )
+  if ((pod.status?.phase ?? 'Pending') !== 'Pending' || isDeleting(pod) || Number.isNaN(created))
     return { unschedulable: false };
   const waited = Math.max(0, now - created);
   const limit = (annotation: string, fallback: number): number => {

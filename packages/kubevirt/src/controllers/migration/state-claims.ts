@@ -5,6 +5,7 @@
  */
 
 import { keyOf } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES } from '@coracle/apimachinery/types/resource-types';
 import type { ReadonlyClaim } from '@coracle/apimachinery/types/types';
@@ -52,11 +53,7 @@ export function createMigrationStateClaims({
   const list = async (namespace: string): Promise<readonly ReadonlyClaim[]> =>
     (await client.list(PERSISTENT_VOLUME_CLAIMS, { namespace })).items;
   const ofTarget = (all: readonly ReadonlyClaim[], { metadata }: ReadonlyMigration): ReadonlyClaim | undefined =>
-    all.find(
-      (claim) =>
-        claim.metadata.deletionTimestamp === undefined &&
-        claim.metadata.labels?.[STATE_MIGRATION_LABEL] === metadata.name,
-    );
+    all.find((claim) => !isDeleting(claim) && claim.metadata.labels?.[STATE_MIGRATION_LABEL] === metadata.name);
   const remove = async (claim: ReadonlyClaim): Promise<void> => {
     try {
       const preconditions = { uid: claim.metadata.uid ?? '' };

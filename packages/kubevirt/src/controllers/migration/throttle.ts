@@ -1,14 +1,7 @@
 /** When a pending migration may start: limits, order and back-off, as pure functions. */
+import { hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyMigration, ReadonlyVmi } from '../../kinds/kubevirt.ts';
-import {
-  byCreation,
-  EVACUATION_ANNOTATION,
-  enteredAt,
-  isDeleting,
-  isFinalMigration,
-  phaseOf,
-  WORKLOAD_UPDATE_ANNOTATION,
-} from './migration-view.ts';
+import { byCreation, EVACUATION_ANNOTATION, enteredAt, phaseOf, WORKLOAD_UPDATE_ANNOTATION } from './migration-view.ts';
 
 export interface Limits {
   readonly parallelMigrationsPerCluster: number;
@@ -89,7 +82,7 @@ export function backoffUntil(
   if (!isAutomatic(migration) || migration.metadata.annotations?.[IGNORE_BACKOFF] !== undefined) return undefined;
   const born = vmi?.metadata.creationTimestamp ?? '';
   const ended = others
-    .filter((one) => isFinalMigration(one) && (one.metadata.creationTimestamp ?? '') >= born)
+    .filter((one) => hasEnded(one) && (one.metadata.creationTimestamp ?? '') >= born)
     .sort((a, b) => endedAt(b) - endedAt(a) || byCreation(b, a));
   let pause = 0;
   let last = 0;

@@ -1,6 +1,7 @@
 /** Keeps as many virtual machines as each VirtualMachinePool asks for, and as its template says. */
 
 import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { formatLabelSelector } from '@coracle/apimachinery/selector/label-selector';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { orAbsent } from '@coracle/client/api-failure';
@@ -68,15 +69,14 @@ export function createPoolController(environment: ControllerEnvironment): Runnab
         const isGone = vms.get(keyOf(vm))?.metadata.uid !== uid;
         for (const key of keys) {
           if (!previous) steps.expectations.observeCreation(keyText(key));
-          if (isGone || vm.metadata.deletionTimestamp !== undefined)
-            steps.expectations.observeDeletion(keyText(key), uid);
+          if (isGone || isDeleting(vm)) steps.expectations.observeDeletion(keyText(key), uid);
         }
         return keys;
       }),
       source(vmis, (vmi) => {
         const keys = poolsOf(keyOf(vmi));
         const uid = vmi.metadata.uid ?? '';
-        if (vmis.get(keyOf(vmi))?.metadata.uid !== uid || vmi.metadata.deletionTimestamp !== undefined)
+        if (vmis.get(keyOf(vmi))?.metadata.uid !== uid || isDeleting(vmi))
           for (const key of keys) steps.expectations.observeDeletion(keyText(key), uid);
         return keys;
       }),

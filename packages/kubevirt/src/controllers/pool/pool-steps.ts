@@ -1,6 +1,7 @@
 import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import { type DeepReadonly, type KubeObject, keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
 import { isConflict, isNamespaceTerminating, isNotFound, orAbsent, orThere } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
@@ -104,7 +105,7 @@ export class PoolSteps {
       );
     for (const vm of held) {
       // With the pool its machines go, and all that is theirs.
-      if (pool && pool.metadata.deletionTimestamp === undefined && keepsState(pool)) await this.#keepDisks(vm);
+      if (pool && !isDeleting(pool) && keepsState(pool)) await this.#keepDisks(vm);
       const before = vm as VirtualMachine;
       await commit(this.#client, VIRTUAL_MACHINES, { before, after: removeFinalizer(before, POOL_FINALIZER) });
     }

@@ -9,6 +9,7 @@ import { encodeBase64 } from '@coracle/apimachinery/meta/base64';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { clusterType } from '@coracle/apimachinery/meta/gvk';
 import type { KubeObject } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { createController, DONE, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
@@ -100,7 +101,7 @@ export function createDeletionWebhookController(
         const made = { apiVersion: `${group}/${version}`, kind, metadata: { name: DELETION_WEBHOOKS }, webhooks };
         await client.create(TYPE, made, { signal });
         log.info('webhook for deletions configured', { url: address.url });
-      } else if (found.metadata.deletionTimestamp === undefined && !deepEqual(found.webhooks, webhooks)) {
+      } else if (!isDeleting(found) && !deepEqual(found.webhooks, webhooks)) {
         await client.update(TYPE, { ...(found as WebhookConfiguration), webhooks }, { signal });
         log.info('webhook for deletions configured', { url: address.url });
       }

@@ -9,6 +9,7 @@
  */
 
 import type { DeepReadonly, ObjectKey, ObjectMeta } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { orAbsent } from '@coracle/client/api-failure';
 import { createController, DONE, requeueAfter, source } from '@coracle/client/controller/controller';
@@ -70,7 +71,7 @@ export function createProtectionController(environment: ControllerEnvironment): 
       return true;
     }
     // Made anew when it is gone, which is a change as well.
-    if (found.metadata.deletionTimestamp !== undefined) return true;
+    if (isDeleting(found)) return true;
     const owner = await ownerOf(found.metadata, signal);
     if (owner === 'left alone') return false;
     return (await keepOperand(one, found, { ...environment, owner, signal })) === 'kept';
@@ -84,7 +85,7 @@ export function createProtectionController(environment: ControllerEnvironment): 
     if (!isOfSsp(metadata)) return undefined;
     if (await isOperatorLeading(client, { now: clock.now(), signal })) return 'left alone';
     const ssp = await sspObject(sspKeyOf(metadata), signal);
-    if (!ssp || ssp.metadata.deletionTimestamp !== undefined) return undefined;
+    if (!ssp || isDeleting(ssp)) return undefined;
     return isPaused(ssp) ? 'left alone' : ssp;
   }
 

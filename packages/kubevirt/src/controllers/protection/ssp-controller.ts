@@ -8,6 +8,7 @@
  */
 
 import { type DeepReadonly, formatTime, keyOf } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { commit } from '@coracle/client/commit/commit';
 import {
@@ -19,7 +20,7 @@ import {
   source,
 } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
-import { addFinalizer, hasFinalizer, isDeleting, removeFinalizer } from '@coracle/client/finalizer/finalizer';
+import { addFinalizer, hasFinalizer, removeFinalizer } from '@coracle/client/finalizer/finalizer';
 import { SSP_GROUP, SSPS, type Ssp, type SspStatus } from '../../kinds/ssp/kinds.ts';
 import { isOfSsp, type OperandOwner } from '../../rules/protection/operand-metadata.ts';
 import {

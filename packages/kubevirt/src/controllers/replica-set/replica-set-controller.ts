@@ -1,6 +1,7 @@
 /** Keeps as many instances as each VirtualMachineInstanceReplicaSet asks for. */
 
 import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { formatLabelSelector, matchesLabels } from '@coracle/apimachinery/selector/label-selector';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { orAbsent } from '@coracle/client/api-failure';
@@ -58,8 +59,7 @@ export function createReplicaSetController(environment: ControllerEnvironment): 
         const isGone = vmis.get(keyOf(vmi))?.metadata.uid !== uid;
         for (const key of keys) {
           if (!previous) steps.expectations.observeCreation(keyText(key));
-          if (isGone || vmi.metadata.deletionTimestamp !== undefined)
-            steps.expectations.observeDeletion(keyText(key), uid);
+          if (isGone || isDeleting(vmi)) steps.expectations.observeDeletion(keyText(key), uid);
         }
         if (controllerUid(vmi) !== undefined) return keys;
         // Nobody has it: a set that selects it takes it.

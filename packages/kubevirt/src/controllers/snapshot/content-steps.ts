@@ -1,11 +1,12 @@
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { formatTime, keyOf } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { DONE, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
 import { ControllerSteps } from '@coracle/client/controller/controller-steps';
-import { hasFinalizer, isDeleting, removeFinalizer } from '@coracle/client/finalizer/finalizer';
+import { hasFinalizer, removeFinalizer } from '@coracle/client/finalizer/finalizer';
 import { VOLUME_SNAPSHOTS } from '@coracle/cluster-rules/volume-snapshot/kinds';
 import {
   type ReadonlyContent,

@@ -1,6 +1,7 @@
 /** Steps of a restore: the machine is locked, written, and let go. */
 
 import { keyOf } from '@coracle/apimachinery/meta/object';
+import { hasEnded } from '@coracle/apimachinery/meta/object-state';
 import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { commit } from '@coracle/client/commit/commit';
@@ -13,7 +14,6 @@ import {
   type VirtualMachineRestore,
 } from '../../kinds/kubevirt.ts';
 import { resumeAfterRestore } from '../../rules/memory-state/saved-memory.ts';
-import { isFinal } from '../../rules/run-strategy/run-strategy.ts';
 import { isMarked } from '../../rules/snapshot/restored-claim.ts';
 import { restoredMachine } from '../../rules/snapshot/restored-machine.ts';
 import { nameDataVolumes, restoreDataVolumes } from './restore-data-volumes.ts';
@@ -25,7 +25,7 @@ import type { SnapshotStores } from './snapshot-stores.ts';
 /** Whether nothing runs on the disks of a machine: it has no instance, or one whose guest has ended. */
 export function isStopped(vm: ReadonlyVm, { vmis }: Pick<SnapshotStores, 'vmis'>): boolean {
   const vmi = vmis.get(keyOf(vm));
-  return vmi === undefined || isFinal(vmi.status?.phase);
+  return vmi === undefined || hasEnded(vmi);
 }
 
 /**
@@ -46,7 +46,7 @@ export async function lockTarget({ restore, target, client }: Omit<RestorePass, 
     after: { ...before, status: { ...before.status, restoreInProgress: name } },
   });
   const vmi = await orAbsent(client.get(VIRTUAL_MACHINE_INSTANCES, keyOf(before)));
-  if (vmi === undefined || isFinal(vmi.status?.phase)) return 'waiting';
+  if (vmi === undefined || hasEnded(vmi)) return 'waiting';
   // It was started before it could read that it must not be.
   await unlockTarget((await orAbsent(client.get(VIRTUAL_MACHINES, keyOf(before)))) ?? before, name, client);
   return 'waiting';

@@ -1,9 +1,9 @@
 /** Steps of a restore: the claim with the firmware state, which is no volume of the machine but found by its label. */
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
-import { isDeleting } from '@coracle/client/finalizer/finalizer';
 import { STATE_LABEL } from '../../rules/backend-storage/backend-storage.ts';
 import { stateVolumeName } from '../../rules/snapshot/saved-volumes.ts';
 import type { RestorePass, StepOutcome } from './restore-pass.ts';

@@ -2,12 +2,13 @@ import { controllerReference } from '@coracle/apimachinery/meta/controller-refer
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { formatTime, keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { isAlreadyExists, isConflict, orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { DONE, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
 import { ControllerSteps } from '@coracle/client/controller/controller-steps';
-import { addFinalizer, hasFinalizer, isDeleting, removeFinalizer } from '@coracle/client/finalizer/finalizer';
+import { addFinalizer, hasFinalizer, removeFinalizer } from '@coracle/client/finalizer/finalizer';
 import {
   type ReadonlyContent,
   type ReadonlyRestore,

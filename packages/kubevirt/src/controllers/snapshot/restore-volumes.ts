@@ -3,11 +3,11 @@
 import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { OwnerReference } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolumeClaim, ReadonlyClaim } from '@coracle/apimachinery/types/types';
 import { orAbsent, orThere } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
-import { isDeleting } from '@coracle/client/finalizer/finalizer';
 import { VOLUME_SNAPSHOTS } from '@coracle/cluster-rules/volume-snapshot/kinds';
 import { DATA_VOLUMES } from '../../kinds/cdi/kinds.ts';
 import type { VolumeRestore } from '../../kinds/kubevirt.ts';

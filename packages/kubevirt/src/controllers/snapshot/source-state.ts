@@ -1,5 +1,6 @@
 /** The source of a snapshot as the caches have it. */
 
+import { conditionOf } from '@coracle/apimachinery/meta/object-state';
 import { hasFinalizer } from '@coracle/client/finalizer/finalizer';
 import type { ReadonlySnapshot, ReadonlyVm, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { LOCKED, NOT_LOCKED } from '../../rules/snapshot/lock-obstacle.ts';
@@ -23,7 +24,7 @@ export function sourceState(
   const vm = vms.get(key);
   if (vm === undefined) return undefined;
   const vmi = vmis.get(key);
-  const condition = (type: string) => vmi?.status?.conditions?.find((each) => each.type === type);
+  const condition = (type: string) => conditionOf(vmi, type);
   const locked = isHeldBy(vm, snapshot) && hasFinalizer(vm, SOURCE_FINALIZER);
   return {
     vm,

@@ -1,5 +1,6 @@
 /** Step of a restore with the policy StopTarget: virt-api is asked to stop the machine, as a user would. */
 
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { Client } from '@coracle/client/client';
 import type { ReadonlyVm, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { effectiveRunStrategy } from '../../rules/run-strategy/run-strategy.ts';
@@ -10,7 +11,7 @@ export async function stopTarget(
   vmi: ReadonlyVmi | undefined,
   client: Client,
 ): Promise<void> {
-  if (vmi === undefined || vmi.metadata.deletionTimestamp !== undefined) return;
+  if (vmi === undefined || isDeleting(vmi)) return;
   if (effectiveRunStrategy(spec) === 'Halted') return;
   if (status?.stateChangeRequests?.some(({ action, uid }) => action === 'Stop' && uid === vmi.metadata.uid)) return;
   await client.raw(

@@ -2,6 +2,7 @@
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
@@ -47,7 +48,7 @@ export function createVolumeStatusesController({ client, clock, log, stores }: V
     ],
     reconcile: async (key) => {
       const vm = vms.get(key);
-      if (vm === undefined || vm.metadata.deletionTimestamp !== undefined) return DONE;
+      if (vm === undefined || isDeleting(vm)) return DONE;
       // Whoever runs the machine speaks first: a status without conditions reads as one that is settled (kstatus).
       if (!vm.status?.conditions?.length) return DONE;
       const wanted = volumeSnapshotStatuses(vm, {

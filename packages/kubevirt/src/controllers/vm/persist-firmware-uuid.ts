@@ -5,13 +5,13 @@
  */
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
+import { hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import type { Client } from '@coracle/client/client';
 import { commit } from '@coracle/client/commit/commit';
 import { type ReadonlyVm, type ReadonlyVmi, VIRTUAL_MACHINES, type VirtualMachine } from '../../kinds/kubevirt.ts';
 import { decideIdentity, IDENTITY_ORIGIN, withIdentity } from '../../rules/identity/decide-identity.ts';
 import type { SyncFailure } from './vm-status.ts';
-import { isVmiFinal } from './vm-view.ts';
 
 export interface PersistOutcome {
   /** The machine was written, so what is known of it is stale; its change brings the next pass. */
@@ -30,9 +30,8 @@ export async function persistFirmwareUuid(
   instance: ReadonlyVmi | undefined,
 ): Promise<PersistOutcome> {
   const domain = vm.spec.template?.spec?.domain;
-  if (domain === undefined || domain.firmware?.uuid || vm.metadata.deletionTimestamp !== undefined)
-    return { isWritten: false };
-  const guest = instance && !isVmiFinal(instance) ? instance : undefined;
+  if (domain === undefined || domain.firmware?.uuid || isDeleting(vm)) return { isWritten: false };
+  const guest = instance && !hasEnded(instance) ? instance : undefined;
   const identity = decideIdentity({
     type: 'existing-vm',
     firmware: domain.firmware,

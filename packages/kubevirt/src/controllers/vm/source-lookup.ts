@@ -2,6 +2,7 @@
 
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly, KubeObject, ObjectKey } from '@coracle/apimachinery/meta/object';
+import { isConditionTrue } from '@coracle/apimachinery/meta/object-state';
 import { CONTROLLER_REVISIONS } from '@coracle/apimachinery/types/resource-types';
 import type { ControllerRevision } from '@coracle/apimachinery/types/types';
 import { orAbsent } from '@coracle/client/api-failure';
@@ -121,7 +122,7 @@ function matchersOf(vm: ReadonlyVm): string[] {
     const matcher = vm.spec?.[field];
     const type = matcher == null ? undefined : sourceType(field, matcher.kind);
     if (matcher == null || type === undefined) continue;
-    const failing = vm.status?.conditions?.some((c) => c.type === 'Failure' && c.status === 'True') ?? false;
+    const failing = isConditionTrue(vm, 'Failure');
     if (vm.status?.[`${field}Ref`]?.controllerRevisionRef?.name && !failing) continue;
     keys.push(matcherKey(type.kind, type.namespaced ? (vm.metadata.namespace ?? '') : '', matcher.name ?? ''));
   }

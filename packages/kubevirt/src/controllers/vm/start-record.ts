@@ -2,6 +2,7 @@
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { hasEnded } from '@coracle/apimachinery/meta/object-state';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { CONTROLLER_REVISIONS } from '@coracle/apimachinery/types/resource-types';
 import type { ControllerRevision } from '@coracle/apimachinery/types/types';
@@ -22,7 +23,6 @@ import {
   startRevisionPrefix,
   withGuestUuid,
 } from './start-revision.ts';
-import { isVmiFinal } from './vm-view.ts';
 
 /** A machine, its instance, and what its matchers stand for (undefined while that is not known). */
 export interface Running {
@@ -90,7 +90,7 @@ export function createStartRecord(options: {
   };
 
   const compare = (decide: typeof restartRequired, { vm, instance, layers }: Running): boolean => {
-    if (!instance || isVmiFinal(instance)) return false;
+    if (!instance || hasEnded(instance)) return false;
     const started = startsOf(vm).at(-1)?.data?.['spec'] as Spec | undefined;
     if (started === undefined) return false;
     const known = vm.status?.conditions?.some(({ type }) => type === 'RestartRequired') ?? false;
@@ -135,7 +135,7 @@ export function createStartRecord(options: {
     async keep(running) {
       const current = startsOf(running.vm).at(-1);
       const { instance } = running;
-      if (!instance || isVmiFinal(instance) || !current || differs(running)) return;
+      if (!instance || hasEnded(instance) || !current || differs(running)) return;
       const { metadata, ...wanted } = startRevision(running.vm);
       await remove(current);
       // Under the same name: the instance names it.

@@ -1,6 +1,7 @@
 /** Brings a change of a virtual machine to its running instance, where the cluster updates instances live. */
 
 import { keyOf } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import type { Client, JsonPatchOperation } from '@coracle/client/client';
 import { type ReadonlyVm, type ReadonlyVmi, VIRTUAL_MACHINE_INSTANCES } from '../../kinds/kubevirt.ts';
@@ -50,7 +51,7 @@ export async function updateInstance(
   const wanted = expandedOrNot(vm, layers, config);
   // Before it runs the guest starts with what its instance was made from.
   if (!wanted || instance.status?.phase !== 'Running') return { instance };
-  if (instance.metadata.deletionTimestamp !== undefined) return { instance };
+  if (isDeleting(instance)) return { instance };
   const volumes = config.isEnabled('DeclarativeHotplugVolumes') || config.isEnabled('HotplugVolumes');
   const verdicts: LiveUpdateVerdict[] = [
     ...(volumes ? [volumesVerdict({ wanted, vmi: instance, isFilled })] : []),

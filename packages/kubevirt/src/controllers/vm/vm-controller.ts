@@ -6,6 +6,7 @@
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { conditionOf, hasEnded } from '@coracle/apimachinery/meta/object-state';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { commit } from '@coracle/client/commit/commit';
 import {
@@ -24,7 +25,7 @@ import { persistFirmwareUuid } from './persist-firmware-uuid.ts';
 import { removeRevision } from './sync-instancetype.ts';
 import { applyVmStatus } from './vm-status.ts';
 import { type Pass, type VmControllerOptions, VmSteps } from './vm-steps.ts';
-import { isControlledBy, isVmiFinal } from './vm-view.ts';
+import { isControlledBy } from './vm-view.ts';
 /** Rights the controller needs, and no others. */
 export const vmControllerRules = policyRules(
   'get list watch patch : kubevirt.io : virtualmachines',
@@ -143,7 +144,5 @@ const machineKeys = (machines: readonly Machine[]): ObjectKey[] =>
   machines.filter(({ kind }) => kind === 'VirtualMachine').map(({ namespace, name }) => ({ namespace, name }));
 
 /** What the status says of a restart, for a pass that does not get to the comparison. */
-const knownRestart = ({ status }: ReadonlyVm, instance: ReadonlyVmi | undefined): string | undefined =>
-  instance && !isVmiFinal(instance)
-    ? status?.conditions?.find(({ type }) => type === 'RestartRequired')?.message
-    : undefined;
+const knownRestart = (vm: ReadonlyVm, instance: ReadonlyVmi | undefined): string | undefined =>
+  instance && !hasEnded(instance) ? conditionOf(vm, 'RestartRequired')?.message : undefined;

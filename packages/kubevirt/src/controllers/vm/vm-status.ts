@@ -1,6 +1,7 @@
 /** status of a VirtualMachine, computed from the VM and its instance: pure. */
 
 import { formatTime } from '@coracle/apimachinery/meta/object';
+import { conditionOf, isConditionTrue, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyVmi, VirtualMachine } from '../../kinds/kubevirt.ts';
 import { DATA_VOLUMES_READY, type DiskState } from '../../rules/data-volume/readiness.ts';
 import { DUPLICATE_FIRMWARE_UUID, FIRMWARE_UUID_IN_USE } from '../../rules/identity/shared-uuids.ts';
@@ -60,7 +61,7 @@ export function applyVmStatus(input: StatusInput): void {
   // What is false is left out, as upstream's types write it.
   if (instance) status.created = true;
   else delete status.created;
-  if (instance?.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True')) status.ready = true;
+  if (isConditionTrue(instance, 'Ready')) status.ready = true;
   else delete status.ready;
   if (instance) status.runStrategy = strategy as NonNullable<Status['runStrategy']>;
   if (vm.metadata.generation !== undefined) status.desiredGeneration = vm.metadata.generation;
@@ -84,11 +85,11 @@ export function applyVmStatus(input: StatusInput): void {
 
   status.conditions = mergeConditions(status.conditions ?? [], wantedConditions(input), now);
   status.printableStatus = printableStatus({
-    deleting: vm.metadata.deletionTimestamp !== undefined,
+    deleting: isDeleting(vm),
     strategy,
     instance: instance && {
       phase: phaseOf(instance),
-      deleting: instance.metadata.deletionTimestamp !== undefined,
+      deleting: isDeleting(instance),
       migrating:
         instance.status?.migrationState?.startTimestamp != null && instance.status.migrationState.endTimestamp == null,
       conditions: instance.status?.conditions ?? [],
@@ -108,7 +109,7 @@ function wantedConditions({
   diskProblem,
 }: StatusInput): Omit<Condition, 'lastTransitionTime'>[] {
   const wanted: Omit<Condition, 'lastTransitionTime'>[] = [];
-  const ready = instance?.status?.conditions?.find((c) => c.type === 'Ready');
+  const ready = conditionOf(instance, 'Ready');
   if (!instance) wanted.push({ type: 'Ready', status: 'False', reason: 'VMINotExists', message: 'VMI does not exist' });
   else if (!ready)
     wanted.push({
@@ -136,7 +137,7 @@ function wantedConditions({
   // Machines have no instance before their disks are filled: why it waits stands here, under the instance's own condition.
   if (diskProblem !== undefined)
     wanted.push({ type: DATA_VOLUMES_READY, status: 'False', reason: 'NotAllDVsReady', message: diskProblem });
-  const kept = vm.status?.conditions?.find((c) => c.type === 'ManualRecoveryRequired');
+  const kept = conditionOf(vm, 'ManualRecoveryRequired');
   if (kept) wanted.push(withoutTime(kept));
   for (const condition of instance?.status?.conditions ?? [])
     if (!OWN.has(condition.type) && !wanted.some(({ type }) => type === condition.type))

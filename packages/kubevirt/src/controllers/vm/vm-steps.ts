@@ -1,4 +1,5 @@
 import { keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { conditionOf, hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
@@ -41,7 +42,7 @@ import { createStartRecord } from './start-record.ts';
 import { syncInstancetype } from './sync-instancetype.ts';
 import { updateInstance } from './update-instance.ts';
 import { NOT_LIVE_UPDATABLE, type SyncFailure } from './vm-status.ts';
-import { generationOf, isVmiFinal, OBSERVED_API_VERSIONS, VM_FINALIZER, VM_GENERATION, viewOf } from './vm-view.ts';
+import { generationOf, OBSERVED_API_VERSIONS, VM_FINALIZER, VM_GENERATION, viewOf } from './vm-view.ts';
 
 export interface VmControllerOptions extends ControllerEnvironment {
   /** 0 to 1; jitter of the start back-off. */
@@ -88,14 +89,13 @@ function endIsCounted(vm: VirtualMachine, instance: ReadonlyVmi): boolean {
   if (ran) return failure === undefined;
   const strategy = effectiveRunStrategy(vm.spec);
   const counted = strategy === 'Always' || strategy === 'RerunOnFailure' || strategy === 'Once';
-  return !counted || vm.metadata.deletionTimestamp !== undefined || failure?.lastFailedVMIUID === instance.metadata.uid;
+  return !counted || isDeleting(vm) || failure?.lastFailedVMIUID === instance.metadata.uid;
 }
 
 const problemOf = ({ status }: ReadonlyVm): { readonly reason?: string; readonly message?: string } | undefined =>
   status?.conditions?.find(({ type, status: value }) => type === 'Synchronized' && value === 'False');
 
-const duplicateOf = ({ status }: ReadonlyVm): string | undefined =>
-  status?.conditions?.find(({ type }) => type === DUPLICATE_FIRMWARE_UUID)?.message;
+const duplicateOf = (vm: ReadonlyVm): string | undefined => conditionOf(vm, DUPLICATE_FIRMWARE_UUID)?.message;
 
 const failureOf = (reason: string, error: unknown): SyncFailure => ({
   reason,
@@ -134,10 +134,10 @@ export class VmSteps extends ControllerSteps<VmControllerOptions> {
 
   readonly #deletion: Step = async (pass) => {
     const { vm, instance } = pass;
-    if (vm.metadata.deletionTimestamp === undefined) return 'continue';
+    if (!isDeleting(vm)) return 'continue';
     const orphan = vm.metadata.finalizers?.includes('orphan') ?? false;
     if (!instance || orphan) vm.metadata.finalizers = (vm.metadata.finalizers ?? []).filter((f) => f !== VM_FINALIZER);
-    else if (instance.metadata.deletionTimestamp === undefined) await this.#deleteInstance(pass);
+    else if (!isDeleting(instance)) await this.#deleteInstance(pass);
     if (instance) await this.#releaseInstance(pass);
     return 'stop';
   };
@@ -177,7 +177,7 @@ export class VmSteps extends ControllerSteps<VmControllerOptions> {
         return 'stop';
       case 'failed': {
         const { failure } = outcome;
-        const known = vm.status?.conditions?.find(({ type }) => type === 'Failure');
+        const known = conditionOf(vm, 'Failure');
         if (known?.message !== failure.message) this.#events.event(vm, 'Warning', failure.reason, failure.message);
         pass.failure = failure;
         // A change of what is missing has the machine looked at again; this is for what no watch tells.
@@ -242,7 +242,7 @@ export class VmSteps extends ControllerSteps<VmControllerOptions> {
   // A change of the VM that does not touch the template leaves the instance up to date: say so on it.
   readonly #observedGeneration: Step = async (pass) => {
     const { vm, instance } = pass;
-    if (!instance || instance.metadata.deletionTimestamp !== undefined || isVmiFinal(instance)) return 'continue';
+    if (!instance || isDeleting(instance) || hasEnded(instance)) return 'continue';
     const known = generationOf(instance);
     if (known === vm.metadata.generation) return 'continue';
     const generation = this.#start.generation(pass);
@@ -399,7 +399,7 @@ export class VmSteps extends ControllerSteps<VmControllerOptions> {
   // The instance may go once its end has been counted here (start failures are keyed by its uid).
   async #releaseInstance(pass: Pass): Promise<void> {
     const { instance, key, vm } = pass;
-    if (!instance || !isVmiFinal(instance) || instance.metadata.deletionTimestamp === undefined) return;
+    if (!instance || !hasEnded(instance) || !isDeleting(instance)) return;
     const finalizers = instance.metadata.finalizers ?? [];
     if (!finalizers.includes(VM_FINALIZER) || !endIsCounted(vm, instance)) return;
     const at = finalizers.indexOf(VM_FINALIZER);

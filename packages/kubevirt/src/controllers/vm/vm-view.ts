@@ -1,7 +1,8 @@
 /** What the steps of the VM controller read off a VirtualMachine and its instance. */
 
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyVm, ReadonlyVmi } from '../../kinds/kubevirt.ts';
-import { type InstanceView, isFinal } from '../../rules/run-strategy/run-strategy.ts';
+import type { InstanceView } from '../../rules/run-strategy/run-strategy.ts';
 
 /** Finalizer on the VM, and on its instance until the VM controller has seen it end. */
 export const VM_FINALIZER = 'kubevirt.io/virtualMachineControllerFinalize';
@@ -27,7 +28,7 @@ export const phaseOf = (vmi: ReadonlyVmi): string => vmi.status?.phase ?? '';
 export const viewOf = (vmi: ReadonlyVmi): InstanceView => ({
   uid: vmi.metadata.uid ?? '',
   phase: phaseOf(vmi),
-  deleting: vmi.metadata.deletionTimestamp !== undefined,
+  deleting: isDeleting(vmi),
 });
 
 /** True when the guest reached Running at least once. */
@@ -39,5 +40,3 @@ export const everRan = (vmi: ReadonlyVmi): boolean =>
 export const isControlledBy = (vmi: ReadonlyVmi, vm: ReadonlyVm): boolean =>
   vmi.metadata.namespace === vm.metadata.namespace &&
   (vmi.metadata.ownerReferences ?? []).some((owner) => owner.controller === true && owner.uid === vm.metadata.uid);
-
-export const isVmiFinal = (vmi: ReadonlyVmi): boolean => isFinal(vmi.status?.phase);

@@ -1,6 +1,7 @@
 /** The Pods that hold the volumes which are plugged into a guest, and what its instance's status says of them. */
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { keyOf } from '@coracle/apimachinery/meta/object';
+import { hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Pod, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import { isAlreadyExists, orGone } from '@coracle/client/api-failure';
@@ -9,7 +10,6 @@ import type { EventRecorder } from '@coracle/client/events/recorder';
 import type { ReadonlyKubeVirt, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
 import { attachedVolumes, attachmentPod } from '../../rules/launcher/attachment-pod.ts';
 import { type PluggedVolumesInput, pluggedVolumes } from '../../rules/live-update/plugged-volumes.ts';
-import { isFinal } from '../../rules/run-strategy/run-strategy.ts';
 
 /** Makes and deletes the Pods, and edits the status of `vmi`. Throws what the API says. */
 export async function plugVolumes(
@@ -28,13 +28,13 @@ export async function plugVolumes(
   },
 ): Promise<void> {
   const { launcher, launchers, attachments } = input;
-  if (isFinal(vmi.status?.phase)) {
+  if (hasEnded(vmi)) {
     // Its claims are nobody's any more, however long the instance stays.
     const ours = attachments.filter((pod) => attachedVolumes(pod, vmi, launchers) !== undefined);
-    for (const pod of ours) if (pod.metadata.deletionTimestamp === undefined) await remove(client, pod);
+    for (const pod of ours) if (!isDeleting(pod)) await remove(client, pod);
     return;
   }
-  if (!launcher || !vmi.status || vmi.metadata.deletionTimestamp !== undefined) return;
+  if (!launcher || !vmi.status || isDeleting(vmi)) return;
   const { volumeStatus, attach, detach } = pluggedVolumes({ ...input, vmi, launcher });
   for (const { name, phase, reason, message } of volumeStatus) {
     const before = vmi.status.volumeStatus?.find((one) => one.name === name);

@@ -1,6 +1,7 @@
 /** Gives the launcher Pod of a running instance the size its spec asks for by now, where no migration is to do that. */
 
 import { keyOf } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Pod, ReadonlyPod } from '@coracle/apimachinery/types/types';
@@ -27,8 +28,8 @@ export async function resizePod(
   { vmi, pod }: { readonly vmi: ReadonlyVmi; readonly pod: ReadonlyPod | undefined },
   facts: ResizeFacts,
 ): Promise<ResizeOutcome> {
-  const isRunning = vmi.status?.phase === 'Running' && vmi.metadata.deletionTimestamp === undefined;
-  if (!pod || !isRunning || pod.metadata.deletionTimestamp !== undefined) return { pending: false };
+  const isRunning = vmi.status?.phase === 'Running' && !isDeleting(vmi);
+  if (!pod || !isRunning || isDeleting(pod)) return { pending: false };
   const { vcpus, memory } = pendingChanges(vmi);
   const pending = vcpus || memory;
   if (isMoving(vmi)) return { pending };

@@ -1,6 +1,7 @@
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { conditionOf, hasEnded } from '@coracle/apimachinery/meta/object-state';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { commit } from '@coracle/client/commit/commit';
 import { createController, DONE, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
@@ -11,7 +12,6 @@ import { FOREGROUND_FINALIZER, NODE_NAME_LABEL } from '../../rules/launcher/laun
 import { isLauncherOf } from '../../rules/launcher/launcher-owner.ts';
 import { byAge, currentPod } from '../../rules/launcher/launcher-pods.ts';
 import { claimNames } from '../../rules/machine/claim-names.ts';
-import { isFinal } from '../../rules/run-strategy/run-strategy.ts';
 import { applyClaimInfo, dataVolumesReady } from './claim-info.ts';
 import { resizePod } from './resize-pod.ts';
 import { resumeNodeRules } from './resume-node.ts';
@@ -123,7 +123,7 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
         waiting: resize.waiting,
         now: steps.clock.now(),
       });
-      if (!isFinal(after.status?.phase))
+      if (!hasEnded(after))
         applyClaimInfo(
           after,
           (name) => steps.claims.get({ namespace: key.namespace, name }),
@@ -162,8 +162,7 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
   };
 }
 
-const duplicateOf = ({ status }: ReadonlyVmi): string | undefined =>
-  status?.conditions?.find(({ type }) => type === DUPLICATE_FIRMWARE_UUID)?.message;
+const duplicateOf = (vmi: ReadonlyVmi): string | undefined => conditionOf(vmi, DUPLICATE_FIRMWARE_UUID)?.message;
 
 const instanceKeys = (machines: readonly Machine[]): ObjectKey[] =>
   machines.filter(({ kind }) => kind === 'VirtualMachineInstance').map(({ namespace, name }) => ({ namespace, name }));

@@ -5,6 +5,7 @@
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { formatTime } from '@coracle/apimachinery/meta/object';
+import { conditionOf, hasEnded, isConditionTrue, isDeleting, isFinal } from '@coracle/apimachinery/meta/object-state';
 import type { PodCondition, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { ReadonlyVmi, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
 import { DATA_VOLUMES_READY } from '../../rules/data-volume/readiness.ts';
@@ -15,10 +16,8 @@ import {
   NODE_NAME_LABEL,
   UNPAUSED_GATE,
 } from '../../rules/launcher/launcher-labels.ts';
-import { isPodFinal } from '../../rules/launcher/launcher-pods.ts';
 import { overheadText } from '../../rules/launcher/launcher-resources.ts';
 import { CHANGE_CONDITIONS, isMoving, pendingChanges } from '../../rules/live-update/pending-changes.ts';
-import { isFinal } from '../../rules/run-strategy/run-strategy.ts';
 
 type Status = NonNullable<VirtualMachineInstance['status']>;
 type Condition = NonNullable<Status['conditions']>[number];
@@ -73,7 +72,7 @@ const isComputeRunning = (pod: ReadonlyPod): boolean =>
 const activeBeside = (pods: readonly ReadonlyPod[]): Record<string, string> =>
   Object.fromEntries(
     pods
-      .filter((pod) => pod.spec.nodeName && !isPodFinal(pod))
+      .filter((pod) => pod.spec.nodeName && !hasEnded(pod))
       .map((pod) => [pod.metadata.uid ?? '', pod.spec.nodeName ?? '']),
   );
 
@@ -89,10 +88,10 @@ const isClaimed = (phase: string): boolean => phase === 'Scheduled' || phase ===
 
 function nextPhase({ vmi, pod, podExpected }: VmiStatusInput): string {
   const phase = vmi.status?.phase ?? '';
-  const deleting = vmi.metadata.deletionTimestamp !== undefined;
+  const deleting = isDeleting(vmi);
   if (isFinal(phase)) return phase;
   if (isClaimed(phase))
-    return pod === undefined || (isPodFinal(pod) && pod.status?.reason === 'NodeLost') ? 'Failed' : phase;
+    return pod === undefined || (hasEnded(pod) && pod.status?.reason === 'NodeLost') ? 'Failed' : phase;
   if (pod === undefined)
     return phase === 'Scheduling' && !podExpected
       ? 'Failed'
@@ -103,7 +102,7 @@ function nextPhase({ vmi, pod, podExpected }: VmiStatusInput): string {
           : phase === ''
             ? 'Pending'
             : phase;
-  if (isPodFinal(pod)) return 'Failed';
+  if (hasEnded(pod)) return 'Failed';
   if (isComputeRunning(pod)) return 'Scheduled';
   return 'Scheduling';
 }
@@ -210,7 +209,7 @@ function applyConditions(
   else if (!isClaimed(before) && !isFinal(before)) conditions.delete('Synchronized');
 
   if (input.missingClaim === undefined && phase !== 'Running' && !isFinal(phase)) {
-    const scheduled = pod?.status?.conditions?.find((c) => c.type === 'PodScheduled');
+    const scheduled = conditionOf(pod, 'PodScheduled');
     if (scheduled?.status === 'False') set('PodScheduled', 'False', scheduled.reason, scheduled.message);
     else conditions.delete('PodScheduled');
   }
@@ -247,10 +246,10 @@ function readyCondition(
   phase: string,
 ): { status: 'True' | 'False'; reason?: string; message?: string } {
   if (!pod) return { status: 'False', reason: 'PodNotExists', message: 'virt-launcher pod has not yet been scheduled' };
-  const ready = pod.status?.conditions?.find((c) => c.type === 'Ready');
+  const ready = conditionOf(pod, 'Ready');
   // Of a Pod whose node is silent nothing else is known, also when it is to be deleted.
   const isLost = ready?.reason === NODE_NOT_READY && phase === 'Running';
-  if (pod.metadata.deletionTimestamp !== undefined && !isLost)
+  if (isDeleting(pod) && !isLost)
     return { status: 'False', reason: 'PodTerminating', message: 'virt-launcher pod is terminating' };
   if (phase !== 'Running')
     return { status: 'False', reason: 'GuestNotRunning', message: 'Guest VM is not reported as running' };
@@ -273,9 +272,9 @@ function readyCondition(
  */
 export function unpausedCondition(vmi: ReadonlyVmi, pod: ReadonlyPod, now: number): PodCondition | undefined {
   if (!pod.spec.readinessGates?.some((gate) => gate.conditionType === UNPAUSED_GATE)) return undefined;
-  const paused = vmi.status?.conditions?.some((c) => c.type === 'Paused' && c.status === 'True') ?? false;
+  const paused = isConditionTrue(vmi, 'Paused');
   const status = paused ? 'False' : 'True';
-  const known = pod.status?.conditions?.find((c) => c.type === UNPAUSED_GATE);
+  const known = conditionOf(pod, UNPAUSED_GATE);
   if (known?.status === status) return undefined;
   return {
     type: UNPAUSED_GATE,

@@ -1,4 +1,5 @@
 import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { hasEnded, isDeleting, isFinal } from '@coracle/apimachinery/meta/object-state';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { fromLabelSelectorObject, matchesLabels } from '@coracle/apimachinery/selector/label-selector';
 import {
@@ -32,9 +33,7 @@ import {
 } from '../../rules/launcher/launcher-labels.ts';
 import { instanceReference, isLauncherOf } from '../../rules/launcher/launcher-owner.ts';
 import { type LauncherPodOptions, launcherPod } from '../../rules/launcher/launcher-pod.ts';
-import { isPodFinal } from '../../rules/launcher/launcher-pods.ts';
 import { NETWORKS_ANNOTATION, networksAnnotation } from '../../rules/launcher/network-attachments.ts';
-import { isFinal } from '../../rules/run-strategy/run-strategy.ts';
 import { launcherPodInformer } from '../launcher-pod-informer.ts';
 import { missingClaim } from './claim-info.ts';
 import { plugVolumes } from './plug-volumes.ts';
@@ -109,12 +108,12 @@ export class VmiSteps extends ControllerSteps<VmiControllerOptions> {
 
   async ensurePod(pass: Pass): Promise<void> {
     const { vmi, key } = pass;
-    if (vmi.metadata.deletionTimestamp !== undefined || isFinal(vmi.status?.phase)) return;
+    if (isDeleting(vmi) || hasEnded(vmi)) return;
     const phase = vmi.status?.phase ?? '';
     // Only an instance that never had a Pod gets one: a Pod that vanished means the guest is gone.
     if (pass.pods.length > 0 || (phase !== '' && phase !== 'Pending')) return;
     // An earlier instance of the name, which somebody let go by force, may still have its guest: two never run at once.
-    if (this.pods.byIndex('name', keyText(key)).some((pod) => !isPodFinal(pod))) return;
+    if (this.pods.byIndex('name', keyText(key)).some((pod) => !hasEnded(pod))) return;
     pass.missingClaim = missingClaim(vmi, this.claims);
     if (pass.missingClaim !== undefined) {
       if (!saysClaimIsMissing(vmi))
@@ -171,10 +170,10 @@ export class VmiSteps extends ControllerSteps<VmiControllerOptions> {
 
   async clearUp(pass: Pass): Promise<void> {
     const { vmi } = pass;
-    const final = isFinal(vmi.status?.phase);
-    if (vmi.metadata.deletionTimestamp === undefined) return;
+    const final = hasEnded(vmi);
+    if (!isDeleting(vmi)) return;
     for (const pod of pass.pods) {
-      if (pod.metadata.deletionTimestamp !== undefined) continue;
+      if (isDeleting(pod)) continue;
       try {
         await this.client.delete(PODS, keyOf(pod), { preconditions: { uid: pod.metadata.uid ?? '' } });
         this.events.event(vmi, 'Normal', 'SuccessfulDelete', `Deleted virtual machine pod ${pod.metadata.name}`);
@@ -204,7 +203,7 @@ export class VmiSteps extends ControllerSteps<VmiControllerOptions> {
 
   /** Shows on the Pod whether the guest is paused. A Pod made in this pass is marked when the watch has shown it. */
   async syncUnpaused({ vmi, current: pod, podExpected }: Pass): Promise<void> {
-    if (!pod || podExpected || pod.metadata.deletionTimestamp !== undefined || isFinal(vmi.status?.phase)) return;
+    if (!pod || podExpected || isDeleting(pod) || hasEnded(vmi)) return;
     const condition = unpausedCondition(vmi, pod, this.clock.now());
     if (!condition) return;
     await orGone(
@@ -219,7 +218,7 @@ export class VmiSteps extends ControllerSteps<VmiControllerOptions> {
 
   /** The node's label of an instance is its launcher Pod's too, and the networks that it has been given while it runs. */
   async syncPodMetadata({ vmi, current: pod, podExpected }: Pass): Promise<void> {
-    if (!pod || podExpected || pod.metadata.deletionTimestamp !== undefined || isPodFinal(pod)) return;
+    if (!pod || podExpected || isDeleting(pod) || hasEnded(pod)) return;
     const node = vmi.metadata.labels?.[NODE_NAME_LABEL];
     const networks = networksAnnotation(vmi) ?? vmi.metadata.annotations?.[NETWORKS_ANNOTATION];
     const hasLabel = !node || node !== pod.spec.nodeName || pod.metadata.labels?.[NODE_NAME_LABEL] === node;
@@ -233,7 +232,7 @@ export class VmiSteps extends ControllerSteps<VmiControllerOptions> {
 
   /** Tells the descheduler, on the Pod it evicted, that the eviction is being seen to. */
   async syncEvictionNote({ vmi, current: pod, podExpected }: Pass): Promise<void> {
-    if (!pod || podExpected || pod.metadata.deletionTimestamp !== undefined || isPodFinal(pod)) return;
+    if (!pod || podExpected || isDeleting(pod) || hasEnded(pod)) return;
     const isMarked = !!vmi.status?.evacuationNodeName;
     if (isMarked === (pod.metadata.annotations?.[EVICTION_IN_PROGRESS_ANNOTATION] !== undefined)) return;
     const annotations = { [EVICTION_IN_PROGRESS_ANNOTATION]: isMarked ? 'true' : null };

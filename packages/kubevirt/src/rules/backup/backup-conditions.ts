@@ -5,16 +5,14 @@
  */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { isConditionTrue } from '@coracle/apimachinery/meta/object-state';
 import type { BackupStatus } from '../../kinds/kubevirt.ts';
 
 export type BackupCondition = NonNullable<BackupStatus['conditions']>[number];
 
-const isTrue = (status: DeepReadonly<BackupStatus> | undefined, type: string): boolean =>
-  status?.conditions?.some((one) => one.type === type && one.status === 'True') === true;
-
 /** It has ended, well or not. */
 export const isBackupDone = (status: DeepReadonly<BackupStatus> | undefined): boolean =>
-  isTrue(status, 'Complete') || isTrue(status, 'Failed');
+  isConditionTrue({ status }, 'Complete') || isConditionTrue({ status }, 'Failed');
 
 /** Sets a condition; the time stays where the status does. `now` is RFC 3339. */
 export function setBackupCondition(

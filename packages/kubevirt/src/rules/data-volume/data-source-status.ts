@@ -1,5 +1,6 @@
 /** Status of a DataSource, of what it leads to: reasons and words are those of CDI's datasource-controller. */
 import { type DeepReadonly, formatTime, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { conditionOf } from '@coracle/apimachinery/meta/object-state';
 import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import type { VolumeSnapshot } from '@coracle/cluster-rules/volume-snapshot/kinds';
 import type { CdiCondition, DataSource, DataVolume } from '../../kinds/cdi/kinds.ts';
@@ -53,7 +54,7 @@ export function dataSourceStatus(
 ): DeepReadonly<DataSource['status']> {
   const end = endOfDataSource(dataSource, targets.dataSource);
   const ready = 'problem' in end ? end.problem : readinessOf(end.source, end.key, targets);
-  const known = dataSource.status?.conditions?.find(({ type }) => type === 'Ready');
+  const known = conditionOf(dataSource, 'Ready');
   const isSame = known?.status === ready.status && known.reason === ready.reason && known.message === ready.message;
   const time = formatTime(now);
   return {

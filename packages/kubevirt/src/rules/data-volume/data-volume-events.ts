@@ -1,5 +1,6 @@
 /** What is reported of a DataVolume when its status changes, in CDI's words. */
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { conditionOf } from '@coracle/apimachinery/meta/object-state';
 import type { DataVolumeStatus } from '../../kinds/cdi/kinds.ts';
 import type { DataVolumeOutcome, Work } from './data-volume-status.ts';
 
@@ -58,5 +59,4 @@ const SUCCEEDED: Readonly<Record<Work, (name: string) => string>> = {
 };
 const normal = (reason: string, message: string): DataVolumeEvent => ({ type: 'Normal', reason, message });
 const warning = (reason: string, message: string): DataVolumeEvent => ({ type: 'Warning', reason, message });
-const messageOf = (status: Status): string | undefined =>
-  status?.conditions?.find(({ type }) => type === 'Running')?.message;
+const messageOf = (status: Status): string | undefined => conditionOf({ status }, 'Running')?.message;

@@ -1,5 +1,6 @@
 /** Status of a DataVolume, of what the last pass found: phases, conditions and words are CDI's. */
 import { type DeepReadonly, formatTime } from '@coracle/apimachinery/meta/object';
+import { conditionOf } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyClaim } from '@coracle/apimachinery/types/types';
 import type { FillReport } from '@coracle/cluster-rules/storage/pool-calls';
 import type { CdiCondition, DataVolumePhase, DataVolumeStatus } from '../../kinds/cdi/kinds.ts';
@@ -33,7 +34,7 @@ const LONGEST_PAUSE_MS = 300_000;
 /** Milliseconds since 1970 before which no further attempt is made. */
 export function nextAttemptAt(status: DeepReadonly<DataVolumeStatus> | undefined): number {
   const failures = status?.restartCount ?? 0;
-  const running = status?.conditions?.find(({ type }) => type === 'Running');
+  const running = conditionOf({ status }, 'Running');
   const failedAt = Date.parse(running?.lastHeartbeatTime ?? '');
   if (failures === 0 || Number.isNaN(failedAt) || running?.status === 'True') return 0;
   return failedAt + Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(failures - 1, 20));

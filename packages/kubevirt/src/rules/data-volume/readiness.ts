@@ -1,4 +1,5 @@
 /** What the DataVolumes of a machine mean for it: whether it may start, and the word for people meanwhile. */
+import { conditionOf } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyDataVolume } from '../../kinds/cdi/kinds.ts';
 import type { ReadonlyVm } from '../../kinds/kubevirt.ts';
 
@@ -31,7 +32,7 @@ export function diskState(dataVolumes: readonly ReadonlyDataVolume[]): DiskState
 export function diskProblem(dataVolumes: readonly ReadonlyDataVolume[]): string | undefined {
   const failed = dataVolumes.find(hasFailed);
   if (failed) {
-    const running = failed.status?.conditions?.find(({ type }) => type === 'Running');
+    const running = conditionOf(failed, 'Running');
     return `DataVolume ${failed.metadata.name} failed: ${running?.message || running?.reason || 'it does not say why'}`;
   }
   const waits = dataVolumes.find((dataVolume) => !allowsStart(dataVolume));
@@ -40,9 +41,9 @@ export function diskProblem(dataVolumes: readonly ReadonlyDataVolume[]): string 
   );
 }
 
-function hasFailed({ status }: ReadonlyDataVolume): boolean {
-  if (status?.phase === 'Failed') return true;
-  const running = status?.conditions?.find(({ type }) => type === 'Running');
+function hasFailed(dataVolume: ReadonlyDataVolume): boolean {
+  if (dataVolume.status?.phase === 'Failed') return true;
+  const running = conditionOf(dataVolume, 'Running');
   return running?.status === 'False' && FAILED_REASONS.includes(running.reason ?? '');
 }
 

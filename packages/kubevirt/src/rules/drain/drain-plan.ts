@@ -6,6 +6,7 @@
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { conditionOf, hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { quantityValue, readQuantity } from '@coracle/apimachinery/quantity/quantity';
 import { fromLabelSelectorObject, matchesLabels } from '@coracle/apimachinery/selector/label-selector';
 import type { Pod, PodDisruptionBudget, ReadonlyNode, ReadonlyPod } from '@coracle/apimachinery/types/types';
@@ -136,15 +137,14 @@ function rowOf(pod: ReadonlyPod, scene: Scene): DrainRow {
   if (isIgnored(pod)) return { ...row, verdict: 'ignored' };
   const evicted = evictedPodOf(pod);
   if (evicted.type !== 'launcher') {
-    if (pod.metadata.deletionTimestamp !== undefined) return { ...row, verdict: 'leaves', seconds: grace };
+    if (isDeleting(pod)) return { ...row, verdict: 'leaves', seconds: grace };
     return { ...row, verdict: 'evicted', seconds: grace, blocker: budgetBlocker(budgets) };
   }
   row.instance = evicted.instance;
   const vmi = instanceOf(pod, input);
   if (!vmi) return { ...row, verdict: 'blocked', blocker: 'its VirtualMachineInstance cannot be read' };
   row.strategy = evictionStrategyOf(vmi, { evictionStrategy: input.clusterStrategy });
-  if (pod.metadata.deletionTimestamp !== undefined || vmi.metadata.deletionTimestamp !== undefined)
-    return { ...row, verdict: 'leaves', seconds: grace };
+  if (isDeleting(pod) || isDeleting(vmi)) return { ...row, verdict: 'leaves', seconds: grace };
   const verdict = evictionVerdict({ vmi, strategy: row.strategy, nodeName: input.nodeName });
   // Whoever has to end the guest, or to send it, is its agent; an outside controller may know of another way.
   if (isSilent(input) && row.strategy !== 'External')
@@ -175,7 +175,7 @@ function rowOf(pod: ReadonlyPod, scene: Scene): DrainRow {
       : { ...row, verdict: 'blocked', blocker: 'it is the target of a migration that is not done' };
   }
   if (verdict.type === 'refuse' && !vmi.status?.evacuationNodeName) {
-    const condition = vmi.status?.conditions?.find(({ type }) => type === 'LiveMigratable');
+    const condition = conditionOf(vmi, 'LiveMigratable');
     const because = condition?.message ?? condition?.reason;
     return { ...row, verdict: 'blocked', blocker: because ? `${verdict.message}: ${because}` : verdict.message };
   }
@@ -194,23 +194,22 @@ function rowOf(pod: ReadonlyPod, scene: Scene): DrainRow {
 function targetPodOf(pod: ReadonlyPod, { pods, nodeName }: DrainInput): ReadonlyPod | undefined {
   const uid = pod.metadata.labels?.[CREATED_BY];
   return pods.find(
-    ({ metadata, spec, status }) =>
+    (other) =>
       uid !== undefined &&
-      metadata.labels?.[CREATED_BY] === uid &&
-      metadata.labels[MIGRATION_JOB_LABEL] !== undefined &&
-      metadata.namespace === pod.metadata.namespace &&
-      metadata.deletionTimestamp === undefined &&
-      (metadata.creationTimestamp ?? '') >= (pod.metadata.creationTimestamp ?? '') &&
-      spec.nodeName !== nodeName &&
-      status?.phase !== 'Succeeded' &&
-      status?.phase !== 'Failed',
+      other.metadata.labels?.[CREATED_BY] === uid &&
+      other.metadata.labels[MIGRATION_JOB_LABEL] !== undefined &&
+      other.metadata.namespace === pod.metadata.namespace &&
+      !isDeleting(other) &&
+      (other.metadata.creationTimestamp ?? '') >= (pod.metadata.creationTimestamp ?? '') &&
+      other.spec.nodeName !== nodeName &&
+      !hasEnded(other),
   );
 }
 
 /** What the scheduler says of a Pod that it cannot place. */
-function unschedulable({ spec, status }: ReadonlyPod): string | undefined {
-  const said = status?.conditions?.find(({ type }) => type === 'PodScheduled');
-  return spec.nodeName || said?.reason !== 'Unschedulable' ? undefined : said.message;
+function unschedulable(pod: ReadonlyPod): string | undefined {
+  const said = conditionOf(pod, 'PodScheduled');
+  return pod.spec.nodeName || said?.reason !== 'Unschedulable' ? undefined : said.message;
 }
 
 /** Seconds at which each migration of a node ends, when only so many run at once. */
@@ -330,5 +329,3 @@ function budgetBlocker(all: readonly DeepReadonly<PodDisruptionBudget>[]): strin
 const isIgnored = (pod: ReadonlyPod): boolean =>
   pod.metadata.annotations?.[MIRROR] !== undefined ||
   (pod.metadata.ownerReferences?.some(({ kind, controller }) => controller === true && kind === 'DaemonSet') ?? false);
-
-const hasEnded = (pod: ReadonlyPod): boolean => pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';

@@ -3,6 +3,7 @@
  * refuse with 429, and in some cases mark the instance so that somebody moves it away.
  */
 
+import { hasEnded, isConditionTrue } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { EvictionStrategy, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 
@@ -32,7 +33,7 @@ export function evictedPodOf(pod: ReadonlyPod): EvictedPod {
   const app = pod.metadata.labels?.[APP_LABEL];
   const [owner, ...more] = pod.metadata.ownerReferences ?? [];
   if (app === HOTPLUG && owner && more.length === 0) return { type: 'hotplug', launcher: owner.name };
-  const ended = pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
+  const ended = hasEnded(pod);
   const instance = pod.metadata.annotations?.[DOMAIN_ANNOTATION];
   return app === LAUNCHER && !ended && instance !== undefined ? { type: 'launcher', instance } : { type: 'other' };
 }
@@ -43,8 +44,7 @@ export const evictionStrategyOf = (
   config: { readonly evictionStrategy: EvictionStrategy },
 ): EvictionStrategy => vmi.spec.evictionStrategy ?? config.evictionStrategy;
 
-export const isMigratable = (vmi: ReadonlyVmi): boolean =>
-  vmi.status?.conditions?.some(({ type, status }) => type === 'LiveMigratable' && status === 'True') === true;
+export const isMigratable = (vmi: ReadonlyVmi): boolean => isConditionTrue(vmi, 'LiveMigratable');
 
 /** The verdict on evicting the launcher of `vmi` from `nodeName`. */
 export function evictionVerdict({

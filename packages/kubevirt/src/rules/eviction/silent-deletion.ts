@@ -3,6 +3,7 @@
  * taken back. When the node answers again its guests were never lost, so that the mark alone is no reason to end them.
  */
 
+import { conditionOf, isConditionTrue } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyNode, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import { tolerates } from '@coracle/cluster-rules/placement/taints';
 
@@ -16,7 +17,7 @@ const OF_SILENCE = new Set(['node.kubernetes.io/not-ready', 'node.kubernetes.io/
 export function isDeletedForSilence(pod: ReadonlyPod, node: ReadonlyNode | undefined): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds } = pod.metadata;
   if (deletionTimestamp === undefined) return false;
-  const target = pod.status?.conditions?.find(({ type }) => type === 'DisruptionTarget');
+  const target = conditionOf(pod, 'DisruptionTarget');
   if (target?.status !== 'True' || target.reason !== 'DeletionByTaintManager') return false;
   const own = pod.spec.terminationGracePeriodSeconds;
   if (own !== undefined && deletionGracePeriodSeconds !== undefined && deletionGracePeriodSeconds < own) return false;
@@ -29,5 +30,4 @@ export function isDeletedForSilence(pod: ReadonlyPod, node: ReadonlyNode | undef
 }
 
 /** True when the node's agent answers. */
-export const isNodeReady = (node: ReadonlyNode): boolean =>
-  node.status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'True';
+export const isNodeReady = (node: ReadonlyNode): boolean => isConditionTrue(node, 'Ready');

@@ -3,6 +3,7 @@
  * the three sources): objects in, a verdict out.
  */
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { hasEnded } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyClaim } from '@coracle/apimachinery/types/types';
 import type { ReadonlyExport, ReadonlySnapshot, ReadonlyVm, ReadonlyVmi, VolumeBackup } from '../../kinds/kubevirt.ts';
 import type { ClaimedVolume } from '../snapshot/saved-volumes.ts';
@@ -107,7 +108,7 @@ export function machineSource(
   const views = volumes.map(({ claim }) => view(claim));
   const claims = views.flatMap(({ claim }) => claim ?? []);
   const ready = views.every(({ claim, isPopulated }) => isPopulated && claim?.status?.phase === 'Bound');
-  const runs = vmi !== undefined && vmi.status?.phase !== 'Succeeded' && vmi.status?.phase !== 'Failed';
+  const runs = vmi !== undefined && !hasEnded(vmi);
   const used = views.find(({ isInUse }) => isInUse)?.claim?.metadata.name;
   const obstacle = !ready
     ? {

@@ -4,6 +4,7 @@
  * mounts no claim: bytes come from the pool, and a guest that wants its disk waits for nobody.
  */
 import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
+import { isConditionTrue, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { Pod, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { ReadonlyExport } from '../../kinds/kubevirt.ts';
 import { EXPORT_SERVICE_LABEL, exportServiceName } from './export-names.ts';
@@ -20,9 +21,7 @@ const LIMITS = { cpu: '100m', memory: '80M' };
 export const isExporter = ({ spec }: ReadonlyPod): boolean => spec.containers[0]?.image === IMAGE;
 
 /** Whether somebody can download through the Pod now. */
-export const isExporterReady = ({ metadata, status }: ReadonlyPod): boolean =>
-  metadata.deletionTimestamp === undefined &&
-  status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true;
+export const isExporterReady = (pod: ReadonlyPod): boolean => !isDeleting(pod) && isConditionTrue(pod, 'Ready');
 
 /** Builds it; also nodes that take no other Pods run it, since disks are taken from such nodes. */
 export const exporterPod = (object: ReadonlyExport): Pod => ({

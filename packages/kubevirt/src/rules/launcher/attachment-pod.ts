@@ -5,10 +5,10 @@
  * protection from deletion.
  */
 import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
+import { hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { Pod, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { ReadonlyKubeVirt, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { LAUNCHER_LABEL } from './launcher-labels.ts';
-import { isPodFinal } from './launcher-pods.ts';
 import { sha256Hex } from './sha-256.ts';
 
 /** Value of the label `kubevirt.io` of these Pods. */
@@ -60,7 +60,7 @@ export function attachmentPodName({ metadata }: ReadonlyPod, volumes: readonly A
 
 /** True for a Pod whose volumes its node may use: its containers run, and nobody takes it away. */
 export const holdsVolumes = (pod: ReadonlyPod): boolean =>
-  pod.status?.phase === 'Running' && pod.metadata.deletionTimestamp === undefined && !isPodFinal(pod);
+  pod.status?.phase === 'Running' && !isDeleting(pod) && !hasEnded(pod);
 
 /** Builds the Pod for volumes of the instance, beside the launcher that its guest runs in. */
 export function attachmentPod(

@@ -1,19 +1,16 @@
 /** Which launcher Pods of an instance are alive, ready, and the one its guest runs in. */
 
+import { hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { MIGRATION_JOB_LABEL } from './launcher-labels.ts';
-
-/** True when the Pod has ended. */
-export const isPodFinal = (pod: ReadonlyPod): boolean =>
-  pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
 
 /**
  * True when every container runs and all but `compute` are ready: the readiness of `compute` is the guest's, and a target
  * has no guest yet (upstream's IsPodReady).
  */
 export function isLauncherReady(pod: ReadonlyPod): boolean {
-  if (pod.status?.phase !== 'Running' || pod.metadata.deletionTimestamp !== undefined) return false;
+  if (pod.status?.phase !== 'Running' || isDeleting(pod)) return false;
   const containers = pod.status.containerStatuses ?? [];
   return (
     containers.length > 0 &&
@@ -32,7 +29,7 @@ export function currentPod<T extends ReadonlyPod>(vmi: ReadonlyVmi, pods: readon
   const candidates = node
     ? pods.filter((pod) => pod.spec.nodeName === node)
     : pods.filter((pod) => pod.metadata.labels?.[MIGRATION_JOB_LABEL] === undefined);
-  return [...candidates].sort((a, b) => Number(isPodFinal(b)) - Number(isPodFinal(a)) || byAge(a, b)).at(-1);
+  return [...candidates].sort((a, b) => Number(hasEnded(b)) - Number(hasEnded(a)) || byAge(a, b)).at(-1);
 }
 
 /** Oldest first; of the same second, by name. */

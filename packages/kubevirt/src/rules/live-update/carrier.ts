@@ -3,6 +3,7 @@
  * node the guest is on, which makes the Pod larger where it is.
  */
 
+import { isConditionTrue, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyNode } from '@coracle/apimachinery/types/types';
 import type { ReadonlyKubeVirt, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 
@@ -16,15 +17,15 @@ export interface CarrierFacts {
  * move, and another node takes guests. Otherwise 'node': upstream would wait for a migration that nobody makes, or that
  * has nowhere to go.
  */
-export function carrierOf({ status }: ReadonlyVmi, { kubevirt, nodes }: CarrierFacts): 'migration' | 'node' {
+export function carrierOf(vmi: ReadonlyVmi, { kubevirt, nodes }: CarrierFacts): 'migration' | 'node' {
   const methods: readonly string[] = kubevirt?.spec?.workloadUpdateStrategy?.workloadUpdateMethods ?? [];
-  const canMove = status?.conditions?.some((one) => one.type === 'LiveMigratable' && one.status === 'True') ?? false;
+  const canMove = isConditionTrue(vmi, 'LiveMigratable');
   if (!methods.includes('LiveMigrate') || !canMove) return 'node';
-  return nodes.some((node) => node.metadata.name !== status?.nodeName && takesGuests(node)) ? 'migration' : 'node';
+  return nodes.some((node) => node.metadata.name !== vmi.status?.nodeName && takesGuests(node)) ? 'migration' : 'node';
 }
 
-const takesGuests = ({ metadata, spec, status }: ReadonlyNode): boolean =>
-  metadata.labels?.['kubevirt.io/schedulable'] === 'true' &&
-  metadata.deletionTimestamp === undefined &&
-  spec?.unschedulable !== true &&
-  (status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') ?? false);
+const takesGuests = (node: ReadonlyNode): boolean =>
+  node.metadata.labels?.['kubevirt.io/schedulable'] === 'true' &&
+  !isDeleting(node) &&
+  node.spec?.unschedulable !== true &&
+  isConditionTrue(node, 'Ready');

@@ -5,6 +5,7 @@
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { conditionOf, isConditionTrue } from '@coracle/apimachinery/meta/object-state';
 import {
   addQuantity,
   compareQuantity,
@@ -61,9 +62,6 @@ export function liveUpdateVerdict(input: LiveUpdateInput): LiveUpdateVerdict {
   return { patch, ...(restart !== undefined && { restart }) };
 }
 
-const conditionOf = ({ status }: ReadonlyVmi, type: string): string | undefined =>
-  status?.conditions?.find((condition) => condition.type === type)?.status;
-
 function decideSockets({ wanted, vmi, cpuAllocationRatio }: LiveUpdateInput): Step {
   const cpu = vmi.spec.domain?.cpu;
   if (!wanted.domain?.cpu || !cpu) return {};
@@ -73,7 +71,7 @@ function decideSockets({ wanted, vmi, cpuAllocationRatio }: LiveUpdateInput): St
   const wait = (why: string): Step => ({
     failure: { reason: 'HotPlugCPUError', message: `Error encountered while handling CPU change request: ${why}` },
   });
-  if (conditionOf(vmi, 'HotVCPUChange') === 'True') return wait('another CPU hotplug is in progress');
+  if (isConditionTrue(vmi, 'HotVCPUChange')) return wait('another CPU hotplug is in progress');
   if (isMoving(vmi)) return wait('CPU hotplug is not allowed while VMI is migrating');
   if (sockets > (cpu.maxSockets ?? 0))
     return { restart: "CPU sockets updated in template spec to a value higher than what's available" };
@@ -129,14 +127,13 @@ function decideMemory({ wanted, vmi }: LiveUpdateInput): Step {
   const { guestCurrent, guestAtBoot } = vmi.status?.memory ?? {};
   const current = readQuantity(guestCurrent);
   if (guest === undefined || now === undefined || current === undefined) return {};
-  if (conditionOf(vmi, 'HotMemoryChange') === 'False')
+  if (conditionOf(vmi, 'HotMemoryChange')?.status === 'False')
     return {
       restart: 'memory updated in template spec. Memory-hotplug failed and is not available for this VM configuration',
     };
   if (compareQuantity(guest, now) === 0) return {};
   const refuse = (why: string): Step => ({ restart: `memory updated in template spec${why}` });
-  if (conditionOf(vmi, 'LiveMigratable') !== 'True')
-    return refuse('. Memory-hotplug is only available for migratable VMs');
+  if (!isConditionTrue(vmi, 'LiveMigratable')) return refuse('. Memory-hotplug is only available for migratable VMs');
   const maxGuest = vmi.spec.domain?.memory?.maxGuest;
   const most = readQuantity(maxGuest);
   if (maxGuest === undefined || most === undefined)
@@ -147,7 +144,7 @@ function decideMemory({ wanted, vmi }: LiveUpdateInput): Step {
       message: `error encountered while handling memory hotplug requests: ${why}`,
     },
   });
-  if (conditionOf(vmi, 'HotMemoryChange') === 'True') return wait('another memory hotplug is in progress');
+  if (isConditionTrue(vmi, 'HotMemoryChange')) return wait('another memory hotplug is in progress');
   if (isMoving(vmi)) return wait('memory hotplug is not allowed while VMI is migrating');
   const obstacle = memoryHotplugObstacle(wanted, maxGuest)?.message ?? tooSmall(readQuantity(guestAtBoot));
   if (obstacle !== undefined) return { restart: `memory hotplug not supported, ${obstacle}` };

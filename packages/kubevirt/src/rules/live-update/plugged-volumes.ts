@@ -6,10 +6,10 @@
  * One Pod holds all volumes whose claims are bound; when that is to hold others, the next one runs before it goes. A claim
  * that is not bound has a Pod of its own, which it may wait for: it keeps none of the others waiting.
  */
+import { hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyClaim, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { ReadonlyVmi, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
 import { type AttachedVolume, attachedVolumes, attachmentPodName, holdsVolumes } from '../launcher/attachment-pod.ts';
-import { isPodFinal } from '../launcher/launcher-pods.ts';
 import { isHotpluggable } from '../machine/plug-room.ts';
 import { type PlugState, volumeDetaching } from './disk-changes.ts';
 import { isMoving } from './pending-changes.ts';
@@ -57,7 +57,7 @@ export function pluggedVolumes(input: PluggedVolumesInput): PluggedVolumes {
     return volumes ? [{ pod, volumes }] : [];
   });
   // Those of a launcher that the guest has left, and those that have ended, hold nothing any more.
-  const fresh = holders.filter(({ pod }) => !isPodFinal(pod) && isOwnedBy(pod, launcher));
+  const fresh = holders.filter(({ pod }) => !hasEnded(pod) && isOwnedBy(pod, launcher));
   const wanted = (vmi.spec.volumes ?? []).filter(isHotpluggable).map((volume) => ({
     name: volume.name,
     claimName: volume.persistentVolumeClaim?.claimName ?? volume.dataVolume?.name ?? '',
@@ -70,7 +70,7 @@ export function pluggedVolumes(input: PluggedVolumesInput): PluggedVolumes {
     launcher.spec.volumes?.some((one) => one.persistentVolumeClaim?.claimName === claimName) ?? false;
   const ready = wanted.flatMap(({ name, claimName }): (AttachedVolume & { readonly isBound: boolean })[] => {
     const claim = claimOf(claimName);
-    if (!claim || claim.metadata.deletionTimestamp !== undefined || isOwn(claimName)) return [];
+    if (!claim || isDeleting(claim) || isOwn(claimName)) return [];
     return [{ name, claimName, isBlock: claim.spec?.volumeMode === 'Block', isBound: claim.status?.phase === 'Bound' }];
   });
   // What the guest still has is held on to.

@@ -1,15 +1,10 @@
 /** The size of a launcher Pod that grows where it is: what it should have, and whether its node can give it. */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { hasEnded } from '@coracle/apimachinery/meta/object-state';
 import { compareQuantity, parseQuantity, type Quantity, readQuantity } from '@coracle/apimachinery/quantity/quantity';
 import type { Container, PodCondition, ReadonlyPod } from '@coracle/apimachinery/types/types';
-import {
-  type Amounts,
-  addAmounts,
-  amountsOf,
-  isTerminated,
-  podRequests,
-} from '@coracle/cluster-rules/placement/pod-requests';
+import { type Amounts, addAmounts, amountsOf, podRequests } from '@coracle/cluster-rules/placement/pod-requests';
 import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { launcherResources } from '../launcher/launcher-resources.ts';
 
@@ -114,7 +109,7 @@ export function podResizeVerdict(
   const wanted = podRequests(pod);
   const others = new Map<string, number>();
   for (const other of node.pods)
-    if (other.metadata.uid !== pod.metadata.uid && !isTerminated(other)) addAmounts(others, givenTo(other));
+    if (other.metadata.uid !== pod.metadata.uid && !hasEnded(other)) addAmounts(others, givenTo(other));
   const before = givenTo(pod);
   for (const name of RESIZED) {
     const amount = wanted.get(name) ?? 0;

@@ -1,6 +1,7 @@
 /** Which migrations and evictions the updates of running instances need (pkg/virt-controller/watch/workload-updater): pure. */
 
 import { parseGoDuration } from '@coracle/apimachinery/meta/go-duration';
+import { hasEnded, isConditionTrue, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyMigration, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { NODE_NAME_LABEL } from '../launcher/launcher-labels.ts';
 import { launcherImageOf } from '../machine-defaults/cluster-config.ts';
@@ -55,8 +56,7 @@ const isSettled = ({ metadata, status }: ReadonlyVmi): boolean =>
 export const wantsToMove = (vmi: ReadonlyVmi, kubevirt: WorkloadUpdateFacts['kubevirt']): boolean =>
   hasPendingCondition(vmi) || (isOutdated(vmi, kubevirt) && isSettled(vmi));
 
-const isUnfinished = ({ status }: ReadonlyMigration): boolean =>
-  status?.phase !== 'Succeeded' && status?.phase !== 'Failed';
+const isUnfinished = (migration: ReadonlyMigration): boolean => !hasEnded(migration);
 /** Has a target Pod, or is about to: what counts against the limit. */
 const isRunning = ({ status }: ReadonlyMigration): boolean => !!status?.phase && status.phase !== 'Pending';
 
@@ -78,9 +78,9 @@ export function workloadUpdatePlan(facts: WorkloadUpdateFacts): WorkloadUpdatePl
   for (const vmi of facts.instances) {
     const outdated = isOutdated(vmi, facts.kubevirt);
     if (outdated) count++;
-    const isGoing = vmi.metadata.deletionTimestamp !== undefined;
+    const isGoing = isDeleting(vmi);
     if (!isGoing && outdated !== (vmi.metadata.labels?.[OUTDATED_LABEL] !== undefined)) mark.push({ vmi, outdated });
-    if (vmi.status?.phase !== 'Running' || vmi.metadata.deletionTimestamp !== undefined) continue;
+    if (vmi.status?.phase !== 'Running' || isDeleting(vmi)) continue;
     const own = of(vmi);
     const isCalledOff = vmi.metadata.annotations?.[ABORTION_ANNOTATION] !== undefined;
     const isWanted = (hasPendingCondition(vmi) || (outdated && methods.includes('LiveMigrate'))) && !isCalledOff;
@@ -105,5 +105,4 @@ export function workloadUpdatePlan(facts: WorkloadUpdateFacts): WorkloadUpdatePl
   return { migrate: migrate.slice(0, free), abort, evict: batch, mark, outdated: count };
 }
 
-const canMove = ({ status }: ReadonlyVmi): boolean =>
-  status?.conditions?.some(({ type, status: value }) => type === 'LiveMigratable' && value === 'True') ?? false;
+const canMove = (vmi: ReadonlyVmi): boolean => isConditionTrue(vmi, 'LiveMigratable');

@@ -1,9 +1,9 @@
 /** The way of a memory dump, from its request to the file on the claim (pkg/storage/memorydump): pure. */
 
 import { type DeepReadonly, formatTime } from '@coracle/apimachinery/meta/object';
+import { hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyClaim } from '@coracle/apimachinery/types/types';
 import type { ReadonlyVm, ReadonlyVmi, VirtualMachineStatus, Volume } from '../../kinds/kubevirt.ts';
-import { isFinal } from '../run-strategy/run-strategy.ts';
 
 export type DumpRequest = NonNullable<VirtualMachineStatus['memoryDumpRequest']>;
 
@@ -88,9 +88,7 @@ const failed = (request: DeepReadonly<DumpRequest>, message: string, now: number
 
 /** Why the guest cannot be dumped any more. */
 const lost = (vmi: DumpFacts['vmi']): string | undefined =>
-  !vmi || vmi.metadata.deletionTimestamp !== undefined || isFinal(vmi.status?.phase)
-    ? 'the guest ended before its memory was dumped'
-    : undefined;
+  !vmi || isDeleting(vmi) || hasEnded(vmi) ? 'the guest ended before its memory was dumped' : undefined;
 
 function associate({ vm, vmi, claim, now }: DumpFacts, request: DeepReadonly<DumpRequest>): DumpStep {
   const { claimName } = request;

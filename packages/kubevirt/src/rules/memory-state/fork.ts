@@ -1,6 +1,7 @@
 /** A fork: new virtual machines that go on from the present moment of a running one. */
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
+import { isConditionTrue } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyVm, VirtualMachine } from '../../kinds/kubevirt.ts';
 import { RESUME_FROM } from './resume-request.ts';
 
@@ -55,8 +56,8 @@ const OWN_ANNOTATIONS =
 
 /** Why no fork is made of a machine as it is; undefined when one can be. */
 export function forkObstacle(vm: ReadonlyVm): string | undefined {
-  const { spec, status } = vm;
-  if (status?.conditions?.some(({ type, status: is }) => type === 'RestartRequired' && is === 'True'))
+  const { spec } = vm;
+  if (isConditionTrue(vm, 'RestartRequired'))
     return 'its spec has changed since its guest was started: restart it first';
   if (spec.template.spec?.domain.devices.tpm)
     return 'a TPM is the identity of one guest, and is not shared with a fork';

@@ -6,6 +6,7 @@
  */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolume, ReadonlyClaim } from '@coracle/apimachinery/types/types';
 import { KUBEVIRT_GROUP } from '../../kinds/kubevirt.ts';
@@ -103,7 +104,7 @@ export const isGuardedKind = (resource: ResourceName): boolean => {
 
 /** Undefined when it may go. What is being deleted already is not decided again. */
 export function decideDeletion(target: DeletionTarget, lookup: ProtectionLookup): Refusal | undefined {
-  if (target.object.metadata.deletionTimestamp !== undefined) return undefined;
+  if (isDeleting(target.object)) return undefined;
   const key = keyOf(target);
   const refused = (RULES[key] ?? (REFERABLE.has(key) ? referenced : undefined))?.(target, lookup);
   return refused ?? (RESTORED_FROM.has(key) ? restoredFrom(target, lookup) : undefined);

@@ -3,6 +3,7 @@
  * `kubevirt-vm-deletion-protection` of ssp-operator, which matches the value against `true` and `True` alone.
  */
 import type { DeepReadonly, ObjectMeta } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 
 /** A label of VirtualMachines. */
 export const DELETE_PROTECTION_LABEL = 'kubevirt.io/vm-delete-protection';
@@ -15,4 +16,4 @@ export function isDeleteProtected({ metadata }: { readonly metadata: DeepReadonl
 
 /** Whether the machine keeps what it refers to: protected, and its own deletion has not begun. */
 export const guardsItsParts = (machine: { readonly metadata: DeepReadonly<ObjectMeta> }): boolean =>
-  isDeleteProtected(machine) && machine.metadata.deletionTimestamp === undefined;
+  isDeleteProtected(machine) && !isDeleting(machine);

@@ -3,6 +3,7 @@
  * condition. It asks about the instance and not about the run strategy: a machine that stops has not stopped.
  */
 
+import { isDeleting, isFinal } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyVm, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { DELETE_ONLY_WHEN_STOPPED, type ProtectionSettings } from './protection-settings.ts';
 
@@ -15,9 +16,9 @@ export const mustStopFirst = ({ metadata }: ReadonlyVm, settings: ProtectionSett
 export function notStopped(vm: ReadonlyVm, vmi: ReadonlyVmi | undefined): string | undefined {
   if (!vmi || !isOf(vmi, vm)) return undefined;
   const phase = vmi.status?.phase ?? '';
-  if (phase === 'Succeeded' || phase === 'Failed') return undefined;
+  if (isFinal(phase)) return undefined;
   const { namespace = '', name = '' } = vm.metadata;
-  const state = vmi.metadata.deletionTimestamp === undefined ? `is ${phase || 'Pending'}` : 'is being stopped';
+  const state = !isDeleting(vmi) ? `is ${phase || 'Pending'}` : 'is being stopped';
   const whose =
     vm.metadata.labels?.[DELETE_ONLY_WHEN_STOPPED] === 'true' ? 'label' : 'annotation of the KubeVirt or an SSP object';
   return (

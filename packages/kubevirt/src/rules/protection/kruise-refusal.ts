@@ -1,5 +1,6 @@
 /** Why OpenKruise's label does not let an object go, in OpenKruise's words. */
 import type { DeepReadonly, ObjectMeta } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { KRUISE_PROTECTION_LABEL, type KruiseHook } from './kruise-label.ts';
 
 /** An object as far as the label is concerned: any of the kinds, whatever its spec. */
@@ -64,10 +65,10 @@ const phaseOf = (object: { readonly status?: unknown }): string | undefined =>
 
 /** Whether a Pod counts (kube-controller-manager's IsPodActive): neither ended nor being deleted. */
 export const isActivePod = (pod: { readonly metadata: DeepReadonly<ObjectMeta>; readonly status?: unknown }): boolean =>
-  pod.metadata.deletionTimestamp === undefined && phaseOf(pod) !== 'Succeeded' && phaseOf(pod) !== 'Failed';
+  !isDeleting(pod) && phaseOf(pod) !== 'Succeeded' && phaseOf(pod) !== 'Failed';
 
 /** Whether a claim counts: bound, and not being deleted. */
 export const isBoundClaim = (claim: {
   readonly metadata: DeepReadonly<ObjectMeta>;
   readonly status?: unknown;
-}): boolean => claim.metadata.deletionTimestamp === undefined && phaseOf(claim) === 'Bound';
+}): boolean => !isDeleting(claim) && phaseOf(claim) === 'Bound';

@@ -4,6 +4,7 @@
  */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { humanDuration } from '@coracle/apimachinery/types/age';
 import type {
   ReadonlyBackup,
@@ -50,7 +51,7 @@ export function findPreciousMachines(input: PreciousInput): PreciousMachine[] {
   const saved = savedMachines(input);
   const instances = new Map(input.vmis.map((vmi) => [keyOf(vmi.metadata), vmi]));
   return input.vms
-    .filter((vm) => !isDeleteProtected(vm) && vm.metadata.deletionTimestamp === undefined)
+    .filter((vm) => !isDeleteProtected(vm) && !isDeleting(vm))
     .flatMap((vm): PreciousMachine[] => {
       const key = keyOf(vm.metadata);
       const { snapshots = [], backups = [] } = saved.get(key) ?? {};

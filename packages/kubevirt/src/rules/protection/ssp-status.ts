@@ -5,6 +5,7 @@
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly, KubeObject, ObjectMeta } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding } from '@coracle/apimachinery/types/types';
 import type { Ssp, SspCondition, SspPhase, SspStatus } from '../../kinds/ssp/kinds.ts';
 import { isOfSsp } from './operand-metadata.ts';
@@ -113,7 +114,7 @@ const NAMES = {
 /** What either of them may lack. */
 function operandTrouble(object: Operand<KubeObject>, ssp: DeepReadonly<Ssp>): string | undefined {
   if (!object) return 'Resource is being created.';
-  if (object.metadata.deletionTimestamp !== undefined) return 'Resource is being deleted.';
+  if (isDeleting(object)) return 'Resource is being deleted.';
   return isOfSsp(object.metadata, ssp) ? undefined : 'Resource is being taken over.';
 }
 

@@ -1,5 +1,6 @@
 /** status.printableStatus of a VirtualMachine: the first rule that matches, in upstream's order. */
-import { isFinal, type RunStrategy } from './run-strategy.ts';
+import { isFinal } from '@coracle/apimachinery/meta/object-state';
+import type { RunStrategy } from './run-strategy.ts';
 
 interface Condition {
   readonly type: string;

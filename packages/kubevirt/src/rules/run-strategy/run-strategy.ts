@@ -3,6 +3,8 @@
  * is, and the pending start and stop requests (VM controller, startStop).
  */
 
+import { isFinal } from '@coracle/apimachinery/meta/object-state';
+
 export type RunStrategy = 'Always' | 'Halted' | 'Manual' | 'RerunOnFailure' | 'Once' | 'WaitAsReceiver';
 
 /** status.stateChangeRequests[]: written by the start, stop and restart subresources, cleared by the controller. */
@@ -38,9 +40,6 @@ export type StartStopVerdict =
   | { readonly type: 'delete'; readonly thenStart: boolean }
   /** A start request came for a halted VM (start paused): the spec becomes Always first. */
   | { readonly type: 'unhalt' };
-
-/** Final phases: the guest has ended. */
-export const isFinal = (phase: string | undefined): boolean => phase === 'Succeeded' || phase === 'Failed';
 
 /** The strategy in force; `running` is the deprecated form. A VM with neither counts as halted. */
 export function effectiveRunStrategy(spec: {

@@ -1,5 +1,6 @@
 /** Back-off of starts that fail before the guest ever ran: min(300, 10 n² + jitter) seconds, counted once an instance. */
-import { isFinal, type RunStrategy } from './run-strategy.ts';
+import { isFinal } from '@coracle/apimachinery/meta/object-state';
+import type { RunStrategy } from './run-strategy.ts';
 
 /** status.startFailure. */
 export interface StartFailure {

@@ -1,6 +1,7 @@
 /** Which objects a set has: those it controls and selects, and those without a controller that it selects. Pure. */
 
 import type { ReadonlyObject } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import {
   fromLabelSelectorObject,
   type LabelSelector,
@@ -46,10 +47,9 @@ export function claimMembers<T extends ReadonlyObject>(
   for (const object of objects) {
     const controller = controllerUid(object);
     const isSelected = selector.requirements.length > 0 && matchesLabels(selector, object.metadata.labels);
-    const isLeaving = object.metadata.deletionTimestamp !== undefined;
+    const isLeaving = isDeleting(object);
     if (controller === set.metadata.uid) (isSelected || isLeaving ? own : release).push(object);
-    else if (controller === undefined && isSelected && !isLeaving && set.metadata.deletionTimestamp === undefined)
-      adopt.push(object);
+    else if (controller === undefined && isSelected && !isLeaving && !isDeleting(set)) adopt.push(object);
   }
   return { own, adopt, release };
 }

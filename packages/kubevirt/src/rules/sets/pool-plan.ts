@@ -2,7 +2,8 @@
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { parseGoDuration } from '@coracle/apimachinery/meta/go-duration';
-import type { DeepReadonly, ReadonlyObject } from '@coracle/apimachinery/meta/object';
+import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { conditionOf, isConditionTrue, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { fromLabelSelectorObject, matchesLabels } from '@coracle/apimachinery/selector/label-selector';
 import type { PoolSpec, ReadonlyPool, ReadonlyVm, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { memberIndex, POOL_REVISION_LABEL } from './pool-member.ts';
@@ -45,23 +46,20 @@ const HEAL_AFTER_FAILURES = 3;
 /** As upstream, while too many are not ready for another one to go. */
 const WAITING_MS = 3000;
 
-const conditionOf = ({ status }: ReadonlyVm, name: string) => status?.conditions?.find(({ type }) => type === name);
-const isLeaving = ({ metadata }: ReadonlyObject): boolean => metadata.deletionTimestamp !== undefined;
-
 /** Machines there are, and those that are ready. */
 export const poolCounts = (
   machines: readonly ReadonlyVm[],
 ): { readonly replicas: number; readonly readyReplicas: number } => {
-  const there = machines.filter((vm) => !isLeaving(vm));
+  const there = machines.filter((vm) => !isDeleting(vm));
   return {
     replicas: there.length,
-    readyReplicas: there.filter((vm) => conditionOf(vm, 'Ready')?.status === 'True').length,
+    readyReplicas: there.filter((vm) => isConditionTrue(vm, 'Ready')).length,
   };
 };
 
 export function poolPlan(facts: PoolFacts): PoolPlan {
   const { pool, machines } = facts;
-  if (pool.spec.paused === true || isLeaving(pool)) return NOTHING;
+  if (pool.spec.paused === true || isDeleting(pool)) return NOTHING;
   const surplus = machines.length - (pool.spec.replicas ?? 1);
   if (surplus < 0) return { ...NOTHING, create: Math.min(BURST, -surplus) };
   if (surplus > 0) return { ...NOTHING, remove: surplusOf(facts, surplus) };
@@ -76,8 +74,8 @@ function surplusOf({ pool, machines, random }: PoolFacts, surplus: number): read
   const { scaleInStrategy } = pool.spec;
   // Then somebody else deletes them.
   if (scaleInStrategy?.unmanaged || scaleInStrategy?.opportunistic) return [];
-  const going = machines.filter(isLeaving).length;
-  const there = machines.filter((vm) => !isLeaving(vm));
+  const going = machines.filter(isDeleting).length;
+  const there = machines.filter((vm) => !isDeleting(vm));
   const wanted = Math.max(0, Math.min(BURST, surplus - going));
   return selected(there, scaleInStrategy?.proactive?.selectionPolicy, random).slice(0, wanted);
 }
@@ -126,7 +124,7 @@ function unhealthy({ pool, machines, now }: PoolFacts): PoolPlan {
   const { startUpFailureThreshold = HEAL_AFTER_FAILURES, minFailingToStartDuration } = autohealing;
   const after = parseGoDuration(minFailingToStartDuration ?? '') ?? HEAL_AFTER_MS;
   const failing = machines.flatMap((vm) => {
-    if (isLeaving(vm) || (vm.status?.startFailure?.consecutiveFailCount ?? 0) < startUpFailureThreshold) return [];
+    if (isDeleting(vm) || (vm.status?.startFailure?.consecutiveFailCount ?? 0) < startUpFailureThreshold) return [];
     const ready = conditionOf(vm, 'Ready');
     if (ready?.status === 'True') return [];
     const since = Date.parse(ready?.lastTransitionTime ?? '') || now;
@@ -169,7 +167,7 @@ function updatesOf({ pool, machines, instanceOf, templateOf, random }: PoolFacts
   if (updateStrategy?.unmanaged) return NOTHING;
   const policy = updateStrategy?.proactive?.selectionPolicy;
   const candidates = selected(
-    machines.filter((vm) => !isLeaving(vm)),
+    machines.filter((vm) => !isDeleting(vm)),
     policy,
     random,
   );
@@ -181,7 +179,7 @@ function updatesOf({ pool, machines, instanceOf, templateOf, random }: PoolFacts
   if (updateStrategy?.opportunistic) return { ...NOTHING, update };
   const rest = candidates.filter((vm) => !isOutdated(vm));
   const isUp = (vmi: ReadonlyVmi | undefined): boolean =>
-    vmi !== undefined && !isLeaving(vmi) && vmi.status?.phase === 'Running' && isReady(vmi);
+    vmi !== undefined && !isDeleting(vmi) && vmi.status?.phase === 'Running' && isReady(vmi);
   const remove: ReadonlyVm[] = [];
   const restart: ReadonlyVmi[] = [];
   const relabel: { vmi: ReadonlyVmi; revision: string }[] = [];
@@ -189,7 +187,7 @@ function updatesOf({ pool, machines, instanceOf, templateOf, random }: PoolFacts
   let isWaiting = false;
   for (const vm of rest) {
     const vmi = instanceOf(vm);
-    if (!vmi || isLeaving(vmi)) continue;
+    if (!vmi || isDeleting(vmi)) continue;
     const change = changeOf(vm, vmi, templateOf);
     if (change === 'none') continue;
     if (change === 'relabel') {

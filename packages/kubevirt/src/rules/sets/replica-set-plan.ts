@@ -1,8 +1,8 @@
 /** What a VirtualMachineInstanceReplicaSet makes and deletes next (pkg/virt-controller/watch/replicaset): pure. */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { isConditionTrue, isDeleting, isFinal } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyVmi, VirtualMachineInstanceReplicaSet } from '../../kinds/kubevirt.ts';
-import { isFinal } from '../run-strategy/run-strategy.ts';
 
 export interface ReplicaSetPlan {
   /** How many to make. */
@@ -20,8 +20,7 @@ export const BURST = 250;
 /** An instance that ended without ever running is replaced no sooner: else one that cannot start is made over and over. */
 const REPLACE_AFTER_MS = 10_000;
 
-export const isReady = ({ status }: ReadonlyVmi): boolean =>
-  status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') ?? false;
+export const isReady = (vmi: ReadonlyVmi): boolean => isConditionTrue(vmi, 'Ready');
 
 /** Until an instance that has ended may be replaced; 0 when it may. */
 function replaceInMs({ status }: ReadonlyVmi, now: number): number {
@@ -49,8 +48,7 @@ export function replicaSetPlan(
   const active = there.filter(({ status }) => !isFinal(status?.phase));
   const ended = there.filter(({ status }) => isFinal(status?.phase));
   const counts = { replicas: active.length, readyReplicas: active.filter(isReady).length };
-  if (set.spec.paused === true || set.metadata.deletionTimestamp !== undefined)
-    return { ...counts, create: 0, remove: [], waitMs: undefined };
+  if (set.spec.paused === true || isDeleting(set)) return { ...counts, create: 0, remove: [], waitMs: undefined };
   const wanted = set.spec.replicas ?? 1;
   const free = Math.max(0, wanted - active.length);
   const waits = ended.map((vmi) => ({ vmi, ms: replaceInMs(vmi, now) })).filter(({ ms }) => ms > 0);

@@ -1,5 +1,6 @@
 /** What keeps a snapshot from locking its source, in upstream's words (kubevirt pkg/storage/snapshot/source). */
 
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyClaim } from '@coracle/apimachinery/types/types';
 import type { ReadonlyVm } from '../../kinds/kubevirt.ts';
 
@@ -32,7 +33,7 @@ export function lockObstacle({ vm, snapshotName, online, claims, unpopulated, po
 
 function claimProblem(claim: ReadonlyClaim | undefined, unpopulated: boolean): string | undefined {
   if (claim === undefined) return 'volume doesnt exist';
-  if (claim.metadata.deletionTimestamp !== undefined) return 'volume is being deleted';
+  if (isDeleting(claim)) return 'volume is being deleted';
   if (claim.status?.phase !== 'Bound') return 'volume not bound';
   return unpopulated ? 'volume not populated' : undefined;
 }

@@ -1,5 +1,6 @@
 /** Phase, conditions and indications of a VirtualMachineSnapshot (kubevirt pkg/storage/snapshot, updateSnapshotStatus). */
 
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type {
   Indication,
   ReadonlyContent,
@@ -51,7 +52,7 @@ export function isOverdue(snapshot: ReadonlySnapshot, now: number): boolean {
 
 /** Nothing more is to be saved: it is being deleted, or overdue. */
 export const isTerminating = (snapshot: ReadonlySnapshot, now: number): boolean =>
-  snapshot.metadata.deletionTimestamp !== undefined || isOverdue(snapshot, now);
+  isDeleting(snapshot) || isOverdue(snapshot, now);
 
 /** Whether the content goes with its snapshot. One that is not ready is of no use. */
 export const takesContentAlong = ({ spec }: ReadonlySnapshot, content: ReadonlyContent): boolean =>
@@ -99,7 +100,7 @@ export function snapshotStatus(
     next.phase = 'Succeeded';
     progressing('False', 'Operation complete');
     if (content !== undefined) listVolumes(next, content);
-  } else if (snapshot.metadata.deletionTimestamp !== undefined) {
+  } else if (isDeleting(snapshot)) {
     next.phase = 'Deleting';
     progressing('False', 'VM snapshot is deleting');
   } else {

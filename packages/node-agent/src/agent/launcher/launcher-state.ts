@@ -1,6 +1,7 @@
 /** The state of one launcher. */
 
 import type { DeepReadonly, ObjectKey } from '@coracle/apimachinery/meta/object';
+import { hasEnded } from '@coracle/apimachinery/meta/object-state';
 import type { PodStatus, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { ReadonlyVmi } from '@coracle/kubevirt/kinds/kinds';
 import { isDeletedForSilence } from '@coracle/kubevirt/rules/eviction/silent-deletion';
@@ -184,8 +185,7 @@ export class LauncherState {
       this.podGone ||
       (this.pod?.metadata.deletionTimestamp !== undefined && !this.keepsSilentGuest()) ||
       vmi?.metadata.deletionTimestamp !== undefined ||
-      vmi?.status?.phase === 'Failed' ||
-      vmi?.status?.phase === 'Succeeded'
+      hasEnded(vmi)
     );
   }
 

@@ -1,5 +1,6 @@
 /** Asks a guest, again and again, for what its probes say, as kubelet does of a container. */
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { isConditionTrue } from '@coracle/apimachinery/meta/object-state';
 import type { GuestProbe } from '@coracle/kubevirt/kinds/kubevirt';
 import { countOutcome, firstCount, type ProbeCount, probeSettings } from '@coracle/kubevirt/rules/probe/probe-count';
 import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
@@ -41,7 +42,7 @@ export function keepProbes(launcher: LauncherState, guest: Guest): ProbeKeeper {
       if (begun || !vmi) return;
       begun = true;
       // Of a guest that another agent, or another node, had before nothing has changed: it is ready until it is found not to be.
-      const wasReady = vmi.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True');
+      const wasReady = isConditionTrue(vmi, 'Ready');
       begin('Readiness', vmi.spec.readinessProbe, wasReady ? 'success' : 'failure');
       begin('Liveness', vmi.spec.livenessProbe, 'success');
     },

@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isConditionTrue } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyNode } from '@coracle/apimachinery/types/types';
 import { isUid } from '../../disk/vm-directory.ts';
 import { writeFileAtomic } from '../../image/atomic-file.ts';
@@ -33,7 +34,7 @@ export async function knownAgentId(directory: string): Promise<string | undefine
 /** Whether an agent other than `id` serves the node. One that has stopped reporting (Ready is not True) has left it. */
 export function servedByAnother(node: ReadonlyNode, id: string | undefined): boolean {
   const shown = node.metadata.annotations?.[AGENT_ID_ANNOTATION];
-  const ready = node.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
+  const ready = isConditionTrue(node, 'Ready');
   return shown !== undefined && shown !== id && ready;
 }
 

@@ -1,6 +1,7 @@
 /** Keeps the Node object and its lease alive: the lease every ten seconds, the status when it changes or grows old. */
 
 import { formatMicroTime, formatTime } from '@coracle/apimachinery/meta/object';
+import { conditionOf, isConditionTrue } from '@coracle/apimachinery/meta/object-state';
 import { LEASES, NODES } from '@coracle/apimachinery/types/resource-types';
 import type { Lease, Node } from '@coracle/apimachinery/types/types';
 import { isAlreadyExists, isConflict, isNotFound } from '@coracle/client/api-failure';
@@ -52,13 +53,13 @@ export async function registerNode(options: RegistrationOptions): Promise<{ read
     const now = clock.monotonic();
     const node = await ensureNode(options, description);
     options.observe?.(node);
-    const ready = node.status?.conditions?.find((c) => c.type === 'Ready')?.status === 'True';
+    const ready = isConditionTrue(node, 'Ready');
     const wanted = nodeStatus(description, node.status, clock.now());
     const stable = (['capacity', 'allocatable', 'addresses', 'daemonEndpoints', 'nodeInfo'] as const).every((field) =>
       sameJson(node.status?.[field], wanted[field]),
     );
     const pressure = (status: Node['status']) => {
-      const found = status?.conditions?.find(({ type }) => type === 'DiskPressure');
+      const found = conditionOf({ status }, 'DiskPressure');
       return `${found?.status} ${found?.message}`;
     };
     if (!ready || !stable || pressure(node.status) !== pressure(wanted) || now - statusAt >= STATUS_MS) {

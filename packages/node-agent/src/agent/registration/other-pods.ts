@@ -1,9 +1,9 @@
 /** Pods on this node that are no launchers. */
 
+import { hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import { isExporter } from '@coracle/kubevirt/rules/export/exporter-pod';
 import { isAttachment } from '@coracle/kubevirt/rules/launcher/attachment-pod';
-import { isPodFinal } from '@coracle/kubevirt/rules/launcher/launcher-pods';
 import type { AgentEnvironment } from '../environment.ts';
 import { deletePod, writePodStatus } from '../launcher/api-writes.ts';
 import { podStatusOf } from '../launcher/pod-status.ts';
@@ -14,14 +14,14 @@ export function createUnmanagedPodStatus(environment: AgentEnvironment): (pod: R
   const reported = new Set<string>();
   return (pod) => {
     const uid = pod.metadata.uid ?? '';
-    if (pod.metadata.deletionTimestamp !== undefined) {
+    if (isDeleting(pod)) {
       deletePod(environment, pod).catch((error: Error) =>
         environment.log.warn('pod not deleted', { pod: pod.metadata.name, error: error.message }),
       );
       return;
     }
     if (isAttachment(pod) || isExporter(pod)) {
-      if (pod.status?.phase === 'Running' || isPodFinal(pod)) return;
+      if (pod.status?.phase === 'Running' || hasEnded(pod)) return;
       const running = { state: 'running', startedAt: environment.clock.now(), imageIds: {} } as const;
       writePodStatus(environment, pod, (newest) => ({
         status: { ...podStatusOf(newest, running, { hostIP: environment.hostIP, now: environment.clock.now() }) },

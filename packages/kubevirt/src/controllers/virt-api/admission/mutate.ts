@@ -2,6 +2,7 @@
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { formatTime } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type {
   ReadonlyMigration,
   ReadonlyVm,
@@ -36,7 +37,7 @@ export function mutateVirtualMachine(vm: ReadonlyVm, context: AdmissionContext, 
   const next = cloneJson(vm) as VirtualMachine;
   const { template } = next.spec ?? {};
   // Validation says what is missing; there is nothing to fill in without a template.
-  if (template === undefined || next.metadata.deletionTimestamp !== undefined) return next;
+  if (template === undefined || isDeleting(next)) return next;
   writeNumbersAsQuantities('VirtualMachine', next);
   template.spec = withDomain(template.spec);
   setVirtualMachineDefaults(next, context.config);

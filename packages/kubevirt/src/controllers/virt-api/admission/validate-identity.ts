@@ -1,5 +1,6 @@
 /** A firmware UUID that is in use already: warned of, or refused where the cluster says so. */
 
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyVm, ReadonlyVmi, VirtualMachine, VirtualMachineInstance } from '../../../kinds/kubevirt.ts';
 import {
   effectiveUuid,
@@ -18,7 +19,7 @@ import type { Subject } from './webhook.ts';
  */
 export function validateMachineUuid(subject: Subject<VirtualMachine>): Cause[] {
   const { object, old, namespace, context } = subject;
-  if (object.metadata.deletionTimestamp !== undefined || object.spec?.template === undefined) return [];
+  if (isDeleting(object) || object.spec?.template === undefined) return [];
   const vm = { ...object, metadata: { ...object.metadata, namespace } } as ReadonlyVm;
   const uuid = effectiveUuid(vm);
   // What its guest has always seen is written down by a component: that is no new one.

@@ -2,6 +2,7 @@
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { conditionOf, hasEnded } from '@coracle/apimachinery/meta/object-state';
 import { readQuantity } from '@coracle/apimachinery/quantity/quantity';
 import type { MigrationPolicy, ReadonlyMigration, ReadonlyVmi } from '../../../kinds/kubevirt.ts';
 import type { AdmissionContext } from './admission-context.ts';
@@ -9,9 +10,6 @@ import { type Cause, Findings, invalidValue, unsupportedValue } from './causes.t
 import { MIGRATION_SELECTOR_LABEL } from './mutate.ts';
 
 const PRIORITIES = ['system-critical', 'user-triggered', 'system-maintenance'];
-
-export const isFinalMigration = ({ status }: ReadonlyMigration): boolean =>
-  status?.phase === 'Succeeded' || status?.phase === 'Failed';
 
 /** Validates a new migration by its own fields; what it says of its instance is `obstacleToMigration`. */
 export function validateMigrationSpec(
@@ -46,14 +44,13 @@ export function obstacleToMigration(
 ): string | undefined {
   const { vmiName } = migration.spec;
   if (vmi === undefined) return `the VMI "${migration.metadata.namespace}/${vmiName}" does not exist`;
-  if (vmi.status?.phase === 'Succeeded' || vmi.status?.phase === 'Failed')
-    return 'Cannot migrate VMI in finalized state.';
+  if (hasEnded(vmi)) return 'Cannot migrate VMI in finalized state.';
   const decentralized = migration.spec.sendTo !== undefined || migration.spec.receive !== undefined;
-  const migratable = vmi.status?.conditions?.find(({ type }) => type === 'LiveMigratable');
+  const migratable = conditionOf(vmi, 'LiveMigratable');
   const tolerated = decentralized && migratable?.reason === 'DisksNotLiveMigratable';
   if (migratable?.status === 'False' && !tolerated)
     return `Cannot migrate VMI, Reason: ${migratable.reason ?? ''}, Message: ${migratable.message ?? ''}`;
-  const running = others.find((other) => other.spec.vmiName === vmiName && !isFinalMigration(other));
+  const running = others.find((other) => other.spec.vmiName === vmiName && !hasEnded(other));
   if (running === undefined) return undefined;
   const job = running.metadata.uid ?? running.metadata.name;
   return `in-flight migration detected. Active migration job (${job}) is currently already in progress for VMI ${vmiName}.`;
@@ -64,7 +61,7 @@ export function validateMigrationUpdate(migration: ReadonlyMigration, old: Reado
   if (!deepEqual(migration.spec, old.spec))
     return [unsupportedValue('', "update of Migration object's spec is restricted")];
   const before = old.metadata.labels?.[MIGRATION_SELECTOR_LABEL];
-  if (isFinalMigration(migration) || before === undefined) return [];
+  if (hasEnded(migration) || before === undefined) return [];
   if (migration.metadata.labels === undefined)
     return [unsupportedValue('', "selector label can't be removed from an in-flight migration")];
   return migration.metadata.labels[MIGRATION_SELECTOR_LABEL] === before

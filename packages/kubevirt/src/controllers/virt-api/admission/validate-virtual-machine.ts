@@ -3,6 +3,7 @@
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import {
   type ReadonlyVm,
@@ -38,7 +39,7 @@ export async function validateVirtualMachine(
   context: AdmissionContext,
   expand: () => Promise<ExpandedTemplate | undefined>,
 ): Promise<FieldError[]> {
-  if (vm.metadata.deletionTimestamp !== undefined) return [];
+  if (isDeleting(vm)) return [];
   if (old !== undefined && deepEqual(rest(vm), rest(old))) {
     const found = new Findings();
     validateRunStrategy(found, vm);

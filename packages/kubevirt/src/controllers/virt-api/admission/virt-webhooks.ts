@@ -7,6 +7,7 @@ import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly, KubeObject, ReadonlyObject } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
@@ -233,8 +234,7 @@ function mutateNewMachine(subject: Subject<VirtualMachine>): Promise<KubeObject>
   // Most updates are of metadata: what a preference decides for good was written at the creation, or when it was named.
   const names = hasMatcher(object) && !deepEqual(object.spec, old?.spec);
   const asks = names || needsSourceArchitecture(object);
-  if (object.spec === undefined || !asks || object.metadata.deletionTimestamp !== undefined)
-    return mutateVirtualMachine(object, context, old);
+  if (object.spec === undefined || !asks || isDeleting(object)) return mutateVirtualMachine(object, context, old);
   const fill = async (): Promise<KubeObject> => {
     const next = cloneJson(object) as VirtualMachine;
     if (names) await mutateMatchers(next, old, { client, mayRead });

@@ -93,9 +93,6 @@ export async function fetchVmiOfVm(call: Call): Promise<VirtualMachineInstance> 
   return vmi;
 }
 
-export const isFinal = ({ status }: VirtualMachineInstance): boolean =>
-  status?.phase === 'Succeeded' || status?.phase === 'Failed';
-
 export const isRunning = ({ status }: VirtualMachineInstance): boolean => status?.phase === 'Running';
 
 /** True when the condition is there, whatever its status: how these handlers ask about Paused and AgentConnected. */

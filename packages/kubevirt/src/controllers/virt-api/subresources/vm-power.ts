@@ -1,5 +1,6 @@
 /** start, stop and restart of a virtual machine, and migrate: each decides, and leaves the doing to the controllers. */
 
+import { hasEnded, isConditionTrue } from '@coracle/apimachinery/meta/object-state';
 import { ApiError, badRequest, internalError } from '@coracle/apimachinery/meta/status';
 import { PODS } from '@coracle/apimachinery/types/resource-types';
 import type { JsonPatchOperation } from '@coracle/client/client';
@@ -11,7 +12,7 @@ import {
 } from '../../../kinds/kubevirt.ts';
 import { changeRequestPatch, gracePeriodPatch, runningPatch, runStrategyOf } from './change-requests.ts';
 import { empty, isDryRun, messageOf, readOptions, VM_NOT_RUNNING, vmConflict } from './responses.ts';
-import { type Call, fetchVm, fetchVmi, findVmi, type Handler, hasCondition, isFinal } from './subresource-context.ts';
+import { type Call, fetchVm, fetchVmi, findVmi, type Handler, hasCondition } from './subresource-context.ts';
 
 const RECOVERY_REQUIRED =
   'VM recovery required: Volume migration failed, leaving some volumes pointing to non-consistent targets; manual intervention is needed to reassign them to their original volumes.';
@@ -24,10 +25,10 @@ export const startVm: Handler = async (call) => {
   const vm = await fetchVm(call);
   const vmi = await findVmi(call);
   const phase = vmi?.status?.phase;
-  if (vmi !== undefined && !isFinal(vmi) && phase !== undefined && phase !== 'Unknown') {
+  if (vmi !== undefined && !hasEnded(vmi) && phase !== undefined && phase !== 'Unknown') {
     throw vmConflict(name, 'VM is already running');
   }
-  if (vm.status?.conditions?.some(({ type, status }) => type === 'ManualRecoveryRequired' && status === 'True')) {
+  if (isConditionTrue(vm, 'ManualRecoveryRequired')) {
     throw vmConflict(name, RECOVERY_REQUIRED);
   }
   const options = readOptions(call.request.body);
@@ -47,7 +48,7 @@ export const startVm: Handler = async (call) => {
       if (strategy === 'RerunOnFailure' && phase === 'Failed') {
         throw vmConflict(name, `${strategy} does not support starting VM from failed state`);
       }
-      const lingers = vmi !== undefined && isFinal(vmi);
+      const lingers = vmi !== undefined && hasEnded(vmi);
       const requests = lingers ? [stopRequest(vmi), start] : [start];
       await patchVm(call, { status: true, dryRun, patch: changeRequestPatch(vm, requests) });
       break;
@@ -68,7 +69,7 @@ export const stopVm: Handler = async (call) => {
   const dryRun = isDryRun(options);
   const vm = await fetchVm(call);
   const vmi = await findVmi(call);
-  const running = vmi !== undefined && !isFinal(vmi);
+  const running = vmi !== undefined && !hasEnded(vmi);
   const strategy = runStrategyOf(vm);
   const oldGrace = vmi?.spec.terminationGracePeriodSeconds;
 
@@ -109,7 +110,7 @@ export const restartVm: Handler = async (call) => {
   }
   const vm = await fetchVm(call);
   // A restart in the midst of a move would lose what was not moved yet.
-  if (vm.status?.conditions?.some(({ type, status }) => type === 'VolumesChange' && status === 'True')) {
+  if (isConditionTrue(vm, 'VolumesChange')) {
     throw vmConflict(name, RECOVERY_REQUIRED);
   }
   const strategy = runStrategyOf(vm);
