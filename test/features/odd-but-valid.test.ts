@@ -13,42 +13,6 @@ after(() => server.stop());
 const CORE = '/api/v1/namespaces/default';
 const map = (metadata: object) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata });
 
-test('a Pod that is likely a mistake is taken with warnings', async (t) => {
-  const cases: [string, string, object, string][] = [
-    [
-      'a name with dots',
-      'a.b',
-      {},
-      "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: [must not contain dots]",
-    ],
-    [
-      'a variable twice',
-      'env',
-      { env: [{ name: 'A' }, { name: 'A' }] },
-      'spec.containers[0].env[1]: hides previous definition of \\"A\\", which may be dropped when using apply',
-    ],
-    [
-      'a port twice',
-      'ports',
-      { ports: [{ containerPort: 80 }, { name: 'x', containerPort: 80 }] },
-      'spec.containers[0].ports[1]: duplicate port definition with spec.containers[0].ports[0]',
-    ],
-  ];
-  for (const [title, name, container, warning] of cases) {
-    await t.test(title, async () => {
-      const body = {
-        apiVersion: 'v1',
-        kind: 'Pod',
-        metadata: { name },
-        spec: { containers: [{ name: 'c', image: 'i', ...container }] },
-      };
-      const { status, headers } = await server.request('POST', `${CORE}/pods`, { body });
-      assert.equal(status, 201);
-      assert.equal(headers['warning'], `299 - "${warning}"`);
-    });
-  }
-});
-
 // S-261
 test('an update warns of what it leaves odd, and /status does not', async () => {
   const path = `/api/v1/persistentvolumes`;

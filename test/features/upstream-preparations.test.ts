@@ -25,7 +25,7 @@ const pod = (name: string, spec: object, metadata: object = {}) => ({
 
 // S-342: Objects are prepared and validated as upstream's strategies do it where a typed client can tell.
 // Compat Writing, P1, yes: what strategies prepare: the time of a volume's phase, both sources of a claim, gates, label
-//   keys and AppArmor of Pods, secrets of service accounts
+//   keys of Pods, secrets of service accounts
 test('a volume says since when it is in its phase', async () => {
   const made = await send('POST', '/api/v1/persistentvolumes', {
     metadata: { name: 'v' },
@@ -117,24 +117,6 @@ test('label keys are merged into the selectors that they stand beside', async ()
     podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.labelSelector,
     merged,
   );
-});
-
-// S-342
-test('the AppArmor annotation of a container becomes its field', async () => {
-  const key = 'container.apparmor.security.beta.kubernetes.io/c';
-  const make = (name: string, value: string, spec: object = {}) =>
-    server.request('POST', `${CORE}/pods`, { body: pod(name, spec, { annotations: { [key]: value } }) });
-  const profile = ({ json }: { json: Awaited<ReturnType<typeof send>> }) =>
-    json.spec.containers[0].securityContext?.appArmorProfile;
-  const expected = /deprecated since v1.30; use the \\"appArmorProfile\\" field instead/;
-  const taken = await make('armor', 'runtime/default');
-  assert.deepEqual(profile(taken), { type: 'RuntimeDefault' });
-  assert.match(taken.headers['warning'] ?? '', expected);
-  const local = await make('local', 'localhost/p');
-  assert.deepEqual(profile(local), { type: 'Localhost', localhostProfile: 'p' });
-  const same = await make('same', 'unconfined', { securityContext: { appArmorProfile: { type: 'Unconfined' } } });
-  assert.equal(profile(same), undefined);
-  assert.equal(same.headers['warning'], undefined);
 });
 
 // S-342

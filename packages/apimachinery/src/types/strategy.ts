@@ -98,10 +98,7 @@ export interface ResourceStrategy extends UpdateStrategy {
   /** Kind-specific defaulting after schema defaults; changes the object. Safe to repeat. */
   readonly setDefaults?: (object: Record<string, unknown>) => void;
   /** What the server makes of a new object, once, after admission and defaults. Sets members of it, and none below. */
-  readonly prepareForCreate?: (
-    object: UnstructuredObject,
-    about: { readonly now: number; readonly warn: (text: string) => void },
-  ) => void;
+  readonly prepareForCreate?: (object: UnstructuredObject, about: { readonly now: number }) => void;
   /** In place of plain schema validation, for kinds that validate a change by what was there before. */
   readonly validateSchema?: (object: Json, old?: Json, about?: ValidationAbout) => readonly FieldError[];
   readonly validate?: (object: Json) => readonly FieldError[];

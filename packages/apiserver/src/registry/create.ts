@@ -144,7 +144,7 @@ export function completeCreate(
   checkGeneration(info, metadata);
   // After the name and the uid: a namespace's label and a Job's selector are made of them.
   applyKindDefaults(info, object);
-  if (attempt === 1) info.strategy.prepareForCreate?.(object, { now, warn });
+  if (attempt === 1) info.strategy.prepareForCreate?.(object, { now });
   if (!facts.trusted) validateObject(info, object);
   if (attempt === 1) warnAboutCreate(info, { object, warn });
 }

@@ -11,20 +11,10 @@ import {
   textsAt,
 } from '@coracle/apimachinery/types/read-value';
 
-const APP_ARMOR_CONTAINER = 'container.apparmor.security.beta.kubernetes.io/';
-const LOCALHOST = 'localhost/';
-const CONTAINER_LISTS = ['initContainers', 'containers', 'ephemeralContainers'] as const;
-/** bound of validation: a longer profile is no profile. */
-const MAX_PROFILE = 4095;
-
-export function prepareNewPod(
-  pod: Record<string, unknown>,
-  { now, warn }: { readonly now: number; readonly warn: (text: string) => void },
-): void {
+export function prepareNewPod(pod: Record<string, unknown>, { now }: { readonly now: number }): void {
   if (!isObject(pod['spec'])) return;
   markGated(pod, now);
   mergeLabelKeys(pod);
-  takeAppArmorAnnotations(pod, warn);
 }
 
 /** The scheduler does not look at a Pod with gates: its condition is there from the start. */
@@ -84,39 +74,6 @@ function withLabelKeys(term: JsonObject, labels: JsonObject): JsonObject {
   if (requirements.length === 0) return term;
   const matchExpressions = [...listAt(selector, 'matchExpressions'), ...requirements];
   return { ...term, labelSelector: { ...selector, matchExpressions } };
-}
-
-/** The old annotation of a container becomes its field, unless the Pod says the same already. */
-function takeAppArmorAnnotations(pod: Record<string, unknown>, warn: (text: string) => void): void {
-  const annotations = objectAt(pod, 'metadata', 'annotations');
-  if (textAt(pod, 'spec', 'os', 'name') === 'windows') return;
-  if (!Object.keys(annotations).some((key) => key.startsWith(APP_ARMOR_CONTAINER))) return;
-  const ofPod = profileText(objectAt(pod, 'spec', 'securityContext', 'appArmorProfile'));
-  const taken = (container: unknown): unknown => {
-    const key = APP_ARMOR_CONTAINER + textAt(container, 'name');
-    const text = annotations[key];
-    const context = objectAt(container, 'securityContext');
-    if (!isObject(container) || typeof text !== 'string' || isObject(context['appArmorProfile'])) return container;
-    const profile = profileOf(text);
-    if (profile !== undefined && profileText(profile) === ofPod) return container;
-    warn(`metadata.annotations[${key}]: deprecated since v1.30; use the "appArmorProfile" field instead`);
-    if (profile === undefined) return container;
-    return { ...container, securityContext: { ...context, appArmorProfile: profile } };
-  };
-  const spec: Record<string, unknown> = { ...objectAt(pod, 'spec') };
-  for (const list of CONTAINER_LISTS) if (Array.isArray(spec[list])) spec[list] = spec[list].map(taken);
-  pod['spec'] = spec;
-}
-
-const profileText = (profile: JsonObject): string =>
-  `${textAt(profile, 'type')} ${textAt(profile, 'localhostProfile')}`;
-
-function profileOf(annotation: string): JsonObject | undefined {
-  if (annotation === 'unconfined') return { type: 'Unconfined' };
-  if (annotation === 'runtime/default') return { type: 'RuntimeDefault' };
-  const profile = annotation.startsWith(LOCALHOST) ? annotation.slice(LOCALHOST.length) : '';
-  const isValid = profile !== '' && profile.trim() === profile && profile.length <= MAX_PROFILE;
-  return isValid ? { type: 'Localhost', localhostProfile: profile } : undefined;
 }
 
 /** Agents of old do not know `observedGeneration`: what they leave out stays, of conditions by type and in order. */

@@ -5,7 +5,6 @@ import { setPodDefaults } from '../defaults/core.ts';
 import { keepAllButEphemeral, keepAllButSize } from '../preparations/pod-subresources.ts';
 import { keepObserved, prepareNewPod } from '../preparations/pods.ts';
 import { validatePod } from '../validation/pod.ts';
-import { podWarnings } from '../warnings/core.ts';
 import { podAddressWarnings } from '../warnings/network.ts';
 import type { BuiltinKind } from './builtin-kind.ts';
 
@@ -16,8 +15,6 @@ export const POD: BuiltinKind = {
   setDefaults: setPodDefaults,
   prepareForCreate: prepareNewPod,
   validate: validatePod,
-  // Those who update Pods all day are no people.
-  warningsOnCreate: podWarnings,
   subresources: {
     status: { prepareForUpdate: keepObserved, warningsOnUpdate: podAddressWarnings },
     // Writes the node and the condition of it past the strategy of Pods, which would count the spec (pod/storage/storage.go).

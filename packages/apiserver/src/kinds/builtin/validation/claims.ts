@@ -1,4 +1,4 @@
-/** Validation of PersistentVolumeClaims and of templates of them (core/validation). */
+/** Validation of PersistentVolumeClaims (core/validation). */
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
@@ -22,7 +22,7 @@ import { validateByRules } from './table-rules.ts';
 
 const ACCESS_MODES = ['ReadWriteOnce', 'ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOncePod'];
 const ALONE = 'ReadWriteOncePod';
-export const VOLUME_MODES = ['Block', 'Filesystem'];
+const VOLUME_MODES = ['Block', 'Filesystem'];
 const BETA_CLASS = 'volume.beta.kubernetes.io/storage-class';
 
 /** Validates how a claim or volume may be used; upstream names the list, not the item. */
@@ -55,8 +55,8 @@ export function positiveErrors(value: unknown, at: string): FieldError[] {
 export const classErrors = (name: string, at: string): FieldError[] =>
   name === '' ? [] : faults(at, name, checkSubdomain(name));
 
-/** Validates what a claim asks for, in one or in a template of one. */
-export function validateClaimSpec(errors: FieldError[], spec: JsonObject, at: string): void {
+/** Validates what a claim asks for. */
+function validateClaimSpec(errors: FieldError[], spec: JsonObject, at: string): void {
   validateLabelSelector(errors, valueAt(spec, 'selector'), `${at}.selector`);
   validateAccessModes(errors, spec, { at, detail: 'at least 1 access mode is required' });
   const storage = valueAt(spec, 'resources', 'requests', 'storage');
@@ -83,21 +83,6 @@ function agreementErrors(spec: JsonObject, at: string): FieldError[] {
     (field) => (valueAt(source, field) ?? null) === (valueAt(reference, field) ?? null),
   );
   return isSame ? [] : [invalid(at, {}, 'must match dataSourceRef')];
-}
-
-const OF_TEMPLATES = new Set(['labels', 'annotations', 'creationTimestamp']);
-
-/** Validates the claim that an ephemeral volume of a Pod makes. */
-export function validateClaimTemplate(errors: FieldError[], template: unknown, at: string): void {
-  if (!isObject(template)) {
-    errors.push(required(at));
-    return;
-  }
-  for (const field of Object.keys(objectAt(template, 'metadata'))) {
-    if (OF_TEMPLATES.has(field)) continue;
-    errors.push(forbidden(`${at}.metadata.${field}`, 'cannot be set'));
-  }
-  validateClaimSpec(errors, objectAt(template, 'spec'), `${at}.spec`);
 }
 
 const CLAIM_FIXED =

@@ -1,7 +1,7 @@
 /** What a PodSpec says beside its containers, and what of it is no row of `pod-rules.json` (core/validation, ValidatePodSpec). */
 import { checkSubdomainWithUnderscore } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import { isObject, isTrueAt, objectsAt, textAt, textsAt, valueAt } from '@coracle/apimachinery/types/read-value';
+import { isObject, objectsAt, textAt, textsAt } from '@coracle/apimachinery/types/read-value';
 import { validateAffinity, validateTopologySpread } from '@coracle/apimachinery/validation/affinity';
 import {
   addAll,
@@ -11,7 +11,6 @@ import {
   required,
   validateEach,
   validateLabels,
-  validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
 import { validateToleration } from '@coracle/apimachinery/validation/tolerations';
 import rules from './pod-rules.json' with { type: 'json' };
@@ -35,48 +34,6 @@ const sysctls: RuleCheck = (errors, value, { at: path }) => {
     return [];
   });
 };
-
-const MAX_ID = 2_147_483_647;
-const ID_RANGE = `must be between 0 and ${MAX_ID}, inclusive`;
-
-/** Ids of users and groups, where they are given. */
-export function idErrors(holder: unknown, names: readonly string[], path: string): FieldError[] {
-  return names.flatMap((name) => idError(valueAt(holder, name), `${path}.${name}`));
-}
-
-const idError = (id: unknown, at: string): FieldError[] =>
-  typeof id === 'number' && (id < 0 || id > MAX_ID) ? [invalid(at, id, ID_RANGE)] : [];
-
-/** Ports of the host: those of a Pod in its network are the container's own, and no two containers want the same. */
-export function validateHostPorts(
-  errors: FieldError[],
-  spec: unknown,
-  { path, isPod }: { readonly path: string; readonly isPod: boolean },
-): void {
-  for (const list of ['containers', 'initContainers']) {
-    const seen = new Set<string>();
-    const validateRules = (container: unknown, i: number) =>
-      validateEach(errors, objectsAt(container, 'ports'), (port, j) => {
-        const host = valueAt(port, 'hostPort') ?? 0;
-        if (host === 0) return [];
-        const key = `${textAt(port, 'protocol') || 'TCP'}/${textAt(port, 'hostIP')}/${host}`;
-        // Init containers run one after the other.
-        const isTaken = list === 'containers' && seen.has(key);
-        seen.add(key);
-        return isTaken ? [duplicate(`${path}.${list}[${i}].ports[${j}].hostPort`, key)] : [];
-      });
-    validateNested(errors, objectsAt(spec, list), validateRules);
-  }
-  if (!isTrueAt(spec, 'hostNetwork')) return;
-  const validateRules = (container: unknown, i: number) =>
-    validateEach(errors, objectsAt(container, 'ports'), (port, j) => {
-      const host = valueAt(port, 'hostPort') ?? 0;
-      if (host === valueAt(port, 'containerPort') || (host === 0 && !isPod)) return [];
-      const detail = 'must match `containerPort` when `hostNetwork` is true';
-      return [invalid(`${path}.containers[${i}].ports[${j}].hostPort`, host, detail)];
-    });
-  validateNested(errors, objectsAt(spec, 'containers'), validateRules);
-}
 
 const searches: RuleCheck = (errors, value, { at }) =>
   validateEach(errors, textsAt(value), (search, i) => {
@@ -105,5 +62,5 @@ const CHECKS: Readonly<Record<string, RuleCheck>> = {
 };
 
 /** Validates what a spec says of the whole Pod. */
-export const validatePodSettings = (errors: FieldError[], spec: unknown, path: string): void =>
-  validateByRules(errors, rules.spec, { self: spec, at: path, name: '', checks: CHECKS });
+export const validatePodSettings = (errors: FieldError[], spec: unknown): void =>
+  validateByRules(errors, rules.spec, { self: spec, at: 'spec', name: '', checks: CHECKS });

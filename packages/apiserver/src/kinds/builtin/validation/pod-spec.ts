@@ -1,5 +1,7 @@
-/** Validation of a PodSpec, wherever one stands (core/validation, ValidatePodSpec): the rules users meet. */
-
+/**
+ * Validation of a PodSpec (core/validation, ValidatePodSpec): what schedulers, Services, quotas and volumes go by. What only a
+ * container runtime acts on is not looked at, for none runs here.
+ */
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { checkLabelName, checkPortName } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
@@ -27,11 +29,11 @@ import {
   validateEach,
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
-import { lifecycleErrors, probeErrors, securityErrors, variableErrors, variablesErrors } from './container-details.ts';
-import { validateMounts } from './container-mounts.ts';
-import { validateHostPorts, validatePodSettings } from './pod-settings.ts';
+import rules from './pod-rules.json' with { type: 'json' };
+import { validatePodSettings } from './pod-settings.ts';
 import { validateVolumes } from './pod-volumes.ts';
 import { checkContainerResourceName } from './resource-names.ts';
+import { validateByRules } from './table-rules.ts';
 
 const NOT_HERE = 'cannot be set for an Ephemeral Container';
 /** In the order of the type's members. */
@@ -48,14 +50,14 @@ const REFUSED = [
 ];
 
 /** Validates the ephemeral containers of a spec beside what holds for any container. */
-function validateEphemeral(errors: FieldError[], spec: unknown, path: string): void {
+function validateEphemeral(errors: FieldError[], spec: unknown): void {
   const named = new Set<string>();
   for (const list of ['containers', 'initContainers']) {
     for (const container of objectsAt(spec, list)) named.add(textAt(container, 'name'));
   }
   const names = new Set(named);
   validateEach(errors, objectsAt(spec, 'ephemeralContainers'), (container, i) => {
-    const at = `${path}.ephemeralContainers[${i}]`;
+    const at = `spec.ephemeralContainers[${i}]`;
     const name = textAt(container, 'name');
     const errors = requiredText(`${at}.name`, name, checkLabelName);
     if (name !== '' && names.has(name)) errors.push(duplicate(`${at}.name`, name));
@@ -63,11 +65,6 @@ function validateEphemeral(errors: FieldError[], spec: unknown, path: string): v
     const target = textAt(container, 'targetContainerName');
     if (target !== '' && !named.has(target)) errors.push(absent(`${at}.targetContainerName`, target));
     for (const field of REFUSED) if (isSaid(container, field)) errors.push(forbidden(`${at}.${field}`, NOT_HERE));
-    for (const [j, mount] of objectsAt(container, 'volumeMounts').entries()) {
-      for (const field of ['subPath', 'subPathExpr']) {
-        if (textAt(mount, field) !== '') errors.push(forbidden(`${at}.volumeMounts[${j}].${field}`, NOT_HERE));
-      }
-    }
     return errors;
   });
 }
@@ -79,95 +76,36 @@ function isSaid(container: JsonObject, field: string): boolean {
   return !(field === 'resources' && isObject(value) && Object.keys(value).length === 0);
 }
 
-export const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
-const PULL_POLICIES = ['Always', 'IfNotPresent', 'Never'];
-const PROBES = ['livenessProbe', 'readinessProbe', 'startupProbe'];
-const MESSAGE_POLICIES = ['File', 'FallbackToLogsOnError'];
-const NOT_OF_INIT = ['lifecycle', ...PROBES];
+const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
 
-export interface PodSpecRules {
-  /** Where the spec stands: `spec`, `spec.template.spec`. */
-  readonly path: string;
-  /** The spec that is replaced: volumes that stand there already are not validated again. */
-  readonly before?: unknown;
-  /** Name of the Pod, where there is one. */
-  readonly podName?: string;
-}
-
-export function validatePodSpec(
-  errors: FieldError[],
-  spec: unknown,
-  { path, before, podName = '' }: PodSpecRules,
-): void {
+/** Validates a spec; volumes that stood in the spec `before` it already are not validated again. */
+export function validatePodSpec(errors: FieldError[], spec: unknown, before?: unknown): void {
   const containers = objectsAt(spec, 'containers');
   const initContainers = objectsAt(spec, 'initContainers');
   const volumes = objectsAt(spec, 'volumes');
   const isKept = before !== undefined && deepEqual(volumes, objectsAt(before, 'volumes'));
-  if (!isKept) validateVolumes(errors, volumes, { at: `${path}.volumes`, podName });
-  if (containers.length === 0) errors.push(required(`${path}.containers`));
-  uniqueNames(errors, containers, `${path}.containers`);
-  uniqueNames(errors, initContainers, `${path}.initContainers`);
+  if (!isKept) validateVolumes(errors, volumes);
+  if (containers.length === 0) errors.push(required('spec.containers'));
+  uniqueNames(errors, containers, 'spec.containers');
+  uniqueNames(errors, initContainers, 'spec.initContainers');
   const names = new Set(containers.map((container) => textAt(container, 'name')));
   validateEach(errors, initContainers, (container, i) => {
     const name = textAt(container, 'name');
-    return name !== '' && names.has(name) ? [duplicate(`${path}.initContainers[${i}].name`, name)] : [];
+    return name !== '' && names.has(name) ? [duplicate(`spec.initContainers[${i}].name`, name)] : [];
   });
-  const known = new Map<string, JsonObject>();
-  for (const volume of volumes) known.set(textAt(volume, 'name'), volume);
-  for (const [list, items] of [
-    ['containers', containers],
-    ['initContainers', initContainers],
-    ['ephemeralContainers', objectsAt(spec, 'ephemeralContainers')],
-  ] as const) {
-    const validateRules = (container: JsonObject, i: number) =>
-      validateContainer(errors, container, { path: `${path}.${list}[${i}]`, list, volumes: known });
-    validateNested(errors, items, validateRules);
+  for (const list of ['containers', 'initContainers', 'ephemeralContainers']) {
+    validateNested(errors, objectsAt(spec, list), (container, i) => {
+      validateContainer(errors, container, `spec.${list}[${i}]`);
+    });
   }
-  validateEphemeral(errors, spec, path);
-  validateHostPorts(errors, spec, { path, isPod: path === 'spec' });
-  validatePodSettings(errors, spec, path);
+  validateEphemeral(errors, spec);
+  validatePodSettings(errors, spec);
 }
 
-interface ContainerPlace {
-  readonly path: string;
-  readonly list: string;
-  readonly volumes: ReadonlyMap<string, JsonObject>;
-}
-
-function validateContainer(errors: FieldError[], container: JsonObject, place: ContainerPlace): void {
-  const { path, list } = place;
-  const image = textAt(container, 'image');
-  if (image === '') errors.push(required(`${path}.image`));
-  else if (image !== image.trim()) {
-    errors.push(invalid(`${path}.image`, image, 'must not have leading or trailing whitespace'));
-  }
-  const message = { name: 'terminationMessagePolicy', path: `${path}.terminationMessagePolicy` };
-  errors.push(...oneOf(container, message, MESSAGE_POLICIES));
+function validateContainer(errors: FieldError[], container: JsonObject, path: string): void {
+  validateByRules(errors, rules.container, { self: container, at: path, name: '' });
   if (container['ports'] !== undefined) validatePorts(errors, container, path);
-  validateEach(errors, objectsAt(container, 'env'), (env, i) => variableErrors(env, `${path}.env[${i}]`));
-  validateEach(errors, objectsAt(container, 'envFrom'), (source, i) =>
-    variablesErrors(source, { path: `${path}.envFrom`, i }),
-  );
-  if (container['volumeMounts'] !== undefined || container['volumeDevices'] !== undefined) {
-    validateMounts(errors, container, place);
-  }
-  errors.push(...oneOf(container, { name: 'imagePullPolicy', path: `${path}.imagePullPolicy` }, PULL_POLICIES));
   validateResources(errors, valueAt(container, 'resources'), `${path}.resources`);
-  const security = valueAt(container, 'securityContext');
-  if (isObject(security)) errors.push(...securityErrors(security, `${path}.securityContext`));
-  // An ephemeral one may have neither, which is reported elsewhere.
-  if (list === 'ephemeralContainers') return;
-  if (list === 'initContainers' && textAt(container, 'restartPolicy') !== 'Always') {
-    for (const field of NOT_OF_INIT.filter((one) => isObject(valueAt(container, one)))) {
-      errors.push(forbidden(`${path}.${field}`, 'may not be set for init containers without restartPolicy=Always'));
-    }
-    return;
-  }
-  errors.push(...lifecycleErrors(valueAt(container, 'lifecycle'), `${path}.lifecycle`));
-  for (const probe of PROBES) {
-    const value = valueAt(container, probe);
-    if (isObject(value)) errors.push(...probeErrors(value, probe, `${path}.${probe}`));
-  }
 }
 
 function validatePorts(errors: FieldError[], container: JsonObject, path: string): void {

@@ -138,8 +138,7 @@ const ONLY_THESE =
 
 export function validatePod(pod: JsonObject, old?: JsonObject): readonly FieldError[] {
   const errors: FieldError[] = [];
-  const podName = textAt(pod, 'metadata', 'name');
-  validatePodSpec(errors, valueAt(pod, 'spec'), { path: 'spec', podName, before: valueAt(old, 'spec') });
+  validatePodSpec(errors, valueAt(pod, 'spec'), valueAt(old, 'spec'));
   validateGates(errors, pod);
   if (old !== undefined) {
     validatePodUpdate(errors, pod, old);

@@ -32,7 +32,6 @@ import {
 } from '@coracle/apimachinery/validation/field-errors';
 import { BOOL, CelEvaluationError, type CelProgram, celBudget, compileCel, DYN, STRING } from '@coracle/cel/cel';
 import { addressFault, CIDR_RULE, DNS_NOT_IP, IP_RULE, isIp, networkFault } from './strict-addresses.ts';
-import { backstepErrors, descendingErrors } from './volume-paths.ts';
 
 /** One rule. Of `required` to `check` it has one, or it stands for the rules of a part. */
 export interface Rule {
@@ -109,7 +108,7 @@ export const byRules =
 const isCidr = formatCheck('cidr')!;
 const detailOf = (fault: string | undefined): string[] => (fault === undefined ? [] : [fault]);
 const joined = (problems: readonly string[]): string[] => (problems.length === 0 ? [] : [problems.join(',')]);
-const detailsOf = (errors: readonly FieldError[]): string[] => errors.map(({ detail = '' }) => detail);
+const backsteps = (path: string): string[] => (path.split('/').includes('..') ? ["must not contain '..'"] : []);
 const INITIATOR = /^iqn\.\d{4}-\d{2}\.([A-Za-z0-9\-.]+)(:[^,;*&$|\s]+)$|^eui.[A-Za-z0-9]{16}$|^naa.[A-Za-z0-9]{32}$/;
 
 function initiatorDetails(name: string): string[] {
@@ -147,8 +146,8 @@ const FORMATS: Readonly<Record<string, (text: string) => readonly string[]>> = {
   ip: (text) => (isIp(text) ? [] : [IP_RULE]),
   cidr: (text) => (isCidr(text) ? [] : [CIDR_RULE]),
   network: (text) => detailOf(networkFault(text)),
-  'without-backsteps': (text) => detailsOf(backstepErrors(text, '')),
-  descending: (text) => detailsOf(descendingErrors(text, '')),
+  'without-backsteps': backsteps,
+  descending: (text) => [...(text.startsWith('/') ? ['must be a relative path'] : []), ...backsteps(text)],
   initiator: initiatorDetails,
 };
 

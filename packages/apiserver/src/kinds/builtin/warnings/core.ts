@@ -1,18 +1,5 @@
-/** What is valid and odd in Pods, Nodes and ServiceAccounts (WarningsOnCreate and WarningsOnUpdate of their strategies). */
-import { checkLabelName } from '@coracle/apimachinery/meta/name-rules';
+/** What is valid and odd in Nodes and ServiceAccounts (WarningsOnCreate and WarningsOnUpdate of their strategies). */
 import { type JsonObject, objectAt, textAt, valueAt } from '@coracle/apimachinery/types/read-value';
-import { podSpecWarnings } from './pod-spec.ts';
-
-export function podWarnings(pod: JsonObject): string[] {
-  const problems = checkLabelName(textAt(pod, 'metadata', 'name'));
-  const first =
-    problems.length === 0
-      ? []
-      : [
-          `metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: [${problems.join(' ')}]`,
-        ];
-  return [...first, ...podSpecWarnings(pod)];
-}
 
 export const nodeWarnings = (node: JsonObject): string[] => [
   ...(valueAt(node, 'spec', 'configSource') == null ? [] : ['spec.configSource: the feature is removed']),

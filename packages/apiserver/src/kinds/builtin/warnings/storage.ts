@@ -1,6 +1,13 @@
 /** Volumes, claims and classes (pkg/api/persistentvolume, persistentvolumeclaim and storage of upstream). */
-import { isObject, type JsonObject, objectAt, objectsAt, textAt } from '@coracle/apimachinery/types/read-value';
-import { claimWarnings } from './amounts.ts';
+import { formatQuantity, milliValue, readQuantity } from '@coracle/apimachinery/quantity/quantity';
+import {
+  isObject,
+  type JsonObject,
+  objectAt,
+  objectsAt,
+  textAt,
+  valueAt,
+} from '@coracle/apimachinery/types/read-value';
 import { add, warnEach } from './collect.ts';
 import deprecated from './deprecated.json' with { type: 'json' };
 import { expressionWarnings, replacedLabel } from './node-labels.ts';
@@ -36,8 +43,16 @@ export function volumeWarnings(volume: JsonObject): string[] {
 
 export const volumeClaimWarnings = (claim: JsonObject): string[] => [
   ...classAnnotation(claim),
-  ...claimWarnings(objectAt(claim, 'spec'), 'spec'),
+  ...['requests', 'limits'].flatMap((list) => fractionWarnings(claim, list)),
 ];
+
+/** Bytes that are no whole number are accepted, and rounded by whoever reads them. */
+function fractionWarnings(claim: JsonObject, list: string): string[] {
+  const amount = readQuantity(valueAt(claim, 'spec', 'resources', list, 'storage'));
+  if (amount === undefined || milliValue(amount) % 1000 === 0) return [];
+  const shown = JSON.stringify(formatQuantity(amount));
+  return [`spec.resources.${list}[storage]: fractional byte value ${shown} is invalid, must be an integer`];
+}
 
 export function storageClassWarnings(storageClass: JsonObject): string[] {
   const found: string[] = [];
