@@ -4,15 +4,20 @@ import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { forbidden, invalid, required, unsupported, validateEach } from '@coracle/apimachinery/validation/field-errors';
 import { validateClientConfig } from '../builtin/validation/webhooks.ts';
 import type { CrdSpec, CrdWebhook } from './crd.ts';
-import { REVIEW_VERSIONS, type Tolerance } from './crd-tolerance.ts';
 
 const AT = 'spec.conversion';
+const REVIEW_VERSIONS: readonly string[] = ['v1', 'v1beta1'];
+
+interface Reading {
+  /** A bundle without a certificate is refused. */
+  readonly readsCaBundle: boolean;
+}
 
 /** Errors of how objects become those of another version. */
 export function validateConversion(
   errors: FieldError[],
   { conversion, preserveUnknownFields }: CrdSpec,
-  tolerance: Tolerance,
+  reading: Reading,
 ): void {
   if (conversion === undefined) return;
   const { strategy, webhook } = conversion;
@@ -24,7 +29,7 @@ export function validateConversion(
     errors.push(unsupported(`${AT}.strategy`, strategy, ['None', 'Webhook']));
   }
   if (strategy === 'Webhook') {
-    validateWebhook(errors, webhook, tolerance);
+    validateWebhook(errors, webhook, reading);
     return;
   }
   const detail = 'should not be set when strategy is not set to Webhook';
@@ -34,15 +39,15 @@ export function validateConversion(
   }
 }
 
-function validateWebhook(errors: FieldError[], webhook: CrdWebhook | undefined, tolerance: Tolerance): void {
+function validateWebhook(errors: FieldError[], webhook: CrdWebhook | undefined, { readsCaBundle }: Reading): void {
   const at = `${AT}.webhookClientConfig`;
   const config = webhook?.clientConfig;
   if (config === undefined) errors.push(required(at, 'required when strategy is set to Webhook'));
   else validateClientConfig(errors, config, at);
   const bundle = config?.caBundle;
-  const problem = tolerance.brokenCaBundle ? undefined : caBundleProblem(bundle);
+  const problem = readsCaBundle ? caBundleProblem(bundle) : undefined;
   if (problem !== undefined) errors.push(invalid(`${at}.caBundle`, bundle, problem));
-  validateReviewVersions(errors, webhook?.conversionReviewVersions ?? [], tolerance);
+  validateReviewVersions(errors, webhook?.conversionReviewVersions ?? []);
 }
 
 /** Why no certificate can be read from a bundle (PEM in base64); undefined when it can, or when there is none. */
@@ -52,7 +57,7 @@ export function caBundleProblem(bundle: string | undefined): string | undefined 
   return hasCertificate ? undefined : 'unable to load root certificates: unable to parse bytes as PEM block';
 }
 
-function validateReviewVersions(errors: FieldError[], versions: readonly string[], tolerance: Tolerance): void {
+function validateReviewVersions(errors: FieldError[], versions: readonly string[]): void {
   const at = `${AT}.conversionReviewVersions`;
   if (versions.length === 0) {
     errors.push(required(at));
@@ -64,7 +69,7 @@ function validateReviewVersions(errors: FieldError[], versions: readonly string[
     seen.add(version);
     return checkDns1035Label(version).map((detail) => invalid(`${at}[${i}]`, version, detail));
   });
-  if (!tolerance.unknownReviewVersions && !REVIEW_VERSIONS.some((version) => versions.includes(version))) {
+  if (!REVIEW_VERSIONS.some((version) => versions.includes(version))) {
     errors.push(invalid(at, versions, `must include at least one of ${REVIEW_VERSIONS.join(', ')}`));
   }
 }

@@ -6,16 +6,14 @@ import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { addAll, forbidden, immutable, invalid, required } from '@coracle/apimachinery/validation/field-errors';
 import { validateByRules } from '../builtin/validation/table-rules.ts';
 import { approvalErrors } from './api-approval.ts';
-import { validateConversion } from './conversion-rules.ts';
+import { caBundleProblem, validateConversion } from './conversion-rules.ts';
 import { asCrd, type Crd, type CrdNames, type CrdSpec, type CrdVersion, conditionOf, type RawSchema } from './crd.ts';
-import { NO_TOLERANCE, type Tolerance } from './crd-tolerance.ts';
 import { defaultErrors } from './default-rules.ts';
 import rules from './definition-rules.json' with { type: 'json' };
 import { ruleErrors } from './rule-errors.ts';
 import { samePart, VERSION_PARTS, type VersionPart } from './same-parts.ts';
 import { schemaFaults } from './schema-rules.ts';
 import { anySchema, structuralErrors, structuralProblem } from './structural-rules.ts';
-import { toleranceOf } from './update-tolerance.ts';
 import { rootKeywordErrors, selectableFieldErrors, validateColumn, validateSubresources } from './version-rules.ts';
 
 /**
@@ -68,19 +66,17 @@ function changeErrors(crd: Crd, before: Crd): FieldError[] {
 interface Decision {
   readonly spec: CrdSpec;
   readonly before: CrdSpec | undefined;
-  readonly tolerance: Tolerance;
   readonly shared: ReadonlySet<VersionPart>;
 }
 
 function specErrors(spec: CrdSpec, old: Crd | undefined): FieldError[] {
   const versions = spec.versions ?? [];
   const shared = sharedBy(versions);
-  const tolerance = old === undefined ? NO_TOLERANCE : withTolerance(spec, toleranceOf(old, spec));
-  const decision: Decision = { spec, before: old?.spec, tolerance, shared };
+  const decision: Decision = { spec, before: old?.spec, shared };
   const errors: FieldError[] = [];
   validateByRules(errors, rules.spec, { self: spec, at: 'spec', name: '' });
   addAll(errors, missingSchemaErrors(decision));
-  if (spec.preserveUnknownFields === true && hasSchema(spec, hasDefault)) {
+  if (spec.preserveUnknownFields === true && hasDefaults(spec)) {
     errors.push(invalid('spec.preserveUnknownFields', true, 'must be false in order to use defaults in the schema'));
   }
   for (const [i, version] of versions.entries()) {
@@ -106,47 +102,26 @@ function specErrors(spec: CrdSpec, old: Crd | undefined): FieldError[] {
     const here = { ...decision, at: 'spec', hasStatus, isHere: (part: VersionPart) => shared.has(part) };
     for (const error of partErrors(first, here)) errors.push(error);
   }
-  validateConversion(errors, spec, tolerance);
+  validateConversion(errors, spec, { readsCaBundle: old !== undefined && isReached(old) });
   return errors;
 }
 
-/** Schemas need not be structural when none were, unless something in them needs it. */
-function withTolerance(spec: CrdSpec, tolerance: Tolerance): Tolerance {
-  const needed =
-    spec.preserveUnknownFields !== true || hasSchema(spec, (schema) => hasDefault(schema) || hasExtension(schema));
-  return needed ? { ...tolerance, notStructural: false } : tolerance;
-}
+/** Before a definition is established its certificates may come later; one whose bundle cannot be read may keep it. */
+const isReached = ({ spec, status }: Crd): boolean =>
+  conditionOf(status, 'Established')?.status === 'True' &&
+  caBundleProblem(spec?.conversion?.webhook?.clientConfig?.caBundle) === undefined;
 
-function hasSchema(spec: CrdSpec, test: (schema: RawSchema) => boolean): boolean {
-  for (const { schema } of spec.versions ?? []) {
+const hasDefaults = ({ versions = [] }: CrdSpec): boolean =>
+  versions.some(({ schema }) => {
     const root = schema?.openAPIV3Schema;
-    if (root && anySchema(root, test)) return true;
-  }
-  return false;
-}
+    return root !== undefined && anySchema(root, (node) => (node['default'] ?? null) !== null);
+  });
 
-const hasDefault = (schema: RawSchema): boolean => (schema['default'] ?? null) !== null;
-
-function hasExtension(schema: RawSchema): boolean {
-  const isSet = (key: string): boolean => (schema[key] ?? null) !== null;
-  const isFilled = (key: string): boolean => Array.isArray(schema[key]) && schema[key].length > 0;
-  return (
-    schema['x-kubernetes-embedded-resource'] === true ||
-    schema['x-kubernetes-int-or-string'] === true ||
-    ['x-kubernetes-preserve-unknown-fields', 'x-kubernetes-list-type'].some(isSet) ||
-    ['x-kubernetes-list-map-keys', 'x-kubernetes-validations'].some(isFilled)
-  );
-}
-
-function missingSchemaErrors({ spec, tolerance, shared }: Decision): FieldError[] {
-  const versions = spec.versions ?? [];
+function missingSchemaErrors({ spec: { versions = [] }, shared }: Decision): FieldError[] {
   if (shared.has('schema') && versions[0]?.schema?.openAPIV3Schema !== undefined) return [];
-  if (tolerance.withoutSchema && spec.preserveUnknownFields === true) return [];
-  const detail = tolerance.withoutSchema ? 'because otherwise all fields are pruned' : '';
   const errors: FieldError[] = [];
-  for (const [i, { schema, served }] of versions.entries()) {
-    if (schema?.openAPIV3Schema !== undefined || (tolerance.withoutSchema && !served)) continue;
-    errors.push(required(`spec.versions[${i}].schema.openAPIV3Schema`, detail));
+  for (const [i, { schema }] of versions.entries()) {
+    if (schema?.openAPIV3Schema === undefined) errors.push(required(`spec.versions[${i}].schema.openAPIV3Schema`));
   }
   return errors;
 }
@@ -182,7 +157,7 @@ function partErrors(
     readonly isHere: (part: VersionPart) => boolean;
   },
 ): FieldError[] {
-  const { at, isHere, tolerance } = where;
+  const { at, isHere } = where;
   const isTop = at === 'spec';
   const errors: FieldError[] = [];
   const schema = isHere('schema') ? version.schema?.openAPIV3Schema : undefined;
@@ -208,35 +183,24 @@ function partErrors(
   }
   const problem = structuralProblem(schema);
   if (problem !== undefined) errors.push(invalid(`${at}.schema.openAPIV3Schema`, '', problem));
-  const many = tolerance.manySelectableFields.has(version.name);
-  addAll(errors, selectableFieldErrors(fields, problem === undefined ? schema : {}, { at: field, many }));
+  addAll(errors, selectableFieldErrors(fields, problem === undefined ? schema : {}, field));
   return errors;
 }
 
 function openApiErrors(
   schema: RawSchema,
-  {
-    path,
-    hasStatus,
-    unchanged,
-    tolerance,
-  }: {
-    readonly path: string;
-    readonly hasStatus: boolean;
-    readonly unchanged: boolean;
-    readonly tolerance: Tolerance;
-  },
+  { path, hasStatus, unchanged }: { readonly path: string; readonly hasStatus: boolean; readonly unchanged: boolean },
 ): FieldError[] {
   const errors = hasStatus ? rootKeywordErrors(schema, path) : [];
   if (schema['nullable'] === true) {
     errors.push(forbidden(`${path}.nullable`, 'nullable cannot be true at the root'));
   }
-  const problem = tolerance.notStructural ? undefined : structuralProblem(schema);
+  const problem = structuralProblem(schema);
   // Defaults and rules are only validated against a schema that can be turned into one of ours.
-  const structural = tolerance.notStructural || problem !== undefined ? [] : structuralErrors(schema, path);
-  const readable = !tolerance.notStructural && problem === undefined && structural.length === 0;
-  const defaults = readable ? defaultErrors(schema, path, { keepUnknown: tolerance.unprunedDefaults }) : [];
-  const { errors: shape, faulty } = schemaFaults(schema, path, tolerance);
+  const structural = problem === undefined ? structuralErrors(schema, path) : [];
+  const readable = problem === undefined && structural.length === 0;
+  const defaults = readable ? defaultErrors(schema, path) : [];
+  const { errors: shape, faulty } = schemaFaults(schema, path);
   const rules = readable && defaults.length === 0 ? ruleErrors(schema, { path, unchanged, faulty }) : [];
   for (const found of [structural, defaults, shape, rules]) for (const error of found) errors.push(error);
   return errors.length === 0 && problem !== undefined ? [invalid(path, '', problem)] : errors;

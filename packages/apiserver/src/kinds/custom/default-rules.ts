@@ -18,31 +18,12 @@ const META = new Set(['metadata', 'apiVersion', 'kind']);
 const EMBEDDED = 'x-kubernetes-embedded-resource';
 const hasDefault = (schema: RawSchema): boolean => schema['default'] !== undefined && schema['default'] !== null;
 
-/** Errors of all defaults in the (structural) schema of a whole object at `path`; `keepUnknown` lets unknown fields be. */
-export function defaultErrors(
-  schema: RawSchema,
-  path: string,
-  { keepUnknown }: { readonly keepUnknown: boolean },
-): FieldError[] {
+/** Errors of all defaults in the (structural) schema of a whole object at `path`. */
+export function defaultErrors(schema: RawSchema, path: string): FieldError[] {
   const work: Work = { errors: [], known: new Map(), wholes: new Map() };
   if (!anySchema(schema, hasDefault)) return [];
-  visit(schema, path, { ...rootOf(schema, true), ...work, keepUnknown });
+  visit(schema, path, { ...rootOf(schema, true), ...work });
   return work.errors;
-}
-
-/** True when a default holds what its schema does not know, as was allowed once. */
-export function hasUnprunedDefaults(schema: RawSchema): boolean {
-  const known: KnownSchemas = new Map();
-  const nodes: RawSchema[] = [];
-  anySchema(schema, (node) => {
-    if (hasDefault(node)) nodes.push(node);
-    return false;
-  });
-  for (const node of nodes) {
-    const bare = toSchema(withoutDefault(node), known);
-    if ('unpruned' in prunedDefault(node, bare)) return true;
-  }
-  return false;
 }
 
 /** What is shared by the decision of all defaults. */
@@ -61,7 +42,6 @@ interface Visit extends Work {
   /** Builds that object around a value that stands here. */
   readonly surround: (value: unknown) => Record<string, unknown>;
   readonly insideMeta: boolean;
-  readonly keepUnknown: boolean;
 }
 
 const rootOf = (whole: RawSchema, isRoot: boolean): Pick<Visit, 'whole' | 'isRoot' | 'surround' | 'insideMeta'> => ({
@@ -121,7 +101,7 @@ function errorsOfDefault(schema: RawSchema, field: string, at: Visit): readonly 
   }
   const { value, unpruned } = prunedDefault(schema, node);
   const errors: FieldError[] = [];
-  if (unpruned && !at.keepUnknown) errors.push(invalid(field, sortMembers(value), 'must not have unknown fields'));
+  if (unpruned) errors.push(invalid(field, sortMembers(value), 'must not have unknown fields'));
   const place = { path: field, whole: isRoot };
   const wrong = coerceEmbedded(cloneJson(schema['default']), node, place);
   const found = wrong === undefined ? embeddedErrors(value, node, place) : [wrong];

@@ -6,7 +6,6 @@ import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { forbidden, invalid, required, unsupported } from '@coracle/apimachinery/validation/field-errors';
 import type { RawSchema } from './crd.ts';
-import type { Tolerance } from './crd-tolerance.ts';
 import { findFieldPath } from './field-path.ts';
 import {
   branchesOf,
@@ -27,7 +26,7 @@ interface Place {
 }
 
 /** The types of OpenAPI v3. */
-export const SCHEMA_TYPES: readonly string[] = ['array', 'boolean', 'integer', 'number', 'object', 'string'];
+const SCHEMA_TYPES: readonly string[] = ['array', 'boolean', 'integer', 'number', 'object', 'string'];
 const META = new Set(['metadata', 'kind', 'apiVersion']);
 const LIST_TYPE = 'x-kubernetes-list-type';
 const LIST_KEYS = 'x-kubernetes-list-map-keys';
@@ -40,8 +39,8 @@ export interface SchemaFaults {
   readonly faulty: ReadonlySet<RawSchema>;
 }
 
-/** What is wrong with the schema that stands at `path`, less what is let pass. */
-export function schemaFaults(schema: RawSchema, path: string, tolerance: Tolerance): SchemaFaults {
+/** What is wrong with the schema that stands at `path`. */
+export function schemaFaults(schema: RawSchema, path: string): SchemaFaults {
   const errors: FieldError[] = [];
   const faulty = new Set<RawSchema>();
   const problem = structuralProblem(schema);
@@ -51,7 +50,6 @@ export function schemaFaults(schema: RawSchema, path: string, tolerance: Toleran
     place: {},
     errors,
     faulty,
-    tolerance,
     isReadable: (node) => isStructural || structuralProblem(node) === undefined,
   });
   return { errors, faulty };
@@ -62,7 +60,6 @@ interface Visit {
   readonly place: Place;
   readonly errors: FieldError[];
   readonly faulty: Set<RawSchema>;
-  readonly tolerance: Tolerance;
   /** True for a node that can be read as a structural one. */
   readonly isReadable: (node: RawSchema) => boolean;
 }
@@ -74,7 +71,7 @@ function checkSchema(schema: RawSchema, path: string, visit: Visit): void {
 }
 
 function checkNode(schema: RawSchema, path: string, visit: Visit): void {
-  const { errors, place, tolerance } = visit;
+  const { errors, place } = visit;
   const inside = (child: RawSchema, at: string, below: Place = place): void =>
     checkSchema(child, at, { ...visit, root: false, place: below });
   checkKeywords(schema, path, visit);
@@ -112,7 +109,7 @@ function checkNode(schema: RawSchema, path: string, visit: Visit): void {
   const preserve = 'x-kubernetes-preserve-unknown-fields';
   if (schema[preserve] === false) errors.push(invalid(`${path}.${preserve}`, false, 'must be true or undefined'));
   checkTopology(schema, path, visit);
-  if (!tolerance.looseMapKeys) for (const error of mapKeyErrors(schema, path)) errors.push(error);
+  checkMapKeys(schema, path, errors);
   checkRuleTexts(schema, path, visit);
 }
 
@@ -126,9 +123,9 @@ const NOT_SUPPORTED: readonly (readonly [string, (value: unknown) => boolean])[]
   ['$ref', isSomething],
 ];
 
-function checkKeywords(schema: RawSchema, path: string, { place, errors, tolerance }: Visit): void {
+function checkKeywords(schema: RawSchema, path: string, { place, errors }: Visit): void {
   const type = typeText(schema);
-  if (type !== '' && !tolerance.unknownTypes && !SCHEMA_TYPES.includes(type)) {
+  if (type !== '' && !SCHEMA_TYPES.includes(type)) {
     errors.push(unsupported(`${path}.type`, type, SCHEMA_TYPES));
   }
   if (schema['default'] !== undefined && schema['default'] !== null && place.noDefaults !== undefined) {
@@ -165,7 +162,7 @@ function checkAdditional(schema: RawSchema, path: string, visit: Visit): void {
 }
 
 /** List and map types, and the types of the values they stand on. */
-function checkTopology(schema: RawSchema, path: string, { errors, tolerance }: Visit): void {
+function checkTopology(schema: RawSchema, path: string, { errors }: Visit): void {
   const type = typeText(schema);
   const mustBe = (wanted: string, key: string): void => {
     const detail = `must be ${wanted} if ${key} is specified`;
@@ -181,7 +178,7 @@ function checkTopology(schema: RawSchema, path: string, { errors, tolerance }: V
   const listType = schema[LIST_TYPE];
   const items = childOf(schema, 'items');
   if (listType !== undefined && type !== 'array') mustBe('array', LIST_TYPE);
-  else if (listType === 'set' && items !== undefined && !tolerance.granularSetItems) checkSetItems(items, path, errors);
+  else if (listType === 'set' && items !== undefined) checkSetItems(items, path, errors);
   if (listType !== undefined && listType !== 'atomic' && listType !== 'set' && listType !== 'map') {
     errors.push({
       type: 'FieldValueNotSupported',
@@ -246,15 +243,14 @@ function checkMapList(schema: RawSchema, path: string, errors: FieldError[]): vo
 }
 
 /** Items of sets and keys of maps are always there and never null. */
-export function mapKeyErrors(schema: RawSchema, path: string): FieldError[] {
-  const errors: FieldError[] = [];
+function checkMapKeys(schema: RawSchema, path: string, errors: FieldError[]): void {
   const listType = schema[LIST_TYPE];
   const items = childOf(schema, 'items');
-  if (items === undefined || (listType !== 'set' && listType !== 'map')) return errors;
+  if (items === undefined || (listType !== 'set' && listType !== 'map')) return;
   if (items['nullable'] === true) {
     errors.push(forbidden(`${path}.items.nullable`, `cannot be nullable when ${LIST_TYPE} is ${listType}`));
   }
-  if (listType !== 'map') return errors;
+  if (listType !== 'map') return;
   const needed = Array.isArray(items['required']) ? items['required'] : [];
   for (const key of keysOf(schema)) {
     const property = propertyOf(items, key);
@@ -269,7 +265,6 @@ export function mapKeyErrors(schema: RawSchema, path: string): FieldError[] {
       errors.push(forbidden(`${field}.nullable`, `this property is in ${LIST_KEYS}, so it cannot be nullable`));
     }
   }
-  return errors;
 }
 
 /** The rules of a node as they were sent. */

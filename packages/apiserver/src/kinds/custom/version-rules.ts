@@ -3,7 +3,6 @@ import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { duplicate, invalid, required, tooMany } from '@coracle/apimachinery/validation/field-errors';
 import { validateByRules } from '../builtin/validation/table-rules.ts';
 import type { CrdColumn, CrdSubresources, RawSchema } from './crd.ts';
-import { MAX_SELECTABLE_FIELDS } from './crd-tolerance.ts';
 import rules from './definition-rules.json' with { type: 'json' };
 import { findFieldPath } from './field-path.ts';
 import { typeText } from './structural-rules.ts';
@@ -22,11 +21,13 @@ export function validateSubresources(
   if (scale !== undefined) validateByRules(errors, rules.scale, { self: scale, at: `${at}.scale`, name: '' });
 }
 
+const MAX_SELECTABLE_FIELDS = 8;
+
 /** Errors of the fields that a selector may name. */
 export function selectableFieldErrors(
   fields: readonly { readonly jsonPath: string }[],
   schema: RawSchema,
-  { at, many }: { readonly at: string; readonly many: boolean },
+  at: string,
 ): FieldError[] {
   const errors: FieldError[] = [];
   const seen = new Set<string>();
@@ -50,7 +51,7 @@ export function selectableFieldErrors(
     if (seen.has(found.path)) errors.push(duplicate(field, jsonPath));
     seen.add(found.path);
   }
-  if (seen.size > MAX_SELECTABLE_FIELDS && !many) errors.push(tooMany(at, seen.size, MAX_SELECTABLE_FIELDS));
+  if (seen.size > MAX_SELECTABLE_FIELDS) errors.push(tooMany(at, seen.size, MAX_SELECTABLE_FIELDS));
   return errors;
 }
 
