@@ -38,7 +38,7 @@ export const goQuoteAll = (list: readonly string[]): string => `[${list.map(goQu
 /** The kind of a value as Go's decoder names it. */
 export function jsonKind(value: unknown): string {
   if (Array.isArray(value)) return 'array';
-  return typeof value === 'boolean' ? 'bool' : typeof value;
+  return typeof value === 'boolean' ? 'bool' : typeof value === 'bigint' ? 'number' : typeof value;
 }
 
 /** What is wrong with a value of another JSON type than `type`: of a whole document, or of the member `field`. */

@@ -1,9 +1,6 @@
-/**
- * Go's decoder in words: walks a value that does not fit as the decoder does and says what that would answer. A member
- * of the wrong JSON type is remembered and the walk goes on; a Go type with a decoder of its own (Quantity, Time) ends it
- * and has the last word.
- */
+/** Go's decoder in words: the first member of a value that does not fit its Go type, and which that is. */
 import { isBase64 } from '../meta/base64.ts';
+import { jsonKind } from '../meta/go-text.ts';
 import { isJsonObject } from '../meta/own-property.ts';
 import { isQuantity, parseQuantity } from '../quantity/quantity.ts';
 import { parseGoTime } from './go-time.ts';
@@ -16,201 +13,148 @@ interface Place {
   readonly struct: string;
   readonly path: string;
   readonly at: string;
-  /** The struct that errors name instead, within a type that has its own decoder. */
-  readonly pinned?: string | undefined;
+  readonly numbers: OddNumbers | undefined;
 }
-
-const ROOT: Place = { struct: '', path: '', at: '' };
-
-/** Ends the walk. */
-class Abort extends Error {}
 
 /** What Go says of the value, or undefined when it decodes. */
-export function wordedProblem(schema: Schema, value: unknown, numbers?: OddNumbers): string | undefined {
-  const walk = new DecodeWalk(numbers);
-  try {
-    walk.decode(schema, value, ROOT);
-  } catch (error) {
-    if (error instanceof Abort) return error.message;
-    throw error;
-  }
-  return walk.first;
-}
+export const wordedProblem = (schema: Schema, value: unknown, numbers?: OddNumbers): string | undefined =>
+  problemOf(schema, value, { struct: '', path: '', at: '', numbers });
 
+/** True for a Go type that does not decode as its schema says. */
 export const hasOwnDecoder = (schema: Schema): boolean => ownDecoder(schema) !== undefined;
 
-const ownDecoder = (schema: Schema): OwnDecoder | undefined => {
+const ownDecoder = (schema: Schema): Decode | undefined => {
   const name = goTypeName(schema);
   return name === undefined ? undefined : OWN_DECODERS.get(name);
 };
 
-type OwnDecoder = (walk: DecodeWalk, value: unknown, place: Place, schema: Schema) => void;
+/** What is wrong with a value that is not null. */
+type Decode = (value: unknown, place: Place, schema: Schema) => string | undefined;
+
+const takesAll: Decode = () => undefined;
 
 /** Go types with their own decoder. */
-const OWN_DECODERS = new Map<string, OwnDecoder>([
-  ['Quantity', (walk, value, place) => walk.quantity(value, place)],
-  ['IntOrString', (walk, value, place) => walk.intOrString(value, place)],
-  ['Time', (walk, value, place) => walk.time(value, place, 'time')],
-  ['MicroTime', (walk, value, place) => walk.time(value, place, 'micro')],
-  ['RawExtension', () => {}],
-  ['JSON', () => {}],
-  ['FieldsV1', () => {}],
-  ['JSONSchemaPropsOrBool', schemaOrBool],
-  ['JSONSchemaPropsOrArray', (walk, value, place, schema) => walk.form(schema, value, place)],
-  ['JSONSchemaPropsOrStringArray', (walk, value, place, schema) => walk.form(schema, value, place)],
+const OWN_DECODERS: ReadonlyMap<string, Decode> = new Map<string, Decode>([
+  ['Quantity', quantityProblem],
+  ['IntOrString', intOrStringProblem],
+  ['Time', timeProblem('time')],
+  ['MicroTime', timeProblem('micro')],
+  ['RawExtension', takesAll],
+  ['JSON', takesAll],
+  ['FieldsV1', takesAll],
+  ['JSONSchemaPropsOrBool', schemaOrBoolProblem],
+  ['JSONSchemaPropsOrArray', formProblem],
+  ['JSONSchemaPropsOrStringArray', formProblem],
 ]);
 
-function schemaOrBool(walk: DecodeWalk, value: unknown, place: Place, schema: Schema): void {
-  if (isJsonObject(value)) walk.form(schema, value, place);
-  else if (typeof value !== 'boolean') throw new Abort('boolean or JSON schema expected');
+const BY_TYPE: Readonly<Record<NonNullable<Schema['type']>, Decode>> = {
+  string: textProblem,
+  boolean: (value, place, schema) => (typeof value === 'boolean' ? undefined : mismatch(value, place, schema)),
+  integer: integerProblem,
+  number: numberProblem,
+  array: listProblem,
+  object: objectProblem,
+};
+
+function problemOf(schema: Schema, value: unknown, place: Place): string | undefined {
+  if (value === null || value === undefined) return undefined;
+  const own = ownDecoder(schema);
+  if (own !== undefined) return own(value, place, schema);
+  // Of any size, and with a fraction: what no webhook makes text of is refused as no whole number.
+  if (isNumber(value) && isQuantitySchema(schema)) return undefined;
+  if (schema['x-kubernetes-int-or-string'] || schema.format === 'int-or-string')
+    return intOrStringProblem(value, place);
+  return schema.type && BY_TYPE[schema.type](value, place, schema);
 }
 
-class DecodeWalk {
-  readonly #numbers: OddNumbers | undefined;
-  /** The first member that does not fit. */
-  first: string | undefined;
-
-  constructor(numbers: OddNumbers | undefined) {
-    this.#numbers = numbers;
-  }
-
-  decode(schema: Schema, value: unknown, place: Place): void {
-    if (value === null || value === undefined) return;
-    const own = ownDecoder(schema);
-    if (own !== undefined) {
-      own(this, value, place, schema);
-      return;
-    }
-    // Of any size, and with a fraction: what no webhook makes text of is refused as no whole number.
-    if (isNumber(value) && isQuantitySchema(schema)) return;
-    const isEither = schema['x-kubernetes-int-or-string'] || schema.format === 'int-or-string';
-    if (isEither) this.intOrString(value, place);
-    else this.#plain(schema, value, place);
-  }
-
-  #plain(schema: Schema, value: unknown, place: Place): void {
-    switch (schema.type) {
-      case 'string':
-        this.#string(schema, value, place);
-        break;
-      case 'boolean':
-        if (typeof value !== 'boolean') this.#mismatch(schema, value, place);
-        break;
-      case 'integer':
-        this.#integer(schema, value, place);
-        break;
-      case 'number':
-        this.#number(schema, value, place);
-        break;
-      case 'array':
-        if (Array.isArray(value)) this.#array(schema, value, place);
-        else this.#mismatch(schema, value, place);
-        break;
-      case 'object':
-        if (isJsonObject(value)) this.#object(schema, value, place);
-        else this.#mismatch(schema, value, place);
-        break;
-      case undefined:
-        break;
-    }
-  }
-
-  quantity(value: unknown, place: Place): void {
-    // Any other JSON is text that is no quantity.
-    if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'bigint')
-      throw new Abort(NO_QUANTITY);
-    const text = (typeof value === 'string' ? value : this.#token(value, place)).trim();
-    if (isQuantity(text)) return;
-    try {
-      parseQuantity(text);
-    } catch (error) {
-      throw new Abort((error as Error).message);
-    }
-  }
-
-  /** What such a decoder finds wrong inside is its error, reported with the place it stands at. */
-  form(schema: Schema, value: unknown, place: Place): void {
-    const form = schema[FORMS] && formOf(schema[FORMS], value);
-    if (form === undefined) return;
-    const inside = new DecodeWalk(this.#numbers);
-    inside.decode(form, value, { ...place, pinned: place.pinned ?? place.struct });
-    if (inside.first !== undefined) throw new Abort(inside.first);
-  }
-
-  intOrString(value: unknown, place: Place): void {
-    if (typeof value === 'string') return;
-    if (isNumber(value) && isInteger(this.#token(value, place), RANGES.int32)) return;
-    const kind = isNumber(value) ? `number ${this.#token(value, place)}` : jsonKind(value);
-    throw new Abort(sentence(kind, 'int32', place));
-  }
-
-  time(value: unknown, place: Place, kind: 'time' | 'micro'): void {
-    if (typeof value !== 'string') throw new Abort(sentence(jsonKind(value), 'string', place));
-    const time = parseGoTime(value, kind);
-    if (typeof time === 'string') throw new Abort(time);
-  }
-
-  #string(schema: Schema, value: unknown, place: Place): void {
-    if (typeof value !== 'string') this.#mismatch(schema, value, place);
-    else if (schema.format === 'date-time') this.time(value, place, 'time');
-    else if (schema.format === 'byte') this.first ??= base64Problem(value);
-  }
-
-  #integer(schema: Schema, value: unknown, place: Place): void {
-    if (!isNumber(value)) {
-      this.#mismatch(schema, value, place);
-      return;
-    }
-    const token = this.#token(value, place);
-    const range = schema[UNSIGNED] ? RANGES.uint32 : schema.format === 'int32' ? RANGES.int32 : RANGES.int64;
-    if (!isInteger(token, range)) this.first ??= sentence(`number ${token}`, goType(schema), place);
-  }
-
-  #number(schema: Schema, value: unknown, place: Place): void {
-    if (!isNumber(value)) this.#mismatch(schema, value, place);
-    else if (value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY) {
-      this.first ??= sentence(`number ${this.#token(value, place)}`, 'float64', place);
-    }
-  }
-
-  /** A number as the document spells it. */
-  #token(value: number | bigint, place: Place): string {
-    return this.#numbers?.get(place.at)?.text ?? String(value);
-  }
-
-  #array(schema: Schema, value: readonly unknown[], place: Place): void {
-    if (schema.items === undefined) return;
-    for (let i = 0; i < value.length; i++) {
-      this.decode(schema.items, value[i], { ...place, at: `${place.at}[${i}]` });
-    }
-  }
-
-  #object(schema: Schema, object: Readonly<Record<string, unknown>>, place: Place): void {
-    const { properties, additionalProperties } = schema;
-    const struct = place.pinned ?? goTypeName(schema) ?? place.struct;
-    const inside = (name: string, path: string): string => (path === '' ? name : `${path}.${name}`);
-    const keys = Object.keys(object);
-    for (const key of keys) {
-      const at = inside(key, place.at);
-      if (properties !== undefined && Object.hasOwn(properties, key)) {
-        const path = inside(key, place.path);
-        this.decode(properties[key]!, object[key], { ...place, struct, path, at });
-      } else if (typeof additionalProperties === 'object') {
-        this.decode(additionalProperties, object[key], { ...place, at });
-      }
-    }
-  }
-
-  #mismatch(schema: Schema, value: unknown, place: Place): void {
-    this.first ??= sentence(jsonKind(value), goType(schema), place);
+function quantityProblem(value: unknown, place: Place): string | undefined {
+  // Any other JSON is text that is no quantity.
+  if (typeof value !== 'string' && !isNumber(value)) return NO_QUANTITY;
+  const text = (typeof value === 'string' ? value : tokenOf(value, place)).trim();
+  if (isQuantity(text)) return undefined;
+  try {
+    parseQuantity(text);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
   }
 }
 
 const NO_QUANTITY = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
-/** Line breaks inside base64 do not count. */
-const base64Problem = (text: string): string | undefined =>
-  isBase64(/[\r\n]/.test(text) ? text.replace(/[\r\n]/g, '') : text) ? undefined : 'illegal base64 data';
+function schemaOrBoolProblem(value: unknown, place: Place, schema: Schema): string | undefined {
+  if (isJsonObject(value)) return formProblem(value, place, schema);
+  return typeof value === 'boolean' ? undefined : 'boolean or JSON schema expected';
+}
+
+function formProblem(value: unknown, place: Place, schema: Schema): string | undefined {
+  const form = schema[FORMS] && formOf(schema[FORMS], value);
+  return form && problemOf(form, value, place);
+}
+
+function intOrStringProblem(value: unknown, place: Place): string | undefined {
+  if (typeof value === 'string') return undefined;
+  if (!isNumber(value)) return sentence(jsonKind(value), 'int32', place);
+  const token = tokenOf(value, place);
+  return isInteger(token, RANGES.int32) ? undefined : sentence(`number ${token}`, 'int32', place);
+}
+
+function timeProblem(kind: 'time' | 'micro'): Decode {
+  return (value, place) => {
+    if (typeof value !== 'string') return sentence(jsonKind(value), 'string', place);
+    const time = parseGoTime(value, kind);
+    return typeof time === 'string' ? time : undefined;
+  };
+}
+
+function textProblem(value: unknown, place: Place, schema: Schema): string | undefined {
+  if (typeof value !== 'string') return mismatch(value, place, schema);
+  if (schema.format === 'date-time') return timeProblem('time')(value, place, schema);
+  // Line breaks inside base64 do not count.
+  const isBad = schema.format === 'byte' && !isBase64(/[\r\n]/.test(value) ? value.replace(/[\r\n]/g, '') : value);
+  return isBad ? 'illegal base64 data' : undefined;
+}
+
+function integerProblem(value: unknown, place: Place, schema: Schema): string | undefined {
+  if (!isNumber(value)) return mismatch(value, place, schema);
+  const token = tokenOf(value, place);
+  const range = schema[UNSIGNED] ? RANGES.uint32 : schema.format === 'int32' ? RANGES.int32 : RANGES.int64;
+  return isInteger(token, range) ? undefined : sentence(`number ${token}`, goType(schema), place);
+}
+
+function numberProblem(value: unknown, place: Place, schema: Schema): string | undefined {
+  if (!isNumber(value)) return mismatch(value, place, schema);
+  const isTooLarge = value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY;
+  return isTooLarge ? sentence(`number ${tokenOf(value, place)}`, 'float64', place) : undefined;
+}
+
+function listProblem(value: unknown, place: Place, schema: Schema): string | undefined {
+  if (!Array.isArray(value)) return mismatch(value, place, schema);
+  if (schema.items === undefined) return undefined;
+  for (let i = 0; i < value.length; i++) {
+    const problem = problemOf(schema.items, value[i], { ...place, at: `${place.at}[${i}]` });
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+function objectProblem(value: unknown, place: Place, schema: Schema): string | undefined {
+  if (!isJsonObject(value)) return mismatch(value, place, schema);
+  const { properties, additionalProperties } = schema;
+  const struct = goTypeName(schema) ?? place.struct;
+  const inside = (name: string, path: string): string => (path === '' ? name : `${path}.${name}`);
+  for (const key of Object.keys(value)) {
+    const at = inside(key, place.at);
+    let problem: string | undefined;
+    if (properties !== undefined && Object.hasOwn(properties, key)) {
+      problem = problemOf(properties[key]!, value[key], { ...place, struct, path: inside(key, place.path), at });
+    } else if (typeof additionalProperties === 'object') {
+      problem = problemOf(additionalProperties, value[key], { ...place, at });
+    }
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
 
 interface Range {
   readonly low: bigint;
@@ -231,15 +175,15 @@ function isInteger(token: string, { low, high }: Range): boolean {
 
 const isNumber = (value: unknown): value is number | bigint => typeof value === 'number' || typeof value === 'bigint';
 
-function jsonKind(value: unknown): string {
-  if (Array.isArray(value)) return 'array';
-  return typeof value === 'boolean' ? 'bool' : typeof value === 'bigint' ? 'number' : typeof value;
-}
+/** A number as the document spells it. */
+const tokenOf = (value: number | bigint, { at, numbers }: Place): string => numbers?.get(at)?.text ?? String(value);
 
-function sentence(kind: string, type: string, place: Place): string {
-  if (place.path === '') return `json: cannot unmarshal ${kind} into Go value of type ${type}`;
-  const struct = place.struct === '' ? '' : `${place.struct}.`;
-  return `json: cannot unmarshal ${kind} into Go struct field ${struct}${place.path} of type ${type}`;
+const mismatch = (value: unknown, place: Place, schema: Schema): string =>
+  sentence(jsonKind(value), goType(schema), place);
+
+function sentence(kind: string, type: string, { path, struct }: Place): string {
+  if (path === '') return `json: cannot unmarshal ${kind} into Go value of type ${type}`;
+  return `json: cannot unmarshal ${kind} into Go struct field ${struct === '' ? '' : `${struct}.`}${path} of type ${type}`;
 }
 
 /** `[]v1.Container`, `map[string]string`, `int32`. */
