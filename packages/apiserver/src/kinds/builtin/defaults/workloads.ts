@@ -1,5 +1,4 @@
 /** Defaults of apps, batch and autoscaling. */
-import { badRequest } from '@coracle/apimachinery/meta/status';
 import { isObject } from '@coracle/apimachinery/types/read-value';
 import { setTemplateDefaults } from './core.ts';
 import { presetsOf } from './kind-defaults.ts';
@@ -24,33 +23,7 @@ export const setDeployment = withTemplate((spec) => {
   setRollingUpdate(spec, 'strategy', { maxUnavailable: '25%', maxSurge: '25%' });
 });
 
-/** Annotation of DaemonSets: a count of templates, which older versions had as a field. */
-export const TEMPLATE_GENERATION = 'deprecated.daemonset.template.generation';
-
-const INT64 = /^[+-]?[0-9]+$/;
-
-/** v1 always shows the number, 0 where nobody has set it; what is no number cannot be read (apps/v1/conversion.go). */
-function showTemplateGeneration(object: MutableObject): void {
-  const metadata = ensureObject(object, 'metadata');
-  const annotations = metadata && ensureObject(metadata, 'annotations');
-  if (annotations === undefined) return;
-  const sent = annotations[TEMPLATE_GENERATION] ?? '0';
-  const text = String(sent);
-  const wrong = !INT64.test(text)
-    ? 'invalid syntax'
-    : text.length > 400 || BigInt.asIntN(64, BigInt(text)) !== BigInt(text)
-      ? 'value out of range'
-      : undefined;
-  if (wrong !== undefined) {
-    throw badRequest(
-      `DaemonSet in version "v1" cannot be handled as a DaemonSet: strconv.ParseInt: parsing ${JSON.stringify(text)}: ${wrong}`,
-    );
-  }
-  annotations[TEMPLATE_GENERATION] = String(BigInt(text));
-}
-
-export const setDaemonSet = withTemplate((spec, object) => {
-  showTemplateGeneration(object);
+export const setDaemonSet = withTemplate((spec) => {
   preset(spec, { revisionHistoryLimit: HISTORY });
   setRollingUpdate(spec, 'updateStrategy', { maxUnavailable: 1, maxSurge: 0 });
 });
@@ -142,7 +115,6 @@ function setScaling(behavior: MutableObject | undefined): void {
 }
 
 /** v1 keeps its one target in a field of its own; only v2 has metrics to default. */
-
 export function setAutoscaler(hpa: MutableObject): void {
   const spec = ensureObject(hpa, 'spec');
   if (spec === undefined) return;

@@ -8,7 +8,6 @@ import { prepareNewApiService } from '../preparations/api-services.ts';
 import { keepAllButApproval, keepRequest, keepVerdicts } from '../preparations/certificate-requests.ts';
 import { dropNewTopology, dropTopology } from '../preparations/endpoint-slices.ts';
 import { prepareNewJob } from '../preparations/jobs.ts';
-import { keepTemplateGeneration, startTemplateGeneration } from '../preparations/template-generation.ts';
 import * as policies from '../validation/admission-policies.ts';
 import * as rules from '../validation/cluster.ts';
 import { validateSlice } from '../validation/endpoints.ts';
@@ -44,12 +43,7 @@ export const OTHER_GROUPS: Kinds = {
     validate: rules.validateApiService,
   },
   'apps/controllerrevisions': { validate: rules.validateControllerRevision },
-  'apps/daemonsets': {
-    setDefaults: workloads.setDaemonSet,
-    prepareForCreate: startTemplateGeneration,
-    prepareForUpdate: keepTemplateGeneration,
-    subresources: { status: { prepareForUpdate: keepTemplateGeneration } },
-  },
+  'apps/daemonsets': { setDefaults: workloads.setDaemonSet },
   'apps/deployments': {
     // Handed down to ReplicaSets, so they count as well.
     generationFollows: 'annotations',
