@@ -77,52 +77,22 @@ export function unknownMembers(operations: unknown): string[] {
 
 const undecodable = (problem: string): ApiError => badRequest(`error decoding patch: ${problem}`);
 
-/** Why an operation does not apply, in the library's words. */
+/** Why an operation does not apply. A PATCH keeps the reason to itself; who patches for other ends finds it as the cause. */
 class Inapplicable extends Error {}
 
-/** A PATCH keeps the reason to itself; who patches for other ends finds it as the cause. */
-const failed = (cause: Inapplicable): ApiError =>
-  new ApiError(
-    {
-      code: 422,
-      reason: 'Invalid',
-      message: 'the server rejected our request due to an error in our request',
-      details: {},
-    },
-    { cause },
-  );
+/** What a `test` compares is another value: the cause of the error then. */
+export class FailedTest extends Inapplicable {}
 
 function apply(state: State, operation: Operation, value: unknown): void {
+  const op = member(operation, 'op');
   try {
-    applyOne(state, operation, value);
+    if (typeof op !== 'string' || !Object.hasOwn(OPERATIONS, op)) throw new Inapplicable('no such operation');
+    OPERATIONS[op]!({ state, value, at: (key) => pointerOf(operation, key) });
   } catch (error) {
-    throw error instanceof Inapplicable ? failed(error) : error;
-  }
-}
-
-function applyOne(state: State, operation: Operation, value: unknown): void {
-  const kind = member(operation, 'op');
-  switch (kind) {
-    case 'add':
-      add(state, pointerOf(operation, 'path'), value);
-      break;
-    case 'replace':
-      replace(state, pointerOf(operation, 'path'), value);
-      break;
-    case 'remove':
-      remove(state, pointerOf(operation, 'path'));
-      break;
-    case 'move':
-      move(state, operation);
-      break;
-    case 'copy':
-      copy(state, operation);
-      break;
-    case 'test':
-      test(state, pointerOf(operation, 'path'), value);
-      break;
-    default:
-      throw new Inapplicable(`Unexpected kind: ${typeof kind === 'string' ? shown(kind) : 'unknown'}`);
+    if (!(error instanceof Inapplicable)) throw error;
+    error.message = `${quoted(op)} of ${quoted(member(operation, 'path'))} does not apply: ${error.message}`;
+    const message = 'the server rejected our request due to an error in our request';
+    throw new ApiError({ code: 422, reason: 'Invalid', message, details: {} }, { cause: error });
   }
 }
 
@@ -134,15 +104,9 @@ const operand = (operation: Operation): unknown => member(operation, 'value') ??
 
 function pointerOf(operation: Operation, key: 'path' | 'from'): string {
   const pointer = member(operation, key);
-  if (typeof pointer === 'string') return pointer;
-  const op = String(operation['op']);
-  const missing =
-    key === 'from' ? 'operation, missing from field: ' : CURT.has(op) ? '' : 'operation missing path field: ';
-  throw new Inapplicable(`${op} operation failed to decode ${key}: ${missing}missing value`);
+  if (typeof pointer !== 'string') throw new Inapplicable(`it has no ${key}`);
+  return pointer;
 }
-
-/** Operations that say less about a path they lack. */
-const CURT: ReadonlySet<string> = new Set(['add', 'remove', 'copy']);
 
 /** Characters of a path. */
 const MAX_POINTER = 256 * 1024;
@@ -150,7 +114,10 @@ const MAX_POINTER = 256 * 1024;
 const MAX_POINTER_PARTS = 10_000;
 /** Characters of a path that a message shows: a path may be as long as the body. */
 const SHOWN_POINTER = 4096;
-const shown = (text: string): string => (text.length > SHOWN_POINTER ? `${text.slice(0, SHOWN_POINTER)}...` : text);
+const quoted = (text: unknown): string =>
+  JSON.stringify(
+    typeof text === 'string' && text.length > SHOWN_POINTER ? `${text.slice(0, SHOWN_POINTER)}...` : text,
+  ) ?? 'nothing';
 
 type Container = unknown[] | Record<string, unknown>;
 interface Located {
@@ -159,155 +126,89 @@ interface Located {
 }
 
 /**
- * The map or list that holds what a pointer names; undefined where there is none, which includes the whole document. What
- * stands before the first slash does not count.
+ * The map or list that holds what a pointer names; the whole document is in none. What stands before the first slash does
+ * not count.
  */
-function locate(state: State, pointer: string): Located | undefined {
+function locate(state: State, pointer: string): Located {
   const first = pointer.indexOf('/');
-  if (first < 0 || pointer.length > MAX_POINTER) return undefined;
-  const parts = pointer.slice(first + 1).split('/', MAX_POINTER_PARTS + 1);
-  if (parts.length > MAX_POINTER_PARTS) return undefined;
+  const parts = first < 0 ? [] : pointer.slice(first + 1).split('/', MAX_POINTER_PARTS + 1);
+  const isReadable = first >= 0 && pointer.length <= MAX_POINTER && parts.length <= MAX_POINTER_PARTS;
   const keys = pointer.includes('~') ? parts.map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~')) : parts;
-  let parent = state.document;
-  for (const key of keys.slice(0, -1)) {
-    if (!isContainer(parent) || wrongIndex(parent, key) !== undefined) return undefined;
-    parent = get(parent, key);
-  }
-  return isContainer(parent) ? { parent, key: keys[keys.length - 1]! } : undefined;
+  let parent = isReadable ? state.document : undefined;
+  for (const key of keys.slice(0, -1)) parent = isContainer(parent) ? get({ parent, key }) : undefined;
+  if (!isContainer(parent)) throw new Inapplicable('there is no such place');
+  return { parent, key: keys.at(-1)! };
 }
 
 const isContainer = (value: unknown): value is Container => Array.isArray(value) || isJsonObject(value);
 
-/** What is there; a member that is not there reads as null. The key has to be no wrong index. */
-const get = (parent: Container, key: string): unknown =>
-  Array.isArray(parent) ? parent.at(Number(key)) : Object.hasOwn(parent, key) ? parent[key] : null;
-
-/** Why a key names no element of a list. */
-function wrongIndex(parent: Container, key: string): string | undefined {
-  if (!Array.isArray(parent)) return undefined;
-  return noInteger(key) ?? (isWithin(Number(key), parent.length) ? undefined : outOfRange(key));
-}
-
-const isWithin = (index: number, length: number): boolean => index >= -length && index < length;
-const outOfRange = (key: string): string => `Unable to access invalid index: ${Number(key)}: invalid index referenced`;
-
-/** Go's Atoi: a sign and leading zeros are taken. */
-const noInteger = (key: string): string | undefined =>
-  /^[+-]?[0-9]+$/.test(key) ? undefined : `strconv.Atoi: parsing ${JSON.stringify(shown(key))}: invalid syntax`;
-
-/** Puts a value in; the text of what is in the way, if anything. */
-function put({ parent, key }: Located, value: unknown): string | undefined {
-  if (!Array.isArray(parent)) {
-    setOwn(parent, key, value);
-    return undefined;
-  }
-  // `-` and the length mean the end; -1 is the end, too, because it counts in the new list.
-  if (key === '-') {
-    parent.push(value);
-    return undefined;
-  }
-  const problem = noInteger(key);
-  if (problem !== undefined) return `value was not a proper array index: '${shown(key)}': ${problem}`;
+/** The place of an element in a list of `length`, from its end below zero. As Go's Atoi, a sign and leading zeros are taken. */
+function indexIn(key: string, length: number): number {
   const index = Number(key);
-  if (!isWithin(index, parent.length + 1)) return outOfRange(key);
-  parent.splice(index < 0 ? index + parent.length + 1 : index, 0, value);
-  return undefined;
+  const isOne = /^[+-]?[0-9]+$/.test(key) && index >= -length && index < length;
+  if (!isOne) throw new Inapplicable(`${quoted(key)} is no index of a list of ${length}`);
+  return index < 0 ? index + length : index;
 }
 
-/** Takes a value out, as `put` puts it in. */
-function take({ parent, key }: Located): string | undefined {
-  if (Array.isArray(parent)) {
-    const problem = wrongIndex(parent, key);
-    if (problem === undefined) parent.splice(Number(key), 1);
-    return problem;
-  }
-  if (!Object.hasOwn(parent, key)) return `Unable to remove nonexistent key: ${shown(key)}: missing value`;
+/** What is there; a member that is not there reads as null. */
+function get({ parent, key }: Located): unknown {
+  if (Array.isArray(parent)) return parent[indexIn(key, parent.length)];
+  return Object.hasOwn(parent, key) ? parent[key] : null;
+}
+
+/** Puts a value in. `-` and the length mean the end of a list; -1 is the end, too, because it counts in the new list. */
+function put({ parent, key }: Located, value: unknown): void {
+  if (!Array.isArray(parent)) setOwn(parent, key, value);
+  else if (key === '-') parent.push(value);
+  else parent.splice(indexIn(key, parent.length + 1), 0, value);
+}
+
+/** Takes a value out. */
+function take({ parent, key }: Located): unknown {
+  if (Array.isArray(parent)) return parent.splice(indexIn(key, parent.length), 1)[0];
+  if (!Object.hasOwn(parent, key)) throw new Inapplicable(`there is no ${quoted(key)}`);
+  const value = parent[key];
   delete parent[key];
-  return undefined;
+  return value;
 }
 
-function add(state: State, path: string, value: unknown): void {
-  const place = locate(state, path);
-  if (!place)
-    throw new Inapplicable(`add operation does not apply: doc is missing path: "${shown(path)}": missing value`);
-  const problem = put(place, value);
-  if (problem !== undefined) throw new Inapplicable(`error in add for path: '${shown(path)}': ${problem}`);
+interface Call {
+  readonly state: State;
+  readonly value: unknown;
+  readonly at: (key: 'path' | 'from') => string;
 }
 
-function replace(state: State, path: string, value: unknown): void {
-  if (path === '') {
-    if (!isContainer(value)) throw new Inapplicable('replace operation value must be object or array: %!w(<nil>)');
-    state.document = value;
-    return;
-  }
-  const place = locate(state, path);
-  const where = `replace operation does not apply: doc is missing`;
-  if (!place) throw new Inapplicable(`${where} path: ${shown(path)}: missing value`);
-  const { parent, key } = place;
-  if (wrongIndex(parent, key) !== undefined) throw new Inapplicable(`${where} key: ${shown(path)}: missing value`);
-  if (Array.isArray(parent)) parent.splice(Number(key), 1, value);
-  else setOwn(parent, key, value);
-}
-
-function remove(state: State, path: string): void {
-  const place = locate(state, path);
-  if (!place) {
-    throw new Inapplicable(`remove operation does not apply: doc is missing path: "${shown(path)}": missing value`);
-  }
-  const problem = take(place);
-  if (problem !== undefined) throw new Inapplicable(`error in remove for path: '${shown(path)}': ${problem}`);
-}
-
-function move(state: State, operation: Operation): void {
-  const from = pointerOf(operation, 'from');
-  const place = locate(state, from);
-  if (!place) {
-    throw new Inapplicable(`move operation does not apply: doc is missing from path: ${shown(from)}: missing value`);
-  }
-  const value = wrongIndex(place.parent, place.key) === undefined ? get(place.parent, place.key) : undefined;
-  const missing = take(place);
-  if (missing !== undefined) throw new Inapplicable(`error in move for path: '${shown(place.key)}': ${missing}`);
-  const path = pointerOf(operation, 'path');
-  const target = locate(state, path);
-  if (!target) {
-    throw new Inapplicable(
-      `move operation does not apply: doc is missing destination path: ${shown(path)}: missing value`,
-    );
-  }
-  const problem = put(target, value);
-  if (problem !== undefined) throw new Inapplicable(`error in move for path: '${shown(path)}': ${problem}`);
-}
-
-function copy(state: State, operation: Operation): void {
-  const from = pointerOf(operation, 'from');
-  const place = locate(state, from);
-  const where = 'copy operation does not apply: doc is missing';
-  if (!place) throw new Inapplicable(`${where} from path: ${shown(from)}: missing value`);
-  const missing = wrongIndex(place.parent, place.key);
-  if (missing !== undefined) throw new Inapplicable(`error in copy for from: '${shown(from)}': ${missing}`);
-  const path = pointerOf(operation, 'path');
-  const target = locate(state, path);
-  if (!target) throw new Inapplicable(`${where} destination path: ${shown(path)}: missing value`);
-  const value = get(place.parent, place.key);
-  // Repeated copies double a document each time: the growth is bounded, not the operations alone.
-  state.copied += value === null ? 0 : JSON.stringify(value).length;
-  if (state.copied > MAX_COPY_BYTES) {
-    throw new Inapplicable(
-      `Unable to complete the copy, the accumulated size increase of copy is ${state.copied}, exceeding the limit ${MAX_COPY_BYTES}`,
-    );
-  }
-  const problem = put(target, cloneJson(value));
-  if (problem !== undefined) throw new Inapplicable(`error while adding value during copy: ${problem}`);
-}
-
-function test(state: State, path: string, wanted: unknown): void {
-  let found = state.document;
-  if (path !== '') {
-    const place = locate(state, path);
-    if (!place) throw new Inapplicable(`test operation does not apply: is missing path: ${shown(path)}: missing value`);
-    const missing = wrongIndex(place.parent, place.key);
-    if (missing !== undefined) throw new Inapplicable(`error in test for path: '${shown(path)}': ${missing}`);
-    found = get(place.parent, place.key);
-  }
-  if (!deepEqual(found, wanted)) throw new Inapplicable(`testing value ${shown(path)} failed: test failed`);
-}
+const OPERATIONS: Readonly<Record<string, (call: Call) => void>> = {
+  add: ({ state, value, at }) => put(locate(state, at('path')), value),
+  remove: ({ state, at }) => take(locate(state, at('path'))),
+  move({ state, at }) {
+    const value = take(locate(state, at('from')));
+    put(locate(state, at('path')), value);
+  },
+  copy({ state, at }) {
+    const value = get(locate(state, at('from')));
+    const target = locate(state, at('path'));
+    // Repeated copies double a document each time: the growth is bounded, not the operations alone.
+    state.copied += value === null ? 0 : JSON.stringify(value).length;
+    if (state.copied > MAX_COPY_BYTES) {
+      throw new Inapplicable(`copies add ${state.copied} bytes, more than ${MAX_COPY_BYTES}`);
+    }
+    put(target, cloneJson(value));
+  },
+  replace({ state, value, at }) {
+    const path = at('path');
+    if (path === '') {
+      if (!isContainer(value)) throw new Inapplicable('the value must be an object or a list');
+      state.document = value;
+      return;
+    }
+    const { parent, key } = locate(state, path);
+    if (Array.isArray(parent)) parent[indexIn(key, parent.length)] = value;
+    else setOwn(parent, key, value);
+  },
+  test({ state, value, at }) {
+    const path = at('path');
+    const found = path === '' ? state.document : get(locate(state, path));
+    if (!deepEqual(found, value)) throw new FailedTest('the value is another');
+  },
+};

@@ -5,7 +5,7 @@ import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { isJsonObject, type JsonObject } from '@coracle/apimachinery/meta/own-property';
 import { ApiError, internalError } from '@coracle/apimachinery/meta/status';
-import { applyJsonPatch } from '@coracle/apimachinery/patch/json-patch';
+import { applyJsonPatch, FailedTest } from '@coracle/apimachinery/patch/json-patch';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import { celBudget } from '@coracle/cel/cel';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
@@ -248,8 +248,8 @@ function patched(object: Readonly<UnstructuredObject>, operations: unknown): Uns
     return applyJsonPatch(object, operations) as UnstructuredObject;
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
+    if (error.cause instanceof FailedTest) return cloneJson(object) as UnstructuredObject;
     const text = error.cause instanceof Error ? error.cause.message : (error.status.message ?? '');
-    if (text.endsWith(': test failed')) return cloneJson(object) as UnstructuredObject;
     throw new Error(`JSON Patch: ${text}`);
   }
 }
