@@ -24,32 +24,20 @@ test('times as Go reads them', () => {
 });
 
 // S-269
-test('and what it says of those it does not read', () => {
-  const layout = '"2006-01-02T15:04:05Z07:00"';
-  const parse = (text: string, rest: string, element: string): string =>
-    `parsing time "${text}" as ${layout}: cannot parse "${rest}" as "${element}"`;
-  const range = (text: string, what: string): string => `parsing time "${text}": ${what} out of range`;
-  const cases: [string, string][] = [
-    ['soon', parse('soon', 'soon', '2006')],
-    ['2024/01', parse('2024/01', '/01', '-')],
-    ['2024-1-01', parse('2024-1-01', '1-01', '01')],
-    ['2024-13-01', range('2024-13-01', 'month')],
-    ['2024-01-1T', parse('2024-01-1T', '1T', '02')],
-    ['2024-01-01t00:00:00Z', parse('2024-01-01t00:00:00Z', 't00:00:00Z', 'T')],
-    ['2024-01-01T24:00:00Z', range('2024-01-01T24:00:00Z', 'hour')],
-    ['2024-01-01T00:60:00Z', range('2024-01-01T00:60:00Z', 'minute')],
-    ['2024-01-01T00:00:60Z', range('2024-01-01T00:00:60Z', 'second')],
-    ['2024-01-01T00:00:00.Z', parse('2024-01-01T00:00:00.Z', '.Z', 'Z07:00')],
-    ['2024-01-01T00:00:00z', parse('2024-01-01T00:00:00z', 'z', 'Z07:00')],
-    ['2024-01-01T00:00:00+0100', parse('2024-01-01T00:00:00+0100', '+0100', 'Z07:00')],
-    ['2024-01-01T00:00:00+25:00', range('2024-01-01T00:00:00+25:00', 'time zone offset hour')],
-    ['2023-02-29T00:00:00Z', range('2023-02-29T00:00:00Z', 'day')],
-    ['2024-01-01T00:00:00Zx', 'parsing time "2024-01-01T00:00:00Zx": extra text: "x"'],
-    ['"é', `parsing time "\\"\\xc3\\xa9" as ${layout}: cannot parse "\\"\\xc3\\xa9" as "2006"`],
+test('a text that is no time is refused with the form that is expected', () => {
+  const refused = (text: string, layout = '2006-01-02T15:04:05Z07:00'): string =>
+    `parsing time "${text}" as "${layout}": cannot parse it`;
+  const wrong = [
+    ...['soon', '2024/01', '2024-1-01', '2024-01-1T', '2024-01-01t00:00:00Z', '2024-01-01T00:00:00.Z'],
+    ...['2024-01-01T00:00:00z', '2024-01-01T00:00:00+0100', '2024-01-01T00:00:00Zx', '2024-01-01T00:00:00Z\n'],
   ];
-  for (const [text, want] of cases) assert.equal(shown(text), want, text);
-  assert.equal(
-    shown('2024-01-01T00:00:00Z', 'micro'),
-    'parsing time "2024-01-01T00:00:00Z" as "2006-01-02T15:04:05.000000Z07:00": cannot parse "Z" as ".000000"',
-  );
+  for (const text of wrong) assert.equal(shown(text), refused(text.replace('\n', '\\n')));
+  const plain = '2024-01-01T00:00:00Z';
+  assert.equal(shown(plain, 'micro'), refused(plain, '2006-01-02T15:04:05.000000Z07:00'));
+  const outOfRange = [
+    ...['2024-13-01T00:00:00Z', '2024-00-01T00:00:00Z', '2024-01-00T00:00:00Z', '2023-02-29T00:00:00Z'],
+    ...['2024-01-01T24:00:00Z', '2024-01-01T00:60:00Z', '2024-01-01T00:00:60Z', '2024-01-01T00:00:00+25:00'],
+    '2024-01-01T00:00:00+00:61',
+  ];
+  for (const text of outOfRange) assert.equal(shown(text), `parsing time "${text}": a part is out of range`);
 });

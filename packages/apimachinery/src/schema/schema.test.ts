@@ -269,7 +269,7 @@ test('decode errors use the words of Go', () => {
     [{ spec: { data: { k: 'aGk=' } } }, undefined],
     [
       { metadata: { creationTimestamp: 'soon' } },
-      'parsing time "soon" as "2006-01-02T15:04:05Z07:00": cannot parse "soon" as "2006"',
+      'parsing time "soon" as "2006-01-02T15:04:05Z07:00": cannot parse it',
     ],
     [{ metadata: { creationTimestamp: null } }, undefined],
     [{ spec: { port: true } }, 'json: cannot unmarshal bool into Go struct field PodSpec.spec.port of type int32'],

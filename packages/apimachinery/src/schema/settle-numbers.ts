@@ -6,6 +6,7 @@ import { isJsonObject, setOwn } from '../meta/own-property.ts';
 import { inexactNumber } from './read-json.ts';
 import type { OddNumber, OddNumbers } from './scan-json.ts';
 import { FORMS, type Schema } from './schema.ts';
+import fields from './wide-fields.json' with { type: 'json' };
 import { readNumber } from './wide-integers.ts';
 
 type Holder = Record<string | number, unknown>;
@@ -70,46 +71,11 @@ export function rangeOf(field: string, value: bigint): 'kept' | 'refused' | 'cou
   return REFUSED.has(`${type}.${name}`) ? 'refused' : 'counted';
 }
 
-const KEPT: ReadonlySet<string> = new Set([
-  'ContainerImage.sizeBytes',
-  'ControllerRevision.revision',
-  'DeviceAttribute.int',
-  'DeviceAttribute.ints',
-  'DeviceToleration.tolerationSeconds',
-  'LinuxContainerUser.gid',
-  'LinuxContainerUser.supplementalGroups',
-  'LinuxContainerUser.uid',
-  'NodeSwapStatus.capacity',
-  'Toleration.tolerationSeconds',
-]);
-
+const KEPT: ReadonlySet<string> = new Set(fields.kept);
 /** Upstream takes any that is not negative. */
-const NOT_NEGATIVE: ReadonlySet<string> = new Set([
-  'CronJobSpec.startingDeadlineSeconds',
-  'DeviceSubRequest.count',
-  'ExactDeviceRequest.count',
-  'JobSpec.activeDeadlineSeconds',
-  'ObjectMeta.deletionGracePeriodSeconds',
-  'ObjectMeta.generation',
-  'Probe.terminationGracePeriodSeconds',
-  'ResourcePool.generation',
-  'ResourcePool.resourceSliceCount',
-]);
-
+const NOT_NEGATIVE: ReadonlySet<string> = new Set(fields.notNegative);
 /** The bounds of these are far closer (validation.go of their groups). */
-const REFUSED: ReadonlySet<string> = new Set([
-  'PodSecurityContext.fsGroup',
-  'PodSecurityContext.runAsGroup',
-  'PodSecurityContext.runAsUser',
-  'PodSecurityContext.supplementalGroups',
-  'PodSpec.activeDeadlineSeconds',
-  'SecurityContext.runAsGroup',
-  'SecurityContext.runAsUser',
-  'ServiceAccountTokenProjection.expirationSeconds',
-  'SleepAction.seconds',
-  'TokenRequest.expirationSeconds',
-  'TokenRequestSpec.expirationSeconds',
-]);
+const REFUSED: ReadonlySet<string> = new Set(fields.refused);
 
 /** The schema of a number, or of the content of any form that holds it; undefined below an unknown field. */
 function targetOf(
