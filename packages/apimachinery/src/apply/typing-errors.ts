@@ -4,7 +4,7 @@
  * refuses such a configuration before it merges anything, whatever `fieldValidation` says; what a value looks like in a
  * message is how Go prints it.
  */
-import { goPlain } from '../meta/go-print.ts';
+import { goPlain, goTypeOf } from '../meta/go-print.ts';
 import { isJsonObject } from '../meta/own-property.ts';
 import { ApiError } from '../meta/status.ts';
 import type { Schema } from '../schema/schema.ts';
@@ -129,14 +129,12 @@ function problemOf(schema: Schema, value: unknown): string | undefined {
     case 'number':
       return typeof value === 'number' || typeof value === 'bigint'
         ? undefined
-        : `expected numeric (int or float), got ${goType(value)}`;
+        : `expected numeric (int or float), got ${goTypeOf(value)}`;
     case 'boolean':
       return typeof value === 'boolean' ? undefined : `expected boolean, got &{${goPlain(value)}}`;
     case 'string':
       if (!isPlainText(schema)) return isScalar ? undefined : `expected any scalar, got &{${goPlain(value)}}`;
-      return typeof value === 'string'
-        ? undefined
-        : `expected string, got &value.valueUnstructured{Value:${syntax(value)}}`;
+      return typeof value === 'string' ? undefined : `expected string, got &{${goPlain(value)}}`;
     default:
       // Quantities and the like of the built-in types are texts upstream; a definition without a type takes anything.
       return isScalar || schema['x-coracle-name'] === undefined ? undefined : anyScalar(schema, value);
@@ -151,22 +149,3 @@ const isPlainText = (schema: Schema): boolean =>
   (schema.format === undefined || schema.format === 'byte') &&
   schema['x-coracle-name'] === undefined &&
   !schema['x-kubernetes-int-or-string'];
-
-function goType(value: unknown): string {
-  if (Array.isArray(value)) return '[]interface {}';
-  if (isJsonObject(value)) return 'map[string]interface {}';
-  return typeof value === 'boolean' ? 'bool' : 'string';
-}
-
-/** Go's `%#v`. */
-function syntax(value: unknown): string {
-  if (value === null) return 'interface {}(nil)';
-  if (Array.isArray(value)) return `[]interface {}{${value.map(syntax).join(', ')}}`;
-  if (!isJsonObject(value)) return JSON.stringify(value);
-  return `map[string]interface {}{${sorted(value)
-    .map(([key, member]) => `${JSON.stringify(key)}:${syntax(member)}`)
-    .join(', ')}}`;
-}
-
-const sorted = (object: Readonly<Record<string, unknown>>): [string, unknown][] =>
-  Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1));
