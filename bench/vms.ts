@@ -133,6 +133,7 @@ async function createNode(client: Client): Promise<void> {
     memory: '512Gi',
     'ephemeral-storage': '1Ti',
     pods: '500',
+    'devices.kubevirt.io/tun': '1k',
     'devices.kubevirt.io/kvm': '1000',
   };
   await client.create(NODES, {

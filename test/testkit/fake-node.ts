@@ -89,9 +89,13 @@ export async function startFakeNode({ name, client, admin, signal, labels }: Fak
       },
     },
   } as Node);
+  const amounts = {
+    ...{ cpu: '64', memory: '256Gi', pods: '500', 'ephemeral-storage': '1Ti' },
+    'devices.kubevirt.io/tun': '1k',
+  };
   const status = {
-    allocatable: { cpu: '64', memory: '256Gi', pods: '500', 'ephemeral-storage': '1Ti' },
-    capacity: { cpu: '64', memory: '256Gi', pods: '500', 'ephemeral-storage': '1Ti' },
+    allocatable: amounts,
+    capacity: amounts,
     conditions: [
       {
         type: 'Ready',
@@ -213,7 +217,7 @@ export async function startFakeNode({ name, client, admin, signal, labels }: Fak
       vmi,
       pods.list(vmi.metadata.namespace).filter((one) => instanceOf(one)?.metadata.uid === vmi.metadata.uid),
     );
-    if (!pod || !coversInstance(pod, vmi, 10)) return;
+    if (!pod || !coversInstance(pod, vmi, { cpuAllocationRatio: 10 })) return;
     const { sockets, cores, threads } = vmi.spec.domain.cpu ?? {};
     const { guest } = vmi.spec.domain.memory ?? {};
     await patchVmi(vmi, {

@@ -85,7 +85,7 @@ export async function startFillPlane(more: readonly string[] = []): Promise<Fill
     kind: 'ServiceAccount',
     metadata: { name: 'default' },
   });
-  const room = { cpu: '4', memory: '4Gi', pods: '110' };
+  const room = { cpu: '4', memory: '4Gi', pods: '110', 'devices.kubevirt.io/tun': '1k' };
   await plane.admin('PATCH /api/v1/nodes/n1/status', { status: { capacity: room, allocatable: room } });
   await runPods(plane, stop.signal);
   const handleOf = async (name: string): Promise<string> =>

@@ -175,7 +175,7 @@ class MigrationWrites implements MigrationActions {
           sourcePod,
           targetNode,
           targetPod: pod,
-          targetMemoryOverhead: overheadText(vmi.spec),
+          targetMemoryOverhead: overheadText(vmi.spec, this.#launcher()),
           ...stateClaimNames(source, target),
           ...this.#optionsFor(vmi),
           sourceState: { ...common, node: sourceNode, pod: sourcePod },

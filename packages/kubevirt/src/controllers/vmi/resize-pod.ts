@@ -10,9 +10,10 @@ import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { type CarrierFacts, carrierOf } from '../../rules/live-update/carrier.ts';
 import { isMoving, pendingChanges } from '../../rules/live-update/pending-changes.ts';
 import { COMPUTE, resizeOf, resizeTrouble, shrinkOf } from '../../rules/live-update/pod-resize.ts';
+import type { PodSizing } from '../../rules/machine-defaults/cluster-config.ts';
 
 export interface ResizeFacts extends CarrierFacts {
-  readonly cpuAllocationRatio: number;
+  readonly sizing: PodSizing;
 }
 
 /** What a change waits for, for the condition that shows it; undefined when nothing is the matter. */
@@ -35,7 +36,7 @@ export async function resizePod(
   if (isMoving(vmi)) return { pending };
   if (pending && carrierOf(vmi, facts) === 'migration')
     return { pending, waiting: 'A live migration to a launcher pod of the new size brings the change' };
-  const resources = (pending ? resizeOf : shrinkOf)(vmi, pod, facts.cpuAllocationRatio);
+  const resources = (pending ? resizeOf : shrinkOf)(vmi, pod, facts.sizing);
   const node = pod.spec.nodeName ?? '';
   if (!resources) {
     const trouble = pending ? resizeTrouble(pod) : undefined;

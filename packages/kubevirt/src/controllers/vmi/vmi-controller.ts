@@ -38,6 +38,7 @@ export const vmiControllerRules = policyRules(
   'update : core : pods/finalizers',
   'get list watch : core : nodes',
   'get : core : namespaces',
+  'get list watch : core : resourcequotas',
   'get list watch : core : persistentvolumeclaims',
   ...stateClaimRules,
   ...resumeNodeRules,
@@ -121,6 +122,7 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
         dataVolumesReady: dataVolumesReady(cached, steps.claims),
         duplicateUuid: sharedMessage(steps.uuids.ofVmi(cached), key.namespace),
         waiting: resize.waiting,
+        sizing: options.settings(),
         now: steps.clock.now(),
       });
       if (!hasEnded(after))

@@ -42,6 +42,14 @@ const pod = (
     },
   }) as unknown as Pod;
 
+const NO_MORE = {
+  podExpected: false,
+  problem: undefined,
+  missingClaim: undefined,
+  sizing: { cpuAllocationRatio: 10 },
+  now: 0,
+} as const;
+
 const PHASES: [name: string, vmi: VirtualMachineInstance, over: Partial<VmiStatusInput>, phase: string][] = [
   ['nothing yet', instance(), {}, 'Pending'],
   ['pod made', instance(), { podExpected: true, pod: pod('Pending') }, 'Scheduling'],
@@ -68,10 +76,7 @@ for (const [name, vmi, over, phase] of PHASES) {
     applyVmiStatus({
       vmi,
       pod: undefined,
-      podExpected: false,
-      problem: undefined,
-      missingClaim: undefined,
-      now: 0,
+      ...NO_MORE,
       ...over,
     });
     assert.equal(vmi.status?.phase, phase);
@@ -127,17 +132,12 @@ for (const [name, vmi, over, expected] of CONDITIONS) {
     applyVmiStatus({
       vmi,
       pod: undefined,
-      podExpected: false,
-      problem: undefined,
-      missingClaim: undefined,
-      now: 0,
+      ...NO_MORE,
       ...over,
     });
     for (const [type, value] of Object.entries(expected)) assert.equal(conditionOf(vmi, type), value, type);
   });
 }
-
-const NO_MORE = { podExpected: false, problem: undefined, missingClaim: undefined, now: 0 } as const;
 
 test('applyVmiStatus() takes image trouble back when the agent gets the instance', () => {
   const vmi = instance({ phase: 'Scheduling' });
@@ -193,13 +193,7 @@ test('unpausedCondition() follows the pause, and only where the Pod has the gate
 
 test('applyVmiStatus() twice changes nothing', () => {
   const vmi = instance({ phase: 'Scheduling' });
-  const input = {
-    vmi,
-    pod: pod('Running', { ready: true }),
-    podExpected: false,
-    problem: undefined,
-    missingClaim: undefined,
-  };
+  const input = { ...NO_MORE, vmi, pod: pod('Running', { ready: true }) };
   assert.equal(applyVmiStatus({ ...input, now: 0 }).nodeLabel, 'n1');
   const once = structuredClone(vmi);
   applyVmiStatus({ ...input, now: 99_000 });
@@ -266,8 +260,7 @@ test('applyVmiStatus() marks a change that waits, with what it waits for, and ke
   const memory = (guest: string) => ({ guestAtBoot: '1Gi', guestCurrent: guest, guestRequested: guest });
   const apply = (status: object, waiting?: string): (string | undefined)[] => {
     Object.assign(vmi.status!, status);
-    const rest = { podExpected: false, problem: undefined, missingClaim: undefined, now: 0 };
-    applyVmiStatus({ vmi, pod: pod('Running', { ready: true }), waiting, ...rest });
+    applyVmiStatus({ ...NO_MORE, vmi, pod: pod('Running', { ready: true }), waiting });
     return ['HotVCPUChange', 'HotMemoryChange'].map((type) => conditionOf(vmi, type));
   };
   assert.deepEqual(apply({ currentCPUTopology: topology(1), memory: memory('1Gi') }, 'room'), ['True/', 'True/']);

@@ -18,6 +18,7 @@ import {
 } from '../../rules/launcher/launcher-labels.ts';
 import { overheadText } from '../../rules/launcher/launcher-resources.ts';
 import { CHANGE_CONDITIONS, isMoving, pendingChanges } from '../../rules/live-update/pending-changes.ts';
+import type { PodSizing } from '../../rules/machine-defaults/cluster-config.ts';
 
 type Status = NonNullable<VirtualMachineInstance['status']>;
 type Condition = NonNullable<Status['conditions']>[number];
@@ -45,6 +46,7 @@ export interface VmiStatusInput {
   readonly duplicateUuid?: string | undefined;
   /** What a change of the running guest waits for. */
   readonly waiting?: string | undefined;
+  readonly sizing: PodSizing;
   readonly now: number;
 }
 
@@ -142,7 +144,7 @@ export function applyVmiStatus(input: VmiStatusInput): { readonly nodeLabel: str
     status.migrationTransport = 'Unix' as NonNullable<Status['migrationTransport']>;
     if (pod.status?.qosClass) status.qosClass = pod.status.qosClass;
   }
-  if (pod && !isFinal(phase)) applyMemoryOverhead(vmi);
+  if (pod && !isFinal(phase)) applyMemoryOverhead(vmi, input.sizing);
   const revision = startRevisionOf(vmi);
   if (revision && status.virtualMachineRevisionName !== revision) status.virtualMachineRevisionName = revision;
   applyConditions(input, { before, phase });
@@ -150,12 +152,12 @@ export function applyVmiStatus(input: VmiStatusInput): { readonly nodeLabel: str
 }
 
 /** What the launcher takes beside the guest: that of before until a change of its size has come through. */
-function applyMemoryOverhead({ spec, status }: VirtualMachineInstance): void {
+function applyMemoryOverhead({ spec, status }: VirtualMachineInstance, sizing: PodSizing): void {
   const { memory } = status ?? {};
   const { vcpus, memory: grows } = pendingChanges({ spec, status } as VirtualMachineInstance);
   if (memory?.memoryOverhead !== undefined && (vcpus || grows || isMoving({ status } as VirtualMachineInstance)))
     return;
-  const overhead = overheadText(spec);
+  const overhead = overheadText(spec, sizing);
   if (memory?.memoryOverhead !== overhead) status!.memory = { ...memory, memoryOverhead: overhead };
 }
 

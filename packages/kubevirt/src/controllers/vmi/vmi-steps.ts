@@ -1,12 +1,12 @@
 import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { hasEnded, isDeleting, isFinal } from '@coracle/apimachinery/meta/object-state';
 import { ApiError } from '@coracle/apimachinery/meta/status';
-import { fromLabelSelectorObject, matchesLabels } from '@coracle/apimachinery/selector/label-selector';
 import {
   NAMESPACES,
   NODES,
   PERSISTENT_VOLUME_CLAIMS,
   PODS,
+  RESOURCE_QUOTAS,
   STORAGE_CLASSES,
 } from '@coracle/apimachinery/types/resource-types';
 import type { Node, ReadonlyPod } from '@coracle/apimachinery/types/types';
@@ -33,6 +33,8 @@ import {
 } from '../../rules/launcher/launcher-labels.ts';
 import { instanceReference, isLauncherOf } from '../../rules/launcher/launcher-owner.ts';
 import { type LauncherPodOptions, launcherPod } from '../../rules/launcher/launcher-pod.ts';
+import type { NamespaceLimits } from '../../rules/launcher/launcher-resources.ts';
+import { limitedBy, namespaceLimits } from '../../rules/launcher/namespace-limits.ts';
 import { NETWORKS_ANNOTATION, networksAnnotation } from '../../rules/launcher/network-attachments.ts';
 import { launcherPodInformer } from '../launcher-pod-informer.ts';
 import { missingClaim } from './claim-info.ts';
@@ -81,6 +83,7 @@ export class VmiSteps extends ControllerSteps<VmiControllerOptions> {
   readonly vmis = this.options.informers.of(VIRTUAL_MACHINE_INSTANCES);
   readonly claims = this.options.informers.of(PERSISTENT_VOLUME_CLAIMS);
   readonly classes = this.options.informers.of(STORAGE_CLASSES);
+  readonly quotas = this.options.informers.of(RESOURCE_QUOTAS);
   readonly nodes = this.options.informers.of<Node>(NODES);
   readonly #kubevirts = this.options.informers.of(KUBEVIRTS);
   readonly vms = this.options.informers.of(VIRTUAL_MACHINES);
@@ -102,7 +105,7 @@ export class VmiSteps extends ControllerSteps<VmiControllerOptions> {
     return {
       kubevirt: this.#kubevirts.list()[0],
       nodes: this.nodes.list(),
-      cpuAllocationRatio: this.options.settings().cpuAllocationRatio,
+      sizing: this.options.settings(),
     };
   }
 
@@ -128,9 +131,9 @@ export class VmiSteps extends ControllerSteps<VmiControllerOptions> {
     if (memory.problem) return;
     const idLabel = await vmiIdLabel(key.name);
     const stateClaim = state.claim;
-    const limitsCpu = await this.#limitsCpu(key.namespace);
+    const limits = await this.#namespaceLimits(key.namespace);
     const settings = this.options.settings();
-    const pod = launcherPod(vmi, { ...settings, idLabel, stateClaim, memoryPlace: memory.place, limitsCpu });
+    const pod = launcherPod(vmi, { ...settings, ...limits, idLabel, stateClaim, memoryPlace: memory.place });
     this.expectations.expectCreations(keyText(key), 1);
     try {
       const created = await this.client.create(PODS, pod);
@@ -160,12 +163,13 @@ export class VmiSteps extends ControllerSteps<VmiControllerOptions> {
     );
   }
 
-  /** Whether the cluster limits the processors of guests in this namespace that name no limit themselves. */
-  async #limitsCpu(name: string): Promise<boolean> {
+  /** What guests in this namespace are limited to that name no limits themselves. Its labels are asked for only if they matter. */
+  async #namespaceLimits(name: string): Promise<NamespaceLimits> {
     const selector = this.#kubevirts.list()[0]?.spec.configuration?.autoCPULimitNamespaceLabelSelector;
-    if (!selector) return false;
-    const namespace = await this.client.get(NAMESPACES, { namespace: '', name });
-    return matchesLabels(fromLabelSelectorObject(selector), namespace.metadata.labels);
+    const quotas = this.quotas.list(name);
+    if (!selector && !limitedBy(quotas, 'memory')) return namespaceLimits({ selector, labels: {}, quotas });
+    const { metadata } = await this.client.get(NAMESPACES, { namespace: '', name });
+    return namespaceLimits({ selector, labels: metadata.labels, quotas });
   }
 
   async clearUp(pass: Pass): Promise<void> {

@@ -5,6 +5,7 @@ import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { Container, Pod, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { ReadonlyVmi, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { PodSizing } from '../machine-defaults/cluster-config.ts';
 import { FAIL_FAST_HOOK, SIMULATE_CRASH } from './functional-test-hooks.ts';
 import { guestConsoleLog } from './guest-console-log.ts';
 import {
@@ -16,18 +17,15 @@ import {
   VM_NAME_LABEL,
   VMI_ID_LABEL,
 } from './launcher-labels.ts';
-import { dedicatedCpus, launcherResources } from './launcher-resources.ts';
+import { dedicatedCpus, launcherResources, type NamespaceLimits } from './launcher-resources.ts';
 import { launcherVolumes } from './launcher-volumes.ts';
 import { NETWORKS_ANNOTATION, networksAnnotation } from './network-attachments.ts';
 import { launcherAffinity, launcherNodeSelector, type MemoryPlace, type NodeSelectorOptions } from './node-selector.ts';
 
-export interface LauncherPodOptions extends NodeSelectorOptions {
+export interface LauncherPodOptions extends NodeSelectorOptions, NamespaceLimits, PodSizing {
   /** Value of `vmi.kubevirt.io/id`. */
   readonly idLabel: string;
-  readonly cpuAllocationRatio: number;
   readonly useEmulation: boolean;
-  /** The cluster limits processors in this namespace (autoCPULimitNamespaceLabelSelector); false when absent. */
-  readonly limitsCpu?: boolean;
   /** Reference of the launcher image, for the record: nothing pulls it. */
   readonly launcherImage: string;
   /** False where instances that do not say have no log of the serial line; true when absent. */
@@ -38,6 +36,10 @@ export interface LauncherPodOptions extends NodeSelectorOptions {
   readonly memoryPlace?: MemoryPlace | undefined;
   /** The gate FunctionalTestHooks; off when absent. */
   readonly functionalTestHooks?: boolean;
+  /** Runtime class of the cluster's launchers; the cluster's default runtime when absent. */
+  readonly runtimeClass?: string | undefined;
+  /** Seccomp profile of the cluster's launchers; none is named when absent. */
+  readonly seccompProfile?: NonNullable<NonNullable<Pod['spec']['securityContext']>['seccompProfile']> | undefined;
 }
 
 /** Seconds upstream grants the launcher beyond the guest's own grace period. */
@@ -71,6 +73,7 @@ export function launcherPod(vmi: ReadonlyVmi, options: LauncherPodOptions): Pod 
       vmi.metadata.namespace ?? '',
       '--name',
       name,
+      ...(options.useEmulation ? ['--allow-emulation'] : []),
       ...(options.functionalTestHooks && annotations[FAIL_FAST_HOOK] !== undefined ? [SIMULATE_CRASH] : []),
     ],
     resources: { requests, limits },
@@ -132,7 +135,9 @@ export function launcherPod(vmi: ReadonlyVmi, options: LauncherPodOptions): Pod 
         runAsGroup: LAUNCHER_USER,
         runAsNonRoot: true,
         runAsUser: LAUNCHER_USER,
+        ...(options.seccompProfile && { seccompProfile: options.seccompProfile }),
       },
+      ...(options.runtimeClass && { runtimeClassName: options.runtimeClass }),
       ...(consoleLog && { initContainers: [consoleLog] }),
       containers: [compute, ...diskContainers(spec)],
       nodeSelector: launcherNodeSelector(vmi, options),

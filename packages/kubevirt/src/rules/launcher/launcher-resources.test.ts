@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { quantityToBytes } from '@coracle/apimachinery/quantity/quantity';
 import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
 import { launcherResources, memoryOverhead } from './launcher-resources.ts';
 
@@ -38,7 +39,10 @@ test("launcherResources() asks for whole processors, and no more than them, wher
   assert.equal(limits['memory'], requests['memory']);
   assert.equal(of({ isolateEmulatorThread: true }).requests['cpu'], '5');
   const shared = of({ dedicatedCpuPlacement: false });
-  assert.deepEqual([shared.requests['cpu'], shared.limits], ['400m', {}]);
+  assert.deepEqual(
+    [shared.requests['cpu'], shared.limits['cpu'], shared.limits['memory']],
+    ['400m', undefined, undefined],
+  );
 });
 
 // S-1290: In namespaces that `autoCPULimitNamespaceLabelSelector` selects, a guest that names no limit of processors gets one.
@@ -84,4 +88,69 @@ test('memoryOverhead() is 248 MiB, page tables, and what processors, devices and
     const full = { ...spec, domain: { memory: { guest: '0' }, devices: {}, ...domain } };
     assert.equal(Number(memoryOverhead(full as VirtualMachineInstance['spec'])) / MIB, mebibytes, name);
   }
+});
+
+const sized = (domain: object, options: object) =>
+  launcherResources({ domain: { devices: {}, ...domain } } as VirtualMachineInstance['spec'], {
+    cpuAllocationRatio: 10,
+    useEmulation: true,
+    ...options,
+  });
+const bytes = (text: string | undefined): number => Number(quantityToBytes(text ?? ''));
+const GIB = 1024 ** 3;
+
+const SIZES: readonly (readonly [name: string, domain: object, options: object, requested: number, limit?: number])[] =
+  [
+    ['all of its memory', { memory: { guest: '2Gi' } }, {}, 2 * GIB],
+    ['half of it, where the cluster overcommits', { memory: { guest: '2Gi' } }, { memoryOvercommit: 200 }, GIB],
+    [
+      'what the instance names, whatever the cluster says',
+      { memory: { guest: '2Gi' }, resources: { requests: { memory: '1536Mi' } } },
+      { memoryOvercommit: 200 },
+      1.5 * GIB,
+    ],
+    [
+      'all of it with processors of its own',
+      { memory: { guest: '2Gi' }, cpu: { dedicatedCpuPlacement: true } },
+      { memoryOvercommit: 200 },
+      2 * GIB,
+      2 * GIB,
+    ],
+    [
+      'its limit, where it names nothing else',
+      { memory: { guest: '1Gi' }, resources: { limits: { memory: '2Gi' } } },
+      {},
+      2 * GIB,
+      2 * GIB,
+    ],
+  ];
+for (const [name, domain, options, requested, limit] of SIZES) {
+  // S-1540: The KubeVirt object's `memoryOvercommit` and `additionalGuestMemoryOverheadRatio` decide what launcher Pods ask
+  //   for, and agents start guests whose Pods were made by them.
+  test(`launcherResources() asks for the guest's memory: ${name}`, () => {
+    const made = sized(domain, options);
+    const overhead = Number(made.overheadBytes);
+    assert.equal(bytes(made.requests['memory']), requested + overhead);
+    assert.equal(made.limits['memory'] && bytes(made.limits['memory']), limit && limit + overhead);
+  });
+}
+
+// S-1540
+test('what a launcher needs is multiplied by the factor of the cluster, in whole thousands of bytes', () => {
+  const plain = Number(sized({ memory: { guest: '1024M' } }, {}).overheadBytes);
+  const larger = Number(sized({ memory: { guest: '1024M' } }, { overheadRatio: 1.567 }).overheadBytes);
+  assert.equal(larger - plain, Math.trunc(Math.ceil(plain / 1000) * 0.567) * 1000);
+  const reserved = { memory: { guest: '1024M', reservedOverhead: { addedOverhead: '64Mi' } } };
+  assert.equal(Number(sized(reserved, {}).overheadBytes) - plain, 64 * 1024 ** 2);
+});
+
+// S-1541: A guest whose overhead is overcommitted is limited with it all the same; a guest with a network asks for tun.
+test('launcherResources() overcommits the overhead in requests alone, and asks for tun where there is a card', () => {
+  const resources = { requests: { memory: '64Mi' }, limits: { memory: '128Mi' }, overcommitGuestOverhead: true };
+  const made = sized({ resources }, {});
+  assert.equal(made.requests['memory'], '64Mi');
+  assert.equal(bytes(made.limits['memory']), 128 * 1024 ** 2 + Number(made.overheadBytes));
+  assert.equal(made.limits['devices.kubevirt.io/tun'], '1');
+  const none = sized({ devices: { autoattachPodInterface: false } }, {});
+  assert.equal(none.limits['devices.kubevirt.io/tun'], undefined);
 });

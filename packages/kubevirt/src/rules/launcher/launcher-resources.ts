@@ -10,8 +10,11 @@ import {
   wholeUnits,
 } from '@coracle/apimachinery/quantity/quantity';
 import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { PodSizing } from '../machine-defaults/cluster-config.ts';
 
 const MIB = 1024n * 1024n;
+
+const bytesText = (bytes: bigint): string => formatQuantity(quantityFromBytes(bytes));
 
 /** Bytes of an amount of any size, rounded up: what no node has is asked for all the same, and stays unschedulable. */
 function bytesOf(amount: unknown): bigint {
@@ -32,6 +35,18 @@ export function guestMemoryBytes(spec: DeepReadonly<VirtualMachineInstance['spec
   return bytesOf(memory?.guest ?? resources?.requests?.['memory'] ?? resources?.limits?.['memory']);
 }
 
+/**
+ * What the Pod asks for the guest's own memory where the instance does not say: all of it, or less where the cluster
+ * overcommits memory. Never less of huge pages, and of a guest with processors of its own.
+ */
+export function guestMemoryRequest(
+  spec: DeepReadonly<VirtualMachineInstance['spec']>,
+  { memoryOvercommit = 100 }: Pick<PodSizing, 'memoryOvercommit'>,
+): bigint {
+  const isWhole = spec.domain?.memory?.hugepages !== undefined || spec.domain?.cpu?.dedicatedCpuPlacement === true;
+  return isWhole ? guestMemoryBytes(spec) : (guestMemoryBytes(spec) * 100n) / BigInt(memoryOvercommit);
+}
+
 /** Number of vCPUs of the topology. */
 export function vcpuCount(spec: DeepReadonly<VirtualMachineInstance['spec']>): number {
   const cpu = spec.domain?.cpu;
@@ -47,9 +62,12 @@ const PROBES_OVERHEAD = 100n * MIB;
 
 /**
  * Page tables, QEMU and the processes beside it, threads, video memory, and what single devices and settings cost (kubevirt
- * pkg/virt-controller/services, GetMemoryOverhead). In bytes.
+ * pkg/virt-controller/services, GetMemoryOverhead), times the factor of the cluster. In bytes.
  */
-export function memoryOverhead(spec: DeepReadonly<VirtualMachineInstance['spec']>): bigint {
+export function memoryOverhead(
+  spec: DeepReadonly<VirtualMachineInstance['spec']>,
+  { overheadRatio = 1 }: Pick<PodSizing, 'overheadRatio'> = {},
+): bigint {
   const kilobytes = (guestMemoryBytes(spec) + 999n) / 1000n;
   const probes = [spec.livenessProbe, spec.readinessProbe].filter((probe) => probe?.exec !== undefined).length;
   const { devices, launchSecurity } = spec.domain ?? {};
@@ -65,12 +83,14 @@ export function memoryOverhead(spec: DeepReadonly<VirtualMachineInstance['spec']
   if (launchSecurity !== undefined) bytes += 256n * MIB;
   if (devices?.tpm !== undefined && devices.tpm.enabled !== false) bytes += 53n * MIB;
   if (spec.domain?.cpu?.dedicatedCpuPlacement === true || wantsGuaranteed(spec)) bytes += 100n * MIB;
-  return bytes;
+  bytes += bytesOf(spec.domain?.memory?.reservedOverhead?.addedOverhead);
+  // In whole thousands of bytes, as upstream rounds it.
+  return bytes + BigInt(Math.trunc(Number((bytes + 999n) / 1000n) * (overheadRatio - 1))) * 1000n;
 }
 
 /** The same as a quantity. */
-export const overheadText = (spec: DeepReadonly<VirtualMachineInstance['spec']>): string =>
-  formatQuantity(quantityFromBytes(memoryOverhead(spec)));
+export const overheadText = (spec: DeepReadonly<VirtualMachineInstance['spec']>, sizing: PodSizing): string =>
+  bytesText(memoryOverhead(spec, sizing));
 
 const hasHostDevices = ({ domain }: DeepReadonly<VirtualMachineInstance['spec']>): boolean =>
   [...(domain?.devices?.gpus ?? []), ...(domain?.devices?.hostDevices ?? [])].length > 0 ||
@@ -85,29 +105,33 @@ function wantsGuaranteed({ domain }: DeepReadonly<VirtualMachineInstance['spec']
   });
 }
 
-/** The compute container's resources. `cpuAllocationRatio`: vCPUs a core is shared among. */
+/** Limits that a namespace gives guests which name none themselves. */
+export interface NamespaceLimits {
+  /** One processor for each vCPU; false when absent. */
+  readonly limitsCpu?: boolean;
+  /** Memory: so many times what the Pod asks for; no limit when absent. */
+  readonly memoryLimitRatio?: number | undefined;
+}
+
+/** The compute container's resources. */
 export function launcherResources(
   spec: DeepReadonly<VirtualMachineInstance['spec']>,
-  options: {
-    readonly cpuAllocationRatio: number;
-    readonly useEmulation: boolean;
-    /** The namespace is one whose guests get a limit of processors where they name none. */
-    readonly limitsCpu?: boolean;
-  },
+  options: PodSizing & NamespaceLimits & { readonly useEmulation: boolean },
 ): LauncherResources {
   const asked = spec.domain?.resources;
-  const overheadBytes = memoryOverhead(spec);
+  const overheadBytes = memoryOverhead(spec, options);
   const requests: Record<string, string> = {};
   const limits: Record<string, string> = {};
   for (const [name, value] of Object.entries(asked?.requests ?? {})) requests[name] = String(value);
   for (const [name, value] of Object.entries(asked?.limits ?? {})) limits[name] = String(value);
   requests['cpu'] ??= cpuRequest(spec, options.cpuAllocationRatio);
-  const withOverhead = (bytes: bigint): string =>
-    formatQuantity(quantityFromBytes(asked?.overcommitGuestOverhead ? bytes : bytes + overheadBytes));
-  const requested = requests['memory'];
-  requests['memory'] = withOverhead(requested === undefined ? guestMemoryBytes(spec) : bytesOf(requested));
-  const limited = limits['memory'];
-  if (limited !== undefined) limits['memory'] = withOverhead(bytesOf(limited));
+  const given = bytesOf(requests['memory']) || bytesOf(limits['memory']) || guestMemoryRequest(spec, options);
+  const requested = asked?.overcommitGuestOverhead ? given : given + overheadBytes;
+  requests['memory'] = bytesText(requested);
+  if (limits['memory'] !== undefined) limits['memory'] = bytesText(bytesOf(limits['memory']) + overheadBytes);
+  else if (options.memoryLimitRatio !== undefined)
+    // A ratio taken from a limit gives that limit again, whatever a division has lost of it.
+    limits['memory'] = bytesText(BigInt(Math.trunc(Number(requested) * options.memoryLimitRatio + 0.01)));
   if (options.limitsCpu) limits['cpu'] ??= String(vcpuCount(spec));
   const dedicated = dedicatedCpus(spec);
   if (dedicated !== undefined) {
@@ -116,11 +140,10 @@ export function launcherResources(
     limits['memory'] = requests['memory'];
   }
   requests['ephemeral-storage'] ??= ephemeralRequest(spec, limits['ephemeral-storage']);
-  if (!options.useEmulation) {
-    requests['devices.kubevirt.io/kvm'] = '1';
-    limits['devices.kubevirt.io/kvm'] = '1';
-  }
-  for (const [name, count] of deviceCounts(spec)) {
+  const devices = deviceCounts(spec);
+  if (!options.useEmulation) devices.set('devices.kubevirt.io/kvm', 1);
+  if (hasNetwork(spec)) devices.set('devices.kubevirt.io/tun', 1);
+  for (const [name, count] of devices) {
     requests[name] = String(count);
     limits[name] = String(count);
   }
@@ -136,8 +159,12 @@ function ephemeralRequest(spec: DeepReadonly<VirtualMachineInstance['spec']>, li
   for (const { emptyDisk } of spec.volumes ?? []) if (emptyDisk?.capacity) bytes += bytesOf(String(emptyDisk.capacity));
   if (bytes === 0n) return '50M';
   bytes += BASE_EPHEMERAL;
-  return limit !== undefined && bytesOf(limit) < bytes ? limit : formatQuantity(quantityFromBytes(bytes));
+  return limit !== undefined && bytesOf(limit) < bytes ? limit : bytesText(bytes);
 }
+
+/** Whether the guest gets a network card at its start, which upstream opens a tap device for. */
+const hasNetwork = ({ domain }: DeepReadonly<VirtualMachineInstance['spec']>): boolean =>
+  (domain?.devices?.interfaces?.length ?? 0) > 0 || domain?.devices?.autoattachPodInterface !== false;
 
 /** In thousandths as a rule; of more processors than those can count, whole ones. */
 function cpuRequest(spec: DeepReadonly<VirtualMachineInstance['spec']>, ratio: number): string {
@@ -153,7 +180,7 @@ export function dedicatedCpus(spec: DeepReadonly<VirtualMachineInstance['spec']>
 }
 
 /** Resource name -> how many: a device of the host is a resource that only some nodes offer. Claimed ones come by DRA. */
-function deviceCounts(spec: DeepReadonly<VirtualMachineInstance['spec']>): ReadonlyMap<string, number> {
+function deviceCounts(spec: DeepReadonly<VirtualMachineInstance['spec']>): Map<string, number> {
   const { gpus = [], hostDevices = [] } = spec.domain?.devices ?? {};
   const counts = new Map<string, number>();
   for (const { deviceName } of [...gpus, ...hostDevices])

@@ -6,13 +6,12 @@
 import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import { amountOf, podRequests } from '@coracle/cluster-rules/placement/pod-requests';
 import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
-import { dedicatedCpus, guestMemoryBytes, vcpuCount } from './launcher-resources.ts';
+import type { PodSizing } from '../machine-defaults/cluster-config.ts';
+import { dedicatedCpus, guestMemoryRequest, vcpuCount } from './launcher-resources.ts';
 
-export interface ShortfallOptions {
+export interface ShortfallOptions extends PodSizing {
   /** Bytes of memory that the machine would have. */
   readonly memoryBytes: number;
-  /** How many vCPUs share a core. */
-  readonly cpuAllocationRatio: number;
 }
 
 const HUGE_PAGES = 'hugepages-';
@@ -25,7 +24,7 @@ const HUGE_PAGES = 'hugepages-';
 export function podShortfall(
   pod: ReadonlyPod,
   { spec }: ReadonlyVmi,
-  { memoryBytes, cpuAllocationRatio }: ShortfallOptions,
+  { memoryBytes, ...sizing }: ShortfallOptions,
 ): string | undefined {
   const requests = podRequests(pod);
   const asked = spec.domain?.resources;
@@ -33,13 +32,13 @@ export function podShortfall(
     asked?.requests?.[name] === undefined ? undefined : amountOf(name, String(asked.requests[name]));
   let memory = requests.get('memory') ?? 0;
   for (const [name, amount] of requests) if (name.startsWith(HUGE_PAGES)) memory += amount;
-  // Less than the guest's own where the instance itself asks for less: that is how overcommitment is written.
-  const needsMemory = named('memory') ?? Number(guestMemoryBytes(spec));
+  // Less than the guest's own where the instance itself or the cluster says so: that is how overcommitment is written.
+  const needsMemory = named('memory') ?? Number(guestMemoryRequest(spec, sizing));
   if (memory < needsMemory) return `it asks for ${memory} bytes of memory, the instance for ${needsMemory}`;
   const dedicated = dedicatedCpus(spec);
   const milli =
     dedicated === undefined
-      ? (named('cpu') ?? Math.floor((vcpuCount(spec) * 1000) / cpuAllocationRatio))
+      ? (named('cpu') ?? Math.floor((vcpuCount(spec) * 1000) / sizing.cpuAllocationRatio))
       : dedicated * 1000;
   const cpu = requests.get('cpu') ?? 0;
   if (cpu < milli) return `it asks for ${cpu}m of a processor, the instance for ${milli}m`;

@@ -8,6 +8,7 @@ import type { ReadonlyMigration, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { TARGET_IMAGE_HOOK } from './functional-test-hooks.ts';
 import { CREATED_BY_LABEL, MIGRATION_JOB_LABEL, MIGRATION_JOB_NAME_ANNOTATION } from './launcher-labels.ts';
 import { type LauncherPodOptions, launcherPod } from './launcher-pod.ts';
+import { namespaceLimitsOf } from './namespace-limits.ts';
 
 type Labels = Readonly<Record<string, string>>;
 type PodAffinityTerm = NonNullable<
@@ -32,10 +33,7 @@ const READ_BY_GUEST = /^(volume.+|kernel-boot)$/;
 
 /** Builds the Pod. */
 export function targetPod({ vmi, migration, source, options, sourceNodeLabels }: TargetPodInput): Pod {
-  // What its namespace gave the guest at its start goes with it.
-  const hasLimit =
-    source.spec.containers.find(({ name }) => name === 'compute')?.resources?.limits?.['cpu'] !== undefined;
-  const pod = launcherPod(vmi, { ...options, limitsCpu: hasLimit });
+  const pod = launcherPod(vmi, { ...options, ...namespaceLimitsOf(source) });
   const spec = pod.spec;
   pod.metadata.labels = { ...pod.metadata.labels, [MIGRATION_JOB_LABEL]: migration.metadata.uid ?? '' };
   pod.metadata.annotations = {

@@ -11,7 +11,7 @@ import { pendingChanges } from './pending-changes.ts';
 import { coversInstance, isResizing, podResizeVerdict, resizeOf, resizeTrouble, shrinkOf } from './pod-resize.ts';
 import { workloadUpdatePlan } from './workload-update-plan.ts';
 
-const RATIO = 10;
+const RATIO = { cpuAllocationRatio: 10 };
 const GI = 1024 ** 3;
 
 /** An instance whose guest has one socket and 1Gi, and is to have this. */
@@ -38,7 +38,7 @@ function vmi(sockets: number, guest: string, more: object = {}): VirtualMachineI
   } as unknown as VirtualMachineInstance;
 }
 const sizeOf = (of: VirtualMachineInstance) => {
-  const { requests } = launcherResources(of.spec, { cpuAllocationRatio: RATIO, useEmulation: true });
+  const { requests } = launcherResources(of.spec, { ...RATIO, useEmulation: true });
   return { cpu: requests['cpu']!, memory: requests['memory']! };
 };
 /** A launcher Pod that asks for one size and has been given another. */
@@ -138,7 +138,7 @@ describe('what the agent may plug', () => {
     cpu: { model: 'max', features: [], sockets: 1, cores: 1, threads: 1, maxSockets: 4 },
   } as unknown as MachinePlan;
   const next = (of: VirtualMachineInstance, on: Pod, machine: MachinePlan = plan) =>
-    nextPlug(of, on, { plan: machine, cpuAllocationRatio: RATIO });
+    nextPlug(of, on, { plan: machine, sizing: RATIO });
   it('nothing before the Pod has been given it', () => {
     assert.deepEqual(next(vmi(3, '2Gi'), pod(large, small)), {});
     assert.deepEqual(next(vmi(3, '2Gi'), pod(large)), { sockets: 3, requestedBytes: GI });

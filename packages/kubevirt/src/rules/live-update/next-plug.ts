@@ -4,6 +4,7 @@ import { quantityValue, readQuantity } from '@coracle/apimachinery/quantity/quan
 import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import type { MachinePlan } from '../machine/machine-plan.ts';
+import type { PodSizing } from '../machine-defaults/cluster-config.ts';
 import { coversInstance } from './pod-resize.ts';
 
 export interface NextPlug {
@@ -22,7 +23,7 @@ export interface NextPlug {
 export function nextPlug(
   { spec, status }: ReadonlyVmi,
   pod: ReadonlyPod,
-  { plan, cpuAllocationRatio }: { readonly plan: MachinePlan; readonly cpuAllocationRatio: number },
+  { plan, sizing }: { readonly plan: MachinePlan; readonly sizing: PodSizing },
 ): NextPlug {
   const { cpu, memory } = spec.domain;
   const sockets = cpu?.maxSockets ? cpu.sockets || 1 : plan.cpu.sockets;
@@ -40,7 +41,7 @@ export function nextPlug(
   };
   if (!more.vcpus && !more.memory) return {};
   const isLess = !more.vcpus && extra < (plan.hotMemory?.requestedBytes ?? 0);
-  if (!isLess && !coversInstance(pod, { ...EMPTY, spec }, cpuAllocationRatio)) return {};
+  if (!isLess && !coversInstance(pod, { ...EMPTY, spec }, sizing)) return {};
   const impossible: { vcpus?: string; memory?: string } = {};
   if (more.vcpus && sockets > (plan.cpu.maxSockets ?? plan.cpu.sockets))
     impossible.vcpus = `the machine of this guest has room for ${plan.cpu.maxSockets ?? plan.cpu.sockets} sockets, not for ${sockets}`;

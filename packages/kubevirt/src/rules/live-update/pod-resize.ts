@@ -6,7 +6,9 @@ import { compareQuantity, parseQuantity, type Quantity, readQuantity } from '@co
 import type { Container, PodCondition, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import { type Amounts, addAmounts, amountsOf, podRequests } from '@coracle/cluster-rules/placement/pod-requests';
 import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
-import { launcherResources } from '../launcher/launcher-resources.ts';
+import { launcherResources, type NamespaceLimits } from '../launcher/launcher-resources.ts';
+import { namespaceLimitsOf } from '../launcher/namespace-limits.ts';
+import type { PodSizing } from '../machine-defaults/cluster-config.ts';
 
 type Resources = { readonly requests: Record<string, string>; readonly limits: Record<string, string> };
 
@@ -18,8 +20,8 @@ const computeOf = (pod: ReadonlyPod): DeepReadonly<Container> | undefined =>
   pod.spec.containers.find(({ name }) => name === COMPUTE);
 
 /** cpu and memory the compute container needs for what the spec of the instance says. */
-function neededBy({ spec }: ReadonlyVmi, cpuAllocationRatio: number, limitsCpu: boolean): Resources {
-  const { requests, limits } = launcherResources(spec, { cpuAllocationRatio, useEmulation: true, limitsCpu });
+function neededBy({ spec }: ReadonlyVmi, sizing: PodSizing, given: NamespaceLimits): Resources {
+  const { requests, limits } = launcherResources(spec, { ...sizing, ...given, useEmulation: true });
   const pick = (list: Record<string, string>): Record<string, string> =>
     Object.fromEntries(RESIZED.flatMap((name) => (list[name] === undefined ? [] : [[name, list[name]]])));
   return { requests: pick(requests), limits: pick(limits) };
@@ -32,10 +34,10 @@ const quantityOf = (list: DeepReadonly<Record<string, unknown>> | undefined, nam
  * The resources the compute container should be resized to for a change that waits; undefined when it has them. Memory
  * is taken away only after the guest has given it back.
  */
-export function resizeOf(vmi: ReadonlyVmi, pod: ReadonlyPod, cpuAllocationRatio: number): Resources | undefined {
+export function resizeOf(vmi: ReadonlyVmi, pod: ReadonlyPod, sizing: PodSizing): Resources | undefined {
   const have = computeOf(pod)?.resources;
-  // A limit that its namespace gave it grows with the guest.
-  const needed = neededBy(vmi, cpuAllocationRatio, have?.limits?.['cpu'] !== undefined);
+  // Limits that its namespace gave it grow with the guest.
+  const needed = neededBy(vmi, sizing, namespaceLimitsOf(pod));
   const guest = readQuantity(vmi.spec.domain?.memory?.guest);
   const current = readQuantity(vmi.status?.memory?.guestCurrent);
   const mayShrink = guest === undefined || current === undefined || compareQuantity(current, guest) <= 0;
@@ -58,9 +60,9 @@ export function resizeOf(vmi: ReadonlyVmi, pod: ReadonlyPod, cpuAllocationRatio:
 }
 
 /** The same for an instance without a change that waits: memory its guest has given back, and nothing else. */
-export function shrinkOf(vmi: ReadonlyVmi, pod: ReadonlyPod, cpuAllocationRatio: number): Resources | undefined {
+export function shrinkOf(vmi: ReadonlyVmi, pod: ReadonlyPod, sizing: PodSizing): Resources | undefined {
   const have = computeOf(pod)?.resources;
-  const wanted = resizeOf(vmi, pod, cpuAllocationRatio);
+  const wanted = resizeOf(vmi, pod, sizing);
   const [now, next] = [quantityOf(have?.requests, 'memory'), quantityOf(wanted?.requests, 'memory')];
   if (!wanted || !now || !next || compareQuantity(next, now) >= 0) return undefined;
   const { memory: request } = wanted.requests;
@@ -77,8 +79,8 @@ export const allocatedTo = (pod: ReadonlyPod): DeepReadonly<Record<string, unkno
   computeOf(pod)?.resources?.requests;
 
 /** True when the node has given the Pod all that the spec of its instance needs. */
-export function coversInstance(pod: ReadonlyPod, vmi: ReadonlyVmi, cpuAllocationRatio: number): boolean {
-  const { requests } = neededBy(vmi, cpuAllocationRatio, false);
+export function coversInstance(pod: ReadonlyPod, vmi: ReadonlyVmi, sizing: PodSizing): boolean {
+  const { requests } = neededBy(vmi, sizing, {});
   const have = allocatedTo(pod);
   return Object.entries(requests).every(([name, text]) => {
     const amount = quantityOf(have, name);

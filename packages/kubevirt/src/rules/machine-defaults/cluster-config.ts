@@ -13,6 +13,27 @@ const CPU_ALLOCATION_RATIO = 10;
 export const cpuAllocationRatioOf = (kubevirt: ReadonlyKubeVirt | undefined): number =>
   kubevirt?.spec?.configuration?.developerConfiguration?.cpuAllocationRatio || CPU_ALLOCATION_RATIO;
 
+/** How large the cluster makes launcher Pods. */
+export interface PodSizing {
+  /** How many vCPUs share a core. */
+  readonly cpuAllocationRatio: number;
+  /** Guest memory in percent of what its Pod asks for it; 100 when absent. */
+  readonly memoryOvercommit?: number;
+  /** Factor on what QEMU and its launcher need beyond the guest's memory; 1 when absent. */
+  readonly overheadRatio?: number;
+}
+
+/** Reads it from the KubeVirt object. A factor that is no number counts as none: admission refuses it. */
+export function podSizingOf(kubevirt: ReadonlyKubeVirt | undefined): PodSizing {
+  const { developerConfiguration, additionalGuestMemoryOverheadRatio } = kubevirt?.spec?.configuration ?? {};
+  const factor = Number(additionalGuestMemoryOverheadRatio || 1);
+  return {
+    cpuAllocationRatio: cpuAllocationRatioOf(kubevirt),
+    memoryOvercommit: developerConfiguration?.memoryOvercommit || 100,
+    overheadRatio: Number.isFinite(factor) ? factor : 1,
+  };
+}
+
 export interface ClusterConfig {
   readonly defaultArchitecture: string;
   machineType(architecture: string): string;

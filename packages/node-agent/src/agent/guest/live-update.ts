@@ -7,7 +7,7 @@ import { KUBEVIRTS } from '@coracle/kubevirt/kinds/kinds';
 import { FAIL_MEMORY_HOTPLUG_HOOK } from '@coracle/kubevirt/rules/launcher/functional-test-hooks';
 import { type NextPlug, nextPlug } from '@coracle/kubevirt/rules/live-update/next-plug';
 import { hasPendingCondition, pendingChanges } from '@coracle/kubevirt/rules/live-update/pending-changes';
-import { cpuAllocationRatioOf } from '@coracle/kubevirt/rules/machine-defaults/cluster-config';
+import { podSizingOf } from '@coracle/kubevirt/rules/machine-defaults/cluster-config';
 import { HOT_MEMORY } from '../../qemu/argv.ts';
 import type { HotpluggableCpu } from '../../qmp/commands.ts';
 import { QmpError } from '../../qmp/qmp-connection.ts';
@@ -26,7 +26,7 @@ export async function updateGuest(launcher: LauncherState, guest: Guest): Promis
   if (!(pending.vcpus || pending.memory) || !hasPendingCondition(vmi)) return true;
   try {
     const { items } = await environment.client.list(KUBEVIRTS, { signal: environment.signal });
-    const plug = nextPlug(vmi, pod, { plan: record.plan, cpuAllocationRatio: cpuAllocationRatioOf(items[0]) });
+    const plug = nextPlug(vmi, pod, { plan: record.plan, sizing: podSizingOf(items[0]) });
     refuse(launcher, plug);
     if (plug.sockets !== undefined) await plugSockets(launcher, guest, plug.sockets);
     if (plug.requestedBytes !== undefined) {

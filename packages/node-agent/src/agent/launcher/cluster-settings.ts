@@ -4,12 +4,11 @@ import { ApiError } from '@coracle/apimachinery/meta/status';
 import type { Client } from '@coracle/client/client';
 import { KUBEVIRTS } from '@coracle/kubevirt/kinds/kinds';
 import { DEFAULT_SMBIOS, type SmbiosConfig } from '@coracle/kubevirt/rules/machine/machine-plan';
-import { cpuAllocationRatioOf } from '@coracle/kubevirt/rules/machine-defaults/cluster-config';
+import { type PodSizing, podSizingOf } from '@coracle/kubevirt/rules/machine-defaults/cluster-config';
 
 export interface ClusterSettings {
   readonly smbios: SmbiosConfig;
-  /** How many vCPUs share a core. */
-  readonly cpuAllocationRatio: number;
+  readonly podSizing: PodSizing;
 }
 
 /** Asks the API. A cluster without such an object, or one that we may not read, has the defaults. Throws ApiError. */
@@ -28,6 +27,6 @@ export async function clusterSettings(client: Client, signal: AbortSignal): Prom
       ...(version && { version }),
       ...(sku && { sku }),
     },
-    cpuAllocationRatio: cpuAllocationRatioOf(kubevirt),
+    podSizing: podSizingOf(kubevirt),
   };
 }

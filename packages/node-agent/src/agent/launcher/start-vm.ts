@@ -78,8 +78,7 @@ export async function prepareVm(
   const cluster = await clusterSettings(environment.client, signal);
   const smbios = environment.smbios ?? cluster.smbios;
   const plan = machinePlan(vmi, environment.facts, { smbios, serialLog: logsSerialConsole(pod) });
-  const { cpuAllocationRatio } = cluster;
-  const short = podShortfall(pod, vmi, { memoryBytes: plan.memoryBytes, cpuAllocationRatio });
+  const short = podShortfall(pod, vmi, { memoryBytes: plan.memoryBytes, ...cluster.podSizing });
   if (short !== undefined) throw new Error(`the guest is not started, its pod is too small for it: ${short}`);
   if (plan.tpm && !tpmFacts().tpm)
     throw new Error(`the guest has a TPM, and this node has no emulator for one: install ${TPM_PROGRAM}`);

@@ -29,18 +29,52 @@ export function validateKubeVirt({ metadata, spec }: ReadonlyKubeVirt): readonly
     const text = `default network interface must be bridge or masquerade, not ${binding}`;
     settings.invalid('.network.defaultNetworkInterface', text);
   }
+  const ratio = spec.configuration?.additionalGuestMemoryOverheadRatio;
+  if (ratio && !(Number(ratio) >= 1)) {
+    const at = settings.at('.additionalGuestMemoryOverheadRatio');
+    at.invalid('', `${at.path} must be a number of at least 1, not ${ratio}`);
+  }
   if (spec.infra?.replicas === 0) found.invalid('spec.infra.replicas', 'infra replica count can not be 0');
   return found.causes;
 }
 
-/** What the settings ask for and nobody here follows: the components are one program, whose log has one level. */
+const ONE_PROGRAM = 'the components are one program';
+const NO_DEVICES = 'no device of the host is handed out';
+
+/** Settings that nobody here follows, and why, or what does instead. */
+const UNFOLLOWED: readonly (readonly [path: string, why: string])[] = [
+  [
+    'configuration.developerConfiguration.logVerbosity',
+    'the environment variable CORACLE_LOG sets the level of the program',
+  ],
+  ['configuration.developerConfiguration.diskVerification', 'disks are read without a helper process'],
+  ['configuration.developerConfiguration.minimumClusterTSCFrequency', 'nodes publish no frequency'],
+  ['configuration.apiConfiguration', ONE_PROGRAM],
+  ['configuration.webhookConfiguration', ONE_PROGRAM],
+  ['configuration.controllerConfiguration', ONE_PROGRAM],
+  ['configuration.handlerConfiguration', ONE_PROGRAM],
+  ['configuration.tlsConfiguration', ONE_PROGRAM],
+  ['customizeComponents', ONE_PROGRAM],
+  ['infra.nodePlacement', ONE_PROGRAM],
+  ['workloads', ONE_PROGRAM],
+  ['certificateRotateStrategy', ONE_PROGRAM],
+  ['configuration.ksmConfiguration', 'the host decides'],
+  ['configuration.permittedHostDevices', NO_DEVICES],
+  ['configuration.mediatedDevicesConfiguration', NO_DEVICES],
+  ['configuration.selinuxLauncherType', 'launchers are no containers'],
+  ['configuration.ovmfPath', 'the firmware of the host is used'],
+  ['configuration.memBalloonStatsPeriod', 'guests are asked when somebody reads metrics'],
+  ['configuration.virtualMachineInstancesPerNode', 'a node takes as many guests as it has room for'],
+];
+
+/** One warning for each that is set; an empty object, or false, sets nothing. */
 export function kubeVirtWarnings({ spec }: ReadonlyKubeVirt): string[] {
-  const asked = Object.keys(spec?.configuration?.developerConfiguration?.logVerbosity ?? {});
-  return asked.length === 0
-    ? []
-    : [
-        'spec.configuration.developerConfiguration.logVerbosity: has no effect here; the environment variable CORACLE_LOG sets the level of the program',
-      ];
+  return UNFOLLOWED.flatMap(([path, why]) => {
+    let value: unknown = spec;
+    for (const part of path.split('.')) value = (value as Record<string, unknown> | undefined)?.[part];
+    const isSet = typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : Boolean(value);
+    return isSet ? [`spec.${path}: has no effect here; ${why}`] : [];
+  });
 }
 
 /** Deletion waits for the workloads when the object says so. `workloads`: kind -> number of objects. */
