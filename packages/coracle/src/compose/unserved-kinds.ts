@@ -3,6 +3,7 @@
  * the object. Silent where an external controller has taken the work on: it holds its Lease.
  */
 
+import { controllerOf } from '@coracle/apimachinery/meta/controller-reference';
 import { formatTime, type UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import type { AdmissionPlugin } from '@coracle/apiserver/admission/plugin';
@@ -77,7 +78,7 @@ export function unservedKinds({ store, clock, events }: UnservedKindsOptions): A
       operation === 'CREATE' && subresource === '' && UNSERVED.has(nameOf(info)),
     validate({ info, object, namespace, warn, companions }) {
       // What a controller makes was reported with its owner.
-      if (!object || object.metadata.ownerReferences?.some(({ controller }) => controller)) return;
+      if (!object || controllerOf(object)) return;
       const problem = problemOf(info);
       if (problem === undefined) return;
       warn(problem);

@@ -3,6 +3,7 @@
  * is required, and what goes into the running instance.
  */
 
+import { isControlledBy } from '@coracle/apimachinery/meta/controller-reference';
 import { hasEnded, isConditionTrue } from '@coracle/apimachinery/meta/object-state';
 import { CONTROLLER_REVISIONS } from '@coracle/apimachinery/types/resource-types';
 import { orAbsent } from '@coracle/client/api-failure';
@@ -95,8 +96,8 @@ async function effectOnInstance(
 ): Promise<EffectOnMachine> {
   if (!layers) return { effect: 'none', why: 'its instance type or preference is not there' };
   const { uid, namespace = '' } = after.metadata;
-  const revisions = (await client.list(CONTROLLER_REVISIONS, { namespace, signal })).items.filter(({ metadata }) =>
-    metadata.ownerReferences?.some((owner) => owner.controller === true && owner.uid === uid),
+  const revisions = (await client.list(CONTROLLER_REVISIONS, { namespace, signal })).items.filter((revision) =>
+    isControlledBy(revision, uid),
   );
   const config = clusterConfigOf(kubevirt);
   const record = createStartRecord({

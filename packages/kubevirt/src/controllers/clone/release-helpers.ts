@@ -1,5 +1,5 @@
 /** Lets go of restore and snapshot when the claims of the target are bound, and so hold the data themselves. */
-import { isOfClone } from '../../rules/clone/clone-objects.ts';
+import { isOwnedBy } from '@coracle/apimachinery/meta/controller-reference';
 import type { CloneStep } from './clone-pass.ts';
 
 export const releaseHelpers: CloneStep = async ({ clone, status, cluster, record }) => {
@@ -14,10 +14,10 @@ export const releaseHelpers: CloneStep = async ({ clone, status, cluster, record
       if (claim !== undefined && claim.status?.phase !== 'Bound') return 'stop';
     }
     record('Normal', 'PVCBound', `all PVC for clone ${clone.metadata.name} are bound`);
-    if (isOfClone(restore, clone)) await cluster.deleteRestore(restore);
+    if (isOwnedBy(restore, clone.metadata.uid)) await cluster.deleteRestore(restore);
   }
   const snapshot = snapshotName ? await cluster.snapshot(snapshotName) : undefined;
-  if (snapshot !== undefined && isOfClone(snapshot, clone)) await cluster.deleteSnapshot(snapshot);
+  if (snapshot !== undefined && isOwnedBy(snapshot, clone.metadata.uid)) await cluster.deleteSnapshot(snapshot);
   delete status.restoreName;
   delete status.snapshotName;
   return 'stop';

@@ -1,6 +1,7 @@
 /** Has the snapshot restored to a new machine, changed so that it is another one. */
+import { isOwnedBy } from '@coracle/apimachinery/meta/controller-reference';
 import type { ReadonlySnapshot } from '../../kinds/kubevirt.ts';
-import { cloneRestore, cloneRestoreName, isOfClone } from '../../rules/clone/clone-objects.ts';
+import { cloneRestore, cloneRestoreName } from '../../rules/clone/clone-objects.ts';
 import { type CloneSource, clonePatches } from '../../rules/clone/clone-patches.ts';
 import { contentNameOf } from '../../rules/snapshot/snapshot-names.ts';
 import { snapshotLost } from './check-snapshot.ts';
@@ -19,7 +20,7 @@ export const startRestore: CloneStep = async (pass) => {
     if (snapshot === undefined) return fail(pass, 'SnapshotDeleted', snapshotLost(snapshotName));
     await create(pass, { name, snapshot });
     pass.record('Normal', 'RestoreCreated', `created restore ${name} for clone ${clone.metadata.name}`);
-  } else if (!isOfClone(made, clone)) {
+  } else if (!isOwnedBy(made, clone.metadata.uid)) {
     throw new Error(`restore ${name} exists and was not made by clone ${clone.metadata.name}`);
   }
   status.restoreName = name;

@@ -1,6 +1,7 @@
 /** Has the source saved, once that is there and can be. */
+import { isOwnedBy } from '@coracle/apimachinery/meta/controller-reference';
 import { isDeleting } from '@coracle/apimachinery/meta/object-state';
-import { cloneSnapshot, cloneSnapshotName, isOfClone } from '../../rules/clone/clone-objects.ts';
+import { cloneSnapshot, cloneSnapshotName } from '../../rules/clone/clone-objects.ts';
 import { uncloneable, unsaveableVolumes } from '../../rules/clone/cloneable.ts';
 import { type CloneStep, fail, hasSnapshotSource, isBeforeRestore, wait } from './clone-pass.ts';
 
@@ -25,7 +26,7 @@ export const startSnapshot: CloneStep = async (pass) => {
     if (notNow !== undefined) return wait(pass, 'VMVolumeSnapshotsInvalid', notNow);
     await cluster.createSnapshot(cloneSnapshot(clone));
     pass.record('Normal', 'SnapshotCreated', `created snapshot ${name} for clone ${clone.metadata.name}`);
-  } else if (!isOfClone(made, clone)) {
+  } else if (!isOwnedBy(made, clone.metadata.uid)) {
     throw new Error(`snapshot ${name} exists and was not made by clone ${clone.metadata.name}`);
   }
   status.phase = 'SnapshotInProgress';

@@ -1,4 +1,5 @@
 /** The steps of a DataVolume: its claim, then a volume in a pool that is filled, then the PersistentVolume for it. */
+import { controllerOf, controllerReference, isControlledBy } from '@coracle/apimachinery/meta/controller-reference';
 import { keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolumeClaim, ReadonlyClaim } from '@coracle/apimachinery/types/types';
@@ -10,7 +11,6 @@ import {
   ALLOW_ADOPTION,
   BIND_IMMEDIATELY,
   claimOfDataVolume,
-  ownerReference,
   PREPOPULATED,
 } from '../../rules/data-volume/claim-of-data-volume.ts';
 import { type DataVolumeSource, sourceOfDataVolume, workOf } from '../../rules/data-volume/data-volume-source.ts';
@@ -51,7 +51,7 @@ export class DataVolumeSteps {
     await this.#filling.forgetOthers(keyOf(dataVolume), claim, signal);
     const result = await withReason(claim, async () => {
       if (!claim) return this.#makeClaim(dataVolume, source);
-      if (!isOwn(claim, dataVolume)) return this.#takeClaim(dataVolume, claim);
+      if (!isControlledBy(claim, dataVolume.metadata.uid)) return this.#takeClaim(dataVolume, claim);
       if (claim.status?.phase === 'Bound') return this.#filling.end(claim, work);
       if (!source || !isLeftToPopulator(claim))
         // A claim that fills itself, or was taken over: its provisioner makes it.
@@ -143,7 +143,7 @@ export class DataVolumeSteps {
       claim.metadata.annotations?.[POPULATED_FOR_ANNOTATION] === name ||
       annotations[PREPOPULATED] === name ||
       annotations[ALLOW_ADOPTION] === 'true';
-    const isFree = !claim.metadata.ownerReferences?.some(({ controller }) => controller);
+    const isFree = !controllerOf(claim);
     if (!isFilled || !isFree)
       return {
         outcome: {
@@ -157,14 +157,10 @@ export class DataVolumeSteps {
       ...claim,
       metadata: {
         ...claim.metadata,
-        ownerReferences: [...(claim.metadata.ownerReferences ?? []), ownerReference(dataVolume)],
+        ownerReferences: [...(claim.metadata.ownerReferences ?? []), controllerReference(dataVolume)],
       },
     } as PersistentVolumeClaim;
     const stored = await commit(this.client, PERSISTENT_VOLUME_CLAIMS, { before: claim, after });
     return { outcome: { type: 'waiting', message: `PVC ${name} Pending` }, claim: (stored ?? claim) as ReadonlyClaim };
   }
 }
-
-const isOwn = ({ metadata }: ReadonlyClaim, dataVolume: ReadonlyDataVolume): boolean =>
-  metadata.ownerReferences?.some(({ controller, uid }) => controller === true && uid === dataVolume.metadata.uid) ??
-  false;

@@ -1,4 +1,5 @@
 /** What the controller of exports reads, and the look-ups of its steps. */
+import { isControlledBy } from '@coracle/apimachinery/meta/controller-reference';
 import type { ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import {
   NODES,
@@ -33,8 +34,7 @@ import { podsWithClaims } from '../../rules/snapshot/pods-with-claims.ts';
 import { claimedVolumes } from '../../rules/snapshot/saved-volumes.ts';
 import type { ExportedVolume } from './export-targets.ts';
 
-const isOf = (object: ReadonlyExport, { metadata }: ReadonlyObject): boolean =>
-  metadata.ownerReferences?.some(({ uid, controller }) => controller === true && uid === object.metadata.uid) === true;
+const isOf = (object: ReadonlyExport, part: ReadonlyObject): boolean => isControlledBy(part, object.metadata.uid);
 
 export class ExportStores {
   readonly exports;

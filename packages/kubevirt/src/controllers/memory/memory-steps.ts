@@ -1,3 +1,4 @@
+import { isOwnedBy } from '@coracle/apimachinery/meta/controller-reference';
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { formatTime, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { isDeleting } from '@coracle/apimachinery/meta/object-state';
@@ -77,9 +78,9 @@ type Source =
 
 function sourceOf(vm: ReadonlyVm | undefined, vmi: ReadonlyVmi | undefined): Source {
   if (!vm) return { type: 'missing' };
-  const isOwn = vmi?.metadata.ownerReferences?.some((owner) => owner.uid === vm.metadata.uid) === true;
   const nodeName = vmi?.status?.nodeName;
-  if (!vmi || !isOwn || vmi.status?.phase !== 'Running' || !nodeName) return { type: 'stopped' };
+  if (!vmi || !isOwnedBy(vmi, vm.metadata.uid) || vmi.status?.phase !== 'Running' || !nodeName)
+    return { type: 'stopped' };
   return { type: 'running', vm, vmi, nodeName };
 }
 

@@ -1,4 +1,4 @@
-import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
+import { controllerOf, controllerReference, isOwnedBy } from '@coracle/apimachinery/meta/controller-reference';
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import { type DeepReadonly, type KubeObject, keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { isDeleting } from '@coracle/apimachinery/meta/object-state';
@@ -8,7 +8,7 @@ import { commit } from '@coracle/client/commit/commit';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import { createExpectations } from '@coracle/client/expectations/expectations';
-import { removeFinalizer } from '@coracle/client/finalizer/finalizer';
+import { hasFinalizer, removeFinalizer } from '@coracle/client/finalizer/finalizer';
 import { createInformer } from '@coracle/client/informer/informer';
 import { DATA_VOLUMES } from '../../kinds/cdi/kinds.ts';
 import {
@@ -22,7 +22,6 @@ import {
 } from '../../kinds/kubevirt.ts';
 import { KEPT_FOR } from '../../rules/data-volume/claim-of-data-volume.ts';
 import { unservedTexts } from '../../rules/machine/unserved-fields.ts';
-import { controllerUid } from '../../rules/sets/claim-members.ts';
 import {
   freeIndices,
   keepsState,
@@ -58,7 +57,7 @@ export class PoolSteps {
     this.#client = client;
     this.#vms = informers.of(VIRTUAL_MACHINES);
     this.#vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
-    this.#vms.addIndex(MEMBERS, (vm) => [controllerUid(vm) ?? ''].filter((uid) => uid !== ''));
+    this.#vms.addIndex(MEMBERS, (vm) => [controllerOf(vm)?.uid ?? ''].filter((uid) => uid !== ''));
     this.revisions = createInformer(client, CONTROLLER_REVISIONS, { clock, log, labelSelector: POOL_LABEL });
     this.#events = createEventRecorder(client, { component: 'virtualmachinepool-controller', clock, log });
     this.expectations = createExpectations(clock);
@@ -97,12 +96,7 @@ export class PoolSteps {
   async letGo({ namespace, name }: ObjectKey, pool: ReadonlyPool | undefined): Promise<void> {
     const held = this.#vms
       .list(namespace)
-      .filter(
-        ({ metadata }) =>
-          metadata.deletionTimestamp !== undefined &&
-          metadata.finalizers?.includes(POOL_FINALIZER) &&
-          metadata.ownerReferences?.some((owner) => owner.controller && owner.name === name),
-      );
+      .filter((vm) => isDeleting(vm) && hasFinalizer(vm, POOL_FINALIZER) && controllerOf(vm)?.name === name);
     for (const vm of held) {
       // With the pool its machines go, and all that is theirs.
       if (pool && !isDeleting(pool) && keepsState(pool)) await this.#keepDisks(vm);
@@ -125,7 +119,7 @@ export class PoolSteps {
       used.add(this.#vmis.get(keyOf(vm))?.metadata.labels?.[POOL_REVISION_LABEL]);
     }
     for (const revision of this.revisions.list(pool.metadata.namespace)) {
-      if (controllerUid(revision) !== pool.metadata.uid || used.has(revision.metadata.name)) continue;
+      if (controllerOf(revision)?.uid !== pool.metadata.uid || used.has(revision.metadata.name)) continue;
       await orAbsent(this.#client.delete(CONTROLLER_REVISIONS, keyOf(revision)));
     }
   }
@@ -245,8 +239,8 @@ export class PoolSteps {
       const key = { namespace, name: metadata?.name ?? '' };
       for (const type of [DATA_VOLUMES, PERSISTENT_VOLUME_CLAIMS] as readonly ResourceType<KubeObject>[]) {
         const before = await orAbsent(this.#client.get(type, key));
-        if (!before?.metadata.ownerReferences?.some((one) => one.uid === uid)) continue;
-        const ownerReferences = before.metadata.ownerReferences.filter((one) => one.uid !== uid);
+        if (!before || !isOwnedBy(before, uid)) continue;
+        const ownerReferences = before.metadata.ownerReferences?.filter((one) => one.uid !== uid) ?? [];
         const annotations = { ...before.metadata.annotations, [KEPT_FOR]: owner };
         const after = { ...before, metadata: { ...before.metadata, ownerReferences, annotations } };
         await commit(this.#client, type, { before, after });

@@ -1,5 +1,6 @@
 /** Keeps as many instances as each VirtualMachineInstanceReplicaSet asks for. */
 
+import { controllerOf } from '@coracle/apimachinery/meta/controller-reference';
 import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { formatLabelSelector, matchesLabels } from '@coracle/apimachinery/selector/label-selector';
@@ -21,7 +22,7 @@ import {
   VIRTUAL_MACHINE_INSTANCES,
   type VirtualMachineInstanceReplicaSet,
 } from '../../kinds/kubevirt.ts';
-import { controllerUid, selectorOf } from '../../rules/sets/claim-members.ts';
+import { selectorOf } from '../../rules/sets/claim-members.ts';
 import { replicaSetPlan } from '../../rules/sets/replica-set-plan.ts';
 import { setConditions } from '../../rules/sets/set-conditions.ts';
 import { MEMBERS, orphansOf, ReplicaSetSteps } from './replica-set-steps.ts';
@@ -44,7 +45,7 @@ export function createReplicaSetController(environment: ControllerEnvironment): 
   const sets = informers.of(VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS);
   const vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
   const steps = new ReplicaSetSteps(environment);
-  vmis.addIndex(MEMBERS, (vmi) => [controllerUid(vmi) ?? orphansOf(vmi.metadata.namespace)]);
+  vmis.addIndex(MEMBERS, (vmi) => [controllerOf(vmi)?.uid ?? orphansOf(vmi.metadata.namespace)]);
   const owners = controllerOwner(vmis, OWNER);
 
   return createController({
@@ -61,7 +62,7 @@ export function createReplicaSetController(environment: ControllerEnvironment): 
           if (!previous) steps.expectations.observeCreation(keyText(key));
           if (isGone || isDeleting(vmi)) steps.expectations.observeDeletion(keyText(key), uid);
         }
-        if (controllerUid(vmi) !== undefined) return keys;
+        if (controllerOf(vmi)?.uid !== undefined) return keys;
         // Nobody has it: a set that selects it takes it.
         const takers = sets
           .list(vmi.metadata.namespace)

@@ -1,3 +1,4 @@
+import { controllerOf } from '@coracle/apimachinery/meta/controller-reference';
 import type { ControllerEnvironment } from '../../../../client/src/controller/environment.ts';
 import { NOW, stored } from '../../../../client/src/run-step.fixture.ts';
 import {
@@ -5,7 +6,6 @@ import {
   VIRTUAL_MACHINE_INSTANCES,
   type VirtualMachineInstance,
 } from '../../kinds/kubevirt.ts';
-import { controllerUid } from '../../rules/sets/claim-members.ts';
 import { CONFLICT, GONE, instance, REFUSED, testSteps } from '../step.fixture.ts';
 import { MEMBERS, orphansOf, ReplicaSetSteps } from './replica-set-steps.ts';
 
@@ -24,7 +24,7 @@ const member = (metadata: Partial<VirtualMachineInstance['metadata']>) =>
 
 const make = (environment: ControllerEnvironment) => {
   const vmis = environment.informers.of(VIRTUAL_MACHINE_INSTANCES);
-  vmis.addIndex(MEMBERS, (vmi) => [controllerUid(vmi) ?? orphansOf(vmi.metadata.namespace)]);
+  vmis.addIndex(MEMBERS, (vmi) => [controllerOf(vmi)?.uid ?? orphansOf(vmi.metadata.namespace)]);
   const sets = environment.informers.of(VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS);
   return { steps: new ReplicaSetSteps(environment), vmis, sets };
 };

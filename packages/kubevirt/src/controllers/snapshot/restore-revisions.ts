@@ -1,6 +1,6 @@
 /** Steps of a restore: the copies of instance type and preference that the snapshot kept. */
 
-import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
+import { controllerReference, isControlledBy } from '@coracle/apimachinery/meta/controller-reference';
 import type { DeepReadonly, OwnerReference } from '@coracle/apimachinery/meta/object';
 import { CONTROLLER_REVISIONS } from '@coracle/apimachinery/types/resource-types';
 import type { ControllerRevision } from '@coracle/apimachinery/types/types';
@@ -97,7 +97,7 @@ export async function claimRevisions(pass: RestorePass): Promise<StepOutcome> {
 async function own(revision: DeepReadonly<ControllerRevision>, pass: RestorePass): Promise<void> {
   const before = revision as ControllerRevision;
   const owner = ownerOf(pass);
-  if (before.metadata.ownerReferences?.some(({ controller, uid }) => controller === true && uid === owner.uid)) return;
+  if (isControlledBy(before, owner.uid)) return;
   const after = { ...before, metadata: { ...before.metadata, ownerReferences: [owner] } };
   await commit(pass.client, CONTROLLER_REVISIONS, { before, after });
 }

@@ -1,10 +1,11 @@
 /** What instance types and preferences are looked up with: through the API. */
 
+import { isControlledBy } from '@coracle/apimachinery/meta/controller-reference';
 import { CONTROLLER_REVISIONS } from '@coracle/apimachinery/types/resource-types';
 import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { SourceReader } from '../../rules/instancetype/resolve.ts';
-import { isControlledBy, REVISION_LABELS } from '../../rules/instancetype/revision.ts';
+import { REVISION_LABELS } from '../../rules/instancetype/revision.ts';
 
 /** Rejects with what the API answers, unless that is 404. */
 export function sourceReader(client: Client): Required<SourceReader> {

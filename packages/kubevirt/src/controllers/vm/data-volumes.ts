@@ -2,7 +2,7 @@
  * The DataVolumes of machines: those of templates are made, and what the volumes name is looked up. DataVolumes are watched
  * from the first machine on that has any, and only where they are served.
  */
-import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
+import { controllerOf, controllerReference } from '@coracle/apimachinery/meta/controller-reference';
 import type { ObjectKey } from '@coracle/apimachinery/meta/object';
 import { keyOf } from '@coracle/apimachinery/meta/object';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
@@ -155,7 +155,7 @@ async function adopt(client: Client, vm: VirtualMachine, dataVolume: ReadonlyDat
     labels?.[CREATED_BY_LABEL] === vm.metadata.uid ||
     annotations?.[RESTORE_NAME_ANNOTATION] !== undefined ||
     annotations?.[KEPT_FOR] === vm.metadata.name;
-  if (!isMade || deletionTimestamp !== undefined || ownerReferences.some(({ controller }) => controller)) return;
+  if (!isMade || deletionTimestamp !== undefined || controllerOf(dataVolume)) return;
   const after = {
     ...dataVolume,
     metadata: { ...dataVolume.metadata, ownerReferences: [...ownerReferences, controllerReference(vm)] },

@@ -1,5 +1,6 @@
 /** Instance types, preferences and their captured copies as the controller finds them: in its informers, then the API. */
 
+import { isControlledBy } from '@coracle/apimachinery/meta/controller-reference';
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly, KubeObject, ObjectKey } from '@coracle/apimachinery/meta/object';
 import { isConditionTrue } from '@coracle/apimachinery/meta/object-state';
@@ -77,9 +78,7 @@ export function createSourceLookup(
         if (cached.length > 0) return cached;
         const { namespace = '', uid } = vm.metadata;
         const { items } = await client.list(CONTROLLER_REVISIONS, { namespace, labelSelector: REVISION_LABELS.uid });
-        return items.filter(({ metadata }) =>
-          metadata.ownerReferences?.some((owner) => owner.controller === true && owner.uid === uid),
-        );
+        return items.filter((revision) => isControlledBy(revision, uid));
       },
     },
     sources: [

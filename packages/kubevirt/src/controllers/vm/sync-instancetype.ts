@@ -4,6 +4,7 @@
  * while that is unchanged, and what is missing only keeps a machine from being started, not from being stopped.
  */
 
+import { isOwnedBy } from '@coracle/apimachinery/meta/controller-reference';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { CONTROLLER_REVISIONS } from '@coracle/apimachinery/types/resource-types';
 import type { ControllerRevision } from '@coracle/apimachinery/types/types';
@@ -229,8 +230,7 @@ export async function removeRevision(
   );
   if (isNamed) return;
   const revision = await lookup.reader.revision(namespace, name);
-  const isOwn = revision?.metadata.ownerReferences?.some(({ uid }) => uid === vm.metadata.uid) ?? false;
-  if (revision === undefined || !isOwn) return;
+  if (revision === undefined || !isOwnedBy(revision, vm.metadata.uid)) return;
   try {
     await client.delete(CONTROLLER_REVISIONS, { namespace, name });
   } catch (error) {

@@ -4,6 +4,7 @@
  * spec first (status then waits for the next pass), else status.
  */
 
+import { isControlledBy } from '@coracle/apimachinery/meta/controller-reference';
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { conditionOf, hasEnded } from '@coracle/apimachinery/meta/object-state';
@@ -25,7 +26,6 @@ import { persistFirmwareUuid } from './persist-firmware-uuid.ts';
 import { removeRevision } from './sync-instancetype.ts';
 import { applyVmStatus } from './vm-status.ts';
 import { type Pass, type VmControllerOptions, VmSteps } from './vm-steps.ts';
-import { isControlledBy } from './vm-view.ts';
 /** Rights the controller needs, and no others. */
 export const vmControllerRules = policyRules(
   'get list watch patch : kubevirt.io : virtualmachines',
@@ -74,7 +74,7 @@ export function createVmController(options: VmControllerOptions): Controller {
       }
       if (!steps.expectations.satisfied(keyText(key))) return DONE;
       const found = steps.vmis.get(key);
-      const instance = found && isControlledBy(found, cached) ? found : undefined;
+      const instance = found && isControlledBy(found, cached.metadata.uid) ? found : undefined;
       const identity = await persistFirmwareUuid(steps.client, cached, instance);
       if (identity.isWritten) return DONE;
       const after = cloneJson(cached) as VirtualMachine;

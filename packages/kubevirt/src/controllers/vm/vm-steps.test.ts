@@ -1,10 +1,11 @@
+import { isControlledBy } from '@coracle/apimachinery/meta/controller-reference';
 import { cloneJson } from '../../../../apimachinery/src/meta/deep-clone.ts';
 import { NOW } from '../../../../client/src/run-step.fixture.ts';
 import type { VirtualMachine } from '../../kinds/kubevirt.ts';
 import { RESUME_FROM } from '../../rules/memory-state/resume-request.ts';
 import { instance, KEY, machine, REFUSED, testSteps } from '../step.fixture.ts';
 import { type Pass, VmSteps } from './vm-steps.ts';
-import { isControlledBy, VM_FINALIZER } from './vm-view.ts';
+import { VM_FINALIZER } from './vm-view.ts';
 
 const going = { deletionTimestamp: NOW };
 
@@ -15,7 +16,7 @@ async function act(steps: VmSteps): Promise<Pass & { readonly error?: string }> 
   const pass: Pass = {
     key: KEY,
     vm: cloneJson(cached) as VirtualMachine,
-    instance: found && isControlledBy(found, cached) ? found : undefined,
+    instance: found && isControlledBy(found, cached.metadata.uid) ? found : undefined,
     expects: undefined,
     failure: undefined,
     restartRequired: undefined,

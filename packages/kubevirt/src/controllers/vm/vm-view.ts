@@ -1,7 +1,7 @@
 /** What the steps of the VM controller read off a VirtualMachine and its instance. */
 
 import { isDeleting } from '@coracle/apimachinery/meta/object-state';
-import type { ReadonlyVm, ReadonlyVmi } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import type { InstanceView } from '../../rules/run-strategy/run-strategy.ts';
 
 /** Finalizer on the VM, and on its instance until the VM controller has seen it end. */
@@ -35,8 +35,3 @@ export const viewOf = (vmi: ReadonlyVmi): InstanceView => ({
 export const everRan = (vmi: ReadonlyVmi): boolean =>
   phaseOf(vmi) === 'Running' ||
   (vmi.status?.phaseTransitionTimestamps ?? []).some((entry) => entry.phase === 'Running');
-
-/** True when this VM controls the instance. */
-export const isControlledBy = (vmi: ReadonlyVmi, vm: ReadonlyVm): boolean =>
-  vmi.metadata.namespace === vm.metadata.namespace &&
-  (vmi.metadata.ownerReferences ?? []).some((owner) => owner.controller === true && owner.uid === vm.metadata.uid);

@@ -3,6 +3,7 @@
  * until Scheduled; the agent owns it from there, and this controller only steps in when the Pod is gone.
  */
 
+import { controllerOf } from '@coracle/apimachinery/meta/controller-reference';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { formatTime } from '@coracle/apimachinery/meta/object';
 import { conditionOf, hasEnded, isConditionTrue, isDeleting, isFinal } from '@coracle/apimachinery/meta/object-state';
@@ -163,7 +164,7 @@ function applyMemoryOverhead({ spec, status }: VirtualMachineInstance, sizing: P
 
 /** The start revision follows from the owner and the generation it was built from. */
 function startRevisionOf(vmi: VirtualMachineInstance): string | undefined {
-  const owner = vmi.metadata.ownerReferences?.find((o) => o.controller && o.kind === 'VirtualMachine');
+  const owner = controllerOf(vmi, 'VirtualMachine');
   const generation = vmi.metadata.annotations?.['kubevirt.io/vm-generation'];
   if (vmi.status?.virtualMachineRevisionName) return undefined;
   return owner && generation !== undefined ? `revision-start-vm-${owner.uid}-${generation}` : undefined;

@@ -5,7 +5,6 @@
  */
 
 import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import {
   KUBEVIRT_GROUP,
   type ReadonlyClone,
@@ -49,12 +48,6 @@ export function cloneRestore(
     },
   };
 }
-
-/** Whether an object was made by this clone, and not by somebody who took its name. */
-export const isOfClone = (
-  { metadata }: { readonly metadata: DeepReadonly<VirtualMachineClone['metadata']> },
-  clone: ReadonlyClone,
-): boolean => metadata.ownerReferences?.some(({ uid }) => uid === clone.metadata.uid) === true;
 
 const metadataOf = (clone: ReadonlyClone, name: string): VirtualMachineClone['metadata'] => ({
   name,

@@ -1,8 +1,9 @@
 /** The claim that a DataVolume asks for (CDI pkg/controller/datavolume, newPersistentVolumeClaim). */
+import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import { UPLOAD_TARGET, USE_POPULATOR } from '@coracle/cluster-rules/storage/provision-plan';
-import { CDI_GROUP, CDI_VERSION, type ClaimPropertySet, type ReadonlyDataVolume } from '../../kinds/cdi/kinds.ts';
+import type { ClaimPropertySet, ReadonlyDataVolume } from '../../kinds/cdi/kinds.ts';
 
 const CONTENT_TYPE = 'cdi.kubevirt.io/storage.contentType';
 /** On a DataVolume: its claim is made where there is room, and waits for no Pod. */
@@ -64,7 +65,7 @@ export function claimOfDataVolume(
           [USE_POPULATOR]: 'true',
           ...(spec.source?.upload && { [UPLOAD_TARGET]: '' }),
         },
-        ownerReferences: [ownerReference(dataVolume)],
+        ownerReferences: [controllerReference(dataVolume)],
       },
       spec: {
         ...(rest as object),
@@ -75,16 +76,6 @@ export function claimOfDataVolume(
     },
   };
 }
-
-/** The reference that makes a DataVolume the controller of its claim. */
-export const ownerReference = ({ metadata }: ReadonlyDataVolume) => ({
-  apiVersion: `${CDI_GROUP}/${CDI_VERSION}`,
-  kind: 'DataVolume',
-  name: metadata.name ?? '',
-  uid: metadata.uid ?? '',
-  controller: true,
-  blockOwnerDeletion: true,
-});
 
 const fits = (
   set: DeepReadonly<ClaimPropertySet>,

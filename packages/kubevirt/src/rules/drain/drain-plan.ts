@@ -4,6 +4,7 @@
  * two machines are not both promised the last one.
  */
 
+import { controllerOf } from '@coracle/apimachinery/meta/controller-reference';
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { conditionOf, hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
@@ -294,7 +295,7 @@ function asNewPod(pod: ReadonlyPod, asked: Readonly<Record<string, string>>): Po
 
 /** A guest that was shut down is started again where the strategy wants it to run; RerunOnFailure takes a shutdown for success. */
 function isRestarted(vmi: ReadonlyVmi, machines: readonly ReadonlyVm[]): boolean {
-  const owner = vmi.metadata.ownerReferences?.find(({ kind, controller }) => controller && kind === 'VirtualMachine');
+  const owner = controllerOf(vmi, 'VirtualMachine');
   const machine =
     owner &&
     machines.find(({ metadata }) => metadata.uid === owner.uid && metadata.namespace === vmi.metadata.namespace);
@@ -327,5 +328,4 @@ function budgetBlocker(all: readonly DeepReadonly<PodDisruptionBudget>[]): strin
 }
 
 const isIgnored = (pod: ReadonlyPod): boolean =>
-  pod.metadata.annotations?.[MIRROR] !== undefined ||
-  (pod.metadata.ownerReferences?.some(({ kind, controller }) => controller === true && kind === 'DaemonSet') ?? false);
+  pod.metadata.annotations?.[MIRROR] !== undefined || controllerOf(pod, 'DaemonSet') !== undefined;

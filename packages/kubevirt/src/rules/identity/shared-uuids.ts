@@ -3,6 +3,7 @@
  * VirtualMachine that has not ended. It has the UUID its next guest gets and, until a restart, that of its running one.
  */
 
+import { controllerOf } from '@coracle/apimachinery/meta/controller-reference';
 import type { ReadonlyVm, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { decideIdentity } from './decide-identity.ts';
 import { canonicalUuid } from './firmware-identity.ts';
@@ -39,8 +40,9 @@ export const machineOfVm = ({ metadata }: ReadonlyVm): Machine => ({
 });
 
 /** The machine an instance belongs to: the VirtualMachine that controls it, else itself. */
-export function machineOfVmi({ metadata }: ReadonlyVmi): Machine {
-  const owner = metadata.ownerReferences?.find((ref) => ref.controller === true && ref.kind === 'VirtualMachine');
+export function machineOfVmi(vmi: ReadonlyVmi): Machine {
+  const { metadata } = vmi;
+  const owner = controllerOf(vmi, 'VirtualMachine');
   return {
     kind: owner ? 'VirtualMachine' : 'VirtualMachineInstance',
     namespace: metadata.namespace ?? '',

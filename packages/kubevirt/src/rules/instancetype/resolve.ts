@@ -5,6 +5,7 @@
  * when the machine was admitted stands in for an object that is gone.
  */
 
+import { isControlledBy } from '@coracle/apimachinery/meta/controller-reference';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { ControllerRevision } from '@coracle/apimachinery/types/types';
 import type { InstancetypeSpec, PreferenceSpec, ReadonlyVm } from '../../kinds/kubevirt.ts';
@@ -18,7 +19,7 @@ import {
   type SourceRef,
   type SpecLookup,
 } from './matcher.ts';
-import { canRebuild, isControlledBy, isRevisionFor, REVISION_LABELS, revisionName } from './revision.ts';
+import { canRebuild, isRevisionFor, REVISION_LABELS, revisionName } from './revision.ts';
 import { labelValue } from './short-name.ts';
 
 type Revision = DeepReadonly<ControllerRevision>;

@@ -70,10 +70,6 @@ export function buildRevision(vm: ReadonlyVm, source: Source): ControllerRevisio
   };
 }
 
-/** Whether the machine of this uid controls a copy. */
-export const isControlledBy = ({ metadata }: { readonly metadata: DeepReadonly<ObjectMeta> }, uid: string): boolean =>
-  (metadata.ownerReferences ?? []).some((owner) => owner.controller === true && owner.uid === uid);
-
 /** Whether two copies hold the same spec, whatever version they were written in. @throws RevisionError */
 export function isSameCapture(a: DeepReadonly<ControllerRevision>, b: DeepReadonly<ControllerRevision>): boolean {
   return deepEqual(decodeRevision(a).spec, decodeRevision(b).spec);

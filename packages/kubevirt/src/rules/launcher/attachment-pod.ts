@@ -4,7 +4,7 @@
  * brings to a claim: a node (also for one that waits for its first consumer), the right of that node to read it, and
  * protection from deletion.
  */
-import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
+import { controllerOf, controllerReference } from '@coracle/apimachinery/meta/controller-reference';
 import { hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { Pod, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { ReadonlyKubeVirt, ReadonlyVmi } from '../../kinds/kubevirt.ts';
@@ -39,7 +39,7 @@ export function attachedVolumes(
   vmi: ReadonlyVmi,
   launchers: readonly ReadonlyPod[],
 ): readonly AttachedVolume[] | undefined {
-  const owner = pod.metadata.ownerReferences?.find(({ controller, kind }) => controller === true && kind === 'Pod');
+  const owner = controllerOf(pod, 'Pod');
   const isOurs =
     isAttachment(pod) &&
     pod.metadata.namespace === vmi.metadata.namespace &&

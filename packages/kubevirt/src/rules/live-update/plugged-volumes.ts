@@ -6,6 +6,7 @@
  * One Pod holds all volumes whose claims are bound; when that is to hold others, the next one runs before it goes. A claim
  * that is not bound has a Pod of its own, which it may wait for: it keeps none of the others waiting.
  */
+import { isOwnedBy } from '@coracle/apimachinery/meta/controller-reference';
 import { hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyClaim, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { ReadonlyVmi, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
@@ -57,7 +58,7 @@ export function pluggedVolumes(input: PluggedVolumesInput): PluggedVolumes {
     return volumes ? [{ pod, volumes }] : [];
   });
   // Those of a launcher that the guest has left, and those that have ended, hold nothing any more.
-  const fresh = holders.filter(({ pod }) => !hasEnded(pod) && isOwnedBy(pod, launcher));
+  const fresh = holders.filter(({ pod }) => !hasEnded(pod) && isOwnedBy(pod, launcher.metadata.uid));
   const wanted = (vmi.spec.volumes ?? []).filter(isHotpluggable).map((volume) => ({
     name: volume.name,
     claimName: volume.persistentVolumeClaim?.claimName ?? volume.dataVolume?.name ?? '',
@@ -147,9 +148,6 @@ function changes({
 
 const volumeNamed = ({ volumes }: Holder, name: string): AttachedVolume | undefined =>
   volumes.find((one) => one.name === name);
-
-const isOwnedBy = (pod: ReadonlyPod, { metadata }: ReadonlyPod): boolean =>
-  pod.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid) ?? false;
 
 const attached = (pod: ReadonlyPod, name: string): PlugState => ({
   phase: 'AttachedToNode',

@@ -3,6 +3,7 @@
  * what earlier ones wrote. Every function changes the object it is given; callers own it.
  */
 
+import { controllerOf } from '@coracle/apimachinery/meta/controller-reference';
 import { compareQuantity, quantityValue, readQuantity } from '@coracle/apimachinery/quantity/quantity';
 import type {
   GuestProbe,
@@ -31,8 +32,7 @@ export function setVirtualMachineDefaults(vm: VirtualMachine, config: ClusterCon
 export function setInstanceDefaults(vmi: VirtualMachineInstance, config: ClusterConfig): void {
   setInstanceSpecDefaults(vmi.spec, config);
   // The guest of a virtual machine can be given sockets later, also where its template leaves them open.
-  if (vmi.metadata.ownerReferences?.some(({ controller, kind }) => controller && kind === 'VirtualMachine'))
-    fillMissingAxes(vmi.spec);
+  if (controllerOf(vmi, 'VirtualMachine')) fillMissingAxes(vmi.spec);
   setKernelPullPolicy(vmi.spec);
   setDeviceDefaults(vmi.spec);
   fillSwitches(vmi.spec);

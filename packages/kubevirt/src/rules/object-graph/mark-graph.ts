@@ -3,6 +3,7 @@
  * to it. What the caller may not read is marked unknown, and nothing else is said of it.
  */
 
+import { controllerOf } from '@coracle/apimachinery/meta/controller-reference';
 import type { DeepReadonly, ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import type { Pause } from '@coracle/apimachinery/meta/pause';
 import type { PersistentVolume, ReadonlyClaim } from '@coracle/apimachinery/types/types';
@@ -196,8 +197,7 @@ const referenceTo = (
   { metadata: { namespace = '', name = '' } }: ReadonlyObject,
 ): ObjectGraphReference => ({ apiGroup: GRAPH_RESOURCES[kind].group, kind, name, namespace });
 
-const isOfMachine = ({ metadata }: ReadonlyVmi): boolean =>
-  metadata.ownerReferences?.some(({ kind, controller }) => kind === 'VirtualMachine' && controller === true) ?? false;
+const isOfMachine = (vmi: ReadonlyVmi): boolean => controllerOf(vmi, 'VirtualMachine') !== undefined;
 
 /** Claims and snapshots that templates of DataVolumes take their data from. */
 function filledFrom(vm: ReadonlyVm): Named[] {

@@ -5,6 +5,7 @@
  * deletion of the machine itself is decided by upstream's ValidatingAdmissionPolicy, not here.
  */
 
+import { isOwnedBy } from '@coracle/apimachinery/meta/controller-reference';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
@@ -181,8 +182,8 @@ function dataVolume(target: DeletionTarget, lookup: ProtectionLookup): Refusal |
   if (refused) return refused;
   const { namespace, name } = target;
   const claim = lookup.claim(namespace, name);
-  const isOwned = claim?.metadata.ownerReferences?.some(({ uid }) => uid === target.object.metadata.uid);
-  return isOwned ? claimRefusal({ ...CLAIMS, namespace, name, object: claim! }, lookup, `claim ${name}, `) : undefined;
+  if (!claim || !isOwnedBy(claim, target.object.metadata.uid)) return undefined;
+  return claimRefusal({ ...CLAIMS, namespace, name, object: claim }, lookup, `claim ${name}, `);
 }
 
 /** Its objects would go with it: the machines, or what they refer to. */

@@ -3,6 +3,7 @@
  * condition. It asks about the instance and not about the run strategy: a machine that stops has not stopped.
  */
 
+import { isControlledBy } from '@coracle/apimachinery/meta/controller-reference';
 import { isDeleting, isFinal } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyVm, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { DELETE_ONLY_WHEN_STOPPED, type ProtectionSettings } from './protection-settings.ts';
@@ -14,7 +15,8 @@ export const mustStopFirst = ({ metadata }: ReadonlyVm, settings: ProtectionSett
 
 /** Why a machine that has to be stopped first may not go yet; undefined when it may. `vmi`: the one of its name. */
 export function notStopped(vm: ReadonlyVm, vmi: ReadonlyVmi | undefined): string | undefined {
-  if (!vmi || !isOf(vmi, vm)) return undefined;
+  // An instance that somebody made by hand under the same name is none of the machine's.
+  if (!vmi || !isControlledBy(vmi, vm.metadata.uid)) return undefined;
   const phase = vmi.status?.phase ?? '';
   if (isFinal(phase)) return undefined;
   const { namespace = '', name = '' } = vm.metadata;
@@ -26,9 +28,3 @@ export function notStopped(vm: ReadonlyVm, vmi: ReadonlyVmi | undefined): string
     `and its instance ${state}; stop it first, with: virtctl stop ${name} -n ${namespace}`
   );
 }
-
-/** An instance that somebody made by hand under the same name is none of the machine's. */
-const isOf = (vmi: ReadonlyVmi, vm: ReadonlyVm): boolean =>
-  vmi.metadata.ownerReferences?.some(
-    ({ kind, uid, controller }) => controller === true && kind === 'VirtualMachine' && uid === vm.metadata.uid,
-  ) ?? false;

@@ -1,5 +1,6 @@
 /** Which objects a set has: those it controls and selects, and those without a controller that it selects. Pure. */
 
+import { controllerOf } from '@coracle/apimachinery/meta/controller-reference';
 import type { ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import {
@@ -18,10 +19,6 @@ export interface Members<T> {
   /** Controlled by the set, and no longer selected. */
   readonly release: readonly T[];
 }
-
-/** UID of the controller of an object; undefined where it has none. */
-export const controllerUid = ({ metadata }: ReadonlyObject): string | undefined =>
-  metadata.ownerReferences?.find(({ controller }) => controller === true)?.uid;
 
 /** The selector of a set; one that cannot be read, which an older server may have let in, selects nothing. */
 export function selectorOf({ spec }: { readonly spec: { readonly selector?: LabelSelectorObject } }): LabelSelector {
@@ -45,7 +42,7 @@ export function claimMembers<T extends ReadonlyObject>(
   const adopt: T[] = [];
   const release: T[] = [];
   for (const object of objects) {
-    const controller = controllerUid(object);
+    const controller = controllerOf(object)?.uid;
     const isSelected = selector.requirements.length > 0 && matchesLabels(selector, object.metadata.labels);
     const isLeaving = isDeleting(object);
     if (controller === set.metadata.uid) (isSelected || isLeaving ? own : release).push(object);

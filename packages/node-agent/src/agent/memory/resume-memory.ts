@@ -2,7 +2,9 @@
  * A guest that goes on from a saved state: whether it may and can, and the way from a QEMU that waits to a guest that
  * runs.
  */
+
 import { stat } from 'node:fs/promises';
+import { controllerOf } from '@coracle/apimachinery/meta/controller-reference';
 import type { ReadonlyVmi } from '@coracle/kubevirt/kinds/kinds';
 import type { MachinePlan } from '@coracle/kubevirt/rules/machine/machine-plan';
 import { machinePlan } from '@coracle/kubevirt/rules/machine/plan';
@@ -75,9 +77,9 @@ export async function resumeOf(
 }
 
 /** The machine that owns the instance, else the instance itself: what uses a state once. */
-function ownerOf({ metadata }: ReadonlyVmi): string {
-  const uid = metadata.ownerReferences?.find(({ controller }) => controller === true)?.uid;
-  return uid !== undefined && isUid(uid) ? uid : (metadata.uid ?? '');
+function ownerOf(vmi: ReadonlyVmi): string {
+  const uid = controllerOf(vmi)?.uid;
+  return uid !== undefined && isUid(uid) ? uid : (vmi.metadata.uid ?? '');
 }
 
 async function usableState(

@@ -1,5 +1,6 @@
 /** What the mutating webhooks fill in. Each function returns a new object and leaves its argument alone. */
 
+import { controllerOf } from '@coracle/apimachinery/meta/controller-reference';
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { formatTime } from '@coracle/apimachinery/meta/object';
 import { isDeleting } from '@coracle/apimachinery/meta/object-state';
@@ -78,7 +79,7 @@ export function mutateVirtualMachineInstance(
   if (holdsTooMany(next.spec) || hasEmptyElement(next.spec)) return next;
   setInstanceDefaults(next, context.config);
   const { domain } = next.spec;
-  const machine = owningMachine(next);
+  const machine = controllerOf(next, 'VirtualMachine')?.name;
   const identity = decideIdentity(
     machine === undefined
       ? { type: 'create-vmi', firmware: domain.firmware, randomUuid: context.randomUuid }
@@ -137,10 +138,6 @@ function noteOrigin({ metadata }: Pick<VirtualMachine, 'metadata'>, origin: Iden
   if (origin === undefined || isKept || said === origin) return;
   metadata.annotations = { ...metadata.annotations, [IDENTITY_ORIGIN]: origin };
 }
-
-/** Name of the virtual machine that controls an instance. */
-const owningMachine = ({ metadata }: VirtualMachineInstance): string | undefined =>
-  metadata.ownerReferences?.find(({ controller, kind }) => controller === true && kind === 'VirtualMachine')?.name;
 
 /** Labels a migration with its instance, and holds it until the controller is done with it. */
 export function mutateMigration(
