@@ -3,8 +3,6 @@ import { formatAddress, parseAddress } from '../meta/ip-address.ts';
 import type { DeepReadonly, KubeObject, UnstructuredObject } from '../meta/object.ts';
 import type { IPAddress, ServiceCIDR } from './types.ts';
 
-/** The ServiceCIDR of the range that the server was started with. */
-export const DEFAULT_SERVICE_CIDR_NAME = 'kubernetes';
 /** Range of cluster IPs when none is asked for. */
 export const DEFAULT_SERVICE_CIDR = '10.96.0.0/16';
 /** Who made an IPAddress: the allocator of cluster IPs. */

@@ -6,14 +6,11 @@ import { parseApiVersion } from '@coracle/apimachinery/meta/gvk';
 import { formatTime, type UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { storagePrefix } from '@coracle/apimachinery/types/resource';
-import {
-  DEFAULT_SERVICE_CIDR,
-  DEFAULT_SERVICE_CIDR_NAME,
-  firstServiceIp,
-} from '@coracle/apimachinery/types/service-cidrs';
+import { DEFAULT_SERVICE_CIDR, firstServiceIp } from '@coracle/apimachinery/types/service-cidrs';
 import { REQUEST_HEADERS } from '../auth/front-proxy.ts';
 import { FLOW_CONTROL_OBJECTS, MANDATORY_SCHEMAS } from '../kinds/builtin/flow-control-objects.ts';
 import { apiServices } from './bootstrap-api-services.ts';
+import templates from './bootstrap-objects.json' with { type: 'json' };
 import { createObject } from './create.ts';
 import { repairServiceAddresses } from './keep-service-addresses.ts';
 import { normalizeInput } from './normalize-input.ts';
@@ -139,60 +136,30 @@ export async function ensure(
 
 function bootstrapObjects(options: BootstrapOptions, now: number): BootstrapObject[] {
   const { advertise, serviceCidr = DEFAULT_SERVICE_CIDR } = options;
-  const serviceIp = firstServiceIp(serviceCidr);
-  const objects: BootstrapObject[] = SYSTEM_NAMESPACES.map((name) => ({
-    resource: 'namespaces',
-    object: { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
-  }));
-  objects.push(priorityClass('system-node-critical', 2000001000), priorityClass('system-cluster-critical', 2000000000));
-  objects.push({
-    resource: 'services',
-    object: {
-      apiVersion: 'v1',
-      kind: 'Service',
-      metadata: {
-        name: 'kubernetes',
-        namespace: 'default',
-        labels: { component: 'apiserver', provider: 'kubernetes' },
-      },
-      spec: {
-        type: 'ClusterIP',
-        clusterIP: serviceIp,
-        clusterIPs: [serviceIp],
-        ipFamilies: ['IPv4'],
-        ipFamilyPolicy: 'SingleStack',
-        ports: [{ name: 'https', port: 443, protocol: 'TCP', targetPort: advertise?.port ?? 6443 }],
-      },
-    },
-  });
-  if (advertise) objects.push(endpoints(advertise), endpointSlice(advertise));
-  if (advertise || options.clientCa || options.frontProxy) objects.push(authenticationConfig(options));
-  objects.push(defaultServiceCidr(serviceCidr, now));
-  return objects;
+  const values = {
+    '{service-cidr}': serviceCidr,
+    '{service-ip}': firstServiceIp(serviceCidr),
+    '{port}': advertise?.port ?? 6443,
+    '{address}': advertise?.address,
+    '{family}': advertise?.address.includes(':') ? 'IPv6' : 'IPv4',
+    '{now}': formatTime(now),
+  };
+  return [
+    ...SYSTEM_NAMESPACES.map((name) => ({
+      resource: 'namespaces',
+      object: { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
+    })),
+    ...filled(templates.always, values),
+    ...(advertise ? filled(templates.advertised, values) : []),
+    ...(advertise || options.clientCa || options.frontProxy ? [authenticationConfig(options)] : []),
+  ];
 }
 
-/** Follows the range the server is started with; what an older range gave out stays given out. */
-const defaultServiceCidr = (cidr: string, now: number): BootstrapObject => ({
-  resource: 'servicecidrs',
-  follow: ['spec'],
-  object: {
-    apiVersion: 'networking.k8s.io/v1',
-    kind: 'ServiceCIDR',
-    metadata: { name: DEFAULT_SERVICE_CIDR_NAME },
-    spec: { cidrs: [cidr] },
-    status: {
-      conditions: [
-        {
-          type: 'Ready',
-          status: 'True',
-          lastTransitionTime: formatTime(now),
-          reason: '',
-          message: 'Kubernetes default Service CIDR is ready',
-        },
-      ],
-    },
-  },
-});
+/** Copies of the templates in `bootstrap-objects.json`, in which texts like `{port}` stand for values. */
+const filled = (objects: readonly unknown[], values: Readonly<Record<string, unknown>>): readonly BootstrapObject[] =>
+  JSON.parse(JSON.stringify(objects), (_, value: unknown) =>
+    typeof value === 'string' && Object.hasOwn(values, value) ? values[value] : value,
+  ) as BootstrapObject[];
 
 /** What extension API servers read: whom to believe, by certificate and by headers of the proxy in front of them. */
 const authenticationConfig = ({ clientCa, frontProxy }: BootstrapOptions): BootstrapObject => ({
@@ -208,54 +175,5 @@ const authenticationConfig = ({ clientCa, frontProxy }: BootstrapOptions): Boots
       ...(frontProxy && { 'requestheader-client-ca-file': frontProxy.ca }),
       ...Object.fromEntries(Object.entries(REQUEST_HEADERS).map(([name, headers]) => [name, JSON.stringify(headers)])),
     },
-  },
-});
-
-const DESCRIPTIONS: Record<string, string> = {
-  'system-node-critical': 'Used for system critical pods that must not be moved from their current node.',
-  'system-cluster-critical':
-    'Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.',
-};
-
-const priorityClass = (name: string, value: number): BootstrapObject => ({
-  resource: 'priorityclasses',
-  object: {
-    apiVersion: 'scheduling.k8s.io/v1',
-    kind: 'PriorityClass',
-    metadata: { name },
-    value,
-    description: DESCRIPTIONS[name],
-  },
-});
-
-const endpoints = ({ address, port }: { address: string; port: number }): BootstrapObject => ({
-  resource: 'endpoints',
-  follow: ['subsets'],
-  object: {
-    apiVersion: 'v1',
-    kind: 'Endpoints',
-    metadata: {
-      name: 'kubernetes',
-      namespace: 'default',
-      labels: { 'endpointslice.kubernetes.io/skip-mirror': 'true' },
-    },
-    subsets: [{ addresses: [{ ip: address }], ports: [{ name: 'https', port, protocol: 'TCP' }] }],
-  },
-});
-
-const endpointSlice = ({ address, port }: { address: string; port: number }): BootstrapObject => ({
-  resource: 'endpointslices',
-  follow: ['endpoints', 'ports'],
-  object: {
-    apiVersion: 'discovery.k8s.io/v1',
-    kind: 'EndpointSlice',
-    metadata: {
-      name: 'kubernetes',
-      namespace: 'default',
-      labels: { 'kubernetes.io/service-name': 'kubernetes' },
-    },
-    addressType: address.includes(':') ? 'IPv6' : 'IPv4',
-    endpoints: [{ addresses: [address], conditions: { ready: true } }],
-    ports: [{ name: 'https', port, protocol: 'TCP' }],
   },
 });
