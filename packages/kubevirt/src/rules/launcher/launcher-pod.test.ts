@@ -54,6 +54,15 @@ test('launcherPod() carries upstream labels, owner and grace padding', () => {
   assert.deepEqual(made.spec.nodeSelector, { 'kubevirt.io/schedulable': 'true', 'kubernetes.io/arch': 'amd64' });
 });
 
+// S-1546: The launcher Pod has the name servers and the DNS policy of its instance.
+test('launcherPod() says who is asked for names, where the instance does', () => {
+  const options = { idLabel: 'a', cpuAllocationRatio: 10, useEmulation: true, launcherImage: 'l' };
+  const dns = { dnsPolicy: 'None', dnsConfig: { nameservers: ['192.0.2.1'], searches: ['example.com'] } };
+  const { spec } = launcherPod(instance(dns), options);
+  assert.deepEqual({ dnsPolicy: spec.dnsPolicy, dnsConfig: spec.dnsConfig }, dns);
+  assert.equal(launcherPod(instance({}), options).spec.dnsPolicy, undefined);
+});
+
 test('launcherPod() names the ports of all interfaces, which Services point at by name', () => {
   const portsOf = (interfaces: readonly object[]) =>
     launcherPod(instance({ domain: { devices: { interfaces } } }), {

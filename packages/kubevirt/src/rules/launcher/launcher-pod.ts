@@ -150,6 +150,8 @@ export function launcherPod(vmi: ReadonlyVmi, options: LauncherPodOptions): Pod 
       }),
       ...(spec.schedulerName && { schedulerName: spec.schedulerName }),
       ...(spec.priorityClassName && { priorityClassName: spec.priorityClassName }),
+      ...(spec.dnsPolicy && { dnsPolicy: spec.dnsPolicy as NonNullable<Pod['spec']['dnsPolicy']> }),
+      ...(spec.dnsConfig && { dnsConfig: cloneJson(spec.dnsConfig) as NonNullable<Pod['spec']['dnsConfig']> }),
       ...serviceAccount(spec),
       ...pullSecrets(spec),
       ...(volumes.length > 0 && { volumes }),

@@ -63,16 +63,21 @@ test('registerNode() writes nothing while another agent serves the node, and tak
 });
 
 // S-520
-test('registerNode() renews the heartbeat annotation once a minute, and writes the Node no more often than that', async () => {
+// S-1545: A node whose label kubevirt.io/schedulable somebody else set to false is schedulable again with its next
+//   heartbeat, within a minute; a cordon stays.
+test('registerNode() renews the heartbeat annotation once a minute, and with it what says that guests may come', async () => {
   let now = Date.UTC(2026, 0, 1);
   const start = now;
   const beats: [atSeconds: number, text: string][] = [];
+  const schedulable: (string | undefined)[] = [];
   const stop = new AbortController();
   const clock = {
     now: () => now,
     monotonic: () => now,
     sleep: async (ms: number) => {
       now += ms;
+      if (now - start === 30_000) node!.metadata.labels!['kubevirt.io/schedulable'] = 'false';
+      schedulable.push(node?.metadata.labels?.['kubevirt.io/schedulable']);
       if (now - start > 150_000) stop.abort(new Error('stopped'));
     },
   } as unknown as Clock;
@@ -118,4 +123,5 @@ test('registerNode() renews the heartbeat annotation once a minute, and writes t
     [60, '2026-01-01T00:01:00Z'],
     [120, '2026-01-01T00:02:00Z'],
   ]);
+  assert.deepEqual(schedulable.slice(0, 8), ['true', 'true', 'false', 'false', 'false', 'false', 'true', 'true']);
 });

@@ -122,12 +122,12 @@ async function ensureNode({ client, clock, signal }: RegistrationOptions, descri
   if (description.agentId !== undefined && servedByAnother(node, description.agentId))
     throw new Error(takenMessage(description.name));
   const labels = nodeLabels(description);
-  // An operator who set it to false keeps the node empty.
-  if (node.metadata.labels?.['kubevirt.io/schedulable'] !== undefined) delete labels['kubevirt.io/schedulable'];
   const annotations: Record<string, string> = nodeAnnotations(description);
   const beat = node.metadata.annotations?.[HANDLER_HEARTBEAT_ANNOTATION];
   const isStale = beat === undefined || !(Math.abs(clock.now() - Date.parse(beat)) < HANDLER_BEAT_MS);
   if (isStale) annotations[HANDLER_HEARTBEAT_ANNOTATION] = formatTime(clock.now());
+  // What somebody else wrote there stands until the next heartbeat, as upstream: a cordon is what keeps a node empty.
+  else if (node.metadata.labels?.['kubevirt.io/schedulable'] !== undefined) delete labels['kubevirt.io/schedulable'];
   const changes = labelChanges(node.metadata, labels);
   // An agent that left made the node unschedulable; a cordon of somebody else carries no such mark.
   const isUnserved = node.metadata.annotations?.[UNSERVED_ANNOTATION] !== undefined;
