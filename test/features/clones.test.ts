@@ -46,7 +46,7 @@ function runClones(wrap: (client: Client, kill: () => void) => Client = (client)
 }
 
 before(async () => {
-  cluster = await startFakeCluster({ nodes: [], components: 'garbage-collector-controller' });
+  cluster = await startFakeCluster({ nodes: [], components: 'garbage-collector-controller,vm' });
   played = playSnapshots(cluster.client);
   stopController = runClones();
 });

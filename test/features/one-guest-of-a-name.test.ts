@@ -1,10 +1,17 @@
 /** An instance that no admission of ours has seen: its controller holds it until its guest has ended. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import fc from 'fast-check';
 import { PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import type { Pod } from '../../packages/apimachinery/src/types/types.ts';
 import { isNotFound } from '../../packages/client/src/api-failure.ts';
-import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import {
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINES,
+  type VirtualMachine,
+  type VirtualMachineInstance,
+} from '../../packages/kubevirt/src/kinds/kubevirt.ts';
+import { VM_FINALIZER as HELD } from '../../packages/kubevirt/src/rules/machine-defaults/hold-machine.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
 
@@ -94,4 +101,80 @@ test('an instance whose namesake was let go by force waits until the launcher of
   release();
   await cluster.untilVmi('twice', 'runs', ({ status }) => status?.phase === 'Running');
   assert.equal((await launchers('twice')).length, 1);
+});
+
+const machine = (name: string, spec: object = { runStrategy: 'Always' }): VirtualMachine =>
+  ({
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachine',
+    metadata: { name, namespace: 'default' },
+    spec: { ...spec, template: { spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } } },
+  }) as unknown as VirtualMachine;
+
+// S-1560: A machine is held for its controller from its creation: deleted at any moment after that, no instance is left,
+//   and the machine is there until its instance has ended. No garbage collector runs here.
+test('a machine that is deleted at any moment after its creation leaves no instance behind', async () => {
+  const seen = new Set<string>();
+  let count = 0;
+  const moments = fc.array(fc.integer({ min: 0, max: 60 }), { minLength: 6, maxLength: 6 });
+  const deletion = async (turns: number): Promise<void> => {
+    const name = `brief-${count++}`;
+    await cluster.client.create(VIRTUAL_MACHINES, machine(name));
+    for (let turn = 0; turn < turns; turn++) await new Promise((wake) => setImmediate(wake));
+    const before = await cluster.vmi(name).catch(() => undefined);
+    seen.add(before?.status?.phase ?? 'no instance');
+    await cluster.client.delete(VIRTUAL_MACHINES, key(name));
+    await eventually(`the machine ${name} is gone`, () =>
+      cluster.client
+        .get(VIRTUAL_MACHINES, key(name))
+        .catch(isNotFound)
+        .then((found) => found === true),
+    );
+    assert.equal(
+      await cluster.vmi(name).catch(isNotFound),
+      true,
+      `the instance of ${name}, deleted after ${turns} turns`,
+    );
+  };
+  await fc.assert(
+    fc.asyncProperty(moments, (turns) => Promise.all(turns.map(deletion)).then(() => {})),
+    { numRuns: 4 },
+  );
+  assert.ok(seen.has('no instance') && seen.size > 2, [...seen].join());
+});
+
+// S-1561: What holds a machine belongs to no user: server-side apply and its repetition do not own it or take it away,
+//   the first write of the controller is its status, and a deletion that orphans leaves the instance running.
+test('the finalizer of a machine is not its user’s, and costs no write', async () => {
+  const path = '/apis/kubevirt.io/v1/namespaces/default/virtualmachines/applied';
+  const apply = (query: string, strategy: string) =>
+    cluster.board.send(
+      'PATCH',
+      `${path}?fieldManager=team${query}`,
+      machine('applied', { runStrategy: strategy }),
+      'application/apply-patch+yaml',
+    );
+  const dry = await apply('&dryRun=All', 'Halted');
+  assert.deepEqual(dry.json.metadata.finalizers, [HELD]);
+  await apply('', 'Halted');
+  await eventually(
+    'its status',
+    async () => (await cluster.board.send('GET', path)).json.status?.printableStatus === 'Stopped',
+  );
+  const { managedFields } = (await cluster.board.send('GET', path)).json.metadata;
+  assert.deepEqual(
+    managedFields.map(({ operation, subresource = '' }: Record<string, string>) => `${operation} ${subresource}`),
+    ['Apply ', 'Update status'],
+  );
+  assert.doesNotMatch(JSON.stringify(managedFields), /finalizers|observed-api-version/);
+  const again = await apply('', 'Always');
+  assert.deepEqual(again.json.metadata.finalizers, [HELD]);
+  await cluster.untilVmi('applied', 'runs', ({ status }) => status?.phase === 'Running');
+  await cluster.client.delete(VIRTUAL_MACHINES, key('applied'), { propagationPolicy: 'Orphan' });
+  const orphaned = await eventually('the controller lets go', async () => {
+    const { json } = await cluster.board.send('GET', path);
+    return json.metadata.finalizers?.includes(HELD) ? undefined : json;
+  });
+  assert.deepEqual(orphaned.metadata.finalizers, ['orphan']);
+  assert.equal((await cluster.vmi('applied')).metadata.deletionTimestamp, undefined);
 });

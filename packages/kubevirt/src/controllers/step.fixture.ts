@@ -8,7 +8,7 @@ import * as cdi from '../kinds/cdi/kinds.ts';
 import * as coracle from '../kinds/coracle/kinds.ts';
 import * as kubevirt from '../kinds/kubevirt.ts';
 import { CREATED_BY_LABEL, LAUNCHER_LABEL, LAUNCHER_VALUE, UNPAUSED_GATE } from '../rules/launcher/launcher-labels.ts';
-import { VM_FINALIZER } from './vm/vm-view.ts';
+import { VM_FINALIZER } from '../rules/machine-defaults/hold-machine.ts';
 
 /** Makes a test of each row. */
 export const testSteps = <S>(setting: Omit<StepSetting<S>, 'types'>, rows: readonly StepRow<S>[]): void =>

@@ -7,9 +7,10 @@ import { decideIdentity, withIdentity } from '../../rules/identity/decide-identi
 import { startConflictsMessage } from '../../rules/instancetype/conflicts.ts';
 import { applyAtStart, type Layers } from '../../rules/instancetype/expand.ts';
 import type { ClusterConfig } from '../../rules/machine-defaults/cluster-config.ts';
+import { OBSERVED_API_VERSIONS, VM_FINALIZER } from '../../rules/machine-defaults/hold-machine.ts';
 import { FORKED_FROM } from '../../rules/memory-state/fork.ts';
 import { RESUME_FALLBACK, RESUME_FROM } from '../../rules/memory-state/resume-request.ts';
-import { OBSERVED_API_VERSIONS, VM_FINALIZER, VM_GENERATION } from './vm-view.ts';
+import { VM_GENERATION } from './vm-view.ts';
 
 export interface BuildInstanceOptions {
   /** Starts the guest paused. */

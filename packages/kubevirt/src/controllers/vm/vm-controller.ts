@@ -68,13 +68,14 @@ export function createVmController(options: VmControllerOptions): Controller {
     concurrency: 8,
     reconcile: async (key, { signal }) => {
       const cached = steps.vms.get(key);
+      const found = steps.vmis.get(key);
+      const instance = found && cached && isControlledBy(found, cached.metadata.uid) ? found : undefined;
+      if (found && !instance) await steps.releaseLeft(found);
       if (!cached) {
         steps.expectations.forget(keyText(key));
         return DONE;
       }
       if (!steps.expectations.satisfied(keyText(key))) return DONE;
-      const found = steps.vmis.get(key);
-      const instance = found && isControlledBy(found, cached.metadata.uid) ? found : undefined;
       const identity = await persistFirmwareUuid(steps.client, cached, instance);
       if (identity.isWritten) return DONE;
       const after = cloneJson(cached) as VirtualMachine;

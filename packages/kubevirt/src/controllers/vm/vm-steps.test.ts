@@ -2,10 +2,10 @@ import { isControlledBy } from '@coracle/apimachinery/meta/controller-reference'
 import { cloneJson } from '../../../../apimachinery/src/meta/deep-clone.ts';
 import { NOW } from '../../../../client/src/run-step.fixture.ts';
 import type { VirtualMachine } from '../../kinds/kubevirt.ts';
+import { VM_FINALIZER } from '../../rules/machine-defaults/hold-machine.ts';
 import { RESUME_FROM } from '../../rules/memory-state/resume-request.ts';
 import { instance, KEY, machine, REFUSED, testSteps } from '../step.fixture.ts';
 import { type Pass, VmSteps } from './vm-steps.ts';
-import { VM_FINALIZER } from './vm-view.ts';
 
 const going = { deletionTimestamp: NOW };
 

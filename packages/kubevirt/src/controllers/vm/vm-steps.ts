@@ -1,6 +1,8 @@
-import { keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { controllerOf } from '@coracle/apimachinery/meta/controller-reference';
+import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { conditionOf, hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { ApiError } from '@coracle/apimachinery/meta/status';
+import { orAbsent } from '@coracle/client/api-failure';
 import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
@@ -25,6 +27,7 @@ import {
   clusterConfigOf,
   cpuAllocationRatioOf,
 } from '../../rules/machine-defaults/cluster-config.ts';
+import { holdMachine, VM_FINALIZER } from '../../rules/machine-defaults/hold-machine.ts';
 import { RESUME_FROM } from '../../rules/memory-state/resume-request.ts';
 import {
   effectiveRunStrategy,
@@ -42,7 +45,7 @@ import { createStartRecord } from './start-record.ts';
 import { syncInstancetype } from './sync-instancetype.ts';
 import { updateInstance } from './update-instance.ts';
 import { NOT_LIVE_UPDATABLE, type SyncFailure } from './vm-status.ts';
-import { generationOf, OBSERVED_API_VERSIONS, VM_FINALIZER, VM_GENERATION, viewOf } from './vm-view.ts';
+import { generationOf, VM_GENERATION, viewOf } from './vm-view.ts';
 
 export interface VmControllerOptions extends ControllerEnvironment {
   /** 0 to 1; jitter of the start back-off. */
@@ -91,6 +94,10 @@ function endIsCounted(vm: VirtualMachine, instance: ReadonlyVmi): boolean {
   const counted = strategy === 'Always' || strategy === 'RerunOnFailure' || strategy === 'Once';
   return !counted || isDeleting(vm) || failure?.lastFailedVMIUID === instance.metadata.uid;
 }
+
+/** The guest has ended, the instance is to go, and waits for us. */
+const isHeldAtItsEnd = (instance: ReadonlyVmi): boolean =>
+  hasEnded(instance) && isDeleting(instance) && (instance.metadata.finalizers ?? []).includes(VM_FINALIZER);
 
 const problemOf = ({ status }: ReadonlyVm): { readonly reason?: string; readonly message?: string } | undefined =>
   status?.conditions?.find(({ type, status: value }) => type === 'Synchronized' && value === 'False');
@@ -143,9 +150,7 @@ export class VmSteps extends ControllerSteps<VmControllerOptions> {
   };
 
   readonly #finalizer: Step = async ({ vm }) => {
-    if (!vm.metadata.finalizers?.includes(VM_FINALIZER))
-      vm.metadata.finalizers = [...(vm.metadata.finalizers ?? []), VM_FINALIZER];
-    vm.metadata.annotations = { ...vm.metadata.annotations, ...OBSERVED_API_VERSIONS };
+    holdMachine(vm);
     return 'continue';
   };
 
@@ -397,14 +402,24 @@ export class VmSteps extends ControllerSteps<VmControllerOptions> {
   }
 
   // The instance may go once its end has been counted here (start failures are keyed by its uid).
-  async #releaseInstance(pass: Pass): Promise<void> {
-    const { instance, key, vm } = pass;
-    if (!instance || !hasEnded(instance) || !isDeleting(instance)) return;
-    const finalizers = instance.metadata.finalizers ?? [];
-    if (!finalizers.includes(VM_FINALIZER) || !endIsCounted(vm, instance)) return;
-    const at = finalizers.indexOf(VM_FINALIZER);
+  async #releaseInstance({ instance, vm }: Pass): Promise<void> {
+    if (instance && isHeldAtItsEnd(instance) && endIsCounted(vm, instance)) await this.#release(instance);
+  }
+
+  /** Lets an instance go whose machine went before it, by force: nobody else would, and it would stay for ever. */
+  async releaseLeft(instance: ReadonlyVmi): Promise<void> {
+    const owner = controllerOf(instance, 'VirtualMachine');
+    if (!owner || !isHeldAtItsEnd(instance)) return;
+    // The cache may not know the machine yet.
+    const { namespace = '' } = instance.metadata;
+    const vm = await orAbsent(this.client.get(VIRTUAL_MACHINES, { namespace, name: owner.name }));
+    if (vm?.metadata.uid !== owner.uid) await this.#release(instance);
+  }
+
+  async #release(instance: ReadonlyVmi): Promise<void> {
+    const at = (instance.metadata.finalizers ?? []).indexOf(VM_FINALIZER);
     try {
-      await this.client.patch(VIRTUAL_MACHINE_INSTANCES, key, {
+      await this.client.patch(VIRTUAL_MACHINE_INSTANCES, keyOf(instance), {
         type: 'json',
         body: [
           { op: 'test', path: `/metadata/finalizers/${at}`, value: VM_FINALIZER },

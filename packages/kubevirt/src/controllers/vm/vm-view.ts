@@ -4,16 +4,8 @@ import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import type { InstanceView } from '../../rules/run-strategy/run-strategy.ts';
 
-/** Finalizer on the VM, and on its instance until the VM controller has seen it end. */
-export const VM_FINALIZER = 'kubevirt.io/virtualMachineControllerFinalize';
 /** Annotation on the instance: generation of the VM it is known to match. */
 export const VM_GENERATION = 'kubevirt.io/vm-generation';
-
-/** Annotations of the first touch: the versions under which the object was seen and is stored. */
-export const OBSERVED_API_VERSIONS: Readonly<Record<string, string>> = {
-  'kubevirt.io/latest-observed-api-version': 'v1',
-  'kubevirt.io/storage-observed-api-version': 'v1',
-};
 
 /** Generation of the VM that an instance was made from, or is known to match; undefined when nobody has said. */
 export function generationOf(instance: ReadonlyVmi | undefined): number | undefined {

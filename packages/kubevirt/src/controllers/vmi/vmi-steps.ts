@@ -36,6 +36,7 @@ import { type LauncherPodOptions, launcherPod } from '../../rules/launcher/launc
 import type { NamespaceLimits } from '../../rules/launcher/launcher-resources.ts';
 import { limitedBy, namespaceLimits } from '../../rules/launcher/namespace-limits.ts';
 import { NETWORKS_ANNOTATION, networksAnnotation } from '../../rules/launcher/network-attachments.ts';
+import { VM_FINALIZER } from '../../rules/machine-defaults/hold-machine.ts';
 import { launcherPodInformer } from '../launcher-pod-informer.ts';
 import { missingClaim } from './claim-info.ts';
 import { plugVolumes } from './plug-volumes.ts';
@@ -188,8 +189,7 @@ export class VmiSteps extends ControllerSteps<VmiControllerOptions> {
     if (final && pass.pods.length === 0 && !pass.podExpected) {
       const dropped = new Set<string>([FOREGROUND_FINALIZER, OLD_FINALIZER]);
       // Without a VM above it nobody else would drop the VM controller's finalizer.
-      if (!vmi.metadata.ownerReferences?.some((owner) => owner.kind === 'VirtualMachine'))
-        dropped.add('kubevirt.io/virtualMachineControllerFinalize');
+      if (!vmi.metadata.ownerReferences?.some((owner) => owner.kind === 'VirtualMachine')) dropped.add(VM_FINALIZER);
       vmi.metadata.finalizers = (vmi.metadata.finalizers ?? []).filter((finalizer) => !dropped.has(finalizer));
     }
   }

@@ -6,6 +6,7 @@
 
 import type { ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import type { ReadonlyVm, ReadonlyVmi } from '../../kinds/kubevirt.ts';
+import { VM_FINALIZER } from '../machine-defaults/hold-machine.ts';
 import { allNodes, keyOfNode } from '../object-graph/extend-graph.ts';
 import type { ObjectGraphReference } from '../object-graph/graph-node.ts';
 import type { ExtendedGraphNode } from '../object-graph/mark-graph.ts';
@@ -146,7 +147,7 @@ export interface FinalizerRow {
 }
 
 const FINALIZERS: Readonly<Record<string, string>> = {
-  'kubevirt.io/virtualMachineControllerFinalize': 'virt-controller, when the instance is gone',
+  [VM_FINALIZER]: 'virt-controller, when the instance is gone',
   'kubevirt.io/foregroundDeleteVirtualMachine': 'virt-controller, when the guest has ended',
   'kubevirt.io/migrationJobFinalize': 'virt-controller, when the migration has ended',
   'snapshot.kubevirt.io/snapshot-source-protection': 'the snapshot controller, when the snapshot or restore has ended',

@@ -20,6 +20,7 @@ import {
   type IdentityOrigin,
   withIdentity,
 } from '../../../rules/identity/decide-identity.ts';
+import { holdMachine } from '../../../rules/machine-defaults/hold-machine.ts';
 import { setInstanceDefaults, setVirtualMachineDefaults } from '../../../rules/machine-defaults/instance-defaults.ts';
 import { DUMP_CLAIM_ANNOTATION } from '../../../rules/memory-dump/memory-dump.ts';
 import type { AdmissionContext } from './admission-context.ts';
@@ -33,7 +34,10 @@ const PCI_TOPOLOGY = 'v3';
 /** The user that launchers run QEMU as, unless the gate Root makes it 0. */
 const RUNTIME_USER = 107;
 
-/** Fills architecture and machine type, and the identity: a new one on creation, on update the one that was left out. */
+/**
+ * Fills architecture and machine type, and the identity: a new one on creation, on update the one that was left out. What
+ * is created is held for its controller from then on.
+ */
 export function mutateVirtualMachine(vm: ReadonlyVm, context: AdmissionContext, old?: ReadonlyVm): VirtualMachine {
   const next = cloneJson(vm) as VirtualMachine;
   const { template } = next.spec ?? {};
@@ -44,6 +48,7 @@ export function mutateVirtualMachine(vm: ReadonlyVm, context: AdmissionContext, 
   setVirtualMachineDefaults(next, context.config);
   identifyMachine(next, template.spec, context, old);
   if (context.operation === 'CREATE') {
+    holdMachine(next);
     if (hasPcieTopology(template.spec)) {
       // Kept in the template for good: the guest's devices keep their addresses when the layout changes one day.
       template.metadata ??= {};
