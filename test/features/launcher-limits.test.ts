@@ -128,3 +128,19 @@ test('a guest in a namespace with a quota of limits gets limits, keeps them wher
   assert.equal(items.length, 2);
   for (const one of items) assert.deepEqual(of(one)?.limits, of(pod)?.limits);
 });
+
+const QUALITIES: readonly (readonly [qosClass: string, resources: object])[] = [
+  ['Guaranteed', { requests: { cpu: '1', memory: '64M' }, limits: { cpu: '1', memory: '64M' } }],
+  ['Guaranteed', { limits: { cpu: '1', memory: '64M' } }],
+  ['Burstable', { requests: { cpu: '500m', memory: '64M' }, limits: { cpu: '1', memory: '128M' } }],
+];
+for (const [index, [qosClass, resources]] of QUALITIES.entries()) {
+  // S-1547: A guest whose limits are its requests, or that names limits alone, has a Pod of class Guaranteed, with its disks
+  //   and the log of its serial line.
+  test(`a guest of ${JSON.stringify(resources)} is ${qosClass}`, async () => {
+    const name = `quality-${index}`;
+    const volumes = [{ name: 'root', containerDisk: { image: 'example.com/disk:1' } }];
+    await cluster.run(name, { domain: { devices: {}, resources }, volumes });
+    assert.equal((await cluster.vmi(name)).status?.qosClass, qosClass);
+  });
+}

@@ -180,7 +180,6 @@ export async function startFakeNode({ name, client, admin, signal, labels }: Fak
     if (pod.status?.phase !== 'Running')
       await patchPod(pod, {
         phase: 'Running',
-        qosClass: 'Burstable',
         startTime: now(),
         conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: now() }],
         containerStatuses: pod.spec.containers.map(({ name: container, image }) => ({

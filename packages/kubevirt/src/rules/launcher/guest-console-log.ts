@@ -5,6 +5,7 @@
 
 import type { Container, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
+import { isGuaranteed } from './launcher-resources.ts';
 
 const NAME = 'guest-console-log';
 const USER = 107;
@@ -24,7 +25,6 @@ export function guestConsoleLog(
 ): Container | undefined {
   const { autoattachSerialConsole, logSerialConsole } = spec.domain?.devices ?? {};
   if (autoattachSerialConsole === false || !(logSerialConsole ?? options.serialConsoleLog ?? true)) return undefined;
-  const guaranteed = spec.domain?.cpu?.dedicatedCpuPlacement === true;
   return {
     name: NAME,
     image: options.launcherImage,
@@ -32,7 +32,7 @@ export function guestConsoleLog(
     command: ['/usr/bin/virt-tail'],
     args: ['--logfile', `/var/run/kubevirt-private/${metadata.uid ?? ''}/virt-serial0-log`],
     restartPolicy: 'Always',
-    resources: { requests: guaranteed ? LIMITS : REQUESTS, limits: LIMITS },
+    resources: { requests: isGuaranteed(spec) ? LIMITS : REQUESTS, limits: LIMITS },
     securityContext: {
       allowPrivilegeEscalation: false,
       capabilities: { drop: ['ALL'] },

@@ -17,7 +17,7 @@ import {
   VM_NAME_LABEL,
   VMI_ID_LABEL,
 } from './launcher-labels.ts';
-import { dedicatedCpus, launcherResources, type NamespaceLimits } from './launcher-resources.ts';
+import { isGuaranteed, launcherResources, type NamespaceLimits } from './launcher-resources.ts';
 import { launcherVolumes } from './launcher-volumes.ts';
 import { NETWORKS_ANNOTATION, networksAnnotation } from './network-attachments.ts';
 import { launcherAffinity, launcherNodeSelector, type MemoryPlace, type NodeSelectorOptions } from './node-selector.ts';
@@ -174,7 +174,7 @@ function computePorts(spec: DeepReadonly<VirtualMachineInstance['spec']>): NonNu
 function diskContainers(spec: DeepReadonly<VirtualMachineInstance['spec']>): Container[] {
   const containers: Container[] = [];
   const limits = { cpu: '10m', memory: '40M' };
-  const requests = dedicatedCpus(spec) === undefined ? { cpu: '1m', memory: '1M' } : limits;
+  const requests = isGuaranteed(spec) ? limits : { cpu: '1m', memory: '1M' };
   const add = (name: string, image: string, imagePullPolicy: string | undefined): void => {
     containers.push({
       name,

@@ -82,7 +82,7 @@ export function memoryOverhead(
   if (probes > 0) bytes += BigInt(probes) * PROBE_OVERHEAD + PROBES_OVERHEAD;
   if (launchSecurity !== undefined) bytes += 256n * MIB;
   if (devices?.tpm !== undefined && devices.tpm.enabled !== false) bytes += 53n * MIB;
-  if (spec.domain?.cpu?.dedicatedCpuPlacement === true || wantsGuaranteed(spec)) bytes += 100n * MIB;
+  if (isGuaranteed(spec)) bytes += 100n * MIB;
   bytes += bytesOf(spec.domain?.memory?.reservedOverhead?.addedOverhead);
   // In whole thousands of bytes, as upstream rounds it.
   return bytes + BigInt(Math.trunc(Number((bytes + 999n) / 1000n) * (overheadRatio - 1))) * 1000n;
@@ -96,11 +96,16 @@ const hasHostDevices = ({ domain }: DeepReadonly<VirtualMachineInstance['spec']>
   [...(domain?.devices?.gpus ?? []), ...(domain?.devices?.hostDevices ?? [])].length > 0 ||
   (domain?.devices?.interfaces?.some(({ sriov }) => sriov !== undefined) ?? false);
 
-/** Its limits are its requests, written out for both resources. */
-function wantsGuaranteed({ domain }: DeepReadonly<VirtualMachineInstance['spec']>): boolean {
+/**
+ * Whether its Pod is to be a guaranteed one, with all its containers: processors of its own, or limits of both resources
+ * that are its requests. A limit alone is a request as well.
+ */
+export function isGuaranteed({ domain }: DeepReadonly<VirtualMachineInstance['spec']>): boolean {
   const { requests, limits } = domain?.resources ?? {};
+  if (domain?.cpu?.dedicatedCpuPlacement === true) return true;
   return ['cpu', 'memory'].every((name) => {
-    const [request, limit] = [readQuantity(requests?.[name]), readQuantity(limits?.[name])];
+    const limit = readQuantity(limits?.[name]);
+    const request = readQuantity(requests?.[name]) ?? limit;
     return request !== undefined && limit !== undefined && limit.nano > 0n && compareQuantity(request, limit) === 0;
   });
 }
