@@ -1,6 +1,7 @@
 /** A place of its own for command-line tests: temporary home and data directory; whatever was started on it ends with the test. */
+import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -154,3 +155,20 @@ function startProgram(
     },
   };
 }
+
+/** What `coracle up` prints once it is ready. */
+export const READY: RegExp = /^ready in \d+\.\d+s {2}https:\/\/127\.0\.0\.1:\d+ {2}kubeconfig \/\S+$/;
+
+export const lines = (text: string): string[] => text.split('\n').slice(0, -1);
+
+/** The line of an outcome that is one line on standard error and nothing else. */
+export function refusal(outcome: Outcome, code: number): string {
+  const [line = '', ...more] = lines(outcome.stderr);
+  assert.deepEqual([outcome.code, outcome.stdout, more], [code, '', []], outcome.stderr);
+  assert.match(line, /^error: \S/);
+  return line;
+}
+
+/** The process that a data directory's `running.json` names. */
+export const holderOf = (data: string): number =>
+  JSON.parse(readFileSync(join(data, 'running.json'), 'utf8')).process.pid;

@@ -10,7 +10,7 @@ before(async () => {
 });
 after(() => bench?.close());
 
-// S-1115
+// S-1115: Killed at any step, a fill goes on after the restart and ends with one volume, whole, and nothing beside it.
 for (const form of ['raw', 'gz', 'qcow2', 'qcow2.gz'])
   for (const step of FILL_STEPS.filter((each) => each !== 'received'))
     test(`${form}, killed at "${step}"`, async () => {

@@ -1,4 +1,4 @@
-/** Fills that go wrong: servers, disks, and the end of the process in the middle. The whole matrix of kills: `test/faults`. */
+/** Fills that go wrong: servers and disks. The end of the process in the middle: `test/faults/fill-kill.test.ts`. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -15,7 +15,7 @@ import { NEVER } from '../../packages/runtime/src/http/seam.ts';
 import { silentLogger as log } from '../../packages/runtime/src/log/log.ts';
 import { run } from '../../packages/runtime/src/process/run.ts';
 import { eventually } from '../testkit/eventually.ts';
-import { FILL_BYTES, type FillBench, HANDLE, killAndGoOn, openFillBench } from '../testkit/killed-fills.ts';
+import { FILL_BYTES, type FillBench, HANDLE, openFillBench } from '../testkit/killed-fills.ts';
 
 const MIB = 1024 * 1024;
 let bench: FillBench;
@@ -192,12 +192,3 @@ test('a disk that fills up in the middle of an upload', async (t) => {
     execFileSync('umount', ['-l', disk], { stdio: 'ignore' });
   }
 });
-
-// S-1115: Killed at any step, a fill goes on after the restart and ends with one volume, whole, and nothing beside it.
-for (const step of ['bytes:1000000', 'unpacked', 'ready', 'image in place', 'metadata written'])
-  test(`killed at "${step}"`, async () => {
-    // A download that waits is there to be killed.
-    if (step.startsWith('bytes:')) bench.server.stall.push(2 * MIB);
-    assert.ok(await killAndGoOn(bench, { form: 'qcow2.gz', by: 'http' }, step), 'it came to that step');
-    bench.server.stall.length = 0;
-  });

@@ -5,6 +5,7 @@
  * Left out, because upstream's answer depends on who comes first: Orphan deletions beside others, and foreground
  * deletions of two members of one circle at once.
  */
+// test:full: random schedules against a model.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';

@@ -3,222 +3,43 @@
  * the same writes on the thread that serves.
  */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import type { WriteElsewhere } from '../../packages/apiserver/src/endpoints/document-forms.ts';
+import { test } from 'node:test';
 import { encodeProtobuf, PROTOBUF } from '../../packages/apiserver/src/kinds/protobuf/documents.ts';
-import { protobufBody } from '../../packages/apiserver/src/kinds/protobuf/request-body.ts';
-import type { RunStage } from '../../packages/apiserver/src/registry/stage-job.ts';
-import { createLargeWork } from '../../packages/coracle/src/compose/large-work.ts';
-import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
-import { type Answer, type InProcessServer, startServer } from '../testkit/in-process-server.ts';
+import type { Answer, InProcessServer } from '../testkit/in-process-server.ts';
+import {
+  type Ask,
+  both,
+  CUSTOM,
+  changing,
+  DEFINITION,
+  elsewhere,
+  here,
+  KEYS,
+  keys,
+  kindOf,
+  large,
+  many,
+  pathOf,
+  spec,
+  stages,
+  useLargeServers,
+  views,
+  written,
+} from '../testkit/large-servers.ts';
 
-const work = createLargeWork({ patience: 600_000, idle: 600_000 });
-let stages = 0;
-let views = 0;
-const runStage: RunStage = (job, client) => {
-  stages++;
-  if (job.stage === 'view') views++;
-  return work.runStage(job, client);
-};
-let written = 0;
-const writeElsewhere: WriteElsewhere = (document, client) => {
-  written++;
-  return work.write(document, client);
-};
-const bodyDecoders = new Map([[PROTOBUF, protobufBody]]);
-let elsewhere: InProcessServer;
-let here: InProcessServer;
-before(async () => {
-  // What its start takes is no part of a request, which has a time limit.
-  await work.read({ type: 'application/json', bytes: new TextEncoder().encode('{}') });
-  // In protobuf the second of a create is bytes like any others: both write in the same one.
-  const start = Date.now();
-  const clock = { ...systemClock, now: () => start };
-  elsewhere = await startServer({ runStage, writeElsewhere, defaultAdmission: true, bodyDecoders, clock });
-  here = await startServer({ defaultAdmission: true, bodyDecoders, clock });
-  for (const server of [elsewhere, here]) {
-    await server.create('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', DEFINITION);
-    await served(server);
+useLargeServers();
+
+// S-257
+test('creates of thousands of containers, also of wrong ones', async () => {
+  const wrong = many((at) => ({ name: `C ${at}`, ports: [{}], x: 1 }));
+  for (const [name, containers, status] of [
+    ['right', many((at) => ({ name: `c${at}`, image: 'a' })), 201],
+    ['wrong', wrong, 422],
+  ] as const) {
+    const body = { ...kindOf('deployments'), metadata: { name }, ...spec(containers) };
+    assert.equal((await large({ method: 'POST', path: pathOf('deployments'), body })).status, status);
   }
 });
-after(async () => {
-  await Promise.all([elsewhere.stop(), here.stop()]);
-  await work.close();
-});
-
-const CUSTOM = '/apis/large.example/v1/namespaces/default/things';
-async function served(server: InProcessServer): Promise<void> {
-  for (let at = 0; at < 2000 && (await server.request('GET', CUSTOM)).status !== 200; at++) {
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
-
-/** As few as make an object large. */
-const MANY = 2000;
-const KEYS = 5200;
-const many = <T>(make: (at: number) => T, length = MANY): T[] => Array.from({ length }, (_, at) => make(at));
-const keys = (make: (at: number) => [string, unknown]): object => Object.fromEntries(many(make, KEYS));
-const spec = (containers: unknown, volumes: unknown = []): object => ({
-  spec: {
-    selector: { matchLabels: { a: 'b' } },
-    template: { metadata: { labels: { a: 'b' } }, spec: { containers, volumes } },
-  },
-});
-const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
-const schema = (more: object): object => ({
-  openAPIV3Schema: {
-    type: 'object',
-    properties: {
-      spec: {
-        type: 'object',
-        properties: {
-          open,
-          list: {
-            type: 'array',
-            items: { type: 'object', properties: { a: { type: 'string', default: 'x' }, b: { type: 'integer' } } },
-          },
-          set: { type: 'array', 'x-kubernetes-list-type': 'set', items: { type: 'string' } },
-          ...more,
-        },
-        'x-kubernetes-validations': [{ rule: "!has(self.set) || self.set[0] != 'bad'", message: 'not a good one' }],
-      },
-      status: open,
-    },
-  },
-});
-const DEFINITION = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'things.large.example' },
-  spec: {
-    group: 'large.example',
-    names: { plural: 'things', singular: 'thing', kind: 'Thing' },
-    scope: 'Namespaced',
-    versions: [
-      { name: 'v1', served: true, storage: true, subresources: { status: {} }, schema: schema({}) },
-      {
-        name: 'v2',
-        served: true,
-        storage: false,
-        subresources: { status: {} },
-        schema: schema({ more: { type: 'string', default: 'y' } }),
-      },
-    ],
-  },
-};
-
-interface Ask {
-  readonly method: string;
-  readonly path: string;
-  readonly body?: object | string | Uint8Array;
-  readonly type?: string;
-}
-
-const NEW = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g;
-
-/** A text without what is new in each server. */
-const changing = (text: string): string => text.replaceAll(NEW, '').replaceAll(/resourceVersion\W+\d+/g, '');
-
-/** Without what is new in each server. */
-function plain(value: unknown): unknown {
-  if (typeof value === 'string') return value.replace(NEW, '');
-  if (Array.isArray(value)) return value.map(plain);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value)
-      .filter(([key]) => !['uid', 'creationTimestamp', 'resourceVersion', 'time'].includes(key))
-      .map(([key, member]) => [key, key === 'managedFields' ? inAnyOrder(plain(member)) : plain(member)]),
-  );
-}
-
-/** Entries lie in the order of their times, which are new in each server. */
-const inAnyOrder = (list: unknown): unknown =>
-  Array.isArray(list) ? list.map((one) => JSON.stringify(one)).sort() : list;
-
-/** What both servers answer. */
-async function both({ method, path, body, type = 'application/json' }: Ask): Promise<Answer> {
-  const ask = (server: InProcessServer) =>
-    server.request(method, path, { ...(body !== undefined && { body }), headers: { 'content-type': type } });
-  const [there, locally] = [await ask(elsewhere), await ask(here)];
-  assert.deepEqual(
-    [there.status, there.headers['warning']],
-    [locally.status, locally.headers['warning']],
-    there.text.slice(0, 500),
-  );
-  assert.deepEqual(plain(there.json), plain(locally.json));
-  return there;
-}
-
-/** As `both`, of a write that the other thread works on. */
-async function large(ask: Ask): Promise<Answer> {
-  const before = stages;
-  const answer = await both(ask);
-  assert.ok(stages > before, 'nothing was done on the other thread');
-  return answer;
-}
-
-const pathOf = (resource: string): string => {
-  const info = here.catalog.all().find((one) => one.resource === resource)!;
-  const root = info.group === '' ? '/api/v1' : `/apis/${info.group}/${info.version}`;
-  return `${root}${info.namespaced ? '/namespaces/default' : ''}/${resource}`;
-};
-const kindOf = (resource: string): object => {
-  const { group, version, kind } = here.catalog.all().find((one) => one.resource === resource)!;
-  return { apiVersion: group === '' ? version : `${group}/${version}`, kind };
-};
-
-const created: readonly [name: string, resource: string, object: object][] = [
-  ['containers', 'deployments', spec(many((at) => ({ name: `c${at}`, image: 'a' })))],
-  ['containers that are wrong', 'deployments', spec(many((at) => ({ name: `C ${at}`, ports: [{}], x: 1 })))],
-  ['containers that are nothing', 'daemonsets', spec(many(() => ({}), KEYS))],
-  ['nulls for containers', 'statefulsets', spec(many(() => null, KEYS))],
-  [
-    'amounts',
-    'deployments',
-    spec(many((at) => ({ name: `c${at}`, resources: { limits: { cpu: at % 2 ? '1000m' : 'x' } } }))),
-  ],
-  [
-    'variables',
-    'replicasets',
-    spec([{ name: 'c', image: 'a', env: many((at) => ({ name: at % 3 ? `E${at}` : '' })) }]),
-  ],
-  [
-    'volumes',
-    'pods',
-    { spec: { containers: [{ name: 'c', image: 'a' }], volumes: many((at) => ({ name: `v${at}` })) } },
-  ],
-  ['keys', 'configmaps', { data: keys((at) => [`k${at}`, 'v']) }],
-  ['wrong keys', 'configmaps', { data: keys((at) => [at % 2 ? `k${at}` : ` ${at}`, 'v']) }],
-  ['keys of a secret', 'secrets', { data: keys((at) => [`k${at}`, 'AA==']), type: 'kubernetes.io/tls' }],
-  [
-    'labels',
-    'configmaps',
-    { metadata: { labels: keys((at) => [`l ${at}`, ' v']), annotations: keys((at) => [`a${at}`, 'v']) } },
-  ],
-  ['unknown fields', 'configmaps', keys((at) => [`f${at}`, at])],
-  ['values of another type', 'configmaps', { data: keys((at) => [`k${at}`, at === 4500 ? 1 : 'v']) }],
-  ['defaults of a definition', 'things', { spec: { list: many(() => ({}), KEYS) } }],
-  ['values that a schema refuses', 'things', { spec: { list: many((at) => ({ b: at % 100 ? at : 'x' })) } }],
-  ['items given twice', 'things', { spec: { set: many((at) => `s${at % (KEYS - 1)}`, KEYS) } }],
-  ['items that a rule refuses', 'things', { spec: { set: ['bad', ...many((at) => `s${at}`, KEYS)] } }],
-  ['content of any form', 'things', { spec: { open: keys((at) => [`k${at}`, { a: [at, null, 2 ** 40] }]) } }],
-];
-
-for (const [name, resource, object] of created) {
-  // S-257
-  test(`a create of thousands of ${name}`, async () => {
-    const given = { ...kindOf(resource), ...object } as { metadata?: object };
-    for (const query of ['?dryRun=All', '?fieldValidation=Strict', '']) {
-      const metadata = { name: `n-${created.findIndex(([one]) => one === name)}`, ...given.metadata };
-      const path = `${pathOf(resource)}${query}`;
-      const { status } = await large({ method: 'POST', path, body: { ...given, metadata } });
-      if (query === '' && status === 201) await both({ method: 'GET', path: `${pathOf(resource)}/${metadata.name}` });
-      if (query === '?fieldValidation=Strict' && status === 201) {
-        await both({ method: 'DELETE', path: `${pathOf(resource)}/${metadata.name}?gracePeriodSeconds=0` });
-      }
-    }
-  });
-}
 
 test('a large create with a generated name, as YAML, as protobuf, and with a number that a double does not hold', async () => {
   const data = keys((at) => [`k${at}`, 'v']);

@@ -1,4 +1,5 @@
 /** The history checker is worth as much as what it notices: a whole server passes, and each broken one is caught. */
+// test:full: a load for each way in which a server can be broken.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createMemoryBackend } from '../../packages/apiserver/src/storage/memory-backend.ts';

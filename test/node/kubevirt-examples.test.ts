@@ -1,3 +1,4 @@
+// test:full: a guest for each of KubeVirt's examples.
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -16,7 +16,6 @@ import { runsGuestCode } from '../../packages/node-agent/src/qemu/kvm-probe.ts';
 import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
 import { NEVER } from '../../packages/runtime/src/http/seam.ts';
 import { isRunning } from '../../packages/runtime/src/process/identity.ts';
-import { run } from '../../packages/runtime/src/process/run.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type Board, collect, kernelSpec, NAMESPACE, startBoard } from './board.ts';
 
@@ -193,54 +192,4 @@ test('a guest takes no port of the host by number, but those asked for; it gives
   assert.equal(await board.put('ports/unpause'), 200);
   await remove('ports');
   await eventually('gone', async () => (await board.vmi('ports').catch(() => undefined)) === undefined);
-});
-
-// S-075: A guest whose node runs out of disk space is paused, reported, and goes on by itself.
-test('a guest whose node runs out of disk space is paused, reported, and goes on by itself', async (context) => {
-  const mountPoint = join(board.directory, 'node/vms');
-  const mount = (size: string, ...more: string[]) =>
-    run(['mount', '-t', 'tmpfs', '-o', [...more, `size=${size}`, 'mode=0700'].join(','), 'tmpfs', mountPoint], {
-      signal: NEVER,
-      timeoutMs: 5000,
-    });
-  await board.agent.stop({ keepVms: true });
-  if (!(await mount('64m')).ok) {
-    await board.restartAgent();
-    return context.skip('needs the right to mount a tmpfs');
-  }
-  try {
-    await board.restartAgent();
-    await board.createVmi('full', {
-      ...kernelSpec({ terminationGracePeriodSeconds: 0 }),
-      volumes: [{ name: 'data', emptyDisk: { capacity: '200Mi' } }],
-    });
-    const vmi = await board.until('full', 'running', isRunningPhase);
-    const socket = await board.connect('full/console?backlog=true');
-    const seen = collect(socket);
-    await seen.has('login:');
-    socket.send(bytes('root\n'));
-    await seen.has(':~# ');
-    socket.send(bytes('dd if=/dev/urandom of=/dev/sda bs=1M count=90 oflag=direct; echo wrote-$((40+2))\n'));
-    const full = await board.until(
-      'full',
-      'disk full',
-      (v) => v.status?.conditions?.some((c) => c.type === 'DiskFull' && c.status === 'True') ?? false,
-    );
-    assert.equal(full.status?.phase, 'Running');
-    assert.equal(full.status?.conditions?.find((c) => c.type === 'Paused')?.reason, 'PausedIOError');
-    assert.ok((await mount('400m', 'remount')).ok);
-    await seen.has('wrote-42');
-    await board.until(
-      'full',
-      'goes on',
-      (v) => !v.status?.conditions?.some((c) => c.type === 'DiskFull' || c.type === 'Paused'),
-    );
-    const { process: identity } = await board.record(vmi);
-    await remove('full');
-    await eventually('gone', async () => !(await isRunning(identity!)));
-    await eventually('forgotten', async () => (await board.vmi('full').catch(() => undefined)) === undefined);
-  } finally {
-    await board.agent.stop({ keepVms: false });
-    await run(['umount', '-l', mountPoint], { signal: NEVER, timeoutMs: 5000 });
-  }
 });

@@ -65,16 +65,23 @@ test('a cached guest is found at once, under the same digest', async () => {
 
 // S-079: The tiny guest boots by BIOS or by kernel, reads NoCloud data, serves HTTP, answers ACPI power-off; it is
 //   built once.
-test('the disk boots by BIOS, applies cloud-config, serves HTTP and powers off when asked', {
-  timeout: 60_000,
+// S-1140: The tiny guest lets in by SSH who has a key of its cloud-init data, and nobody by password; scp works.
+test('the disk boots by BIOS, applies cloud-config, serves HTTP and SSH and powers off when asked', {
+  timeout: 180_000,
 }, async (t) => {
-  const seed = await seedImage('disk', { 'local-hostname': 'from-meta-data', 'instance-id': 'i-1' }, USER_DATA);
-  const port = await freePort();
+  const key = join(dir, 'key');
+  const hasSsh = isInstalled('ssh') && isInstalled('ssh-keygen');
+  if (hasSsh)
+    for (const path of [key, `${key}-other`]) await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', path]);
+  const keys = hasSsh ? `ssh_authorized_keys:\n  - ${(await readFile(`${key}.pub`, 'utf8')).trim()}\n` : '';
+  const seed = await seedImage('disk', { 'local-hostname': 'from-meta-data', 'instance-id': 'i-1' }, USER_DATA + keys);
+  const [port, sshPort] = [await freePort(), await freePort()];
+  const forwards = `hostfwd=tcp:127.0.0.1:${port}-:80,hostfwd=tcp:127.0.0.1:${sshPort}-:22`;
   const machine = await startMachine(t.signal, [
     ...['-drive', `file=${guest.disk},format=qcow2,if=none,id=root,snapshot=on`],
     ...['-device', 'virtio-blk-pci,drive=root,bootindex=1'],
     ...['-drive', `file=${seed},format=raw,if=none,id=seed,read-only=on`, '-device', 'virtio-blk-pci,drive=seed'],
-    ...['-netdev', `user,id=net,hostfwd=tcp:127.0.0.1:${port}-:80`, '-device', 'virtio-net-pci,netdev=net,romfile='],
+    ...['-netdev', `user,id=net,${forwards}`, '-device', 'virtio-net-pci,netdev=net,romfile='],
   ]);
   try {
     await machine.until('heartbeat ');
@@ -116,6 +123,9 @@ test('the disk boots by BIOS, applies cloud-config, serves HTTP and powers off w
     machine.type('echo I am $((1 + 1))-$(id -un)\n');
     await machine.until('I am 2-tiny');
 
+    if (hasSsh) await t.test('ssh and scp', () => checkSsh(sshPort, { key, signal: t.signal }));
+    else t.diagnostic('not on this host: openssh-client');
+
     machine.qmp('system_powerdown');
     await machine.exited;
     assert.match(machine.output(), /The guest is going down: power off/);
@@ -123,6 +133,26 @@ test('the disk boots by BIOS, applies cloud-config, serves HTTP and powers off w
     await machine.kill();
   }
 });
+
+/** That `key` opens both accounts to ssh and scp, and another key none. */
+async function checkSsh(port: number, { key, signal }: { key: string; signal: AbortSignal }): Promise<void> {
+  const options = (identity: string) => [
+    ...['-F', 'none', '-i', identity, '-o', 'BatchMode=yes', '-o', 'IdentitiesOnly=yes', '-o', 'ConnectTimeout=20'],
+    ...['-o', 'StrictHostKeyChecking=no', '-o', `UserKnownHostsFile=${join(dir, 'known')}`],
+  ];
+  await hostKeyAt(port, signal);
+  for (const user of ['root', 'tiny']) {
+    const said = await run('ssh', [...options(key), '-p', String(port), `${user}@127.0.0.1`, 'id -un; hostname']);
+    assert.equal(said.toString(), `${user}\nfrom-user-data\n`);
+  }
+  await assert.rejects(
+    run('ssh', [...options(`${key}-other`), '-p', String(port), 'root@127.0.0.1', 'true']),
+    /Permission denied \(publickey\)/,
+  );
+  await run('scp', [...options(key), '-P', String(port), `${key}.pub`, 'tiny@127.0.0.1:copied']);
+  await run('scp', [...options(key), '-P', String(port), 'tiny@127.0.0.1:copied', join(dir, 'back')]);
+  assert.deepEqual(await readFile(join(dir, 'back')), await readFile(`${key}.pub`));
+}
 
 /** Once the SSH server answers: it comes up beside the login, and QEMU takes connections before it. */
 async function hostKeyAt(port: number, signal: AbortSignal): Promise<string> {
@@ -145,6 +175,8 @@ test('the host key lasts with the disk, one for each machine', { timeout: 280_00
   const hostKey = async (uuid: string): Promise<string> => {
     const port = await freePort();
     const machine = await startMachine(t.signal, [
+      // By its kernel, which is sooner, but as if by the boot loader of the disk.
+      ...['-kernel', guest.kernel, '-initrd', guest.initrd, '-append', 'console=ttyS0 BOOT_IMAGE=vmlinuz'],
       ...['-drive', `file=${disk},format=qcow2,if=virtio,cache=writethrough`],
       ...['-smbios', `type=1,uuid=${uuid}`],
       ...['-netdev', `user,id=net,hostfwd=tcp:127.0.0.1:${port}-:22`, '-device', 'virtio-net-pci,netdev=net,romfile='],
@@ -162,42 +194,6 @@ test('the host key lasts with the disk, one for each machine', { timeout: 280_00
   assert.equal(again, first);
   assert.match(copy, /^AAAA/);
   assert.notEqual(copy, first);
-});
-
-// S-1140: The tiny guest lets in by SSH who has a key of its cloud-init data, and nobody by password; scp works.
-test('the guest takes the keys of cloud-config for ssh and scp', { timeout: 60_000 }, async (t) => {
-  if (!isInstalled('ssh') || !isInstalled('ssh-keygen')) return t.skip('not on this host: openssh-client');
-  const key = join(dir, 'key');
-  for (const path of [key, `${key}-other`]) await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', path]);
-  const userData = `#cloud-config\nssh_authorized_keys:\n  - ${(await readFile(`${key}.pub`, 'utf8')).trim()}\n`;
-  const seed = await seedImage('ssh', { 'local-hostname': 'keyed' }, userData);
-  const port = await freePort();
-  const machine = await startMachine(t.signal, [
-    ...['-kernel', guest.kernel, '-initrd', guest.initrd, '-append', 'console=ttyS0 sata=off'],
-    ...['-drive', `file=${seed},format=raw,if=none,id=seed,read-only=on`, '-device', 'virtio-blk-pci,drive=seed'],
-    ...['-netdev', `user,id=net,hostfwd=tcp:127.0.0.1:${port}-:22`, '-device', 'virtio-net-pci,netdev=net,romfile='],
-  ]);
-  const options = (identity: string) => [
-    ...['-F', 'none', '-i', identity, '-o', 'BatchMode=yes', '-o', 'IdentitiesOnly=yes', '-o', 'ConnectTimeout=20'],
-    ...['-o', 'StrictHostKeyChecking=no', '-o', `UserKnownHostsFile=${join(dir, 'known')}`],
-  ];
-  try {
-    await machine.until('login: ');
-    await hostKeyAt(port, t.signal);
-    for (const user of ['root', 'tiny']) {
-      const said = await run('ssh', [...options(key), '-p', String(port), `${user}@127.0.0.1`, 'id -un; hostname']);
-      assert.equal(said.toString(), `${user}\nkeyed\n`);
-    }
-    await assert.rejects(
-      run('ssh', [...options(`${key}-other`), '-p', String(port), 'root@127.0.0.1', 'true']),
-      /Permission denied \(publickey\)/,
-    );
-    await run('scp', [...options(key), '-P', String(port), `${key}.pub`, 'tiny@127.0.0.1:copied']);
-    await run('scp', [...options(key), '-P', String(port), 'tiny@127.0.0.1:copied', join(dir, 'back')]);
-    assert.deepEqual(await readFile(join(dir, 'back')), await readFile(`${key}.pub`));
-  } finally {
-    await machine.kill();
-  }
 });
 
 // S-079
