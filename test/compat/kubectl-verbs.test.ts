@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { VIRTUAL_MACHINES } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { adminOf, type ControlPlaneProcess, createNamespace, startProcess } from '../testkit/control-plane-process.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { importTinyGuest, tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';
 import { findKubectls, type Kubectl, type Outcome, runKubectl, startKubectl } from './kubectl.ts';
 
@@ -205,8 +206,11 @@ suite('a guest', { skip: skip || (whyNoGuests() ?? false) }, () => {
     // Nothing can be debugged with a container: that is said, and kubectl does not wait for ever.
     const debug = await run(kubectl, `debug -it ${pod} --image=busybox -c why`);
     assert.match(textOf(debug), /this node runs virtual machines and no containers/);
-    const events = await run(kubectl, 'get events --field-selector reason=Failed -o jsonpath={.items[*].message}');
-    assert.match(events.stdout, /ephemeral container "why": this node runs/);
+    // Written after the status that ends the waiting.
+    await eventually('an event of the refusal', async () => {
+      const events = await run(kubectl, 'get events --field-selector reason=Failed -o jsonpath={.items[*].message}');
+      return /ephemeral container "why": this node runs/.test(events.stdout);
+    });
 
     for (const version of new Set([oldest!, kubectl])) {
       const pods = await run(version, 'top pod -l kubevirt.io=virt-launcher --containers --no-headers');

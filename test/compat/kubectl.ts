@@ -98,6 +98,8 @@ export function startKubectl(kubectl: Kubectl, args: readonly string[], options:
     child.once('error', fail);
     child.once('close', (code) => done({ code, stdout, stderr }));
   });
+  // A kubectl that reads no input may have ended by now.
+  child.stdin!.on('error', () => {});
   child.stdin!.end(options.input ?? '');
   return {
     outcome,
