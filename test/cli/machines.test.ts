@@ -105,6 +105,10 @@ test('typos are answered with a suggestion, help with examples, --explain with t
     [['delete', 'vm', 'web.shop'], 'kubectl delete vm web -n shop'],
     [['delete', 'namespace', 'shop', '--wait=false'], 'kubectl delete namespace shop --wait=false'],
     [['restart', 'vm', 'web', '-n', 'shop'], 'virtctl restart web -n shop'],
+    [
+      ['drain', 'node/n1', '--timeout', '60'],
+      'kubectl drain n1 --ignore-daemonsets --delete-emptydir-data --force --timeout=60s',
+    ],
   ];
   await Promise.all(
     calls.map(async ([[name = '', ...words], call]) => {
@@ -112,6 +116,11 @@ test('typos are answered with a suggestion, help with examples, --explain with t
       assert.deepEqual(outcome, { code: 0, stdout: `${call}\n`, stderr: '' }, name);
     }),
   );
+  const fork = await coracle('fork', 'web.shop', '--count', '2', '--explain');
+  const asked = /^kubectl create -f - <<'EOF'\n([\s\S]*)\nEOF\n$/.exec(fork.stdout)?.[1];
+  const created = await at.kubectl(['create', '-n', 'shop', '--dry-run=server', '-o', 'json', '-f', '-'], asked);
+  assert.equal(created.code, 0, fork.stderr + created.stderr);
+  assert.match(created.stdout, /"coracle\.dev\/[a-z-]+": "web-fork-1,web-fork-2"/);
   // S-1143: `coracle why` says in plain words why a machine does not run, with the next step, and ends with 1.
   await t.test('why says what a machine waits for', async () => {
     const why = await coracle('why', 'web.shop');

@@ -107,6 +107,7 @@ const ROWS: readonly Command[] = [
         'PREFIX',
         'name of the new VM; with more than one PREFIX-1, PREFIX-2, ... (default: NAME-fork-1, ...)',
       ),
+      explain: EXPLAIN,
       ...CLUSTER,
       json: JSON_OUT,
     },
@@ -227,6 +228,7 @@ const ROWS: readonly Command[] = [
     flags: {
       'what-if': switchFlag('change nothing; show for each VM what would happen and what would hold it'),
       timeout: valueFlag('SECONDS', 'give up after this long; the node stays cordoned (default: 3600)'),
+      explain: EXPLAIN,
       namespace: { ...NAMESPACE, summary: 'taken as kubectl takes it; a node is in no namespace' },
       ...SERVER,
       json: JSON_OUT,

@@ -21,6 +21,7 @@ import { systemClock } from '@coracle/runtime/clock/clock';
 import { clusterFrom } from '../config/cluster.ts';
 import { type CommandContext, CommandError, numberFlag, UsageError } from './command.ts';
 import { createDrainDisplay, drainTable } from './drain-table.ts';
+import { equivalent, isExplained } from './machines/equivalent.ts';
 
 const EVICTIONS = namespacedType<Eviction>('v1', 'pods', 'Eviction');
 /** As kubectl drain: a refused eviction is tried again after this long. */
@@ -35,6 +36,10 @@ export async function drain(context: CommandContext): Promise<number> {
   if (word === undefined || more.length > 0) throw new UsageError('say: coracle drain NODE');
   const nodeName = nodeNamed(word);
   const timeout = numberFlag(flags, 'timeout', { min: 1, max: 604_800, or: DEFAULT_TIMEOUT_S });
+  if (isExplained(context)) {
+    const allPods = ['--ignore-daemonsets', '--delete-emptydir-data', '--force'];
+    return equivalent(context, ['kubectl', 'drain', nodeName, ...allPods, `--timeout=${timeout}s`]);
+  }
   await using cluster = await clusterFrom(context);
   const { client } = cluster;
   try {

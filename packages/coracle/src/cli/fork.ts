@@ -18,6 +18,7 @@ import { createDeferred } from '@coracle/runtime/signal/deferred';
 import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
 import { type CommandContext, CommandError, numberFlag, textFlag } from './command.ts';
 import { machineWord } from './machine-target.ts';
+import { isExplained } from './machines/equivalent.ts';
 import { needInstance, needVm, textOf, withMachine } from './machines/find-machine.ts';
 
 /** Looked at anew this often although nothing was heard of a change: a watch may have ended, or not be allowed. */
@@ -30,17 +31,24 @@ export function fork(context: CommandContext): Promise<number> {
   const { flags, signal } = context;
   const count = numberFlag(flags, 'count', { min: 1, max: MAX_FORKS, or: 1 });
   return withMachine(context, machineWord(context.words, 'fork'), async (call) => {
-    needInstance(call);
     const { key, client } = call;
     const vm = needVm(call);
-    const obstacle = forkObstacle(vm);
-    if (obstacle !== undefined) throw new CommandError(`${textOf(key)} is not forked: ${obstacle}`);
+    if (!isExplained(context)) {
+      needInstance(call);
+      const obstacle = forkObstacle(vm);
+      if (obstacle !== undefined) throw new CommandError(`${textOf(key)} is not forked: ${obstacle}`);
+    }
     const { namespace } = key;
     const { items } = await client.list(VIRTUAL_MACHINES, { namespace, metadataOnly: true, signal });
     const taken = new Set(items.map(({ metadata }) => metadata.name));
     const prefix = textFlag(flags, 'name');
     const names = forkNames(key.name, { count, prefix, isTaken: (name) => taken.has(name) });
-    const snapshot = await client.create(VIRTUAL_MACHINE_SNAPSHOTS, request(key, names));
+    const asked = request(key, names);
+    if (isExplained(context)) {
+      context.print(`kubectl create -f - <<'EOF'\n${JSON.stringify(asked, undefined, 2)}\nEOF`);
+      return 0;
+    }
+    const snapshot = await client.create(VIRTUAL_MACHINE_SNAPSHOTS, asked);
     return followFork(context, { client, namespace, snapshot, names });
   });
 }

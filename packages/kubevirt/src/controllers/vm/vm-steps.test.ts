@@ -107,10 +107,11 @@ testSteps({ make: (environment) => new VmSteps(environment), act }, [
     outcome: { vm: { spec: { runStrategy: 'Always' } }, expects: undefined },
   },
   {
-    name: 'a machine that is deleted takes its instance along first',
+    // S-1563: A machine that goes deletes its instance only as it has seen it: one that was orphaned meanwhile runs on.
+    name: 'a machine that is deleted takes its instance along first, as the cache has it',
     objects: [machine({ runStrategy: 'Always' }, {}, going), instance({ phase: 'Running' })],
     outcome: { vm: { metadata: { finalizers: [VM_FINALIZER] } }, expects: 'delete' },
-    writes: [DELETE],
+    writes: [[DELETE[0], { preconditions: { uid: 'uid-vmi', resourceVersion: '102' } }]],
     events: [STOPPED],
   },
   {

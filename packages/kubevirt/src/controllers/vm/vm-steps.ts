@@ -381,7 +381,10 @@ export class VmSteps extends ControllerSteps<VmControllerOptions> {
     if (!instance) return;
     pass.expects = 'delete';
     try {
-      await this.client.delete(VIRTUAL_MACHINE_INSTANCES, key, { preconditions: { uid: instance.metadata.uid ?? '' } });
+      const { uid = '', resourceVersion = '' } = instance.metadata;
+      // An instance that was orphaned a moment ago is no longer the machine's, whatever the cache still says.
+      const preconditions = { uid, ...(isDeleting(vm) && { resourceVersion }) };
+      await this.client.delete(VIRTUAL_MACHINE_INSTANCES, key, { preconditions });
       this.#events.event(
         vm,
         'Normal',
