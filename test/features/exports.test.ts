@@ -159,6 +159,19 @@ test('a claim is downloaded as raw and as gzip', async () => {
   assert.deepEqual(await readdir(join(plane.directory, 'tmp')), [], 'nothing is left of the readers');
 });
 
+// S-1583: The server shows who asks for the host of an internal link a certificate for that name, while the export is ready.
+test('an internal link is served under its own name', async () => {
+  await offer('inside', 'PersistentVolumeClaim', 'disk');
+  const row = await settled('inside');
+  const link = new URL(row['status'].links.internal.volumes[0].formats[0].url);
+  assert.equal(link.host, 'virt-export-inside.default.svc');
+  const asked = { servername: link.hostname, token: await tokenOf(row), method: 'HEAD' };
+  link.host = `127.0.0.1:${plane.uploads.port}`;
+  assert.equal((await get(link.href, asked)).status, 200);
+  await assert.rejects(get(link.href, { ...asked, servername: 'virt-export-none.default.svc' }), /altnames/);
+  await plane.admin(`DELETE ${EXPORTS}/inside`);
+});
+
 // S-1460: The Service `virt-export-NAME` leads to a Pod of the export, by upstream's labels and ports; the export is Ready when that
 //   is, waits with PodPending before, is Terminated when it ends, and gets another then.
 test('a Pod stands behind the Service of an export', async () => {

@@ -60,6 +60,7 @@ export async function startFillPlane(more: readonly string[] = []): Promise<Fill
     ...(await authority.issue({ commonName: 'p', ipAddresses: ['127.0.0.1'], usage: 'server', days: 1 })),
     host: '127.0.0.1',
     port: 0,
+    pairFor: (name) => authority.issue({ commonName: 'e', dnsNames: [name], usage: 'server', days: 1 }),
     tokens: await createUploadTokens(signingKey, () => Date.now()),
     clock,
     log,
@@ -87,7 +88,7 @@ export async function startFillPlane(more: readonly string[] = []): Promise<Fill
   });
   const room = { cpu: '4', memory: '4Gi', pods: '110', 'devices.kubevirt.io/tun': '1k' };
   await plane.admin('PATCH /api/v1/nodes/n1/status', { status: { capacity: room, allocatable: room } });
-  await runPods(plane, stop.signal);
+  await runPods(plane, { signal: stop.signal, addressesDirectory: join(directory, 'addresses') });
   const handleOf = async (name: string): Promise<string> =>
     (await plane.admin(`GET /api/v1/namespaces/default/persistentvolumeclaims/${name}`)).metadata.uid;
   return {
@@ -135,11 +136,15 @@ export async function startFillPlane(more: readonly string[] = []): Promise<Fill
 }
 
 /** What an agent does with Pods of its node that are no launchers. */
-async function runPods({ plane }: StoragePlane, signal: AbortSignal): Promise<void> {
+async function runPods(
+  { plane }: StoragePlane,
+  at: Pick<AgentEnvironment, 'signal' | 'addressesDirectory'>,
+): Promise<void> {
+  const { signal } = at;
   const client = plane.clientForNode('n1');
   const events = createEventRecorder(client, { component: 'agent', clock, log });
   const report = createUnmanagedPodStatus(
-    partly<AgentEnvironment>({ nodeName: 'n1', client, clock, log, signal, events, hostIP: '127.0.0.1' }),
+    partly<AgentEnvironment>({ ...at, nodeName: 'n1', client, clock, log, events, hostIP: '127.0.0.1' }),
   );
   const pods = createInformer(client, PODS, { fieldSelector: 'spec.nodeName=n1', clock, log });
   pods.onChange(({ type, object }) => {

@@ -413,6 +413,7 @@ async function listenForUploads(
       port,
       certificate: serving.certificate,
       key: serving.key,
+      pairFor: (host) => pki.issue({ commonName: 'export', dnsNames: [host], usage: 'server', days: 1 }),
       tokens,
       clock,
       log,

@@ -26,6 +26,8 @@ export interface Pki {
   readonly signingKey: string;
   /** A pair of that name: the one on disk while it fits and is fresh, else a new one. */
   pair(name: string, options: IssueOptions): Promise<KeyPairPem>;
+  /** Makes a pair that is kept nowhere. */
+  issue: CertificateAuthority['issue'];
   /** Signs somebody's request (PEM) with the CA, as it stands. */
   sign: CertificateAuthority['sign'];
   /** What this server shows to the API servers behind it, made when first asked for. */
@@ -92,6 +94,7 @@ export async function openPki(directory: string, clock: Clock): Promise<Pki> {
       write(name, made);
       return made;
     },
+    issue: async (options) => (await open()).issue(options),
     sign: async (request, options) => (await open()).sign(request, options),
     async frontProxy() {
       let own = read('front-proxy-ca');

@@ -23,13 +23,15 @@ import { tarOf } from './tar.ts';
 
 /** What can be downloaded, its tokens, and how the bytes are reached. */
 export interface ExportServing {
-  readonly targets: Pick<ExportTargets, 'find'>;
+  readonly targets: Pick<ExportTargets, 'find' | 'hasHost'>;
   readonly content: ExportContent;
   readonly pools: Pick<PoolAccess, 'handler'>;
 }
 
 export interface ExportServer {
   serve(source: ExportServing): void;
+  /** Whether an export of this internal host can be downloaded now. */
+  hasHost(host: string): boolean;
   answer(request: IncomingMessage, response: ServerResponse): void;
 }
 
@@ -58,6 +60,7 @@ export function createExportServer(log: Logger, stop: AbortSignal): ExportServer
     serve(given) {
       source = given;
     },
+    hasHost: (host) => source?.targets.hasHost(host) === true,
     answer(request, response) {
       const life = createLinkedController(stop);
       response.once('close', () => life.abort(new Error('the client has gone')));

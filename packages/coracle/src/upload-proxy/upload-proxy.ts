@@ -5,6 +5,7 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { SecureContext, TlsOptions } from 'node:tls';
 import type { ObjectKey } from '@coracle/apimachinery/meta/object';
 import { type FillReport, maxImageBytes, type UploadReply } from '@coracle/cluster-rules/storage/pool-calls';
 import type { PoolAccess } from '@coracle/kubevirt/controllers/data-volume/pool-access';
@@ -30,6 +31,8 @@ export interface UploadProxyOptions {
   /** PEM. */
   readonly certificate: string;
   readonly key: string;
+  /** Makes a pair for a host that an export has inside the cluster. */
+  readonly pairFor: (host: string) => Promise<{ readonly certificate: string; readonly key: string }>;
   readonly tokens: UploadTokens;
   readonly clock: Clock;
   readonly log: Logger;
@@ -52,6 +55,9 @@ const BEARER = /^Bearer\s+([A-Za-z0-9\-._~+/]+)$/i;
 const MAX_UPLOADS = 16;
 const MAX_CONNECTIONS = 64;
 const HEADERS_MS = 32_000;
+/** Certificates of hosts of exports, the oldest out first; how long each is shown. */
+const MAX_CERTIFICATES = 64;
+const CERTIFICATE_MS = 12 * 3_600_000;
 /** How long a request waits for a claim to be ready for it, and how often that is looked at. */
 const READY_MS = 10_000;
 const LOOK_MS = 100;
@@ -65,9 +71,11 @@ export async function startUploadProxy(options: UploadProxyOptions): Promise<Upl
   const stop = new AbortController();
   const running = new Set<string>();
   // Not by an import: see runtime/http/http1-server.
+  const exports = createExportServer(log, stop.signal);
   const server: Server = process.getBuiltinModule('node:https').createServer({
     cert: certificate,
     key,
+    SNICallback: certificates(options, exports.hasHost),
     minVersion: 'TLSv1.2',
     headersTimeout: HEADERS_MS,
     // An upload takes as long as it takes; the node ends one from which nothing comes.
@@ -84,7 +92,6 @@ export async function startUploadProxy(options: UploadProxyOptions): Promise<Upl
       },
     );
   };
-  const exports = createExportServer(log, stop.signal);
   server.on('request', (request, response) => {
     if (isExportPath(request.url ?? '')) exports.answer(request, response);
     else serve(request, response, false);
@@ -109,6 +116,32 @@ export async function startUploadProxy(options: UploadProxyOptions): Promise<Upl
       server.closeAllConnections();
       await closed;
     },
+  };
+}
+
+/** The certificate for the name that a client asks for: of an export that is offered its own, else that of the server. */
+function certificates(
+  { pairFor, clock }: UploadProxyOptions,
+  isExport: (host: string) => boolean,
+): NonNullable<TlsOptions['SNICallback']> {
+  const known = new Map<string, { readonly context: Promise<SecureContext>; readonly until: number }>();
+  return (host, done) => {
+    if (!isExport(host)) return done(null);
+    let entry = known.get(host);
+    if (!entry || entry.until < clock.monotonic()) {
+      const context = pairFor(host).then(({ certificate, key }) =>
+        process.getBuiltinModule('node:tls').createSecureContext({ cert: certificate, key, minVersion: 'TLSv1.2' }),
+      );
+      entry = { context, until: clock.monotonic() + CERTIFICATE_MS };
+      known.delete(host);
+      known.set(host, entry);
+      if (known.size > MAX_CERTIFICATES) known.delete(known.keys().next().value as string);
+      context.catch(() => known.delete(host));
+    }
+    entry.context.then(
+      (context) => done(null, context),
+      (error: Error) => done(error),
+    );
   };
 }
 

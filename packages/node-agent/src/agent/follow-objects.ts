@@ -3,10 +3,11 @@ import { PODS } from '@coracle/apimachinery/types/resource-types';
 import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import { createInformer } from '@coracle/client/informer/informer';
 import { VIRTUAL_MACHINE_INSTANCES } from '@coracle/kubevirt/kinds/kinds';
+import { isExporter } from '@coracle/kubevirt/rules/export/exporter-pod';
 import { isUid } from '../disk/vm-directory.ts';
 import type { AgentEnvironment } from './environment.ts';
 import type { LauncherSet } from './launcher/launcher-set.ts';
-import { createUnmanagedPodStatus, isLauncher } from './registration/other-pods.ts';
+import { createUnmanagedPodStatus, isLauncher, releaseProgramAddresses } from './registration/other-pods.ts';
 
 const NODE_NAME_LABEL = 'kubevirt.io/nodeName';
 const MIGRATION_TARGET_LABEL = 'kubevirt.io/migrationTargetNodeName';
@@ -38,6 +39,7 @@ export function followObjects(environment: AgentEnvironment, launchers: Launcher
     const uid = object.metadata.uid ?? '';
     if (!isLauncher(object)) {
       if (type !== 'deleted') reportUnmanaged(object);
+      else if (isExporter(object)) void releaseProgramAddresses(environment, pods.list());
       return;
     }
     const launcher = launchers.get(uid);
@@ -53,6 +55,9 @@ export function followObjects(environment: AgentEnvironment, launchers: Launcher
   return {
     pods: () => pods.list(),
     start: (signal) => Promise.all(all.map((informer) => informer.start(signal))),
-    synced: (signal) => Promise.all(all.map((informer) => informer.synced(signal))),
+    async synced(signal) {
+      await Promise.all(all.map((informer) => informer.synced(signal)));
+      await releaseProgramAddresses(environment, pods.list());
+    },
   };
 }

@@ -25,6 +25,8 @@ export interface ClaimFillingOptions extends ControllerEnvironment {
   readonly pools: PoolAccess;
   /** Where uploads find what they are for; none are taken without. */
   readonly uploads?: UploadTargets;
+  /** Where exports are served too. */
+  readonly uploadProxy?: { readonly url: string };
 }
 
 export interface StepResult {
@@ -78,13 +80,13 @@ export class ClaimFilling {
   readonly #places: PoolPlaces;
 
   constructor(options: ClaimFillingOptions) {
-    const { client, clock, informers, pools, uploads } = options;
+    const { client, clock, informers, pools, uploads, uploadProxy } = options;
     this.#client = client;
     this.#clock = clock;
     this.classes = informers.of(STORAGE_CLASSES);
     this.#pools = pools;
     this.#uploads = uploads;
-    this.#sources = createFillSourceReader(client);
+    this.#sources = createFillSourceReader(client, uploadProxy?.url);
     this.#places = new PoolPlaces(options);
     this.nodes = this.#places.nodes;
   }

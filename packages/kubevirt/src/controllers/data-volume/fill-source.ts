@@ -5,6 +5,7 @@ import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { FillSource } from '@coracle/cluster-rules/storage/pool-calls';
 import type { DataVolumeSource } from '../../rules/data-volume/data-volume-source.ts';
+import { linkForNodes } from '../../rules/export/export-names.ts';
 import { MissingPart } from '../resolve-data-source.ts';
 
 type Http = Extract<DataVolumeSource, { type: 'http' }>['http'];
@@ -19,8 +20,11 @@ export interface FillSourceReader {
   registry(namespace: string, registry: DeepReadonly<Registry>): Promise<FillSource>;
 }
 
-/** Makes the reader; nothing is cached: a Secret that was put right counts at once. */
-export function createFillSourceReader(client: Client): FillSourceReader {
+/**
+ * Makes the reader; nothing is cached: a Secret that was put right counts at once. `exportServer`: where nodes fetch what is
+ * linked to inside the cluster.
+ */
+export function createFillSourceReader(client: Client, exportServer?: string): FillSourceReader {
   const secret = async (namespace: string, name: string): Promise<ReadonlyMap<string, string>> => {
     const found = await orAbsent(client.get(SECRETS, { namespace, name }));
     if (!found) throw new MissingPart(`Secret ${name} is not there`);
@@ -60,7 +64,7 @@ export function createFillSourceReader(client: Client): FillSourceReader {
       const ca = await certificates(namespace, certConfigMap);
       return {
         type: 'http',
-        url,
+        url: exportServer === undefined ? url : linkForNodes(url, exportServer),
         headers,
         ...(checksum && { checksum }),
         ...(known && { credentials: known }),

@@ -23,9 +23,13 @@ function shortName(base: string, suffix: string): string {
     : `${base.slice(0, room)}-${fnv32a(base)}-${suffix}`;
 }
 
-const nameOf = ({ metadata }: ReadonlyObject): string => metadata.name ?? '';
+const nameOf = ({ metadata }: Pick<ReadonlyObject, 'metadata'>): string => metadata.name ?? '';
 
-export const exportServiceName = (object: ReadonlyObject): string => shortName('virt-export', nameOf(object));
+export const exportServiceName = (object: Pick<ReadonlyObject, 'metadata'>): string =>
+  shortName('virt-export', nameOf(object));
+/** How the export is called inside the cluster: its Service. */
+export const exportHost = (object: Pick<ReadonlyObject, 'metadata'>): string =>
+  `${exportServiceName(object)}.${object.metadata.namespace ?? ''}.svc`;
 /** The Secret that is made where the export names none. */
 export const exportTokenName = (object: ReadonlyObject): string => shortName('export-token', nameOf(object));
 /** The Secret of the manifests, with the token as a header. */
@@ -41,6 +45,11 @@ export const EXPORT_TOKEN_KEY = 'token';
 /** Where an export lies on the proxy (links.go, externalUrlLinkFormat). */
 export const exportPath = ({ namespace, name }: ObjectKey): string =>
   `/api/export.kubevirt.io/v1/namespaces/${namespace}/virtualmachineexports/${name}`;
+
+const INTERNAL =
+  /^https:\/\/virt-export-[a-z0-9.-]+\.svc(?:\.cluster\.local)?(?::443)?(?=\/api\/export\.kubevirt\.io\/)/;
+/** An internal link as nodes follow it, which do not reach Services; other links stay. `server`: where exports are served. */
+export const linkForNodes = (url: string, server: string): string => url.replace(INTERNAL, server);
 
 /** File of a volume at `/volumes/CLAIM/` for each format. */
 export const FORMAT_FILES = { raw: 'disk.img', gzip: 'disk.img.gz', 'tar.gz': 'disk.tar.gz', dir: 'dir/' } as const;

@@ -4,7 +4,7 @@ import { PERSISTENT_VOLUME_CLAIMS } from '../../../../apimachinery/src/types/res
 import { NOW, stored } from '../../../../client/src/run-step.fixture.ts';
 import { VIRTUAL_MACHINE_EXPORTS, VIRTUAL_MACHINES } from '../../kinds/kubevirt.ts';
 import { machineManifests } from './export-manifests.ts';
-import { exportServiceName, exportTokenName } from './export-names.ts';
+import { exportServiceName, exportTokenName, linkForNodes } from './export-names.ts';
 import { expiryOf, exportLink, exportStatus, holdsDisk, linkName } from './export-status.ts';
 
 const object = (ttlDuration?: string, kind = 'PersistentVolumeClaim') =>
@@ -76,6 +76,15 @@ test('the links lead to the proxy, by the names of the source', () => {
     ],
   });
   assert.equal(linkName(object(), 'e-disk'), 'e-disk');
+  const inside = exportLink(
+    of,
+    { base: 'https://h:1', cert: 'PEM\n', claims: [made], isDisk: () => true, hasMachine: false },
+    'internal',
+  ).volumes?.[0]?.formats?.[0]?.url;
+  assert.equal(inside, `${root}/volumes/e-disk/disk.img`.replace('h:1', 'virt-export-e.ns.svc'));
+  assert.equal(linkForNodes(inside ?? '', 'https://h:1'), `${root}/volumes/e-disk/disk.img`);
+  for (const other of ['https://virt-export-e.ns.svc/else', 'http://virt-export-e.ns.svc/api/export.kubevirt.io/v1'])
+    assert.equal(linkForNodes(other, 'https://h:1'), other);
 });
 
 // S-1383

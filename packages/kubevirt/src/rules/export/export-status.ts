@@ -4,7 +4,14 @@ import { type DeepReadonly, formatTime, keyOf } from '@coracle/apimachinery/meta
 import type { ReadonlyClaim } from '@coracle/apimachinery/types/types';
 import type { ExportLink, ExportStatus } from '../../kinds/export.ts';
 import type { ReadonlyExport, VirtualMachineExport } from '../../kinds/kubevirt.ts';
-import { exportPath, exportServiceName, exportTokenName, FORMAT_FILES, MANIFEST_PATHS } from './export-names.ts';
+import {
+  exportHost,
+  exportPath,
+  exportServiceName,
+  exportTokenName,
+  FORMAT_FILES,
+  MANIFEST_PATHS,
+} from './export-names.ts';
 import { type ExportSource, type Finding, snapshotClaimName } from './export-source.ts';
 
 type Conditions = NonNullable<ExportStatus['conditions']>;
@@ -41,7 +48,7 @@ export function exportLink(
     isDisk,
     hasMachine,
   }: {
-    /** `https://HOST:PORT` */
+    /** `https://HOST:PORT`, from outside. */
     readonly base: string;
     readonly cert: string;
     readonly claims: readonly ReadonlyClaim[];
@@ -50,7 +57,7 @@ export function exportLink(
   },
   side: 'internal' | 'external',
 ): ExportLink {
-  const root = `${base}${exportPath(keyOf(object as VirtualMachineExport))}`;
+  const root = `${side === 'internal' ? `https://${exportHost(object)}` : base}${exportPath(keyOf(object as VirtualMachineExport))}`;
   const types = (['all', 'auth-header-secret'] as const).filter((type) => hasMachine || type !== 'all');
   return {
     cert: cert.trim(),

@@ -10,18 +10,18 @@ export interface UnixListener {
 /** QEMU opens one for the memory and one for each disk. */
 const MAX_CONNECTIONS = 128;
 
-/** Listens on `name` in `directory`; what was there under that name goes. `paused`: nothing is read before somebody does. */
+/** Listens on `name` in `directory`; what was there under that name goes. `paused`: nothing is read before somebody does; `halfOpen`: an end of theirs is none of ours. */
 export async function listenUnix(
   directory: string,
   name: string,
   onConnection: (socket: Socket) => void,
-  { paused = false }: { readonly paused?: boolean } = {},
+  { paused = false, halfOpen = false }: { readonly paused?: boolean; readonly halfOpen?: boolean } = {},
 ): Promise<UnixListener> {
   const path = join(directory, name);
   await rm(path, { force: true });
   const handle = await open(directory, 'r');
   const sockets = new Set<Socket>();
-  const server = createServer({ pauseOnConnect: paused }, (socket) => {
+  const server = createServer({ pauseOnConnect: paused, allowHalfOpen: halfOpen }, (socket) => {
     sockets.add(socket);
     socket.on('error', () => {});
     socket.on('close', () => sockets.delete(socket));

@@ -10,6 +10,7 @@ import {
 import type { EndpointSlice, Node, Pod, Service } from '@coracle/apimachinery/types/types';
 import { createInformer } from '@coracle/client/informer/informer';
 import type { Change } from '@coracle/client/informer/store';
+import { EXPORTER_PORT, isExporter } from '@coracle/kubevirt/rules/export/exporter-pod';
 import { hostAddressOf, podAddressOf } from '@coracle/kubevirt/rules/launcher/pod-address';
 import { usualHostPort } from '@coracle/kubevirt/rules/machine/host-ports';
 import type { ListenerTarget, NetworkCard } from '../../network/switch/switch-state.ts';
@@ -18,8 +19,9 @@ import type { AgentEnvironment } from '../environment.ts';
 import type { VmRecord } from '../launcher/vm-record.ts';
 import { POD_NETWORK_ANNOTATION } from '../registration/node-object.ts';
 import { keepSwitch, type PortProblem } from './keep-switch.ts';
-import { isHere, isOuter } from './network-state.ts';
-import { createNetworkView, NETWORK_INDEXES, type NetworkView } from './network-view.ts';
+import { isHere, isOuter, networkAddressOf } from './network-state.ts';
+import { BY_PROGRAM, createNetworkView, NETWORK_INDEXES, type NetworkView } from './network-view.ts';
+import { createExportsSocket } from './serve-exports.ts';
 
 /** Changes come in bursts; a guest that moves waits for no more than this. */
 const SETTLE_MS = 10;
@@ -49,7 +51,8 @@ export function createClusterNetwork(environment: AgentEnvironment, options: Clu
   const { dataDir, records } = options;
   const { client, clock, log, signal, nodeName, hostIP } = environment;
   const { stores, informers, hear } = networkInformers(environment);
-  const { nodes, services } = stores;
+  const { nodes, services, pods } = stores;
+  const exportsSocket = createExportsSocket(environment, dataDir);
   let endpoint: string | undefined;
   let isSynced = false;
   /** What the switch knows; there is none while this node serves nobody. */
@@ -110,7 +113,11 @@ export function createClusterNetwork(environment: AgentEnvironment, options: Clu
   const sendChange = (): void => {
     const held = records().filter((record) => record && record.plan.interfaces.length > 0);
     // A guest that is still received counts: the switch is there when it runs.
-    const isNeeded = held.length > 0 || services.list().some(isOuter);
+    const programs = pods.byIndex(BY_PROGRAM, nodeName).map((pod) => ({
+      guest: { address: networkAddressOf(pod) ?? '', since: Date.parse(pod.status?.startTime ?? '') },
+      program: { address: networkAddressOf(pod) ?? '', port: EXPORTER_PORT },
+    }));
+    const isNeeded = held.length > 0 || programs.length > 0 || services.list().some(isOuter);
     if (!isNeeded && !view) return;
     const isNew = view === undefined;
     view ??= createNetworkView(stores, { node: nodeName, address: hostIP });
@@ -118,7 +125,12 @@ export function createClusterNetwork(environment: AgentEnvironment, options: Clu
       record && isHere(record) ? [{ address: podAddressOf(record.address), since: record.startedAt }] : [],
     );
     const cards = held.flatMap((record) => (record?.process && !record.result ? cardsOf(record) : []));
-    view.setGuests(guests, cards);
+    view.setHere({
+      guests: [...guests, ...programs.map(({ guest }) => guest)],
+      cards,
+      programs: programs.map(({ program }) => program),
+    });
+    if (programs.length > 0) exportsSocket.open();
     const here = new Set(guests.map(({ address }) => address));
     for (const name of asked) if (!here.has(name.split('/')[0] ?? '')) asked.delete(name);
     const change = isNew ? view.whole() : view.take();
@@ -132,6 +144,9 @@ export function createClusterNetwork(environment: AgentEnvironment, options: Clu
     cancel ??= clock.schedule(SETTLE_MS, send);
   };
   hear(() => view, changed);
+  pods.onChange(({ object }) => {
+    if (isExporter(object) && object.spec.nodeName === nodeName) changed();
+  });
   signal.addEventListener('abort', () => cancel?.(), { once: true });
   const done = Promise.allSettled(informers.map((informer) => informer.start(signal)));
   Promise.all(informers.map((informer) => informer.synced(signal))).then(

@@ -367,12 +367,12 @@ test('what a view sends change by change is the whole, however objects come, cha
       for (const { change, isGone, isSent, guests } of steps) {
         change(stores, view, isGone);
         const here = guests.map((address) => ({ address, since: 1 }));
-        view.setGuests(here, []);
+        view.setHere({ guests: here, cards: [], programs: [] });
         if (!isSent) continue;
         const news = view.take();
         if (news) tell(tables, news);
         const fresh = createNetworkView(stores, place);
-        fresh.setGuests(here, []);
+        fresh.setHere({ guests: here, cards: [], programs: [] });
         const whole: Tables = new Map();
         tell(whole, fresh.whole());
         assert.deepEqual(sorted(tables), sorted(whole));

@@ -6,12 +6,14 @@ import { isDeepStrictEqual } from 'node:util';
 import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
 import type { EndpointSlice, Namespace, NetworkPolicy, Node, Pod, Service } from '@coracle/apimachinery/types/types';
 import type { Change, IndexFunction, Store } from '@coracle/client/informer/store';
+import { isExporter } from '@coracle/kubevirt/rules/export/exporter-pod';
 import { FORWARDED_PORTS_ANNOTATION } from '@coracle/kubevirt/rules/machine/host-ports';
 import {
   type LocalGuest,
   type NetworkCard,
   type NetworkChange,
   type NetworkListener,
+  type NetworkProgram,
   TABLE_NAMES,
   TABLES,
   type TableChange,
@@ -34,6 +36,8 @@ import {
 const BY_ADDRESS = 'network-address';
 const BY_SEGMENT = 'network-segment';
 const BY_SERVICE = 'network-service';
+/** Of Pods that are programs of a node: that. */
+export const BY_PROGRAM = 'network-program';
 
 /** By which the view finds objects; each store of that name has to have them. */
 export const NETWORK_INDEXES: {
@@ -43,6 +47,7 @@ export const NETWORK_INDEXES: {
   pods: {
     [BY_ADDRESS]: (pod) => [networkAddressOf(pod) ?? ''].filter((address) => address !== ''),
     [BY_SEGMENT]: segmentsOf,
+    [BY_PROGRAM]: (pod) => (isExporter(pod) && networkAddressOf(pod) !== undefined ? [pod.spec.nodeName ?? ''] : []),
   },
   slices: {
     [BY_SERVICE]: (slice) => [serviceOf(slice) ?? ''].filter((service) => service !== ''),
@@ -68,8 +73,8 @@ export interface NetworkView {
   sliceChanged(change: Change<EndpointSlice>): void;
   /** A Namespace or NetworkPolicy. */
   policiesChanged(): void;
-  /** The guests that are here now, and the cards on segments of those that have a process here. */
-  setGuests(guests: readonly LocalGuest[], cards: readonly NetworkCard[]): void;
+  /** The guests and programs that are here now, and the cards on segments of those that have a process here. */
+  setHere(here: LocalThings): void;
   /** Something may be different since `take` was called. */
   readonly isDirty: boolean;
   /** What is different since the last call; undefined where nothing is. */
@@ -77,6 +82,13 @@ export interface NetworkView {
   /** Everything. */
   whole(): NetworkChange;
   listeners(): readonly NetworkListener[];
+}
+
+export interface LocalThings {
+  /** Programs among them. */
+  readonly guests: readonly LocalGuest[];
+  readonly cards: readonly NetworkCard[];
+  readonly programs: readonly NetworkProgram[];
 }
 
 /** Which objects some entries are made of: each kind of source has a prefix, and an object or address behind it. */
@@ -153,8 +165,7 @@ export function createNetworkView(
   const { pods, nodes, services, slices, namespaces, policies } = stores;
   const sources = new Map<string, Held>();
   const dirty = allSources(stores);
-  let guests: readonly LocalGuest[] = [];
-  let cards: readonly NetworkCard[] = [];
+  let here: LocalThings = { guests: [], cards: [], programs: [] };
   let rules: PolicyRules = { rules: [], of: new Map() };
 
   const bootOf = (name: string): string | undefined => nodes.get({ namespace: '', name })?.status?.nodeInfo?.bootID;
@@ -166,7 +177,7 @@ export function createNetworkView(
     );
 
   const entriesOf = (source: string): NetworkEntries => {
-    if (source === GUESTS) return { guests, cards };
+    if (source === GUESTS) return { ...here };
     if (source === PEERS)
       return {
         peers: nodes
@@ -251,9 +262,8 @@ export function createNetworkView(
       for (const slice of previous ? [previous, object] : [object]) dirty.add(SERVICE + serviceOf(slice));
     },
     policiesChanged: () => void dirty.add(RULES),
-    setGuests(now, cardsNow) {
-      guests = now;
-      cards = cardsNow;
+    setHere(now) {
+      here = now;
       dirty.add(GUESTS);
     },
     get isDirty() {

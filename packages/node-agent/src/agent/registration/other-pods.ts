@@ -4,6 +4,7 @@ import { hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import { isExporter } from '@coracle/kubevirt/rules/export/exporter-pod';
 import { isAttachment } from '@coracle/kubevirt/rules/launcher/attachment-pod';
+import { claimAddress, listAddresses, releaseAddress } from '../../network/address-pool.ts';
 import type { AgentEnvironment } from '../environment.ts';
 import { deletePod, writePodStatus } from '../launcher/api-writes.ts';
 import { podStatusOf } from '../launcher/pod-status.ts';
@@ -20,12 +21,11 @@ export function createUnmanagedPodStatus(environment: AgentEnvironment): (pod: R
       );
       return;
     }
-    if (isAttachment(pod) || isExporter(pod)) {
-      if (pod.status?.phase === 'Running' || hasEnded(pod)) return;
-      const running = { state: 'running', startedAt: environment.clock.now(), imageIds: {} } as const;
-      writePodStatus(environment, pod, (newest) => ({
-        status: { ...podStatusOf(newest, running, { hostIP: environment.hostIP, now: environment.clock.now() }) },
-      })).catch((error: Error) =>
+    const isProgram = isExporter(pod);
+    if (isProgram || isAttachment(pod)) {
+      const isReported = pod.status?.phase === 'Running' && (!isProgram || pod.status.podIP !== undefined);
+      if (isReported || hasEnded(pod)) return;
+      reportRunning(environment, pod, isProgram).catch((error: Error) =>
         environment.log.warn('pod not reported', { pod: pod.metadata.name, error: error.message }),
       );
       return;
@@ -40,6 +40,33 @@ export function createUnmanagedPodStatus(environment: AgentEnvironment): (pod: R
       'This node runs virtual machines only; a pod that is no virt-launcher stays Pending here.',
     );
   };
+}
+
+async function reportRunning(environment: AgentEnvironment, pod: ReadonlyPod, isProgram: boolean): Promise<void> {
+  const { clock, hostIP, addressesDirectory } = environment;
+  const address = isProgram && (await claimAddress(addressesDirectory, holderOf(environment, pod)));
+  const startedAt = Date.parse(pod.status?.startTime ?? '') || clock.now();
+  const running = { state: 'running', startedAt, imageIds: {}, ...(address && { address }) } as const;
+  await writePodStatus(environment, pod, (newest) => ({
+    status: { ...podStatusOf(newest, running, { hostIP, now: clock.now() }) },
+  }));
+}
+
+/** Agents of one host share the addresses, and clean up after themselves alone. */
+const holderPrefix = (nodeName: string): string => `program ${nodeName} `;
+const holderOf = ({ nodeName }: AgentEnvironment, { metadata }: ReadonlyPod): string =>
+  holderPrefix(nodeName) + metadata.uid;
+
+/** Gives back the addresses of exporters that this node has no more. */
+export async function releaseProgramAddresses(
+  environment: AgentEnvironment,
+  pods: readonly ReadonlyPod[],
+): Promise<void> {
+  const { addressesDirectory, nodeName } = environment;
+  const kept = new Set(pods.map((pod) => holderOf(environment, pod)));
+  for (const [address, holder] of await listAddresses(addressesDirectory))
+    if (holder.startsWith(holderPrefix(nodeName)) && !kept.has(holder))
+      await releaseAddress(addressesDirectory, address, holder).catch(() => {});
 }
 
 const LAUNCHER_SELECTOR = { key: 'kubevirt.io', value: 'virt-launcher' } as const;

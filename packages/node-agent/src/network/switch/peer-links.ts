@@ -28,9 +28,11 @@ export interface PeerLinksOptions {
 const DIAL_MS = 5000;
 
 /** Connects to a forwarded port of a guest of this host. */
-export function dialHere({ host, port }: { readonly host: string; readonly port: number }): Promise<Duplex> {
+export function dialHere(
+  at: { readonly host: string; readonly port: number } | { readonly path: string },
+): Promise<Duplex> {
   return new Promise((resolve, reject) => {
-    const socket = createConnection({ host, port, allowHalfOpen: true, timeout: DIAL_MS });
+    const socket = createConnection({ ...at, allowHalfOpen: true, timeout: DIAL_MS });
     socket.once('error', reject);
     socket.once('timeout', () => socket.destroy(new Error('no answer')));
     socket.once('connect', () => {

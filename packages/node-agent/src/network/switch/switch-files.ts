@@ -11,13 +11,15 @@ export const SWITCH_FILES = {
   guests: 'guests.sock',
   /** For the agent. */
   control: 'control.sock',
+  /** Of the agent: leads to the server of exports. */
+  exports: 'exports.sock',
 } as const;
 
 /** From the directory of a guest, where its filter starts. */
 export const GUESTS_SOCKET = `../../${SWITCH_FILES.directory}/${SWITCH_FILES.guests}`;
 
 /** Changes with what is said over these sockets: an agent ends a switch of another version and starts its own. */
-export const SWITCH_VERSION = 4;
+export const SWITCH_VERSION = 5;
 
 /** One line of JSON each, from the agent. */
 export type AgentMessage =

@@ -14,6 +14,7 @@ import { ClusterSwitch } from './cluster-switch.ts';
 import type { LineEnd } from './guest-port.ts';
 import type { QuestionAsker } from './name-answer.ts';
 import { dialHere, PeerLinks } from './peer-links.ts';
+import { connectProgram } from './program-port.ts';
 import { createServiceListeners } from './service-listeners.ts';
 import { type AgentMessage, SWITCH_FILES, type SwitchMessage } from './switch-files.ts';
 import {
@@ -22,6 +23,7 @@ import {
   type NetworkChange,
   type NetworkListener,
   type NetworkPeer,
+  type NetworkProgram,
   TABLES,
 } from './switch-state.ts';
 import { takeTable } from './take-table.ts';
@@ -95,14 +97,29 @@ function serveGuest(socket: Socket): void {
 const peersNow = new Map<string, NetworkPeer>();
 const listenersNow = new Map<string, NetworkListener>();
 const cardsNow = new Map<string, NetworkCard>();
+const programsNow = new Map<string, NetworkProgram>();
+/** What ends each. */
+const programs = new Map<string, () => void>();
 const cards = createCardLines({ segments: network.segments, clock, signal: life.signal, onSocket: keep });
+
+function setPrograms(): void {
+  const connect = () => dialHere({ path: SWITCH_FILES.exports });
+  for (const [address, end] of programs) {
+    if (programsNow.has(address)) continue;
+    end();
+    programs.delete(address);
+  }
+  for (const [address, program] of programsNow)
+    if (!programs.has(address)) programs.set(address, connectProgram(network, program, { clock, connect }));
+}
 
 function takeChange(change: NetworkChange): void {
   network.change(change);
-  const { node, whole = false, peers, listeners: ports, cards: ofCards } = change;
+  const { node, whole = false, peers, listeners: ports, cards: ofCards, programs: ofPrograms } = change;
   const isLinked = takeTable(peersNow, TABLES.peers, { ...peers, whole });
   const isServed = takeTable(listenersNow, TABLES.listeners, { ...ports, whole });
   if (takeTable(cardsNow, TABLES.cards, { ...ofCards, whole })) cards.set([...cardsNow.values()]);
+  if (takeTable(programsNow, TABLES.programs, { ...ofPrograms, whole })) setPrograms();
   const all = [...listenersNow.values()];
   if (isLinked || isServed) links.setState({ node, peers: [...peersNow.values()], listeners: all });
   if (isServed) listeners.set(all);

@@ -101,6 +101,12 @@ export interface NetworkCard {
   readonly segment: string;
 }
 
+/** A program of this node that is a Pod of the network: its port leads to the socket of the agent (`SWITCH_FILES.exports`). */
+export interface NetworkProgram {
+  readonly address: string;
+  readonly port: number;
+}
+
 /** The tables, and what tells the entries of each apart. */
 export const TABLES = {
   pods: ({ address }: NetworkPod): string => address,
@@ -111,6 +117,7 @@ export const TABLES = {
   peers: ({ node }: NetworkPeer): string => node,
   segments: ({ name }: NetworkSegment): string => name,
   cards: ({ socket }: NetworkCard): string => socket,
+  programs: ({ address }: NetworkProgram): string => address,
   listeners: ({ service, protocol, host, port }: NetworkListener): string => `${service} ${protocol}/${host}/${port}`,
 } as const;
 
