@@ -15,7 +15,7 @@ import {
   VIRTUAL_MACHINES,
   type VirtualMachine,
 } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
-import { runUntilWrite } from './crashing-component.ts';
+import { crashOnce, runUntilWrite } from './crashing-component.ts';
 import { eventually } from './eventually.ts';
 import { type FakeCluster, startFakeCluster } from './fake-cluster.ts';
 import { playMemory } from './play-memory.ts';
@@ -45,30 +45,11 @@ export async function startCrashBoard(): Promise<CrashBoard> {
   const words = savedMachines(cluster.client);
   let serial = 0;
   const agent = playMemory();
-  /** Runs it until it is killed or `done`, then another one until `done`. */
-  const run = async (after: number, done: () => Promise<unknown>, killed = 'snapshot'): Promise<boolean> => {
-    const first = runUntilWrite(cluster.board, killed, after, agent);
-    // Asked once: a second wait would outlive what it waits for, and the test with it.
-    const finished = done();
-    let outcome: string;
-    try {
-      outcome = await Promise.race([first.crashed.then(() => 'crashed'), finished.then(() => 'done')]);
-    } finally {
-      await first.stop();
-    }
-    if (outcome === 'done') return true;
-    const second = runUntilWrite(cluster.board, killed, Number.POSITIVE_INFINITY, agent);
-    try {
-      await finished;
-    } catch (error) {
-      throw new Error(`after ${first.writes.join('; ')}: ${(error as Error).message}`);
-    } finally {
-      await second.stop();
-    }
-    return false;
-  };
+  const start = (after: number, killed = 'snapshot') => runUntilWrite(cluster.board, killed, after, agent);
+  const run = (after: number, done: () => Promise<unknown>, killed = 'snapshot'): Promise<boolean> =>
+    crashOnce((writes) => start(writes, killed), after, done);
   const saved = async (vm: string, name: string): Promise<void> => {
-    const whole = runUntilWrite(cluster.board, 'snapshot', Number.POSITIVE_INFINITY);
+    const whole = start(Number.POSITIVE_INFINITY);
     await words.machine(vm, [`${vm}-a`, `${vm}-b`]);
     await words.snapshot(name, vm);
     await words.saved(name);
@@ -91,7 +72,7 @@ export async function startCrashBoard(): Promise<CrashBoard> {
       await words.machine(vm, [`${vm}-a`]);
       storage.holds.add('snapshot');
       const { metadata } = await words.snapshot(`s-${vm}`, vm);
-      const whole = runUntilWrite(cluster.board, 'snapshot', Number.POSITIVE_INFINITY);
+      const whole = start(Number.POSITIVE_INFINITY);
       await eventually('VolumeSnapshot', async () =>
         (await namesWith(cluster, metadata.uid ?? '')).length === 2 ? true : undefined,
       );

@@ -1,7 +1,7 @@
 /** The controller of the bin is killed after a given write; another one takes over. Over a pool in memory. */
 import assert from 'node:assert/strict';
 import { CONTENTS, RECORDS, SECRETS, startBinBoard, VMS } from './bin-board.ts';
-import { runUntilWrite } from './crashing-component.ts';
+import { crashOnce, runUntilWrite } from './crashing-component.ts';
 import { CLAIMS, type Row, VOLUMES } from './storage-plane.ts';
 
 export interface BinCrashBoard {
@@ -24,23 +24,7 @@ export async function startBinCrashBoard(): Promise<BinCrashBoard> {
   let serial = 0;
   const facts = { rootCa: '', connectNode: (name: string) => board.pool.connect(name) };
   const start = (after: number) => runUntilWrite(board, 'bin', after, facts);
-  const run = async (after: number, done: () => Promise<unknown>): Promise<boolean> => {
-    const first = start(after);
-    // Asked once: what a second one asks for may have passed when the first looks again.
-    const finished = done();
-    const outcome = await Promise.race([first.crashed.then(() => 'crashed'), finished.then(() => 'done')]);
-    await first.stop();
-    if (outcome === 'done') return true;
-    const second = start(Number.POSITIVE_INFINITY);
-    try {
-      await finished;
-    } catch (error) {
-      throw new Error(`after ${first.writes.join('; ')}: ${(error as Error).message}`);
-    } finally {
-      await second.stop();
-    }
-    return false;
-  };
+  const run = (after: number, done: () => Promise<unknown>): Promise<boolean> => crashOnce(start, after, done);
   const whole = (done: () => Promise<unknown>): Promise<boolean> => run(Number.POSITIVE_INFINITY, done);
   const uuid = (): string => `bbbbbbbb-0000-4000-8000-${String(serial).padStart(12, '0')}`;
 

@@ -82,3 +82,33 @@ export function runUntilWrite(
     },
   };
 }
+
+/**
+ * Runs a component until its `after`th write kills it or `done` resolves, then another one until `done`. True when the first
+ * was done before it was to be killed.
+ */
+export async function crashOnce(
+  start: (after: number) => CrashingComponent,
+  after: number,
+  done: () => Promise<unknown>,
+): Promise<boolean> {
+  const first = start(after);
+  // Asked once: what a second one asks for may have passed when the first looks again.
+  const finished = done();
+  let outcome: string;
+  try {
+    outcome = await Promise.race([first.crashed.then(() => 'crashed'), finished.then(() => 'done')]);
+  } finally {
+    await first.stop();
+  }
+  if (outcome === 'done') return true;
+  const second = start(Number.POSITIVE_INFINITY);
+  try {
+    await finished;
+  } catch (error) {
+    throw new Error(`after ${first.writes.join('; ')}: ${(error as Error).message}`);
+  } finally {
+    await second.stop();
+  }
+  return false;
+}

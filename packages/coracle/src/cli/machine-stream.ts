@@ -97,7 +97,8 @@ async function servesSubresources(client: Client): Promise<boolean> {
 /** Bytes of a refusal that are looked at. */
 const MAX_MESSAGE = 4096;
 
-async function refusal(response: ApiResponse, signal: AbortSignal): Promise<string> {
+/** What the server says of a request that it refuses. */
+export async function refusal(response: ApiResponse, signal: AbortSignal): Promise<string> {
   const { status } = response;
   const bytes = await wholeBody(response, signal).catch(() => NO_BYTES);
   const text = new TextDecoder().decode(bytes.subarray(0, MAX_MESSAGE));

@@ -3,7 +3,8 @@
  * Bounds: one entry for each stored object of these kinds that has owners (docs/flow.md).
  */
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
-import type { ObjectStore, StoredObject } from '@coracle/apiserver/cache/object-store';
+import type { ObjectStore } from '@coracle/apiserver/cache/object-store';
+import { indexStored } from './stored-index.ts';
 
 export interface OwnedObjects {
   /** Objects that name this UID as an owner, as they are stored. */
@@ -16,36 +17,12 @@ export function indexOwnedObjects(
   store: Pick<ObjectStore, 'get' | 'list' | 'watch' | 'revision'>,
   prefixes: readonly string[],
 ): OwnedObjects {
-  /** Owner's UID > `prefix namespace/name`. */
-  const byOwner = new Map<string, Map<string, Pick<StoredObject, 'prefix' | 'namespace' | 'name'>>>();
-  const textOf = ({ prefix, namespace, name }: StoredObject): string => `${prefix} ${namespace}/${name}`;
-  const put = (item: StoredObject): void => {
-    for (const { uid } of item.metadata.ownerReferences ?? []) {
-      const { prefix, namespace, name } = item;
-      const owned = byOwner.get(uid) ?? new Map<string, Pick<StoredObject, 'prefix' | 'namespace' | 'name'>>();
-      byOwner.set(uid, owned.set(textOf(item), { prefix, namespace, name }));
-    }
-  };
-  const drop = (item: StoredObject): void => {
-    for (const { uid } of item.metadata.ownerReferences ?? []) {
-      const owned = byOwner.get(uid);
-      owned?.delete(textOf(item));
-      if (owned?.size === 0) byOwner.delete(uid);
-    }
-  };
-  const watches = prefixes.map((prefix) => {
-    for (const item of store.list(prefix).items) put(item);
-    return store.watch(prefix, store.revision(), (changes) => {
-      for (const { type, previous, current } of changes) {
-        if (previous) drop(previous);
-        if (type !== 'DELETED') put(current);
-      }
-    });
-  });
+  const index = indexStored(store, prefixes, ({ prefix, namespace, name, metadata }) => ({
+    keys: metadata.ownerReferences?.map(({ uid }) => uid) ?? [],
+    value: { prefix, namespace, name },
+  }));
   return {
-    ownedBy: (uid) => [...(byOwner.get(uid)?.values() ?? [])].flatMap((key) => store.get(key)?.object ?? []),
-    stop() {
-      for (const watch of watches) watch.stop();
-    },
+    ownedBy: (uid) => [...index.get(uid)].flatMap((key) => store.get(key)?.object ?? []),
+    stop: index.stop,
   };
 }

@@ -19,6 +19,7 @@ import {
   vmUuids,
 } from '@coracle/kubevirt/rules/identity/shared-uuids';
 import type { Clock } from '@coracle/runtime/clock/clock';
+import { type Entries, indexStored } from './stored-index.ts';
 
 const VMS_PREFIX = 'kubevirt.io/virtualmachines';
 const VMIS_PREFIX = 'kubevirt.io/virtualmachineinstances';
@@ -37,33 +38,9 @@ export interface UuidClaims {
 
 /** Begins to keep the index. */
 export function createUuidClaims(store: Pick<ObjectStore, 'list' | 'watch' | 'revision'>, clock: Clock): UuidClaims {
-  /** UUID > object it stands in > its machine. */
-  const stored = new Map<string, Map<string, Machine>>();
   const held = new Map<string, Held[]>();
-
-  const put = (item: StoredObject): void => {
-    const { uuids, machine } = identityOf(item);
-    for (const uuid of uuids) {
-      const known = stored.get(uuid) ?? new Map<string, Machine>();
-      stored.set(uuid, known.set(keyOf(item), machine));
-      release(held, uuid, machine);
-    }
-  };
-  const drop = (item: StoredObject): void => {
-    for (const uuid of identityOf(item).uuids) {
-      const known = stored.get(uuid);
-      known?.delete(keyOf(item));
-      if (known?.size === 0) stored.delete(uuid);
-    }
-  };
-  const watches = [VMS_PREFIX, VMIS_PREFIX].map((prefix) => {
-    for (const item of store.list(prefix).items) put(item);
-    return store.watch(prefix, store.revision(), (changes) => {
-      for (const { type, previous, current } of changes) {
-        if (previous) drop(previous);
-        if (type !== 'DELETED') put(current);
-      }
-    });
+  const stored = indexStored(store, [VMS_PREFIX, VMIS_PREFIX], identityOf, ({ keys, value }) => {
+    for (const uuid of keys) release(held, uuid, value);
   });
 
   return {
@@ -72,7 +49,7 @@ export function createUuidClaims(store: Pick<ObjectStore, 'list' | 'watch' | 're
       const now = clock.monotonic();
       const waiting = (held.get(uuid) ?? []).filter(({ until }) => until > now);
       const others = new Map<string, Machine>();
-      for (const each of stored.get(uuid)?.values() ?? []) others.set(machineText(each), each);
+      for (const each of stored.get(uuid)) others.set(machineText(each), each);
       for (const each of waiting) others.set(machineText(each.machine), each.machine);
       // Many may wait for a generated name at once, so those are not one machine.
       if (machine.name !== '') others.delete(own);
@@ -82,9 +59,7 @@ export function createUuidClaims(store: Pick<ObjectStore, 'list' | 'watch' | 're
       sweep(held, now);
       return [...others.values()];
     },
-    stop() {
-      for (const watch of watches) watch.stop();
-    },
+    stop: stored.stop,
   };
 }
 
@@ -111,13 +86,11 @@ function sweep(held: Map<string, Held[]>, now: number): void {
   }
 }
 
-const keyOf = ({ prefix, namespace, name }: StoredObject): string => `${prefix}/${namespace}/${name}`;
-
-function identityOf(item: StoredObject): { readonly uuids: readonly string[]; readonly machine: Machine } {
+function identityOf(item: StoredObject): Entries<Machine> {
   if (item.prefix === VMS_PREFIX) {
     const vm = item.object as unknown as ReadonlyVm;
-    return { uuids: vmUuids(vm), machine: machineOfVm(vm) };
+    return { keys: vmUuids(vm), value: machineOfVm(vm) };
   }
   const vmi = item.object as unknown as ReadonlyVmi;
-  return { uuids: vmiUuids(vmi), machine: machineOfVmi(vmi) };
+  return { keys: vmiUuids(vmi), value: machineOfVmi(vmi) };
 }

@@ -1,9 +1,9 @@
 /** `coracle logs NAME`: what a guest has written to its serial console. */
 
-import { wholeBody } from '@coracle/client/transport/response-body';
 import type { ApiResponse, ByteSink } from '@coracle/runtime/http/seam';
 import { NO_BYTES } from '@coracle/runtime/http/seam';
 import { type CommandContext, CommandError, numberFlag, textFlag } from '../command.ts';
+import { refusal } from '../machine-stream.ts';
 import { machineWord } from '../machine-target.ts';
 import { equivalent, isExplained } from './equivalent.ts';
 import { textOf, withMachine } from './find-machine.ts';
@@ -12,8 +12,6 @@ import { whyNotRunning } from './why-facts.ts';
 
 const CONTAINER = 'guest-console-log';
 const MOST_LINES = 1_000_000;
-/** Of an answer that is no log. */
-const MAX_MESSAGE = 4096;
 
 /** `coracle logs`. */
 export async function logs(context: CommandContext): Promise<number> {
@@ -46,7 +44,7 @@ export async function logs(context: CommandContext): Promise<number> {
       peer: { address: '' },
       signal,
     });
-    if (response.status !== 200) throw new CommandError(await messageOf(response, signal));
+    if (response.status !== 200) throw new CommandError(await refusal(response, signal));
     await copyOut(response, signal);
     return 0;
   });
@@ -79,13 +77,4 @@ function copyOut({ body }: ApiResponse, signal: AbortSignal): Promise<void> {
     };
     body(sink);
   });
-}
-
-async function messageOf(response: ApiResponse, signal: AbortSignal): Promise<string> {
-  const text = new TextDecoder().decode((await wholeBody(response, signal)).subarray(0, MAX_MESSAGE));
-  try {
-    return (JSON.parse(text) as { message?: string }).message ?? `the server answered ${response.status}`;
-  } catch {
-    return text.trim() || `the server answered ${response.status}`;
-  }
 }

@@ -2,7 +2,6 @@
 
 import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { isDeleting } from '@coracle/apimachinery/meta/object-state';
-import { formatLabelSelector } from '@coracle/apimachinery/selector/label-selector';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
@@ -22,9 +21,8 @@ import {
   VIRTUAL_MACHINES,
   type VirtualMachinePool,
 } from '../../kinds/kubevirt.ts';
-import { selectorOf } from '../../rules/sets/claim-members.ts';
 import { poolCounts, poolPlan } from '../../rules/sets/pool-plan.ts';
-import { setConditions } from '../../rules/sets/set-conditions.ts';
+import { observeMembers, setReport } from '../set-members.ts';
 import { PoolSteps } from './pool-steps.ts';
 
 /** Rights the controller needs, and no others. */
@@ -63,16 +61,7 @@ export function createPoolController(environment: ControllerEnvironment): Runnab
     sources: [
       ownKeys(pools),
       controllerOwner(steps.revisions, OWNER),
-      source(vms, (vm, previous) => {
-        const keys = owners.keys(vm, previous);
-        const uid = vm.metadata.uid ?? '';
-        const isGone = vms.get(keyOf(vm))?.metadata.uid !== uid;
-        for (const key of keys) {
-          if (!previous) steps.expectations.observeCreation(keyText(key));
-          if (isGone || isDeleting(vm)) steps.expectations.observeDeletion(keyText(key), uid);
-        }
-        return keys;
-      }),
+      source(vms, observeMembers(vms, owners, steps.expectations)),
       source(vmis, (vmi) => {
         const keys = poolsOf(keyOf(vmi));
         const uid = vmi.metadata.uid ?? '';
@@ -104,12 +93,7 @@ export function createPoolController(environment: ControllerEnvironment): Runnab
       const status: VirtualMachinePool['status'] = {
         ...pool.status,
         ...poolCounts(machines),
-        labelSelector: formatLabelSelector(selectorOf(pool)),
-        conditions: setConditions(pool.status?.conditions, {
-          paused: pool.spec.paused === true,
-          problem: problem?.shown,
-          now: clock.now(),
-        }),
+        ...setReport(pool, problem?.shown, clock.now()),
       };
       const after = { ...(pool as VirtualMachinePool), status };
       await orAbsent(commit(client, VIRTUAL_MACHINE_POOLS, { before: pool, after }));

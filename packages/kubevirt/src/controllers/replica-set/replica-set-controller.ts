@@ -1,9 +1,8 @@
 /** Keeps as many instances as each VirtualMachineInstanceReplicaSet asks for. */
 
 import { controllerOf } from '@coracle/apimachinery/meta/controller-reference';
-import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
-import { isDeleting } from '@coracle/apimachinery/meta/object-state';
-import { formatLabelSelector, matchesLabels } from '@coracle/apimachinery/selector/label-selector';
+import { keyOf, keyText } from '@coracle/apimachinery/meta/object';
+import { matchesLabels } from '@coracle/apimachinery/selector/label-selector';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
@@ -24,7 +23,7 @@ import {
 } from '../../kinds/kubevirt.ts';
 import { selectorOf } from '../../rules/sets/claim-members.ts';
 import { replicaSetPlan } from '../../rules/sets/replica-set-plan.ts';
-import { setConditions } from '../../rules/sets/set-conditions.ts';
+import { observeMembers, setReport } from '../set-members.ts';
 import { MEMBERS, orphansOf, ReplicaSetSteps } from './replica-set-steps.ts';
 
 /** Rights the controller needs, and no others. */
@@ -46,7 +45,7 @@ export function createReplicaSetController(environment: ControllerEnvironment): 
   const vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
   const steps = new ReplicaSetSteps(environment);
   vmis.addIndex(MEMBERS, (vmi) => [controllerOf(vmi)?.uid ?? orphansOf(vmi.metadata.namespace)]);
-  const owners = controllerOwner(vmis, OWNER);
+  const observe = observeMembers(vmis, controllerOwner(vmis, OWNER), steps.expectations);
 
   return createController({
     ...environment,
@@ -55,13 +54,7 @@ export function createReplicaSetController(environment: ControllerEnvironment): 
     sources: [
       ownKeys(sets),
       source(vmis, (vmi, previous) => {
-        const keys: ObjectKey[] = [...owners.keys(vmi, previous)];
-        const uid = vmi.metadata.uid ?? '';
-        const isGone = vmis.get(keyOf(vmi))?.metadata.uid !== uid;
-        for (const key of keys) {
-          if (!previous) steps.expectations.observeCreation(keyText(key));
-          if (isGone || isDeleting(vmi)) steps.expectations.observeDeletion(keyText(key), uid);
-        }
+        const keys = observe(vmi, previous);
         if (controllerOf(vmi)?.uid !== undefined) return keys;
         // Nobody has it: a set that selects it takes it.
         const takers = sets
@@ -83,12 +76,7 @@ export function createReplicaSetController(environment: ControllerEnvironment): 
         ...set.status,
         replicas: plan.replicas,
         readyReplicas: plan.readyReplicas,
-        labelSelector: formatLabelSelector(selectorOf(set)),
-        conditions: setConditions(set.status?.conditions, {
-          paused: set.spec.paused === true,
-          problem: problem?.shown,
-          now: clock.now(),
-        }),
+        ...setReport(set, problem?.shown, clock.now()),
       };
       const after = { ...(set as VirtualMachineInstanceReplicaSet), status };
       await orAbsent(commit(client, VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS, { before: set, after }));

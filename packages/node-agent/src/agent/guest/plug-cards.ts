@@ -5,7 +5,6 @@
  */
 
 import { join } from 'node:path';
-import type { ReadonlyVmi } from '@coracle/kubevirt/kinds/kinds';
 import { segmentCards } from '@coracle/kubevirt/rules/launcher/network-attachments';
 import type { PlannedInterface } from '@coracle/kubevirt/rules/machine/machine-plan';
 import { machinePlan } from '@coracle/kubevirt/rules/machine/plan';
@@ -15,37 +14,33 @@ import type { LauncherState } from '../launcher/launcher-state.ts';
 import { type VmRecord, writeRecord } from '../launcher/vm-record.ts';
 import { joinNetworks } from '../network/join-networks.ts';
 import type { Guest } from './guest.ts';
-import { devicesOf, ignoreRefusal, removeDevice } from './plugged-devices.ts';
+import {
+  changeDevices,
+  type DeviceAct,
+  type DeviceTurn,
+  devicesOf,
+  ignoreRefusal,
+  mayChangeDevices,
+  removeDevice,
+} from './plugged-devices.ts';
 
 /** Plugs and unplugs what may be now. False when it has to be tried again; it throws only with the end of the agent. */
 export async function updateCards(launcher: LauncherState, guest: Guest): Promise<boolean> {
-  const { environment, record, vmi } = launcher;
-  if (!record || !vmi || record.migration || record.saving || launcher.isDeleting() || !guest.state.connected)
-    return true;
-  if (vmi.status?.phase !== 'Running' || vmi.status.nodeName !== environment.nodeName) return true;
+  const { record, vmi } = launcher;
+  if (!record || !vmi || !mayChangeDevices(launcher, guest)) return true;
   const wanted = new Set(segmentCards(vmi).map(({ nic }) => nic.name));
   const here = new Set(record.plan.interfaces.flatMap(({ name, segment }) => (segment ? [name] : [])));
-  let isDone = true;
-  for (const [act, names] of [
-    [takeCard, here.difference(wanted)],
-    [giveCard, wanted.difference(here)],
-  ] as const)
-    for (const name of names)
-      try {
-        if (await act(launcher, { guest, vmi, name })) launcher.cardTrouble.delete(name);
-        else isDone = false;
-      } catch (error) {
-        environment.signal.throwIfAborted();
-        isDone = false;
-        note(launcher, name, (error as Error).message);
-      }
-  return isDone;
-}
-
-interface Turn {
-  readonly guest: Guest;
-  readonly vmi: ReadonlyVmi;
-  readonly name: string;
+  const settled =
+    (act: DeviceAct): DeviceAct =>
+    async (_, turn) => {
+      const isDone = await act(launcher, turn);
+      if (isDone) launcher.cardTrouble.delete(turn.name);
+      return isDone;
+    };
+  return changeDevices(launcher, { guest, vmi, note }, [
+    [settled(takeCard), here.difference(wanted)],
+    [settled(giveCard), wanted.difference(here)],
+  ]);
 }
 
 /** Says once what a card waits for. */
@@ -58,7 +53,7 @@ function note(launcher: LauncherState, name: string, trouble: string): void {
   launcher.machineEvent('Warning', 'FailedHotplug', text);
 }
 
-async function giveCard(launcher: LauncherState, { guest, vmi, name }: Turn): Promise<boolean> {
+async function giveCard(launcher: LauncherState, { guest, vmi, name }: DeviceTurn): Promise<boolean> {
   const { environment } = launcher;
   const record = launcher.record as VmRecord;
   const wanted = machinePlan(vmi, environment.facts).interfaces.find((card) => card.name === name);
@@ -78,7 +73,7 @@ async function giveCard(launcher: LauncherState, { guest, vmi, name }: Turn): Pr
   return keep(launcher, record, [...record.plan.interfaces, card]);
 }
 
-async function takeCard(launcher: LauncherState, { guest, name }: Turn): Promise<boolean> {
+async function takeCard(launcher: LauncherState, { guest, name }: DeviceTurn): Promise<boolean> {
   const record = launcher.record as VmRecord;
   const card = record.plan.interfaces.find((one) => one.name === name);
   if (!card) return true;

@@ -22,40 +22,29 @@ import type { LauncherState } from '../launcher/launcher-state.ts';
 import { type VmRecord, writeRecord } from '../launcher/vm-record.ts';
 import type { Guest } from './guest.ts';
 import { attachVolume, filesOfImage, volumesOfGuest } from './guest-volumes.ts';
-import { devicesOf, ignoreRefusal, removeDevice } from './plugged-devices.ts';
+import {
+  changeDevices,
+  type DeviceTurn,
+  devicesOf,
+  ignoreRefusal,
+  mayChangeDevices,
+  removeDevice,
+} from './plugged-devices.ts';
 
 /** A guest that has not let go of a disk after this long is said to hold it; it is asked again and again. */
 const SLOW_UNPLUG_MS = 30_000;
 
 /** Plugs and unplugs what may be now. False when it has to be tried again; it throws only with the end of the agent. */
 export async function updateDisks(launcher: LauncherState, guest: Guest): Promise<boolean> {
-  const { environment, record, vmi } = launcher;
-  if (!record || !vmi || record.migration || record.saving || launcher.isDeleting() || !guest.state.connected)
-    return true;
-  if (vmi.status?.phase !== 'Running' || vmi.status.nodeName !== environment.nodeName) return true;
+  const { record, vmi } = launcher;
+  if (!record || !vmi || !mayChangeDevices(launcher, guest)) return true;
   const { plug, unplug } = diskChanges(vmi, record.plan);
   for (const name of launcher.plugging.keys())
     if (!plug.includes(name) && !unplug.includes(name)) launcher.plugging.delete(name);
-  let isDone = true;
-  for (const [names, act] of [
-    [unplug, takeDisk],
-    [plug, giveDisk],
-  ] as const)
-    for (const name of names)
-      try {
-        if (!(await act(launcher, { guest, vmi, name }))) isDone = false;
-      } catch (error) {
-        environment.signal.throwIfAborted();
-        isDone = false;
-        note(launcher, name, (error as Error).message);
-      }
-  return isDone;
-}
-
-interface Turn {
-  readonly guest: Guest;
-  readonly vmi: ReadonlyVmi;
-  readonly name: string;
+  return changeDevices(launcher, { guest, vmi, note }, [
+    [takeDisk, unplug],
+    [giveDisk, plug],
+  ]);
 }
 
 /** Says once what a disk waits for: in the status of its volume, and as an event. */
@@ -68,7 +57,7 @@ function note(launcher: LauncherState, name: string, trouble: string): void {
   launcher.changed();
 }
 
-async function giveDisk(launcher: LauncherState, { guest, vmi, name }: Turn): Promise<boolean> {
+async function giveDisk(launcher: LauncherState, { guest, vmi, name }: DeviceTurn): Promise<boolean> {
   const { environment } = launcher;
   const { pool, nodeName } = environment;
   const record = launcher.record as VmRecord;
@@ -127,7 +116,7 @@ function openVolume(
   return volumeFile(request, plan, name, diskNode(nodeNumberOf(plan, name) ?? 0));
 }
 
-async function takeDisk(launcher: LauncherState, { guest, name }: Turn): Promise<boolean> {
+async function takeDisk(launcher: LauncherState, { guest, name }: DeviceTurn): Promise<boolean> {
   const record = launcher.record as VmRecord;
   const disk = record.plan.disks.find((one) => one.name === name);
   if (!disk) return true;
