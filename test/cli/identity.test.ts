@@ -43,7 +43,7 @@ test('identity', { timeout: 600_000 }, async (t) => {
     for (const [bad, words] of [
       [path('bad.yaml', 'kind: ['), /is not valid YAML/],
       [join(at.dir, 'missing.yaml'), /cannot read/],
-      [path('text.yaml', 'hello'), /holds something that is no object/],
+      [path('text.yaml', 'hello'), /holds a document that is not an object/],
     ] as const) {
       const outcome = await at.run(['identity', 'pin', '-i', good, bad]);
       assert.equal(outcome.code, 1);

@@ -54,7 +54,7 @@ test('coracle rbac prints the tables the embedded server uses, and no more than 
   ]);
 
   for (const [argv, message] of [
-    [['what'], /^error: say: coracle rbac \[node \| controllers\]/],
+    [['what'], /^error: usage: coracle rbac \[node \| controllers\]/],
     [['node', '--controllers', 'vm'], /^error: --controllers is for coracle rbac controllers/],
     [['--controllers', 'none-such'], /^error: --controllers: "none-such" is no controller/],
   ] as const) {

@@ -101,12 +101,12 @@ function webhooksAt(context: CommandContext, log: Logger): ServeWebhook | undefi
   const address = textFlag(context.flags, 'webhook-address');
   const port = Number(textFlag(context.flags, 'webhook-port') ?? 0);
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
-    throw new UsageError('--webhook-port: a number from 0 to 65535');
+    throw new UsageError('--webhook-port takes a number from 0 to 65535');
   if (address === undefined) {
     if (textFlag(context.flags, 'webhook-port') !== undefined)
       throw new UsageError('--webhook-port goes with --webhook-address');
     return undefined;
   }
-  if (isIP(address) === 0) throw new UsageError('--webhook-address: an IP address of this host');
+  if (isIP(address) === 0) throw new UsageError('--webhook-address takes an IP address of this host');
   return webhookEndpoint({ address, port, clock: systemClock, log });
 }

@@ -33,7 +33,7 @@ const DEFAULT_TIMEOUT_S = 3600;
 export async function drain(context: CommandContext): Promise<number> {
   const { flags, words } = context;
   const [word, ...more] = words;
-  if (word === undefined || more.length > 0) throw new UsageError('say: coracle drain NODE');
+  if (word === undefined || more.length > 0) throw new UsageError('usage: coracle drain NODE');
   const nodeName = nodeNamed(word);
   const timeout = numberFlag(flags, 'timeout', { min: 1, max: 604_800, or: DEFAULT_TIMEOUT_S });
   if (isExplained(context)) {

@@ -98,7 +98,8 @@ async function findCa(
     } catch {
       throw new CommandError(`--ca: ${file} holds no certificate in PEM`);
     }
-    if (hash !== undefined && own !== hash) throw new CommandError(`--ca-hash: ${file} has another public key, ${own}`);
+    if (hash !== undefined && own !== hash)
+      throw new CommandError(`--ca-hash: ${file} has a different public key, ${own}`);
     return pem;
   }
   if (hash !== undefined) {
@@ -110,7 +111,7 @@ async function findCa(
     return found.pem;
   }
   if (before !== undefined && before.server === server) return before.ca;
-  throw new UsageError('node join needs --ca-hash HASH or --ca FILE, to know the cluster by');
+  throw new UsageError('node join needs --ca-hash HASH or --ca FILE, to verify the cluster');
 }
 
 function readJoined(path: string): Joined | undefined {

@@ -21,7 +21,7 @@ export async function readManifests(file: string): Promise<KubeObject[]> {
     if (value === null) continue;
     for (const object of value.kind === 'List' ? (value.items ?? []) : [value]) {
       if (typeof object !== 'object' || object === null || typeof object.kind !== 'string' || !object.metadata)
-        throw new CommandError(`${file} holds something that is no object: it has no kind or no metadata`);
+        throw new CommandError(`${file} holds a document that is not an object: it has no kind or no metadata`);
       objects.push(object);
     }
   }

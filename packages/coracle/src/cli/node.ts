@@ -64,7 +64,7 @@ export async function node(context: CommandContext): Promise<number> {
         `warning: this node is served on ${LOOPBACK}, where consoles, logs and guests that move find it only if the server and the other nodes are on this host; else give --address IP${addressHint()}`,
       );
     if (!cluster.ca)
-      throw new CommandError('the kubeconfig names no certificate authority; the agent needs one to know virt-api by');
+      throw new CommandError('the kubeconfig names no certificate authority; the agent needs one to verify virt-api');
     ensurePrivateDir(dir.root);
     const pki = await openPki(dir.pki, systemClock);
     const identity = await connectNode(cluster, {

@@ -86,7 +86,7 @@ ${vm(' {devices: {}}').replace('web', 'db')}`;
 
   for (const [name, text, words] of [
     ['broken YAML', 'kind: [', /^f is not valid YAML: [^\n]+$/],
-    ['text', 'hello', /^f holds something that is no object/],
+    ['text', 'hello', /^f holds a document that is not an object/],
     [
       'a machine without domain',
       'kind: VirtualMachine\nmetadata: {name: x}\n',

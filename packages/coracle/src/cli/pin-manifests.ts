@@ -61,7 +61,7 @@ function documentsOf(text: string, file: string) {
     if (errors.length > 0) throw new CommandError(`${file} is not valid YAML: ${errors[0]!.message.split('\n')[0]}`);
   for (const { contents } of documents)
     if (contents !== null && !(isScalar(contents) && contents.value === null) && !isObject(contents))
-      throw new CommandError(`${file} holds something that is no object: it has no kind`);
+      throw new CommandError(`${file} holds a document that is not an object: it has no kind`);
   return documents;
 }
 
@@ -93,7 +93,9 @@ function editFor(
       : replaced(firmware, `{uuid: ${uuid}}`)
     : inserted(domain, text, { flow: `"firmware": {"uuid": "${uuid}"}`, block: ['firmware:', `  uuid: ${uuid}`] });
   if (!edit)
-    throw new CommandError(`${file}: the firmware of VirtualMachine ${name} is written in a way that is not read`);
+    throw new CommandError(
+      `${file}: the firmware of VirtualMachine ${name} is written in a form that is not supported`,
+    );
   return edit;
 }
 

@@ -9,7 +9,7 @@ import { type CommandContext, textFlag, UsageError } from './command.ts';
 export async function rbac({ words, flags, print, note }: CommandContext): Promise<number> {
   const [what, ...more] = words;
   if ((what !== undefined && what !== 'node' && what !== 'controllers') || more.length > 0)
-    throw new UsageError('say: coracle rbac [node | controllers]');
+    throw new UsageError('usage: coracle rbac [node | controllers]');
   const list = textFlag(flags, 'controllers');
   if (what === 'node' && list !== undefined) throw new UsageError('--controllers is for coracle rbac controllers');
   const manifests: Manifest[] = [];

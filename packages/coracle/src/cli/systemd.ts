@@ -19,7 +19,7 @@ const MARGIN_S = 10;
 export async function systemd(context: CommandContext): Promise<number> {
   const { flags, environment, words } = context;
   const [what = 'up', ...more] = words;
-  if (!['up', 'node'].includes(what) || more.length > 0) throw new UsageError('say: coracle systemd [up | node]');
+  if (!['up', 'node'].includes(what) || more.length > 0) throw new UsageError('usage: coracle systemd [up | node]');
   const budget = numberFlag(flags, 'budget', { min: 30, max: 86_400, or: DEFAULT_BUDGET_S });
   const drains = flags['drain'] === true;
   const given = textFlag(flags, 'data-dir');

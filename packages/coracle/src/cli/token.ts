@@ -26,7 +26,7 @@ export async function token(context: CommandContext): Promise<number> {
   };
   const run = Object.hasOwn(acts, act) ? acts[act] : undefined;
   if (!run || rest.length !== (act === 'delete' ? 1 : 0))
-    throw new UsageError('say: coracle token create | list | delete ID');
+    throw new UsageError('usage: coracle token create | list | delete ID');
   readTtl(context); // a wrong one is reported before anything is reached for
   await using cluster = await clusterFrom(context);
   await run(cluster);

@@ -106,5 +106,5 @@ async function machineOf(
 ): Promise<KubeObject> {
   const machine = await orAbsent(client.get(VIRTUAL_MACHINES, { namespace, name }, { signal }));
   if (machine?.metadata.annotations?.[UNDELETED_FROM] !== undefined) return machine;
-  throw new CommandError(`${namespace}/${name} left the bin meanwhile: its time was over, or the bin was emptied`);
+  throw new CommandError(`${namespace}/${name} is no longer in the bin: its time was over, or the bin was emptied`);
 }

@@ -36,5 +36,5 @@ test('a disk comes in the form that is asked for, files as an archive', () => {
   assert.deepEqual(chosen(disk('a'), 'raw', undefined), ['https://h/a/raw', false, resolve('a.img')]);
   assert.deepEqual(chosen(files, 'gzip', '/tmp/x'), ['https://h/dump/tar', false, '/tmp/x']);
   assert.deepEqual(chosen(files, 'raw', undefined), ['https://h/dump/tar', true, resolve('dump.tar')]);
-  assert.throws(() => chosen({ name: 'a' }, 'raw', undefined), /cannot be had as raw/);
+  assert.throws(() => chosen({ name: 'a' }, 'raw', undefined), /is not offered as raw/);
 });

@@ -154,9 +154,9 @@ async function receive(
       progress(`downloads: ${share}, ${sizeText(Math.round((1000 * got) / (now - begun)))}/s`);
     }
   } catch (error) {
-    throw new CommandError(`the download broke off after ${sizeText(got)}: ${(error as Error).message}`);
+    throw new CommandError(`the download was interrupted after ${sizeText(got)}: ${(error as Error).message}`);
   }
-  if (!answer.complete) throw new CommandError(`the download broke off after ${sizeText(got)}`);
+  if (!answer.complete) throw new CommandError(`the download was interrupted after ${sizeText(got)}`);
   await file.truncate(at);
   return at;
 }

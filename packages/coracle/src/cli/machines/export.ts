@@ -27,7 +27,7 @@ export async function exportDisk(context: CommandContext): Promise<number> {
   if (word === undefined || more.length > 0)
     throw new UsageError('export takes a machine, snapshot/NAME or claim/NAME (see: coracle export --help)');
   const format = textFlag(flags, 'format') ?? 'gzip';
-  if (!FORMATS.includes(format as Format)) throw new UsageError(`--format is ${FORMATS.join(' or ')}`);
+  if (!FORMATS.includes(format as Format)) throw new UsageError(`--format takes ${FORMATS.join(' or ')}`);
   const [prefix = '', name, ...rest] = word.split('/');
   if (name !== undefined && Object.hasOwn(KINDS, prefix)) {
     if (name === '' || rest.length > 0) throw new UsageError(`${word} names nothing: ${prefix}/NAME`);
@@ -92,7 +92,7 @@ export function chooseForm({ name, formats = [] }: ExportedVolume, format: Forma
   const urlOf = (one: string): string | undefined => formats.find((each) => each.format === one)?.url;
   const archive = urlOf('tar.gz');
   const url = archive ?? urlOf(format);
-  if (url === undefined) throw new CommandError(`volume ${name} cannot be had as ${format}`);
+  if (url === undefined) throw new CommandError(`volume ${name} is not offered as ${format}`);
   const suffix = `${archive === undefined ? '.img' : '.tar'}${format === 'gzip' ? '.gz' : ''}`;
   return { url, isPacked: archive !== undefined && format === 'raw', file: resolve(output ?? `${name}${suffix}`) };
 }

@@ -110,7 +110,7 @@ export const IMAGE_CATALOGUE: readonly CatalogueImage[] = [
 export function defaultOrigin({ name, containerDisk, url, checksums }: CatalogueImage): ImageOrigin {
   if (containerDisk !== undefined) return { kind: 'registry', reference: containerDisk };
   if (url !== undefined && checksums !== undefined) return { kind: 'http', url, checksums };
-  throw new CommandError(`nothing says where ${name} comes from`);
+  throw new CommandError(`${name} has no source that is known`);
 }
 
 /** Those of the local store are put there by hand, and started from it. */

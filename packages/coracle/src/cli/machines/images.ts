@@ -100,7 +100,7 @@ async function refresh(context: CommandContext, names: readonly string[]): Promi
   const [image] = chosen;
   if (!image) throw new UsageError('images refresh takes NAME...');
   if (textFlag(flags, 'from') !== undefined && chosen.length > 1)
-    throw new UsageError('--from is where one image comes from: name one');
+    throw new UsageError('--from is the source of one image: give one NAME');
   const origins = chosen.map((one) => ({ image: one, origin: originOf(context, one) }));
   const dir = localDataDir(context);
   if (dir) await ensureControlPlane(context, dir, { allowsHostPorts: false });

@@ -72,7 +72,7 @@ function copyOut({ body }: ApiResponse, signal: AbortSignal): Promise<void> {
       },
       drained: () => new Promise((done) => (stdout.writableNeedDrain ? void stdout.once('drain', done) : done())),
       end: resolve,
-      fail: () => reject(new CommandError('the log broke off')),
+      fail: () => reject(new CommandError('the connection was lost while the log was read')),
       signal: stop,
     };
     body(sink);

@@ -91,7 +91,7 @@ function knownHostsFile(
   { machine, alias }: { readonly machine: string; readonly alias: string },
 ): string {
   if (!/^[\w-]+$/.test(machine) || directory.includes('"'))
-    throw new CommandError(`no file of host keys can be named for ${machine} in ${directory}`);
+    throw new CommandError(`cannot choose a file of host keys for ${machine} in ${directory}`);
   ensurePrivateDir(directory);
   const file = join(directory, machine);
   const isOld = existsSync(file) && !readFileSync(file, 'utf8').includes(alias);

@@ -207,7 +207,7 @@ async function vendorChecksum(url: string, checksums: string, signal: AbortSigna
   } catch (error) {
     signal.throwIfAborted();
     const { cause, message } = error as Error;
-    throw new CommandError(`${checksums} cannot be had: ${cause instanceof Error ? cause.message : message}`);
+    throw new CommandError(`cannot fetch ${checksums}: ${cause instanceof Error ? cause.message : message}`);
   }
   const checksum = checksumIn(text, file);
   if (checksum === undefined) throw new CommandError(`${checksums} has no SHA-256 or SHA-512 of ${file}`);

@@ -30,7 +30,7 @@ export async function screenshot(context: CommandContext): Promise<number> {
     const bytes = await readSubresource(cluster, key, { subresource: 'vnc/screenshot', query, signal });
     const picture = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
     if (picture.length < PNG_HEAD || !picture.subarray(0, PNG.length).equals(PNG))
-      throw new CommandError(`the server answered no picture of ${textOf(key)}`);
+      throw new CommandError(`the server sent no picture of ${textOf(key)}`);
     // A screen may show what only its user is to see.
     await writeFile(file, picture, { mode: 0o600 }).catch((error: NodeJS.ErrnoException) => {
       throw new CommandError(`${file} cannot be written: ${error.message}`);

@@ -21,7 +21,7 @@ export interface LocalPort {
 
 /**
  * Listens at all of them, prints `ADDRESS:PORT is WHAT` for each, and resolves when the command is stopped. A connection
- * that the server refuses is closed, with a note. Throws CommandError for a port that cannot be had.
+ * that the server refuses is closed, with a note. Throws CommandError for a port that is not free.
  */
 export async function serveLocally(
   { print, note, signal }: Pick<CommandContext, 'print' | 'note' | 'signal'>,
@@ -45,7 +45,7 @@ export async function serveLocally(
       servers.push(server);
       await new Promise<void>((resolve, reject) => {
         server.once('error', (error: NodeJS.ErrnoException) =>
-          reject(new CommandError(`port ${port.local} of ${address} cannot be had: ${error.message}`)),
+          reject(new CommandError(`cannot listen on port ${port.local} of ${address}: ${error.message}`)),
         );
         server.listen(port.local, address, resolve);
       });

@@ -23,7 +23,7 @@ export async function publicKeys(
   const given = listFlag(context.flags, 'ssh-key');
   if (given.length > MAX_KEYS) throw new UsageError(`--ssh-key is given more than ${MAX_KEYS} times`);
   if (given.includes('none')) {
-    if (given.length > 1) throw new UsageError('--ssh-key none means no key: give no other');
+    if (given.length > 1) throw new UsageError('--ssh-key none means no key and goes with no other');
     return [];
   }
   if (given.length > 0)

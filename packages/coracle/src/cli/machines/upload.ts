@@ -77,7 +77,7 @@ async function sizeOf({ flags }: CommandContext, path: string): Promise<string> 
     if (error instanceof UsageError) throw error;
     throw new CommandError(fileProblem(path, error));
   }
-  throw new UsageError('a packed image does not say how large its disk is: --size SIZE');
+  throw new UsageError('a compressed image does not say how large its disk is: give --size SIZE');
 }
 
 const dataVolume = (
@@ -174,8 +174,8 @@ async function send(path: string, { url, ca, token, signal }: Sending): Promise<
     answer = await answered;
   } catch (error) {
     if (signal.aborted)
-      throw new CommandError('interrupted: the disk waits for its bytes (the same command again sends them anew)');
-    throw new CommandError(`the upload to ${target.host} broke off: ${oneLine(error)}`);
+      throw new CommandError('interrupted: the disk still waits for its data (run the same command again to send it)');
+    throw new CommandError(`the upload to ${target.host} was interrupted: ${oneLine(error)}`);
   }
   let text = '';
   for await (const chunk of answer) if (text.length < MAX_ANSWER_CHARS) text += String(chunk);

@@ -121,7 +121,7 @@ async function clear(directory: string): Promise<void> {
     await mkdir(directory, { recursive: true });
     return;
   }
-  if (!found.isDirectory()) throw new CommandError(`${directory} is no directory; choose another --output`);
+  if (!found.isDirectory()) throw new CommandError(`${directory} is not a directory; choose another --output`);
   const entries = await readdir(directory, { recursive: true, withFileTypes: true });
   const other = entries.find((entry) => !entry.isDirectory() && !(entry.isFile() && IS_OURS.test(entry.name)));
   if (other)
