@@ -10,7 +10,7 @@ import { toStorageError } from './storage-failure.ts';
 /** Name of the file in the directory of a store. */
 export const LOCK_FILE = 'lock.db';
 /** How long a holder of the lock may take to write its name. */
-const HOLDER_MS = 1000;
+const HOLDER_MS = 5000;
 const HOLDER_POLL_MS = 20;
 
 /** Who takes the lock: named to whoever is refused. */
