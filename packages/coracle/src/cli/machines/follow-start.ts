@@ -47,8 +47,11 @@ const isOff = ({ vm, vmi }: FoundMachine): boolean => {
   if (vmi && !hasEnded(vmi)) return false;
   const status = vm?.status?.printableStatus;
   const strategy = vm?.spec.runStrategy ?? (vm?.spec.running === true ? 'Always' : 'Halted');
-  return vm === undefined || (status === 'Stopped' && strategy !== 'Always' && strategy !== 'RerunOnFailure');
+  const restarts = strategy === 'Always' || (strategy === 'RerunOnFailure' && vmi?.status?.phase !== 'Succeeded');
+  return vm === undefined || (status === 'Stopped' && !restarts && !vm.status?.stateChangeRequests?.length);
 };
+const stopped = ({ name, namespace }: ObjectKey): CommandError =>
+  new CommandError(`${textOf({ name, namespace })} is stopped (start it: coracle start ${name} -n ${namespace})`);
 
 /**
  * Waits until the instance runs, at most `seconds`; what holds it is noted once it lasts longer than a second. Throws
@@ -60,17 +63,21 @@ export async function awaitRunning(
   seconds: number,
 ): Promise<VirtualMachineInstance> {
   if (now.vmi?.status?.phase === 'Running') return now.vmi;
-  if (isOff(now))
-    throw new CommandError(
-      `${textOf(now.key)} is stopped (start it: coracle start ${now.key.name} -n ${now.key.namespace})`,
-    );
-  return followStart(following, { seconds, onPhase: () => {} });
+  if (isOff(now)) throw stopped(now.key);
+  return followStart(following, { seconds, onPhase: () => {}, endsWhenOff: true });
 }
 
-/** Calls `onPhase` for each phase of the instance, and resolves when it runs. Throws CommandError past `seconds`, with why. */
+/**
+ * Calls `onPhase` for each phase of the instance, and resolves when it runs. Throws CommandError past `seconds`, with why, and
+ * with `endsWhenOff` once the machine has come to rest.
+ */
 export async function followStart(
   following: Following,
-  { seconds, onPhase }: { readonly seconds: number; readonly onPhase: (phase: string) => void },
+  {
+    seconds,
+    onPhase,
+    endsWhenOff = false,
+  }: { readonly seconds: number; readonly onPhase: (phase: string) => void; readonly endsWhenOff?: boolean },
 ): Promise<VirtualMachineInstance> {
   const { client, key, note, signal } = following;
   const begun = systemClock.monotonic();
@@ -90,6 +97,7 @@ export async function followStart(
       }
       if (found.vmi && current === 'Running') return found.vmi;
       const waited = systemClock.monotonic() - begun;
+      if (endsWhenOff && waited > QUIET_MS && isOff(found)) throw stopped(key);
       if (waited > QUIET_MS || current === 'Failed') {
         const { state, reason, next } = whyOf(await readMachineFacts(client, found, signal));
         const text = reason === undefined ? undefined : `${state}: ${reason}${next ? ` (${next})` : ''}`;
