@@ -4,6 +4,7 @@ import {
   NODES,
   PERSISTENT_VOLUME_CLAIMS,
   PODS,
+  RESOURCE_QUOTAS,
   STORAGE_CLASSES,
 } from '../../../apimachinery/src/types/resource-types.ts';
 import { createClient } from '../../../client/src/create-client.ts';
@@ -40,7 +41,7 @@ test('a component whose informers do not sync is unhealthy until they do, and is
   const clock = createFakeClock();
   const types = COMPONENTS.find(({ name }) => name === 'vmi')!;
   const own = [VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES, KUBEVIRTS];
-  const api = createFakeApi([PODS, PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES, NODES, ...own]);
+  const api = createFakeApi([PODS, PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES, RESOURCE_QUOTAS, NODES, ...own]);
   let blind = true;
   const client = createClient(async (request) => {
     if (blind && request.path.endsWith('/pods')) throw new Error('the line is cut');
