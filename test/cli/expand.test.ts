@@ -78,7 +78,7 @@ test('expand and convert', { timeout: 600_000 }, async (t) => {
       [machine('instancetype: {}'), /Either Name or InferFromVolume should be provided/],
       [machine('instancetype: [1]'), /the VirtualMachine is not valid: spec\.instancetype/],
       ['{', /is not valid YAML/],
-      ['just words', /no object/],
+      ['just words', /not an object/],
     ];
     for (const [text, expected] of cases) {
       const { code, stdout, stderr } = await expand(text);

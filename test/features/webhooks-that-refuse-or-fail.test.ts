@@ -89,7 +89,7 @@ test('failures are worded as upstream words them', async () => {
       fail('slow', `failed to call webhook: Post "${suite.hooks.url('/slow')}?timeout=1s": context deadline exceeded`),
     ],
     [{ path: '/mistyped' }, /^Internal error occurred: /],
-    [{ path: '/unpatchable' }, /^Internal error occurred: .*missing/],
+    [{ path: '/unpatchable' }, /^Internal error occurred: .*does not apply: there is no "absent"/],
   ];
   for (const [options, message] of cases) {
     await configure('Mutating', 'm', options);

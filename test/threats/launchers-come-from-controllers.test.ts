@@ -107,7 +107,9 @@ test('the controllers make theirs, whose other labels stay the tenant’s to cha
     subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'tenant' }],
   });
   const containers = spec.containers.map((one: { name: string; resources: { requests: object } }) =>
-    one.name === 'compute' ? { ...one, resources: { requests: { ...one.resources.requests, memory: '1Mi' } } } : one,
+    one.name === 'compute'
+      ? { ...one, resources: { ...one.resources, requests: { ...one.resources.requests, memory: '1Mi' } } }
+      : one,
   );
   const shrunk = await plane.ask(`PATCH ${PODS}/${metadata.name}/resize`, {
     ...tenant,
