@@ -42,7 +42,7 @@ spec: {source: {apiGroup: kubevirt.io, kind: VirtualMachine, name: db}}
 //   protected machines in it.
 // S-795: It names what stands against the deletion, the command that lifts each, whether the caller may, and who else
 //   is granted that, where the caller may read it.
-// S-796: `coracle delete vm NAME` deletes and waits until the machine is gone; a refusal is one line with the way out,
+// S-796: `coracle delete vm NAME...` deletes and waits until the machines are gone; a refusal is one line with the way out,
 //   a deletion that takes too long names what holds it.
 // S-797: `coracle protect status` lists protected machines with what each keeps and what of that is missing; of one
 //   machine also by which field, who shares it, and who may lift the protection.
@@ -141,13 +141,14 @@ test('delete and protect status say what the server says, why, and what to do', 
     /^error: .* before deleting it \(kubectl label vm db -n shop \S+-; all that holds it: coracle delete vm db -n shop --what-if\)\n$/,
   );
   const wrong: [argv: string[], code: number, message: RegExp][] = [
-    [['delete'], 2, /^error: delete takes a machine \(\[vm\] NAME\) or namespace NAME/],
-    [['delete', 'vm'], 2, /^error: delete takes a machine/],
-    [['delete', 'vmi/db'], 2, /^error: delete takes a machine/],
+    [['delete'], 2, /^error: delete takes machines \(\[vm\] NAME\.\.\.\) or namespace NAME/],
+    [['delete', 'vm'], 2, /^error: delete takes machines/],
+    [['delete', 'vmi/db'], 2, /^error: delete takes machines/],
     [['delete', 'nobody'], 1, /^error: there is no machine default\/nobody \(coracle list -A/],
     [['delete', 'wbe', '-n', 'shop'], 1, /^error: there is no machine shop\/wbe; did you mean web\?/],
-    [['delete', 'pod', 'x'], 2, /^error: a machine is named NAME, vm\/NAME, .*, not "pod\/x"\n/],
-    [['delete', 'vm', 'a', 'b'], 2, /^error: delete takes/],
+    [['delete', 'pod/x'], 2, /^error: a machine is named NAME, vm\/NAME, .*, not "pod\/x"\n/],
+    [['delete', 'pod', 'db', '-n', 'shop'], 1, /^error: there is no machine shop\/pod/],
+    [['delete', 'vm', 'db', 'nobody', '-n', 'shop'], 1, /^error: there is no machine shop\/nobody/],
     [['delete', 'vm', 'db', '--wait=perhaps'], 2, /^error: --wait takes true or false/],
     [['delete', 'vm', 'nobody', '-n', 'shop'], 1, /^error: there is no machine shop\/nobody/],
     [['delete', 'namespace', 'nobody'], 1, /^error: there is no namespace nobody/],
@@ -228,6 +229,22 @@ test('delete and protect status say what the server says, why, and what to do', 
   );
   const left = await coracle('delete', 'vm', 'stuck', '-n', 'shop', '--wait=false', '-o', 'json');
   assert.deepEqual([left.code, JSON.parse(left.stdout).gone], [0, false]);
+
+  // Several at once: all, or none where one is not there.
+  const pair = ['one', 'two'].map(
+    (name) =>
+      `apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata: {name: ${name}, namespace: shop}\nspec: {runStrategy: Halted, template: {spec: {domain: {devices: {}, memory: {guest: 64Mi}}}}}\n`,
+  );
+  assert.equal((await at.kubectl(['create', '-f', '-'], pair.join('---\n'))).code, 0);
+  const neither = await coracle('delete', 'one', 'three', '-n', 'shop');
+  assert.deepEqual([neither.code, neither.stdout], [1, '']);
+  assert.match(neither.stderr, /^error: there is no machine shop\/three/);
+  const both = await coracle('delete', 'vm', 'one', 'two', '-n', 'shop');
+  assert.deepEqual(
+    [both.code, both.stdout.match(/"\w+" deleted/g)],
+    [0, ['"one" deleted', '"two" deleted']],
+    both.stderr,
+  );
 
   const [, ...lift] = db.blocks[0].command.split(' ');
   assert.equal((await at.kubectl(lift)).code, 0, 'the command that the preview gave');

@@ -79,8 +79,8 @@ const ROWS: readonly Command[] = [
     name: 'delete',
     group: 'Machines',
     completes: 'machines',
-    summary: 'Delete a VM or a namespace, or show what that would mean (--what-if)',
-    words: '[vm] NAME[.NAMESPACE] | namespace NAME',
+    summary: 'Delete VMs or a namespace, or show what that would mean (--what-if)',
+    words: '[vm] NAME[.NAMESPACE]... | namespace NAME',
     choices: ['vm', 'namespace'],
     flags: {
       'what-if': switchFlag(

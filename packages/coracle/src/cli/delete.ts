@@ -1,4 +1,4 @@
-/** `coracle delete NAME`: deletes as kubectl does and waits until it is gone; `--what-if` shows what that would mean. */
+/** `coracle delete NAME...`: deletes as kubectl does and waits until it is gone; `--what-if` shows what that would mean. */
 
 import { qualifiedResource, type ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { KubeObject, ObjectKey } from '@coracle/apimachinery/meta/object';
@@ -15,7 +15,7 @@ import { clusterReader } from './cluster-reader.ts';
 import { type CommandContext, CommandError, numberFlag, oneLine, textFlag, UsageError } from './command.ts';
 import { previewMachine, previewNamespace } from './delete-preview.ts';
 import { machinePreviewText, namespacePreviewText } from './delete-preview-text.ts';
-import { machineWord } from './machine-target.ts';
+import { machineWords } from './machine-target.ts';
 import { equivalent, isExplained } from './machines/equivalent.ts';
 import { needVm, withMachine } from './machines/find-machine.ts';
 import { outputFlag } from './output-flag.ts';
@@ -28,12 +28,12 @@ const NAMESPACE = /^(?:ns|namespaces?)\/([^/]+)$/;
 /** A kind without a name is a call that was not finished. An instance goes with its machine. */
 const UNFINISHED = /^(ns|namespaces?|vms?|virtualmachines?(\.kubevirt\.io)?)$|^(vmi|virtualmachineinstance)[^/]*\//;
 
-/** Exit code 0 when it is gone (or would be), 1 when it is refused. */
+/** Exit code 0 when all are gone (or would be), 1 when one is refused; those behind it stay. */
 export async function delete_(context: CommandContext): Promise<number> {
   const { flags, words, signal } = context;
   const [, namespace] = NAMESPACE.exec(words.join('/')) ?? [];
   if (namespace === undefined && (words.length === 0 || UNFINISHED.test(words.join('/'))))
-    throw new UsageError('delete takes a machine ([vm] NAME) or namespace NAME (see: coracle delete --help)');
+    throw new UsageError('delete takes machines ([vm] NAME...) or namespace NAME (see: coracle delete --help)');
   outputFlag(flags);
   const wait = textFlag(flags, 'wait') ?? 'true';
   if (wait !== 'true' && wait !== 'false') throw new UsageError(`--wait takes true or false, not "${wait}"`);
@@ -44,11 +44,18 @@ export async function delete_(context: CommandContext): Promise<number> {
       : flags['what-if'] === true
         ? whatIf(context, target)
         : run(context, { ...target, wait: wait === 'true', timeout });
-  if (namespace === undefined)
-    return withMachine(context, machineWord(words, 'delete'), (call) => {
-      const object = flags['what-if'] === true ? needVm(call) : call.vm;
-      return go({ client: call.client, type: VIRTUAL_MACHINES, found: { key: call.key, object } });
-    });
+  if (namespace === undefined) {
+    const names = machineWords(words);
+    // None is deleted where one is written wrong, or not there.
+    if (names.length > 1) for (const name of names) await withMachine(context, name, async () => 0);
+    let code = 0;
+    for (const name of names)
+      code ||= await withMachine(context, name, (call) => {
+        const object = flags['what-if'] === true ? needVm(call) : call.vm;
+        return go({ client: call.client, type: VIRTUAL_MACHINES, found: { key: call.key, object } });
+      });
+    return code;
+  }
   await using cluster = await clusterFrom(context);
   const { client } = cluster;
   return await go({ client, type: NAMESPACES, found: await findNamespace(client, namespace, signal) });
