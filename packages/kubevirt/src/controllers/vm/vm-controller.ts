@@ -23,6 +23,7 @@ import { type ReadonlyVm, type ReadonlyVmi, VIRTUAL_MACHINES, type VirtualMachin
 import { type Machine, sharedMessage } from '../../rules/identity/shared-uuids.ts';
 import { providedResources } from '../../rules/instancetype/expand.ts';
 import { persistFirmwareUuid } from './persist-firmware-uuid.ts';
+import { releaseLeft } from './release-instance.ts';
 import { removeRevision } from './sync-instancetype.ts';
 import { applyVmStatus } from './vm-status.ts';
 import { type Pass, type VmControllerOptions, VmSteps } from './vm-steps.ts';
@@ -70,7 +71,7 @@ export function createVmController(options: VmControllerOptions): Controller {
       const cached = steps.vms.get(key);
       const found = steps.vmis.get(key);
       const instance = found && cached && isControlledBy(found, cached.metadata.uid) ? found : undefined;
-      if (found && !instance) await steps.releaseLeft(found);
+      if (found && !instance) await releaseLeft(steps.client, found);
       if (!cached) {
         steps.expectations.forget(keyText(key));
         return DONE;

@@ -1,8 +1,6 @@
-import { controllerOf } from '@coracle/apimachinery/meta/controller-reference';
-import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { conditionOf, hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { ApiError } from '@coracle/apimachinery/meta/status';
-import { orAbsent } from '@coracle/client/api-failure';
 import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
@@ -40,6 +38,7 @@ import { buildInstance, StartConflict } from './build-instance.ts';
 import { createMachineDisks, type DiskVerdict } from './data-volumes.ts';
 import { dumpMemory } from './dump-memory.ts';
 import { keepPciTopology } from './keep-pci-topology.ts';
+import { releaseCounted } from './release-instance.ts';
 import { createSourceLookup } from './source-lookup.ts';
 import { createStartRecord } from './start-record.ts';
 import { syncInstancetype } from './sync-instancetype.ts';
@@ -84,20 +83,6 @@ export interface Pass {
 type StepOutcome = 'continue' | 'stop';
 
 type Step = (pass: Pass) => Promise<StepOutcome>;
-
-/** The end of a final instance must stand in status.startFailure (if it counts at all) before the instance may go. */
-function endIsCounted(vm: VirtualMachine, instance: ReadonlyVmi): boolean {
-  const failure = vm.status?.startFailure as StartFailure | undefined;
-  const ran = (instance.status?.phaseTransitionTimestamps ?? []).some((entry) => entry.phase === 'Running');
-  if (ran) return failure === undefined;
-  const strategy = effectiveRunStrategy(vm.spec);
-  const counted = strategy === 'Always' || strategy === 'RerunOnFailure' || strategy === 'Once';
-  return !counted || isDeleting(vm) || failure?.lastFailedVMIUID === instance.metadata.uid;
-}
-
-/** The guest has ended, the instance is to go, and waits for us. */
-const isHeldAtItsEnd = (instance: ReadonlyVmi): boolean =>
-  hasEnded(instance) && isDeleting(instance) && (instance.metadata.finalizers ?? []).includes(VM_FINALIZER);
 
 const problemOf = ({ status }: ReadonlyVm): { readonly reason?: string; readonly message?: string } | undefined =>
   status?.conditions?.find(({ type, status: value }) => type === 'Synchronized' && value === 'False');
@@ -145,7 +130,7 @@ export class VmSteps extends ControllerSteps<VmControllerOptions> {
     const orphan = vm.metadata.finalizers?.includes('orphan') ?? false;
     if (!instance || orphan) vm.metadata.finalizers = (vm.metadata.finalizers ?? []).filter((f) => f !== VM_FINALIZER);
     else if (!isDeleting(instance)) await this.#deleteInstance(pass);
-    if (instance) await this.#releaseInstance(pass);
+    if (instance) await releaseCounted(this.client, pass.vm, instance);
     return 'stop';
   };
 
@@ -195,7 +180,7 @@ export class VmSteps extends ControllerSteps<VmControllerOptions> {
   };
 
   readonly #releaseFinal: Step = async (pass) => {
-    if (pass.instance) await this.#releaseInstance(pass);
+    if (pass.instance) await releaseCounted(this.client, pass.vm, pass.instance);
     return 'continue';
   };
 
@@ -401,36 +386,6 @@ export class VmSteps extends ControllerSteps<VmControllerOptions> {
         `Error deleting virtual machine instance ${instance.metadata.name}: ${pass.failure.message}`,
       );
       throw error;
-    }
-  }
-
-  // The instance may go once its end has been counted here (start failures are keyed by its uid).
-  async #releaseInstance({ instance, vm }: Pass): Promise<void> {
-    if (instance && isHeldAtItsEnd(instance) && endIsCounted(vm, instance)) await this.#release(instance);
-  }
-
-  /** Lets an instance go whose machine went before it, by force: nobody else would, and it would stay for ever. */
-  async releaseLeft(instance: ReadonlyVmi): Promise<void> {
-    const owner = controllerOf(instance, 'VirtualMachine');
-    if (!owner || !isHeldAtItsEnd(instance)) return;
-    // The cache may not know the machine yet.
-    const { namespace = '' } = instance.metadata;
-    const vm = await orAbsent(this.client.get(VIRTUAL_MACHINES, { namespace, name: owner.name }));
-    if (vm?.metadata.uid !== owner.uid) await this.#release(instance);
-  }
-
-  async #release(instance: ReadonlyVmi): Promise<void> {
-    const at = (instance.metadata.finalizers ?? []).indexOf(VM_FINALIZER);
-    try {
-      await this.client.patch(VIRTUAL_MACHINE_INSTANCES, keyOf(instance), {
-        type: 'json',
-        body: [
-          { op: 'test', path: `/metadata/finalizers/${at}`, value: VM_FINALIZER },
-          { op: 'remove', path: `/metadata/finalizers/${at}` },
-        ],
-      });
-    } catch (error) {
-      if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 422 && error.code !== 409)) throw error;
     }
   }
 }
