@@ -2,7 +2,9 @@
  * What one object takes from a quota, by its resource (pkg/quota/v1/evaluator/core). Pods, claims and Services are
  * counted by what they ask for; everything else by its number (`count/<resource>.<group>`).
  */
+
 import type { UnstructuredObject } from '../meta/object.ts';
+import { isFinal } from '../meta/object-state.ts';
 import type { GroupResource } from '../meta/status.ts';
 import { parseQuantity, type Quantity } from '../quantity/quantity.ts';
 import { type Amounts, larger, whole } from './amounts.ts';
@@ -91,7 +93,7 @@ function says({ resources }: Pick<ContainerParts, 'resources'>, name: string): b
 /** A Pod that has ended, or should have by now, takes nothing but its place. */
 function hasEnded(pod: Target, now: number): boolean {
   const phase = (pod['status'] as { phase?: string } | undefined)?.phase;
-  if (phase === 'Succeeded' || phase === 'Failed') return true;
+  if (isFinal(phase)) return true;
   const { deletionTimestamp, deletionGracePeriodSeconds } = pod.metadata;
   if (deletionTimestamp === undefined || deletionGracePeriodSeconds === undefined) return false;
   return now > Date.parse(deletionTimestamp) + deletionGracePeriodSeconds * 1000;

@@ -5,6 +5,7 @@
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { formatTime, type UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import { isDeleting, isFinal } from '@coracle/apimachinery/meta/object-state';
 import { ApiError, forbidden, type StatusCause } from '@coracle/apimachinery/meta/status';
 import { fromLabelSelectorObject, matchesLabels } from '@coracle/apimachinery/selector/label-selector';
 import type { Condition, PodDisruptionBudget, PodParts } from '@coracle/apimachinery/types/types';
@@ -25,9 +26,7 @@ export const mustNotChange = (pod: Readonly<UnstructuredObject>): boolean =>
 /** Pods that have not begun, have ended or are on their way out disturb nobody. */
 export function needsNoBudget(pod: Readonly<UnstructuredObject>): boolean {
   const phase = (pod as PodParts).status?.phase;
-  return (
-    pod.metadata.deletionTimestamp !== undefined || phase === 'Pending' || phase === 'Succeeded' || phase === 'Failed'
-  );
+  return isDeleting(pod) || phase === 'Pending' || isFinal(phase);
 }
 
 export type BudgetVerdict =

@@ -2,6 +2,7 @@
 
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { KubeObject } from '@coracle/apimachinery/meta/object';
+import { hasEnded } from '@coracle/apimachinery/meta/object-state';
 import { PODS } from '@coracle/apimachinery/types/resource-types';
 import { isApiError, isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
@@ -87,9 +88,7 @@ const isPods = ({ type }: DiscoveredResource): boolean => type.group === '' && t
 /** The longest grace period of the Pods that have not ended. */
 async function longestGraceMs(client: Client, namespace: string, signal: AbortSignal): Promise<number> {
   const { items } = await client.list(PODS, { namespace, signal });
-  const seconds = items
-    .filter(({ status }) => status?.phase !== 'Succeeded' && status?.phase !== 'Failed')
-    .map(({ spec }) => spec?.terminationGracePeriodSeconds ?? 0);
+  const seconds = items.filter((pod) => !hasEnded(pod)).map(({ spec }) => spec?.terminationGracePeriodSeconds ?? 0);
   return 1000 * Math.max(0, ...seconds);
 }
 

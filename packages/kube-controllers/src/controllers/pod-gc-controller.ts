@@ -7,6 +7,7 @@
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { formatTime, keyOf } from '@coracle/apimachinery/meta/object';
+import { hasEnded } from '@coracle/apimachinery/meta/object-state';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { NODES, PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Node, Pod, PodCondition } from '@coracle/apimachinery/types/types';
@@ -45,8 +46,7 @@ export function createPodGcController(environment: ControllerEnvironment): Contr
     message: string | undefined,
     signal: AbortSignal,
   ): Promise<void> => {
-    const phase = pod.status?.phase;
-    if (phase === 'Succeeded' || phase === 'Failed') return;
+    if (hasEnded(pod)) return;
     const condition: PodCondition = {
       type: 'DisruptionTarget',
       observedGeneration: pod.metadata.generation ?? 0,

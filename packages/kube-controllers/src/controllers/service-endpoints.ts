@@ -2,6 +2,7 @@
 
 import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { hasEnded } from '@coracle/apimachinery/meta/object-state';
 import type {
   Endpoint,
   EndpointPort,
@@ -38,8 +39,6 @@ export const isKept = (service: Fronted): boolean =>
 
 const isReady = (pod: Selected): boolean =>
   pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
-
-const hasEnded = (pod: Selected): boolean => pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
 
 function portsFor(service: Fronted, pod: Selected): EndpointPort[] {
   return (service.spec?.ports ?? []).flatMap(({ name = '', targetPort, port, protocol = 'TCP', appProtocol }) => {

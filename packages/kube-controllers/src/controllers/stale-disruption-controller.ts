@@ -4,6 +4,7 @@
  */
 
 import { type DeepReadonly, formatTime } from '@coracle/apimachinery/meta/object';
+import { conditionOf, hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Pod, PodCondition } from '@coracle/apimachinery/types/types';
 import { orGone } from '@coracle/client/api-failure';
@@ -18,10 +19,9 @@ const TYPE = 'DisruptionTarget';
 const BY_KUBELET = 'TerminationByKubelet';
 
 /** When the Pod's condition is to be taken back, milliseconds; undefined when there is nothing to take back. */
-export function staleAt({ metadata, status }: DeepReadonly<Pod>): number | undefined {
-  if (metadata.deletionTimestamp !== undefined || status?.phase === 'Succeeded' || status?.phase === 'Failed')
-    return undefined;
-  const condition = status?.conditions?.find(({ type }) => type === TYPE);
+export function staleAt(pod: DeepReadonly<Pod>): number | undefined {
+  if (isDeleting(pod) || hasEnded(pod)) return undefined;
+  const condition = conditionOf(pod, TYPE);
   if (condition?.status !== 'True' || condition.reason === BY_KUBELET) return undefined;
   const since = Date.parse(condition.lastTransitionTime ?? '');
   return (Number.isNaN(since) ? 0 : since) + STALE_MS;

@@ -4,6 +4,7 @@
  */
 
 import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
+import { hasEnded } from '@coracle/apimachinery/meta/object-state';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from '@coracle/apimachinery/types/resource-types';
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from '@coracle/apimachinery/types/types';
@@ -29,8 +30,7 @@ const isLeaving = ({ metadata }: DeepReadonly<KubeObject>, finalizer: string): b
   metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(finalizer) === true;
 
 /** A Pod uses its claims until it has ended; one that was never bound to a node does not yet. */
-const uses = (pod: DeepReadonly<Pod>): boolean =>
-  pod.status?.phase !== 'Succeeded' && pod.status?.phase !== 'Failed' && (pod.spec.nodeName ?? '') !== '';
+const uses = (pod: DeepReadonly<Pod>): boolean => !hasEnded(pod) && (pod.spec.nodeName ?? '') !== '';
 
 /** Makes the controller of claims. */
 export function createClaimProtectionController(environment: ControllerEnvironment): Controller {

@@ -5,6 +5,7 @@
  */
 
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import { isFinal } from '@coracle/apimachinery/meta/object-state';
 import { badRequest, type FieldError, internalError, invalid } from '@coracle/apimachinery/meta/status';
 import type { PodParts } from '@coracle/apimachinery/types/types';
 import type { ApiResponse } from '@coracle/runtime/http/seam';
@@ -146,7 +147,7 @@ async function connect(exchange: Exchange): Promise<ApiResponse> {
   const pod = storedObject(exchange).object as Readonly<UnstructuredObject> & PodParts;
   const phase = pod.status?.phase ?? '';
   if (info.subresource !== 'portforward') {
-    if (phase === 'Succeeded' || phase === 'Failed') {
+    if (isFinal(phase)) {
       throw badRequest(`cannot exec into a container in a completed pod; current phase is ${phase}`);
     }
     containerOf(exchange, pod);

@@ -1,5 +1,6 @@
 /** How long instances took, from phase to phase (upstream's perfscale_metrics.go). */
 
+import { isFinal } from '@coracle/apimachinery/meta/object-state';
 import { createHistogram } from '@coracle/runtime/metrics/histogram';
 import type { HistogramFamily } from '@coracle/runtime/metrics/metric-family';
 import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
@@ -41,8 +42,7 @@ export function createVmiPhaseTimes(): VmiPhaseTimes {
       const left = last === '' ? created : enteredAt(after, last);
       if (left !== undefined && !Number.isNaN(left)) between.observe({ phase, last_phase: last }, since(left));
       if (!Number.isNaN(created)) fromCreation.observe({ phase }, since(created));
-      if (deletionTimestamp && (phase === 'Succeeded' || phase === 'Failed'))
-        fromDeletion.observe({ phase }, since(Date.parse(deletionTimestamp)));
+      if (deletionTimestamp && isFinal(phase)) fromDeletion.observe({ phase }, since(Date.parse(deletionTimestamp)));
     },
     families: () => [between.family(), fromCreation.family(), fromDeletion.family()],
   };

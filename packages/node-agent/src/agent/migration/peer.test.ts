@@ -12,9 +12,10 @@ import { systemClock } from '../../../../runtime/src/clock/clock.ts';
 import { NEVER } from '../../../../runtime/src/http/seam.ts';
 import { silentLogger } from '../../../../runtime/src/log/log.ts';
 import { createDeferred } from '../../../../runtime/src/signal/deferred.ts';
+import { joinStreams } from '../../network/join-streams.ts';
 import { connectPeer, type PeerIdentity, peerObstacle, usablePeer } from '../../network/peer.ts';
 import { connectUnix } from '../../qmp/unix-socket.ts';
-import { controlChannel, join, readHeader, writeHeader } from './channel.ts';
+import { controlChannel, readHeader, writeHeader } from './channel.ts';
 import { openPeerListener, type PeerListener } from './peer-listener.ts';
 import { listenUnix } from './unix-listener.ts';
 
@@ -197,10 +198,12 @@ test('a control channel carries messages in order and ends on what is none', asy
   assert.equal(b.open, false);
 });
 
-test('join() holds back a fast writer and passes the end on behind the last byte', { timeout: 60_000 }, async () => {
+test('joinStreams() holds back a fast writer and passes the end on behind the last byte', {
+  timeout: 60_000,
+}, async () => {
   const [source, left] = duplexPair();
   const [right, sink] = duplexPair();
-  join(left, right);
+  joinStreams(left, right);
   const block = Buffer.alloc(64 * 1024, 1);
   let written = 0;
   while (source.write(block)) written += block.length;

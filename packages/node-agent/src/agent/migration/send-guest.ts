@@ -3,6 +3,7 @@
  * to the target or lets it run on. What it may do when: `kubevirt/rules/migration/migration-steps.ts`. A failure of any kind
  * before the hand-over ends with the guest running here.
  */
+
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join as joinPath } from 'node:path';
@@ -12,13 +13,14 @@ import { FAIL_MIGRATION_HOOK } from '@coracle/kubevirt/rules/launcher/functional
 import { type MigrationLimits, migrationLimits } from '@coracle/kubevirt/rules/migration/migration-limits';
 import { abortable } from '@coracle/runtime/signal/abortable';
 import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
+import { joinStreams } from '../../network/join-streams.ts';
 import { connectPeer, usablePeer } from '../../network/peer.ts';
 import { VM_FILES } from '../../qemu/argv.ts';
 import type { Guest } from '../guest/guest.ts';
 import { hasHook } from '../launcher/functional-test-hooks.ts';
 import type { LauncherState } from '../launcher/launcher-state.ts';
 import type { VmRecord } from '../launcher/vm-record.ts';
-import { type ChannelHeader, controlChannel, join, type TargetMessage, writeHeader } from './channel.ts';
+import { type ChannelHeader, controlChannel, type TargetMessage, writeHeader } from './channel.ts';
 import { copyName, copyPath, offeredDisks } from './disk-offer.ts';
 import { DISK_SERVICE, isUnderWay, MEMORY_SERVICE, type Outgoing, sourceStarted } from './migration-status.ts';
 import { followEvents } from './qmp-events.ts';
@@ -174,7 +176,7 @@ async function transfer(launcher: LauncherState, moving: Transfer): Promise<void
       streams.push(
         await listenUnix(directory, name, (qemu) => {
           dial(service, { channel, migration }).then(
-            (far) => join(qemu, far),
+            (far) => joinStreams(qemu, far),
             (error: Error) => {
               launcher.log.warn('migration stream not connected', { channel, error: error.message });
               qemu.destroy();

@@ -2,6 +2,7 @@
  * The connections of one migration as its target has them: one control channel, files that are copied before the guest
  * moves, and streams of memory and disks that go straight to QEMU's sockets.
  */
+
 import { createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { join as joinPath } from 'node:path';
@@ -10,6 +11,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
 import { createDeferred } from '@coracle/runtime/signal/deferred';
+import { joinStreams } from '../../network/join-streams.ts';
 import type { PeerIdentity } from '../../network/peer.ts';
 import { VM_FILES } from '../../qemu/argv.ts';
 import { connectUnix } from '../../qmp/unix-socket.ts';
@@ -17,7 +19,6 @@ import {
   type ChannelHeader,
   type ControlChannel,
   controlChannel,
-  join,
   type SourceMessage,
   type TargetMessage,
 } from './channel.ts';
@@ -110,7 +111,7 @@ export async function openTargetSession(options: TargetSessionOptions): Promise<
         }
         const name = header.channel === 'memory' ? VM_FILES.migrateIn : VM_FILES.nbdIn;
         connectUnix(joinPath(directory, name), { clock, timeoutMs: QEMU_MS, signal }).then(
-          (qemu) => join(socket, qemu),
+          (qemu) => joinStreams(socket, qemu),
           refuse,
         );
         return;

@@ -1,5 +1,7 @@
 /** What a switch has to know of the cluster, made of its objects: pure. */
+
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { isFinal } from '@coracle/apimachinery/meta/object-state';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import type { Endpoint, EndpointSlice, Node, Pod, Service } from '@coracle/apimachinery/types/types';
 import { definitionsOf } from '@coracle/kubevirt/rules/launcher/network-attachments';
@@ -59,14 +61,12 @@ export function serviceOf({ metadata, addressType }: DeepReadonly<EndpointSlice>
 /** The address of a Pod that is on the network of Pods, and has not ended. */
 export function networkAddressOf({ status }: ReadonlyPod): string | undefined {
   const { podIP = '', phase } = status ?? {};
-  return isPodAddress(podIP) && phase !== 'Succeeded' && phase !== 'Failed' ? podIP : undefined;
+  return isPodAddress(podIP) && !isFinal(phase) ? podIP : undefined;
 }
 
 /** The networks beside that of Pods that a Pod of some node is to be on. */
 export const segmentsOf = ({ metadata, spec, status }: ReadonlyPod): string[] =>
-  spec.nodeName && status?.phase !== 'Succeeded' && status?.phase !== 'Failed'
-    ? definitionsOf(metadata.annotations)
-    : [];
+  spec.nodeName && !isFinal(status?.phase) ? definitionsOf(metadata.annotations) : [];
 
 /** The Pods of one address: two while a guest moves. */
 export function podsOf(pods: readonly ReadonlyPod[]): NetworkPod[] {

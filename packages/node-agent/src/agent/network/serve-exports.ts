@@ -1,12 +1,12 @@
 /** The socket by which the switch of this node reaches the server of exports, wherever the cluster says that this is then. */
 import { mkdir } from 'node:fs/promises';
 import type { Socket } from 'node:net';
-import { join as joinPath } from 'node:path';
+import { join } from 'node:path';
 import { EXPORTER_PORT } from '@coracle/kubevirt/rules/export/exporter-pod';
+import { joinStreams } from '../../network/join-streams.ts';
 import { dialHere } from '../../network/switch/peer-links.ts';
 import { SWITCH_FILES } from '../../network/switch/switch-files.ts';
 import type { AgentEnvironment } from '../environment.ts';
-import { join } from '../migration/channel.ts';
 import { listenUnix } from '../migration/unix-listener.ts';
 import { exporterEndpoint } from '../requests/exporter-port.ts';
 
@@ -15,13 +15,13 @@ export function createExportsSocket(
   { client, log, signal }: Pick<AgentEnvironment, 'client' | 'log' | 'signal'>,
   dataDir: string,
 ): { open(): void } {
-  const directory = joinPath(dataDir, SWITCH_FILES.directory);
+  const directory = join(dataDir, SWITCH_FILES.directory);
   const endpoint = exporterEndpoint(client);
   const serve = async (socket: Socket): Promise<void> => {
     try {
       const far = await dialHere(await endpoint(EXPORTER_PORT));
       if (socket.destroyed) far.destroy();
-      else join(socket, far);
+      else joinStreams(socket, far);
     } catch (error) {
       log.warn('a guest does not reach the server of exports', { error: (error as Error).message });
       socket.destroy();

@@ -3,10 +3,12 @@
  * is ready, by the port of the guest that is forwarded on its host. One that could not be had is tried again: of several
  * nodes of one host that share an address one has it, and serves the endpoints of all.
  */
+
 import { createSocket, type Socket as UdpSocket } from 'node:dgram';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '@coracle/runtime/clock/clock';
+import { joinStreams } from '../join-streams.ts';
 import type { ListenerTarget, NetworkListener } from './switch-state.ts';
 
 const RETRY_MS = 3000;
@@ -48,19 +50,6 @@ function inTurn(open: OpenPort, client: string): ListenerTarget[] {
   if (sticky) first = [...client].reduce((sum, char) => (Math.imul(sum, 31) + char.charCodeAt(0)) >>> 0, 7);
   const at = first % targets.length;
   return [...targets.slice(at), ...targets.slice(0, at)];
-}
-
-function join(near: Duplex, far: Duplex): void {
-  for (const [from, to] of [
-    [near, far],
-    [far, near],
-  ] as const) {
-    from.on('error', () => to.destroy());
-    from.on('close', () => {
-      if (!from.readableEnded) to.destroy();
-    });
-    from.pipe(to);
-  }
 }
 
 /** Makes them; all are closed with the signal. */
@@ -119,7 +108,7 @@ function listenTcp(open: OpenPort, { dial }: ServiceListenersOptions, failed: (e
       const far = await dial(target).catch(() => undefined);
       if (!far) continue;
       if (socket.destroyed) far.destroy();
-      else join(socket, far);
+      else joinStreams(socket, far);
       return;
     }
     socket.resetAndDestroy();

@@ -1,5 +1,6 @@
 /** The Pod columns: what `kubectl get pods` says about a Pod is decided here (printers/internalversion, printPod). */
 
+import { isFinal } from '@coracle/apimachinery/meta/object-state';
 import { age, ageSince } from '@coracle/apimachinery/types/age';
 import {
   isTrueAt,
@@ -53,7 +54,7 @@ export function summarizePod(pod: JsonObject): PodSummary {
 
   if (valueAt(pod, 'metadata', 'deletionTimestamp') != null) {
     if (textAt(pod, 'status', 'reason') === 'NodeLost') reason = 'Unknown';
-    else if (phase !== 'Succeeded' && phase !== 'Failed') reason = 'Terminating';
+    else if (!isFinal(phase)) reason = 'Terminating';
   }
   return {
     ready,

@@ -1,5 +1,7 @@
 /** Pods (pkg/registry/core/pod): with a grace period, and endpoints for what an update may not change. */
+
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import { isFinal } from '@coracle/apimachinery/meta/object-state';
 import type { JsonObject } from '@coracle/apimachinery/types/read-value';
 import { setPodDefaults } from '../defaults/core.ts';
 import { keepAllButEphemeral, keepAllButSize } from '../preparations/pod-subresources.ts';
@@ -29,6 +31,6 @@ export const POD: BuiltinKind = {
 function gracePeriod(pod: Readonly<UnstructuredObject>, asked: number | undefined): number {
   const spec = (pod['spec'] ?? {}) as { nodeName?: string; terminationGracePeriodSeconds?: number };
   const phase = (pod['status'] as { phase?: string } | undefined)?.phase;
-  if (!spec.nodeName || phase === 'Succeeded' || phase === 'Failed') return 0;
+  if (!spec.nodeName || isFinal(phase)) return 0;
   return asked ?? spec.terminationGracePeriodSeconds ?? 0;
 }
