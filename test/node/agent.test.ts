@@ -143,11 +143,13 @@ test('a VMI boots, is reachable, survives the agent, and shuts down when it is d
       () => true,
     ),
   );
-  const events = (await board.client.list(EVENTS, { namespace: NAMESPACE })).items.filter(
-    (e) => e.involvedObject?.name === 'life',
+  // Events wait for work that users wait for: this one may come after all else.
+  const stopped = await eventually('the event of its end', async () =>
+    (await board.client.list(EVENTS, { namespace: NAMESPACE })).items.find(
+      (event) => event.involvedObject.name === 'life' && event.reason === 'Stopped',
+    ),
   );
-  const stopped = events.find((event) => event.reason === 'Stopped');
-  assert.equal(stopped?.message, 'the guest shut down');
+  assert.equal(stopped.message, 'the guest shut down');
 });
 
 // S-058: `kill -9` of QEMU: the VMI becomes Failed.
