@@ -165,8 +165,9 @@ if (chosen.length === 0) {
   ];
   try {
     // One core's worth of light tests beside the heavy ones, which mostly wait; two when those are through. What comes late
-    // takes the place of the light ones: the last of the others may run on alone for a minute.
-    const besidePassed = runModules(beside, { concurrency: 3 });
+    // takes the place of the light ones: the last of the others may run on alone for a minute. The long ones keep the processors
+    // busy by themselves, and have to end in time.
+    const besidePassed = runModules(beside, { concurrency: full ? 2 : 3 });
     const passed = await Promise.all([besidePassed, runQueue(queue), besidePassed.then(() => runQueue(queue))]);
     process.exitCode = passed.every(Boolean) ? 0 : 1;
   } finally {
