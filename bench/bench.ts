@@ -5,7 +5,7 @@
 import { cpus } from 'node:os';
 import { benchApi } from './api/api.ts';
 import { benchBoot } from './boot.ts';
-import { checkBudgets, verdictLine } from './budgets.ts';
+import { checkBudgets, resultLine } from './budgets.ts';
 import { benchBurst } from './burst.ts';
 import { benchCreate } from './create.ts';
 import { benchExpand } from './expand-http.ts';
@@ -69,7 +69,7 @@ async function main(names: readonly string[]): Promise<number> {
   }
   const budgets = checkBudgets(figures);
   say('budgets:');
-  for (const verdict of budgets) say(verdictLine(verdict));
+  for (const result of budgets) say(resultLine(result));
   const machine = { node: process.version, cpus: cpus().length, model: cpus()[0]?.model ?? '' };
   const seconds = Math.round((performance.now() - began) / 100) / 10;
   process.stdout.write(`${JSON.stringify({ machine, seconds, benches: outcomes, budgets }, null, 2)}\n`);

@@ -66,8 +66,8 @@ const BUDGETS: readonly Budget[] = [
   { figure: 'policy.cpu', below: 20, because: 'one ValidatingAdmissionPolicy on one write, in the mean' },
   { figure: 'eviction.p99', below: 5, because: '200 evictions/s' },
   ...['refused.claim', 'refused.secret', 'allowed.secret', 'refused.namespace', 'allowed.namespace'].map(
-    (verdict): Budget => ({
-      figure: `protection.${verdict}`,
+    (deletion): Budget => ({
+      figure: `protection.${deletion}`,
       below: 100,
       because: 'one deletion, beside 10,000 protected machines that refer to 100,000 objects',
     }),
@@ -101,7 +101,7 @@ const BUDGETS: readonly Budget[] = [
   { figure: 'launcher.p50', below: 150, because: '100 VMs, from the answer to the Pod seen by a watcher' },
 ];
 
-export interface Verdict extends Budget {
+export interface Result extends Budget {
   /** The median that was held against it. */
   readonly measured: number;
   readonly toPlain?: number;
@@ -109,8 +109,8 @@ export interface Verdict extends Budget {
 }
 
 /** The budgets of the figures that were measured. */
-export function checkBudgets(figures: Readonly<Record<string, Figure>>): Verdict[] {
-  return BUDGETS.flatMap((budget): Verdict[] => {
+export function checkBudgets(figures: Readonly<Record<string, Figure>>): Result[] {
+  return BUDGETS.flatMap((budget): Result[] => {
     const figure = figures[budget.figure];
     if (!figure) return [];
     const { median, toPlain } = figure;
@@ -119,7 +119,7 @@ export function checkBudgets(figures: Readonly<Record<string, Figure>>): Verdict
   });
 }
 
-export function verdictLine({ figure, atLeast, below, because, measured, met }: Verdict): string {
+export function resultLine({ figure, atLeast, below, because, measured, met }: Result): string {
   const bound = atLeast === undefined ? `< ${round(below!)}` : `>= ${round(atLeast)}`;
   return `  ${met ? 'met   ' : 'MISSED'} ${figure.padEnd(16)} ${String(measured).padStart(8)}  ${bound.padEnd(9)} ${because}`;
 }

@@ -1,5 +1,5 @@
 /**
- * What protection costs, with 10,000 protected machines that refer to 100,000 objects: the verdict about one deletion,
+ * What protection costs, with 10,000 protected machines that refer to 100,000 objects: the decision about one deletion,
  * and writes of kinds that it does not look at, beside a store without it, in the same rounds. In this process, on the
  * memory backend: what is measured is the index and the decision, not the disk, in processor time.
  */
@@ -21,7 +21,7 @@ const MACHINES = 10_000;
 /** Objects that each refers to. */
 const PARTS = 10;
 const ROUNDS = 5;
-const VERDICTS = 20_000;
+const DECISIONS = 20_000;
 const WRITES = 20_000;
 
 const LABEL = 'kubevirt.io/vm-delete-protection';
@@ -112,21 +112,21 @@ export async function benchProtection({ say }: BenchContext): Promise<Outcome> {
   );
   const filled = performance.now() - began;
   for (let round = 0; round < ROUNDS; round++) {
-    const verdicts: readonly [figure: string, info: ResourceInfo, of: (index: number) => [string, string]][] = [
+    const decisions: readonly [figure: string, info: ResourceInfo, of: (index: number) => [string, string]][] = [
       ['refused claim', CLAIMS, (index) => [`ns-${index % NAMESPACES}`, `vm-${index}-1`]],
       ['refused secret', SECRETS, (index) => [`ns-${index % NAMESPACES}`, `vm-${index}-7`]],
       ['allowed secret', SECRETS, (index) => [`ns-${index % NAMESPACES}`, `other-${index}`]],
       ['refused namespace', NAMESPACE, (index) => ['', `ns-${index % NAMESPACES}`]],
       ['allowed namespace', NAMESPACE, (index) => ['', `other-${index}`]],
     ];
-    for (const [figure, info, of] of verdicts) {
-      const asked = Array.from({ length: VERDICTS }, (_, index) => attributes(info, ...of((index * 7919) % MACHINES)));
+    for (const [figure, info, of] of decisions) {
+      const asked = Array.from({ length: DECISIONS }, (_, index) => attributes(info, ...of((index * 7919) % MACHINES)));
       const since = processorMs();
       let refused = 0;
       for (const each of asked) refused += isRefused(plugin, each) ? 1 : 0;
-      const perVerdict = ((processorMs() - since) / VERDICTS) * 1000;
-      if (refused !== (figure.startsWith('refused') ? VERDICTS : 0)) throw new Error(`${figure}: ${refused} refused`);
-      runs.add(`protection.${figure.replace(' ', '.')}`, 'us', { value: perVerdict });
+      const perDecision = ((processorMs() - since) / DECISIONS) * 1000;
+      if (refused !== (figure.startsWith('refused') ? DECISIONS : 0)) throw new Error(`${figure}: ${refused} refused`);
+      runs.add(`protection.${figure.replace(' ', '.')}`, 'us', { value: perDecision });
     }
     const pair = [await otherWrites(store, round), await otherWrites(bare, round)] as const;
     runs.add('protection.other.writes', 'us', {
@@ -163,11 +163,11 @@ const attributes = (info: ResourceInfo, namespace: string, name: string): Admiss
     checks: [],
   }) as unknown as AdmissionAttributes;
 
-/** The whole of the verdict, its refusal in words among it. */
+/** The whole of the decision, its refusal in words among it. */
 function isRefused(plugin: AdmissionPlugin, asked: AdmissionAttributes): boolean {
   if (!plugin.matches('DELETE', asked.info, '')) return false;
   try {
-    if (plugin.validate!(asked)) throw new Error('a verdict that waits');
+    if (plugin.validate!(asked)) throw new Error('a decision that waits');
     return false;
   } catch (error) {
     if ((error as { code?: number }).code === 403) return true;

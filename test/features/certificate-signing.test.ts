@@ -264,9 +264,9 @@ test('approving and signing take a right on the signer beside the one on the sub
   assert.match(maybe.json.message, /status\.conditions\[0\]\.status: Unsupported value: "False"/);
 });
 
-// Compat Admission and quota, P1, yes: verdicts on CertificateSigningRequests through `/approval` alone; a certificate
+// Compat Admission and quota, P1, yes: decisions on CertificateSigningRequests through `/approval` alone; a certificate
 //   that was issued stays
-test('a verdict is given through approval alone and stays as it was given, and a certificate stays', async () => {
+test('a decision is given through approval alone and stays as it was given, and a certificate stays', async () => {
   await test_.admin(`POST ${CSR}`, await requestFor('kept', { commonName: 'x' }, { signerName: 'example.com/s' }));
   const put = async (subresource: string, status: object) => {
     const body = { ...(await test_.admin(`GET ${CSR}/kept`)), status };

@@ -21,7 +21,7 @@ const REFUSED: readonly (readonly [string, object, RegExp])[] = [
   ['names a property that is not there', withRules({ x: int }, { rule: 'self.z == 1' }), /undefined field 'z'/],
   ['does not parse', withRules({ x: int }, { rule: 'self = 42' }), /Syntax error/],
   [
-    'is no verdict',
+    'is not a boolean',
     withRules({ x: int }, { rule: 'self.x' }),
     /rule: Invalid value: .*: cel expression must evaluate to a bool/,
   ],

@@ -133,8 +133,8 @@ async function post(name: string, { cn = 'system:node:n1', organizations = ['sys
 const settled = (name: string) =>
   eventually(`${name} is decided`, async () => {
     const { status } = await world.admin(`GET ${CSR}/${name}`);
-    const verdict = (status?.conditions ?? []).find(({ type }: { type: string }) => type !== 'Approved');
-    return status?.certificate || verdict ? { certificate: status.certificate, verdict } : undefined;
+    const decision = (status?.conditions ?? []).find(({ type }: { type: string }) => type !== 'Approved');
+    return status?.certificate || decision ? { certificate: status.certificate, decision } : undefined;
   });
 interface Held {
   readonly metadata: { readonly name: string; readonly generateName?: string };
@@ -260,9 +260,9 @@ test('who asks for what is not theirs is denied, with the reason; what was appro
     ['server', { token: one, spec: { usages: ['digital signature', 'server auth'] } }, 'NotAPeerRequest'],
   ] as const) {
     await post(name, ask as Ask);
-    const { certificate, verdict } = await settled(name);
-    assert.deepEqual([certificate, verdict.type, verdict.reason], [undefined, 'Denied', reason], name);
-    assert.ok(verdict.message);
+    const { certificate, decision } = await settled(name);
+    assert.deepEqual([certificate, decision.type, decision.reason], [undefined, 'Denied', reason], name);
+    assert.ok(decision.message);
   }
   files.delete('node-n2-peer');
   const unbound = startAgent('n2', { bound: false });
@@ -286,9 +286,9 @@ test('who asks for what is not theirs is denied, with the reason; what was appro
 test('requests to other signers are not touched; to its own, the rule holds whoever has approved', async () => {
   await post('foreign', { token: await tokenOfNode('n1'), spec: { signerName: 'example.com/other' } });
   await world.admin(`PATCH ${CSR}/foreign/approval`, BY_HAND);
-  const { certificate, verdict } = await settled('by-hand');
-  assert.deepEqual([certificate, verdict.type], [undefined, 'Failed']);
-  assert.match(verdict.message, /^admin is no node/);
+  const { certificate, decision } = await settled('by-hand');
+  assert.deepEqual([certificate, decision.type], [undefined, 'Failed']);
+  assert.match(decision.message, /^admin is no node/);
   await clock.advance(HOUR);
   const { status } = await world.admin(`GET ${CSR}/foreign`);
   assert.deepEqual([status.certificate, status.conditions.length], [undefined, 1]);

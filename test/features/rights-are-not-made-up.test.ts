@@ -213,7 +213,7 @@ test('roles that aggregate aggregating roles hold the rules of all', async () =>
     { rules: [{ apiGroups: ['x'], resources: ['y'], verbs: ['get'] }] },
   );
   await bind('jane-top', 'top');
-  const verdict = rbac.authorize(JANE, {
+  const decision = rbac.authorize(JANE, {
     type: 'resource',
     verb: 'get',
     group: 'x',
@@ -223,7 +223,7 @@ test('roles that aggregate aggregating roles hold the rules of all', async () =>
     namespace: '',
     name: '',
   });
-  assert.equal(verdict.allowed, true);
+  assert.equal(decision.allowed, true);
 });
 
 test('a role whose collected rules are not written down yet cannot be bound for free', async () => {

@@ -87,7 +87,7 @@ test('an aggregated API names the right, a refusal is the server’s, and it is 
     ],
     operations: [],
     async handle(_, user, info, authorize) {
-      const verdict = await authorize(user, {
+      const decision = await authorize(user, {
         type: 'resource',
         verb: info.verb,
         group: info.group,
@@ -97,7 +97,7 @@ test('an aggregated API names the right, a refusal is the server’s, and it is 
         namespace: info.namespace,
         name: info.name,
       });
-      return { status: verdict.allowed ? 202 : 401, headers: {} };
+      return { status: decision.allowed ? 202 : 401, headers: {} };
     },
   };
   const server = await startServer({

@@ -8,7 +8,7 @@ import { eventually } from '../testkit/eventually.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 import { seed } from '../testkit/seed.ts';
 import { BREAKAGES, type Breakage } from './broken-servers.ts';
-import { checkHistory, type Verdict } from './check-history.ts';
+import { checkHistory, type Result } from './check-history.ts';
 import { handlerEndpoint } from './endpoint.ts';
 import type { HistoryRecord } from './history.ts';
 import { finish, now, prepare, runLoad } from './load.ts';
@@ -16,7 +16,7 @@ import { finish, now, prepare, runLoad } from './load.ts';
 const sleep = (milliseconds: number): Promise<void> => new Promise((done) => setTimeout(done, milliseconds));
 
 /** Loads a server of this process with one restart on the way; returns what the checker says. */
-async function run(breakage: Partial<Breakage>, operations: number): Promise<Verdict> {
+async function run(breakage: Partial<Breakage>, operations: number): Promise<Result> {
   const state = breakage.backend?.();
   let backend = state?.backend ?? createMemoryBackend();
   const records: HistoryRecord[] = [];

@@ -7,7 +7,7 @@ import { buildLog, revisionOf, type Violation } from './revision-log.ts';
 /** Violations kept; the rest is only counted. */
 const KEPT = 500;
 
-export interface Verdict {
+export interface Result {
   /** At most 500, in the order they were found. */
   readonly violations: readonly Violation[];
   /** Of each rule that was broken, how often. */
@@ -26,7 +26,7 @@ export interface Verdict {
  * Checks L1-L8 and W1-W11 of the reliability document over the records of all clients of one run. Searches nothing:
  * revisions order the writes, so every check is a walk along that order.
  */
-export function checkHistory(records: readonly HistoryRecord[]): Verdict {
+export function checkHistory(records: readonly HistoryRecord[]): Result {
   const violations: Violation[] = [];
   const broken: Record<string, number> = {};
   const tell = (violation: Violation): void => {

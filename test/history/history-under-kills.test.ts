@@ -94,8 +94,8 @@ test(`${SECONDS} s of ${CLIENTS} client processes under kill -9: one history, L1
 
     for (const file of files) for (const record of parseHistory(readFileSync(file, 'utf8'))) records.push(record);
     const began = now();
-    const verdict = checkHistory(records);
-    const { violations, broken, ...figures } = verdict;
+    const result = checkHistory(records);
+    const { violations, broken, ...figures } = result;
     t.diagnostic(`${kills} kills, ${JSON.stringify(figures)}, checked in ${Math.round((now() - began) / 1e6)} ms`);
     for (const { rule, message } of violations.slice(0, 30)) t.diagnostic(`${rule}: ${message}`);
     assert.deepEqual(broken, {}, `CORACLE_SEED=${seed}`);

@@ -28,7 +28,7 @@ import {
 import {
   coversInstance,
   isResizing,
-  type PodResizeVerdict,
+  type PodResizeDecision,
 } from '../../packages/kubevirt/src/rules/live-update/pod-resize.ts';
 import type { PlannedDisk } from '../../packages/kubevirt/src/rules/machine/machine-plan.ts';
 import { isHotpluggable } from '../../packages/kubevirt/src/rules/machine/plug-room.ts';
@@ -54,7 +54,7 @@ export interface FakeNode {
   /** How long a guest takes to get here, from when its source began; milliseconds. */
   transferMs: number;
   /** What it says to a Pod whose size was changed. */
-  resize: PodResizeVerdict;
+  resize: PodResizeDecision;
   /** What new guests report as LiveMigratable. */
   migratable: boolean;
   /** Looks at everything again, after `holds` changed. */

@@ -12,6 +12,10 @@ const ROWS: readonly (readonly [text: string, words: readonly string[]])[] = [
     'told of the newJudgement',
     ['1: told (say: reported, notified, requested, known)', '1: Judgement (say: validate, decide, decision)'],
   ],
+  [
+    'the verdictOf it, newVerdict',
+    ['1: verdict (say: decision, outcome, result)', '1: Verdict (say: decision, outcome, result)'],
+  ],
   ['recommend, year, clear, heard, search, wishbone, shift, amend, earlier', []],
 ];
 

@@ -36,7 +36,7 @@ export function decodeProblem(schema: Schema, value: unknown, numbers?: OddNumbe
 type Fits = (value: unknown) => boolean;
 const FITS = new WeakMap<Schema, Fits>();
 
-/** The verdict alone, compiled: it runs on every write, the walk that words the problem only on bad ones. */
+/** The decision alone, compiled: it runs on every write, the walk that words the problem only on bad ones. */
 function fitsOf(schema: Schema): Fits {
   let fits = FITS.get(schema);
   if (fits === undefined) {

@@ -1,6 +1,6 @@
 /**
  * Regular expressions of schemas, in Go's dialect and linear time (RE2), whatever the pattern: a CustomResourceDefinition
- * comes from a user. RE2 in JavaScript is slow per match, so recent verdicts are remembered.
+ * comes from a user. RE2 in JavaScript is slow per match, so recent results are remembered.
  */
 import { RE2JS } from 're2js';
 
@@ -13,9 +13,9 @@ export interface Pattern {
 const MAX_PATTERNS = 1024;
 /** Instructions of all of them: a few characters (`((a{1,30}){1,30})`) may be some thousand, and as many kilobytes. */
 const MAX_INSTRUCTIONS = 200_000;
-/** Verdicts kept for each pattern, of texts up to this length. */
-const MAX_VERDICTS = 256;
-const MAX_VERDICT_TEXT = 128;
+/** Results kept for each pattern, of texts up to this length. */
+const MAX_RESULTS = 256;
+const MAX_RESULT_TEXT = 128;
 
 interface Compiled {
   readonly pattern: Pattern;
@@ -50,16 +50,16 @@ export function compilePattern(source: string): Pattern {
 }
 
 function remembering(expression: RE2JS): Pattern {
-  const verdicts = new Map<string, boolean>();
+  const results = new Map<string, boolean>();
   return {
     test(text) {
-      if (text.length > MAX_VERDICT_TEXT) return expression.test(text);
-      const known = verdicts.get(text);
+      if (text.length > MAX_RESULT_TEXT) return expression.test(text);
+      const known = results.get(text);
       if (known !== undefined) return known;
-      if (verdicts.size >= MAX_VERDICTS) verdicts.clear();
-      const verdict = expression.test(text);
-      verdicts.set(text, verdict);
-      return verdict;
+      if (results.size >= MAX_RESULTS) results.clear();
+      const result = expression.test(text);
+      results.set(text, result);
+      return result;
     },
   };
 }

@@ -41,7 +41,7 @@ export function parseYaml(text: string, options: NumberOptions = {}): ParsedJson
         parsed.duplicates().length === 0 ? [] : duplicateKeys(load(text).document, text);
       return { value: parsed.value, duplicates, yaml: true };
     } catch (error) {
-      // Flow-style YAML may start with a brace as well: a mere syntax error leaves the verdict to its own parser.
+      // Flow-style YAML may start with a brace as well: a mere syntax error leaves the decision to its own parser.
       if (!(error as Error).message.startsWith('json parse error')) throw error;
     }
   }

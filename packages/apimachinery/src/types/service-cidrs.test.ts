@@ -73,8 +73,8 @@ describe('canDeleteCidr()', () => {
   for (const [when, others, ips, wanted] of cases) {
     it(`says ${wanted} when ${when}`, () => {
       const leaving = cidr('leaving', '10.0.0.0/24');
-      const verdict = canDeleteCidr(leaving, { all: [leaving, ...others], addresses: ips.map(address) });
-      assert.equal(verdict, wanted);
+      const decision = canDeleteCidr(leaving, { all: [leaving, ...others], addresses: ips.map(address) });
+      assert.equal(decision, wanted);
     });
   }
 

@@ -58,7 +58,7 @@ export function certificatePlugins({ clock, authorize }: CertificateAdmissionOpt
     const { user, oldObject, info, name } = attributes;
     const signer = partsOf(oldObject).spec?.signerName ?? '';
     const allows = async (one: string): Promise<boolean> => {
-      const verdict = await authorize?.(user, {
+      const decision = await authorize?.(user, {
         type: 'resource',
         verb,
         group: GROUP,
@@ -68,7 +68,7 @@ export function certificatePlugins({ clock, authorize }: CertificateAdmissionOpt
         namespace: '',
         name: one,
       });
-      return verdict?.allowed ?? true;
+      return decision?.allowed ?? true;
     };
     if (!(await allows(signer)) && !(await allows(`${signer.split('/')[0]}/*`)))
       throw forbidden(info, name, `user not permitted to ${verb} requests with signerName ${JSON.stringify(signer)}`);
@@ -164,7 +164,7 @@ const certificateProblem = (encoded: string): string | undefined =>
   issuedCertificateProblem(new TextDecoder().decode(decodeBase64(encoded)));
 
 /** Conditions that are true, or are not there. */
-const VERDICTS = ['Approved', 'Denied', 'Failed'];
+const PERMANENT = ['Approved', 'Denied', 'Failed'];
 /** Those that the approval endpoint alone gives. */
 const DECISIONS = ['Approved', 'Denied'];
 const STATUSES = ['False', 'True', 'Unknown'];
@@ -178,7 +178,7 @@ function checkConditions({ object, oldObject, subresource }: AdmissionAttributes
   findIn(errors, conditions, ({ type = '', status = '' }, at) => {
     const found: FieldError[] = [];
     const field = `${CONDITIONS}[${at}]`;
-    const allowed = VERDICTS.includes(type) ? ['True'] : STATUSES;
+    const allowed = PERMANENT.includes(type) ? ['True'] : STATUSES;
     if (type === '') found.push(required(`${field}.type`));
     if (status === '') found.push(required(`${field}.status`));
     else if (!allowed.includes(status)) found.push(unsupported(`${field}.status`, status, allowed));
@@ -192,7 +192,7 @@ function checkConditions({ object, oldObject, subresource }: AdmissionAttributes
   const refuse = (what: 'add' | 'remove', type: string): void => {
     errors.push(refused(CONDITIONS, `updates may not ${what} a condition of type ${JSON.stringify(type)}`));
   };
-  for (const type of VERDICTS) if (count(conditions, type) < count(before, type)) refuse('remove', type);
+  for (const type of PERMANENT) if (count(conditions, type) < count(before, type)) refuse('remove', type);
   for (const type of subresource === 'approval' ? [] : DECISIONS) {
     if (count(conditions, type) > count(before, type)) refuse('add', type);
   }

@@ -50,7 +50,7 @@ export async function checkTokenAudience(
   if (problem !== undefined)
     throw forbidden(info, name, `error validating audience ${JSON.stringify(audience)}: ${problem}`);
   if (found) return;
-  const verdict = await authorize(user, {
+  const decision = await authorize(user, {
     type: 'resource',
     verb: 'request-serviceaccounts-token-audience',
     group: '',
@@ -60,7 +60,7 @@ export async function checkTokenAudience(
     namespace,
     name,
   });
-  if (verdict.allowed) return;
+  if (decision.allowed) return;
   throw forbidden(
     info,
     name,

@@ -8,7 +8,7 @@ import { isReady, slicesOf } from '../outbound/service-address.ts';
 import type { RemoteApi } from './api-service-index.ts';
 import { remoteUserHeaders } from './proxy-request.ts';
 
-export type Verdict = Pick<Condition, 'status' | 'reason' | 'message'>;
+export type Availability = Pick<Condition, 'status' | 'reason' | 'message'>;
 
 /** Who the server is when it asks for itself. */
 export const AGGREGATOR_USER: UserInfo = { username: 'system:kube-aggregator', groups: ['system:masters'] };
@@ -17,10 +17,13 @@ type ServiceParts = DeepReadonly<Service>;
 
 type EndpointsParts = DeepReadonly<Endpoints>;
 
-const no = (reason: string, message: string): Verdict => ({ status: 'False', reason, message });
+const no = (reason: string, message: string): Availability => ({ status: 'False', reason, message });
 
 /** What is wrong with the Service or its endpoints; undefined when the API can be probed. */
-export function serviceVerdict(store: Pick<ObjectStore, 'get' | 'list'>, { service }: RemoteApi): Verdict | undefined {
+export function serviceAvailability(
+  store: Pick<ObjectStore, 'get' | 'list'>,
+  { service }: RemoteApi,
+): Availability | undefined {
   const { namespace, name, port } = service;
   const where = `service/${name} in ${JSON.stringify(namespace)}`;
   const found = store.get({ prefix: '/services', namespace, name });
@@ -52,14 +55,14 @@ export function serviceVerdict(store: Pick<ObjectStore, 'get' | 'list'>, { servi
 }
 
 /** Asks the far end for a document it must have. Never rejects but with the signal's reason. */
-export async function probeVerdict(
+export async function probeAvailability(
   store: Pick<ObjectStore, 'get'>,
   {
     remote,
     handler,
     signal,
   }: { readonly remote: RemoteApi; readonly handler: ApiHandler; readonly signal: AbortSignal },
-): Promise<Verdict> {
+): Promise<Availability> {
   const path = discoveryPath(remote);
   const url = `https://${hostOf(store, remote)}:${remote.service.port}${path}`;
   try {

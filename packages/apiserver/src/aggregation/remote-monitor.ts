@@ -1,6 +1,6 @@
 /**
  * Looks after the remote APIs: probes each one when its APIService, Service or endpoints change and every half minute
- * besides, writes the verdict to the object's status, and keeps the documents of those that answer. A far end that
+ * besides, writes its availability to the object's status, and keeps the documents of those that answer. A far end that
  * stops answering keeps its last documents, marked stale.
  */
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
@@ -11,7 +11,7 @@ import type { Logger } from '@coracle/runtime/log/log';
 import type { Change, ObjectStore, StoredObject } from '../cache/object-store.ts';
 import type { ConnectOutbound } from '../outbound/outbound.ts';
 import { API_SERVICES, type ApiServiceIndex, type ApiServiceObject, type RemoteApi } from './api-service-index.ts';
-import { probeVerdict, serviceVerdict, type Verdict } from './availability.ts';
+import { type Availability, probeAvailability, serviceAvailability } from './availability.ts';
 import { fetchRemoteDocuments, type RemoteDocuments } from './remote-documents.ts';
 
 const RESYNC_MS = 30_000;
@@ -77,12 +77,12 @@ export function monitorRemotes(options: RemoteMonitorOptions): RemoteMonitor {
     try {
       do {
         subject.again = false;
-        const verdict = await validateRules(options, subject.remote, stopped.signal);
-        subject.failures = verdict.status === 'True' ? 0 : subject.failures + 1;
-        const state = await refresh(options, { subject, verdict, signal: stopped.signal });
+        const availability = await validateRules(options, subject.remote, stopped.signal);
+        subject.failures = availability.status === 'True' ? 0 : subject.failures + 1;
+        const state = await refresh(options, { subject, availability, signal: stopped.signal });
         if (state !== subject.state && !deepEqual(state, subject.state)) generation++;
         subject.state = state;
-        await writeVerdict(options, subject.remote, verdict);
+        await writeAvailability(options, subject.remote, availability);
       } while (subject.again && !stopped.signal.aborted);
     } catch (error) {
       if (!stopped.signal.aborted)
@@ -167,15 +167,15 @@ async function validateRules(
   { store, connect, clock }: RemoteMonitorOptions,
   remote: RemoteApi,
   signal: AbortSignal,
-): Promise<Verdict> {
-  const early = serviceVerdict(store, remote);
+): Promise<Availability> {
+  const early = serviceAvailability(store, remote);
   if (early) return early;
   // As upstream: whether the far end is there is no secret, so its certificate is not checked here.
   const { caBundle: _, ...target } = remote.target;
   const limit = within(clock, PROBE_TIMEOUT_MS, signal);
   try {
     const handler = connect({ ...target, insecureSkipTlsVerify: true });
-    return await probeVerdict(store, { remote, handler, signal: limit.signal });
+    return await probeAvailability(store, { remote, handler, signal: limit.signal });
   } finally {
     limit.done();
   }
@@ -183,10 +183,14 @@ async function validateRules(
 
 async function refresh(
   { connect, clock, log }: RemoteMonitorOptions,
-  { subject, verdict, signal }: { readonly subject: Subject; readonly verdict: Verdict; readonly signal: AbortSignal },
+  {
+    subject,
+    availability,
+    signal,
+  }: { readonly subject: Subject; readonly availability: Availability; readonly signal: AbortSignal },
 ): Promise<RemoteState> {
   const { remote, state } = subject;
-  if (verdict.status !== 'True') return { ...state, stale: true };
+  if (availability.status !== 'True') return { ...state, stale: true };
   const now = clock.monotonic();
   if (!state.stale && subject.readAt > 0 && now - subject.readAt < REFRESH_MS) return state;
   const limit = within(clock, PROBE_TIMEOUT_MS, signal);
@@ -203,10 +207,10 @@ async function refresh(
 }
 
 /** Sets the condition `Available`; writes only what differs. */
-async function writeVerdict(
+async function writeAvailability(
   { store, clock }: RemoteMonitorOptions,
   remote: RemoteApi,
-  verdict: Verdict,
+  availability: Availability,
 ): Promise<void> {
   await store.write({ prefix: API_SERVICES, namespace: '', name: remote.name }, (current) => {
     // Gone or handed to another server meanwhile: the next look says what is true of that.
@@ -215,10 +219,10 @@ async function writeVerdict(
     const conditions = next.status?.conditions ?? [];
     const condition = conditions.find(({ type }) => type === 'Available');
     const lastTransitionTime =
-      condition?.status === verdict.status && condition.lastTransitionTime
+      condition?.status === availability.status && condition.lastTransitionTime
         ? condition.lastTransitionTime
         : formatTime(clock.now());
-    const made = { type: 'Available', lastTransitionTime, ...verdict } as const;
+    const made = { type: 'Available', lastTransitionTime, ...availability } as const;
     if (condition && deepEqual(condition, made)) return { type: 'keep' };
     next.status = { ...next.status, conditions: [...conditions.filter((one) => one !== condition), made] };
     return { type: 'put', object: next };

@@ -30,7 +30,7 @@ export type AuthorizationAttributes =
   | { readonly type: 'path'; readonly verb: string; readonly path: string };
 
 /** Neither allowed nor denied is no opinion: the next authorizer is asked, and after the last one it is a no. */
-export interface AuthorizationVerdict {
+export interface AuthorizationDecision {
   readonly allowed: boolean;
   /** An explicit no: nobody behind is asked. */
   readonly denied?: boolean;
@@ -44,10 +44,10 @@ export interface AuthorizationVerdict {
 export type Authorizer = (
   user: UserInfo,
   attributes: AuthorizationAttributes,
-) => AuthorizationVerdict | Promise<AuthorizationVerdict>;
+) => AuthorizationDecision | Promise<AuthorizationDecision>;
 
 /** One that never has to wait. */
-export type InstantAuthorizer = (user: UserInfo, attributes: AuthorizationAttributes) => AuthorizationVerdict;
+export type InstantAuthorizer = (user: UserInfo, attributes: AuthorizationAttributes) => AuthorizationDecision;
 
 /** What there is to say of a credential beside whose it is: in the answer and in the audit event. */
 export interface CredentialNotes {

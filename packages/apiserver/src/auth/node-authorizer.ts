@@ -6,7 +6,7 @@
 
 import type { PolicyRule } from '@coracle/apimachinery/types/types';
 import type { ObjectStore } from '../cache/object-store.ts';
-import type { AuthorizationAttributes, AuthorizationVerdict, UserInfo } from './identity.ts';
+import type { AuthorizationAttributes, AuthorizationDecision, UserInfo } from './identity.ts';
 import type { NodeGraph, ReferredResource } from './node-graph.ts';
 import { allowsPath, allowsResource } from './rbac.ts';
 
@@ -22,15 +22,15 @@ export function nodeIdentity(user: Pick<UserInfo, 'username' | 'groups'>): strin
 
 export type ResourceAttributes = AuthorizationAttributes & { type: 'resource' };
 
-const ALLOW: AuthorizationVerdict = { allowed: true, reason: '' };
-const no = (reason: string): AuthorizationVerdict => ({ allowed: false, reason });
+const ALLOW: AuthorizationDecision = { allowed: true, reason: '' };
+const no = (reason: string): AuthorizationDecision => ({ allowed: false, reason });
 const NO_OPINION = no('');
 
 const READS = new Set(['get', 'list', 'watch']);
 const OWN_OBJECT_VERBS = new Set(['get', 'create', 'update', 'patch', 'delete']);
 
 /** What a node may do with one object, or with a selection of them. */
-export type NodeDecision = (node: string, attributes: ResourceAttributes) => AuthorizationVerdict;
+export type NodeDecision = (node: string, attributes: ResourceAttributes) => AuthorizationDecision;
 
 export interface NodeAuthorizerOptions {
   readonly graph: NodeGraph;
@@ -44,14 +44,14 @@ export interface NodeAuthorizerOptions {
   readonly beside?: NodeDecision;
 }
 
-/** The authorizer; its verdict on users that are no nodes is "no opinion". */
+/** The authorizer; its decision on users that are no nodes is "no opinion". */
 export function createNodeAuthorizer({
   graph,
   store,
   rules,
   more = {},
   beside = () => NO_OPINION,
-}: NodeAuthorizerOptions): (user: UserInfo, attributes: AuthorizationAttributes) => AuthorizationVerdict {
+}: NodeAuthorizerOptions): (user: UserInfo, attributes: AuthorizationAttributes) => AuthorizationDecision {
   const relations = new Relations(graph, store);
   const decisions: Decisions = { ...OWN_OBJECTS, ...relatedObjects(relations), '/pods': podDecision(relations) };
 
@@ -84,20 +84,20 @@ class Relations {
   }
 
   /** A Pod of the node refers to the object. */
-  refers(node: string, resource: ReferredResource, a: ResourceAttributes): AuthorizationVerdict {
+  refers(node: string, resource: ReferredResource, a: ResourceAttributes): AuthorizationDecision {
     return ifNamed(a, () => related(node, this.#graph.refers(node, resource, a.namespace, a.name)));
   }
 
-  usesVolume(node: string, a: ResourceAttributes): AuthorizationVerdict {
+  usesVolume(node: string, a: ResourceAttributes): AuthorizationDecision {
     return ifNamed(a, () => related(node, this.#graph.usesVolume(node, a.name)));
   }
 
-  runsPod(node: string, a: ResourceAttributes): AuthorizationVerdict {
+  runsPod(node: string, a: ResourceAttributes): AuthorizationDecision {
     return related(node, this.#graph.runsPod(node, a.namespace, a.name));
   }
 
   /** The object says in its spec that it is the node's. */
-  namesNode(node: string, prefix: string, a: ResourceAttributes): AuthorizationVerdict {
+  namesNode(node: string, prefix: string, a: ResourceAttributes): AuthorizationDecision {
     return ifNamed(a, () => {
       const found = this.#store.get({ prefix, namespace: '', name: a.name });
       return related(node, (found?.object['spec'] as { nodeName?: string } | undefined)?.nodeName === node);
@@ -105,17 +105,17 @@ class Relations {
   }
 }
 
-const related = (node: string, ok: boolean): AuthorizationVerdict =>
+const related = (node: string, ok: boolean): AuthorizationDecision =>
   ok ? ALLOW : no(`no relationship found between node '${node}' and this object`);
-const ifNamed = ({ name }: ResourceAttributes, ask: () => AuthorizationVerdict): AuthorizationVerdict =>
+const ifNamed = ({ name }: ResourceAttributes, ask: () => AuthorizationDecision): AuthorizationDecision =>
   name === '' ? no('No Object name found') : ask();
 
-const getOnly = (a: ResourceAttributes, ask: () => AuthorizationVerdict): AuthorizationVerdict => {
+const getOnly = (a: ResourceAttributes, ask: () => AuthorizationDecision): AuthorizationDecision => {
   if (a.verb !== 'get') return no('can only get individual resources of this type');
   if (a.subresource !== '') return no('cannot get subresource');
   return ask();
 };
-const readNamespaced = (a: ResourceAttributes, ask: () => AuthorizationVerdict): AuthorizationVerdict => {
+const readNamespaced = (a: ResourceAttributes, ask: () => AuthorizationDecision): AuthorizationDecision => {
   if (!READS.has(a.verb)) return no('can only read resources of this type');
   if (a.subresource !== '') return no('cannot read subresource');
   if (a.namespace === '') return no('can only read namespaced object of this type');
@@ -200,7 +200,7 @@ const podDecision =
     if (a.subresource === 'status') return a.verb === 'update' || a.verb === 'patch' ? ALLOW : NO_OPINION;
     if (a.subresource === 'eviction') return a.verb === 'create' ? ALLOW : NO_OPINION;
     if (a.subresource !== '') return NO_OPINION;
-    const own = (): AuthorizationVerdict => relations.runsPod(node, a);
+    const own = (): AuthorizationDecision => relations.runsPod(node, a);
     switch (a.verb) {
       case 'get':
         return ifNamed(a, own);

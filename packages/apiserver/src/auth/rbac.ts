@@ -1,13 +1,13 @@
 /**
  * Role-based access control (rbac.authorization.k8s.io/v1) over the stored roles and bindings. Bindings are indexed by
- * subject as they change, and verdicts are remembered per user object, so that a request costs one look-up. RBAC only allows: what no rule grants is refused.
+ * subject as they change, and decisions are remembered per user object, so that a request costs one look-up. RBAC only allows: what no rule grants is refused.
  */
 
 import { fromLabelSelectorObject, matchesLabels } from '@coracle/apimachinery/selector/label-selector';
 import type { PolicyRule } from '@coracle/apimachinery/types/types';
 import type { Change, ObjectStore, StoredObject } from '../cache/object-store.ts';
 import { BindingIndex, type Bound, type RoleRef } from './binding-index.ts';
-import type { AuthorizationAttributes, AuthorizationVerdict, InstantAuthorizer, UserInfo } from './identity.ts';
+import type { AuthorizationAttributes, AuthorizationDecision, InstantAuthorizer, UserInfo } from './identity.ts';
 
 interface RoleLike {
   metadata: { name: string; namespace?: string; labels?: Record<string, string> };
@@ -23,8 +23,8 @@ const PREFIXES = {
   clusterRoleBinding: `${RBAC_GROUP}/clusterrolebindings`,
 } as const;
 
-/** Verdicts remembered for one user before its memory is dropped and begun anew. */
-const VERDICTS_PER_USER = 4096;
+/** Decisions remembered for one user before its memory is dropped and begun anew. */
+const DECISIONS_PER_USER = 4096;
 
 export interface Rbac {
   readonly authorize: InstantAuthorizer;
@@ -43,14 +43,14 @@ export interface Rbac {
 export function createRbac(store: ObjectStore): Rbac {
   const bindings = new BindingIndex(PREFIXES.clusterRoleBinding);
   const roles = new Roles(store);
-  let verdicts = new WeakMap<UserInfo, Map<string, AuthorizationVerdict>>();
+  let decisions = new WeakMap<UserInfo, Map<string, AuthorizationDecision>>();
   const revision = store.revision();
   bindings.load(store, PREFIXES.clusterRoleBinding);
   bindings.load(store, PREFIXES.roleBinding);
   const follow = (prefix: string, take: (changes: readonly Change[]) => void) =>
     store.watch(prefix, revision, (changes) => {
       take(changes);
-      verdicts = new WeakMap();
+      decisions = new WeakMap();
     });
   const watches = [
     follow(PREFIXES.clusterRoleBinding, (changes) => bindings.apply(changes)),
@@ -59,7 +59,7 @@ export function createRbac(store: ObjectStore): Rbac {
     follow(PREFIXES.role, () => {}),
   ];
 
-  const decide = (user: UserInfo, attributes: AuthorizationAttributes): AuthorizationVerdict => {
+  const decide = (user: UserInfo, attributes: AuthorizationAttributes): AuthorizationDecision => {
     for (const key of subjectKeys(user)) {
       for (const bound of bindings.of(key)) {
         if (bound.namespace !== undefined) {
@@ -79,18 +79,18 @@ export function createRbac(store: ObjectStore): Rbac {
   return {
     authorize(user, attributes) {
       if (user.groups.includes('system:masters')) return { allowed: true, reason: '' };
-      let remembered = verdicts.get(user);
-      if (!remembered || remembered.size >= VERDICTS_PER_USER) {
+      let remembered = decisions.get(user);
+      if (!remembered || remembered.size >= DECISIONS_PER_USER) {
         remembered = new Map();
-        verdicts.set(user, remembered);
+        decisions.set(user, remembered);
       }
       const key = attributesKey(attributes);
-      let verdict = remembered.get(key);
-      if (!verdict) {
-        verdict = decide(user, attributes);
-        remembered.set(key, verdict);
+      let decision = remembered.get(key);
+      if (!decision) {
+        decision = decide(user, attributes);
+        remembered.set(key, decision);
       }
-      return verdict;
+      return decision;
     },
     rulesFor: (user, namespace) =>
       subjectKeys(user)

@@ -1,21 +1,21 @@
 /** Several authorizers as one: the first that allows or denies decides; when none does, their reasons stand one a line. */
-import type { AuthorizationAttributes, AuthorizationVerdict, Authorizer, UserInfo } from './identity.ts';
+import type { AuthorizationAttributes, AuthorizationDecision, Authorizer, UserInfo } from './identity.ts';
 
 /** Asks in order (apiserver's authorizer/union), and waits only where one of them does. */
 export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer {
   return (user: UserInfo, attributes: AuthorizationAttributes) => {
     let said: Said | undefined;
     for (let i = 0; i < authorizers.length; i++) {
-      const verdict = authorizers[i]!(user, attributes);
-      if (verdict instanceof Promise) {
-        return askRest(verdict, authorizers.slice(i + 1), {
+      const decision = authorizers[i]!(user, attributes);
+      if (decision instanceof Promise) {
+        return askRest(decision, authorizers.slice(i + 1), {
           user,
           attributes,
           said: said ?? { reasons: [], errors: [] },
         });
       }
-      if (verdict.allowed || verdict.denied) return verdict;
-      said = noted(said, verdict);
+      if (decision.allowed || decision.denied) return decision;
+      said = noted(said, decision);
     }
     return concluded(said);
   };
@@ -28,26 +28,26 @@ interface Said {
 }
 
 async function askRest(
-  pending: Promise<AuthorizationVerdict>,
+  pending: Promise<AuthorizationDecision>,
   rest: readonly Authorizer[],
   {
     user,
     attributes,
     said,
   }: { readonly user: UserInfo; readonly attributes: AuthorizationAttributes; readonly said: Said },
-): Promise<AuthorizationVerdict> {
-  let verdict = await pending;
+): Promise<AuthorizationDecision> {
+  let decision = await pending;
   for (const authorize of rest) {
-    if (verdict.allowed || verdict.denied) return verdict;
-    noted(said, verdict);
-    verdict = await authorize(user, attributes);
+    if (decision.allowed || decision.denied) return decision;
+    noted(said, decision);
+    decision = await authorize(user, attributes);
   }
-  if (verdict.allowed || verdict.denied) return verdict;
-  return concluded(noted(said, verdict));
+  if (decision.allowed || decision.denied) return decision;
+  return concluded(noted(said, decision));
 }
 
 /** Nearly always nobody says anything: nothing is made for it. */
-function noted(said: Said | undefined, { reason, error }: AuthorizationVerdict): Said | undefined {
+function noted(said: Said | undefined, { reason, error }: AuthorizationDecision): Said | undefined {
   if (reason === '' && error === undefined) return said;
   const all = said ?? { reasons: [], errors: [] };
   if (reason !== '') all.reasons.push(reason);
@@ -55,9 +55,9 @@ function noted(said: Said | undefined, { reason, error }: AuthorizationVerdict):
   return all;
 }
 
-const NO_OPINION: AuthorizationVerdict = { allowed: false, reason: '' };
+const NO_OPINION: AuthorizationDecision = { allowed: false, reason: '' };
 
-function concluded(said: Said | undefined): AuthorizationVerdict {
+function concluded(said: Said | undefined): AuthorizationDecision {
   if (!said) return NO_OPINION;
   const error = aggregated(said.errors);
   return { allowed: false, reason: said.reasons.join('\n'), ...(error !== undefined && { error }) };

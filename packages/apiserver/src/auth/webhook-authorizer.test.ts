@@ -61,7 +61,7 @@ const about = (more: Partial<AuthorizationAttributes & { type: 'resource' }> = {
 // S-287: An authorization webhook is asked in upstream's words, in the order that is configured; it may allow, deny or
 //   fail.
 test('the webhook is asked with a SubjectAccessReview, selectors among what it is about', async () => {
-  const verdict = await authorizer()(
+  const decision = await authorizer()(
     JANE,
     about({
       fieldSelector: [{ field: 'spec.nodeName', op: '=', value: 'n1' }],
@@ -74,7 +74,7 @@ test('the webhook is asked with a SubjectAccessReview, selectors among what it i
       },
     }),
   );
-  assert.deepEqual(verdict, { allowed: true, reason: 'because' });
+  assert.deepEqual(decision, { allowed: true, reason: 'because' });
   const [{ request, body }] = asked as [(typeof asked)[0]];
   assert.deepEqual(
     [request.method, request.path, request.query, request.headers['authorization']],

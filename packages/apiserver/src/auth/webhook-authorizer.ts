@@ -10,7 +10,7 @@ import type { Logger } from '@coracle/runtime/log/log';
 import { matchAccess } from './access-conditions.ts';
 import { type AccessReviewSpec, accessReviewSpec } from './access-review.ts';
 import { BoundedMap } from './bounded-map.ts';
-import type { AuthorizationAttributes, AuthorizationVerdict, Authorizer } from './identity.ts';
+import type { AuthorizationAttributes, AuthorizationDecision, Authorizer } from './identity.ts';
 import { askWebhook, type WebhookAddress } from './webhook-question.ts';
 
 export interface AuthorizationWebhook extends WebhookAddress {
@@ -34,7 +34,7 @@ const CACHE_BOUND = 8192;
 const MAX_REMEMBERED_LENGTH = 10_000;
 
 interface Answer {
-  readonly verdict: AuthorizationVerdict;
+  readonly decision: AuthorizationDecision;
   readonly until: number;
 }
 
@@ -45,21 +45,21 @@ export function createWebhookAuthorizer(
 ): Authorizer {
   const answers = new BoundedMap<string, Answer>(CACHE_BOUND);
   /** Equal questions that come together are asked once. Bounded by the requests that are answered at once. */
-  const asking = new Map<string, Promise<AuthorizationVerdict>>();
-  const failed = (error: string): AuthorizationVerdict => ({
+  const asking = new Map<string, Promise<AuthorizationDecision>>();
+  const failed = (error: string): AuthorizationDecision => ({
     allowed: false,
     ...(webhook.failurePolicy === 'Deny' && { denied: true }),
     reason: '',
     error,
   });
 
-  const ask = async (key: string, spec: AccessReviewSpec, isRemembered: boolean): Promise<AuthorizationVerdict> => {
+  const ask = async (key: string, spec: AccessReviewSpec, isRemembered: boolean): Promise<AuthorizationDecision> => {
     try {
       const { timeoutMs } = webhook;
-      const verdict = await askWebhook(webhook, reviewOf(webhook, spec), { read: verdictIn, clock, timeoutMs });
-      const ms = verdict.allowed ? webhook.authorizedMs : webhook.unauthorizedMs;
-      if (isRemembered && ms > 0) answers.set(key, { verdict, until: clock.monotonic() + ms });
-      return verdict;
+      const decision = await askWebhook(webhook, reviewOf(webhook, spec), { read: decisionIn, clock, timeoutMs });
+      const ms = decision.allowed ? webhook.authorizedMs : webhook.unauthorizedMs;
+      if (isRemembered && ms > 0) answers.set(key, { decision, until: clock.monotonic() + ms });
+      return decision;
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       log.error('the authorization webhook does not answer', { webhook: webhook.name, error: why });
@@ -74,7 +74,7 @@ export function createWebhookAuthorizer(
     if (!matches) return NO_OPINION;
     const key = JSON.stringify(spec);
     const known = answers.get(key);
-    if (known && clock.monotonic() < known.until) return known.verdict;
+    if (known && clock.monotonic() < known.until) return known.decision;
     let pending = asking.get(key);
     if (pending === undefined) {
       pending = ask(key, spec, lengthOf(attributes) < MAX_REMEMBERED_LENGTH).finally(() => asking.delete(key));
@@ -84,7 +84,7 @@ export function createWebhookAuthorizer(
   };
 }
 
-const NO_OPINION: AuthorizationVerdict = { allowed: false, reason: '' };
+const NO_OPINION: AuthorizationDecision = { allowed: false, reason: '' };
 
 /** In the words of its version: v1beta1 has `group` where v1 has `groups`. */
 function reviewOf({ version }: AuthorizationWebhook, { groups, ...spec }: AccessReviewSpec): object {
@@ -98,7 +98,7 @@ function reviewOf({ version }: AuthorizationWebhook, { groups, ...spec }: Access
   };
 }
 
-function verdictIn(answer: unknown): AuthorizationVerdict {
+function decisionIn(answer: unknown): AuthorizationDecision {
   const isReview = isJsonObject(answer) && answer['kind'] === 'SubjectAccessReview';
   if (!isReview) throw new Error('the answer is no SubjectAccessReview');
   const status = answer['status'];

@@ -17,13 +17,13 @@ export interface TokenWebhook extends WebhookAddress {
 /** Answers remembered; refusals apart, so that made-up tokens do not push out the others. */
 const CACHE_BOUND = 1024;
 
-interface Verdict {
+interface Result {
   readonly user?: UserInfo;
   /** What the webhook says of a token that it refuses. */
   readonly why?: string;
 }
 
-interface Answer extends Verdict {
+interface Answer extends Result {
   readonly until: number;
 }
 
@@ -35,23 +35,23 @@ export function createWebhookUsers(
   const known = new BoundedMap<string, Answer>(CACHE_BOUND);
   const refused = new BoundedMap<string, Answer>(CACHE_BOUND);
   /** Requests of one user that come together ask once. Bounded by the requests that are answered at once. */
-  const asking = new Map<string, Promise<Verdict>>();
+  const asking = new Map<string, Promise<Result>>();
 
-  const ask = async (token: string): Promise<Verdict> => {
+  const ask = async (token: string): Promise<Result> => {
     const apiVersion = `authentication.k8s.io/${webhook.version}`;
     const review = { kind: 'TokenReview', apiVersion, spec: { token, audiences } };
     try {
-      const verdict = await askWebhook(webhook, review, { read: (answer) => verdictIn(answer, audiences), clock });
-      (verdict.user ? refused : known).delete(token);
-      (verdict.user ? known : refused).set(token, { ...verdict, until: clock.monotonic() + webhook.cacheMs });
-      return verdict;
+      const result = await askWebhook(webhook, review, { read: (answer) => resultIn(answer, audiences), clock });
+      (result.user ? refused : known).delete(token);
+      (result.user ? known : refused).set(token, { ...result, until: clock.monotonic() + webhook.cacheMs });
+      return result;
     } catch (error) {
       log.warn('the token webhook does not answer', { error: String(error) });
       return {};
     }
   };
 
-  const verdictOn = (token: string): Verdict | Promise<Verdict> => {
+  const resultOn = (token: string): Result | Promise<Result> => {
     const answer = known.get(token) ?? refused.get(token);
     if (answer && clock.monotonic() < answer.until) return answer;
     let pending = asking.get(token);
@@ -62,14 +62,14 @@ export function createWebhookUsers(
     return pending;
   };
   return async (token, onRefusal) => {
-    const { user, why } = await verdictOn(token);
+    const { user, why } = await resultOn(token);
     if (why !== undefined) onRefusal?.(why);
     return user;
   };
 }
 
 /** What a TokenReview says: whose the token is, or why it is nobody's. */
-function verdictIn(answer: unknown, wanted: readonly string[]): Verdict {
+function resultIn(answer: unknown, wanted: readonly string[]): Result {
   const status = isJsonObject(answer) ? answer['status'] : undefined;
   if (!isJsonObject(status)) throw new Error('the answer is no TokenReview');
   const { authenticated, audiences, user, error } = status;

@@ -4,7 +4,7 @@
  */
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import type { ApiResponse, BodyOutcome } from '@coracle/runtime/http/seam';
-import type { AuthorizationVerdict } from '../auth/identity.ts';
+import type { AuthorizationDecision } from '../auth/identity.ts';
 import { isAnonymous, shareOwner } from '../auth/share-owner.ts';
 import { authorizationAttributes } from './authorization.ts';
 import { withDeadline } from './deadline.ts';
@@ -30,10 +30,10 @@ export function refuseLongTarget(exchange: Exchange): void {
 }
 
 /** What the authorizer says of the request as it stands. Asked once. */
-export function verdictOf(exchange: Exchange): AuthorizationVerdict | Promise<AuthorizationVerdict> {
+export function decisionOf(exchange: Exchange): AuthorizationDecision | Promise<AuthorizationDecision> {
   const { server, user, info, request } = exchange;
-  exchange.verdict ??= server.authorize(user, authorizationAttributes(info, request.query));
-  return exchange.verdict;
+  exchange.decision ??= server.authorize(user, authorizationAttributes(info, request.query));
+  return exchange.decision;
 }
 
 /**
@@ -43,8 +43,8 @@ export function verdictOf(exchange: Exchange): AuthorizationVerdict | Promise<Au
 export function arrival(exchange: Exchange): Promise<ApiResponse | undefined> | undefined {
   if (exchange.request.receive === undefined) return undefined;
   if (authorisesItself(exchange)) return received(exchange);
-  const verdict = verdictOf(exchange);
-  return !(verdict instanceof Promise) && verdict.allowed ? received(exchange) : undefined;
+  const decision = decisionOf(exchange);
+  return !(decision instanceof Promise) && decision.allowed ? received(exchange) : undefined;
 }
 
 /** Those who have an API of their own in this process ask in their own words; users alone get that far. */

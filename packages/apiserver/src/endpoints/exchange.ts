@@ -13,7 +13,7 @@ import type { AdmissionPlugin } from '../admission/plugin.ts';
 import type { Aggregator } from '../aggregation/aggregator.ts';
 import type { Auditor } from '../audit/auditor.ts';
 import type { AuditRecord } from '../audit/record.ts';
-import type { Authenticator, AuthorizationVerdict, Authorizer, UserInfo } from '../auth/identity.ts';
+import type { Authenticator, AuthorizationDecision, Authorizer, UserInfo } from '../auth/identity.ts';
 import { shareOwner } from '../auth/share-owner.ts';
 import { growsLarge, isLargeBody } from '../registry/large-write.ts';
 import type { ResourceSource } from '../registry/resource-catalog.ts';
@@ -136,7 +136,7 @@ export class Exchange {
   /** Stage `cors`: headers for a page of an allowed origin. */
   cors: Readonly<Record<string, string>> | undefined;
   /** What the authorizer said of it, asked once: stage `arrival` where a body is on its way, else `authorisation`. */
-  verdict: AuthorizationVerdict | Promise<AuthorizationVerdict> | undefined;
+  decision: AuthorizationDecision | Promise<AuthorizationDecision> | undefined;
   /** Stage `flow-control`: what the request was matched to, what it costs, and whether it holds its seats. */
   flow: Flow | undefined;
   work: Work = ONE_SEAT;

@@ -15,9 +15,9 @@ import { joinBytes } from '@coracle/apimachinery/meta/join-bytes';
 import { ApiError, type Status } from '@coracle/apimachinery/meta/status';
 import type { ApiRequest, ApiResponse } from '@coracle/runtime/http/seam';
 import type { RemoteApi } from '../aggregation/api-service-index.ts';
-import type { AuthorizationVerdict, Authorizer, UserInfo } from '../auth/identity.ts';
+import type { AuthorizationDecision, Authorizer, UserInfo } from '../auth/identity.ts';
 import { isAnonymous, shareOwner } from '../auth/share-owner.ts';
-import { arrival, isLongTarget, received, refuseLongTarget, SHORT_TARGET, verdictOf } from './arrival.ts';
+import { arrival, decisionOf, isLongTarget, received, refuseLongTarget, SHORT_TARGET } from './arrival.ts';
 import { beginAudit, endAudit } from './auditing.ts';
 import { escapeHtml, forbiddenBy } from './authorization.ts';
 import { bodyTooLarge, MAX_BODY_BYTES } from './body.ts';
@@ -191,9 +191,9 @@ const aggregation: Stage = {
 const inFrontOf =
   ({ server, info }: Exchange): Authorizer =>
   async (user, attributes) => {
-    const verdict = await server.authorize(user, attributes);
-    if (verdict.allowed || attributes.type !== 'resource') return verdict;
-    throw forbiddenBy(user, { ...info, ...attributes }, verdict.reason);
+    const decision = await server.authorize(user, attributes);
+    if (decision.allowed || attributes.type !== 'resource') return decision;
+    throw forbiddenBy(user, { ...info, ...attributes }, decision.reason);
   };
 
 /** What follows an authorisation that was not refused. */
@@ -223,15 +223,15 @@ const authorisation: Stage = {
 
 /** Throws ApiError 403 when the user may not; answers 500 when nobody could say. */
 function authorise(exchange: Exchange): ApiResponse | Promise<ApiResponse | undefined> | undefined {
-  const verdict = verdictOf(exchange);
-  return verdict instanceof Promise
-    ? verdict.then((known) => validated(exchange, known))
-    : validated(exchange, verdict);
+  const decision = decisionOf(exchange);
+  return decision instanceof Promise
+    ? decision.then((known) => validated(exchange, known))
+    : validated(exchange, decision);
 }
 
 function validated(
   exchange: Exchange,
-  { allowed, reason, error }: AuthorizationVerdict,
+  { allowed, reason, error }: AuthorizationDecision,
 ): ApiResponse | Promise<ApiResponse | undefined> | undefined {
   const failed = !allowed && error !== undefined;
   if (exchange.audit) {

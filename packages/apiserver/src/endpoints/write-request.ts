@@ -49,7 +49,7 @@ export function writeCall(
 /** A PUT or apply that would create needs the right to create as well. Rejects with ApiError 403. */
 export async function authorizeCreate(exchange: Exchange): Promise<void> {
   const { info, server, user } = exchange;
-  const verdict = await server.authorize(user, {
+  const decision = await server.authorize(user, {
     type: 'resource',
     verb: 'create',
     group: info.group,
@@ -59,7 +59,7 @@ export async function authorizeCreate(exchange: Exchange): Promise<void> {
     namespace: info.namespace,
     name: info.name,
   });
-  if (!verdict.allowed) throw forbiddenBy(user, { ...info, verb: 'create' }, verdict.reason);
+  if (!decision.allowed) throw forbiddenBy(user, { ...info, verb: 'create' }, decision.reason);
 }
 
 /** The stored (or would-be) object; 201 when it was created. A promise only for a large one. */

@@ -1,4 +1,4 @@
-/** DELETE of one object: preconditions, admission, then what the verdict says. */
+/** DELETE of one object: preconditions, admission, then what the effect says. */
 
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { conflict, notFound } from '@coracle/apimachinery/meta/status';
@@ -6,7 +6,7 @@ import { type ResourceInfo, storagePrefix } from '@coracle/apimachinery/types/re
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import type { Companion, WriteCheck } from '../admission/plugin.ts';
 import type { Decision, StoredObject, StoreKey } from '../cache/object-store.ts';
-import { type DeleteOptions, type DeletionVerdict, deletionVerdict, saysNothingNew } from './graceful-deletion.ts';
+import { type DeleteOptions, type DeletionEffect, deletionEffect, saysNothingNew } from './graceful-deletion.ts';
 import { isLargeObject } from './large-write.ts';
 import { refuseWhenDurable } from './refuse-when-durable.ts';
 import { uidConflict } from './uid-conflict.ts';
@@ -71,14 +71,14 @@ async function attemptDelete(
   const validating = call.admission.validate('DELETE', subject);
   if (validating) await validating;
 
-  const verdict = deletionVerdict(info, old, { options, now: registry.clock.now() });
-  const removed = verdict.type === 'remove';
+  const effect = deletionEffect(info, old, { options, now: registry.clock.now() });
+  const removed = effect.type === 'remove';
   if (call.dryRun) {
-    return { removed, object: verdict.type === 'mark' ? verdict.object : old, stored: undefined };
+    return { removed, object: effect.type === 'mark' ? effect.object : old, stored: undefined };
   }
-  const pending = verdict.type === 'mark' ? storedForm(info, verdict.object) : undefined;
+  const pending = effect.type === 'mark' ? storedForm(info, effect.object) : undefined;
   const marked = pending instanceof Promise ? await pending : pending;
-  let decision = decisionOf(verdict, current, marked);
+  let decision = decisionOf(effect, current, marked);
   if (isLargeObject(current.bytes)) decision = await writtenDecision(decision, nextTurn);
   const decide = (latest: StoredObject | undefined): Decision => {
     if (latest?.revision !== current.revision) throw new ObjectMoved();
@@ -91,8 +91,8 @@ async function attemptDelete(
   return { removed, object: viewObject(info, stored!), stored };
 }
 
-function decisionOf(verdict: DeletionVerdict, current: StoredObject, marked: UnstructuredObject | undefined): Decision {
-  switch (verdict.type) {
+function decisionOf(effect: DeletionEffect, current: StoredObject, marked: UnstructuredObject | undefined): Decision {
+  switch (effect.type) {
     case 'remove':
       return { type: 'delete', object: current.object as UnstructuredObject };
     case 'mark':
@@ -100,7 +100,7 @@ function decisionOf(verdict: DeletionVerdict, current: StoredObject, marked: Uns
     case 'already-terminating':
       return { type: 'keep' };
     default:
-      return verdict satisfies never;
+      return effect satisfies never;
   }
 }
 

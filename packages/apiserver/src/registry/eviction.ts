@@ -29,14 +29,14 @@ export function needsNoBudget(pod: Readonly<UnstructuredObject>): boolean {
   return isDeleting(pod) || phase === 'Pending' || isFinal(phase);
 }
 
-export type BudgetVerdict =
+export type BudgetDecision =
   /** No budget has a say, or the pod is not ready and the budget does not count it. */
   | { readonly type: 'allowed'; readonly pinned: boolean; readonly budget: string }
   /** One share of the budget has to be taken first. */
   | { readonly type: 'take'; readonly budget: StoredObject };
 
 /** Asks the budgets of the pod's namespace. Throws ApiError 500 when more than one selects the pod. */
-export function budgetVerdict(store: Pick<ObjectStore, 'list'>, pod: Readonly<UnstructuredObject>): BudgetVerdict {
+export function budgetDecision(store: Pick<ObjectStore, 'list'>, pod: Readonly<UnstructuredObject>): BudgetDecision {
   const budgets = store
     .list(BUDGETS_PREFIX, { namespace: pod.metadata.namespace ?? '' })
     .items.filter((item) => selects(item.object as BudgetParts, pod));

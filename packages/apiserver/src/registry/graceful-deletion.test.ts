@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { UnstructuredObject } from '../../../apimachinery/src/meta/object.ts';
 import type { ResourceInfo } from '../../../apimachinery/src/types/resource.ts';
 import { builtinResource } from '../kinds/builtin/builtin-resources.ts';
-import { type DeleteOptions, deletionVerdict, finishedDeleting } from './graceful-deletion.ts';
+import { type DeleteOptions, deletionEffect, finishedDeleting } from './graceful-deletion.ts';
 
 const info = (resource: string): ResourceInfo =>
   builtinResource({ group: '', version: 'v1', resource }) ?? assert.fail(resource);
@@ -15,7 +15,7 @@ interface Case {
   readonly object?: Partial<UnstructuredObject>;
   readonly metadata?: object;
   readonly options?: DeleteOptions;
-  /** Verdict type, then what the marked object's metadata holds. */
+  /** Effect type, then what the marked object's metadata holds. */
   readonly expected: string;
   readonly marked?: object;
 }
@@ -231,18 +231,18 @@ const CASES: readonly Case[] = [
 ];
 
 for (const { name, resource, object = {}, metadata = {}, options = {}, expected, marked } of CASES) {
-  test(`deletionVerdict(): ${name}`, () => {
+  test(`deletionEffect(): ${name}`, () => {
     const subject: UnstructuredObject = Object.freeze({
       apiVersion: 'v1',
       kind: 'K',
       metadata: Object.freeze({ name: 'n', ...metadata }),
       ...object,
     });
-    const verdict = deletionVerdict(info(resource), subject, { options, now: NOW });
-    assert.equal(verdict.type, expected);
-    if (verdict.type === 'mark') {
-      assert.deepEqual({ ...verdict.object.metadata, ...marked }, verdict.object.metadata);
-      if (resource === 'namespaces') assert.deepEqual(verdict.object['status'], { phase: 'Terminating' });
+    const effect = deletionEffect(info(resource), subject, { options, now: NOW });
+    assert.equal(effect.type, expected);
+    if (effect.type === 'mark') {
+      assert.deepEqual({ ...effect.object.metadata, ...marked }, effect.object.metadata);
+      if (resource === 'namespaces') assert.deepEqual(effect.object['status'], { phase: 'Terminating' });
     }
   });
 }

@@ -16,17 +16,17 @@ export interface DeleteOptions {
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
 }
 
-export type DeletionVerdict =
+export type DeletionEffect =
   | { readonly type: 'remove' }
   | { readonly type: 'mark'; readonly object: UnstructuredObject }
   | { readonly type: 'already-terminating' };
 
 /** Decides over the stored object (frozen); 'mark' returns a changed copy. */
-export function deletionVerdict(
+export function deletionEffect(
   info: ResourceInfo,
   object: Readonly<UnstructuredObject>,
   { options, now }: { readonly options: DeleteOptions; readonly now: number },
-): DeletionVerdict {
+): DeletionEffect {
   const { strategy } = info;
   // What is below these is replaced where it changes, never written into: a copy of all of a large object takes long.
   const next: UnstructuredObject = { ...object, metadata: { ...object.metadata } as UnstructuredObject['metadata'] };

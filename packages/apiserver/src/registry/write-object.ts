@@ -6,7 +6,7 @@ import type { CommitPart, ResourceName, ResourceStrategy } from '@coracle/apimac
 import type { Companion } from '../admission/plugin.ts';
 import type { Decision, StoredObject, StoreKey, StoreWrite } from '../cache/object-store.ts';
 import { builtinResource } from '../kinds/builtin/builtin-resources.ts';
-import { deletionVerdict } from './graceful-deletion.ts';
+import { deletionEffect } from './graceful-deletion.ts';
 import { fillSystemMetadata } from './object-metadata.ts';
 import type { Registry } from './write-contract.ts';
 
@@ -114,10 +114,10 @@ function deletePart(
     key: keyOf(of, namespace, name),
     decide(current) {
       if (!current || isMeant?.(current.object) === false) return { type: 'keep' };
-      const verdict = deletionVerdict(info, current.object, { options: {}, now: registry.clock.now() });
-      if (verdict.type === 'already-terminating') return { type: 'keep' };
-      return verdict.type === 'mark'
-        ? { type: 'put', object: verdict.object }
+      const effect = deletionEffect(info, current.object, { options: {}, now: registry.clock.now() });
+      if (effect.type === 'already-terminating') return { type: 'keep' };
+      return effect.type === 'mark'
+        ? { type: 'put', object: effect.object }
         : { type: 'delete', object: current.object as UnstructuredObject };
     },
   };

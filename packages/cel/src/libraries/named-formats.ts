@@ -18,7 +18,7 @@ type Boxed = CelOpaque<Check>;
 
 /** A prefix may end in a dash; the rest of the name will follow it. */
 const masked = (text: string): string => (text.length > 1 && text.endsWith('-') ? `${text.slice(0, -2)}a` : text);
-const verdict = (valid: boolean, message: string): readonly string[] => (valid ? [] : [message]);
+const problem = (valid: boolean, message: string): readonly string[] => (valid ? [] : [message]);
 
 function isBase64(text: string): boolean {
   try {
@@ -50,10 +50,10 @@ const FORMATS: Readonly<Record<string, Check>> = {
   labelValue: checkLabelValue,
   uri: (text) => [urlProblem(text) ?? []].flat(),
   uuid: (text) =>
-    verdict(/^[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$/.test(text), 'does not match the UUID format'),
-  byte: (text) => verdict(isBase64(text), 'invalid base64'),
-  date: (text) => verdict(parses(parseDate, text), 'invalid date'),
-  datetime: (text) => verdict(parses(parseTimestamp, text), 'invalid datetime'),
+    problem(/^[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$/.test(text), 'does not match the UUID format'),
+  byte: (text) => problem(isBase64(text), 'invalid base64'),
+  date: (text) => problem(parses(parseDate, text), 'invalid date'),
+  datetime: (text) => problem(parses(parseTimestamp, text), 'invalid datetime'),
 };
 
 const boxed = new Map(Object.entries(FORMATS).map(([name, check]) => [name, new CelOpaque(NAME, check)]));

@@ -122,8 +122,8 @@ const volumes: Filter = (_pod, { node }, rules) => {
 };
 
 const spread: Filter = (_pod, usage, rules) => {
-  const verdict = rules.spread.check(usage);
-  switch (verdict) {
+  const result = rules.spread.check(usage);
+  switch (result) {
     case 'fits':
       return undefined;
     case 'missing-label':
@@ -131,13 +131,13 @@ const spread: Filter = (_pod, usage, rules) => {
     case 'skew':
       return forNow("node(s) didn't match pod topology spread constraints");
     default:
-      return verdict satisfies never;
+      return result satisfies never;
   }
 };
 
 const podAffinity: Filter = (_pod, usage, rules) => {
-  const verdict = rules.affinity.check(usage);
-  switch (verdict) {
+  const result = rules.affinity.check(usage);
+  switch (result) {
     case 'fits':
       return undefined;
     case 'affinity':
@@ -147,7 +147,7 @@ const podAffinity: Filter = (_pod, usage, rules) => {
     case 'existing-anti-affinity':
       return forNow("node(s) didn't satisfy existing pods anti-affinity rules");
     default:
-      return verdict satisfies never;
+      return result satisfies never;
   }
 };
 

@@ -82,10 +82,10 @@ function countByDomain(term: Term, nodes: readonly NodeUsage[]): Map<string, num
 }
 
 /** What is wrong with a node for a Pod's required terms. */
-export type PodAffinityVerdict = 'fits' | 'affinity' | 'anti-affinity' | 'existing-anti-affinity';
+export type PodAffinityResult = 'fits' | 'affinity' | 'anti-affinity' | 'existing-anti-affinity';
 
 export interface PodAffinityRules {
-  check(node: NodeUsage): PodAffinityVerdict;
+  check(node: NodeUsage): PodAffinityResult;
   /** Sum of the weights of preferred terms met on the node, anti-affinity counted negative. */
   preference(node: NodeUsage): number;
 }

@@ -18,11 +18,11 @@ import { matchesNodeAffinity } from './node-affinity.ts';
 import type { NodeUsage } from './node-usage.ts';
 import { untoleratedTaint } from './taints.ts';
 
-export type SpreadVerdict = 'fits' | 'missing-label' | 'skew';
+export type SpreadResult = 'fits' | 'missing-label' | 'skew';
 
 export interface SpreadRules {
   /** The DoNotSchedule constraints. */
-  check(node: NodeUsage): SpreadVerdict;
+  check(node: NodeUsage): SpreadResult;
   /** The ScheduleAnyway constraints: 0 to 100 each, in the order of the nodes; higher is emptier. */
   scores(nodes: readonly NodeUsage[]): number[];
 }

@@ -40,7 +40,7 @@ test('a machine that nothing concerns', () =>
     'VirtualMachine shop/db would be deleted\n\nno other object is concerned',
   ));
 
-test('a machine that is refused: verdict, reasons, objects, finalizers, what was not looked at', () =>
+test('a machine that is refused: decision, reasons, objects, finalizers, what was not looked at', () =>
   assert.equal(
     machinePreviewText(
       machine({

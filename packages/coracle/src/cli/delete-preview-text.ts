@@ -1,6 +1,6 @@
 /** What `coracle delete --what-if` prints for people. */
 import type { Fate, FinalizerRow, PreviewRow } from '@coracle/kubevirt/rules/deletion-preview/deletion-preview';
-import type { MachinePreview, NamespacePreview, PreviewBlock, Verdict } from './delete-preview.ts';
+import type { DryRunResult, MachinePreview, NamespacePreview, PreviewBlock } from './delete-preview.ts';
 import { textTable } from './text-table.ts';
 import { liftingText } from './who-may-lift.ts';
 
@@ -12,11 +12,11 @@ const FATES: Readonly<Record<Fate, string>> = {
   Unknown: 'unknown',
 };
 
-/** Of a machine: the verdict, what stands against it, what becomes of each object, what would keep objects. */
+/** Of a machine: the decision, what stands against it, what becomes of each object, what would keep objects. */
 export function machinePreviewText(preview: MachinePreview): string {
   const { object, verdict, blocks, objects, finalizers, notListed } = preview;
   return sections([
-    verdictText(`VirtualMachine ${object.namespace}/${object.name}`, verdict, blocks),
+    headline(`VirtualMachine ${object.namespace}/${object.name}`, verdict, blocks),
     blocksTable(blocks),
     objects.length === 0
       ? 'no other object is concerned'
@@ -29,12 +29,12 @@ export function machinePreviewText(preview: MachinePreview): string {
   ]);
 }
 
-/** Of a namespace: the verdict, machines that keep it, and how much would go. */
+/** Of a namespace: the decision, machines that keep it, and how much would go. */
 export function namespacePreviewText(preview: NamespacePreview): string {
   const { object, verdict, blocks, machines, counts, finalizers, notListed } = preview;
   const all = [...blocks, ...machines.flatMap((machine) => machine.blocks)];
   return sections([
-    verdictText(`namespace ${object.name}`, verdict, all),
+    headline(`namespace ${object.name}`, verdict, all),
     blocksTable(blocks),
     machines.length === 0
       ? 'no machine in it is protected'
@@ -55,7 +55,7 @@ export function namespacePreviewText(preview: NamespacePreview): string {
 
 const sections = (parts: readonly string[]): string => parts.filter((part) => part !== '').join('\n\n');
 
-function verdictText(what: string, { allowed, message }: Verdict, blocks: readonly PreviewBlock[]): string {
+function headline(what: string, { allowed, message }: DryRunResult, blocks: readonly PreviewBlock[]): string {
   if (!allowed) return `${what} would not be deleted: ${message}`;
   if (blocks.length === 0) return `${what} would be deleted`;
   return `${what} would be deleted: what stands against it below is not enforced by this server`;

@@ -1,4 +1,4 @@
-/** `coracle delete ... --what-if`: the server's verdict by a dry run, and what explains it. Nothing is changed. */
+/** `coracle delete ... --what-if`: the server's decision by a dry run, and what explains it. Nothing is changed. */
 
 import { qualifiedResource, type ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { KubeObject, ObjectKey } from '@coracle/apimachinery/meta/object';
@@ -28,7 +28,7 @@ import { type ClusterReader, graphOfMachine, objectsOfNamespace, settingsOf } fr
 import { type Lifting, whoMayLabelNamespace, whoMayLift, whoMayStop } from './who-may-lift.ts';
 
 /** What a dry run of the DELETE was answered. */
-export interface Verdict {
+export interface DryRunResult {
   readonly allowed: boolean;
   readonly code?: number;
   readonly reason?: string;
@@ -43,7 +43,7 @@ export interface PreviewBlock extends Omit<Block, 'reason'> {
 
 interface Preview {
   readonly object: { readonly kind: string; readonly namespace?: string; readonly name: string };
-  readonly verdict: Verdict;
+  readonly verdict: DryRunResult;
   readonly blocks: readonly PreviewBlock[];
   readonly finalizers: readonly FinalizerRow[];
   /** What was not looked at, since the caller may not list it. */
@@ -67,7 +67,7 @@ export async function dryRunDelete(
   type: ResourceType<KubeObject>,
   key: ObjectKey,
   signal: AbortSignal,
-): Promise<Verdict> {
+): Promise<DryRunResult> {
   try {
     await client.delete(type, key, { dryRun: true, signal });
     return { allowed: true };

@@ -13,10 +13,8 @@ import { type CommandContext, textFlag } from './command.ts';
 import { listenError } from './listen-error.ts';
 import { DEFAULT_PORT } from './up-flags.ts';
 
-type Verdict = 'PASS' | 'WARN' | 'FAIL';
-
 interface Outcome {
-  readonly verdict: Verdict;
+  readonly verdict: 'PASS' | 'WARN' | 'FAIL';
   readonly detail: string;
   readonly remedy?: string;
 }

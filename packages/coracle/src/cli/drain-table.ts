@@ -9,12 +9,15 @@ export interface ShownRow {
 
 const HEADS = ['MACHINE', 'STRATEGY', 'VERDICT', 'BUDGET', 'TARGET', 'EXPECTED', 'STATE', 'HELD BY'];
 
+/** A row as clients read it: its outcome is under the key `verdict`. */
+export const rowJson = ({ outcome: verdict, ...row }: DrainRow): object => ({ ...row, verdict });
+
 /** Columns as wide as what is in them; those that nobody fills are left out. */
 export function drainTable(rows: readonly ShownRow[]): string {
   const cells = rows.map(({ row, state }) => [
     `${row.namespace}/${row.instance ?? row.pod}`,
     row.strategy ?? '-',
-    row.verdict,
+    row.outcome,
     row.budgets.join(', ') || '-',
     row.target ?? '-',
     expected(row),
@@ -34,9 +37,9 @@ export function drainTable(rows: readonly ShownRow[]): string {
     .join('\n');
 }
 
-function expected({ verdict, seconds }: DrainRow): string {
+function expected({ outcome, seconds }: DrainRow): string {
   if (seconds === undefined) return '-';
-  return verdict === 'migrates' ? `about ${seconds}s` : `up to ${seconds}s`;
+  return outcome === 'migrates' ? `about ${seconds}s` : `up to ${seconds}s`;
 }
 
 export interface DrainDisplay {
@@ -70,7 +73,7 @@ export function createDrainDisplay(options: {
       for (const { row, state } of rows) {
         const key = `${row.namespace}/${row.pod}`;
         const text = asJson
-          ? JSON.stringify({ ...row, state })
+          ? JSON.stringify({ ...rowJson(row), state })
           : `${row.namespace}/${row.instance ?? row.pod}: ${state}${row.blocker ? ` (${row.blocker})` : ''}`;
         if (said.get(key) === text) continue;
         said.set(key, text);

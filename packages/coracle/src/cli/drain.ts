@@ -20,7 +20,7 @@ import { migrationSettings } from '@coracle/kubevirt/rules/migration-policy/migr
 import { systemClock } from '@coracle/runtime/clock/clock';
 import { clusterFrom } from '../config/cluster.ts';
 import { type CommandContext, CommandError, numberFlag, UsageError } from './command.ts';
-import { createDrainDisplay, drainTable } from './drain-table.ts';
+import { createDrainDisplay, drainTable, rowJson } from './drain-table.ts';
 import { equivalent, isExplained } from './machines/equivalent.ts';
 
 const EVICTIONS = namespacedType<Eviction>('v1', 'pods', 'Eviction');
@@ -99,26 +99,27 @@ async function planOf(client: Client, nodeName: string): Promise<DrainRow[]> {
 }
 
 /** What holds a row so that it never leaves by itself. A machine that merely cannot start again yet has left. */
-const holdsDrain = ({ verdict, blocker }: DrainRow): boolean =>
-  verdict === 'waits' || verdict === 'blocked' || (verdict === 'evicted' && blocker !== undefined);
+const holdsDrain = ({ outcome, blocker }: DrainRow): boolean =>
+  outcome === 'waits' || outcome === 'blocked' || (outcome === 'evicted' && blocker !== undefined);
 
 async function rehearse(
   { flags, print }: CommandContext,
   { client, nodeName }: { readonly client: Client; readonly nodeName: string },
 ): Promise<number> {
-  const planned = (await planOf(client, nodeName)).filter(({ verdict }) => verdict !== 'ignored');
+  const planned = (await planOf(client, nodeName)).filter(({ outcome }) => outcome !== 'ignored');
   // The server is asked too, without consequence: other webhooks and budgets may have a say that no rule here knows.
   const rows = await Promise.all(
     planned.map(async (row): Promise<DrainRow> => {
-      if (row.blocker !== undefined || !['restarts', 'stops', 'evicted'].includes(row.verdict)) return row;
+      if (row.blocker !== undefined || !['restarts', 'stops', 'evicted'].includes(row.outcome)) return row;
       const answer = await evict(client, row, { dryRun: true });
       return answer.type === 'refused'
-        ? { ...row, verdict: 'blocked', target: undefined, blocker: answer.message }
+        ? { ...row, outcome: 'blocked', target: undefined, blocker: answer.message }
         : row;
     }),
   );
   const held = rows.filter(holdsDrain);
-  if (flags['json'] === true) print(JSON.stringify({ node: nodeName, wouldEmpty: held.length === 0, pods: rows }));
+  if (flags['json'] === true)
+    print(JSON.stringify({ node: nodeName, wouldEmpty: held.length === 0, pods: rows.map(rowJson) }));
   else if (rows.length === 0) print(`node ${nodeName} is empty`);
   else {
     print(drainTable(rows.map((row) => ({ row, state: '' }))));
@@ -182,7 +183,7 @@ async function run(
     }
     const pods = await podsOn(client, nodeName);
     for (const row of await planOf(client, nodeName)) {
-      if (row.verdict === 'ignored') continue;
+      if (row.outcome === 'ignored') continue;
       const key = `${row.namespace}/${row.pod}`;
       const known = tracked.get(key);
       if (known) known.row = { ...row, seconds: known.row.seconds, budgets: row.budgets };
@@ -246,7 +247,7 @@ async function follow(client: Client, one: Tracked, pod: Pod | undefined): Promi
     one.granted = true;
     one.state = 'evicted';
   } else if (answer.type === 'refused') {
-    const moves = row.verdict === 'migrates';
+    const moves = row.outcome === 'migrates';
     one.state = await progressOf(client, one);
     // For what moves the refusal is the order to move it; for the rest it is what holds it.
     if (!moves) one.row = { ...row, blocker: row.blocker ?? answer.message };
@@ -254,8 +255,8 @@ async function follow(client: Client, one: Tracked, pod: Pod | undefined): Promi
 }
 
 async function progressOf(client: Client, { row, state }: Tracked): Promise<string> {
-  if (row.verdict === 'waits') return 'marked';
-  if (row.verdict !== 'migrates') return row.blocker === undefined ? state : 'held';
+  if (row.outcome === 'waits') return 'marked';
+  if (row.outcome !== 'migrates') return row.blocker === undefined ? state : 'held';
   const { items } = await client.list(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, {
     namespace: row.namespace,
     labelSelector: `kubevirt.io/vmi-name=${row.instance}`,

@@ -26,7 +26,7 @@ import type { RefusalEvidence } from './refusal-evidence.ts';
 const MACHINES = 'kubevirt.io/virtualmachines';
 const CLAIMS = '/persistentvolumeclaims';
 const NAME = 'DeletionProtection';
-/** How often a verdict waits for writes that it rests on. */
+/** How often a decision waits for writes that it rests on. */
 const MAX_WAITS = 5;
 
 export interface DeletionProtection {

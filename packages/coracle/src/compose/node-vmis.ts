@@ -7,7 +7,7 @@ import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { forbidden } from '@coracle/apimachinery/meta/status';
 import type { AdmissionPlugin } from '@coracle/apiserver/admission/plugin';
-import type { AuthorizationVerdict } from '@coracle/apiserver/auth/identity';
+import type { AuthorizationDecision } from '@coracle/apiserver/auth/identity';
 import { type NodeDecision, nodeIdentity } from '@coracle/apiserver/auth/node-authorizer';
 import type { NodeGraph } from '@coracle/apiserver/auth/node-graph';
 import type { ObjectStore } from '@coracle/apiserver/cache/object-store';
@@ -52,8 +52,8 @@ function nodesOf(instance: Readonly<UnstructuredObject>): (string | undefined)[]
 }
 
 const INSTANCES = 'kubevirt.io/virtualmachineinstances';
-const ALLOW: AuthorizationVerdict = { allowed: true, reason: '' };
-const no = (reason: string): AuthorizationVerdict => ({ allowed: false, reason });
+const ALLOW: AuthorizationDecision = { allowed: true, reason: '' };
+const no = (reason: string): AuthorizationDecision => ({ allowed: false, reason });
 
 /**
  * Which instances a node reads, and reports on: those that run on it, move to or from it, or whose launcher is bound to

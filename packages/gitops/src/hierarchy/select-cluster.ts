@@ -15,7 +15,7 @@ import {
 /** These are never selected themselves. */
 const UNSELECTABLE: ReadonlySet<string | undefined> = new Set(['Cluster', 'ClusterSelector', 'NamespaceSelector']);
 
-type Verdict = 'in' | 'out' | { readonly code: number; readonly text: string };
+type Selection = 'in' | 'out' | { readonly code: number; readonly text: string };
 
 /**
  * Leaves out what is not meant for the cluster, and what lies in a Namespace that is not; Clusters and ClusterSelectors
@@ -29,7 +29,7 @@ export function selectForCluster(source: readonly ParsedObject[], clusterName: s
   );
   const labels = cluster ? labelsOf(cluster.object) : {};
   const kept: ParsedObject[] = [];
-  const selectors = new Map<string, Verdict>();
+  const selectors = new Map<string, Selection>();
   for (const one of objects) {
     if (configKindOf(one.object) !== 'ClusterSelector') continue;
     const selector = selectorOf(one.object);
@@ -37,34 +37,34 @@ export function selectForCluster(source: readonly ParsedObject[], clusterName: s
     if (problem) kept.push(refused(one, problem.code, problem.text));
     const isActive = !problem && matchesLabels(selector as LabelSelector, labels);
     // Of a selector that is not valid nobody knows whom it means.
-    const verdict = problem
+    const selection = problem
       ? { code: 1013, text: `ClusterSelector ${one.object.metadata.name} is not valid` }
       : undefined;
-    selectors.set(one.object.metadata.name ?? '', verdict ?? (isActive ? 'in' : 'out'));
+    selectors.set(one.object.metadata.name ?? '', selection ?? (isActive ? 'in' : 'out'));
   }
   const rest = objects.filter(({ object }) => !['Cluster', 'ClusterSelector'].includes(configKindOf(object) ?? ''));
   kept.push(...objects.filter(({ object, problem }) => problem && configKindOf(object) === 'Cluster'));
-  const verdicts = new Map(rest.map((one) => [one, verdictOf(one, clusterName, selectors)]));
-  const namespaces = namespaceVerdicts(rest, verdicts);
-  for (const [one, verdict] of verdicts) {
+  const selections = new Map(rest.map((one) => [one, selectionOf(one, clusterName, selectors)]));
+  const namespaces = namespaceSelections(rest, selections);
+  for (const [one, selection] of selections) {
     if (!isNamespace(one.object) && namespaces.get(one.object.metadata.namespace ?? '') === 'out') continue;
     if (one.problem) kept.push(one);
-    else if (typeof verdict === 'object') kept.push(refused(one, verdict.code, verdict.text));
-    else if (verdict === 'in') kept.push(one);
+    else if (typeof selection === 'object') kept.push(refused(one, selection.code, selection.text));
+    else if (selection === 'in') kept.push(one);
   }
   return kept;
 }
 
 /** A Namespace that is declared for several clusters is in when one of its declarations is. */
-function namespaceVerdicts(
+function namespaceSelections(
   objects: readonly ParsedObject[],
-  verdicts: ReadonlyMap<ParsedObject, Verdict>,
+  selections: ReadonlyMap<ParsedObject, Selection>,
 ): Map<string, 'in' | 'out'> {
   const namespaces = new Map<string, 'in' | 'out'>();
   for (const one of objects) {
     if (!isNamespace(one.object)) continue;
     const name = one.object.metadata.name ?? '';
-    if (verdicts.get(one) !== 'out') namespaces.set(name, 'in');
+    if (selections.get(one) !== 'out') namespaces.set(name, 'in');
     else if (!namespaces.has(name)) namespaces.set(name, 'out');
   }
   return namespaces;
@@ -77,7 +77,11 @@ function unselectable(one: ParsedObject): ParsedObject {
   return used === undefined ? one : refused(one, 1004, `a ${kind} is for all clusters: take annotation ${used} off`);
 }
 
-function verdictOf({ object }: ParsedObject, clusterName: string, selectors: ReadonlyMap<string, Verdict>): Verdict {
+function selectionOf(
+  { object }: ParsedObject,
+  clusterName: string,
+  selectors: ReadonlyMap<string, Selection>,
+): Selection {
   const byName = annotationOf(object, CLUSTER_NAME_SELECTOR);
   const bySelector = annotationOf(object, CLUSTER_SELECTOR);
   if (byName !== undefined && bySelector !== undefined)

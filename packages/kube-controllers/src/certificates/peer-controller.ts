@@ -205,7 +205,7 @@ function createRequestController(options: PeerControllerOptions, { secrets, list
         const decided = cloneJson(held) as CertificateSigningRequest;
         decided.status = { ...decided.status, conditions: [...(decided.status?.conditions ?? []), condition] };
         await client.update(CERTIFICATE_SIGNING_REQUESTS, decided, { subresource, signal });
-        passLog.info('certificate request decided', { verdict: condition.type, reason: condition.reason });
+        passLog.info('certificate request decided', { decision: condition.type, reason: condition.reason });
       };
       const fail = (message: string) =>
         decide('status', { type: 'Failed', status: 'True', reason: 'SignerValidationFailure', message });

@@ -10,7 +10,7 @@ import { type Discovery, findKind } from '@coracle/client/discovery/discover';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import { MAX_AGE_MS } from './discovery-cache.ts';
-import { garbageVerdict, type OwnerState } from './garbage-verdict.ts';
+import { garbageDecision, type OwnerState } from './garbage-decision.ts';
 import type { OwnerChanges } from './owner-changes.ts';
 import {
   FOREGROUND_FINALIZER,
@@ -94,7 +94,7 @@ export class GarbagePasses {
 
   /** Deletes or corrects an object whose owners may be gone. */
   async #decide(node: GraphNode, { signal, log: passLog }: ReconcileContext): Promise<ReconcileResult> {
-    const first = await this.#verdictOf(node, signal);
+    const first = await this.#decisionOf(node, signal);
     if (first.type === 'keep') {
       return node.owners.every(({ uid }) => this.#graph.get(uid)) ? DONE : requeueAfter(UNSEEN_OWNER_MS);
     }
@@ -102,28 +102,28 @@ export class GarbagePasses {
     const stored = await this.#stored.read(node, signal);
     if (!stored || stored.metadata.deletionTimestamp !== undefined) return DONE;
     const latest = toGraphNode(node.type, stored);
-    const verdict = await this.#verdictOf(latest, signal);
-    switch (verdict.type) {
+    const decision = await this.#decisionOf(latest, signal);
+    switch (decision.type) {
       case 'keep':
         return DONE;
       case 'strip':
-        await this.#stored.patch(node, stored, { ownerReferences: verdict.references }, signal);
+        await this.#stored.patch(node, stored, { ownerReferences: decision.references }, signal);
         return DONE;
       case 'delete': {
         let current = stored;
-        if (verdict.unblocked) {
-          current = await this.#stored.patch(node, stored, { ownerReferences: verdict.unblocked }, signal);
+        if (decision.unblocked) {
+          current = await this.#stored.patch(node, stored, { ownerReferences: decision.unblocked }, signal);
         }
         const { resourceVersion = '' } = current.metadata;
         passLog.info('deleting object without owner', {
           resource: node.type.resource,
           ns: node.namespace,
           object: node.name,
-          policy: verdict.policy,
+          policy: decision.policy,
         });
         try {
           await this.#options.client.delete(node.type, keyOfNode(node), {
-            propagationPolicy: verdict.policy,
+            propagationPolicy: decision.policy,
             preconditions: { uid: node.uid, resourceVersion },
             signal,
           });
@@ -137,7 +137,7 @@ export class GarbagePasses {
     }
   }
 
-  async #verdictOf(node: GraphNode, signal: AbortSignal) {
+  async #decisionOf(node: GraphNode, signal: AbortSignal) {
     const owners: { reference: Reference; state: OwnerState }[] = [];
     for (const reference of node.owners) {
       // There may be thousands, and one that is asked for in this process keeps the turn.
@@ -145,7 +145,7 @@ export class GarbagePasses {
       owners.push({ reference, state: await this.#ownerState(reference, node, signal) });
     }
     const dependents = this.#graph.ownedBy(node);
-    return garbageVerdict({
+    return garbageDecision({
       owners,
       finalizers: node.finalizers,
       hasDependents: dependents.length > 0,

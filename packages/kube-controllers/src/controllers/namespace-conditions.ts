@@ -6,7 +6,7 @@ import type { Condition } from '@coracle/apimachinery/types/types';
 import type { Discovery } from '@coracle/client/discovery/discover';
 import type { NamespaceContent } from './namespace-content.ts';
 
-interface Verdict {
+interface Finding {
   readonly type: string;
   /** The message when something is wrong, undefined when all is well. */
   readonly trouble: string | undefined;
@@ -20,7 +20,7 @@ const joined = (counts: ReadonlyMap<string, number>, word: (name: string, count:
     .sort()
     .join(', ');
 
-function verdicts(content: NamespaceContent, failures: Discovery['failures']): Verdict[] {
+function findings(content: NamespaceContent, failures: Discovery['failures']): Finding[] {
   // As long as Pods are waited for, upstream says nothing of what is left.
   const nothing: ReadonlyMap<string, number> = new Map();
   const { remaining, finalizers } = content.waitsForPods ? { remaining: nothing, finalizers: nothing } : content;
@@ -82,7 +82,7 @@ export function namespaceConditions(
   options: { readonly failures: Discovery['failures']; readonly now: number },
 ): Condition[] {
   const conditions = held.map((one): Condition => ({ ...one }));
-  for (const { type, trouble, bad, good } of verdicts(content, options.failures)) {
+  for (const { type, trouble, bad, good } of findings(content, options.failures)) {
     const status = trouble === undefined ? 'False' : 'True';
     const place = conditions.findIndex((one) => one.type === type);
     const before = conditions[place];

@@ -3,7 +3,7 @@
 import type { ReadonlyNode, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { Client } from '@coracle/client/client';
 import type { EventRecorder } from '@coracle/client/events/recorder';
-import type { PodResizeVerdict } from '@coracle/kubevirt/rules/live-update/pod-resize';
+import type { PodResizeDecision } from '@coracle/kubevirt/rules/live-update/pod-resize';
 import type { NodeFacts, SmbiosConfig } from '@coracle/kubevirt/rules/machine/machine-plan';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
@@ -30,7 +30,7 @@ export interface AgentEnvironment {
   /** What this node proves its name to others with; without it, and while it cannot, no guest comes or goes as it runs. */
   readonly peer?: PeerIdentity;
   /** Whether this node can give a Pod on it what it asks for now. What it said 'fits' to is taken. */
-  readonly decideResize: (pod: ReadonlyPod) => Promise<PodResizeVerdict>;
+  readonly decideResize: (pod: ReadonlyPod) => Promise<PodResizeDecision>;
   /** The Node as it was read last; undefined before that. */
   readonly node?: () => ReadonlyNode | undefined;
   readonly hostIP: string;

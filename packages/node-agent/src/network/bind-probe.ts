@@ -2,25 +2,25 @@
 import { createSocket } from 'node:dgram';
 import { createServer } from 'node:net';
 
-export type BindVerdict = 'free' | 'in-use' | 'denied' | 'other';
+export type BindResult = 'free' | 'in-use' | 'denied' | 'other';
 
-const verdictOf = (error: NodeJS.ErrnoException): BindVerdict =>
+const resultOf = (error: NodeJS.ErrnoException): BindResult =>
   error.code === 'EADDRINUSE' ? 'in-use' : error.code === 'EACCES' || error.code === 'EPERM' ? 'denied' : 'other';
 
 /** Binds and lets go at once. */
-export function probeBind(protocol: 'tcp' | 'udp', address: string, port: number): Promise<BindVerdict> {
+export function probeBind(protocol: 'tcp' | 'udp', address: string, port: number): Promise<BindResult> {
   return new Promise((resolve) => {
     if (protocol === 'udp') {
       const socket = createSocket('udp4');
       socket.once('error', (error) => {
         socket.close();
-        resolve(verdictOf(error));
+        resolve(resultOf(error));
       });
       socket.bind({ address, port, exclusive: true }, () => socket.close(() => resolve('free')));
       return;
     }
     const server = createServer();
-    server.once('error', (error) => resolve(verdictOf(error)));
+    server.once('error', (error) => resolve(resultOf(error)));
     server.listen({ host: address, port, exclusive: true }, () => server.close(() => resolve('free')));
   });
 }

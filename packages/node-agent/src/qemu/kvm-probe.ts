@@ -11,7 +11,7 @@ import { access, constants, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { run } from '@coracle/runtime/process/run';
 
-export interface KvmVerdict {
+export interface KvmProbeResult {
   readonly works: boolean;
   readonly why: string;
 }
@@ -86,7 +86,7 @@ export async function runsGuestCode(
   binary: string,
   accelerator: 'kvm' | 'tcg',
   options: { readonly directory: string; readonly signal: AbortSignal; readonly limitMs?: number },
-): Promise<KvmVerdict> {
+): Promise<KvmProbeResult> {
   const directory = await mkdtemp(join(options.directory, 'probe-'));
   const machine = ['-machine', 'q35', '-accel', accelerator, '-m', '32M', '-nodefaults', '-no-user-config'];
   const exit = ['-display', 'none', '-device', 'isa-debug-exit,iobase=0xf4,iosize=0x01'];
@@ -109,11 +109,11 @@ export async function runsGuestCode(
   }
 }
 
-/** The verdict on KVM. Never throws but for the signal. */
+/** Whether KVM runs guest code here. Never throws but for the signal. */
 export async function probeKvm(
   binary: string,
   options: { readonly directory: string; readonly signal: AbortSignal },
-): Promise<KvmVerdict> {
+): Promise<KvmProbeResult> {
   try {
     await access('/dev/kvm', constants.R_OK | constants.W_OK);
   } catch {

@@ -10,7 +10,7 @@ import {
   CelEvaluationError,
   resourceCheckValue,
 } from '@coracle/cel/cel';
-import type { AuthorizationAttributes, AuthorizationVerdict, Authorizer, UserInfo } from '../../auth/identity.ts';
+import type { AuthorizationAttributes, AuthorizationDecision, Authorizer, UserInfo } from '../../auth/identity.ts';
 import { accessSelectors } from '../../auth/review-selectors.ts';
 import type { AdmissionAttributes } from '../plugin.ts';
 import type { AuthorizerFor } from './expression-environment.ts';
@@ -18,7 +18,7 @@ import { namespaceOf } from './selectors.ts';
 
 /** What was asked in the name of one request. Bounded by what its policies may cost. */
 interface Questions {
-  readonly answers: Map<string, AuthorizationVerdict>;
+  readonly answers: Map<string, AuthorizationDecision>;
   readonly open: Map<string, Promise<void>>;
 }
 
@@ -41,11 +41,11 @@ export function requestAuthorizer(authorize: Authorizer): AuthorizerFor {
       if (known) return known;
       const { serviceAccount } = question;
       const user = serviceAccount ? accountUser(serviceAccount) : attributes.user;
-      const verdict = authorize(user, attributesOf(question));
-      if (!(verdict instanceof Promise)) return verdict;
+      const decision = authorize(user, attributesOf(question));
+      if (!(decision instanceof Promise)) return decision;
       const { answers, open } = questionsOf(attributes);
       const name = JSON.stringify(question);
-      const answered = verdict.then((answer) => {
+      const answered = decision.then((answer) => {
         answers.set(name, answer);
         open.delete(name);
       });

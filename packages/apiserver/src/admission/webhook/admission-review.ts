@@ -17,8 +17,8 @@ export interface Review {
   readonly body: Uint8Array;
 }
 
-/** The verdict of a webhook. `status` is present when it refused and said why. */
-export interface Verdict {
+/** The response of a webhook. `status` is present when it refused and said why. */
+export interface AdmissionResponse {
   readonly allowed: boolean;
   readonly status: JsonObject | undefined;
   /** JSON text of a JSON patch; undefined without one. */
@@ -63,10 +63,10 @@ export async function buildReview(
 }
 
 /** Reads and checks an answer (webhook/request VerifyAdmissionResponse). Throws Error with what is wrong with it. */
-export function readVerdict(
+export function readResponse(
   answer: JsonObject,
   { uid, version, mutating }: { readonly uid: string; readonly version: string; readonly mutating: boolean },
-): Verdict {
+): AdmissionResponse {
   const { response, kind = '', apiVersion = '' } = answer;
   if (!isJsonObject(response)) throw new Error('webhook response was absent');
   const strict = version === 'v1';
@@ -91,7 +91,7 @@ export function readVerdict(
 }
 
 /** A validating webhook has nothing to change. */
-function noPatch({ patch, patchType }: JsonObject, strict: boolean): Pick<Verdict, 'patch' | 'patchType'> {
+function noPatch({ patch, patchType }: JsonObject, strict: boolean): Pick<AdmissionResponse, 'patch' | 'patchType'> {
   if (strict && typeof patch === 'string' && patch !== '') {
     throw new Error('validating webhook may not return response.patch');
   }
@@ -101,7 +101,7 @@ function noPatch({ patch, patchType }: JsonObject, strict: boolean): Pick<Verdic
   return { patch: undefined, patchType: '' };
 }
 
-function patchOf(response: JsonObject, strict: boolean): Pick<Verdict, 'patch' | 'patchType'> {
+function patchOf(response: JsonObject, strict: boolean): Pick<AdmissionResponse, 'patch' | 'patchType'> {
   const { patch, patchType } = response;
   const hasPatch = typeof patch === 'string' && patch !== '';
   if (!strict) return { patch: hasPatch ? decoded(patch) : undefined, patchType: 'JSONPatch' };

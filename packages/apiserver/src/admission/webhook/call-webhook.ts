@@ -1,4 +1,4 @@
-/** One call of one webhook: the review out, the verdict back, within its time. */
+/** One call of one webhook: the review out, the response back, within its time. */
 import type { JsonObject } from '@coracle/apimachinery/meta/own-property';
 import { ApiError, internalError } from '@coracle/apimachinery/meta/status';
 import type { Clock } from '@coracle/runtime/clock/clock';
@@ -7,7 +7,7 @@ import { answerProblem } from '../../outbound/answer-problem.ts';
 import { readWhole } from '../../outbound/read-whole.ts';
 import type { AdmissionMetrics } from '../admission-metrics.ts';
 import type { AdmissionAttributes } from '../plugin.ts';
-import { buildReview, type Review, readVerdict, type Verdict } from './admission-review.ts';
+import { type AdmissionResponse, buildReview, type Review, readResponse } from './admission-review.ts';
 import { parseAnswer } from './review-answer.ts';
 import { denial, dryRunUnsupported, WebhookCallFailed } from './webhook-failure.ts';
 import type { Candidate, Hook } from './webhook-source.ts';
@@ -19,20 +19,20 @@ const CANCELLED_DEADLINE = 'context deadline exceeded';
 
 /**
  * Asks the webhook and passes its warnings and audit annotations on. Rejects with WebhookCallFailed when there is no
- * verdict, with ApiError when the verdict is no, when a dry run must not reach it, or when the client's own time is over.
+ * response, with ApiError when the response is no, when a dry run must not reach it, or when the client's own time is over.
  */
 export async function callWebhook(
   candidate: Candidate,
   call: { attributes: AdmissionAttributes; mutating: boolean; clock: Clock; metrics: AdmissionMetrics },
-): Promise<Verdict> {
+): Promise<AdmissionResponse> {
   const { webhook } = candidate.hook;
   const { mutating, metrics, attributes } = call;
   const counted = { name: webhook.name, mutating, operation: attributes.operation };
   const began = metrics.now();
   try {
-    const verdict = await ask(candidate, call);
+    const response = await ask(candidate, call);
     metrics.webhook({ ...counted, ms: metrics.now() - began });
-    return verdict;
+    return response;
   } catch (error) {
     const passedBy = error instanceof WebhookCallFailed && webhook.failurePolicy === 'Ignore';
     metrics.webhook({ ...counted, error, passedBy, ms: metrics.now() - began });
@@ -43,7 +43,7 @@ export async function callWebhook(
 async function ask(
   { hook, matched }: Candidate,
   { attributes, mutating, clock }: { attributes: AdmissionAttributes; mutating: boolean; clock: Clock },
-): Promise<Verdict> {
+): Promise<AdmissionResponse> {
   const { webhook } = hook;
   if (attributes.dryRun && webhook.sideEffects !== 'None' && webhook.sideEffects !== 'NoneOnDryRun') {
     throw dryRunUnsupported(webhook.name);
@@ -60,18 +60,18 @@ async function ask(
     throw new WebhookCallFailed(webhook.name, `could not get REST client: ${hook.trustProblem}`);
   }
   const answer = await send(hook, review, { signal: attributes.signal, deadline: attributes.deadline, clock });
-  let verdict: Verdict;
+  let response: AdmissionResponse;
   try {
-    verdict = readVerdict(answer, { uid: review.uid, version: review.version, mutating });
+    response = readResponse(answer, { uid: review.uid, version: review.version, mutating });
   } catch (error) {
     throw new WebhookCallFailed(webhook.name, `received invalid webhook response: ${(error as Error).message}`);
   }
-  for (const [key, value] of Object.entries(verdict.auditAnnotations)) {
+  for (const [key, value] of Object.entries(response.auditAnnotations)) {
     attributes.annotate(`${webhook.name}/${key}`, value);
   }
-  for (const warning of verdict.warnings) attributes.warn(warning);
-  if (!verdict.allowed) throw denial(webhook.name, verdict.status);
-  return verdict;
+  for (const warning of response.warnings) attributes.warn(warning);
+  if (!response.allowed) throw denial(webhook.name, response.status);
+  return response;
 }
 
 class DeadlineExceeded extends Error {

@@ -13,7 +13,7 @@ import { mutatedKind } from '../matching/mutated-kind.ts';
 import { normalizeMutated, replaceObject } from '../matching/mutated-object.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../plugin.ts';
 import { reinvocationOf } from '../reinvocation.ts';
-import { convertForHook, type Verdict } from './admission-review.ts';
+import { type AdmissionResponse, convertForHook } from './admission-review.ts';
 import { callWebhook } from './call-webhook.ts';
 import { shouldCall } from './should-call.ts';
 import { WebhookCallFailed } from './webhook-failure.ts';
@@ -63,8 +63,8 @@ async function callOne(
   let changed = false;
   let failedOpen = false;
   try {
-    const verdict = await callWebhook(candidate, { attributes, mutating: true, clock, metrics });
-    changed = await applyVerdict(candidate, verdict, { attributes, place });
+    const response = await callWebhook(candidate, { attributes, mutating: true, clock, metrics });
+    changed = await applyResponse(candidate, response, { attributes, place });
   } catch (error) {
     if (!(error instanceof WebhookCallFailed)) throw error;
     if (webhook.failurePolicy !== 'Ignore') throw error.refusal();
@@ -81,12 +81,12 @@ async function callOne(
   return changed;
 }
 
-async function applyVerdict(
+async function applyResponse(
   { hook, matched }: Candidate,
-  verdict: Verdict,
+  response: AdmissionResponse,
   { attributes, place }: { readonly attributes: AdmissionAttributes; readonly place: string },
 ): Promise<boolean> {
-  const { patch, patchType } = verdict;
+  const { patch, patchType } = response;
   if (patch === undefined) return false;
   const { name } = hook.webhook;
   const operations = parsedPatch(patch, { matched, name });

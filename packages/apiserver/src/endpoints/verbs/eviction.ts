@@ -13,7 +13,7 @@ import type { StoreKey } from '../../cache/object-store.ts';
 import { bodyKind, EVICTION } from '../../kinds/builtin/body-kinds.ts';
 import { checkDeletePreconditions, deleteObject } from '../../registry/delete.ts';
 import {
-  budgetVerdict,
+  budgetDecision,
   mustNotChange,
   needsNoBudget,
   stillProcessing,
@@ -87,15 +87,15 @@ async function evict(
       if (!isLostRace || tries === MAX_TRIES) throw error;
     }
   }
-  const verdict = budgetVerdict(registry.store, pod);
-  if (verdict.type === 'take') await takeDisruption(exchange, call, verdict.budget.name);
-  const pinned = verdict.type === 'allowed' && verdict.pinned && asked === undefined;
+  const decision = budgetDecision(registry.store, pod);
+  if (decision.type === 'take') await takeDisruption(exchange, call, decision.budget.name);
+  const pinned = decision.type === 'allowed' && decision.pinned && asked === undefined;
   try {
     // A pod the budget does not count must still be as unready as it was when the budget was asked.
     await remove(pinned ? pod.metadata.resourceVersion : asked);
   } catch (error) {
-    if (pinned && verdict.type === 'allowed' && error instanceof ApiError && error.reason === 'Conflict') {
-      throw stillProcessing(verdict.budget);
+    if (pinned && decision.type === 'allowed' && error instanceof ApiError && error.reason === 'Conflict') {
+      throw stillProcessing(decision.budget);
     }
     throw error;
   }

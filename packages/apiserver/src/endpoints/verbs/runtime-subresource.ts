@@ -141,8 +141,8 @@ async function connect(exchange: Exchange): Promise<ApiResponse> {
       namespace,
       name,
     } as const;
-    const verdict = await server.authorize(user, attributes);
-    if (!verdict.allowed) throw forbiddenBy(user, { ...info, verb: 'create' }, verdict.reason);
+    const decision = await server.authorize(user, attributes);
+    if (!decision.allowed) throw forbiddenBy(user, { ...info, verb: 'create' }, decision.reason);
   }
   const pod = storedObject(exchange).object as Readonly<UnstructuredObject> & PodParts;
   const phase = pod.status?.phase ?? '';

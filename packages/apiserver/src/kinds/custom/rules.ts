@@ -271,7 +271,7 @@ function stop(pass: Pass, reported: Reported): void {
   pass.spent = true;
 }
 
-/** Why a rule came to no verdict. */
+/** Why a rule could not be evaluated. */
 function failureText(rule: ValidationRule, error: unknown): string {
   const text = (error as Error).message;
   if (error instanceof CelBudgetError) {

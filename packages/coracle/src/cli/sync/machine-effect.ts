@@ -20,7 +20,7 @@ import {
 } from '@coracle/kubevirt/kinds/kubevirt';
 import type { Layers } from '@coracle/kubevirt/rules/instancetype/expand';
 import { layersOf, readSources } from '@coracle/kubevirt/rules/instancetype/resolve';
-import { liveUpdateVerdict } from '@coracle/kubevirt/rules/live-update/live-update-verdict';
+import { liveUpdateDecision } from '@coracle/kubevirt/rules/live-update/live-update-decision';
 import { clusterConfigOf, cpuAllocationRatioOf } from '@coracle/kubevirt/rules/machine-defaults/cluster-config';
 import { DefaultsError } from '@coracle/kubevirt/rules/machine-defaults/implicit-devices';
 import { effectiveRunStrategy, type RunStrategy } from '@coracle/kubevirt/rules/run-strategy/run-strategy';
@@ -121,8 +121,8 @@ async function effectOnInstance(
     if (!(error instanceof DefaultsError)) throw error;
   }
   if (!wanted) return { effect: 'none', why: 'its settings contradict each other' };
-  const verdict = liveUpdateVerdict({ wanted, vmi: instance, cpuAllocationRatio: cpuAllocationRatioOf(kubevirt) });
-  if (verdict.restart !== undefined) return { effect: 'restart', why: verdict.restart };
-  if (verdict.failure) return { effect: 'live', why: `it has to wait: ${verdict.failure.message}` };
-  return { effect: verdict.patch.length > 0 ? 'live' : 'none' };
+  const decision = liveUpdateDecision({ wanted, vmi: instance, cpuAllocationRatio: cpuAllocationRatioOf(kubevirt) });
+  if (decision.restart !== undefined) return { effect: 'restart', why: decision.restart };
+  if (decision.failure) return { effect: 'live', why: `it has to wait: ${decision.failure.message}` };
+  return { effect: decision.patch.length > 0 ? 'live' : 'none' };
 }

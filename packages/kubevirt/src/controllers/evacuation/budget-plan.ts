@@ -5,7 +5,7 @@ import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { PodDisruptionBudget } from '@coracle/apimachinery/types/types';
 import type { EvictionStrategy, ReadonlyMigration, ReadonlyVmi } from '../../kinds/kubevirt.ts';
-import { evictionStrategyOf, isMigratable } from '../../rules/eviction/eviction-verdict.ts';
+import { evictionStrategyOf, isMigratable } from '../../rules/eviction/eviction-decision.ts';
 import { CREATED_BY_LABEL } from '../../rules/launcher/launcher-labels.ts';
 
 export type ReadonlyBudget = DeepReadonly<PodDisruptionBudget>;

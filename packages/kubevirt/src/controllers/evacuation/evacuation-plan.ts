@@ -6,7 +6,7 @@
 import { isFinal } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyNode } from '@coracle/apimachinery/types/types';
 import type { EvictionStrategy, ReadonlyMigration, ReadonlyVmi } from '../../kinds/kubevirt.ts';
-import { evictionStrategyOf, isMigratable } from '../../rules/eviction/eviction-verdict.ts';
+import { evictionStrategyOf, isMigratable } from '../../rules/eviction/eviction-decision.ts';
 import { EVICTION_SOURCE_ANNOTATION } from '../../rules/launcher/launcher-labels.ts';
 
 /** On a migration: the node that is being emptied. */

@@ -31,7 +31,7 @@ export interface MigrationFacts {
   readonly now: number;
 }
 
-export interface MigrationVerdict {
+export interface NextMigrationStatus {
   readonly status: MigrationStatus;
   readonly event?: { readonly type: 'Normal' | 'Warning'; readonly reason: string; readonly message: string };
 }
@@ -47,7 +47,7 @@ const CHANGES_PENDING: Readonly<Record<string, (status: string) => boolean>> = {
 };
 
 /** The status the migration should have, and what to tell about it. */
-export function nextMigrationStatus(facts: MigrationFacts): MigrationVerdict {
+export function nextMigrationStatus(facts: MigrationFacts): NextMigrationStatus {
   const { migration, vmi, now } = facts;
   const status = cloneJson<MigrationStatus>((migration.status ?? {}) as MigrationStatus);
   const event = advance(facts, status);
@@ -69,11 +69,11 @@ export function nextMigrationStatus(facts: MigrationFacts): MigrationVerdict {
 }
 
 /** Changes the phase and the conditions of `status`. */
-function advance(facts: MigrationFacts, status: MigrationStatus): MigrationVerdict['event'] {
+function advance(facts: MigrationFacts, status: MigrationStatus): NextMigrationStatus['event'] {
   const { migration, vmi, target } = facts;
   const phase = phaseOf(migration);
   const state = stateOf(vmi, migration);
-  const fail = (message: string): MigrationVerdict['event'] => {
+  const fail = (message: string): NextMigrationStatus['event'] => {
     status.phase = 'Failed';
     return { type: 'Warning', reason: 'FailedMigration', message };
   };
@@ -108,7 +108,7 @@ function advance(facts: MigrationFacts, status: MigrationStatus): MigrationVerdi
 function step(
   { migration, vmi, target, blocked, quotaExceeded, now }: MigrationFacts,
   status: MigrationStatus,
-): MigrationVerdict['event'] {
+): NextMigrationStatus['event'] {
   const state = stateOf(vmi, migration);
   switch (phaseOf(migration)) {
     case '':

@@ -186,8 +186,8 @@ export class MigrationSteps extends ControllerSteps<MigrationControllerOptions> 
 
   /** A target that is not taken up in time is given up; the phase follows from its absence. */
   async #watchPending(pass: Pass, vmi: ReadonlyVmi, target: ReadonlyPod): Promise<void> {
-    const verdict = pendingTimeout(pass.migration, target, this.clock.now());
-    if (verdict.unschedulable) {
+    const decision = pendingTimeout(pass.migration, target, this.clock.now());
+    if (decision.unschedulable) {
       const wanted = this.actions.missingHostModel(vmi, target);
       if (wanted)
         this.#events.event(
@@ -203,8 +203,8 @@ export class MigrationSteps extends ControllerSteps<MigrationControllerOptions> 
         `Migration target pod for VMI [${vmi.metadata.namespace}/${vmi.metadata.name}] is currently unschedulable.`,
       );
     }
-    if (verdict.expired !== undefined) await this.actions.deleteTarget(pass.migration, target, verdict.expired);
-    else if (verdict.checkInMs !== undefined) pass.result = requeueAfter(verdict.checkInMs);
+    if (decision.expired !== undefined) await this.actions.deleteTarget(pass.migration, target, decision.expired);
+    else if (decision.checkInMs !== undefined) pass.result = requeueAfter(decision.checkInMs);
   }
 
   /** The instance did not go to that Pod, and cannot any more: asked of the API, since the cache may lag behind. */

@@ -7,7 +7,7 @@ const CREATED = Date.parse('2030-01-01T00:00:00Z');
 const UNSCHEDULABLE = { conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }] };
 const note = (name: string, value: string) => ({ metadata: { annotations: { [`kubevirt.io/${name}`]: value } } });
 
-const CASES: readonly [what: string, migration: object, pod: object, seconds: number, verdict: object][] = [
+const CASES: readonly [what: string, migration: object, pod: object, seconds: number, decision: object][] = [
   ['young', {}, {}, 10, { unschedulable: false, checkInMs: 890_000 }],
   ['pending too long', {}, {}, 900, { unschedulable: false, expired: 'pending pod ns/p timeout period exceeded' }],
   ['unschedulable', {}, UNSCHEDULABLE, 10, { unschedulable: true, checkInMs: 290_000 }],
@@ -47,10 +47,10 @@ const CASES: readonly [what: string, migration: object, pod: object, seconds: nu
     { unschedulable: false, checkInMs: 890_000 },
   ],
 ];
-for (const [what, migration, status, seconds, verdict] of CASES) {
+for (const [what, migration, status, seconds, decision] of CASES) {
   test(`pendingTimeout(): ${what}`, () => {
     const now = CREATED + seconds * 1000;
-    assert.deepEqual(pendingTimeout(migrationOf('m', migration), podOf('Pending', { status }), now), verdict);
+    assert.deepEqual(pendingTimeout(migrationOf('m', migration), podOf('Pending', { status }), now), decision);
   });
 }
 

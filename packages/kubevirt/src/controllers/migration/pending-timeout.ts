@@ -4,7 +4,7 @@ import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { ReadonlyMigration } from '../../kinds/kubevirt.ts';
 
-export interface PendingVerdict {
+export interface PendingDecision {
   readonly unschedulable: boolean;
   /** Why the Pod has to go, when its time is over. */
   readonly expired?: string;
@@ -18,7 +18,7 @@ const UNSCHEDULABLE_ANNOTATION = 'kubevirt.io/migrationUnschedulablePodTimeoutSe
 const PENDING_ANNOTATION = 'kubevirt.io/migrationPendingPodTimeoutSeconds';
 
 /** The decision on a target Pod at `now`, milliseconds. */
-export function pendingTimeout(migration: ReadonlyMigration, pod: ReadonlyPod, now: number): PendingVerdict {
+export function pendingTimeout(migration: ReadonlyMigration, pod: ReadonlyPod, now: number): PendingDecision {
   const created = Date.parse(pod.metadata.creationTimestamp ?? '');
   if ((pod.status?.phase ?? 'Pending') !== 'Pending' || isDeleting(pod) || Number.isNaN(created))
     return { unschedulable: false };

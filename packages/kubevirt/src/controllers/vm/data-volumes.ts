@@ -34,7 +34,7 @@ import { RESTORE_NAME_ANNOTATION } from '../../rules/snapshot/restored-claim.ts'
 import { makeDataVolume } from './make-data-volume.ts';
 import type { SyncFailure } from './vm-status.ts';
 
-export interface DiskVerdict {
+export interface DiskReadiness {
   /** Whether an instance may be made. */
   readonly mayStart: boolean;
   readonly state: DiskState;
@@ -51,11 +51,11 @@ const IMMEDIATE_CREATION = 'kubevirt.io/immediate-data-volume-creation';
 const ABSENT_MS = 30_000;
 /** How long a pass waits for the first list of them. */
 const SYNC_MS = 5000;
-const READY: DiskVerdict = { mayStart: true, state: 'ready' };
+const READY: DiskReadiness = { mayStart: true, state: 'ready' };
 
 export interface MachineDisks {
   /** Makes what is missing and says how it stands. `isWanted`: an instance is to run. */
-  sync(vm: VirtualMachine, isWanted: boolean, signal: AbortSignal): Promise<DiskVerdict>;
+  sync(vm: VirtualMachine, isWanted: boolean, signal: AbortSignal): Promise<DiskReadiness>;
 }
 
 /** `enqueue` has a machine looked at again. */

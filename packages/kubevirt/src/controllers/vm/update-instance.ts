@@ -6,9 +6,9 @@ import { ApiError } from '@coracle/apimachinery/meta/status';
 import type { Client, JsonPatchOperation } from '@coracle/client/client';
 import { type ReadonlyVm, type ReadonlyVmi, VIRTUAL_MACHINE_INSTANCES } from '../../kinds/kubevirt.ts';
 import type { Layers } from '../../rules/instancetype/expand.ts';
-import { interfacesVerdict } from '../../rules/live-update/interface-changes.ts';
-import { type LiveUpdateVerdict, liveUpdateVerdict } from '../../rules/live-update/live-update-verdict.ts';
-import { volumesVerdict } from '../../rules/live-update/volume-changes.ts';
+import { interfacesDecision } from '../../rules/live-update/interface-changes.ts';
+import { type LiveUpdateDecision, liveUpdateDecision } from '../../rules/live-update/live-update-decision.ts';
+import { volumesDecision } from '../../rules/live-update/volume-changes.ts';
 import type { ClusterConfig } from '../../rules/machine-defaults/cluster-config.ts';
 import { DefaultsError } from '../../rules/machine-defaults/implicit-devices.ts';
 import { expandedSpec } from './start-revision.ts';
@@ -53,28 +53,28 @@ export async function updateInstance(
   if (!wanted || instance.status?.phase !== 'Running') return { instance };
   if (isDeleting(instance)) return { instance };
   const volumes = config.isEnabled('DeclarativeHotplugVolumes') || config.isEnabled('HotplugVolumes');
-  const verdicts: LiveUpdateVerdict[] = [
-    ...(volumes ? [volumesVerdict({ wanted, vmi: instance, isFilled })] : []),
-    interfacesVerdict({ wanted, vmi: instance }),
+  const decisions: LiveUpdateDecision[] = [
+    ...(volumes ? [volumesDecision({ wanted, vmi: instance, isFilled })] : []),
+    interfacesDecision({ wanted, vmi: instance }),
     ...(config.liveUpdate && !isRestartRequired
-      ? [liveUpdateVerdict({ wanted, vmi: instance, cpuAllocationRatio })]
+      ? [liveUpdateDecision({ wanted, vmi: instance, cpuAllocationRatio })]
       : []),
   ];
-  const patch = verdicts.flatMap((one) => one.patch);
-  const restart = verdicts.find((one) => one.restart !== undefined)?.restart;
-  const failure = verdicts.find((one) => one.failure)?.failure;
-  const verdict = { ...(restart !== undefined && { restart }), ...(failure && { failure }) };
-  if (patch.length === 0) return { instance, ...verdict };
+  const patch = decisions.flatMap((one) => one.patch);
+  const restart = decisions.find((one) => one.restart !== undefined)?.restart;
+  const failure = decisions.find((one) => one.failure)?.failure;
+  const decision = { ...(restart !== undefined && { restart }), ...(failure && { failure }) };
+  if (patch.length === 0) return { instance, ...decision };
   try {
     const same: JsonPatchOperation = { op: 'test', path: '/metadata/uid', value: instance.metadata.uid };
     const body = [same, ...patch];
     return {
       instance: await client.patch(VIRTUAL_MACHINE_INSTANCES, keyOf(instance), { type: 'json', body }),
-      ...verdict,
+      ...decision,
     };
   } catch (error) {
     if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409 && error.code !== 422)) throw error;
-    return { instance, isStale: true, ...verdict };
+    return { instance, isStale: true, ...decision };
   }
 }
 

@@ -31,11 +31,11 @@ import {
   effectiveRunStrategy,
   type RunStrategy,
   type StateChangeRequest,
-  startStopVerdict,
+  startStopDecision,
 } from '../../rules/run-strategy/run-strategy.ts';
 import { backoffLeft, type StartFailure } from '../../rules/run-strategy/start-failure.ts';
 import { buildInstance, StartConflict } from './build-instance.ts';
-import { createMachineDisks, type DiskVerdict } from './data-volumes.ts';
+import { createMachineDisks, type DiskReadiness } from './data-volumes.ts';
 import { dumpMemory } from './dump-memory.ts';
 import { keepPciTopology } from './keep-pci-topology.ts';
 import { releaseCounted } from './release-instance.ts';
@@ -75,7 +75,7 @@ export interface Pass {
   /** Copies of instance type and preference that go when the machine is stored without naming them. */
   readonly unneeded: string[];
   /** What the DataVolumes of the machine say. */
-  disks: DiskVerdict | undefined;
+  disks: DiskReadiness | undefined;
   requeueMs: number | undefined;
   readonly signal: AbortSignal;
 }
@@ -201,29 +201,29 @@ export class VmSteps extends ControllerSteps<VmControllerOptions> {
     const { vm, instance } = pass;
     const strategy = effectiveRunStrategy(vm.spec);
     const requests = (vm.status?.stateChangeRequests ?? []) as readonly StateChangeRequest[];
-    const verdict = startStopVerdict({
+    const decision = startStopDecision({
       strategy,
       instance: instance && viewOf(instance),
       requests,
       lastStrategy: vm.status?.runStrategy,
       backoffMs: backoffLeft(vm.status?.startFailure as StartFailure | undefined, this.clock.now()),
     });
-    switch (verdict.type) {
+    switch (decision.type) {
       case 'keep':
         return 'continue';
       case 'wait':
-        pass.requeueMs = verdict.ms;
+        pass.requeueMs = decision.ms;
         return 'continue';
       case 'unhalt':
         setStrategy(vm, 'Always');
         return 'stop';
       case 'create':
         // A restore replaces the disks of a machine that does not run: it starts when that is done.
-        if (vm.status?.restoreInProgress === undefined) await this.#createInstance(pass, verdict.paused);
+        if (vm.status?.restoreInProgress === undefined) await this.#createInstance(pass, decision.paused);
         return 'continue';
       case 'delete':
         await this.#deleteInstance(pass);
-        if (verdict.thenStart && vm.status)
+        if (decision.thenStart && vm.status)
           vm.status.stateChangeRequests = [...(vm.status.stateChangeRequests ?? []), { action: 'Start' }];
         return 'continue';
     }

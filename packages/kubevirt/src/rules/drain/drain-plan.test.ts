@@ -110,20 +110,20 @@ const cases: readonly {
   {
     name: "None, from the cluster's default",
     guest: {},
-    is: { strategy: 'None', verdict: 'restarts', target: 'b', seconds: 40, blocker: undefined },
+    is: { strategy: 'None', outcome: 'restarts', target: 'b', seconds: 40, blocker: undefined },
   },
   {
     name: 'RerunOnFailure takes a shutdown for success',
     guest: { runStrategy: 'RerunOnFailure' },
-    is: { verdict: 'stops' },
+    is: { outcome: 'stops' },
   },
-  { name: 'Manual stays off', guest: { runStrategy: 'Manual' }, is: { verdict: 'stops', target: undefined } },
+  { name: 'Manual stays off', guest: { runStrategy: 'Manual' }, is: { outcome: 'stops', target: undefined } },
   {
     name: 'no room elsewhere: leaves, and waits to start',
     guest: {},
     nodes: [node('a'), node('b', '256Mi')],
     is: {
-      verdict: 'restarts',
+      outcome: 'restarts',
       target: undefined,
       blocker:
         'leaves, but will not start again yet: 0/2 nodes are available: 1 Insufficient memory, 1 node(s) were unschedulable.',
@@ -134,7 +134,7 @@ const cases: readonly {
     guest: { labels: web },
     budgets: [budget('mine', 0)],
     is: {
-      verdict: 'blocked',
+      outcome: 'blocked',
       budgets: ['mine (allows 0)'],
       blocker: 'the disruption budget mine needs 1 healthy pods and has 1 currently',
     },
@@ -143,24 +143,24 @@ const cases: readonly {
     name: 'a budget that allows it',
     guest: { labels: web },
     budgets: [budget('mine', 1)],
-    is: { verdict: 'restarts' },
+    is: { outcome: 'restarts' },
   },
   {
     name: 'two budgets',
     guest: { labels: web },
     budgets: [budget('mine', 1), budget('other', 1)],
-    is: { verdict: 'blocked', blocker: 'more than one budget covers it (mine, other): the eviction API refuses that' },
+    is: { outcome: 'blocked', blocker: 'more than one budget covers it (mine, other): the eviction API refuses that' },
   },
   {
     name: 'LiveMigrate',
     guest: { strategy: 'LiveMigrate' },
-    is: { verdict: 'migrates', target: 'b', seconds: 5, blocker: undefined },
+    is: { outcome: 'migrates', target: 'b', seconds: 5, blocker: undefined },
   },
   {
     name: 'LiveMigrate that cannot',
     guest: { strategy: 'LiveMigrate', migratable: false },
     is: {
-      verdict: 'blocked',
+      outcome: 'blocked',
       blocker: 'VMI g is configured with an eviction strategy but is not live-migratable: disk root is local',
     },
   },
@@ -169,37 +169,37 @@ const cases: readonly {
     guest: { strategy: 'LiveMigrate' },
     nodes: [node('a'), node('b', '1Gi', { unschedulable: true })],
     is: {
-      verdict: 'blocked',
+      outcome: 'blocked',
       blocker: 'no node can take the target Pod: 0/2 nodes are available: 2 node(s) were unschedulable.',
     },
   },
   {
     name: 'LiveMigrate that is under way',
     guest: { strategy: 'LiveMigrate', status: { evacuationNodeName: 'a' } },
-    is: { verdict: 'migrates', target: 'b' },
+    is: { outcome: 'migrates', target: 'b' },
   },
   {
     name: 'LiveMigrateIfPossible, and it is not',
     guest: { strategy: 'LiveMigrateIfPossible', migratable: false },
-    is: { verdict: 'restarts' },
+    is: { outcome: 'restarts' },
   },
   {
     name: 'External',
     guest: { strategy: 'External' },
     is: {
-      verdict: 'waits',
+      outcome: 'waits',
       blocker: 'an outside controller must delete or move it once it is marked (status.evacuationNodeName)',
     },
   },
   {
     name: 'External, marked',
     guest: { strategy: 'External', status: { evacuationNodeName: 'a' } },
-    is: { verdict: 'waits', blocker: 'waits for the outside controller to delete or move it' },
+    is: { outcome: 'waits', blocker: 'waits for the outside controller to delete or move it' },
   },
   {
     name: 'the target of a migration',
     guest: { strategy: 'LiveMigrate', status: { nodeName: 'b' } },
-    is: { verdict: 'blocked', blocker: 'it is the target of a migration that is not done' },
+    is: { outcome: 'blocked', blocker: 'it is the target of a migration that is not done' },
   },
   {
     name: 'the source, after its guest has moved',
@@ -207,12 +207,12 @@ const cases: readonly {
       strategy: 'LiveMigrate',
       status: { nodeName: 'b', migrationState: { sourcePod: 'virt-launcher-g', completed: true } },
     },
-    is: { verdict: 'leaves' },
+    is: { outcome: 'leaves' },
   },
   {
     name: 'leaving already',
     guest: { strategy: 'LiveMigrate', deleting: true },
-    is: { verdict: 'leaves', seconds: 40 },
+    is: { outcome: 'leaves', seconds: 40 },
   },
 ];
 for (const { name, guest: options, is, ...more } of cases)
@@ -242,7 +242,7 @@ test('drainPlan(): a guest on its way goes where its target Pod is, and is held 
     }) as unknown as Pod;
   const rowOf = (...pods: Pod[]) => {
     const [row] = plan([one], { pods });
-    return [row?.verdict, row?.target, row?.blocker];
+    return [row?.outcome, row?.target, row?.blocker];
   };
   assert.deepEqual(rowOf(target({ nodeName: 'b' })), ['migrates', 'b', undefined], 'the only other node has it');
   assert.deepEqual(rowOf(target({})), ['migrates', undefined, undefined], 'nobody has looked for a node yet');
@@ -283,7 +283,7 @@ test('drainPlan(): the last place is promised once, and migrations wait for a la
     { nodes: [node('a'), node('b', '512Mi'), node('c', '1Gi')] },
   );
   assert.deepEqual(
-    four.map(({ verdict }) => verdict),
+    four.map(({ outcome }) => outcome),
     ['migrates', 'migrates', 'migrates', 'blocked'],
   );
 });
@@ -305,17 +305,17 @@ test('drainPlan(): what a migration asked of this node does not hold for the nex
       metadata: { ...one.metadata, labels: { ...one.metadata.labels, 'kubevirt.io/schedulable': 'true' } },
     };
   });
-  const verdictOf = (one: ReturnType<typeof guest>, on = nodes) => plan([one], { nodes: on })[0]?.verdict;
-  assert.equal(verdictOf(came({})), 'migrates');
+  const outcomeOf = (one: ReturnType<typeof guest>, on = nodes) => plan([one], { nodes: on })[0]?.outcome;
+  assert.equal(outcomeOf(came({})), 'migrates');
   assert.equal(
-    verdictOf(came({ nodeSelector: { 'kubernetes.io/hostname': 'a' } })),
+    outcomeOf(came({ nodeSelector: { 'kubernetes.io/hostname': 'a' } })),
     'blocked',
     'the instance asks for it',
   );
-  assert.equal(verdictOf(came({}), [nodes[0]!, node('b')]), 'blocked', 'what every launcher asks for is asked again');
+  assert.equal(outcomeOf(came({}), [nodes[0]!, node('b')]), 'blocked', 'what every launcher asks for is asked again');
   const born = came({});
   delete born.pod.metadata.labels?.['kubevirt.io/migrationJobUID'];
-  assert.equal(verdictOf(born), 'blocked', 'it was made with that selector');
+  assert.equal(outcomeOf(born), 'blocked', 'it was made with that selector');
 });
 
 // S-237
@@ -329,7 +329,7 @@ test('drainPlan(): a node whose agent does not answer can neither send nor end a
     { nodes: [silent, node('b')] },
   );
   assert.deepEqual(
-    rows.map(({ strategy, verdict }) => `${strategy} ${verdict}`),
+    rows.map(({ strategy, outcome }) => `${strategy} ${outcome}`),
     ['External waits', 'LiveMigrate blocked', 'None blocked'],
   );
   assert.match(rows[1]?.blocker ?? '', /^node a does not answer: .* until its agent is back$/);
@@ -353,7 +353,7 @@ test('drainPlan(): other Pods are evicted, those of daemon sets and mirrors are 
     ],
   });
   assert.deepEqual(
-    rows.map(({ pod, verdict }) => `${pod} ${verdict}`),
+    rows.map(({ pod, outcome }) => `${pod} ${outcome}`),
     ['app evicted', 'daemon ignored', 'mirror ignored'],
   );
 });

@@ -1,5 +1,5 @@
 /**
- * A drain before it happens: each Pod of a node with the strategy of its machine, the verdict on its eviction, the budget
+ * A drain before it happens: each Pod of a node with the strategy of its machine, the decision on its eviction, the budget
  * that covers it, where it would go, how long it may take, and what holds it. Places are taken one after another, so that
  * two machines are not both promised the last one.
  */
@@ -16,14 +16,14 @@ import { placePod } from '@coracle/cluster-rules/placement/place-pod';
 import type { NamespaceLabels } from '@coracle/cluster-rules/placement/pod-affinity';
 import type { MigrationPolicy } from '../../kinds/kinds.ts';
 import type { EvictionStrategy, ReadonlyVm, ReadonlyVmi } from '../../kinds/kubevirt.ts';
-import { evictedPodOf, evictionStrategyOf, evictionVerdict } from '../eviction/eviction-verdict.ts';
+import { evictedPodOf, evictionDecision, evictionStrategyOf } from '../eviction/eviction-decision.ts';
 import { MIGRATION_JOB_LABEL, MIGRATION_JOB_NAME_ANNOTATION } from '../launcher/launcher-labels.ts';
 import { matchPolicy } from '../migration-policy/match-policy.ts';
 import type { MigrationSettings } from '../migration-policy/migration-settings.ts';
 import { effectiveRunStrategy } from '../run-strategy/run-strategy.ts';
 
 /** What will become of a Pod. */
-export type DrainVerdict =
+export type DrainOutcome =
   /** The guest moves while it runs. */
   | 'migrates'
   /** The guest is shut down; its run strategy starts it elsewhere. */
@@ -47,7 +47,7 @@ export interface DrainRow {
   /** Name of the instance; undefined for other Pods. */
   readonly instance: string | undefined;
   readonly strategy: EvictionStrategy | undefined;
-  readonly verdict: DrainVerdict;
+  readonly outcome: DrainOutcome;
   /** `NAME (allows N)` of each budget that covers the Pod. */
   readonly budgets: readonly string[];
   /** The node that would be chosen now. */
@@ -81,7 +81,7 @@ const ASSUMED_BANDWIDTH = 128 * 1024 * 1024;
 const MIGRATION_OVERHEAD = 3;
 const CREATED_BY = 'kubevirt.io/created-by';
 const MIRROR = 'kubernetes.io/config.mirror';
-/** Budgets the control plane keeps for protected instances: the verdict speaks for them. */
+/** Budgets the control plane keeps for protected instances: the decision speaks for them. */
 const OWN_BUDGET = 'kubevirt-disruption-budget-';
 
 /** Rows in the order of namespace and name. */
@@ -135,50 +135,50 @@ function rowOf(pod: ReadonlyPod, scene: Scene): DrainRow {
     blocker: undefined as string | undefined,
   };
   const grace = pod.spec.terminationGracePeriodSeconds ?? 30;
-  if (isIgnored(pod)) return { ...row, verdict: 'ignored' };
+  if (isIgnored(pod)) return { ...row, outcome: 'ignored' };
   const evicted = evictedPodOf(pod);
   if (evicted.type !== 'launcher') {
-    if (isDeleting(pod)) return { ...row, verdict: 'leaves', seconds: grace };
-    return { ...row, verdict: 'evicted', seconds: grace, blocker: budgetBlocker(budgets) };
+    if (isDeleting(pod)) return { ...row, outcome: 'leaves', seconds: grace };
+    return { ...row, outcome: 'evicted', seconds: grace, blocker: budgetBlocker(budgets) };
   }
   row.instance = evicted.instance;
   const vmi = instanceOf(pod, input);
-  if (!vmi) return { ...row, verdict: 'blocked', blocker: 'its VirtualMachineInstance cannot be read' };
+  if (!vmi) return { ...row, outcome: 'blocked', blocker: 'its VirtualMachineInstance cannot be read' };
   row.strategy = evictionStrategyOf(vmi, { evictionStrategy: input.clusterStrategy });
-  if (isDeleting(pod) || isDeleting(vmi)) return { ...row, verdict: 'leaves', seconds: grace };
-  const verdict = evictionVerdict({ vmi, strategy: row.strategy, nodeName: input.nodeName });
+  if (isDeleting(pod) || isDeleting(vmi)) return { ...row, outcome: 'leaves', seconds: grace };
+  const decision = evictionDecision({ vmi, strategy: row.strategy, nodeName: input.nodeName });
   // Whoever has to end the guest, or to send it, is its agent; an outside controller may know of another way.
   if (isSilent(input) && row.strategy !== 'External')
     return {
       ...row,
-      verdict: 'blocked',
+      outcome: 'blocked',
       blocker: `node ${input.nodeName} does not answer: its guests can neither be moved nor ended until its agent is back`,
     };
-  if (verdict.type === 'allow') {
+  if (decision.type === 'allow') {
     const held = budgetBlocker(budgets);
-    if (held !== undefined) return { ...row, verdict: 'blocked', blocker: held };
-    if (!isRestarted(vmi, input.machines)) return { ...row, verdict: 'stops', seconds: grace };
+    if (held !== undefined) return { ...row, outcome: 'blocked', blocker: held };
+    if (!isRestarted(vmi, input.machines)) return { ...row, outcome: 'stops', seconds: grace };
     const { target, why } = scene.place(pod);
     const blocker = why === undefined ? undefined : `leaves, but will not start again yet: ${why}`;
-    return { ...row, verdict: 'restarts', seconds: grace, target, blocker };
+    return { ...row, outcome: 'restarts', seconds: grace, target, blocker };
   }
   if (row.strategy === 'External') {
     const blocker = vmi.status?.evacuationNodeName
       ? 'waits for the outside controller to delete or move it'
       : 'an outside controller must delete or move it once it is marked (status.evacuationNodeName)';
-    return { ...row, verdict: 'waits', blocker };
+    return { ...row, outcome: 'waits', blocker };
   }
   if ((vmi.status?.nodeName ?? '') !== input.nodeName) {
     const { completed, failed, sourcePod } = vmi.status?.migrationState ?? {};
     const hasMoved = sourcePod === row.pod && completed === true && failed !== true;
     return hasMoved
-      ? { ...row, verdict: 'leaves', seconds: grace }
-      : { ...row, verdict: 'blocked', blocker: 'it is the target of a migration that is not done' };
+      ? { ...row, outcome: 'leaves', seconds: grace }
+      : { ...row, outcome: 'blocked', blocker: 'it is the target of a migration that is not done' };
   }
-  if (verdict.type === 'refuse' && !vmi.status?.evacuationNodeName) {
+  if (decision.type === 'refuse' && !vmi.status?.evacuationNodeName) {
     const condition = conditionOf(vmi, 'LiveMigratable');
     const because = condition?.message ?? condition?.reason;
-    return { ...row, verdict: 'blocked', blocker: because ? `${verdict.message}: ${because}` : verdict.message };
+    return { ...row, outcome: 'blocked', blocker: because ? `${decision.message}: ${because}` : decision.message };
   }
   // Where it is on its way already, nobody chooses again: its own target Pod would keep the next one away.
   const coming = targetPodOf(pod, input);
@@ -186,9 +186,9 @@ function rowOf(pod: ReadonlyPod, scene: Scene): DrainRow {
   if (why !== undefined) {
     const job = coming?.metadata.annotations?.[MIGRATION_JOB_NAME_ANNOTATION];
     const blocker = `no node can take the target Pod${job ? ` of migration ${job}` : ''}: ${why}`;
-    return { ...row, verdict: 'blocked', blocker };
+    return { ...row, outcome: 'blocked', blocker };
   }
-  return { ...row, verdict: 'migrates', target, seconds: scene.lanes.add(migrationSeconds(vmi, input)) };
+  return { ...row, outcome: 'migrates', target, seconds: scene.lanes.add(migrationSeconds(vmi, input)) };
 }
 
 /** The Pod that a migration has made for the guest of `pod`: not older than it, and on no or another node. */

@@ -1,6 +1,6 @@
 /**
  * Which claims an export offers, and why it cannot yet, with upstream's reasons and words (kubevirt pkg/storage/export/export,
- * the three sources): objects in, a verdict out.
+ * the three sources): objects in, a decision out.
  */
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { hasEnded } from '@coracle/apimachinery/meta/object-state';

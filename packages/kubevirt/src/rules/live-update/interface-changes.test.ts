@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { partly } from '../../../../../test/testkit/partly.ts';
 import type { VirtualMachine, VirtualMachineInstance, VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
-import { clearAbsent, interfacesVerdict, neutraliseInterfaces } from './interface-changes.ts';
+import { clearAbsent, interfacesDecision, neutraliseInterfaces } from './interface-changes.ts';
 
 type Nic = readonly [name: string, state?: string];
 const specOf = (...nics: readonly Nic[]) =>
@@ -18,8 +18,8 @@ const specOf = (...nics: readonly Nic[]) =>
     },
     networks: nics.map(([name]) => (name === 'default' ? { name, pod: {} } : { name, multus: { networkName: name } })),
   });
-const verdict = (before: readonly Nic[], wanted: readonly Nic[], status: object = {}) =>
-  interfacesVerdict({
+const decision = (before: readonly Nic[], wanted: readonly Nic[], status: object = {}) =>
+  interfacesDecision({
     wanted: specOf(...wanted),
     vmi: partly<VirtualMachineInstance>({ metadata: {}, spec: specOf(...before), status }),
   });
@@ -39,7 +39,7 @@ const lists = (before: readonly Nic[], after: readonly Nic[]) => {
 };
 
 // S-1257
-test('interfacesVerdict(): cables are pulled and put in again; cards come, are taken out, and are forgotten', () => {
+test('interfacesDecision(): cables are pulled and put in again; cards come, are taken out, and are forgotten', () => {
   const status = { interfaces: [{ name: 'default' }, { name: 'blue' }] };
   const rows: readonly (readonly [string, before: readonly Nic[], wanted: readonly Nic[], after?: readonly Nic[]])[] = [
     ['nothing', [['default']], [['default']]],
@@ -54,8 +54,8 @@ test('interfacesVerdict(): cables are pulled and put in again; cards come, are t
     ['one that is only left out stays', [['default'], ['blue']], [['default']]],
   ];
   for (const [what, before, wanted, after] of rows)
-    assert.deepEqual(verdict(before, wanted, status), { patch: after ? lists(before, after) : [] }, what);
-  const moving = verdict([['default']], [['default', 'down']], { migrationState: {} });
+    assert.deepEqual(decision(before, wanted, status), { patch: after ? lists(before, after) : [] }, what);
+  const moving = decision([['default']], [['default', 'down']], { migrationState: {} });
   assert.deepEqual([moving.patch, moving.failure?.reason], [[], 'HotPlugNetworkInterfaceError']);
 });
 

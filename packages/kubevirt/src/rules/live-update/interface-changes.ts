@@ -7,7 +7,7 @@ import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import type { ReadonlyVmi, VirtualMachine, VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
-import type { LiveUpdateVerdict, PatchOperation } from './live-update-verdict.ts';
+import type { LiveUpdateDecision, PatchOperation } from './live-update-decision.ts';
 import { mergeNamed } from './merge-named.ts';
 import { isMoving } from './pending-changes.ts';
 
@@ -23,13 +23,13 @@ const isSecondary = (spec: Spec, name: string): boolean => {
 };
 
 /** Decides on the instance's interfaces; each change stands behind a test of what it replaces. */
-export function interfacesVerdict({
+export function interfacesDecision({
   wanted,
   vmi,
 }: {
   readonly wanted: Spec;
   readonly vmi: ReadonlyVmi;
-}): LiveUpdateVerdict {
+}): LiveUpdateDecision {
   const patch = patchOf(wanted, vmi);
   if (patch.length === 0 || !isMoving(vmi)) return { patch };
   const message = 'interfaces are not changed while the VMI is migrating';

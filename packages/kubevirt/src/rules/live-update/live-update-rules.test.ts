@@ -8,7 +8,7 @@ import type { MachinePlan } from '../machine/machine-plan.ts';
 import { carrierOf } from './carrier.ts';
 import { nextPlug } from './next-plug.ts';
 import { pendingChanges } from './pending-changes.ts';
-import { coversInstance, isResizing, podResizeVerdict, resizeOf, resizeTrouble, shrinkOf } from './pod-resize.ts';
+import { coversInstance, isResizing, podResizeDecision, resizeOf, resizeTrouble, shrinkOf } from './pod-resize.ts';
 import { workloadUpdatePlan } from './workload-update-plan.ts';
 
 const RATIO = { cpuAllocationRatio: 10 };
@@ -105,29 +105,29 @@ describe('the size of the Pod', () => {
 });
 
 describe('the room of a node', () => {
-  const verdict = (cpu: number, ...others: Pod[]) => {
+  const decision = (cpu: number, ...others: Pod[]) => {
     const allocatable = new Map([
       ['cpu', cpu],
       ['memory', 64 * GI],
     ]);
     const mine = pod(large, small);
-    return podResizeVerdict(mine, { allocatable, pods: [mine, ...others] });
+    return podResizeDecision(mine, { allocatable, pods: [mine, ...others] });
   };
-  const reason = (of: ReturnType<typeof verdict>) => (of.type === 'wait' ? of.reason : of.type);
+  const reason = (of: ReturnType<typeof decision>) => (of.type === 'wait' ? of.reason : of.type);
   it('fits, is there later, or never', () => {
-    assert.equal(reason(verdict(300)), 'fits');
-    assert.equal(reason(verdict(350, pod({ cpu: '100m' }, undefined, 'q'))), 'Deferred');
-    assert.equal(reason(verdict(299)), 'Infeasible');
+    assert.equal(reason(decision(300)), 'fits');
+    assert.equal(reason(decision(350, pod({ cpu: '100m' }, undefined, 'q'))), 'Deferred');
+    assert.equal(reason(decision(299)), 'Infeasible');
   });
   it('is taken by what others have, not by what they wait for, nor by those that ended', () => {
-    assert.equal(reason(verdict(400, pod({ cpu: '900m' }, { cpu: '100m' }, 'q'))), 'fits');
+    assert.equal(reason(decision(400, pod({ cpu: '900m' }, { cpu: '100m' }, 'q'))), 'fits');
     const ended = pod({ cpu: '900m' }, undefined, 'q');
     ended.status!.phase = 'Succeeded';
-    assert.equal(reason(verdict(300, ended)), 'fits');
+    assert.equal(reason(decision(300, ended)), 'fits');
   });
   it('is not asked for what a Pod gives back', () => {
     const less = pod(small, large);
-    assert.equal(podResizeVerdict(less, { allocatable: new Map(), pods: [less] }).type, 'fits');
+    assert.equal(podResizeDecision(less, { allocatable: new Map(), pods: [less] }).type, 'fits');
   });
 });
 

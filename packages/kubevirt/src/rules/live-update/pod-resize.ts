@@ -99,15 +99,15 @@ export function isResizing(pod: ReadonlyPod): boolean {
 }
 
 /** A kubelet's answer to a resize. */
-export type PodResizeVerdict =
+export type PodResizeDecision =
   | { readonly type: 'fits' }
   | { readonly type: 'wait'; readonly reason: 'Deferred' | 'Infeasible'; readonly message: string };
 
 /** Decides on a resize by what the node offers and the Pods on it have been given. `pods` may contain `pod` itself. */
-export function podResizeVerdict(
+export function podResizeDecision(
   pod: ReadonlyPod,
   node: { readonly allocatable: Amounts; readonly pods: readonly ReadonlyPod[] },
-): PodResizeVerdict {
+): PodResizeDecision {
   const wanted = podRequests(pod);
   const others = new Map<string, number>();
   for (const other of node.pods)
@@ -118,7 +118,7 @@ export function podResizeVerdict(
     if (amount <= (before.get(name) ?? 0)) continue;
     const all = node.allocatable.get(name) ?? 0;
     const unit = (value: number): string => (name === 'cpu' ? `${value}m` : `${value}`);
-    const tell = (reason: 'Deferred' | 'Infeasible', free: number): PodResizeVerdict => ({
+    const tell = (reason: 'Deferred' | 'Infeasible', free: number): PodResizeDecision => ({
       type: 'wait',
       reason,
       message: `Node didn't have enough ${name}: the pod asks for ${unit(amount)}, ${unit(Math.max(0, free))} of ${unit(all)} can be had`,

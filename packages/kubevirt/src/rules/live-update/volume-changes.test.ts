@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { partly } from '../../../../../test/testkit/partly.ts';
 import type { VirtualMachineInstance, VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
 import { diskChanges } from './disk-changes.ts';
-import { EPHEMERAL_VOLUMES, neutraliseVolumes, plugObstacle, volumesVerdict } from './volume-changes.ts';
+import { EPHEMERAL_VOLUMES, neutraliseVolumes, plugObstacle, volumesDecision } from './volume-changes.ts';
 
 const hot = (name: string, claimName = name) => ({ name, persistentVolumeClaim: { claimName, hotpluggable: true } });
 const fixed = (name: string) => ({ name, persistentVolumeClaim: { claimName: name } });
@@ -48,8 +48,8 @@ const ROWS: readonly (readonly [what: string, before: Listed, wanted: Listed, af
   ['a wrong bus', [[], []], [[hot('a')], [disk('a', 'sata')]], 'HotPlugVolumeError'],
 ];
 for (const [what, before, wanted, after] of ROWS)
-  test(`volumesVerdict(): ${what}`, () => {
-    const { patch, restart, failure } = volumesVerdict({ wanted: specOf(wanted), vmi: vmiOf(before), isFilled: true });
+  test(`volumesDecision(): ${what}`, () => {
+    const { patch, restart, failure } = volumesDecision({ wanted: specOf(wanted), vmi: vmiOf(before), isFilled: true });
     const put = (path: string) => patch.find((one) => one.op === 'add' && one.path === path)?.value;
     if (typeof after === 'string') assert.deepEqual([failure?.reason ?? (restart && 'restart'), patch], [after, []]);
     else if (!after)
@@ -60,16 +60,16 @@ for (const [what, before, wanted, after] of ROWS)
 test('a volume of the instance alone stays; one waits for its DataVolume, its migration, and one of its name to go', () => {
   const none: Listed = [[], []];
   const one: Listed = [[hot('a')], [disk('a')]];
-  const verdict = (vmi: VirtualMachineInstance, wanted: Listed, isFilled = true) =>
-    volumesVerdict({ wanted: specOf(wanted), vmi, isFilled });
+  const decision = (vmi: VirtualMachineInstance, wanted: Listed, isFilled = true) =>
+    volumesDecision({ wanted: specOf(wanted), vmi, isFilled });
   const alone = vmiOf(one, { metadata: { annotations: { [EPHEMERAL_VOLUMES]: 'a' } } });
-  assert.deepEqual(verdict(alone, none).patch, []);
+  assert.deepEqual(decision(alone, none).patch, []);
   const filled: Listed = [[{ name: 'a', dataVolume: { name: 'a', hotpluggable: true } }], [disk('a')]];
-  assert.deepEqual(verdict(vmiOf(none), filled, false).patch, []);
-  assert.equal(verdict(vmiOf(none), filled).patch.length, 4);
+  assert.deepEqual(decision(vmiOf(none), filled, false).patch, []);
+  assert.equal(decision(vmiOf(none), filled).patch.length, 4);
   const leaving = vmiOf(none, { status: { volumeStatus: [{ name: 'a', target: '', phase: 'Detaching' }] } });
-  assert.deepEqual(verdict(leaving, one).patch, []);
-  const moving = verdict(vmiOf(none, { status: { migrationState: { migrationUid: 'u' } } }), one);
+  assert.deepEqual(decision(leaving, one).patch, []);
+  const moving = decision(vmiOf(none, { status: { migrationState: { migrationUid: 'u' } } }), one);
   assert.deepEqual([moving.patch, moving.failure?.reason], [[], 'HotPlugVolumeError']);
 });
 

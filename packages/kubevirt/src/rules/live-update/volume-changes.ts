@@ -6,7 +6,7 @@ import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { Disk, ReadonlyVmi, VirtualMachineInstanceSpec, Volume } from '../../kinds/kubevirt.ts';
 import { isHotpluggable } from '../machine/plug-room.ts';
-import type { LiveUpdateVerdict, PatchOperation } from './live-update-verdict.ts';
+import type { LiveUpdateDecision, PatchOperation } from './live-update-decision.ts';
 import { mergeNamed } from './merge-named.ts';
 import { isMoving } from './pending-changes.ts';
 
@@ -67,7 +67,7 @@ export function plugObstacle(disk: ReadonlyDisk | undefined): string | undefined
  * Decides which volumes of the machine its running instance gets, and which it gives back. A medium that is swapped goes
  * first and comes when it has gone. `isFilled` false: a DataVolume of the machine is still being filled.
  */
-export function volumesVerdict({
+export function volumesDecision({
   wanted,
   vmi,
   isFilled,
@@ -75,7 +75,7 @@ export function volumesVerdict({
   readonly wanted: Spec;
   readonly vmi: ReadonlyVmi;
   readonly isFilled: boolean;
-}): LiveUpdateVerdict {
+}): LiveUpdateDecision {
   const before = disksOf(vmi.spec);
   const target = disksOf(wanted);
   const own = new Set(ephemeralVolumes(vmi));

@@ -4,7 +4,7 @@ import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { quantityToBytes, readQuantity } from '@coracle/apimachinery/quantity/quantity';
 import type { ValueFamily } from '@coracle/runtime/metrics/metric-family';
 import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
-import { isMigratable } from '../eviction/eviction-verdict.ts';
+import { isMigratable } from '../eviction/eviction-decision.ts';
 import { type MatcherField, SOURCE_ANNOTATIONS } from '../instancetype/matcher.ts';
 import { OUTDATED_LABEL } from '../live-update/workload-update-plan.ts';
 import { gauge, MAX_OBJECTS, NONE, sourceName, systemLabels } from './sample.ts';

@@ -74,8 +74,8 @@ test('migratability(): the reason of each thing that keeps a guest, upstream wor
     ],
   ];
   for (const [name, object, reason, method] of table) {
-    const verdict = migratability(object);
-    assert.deepEqual([verdict.obstacle?.reason, verdict.method], [reason, method], name);
+    const result = migratability(object);
+    assert.deepEqual([result.obstacle?.reason, result.method], [reason, method], name);
   }
   assert.match(
     migratability(vmi(claim, claimIs('ReadWriteOnce'))).obstacle?.message ?? '',

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { VirtualMachineInstance } from '../../kinds/kinds.ts';
 import {
-  type MigrationVerdict,
-  migrationVerdict,
+  type MigrationDecision,
+  migrationDecision,
   nextSourceStep,
   nextTargetStep,
   type SourceView,
@@ -15,10 +15,10 @@ const ENDS = { uid: 'm1', vmiUid: 'v1', sourceNode: 'one', targetNode: 'two' };
 const vmi = (status: object, uid = 'v1'): VirtualMachineInstance =>
   ({ metadata: { uid }, spec: {}, status }) as unknown as VirtualMachineInstance;
 
-test('migrationVerdict(): what the API says decides', () => {
+test('migrationDecision(): what the API says decides', () => {
   const state = { migrationUid: 'm1' };
   const base = { phase: 'Running', nodeName: 'one', migrationState: state };
-  const table: [string, VirtualMachineInstance | undefined, MigrationVerdict][] = [
+  const table: [string, VirtualMachineInstance | undefined, MigrationDecision][] = [
     ['no such object', undefined, 'gone'],
     ['another of that name', vmi(base, 'v2'), 'gone'],
     ['under way', vmi(base), 'open'],
@@ -40,7 +40,7 @@ test('migrationVerdict(): what the API says decides', () => {
     ['another migration', vmi({ ...base, migrationState: { migrationUid: 'm2' } }), 'superseded'],
     ['no migration any more', vmi({ phase: 'Running', nodeName: 'one' }), 'superseded'],
   ];
-  for (const [name, object, wanted] of table) assert.equal(migrationVerdict(object, ENDS), wanted, name);
+  for (const [name, object, wanted] of table) assert.equal(migrationDecision(object, ENDS), wanted, name);
 });
 
 // One row for each of the twelve steps of a hand-over (reliability.md 1.3) at which an end dies: its record, what the API
@@ -49,7 +49,7 @@ test('crash points of the source', () => {
   const view = (change: Partial<SourceView>): SourceView => ({
     phase: 'sending',
     postCopy: false,
-    verdict: 'open',
+    decision: 'open',
     released: false,
     targetPresent: false,
     overdue: false,
@@ -57,26 +57,26 @@ test('crash points of the source', () => {
   });
   const table: [string, Partial<SourceView>, string][] = [
     ['5-8: before everything was sent', {}, 'resume'],
-    ['9: QEMU is done, the record does not say so', { verdict: undefined }, 'resume'],
-    ['9: sent, nobody knows whether the target took over', { phase: 'sent', verdict: undefined }, 'wait'],
+    ['9: QEMU is done, the record does not say so', { decision: undefined }, 'resume'],
+    ['9: sent, nobody knows whether the target took over', { phase: 'sent', decision: undefined }, 'wait'],
     ['9: sent, the target is silent', { phase: 'sent' }, 'record-failure'],
     ['9: sent, the target is there', { phase: 'sent', targetPresent: true }, 'wait'],
     ['9: sent, the target takes too long', { phase: 'sent', targetPresent: true, overdue: true }, 'record-failure'],
-    ['9: the target let go, the API is down', { phase: 'sent', released: true, verdict: undefined }, 'resume'],
-    ['9: the failure is recorded', { phase: 'sent', verdict: 'failed' }, 'resume'],
-    ['10: taken over', { phase: 'sent', verdict: 'handed-over' }, 'leave'],
-    ['10: taken over and moved on', { phase: 'sent', verdict: 'elsewhere' }, 'leave'],
-    ['10: the instance was removed', { phase: 'sent', verdict: 'gone' }, 'leave'],
-    ['11-12: it has left, whatever the API says', { phase: 'left', verdict: 'failed' }, 'leave'],
-    ['11-12: it has left, the API is down', { phase: 'left', verdict: undefined }, 'leave'],
-    ['post-copy, 9: stopped, nobody knows', { phase: 'sent', postCopy: true, verdict: undefined }, 'wait'],
+    ['9: the target let go, the API is down', { phase: 'sent', released: true, decision: undefined }, 'resume'],
+    ['9: the failure is recorded', { phase: 'sent', decision: 'failed' }, 'resume'],
+    ['10: taken over', { phase: 'sent', decision: 'handed-over' }, 'leave'],
+    ['10: taken over and moved on', { phase: 'sent', decision: 'elsewhere' }, 'leave'],
+    ['10: the instance was removed', { phase: 'sent', decision: 'gone' }, 'leave'],
+    ['11-12: it has left, whatever the API says', { phase: 'left', decision: 'failed' }, 'leave'],
+    ['11-12: it has left, the API is down', { phase: 'left', decision: undefined }, 'leave'],
+    ['post-copy, 9: stopped, nobody knows', { phase: 'sent', postCopy: true, decision: undefined }, 'wait'],
     ['post-copy, 9: the target is silent', { phase: 'sent', postCopy: true }, 'record-failure'],
     ['post-copy, 9: the target let go', { phase: 'sent', postCopy: true, released: true }, 'resume'],
-    ['post-copy, 9: it failed', { phase: 'sent', postCopy: true, verdict: 'failed' }, 'resume'],
-    ['post-copy, 10: taken over', { phase: 'sent', postCopy: true, verdict: 'handed-over' }, 'feed'],
-    ['post-copy, 10: the instance was removed', { phase: 'sent', postCopy: true, verdict: 'gone' }, 'leave'],
-    ['post-copy, 11: it gives, the API is down', { phase: 'feeding', postCopy: true, verdict: undefined }, 'feed'],
-    ['post-copy, 11: whatever the API says', { phase: 'feeding', postCopy: true, verdict: 'failed' }, 'feed'],
+    ['post-copy, 9: it failed', { phase: 'sent', postCopy: true, decision: 'failed' }, 'resume'],
+    ['post-copy, 10: taken over', { phase: 'sent', postCopy: true, decision: 'handed-over' }, 'feed'],
+    ['post-copy, 10: the instance was removed', { phase: 'sent', postCopy: true, decision: 'gone' }, 'leave'],
+    ['post-copy, 11: it gives, the API is down', { phase: 'feeding', postCopy: true, decision: undefined }, 'feed'],
+    ['post-copy, 11: whatever the API says', { phase: 'feeding', postCopy: true, decision: 'failed' }, 'feed'],
     ['post-copy, 11: whatever the target says', { phase: 'feeding', postCopy: true, released: true }, 'feed'],
   ];
   for (const [name, change, wanted] of table) assert.equal(nextSourceStep(view(change)), wanted, name);
@@ -85,7 +85,7 @@ test('crash points of the source', () => {
 test('crash points of the target', () => {
   const view = (change: Partial<TargetView>): TargetView => ({
     phase: 'receiving',
-    verdict: 'open',
+    decision: 'open',
     qemu: true,
     sourceSent: false,
     sourcePresent: true,
@@ -94,20 +94,20 @@ test('crash points of the target', () => {
   });
   const table: [string, Partial<TargetView>, string][] = [
     ['6: the stream runs', {}, 'receive'],
-    ['6: the API is down meanwhile', { verdict: undefined }, 'receive'],
+    ['6: the API is down meanwhile', { decision: undefined }, 'receive'],
     ['3-8: its QEMU is gone', { qemu: false }, 'discard'],
     ['3-8: the agent comes back: the source cannot be heard', { sourcePresent: false }, 'discard'],
     ['3-8: the pod is being deleted', { unwanted: true }, 'discard'],
-    ['3-8: the migration was given up', { verdict: 'failed' }, 'discard'],
+    ['3-8: the migration was given up', { decision: 'failed' }, 'discard'],
     ['9: all sent', { sourceSent: true }, 'hand-over'],
-    ['9: all sent, the API is down', { sourceSent: true, verdict: undefined }, 'hand-over'],
-    ['10: the write may have happened', { phase: 'handing-over', verdict: undefined }, 'wait'],
+    ['9: all sent, the API is down', { sourceSent: true, decision: undefined }, 'hand-over'],
+    ['10: the write may have happened', { phase: 'handing-over', decision: undefined }, 'wait'],
     ['10: the write did not happen', { phase: 'handing-over' }, 'hand-over'],
     ['10: it did not happen and is not wanted any more', { phase: 'handing-over', unwanted: true }, 'discard'],
-    ['10: it happened', { phase: 'handing-over', verdict: 'handed-over' }, 'run'],
-    ['10: it happened and QEMU is gone', { phase: 'handing-over', verdict: 'handed-over', qemu: false }, 'lost'],
-    ['10: the source was first', { phase: 'handing-over', verdict: 'failed' }, 'discard'],
-    ['11: ours, the API is down', { phase: 'handed-over', verdict: undefined }, 'run'],
+    ['10: it happened', { phase: 'handing-over', decision: 'handed-over' }, 'run'],
+    ['10: it happened and QEMU is gone', { phase: 'handing-over', decision: 'handed-over', qemu: false }, 'lost'],
+    ['10: the source was first', { phase: 'handing-over', decision: 'failed' }, 'discard'],
+    ['11: ours, the API is down', { phase: 'handed-over', decision: undefined }, 'run'],
     ['11: ours, QEMU is gone', { phase: 'handed-over', qemu: false }, 'lost'],
   ];
   for (const [name, change, wanted] of table) assert.equal(nextTargetStep(view(change)), wanted, name);
@@ -119,7 +119,7 @@ test('never do both ends run: in no pair of records that the protocol can leave,
   // What is durable: who wrote the deciding record, if anybody did. Each end may or may not see it.
   fc.assert(
     fc.property(
-      fc.constantFrom<MigrationVerdict>('open', 'handed-over', 'failed'),
+      fc.constantFrom<MigrationDecision>('open', 'handed-over', 'failed'),
       fc.constantFrom<SourceView['phase']>('sending', 'sent', 'feeding', 'left'),
       fc.constantFrom<TargetView['phase']>('receiving', 'handing-over', 'handed-over'),
       flag,
@@ -135,13 +135,13 @@ test('never do both ends run: in no pair of records that the protocol can leave,
         if (targetPhase === 'receiving' && truth === 'handed-over') return;
         const sourceStep = nextSourceStep({
           phase: sourcePhase,
-          verdict: sourceSees ? truth : undefined,
+          decision: sourceSees ? truth : undefined,
           released: false,
           ...source,
         });
         const targetStep = nextTargetStep({
           phase: targetPhase,
-          verdict: targetSees ? truth : undefined,
+          decision: targetSees ? truth : undefined,
           sourceSent: sourcePhase !== 'sending',
           ...target,
         });

@@ -30,10 +30,10 @@ export interface MigrationEnds {
  * `failed`: it stays where it was. `superseded`: it is where it was and another migration is under way. `gone`: there is
  * no such VMI.
  */
-export type MigrationVerdict = 'open' | 'handed-over' | 'elsewhere' | 'failed' | 'superseded' | 'gone';
+export type MigrationDecision = 'open' | 'handed-over' | 'elsewhere' | 'failed' | 'superseded' | 'gone';
 
-/** Reads the verdict; `undefined` when the API says that the VMI does not exist. */
-export function migrationVerdict(vmi: ReadonlyVmi | undefined, ends: MigrationEnds): MigrationVerdict {
+/** Reads the decision; `undefined` when the API says that the VMI does not exist. */
+export function migrationDecision(vmi: ReadonlyVmi | undefined, ends: MigrationEnds): MigrationDecision {
   if (!vmi || vmi.metadata.uid !== ends.vmiUid) return 'gone';
   const { nodeName, migrationState: state, phase } = vmi.status ?? {};
   if (nodeName === ends.targetNode) return 'handed-over';
@@ -53,7 +53,7 @@ export interface SourceView {
   /** Part of the memory is still only here when the guest is handed over. */
   readonly postCopy: boolean;
   /** undefined while the API does not answer. */
-  readonly verdict: MigrationVerdict | undefined;
+  readonly decision: MigrationDecision | undefined;
   /** The target said that its QEMU is gone and that it has never tried to take over. */
   readonly released: boolean;
   /** The target can be heard, and has not given up. */
@@ -74,7 +74,7 @@ export function nextSourceStep(view: SourceView): SourceStep {
   if (view.phase === 'feeding') return 'feed';
   if (view.phase === 'sending') return 'resume';
   if (view.released) return 'resume';
-  switch (view.verdict) {
+  switch (view.decision) {
     case 'handed-over':
       return view.postCopy ? 'feed' : 'leave';
     case 'elsewhere':
@@ -94,7 +94,7 @@ export function nextSourceStep(view: SourceView): SourceStep {
 
 export interface TargetView {
   readonly phase: TargetPhase;
-  readonly verdict: MigrationVerdict | undefined;
+  readonly decision: MigrationDecision | undefined;
   /** QEMU is there. */
   readonly qemu: boolean;
   /** The source has said that it is stopped for good (`sent`). Always true in `handing-over`. */
@@ -112,15 +112,15 @@ export interface TargetView {
 export type TargetStep = 'receive' | 'hand-over' | 'run' | 'discard' | 'lost' | 'wait';
 
 export function nextTargetStep(view: TargetView): TargetStep {
-  const { phase, verdict, qemu } = view;
+  const { phase, decision, qemu } = view;
   if (phase === 'handed-over') return qemu ? 'run' : 'lost';
   if (phase === 'receiving') {
     // Never tried: it cannot be ours, whatever the API says.
     if (!qemu || view.unwanted || !view.sourcePresent) return 'discard';
-    if (verdict !== undefined && verdict !== 'open') return 'discard';
+    if (decision !== undefined && decision !== 'open') return 'discard';
     return view.sourceSent ? 'hand-over' : 'receive';
   }
-  switch (verdict) {
+  switch (decision) {
     case 'handed-over':
       return qemu ? 'run' : 'lost';
     case 'elsewhere':

@@ -8,8 +8,8 @@ const OUTCOMES: Readonly<Record<string, ProbeOutcome>> = {
   e: { type: 'errored', message: 'not asked' },
 };
 
-test('countOutcome(): a verdict turns after as many outcomes in a row as its threshold says', () => {
-  // thresholds of success and failure, verdict before, outcomes, verdict after each
+test('countOutcome(): a result turns after as many outcomes in a row as its threshold says', () => {
+  // thresholds of success and failure, result before, outcomes, result after each
   const cases: readonly [number, number, 'success' | 'failure', string, string][] = [
     [1, 3, 'success', 'fff', 'ssf'],
     [1, 3, 'success', 'ffsfff', 'sssssf'],
@@ -20,14 +20,14 @@ test('countOutcome(): a verdict turns after as many outcomes in a row as its thr
     [1, 2, 'success', 'fef', 'ssf'],
     [1, 1, 'success', 'eee', 'sss'],
   ];
-  for (const [successThreshold, failureThreshold, before, outcomes, verdicts] of cases) {
+  for (const [successThreshold, failureThreshold, before, outcomes, results] of cases) {
     const settings = { ...probeSettings({}), successThreshold, failureThreshold };
     let count = firstCount(before);
     const seen = [...outcomes].map((letter) => {
       count = countOutcome(count, OUTCOMES[letter]!, settings);
-      return count.verdict[0];
+      return count.result[0];
     });
-    assert.equal(seen.join(''), verdicts, outcomes);
+    assert.equal(seen.join(''), results, outcomes);
   }
 });
 

@@ -1,4 +1,4 @@
-/** How outcomes of a probe become a verdict (pkg/kubelet/prober/worker.go): pure. */
+/** How outcomes of a probe become a result (pkg/kubelet/prober/worker.go): pure. */
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { GuestProbe } from '../../kinds/vmi-spec.ts';
 
@@ -16,9 +16,9 @@ export type ProbeOutcome =
   | { readonly type: 'failure'; readonly output: string }
   | { readonly type: 'errored'; readonly message: string };
 
-/** The verdict so far, and the outcomes in a row that speak for or against it. */
+/** The result so far, and the outcomes in a row that speak for or against it. */
 export interface ProbeCount {
-  readonly verdict: 'success' | 'failure';
+  readonly result: 'success' | 'failure';
   readonly last: 'success' | 'failure' | undefined;
   /** How many times in a row `last` was seen. */
   readonly run: number;
@@ -40,9 +40,9 @@ export function probeSettings(probe: DeepReadonly<GuestProbe>): ProbeSettings {
 }
 
 /** Nothing has been asked yet: a guest counts as alive, and as ready only where it was so before. */
-export const firstCount = (verdict: ProbeCount['verdict']): ProbeCount => ({ verdict, last: undefined, run: 0 });
+export const firstCount = (result: ProbeCount['result']): ProbeCount => ({ result, last: undefined, run: 0 });
 
-/** The count after one more outcome: the verdict turns when its threshold is reached. */
+/** The count after one more outcome: the result turns when its threshold is reached. */
 export function countOutcome(
   count: ProbeCount,
   outcome: ProbeOutcome,
@@ -51,5 +51,5 @@ export function countOutcome(
   if (outcome.type === 'errored') return count;
   const run = count.last === outcome.type ? count.run + 1 : 1;
   const threshold = outcome.type === 'success' ? successThreshold : failureThreshold;
-  return { verdict: run >= threshold ? outcome.type : count.verdict, last: outcome.type, run };
+  return { result: run >= threshold ? outcome.type : count.result, last: outcome.type, run };
 }

@@ -37,7 +37,7 @@ export interface Refusal {
 
 /** How many machines a refusal names. */
 export const MAX_NAMED = 10;
-/** So many are looked at for the first by name: a verdict does not walk through ten thousand. */
+/** So many are looked at for the first by name: a decision does not walk through ten thousand. */
 const MAX_SORTED = 200;
 
 const CLAIMS = PERSISTENT_VOLUME_CLAIMS;

@@ -8,7 +8,7 @@ import {
   openRequests,
   type RunStrategy,
   type StateChangeRequest,
-  startStopVerdict,
+  startStopDecision,
 } from './run-strategy.ts';
 import { backoffLeft, nextStartFailure, startBackoffSeconds } from './start-failure.ts';
 
@@ -16,7 +16,7 @@ const vmi = (phase: string, deleting = false): InstanceView => ({ uid: 'u', phas
 const START: StateChangeRequest = { action: 'Start' };
 const STOP: StateChangeRequest = { action: 'Stop', uid: 'u' };
 
-const VERDICTS: [
+const DECISIONS: [
   strategy: RunStrategy,
   instance: InstanceView | undefined,
   requests: StateChangeRequest[],
@@ -52,23 +52,23 @@ const VERDICTS: [
 ];
 
 // S-040: Run strategies Always, Halted, Manual, RerunOnFailure and Once decide as upstream's table.
-test('startStopVerdict() follows the run strategy table', () => {
-  for (const [strategy, instance, requests, lastStrategy, expected] of VERDICTS) {
-    const verdict = startStopVerdict({ strategy, instance, requests, lastStrategy, backoffMs: 0 });
+test('startStopDecision() follows the run strategy table', () => {
+  for (const [strategy, instance, requests, lastStrategy, expected] of DECISIONS) {
+    const decision = startStopDecision({ strategy, instance, requests, lastStrategy, backoffMs: 0 });
     const shown =
-      verdict.type === 'delete' && verdict.thenStart
+      decision.type === 'delete' && decision.thenStart
         ? 'delete+start'
-        : verdict.type === 'create' && verdict.paused
+        : decision.type === 'create' && decision.paused
           ? 'create paused'
-          : verdict.type;
+          : decision.type;
     assert.equal(shown, expected, JSON.stringify({ strategy, instance, requests, lastStrategy }));
   }
 });
 
 // S-059
-test('startStopVerdict() waits out the back-off, but not for Manual', () => {
+test('startStopDecision() waits out the back-off, but not for Manual', () => {
   const of = (strategy: RunStrategy) =>
-    startStopVerdict({ strategy, instance: undefined, requests: [START], lastStrategy: '', backoffMs: 7 });
+    startStopDecision({ strategy, instance: undefined, requests: [START], lastStrategy: '', backoffMs: 7 });
   assert.deepEqual(of('Always'), { type: 'wait', ms: 7 });
   assert.deepEqual(of('Once'), { type: 'wait', ms: 7 });
   assert.equal(of('Manual').type, 'create');

@@ -1,5 +1,5 @@
 /**
- * What a VirtualMachine wants of its VirtualMachineInstance: a pure verdict from the run strategy, the instance as it
+ * What a VirtualMachine wants of its VirtualMachineInstance: a pure decision from the run strategy, the instance as it
  * is, and the pending start and stop requests (VM controller, startStop).
  */
 
@@ -14,7 +14,7 @@ export interface StateChangeRequest {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** The instance as far as the verdict needs it. */
+/** The instance as far as the decision needs it. */
 export interface InstanceView {
   readonly uid: string;
   readonly phase: string;
@@ -31,7 +31,7 @@ export interface StartStopInput {
   readonly backoffMs: number;
 }
 
-export type StartStopVerdict =
+export type StartStopDecision =
   | { readonly type: 'keep' }
   | { readonly type: 'create'; readonly paused: boolean }
   /** Wait out the start-failure back-off. */
@@ -60,12 +60,12 @@ const isPaused = (request: StateChangeRequest): boolean => request.data?.['pause
 
 const pausedStart = ([first]: readonly StateChangeRequest[]): boolean => first?.action === 'Start' && isPaused(first);
 
-/** The verdict. Total: every strategy and every state of the instance has an answer. */
-export function startStopVerdict(input: StartStopInput): StartStopVerdict {
+/** The decision. Total: every strategy and every state of the instance has an answer. */
+export function startStopDecision(input: StartStopInput): StartStopDecision {
   const { strategy, instance, requests, backoffMs } = input;
-  const keep: StartStopVerdict = { type: 'keep' };
-  const remove: StartStopVerdict = { type: 'delete', thenStart: false };
-  const create = (withBackoff: boolean): StartStopVerdict =>
+  const keep: StartStopDecision = { type: 'keep' };
+  const remove: StartStopDecision = { type: 'delete', thenStart: false };
+  const create = (withBackoff: boolean): StartStopDecision =>
     withBackoff && backoffMs > 0 ? { type: 'wait', ms: backoffMs } : { type: 'create', paused: pausedStart(requests) };
   if (instance?.deleting) return keep;
   switch (strategy) {

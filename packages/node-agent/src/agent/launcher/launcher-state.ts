@@ -209,9 +209,9 @@ export class LauncherState {
     if (!pod || this.podGone) return undefined;
     const trouble = this.plugTrouble;
     if (!isResizing(pod)) return trouble === undefined ? undefined : { trouble };
-    const verdict = await this.environment.decideResize(pod);
-    this.resizeWaits = verdict.type === 'wait';
-    return { verdict, of: pod, ...(trouble !== undefined && { trouble }) };
+    const decision = await this.environment.decideResize(pod);
+    this.resizeWaits = decision.type === 'wait';
+    return { decision, of: pod, ...(trouble !== undefined && { trouble }) };
   }
 
   /** Tries until it works or the agent stops. */

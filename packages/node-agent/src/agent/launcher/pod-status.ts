@@ -17,7 +17,7 @@ import {
   networkStatusText,
 } from '@coracle/kubevirt/rules/launcher/network-attachments';
 import { podAddressOf } from '@coracle/kubevirt/rules/launcher/pod-address';
-import { isResizing, type PodResizeVerdict } from '@coracle/kubevirt/rules/live-update/pod-resize';
+import { isResizing, type PodResizeDecision } from '@coracle/kubevirt/rules/live-update/pod-resize';
 import { FORWARDED_PORTS_ANNOTATION, type PublishedPort } from '@coracle/kubevirt/rules/machine/host-ports';
 import type { MachinePlan } from '@coracle/kubevirt/rules/machine/machine-plan';
 import { ephemeralStatuses } from './ephemeral-containers.ts';
@@ -26,7 +26,7 @@ import type { VmResult } from './vm-result.ts';
 /** How a change of the Pod's size goes. */
 export interface ResizeView {
   /** For the Pod `of`: one whose size has changed again needs another. */
-  readonly verdict?: PodResizeVerdict;
+  readonly decision?: PodResizeDecision;
   readonly of?: ReadonlyPod;
   /** What keeps the guest from having what its Pod has. */
   readonly trouble?: string;
@@ -124,9 +124,9 @@ const observedOf = ({ metadata: { generation } }: ReadonlyPod): { observedGenera
   generation === undefined ? {} : { observedGeneration: generation };
 
 /** What was decided on the size that the Pod has now; undefined where it has changed since. */
-function resizeVerdictOf(pod: ReadonlyPod, view: LauncherView): PodResizeVerdict | undefined {
+function resizeDecisionOf(pod: ReadonlyPod, view: LauncherView): PodResizeDecision | undefined {
   const resize = view.state === 'running' ? view.resize : undefined;
-  return resize?.of && sameJson(sizesOf(resize.of), sizesOf(pod)) ? resize.verdict : undefined;
+  return resize?.of && sameJson(sizesOf(resize.of), sizesOf(pod)) ? resize.decision : undefined;
 }
 
 function conditionsOf(pod: ReadonlyPod, view: LauncherView, stamp: string): PodCondition[] {
@@ -162,9 +162,9 @@ function conditionsOf(pod: ReadonlyPod, view: LauncherView, stamp: string): PodC
     set('ContainersReady', 'False', reason);
     set('Ready', 'False', reason);
   }
-  const verdict = resizeVerdictOf(pod, view);
-  if (verdict?.type === 'wait') set('PodResizePending', 'True', verdict.reason, verdict.message);
-  else if (!isResizing(pod) || verdict) conditions.delete('PodResizePending');
+  const decision = resizeDecisionOf(pod, view);
+  if (decision?.type === 'wait') set('PodResizePending', 'True', decision.reason, decision.message);
+  else if (!isResizing(pod) || decision) conditions.delete('PodResizePending');
   const trouble = view.state === 'running' ? view.resize?.trouble : undefined;
   if (trouble !== undefined) set('PodResizeInProgress', 'True', 'Error', trouble);
   else conditions.delete('PodResizeInProgress');
@@ -179,7 +179,7 @@ function sizeOf(
 ): Pick<ContainerStatus, 'allocatedResources' | 'resources'> {
   if (!resources?.requests) return {};
   const known = pod.status?.containerStatuses?.find((status) => status.name === name);
-  if (known?.allocatedResources && known.resources && resizeVerdictOf(pod, view)?.type !== 'fits')
+  if (known?.allocatedResources && known.resources && resizeDecisionOf(pod, view)?.type !== 'fits')
     return {
       allocatedResources: { ...known.allocatedResources },
       resources: cloneJson<ResourceRequirements>(known.resources),

@@ -379,9 +379,9 @@ test('podStatusOf(): a container has what it was made with until a change of its
   const undecided = podStatusOf(grown, view, options);
   assert.deepEqual([has(undecided), shown(undecided)], ['1Gi', []]);
   const wait = { type: 'wait', reason: 'Deferred', message: 'no room' } as const;
-  const waiting = podStatusOf(grown, { ...view, resize: { verdict: wait, of: grown } }, options);
+  const waiting = podStatusOf(grown, { ...view, resize: { decision: wait, of: grown } }, options);
   assert.deepEqual([has(waiting), shown(waiting)], ['1Gi', ['PodResizePending Deferred: no room']]);
-  const fits = { verdict: { type: 'fits' }, of: grown } as const;
+  const fits = { decision: { type: 'fits' }, of: grown } as const;
   const later = sized('3Gi', waiting);
   assert.equal(has(podStatusOf(later, { ...view, resize: fits }, options)), '1Gi', 'it has changed again since');
   const granted = podStatusOf(sized('2Gi', waiting), { ...view, resize: fits }, options);

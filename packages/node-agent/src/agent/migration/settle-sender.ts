@@ -7,7 +7,7 @@ import { hasEnded } from '../guest/run-state.ts';
 import type { LauncherState } from '../launcher/launcher-state.ts';
 import type { VmRecord } from '../launcher/vm-record.ts';
 import { resultOf, type VmResult } from '../launcher/vm-result.ts';
-import { ask } from './ask-verdict.ts';
+import { ask } from './ask-decision.ts';
 import type { ControlChannel, SourceMessage, TargetMessage } from './channel.ts';
 import { feedTarget } from './feed-target.ts';
 import { sourceAborting, sourceFailed } from './migration-status.ts';
@@ -77,13 +77,13 @@ export async function resumeSent(launcher: LauncherState): Promise<VmResult> {
   const ends = { uid, vmiUid: record.vmiUid, sourceNode: environment.nodeName, targetNode: peerNode };
   const begun = environment.clock.monotonic();
   for (;;) {
-    const { verdict, vmi } = await ask(launcher, ends);
+    const { decision, vmi } = await ask(launcher, ends);
     const waited = environment.clock.monotonic() - begun;
     const step = nextSourceStep({
       phase: 'sent',
       // Without QEMU there is nothing left to give.
       postCopy: false,
-      verdict,
+      decision,
       released: false,
       targetPresent: waited < 2 * RELEASE_MS,
       overdue: waited > 2 * RELEASE_MS,
@@ -136,14 +136,14 @@ export async function settle(launcher: LauncherState, guest: Guest, settling: Se
   for (;;) {
     signal.throwIfAborted();
     const now = launcher.record?.migration as SourceRecord;
-    const known = undo.handedOver ? { verdict: 'handed-over' as const, vmi: undefined } : undefined;
-    const { verdict, vmi } =
+    const known = undo.handedOver ? { decision: 'handed-over' as const, vmi: undefined } : undefined;
+    const { decision, vmi } =
       known ??
-      (now.phase === 'sent' && !released() ? await ask(launcher, ends) : { verdict: undefined, vmi: undefined });
+      (now.phase === 'sent' && !released() ? await ask(launcher, ends) : { decision: undefined, vmi: undefined });
     const step = nextSourceStep({
       phase: now.phase,
       postCopy: now.postCopy === true,
-      verdict,
+      decision,
       released: released(),
       targetPresent: control?.open ?? clock.monotonic() - begun < patience,
       overdue: clock.monotonic() - begun > patience,

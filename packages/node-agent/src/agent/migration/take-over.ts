@@ -15,7 +15,7 @@ import { connectNetwork } from '../launcher/start-vm.ts';
 import { endProcess } from '../launcher/stop-vm.ts';
 import { type MigrationRecord, type VmRecord, writeRecord } from '../launcher/vm-record.ts';
 import type { VmResult } from '../launcher/vm-result.ts';
-import { ask } from './ask-verdict.ts';
+import { ask } from './ask-decision.ts';
 import { ALONE_MS, ANSWER_MS, awaitMemory, reportLost } from './await-memory.ts';
 import { handOver, sourceFailed } from './migration-status.ts';
 import { recordFailure } from './sender-record.ts';
@@ -58,8 +58,8 @@ async function giveUp(
   const { uid, peerNode } = migration;
   const ends = { uid, vmiUid: launcher.vmiUid, sourceNode: peerNode, targetNode: nodeName };
   for (;;) {
-    const { verdict, vmi } = await ask(launcher, ends);
-    if (verdict !== undefined && verdict !== 'open') return;
+    const { decision, vmi } = await ask(launcher, ends);
+    if (decision !== undefined && decision !== 'open') return;
     if (vmi) await recordFailure(launcher, vmi, sourceFailed(vmi, uid, { reason, aborted: false, now: clock.now() }));
     await clock.sleep(API_RETRY_MS, signal);
   }
@@ -76,10 +76,10 @@ export async function resumeEnded(launcher: LauncherState): Promise<VmResult> {
     targetNode: launcher.environment.nodeName,
   };
   for (;;) {
-    const { verdict } = migration.phase === 'handed-over' ? { verdict: undefined } : await ask(launcher, ends);
+    const { decision } = migration.phase === 'handed-over' ? { decision: undefined } : await ask(launcher, ends);
     const step = nextTargetStep({
       phase: migration.phase,
-      verdict,
+      decision,
       qemu: false,
       sourceSent: true,
       sourcePresent: false,
@@ -159,11 +159,11 @@ async function tryTakeOver(
       sourceNode: peerNode,
       targetNode: environment.nodeName,
     };
-    const { verdict, vmi } =
-      phase === 'handed-over' ? { verdict: undefined, vmi: undefined } : await ask(launcher, ends);
+    const { decision, vmi } =
+      phase === 'handed-over' ? { decision: undefined, vmi: undefined } : await ask(launcher, ends);
     const step = nextTargetStep({
       phase,
-      verdict,
+      decision,
       qemu: guest.state.exit === undefined,
       sourceSent: sourcePresent || phase !== 'receiving',
       sourcePresent,

@@ -20,19 +20,19 @@ export interface ProbeKeeper {
 
 type Kind = 'Readiness' | 'Liveness';
 
-/** Nothing is asked before `look`. Verdicts that turn wake the launcher. */
+/** Nothing is asked before `look`. Results that turn wake the launcher. */
 export function keepProbes(launcher: LauncherState, guest: Guest): ProbeKeeper {
   const life = createLinkedController(guest.signal);
-  const verdicts = new Map<Kind, ProbeCount['verdict']>();
+  const results = new Map<Kind, ProbeCount['result']>();
   let begun = false;
-  const begin = (kind: Kind, probe: DeepReadonly<GuestProbe> | undefined, verdict: ProbeCount['verdict']): void => {
+  const begin = (kind: Kind, probe: DeepReadonly<GuestProbe> | undefined, result: ProbeCount['result']): void => {
     if (!probe) return;
-    verdicts.set(kind, verdict);
-    const turned = (to: ProbeCount['verdict']): void => {
-      verdicts.set(kind, to);
+    results.set(kind, result);
+    const turned = (to: ProbeCount['result']): void => {
+      results.set(kind, to);
       launcher.changed();
     };
-    askRegularly(launcher, guest, { kind, probe, verdict, turned, signal: life.signal }).catch((error: Error) => {
+    askRegularly(launcher, guest, { kind, probe, result, turned, signal: life.signal }).catch((error: Error) => {
       if (!life.signal.aborted) launcher.log.error('probe broke off', { kind, error: error.stack });
     });
   };
@@ -47,11 +47,11 @@ export function keepProbes(launcher: LauncherState, guest: Guest): ProbeKeeper {
       begin('Liveness', vmi.spec.livenessProbe, 'success');
     },
     get isReady() {
-      const verdict = verdicts.get('Readiness');
-      return verdict && verdict === 'success';
+      const result = results.get('Readiness');
+      return result && result === 'success';
     },
     get isDead() {
-      return verdicts.get('Liveness') === 'failure';
+      return results.get('Liveness') === 'failure';
     },
     stop() {
       life.abort(new DOMException('the probes end', 'AbortError'));
@@ -66,8 +66,8 @@ async function askRegularly(
   work: {
     readonly kind: Kind;
     readonly probe: DeepReadonly<GuestProbe>;
-    readonly verdict: ProbeCount['verdict'];
-    readonly turned: (to: ProbeCount['verdict']) => void;
+    readonly result: ProbeCount['result'];
+    readonly turned: (to: ProbeCount['result']) => void;
     readonly signal: AbortSignal;
   },
 ): Promise<void> {
@@ -76,7 +76,7 @@ async function askRegularly(
   const settings = probeSettings(probe);
   const due = (launcher.record?.startedAt ?? 0) + settings.initialDelayMs - clock.now();
   if (due > 0) await clock.sleep(due, signal);
-  let count = firstCount(work.verdict);
+  let count = firstCount(work.result);
   for (;;) {
     const { vmi, record } = launcher;
     if (vmi && record && canAnswer(launcher, guest)) {
@@ -90,9 +90,9 @@ async function askRegularly(
           launcher.event('Warning', 'GuestAgentPingFailed', `GuestAgentPing probe failed for VMI ${vmi.metadata.name}`);
         if (outcome.type === 'errored')
           launcher.podEvent('Warning', 'Unhealthy', `${kind} probe errored: ${outcome.message}`);
-        const before = count.verdict;
+        const before = count.result;
         count = countOutcome(count, outcome, settings);
-        if (count.verdict !== before) work.turned(count.verdict);
+        if (count.result !== before) work.turned(count.result);
       }
     }
     await clock.sleep(settings.periodMs, signal);

@@ -2,11 +2,11 @@
 
 import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { Amounts } from '@coracle/cluster-rules/placement/pod-requests';
-import { isResizing, type PodResizeVerdict, podResizeVerdict } from '@coracle/kubevirt/rules/live-update/pod-resize';
+import { isResizing, type PodResizeDecision, podResizeDecision } from '@coracle/kubevirt/rules/live-update/pod-resize';
 
 export interface NodeRoom {
   /** Decides on a Pod whose size was changed; what it says 'fits' to is taken from then on. */
-  decide(pod: ReadonlyPod): Promise<PodResizeVerdict>;
+  decide(pod: ReadonlyPod): Promise<PodResizeDecision>;
 }
 
 /** `pods` tells those of this node as the API shows them; `allocatable` what it offers. */
@@ -26,11 +26,11 @@ export function createNodeRoom(source: {
         if (shown === undefined || !isResizing(shown)) granted.delete(uid);
       }
       const given = pods.map((one) => granted.get(one.metadata.uid ?? '') ?? one);
-      const verdict = podResizeVerdict(pod, { allocatable, pods: given });
+      const decision = podResizeDecision(pod, { allocatable, pods: given });
       // Without what its status says it counts with all that it asks for.
       const { status: _, ...taken } = pod;
-      if (verdict.type === 'fits') granted.set(pod.metadata.uid ?? '', taken);
-      return verdict;
+      if (decision.type === 'fits') granted.set(pod.metadata.uid ?? '', taken);
+      return decision;
     },
   };
 }

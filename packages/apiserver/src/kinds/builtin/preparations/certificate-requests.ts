@@ -1,6 +1,6 @@
 /**
  * Who may write what of a CertificateSigningRequest (pkg/registry/certificates): the spec stays as it was made, the
- * approval endpoint writes conditions, the status endpoint everything but what a verdict says.
+ * approval endpoint writes conditions, the status endpoint everything but what a decision says.
  */
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
@@ -16,7 +16,7 @@ interface Parts {
 }
 
 /** Approval and denial are given through `/approval` alone. */
-const VERDICTS = ['Approved', 'Denied'];
+const DECISIONS = ['Approved', 'Denied'];
 
 type Status = NonNullable<Parts['status']>;
 
@@ -37,16 +37,16 @@ export const keepAllButApproval = keeping((wanted, { conditions: _, ...rest }) =
   ...rest,
   ...(wanted.conditions && { conditions: wanted.conditions }),
 }));
-export const keepVerdicts = keeping((wanted, before) =>
-  wanted.conditions ? { ...wanted, conditions: withVerdicts(wanted.conditions, before.conditions ?? []) } : wanted,
+export const keepDecisions = keeping((wanted, before) =>
+  wanted.conditions ? { ...wanted, conditions: withDecisions(wanted.conditions, before.conditions ?? []) } : wanted,
 );
 
-/** With the verdicts as they were given. Where there are more or fewer of them, admission refuses. */
-function withVerdicts(wanted: readonly Condition[], before: readonly Condition[]): Condition[] {
+/** With the decisions as they were given. Where there are more or fewer of them, admission refuses. */
+function withDecisions(wanted: readonly Condition[], before: readonly Condition[]): Condition[] {
   const next = [...wanted];
-  for (const verdict of VERDICTS) {
-    const given = before.filter(({ type }) => type === verdict);
-    const places = [...next.keys()].filter((at) => next[at]!.type === verdict);
+  for (const decision of DECISIONS) {
+    const given = before.filter(({ type }) => type === decision);
+    const places = [...next.keys()].filter((at) => next[at]!.type === decision);
     if (given.length === places.length) for (const [i, at] of places.entries()) next[at] = given[i]!;
   }
   return next;

@@ -5,7 +5,7 @@ import { formatWarnings, newFormatWarnings } from '../../custom/format-warnings.
 import * as cluster from '../defaults/cluster.ts';
 import * as workloads from '../defaults/workloads.ts';
 import { prepareNewApiService } from '../preparations/api-services.ts';
-import { keepAllButApproval, keepRequest, keepVerdicts } from '../preparations/certificate-requests.ts';
+import { keepAllButApproval, keepDecisions, keepRequest } from '../preparations/certificate-requests.ts';
 import { dropNewTopology, dropTopology } from '../preparations/endpoint-slices.ts';
 import { prepareNewJob } from '../preparations/jobs.ts';
 import * as policies from '../validation/admission-policies.ts';
@@ -63,7 +63,7 @@ export const OTHER_GROUPS: Kinds = {
   },
   'certificates.k8s.io/certificatesigningrequests': {
     keepUnwritten: keepRequest,
-    subresources: { approval: { keepUnwritten: keepAllButApproval }, status: { keepUnwritten: keepVerdicts } },
+    subresources: { approval: { keepUnwritten: keepAllButApproval }, status: { keepUnwritten: keepDecisions } },
   },
   'coordination.k8s.io/leases': { validate: rules.validateLease },
   'discovery.k8s.io/endpointslices': {

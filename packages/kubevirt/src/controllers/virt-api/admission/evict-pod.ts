@@ -9,7 +9,7 @@ import { PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Pod } from '@coracle/apimachinery/types/types';
 import type { Client, JsonPatchOperation } from '@coracle/client/client';
 import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../../kinds/kubevirt.ts';
-import { evictedPodOf, evictionStrategyOf, evictionVerdict } from '../../../rules/eviction/eviction-verdict.ts';
+import { evictedPodOf, evictionDecision, evictionStrategyOf } from '../../../rules/eviction/eviction-decision.ts';
 import { WebhookRefusal } from './causes.ts';
 import type { Subject } from './webhook.ts';
 
@@ -45,21 +45,21 @@ export async function validateEviction(subject: Subject<Eviction>): Promise<read
   }
   const key = { namespace, name: evicted.instance };
   const vmi = await instanceOf(client, key);
-  const verdict = evictionVerdict({
+  const decision = evictionDecision({
     vmi,
     strategy: evictionStrategyOf(vmi, context.config),
     nodeName: pod.spec.nodeName ?? '',
   });
-  switch (verdict.type) {
+  switch (decision.type) {
     case 'allow':
       return [];
     case 'refuse':
-      throw refuse(verdict.message);
+      throw refuse(decision.message);
     case 'mark':
-      await mark(subject, key, { vmi, nodeName: verdict.nodeName });
-      throw refuse(verdict.message);
+      await mark(subject, key, { vmi, nodeName: decision.nodeName });
+      throw refuse(decision.message);
     default:
-      return verdict satisfies never;
+      return decision satisfies never;
   }
 }
 

@@ -54,11 +54,11 @@ export interface MutatingWebhook extends Target {
 
 export interface ValidatingWebhook extends Target {
   /** @throws DefaultsError, WebhookRefusal, ApiError when the API cannot be asked */
-  validate(subject: Subject): Verdict;
+  validate(subject: Subject): FieldErrors;
   warnings?(subject: Subject): readonly string[];
 }
 
-type Verdict = Promise<readonly FieldError[]> | readonly FieldError[];
+type FieldErrors = Promise<readonly FieldError[]> | readonly FieldError[];
 
 /** Whom a row is about: `OPERATION... : NAME : PATH`, for the objects of a kind. */
 function targetOf<T extends KubeObject>({ group, resource }: ResourceType<T>, row: string): Target {
@@ -80,7 +80,7 @@ export const mutating = <T extends KubeObject>(
 export const validating = <T extends KubeObject>(
   type: ResourceType<T>,
   row: string,
-  validate: (subject: Subject<T>) => Verdict,
+  validate: (subject: Subject<T>) => FieldErrors,
   warnings?: (subject: Subject<T>) => readonly string[],
 ): ValidatingWebhook => ({
   ...targetOf(type, row),

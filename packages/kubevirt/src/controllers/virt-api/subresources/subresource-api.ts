@@ -61,11 +61,11 @@ export interface SubresourceRequestInfo {
   readonly parts: readonly string[];
 }
 
-type Verdict = boolean | { readonly allowed: boolean; readonly reason?: string };
+type Decision = boolean | { readonly allowed: boolean; readonly reason?: string };
 export type SubresourceAuthorizer = (
   user: SubresourceUser,
   attributes: SubresourceAttributes,
-) => Verdict | Promise<Verdict>;
+) => Decision | Promise<Decision>;
 
 export interface CreateSubresourceApiOptions extends SubresourceOptions {
   /** Asked when `handle` is given no authoriser of its own. */
@@ -184,7 +184,7 @@ export function createSubresourceApi(options: CreateSubresourceApiOptions): Subr
         if (open !== undefined) return open;
         const found = findRoute(request, info);
         if ('status' in found) return found;
-        const verdict = await authorize(user, {
+        const decision = await authorize(user, {
           type: 'resource',
           verb: VERB[request.method]!,
           group: SUBRESOURCE_GROUP,
@@ -195,7 +195,7 @@ export function createSubresourceApi(options: CreateSubresourceApiOptions): Subr
           namespace: info.namespace,
           name: info.name,
         });
-        const { allowed, reason = '' } = typeof verdict === 'boolean' ? { allowed: verdict } : verdict;
+        const { allowed, reason = '' } = typeof decision === 'boolean' ? { allowed: decision } : decision;
         // Behind an API server that has asked before: then such a refusal is virt-api's own, 401 and plain text.
         if (!allowed) return text(401, reason);
         const key = { namespace: info.namespace, name: info.name };

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { Pod } from '../../../../apimachinery/src/types/types.ts';
 import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
 import { EVICTION_STRATEGIES, type EvictionStrategy } from '../../kinds/vmi-spec.ts';
-import { evictedPodOf, evictionStrategyOf, evictionVerdict } from './eviction-verdict.ts';
+import { evictedPodOf, evictionDecision, evictionStrategyOf } from './eviction-decision.ts';
 
 const vmiWith = (facts: { migratable?: string; mark?: string; strategy?: EvictionStrategy }): VirtualMachineInstance =>
   ({
@@ -25,8 +25,8 @@ const mark = { type: 'mark', nodeName: 'node-1', message: TRIGGERED };
 const allow = { type: 'allow' };
 const refuse = (message: string) => ({ type: 'refuse', message });
 
-describe('evictionVerdict()', () => {
-  // strategy, migratable, already marked, on the instance's own node -> verdict
+describe('evictionDecision()', () => {
+  // strategy, migratable, already marked, on the instance's own node -> decision
   const table: [EvictionStrategy, boolean, boolean, boolean, object][] = [
     ['LiveMigrate', true, false, true, mark],
     ['LiveMigrate', true, true, true, refuse(IN_PROGRESS)],
@@ -49,7 +49,7 @@ describe('evictionVerdict()', () => {
     // S-174: An eviction of a launcher is let go, refused or marked by strategy, with upstream's codes and words.
     it(`${strategy}, ${migratable ? '' : 'not '}migratable${marked ? ', marked' : ''}${own ? '' : ', target Pod'}`, () => {
       const vmi = vmiWith({ migratable: migratable ? 'True' : 'False', ...(marked && { mark: 'node-1' }) });
-      assert.deepEqual(evictionVerdict({ vmi, strategy, nodeName: own ? 'node-1' : 'node-2' }), expected);
+      assert.deepEqual(evictionDecision({ vmi, strategy, nodeName: own ? 'node-1' : 'node-2' }), expected);
     });
   }
   it('None lets every Pod go', () => {
@@ -57,7 +57,7 @@ describe('evictionVerdict()', () => {
       for (const from of ['', 'node-1'])
         for (const nodeName of ['node-1', 'node-2'])
           assert.deepEqual(
-            evictionVerdict({ vmi: vmiWith({ migratable, mark: from }), strategy: 'None', nodeName }),
+            evictionDecision({ vmi: vmiWith({ migratable, mark: from }), strategy: 'None', nodeName }),
             allow,
           );
   });
@@ -67,7 +67,7 @@ describe('evictionVerdict()', () => {
       return { ...vmi, status: { ...vmi.status, migrationState } } as VirtualMachineInstance;
     };
     const of = (migrationState: object) =>
-      evictionVerdict({ vmi: stuck(migrationState), strategy: 'LiveMigrate', nodeName: 'node-1' });
+      evictionDecision({ vmi: stuck(migrationState), strategy: 'LiveMigrate', nodeName: 'node-1' });
     const ended = { failed: true, completed: true, endTimestamp: '2030-01-01T00:00:00Z' };
     assert.deepEqual(
       of({ ...ended, failureReason: 'no room' }),
@@ -82,7 +82,7 @@ describe('evictionVerdict()', () => {
   });
   it('an instance that says nothing about migration is not migratable', () => {
     const vmi = vmiWith({});
-    assert.deepEqual(evictionVerdict({ vmi, strategy: 'LiveMigrate', nodeName: 'node-1' }), refuse(NOT_MIGRATABLE));
+    assert.deepEqual(evictionDecision({ vmi, strategy: 'LiveMigrate', nodeName: 'node-1' }), refuse(NOT_MIGRATABLE));
   });
 });
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type GarbageFacts, type GarbageVerdict, garbageVerdict, type OwnerState } from './garbage-verdict.ts';
+import { type GarbageDecision, type GarbageFacts, garbageDecision, type OwnerState } from './garbage-decision.ts';
 
 const reference = (uid: string, blockOwnerDeletion?: boolean) => ({
   apiVersion: 'v1',
@@ -18,7 +18,7 @@ const facts = (owners: GarbageFacts['owners'], more: Partial<GarbageFacts> = {})
   ...more,
 });
 
-const cases: [name: string, facts: GarbageFacts, verdict: GarbageVerdict][] = [
+const cases: [name: string, facts: GarbageFacts, decision: GarbageDecision][] = [
   ['without owners', facts([]), { type: 'keep' }],
   ['with its owner', facts([owner('a', 'solid')]), { type: 'keep' }],
   ['without its owner', facts([owner('a', 'dangling')]), { type: 'delete', policy: 'Background' }],
@@ -54,5 +54,5 @@ const cases: [name: string, facts: GarbageFacts, verdict: GarbageVerdict][] = [
     { type: 'delete', policy: 'Foreground' },
   ],
 ];
-for (const [name, given, verdict] of cases)
-  test(`garbageVerdict(): ${name}`, () => assert.deepEqual(garbageVerdict(given), verdict));
+for (const [name, given, decision] of cases)
+  test(`garbageDecision(): ${name}`, () => assert.deepEqual(garbageDecision(given), decision));

@@ -38,7 +38,7 @@ export interface LiveUpdateInput {
   readonly cpuAllocationRatio: number;
 }
 
-export interface LiveUpdateVerdict {
+export interface LiveUpdateDecision {
   /** For the spec of the instance, each change behind a test of what it replaces. Empty: nothing to do. */
   readonly patch: readonly PatchOperation[];
   /** Only a restart brings the change: why. */
@@ -47,10 +47,10 @@ export interface LiveUpdateVerdict {
   readonly failure?: { readonly reason: string; readonly message: string };
 }
 
-type Step = Partial<LiveUpdateVerdict>;
+type Step = Partial<LiveUpdateDecision>;
 
 /** Decides on sockets, placement and memory, in upstream's order: what has to wait holds up those after it. */
-export function liveUpdateVerdict(input: LiveUpdateInput): LiveUpdateVerdict {
+export function liveUpdateDecision(input: LiveUpdateInput): LiveUpdateDecision {
   const patch: PatchOperation[] = [];
   let restart: string | undefined;
   for (const decide of [decideSockets, decidePlacement, decideMemory]) {

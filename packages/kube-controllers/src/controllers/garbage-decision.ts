@@ -10,7 +10,7 @@ type Reference = DeepReadonly<OwnerReference>;
  */
 export type OwnerState = 'solid' | 'waiting' | 'dangling';
 
-export type GarbageVerdict =
+export type GarbageDecision =
   | { readonly type: 'keep' }
   /** Owners that are left hold it; the other references go. */
   | { readonly type: 'strip'; readonly references: readonly Reference[] }
@@ -29,13 +29,13 @@ export interface GarbageFacts {
   readonly dependentIsWaiting: boolean;
 }
 
-/** The verdict. An object without owners is never garbage. */
-export function garbageVerdict({
+/** The decision. An object without owners is never garbage. */
+export function garbageDecision({
   owners,
   finalizers,
   hasDependents,
   dependentIsWaiting,
-}: GarbageFacts): GarbageVerdict {
+}: GarbageFacts): GarbageDecision {
   const of = (state: OwnerState): Reference[] =>
     owners.filter((one) => one.state === state).map((one) => one.reference);
   const solid = of('solid');

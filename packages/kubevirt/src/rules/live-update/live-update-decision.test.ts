@@ -4,7 +4,7 @@ import type { KubeVirt, VirtualMachineInstance, VirtualMachineInstanceSpec } fro
 import { clusterConfigOf } from '../machine-defaults/cluster-config.ts';
 import { setInstanceDefaults, setInstanceSpecDefaults } from '../machine-defaults/instance-defaults.ts';
 import { neutraliseLiveFields } from './live-fields.ts';
-import { liveUpdateVerdict } from './live-update-verdict.ts';
+import { liveUpdateDecision } from './live-update-decision.ts';
 
 type Domain = Partial<VirtualMachineInstanceSpec['domain']>;
 type Condition = readonly [type: string, status: string];
@@ -40,7 +40,7 @@ function decide(
 ) {
   const wanted = specOf(after, of.spec);
   setInstanceSpecDefaults(wanted, config);
-  return liveUpdateVerdict({ wanted, vmi: running(before, of.conditions, of.status), cpuAllocationRatio: 10 });
+  return liveUpdateDecision({ wanted, vmi: running(before, of.conditions, of.status), cpuAllocationRatio: 10 });
 }
 
 const sockets = (count: number, more: object = {}): Domain => ({ cpu: { sockets: count, ...more } });

@@ -13,7 +13,7 @@ const HOTPLUG = 'hotplug-disk';
 /** Names the instance whose domain the Pod runs. */
 const DOMAIN_ANNOTATION = 'kubevirt.io/domain';
 
-export type EvictionVerdict =
+export type EvictionDecision =
   /** The Pod may go: nothing here protects it. */
   | { readonly type: 'allow' }
   /** 429, and nothing changes. */
@@ -46,8 +46,8 @@ export const evictionStrategyOf = (
 
 export const isMigratable = (vmi: ReadonlyVmi): boolean => isConditionTrue(vmi, 'LiveMigratable');
 
-/** The verdict on evicting the launcher of `vmi` from `nodeName`. */
-export function evictionVerdict({
+/** The decision on evicting the launcher of `vmi` from `nodeName`. */
+export function evictionDecision({
   vmi,
   strategy,
   nodeName,
@@ -56,7 +56,7 @@ export function evictionVerdict({
   readonly strategy: EvictionStrategy;
   /** Where the evicted Pod runs. */
   readonly nodeName: string;
-}): EvictionVerdict {
+}): EvictionDecision {
   switch (strategy) {
     case 'None':
       return { type: 'allow' };
