@@ -1,5 +1,5 @@
 /**
- * `npm run check`: types, lint, format, import order, the words of docs/glossary.md and the pages
+ * `npm run check`: types, lint, format, import order, the words of docs/glossary.md, READMEs and the pages
  * that are printed from the tests. Prints what is wrong; exit code 1 when anything is.
  */
 import { spawn } from 'node:child_process';
@@ -9,6 +9,7 @@ import { checkDeclaredTypes } from '../descriptors/declare-types.ts';
 import { checkDocs } from '../docs/docs.ts';
 import { linesByPackage, linesText, NEWER_ROOMS, sinceText, YOUNGER_FILES } from './lines.ts';
 import { checkPackages } from './packages.ts';
+import { checkReadmes } from './readmes.ts';
 import { checkWords } from './words.ts';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
@@ -41,10 +42,11 @@ console.log(`lines in the rooms of 6f59d08e: ${sinceText(linesByPackage(root, NE
 console.log(`without younger files: ${sinceText(linesByPackage(root, [...NEWER_ROOMS, ...YOUNGER_FILES]))}`);
 const isOrdered = inProcess('packages', checkPackages(root));
 const isPlain = inProcess('words', checkWords(root));
+const isReadable = inProcess('readmes', checkReadmes(root));
 const isDeclared = inProcess('declared types', checkDeclaredTypes(root));
 const isPrinted = inProcess('docs', checkDocs(root));
 const results = await Promise.all([
   run('types', [resolve(root, 'node_modules/.bin/tsc'), '--noEmit', '-p', root]),
   run('lint and format', [resolve(root, 'node_modules/.bin/biome'), 'check', '--error-on-warnings', root]),
 ]);
-process.exitCode = isOrdered && isPlain && isDeclared && isPrinted && results.every(Boolean) ? 0 : 1;
+process.exitCode = isOrdered && isPlain && isReadable && isDeclared && isPrinted && results.every(Boolean) ? 0 : 1;
