@@ -199,12 +199,20 @@ test('a download that broke off goes on', async () => {
   );
 });
 
+// S-1652: While a DataVolume is filled its status says how far it is, in percent, and its condition Running how much has come,
+//   how fast, and how long the rest takes.
 // S-1104: What is being made for a DataVolume that is deleted goes with it, from the pool as well.
 test('a DataVolume that is deleted while it is filled leaves nothing', async () => {
   const url = plane.server.serve('/slow', image);
   plane.server.stall.push(MIB, MIB, MIB, MIB);
   await plane.dataVolume('slow', { source: { http: { url } } });
-  await plane.dataVolumeSettled('slow', ({ status }) => status?.phase === 'ImportInProgress');
+  const conditionOf = (status: { conditions?: { type: string; message?: string }[] } | undefined): string =>
+    status?.conditions?.find(({ type }) => type === 'Running')?.message ?? '';
+  const busy = await plane.dataVolumeSettled('slow', ({ status }) => /MiB\/s/.test(conditionOf(status)));
+  const { phase, progress } = busy['status'];
+  assert.equal(phase, 'ImportInProgress');
+  assert.match(progress, /^[1-9]\d?\.\d+%$/);
+  assert.match(conditionOf(busy['status']), /^download: [1-5]\.\d MiB of 6\.0 MiB, \d+\.\d MiB\/s, \d+s left$/);
   assert.ok((await plane.realPool.fills()).includes(await plane.handleOf('slow')));
   await plane.admin('DELETE /apis/cdi.kubevirt.io/v1beta1/namespaces/default/datavolumes/slow');
   await plane.settled(`${CLAIMS}/slow`, (object) => object['metadata'] === undefined);

@@ -99,3 +99,40 @@ test('an Ingress is not reported where there is an IngressClass', async () => {
   const [path, kind, apiVersion, spec] = CASES.at(-1)!;
   assert.equal((await make(path, kind, apiVersion, spec, 'classed')).warnings, '');
 });
+
+// S-1651: Who makes a Pod of containers where no node runs any is told so at once, by a warning; a launcher's Pod is not.
+test('a Pod of containers is reported while all nodes run machines only', async () => {
+  const node = (name: string, containerRuntimeVersion: string) =>
+    board.send('POST', '/api/v1/nodes', {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name },
+      status: { nodeInfo: { ...NODE_INFO, containerRuntimeVersion } },
+    });
+  const warningsOf = async (name: string, metadata: object = {}) => {
+    const body = { apiVersion: 'v1', kind: 'Pod', metadata: { name, ...metadata }, spec: pods.spec };
+    const { status, warnings, json } = await board.send('POST', '/api/v1/namespaces/default/pods', body);
+    assert.equal(status, 201, JSON.stringify(json));
+    return warnings;
+  };
+  // Pods wait for it.
+  const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default' } };
+  assert.equal((await board.send('POST', '/api/v1/namespaces/default/serviceaccounts', account)).status, 201);
+  assert.equal(await warningsOf('no-node'), '');
+  assert.equal((await node('ours', 'qemu://10.1.0')).status, 201);
+  assert.match(await warningsOf('alone'), /no node here runs containers: this Pod is stored, and stays Pending/);
+  const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstance', name: 'v', uid: 'u', controller: true };
+  assert.equal(await warningsOf('owned', { ownerReferences: [owner] }), '');
+  assert.equal((await node('theirs', 'containerd://2.1.0')).status, 201);
+  assert.equal(await warningsOf('with-a-kubelet'), '');
+});
+
+const NODE_INFO = {
+  ...Object.fromEntries(
+    ['machineID', 'systemUUID', 'bootID', 'kernelVersion', 'osImage', 'kubeletVersion', 'kubeProxyVersion'].map(
+      (field) => [field, 'x'],
+    ),
+  ),
+  operatingSystem: 'linux',
+  architecture: 'amd64',
+};

@@ -24,7 +24,11 @@ const eventually = <T>(what: string, read: () => Promise<T>): Promise<NonNullabl
 let board: MigrationBoard;
 before(async () => {
   board = await startMigrationBoard({ controller: true, addresses: { one: '127.0.0.1', two: '127.0.0.2' } });
-  for (const name of ['blue', 'red']) await define(name, JSON.stringify({ cniVersion: '0.3.1', type: 'bridge' }));
+  for (const [name, vlan] of [
+    ['blue', 100],
+    ['red', 200],
+  ] as const)
+    await define(name, JSON.stringify({ type: 'bridge', bridge: 'br1', vlan, macspoofchk: name === 'red' }));
 });
 after(() => board?.close());
 
@@ -152,6 +156,7 @@ async function move(name: string): Promise<void> {
   assert.notEqual((await board.vmi(name)).status?.nodeName, from);
 }
 
+// S-1650
 // S-1364: A card that is plugged into a running guest works at once, goes along when the guest moves to another node, lets its
 //   cable be pulled, and leaves the guest when it is unplugged; then the guest may have it again.
 test('a card is plugged, moves with its guest, loses its cable, and is unplugged', async () => {
@@ -187,6 +192,9 @@ test('a card is plugged, moves with its guest, loses its cable, and is unplugged
   await eventually('the guest sees it again', async () => /eth1/.test(await sh.run('ls /sys/class/net')));
   await address(sh, '192.168.78.2');
   await reaches('the other at last', sh, '192.168.78.1');
+  await sh.run('ip link set eth1 down; ip link set eth1 address 02:aa:aa:aa:aa:aa');
+  await address(sh, '192.168.78.2');
+  assert.equal(await pings(sh, '192.168.78.1'), false, "macspoofchk: an address that is not the card's");
 });
 
 // S-1362: A machine on a network whose definition is missing, or of a type that is not served, waits and says why; it starts

@@ -7,7 +7,8 @@ import { controllerOf } from '@coracle/apimachinery/meta/controller-reference';
 import { formatTime, type UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import type { AdmissionPlugin } from '@coracle/apiserver/admission/plugin';
-import type { ObjectStore } from '@coracle/apiserver/cache/object-store';
+import type { Node } from '@coracle/apimachinery/types/types';
+import type { ObjectStore, StoredObject } from '@coracle/apiserver/cache/object-store';
 import type { Clock } from '@coracle/runtime/clock/clock';
 
 export interface UnservedKindsOptions {
@@ -40,7 +41,11 @@ const WORKLOADS = new Set([
 const AUTOSCALERS = 'autoscaling/horizontalpodautoscalers';
 const INGRESSES = 'networking.k8s.io/ingresses';
 const INGRESS_CLASSES = 'networking.k8s.io/ingressclasses';
-const UNSERVED = new Set([...WORKLOADS, AUTOSCALERS, INGRESSES]);
+const PODS = '/pods';
+const NODES = '/nodes';
+/** Of a node that is an agent of ours: it says of a Pod of containers, by an event of its own, that it runs none. */
+const OUR_RUNTIME = 'qemu://';
+const UNSERVED = new Set([...WORKLOADS, AUTOSCALERS, INGRESSES, PODS]);
 const REASON = 'NotServed';
 const COMPONENT = 'coracle';
 
@@ -54,6 +59,13 @@ export function unservedKinds({ store, clock, events }: UnservedKindsOptions): A
   const problemOf = (info: ResourceInfo): string | undefined => {
     const { kind } = info;
     const name = nameOf(info);
+    if (name === PODS) {
+      const runsContainers = ({ object }: StoredObject): boolean =>
+        !(object as Node).status?.nodeInfo?.containerRuntimeVersion?.startsWith(OUR_RUNTIME);
+      return store.count(NODES) === 0 || store.list(NODES, { limit: 1, match: runsContainers }).items.length > 0
+        ? undefined
+        : 'no node here runs containers: this Pod is stored, and stays Pending. A kubelet that joins this server runs it; a machine is a VirtualMachine';
+    }
     if (name === AUTOSCALERS) {
       return isLed('kube-system', 'kube-controller-manager')
         ? undefined
@@ -82,6 +94,7 @@ export function unservedKinds({ store, clock, events }: UnservedKindsOptions): A
       const problem = problemOf(info);
       if (problem === undefined) return;
       warn(problem);
+      if (nameOf(info) === PODS) return;
       companions?.push({
         info: events,
         object: eventOf(object, { namespace, problem, now: clock.now() }),

@@ -4,12 +4,12 @@ import { partly } from '../../../../../test/testkit/partly.ts';
 import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
 import type { Interface, Network } from '../../kinds/network.ts';
 import {
-  definitionProblem,
   definitionsOf,
   NETWORKS_ANNOTATION,
   networkStatusText,
   networksAnnotation,
   podInterfaceName,
+  readDefinition,
 } from './network-attachments.ts';
 
 const vmiOf = (interfaces: Interface[], networks: Network[]) =>
@@ -67,6 +67,7 @@ test('a definition is served when the plug-in that makes its network is a bridge
     ['{"type":"bridge"}', undefined],
     ['{"type":"cnv-bridge","bridge":"br1","ipam":{}}', undefined],
     ['{"plugins":[{"type":"bridge"},{"type":"tuning"}]}', undefined],
+    ['{"plugins":[{"type":"cnv-bridge","macspoofchk":true}]}', undefined],
     ['{"plugins":[{"type":"macvlan"},{"type":"bridge"}]}', /type "macvlan": only networks of type bridge/],
     ['{"type":"ovs"}', /type "ovs": only networks of type bridge and cnv-bridge are served/],
     ['{"type":7}', /names no type/],
@@ -77,8 +78,8 @@ test('a definition is served when the plug-in that makes its network is a bridge
     [undefined, /no spec\.config/],
   ];
   for (const [config, problem] of rows) {
-    const found = definitionProblem({ spec: config === undefined ? {} : { config } } as never);
-    if (problem) assert.match(found ?? '', problem);
-    else assert.equal(found, undefined, config ?? '');
+    const said = readDefinition({ spec: config === undefined ? {} : { config } } as never);
+    if (problem) assert.match('problem' in said ? said.problem : '', problem);
+    else assert.deepEqual(said, config?.includes('macspoofchk') ? { checksAddress: true } : {}, config ?? '');
   }
 });

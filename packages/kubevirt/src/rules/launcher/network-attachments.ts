@@ -97,21 +97,24 @@ export function networkStatusText(
   return JSON.stringify(status, undefined, 4);
 }
 
-/** Why no guest can be on the network of a definition here; undefined when one can. */
-export function definitionProblem({ spec }: DeepReadonly<NetworkAttachmentDefinition>): string | undefined {
+/** What a definition says of the cards on its network: why none can be on it here, or what they share. */
+export function readDefinition({
+  spec,
+}: DeepReadonly<NetworkAttachmentDefinition>): { readonly problem: string } | { readonly checksAddress?: true } {
   const text = spec?.config ?? '';
   const served = `networks of type ${SERVED_PLUGINS.join(' and ')} are served`;
-  if (text === '') return `it has no spec.config; ${served}`;
+  if (text === '') return { problem: `it has no spec.config; ${served}` };
   let config: unknown;
   try {
     config = JSON.parse(text);
   } catch {
-    return 'its spec.config is not JSON';
+    return { problem: 'its spec.config is not JSON' };
   }
-  const { type, plugins } = isJsonObject(config) ? config : {};
+  const one = isJsonObject(config) ? config : {};
   // In a list the first makes the network; those behind it set it up.
-  const first: unknown = Array.isArray(plugins) ? plugins[0] : { type };
-  const name = isJsonObject(first) ? first['type'] : undefined;
-  if (typeof name !== 'string') return `its spec.config names no type; ${served}`;
-  return SERVED_PLUGINS.includes(name) ? undefined : `type ${JSON.stringify(name.slice(0, 63))}: only ${served}`;
+  const first: unknown = Array.isArray(one['plugins']) ? one['plugins'][0] : one;
+  const { type, macspoofchk } = isJsonObject(first) ? first : {};
+  if (typeof type !== 'string') return { problem: `its spec.config names no type; ${served}` };
+  if (!SERVED_PLUGINS.includes(type)) return { problem: `type ${JSON.stringify(type.slice(0, 63))}: only ${served}` };
+  return macspoofchk === true ? { checksAddress: true } : {};
 }

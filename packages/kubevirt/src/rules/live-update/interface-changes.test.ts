@@ -84,6 +84,15 @@ test('neutraliseInterfaces(): states, added cards, and those let go of are no di
     neutraliseInterfaces(before, after, running && specOf(...running));
     (isSame ? assert.deepEqual : assert.notDeepEqual)(before, after, JSON.stringify([started, current, running]));
   }
+  const elsewhere = specOf(['default'], ['blue'], ['red']);
+  for (const { multus } of elsewhere.networks ?? []) if (multus) multus.networkName = 'other';
+  const here = specOf(['default'], ['blue']);
+  neutraliseInterfaces(here, elsewhere, specOf(['default'], ['blue']));
+  assert.deepEqual(
+    here.networks?.map(({ multus }) => multus?.networkName),
+    [undefined, 'blue', 'other'],
+    'a card that is to be on another network needs a restart, one that comes does not',
+  );
   const plugin = specOf(['default'], ['blue']);
   const [, nic] = plugin.domain.devices.interfaces ?? [];
   delete nic?.bridge;

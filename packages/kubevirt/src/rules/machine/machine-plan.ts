@@ -104,6 +104,8 @@ export interface PlannedInterface {
   readonly linkUp: boolean;
   /** Of a card on a network beside that of Pods. All others, of which there is at most one, have `network`. */
   readonly segment?: Segment;
+  /** `macspoofchk` of that network's definition: the card sends under its own hardware address alone. */
+  readonly checksAddress?: true;
   /** The guest's side of the address translation. */
   readonly network?: { readonly cidr: string; readonly gateway: string; readonly guest: string };
   /** Where it hangs; absent is the next free slot in the order of the list. */

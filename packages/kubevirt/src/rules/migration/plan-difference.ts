@@ -120,7 +120,9 @@ const movedCards = (source: MachinePlan, target: MachinePlan): MachinePlan['inte
 
 /** The cards by name, as with disks. */
 const comparableCards = ({ interfaces = [] }: Partial<MachinePlan>): unknown =>
-  interfaces.map(({ bootIndex: _, place: __, ...card }) => card).sort((a, b) => (a.name < b.name ? -1 : 1));
+  interfaces
+    .map(({ bootIndex: _, place: __, checksAddress: ___, ...card }) => card)
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
 
 const isQueues = (value: unknown): value is number =>
   Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MAX_QUEUES;

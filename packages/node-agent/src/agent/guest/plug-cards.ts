@@ -58,8 +58,8 @@ async function giveCard(launcher: LauncherState, { guest, vmi, name }: DeviceTur
   const record = launcher.record as VmRecord;
   const wanted = machinePlan(vmi, environment.facts).interfaces.find((card) => card.name === name);
   if (!wanted) throw new Error('the instance has no card of that name');
-  await joinNetworks(environment, [wanted], environment.signal);
-  const card = plugCard(record.plan, wanted);
+  const [joined = wanted] = await joinNetworks(environment, [wanted], environment.signal);
+  const card = plugCard(record.plan, joined);
   if (!card) throw new Error('the machine of this guest has no free place for a card');
   const { netdev, device } = pluggedCard(card);
   const qmp = guest.qmp();

@@ -82,7 +82,7 @@ export async function prepareVm(
   if (short !== undefined) throw new Error(`the guest is not started, its pod is too small for it: ${short}`);
   if (plan.tpm && !tpmFacts().tpm)
     throw new Error(`the guest has a TPM, and this node has no emulator for one: install ${TPM_PROGRAM}`);
-  await joinNetworks(environment, plan.interfaces, signal);
+  plan.interfaces = await joinNetworks(environment, plan.interfaces, signal);
   const directory = await openVmDirectory(environment.vmsDirectory, vmi.metadata.uid ?? '');
   await writeNamespace(directory, vmi.metadata.namespace ?? '');
   const imageIds: Record<string, string> = {};

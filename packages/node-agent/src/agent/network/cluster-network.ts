@@ -168,9 +168,11 @@ export function createClusterNetwork(environment: AgentEnvironment, options: Clu
 
 /** Both ends of a migration have them: who says something last is who is reached. */
 const cardsOf = ({ vmiUid, plan }: VmRecord): NetworkCard[] =>
-  plan.interfaces.flatMap(({ segment }) =>
-    segment ? [{ socket: `../vms/${vmiUid}/${segmentSocket(segment)}`, segment: segment.definition }] : [],
-  );
+  plan.interfaces.flatMap(({ segment, mac, checksAddress }) => {
+    if (!segment) return [];
+    const socket = `../vms/${vmiUid}/${segmentSocket(segment)}`;
+    return [{ socket, segment: segment.definition, ...(checksAddress && { mac }) }];
+  });
 
 /** Informers of all that the network is made of. `hear` tells the view of their changes, and calls back where they may matter. */
 function networkInformers({ client, clock, log }: AgentEnvironment) {

@@ -1,5 +1,6 @@
 /** The lines of this node's switch to cards on segments: QEMU waits for them at sockets in the directories of its guests. */
 import { createConnection, type Socket } from 'node:net';
+import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
 import { boundedLine } from '../bounded-line.ts';
@@ -20,7 +21,7 @@ export function createCardLines({
   readonly signal: AbortSignal;
   readonly onSocket: (socket: Socket) => void;
 }): { set(cards: readonly NetworkCard[]): void } {
-  const held = new Map<string, { readonly segment: string; readonly stop: () => void }>();
+  const held = new Map<string, { readonly card: NetworkCard; readonly stop: () => void }>();
 
   /** Resolves when the line has ended. */
   const carry = (card: NetworkCard, life: AbortSignal): Promise<void> =>
@@ -58,8 +59,8 @@ export function createCardLines({
   return {
     set(cards) {
       const wanted = new Map(cards.map((card) => [card.socket, card]));
-      for (const [socket, { segment, stop }] of held)
-        if (wanted.get(socket)?.segment !== segment) {
+      for (const [socket, { card, stop }] of held)
+        if (!isDeepStrictEqual(wanted.get(socket), card)) {
           stop();
           held.delete(socket);
         }
@@ -70,7 +71,7 @@ export function createCardLines({
           life.abort(new Error('the card is gone'));
           life.release();
         };
-        held.set(card.socket, { segment: card.segment, stop });
+        held.set(card.socket, { card, stop });
         void keep(card, life.signal);
       }
     },

@@ -39,7 +39,8 @@ export interface GuestPort {
   answer(frame: Uint8Array): void;
 }
 
-const macBytes = (mac: string): number[] => mac.split(':').map((part) => Number.parseInt(part, 16));
+/** The bytes of a hardware address in text. */
+export const macBytes = (mac: string): number[] => mac.split(':').map((part) => Number.parseInt(part, 16));
 
 /** Makes it of what its filter says. */
 export function createGuestPort(hello: GuestHello, line: Line, now: () => number): GuestPort {

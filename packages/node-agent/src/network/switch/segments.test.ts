@@ -22,12 +22,15 @@ const newSwitch = (node: string, segments: readonly NetworkSegment[]): ClusterSw
 };
 
 /** A card that notes whom it hears: `FROM > TO`. */
-function card(network: ClusterSwitch, segment: string, own: string) {
+function card(network: ClusterSwitch, segment: string, own: string, checked = {}) {
   const got: string[] = [];
   const stream = createFrameStream((frame): undefined => {
     got.push(`${textOf(frame.subarray(6, 12))} > ${textOf(frame.subarray(0, 6))}`);
   });
-  const end = network.segments.connect({ socket: own, segment }, { write: (bytes) => void stream.take(bytes) });
+  const end = network.segments.connect(
+    { socket: own, segment, ...checked },
+    { write: (bytes) => void stream.take(bytes) },
+  );
   return {
     end,
     send(to: string, from = own, size = 60) {
@@ -77,6 +80,21 @@ test('a segment learns where an address is, and carries to nobody else', () => {
   assert.deepEqual([b.heard(), c.heard()], [[], [`${mac(1)} > ${mac(2)}`]], 'it is looked for anew');
   a.send(ALL, mac(1), 13);
   assert.deepEqual(c.heard(), [], 'no frame');
+});
+
+// S-1650: A card on a network whose definition has `macspoofchk` sends under its own hardware address alone.
+test("a card that is held to its address sends under no other, and takes nobody's place", () => {
+  const network = newSwitch('one', [{ name: 'ns/blue', nodes: ['one'] }]);
+  const held = card(network, 'ns/blue', mac(1), { mac: '02:00:00:00:00:01' });
+  const [b, c] = [card(network, 'ns/blue', mac(2)), card(network, 'ns/blue', mac(3))];
+  b.send(ALL);
+  c.heard();
+  held.send(ALL, mac(2));
+  assert.deepEqual([b.heard(), c.heard()], [[], []]);
+  c.send(mac(2));
+  assert.deepEqual(b.heard(), [`${mac(3)} > ${mac(2)}`], 'it is where it was');
+  held.send(mac(3));
+  assert.deepEqual(c.heard(), [`${mac(1)} > ${mac(3)}`]);
 });
 
 // S-1360

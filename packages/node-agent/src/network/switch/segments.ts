@@ -4,7 +4,7 @@
  * segment to another. No I/O.
  */
 import { createFrameStream, MAX_FRAME, withLength } from '../frame-stream.ts';
-import type { Line, LineEnd } from './guest-port.ts';
+import { type Line, type LineEnd, macBytes } from './guest-port.ts';
 import type { NetworkCard, NetworkChange, NetworkSegment } from './switch-state.ts';
 import { takeTable } from './take-table.ts';
 
@@ -58,7 +58,7 @@ export class Segments {
   }
 
   /** A card of this node. */
-  connect({ segment: name }: NetworkCard, line: Line): LineEnd {
+  connect({ segment: name, mac }: NetworkCard, line: Line): LineEnd {
     const segment: Segment = this.#segments.get(name) ?? {
       name,
       prefix: prefixOf(name),
@@ -69,7 +69,10 @@ export class Segments {
     this.#segments.set(name, segment);
     const card = { line };
     segment.cards.add(card);
-    const stream = createFrameStream((frame) => this.#fromCard(segment, card, frame));
+    const own = mac === undefined ? undefined : addressAt(Uint8Array.from(macBytes(mac)), 0);
+    const stream = createFrameStream((frame) =>
+      own === undefined || addressAt(frame, 6) === own ? this.#fromCard(segment, card, frame) : undefined,
+    );
     return {
       take(bytes) {
         for (const { to, bytes: piece } of stream.take(bytes)) to.write(piece);

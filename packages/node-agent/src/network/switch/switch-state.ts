@@ -99,6 +99,8 @@ export interface NetworkCard {
   /** Where QEMU waits for the switch, from the directory of that. */
   readonly socket: string;
   readonly segment: string;
+  /** The one hardware address that it may send under; absent: any. */
+  readonly mac?: string;
 }
 
 /** A program of this node that is a Pod of the network: its port leads to the socket of the agent (`SWITCH_FILES.exports`). */
