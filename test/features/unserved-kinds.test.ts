@@ -100,7 +100,7 @@ test('an Ingress is not reported where there is an IngressClass', async () => {
   assert.equal((await make(path, kind, apiVersion, spec, 'classed')).warnings, '');
 });
 
-// S-1651: Who makes a Pod of containers where no node runs any is told so at once, by a warning; a launcher's Pod is not.
+// S-1651: A new Pod of containers is answered with a warning while no node runs any; that of a launcher is not.
 test('a Pod of containers is reported while all nodes run machines only', async () => {
   const node = (name: string, containerRuntimeVersion: string) =>
     board.send('POST', '/api/v1/nodes', {

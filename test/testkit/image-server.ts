@@ -20,12 +20,16 @@ export interface ImageServer {
   cut: number[];
   /** The next answers stop after so many bytes and stay open. */
   stall: number[];
+  /** Milliseconds between pieces of 256 KiB; 0 for all at once. */
+  pauseMs: number;
   /** The next answers have these codes. */
   fail: number[];
   /** Answers a path by a redirect. */
   readonly redirects: Map<string, string>;
   close(): Promise<void>;
 }
+
+const PIECE = 256 * 1024;
 
 /** Starts one. */
 export async function startImageServer(): Promise<ImageServer> {
@@ -55,7 +59,14 @@ export async function startImageServer(): Promise<ImageServer> {
     if (stall !== undefined) return void response.write(body.subarray(0, stall));
     if (cut !== undefined)
       return void response.write(body.subarray(0, cut), () => setImmediate(() => response.destroy()));
-    response.end(body);
+    if (server.pauseMs === 0) return void response.end(body);
+    let at = 0;
+    const pieces = setInterval(() => {
+      response.write(body.subarray(at, at + PIECE));
+      at += PIECE;
+      if (at >= body.length) response.end();
+    }, server.pauseMs);
+    response.on('close', () => clearInterval(pieces));
   };
   const listener = createServer(answer);
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
@@ -66,6 +77,7 @@ export async function startImageServer(): Promise<ImageServer> {
     lastHeaders: {},
     cut: [],
     stall: [],
+    pauseMs: 0,
     fail: [],
     redirects: new Map(),
     serve(path, bytes) {

@@ -6,8 +6,8 @@
 import { controllerOf } from '@coracle/apimachinery/meta/controller-reference';
 import { formatTime, type UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
-import type { AdmissionPlugin } from '@coracle/apiserver/admission/plugin';
 import type { Node } from '@coracle/apimachinery/types/types';
+import type { AdmissionPlugin } from '@coracle/apiserver/admission/plugin';
 import type { ObjectStore, StoredObject } from '@coracle/apiserver/cache/object-store';
 import type { Clock } from '@coracle/runtime/clock/clock';
 
