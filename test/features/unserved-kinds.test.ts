@@ -100,6 +100,27 @@ test('an Ingress is not reported where there is an IngressClass', async () => {
   assert.equal((await make(path, kind, apiVersion, spec, 'classed')).warnings, '');
 });
 
+// S-1654: Fields of Services that nothing here acts on are answered with a warning, at each write.
+test('a Service whose fields are not followed says so', async () => {
+  const service = (spec: object) => ({
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 's' },
+    spec: { ports: [{ port: 80 }], ...spec },
+  });
+  const path = '/api/v1/namespaces/default/services';
+  const made = await board.send('POST', path, service({}));
+  assert.deepEqual([made.status, made.warnings], [201, '']);
+  const changed = await board.send(
+    'PATCH',
+    `${path}/s`,
+    { spec: { type: 'LoadBalancer', externalIPs: ['192.0.2.7'], loadBalancerSourceRanges: ['192.0.2.0/24'] } },
+    'application/merge-patch+json',
+  );
+  assert.equal(changed.status, 200, JSON.stringify(changed.json));
+  assert.match(changed.warnings, /spec\.externalIPs is not served.*spec\.loadBalancerSourceRanges has no effect/);
+});
+
 // S-1651: A new Pod of containers is answered with a warning while no node runs any; that of a launcher is not.
 test('a Pod of containers is reported while all nodes run machines only', async () => {
   const node = (name: string, containerRuntimeVersion: string) =>

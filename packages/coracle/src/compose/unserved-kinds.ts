@@ -1,10 +1,11 @@
 /**
- * Kinds that are stored and that nothing here acts on yet: who makes one is informed at once, by a warning and by an event of
- * the object. Silent where an external controller has taken the work on: it holds its Lease.
+ * Kinds, and fields of Services, that are stored and that nothing here acts on yet: who makes one is informed at once, by a
+ * warning and by an event of the object. Silent where an external controller has taken the work on: it holds its Lease.
  */
 
 import { controllerOf } from '@coracle/apimachinery/meta/controller-reference';
 import { formatTime, type UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import { textsAt } from '@coracle/apimachinery/types/read-value';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import type { Node } from '@coracle/apimachinery/types/types';
 import type { AdmissionPlugin } from '@coracle/apiserver/admission/plugin';
@@ -45,7 +46,15 @@ const PODS = '/pods';
 const NODES = '/nodes';
 /** Of a node that is an agent of ours: it says of a Pod of containers, by an event of its own, that it runs none. */
 const OUR_RUNTIME = 'qemu://';
-const UNSERVED = new Set([...WORKLOADS, AUTOSCALERS, INGRESSES, PODS]);
+const SERVICES = '/services';
+/** Fields of Services. */
+const UNSERVED_FIELDS: Readonly<Record<string, string>> = {
+  externalIPs:
+    'spec.externalIPs is not served: nothing here answers at these addresses; a Service answers at its cluster IP, its node ports and the address in its status',
+  loadBalancerSourceRanges:
+    'spec.loadBalancerSourceRanges has no effect: the address of a load balancer here is one of the loopback network, which only this host reaches',
+};
+const UNSERVED = new Set([...WORKLOADS, AUTOSCALERS, INGRESSES, PODS, SERVICES]);
 const REASON = 'NotServed';
 const COMPONENT = 'coracle';
 
@@ -56,9 +65,13 @@ export function unservedKinds({ store, clock, events }: UnservedKindsOptions): A
     const seconds = spec?.leaseDurationSeconds ?? DEFAULT_LEASE_SECONDS;
     return !!spec?.holderIdentity && Date.parse(spec.renewTime ?? '') + seconds * 1000 > clock.now();
   };
-  const problemOf = (info: ResourceInfo): string | undefined => {
+  const problemOf = (info: ResourceInfo, object: Readonly<UnstructuredObject>): string | undefined => {
     const { kind } = info;
     const name = nameOf(info);
+    if (name === SERVICES) {
+      const asked = Object.entries(UNSERVED_FIELDS).filter(([field]) => textsAt(object, 'spec', field).length > 0);
+      return asked.map(([, text]) => text).join('. ') || undefined;
+    }
     if (name === PODS) {
       const runsContainers = ({ object }: StoredObject): boolean =>
         !(object as Node).status?.nodeInfo?.containerRuntimeVersion?.startsWith(OUR_RUNTIME);
@@ -87,11 +100,13 @@ export function unservedKinds({ store, clock, events }: UnservedKindsOptions): A
   return {
     name: 'UnservedKinds',
     matches: (operation, info, subresource) =>
-      operation === 'CREATE' && subresource === '' && UNSERVED.has(nameOf(info)),
+      subresource === '' &&
+      UNSERVED.has(nameOf(info)) &&
+      (operation === 'CREATE' || (operation === 'UPDATE' && nameOf(info) === SERVICES)),
     validate({ info, object, namespace, warn, companions }) {
       // What a controller makes was reported with its owner.
       if (!object || controllerOf(object)) return;
-      const problem = problemOf(info);
+      const problem = problemOf(info, object);
       if (problem === undefined) return;
       warn(problem);
       if (nameOf(info) === PODS) return;

@@ -144,6 +144,41 @@ test('networkState() gives Services their ready endpoints, and names to what can
   ]);
 });
 
+// S-1653: `internalTrafficPolicy: Local` gives the guests of a node the Pods of that node alone, `externalTrafficPolicy: Local`
+//   its node port; a load balancer finds them on all nodes.
+test('networkState() keeps connections on the node where a Service asks for it', () => {
+  const endpoint = (address: string, nodeName: string, terminating = false) => ({
+    addresses: [address],
+    nodeName,
+    conditions: { ready: !terminating, serving: true, terminating },
+  });
+  const service = (spec: Service['spec']): Service =>
+    partly<Service>({
+      metadata: { name: 'web', namespace: 'default' },
+      spec: { clusterIP: '10.96.0.7', ports: [{ port: 80, nodePort: 30080 }], ...spec },
+      status: { loadBalancer: { ingress: [{ ip: '127.32.0.1' }] } },
+    });
+  const stateOf = (spec: Service['spec'], endpoints: EndpointSlice['endpoints']) => {
+    const metadata = { name: 'web-x', namespace: 'default', labels: { 'kubernetes.io/service-name': 'web' } };
+    const slice = partly<EndpointSlice>({ metadata, addressType: 'IPv4', endpoints, ports: [{ port: 8080 }] });
+    const { services, listeners } = networkState({ services: [service(spec)], slices: [slice] });
+    const reached = (targets: readonly { readonly address: string }[] = []) => targets.map(({ address }) => address);
+    return [
+      reached(services[0]?.targets),
+      ...listeners.filter(({ port }) => port !== 40_080).map(({ host, targets }) => [host, ...reached(targets)]),
+    ];
+  };
+  const both = [endpoint(A, 'one'), endpoint(B, 'two')];
+  assert.deepEqual(stateOf({ internalTrafficPolicy: 'Local' }, both), [[A]]);
+  assert.deepEqual(stateOf({ internalTrafficPolicy: 'Local' }, [endpoint(A, 'one', true), endpoint(B, 'two')]), [[A]]);
+  assert.deepEqual(stateOf({ internalTrafficPolicy: 'Local' }, [endpoint(B, 'two')]), [[]]);
+  assert.deepEqual(stateOf({ type: 'LoadBalancer', externalTrafficPolicy: 'Local' }, both), [
+    [A, B],
+    ['127.0.0.1', A],
+    ['127.32.0.1', A, B],
+  ]);
+});
+
 test('networkState() makes rules of NetworkPolicies: by labels, namespaces, blocks and ports, also by name', () => {
   const policy = (spec: NetworkPolicy['spec']): NetworkPolicy =>
     ({ metadata: { name: 'p', namespace: 'default' }, spec }) as NetworkPolicy;

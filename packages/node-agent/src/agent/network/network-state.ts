@@ -115,32 +115,46 @@ export function publishedPort(
 export const isOuter = ({ spec }: ReadonlyService): boolean =>
   spec?.type === 'NodePort' || spec?.type === 'LoadBalancer';
 
-/** What a Service and its endpoints say. `address`: of the node. */
-export function serviceEntries(
-  service: ReadonlyService,
-  slices: Slices,
-  { address, published }: { readonly address: string; readonly published: Published },
-): NetworkEntries {
+/** The node that a Service is served on: its name, and where it opens node ports. */
+interface ServingNode {
+  readonly node: string;
+  readonly address: string;
+  readonly published: Published;
+}
+
+/** What a Service and its endpoints say. */
+export function serviceEntries(service: ReadonlyService, slices: Slices, at: ServingNode): NetworkEntries {
+  const { internalTrafficPolicy } = service.spec ?? {};
   return {
-    services: servicesOf(service, slices),
+    services: servicesOf(service, internalTrafficPolicy === 'Local' ? localOf(slices, at.node) : slices),
     names: namesOf(service, slices),
-    listeners: isOuter(service) ? listenersOf(service, slices, { address, published }) : [],
+    listeners: isOuter(service) ? listenersOf(service, slices, at) : [],
   };
 }
 
-/** Node ports on the address of the node, and ports of load balancers on theirs where it is one of this host's loopback. */
+/** The endpoints of one node. */
+const localOf = (slices: Slices, node: string): Slices =>
+  slices.map((slice) => ({ ...slice, endpoints: (slice.endpoints ?? []).filter(({ nodeName }) => nodeName === node) }));
+
+/**
+ * Node ports on the address of the node, with `externalTrafficPolicy: Local` for its own Pods alone, and ports of load
+ * balancers, which find the nodes that have some, on their address where it is one of this host's loopback.
+ */
 function listenersOf(
   { metadata, spec = {}, status }: ReadonlyService,
   slices: Slices,
-  { address, published }: { readonly address: string; readonly published: Published },
+  { node, address, published }: ServingNode,
 ): NetworkListener[] {
   const ingress = (status?.loadBalancer?.ingress ?? []).map(({ ip = '' }) => ip).filter((ip) => ip.startsWith('127.'));
   return (spec.ports ?? []).flatMap(({ name = '', port, nodePort, protocol = 'TCP' }): NetworkListener[] => {
     if (protocol === 'SCTP') return [];
-    const targets = readyTargets(slices, name, protocol).map((target) => {
-      const at = published(protocol, target.address, target.port);
-      return { ...target, ...(at && { at }) };
-    });
+    const targetsOf = (some: Slices): ListenerTarget[] =>
+      readyTargets(some, name, protocol).map((target) => {
+        const at = published(protocol, target.address, target.port);
+        return { ...target, ...(at && { at }) };
+      });
+    const targets = targetsOf(slices);
+    const ofNode = spec.externalTrafficPolicy === 'Local' ? targetsOf(localOf(slices, node)) : targets;
     const common = {
       protocol: protocol === 'UDP' ? ('udp' as const) : ('tcp' as const),
       service: `${metadata.namespace}/${metadata.name}`,
@@ -148,7 +162,7 @@ function listenersOf(
       targets,
     };
     return [
-      ...(nodePort === undefined ? [] : [{ ...common, host: address, port: nodePort }]),
+      ...(nodePort === undefined ? [] : [{ ...common, host: address, port: nodePort, targets: ofNode }]),
       ...ingress.flatMap((host) => [
         { ...common, host, port },
         ...(port < 1024 ? [{ ...common, host, port: usualHostPort(port) }] : []),

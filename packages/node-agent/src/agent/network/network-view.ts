@@ -194,7 +194,7 @@ export function createNetworkView(
     const key = source.slice(SERVICE.length);
     const [namespace = '', name = ''] = key.split('/');
     const service = services.get({ namespace, name });
-    return service ? serviceEntries(service, slices.byIndex(BY_SERVICE, key), { address, published }) : {};
+    return service ? serviceEntries(service, slices.byIndex(BY_SERVICE, key), { node, address, published }) : {};
   };
 
   /** Policies are read as a whole: which Pods each is about is not known before. */
