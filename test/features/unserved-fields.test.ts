@@ -14,12 +14,12 @@ after(async () => {
 });
 
 const VMS = '/apis/kubevirt.io/v1/namespaces/default/virtualmachines';
-const make = (name: string, spec: object) =>
+const make = (name: string, spec: object, more: object = {}) =>
   cluster.board.send('POST', VMS, {
     apiVersion: 'kubevirt.io/v1',
     kind: 'VirtualMachine',
     metadata: { name },
-    spec: { runStrategy: 'Halted', template: { spec } },
+    spec: { runStrategy: 'Halted', template: { spec }, ...more },
   });
 
 const NETWORKS = [{ name: 'first', pod: {} }];
@@ -36,6 +36,13 @@ test('a machine that asks for what is not served is answered with a warning and 
     const events = (await cluster.events('unserved')).join('\n');
     return /NotSupported huge pages/.test(events) && /NotSupported blockMultiQueue/.test(events);
   });
+  const moving = await make(
+    'moving',
+    { domain: { memory: { guest: '64Mi' }, devices: {} } },
+    { updateVolumesStrategy: 'Migration' },
+  );
+  assert.match(moving.warnings, /spec\.updateVolumesStrategy: .*not moved into others/);
+  await eventually('its event', async () => (await cluster.events('moving')).some((one) => /not moved/.test(one)));
   const plain = await make('plain', { domain: { memory: { guest: '64Mi' }, devices: {} } });
   assert.equal(plain.warnings, '');
 });

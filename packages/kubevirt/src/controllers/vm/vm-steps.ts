@@ -19,7 +19,7 @@ import { DUPLICATE_FIRMWARE_UUID } from '../../rules/identity/shared-uuids.ts';
 import { createUuidIndex } from '../../rules/identity/uuid-index.ts';
 import type { Layers } from '../../rules/instancetype/expand.ts';
 import { clearAbsent } from '../../rules/live-update/interface-changes.ts';
-import { unservedTexts } from '../../rules/machine/unserved-fields.ts';
+import { NO_VOLUME_MIGRATION, unservedTexts } from '../../rules/machine/unserved-fields.ts';
 import {
   type ClusterConfig,
   clusterConfigOf,
@@ -308,7 +308,8 @@ export class VmSteps extends ControllerSteps<VmControllerOptions> {
   /** What its guest will not get of what it asks for, at each change of the machine. */
   tellUnserved({ metadata, spec, status, ...vm }: ReadonlyVm): void {
     if (status?.desiredGeneration === metadata.generation || metadata.deletionTimestamp !== undefined) return;
-    for (const text of unservedTexts(spec.template?.spec))
+    const ofMachine = spec.updateVolumesStrategy === 'Migration' ? [NO_VOLUME_MIGRATION] : [];
+    for (const text of [...ofMachine, ...unservedTexts(spec.template?.spec)])
       this.#events.event({ ...vm, metadata }, 'Warning', 'NotSupported', text);
   }
 

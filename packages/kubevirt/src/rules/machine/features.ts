@@ -51,6 +51,8 @@ export function configureFeatures({ vmi, facts }: PlanContext, plan: MachinePlan
       else plan.unsupported.push('hyperv.vendorid must be 1 to 12 printable characters; it is left out');
     }
   }
+  const { endOfInterrupt } = features.apic ?? {};
+  if (endOfInterrupt !== undefined) paravirtual.push({ name: 'kvm-pv-eoi', value: endOfInterrupt ? 'on' : 'off' });
   if (features.kvm?.hidden) paravirtual.push({ name: 'kvm', value: 'off' });
   if (features.pvspinlock) paravirtual.push({ name: 'kvm-pv-unhalt', value: on(features.pvspinlock) ? 'on' : 'off' });
   if (paravirtual.length > 0 && facts.accelerator !== 'kvm') {

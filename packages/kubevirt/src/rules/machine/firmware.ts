@@ -61,7 +61,6 @@ export function configureFirmware({ vmi, facts, smbios }: PlanContext, plan: Mac
       }),
     };
   }
-  if (firmware?.acpi) plan.unsupported.push('extra ACPI tables (firmware.acpi) are not supported by this node');
 }
 
 const present = (section: string, fields: readonly [string, string | undefined][]): [string, string][] =>

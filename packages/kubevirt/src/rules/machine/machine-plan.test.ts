@@ -240,6 +240,13 @@ test('machine, processor and memory', () => {
       (p) => p.cpu.features,
       [{ name: 'hv-relaxed', value: 'on' }],
     ],
+    [
+      'ends of interrupts by KVM',
+      { features: { apic: { enabled: true, endOfInterrupt: false } } },
+      KVM,
+      (p) => p.cpu.features,
+      [{ name: 'kvm-pv-eoi', value: 'off' }],
+    ],
     ['no ACPI', { features: { acpi: { enabled: false } } }, FACTS, (p) => p.machine.options, { acpi: 'off' }],
     [
       'watchdog',

@@ -1,6 +1,5 @@
 /**
- * Every field of a guest's devices and volumes: what a guest here gets, and what the API takes and no guest gets, with the
- * reason. Whoever asks for one of these hears of it at once, by a warning of the API, an event of the machine, of its set or
+ * Every field of an instance's spec: what a guest here gets, and what the API takes and no guest gets, with the reason. Whoever asks for one of these hears of it at once, by a warning of the API, an event of the machine, of its set or
  * pool, and one of its instance. (A test walks the schema: a field that is added needs its place here.)
  */
 
@@ -14,6 +13,7 @@ export interface UnservedField {
   readonly text: string;
 }
 
+const PROBES_ASK_THE_GUEST = 'probes ask the guest itself; their host has no effect';
 /** By the path within the spec; `[]` stands for each entry of a list. What lies below such a path is not looked at. */
 export const UNSERVED: Readonly<Record<string, string>> = {
   'domain.launchSecurity': 'encrypted guests (launchSecurity) are not supported',
@@ -23,6 +23,11 @@ export const UNSERVED: Readonly<Record<string, string>> = {
   'domain.cpu.numa': 'NUMA layouts are not supported',
   'domain.cpu.realtime': 'real-time processors are not supported',
   'domain.cpu.isolateEmulatorThread': 'isolateEmulatorThread has no effect on this node',
+  'domain.memory.reservedOverhead.memLock': 'memory of guests is not locked; memLock has no effect',
+  'domain.firmware.acpi': 'extra ACPI tables (firmware.acpi) are not supported',
+  'domain.features.hyperv.tlbflush.direct': 'hyperv.tlbflush.direct has no effect on this node',
+  'domain.features.hyperv.tlbflush.extended': 'hyperv.tlbflush.extended has no effect on this node',
+  'domain.clock.timer.hpet.tickPolicy': 'clock.timer.hpet.tickPolicy has no effect on this node',
   'domain.clock.utc.offsetSeconds': 'clock.utc.offsetSeconds is not supported; the clock is UTC',
   'domain.clock.timezone': 'clock.timezone is not supported; the clock is UTC',
   'domain.ioThreads': 'a supplemental pool of I/O threads is not supported',
@@ -49,8 +54,17 @@ export const UNSERVED: Readonly<Record<string, string>> = {
   'domain.devices.disks[].changedBlockTracking': 'changed block tracking is not supported',
   'volumes[].memoryDump':
     'a claim takes a dump when one is asked for (virtctl memory-dump), and is no disk of the guest',
+  'livenessProbe.httpGet.host': PROBES_ASK_THE_GUEST,
+  'livenessProbe.tcpSocket.host': PROBES_ASK_THE_GUEST,
+  'readinessProbe.httpGet.host': PROBES_ASK_THE_GUEST,
+  'readinessProbe.tcpSocket.host': PROBES_ASK_THE_GUEST,
   resourceClaims: 'resource claims are not supported',
+  utilityVolumes: 'utility volumes are not attached; memory dumps and backups name their claims themselves',
 };
+
+/** Of a machine, what `updateVolumesStrategy: Migration` comes to. */
+export const NO_VOLUME_MIGRATION =
+  'updateVolumesStrategy Migration: volumes of a running machine are not moved into others; what its template names is what it has from its next start on';
 
 /** Kinds of volumes that are refused at admission, whatever the feature gates say. */
 export const REFUSED_VOLUMES: Readonly<Record<string, string>> = {
@@ -63,8 +77,31 @@ const REFUSED_BINDINGS = 'slirp macvtap passt';
 /** Bindings that no guest has; what `refusalOf` says of an interface is said with the interface left out. */
 const LEFT_OUT_BINDINGS = 'sriov';
 
-/** By the path of the object, the names of its fields: what guests here get, or what admission refuses. */
+/** Networks that no guest is on, of which the same is said. */
+const LEFT_OUT_NETWORKS = 'multus.default resourceClaim.*';
+const SERVED_PROBE =
+  'exec.* guestAgentPing httpGet.httpHeaders[].* httpGet.path httpGet.port httpGet.scheme tcpSocket.port initialDelaySeconds timeoutSeconds periodSeconds successThreshold failureThreshold';
+
+/** By the path of the object, the names of its fields: what guests here get, or what admission refuses; `*` stands for all of them. */
 export const SERVED: Readonly<Record<string, string>> = {
+  '': 'affinity.* architecture dnsPolicy evictionStrategy hostname nodeSelector priorityClassName schedulerName serviceAccountName startStrategy subdomain terminationGracePeriodSeconds tolerations[].* topologySpreadConstraints[].*',
+  livenessProbe: SERVED_PROBE,
+  readinessProbe: SERVED_PROBE,
+  domain: 'chassis.* ioThreadsPolicy machine.type rebootPolicy',
+  'domain.resources': 'requests limits overcommitGuestOverhead',
+  'domain.cpu': 'cores sockets maxSockets threads model features[].*',
+  'domain.memory': 'guest maxGuest reservedOverhead.addedOverhead',
+  'domain.firmware':
+    'uuid serial bootloader.bios.useSerial bootloader.efi.secureBoot bootloader.efi.persistent kernelBoot.kernelArgs kernelBoot.container.*',
+  'domain.clock.timer':
+    'hpet.present kvm.present pit.tickPolicy pit.present rtc.tickPolicy rtc.track rtc.present hyperv.present',
+  'domain.features':
+    'acpi.enabled apic.enabled apic.endOfInterrupt hypervPassthrough.enabled smm.enabled kvm.hidden pvspinlock.enabled',
+  'domain.features.hyperv':
+    'relaxed.enabled vapic.enabled spinlocks.enabled spinlocks.spinlocks vpindex.enabled runtime.enabled synic.enabled synictimer.enabled synictimer.direct.enabled reset.enabled vendorid.enabled vendorid.vendorid frequencies.enabled reenlightenment.enabled tlbflush.enabled ipi.enabled evmcs.enabled',
+  'networks[]': `name pod.vmNetworkCIDR multus.networkName ${LEFT_OUT_NETWORKS}`,
+  dnsConfig: 'nameservers searches',
+  'accessCredentials[]': 'sshPublicKey.* userPassword.*',
   'domain.devices':
     'disableHotplug autoattachPodInterface autoattachGraphicsDevice autoattachSerialConsole logSerialConsole autoattachMemBalloon autoattachInputDevice rng',
   'domain.devices.disks[]': 'name bootOrder serial dedicatedIOThread cache io tag shareable errorPolicy',

@@ -12,7 +12,7 @@ import {
   type VirtualMachineInstanceSpec,
 } from '../../../kinds/kubevirt.ts';
 import type { ExpandedTemplate } from '../../../rules/instancetype/expand-template.ts';
-import { unservedFields } from '../../../rules/machine/unserved-fields.ts';
+import { NO_VOLUME_MIGRATION, unservedFields } from '../../../rules/machine/unserved-fields.ts';
 import {
   setInstanceSpecDefaults,
   setVirtualMachineDefaults,
@@ -130,6 +130,7 @@ function runsAlike({ spec }: ReadonlyVm, old: ReadonlyVm): boolean {
 /** Texts for the client of an accepted virtual machine. */
 export const virtualMachineWarnings = (vm: ReadonlyVm): string[] => [
   ...(vm.spec?.running !== undefined && vm.spec.running !== null ? [RUNNING_DEPRECATED] : []),
+  ...(vm.spec?.updateVolumesStrategy === 'Migration' ? [`spec.updateVolumesStrategy: ${NO_VOLUME_MIGRATION}`] : []),
   ...guestWarnings('spec.template', vm.spec?.template),
 ];
 
