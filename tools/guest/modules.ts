@@ -65,7 +65,7 @@ export async function guestModules(root: string): Promise<GuestModules> {
   for (const name of queue) {
     const path = paths.get(name);
     if (!path || chosen.has(name)) continue;
-    const data = withoutSignature(await readFile(path));
+    const data = withoutTypes(withoutSignature(await readFile(path)));
     const info = moduleInfo(data);
     const depends = (info.get('depends')?.[0] ?? '').split(',').filter(Boolean).map(moduleName);
     chosen.set(name, { data, depends, aliases: info.get('alias') ?? [] });
@@ -109,4 +109,18 @@ function withoutSignature(module: Buffer): Buffer {
   const mark = module.length - SIGNATURE_MARK.length;
   if (module.toString('latin1', mark) !== SIGNATURE_MARK) return module;
   return module.subarray(0, mark - 12 - module.readUInt32BE(mark - 4));
+}
+
+/**
+ * Gives the section of type descriptions (BTF) another name: for a module that has them the kernel reads its own as well,
+ * for tracers that are not here.
+ */
+function withoutTypes(module: Buffer): Buffer {
+  const sectionHeader = (index: number): number =>
+    Number(module.readBigUInt64LE(0x28)) + index * module.readUInt16LE(0x3a);
+  const names = sectionHeader(module.readUInt16LE(0x3e));
+  const at = Number(module.readBigUInt64LE(names + 0x18));
+  const name = module.subarray(at, at + Number(module.readBigUInt64LE(names + 0x20))).indexOf('\0.BTF\0');
+  if (name >= 0) module.write('.off', at + name + 1, 'latin1');
+  return module;
 }
