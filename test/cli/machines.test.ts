@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
+import { findCommand, readArguments } from '../../packages/coracle/src/cli/command.ts';
 import { MACHINE_COMMANDS } from '../../packages/coracle/src/cli/machines/machine-commands.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type Outcome, openWorkspace } from './workspace.ts';
@@ -60,6 +61,11 @@ test('create --dry-run prints the manifest, and starts nothing', async (t) => {
     [['web', '--image', 'tiny', '--ssh-key', '/nowhere'], /--ssh-key takes a public key or a file of them: /],
     [['web', '--image', 'tiny', '--imgae', 'x'], /Unknown option '--imgae'; did you mean --image\?/],
     [['web', '--image', 'tiny', '-p', '22'], /-p takes HOST:GUEST, such as 2222:22/],
+    [['web', '--image', 'tiny', '-p', '2222:22', '-p', '2222:80'], /-p gives port 2222 of this host twice/],
+    [['Web_1', '--image', 'tiny'], /a machine is named with small letters, .* not "Web_1"/],
+    [['pod/web', '--image', 'tiny'], /a machine is named NAME, vm\/NAME, .* not "pod\/web"/],
+    [['web', '--image', 'tiny', '--disk', '-4Gi'], /--disk takes a value \(see: coracle create --help\)/],
+    [['web', '--image', 'tiny', '--mem', '1Gi'], /Unknown option '--mem'; did you mean --memory\?/],
   ];
   for (const [argv, message] of wrong) assert.match(refused(await create(...argv), 2), message, argv.join(' '));
 });
@@ -69,6 +75,8 @@ test('create --dry-run prints the manifest, and starts nothing', async (t) => {
 test('typos are answered with a suggestion, help with examples, --explain with the equivalent call', async (t) => {
   const at = openWorkspace(t);
   assert.match(refused(await at.run(['craete', 'x']), 2), /unknown command "craete"; did you mean create\?/);
+  // S-1626: A command that other programs for machines call otherwise is answered with what it is called here.
+  assert.match(refused(await at.run(['shell', 'x']), 2), /unknown command "shell"; did you mean ssh\?/);
   await Promise.all(
     MACHINE_COMMANDS.map(async ({ name }) => {
       const help = await at.run(['help', name]);
@@ -88,7 +96,13 @@ test('typos are answered with a suggestion, help with examples, --explain with t
     [['stop', 'vm/web', '-n', 'shop', '--force'], 'virtctl stop web -n shop --force --grace-period=0'],
     [['pause', 'web', '-n', 'shop'], 'virtctl pause vm web -n shop'],
     [['ssh', 'root@web.shop', '--', 'ls', '-l'], "virtctl ssh -l root vm/web/shop --command 'ls -l'"],
-    [['cp', '-r', 'a', 'web.shop:b'], 'virtctl scp --recursive a vm/web/shop:b'],
+    [['ssh', 'web.shop', '-i', 'key'], 'virtctl ssh -l fedora -i key vm/web/shop'],
+    [['cp', '-r', 'a', 'web.shop:b'], 'virtctl scp --recursive a fedora@vm/web/shop:b'],
+    [
+      ['memory-dump', 'get', 'web.shop', '--claim-name', 'dump', '--create-claim'],
+      'virtctl memory-dump get web -n shop --claim-name=dump --create-claim',
+    ],
+    [['list', 'web.shop'], 'kubectl get vm,vmi web -o wide -n shop'],
     [['port-forward', 'web.shop', '8080:80'], 'virtctl port-forward vm/web/shop 8080:80'],
     [['vnc', 'web.shop', '--port', '5901'], 'virtctl vnc web -n shop --proxy-only --port=5901'],
     [['screenshot', 'web.shop', 'a b.png'], "virtctl vnc screenshot web -n shop -f 'a b.png'"],
@@ -121,6 +135,9 @@ test('typos are answered with a suggestion, help with examples, --explain with t
   const created = await at.kubectl(['create', '-n', 'shop', '--dry-run=server', '-o', 'json', '-f', '-'], asked);
   assert.equal(created.code, 0, fork.stderr + created.stderr);
   assert.match(created.stdout, /"coracle\.dev\/[a-z-]+": "web-fork-1,web-fork-2"/);
+  // S-1627: What takes a guest says in one line of a stopped machine that it is stopped and how to start it, of one that is not there
+  //   which may have been meant; `list` and `top` take names of machines.
+  await t.test('what takes a guest says that there is none', () => refusesWithoutGuest(at));
   // S-1143: `coracle why` says in plain words why a machine does not run, with the next step, and ends with 1.
   await t.test('why says what a machine waits for', async () => {
     const why = await coracle('why', 'web.shop');
@@ -229,3 +246,50 @@ test('typos are answered with a suggestion, help with examples, --explain with t
   const [stopped, gone] = [await coracle('stop', 'web.shop'), await coracle('delete', 'web.shop')];
   assert.deepEqual([stopped.code, gone.code], [0, 0], stopped.stderr + gone.stderr);
 });
+
+async function refusesWithoutGuest(at: ReturnType<typeof openWorkspace>): Promise<void> {
+  const off = {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachine',
+    metadata: { name: 'off', namespace: 'shop' },
+    spec: { runStrategy: 'Halted', template: { spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } } },
+  };
+  const made = await at.kubectl(['create', '-f', '-'], JSON.stringify(off));
+  assert.equal(made.code, 0, made.stderr);
+  const call = async (...argv: string[]): Promise<string> => {
+    const { command, rest } = findCommand(MACHINE_COMMANDS, argv) ?? assert.fail(argv[0]);
+    const printed: string[] = [];
+    const say = (text: string): void => void printed.push(text);
+    const { flags, words } = readArguments(command, [...rest, '--kubeconfig', at.kubeconfig]);
+    const context = { flags, words, environment: { HOME: at.home }, signal: AbortSignal.timeout(60_000) };
+    await (await command.load())({ ...context, print: say, note: say, progress: say });
+    return printed.join('\n');
+  };
+  const withGuest: [name: string, ...more: string[]][] = [
+    ['restart'],
+    ['pause'],
+    ['unpause'],
+    ['top'],
+    ['ssh'],
+    ['port-forward', '8080:80'],
+    ['vnc'],
+    ['screenshot', 'x.png'],
+    ['ip'],
+    ['logs'],
+  ];
+  for (const [name, ...more] of withGuest) {
+    await assert.rejects(
+      call(name, 'off.shop', ...more),
+      /shop\/off .*is stopped.*\(.*coracle start off -n shop\)/,
+      name,
+    );
+    await assert.rejects(call(name, 'vm/of', '-n', 'shop', ...more), /no machine shop\/of; did you mean off\?/, name);
+  }
+  await assert.rejects(call('memory-dump', 'get', 'off.shop', '--claim-name', 'd', '--create-claim'), /is stopped/);
+  assert.match(await call('list', 'off.shop', 'vm/web.shop'), /^NAME +STATE .*\noff +Stopped .*\nweb +\w/);
+  await assert.rejects(call('list', 'of.shop'), /no machine default\/of\.shop, nor shop\/of/);
+  await assert.rejects(call('start', 'off.shop', '--wait', '--timeout', 'x'), /--timeout takes a whole number/);
+  const { status } = JSON.parse((await at.kubectl(['get', 'vm', 'off', '-n', 'shop', '-o', 'json'])).stdout);
+  assert.equal(status?.stateChangeRequests, undefined, 'a wrong --timeout starts nothing');
+  await at.kubectl(['delete', 'vm', 'off', '-n', 'shop']);
+}

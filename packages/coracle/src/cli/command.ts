@@ -149,7 +149,11 @@ export function readArguments(command: Command, argv: readonly string[]): { flag
       if (value === '' && !command.flags[name]?.mayBeEmpty) throw new Error(`--${name} is empty`);
     return { flags: { ...values, ...Object.fromEntries(set) } as FlagValues, words: positionals };
   } catch (error) {
-    const message = (error as Error).message.split('. ')[0]!.replace(/\.$/, '');
+    const first = (error as Error).message.split(/[.?]\s/)[0]!.replace(/\.$/, '');
+    const [, withoutValue] =
+      /^Option '(?:-\w, )?--?([\w-]+)(?: <value>)?' argument (?:missing|is ambiguous)$/.exec(first) ?? [];
+    const message =
+      withoutValue === undefined ? first : `${withoutValue.length > 1 ? '--' : '-'}${withoutValue} takes a value`;
     const [, unknown] = /^Unknown option '--([\w-]+)'/.exec(message) ?? [];
     const meant = unknown === undefined ? undefined : nearest(unknown, Object.keys(command.flags));
     throw new UsageError(

@@ -2,7 +2,7 @@ import { systemClock } from '@coracle/runtime/clock/clock';
 import { CommandError, commandHelp, type FlagValues, findCommand, readArguments, UsageError } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { createProgress } from './progress.ts';
-import { didYouMean } from './suggestions.ts';
+import { commandMeant } from './suggestions.ts';
 
 const GROUPS = ['Machines', 'Control plane', 'More commands'];
 
@@ -56,7 +56,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     const found = findCommand(COMMANDS, name === '--version' ? ['version', ...argv.slice(1)] : argv);
     if (!found) {
       const names = COMMANDS.filter(({ hidden }) => hidden !== true).map((command) => command.name);
-      throw new UsageError(`unknown command "${name}"${didYouMean(name, names)} (see: coracle --help)`);
+      throw new UsageError(`unknown command "${name}"${commandMeant(name, names)} (see: coracle --help)`);
     }
     const { command, rest } = found;
     const { flags, words } = readArguments(command, rest);

@@ -10,6 +10,8 @@ test('the nearest name is suggested, and none that is another word', () => {
   assert.equal(nearest('lst', names), 'list');
   assert.equal(nearest('ls', names), undefined);
   assert.equal(nearest('destroy', names), undefined);
+  assert.equal(nearest('cre', names), 'create');
+  assert.equal(nearest('memo', ['memory-dump', 'memory-state']), undefined);
   assert.equal(nearest('', names), undefined);
   assert.equal(didYouMean('sotp', names), '; did you mean stop?');
   assert.equal(didYouMean('nothing', names), '');

@@ -4,7 +4,7 @@ import { runForeground } from '@coracle/runtime/process/run-foreground';
 import { type CommandContext, UsageError } from '../command.ts';
 import { equivalent, isExplained } from './equivalent.ts';
 import { withMachine } from './find-machine.ts';
-import { hostOf, openSsh } from './open-ssh.ts';
+import { hostOf, openSsh, virtctlLogin } from './open-ssh.ts';
 
 const USAGE = 'cp takes files, one side of them in a machine: cp FILE... NAME:PATH, or cp NAME:PATH... FILE';
 
@@ -43,9 +43,10 @@ export async function cp(context: CommandContext): Promise<number> {
       places.map(({ machine, path }) => (machine === undefined ? localPath(path) : `${host}:${path}`));
     if (isExplained(context)) {
       const host = `vm/${call.key.name}/${call.key.namespace}`;
+      const { user, options } = virtctlLogin(context, call, first.user);
       return equivalent(context, [
-        ...['virtctl', 'scp', ...recursive.map(() => '--recursive')],
-        ...wordsFor(first.user === undefined ? host : `${first.user}@${host}`),
+        ...['virtctl', 'scp', ...recursive.map(() => '--recursive'), ...options],
+        ...wordsFor(user === undefined ? host : `${user}@${host}`),
       ]);
     }
     const options = await openSsh(context, call, first.user);

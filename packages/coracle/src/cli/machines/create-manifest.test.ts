@@ -46,8 +46,7 @@ test('a disk that lasts is a DataVolume of the machine', () => {
 });
 
 test('published ports stand in the annotation that the node reads, and those by UDP in the spec as well', () => {
-  const templateOf = (...ports: string[]) =>
-    machineManifest({ ...base, ports: ports.map(readPublished) }).spec.template;
+  const templateOf = (...ports: string[]) => machineManifest({ ...base, ports: readPublished(ports) }).spec.template;
   const tcp = templateOf('2222:22', '8080:80/TCP');
   assert.deepEqual(tcp.metadata?.annotations, { 'coracle.dev/host-ports': '2222:22,8080:80' });
   assert.equal(tcp.spec!.domain.devices?.interfaces?.[0]?.ports, undefined);
@@ -60,7 +59,9 @@ test('published ports stand in the annotation that the node reads, and those by 
   ]);
   assert.equal(templateOf().metadata, undefined);
   for (const bad of ['22', '0:22', '2222:', '2222:65536', '1:2/sctp', '127.0.0.1:1:2'])
-    assert.throws(() => readPublished(bad), /-p takes HOST:GUEST/, bad);
+    assert.throws(() => readPublished([bad]), /-p takes HOST:GUEST/, bad);
+  assert.throws(() => readPublished(['80:80', '80:81']), /-p gives port 80 of this host twice/);
+  assert.equal(readPublished(['80:80', '80:80/udp']).length, 2);
 });
 
 test('sizes need their unit, and mean what people write', () => {

@@ -48,8 +48,18 @@ export interface PublishedPort {
   readonly protocol: 'tcp' | 'udp';
 }
 
-/** Reads `2222:22` and `5353:53/udp`. Throws UsageError. */
-export function readPublished(text: string): PublishedPort {
+/** Reads `2222:22` and `5353:53/udp`, each port of the host once. Throws UsageError. */
+export function readPublished(texts: readonly string[]): PublishedPort[] {
+  const ports = texts.map(readPort);
+  const taken = new Set<string>();
+  for (const { host, protocol } of ports) {
+    if (taken.has(`${host}/${protocol}`)) throw new UsageError(`-p gives port ${host} of this host twice`);
+    taken.add(`${host}/${protocol}`);
+  }
+  return ports;
+}
+
+function readPort(text: string): PublishedPort {
   const [, host, guest, protocol = 'tcp'] = /^(\d{1,5}):(\d{1,5})(?:\/(tcp|udp))?$/i.exec(text) ?? [];
   const isPort = (port: string | undefined): boolean => Number(port) >= 1 && Number(port) <= 65_535;
   if (!isPort(host) || !isPort(guest)) throw new UsageError(`-p takes HOST:GUEST, such as 2222:22, not "${text}"`);
@@ -162,7 +172,7 @@ export function withKeys(
   if (given.keys.length === 0) return text;
   const document = parseDocument(text);
   const [problem] = document.errors;
-  if (problem) throw new UsageError(`--cloud-init: ${problem.message.split('\n')[0]}`);
+  if (problem) throw new UsageError(`--cloud-init: ${problem.message.split('\n')[0]!.replace(/:$/, '')}`);
   if (document.contents !== null && !isMap(document.contents))
     throw new UsageError('--cloud-init: a #cloud-config is a map of keys');
   const present = document.get('ssh_authorized_keys');

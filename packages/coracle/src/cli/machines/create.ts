@@ -3,6 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { resolve } from 'node:path';
+import { checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
 import type { ObjectKey } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { isNotFound } from '@coracle/client/api-failure';
@@ -24,6 +25,7 @@ import {
   UsageError,
 } from '../command.ts';
 import { importProgress } from '../image.ts';
+import { machineTargets } from '../machine-target.ts';
 import { cloudConfig, machineManifest, type RootDisk, readPublished, readSize, withKeys } from './create-manifest.ts';
 import { needDataVolumes } from './data-volume-support.ts';
 import { isExplained } from './equivalent.ts';
@@ -50,8 +52,9 @@ const USER = /^[a-z_][a-z0-9_-]{0,31}$/;
 /** `coracle create`. */
 export async function create(context: CommandContext): Promise<number> {
   const { flags, words, print, note, signal } = context;
-  const [name, ...more] = words;
-  if (name === undefined || more.length > 0) throw new UsageError('create takes one NAME (see: coracle create --help)');
+  const [word, ...more] = words;
+  if (word === undefined || more.length > 0) throw new UsageError('create takes one NAME (see: coracle create --help)');
+  const name = readName(word);
   const text = textFlag(flags, 'image');
   if (text === undefined)
     throw new UsageError(
@@ -105,6 +108,7 @@ export async function create(context: CommandContext): Promise<number> {
         phase('answers ssh');
       }
     }
+    if (publishes && flags['wait'] !== true) note(`whether it has its ports: coracle why ${name} -n ${key.namespace}`);
     if (!quiet && flags['wait'] !== true)
       note(`next: coracle ssh ${name}${textFlag(flags, 'namespace') ? ` -n ${key.namespace}` : ''}`);
     if (format === 'json') print(JSON.stringify(made));
@@ -113,6 +117,16 @@ export async function create(context: CommandContext): Promise<number> {
   } finally {
     await cluster.close();
   }
+}
+
+/** `NAME` or `vm/NAME`. Throws UsageError for what can be no name, before anything is started for it. */
+function readName(word: string): string {
+  const name = machineTargets(word, { given: '', ofContext: '' })[0]?.name ?? word;
+  if (checkSubdomain(name).length > 0)
+    throw new UsageError(
+      `a machine is named with small letters, digits, "-" and ".", a letter or digit first and last: not "${name}"`,
+    );
+  return name;
 }
 
 /** Throws UsageError. */
@@ -150,7 +164,7 @@ async function manifestFor(
           : undefined,
     instancetype,
     preference: preference === 'none' ? undefined : preference,
-    ports: listFlag(flags, 'publish').map(readPublished),
+    ports: readPublished(listFlag(flags, 'publish')),
     userData: userDataFor(context, { user, keys: await publicKeys(context, { mayMake }) }),
   });
 }

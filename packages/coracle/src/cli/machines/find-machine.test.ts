@@ -23,9 +23,9 @@ test('findMachine() finds the machine, and needInstance() says of a stopped one 
     return found.key;
   };
   assert.deepEqual(await find('a.b'), { namespace: 'b', name: 'a' });
-  await assert.rejects(find('vm/off'), /^Error: ctx\/off is stopped: .*coracle start off -n ctx/);
-  await assert.rejects(find('waits'), /ctx\/waits is not running \(Provisioning\)/);
-  await assert.rejects(find('over'), /ctx\/over has ended \(Succeeded\)/);
+  await assert.rejects(find('vm/off'), /^Error: ctx\/off is stopped \(start it: coracle start off -n ctx\)/);
+  await assert.rejects(find('waits'), /ctx\/waits is not running \(Provisioning;/);
+  await assert.rejects(find('over'), /ctx\/over has ended \(Succeeded;/);
   await assert.rejects(find('x.y'), /there is no machine ctx\/x\.y, nor y\/x/);
   await assert.rejects(find('wiats'), /there is no machine ctx\/wiats; did you mean waits\?/);
 });

@@ -71,14 +71,17 @@ export async function findMachine(
   );
 }
 
-/** Throws CommandError for a machine that is stopped, or has ended: what takes a guest says so. */
+/** Throws CommandError for a machine that is stopped, or has ended: what takes a guest says so, and what to do. */
 export function needInstance({ key, vm, vmi }: FoundMachine): void {
+  const here = `${key.name} -n ${key.namespace}`;
   const phase = vmi?.status?.phase;
-  if (isFinal(phase)) throw new CommandError(`${textOf(key)} has ended (${phase}): it has no console`);
+  if (isFinal(phase)) throw new CommandError(`${textOf(key)} has ended (${phase}; why: coracle why ${here})`);
   if (vmi !== undefined || vm === undefined) return;
   const status = vm.status?.printableStatus ?? 'Stopped';
   throw new CommandError(
-    `${textOf(key)} is ${status === 'Stopped' ? 'stopped' : `not running (${status})`}: it has a console once it runs (coracle start ${key.name} -n ${key.namespace})`,
+    status === 'Stopped'
+      ? `${textOf(key)} is stopped (start it: coracle start ${here})`
+      : `${textOf(key)} is not running (${status}; why: coracle why ${here})`,
   );
 }
 

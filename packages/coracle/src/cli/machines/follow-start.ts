@@ -1,7 +1,7 @@
 /** Waiting for a machine to run, with a word about each phase and about what it waits for. */
 
 import type { ObjectKey } from '@coracle/apimachinery/meta/object';
-import { hasEnded } from '@coracle/apimachinery/meta/object-state';
+import { conditionOf, hasEnded } from '@coracle/apimachinery/meta/object-state';
 import { isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import {
@@ -14,7 +14,7 @@ import { systemClock } from '@coracle/runtime/clock/clock';
 import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
 import { CommandError } from '../command.ts';
 import { type FoundMachine, textOf } from './find-machine.ts';
-import { readMachineFacts, whyOf } from './why-facts.ts';
+import { readMachineFacts, whyNotRunning, whyOf } from './why-facts.ts';
 
 /** Looked at anew this often although nothing was heard of a change: a watch may have ended, or not be allowed. */
 const LOOK_MS = 500;
@@ -55,14 +55,17 @@ const stopped = ({ name, namespace }: ObjectKey): CommandError =>
 
 /**
  * Waits until the instance runs, at most `seconds`; what holds it is noted once it lasts longer than a second. Throws
- * CommandError for one that is stopped, or does not come up in time.
+ * CommandError for one that is paused or stopped, or does not come up in time.
  */
 export async function awaitRunning(
   following: Following,
   now: FoundMachine,
   seconds: number,
 ): Promise<VirtualMachineInstance> {
-  if (now.vmi?.status?.phase === 'Running') return now.vmi;
+  if (now.vmi?.status?.phase === 'Running') {
+    if (conditionOf(now.vmi, 'Paused')?.status !== 'True') return now.vmi;
+    throw new CommandError(`${textOf(now.key)} ${await whyNotRunning(following.client, now, following.signal)}`);
+  }
   if (isOff(now)) throw stopped(now.key);
   return followStart(following, { seconds, onPhase: () => {}, endsWhenOff: true });
 }

@@ -90,7 +90,7 @@ async function refresh(context: CommandContext, names: readonly string[]): Promi
   const chosen = names.map((name) => {
     const image = catalogueImage(name);
     if (image && !isBuiltHere(image)) return image;
-    const known = IMAGE_CATALOGUE.map((one) => one.name);
+    const known = IMAGE_CATALOGUE.flatMap((one) => [one.name, one.name.split(':')[0]!]);
     throw new UsageError(
       image
         ? `${image.name} is built here and fetched from nowhere (coracle image import)`

@@ -3,17 +3,20 @@
 import { systemClock } from '@coracle/runtime/clock/clock';
 import { clusterFrom } from '../../config/cluster.ts';
 import type { CommandContext } from '../command.ts';
+import { machineTargets, machineWords } from '../machine-target.ts';
 import { namespaceScope } from '../namespace-scope.ts';
 import { nothingText } from '../nothing-text.ts';
 import { sizeText } from '../size-text.ts';
 import { textTable } from '../text-table.ts';
 import { equivalent, isExplained } from './equivalent.ts';
-import { type MachineRow, readMachines, spanText } from './machine-row.ts';
+import { type FoundMachine, findMachine, textOf } from './find-machine.ts';
+import { describeMachines, type MachineRow, readMachines, spanText } from './machine-row.ts';
 
 /** `coracle list`. */
 export async function list(context: CommandContext): Promise<number> {
   const { flags, print, signal } = context;
   const scope = namespaceScope(flags);
+  if (context.words.length > 0) return listNamed(context, scope.given);
   await using cluster = await clusterFrom(context);
   const namespace = scope.of(cluster.namespace);
   if (isExplained(context))
@@ -22,15 +25,41 @@ export async function list(context: CommandContext): Promise<number> {
       ...(namespace === undefined ? ['-A'] : ['-n', namespace]),
     ]);
   const rows = await readMachines(cluster.client, { namespace, signal });
+  if (rows.length === 0 && flags['json'] !== true && flags['quiet'] !== true)
+    print(nothingText('no machines', namespace));
+  else printRows(context, rows, scope.everywhere);
+  return 0;
+}
+
+/** Those that the words name. Throws CommandError for one that is not there. */
+async function listNamed(context: CommandContext, given: string | undefined): Promise<number> {
+  const { signal } = context;
+  const words = machineWords(context.words);
+  for (const word of words) machineTargets(word, { given, ofContext: '' });
+  await using cluster = await clusterFrom(context);
+  const { client } = cluster;
+  const found = new Map<string, FoundMachine>();
+  for (const word of words) {
+    const machine = await findMachine(client, machineTargets(word, { given, ofContext: cluster.namespace }), signal);
+    found.set(textOf(machine.key), machine);
+  }
+  const [one, ...others] = Map.groupBy(found.values(), ({ key }) => key.namespace);
+  if (isExplained(context)) {
+    for (const [namespace, machines] of [one!, ...others])
+      equivalent(context, [
+        ...['kubectl', 'get', 'vm,vmi', ...machines.map(({ key }) => key.name), '-o', 'wide', '-n', namespace],
+      ]);
+    return 0;
+  }
+  printRows(context, await describeMachines(client, [...found.values()], { signal }), others.length > 0);
+  return 0;
+}
+
+function printRows(context: CommandContext, rows: readonly MachineRow[], withNamespace: boolean): void {
+  const { flags, print } = context;
   if (flags['json'] === true) print(JSON.stringify(rows));
   else if (flags['quiet'] === true) print(rows.map(({ name }) => name).join('\n'));
-  else
-    print(
-      rows.length === 0
-        ? nothingText('no machines', namespace)
-        : machineTable(rows, { withNamespace: scope.everywhere, colour: hasColour(context) }),
-    );
-  return 0;
+  else print(machineTable(rows, { withNamespace, colour: hasColour(context) }));
 }
 
 /** True where the output is a terminal, and nobody asked for none (`NO_COLOR`). */

@@ -187,7 +187,8 @@ export const MACHINE_COMMANDS: readonly Command[] = [
   machine({
     name: 'list',
     summary: 'Machines with state, address, node, and why they do not run',
-    examples: ['coracle list', 'coracle list -A --json'],
+    words: `[${NAMES}]`,
+    examples: ['coracle list', 'coracle list web db.shop', 'coracle list -A --json'],
     flags: {
       quiet: switchFlag('names alone', { short: 'q' }),
       json: JSON_OUT,
@@ -242,7 +243,7 @@ export const MACHINE_COMMANDS: readonly Command[] = [
   machine({
     name: 'top',
     summary: 'What machines take of processors and memory now',
-    words: '[[vm/]NAME[.NAMESPACE]...]',
+    words: `[${NAMES}]`,
     examples: ['coracle top', 'coracle top web.shop', 'coracle top -A --json'],
     flags: { json: JSON_OUT, 'all-namespaces': ALL_NAMESPACES },
     load: async () => (await import('./top.ts')).top,
@@ -286,13 +287,20 @@ export const MACHINE_COMMANDS: readonly Command[] = [
     choices: ['get', 'download', 'remove'],
     group: 'Machines',
     examples: [
-      'coracle memory-dump get db --claim dump --create-claim 4Gi --output db.elf',
+      'coracle memory-dump get db --claim-name dump --create-claim --output db.elf',
       'coracle memory-dump download db --output db.elf',
       'coracle memory-dump remove db',
     ],
     flags: {
-      claim: valueFlag('NAME', 'get: claim that takes the dump (default: that of the last one)'),
-      'create-claim': valueFlag('SIZE', 'get: make the claim first, of this size'),
+      'claim-name': valueFlag('NAME', 'get: claim that takes the dump (default: that of the last one)'),
+      claim: valueFlag('NAME', 'the same as --claim-name'),
+      'create-claim': valueFlag(
+        'SIZE',
+        "get: make the claim first, of this size (default: what the guest's memory needs)",
+        {
+          bare: 'memory',
+        },
+      ),
       ...DOWNLOAD,
       explain: EXPLAIN,
       ...CLUSTER,

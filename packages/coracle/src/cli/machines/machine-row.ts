@@ -46,8 +46,17 @@ export async function readMachines(
   for (const vm of vms.items) found.set(keyOf(vm), { key: keyFrom(vm), vm, vmi: undefined });
   for (const vmi of vmis.items)
     found.set(keyOf(vmi), { ...(found.get(keyOf(vmi)) ?? { key: keyFrom(vmi), vm: undefined }), vmi });
+  return describeMachines(client, [...found.values()], { signal, ...(bytesOf && { bytesOf }) });
+}
+
+/** Those machines, by name. */
+export async function describeMachines(
+  client: Client,
+  machines: readonly FoundMachine[],
+  { signal, bytesOf }: { readonly signal: AbortSignal; readonly bytesOf?: (machine: FoundMachine) => number },
+): Promise<MachineRow[]> {
   let asked = 0;
-  const rows = [...found.values()].map(async (machine) => {
+  const rows = machines.map(async (machine) => {
     const row = { ...rowOf(machine), ...(bytesOf && { diskBytes: bytesOf(machine) }) };
     if (!WAITS.has(row.state) && !cannotStart(machine)) return row;
     const facts =

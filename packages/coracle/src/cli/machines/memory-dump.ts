@@ -1,26 +1,36 @@
 /** `coracle memory-dump get|download|remove NAME`: the memory of a guest as an ELF file that crash tools read. */
 import { resolve } from 'node:path';
+import { parseQuantity, quantityValue } from '@coracle/apimachinery/quantity/quantity';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
 import { VIRTUAL_MACHINES } from '@coracle/kubevirt/kinds/kinds';
 import { systemClock } from '@coracle/runtime/clock/clock';
-import { type CommandContext, CommandError, numberFlag, textFlag, UsageError } from '../command.ts';
+import { type CommandContext, CommandError, type FlagValues, numberFlag, textFlag, UsageError } from '../command.ts';
 import { sizeText } from '../size-text.ts';
 import { readSize } from './create-manifest.ts';
 import { checkFree, downloadExport } from './download-export.ts';
 import { equivalent, isExplained } from './equivalent.ts';
-import { type MachineCall, needVm, textOf, withMachine } from './find-machine.ts';
+import { type MachineCall, needInstance, needVm, textOf, withMachine } from './find-machine.ts';
 
 const ACTIONS = ['get', 'download', 'remove'] as const;
 type Action = (typeof ACTIONS)[number];
+/** What `--create-claim` is without a size: it follows from the guest's memory. */
+const SIZE_OF_MEMORY = 'memory';
 const POLL_MS = 200;
+/** Bytes of a claim besides the memory itself. */
+const ROOM_FOR_HEADERS = 100 * 2 ** 20;
 const DEFAULT_TIMEOUT_S = 600;
 const LONGEST_TIMEOUT_S = 86_400;
 
 /** `coracle memory-dump`. */
 export async function memoryDump(context: CommandContext): Promise<number> {
   const { words, flags } = context;
-  const [action, word, ...more] = words;
-  if (!ACTIONS.includes(action as Action) || word === undefined || more.length > 0)
+  const [action, word, size, ...more] = words;
+  if (
+    !ACTIONS.includes(action as Action) ||
+    word === undefined ||
+    more.length > 0 ||
+    (size !== undefined && !madeFor(flags))
+  )
     throw new UsageError(`memory-dump takes ${ACTIONS.join(', ')} and a machine (see: coracle memory-dump --help)`);
   const output = textFlag(flags, 'output');
   if (action === 'download' && output === undefined) throw new UsageError('memory-dump download takes --output FILE');
@@ -33,20 +43,23 @@ export async function memoryDump(context: CommandContext): Promise<number> {
       context.print(`${textOf(call.key)}: the claim of the memory dump is let go`);
       return 0;
     }
-    if (action === 'get') await dump(context, call);
+    if (action === 'get') await dump(context, call, size);
     if (output !== undefined) await download(context, call, resolve(output));
     return 0;
   });
 }
 
+/** True for `--create-claim` without `=SIZE`: a size may then stand behind it as a word. */
+const madeFor = (flags: FlagValues): boolean => flags['create-claim'] === SIZE_OF_MEMORY;
+
 function explained({ flags }: CommandContext, { key }: MachineCall, action: Action): string[] {
   const option = (name: string): string[] => {
     const value = textFlag(flags, name);
-    return value === undefined ? [] : [`--${name === 'claim' ? 'claim-name' : name}=${value}`];
+    return value === undefined ? [] : [`--${name}=${value}`];
   };
   return [
     ...['virtctl', 'memory-dump', action, key.name, '-n', key.namespace],
-    ...(action === 'get' ? option('claim') : []),
+    ...(action === 'get' ? option('claim-name') : []),
     ...(action === 'get' && flags['create-claim'] !== undefined ? ['--create-claim'] : []),
     ...(action === 'remove' ? [] : option('output')),
   ];
@@ -62,14 +75,21 @@ const ask = (
   return client.raw('PUT', `/apis/subresources.kubevirt.io/v1/${at}/${subresource}`, { body, signal });
 };
 
-async function dump(context: CommandContext, call: MachineCall): Promise<void> {
+async function dump(context: CommandContext, call: MachineCall, word: string | undefined): Promise<void> {
   const { flags, print, signal } = context;
-  const claimName = textFlag(flags, 'claim');
-  const size = textFlag(flags, 'create-claim');
-  if (size !== undefined) {
-    if (claimName === undefined) throw new UsageError('--create-claim SIZE takes --claim NAME');
+  needInstance(call);
+  const claimName = claimNameOf(flags);
+  const created = textFlag(flags, 'create-claim');
+  if (claimName === undefined && needVm(call).status?.memoryDumpRequest === undefined)
+    throw new UsageError(
+      'memory-dump get takes a claim the first time: --claim-name NAME, with --create-claim to make it',
+    );
+  if (created !== undefined) {
+    if (claimName === undefined) throw new UsageError('--create-claim takes --claim-name NAME');
     const metadata = { name: claimName, namespace: call.key.namespace };
-    const resources = { requests: { storage: readSize(size, 'create-claim') } };
+    const size = madeFor(flags) ? word : created;
+    const storage = size === undefined ? sizeForDump(call) : readSize(size, 'create-claim');
+    const resources = { requests: { storage } };
     const spec = { accessModes: ['ReadWriteOnce'], resources };
     const claim = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata, spec };
     await call.client.create(PERSISTENT_VOLUME_CLAIMS, claim, { signal });
@@ -78,6 +98,18 @@ async function dump(context: CommandContext, call: MachineCall): Promise<void> {
   await ask(call, 'memorydump', claimName === undefined ? {} : { claimName }, signal);
   const { fileName } = await completed(context, call, before);
   print(`${textOf(call.key)}: memory dumped into ${fileName}`);
+}
+
+const claimNameOf = (flags: FlagValues): string | undefined =>
+  textFlag(flags, 'claim-name') ?? textFlag(flags, 'claim');
+
+/** The memory of the guest, and room for what describes it, as virtctl reckons it. */
+function sizeForDump({ key, vmi }: MachineCall): string {
+  const { guestAtBoot, guestCurrent } = vmi?.status?.memory ?? {};
+  const memory = guestCurrent ?? guestAtBoot ?? vmi?.spec.domain.memory?.guest;
+  if (memory === undefined)
+    throw new CommandError(`${textOf(key)} does not say how much memory it has: --create-claim SIZE`);
+  return String(quantityValue(parseQuantity(String(memory))) + ROOM_FOR_HEADERS);
 }
 
 const requestOf = async ({ client, key }: MachineCall, signal: AbortSignal) =>

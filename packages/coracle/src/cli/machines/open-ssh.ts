@@ -105,5 +105,15 @@ function knownHostsFile(
   return file;
 }
 
+/** Who logs in, as far as it is known, and with which key besides the user's own: of virtctl's ssh and scp, for `--explain`. */
+export function virtctlLogin(context: CommandContext, call: MachineCall, user: string | undefined) {
+  const key = textFlag(context.flags, 'identity') ?? [ownKeyPath(context)].find((path) => existsSync(path));
+  const port = textFlag(context.flags, 'port');
+  return {
+    user: user ?? textFlag(context.flags, 'login') ?? cloudInitUser((call.vm?.spec.template ?? call.vmi)?.spec),
+    options: [...(key === undefined ? [] : ['-i', key]), ...(port === undefined ? [] : ['-p', port])],
+  };
+}
+
 /** Where ssh and scp say they are: the name of the machine as its cluster has it. */
 export const hostOf = ({ key }: Pick<MachineCall, 'key'>): string => `${key.name}.${key.namespace}`;

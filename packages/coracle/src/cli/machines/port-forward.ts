@@ -2,7 +2,7 @@
 
 import { type CommandContext, numberFlag, textFlag, UsageError } from '../command.ts';
 import { equivalent, isExplained } from './equivalent.ts';
-import { type MachineCall, textOf, withMachine } from './find-machine.ts';
+import { type MachineCall, needInstance, textOf, withMachine } from './find-machine.ts';
 import { joinGuestPort, joinSpeakingPort, streamsSocket } from './guest-port.ts';
 import { DEFAULT_ADDRESS, serveLocally } from './serve-locally.ts';
 
@@ -48,6 +48,7 @@ export async function portForward(context: CommandContext): Promise<number> {
         ...rest,
       ]);
     }
+    needInstance(call);
     if (stdio) return joinStdio(context, call, { port: first.guest, patience });
     return listenUntilStopped(context, call, { ports, address });
   });

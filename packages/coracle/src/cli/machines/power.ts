@@ -9,7 +9,7 @@ import { systemClock } from '@coracle/runtime/clock/clock';
 import { type CommandContext, CommandError, numberFlag, textFlag, UsageError } from '../command.ts';
 import { machineWords } from '../machine-target.ts';
 import { equivalent, isExplained } from './equivalent.ts';
-import { type MachineCall, textOf, withMachine } from './find-machine.ts';
+import { type MachineCall, needInstance, textOf, withMachine } from './find-machine.ts';
 import { followStart } from './follow-start.ts';
 
 const POLL_MS = 100;
@@ -35,6 +35,7 @@ export const power =
     const words = machineWords(context.words);
     if (words.length === 0 || words.length > MOST_MACHINES)
       throw new UsageError(`${action} takes machines (see: coracle ${action} --help)`);
+    waitOf(context);
     for (const word of words) await withMachine(context, word, (call) => act(context, call, action));
     return 0;
   };
@@ -48,18 +49,23 @@ async function act(context: CommandContext, call: MachineCall, action: Action): 
     return;
   }
   const isInstance = action === 'pause' || action === 'unpause';
+  if (isInstance || action === 'restart') needInstance(call);
   const kind = isInstance ? 'virtualmachineinstances' : 'virtualmachines';
   const at = `namespaces/${encodeURIComponent(key.namespace)}/${kind}/${encodeURIComponent(key.name)}/${action}`;
   await client.raw('PUT', `/apis/subresources.kubevirt.io/v1/${at}`, { body, signal });
   const wait = flags['wait'] === true && !isInstance;
   if (wait) {
-    const seconds = numberFlag(flags, 'timeout', { min: 1, max: LONGEST_TIMEOUT_S, or: DEFAULT_TIMEOUT_S });
+    const seconds = waitOf(context);
     if (action !== 'start') await untilGone(client, key, { uid: vmi?.metadata.uid, seconds, signal, action });
     if (action !== 'stop') await followStart({ client, key, signal, note }, { seconds, onPhase: () => {} });
   }
   if (flags['json'] === true) print(JSON.stringify({ namespace: key.namespace, name: key.name, action }));
   else print(`${textOf(key)} ${wait ? DONE[action].reached : DONE[action].asked}`);
 }
+
+/** Seconds that `--wait` may take. Throws UsageError. */
+const waitOf = ({ flags }: CommandContext): number =>
+  numberFlag(flags, 'timeout', { min: 1, max: LONGEST_TIMEOUT_S, or: DEFAULT_TIMEOUT_S });
 
 /** The options that the subresource takes. Throws UsageError. */
 function bodyOf({ flags }: CommandContext, action: Action): Record<string, unknown> {

@@ -32,9 +32,7 @@ export async function screenshot(context: CommandContext): Promise<number> {
     if (picture.length < PNG_HEAD || !picture.subarray(0, PNG.length).equals(PNG))
       throw new CommandError(`the server sent no picture of ${textOf(key)}`);
     // A screen may show what only its user is to see.
-    await writeFile(file, picture, { mode: 0o600 }).catch((error: NodeJS.ErrnoException) => {
-      throw new CommandError(`${file} cannot be written: ${error.message}`);
-    });
+    await writeFile(file, picture, { mode: 0o600 });
     print(`${file} is the screen of ${textOf(key)}, ${picture.readUInt32BE(16)} x ${picture.readUInt32BE(20)}`);
     return 0;
   });

@@ -1,6 +1,5 @@
 /** `coracle top`: what machines take of processors and memory now, as metrics.k8s.io has it. */
 
-import type { ObjectKey } from '@coracle/apimachinery/meta/object';
 import { milliValue, parseQuantity, quantityValue } from '@coracle/apimachinery/quantity/quantity';
 import { PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Pod } from '@coracle/apimachinery/types/types';
@@ -14,7 +13,7 @@ import { nothingText } from '../nothing-text.ts';
 import { sizeText } from '../size-text.ts';
 import { textTable } from '../text-table.ts';
 import { equivalent, isExplained } from './equivalent.ts';
-import { findMachine, textOf } from './find-machine.ts';
+import { type FoundMachine, findMachine, needInstance, textOf } from './find-machine.ts';
 
 const LAUNCHERS = 'kubevirt.io=virt-launcher';
 const MACHINE_NAME = 'vm.kubevirt.io/name';
@@ -38,9 +37,10 @@ export async function top(context: CommandContext): Promise<number> {
   if (isExplained(context) && words.length === 0)
     return equivalent(context, ['kubectl', 'top', 'pod', '-l', LAUNCHERS, ...inNamespace(namespace)]);
   const { client } = cluster;
+  const machines: FoundMachine[] = [];
+  for (const word of words) machines.push(await findMachine(client, targetsOf(word, cluster.namespace), signal));
+  const keys = machines.map(({ key }) => key);
   if (isExplained(context)) {
-    const keys: ObjectKey[] = [];
-    for (const word of words) keys.push((await findMachine(client, targetsOf(word, cluster.namespace), signal)).key);
     const [one, ...others] = new Set(keys.map((key) => key.namespace));
     const names = keys.map(({ name }) => name);
     const selector = names.length === 1 ? `${MACHINE_NAME}=${names[0]}` : `${MACHINE_NAME} in (${names.join(',')})`;
@@ -53,12 +53,13 @@ export async function top(context: CommandContext): Promise<number> {
       ...inNamespace(others.length === 0 ? one : undefined),
     ]);
   }
+  for (const machine of machines) needInstance(machine);
   const { items } = await client.list<Pod>(PODS, {
     ...(namespace !== undefined && { namespace }),
     labelSelector: LAUNCHERS,
     signal,
   });
-  const wanted = new Set(words.flatMap((word) => targetsOf(word, cluster.namespace)).map(textOf));
+  const wanted = new Set(keys.map(textOf));
   const pods = items.filter(
     ({ metadata, status }) =>
       status?.phase === 'Running' &&
@@ -67,7 +68,7 @@ export async function top(context: CommandContext): Promise<number> {
   );
   const rows = await measured(client, pods, { namespace, signal });
   if (flags['json'] === true) print(JSON.stringify(rows));
-  else if (rows.length === 0) print(nothingText('no machine runs', namespace));
+  else if (rows.length === 0) print(words.length > 0 ? 'not measured yet' : nothingText('no machine runs', namespace));
   else
     print(
       textTable(

@@ -88,6 +88,11 @@ test('what a machine waits for is said, and the next step', () => {
       /^runs, without its access credentials$/,
       undefined,
     ],
+    [
+      instance('Running', condition('PortsForwarded', 'False', 'PortNotAvailable', 'port 2222 is taken')),
+      /^runs, without ports of its host/,
+      /--allow-host-ports/,
+    ],
     [{ ...instance('Scheduled'), pulling: 'Pulling image x' }, /^is starting \(Scheduled\)$/, undefined],
     [
       {

@@ -224,6 +224,14 @@ function ofRunning({ warnings }: MachineFacts, vmi: VirtualMachineInstance, here
       reason: `${credentials.reason ?? 'SyncFailed'}: ${credentials.message ?? 'nothing more is said'}`,
       ...(credentials.reason === 'AgentNotConnected' && { next: 'install and start qemu-guest-agent in the guest' }),
     };
+  const ports = conditionOf(vmi, 'PortsForwarded');
+  if (ports?.status === 'False')
+    return {
+      state: 'runs, without ports of its host that it asks for',
+      runs: true,
+      reason: ports.message ?? ports.reason ?? 'nothing more is said',
+      next: 'a node gives ports by number where it is started with --allow-host-ports: coracle down, coracle up --allow-host-ports',
+    };
   const waiting = vmi.status?.volumeStatus?.find(
     ({ hotplugVolume, phase }) => hotplugVolume && (phase === 'Pending' || phase === 'Bound'),
   );
