@@ -21,7 +21,8 @@ test('create --dry-run prints the manifest, and starts nothing', async (t) => {
   const at = openWorkspace(t);
   mkdirSync(join(at.home, '.ssh'));
   writeFileSync(join(at.home, '.ssh/id_ed25519.pub'), `${KEY}\n`);
-  const create = (...argv: string[]) => at.run(['create', ...argv, '--data-dir', at.data]);
+  const argvOf = (argv: readonly string[]) => ['create', ...argv, '--data-dir', at.data];
+  const create = (...argv: string[]) => at.run(argvOf(argv));
   const plain = await create('web', '--image', 'debian:13', '--cpus', '2', '--memory', '2g', '--dry-run');
   assert.deepEqual([plain.code, plain.stderr], [0, '']);
   const vm = parse(plain.stdout);
@@ -67,7 +68,8 @@ test('create --dry-run prints the manifest, and starts nothing', async (t) => {
     [['web', '--image', 'tiny', '--disk', '-4Gi'], /--disk takes a value \(see: coracle create --help\)/],
     [['web', '--image', 'tiny', '--mem', '1Gi'], /Unknown option '--mem'; did you mean --memory\?/],
   ];
-  for (const [argv, message] of wrong) assert.match(refused(await create(...argv), 2), message, argv.join(' '));
+  const refusals = await at.runEach(wrong.map(([argv]) => argvOf(argv)));
+  for (const [i, [argv, message]] of wrong.entries()) assert.match(refused(refusals[i]!, 2), message, argv.join(' '));
 });
 
 // S-1142: Commands say what a word that names nothing may have meant; `help COMMAND` shows examples; `--explain` prints the call
@@ -77,14 +79,14 @@ test('typos are answered with a suggestion, help with examples, --explain with t
   assert.match(refused(await at.run(['craete', 'x']), 2), /unknown command "craete"; did you mean create\?/);
   // S-1626: A command that other programs for machines call otherwise is answered with what it is called here.
   assert.match(refused(await at.run(['shell', 'x']), 2), /unknown command "shell"; did you mean ssh\?/);
-  await Promise.all(
-    MACHINE_COMMANDS.map(async ({ name }) => {
-      const help = await at.run(['help', name]);
-      assert.equal(help.code, 0, name);
-      assert.match(help.stdout, /^Examples:\n {2}coracle \S/m, name);
-      assert.equal((await at.run([name, '--help'])).stdout, help.stdout);
-    }),
-  );
+  const names = MACHINE_COMMANDS.map(({ name }) => name);
+  const helps = await at.runEach([...names.map((name) => ['help', name]), ...names.map((name) => [name, '--help'])]);
+  for (const [i, name] of names.entries()) {
+    const help = helps[i]!;
+    assert.equal(help.code, 0, name);
+    assert.match(help.stdout, /^Examples:\n {2}coracle \S/m, name);
+    assert.equal(helps[names.length + i]?.stdout, help.stdout);
+  }
   assert.equal((await at.up()).code, 0);
   const coracle = (...argv: string[]) => at.run([...argv, '--data-dir', at.data]);
   const vm = await at.run(['create', 'web', '--image', 'fedora', '--ssh-key', KEY, '--dry-run', '--data-dir', at.data]);
@@ -124,11 +126,12 @@ test('typos are answered with a suggestion, help with examples, --explain with t
       'kubectl drain n1 --ignore-daemonsets --delete-emptydir-data --force --timeout=60s',
     ],
   ];
-  await Promise.all(
-    calls.map(async ([[name = '', ...words], call]) => {
-      const outcome = await at.run([name, '--explain', '--data-dir', at.data, ...words]);
-      assert.deepEqual(outcome, { code: 0, stdout: `${call}\n`, stderr: '' }, name);
-    }),
+  const explained = await at.runEach(
+    calls.map(([[name = '', ...words]]) => [name, '--explain', '--data-dir', at.data, ...words]),
+  );
+  assert.deepEqual(
+    explained,
+    calls.map(([, call]) => ({ code: 0, stdout: `${call}\n`, stderr: '' })),
   );
   const fork = await coracle('fork', 'web.shop', '--count', '2', '--explain');
   const asked = /^kubectl create -f - <<'EOF'\n([\s\S]*)\nEOF\n$/.exec(fork.stdout)?.[1];
@@ -203,10 +206,10 @@ test('typos are answered with a suggestion, help with examples, --explain with t
     refused(await coracle('ssh', 'wbe', '-n', 'shop'), 1),
     /no machine shop\/wbe; did you mean web\? \(coracle list -A shows all\)/,
   );
-  const names = await at.run(['complete-names', 'machines'], { KUBECONFIG: at.kubeconfig });
-  assert.deepEqual([names.code, names.stdout], [0, '']);
-  const known = await at.run(['complete-names', 'images']);
-  assert.ok(known.stdout.split('\n').includes('debian:13'));
+  const known = await at.run(['complete-names', 'machines'], { KUBECONFIG: at.kubeconfig });
+  assert.deepEqual([known.code, known.stdout], [0, '']);
+  const catalogue = await at.run(['complete-names', 'images']);
+  assert.ok(catalogue.stdout.split('\n').includes('debian:13'));
   const images = await coracle('images', 'deb');
   assert.match(images.stdout, /^debian:13 +no +debian +debian +quay\.io\/containerdisks\/debian:13$/m);
 

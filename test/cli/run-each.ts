@@ -4,6 +4,8 @@ import { runProgram } from '../../packages/coracle/src/cli/run-program.ts';
 import type { Outcome } from './workspace.ts';
 
 const outcomes: Outcome[] = [];
+// Each run listens to the errors of both.
+for (const stream of [process.stdout, process.stderr]) stream.setMaxListeners(0);
 const write = process.stdout.write.bind(process.stdout);
 for (const argv of JSON.parse(await text(process.stdin)) as string[][]) {
   const said = { stdout: '', stderr: '' };
