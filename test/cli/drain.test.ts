@@ -10,7 +10,7 @@ import {
 } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
 import { eventually } from '../testkit/eventually.ts';
-import { byKernel, importTinyGuest, tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';
+import { bootNothing, byKernel, importTinyGuest, tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';
 import { openWorkspace } from './workspace.ts';
 
 type Admin = Pick<ReturnType<typeof adminOf>, 'client' | 'reporter'>;
@@ -155,14 +155,15 @@ test('coracle drain empties a node: one guest moves while it runs, another is st
   const cordon = (name: string, unschedulable: boolean) =>
     client.patch(NODES, { namespace: '', name }, { type: 'merge', body: { spec: { unschedulable } } });
   await cordon(second, true);
-  for (const [name, evictionStrategy] of [
-    ['moves', 'LiveMigrate'],
-    ['restarts', 'None'],
+  for (const [name, evictionStrategy, boots] of [
+    ['moves', 'LiveMigrate', byKernel],
+    ['restarts', 'None', bootNothing],
   ] as const)
     await client.create(
       VIRTUAL_MACHINES,
       tinyVm(name, (vm) => {
-        byKernel(vm);
+        boots(vm);
+        vm.spec.template.spec!.terminationGracePeriodSeconds = 1;
         vm.spec.template.spec!.evictionStrategy = evictionStrategy;
       }),
     );

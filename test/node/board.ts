@@ -215,6 +215,13 @@ export const kernelSpec = (change: Partial<VirtualMachineInstanceSpec> = {}): Vi
   ...change,
 });
 
+/** A spec that boots nothing: its firmware waits for ever, hears no power button, and takes next to no processor time. */
+export function bareSpec(change: Partial<VirtualMachineInstanceSpec> = {}): VirtualMachineInstanceSpec {
+  const { domain, ...spec } = kernelSpec(change);
+  const { firmware: _, ...bare } = domain;
+  return { ...spec, domain: bare };
+}
+
 /** Collects what a socket receives; `has` waits for a text. */
 export function collect(socket: MessageSocket): {
   readonly text: () => string;

@@ -7,7 +7,6 @@ import {
   VIRTUAL_MACHINES,
   type VirtualMachine,
   type VirtualMachineInstance,
-  type VirtualMachineInstanceSpec,
 } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type Board, collect, kernelSpec, NAMESPACE, startBoard } from './board.ts';
@@ -31,14 +30,6 @@ export const createVm = (name: string, runStrategy: RunStrategy, spec = kernelSp
     metadata: { name, namespace: NAMESPACE },
     spec: { runStrategy, template: { metadata: {}, spec } },
   });
-/** The tiny guest with other arguments of its kernel, or without ACPI in its machine. */
-export function specWith(change: { grace: number; kernelArgs?: string; acpi?: boolean }): VirtualMachineInstanceSpec {
-  const spec = kernelSpec({ terminationGracePeriodSeconds: change.grace });
-  const { domain } = spec;
-  if (change.kernelArgs !== undefined) domain.firmware!.kernelBoot!.kernelArgs = change.kernelArgs;
-  if (change.acpi !== undefined) domain.features = { acpi: { enabled: change.acpi } };
-  return spec;
-}
 export const setStrategy = (name: string, runStrategy: string): Promise<VirtualMachine> =>
   board.client.patch(VIRTUAL_MACHINES, keyOf(name), { type: 'merge', body: { spec: { runStrategy } } });
 

@@ -1,5 +1,7 @@
 /** Life of VirtualMachines with real guests: the promises that only hold when all controllers and the agent agree. */
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import {
@@ -8,13 +10,11 @@ import {
 } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { importImage } from '../../packages/node-agent/src/image/local-images.ts';
 import { isRunning } from '../../packages/runtime/src/process/identity.ts';
-import { ensureGuest } from '../../tools/guest/build-guest.ts';
 import { eventually } from '../testkit/eventually.ts';
-import { kernelSpec, NAMESPACE } from './board.ts';
+import { bareSpec, kernelSpec, NAMESPACE } from './board.ts';
 import {
   board,
   createVm,
-  inConsole,
   isReady,
   keyOf,
   podOf,
@@ -23,7 +23,6 @@ import {
   runs,
   setStrategy,
   shows,
-  specWith,
   useBoard,
   vmOf,
 } from './vm-life.ts';
@@ -42,7 +41,7 @@ test('from creation to Running and Ready a VMI is written five times at most; pa
     }))
       if (event.type === 'MODIFIED') phases.push(event.object.status?.phase ?? '');
   })().catch(() => {});
-  await createVm('paused', 'Always', kernelSpec({ terminationGracePeriodSeconds: 3 }));
+  await createVm('paused', 'Always', bareSpec({ terminationGracePeriodSeconds: 3 }));
   const vmi = await board.until('paused', 'ready', isReady);
   const written = phases.length;
   stop.abort();
@@ -70,7 +69,7 @@ test('from creation to Running and Ready a VMI is written five times at most; pa
 // S-141
 test('a restart of a Manual VM brings another guest; with no grace the old one goes at once', async () => {
   // Ten minutes of grace, and a guest that hears no power button: only the Pod's own grace can make this swift.
-  await createVm('manual', 'Manual', specWith({ grace: 600, kernelArgs: 'console=ttyS0 acpi=off' }));
+  await createVm('manual', 'Manual', bareSpec({ terminationGracePeriodSeconds: 600 }));
   await request('manual', [{ action: 'Start' }]);
   const first = await runs('manual');
   await request('manual', [{ action: 'Stop', uid: first.metadata.uid }, { action: 'Start' }]);
@@ -99,8 +98,9 @@ test('an image that comes late ends the trouble, and is reported no more', async
     volumes: [{ name: 'root', containerDisk: { image: 'localhost/late' } }],
   });
   await shows('late', 'ErrImagePull');
-  const guest = await ensureGuest();
-  await importImage(board.images, 'late', guest.disk, { signal: AbortSignal.timeout(90_000) });
+  const blank = join(board.directory, 'blank.img');
+  await writeFile(blank, Buffer.alloc(1024 * 1024));
+  await importImage(board.images, 'late', blank, { signal: AbortSignal.timeout(90_000) });
   const vmi = await board.until('late', 'ready', isReady);
   assert.equal(
     vmi.status?.conditions?.find((c) => c.type === 'Synchronized'),
@@ -109,14 +109,19 @@ test('an image that comes late ends the trouble, and is reported no more', async
   await remove('late');
 });
 
+/** A guest that does no more than run this command some seconds after its kernel has booted. */
+function guestThat(command: string): VirtualMachineInstanceSpec {
+  const spec = kernelSpec();
+  spec.domain.firmware!.kernelBoot!.kernelArgs = `console=ttyS0 rdinit=/bin/sh -- -c "sleep 5; ${command}"`;
+  return spec;
+}
+
 // S-142: A guest that powers itself off stays off under Manual and RerunOnFailure.
 test('a guest that powers off: Once leaves it, RerunOnFailure takes it away and stays off', async () => {
-  await Promise.all([createVm('off-rerun', 'RerunOnFailure'), createVm('off-once', 'Once')]);
   const names = ['off-rerun', 'off-once'];
-  for (const name of names) {
-    await runs(name);
-    await inConsole(name, 'poweroff');
-  }
+  const spec = guestThat('/bin/poweroff -f');
+  await Promise.all([createVm('off-rerun', 'RerunOnFailure', spec), createVm('off-once', 'Once', spec)]);
+  await Promise.all(names.map((name) => runs(name)));
   await Promise.all(names.map((name) => shows(name, 'Stopped')));
   await eventually('rerun', async () => (await vmOf('off-rerun')).status?.created === undefined);
   assert.equal((await board.vmi('off-once')).status?.phase, 'Succeeded');
@@ -126,13 +131,10 @@ test('a guest that powers off: Once leaves it, RerunOnFailure takes it away and 
 // S-396: With `rebootPolicy: Terminate` a reboot of any kind ends the instance as Succeeded; what follows is the run
 //   strategy's.
 test('rebootPolicy Terminate: a reboot ends the instance, asked for in the guest', async () => {
-  const spec = (): VirtualMachineInstanceSpec => {
-    const kernel = kernelSpec();
-    return { ...kernel, domain: { ...kernel.domain, rebootPolicy: 'Terminate' } };
-  };
-  await createVm('term-once', 'Once', spec());
+  const spec = guestThat('/bin/reboot -f');
+  spec.domain.rebootPolicy = 'Terminate';
+  await createVm('term-once', 'Once', spec);
   const once = await runs('term-once');
-  await inConsole('term-once', 'reboot -f');
   const ended = await board.until('term-once', 'ended', ({ status }) => status?.phase === 'Succeeded');
   assert.equal(ended.metadata.uid, once.metadata.uid);
   await shows('term-once', 'Stopped');

@@ -7,25 +7,15 @@ import { hostAddressOf } from '../../packages/kubevirt/src/rules/launcher/pod-ad
 import { usualHostPort } from '../../packages/kubevirt/src/rules/machine/host-ports.ts';
 import { isRunning, type ProcessIdentity } from '../../packages/runtime/src/process/identity.ts';
 import { eventually } from '../testkit/eventually.ts';
-import { kernelSpec } from './board.ts';
-import {
-  board,
-  createVm,
-  inConsole,
-  remove,
-  request,
-  runs,
-  setStrategy,
-  shows,
-  specWith,
-  useBoard,
-  vmOf,
-} from './vm-life.ts';
+import { bareSpec, kernelSpec } from './board.ts';
+import { board, createVm, inConsole, remove, request, runs, setStrategy, shows, useBoard, vmOf } from './vm-life.ts';
 
 useBoard();
 
 test('a guest without ACPI is not waited for, and counts as shut down', async () => {
-  await createVm('deaf', 'Manual', specWith({ grace: 600, kernelArgs: 'console=ttyS0 acpi=off', acpi: false }));
+  const spec = bareSpec({ terminationGracePeriodSeconds: 600 });
+  spec.domain.features = { acpi: { enabled: false } };
+  await createVm('deaf', 'Manual', spec);
   await request('deaf', [{ action: 'Start' }]);
   const vmi = await runs('deaf');
   const phases: (string | undefined)[] = [];

@@ -47,3 +47,10 @@ export function byKernel({ spec }: VirtualMachine): void {
   const container = { image: 'localhost/coracle/tiny', kernelPath: '/boot/vmlinuz', initrdPath: '/boot/initrd' };
   spec.template.spec!.domain.firmware = { kernelBoot: { kernelArgs: 'console=ttyS0', container } };
 }
+
+/** Lets it boot nothing: its firmware waits for ever, hears no power button, and takes next to no processor time. */
+export function bootNothing({ spec }: VirtualMachine): void {
+  const instance = spec.template.spec!;
+  instance.domain.devices.disks = [];
+  instance.volumes = [];
+}
