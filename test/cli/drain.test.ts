@@ -183,6 +183,10 @@ test('coracle drain empties a node: one guest moves while it runs, another is st
     [first, first],
   );
   await cordon(second, false);
+  await eventually('it takes guests again', async () => {
+    const { spec } = await client.get(NODES, { namespace: '', name: second });
+    return !spec?.taints?.some(({ effect }) => effect === 'NoSchedule');
+  });
 
   const rehearsal = await at.run(['drain', `node/${first}`, '--what-if', '--json', '--data-dir', at.data]);
   assert.equal(rehearsal.code, 0, rehearsal.stderr);
@@ -223,5 +227,5 @@ test('coracle drain empties a node: one guest moves while it runs, another is st
     return outcome.stderr.includes('is stopped') ? outcome : undefined;
   });
   assert.equal(refused.code, 1);
-  assert.match(refused.stderr, /^error: default\/restarts is stopped: .*coracle start restarts -n default/);
+  assert.match(refused.stderr, /^error: default\/restarts is stopped \(start it: coracle start restarts -n default\)/);
 });

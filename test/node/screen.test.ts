@@ -5,6 +5,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { findProcesses } from '../../packages/runtime/src/process/identity.ts';
 import { openWorkspace, type Started } from '../cli/workspace.ts';
 import { eventually } from '../testkit/eventually.ts';
@@ -118,6 +119,7 @@ test('a viewer has the screen of a guest, another takes it over, and it is photo
     await eventually('QEMU with that adapter', async () => (await findProcesses(isBochs)).length === 1);
     // The firmware sets a mode of its own, which no text screen has.
     await eventually('the screen of the firmware', async () => {
+      await setTimeout(1000);
       const { code, stdout } = await at.run(own('screenshot', 'efi', picture));
       const [, wide, high] = / (\d+) x (\d+)\n$/.exec(stdout) ?? [];
       return code === 0 && Number(wide) >= 800 && Number(high) >= 600 && readFileSync(picture).length > 2_000;
@@ -144,6 +146,8 @@ test('a viewer has the screen of a guest, another takes it over, and it is photo
     });
     const created = await at.kubectl(['create', '-f', '-'], JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
     assert.equal(created.code, 0, created.stderr);
+    const running = types.map((type) => `vmi/${type}`);
+    await at.kubectl(['wait', '--timeout=120s', '--for=jsonpath={.status.phase}=Running', ...running]);
     for (const type of types) {
       const picture = join(at.dir, `${type}.png`);
       await eventually(`the screen of ${type}`, async () => {
@@ -160,7 +164,8 @@ test('a viewer has the screen of a guest, another takes it over, and it is photo
   dark.spec.template.spec.startStrategy = 'Paused';
   const blind = { ...dark, metadata: { name: 'blind' }, status: undefined };
   assert.equal((await at.kubectl(['create', '-f', '-'], JSON.stringify(blind))).code, 0);
-  await eventually('it is there', async () => /^blind +Paused/m.test((await at.run(own('list'))).stdout));
+  await at.kubectl(['wait', '--timeout=120s', '--for=jsonpath={.status.printableStatus}=Paused', 'vm/blind']);
+  assert.match((await at.run(own('list'))).stdout, /^blind +Paused/m);
   for (const argv of [own('vnc', 'blind'), own('screenshot', 'blind', file)])
     assert.match(
       (await at.run(argv)).stderr,
