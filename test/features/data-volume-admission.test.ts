@@ -130,8 +130,22 @@ for (const [what, spec, field, message] of REFUSED)
     assert.equal(json.details.causes[0].field, field);
   });
 
-// S-1245: A field of a DataVolume that has no effect here says so in a warning when it is made.
+// S-1245: A field of a DataVolume, DataImportCron or StorageProfile that has no effect here says so in a warning when it is set.
 test('what has no effect is warned about', async () => {
+  const profile = await plane.ask('POST /apis/cdi.kubevirt.io/v1beta1/storageprofiles', {
+    as: ['admin', 'system:masters'],
+    body: {
+      apiVersion: 'cdi.kubevirt.io/v1beta1',
+      kind: 'StorageProfile',
+      metadata: { name: 'fast' },
+      spec: { cloneStrategy: 'copy', snapshotClass: 'other' },
+    },
+  });
+  assert.equal(profile.status, 201);
+  assert.match(
+    profile.headers['warning'] ?? '',
+    /spec\.cloneStrategy has no effect.*spec\.snapshotClass has no effect/,
+  );
   for (const [field, value] of [
     ['preallocation', true],
     ['priorityClassName', 'high'],

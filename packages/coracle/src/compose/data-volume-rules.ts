@@ -6,6 +6,7 @@ import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { forbidden } from '@coracle/apimachinery/meta/status';
+import { textAt } from '@coracle/apimachinery/types/read-value';
 import type { AdmissionAttributes, AdmissionPlugin } from '@coracle/apiserver/admission/plugin';
 import type { Authorizer, UserInfo } from '@coracle/apiserver/auth/identity';
 import type { ObjectStore } from '@coracle/apiserver/cache/object-store';
@@ -36,6 +37,15 @@ type Spec = DeepReadonly<DataVolumeSpec>;
 
 const WEBHOOK = 'datavolume-validate.cdi.kubevirt.io';
 const CRON_WEBHOOK = 'dataimportcron-validate.cdi.kubevirt.io';
+/** Fields of a spec that are stored and not followed, by resource. */
+const NO_EFFECT: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  dataimportcrons: { serviceAccountName: 'no Pods import images' },
+  storageprofiles: {
+    cloneStrategy: 'a copy shares with its source what it can',
+    dataImportCronSourceFormat: 'images are imported into claims',
+    snapshotClass: 'the VolumeSnapshotClass of the provisioner is taken',
+  },
+};
 const DATA_SOURCES = `${CDI_GROUP}/datasources`;
 
 /** Makes the plug-in. */
@@ -144,21 +154,27 @@ export function dataVolumeRules({
     matches: (operation, { group, resource }, subresource) =>
       (operation === 'CREATE' || operation === 'UPDATE') &&
       subresource === '' &&
-      ((group === CDI_GROUP && ['datavolumes', 'datasources', 'dataimportcrons'].includes(resource)) ||
+      ((group === CDI_GROUP && ['datavolumes', 'datasources', ...Object.keys(NO_EFFECT)].includes(resource)) ||
         (group === 'kubevirt.io' && resource === 'virtualmachines')),
     async validate(attributes) {
       const { info, object, namespace, user } = attributes;
       // What is being deleted must be let go whatever it says.
       if (!object || isDeleting(object)) return;
+      warnOfNoEffect(attributes);
       if (info.resource === 'virtualmachines') return checkMachine(attributes);
       if (info.resource === 'datavolumes') return checkDataVolume(attributes);
       if (info.resource === 'dataimportcrons') return checkCron(attributes);
-      if (isTrusted(user)) return;
+      if (info.resource !== 'datasources' || isTrusted(user)) return;
       // Whoever points a name at the content of another namespace gives it to all that may use the name.
       const source = (object as unknown as { spec?: DataSource['spec'] }).spec?.source;
       if (source) await checkCopies(attributes, foreign(source, namespace, namespace));
     },
   };
+}
+
+function warnOfNoEffect({ info, object, warn }: AdmissionAttributes): void {
+  for (const [field, why] of Object.entries(NO_EFFECT[info.resource] ?? {}))
+    if (textAt(object, 'spec', field) !== '') warn(`spec.${field} has no effect here: ${why}`);
 }
 
 const nameOf = ({ name, object }: AdmissionAttributes): string =>

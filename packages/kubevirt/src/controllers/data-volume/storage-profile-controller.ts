@@ -38,7 +38,7 @@ export function createStorageProfileController({ client, clock, log, informers }
       const status = {
         storageClass: key.name,
         provisioner: storageClass.provisioner,
-        cloneStrategy: profile.spec?.cloneStrategy ?? 'csi-clone',
+        cloneStrategy: 'csi-clone',
         claimPropertySets: propertySetsOf(storageClass, profile).map((set) => ({ ...set })),
       };
       if (deepEqual(profile.status, status)) return DONE;

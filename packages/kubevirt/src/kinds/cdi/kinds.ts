@@ -67,7 +67,7 @@ export interface ClaimPropertySet {
 }
 
 export interface StorageProfile extends KubeObject {
-  spec?: { claimPropertySets?: ClaimPropertySet[]; cloneStrategy?: string };
+  spec?: { claimPropertySets?: ClaimPropertySet[] };
   status?: {
     storageClass?: string;
     provisioner?: string;
