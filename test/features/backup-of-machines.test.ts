@@ -171,7 +171,8 @@ test('tracking follows the selectors of the KubeVirt object; then the backup run
 
 // S-660
 // Compat KubeVirt's API, P2, partly: VirtualMachineBackup, VirtualMachineBackupTracker: rules, phases, full and
-//   incremental backups in push mode Note: Missing: pull mode, machines that do not run
+//   incremental backups in push mode Note: Missing: pull mode, in which backup software reads the disks
+//   of a Pod: it fails at once and says so
 test('a tracker has the next backup build on the last one, unless all of it is asked for', async () => {
   await create('waits', { source: TRACKER });
   await shows('waits', /BackupTracker daily does not exist$/);

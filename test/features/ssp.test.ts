@@ -66,7 +66,8 @@ const labels = { 'app.kubernetes.io/part-of': 'hyperconverged', 'app.kubernetes.
 //   finalizer, phase, conditions, versions and observedGeneration of ssp-operator; Deployed once the policy was
 //   checked; v1beta2 is served as well, as deprecated.
 // Compat KubeVirt's API, P2, partly: SSP (ssp.kubevirt.io/v1beta3, v1beta2): status, pause, finalizer, rules;
-//   ssp-operator's own objects Note: Missing: operands that take OpenShift or CDI
+//   ssp-operator's own objects Note: Missing: operands of OpenShift, and images of operating systems, which
+//   `coracle images` and DataImportCrons of one's own bring
 test('an SSP object is deployed: its name and labels are on the operands, its status is upstream’s', async () => {
   await eventually(() => read(POLICY), Boolean);
   await plane.admin(`PATCH ${POLICY}`, { metadata: { labels: { mine: 'label' } } });

@@ -49,7 +49,10 @@ test('deployedStatus() is Deployed when the policy and the binding are there, bo
       observedVersion: '1.0.0',
     },
   );
-  assert.match(status.conditions?.find(({ type }) => type === 'coracle.dev/OperandsLeftOut')?.message ?? '', /CDI/);
+  assert.match(
+    status.conditions?.find(({ type }) => type === 'coracle.dev/OperandsLeftOut')?.message ?? '',
+    /DataImportCrons/,
+  );
 });
 
 const deletionTimestamp = '2030-01-01T00:00:00Z';

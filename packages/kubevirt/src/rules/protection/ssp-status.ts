@@ -23,7 +23,7 @@ const TRUE = new Set(['1', 't', 'T', 'TRUE', 'true', 'True']);
 export const OPERANDS_LEFT_OUT = 'coracle.dev/OperandsLeftOut';
 
 const LEFT_OUT =
-  'only vm-delete-protection is deployed here; common-templates, template-validator, vm-console-proxy and metrics take OpenShift, data-sources and data-import-crons take CDI; spec.commonTemplates, spec.templateValidator, spec.tokenGenerationService and spec.tlsSecurityProfile have no effect';
+  'only vm-delete-protection is deployed here; common-templates, template-validator, vm-console-proxy and metrics take OpenShift, and images (data-sources, data-import-crons) come by DataImportCrons of your own; spec.commonTemplates, spec.templateValidator, spec.tokenGenerationService and spec.tlsSecurityProfile have no effect';
 
 /** Whether its operands are to be left alone. */
 export const isPaused = ({ metadata }: { readonly metadata: DeepReadonly<ObjectMeta> }): boolean =>

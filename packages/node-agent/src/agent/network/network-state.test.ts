@@ -145,7 +145,7 @@ test('networkState() gives Services their ready endpoints, and names to what can
 });
 
 // S-1653: `internalTrafficPolicy: Local` gives the guests of a node the Pods of that node alone, `externalTrafficPolicy: Local`
-//   its node port; a load balancer finds them on all nodes.
+//   its node port; a load balancer finds them on all nodes. `trafficDistribution: PreferSameNode` holds while there are some.
 test('networkState() keeps connections on the node where a Service asks for it', () => {
   const endpoint = (address: string, nodeName: string, terminating = false) => ({
     addresses: [address],
@@ -172,6 +172,8 @@ test('networkState() keeps connections on the node where a Service asks for it',
   assert.deepEqual(stateOf({ internalTrafficPolicy: 'Local' }, both), [[A]]);
   assert.deepEqual(stateOf({ internalTrafficPolicy: 'Local' }, [endpoint(A, 'one', true), endpoint(B, 'two')]), [[A]]);
   assert.deepEqual(stateOf({ internalTrafficPolicy: 'Local' }, [endpoint(B, 'two')]), [[]]);
+  const near = { trafficDistribution: 'PreferSameNode' };
+  assert.deepEqual([...stateOf(near, both), ...stateOf(near, [endpoint(B, 'two')])], [[A], [B]]);
   assert.deepEqual(stateOf({ type: 'LoadBalancer', externalTrafficPolicy: 'Local' }, both), [
     [A, B],
     ['127.0.0.1', A],

@@ -124,9 +124,12 @@ interface ServingNode {
 
 /** What a Service and its endpoints say. */
 export function serviceEntries(service: ReadonlyService, slices: Slices, at: ServingNode): NetworkEntries {
-  const { internalTrafficPolicy } = service.spec ?? {};
+  const { internalTrafficPolicy, trafficDistribution } = service.spec ?? {};
+  const local = localOf(slices, at.node);
+  const staysHere =
+    internalTrafficPolicy === 'Local' || (trafficDistribution === 'PreferSameNode' && readyOf(local).length > 0);
   return {
-    services: servicesOf(service, internalTrafficPolicy === 'Local' ? localOf(slices, at.node) : slices),
+    services: servicesOf(service, staysHere ? local : slices),
     names: namesOf(service, slices),
     listeners: isOuter(service) ? listenersOf(service, slices, at) : [],
   };
