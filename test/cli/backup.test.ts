@@ -74,8 +74,8 @@ test('wrong calls of backup are reported in one line', async (t) => {
     [['backup'], 2, /backup takes: create DIR, verify DIR, or restore DIR/],
     [['backup', 'make', 'x'], 2, /backup takes/],
     [['backup', 'verify', dir, '--base', 'x'], 2, /--base and --without-keys are for create/],
-    [['backup', 'verify', dir], 1, /is no backup: it has no manifest.json/],
-    [['backup', 'verify', join(dir, 'none')], 1, /none is no directory/],
+    [['backup', 'verify', dir], 1, /is not a backup: it has no manifest.json/],
+    [['backup', 'verify', join(dir, 'none')], 1, /none is not a directory/],
     [['backup', 'create', join(dir, 'b'), '--data-dir', join(dir, 'none')], 1, /holds no state of a control plane/],
     [['backup', 'create', dir, '--data-dir', join(dir, 'none')], 1, /holds no state/],
   ] as const) {

@@ -49,7 +49,7 @@ test('with an address of this host the API and the nodes are there, for those wh
   assert.equal(server.host, `${inUrl(outside!)}:${server.port}`);
   assert.equal(
     up.stderr,
-    `warning: the API and its nodes are open to the network on ${outside} (${server.origin}): whoever reaches it may try to log in\n`,
+    `warning: the API and its nodes are open to the network on ${outside} (${server.origin}): anyone who reaches it may try to log in\n`,
   );
   assert.equal(await accepts('127.0.0.1', Number(server.port)), false, 'that address and no other');
   const certificate = new X509Certificate(readFileSync(join(at.data, 'pki/server.crt')));

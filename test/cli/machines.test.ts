@@ -234,17 +234,17 @@ test('typos are answered with a suggestion, help with examples, --explain with t
   });
   const again = await at.run(['create', 'web', '--image', 'tiny.example/x', '-n', 'shop', '--data-dir', at.data]);
   assert.equal(again.code, 1);
-  assert.match(again.stderr, /there is a machine shop\/web already/);
+  assert.match(again.stderr, /machine shop\/web already exists/);
   // S-1314: `coracle create` asks whether the name is free before it fetches or imports an image: of a machine that is there
   //   nothing is replaced.
   await t.test('create imports nothing for a name that is taken', async () => {
     const file = join(at.home, 'disk.img');
     writeFileSync(file, Buffer.alloc(1 << 20));
     const asked = ['create', 'web', '--image', file, '--ssh-key', KEY, '-n', 'shop'];
-    assert.match(refused(await coracle(...asked), 1), /there is a machine shop\/web already/);
+    assert.match(refused(await coracle(...asked), 1), /machine shop\/web already exists/);
     assert.deepEqual(JSON.parse((await coracle('image', 'list', '--json')).stdout), []);
     const catalogued = ['create', 'web', '--image', 'debian:13', '--ssh-key', KEY, '-n', 'shop'];
-    assert.match(refused(await coracle(...catalogued), 1), /there is a machine shop\/web already/);
+    assert.match(refused(await coracle(...catalogued), 1), /machine shop\/web already exists/);
   });
   const [stopped, gone] = [await coracle('stop', 'web.shop'), await coracle('delete', 'web.shop')];
   assert.deepEqual([stopped.code, gone.code], [0, 0], stopped.stderr + gone.stderr);

@@ -62,12 +62,12 @@ test('a token lets an agent join, which needs it no more at the next start', { t
     [
       [...other, '--token', token, '--ca-hash', `sha256:${'0'.repeat(64)}`],
       1,
-      /another cluster, or somebody in between/,
+      /another cluster, or the connection is intercepted/,
     ],
     [[...other, '--token', 'nonsense', '--ca-hash', caHash], 2, /a token is six and sixteen/],
     [[...other, '--ca-hash', caHash], 2, /needs --token/],
     [[...other, '--token', token, '--ca-hash', caHash], 1, /Unauthorized/],
-    [['node', 'leave'], 2, /the word join or none/],
+    [['node', 'leave'], 2, /takes join or nothing/],
     [['token', 'make'], 2, /create \| list \| delete ID/],
     [['token', 'create', '--ttl', 'soon'], 2, /--ttl takes a time/],
   ];

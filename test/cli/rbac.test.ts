@@ -56,7 +56,7 @@ test('coracle rbac prints the tables the embedded server uses, and no more than 
   for (const [argv, message] of [
     [['what'], /^error: usage: coracle rbac \[node \| controllers\]/],
     [['node', '--controllers', 'vm'], /^error: --controllers is for coracle rbac controllers/],
-    [['--controllers', 'none-such'], /^error: --controllers: "none-such" is no controller/],
+    [['--controllers', 'none-such'], /^error: --controllers: "none-such" is not a controller/],
   ] as const) {
     const outcome = await at.run(['rbac', ...argv]);
     assert.deepEqual([outcome.code, outcome.stdout], [2, ''], outcome.stderr);

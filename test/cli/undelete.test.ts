@@ -59,7 +59,7 @@ test('undelete and bin say what there is, what comes back, and what stands in th
   assert.equal(await uuidOf('db'), SECOND, 'the one that was deleted last');
   const taken = await run('undelete', 'vm', 'db');
   assert.equal(taken.code, 1);
-  assert.match(taken.stderr, /^error: virtual machine default\/db is there already; .*--name NEW\n$/m);
+  assert.match(taken.stderr, /^error: virtual machine default\/db already exists; .*--name NEW\n$/m);
   const json = JSON.parse((await run('undelete', 'db.default', '--name', 'db-old', '--json')).stdout);
   assert.equal(json.name, 'db-old');
   assert.equal(await uuidOf('db-old'), FIRST);

@@ -96,7 +96,7 @@ test('a kubeconfig that is none is reported and left alone; up and down work all
   writeFileSync(path, 'a: [');
   const first = await at.run(up(at.data));
   assert.equal(first.code, 0);
-  assert.match(first.stderr, /^warning: .*kubeconfig.*left as it is.*\n$/);
+  assert.match(first.stderr, /^warning: .*kubeconfig.*was not changed.*\n$/);
   assert.equal(first.stdout.split('\n').length, 2);
   assert.equal((await at.run(['down', '--data-dir', at.data])).code, 0);
   assert.equal(readFileSync(path, 'utf8'), 'a: [');

@@ -212,7 +212,7 @@ for (const helm of helms.length === 0 ? [{ path: '', major: 4 }] : helms) {
       assert.ok((await at.inventory('chart'))?.some(({ name }) => name === 'flavours.chart.example.com'));
       await at.rootSync('loose', '', helmSync({ version: '2.0.0', valuesFileRefs: [{ name: 'loose' }] }));
       const loose = await at.failing('loose', ['2004']);
-      assert.match(loose.status?.source?.errors?.[0]?.errorMessage ?? '', /"loose" holds values and is not immutable/);
+      assert.match(loose.status?.source?.errors?.[0]?.errorMessage ?? '', /"loose" has values and is not immutable/);
     });
 
     // S-924
@@ -314,12 +314,12 @@ for (const helm of helms.length === 0 ? [{ path: '', major: 4 }] : helms) {
       ['credentials of Google Cloud', { auth: 'gcpserviceaccount' }, /helm auth gcpserviceaccount is not supported/],
       ['a token without a secret', { auth: 'token' }, /needs spec\.helm\.secretRef/],
       ['a secret without need', { secretRef: { name: 'x' } }, /takes no spec\.helm\.secretRef/],
-      ['a chart that is a path', { chart: '../x' }, /no name of a chart/],
-      ['a chart that is an option', { chart: '--post-renderer' }, /no name of a chart/],
+      ['a chart that is a path', { chart: '../x' }, /not a valid chart name/],
+      ['a chart that is an option', { chart: '--post-renderer' }, /not a valid chart name/],
       ['a repository of files', { repo: 'file:///etc' }, /spec\.helm\.repo is a URL/],
       ['a repository that is an option', { repo: '--kubeconfig' }, /spec\.helm\.repo is a URL/],
       ['credentials in the URL', { repo: 'https://u:p@example.org' }, /holds credentials/],
-      ['a release that is an option', { releaseName: '-x' }, /no name of a release/],
+      ['a release that is an option', { releaseName: '-x' }, /not a valid release name/],
       ['two namespaces', { namespace: 'a', deployNamespace: 'b' }, /do not go together/],
     ];
     // S-924

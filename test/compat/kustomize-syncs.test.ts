@@ -112,7 +112,7 @@ suite('kustomize', { skip }, () => {
     const failing = await at.failing('uninstalled', ['1068']);
     assert.match(
       failing.status?.rendering?.errors?.[0]?.errorMessage ?? '',
-      /^KNV1068: Kustomization wants kustomize, and the host .* has neither kustomize nor kubectl in its PATH: install one/,
+      /^KNV1068: Kustomization needs kustomize, and this host has neither kustomize nor kubectl in its PATH: install one/,
     );
     process.env['PATH'] = hostPath;
     await at.synced('uninstalled', commit);

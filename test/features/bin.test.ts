@@ -128,7 +128,7 @@ test('who asks too late, while its storage is being released, is answered so', a
   await board.admin(`DELETE ${path}`);
   await board.admin(`PATCH ${path}`, { spec: { undelete: { id: 'late' } } });
   const { status } = await board.settled(path, (one) => one['status']?.failedRequest === 'late');
-  assert.match(status.message, /^its time is over, or the bin was emptied/);
+  assert.match(status.message, /^its retention has expired, or the bin was emptied/);
   board.pool.inUse.delete(handle);
   await board.emptied();
   assert.equal(board.pool.volumes.has(handle), false);
@@ -220,7 +220,7 @@ test('with its namespace a machine goes to the administrators, and comes back in
     board.admin(`PATCH ${CONTENTS}/${metadata.name}`, { spec: { undelete: { id } } });
   await ask('one');
   await board.settled(`${CONTENTS}/${metadata.name}`, ({ status }) =>
-    /namespace shop is not there; make it: kubectl create namespace shop/.test(status?.message),
+    /namespace shop does not exist; make it: kubectl create namespace shop/.test(status?.message),
   );
   // Another namespace of the name is another tenant's: nothing of before shows in it.
   await board.admin('POST /api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });

@@ -42,7 +42,7 @@ const REFUSED: readonly (readonly [what: string, spec: object, field: string, me
     'spec.source.http.checksum',
     /md5, sha1, sha256 or sha512/,
   ],
-  ['a file', { source: { http: { url: 'file:///etc/shadow' } } }, 'spec.source.http.url', /no URL of http/],
+  ['a file', { source: { http: { url: 'file:///etc/shadow' } } }, 'spec.source.http.url', /not a URL of http/],
   [
     'credentials in a URL',
     { source: { http: { url: 'https://a:b@images.example.com/x' } } },

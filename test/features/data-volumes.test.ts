@@ -141,7 +141,7 @@ test('of a VolumeSnapshot, which may go while the copy stays', async () => {
   await plane.dataVolumeSettled('saved', succeeded);
   // One that waits for its snapshot says so.
   await plane.dataVolume('of-saved', { storage: {}, source: { snapshot: { namespace: 'default', name: 'then' } } });
-  await plane.reported('of-saved', 'Pending', /VolumeSnapshot default\/then is not there/);
+  await plane.reported('of-saved', 'Pending', /VolumeSnapshot default\/then does not exist/);
   await plane.admin(`POST ${SNAPSHOTS}`, {
     apiVersion: 'snapshot.storage.k8s.io/v1',
     kind: 'VolumeSnapshot',

@@ -101,7 +101,7 @@ test('redirects lead on, without credentials, and not in circles or to other net
   server.redirects.set('/circle', '/circle');
   failed(await fill(`${server.url}/circle`, 0), 'Source', /redirects more than 5 times/);
   server.redirects.set('/cloud', 'http://169.254.169.254/latest');
-  failed(await fill(`${server.url}/cloud`, 1), 'Source', /images are not taken from/);
+  failed(await fill(`${server.url}/cloud`, 1), 'Source', /images are not fetched from/);
   server.redirects.set('/away', bench.forms.get('raw')?.replace('127.0.0.1', 'localhost') ?? '');
   const done = await fill(`${server.url}/away`, 2, credentials);
   assert.equal(done.state, 'done', JSON.stringify(done));

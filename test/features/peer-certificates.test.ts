@@ -288,7 +288,7 @@ test('requests to other signers are not touched; to its own, the rule holds whoe
   await world.admin(`PATCH ${CSR}/foreign/approval`, BY_HAND);
   const { certificate, decision } = await settled('by-hand');
   assert.deepEqual([certificate, decision.type], [undefined, 'Failed']);
-  assert.match(decision.message, /^admin is no node/);
+  assert.match(decision.message, /^admin is neither a node nor/);
   await clock.advance(HOUR);
   const { status } = await world.admin(`GET ${CSR}/foreign`);
   assert.deepEqual([status.certificate, status.conditions.length], [undefined, 1]);

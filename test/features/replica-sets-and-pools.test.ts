@@ -292,7 +292,7 @@ test('what is wrong with a pool is refused with its place', async () => {
       'spec.scaleInStrategy.proactive.statePreservation',
       /memory of machines that go is not kept/,
     ],
-    [{ maxUnavailable: 'some' }, 'spec.maxUnavailable', /no percentage/],
+    [{ maxUnavailable: 'some' }, 'spec.maxUnavailable', /not a percentage/],
     [
       { virtualMachineTemplate: { ...base.virtualMachineTemplate, spec: { template: { spec: spec() } } } },
       'spec.virtualMachineTemplate.spec.running',

@@ -348,7 +348,10 @@ test('a volume of another driver with policy Delete is lost, which is said befor
   await board.admin(`DELETE ${VOLUMES}/${name}`);
   await board.gone(`${VOLUMES}/${name}`);
   await board.undelete('lost');
-  await failed('lost', /disk of claim lost-data is lost: its storage, which is not ours, deleted volume volume-/);
+  await failed(
+    'lost',
+    /disk of claim lost-data is lost: its storage, which Coracle does not manage, deleted volume volume-/,
+  );
   for (const path of [`${VMS}/lost`, `${CLAIMS}/lost-disk`, `${CLAIMS}/lost-data`, `${SECRETS}/lost-login`])
     assert.equal((await board.ask(`GET ${path}`, { as: ['admin', 'system:masters'] })).status, 404, path);
   await board.admin(`DELETE ${RECORDS}/${(await board.record('lost'))['metadata'].name}`);

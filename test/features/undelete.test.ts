@@ -97,7 +97,7 @@ test('a new machine of the name, and its claim, stand in the way of one but not 
   await board.machine('web', { uuid: UUID(3) });
   const young = await board.handle('web-disk');
   await board.undelete('web');
-  await failure('web', /virtual machine default\/web is there already; .*--name NEW/);
+  await failure('web', /virtual machine default\/web already exists; .*--name NEW/);
   await board.undelete('web', { name: 'web-old' });
   const vm = await back('web-old');
   await board.emptied();
@@ -122,7 +122,7 @@ test('a claim of the name stands in the way', async () => {
   await board.remove('c');
   await board.claim('c-disk');
   await board.undelete('c');
-  await failure('c', /PersistentVolumeClaim default\/c-disk is there already, and is another; .*--name NEW/);
+  await failure('c', /PersistentVolumeClaim default\/c-disk already exists and is a different object; .*--name NEW/);
   await board.admin(`DELETE ${CLAIMS}/c-disk`);
   await board.undelete('c');
   await back('c');
@@ -135,10 +135,7 @@ test('a firmware UUID that another machine has by now takes a new identity', asy
   await board.remove('twin');
   await board.machine('other', { uuid: UUID(5) });
   await board.undelete('twin');
-  await failure(
-    'twin',
-    new RegExp(`firmware UUID ${UUID(5)} is also that of VirtualMachine other by now; .*--new-identity`),
-  );
+  await failure('twin', new RegExp(`firmware UUID ${UUID(5)} is also that of VirtualMachine other; .*--new-identity`));
   await board.undelete('twin', { newIdentity: true });
   const vm = await back('twin');
   await board.emptied();
@@ -162,7 +159,7 @@ test('a disk that is lost, and one on a node that is gone, are named before anyt
   const held = board.pool.volumes.get(handle)!;
   board.pool.volumes.delete(handle);
   await board.undelete('lost');
-  await failure('lost', /disk of claim lost-disk is lost: pool pool-1 does not hold it/);
+  await failure('lost', /disk of claim lost-disk is lost: pool pool-1 no longer has it/);
   assert.equal((await board.ask(`GET ${SECRETS}/lost-login`, { as: ['admin', 'system:masters'] })).status, 404);
   board.pool.volumes.set(handle, held);
   await board.undelete('lost');

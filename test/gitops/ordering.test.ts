@@ -82,7 +82,7 @@ test('a cycle, a duplicate and a malformed item hold up those objects alone', as
   for (const text of [
     /cyclic dependency/,
     /duplicate dependency/,
-    /no group\/kind\/name/,
+    /neither group\/kind\/name/,
     /cycle-behind: dependency apply actuation skipped/,
   ])
     assert.match(texts, text);

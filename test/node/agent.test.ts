@@ -193,7 +193,7 @@ test('a damaged record is left alone: the guest is neither killed nor started tw
   );
   await eventually('reported', async () =>
     (await board.client.list(EVENTS, { namespace: NAMESPACE })).items.some((event) =>
-      /is left alone/.test(event.message ?? ''),
+      /is left running/.test(event.message ?? ''),
     ),
   );
   assert.ok(await isRunning(identity));

@@ -277,7 +277,7 @@ test('a start with fewer nodes removes those that nobody serves, says so, and en
 
   const up = await at.up('--nodes', '1');
   assert.equal(up.code, 0, up.stderr);
-  assert.match(up.stderr, new RegExp(`^warning: node ${gone} is removed: it was not asked for`, 'm'));
+  assert.match(up.stderr, new RegExp(`^warning: node ${gone} is removed: --nodes does not include it`, 'm'));
   const { client, close } = adminOf(at.data);
   t.after(close);
   const names = (await client.list(NODES, {})).items.map(({ metadata }) => metadata.name);

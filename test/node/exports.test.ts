@@ -114,7 +114,7 @@ test('disks and memory leave as files', { timeout: 600_000, ...(why && { skip: w
   const running = await client.get(VIRTUAL_MACHINE_INSTANCES, key('m'));
   assert.deepEqual([running.metadata.uid, running.status?.phase], [before.metadata.uid, 'Running']);
   const again = await coracle('export', 'snapshot/s', '--output', saved);
-  assert.match(again.err, /is there already: --force replaces it/);
+  assert.match(again.err, /already exists: --force replaces it/);
   assert.equal(
     await ok('export', 'snapshot/s', '--volume', 'disk', '--explain'),
     'virtctl vmexport download export-s --snapshot=s -n default --volume=disk --output=disk.img.gz\n',

@@ -107,8 +107,5 @@ test('an upload to a disk that waits for its bytes', { timeout: 600_000 }, async
   assert.deepEqual(sent, { code: 0, out: 'dv/again waits for it\ndv/again uploaded\ndv/again Succeeded\n', err: '' });
   const full = await coracle('upload', 'again', blank);
   assert.deepEqual([full.code, full.out], [1, '']);
-  assert.match(
-    full.err,
-    /there is a disk default\/again already \(another name, or: kubectl delete dv again -n default\)/,
-  );
+  assert.match(full.err, /disk default\/again already exists \(another name, or: kubectl delete dv again -n default\)/);
 });

@@ -145,7 +145,7 @@ test('the volume of a memory dump is named by the controller alone', async () =>
   const later = { ...as('tenant'), body: { metadata: { annotations: named } } };
   const { status, json } = await plane.ask(`PATCH ${MACHINES}/virtualmachineinstances/dumped`, later);
   assert.equal(status, 422, JSON.stringify(json));
-  assert.match(json.message, /memory-dump-claim is written by the controller alone/);
+  assert.match(json.message, /memory-dump-claim is written only by the controller/);
 });
 
 // S-676

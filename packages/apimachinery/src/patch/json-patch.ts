@@ -146,7 +146,7 @@ const isContainer = (value: unknown): value is Container => Array.isArray(value)
 function indexIn(key: string, length: number): number {
   const index = Number(key);
   const isOne = /^[+-]?[0-9]+$/.test(key) && index >= -length && index < length;
-  if (!isOne) throw new Inapplicable(`${quoted(key)} is no index of a list of ${length}`);
+  if (!isOne) throw new Inapplicable(`${quoted(key)} is not an index of a list of ${length}`);
   return index < 0 ? index + length : index;
 }
 

@@ -35,7 +35,7 @@ export const formatIpRange = ({ family, first, size }: IpRange): string =>
 /** The first address for a Service: that of the `kubernetes` Service. Throws TypeError when the text is no network. */
 export function firstServiceIp(cidr: string): string {
   const range = parseIpRange(cidr);
-  if (!range) throw new TypeError(`${cidr} is no network`);
+  if (!range) throw new TypeError(`${cidr} is not a network`);
   return formatAddress({ family: range.family, bits: range.first + 1n });
 }
 

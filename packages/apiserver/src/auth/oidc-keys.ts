@@ -101,7 +101,7 @@ async function isSignedBy(token: string, algorithm: string, keys: KeySet): Promi
 
 async function fetchDocument(options: FetchOptions, url: string): Promise<JsonObject> {
   const { value } = parseJson(await fetchBytes(options, url, { accept: 'application/json' }));
-  if (!isJsonObject(value)) throw new Error(`${url} is no JSON object`);
+  if (!isJsonObject(value)) throw new Error(`${url} is not a JSON object`);
   return value;
 }
 
@@ -115,7 +115,7 @@ export async function fetchBytes(
   headers: Readonly<Record<string, string>>,
 ): Promise<Uint8Array> {
   const parsed = URL.parse(url);
-  if (parsed?.protocol !== 'https:') throw new Error(`${JSON.stringify(url)} is no https URL`);
+  if (parsed?.protocol !== 'https:') throw new Error(`${JSON.stringify(url)} is not an https URL`);
   const timeout = new AbortController();
   const cancel = clock.schedule(TIMEOUT_MS, () => timeout.abort(new Error(`${url} does not answer`)));
   try {

@@ -31,7 +31,7 @@ const SCHEME = 'k8s.io/apiserver/pkg/apis/apiserver/load/load.go:32';
 export function decodeConfiguration(text: string, kind: string, properties: Fields): JsonObject {
   const { value, duplicates } = parseYaml(text);
   const document: unknown = value;
-  if (!isJsonObject(document)) throw new Error(`couldn't get version/kind; json parse error: it is no object`);
+  if (!isJsonObject(document)) throw new Error(`couldn't get version/kind; json parse error: it is not an object`);
   const { apiVersion, kind: found } = document;
   if (typeof found !== 'string' || found === '') throw new Error(`Object 'Kind' is missing in '${summary(document)}'`);
   if (typeof apiVersion !== 'string' || apiVersion === '')

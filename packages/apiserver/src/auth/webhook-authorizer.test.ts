@@ -179,7 +179,7 @@ test('what may pass is tried five times, what will not pass once; failurePolicy 
   const denied = await authorizer({ failurePolicy: 'Deny' })(JANE, about());
   assert.deepEqual(denied, { allowed: false, denied: true, reason: '', error });
   answer = () => ({ status: 200, json: { kind: 'Status' } });
-  assert.match((await authorizer()(JANE, about())).error!, /no SubjectAccessReview/);
+  assert.match((await authorizer()(JANE, about())).error!, /not a SubjectAccessReview/);
   assert.equal(asked.length, 4);
   answer = said({ allowed: true });
   assert.equal((await authorizer()(JANE, about())).allowed, true);

@@ -100,7 +100,7 @@ function reviewOf({ version }: AuthorizationWebhook, { groups, ...spec }: Access
 
 function decisionIn(answer: unknown): AuthorizationDecision {
   const isReview = isJsonObject(answer) && answer['kind'] === 'SubjectAccessReview';
-  if (!isReview) throw new Error('the answer is no SubjectAccessReview');
+  if (!isReview) throw new Error('the answer is not a SubjectAccessReview');
   const status = answer['status'];
   const { allowed, denied, reason: said } = isJsonObject(status) ? status : {};
   const reason = typeof said === 'string' ? said : '';

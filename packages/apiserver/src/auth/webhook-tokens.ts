@@ -71,7 +71,7 @@ export function createWebhookUsers(
 /** What a TokenReview says: whose the token is, or why it is nobody's. */
 function resultIn(answer: unknown, wanted: readonly string[]): Result {
   const status = isJsonObject(answer) ? answer['status'] : undefined;
-  if (!isJsonObject(status)) throw new Error('the answer is no TokenReview');
+  if (!isJsonObject(status)) throw new Error('the answer is not a TokenReview');
   const { authenticated, audiences, user, error } = status;
   if (authenticated !== true) return typeof error === 'string' && error !== '' ? { why: error } : {};
   // A webhook that names no audiences does not know of them: the token is good for the API.

@@ -43,10 +43,7 @@ export function commitFailure(error: unknown, need?: DiskNeed): ApiError {
     case 'in-use':
       return unavailable('the state file is locked by another program; close that and try again', error);
     case 'fenced':
-      return unavailable(
-        'another server has taken over the state directory; talk to that one, and stop this one',
-        error,
-      );
+      return unavailable('another server has taken over the state directory; use that one, and stop this one', error);
     case 'corrupt':
       return unavailable('the state file is damaged; see the log of the server', error);
     case 'poisoned':
@@ -66,12 +63,12 @@ export function diskRefusal(backend: Pick<Backend, 'diskState' | 'diskNeed'>, is
     case 'refuse-creates':
       return isCreate
         ? noStorage(
-            `the disk that holds the state is nearly full: no new objects are taken; delete some or free space there${shortOf(backend.diskNeed?.())}`,
+            `the disk that holds the state is nearly full: no new objects are accepted; delete some or free space there${shortOf(backend.diskNeed?.())}`,
           )
         : undefined;
     case 'read-only':
       return noStorage(
-        `the disk that holds the state is full or read-only: no writes are taken; free space there${shortOf(backend.diskNeed?.())}`,
+        `the disk that holds the state is full or read-only: no writes are accepted; free space there${shortOf(backend.diskNeed?.())}`,
       );
     default:
       return state satisfies never;

@@ -80,5 +80,5 @@ const full = (limit: number): ApiError =>
   new ApiError({
     code: 507,
     reason: 'InsufficientStorage',
-    message: `all objects together may have ${limit} bytes: no new ones are taken until some are deleted`,
+    message: `all objects together may have ${limit} bytes: no new ones are accepted until some are deleted`,
   });

@@ -266,7 +266,7 @@ describe('object store: failures', () => {
     await put(store, 'a', '2');
     await remove(store, 'a');
     backend.disk = 'read-only';
-    await assert.rejects(put(store, 'a', '3'), failure(507, /no writes are taken/));
+    await assert.rejects(put(store, 'a', '3'), failure(507, /no writes are accepted/));
     backend.disk = 'ok';
     assert.ok(await put(store, 'a', '3'));
     assert.equal(store.fault(), undefined);

@@ -107,7 +107,7 @@ const plainError = (message: string, cause?: unknown): ApiError => new ApiError(
 
 /** What must not change: version as asked for, kind, name, namespace, uid. */
 function identityProblem(original: Readonly<JsonObject>, converted: unknown, apiVersion: string): string | undefined {
-  if (!isJsonObject(converted)) return 'it is no object';
+  if (!isJsonObject(converted)) return 'it is not an object';
   if (converted['apiVersion'] !== apiVersion) {
     return `invalid groupVersion (expected ${apiVersion}, received ${String(converted['apiVersion'])})`;
   }

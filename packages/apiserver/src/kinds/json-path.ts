@@ -189,7 +189,7 @@ class PathReader {
     compileJsonPath(path);
     if (operator === undefined) return (value) => read(value) !== undefined;
     const expected = parseLiteral(literal);
-    if (expected === undefined) return this.#fail(`${literal} is no text, number or boolean`);
+    if (expected === undefined) return this.#fail(`${literal} is not a string, number or boolean`);
     return (value) => compare(read(value), operator, expected);
   }
 

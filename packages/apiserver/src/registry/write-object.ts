@@ -65,7 +65,7 @@ const keyOf = ({ group, resource }: ResourceName, namespace: string, name: strin
 /** The write of one part, decided against what is there. */
 export function partWrite(registry: Registry, part: CommitPart): StoreWrite {
   const info = builtinResource(part.of);
-  if (info === undefined) throw new TypeError(`${part.of.resource} of ${part.of.group} are no built-in resource`);
+  if (info === undefined) throw new TypeError(`${part.of.resource} of ${part.of.group} is not a built-in resource`);
   switch (part.type) {
     case 'create':
       return createPart(registry, info, part);

@@ -34,7 +34,9 @@ export async function openInside(root: string, path: string): Promise<FileHandle
     });
     const isRight = length === parts.length ? found.isFile() : found.isDirectory();
     if (!isRight)
-      throw new BackupError(`${name} is no ${length === parts.length ? 'regular file' : 'directory'}; it is not read`);
+      throw new BackupError(
+        `${name} is not a ${length === parts.length ? 'regular file' : 'directory'}; it is not read`,
+      );
   }
   return open(join(root, path), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
 }
@@ -54,9 +56,9 @@ export async function readInside(root: string, path: string, most: number): Prom
 /** Reads the manifest of a backup, checked against its digest. Throws BackupError. */
 export async function readManifest(root: string): Promise<Manifest> {
   const found = await lstat(root).catch(() => undefined);
-  if (!found?.isDirectory()) throw new BackupError(`${root} is no directory`);
+  if (!found?.isDirectory()) throw new BackupError(`${root} is not a directory`);
   if (!(await lstat(join(root, MANIFEST)).catch(() => undefined)))
-    throw new BackupError(`${root} is no backup: it has no ${MANIFEST}`);
+    throw new BackupError(`${root} is not a backup: it has no ${MANIFEST}`);
   const text = await readInside(root, MANIFEST, MAX_MANIFEST_BYTES);
   const wanted = (await readInside(root, MANIFEST_DIGEST, 1024)).toString('latin1').slice(0, 64);
   if (wanted !== sha256(text)) throw new BackupError(`${MANIFEST} is damaged: it does not fit ${MANIFEST_DIGEST}`);

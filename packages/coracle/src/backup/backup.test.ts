@@ -117,7 +117,7 @@ test('a backup on a base writes what has changed, shares the rest, and does not 
   unlinkSync(join(root, 'again', chunkOf(join(root, 'again'))));
   await create('fourth', { base: join(root, 'again') });
   assert.deepEqual(await troublesOf(join(root, 'fourth')), []);
-  await assert.rejects(create('third', { base: join(root, 'none') }), /--base .*none is no directory/);
+  await assert.rejects(create('third', { base: join(root, 'none') }), /--base .*none is not a directory/);
   assert.equal(existsSync(join(root, 'third')), false);
 });
 
@@ -167,7 +167,7 @@ const DAMAGE: readonly [what: string, damage: (backup: string) => void, found: R
       renameSync(join(at, 'data/pki/ca.key'), join(at, 'elsewhere'));
       symlinkSync(join(at, 'elsewhere'), join(at, 'data/pki/ca.key'));
     },
-    /ca\.key is no regular file/,
+    /ca\.key is not a regular file/,
   ],
   [
     'a link in the place of a directory',
@@ -175,15 +175,15 @@ const DAMAGE: readonly [what: string, damage: (backup: string) => void, found: R
       renameSync(join(at, 'data/pki'), join(at, 'elsewhere'));
       symlinkSync(join(at, 'elsewhere'), join(at, 'data/pki'));
     },
-    /data\/pki is no directory/,
+    /data\/pki is not a directory/,
   ],
   [
     'a file of another name among the chunks',
     (at) => mkdirSync(join(at, 'chunks/zz/passwd'), { recursive: true }),
-    /no part/,
+    /not part/,
   ],
   ['a manifest that changed', (at) => appendFileSync(join(at, MANIFEST), ' '), /manifest\.json is damaged/],
-  ['a manifest that is gone', (at) => unlinkSync(join(at, MANIFEST)), /is no backup/],
+  ['a manifest that is gone', (at) => unlinkSync(join(at, MANIFEST)), /is not a backup/],
   ['a digest of the manifest that is gone', (at) => unlinkSync(join(at, MANIFEST_DIGEST)), /sha256 is missing/],
 ];
 
@@ -217,7 +217,7 @@ const HOSTILE: readonly [what: string, change: (manifest: Manifest) => unknown, 
     /some of the keys/,
   ],
   ['no state', (m) => ({ ...m, files: m.files.filter(({ path }) => path !== 'state/store.db') }), /names no state/],
-  ['no object', () => null, /is no object/],
+  ['no object', () => null, /is not an object/],
 ];
 
 /** One backup that each case gets a copy of: its files are links to the same content where a case does not change them. */
@@ -247,7 +247,11 @@ test('verify finds, and restore refuses, every kind of damage; nothing is left b
     const isOnlyRows = what.startsWith('a state whose digest fits');
     const isUnread = what.startsWith('a file of another name');
     if (!isOnlyRows && !isUnread) {
-      await assert.rejects(restoreBackup({ from: backup, to, signal }), /manifest|damaged|missing|bytes|no /, what);
+      await assert.rejects(
+        restoreBackup({ from: backup, to, signal }),
+        /manifest|damaged|missing|bytes|not (?:a|part) /,
+        what,
+      );
       assert.equal(existsSync(to), false, what);
     }
   }
@@ -281,7 +285,7 @@ test('restore refuses a directory that is not empty; a full disk is reported wit
   await assert.rejects(restoreBackup({ from, to: made.dir.root, signal }), /is not empty; .*--data-dir/);
   const to = join(made.root, 'to');
   writeFileSync(to, '');
-  await assert.rejects(restoreBackup({ from, to, signal }), /no directory/);
+  await assert.rejects(restoreBackup({ from, to, signal }), /is not a directory/);
   rmSync(to);
   const full = async (): Promise<number> => 1024 ** 2;
   const missing = /no room: \d+ MiB are needed, 1 MiB are free; free \d+ MiB there/;

@@ -96,9 +96,9 @@ export function parseManifest(text: string): Manifest {
   try {
     manifest = JSON.parse(text) as Manifest;
   } catch {
-    throw bad('is damaged: it is no JSON');
+    throw bad('is damaged: it is not JSON');
   }
-  if (typeof manifest !== 'object' || manifest === null) throw bad('is damaged: it is no object');
+  if (typeof manifest !== 'object' || manifest === null) throw bad('is damaged: it is not an object');
   if (isCount(manifest.version) && manifest.version > 1)
     throw bad(`is of format ${manifest.version}, this version reads up to 1; use the version that made it`);
   const { store, files, chunked, notes, keys } = manifest;

@@ -25,7 +25,7 @@ const OWNER = 'owner.json';
 export function refuseTaken(place: string, what: string): void {
   const found = lstatSync(place, { throwIfNoEntry: false });
   if (!found) return;
-  if (!found.isDirectory()) throw new BackupError(`${place} is there already, and no directory; ${what}`);
+  if (!found.isDirectory()) throw new BackupError(`${place} already exists and is not a directory; ${what}`);
   if (readdirSync(place).length > 0) throw new BackupError(`${place} is not empty; ${what}`);
 }
 
@@ -56,7 +56,7 @@ export async function beginPartial(place: string, what: string): Promise<Partial
         if (error.code === 'EBUSY' || error.code === 'EXDEV')
           throw new BackupError(`${target} is a mount point; choose a directory below it`);
         if (error.code === 'ENOTEMPTY' || error.code === 'EEXIST')
-          throw new BackupError(`${target} was made by somebody else meanwhile; it is left as it is`);
+          throw new BackupError(`${target} was created by another process meanwhile; it is not changed`);
         throw error;
       });
       await syncDirectory(parent);

@@ -63,7 +63,7 @@ export function createChunkStore({ root, base, signal }: StoreChunksOptions): Ch
       if (code === 'EMLINK') return false;
       if (code === 'EXDEV' || code === 'EPERM' || code === 'ENOTSUP' || code === 'EOPNOTSUPP')
         throw new BackupError(
-          `--base must lie on the file system of the new backup, and that must have hard links (${code}): ${base.root}`,
+          `--base must be on the file system of the new backup, which must support hard links (${code}): ${base.root}`,
         );
       throw error;
     }
@@ -102,7 +102,7 @@ export function createChunkStore({ root, base, signal }: StoreChunksOptions): Ch
       const file = await open(source, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
       try {
         const found = await file.stat({ bigint: true });
-        if (!found.isFile()) throw new BackupError(`${source} is no regular file; it is not read`);
+        if (!found.isFile()) throw new BackupError(`${source} is not a regular file; it is not read`);
         const bytes = Number(found.size);
         const same = { bytes, changed: String(found.mtimeNs) };
         await mkdir(join(root, 'maps'), { recursive: true, mode: 0o700 });

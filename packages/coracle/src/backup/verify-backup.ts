@@ -74,7 +74,7 @@ async function checkChunk(root: string, name: string, signal: AbortSignal): Prom
   signal.throwIfAborted();
   const digest = name.slice(3);
   if (chunkPath(digest) !== `chunks/${name}` || !/^[0-9a-f]{64}$/.test(digest))
-    throw new BackupError(`chunks/${name} is no part of a backup`);
+    throw new BackupError(`chunks/${name} is not part of a backup`);
   const handle = await openInside(root, chunkPath(digest));
   try {
     if ((await handle.stat()).size > CHUNK_BYTES) throw new BackupError(`chunks/${name} is larger than a chunk`);

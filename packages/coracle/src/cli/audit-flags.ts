@@ -12,8 +12,8 @@ export const AUDIT_FLAGS: Readonly<Record<string, FlagSpec>> = {
     'FILE',
     'audit.k8s.io/v1 Policy; without it every request but probes, and no contents',
   ),
-  'audit-log-maxsize': valueFlag('MIB', `put the file aside at this size (default: ${MAX_SIZE_MIB})`),
-  'audit-log-maxbackup': valueFlag('N', `keep this many files put aside; 0 keeps all (default: ${MAX_BACKUPS})`),
+  'audit-log-maxsize': valueFlag('MIB', `rotate the file at this size (default: ${MAX_SIZE_MIB})`),
+  'audit-log-maxbackup': valueFlag('N', `keep this many rotated files; 0 keeps all (default: ${MAX_BACKUPS})`),
 };
 
 /** Undefined when nothing is audited. Throws UsageError. */

@@ -4,7 +4,7 @@ import { type FlagSpec, valueFlag } from './command.ts';
 export const AUTHORIZATION_FLAGS: Readonly<Record<string, FlagSpec>> = {
   'authorization-mode': valueFlag(
     'LIST',
-    'who is asked what users may do, in order: Node, RBAC, Webhook, AlwaysAllow, AlwaysDeny (default: Node,RBAC)',
+    'authorizers in their order: Node, RBAC, Webhook, AlwaysAllow, AlwaysDeny (default: Node,RBAC)',
   ),
   'authorization-webhook-config-file': valueFlag('FILE', 'kubeconfig of the webhook that mode Webhook asks'),
   'authorization-webhook-version': valueFlag(
@@ -13,11 +13,11 @@ export const AUTHORIZATION_FLAGS: Readonly<Record<string, FlagSpec>> = {
   ),
   'authorization-webhook-cache-authorized-ttl': valueFlag(
     'DURATION',
-    'how long an answer stands that allows (default: 5m)',
+    'how long an answer that allows is cached (default: 5m)',
   ),
   'authorization-webhook-cache-unauthorized-ttl': valueFlag(
     'DURATION',
-    'how long an answer stands that does not (default: 30s)',
+    'how long an answer that does not is cached (default: 30s)',
   ),
   'authorization-config': valueFlag(
     'FILE',

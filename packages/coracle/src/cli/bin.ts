@@ -15,7 +15,7 @@ export async function bin(context: CommandContext): Promise<number> {
   const [verb = '', ...words] = context.words;
   switch (verb) {
     case 'list':
-      if (words.length > 0) throw new UsageError(`bin list takes no words, only flags, not "${words[0]}"`);
+      if (words.length > 0) throw new UsageError(`bin list takes flags only, not "${words[0]}"`);
       return list({ ...context, words });
     case 'empty':
       return empty({ ...context, words });

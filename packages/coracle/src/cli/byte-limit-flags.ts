@@ -9,6 +9,6 @@ export const BYTE_LIMIT_FLAGS: Readonly<Record<string, FlagSpec>> = {
   [TOTAL]: valueFlag('BYTES', 'objects that may be stored in all, as 8Gi (default: 2Gi)'),
   [NAMESPACE]: valueFlag(
     'BYTES',
-    'objects of one namespace whose annotation coracle.dev/max-object-bytes says nothing (default: 512Mi)',
+    'objects of one namespace without annotation coracle.dev/max-object-bytes (default: 512Mi)',
   ),
 };

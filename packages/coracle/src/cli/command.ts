@@ -143,7 +143,7 @@ export function readArguments(command: Command, argv: readonly string[]): { flag
     const { args, set } = goStyle(command, argv);
     const { values, positionals } = parseArgs({ args, options, allowPositionals: true, strict: true });
     if (positionals.length > 0 && command.words === undefined && values['help'] !== true)
-      throw new Error(`${command.name} takes no words, only flags, not "${positionals[0]}"`);
+      throw new Error(`${command.name} takes flags only, not "${positionals[0]}"`);
     // An empty value is a shell variable that was not set; taken as it is, `--data-dir ""` would mean the current directory.
     for (const [name, value] of Object.entries(values))
       if (value === '' && !command.flags[name]?.mayBeEmpty) throw new Error(`--${name} is empty`);

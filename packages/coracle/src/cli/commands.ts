@@ -44,7 +44,8 @@ const ROWS: readonly Command[] = [
   {
     name: 'status',
     group: 'Control plane',
-    summary: 'Show what runs: nodes, machines with state and address, images, space, guests that were left',
+    summary:
+      'Show what runs: nodes, machines with state and address, images, disk space, guests without a control plane',
     flags: { 'data-dir': DATA_DIR, json: JSON_OUT },
     load: async () => (await import('./status.ts')).status,
   },
@@ -69,7 +70,7 @@ const ROWS: readonly Command[] = [
     summary: 'Attach to the serial console of a VM; Ctrl-] leaves',
     words: '[vm/|vmi/]NAME[.NAMESPACE]',
     flags: {
-      backlog: switchFlag('print the last of what the guest has written before'),
+      backlog: switchFlag('first print the last output of the guest'),
       explain: EXPLAIN,
       ...CLUSTER,
     },
@@ -84,7 +85,7 @@ const ROWS: readonly Command[] = [
     choices: ['vm', 'namespace'],
     flags: {
       'what-if': switchFlag(
-        'change nothing; show what would go with it, what stands against it, and who may lift that',
+        'change nothing; show what would be deleted with it, what blocks the deletion, and who may lift that',
       ),
       explain: EXPLAIN,
       wait: valueFlag('BOOL', 'wait until it is gone (default: true)'),
@@ -99,7 +100,7 @@ const ROWS: readonly Command[] = [
     name: 'fork',
     group: 'Machines',
     completes: 'machines',
-    summary: 'Make new VMs that go on from the present moment of a running one',
+    summary: 'Make copies of a running VM that continue from this moment, memory included',
     words: '[vm/]NAME[.NAMESPACE]',
     flags: {
       count: valueFlag('N', 'how many (default: 1)'),
@@ -136,7 +137,7 @@ const ROWS: readonly Command[] = [
       'data-dir': { ...DATA_DIR, summary: 'what is backed up, or where a backup is restored to (default: as for up)' },
       base: valueFlag('DIR', 'create: an earlier backup; only what changed since is copied'),
       'without-keys': switchFlag(
-        'create: leave the CA and the key of tokens out; kubeconfigs and tokens end with a restore then',
+        'create: leave out the CA and the token key; kubeconfigs and tokens are then invalid after a restore',
       ),
       json: JSON_OUT,
     },
@@ -166,22 +167,22 @@ const ROWS: readonly Command[] = [
   },
   {
     name: 'controllers',
-    summary: 'Run the controllers alone, against any cluster',
+    summary: 'Run only the controllers, against any cluster',
     flags: {
       ...SERVER,
       controllers: CONTROLLERS,
       'cluster-name': CLUSTER_NAME,
       'webhook-address': valueFlag(
         'IP',
-        'address of this host at which the API server asks about deletions (default: it does not ask)',
+        'address of this host at which the API server calls the deletion webhook (default: none)',
       ),
-      'webhook-port': valueFlag('N', 'port of that; 0 picks a free one (default: 0)'),
+      'webhook-port': valueFlag('N', 'port of the webhook; 0 picks a free one (default: 0)'),
     },
     load: async () => (await import('./controllers.ts')).controllers,
   },
   {
     name: 'node',
-    summary: 'Run a node agent alone, against any cluster; join: with a token of coracle token create',
+    summary: 'Run only a node agent, against any cluster; join: with a token from coracle token create',
     words: '[join]',
     choices: ['join'],
     flags: {
@@ -200,7 +201,9 @@ const ROWS: readonly Command[] = [
       ),
       'host-disk': HOST_DISK,
       'allow-host-ports': ALLOW_HOST_PORTS,
-      'stop-vms': switchFlag('shut guests down at the end; without it they run on and are adopted later'),
+      'stop-vms': switchFlag(
+        'shut guests down when the agent stops; without it they keep running and are adopted later',
+      ),
     },
     load: async () => (await import('./node.ts')).node,
   },
@@ -216,20 +219,20 @@ const ROWS: readonly Command[] = [
     words: '[node | controllers]',
     choices: ['node', 'controllers'],
     flags: {
-      controllers: { ...CONTROLLERS, summary: 'controllers that are to run there, as coracle controllers takes them' },
+      controllers: { ...CONTROLLERS, summary: 'controllers that will run there, as in coracle controllers' },
     },
     load: async () => (await import('./rbac.ts')).rbac,
   },
   {
     name: 'drain',
     completes: 'nodes',
-    summary: 'Empty a node: migrate, shut down or hand over each VM, and tell how far it is',
+    summary: 'Empty a node: migrate, shut down or evict each VM, and show the progress',
     words: '[node/]NODE',
     flags: {
-      'what-if': switchFlag('change nothing; show for each VM what would happen and what would hold it'),
+      'what-if': switchFlag('change nothing; show for each VM what would happen and what would block it'),
       timeout: valueFlag('SECONDS', 'give up after this long; the node stays cordoned (default: 3600)'),
       explain: EXPLAIN,
-      namespace: { ...NAMESPACE, summary: 'taken as kubectl takes it; a node is in no namespace' },
+      namespace: { ...NAMESPACE, summary: 'accepted as in kubectl; nodes have no namespace' },
       ...SERVER,
       json: JSON_OUT,
     },
@@ -237,12 +240,12 @@ const ROWS: readonly Command[] = [
   },
   {
     name: 'systemd',
-    summary: 'Print a systemd unit that gives guests their time when the host goes down: up or node',
+    summary: 'Print a systemd unit that shuts guests down in time when the host stops: up or node',
     words: '[up | node]',
     choices: ['up', 'node'],
     flags: {
       'data-dir': DATA_DIR,
-      budget: valueFlag('SECONDS', 'time the host gives its guests to leave or end (default: 240)'),
+      budget: valueFlag('SECONDS', 'time that guests have to migrate or shut down (default: 240)'),
       drain: switchFlag('node: drain first, in the first half of the budget'),
       'bind-address': valueFlag('IP', 'up: as coracle up takes it'),
       address: valueFlag('IP', 'node: as coracle node takes it'),
@@ -258,7 +261,7 @@ const ROWS: readonly Command[] = [
     choices: ['create', 'list', 'delete'],
     flags: {
       ...SERVER,
-      ttl: valueFlag('TIME', 'how long a new token is good: 30m, 24h, 7d; 0 = no end (default: 24h)'),
+      ttl: valueFlag('TIME', 'how long a new token is valid: 30m, 24h, 7d; 0 = forever (default: 24h)'),
       description: valueFlag('TEXT', 'what a new token is for'),
       json: JSON_OUT,
     },
@@ -266,7 +269,7 @@ const ROWS: readonly Command[] = [
   },
   {
     name: 'identity',
-    summary: 'Firmware UUIDs: list them and how they came to be, write those of older VMs into manifests',
+    summary: 'Firmware UUIDs: list them and where they come from, write those of older VMs into manifests',
     words: 'audit | pin FILE...',
     choices: ['audit', 'pin'],
     flags: {
@@ -280,7 +283,7 @@ const ROWS: readonly Command[] = [
   },
   {
     name: 'protect',
-    summary: 'Protection from deletion: what protected VMs keep (status), unprotected ones that look precious (audit)',
+    summary: 'Protection from deletion: what protected VMs keep (status), VMs that should be protected (audit)',
     words: 'audit | status [[vm] NAME[.NAMESPACE]]',
     choices: ['audit', 'status'],
     flags: {
@@ -299,11 +302,11 @@ const ROWS: readonly Command[] = [
     summary: 'Bring a deleted VM back, with its disks, firmware state and identity',
     words: '[vm] NAME[.NAMESPACE]',
     flags: {
-      name: valueFlag('NEW', 'another name for it, and for what of it has a name that is taken'),
+      name: valueFlag('NEW', 'a new name for it, and for those of its objects whose names are taken'),
       'new-identity': switchFlag(
-        'another firmware UUID, serial number and MAC addresses: where another VM has them by now',
+        'a new firmware UUID, serial number and MAC addresses, where another VM uses the old ones',
       ),
-      record: valueFlag('RECORD', 'which one, where several of the name were deleted (default: the last one)'),
+      record: valueFlag('RECORD', 'which one, where several of that name were deleted (default: the last one)'),
       timeout: valueFlag('SECONDS', 'how long to wait for it (default: 120)'),
       ...CLUSTER,
       json: JSON_OUT,

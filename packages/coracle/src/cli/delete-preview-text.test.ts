@@ -81,7 +81,7 @@ not looked at, since you may not list them: secrets, pods`,
 test('what stands against a deletion that the server would do all the same is said to be not enforced', () =>
   assert.match(
     machinePreviewText(machine({ blocks: [block] })),
-    /^VirtualMachine shop\/db would be deleted: what stands against it below is not enforced by this server\n/,
+    /^VirtualMachine shop\/db would be deleted: what blocks it below is not enforced by this server\n/,
   ));
 
 test('a namespace: machines that keep it, what else does, and how much would go', () => {

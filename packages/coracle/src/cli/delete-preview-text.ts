@@ -58,7 +58,7 @@ const sections = (parts: readonly string[]): string => parts.filter((part) => pa
 function headline(what: string, { allowed, message }: DryRunResult, blocks: readonly PreviewBlock[]): string {
   if (!allowed) return `${what} would not be deleted: ${message}`;
   if (blocks.length === 0) return `${what} would be deleted`;
-  return `${what} would be deleted: what stands against it below is not enforced by this server`;
+  return `${what} would be deleted: what blocks it below is not enforced by this server`;
 }
 
 const blockCells = ({ message, command, whoMay }: PreviewBlock): string[] => [message, command, liftingText(whoMay)];

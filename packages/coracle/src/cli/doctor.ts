@@ -187,7 +187,7 @@ export function uuidFinding(shared: readonly SharedUuid[], machines: number): Fi
     check,
     verdict: 'WARN',
     detail: listed.join('; '),
-    remedy: `give all but one of each another: kubectl patch vm NAME -n NAMESPACE --type merge -p '{"spec":{"template":{"spec":{"domain":{"firmware":{"uuid":"'$(cat /proc/sys/kernel/random/uuid)'"}}}}}}', then restart it; its guest will want its licences anew`,
+    remedy: `give all but one of each another: kubectl patch vm NAME -n NAMESPACE --type merge -p '{"spec":{"template":{"spec":{"domain":{"firmware":{"uuid":"'$(cat /proc/sys/kernel/random/uuid)'"}}}}}}', then restart it; its guest may need to be licensed again`,
   };
 }
 

@@ -122,7 +122,7 @@ async function stopProcess(running: Running, wait: Wait): Promise<void> {
     }
     await systemClock.sleep(LOOK_MS, signal).catch(() => {
       throw new CommandError(
-        `interrupted; process ${running.process.pid} goes on stopping${text ? `: ${text}` : ''} (coracle down joins the wait)`,
+        `interrupted; process ${running.process.pid} is still stopping${text ? `: ${text}` : ''} (coracle down joins the wait)`,
       );
     });
   }
@@ -162,7 +162,7 @@ async function stopGuests(wait: Wait): Promise<{ readonly stopped: string[]; rea
   } catch (error) {
     const still = waitingFor();
     throw new CommandError(
-      `${(error as Error).message}; still running: ${still} (coracle down goes on with it, coracle down --force ends guests at once)`,
+      `${(error as Error).message}; still running: ${still} (coracle down continues, coracle down --force ends guests at once)`,
     );
   } finally {
     telling();

@@ -13,8 +13,8 @@ const lost = (code: string, message: string): Error =>
 // S-1425: A command that does not reach the cluster, or is not known to it, names the kubeconfig that it used.
 test('a failure of the way to the cluster names the kubeconfig', () => {
   const cases: readonly (readonly [error: unknown, wanted: RegExp])[] = [
-    [lost('ECONNREFUSED', 'connect ECONNREFUSED h:1'), /h:1 \(so says \/k\/config; .*coracle up --detach/],
-    [lost('SELF_SIGNED_CERT_IN_CHAIN', 'self-signed certificate'), /certificate \(so says \/k\/config\)$/],
+    [lost('ECONNREFUSED', 'connect ECONNREFUSED h:1'), /h:1 \(according to \/k\/config; .*coracle up --detach/],
+    [lost('SELF_SIGNED_CERT_IN_CHAIN', 'self-signed certificate'), /certificate \(according to \/k\/config\)$/],
     [unauthorized(), /^Unauthorized: .*credential of \/k\/config/],
     [new Error('Cannot send GET /api to https://h:1: too long'), /: too long$/],
     [

@@ -22,7 +22,7 @@ export function failureText(error: unknown, context: Pick<CommandContext, 'flags
   const code = message.startsWith('Cannot send ') ? codeOf(error) : undefined;
   if (code === undefined) return message;
   const next = code === 'ECONNREFUSED' ? '; nothing listens there: coracle up --detach starts a control plane' : '';
-  return `${message} (so says ${kubeconfigPath(context)}${next})`;
+  return `${message} (according to ${kubeconfigPath(context)}${next})`;
 }
 
 const dataDirOf = ({ flags, environment }: Pick<CommandContext, 'flags' | 'environment'>): string =>

@@ -106,7 +106,7 @@ async function findCa(
     const found = (await readPeerChain(server, signal)).find((one) => one.isCa && one.hash === hash);
     if (!found)
       throw new CommandError(
-        `${server} shows no CA with the public key ${hash}: it is another cluster, or somebody in between`,
+        `${server} shows no CA with the public key ${hash}: it is another cluster, or the connection is intercepted`,
       );
     return found.pem;
   }

@@ -27,7 +27,7 @@ export async function node(context: CommandContext): Promise<number> {
   const { flags, environment } = context;
   const [act, ...more] = context.words;
   if ((act !== undefined && act !== 'join') || more.length > 0)
-    throw new UsageError(`node takes the word join or none, not "${context.words.join(' ')}"`);
+    throw new UsageError(`node takes join or nothing, not "${context.words.join(' ')}"`);
   const given = textFlag(flags, 'name');
   if (given !== undefined && !NODE_NAME.test(given))
     throw new UsageError(`--name takes a DNS name in lower case, not "${given}"`);
@@ -61,7 +61,7 @@ export async function node(context: CommandContext): Promise<number> {
     } else cluster = await clusterFrom({ flags: rest, environment });
     if (address === undefined && !isLoopback(new URL(cluster.server).hostname.replace(/^\[|\]$/g, '')))
       context.note(
-        `warning: this node is served on ${LOOPBACK}, where consoles, logs and guests that move find it only if the server and the other nodes are on this host; else give --address IP${addressHint()}`,
+        `warning: this node is served on ${LOOPBACK}, so consoles, logs and migrations work only if the server and the other nodes are on this host; otherwise give --address IP${addressHint()}`,
       );
     if (!cluster.ca)
       throw new CommandError('the kubeconfig names no certificate authority; the agent needs one to verify virt-api');

@@ -37,7 +37,7 @@ export function openAuthentication(
 ): Authentication {
   const fallback: AnonymousRule = { enabled: (flag ?? true) && !allowsAll };
   if (allowsAll && flag !== false)
-    log.warn('requests without a credential are refused: the authorizer AlwaysAllow would let them do everything');
+    log.warn('requests without a credential are refused: the authorizer AlwaysAllow would allow them everything');
   if (config === undefined) {
     const setup = { issuers: [], anonymous: fallback };
     return { current: () => setup, stop() {} };

@@ -1,7 +1,7 @@
 /** Patterns of `--cors-allowed-origins`, and what is wrong with one. */
 
 const HELP =
-  'one that is not tied to both ends of the host lets other hosts in; write it as ^https://example\\.com(:|$)';
+  'a pattern that is not anchored at both ends of the host allows other hosts; write it as ^https://example\\.com(:|$)';
 
 /**
  * A line for the user; undefined for a pattern that will do. As upstream, a marker of a beginning (`^`, `//`) and one of an

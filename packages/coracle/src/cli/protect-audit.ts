@@ -23,7 +23,7 @@ import { textTable } from './text-table.ts';
 /** Lists; that there are some is no failure. */
 export async function protectAudit(context: CommandContext): Promise<number> {
   const { flags, words, print, note, signal } = context;
-  if (words.length > 0) throw new UsageError(`protect audit takes no words, only flags, not "${words[0]}"`);
+  if (words.length > 0) throw new UsageError(`protect audit takes flags only, not "${words[0]}"`);
   const output = outputFlag(flags);
   const scope = namespaceScope(flags);
   await using cluster = await clusterFrom(context);

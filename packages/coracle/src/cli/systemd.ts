@@ -26,7 +26,7 @@ export async function systemd(context: CommandContext): Promise<number> {
   const own = what === 'up' ? defaultDataDir(environment) : join(defaultDataDir(environment), 'node');
   const dir = resolve(given ?? own);
   if (what === 'up' && drains)
-    throw new UsageError('--drain is for coracle systemd node: without a control plane nothing moves');
+    throw new UsageError('--drain is for coracle systemd node: no guest migrates once its control plane has stopped');
   const address = readAddress(context, what);
   context.print(
     what === 'up'
@@ -50,7 +50,7 @@ function drainParts({ flags }: CommandContext, drains: boolean): { drain?: { nam
   if (!drains) return {};
   const kubeconfig = textFlag(flags, 'kubeconfig');
   if (kubeconfig === undefined)
-    throw new UsageError('--drain needs --kubeconfig FILE of somebody who may cordon nodes and evict pods');
+    throw new UsageError('--drain needs --kubeconfig FILE of a user who may cordon nodes and evict pods');
   return { drain: { name: textFlag(flags, 'name') ?? nodeNames(1)[0]!, kubeconfig: resolve(kubeconfig) } };
 }
 

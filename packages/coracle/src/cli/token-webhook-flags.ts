@@ -4,11 +4,11 @@ import { type FlagSpec, valueFlag } from './command.ts';
 export const TOKEN_WEBHOOK_FLAGS: Readonly<Record<string, FlagSpec>> = {
   'authentication-token-webhook-config-file': valueFlag(
     'FILE',
-    'kubeconfig of a webhook that is asked about tokens nobody else knows (default: none)',
+    'kubeconfig of a webhook that authenticates tokens no other authenticator knows (default: none)',
   ),
   'authentication-token-webhook-version': valueFlag(
     'VERSION',
     'version of the TokenReview it is sent, v1 or v1beta1 (default: v1beta1)',
   ),
-  'authentication-token-webhook-cache-ttl': valueFlag('DURATION', 'how long its answers stand (default: 2m)'),
+  'authentication-token-webhook-cache-ttl': valueFlag('DURATION', 'how long its answers are cached (default: 2m)'),
 };

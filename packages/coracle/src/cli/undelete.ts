@@ -84,7 +84,7 @@ async function follow({ signal, note }: CommandContext, followed: Followed): Pro
     }
     if (systemClock.monotonic() > deadline)
       throw new CommandError(
-        `${item.namespace}/${item.name} is not back after ${seconds} s${said ? ` (${said})` : ''}; the server goes on`,
+        `${item.namespace}/${item.name} is not back after ${seconds} s${said ? ` (${said})` : ''}; the server continues`,
       );
     await systemClock.sleep(POLL_MS, signal);
   }
@@ -106,5 +106,7 @@ async function machineOf(
 ): Promise<KubeObject> {
   const machine = await orAbsent(client.get(VIRTUAL_MACHINES, { namespace, name }, { signal }));
   if (machine?.metadata.annotations?.[UNDELETED_FROM] !== undefined) return machine;
-  throw new CommandError(`${namespace}/${name} is no longer in the bin: its time was over, or the bin was emptied`);
+  throw new CommandError(
+    `${namespace}/${name} is no longer in the bin: its retention had expired, or the bin was emptied`,
+  );
 }

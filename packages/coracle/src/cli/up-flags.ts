@@ -10,7 +10,7 @@ import { TOKEN_WEBHOOK_FLAGS } from './token-webhook-flags.ts';
 
 export const HOST_DISK = valueFlag(
   'DIR',
-  'directory below which hostDisk volumes may lie; may be given again (needs the HostDisk feature gate)',
+  'directory that hostDisk volumes may be in; may be given again (needs the HostDisk feature gate)',
   { multiple: true },
 );
 export const ALLOW_HOST_PORTS = switchFlag(

@@ -172,7 +172,7 @@ async function foreground(context: CommandContext, options: Foreground): Promise
   });
   let hostStop: HostStop | undefined;
   const stop = untilStopped(signal, {
-    onAgain: () => (hostStop ? hostStop.askedAgain() : note('stopping as soon as the start is through')),
+    onAgain: () => (hostStop ? hostStop.askedAgain() : note('stopping as soon as the start is complete')),
   });
   const host = await startHost({
     dir,
@@ -188,14 +188,14 @@ async function foreground(context: CommandContext, options: Foreground): Promise
   for (const name of host.nodesLeft)
     note(`${WARNING}node ${name} is started too: it has guests here (coracle drain ${name} empties it)`);
   for (const name of host.unserved.removed)
-    note(`${WARNING}node ${name} is removed: it was not asked for, and it has no guests`);
+    note(`${WARNING}node ${name} is removed: --nodes does not include it, and it has no guests`);
   for (const name of host.unserved.silent)
     note(`${WARNING}node ${name} is silent: no machine is scheduled there until its agent is back`);
   // The API serves all the same, and the node says so itself; but whoever starts it should not have to look.
   const missing = options.host.nodes === 0 ? [] : ['qemu-system-x86_64', 'qemu-img'].filter((name) => !isProgram(name));
   if (missing.length > 0)
     note(
-      `${WARNING}no guest can run here: ${missing.join(' and ')} not found in PATH (coracle doctor says how to repair it)`,
+      `${WARNING}no guest can run here: ${missing.join(' and ')} not found in PATH (coracle doctor says how to install them)`,
     );
   if (options.host.address.isOpen) note(`${WARNING}${openWarning(options.host.address, host.url)}`);
   const kubeconfig = userKubeconfigPath(environment);
@@ -242,14 +242,14 @@ async function foreground(context: CommandContext, options: Foreground): Promise
 
 /** What it means that others reach the port: nobody gets further than a name and a right of their own takes them. */
 const openWarning = ({ listen }: ServingAddress, url: string): string =>
-  `the API and its nodes are open to the network on ${listen} (${url}): whoever reaches it may try to log in`;
+  `the API and its nodes are open to the network on ${listen} (${url}): anyone who reaches it may try to log in`;
 
 /** The user's own kubeconfig is a convenience: trouble with it is reported, and stops nothing. */
 function changeUserKubeconfig(note: (text: string) => void, change: () => void): void {
   try {
     change();
   } catch (error) {
-    note(`${WARNING}the user's kubeconfig was left as it is: ${(error as Error).message}`);
+    note(`${WARNING}the user's kubeconfig was not changed: ${(error as Error).message}`);
   }
 }
 
@@ -317,7 +317,7 @@ async function detach(
     }
     if (systemClock.monotonic() > deadline)
       throw new CommandError(
-        `not ready after ${START_MS / 1000} s, and goes on starting: coracle status shows it once it is (log: ${dir.log})`,
+        `not ready after ${START_MS / 1000} s, and still starting: coracle status shows it once it is ready (log: ${dir.log})`,
       );
     try {
       await systemClock.sleep(POLL_MS, context.signal);

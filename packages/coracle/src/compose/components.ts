@@ -330,7 +330,7 @@ export function chooseComponents(
   for (const word of words) {
     const name = word.startsWith('-') ? word.slice(1) : word;
     if (word !== '*' && !known.has(name))
-      throw new Error(`--controllers: "${name}" is no controller; there are ${[...known].join(', ')}`);
+      throw new Error(`--controllers: "${name}" is not a controller; there are ${[...known].join(', ')}`);
   }
   // What needs the keys can run nowhere but beside them, so that it runs there whatever else runs elsewhere.
   const isChosen = ({ name, needsKeys = false }: Component): boolean =>

@@ -213,7 +213,7 @@ async function approve(client: Client, made: CertificateSigningRequest, signal: 
     type: 'Approved',
     status: 'True',
     reason: 'NodeStarted',
-    message: 'Approved by whoever started the node agent.',
+    message: 'Approved by the user who started the node agent.',
   };
   try {
     const decided = {

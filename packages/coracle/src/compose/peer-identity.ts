@@ -74,7 +74,7 @@ export function keepPeerIdentity(options: PeerIdentityOptions): KeptPeerIdentity
   let asked: { readonly name: string; readonly key: string } | undefined;
   /** Until when nothing is asked for again. */
   let refused: { readonly error: Refused; readonly until: number } | undefined;
-  let why = 'it has not asked for one yet';
+  let why = 'it has not requested one yet';
   let reported: string | undefined = why;
 
   const obstacle = (): string | undefined => {
@@ -127,7 +127,7 @@ export function keepPeerIdentity(options: PeerIdentityOptions): KeptPeerIdentity
       try {
         await look();
         retryMs = FIRST_RETRY_MS;
-        why = 'the one it had is not good any more';
+        why = 'the one it had is no longer valid';
       } catch (error) {
         signal.throwIfAborted();
         const { message } = error as Error;

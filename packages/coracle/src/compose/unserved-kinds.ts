@@ -93,7 +93,7 @@ export function unservedKinds({ store, clock, events }: UnservedKindsOptions): A
     if (WORKLOADS.has(name)) {
       return isLed('kube-system', 'kube-controller-manager')
         ? undefined
-        : `nothing acts on this ${kind} yet: it is stored, and no Pods are made. A kube-controller-manager that is run against this server acts on it; containers need a kubelet besides`;
+        : `nothing acts on this ${kind} yet: it is stored, and no Pods are made. A kube-controller-manager run against this server acts on it; containers also need a kubelet`;
     }
     return undefined;
   };

@@ -50,7 +50,7 @@ const isMap = (value: unknown): value is Entry => typeof value === 'object' && v
 
 /** Reads an `exec` stanza of the kubeconfig at `path`. Throws an Error of one line that names what is wrong. */
 export function readExecPlugin(stanza: unknown, path: string): ExecPlugin {
-  if (!isMap(stanza)) throw new Error('exec is no map');
+  if (!isMap(stanza)) throw new Error('exec is not a map');
   const { apiVersion, command, args, env, interactiveMode, installHint, provideClusterInfo } = stanza;
   if (typeof apiVersion !== 'string' || !VERSIONS.includes(apiVersion))
     throw new Error(`exec.apiVersion must be ${VERSIONS.join(' or ')}, not ${JSON.stringify(apiVersion)}`);
@@ -68,8 +68,7 @@ export function readExecPlugin(stanza: unknown, path: string): ExecPlugin {
   }
   // Required in v1; v1beta1 takes IfAvailable for it.
   const mode = interactiveMode ?? (apiVersion.endsWith('/v1beta1') ? 'IfAvailable' : undefined);
-  if (mode === 'Always')
-    throw new Error('exec.interactiveMode is Always, and a plug-in is given no standard input here');
+  if (mode === 'Always') throw new Error('exec.interactiveMode is Always, and plug-ins have no standard input here');
   if (mode !== 'Never' && mode !== 'IfAvailable')
     throw new Error('exec.interactiveMode must be specified: Never, IfAvailable or Always');
   // As kubectl: a path with a separator counts from the directory of the file, a bare name is looked up in PATH.
@@ -134,27 +133,27 @@ export function readExecCredential(text: string, apiVersion: string): ExecCreden
   try {
     printed = JSON.parse(text);
   } catch {
-    throw new Error('credential plug-in failed: what it printed is no JSON');
+    throw new Error('credential plug-in failed: what it printed is not JSON');
   }
   if (!isMap(printed) || printed['kind'] !== 'ExecCredential')
-    throw new Error('credential plug-in failed: what it printed is no ExecCredential');
+    throw new Error('credential plug-in failed: what it printed is not an ExecCredential');
   if (printed['apiVersion'] !== apiVersion)
     throw new Error(`credential plug-in failed: it is configured for ${apiVersion} and answered in another version`);
   const status = isMap(printed['status']) ? printed['status'] : undefined;
-  if (!status) throw new Error('credential plug-in failed: it gave no status');
+  if (!status) throw new Error('credential plug-in failed: it returned no status');
   const text_ = (name: string): string | undefined =>
     typeof status[name] === 'string' && status[name] !== '' ? (status[name] as string) : undefined;
   const token = text_('token');
   const certificate = text_('clientCertificateData');
   const key = text_('clientKeyData');
   if ((certificate === undefined) !== (key === undefined))
-    throw new Error('credential plug-in failed: it gave only a certificate or only a key, not both');
+    throw new Error('credential plug-in failed: it returned only a certificate or only a key, not both');
   if (token === undefined && certificate === undefined)
     throw new Error("credential plug-in failed: it didn't return a token or cert/key pair");
   const stamp = text_('expirationTimestamp');
   const expires = stamp === undefined ? undefined : Date.parse(stamp);
   if (expires !== undefined && Number.isNaN(expires))
-    throw new Error('credential plug-in failed: its expirationTimestamp is no time');
+    throw new Error('credential plug-in failed: its expirationTimestamp is not a time');
   return {
     ...(token !== undefined && { token }),
     ...(certificate !== undefined && { certificate }),

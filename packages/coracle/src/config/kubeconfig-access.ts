@@ -104,7 +104,7 @@ function readConfig(path: string): Config {
     throw new Error(`${path} is not valid YAML: ${(error as Error).message.split('\n')[0]}`);
   }
   if (typeof config !== 'object' || config === null || Array.isArray(config))
-    throw new Error(`${path} is not a kubeconfig: the top level is no map; pass another one with --kubeconfig FILE`);
+    throw new Error(`${path} is not a kubeconfig: the top level is not a map; pass another one with --kubeconfig FILE`);
   return config as Config;
 }
 

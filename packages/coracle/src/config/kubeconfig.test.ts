@@ -85,7 +85,7 @@ test('unmergeKubeconfig() leaves the entries of another control plane that took 
 });
 
 test('mergeKubeconfig() refuses what is no kubeconfig', () => {
-  assert.throws(() => mergeKubeconfig('- a\n- b\n', access), /no map/);
+  assert.throws(() => mergeKubeconfig('- a\n- b\n', access), /not a map/);
   assert.throws(() => mergeKubeconfig('a: [', access), /not valid YAML/);
 });
 

@@ -133,7 +133,7 @@ export function unmergeKubeconfig(text: string, { name, server }: Pick<ClusterAc
 function open(text: string): Document {
   const document = yaml().parseDocument(text.trim() === '' ? 'apiVersion: v1\nkind: Config\n' : text);
   if (document.errors.length > 0) throw new Error(`not valid YAML: ${document.errors[0]!.message.split('\n')[0]}`);
-  if (!yaml().isMap(document.contents)) throw new Error('not a kubeconfig: the top level is no map');
+  if (!yaml().isMap(document.contents)) throw new Error('not a kubeconfig: the top level is not a map');
   return document as Document;
 }
 

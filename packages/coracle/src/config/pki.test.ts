@@ -45,7 +45,7 @@ test('a key that is lost is an error that names it, and no other takes its place
       lose(join(directory, name));
       await assert.rejects(
         openPki(directory, systemClock),
-        new RegExp(`/${name} is empty or gone: bring it back from a backup, or remove `),
+        new RegExp(`/${name} is empty or missing: restore it from a backup, or remove `),
       );
       for (const [one, content] of Object.entries(held))
         if (one !== name) assert.deepEqual(readFileSync(join(directory, one)), content, one);

@@ -115,7 +115,7 @@ export async function openPki(directory: string, clock: Clock): Promise<Pki> {
 
 function lost(file: string, directory: string): never {
   throw new Error(
-    `${file} is empty or gone: bring it back from a backup, or remove ${directory} to begin with new keys (every kubeconfig, token and certificate handed out before ends then)`,
+    `${file} is empty or missing: restore it from a backup, or remove ${directory} to start with new keys (every earlier kubeconfig, token and certificate is then invalid)`,
   );
 }
 

@@ -210,12 +210,12 @@ test('a plug-in that fails or prints nonsense is one line, without what it print
   const login = plugin(dir);
   const cases: readonly [() => void, RegExp][] = [
     [() => login.fails(3), /^credential plug-in failed: .*login: exit code 3: said on stderr$/],
-    [() => writeFileSync(join(dir, 'credential'), 'canary'), /what it printed is no JSON$/],
-    [() => writeFileSync(join(dir, 'credential'), '{"kind":"Pod","x":"canary"}'), /is no ExecCredential$/],
+    [() => writeFileSync(join(dir, 'credential'), 'canary'), /what it printed is not JSON$/],
+    [() => writeFileSync(join(dir, 'credential'), '{"kind":"Pod","x":"canary"}'), /is not an ExecCredential$/],
     [() => login.prints({ token: 'canary' }, 'client.authentication.k8s.io/v1beta1'), /answered in another version$/],
     [() => login.prints({}), /it didn't return a token or cert\/key pair$/],
     [() => login.prints({ clientCertificateData: 'canary' }), /only a certificate or only a key/],
-    [() => login.prints({ token: 'canary', expirationTimestamp: 'soon' }), /its expirationTimestamp is no time$/],
+    [() => login.prints({ token: 'canary', expirationTimestamp: 'soon' }), /its expirationTimestamp is not a time$/],
     [() => writeFileSync(join(dir, 'credential'), 'x'.repeat(2 * 1024 * 1024)), /wrote more than 1048576 bytes/],
   ];
   write({ exec: STANZA });
@@ -235,7 +235,7 @@ test('a plug-in that fails or prints nonsense is one line, without what it print
     [{ ...STANZA, apiVersion: 'client.authentication.k8s.io/v1alpha1' }, /exec.apiVersion must be .*v1 or .*v1beta1/],
     [{ ...STANZA, command: '' }, /exec.command must be specified/],
     [{ ...STANZA, interactiveMode: undefined }, /exec.interactiveMode must be specified/],
-    [{ ...STANZA, interactiveMode: 'Always' }, /given no standard input/],
+    [{ ...STANZA, interactiveMode: 'Always' }, /have no standard input/],
     [{ ...STANZA, args: [1] }, /exec.args/],
     [{ ...STANZA, env: [{ value: 'x' }] }, /exec.env/],
   ];

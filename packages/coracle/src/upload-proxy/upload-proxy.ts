@@ -179,9 +179,9 @@ async function answer(context: Context, exchange: Exchange): Promise<void> {
   if (token === undefined)
     throw new Refusal(400, 'the header Authorization is Bearer and the token of an UploadTokenRequest');
   const claim = await context.tokens.verify(token);
-  if (!claim) throw new Refusal(401, 'the token is not valid, or no longer');
+  if (!claim) throw new Refusal(401, 'the token is not valid or has expired');
   const { source } = context;
-  if (!source) throw new Refusal(503, 'uploads are not taken yet');
+  if (!source) throw new Refusal(503, 'uploads are not accepted yet');
   const target = await ready(context, source, claim);
   // How clients find out whether this path is served.
   if (request.method === 'HEAD' && async !== undefined) return;
@@ -197,7 +197,7 @@ async function ready({ clock, signal }: Context, { targets }: UploadSource, clai
     if (target?.state === 'full')
       throw new Refusal(503, `rejecting Upload Request for PVC ${claim.name} that already finished uploading`);
     if (target && target.call.handle !== claim.uid)
-      throw new Refusal(401, `the token is for an earlier claim of the name ${claim.name}`);
+      throw new Refusal(401, `the token is for an earlier claim named ${claim.name}`);
     if (target) return target;
     if (clock.monotonic() > end)
       throw new Refusal(503, `rejecting Upload Request for PVC ${claim.name}: it does not wait for an upload`);
@@ -213,7 +213,7 @@ async function upload(
   const { running, signal } = context;
   const { targets, pools } = context.source;
   const bytes = declaredLength(request.headers['content-length']);
-  if (bytes === undefined || bytes === 0) throw new Refusal(411, 'an upload says its Content-Length');
+  if (bytes === undefined || bytes === 0) throw new Refusal(411, 'an upload needs a Content-Length');
   const most = maxImageBytes(target.call.bytes);
   if (bytes > most)
     throw new Refusal(413, `the upload has ${bytes} bytes, and PVC ${claim.name} has room for an image of ${most}`);

@@ -161,7 +161,7 @@ export function rivalOf(
 export const conflictError = ({ ref, type, path }: Declared, sync: SyncIdentity, rival: string): SyncError =>
   syncError(
     1060,
-    `management conflict: ${refText(ref)} is declared by "${managerName(sync)}" and managed by "${rival}": declare it in one source alone`,
+    `management conflict: ${refText(ref)} is declared by "${managerName(sync)}" and managed by "${rival}": declare it in one source only`,
     [errorResource(ref, { version: type.version, path })],
   );
 

@@ -52,7 +52,7 @@ async function contentOf(root: string, path: string): Promise<Uint8Array | strin
   if (real === undefined) return 'it is a link that leads nowhere';
   if (!real.startsWith(`${root}${sep}`)) return 'it is a link that leads out of the directory';
   const found = await stat(real);
-  if (!found.isFile()) return 'it is no file';
+  if (!found.isFile()) return 'it is not a file';
   if (found.size > TREE_LIMITS.fileBytes) return `it has ${found.size} bytes; ${TREE_LIMITS.fileBytes} are read`;
   return readFile(real);
 }

@@ -70,7 +70,7 @@ const BAD_REF = /[\u0000-\u0020\u007f~^:?*[\\]|\.\.|@\{|\/\/|\.lock(\/|$)|(^|\/)
 /** Throws SourceError when git would not take it for the name of a branch, a tag or a ref. */
 export function checkRef(ref: string): void {
   if (ref === '' || ref.length > 1024 || ref.startsWith('-') || ref.startsWith('/') || BAD_REF.test(ref))
-    throw new SourceError(`${JSON.stringify(ref)} is no name of a branch, tag or ref`);
+    throw new SourceError(`${JSON.stringify(ref)} is not a valid branch, tag or ref`);
 }
 
 const COMMIT = /^([0-9a-f]{40}|[0-9a-f]{64})$/;

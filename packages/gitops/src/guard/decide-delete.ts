@@ -43,7 +43,7 @@ export function decideDelete(
   const fact = `${refText(ref)} is declared by ${sync}, and objects that are declared too depend on it: ${dependentsOf(dependents)}`;
   switch (mode) {
     case 'warn':
-      return { decision: 'warn', message: `${fact}. It is made anew as long as the source declares it` };
+      return { decision: 'warn', message: `${fact}. It is created again as long as the source declares it` };
     case 'refuse':
       return {
         decision: 'refuse',

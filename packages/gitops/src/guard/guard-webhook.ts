@@ -15,7 +15,7 @@ export const createGuardWebhook =
   (trusted: readonly string[], isWhole: () => boolean): ApiHandler =>
   async ({ body }) => {
     const review = readReview(body);
-    if (!review) return reviewProblem(400, 'the body is no AdmissionReview of admission.k8s.io/v1');
+    if (!review) return reviewProblem(400, 'the body is not an AdmissionReview of admission.k8s.io/v1');
     const { uid, operation, subResource = '', object, oldObject, userInfo, dryRun = false } = review;
     const isAsked = operation === 'CREATE' || operation === 'UPDATE' || operation === 'DELETE';
     // A dry run changes nothing, and a plan of a source is made of them.

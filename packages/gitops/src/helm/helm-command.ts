@@ -79,7 +79,7 @@ export async function pullChart(access: ChartAccess, to: string, call: HelmCall)
       await helm(['pull', `sync/${access.chart}`, ...version, `--destination=${out}`], PULL_MS);
     }
     const pulled = (await readdir(out)).filter((name) => name.endsWith('.tgz'));
-    if (pulled.length !== 1) throw new SourceError(`helm pulled ${pulled.length} charts where one was asked for`);
+    if (pulled.length !== 1) throw new SourceError(`helm pulled ${pulled.length} charts where one was requested`);
     await rename(join(out, pulled[0]!), to);
   });
 }

@@ -47,13 +47,13 @@ export function problemsOf(spec: HelmSpec): string[] {
     wrong.push('spec.helm.repo is a URL that begins with https://, http:// or oci://');
   else if (url.username !== '' || url.password !== '')
     wrong.push('spec.helm.repo holds credentials; use auth token and a Secret');
-  if (!CHART.test(chart)) wrong.push(`spec.helm.chart ${JSON.stringify(chart)} is no name of a chart`);
-  if (version.length > 256 || hasOddName(version)) wrong.push('spec.helm.version is no version');
+  if (!CHART.test(chart)) wrong.push(`spec.helm.chart ${JSON.stringify(chart)} is not a valid chart name`);
+  if (version.length > 256 || hasOddName(version)) wrong.push('spec.helm.version is not a version');
   if (releaseName !== '' && !RELEASE.test(releaseName))
-    wrong.push(`spec.helm.releaseName ${JSON.stringify(releaseName)} is no name of a release`);
+    wrong.push(`spec.helm.releaseName ${JSON.stringify(releaseName)} is not a valid release name`);
   for (const [field, value] of Object.entries({ namespace, deployNamespace }))
     if (value !== '' && !NAMESPACE.test(value))
-      wrong.push(`spec.helm.${field} ${JSON.stringify(value)} is no namespace`);
+      wrong.push(`spec.helm.${field} ${JSON.stringify(value)} is not a namespace`);
   if (namespace !== '' && deployNamespace !== '')
     wrong.push('spec.helm.namespace and spec.helm.deployNamespace do not go together');
   return wrong;
@@ -144,7 +144,7 @@ async function valuesOf({ spec, configMap }: HelmSourceOptions, signal: AbortSig
     const { immutable, data } = await configMap(name, signal);
     if (!immutable)
       throw new SourceError(
-        `ConfigMap ${JSON.stringify(name)} holds values and is not immutable: say immutable: true, and give each change another name`,
+        `ConfigMap ${JSON.stringify(name)} has values and is not immutable: set immutable: true, and give each change a new name`,
       );
     const text = Object.hasOwn(data, dataKey) ? data[dataKey] : undefined;
     if (!text) throw new SourceError(`ConfigMap ${JSON.stringify(name)} has no key ${JSON.stringify(dataKey)}`);

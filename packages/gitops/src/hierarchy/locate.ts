@@ -27,18 +27,18 @@ export function locationProblem({ object, path }: ParsedObject, dir: string, loo
   const base = directories.at(-1);
   const wanted = topOf(object, lookup);
   if (wanted !== undefined && top !== wanted)
-    return { code: 1039, text: `it lies in ${top}/; a ${object.kind} belongs in ${wanted}/` };
+    return { code: 1039, text: `it is in ${top}/; a ${object.kind} belongs in ${wanted}/` };
   if (wanted === undefined && (top === 'system' || top === 'clusterregistry'))
-    return { code: 1039, text: `it lies in ${top}/, which holds nothing that is synced` };
+    return { code: 1039, text: `it is in ${top}/, which is not synced` };
   if (top !== 'namespaces') return undefined;
   const odd = directories.find((name) => !DIRECTORY.test(name));
   if (odd !== undefined)
     return { code: 1028, text: `directory ${JSON.stringify(odd)} has a name that no namespace may have` };
   if (isNamespace(object)) {
     if (base === undefined)
-      return { code: 1019, text: `it lies in namespaces/ itself: move it to namespaces/${object.metadata.name}/` };
+      return { code: 1019, text: `it is in namespaces/ itself: move it to namespaces/${object.metadata.name}/` };
     if (object.metadata.name !== base)
-      return { code: 1020, text: `it lies in directory ${base}: the directory of a Namespace has its name` };
+      return { code: 1020, text: `it is in directory ${base}: the directory of a Namespace has its name` };
     const label = Object.keys(labelsOf(object)).find((key) => key.endsWith(DEPTH_SUFFIX));
     return label === undefined ? undefined : { code: 1057, text: `label ${label} is made from the directories` };
   }

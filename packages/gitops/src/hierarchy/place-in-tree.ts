@@ -132,13 +132,13 @@ function readSelectors(directory: Directory, selectors: Map<string, TreeSelector
     const problem =
       one.problem ??
       (directory.isNamespace
-        ? { code: 1038, text: 'it lies in the directory of a Namespace: move it to one above' }
+        ? { code: 1038, text: 'it is in the directory of a Namespace: move it to one above' }
         : 'code' in selector
           ? selector
           : typeof mode === 'object'
             ? mode
             : mode === 'dynamic'
-              ? { code: 1014, text: 'spec.mode dynamic is for sourceFormat unstructured alone: take it out' }
+              ? { code: 1014, text: 'spec.mode dynamic is only for sourceFormat unstructured: remove it' }
               : undefined);
     if (problem) wrong.push(refused(one, problem.code, problem.text));
     const usable = problem ? undefined : (selector as LabelSelector);
@@ -162,7 +162,7 @@ function checkInDirectory(
   if (one.problem) return one;
   const above = namespaceAbove(directory);
   if (above)
-    return refused(one, 1003, `${directory.path} lies in ${above.path}, which is a namespace: move one of the two`);
+    return refused(one, 1003, `${directory.path} is in ${above.path}, which is a namespace: move one of the two`);
   const selector = annotationOf(one.object, NAMESPACE_SELECTOR);
   if (isNamespace(one.object)) {
     const count = directory.objects.filter(({ object, problem }) => isNamespace(object) && !problem).length;
@@ -175,7 +175,7 @@ function checkInDirectory(
   }
   if (directory.isNamespace) {
     if (selector !== undefined)
-      return refused(one, 1053, `it lies in a namespace and has annotation ${NAMESPACE_SELECTOR}: take that off`);
+      return refused(one, 1053, `it is in a namespace and has annotation ${NAMESPACE_SELECTOR}: remove that`);
     return inNamespace(one, directory.path.slice(directory.path.lastIndexOf('/') + 1));
   }
   const { group } = parseApiVersion(one.object.apiVersion);
@@ -183,16 +183,16 @@ function checkInDirectory(
     return refused(
       one,
       1007,
-      `${directory.path} is no namespace, and a HierarchyConfig says that its kind is not inherited`,
+      `${directory.path} is not a namespace, and a HierarchyConfig says that its kind is not inherited`,
     );
   if (!holdsNamespace(directory))
-    return refused(one, 1044, `${directory.path} is no namespace, and none lies below it: add a Namespace`);
+    return refused(one, 1044, `${directory.path} is not a namespace, and there is none below it: add a Namespace`);
   if (selector === undefined) return one;
   const known = selectors.get(selector);
   if (!known) return refused(one, 1013, `there is no NamespaceSelector ${JSON.stringify(selector)}`);
   return `${directory.path}/`.startsWith(`${known.directory}/`)
     ? one
-    : refused(one, 1013, `NamespaceSelector ${selector} lies in ${known.directory}, which is not above it`);
+    : refused(one, 1013, `NamespaceSelector ${selector} is in ${known.directory}, which is not above it`);
 }
 
 const isSelected = (directory: Directory): boolean =>

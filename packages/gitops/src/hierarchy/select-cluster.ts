@@ -74,7 +74,7 @@ function unselectable(one: ParsedObject): ParsedObject {
   const kind = configKindOf(one.object);
   if (!UNSELECTABLE.has(kind) || one.problem) return one;
   const used = [CLUSTER_SELECTOR, CLUSTER_NAME_SELECTOR].find((key) => annotationOf(one.object, key) !== undefined);
-  return used === undefined ? one : refused(one, 1004, `a ${kind} is for all clusters: take annotation ${used} off`);
+  return used === undefined ? one : refused(one, 1004, `a ${kind} is for all clusters: remove annotation ${used}`);
 }
 
 function selectionOf(

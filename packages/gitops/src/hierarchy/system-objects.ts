@@ -94,7 +94,7 @@ function readResource(
       group === 'configmanagement.gke.io';
     if (isUnusable)
       problem ??= { code: 1041, text: `spec.resources names ${JSON.stringify(name)}, which is never inherited` };
-    else if (isOfCluster(group, kind)) problem ??= { code: 1046, text: `${name} lies in no namespace` };
+    else if (isOfCluster(group, kind)) problem ??= { code: 1046, text: `${name} is not in a namespace` };
     else if (!isMode || hierarchyMode === 'none') own.add(`${group}/${kind}`);
   }
   if (!isMode)

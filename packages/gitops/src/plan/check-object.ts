@@ -65,9 +65,10 @@ function valuesAreText({ metadata }: UnstructuredObject): Problem | undefined {
   for (const field of ['labels', 'annotations'] as const) {
     const values: unknown = metadata[field];
     if (values === undefined || values === null) continue;
-    if (typeof values !== 'object' || Array.isArray(values)) return { code: 1054, text: `metadata.${field} is no map` };
+    if (typeof values !== 'object' || Array.isArray(values))
+      return { code: 1054, text: `metadata.${field} is not a map` };
     for (const [key, value] of Object.entries(values))
-      if (typeof value !== 'string') return { code: 1054, text: `metadata.${field}[${key}] is no text: quote it` };
+      if (typeof value !== 'string') return { code: 1054, text: `metadata.${field}[${key}] is not a string: quote it` };
   }
   return undefined;
 }
@@ -94,12 +95,12 @@ function deleteMode({ metadata }: UnstructuredObject): Problem | undefined {
 function nameAndNamespace({ metadata }: UnstructuredObject, { ref }: Place): Problem | undefined {
   if (typeof metadata.name !== 'string' || metadata.name === '') return { code: 1031, text: 'it has no metadata.name' };
   if (/[/%]/.test(metadata.name) || metadata.name.length > 253 || metadata.name === '.' || metadata.name === '..')
-    return { code: 1036, text: `${JSON.stringify(metadata.name)} is no name` };
+    return { code: 1036, text: `${JSON.stringify(metadata.name)} is not a valid name` };
   if (
     metadata.namespace !== undefined &&
     (typeof metadata.namespace !== 'string' || !/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(metadata.namespace))
   )
-    return { code: 1055, text: `${JSON.stringify(metadata.namespace)} is no name of a namespace` };
+    return { code: 1055, text: `${JSON.stringify(metadata.namespace)} is not a valid namespace name` };
   if (ref.group === '' && ref.kind === 'Namespace' && SYSTEM_NAMESPACES.has(ref.name))
     return { code: 1034, text: 'namespaces of Config Sync are not declared in a source' };
   return undefined;
@@ -136,7 +137,7 @@ function kinds(object: UnstructuredObject, { ref, sync }: Place): Problem | unde
     ref.name === sync.name &&
     ref.namespace === sync.namespace
   )
-    return { code: 1069, text: `this ${sync.kind} cannot manage itself: take it out of its own source` };
+    return { code: 1069, text: `this ${sync.kind} cannot manage itself: remove it from its own source` };
   return undefined;
 }
 
@@ -147,6 +148,6 @@ function scope({ metadata }: UnstructuredObject, { ref, sync, type }: Place): Pr
   if (sync.kind !== 'RepoSync') return undefined;
   if (!type.namespaced) return { code: 1058, text: `a RepoSync manages no objects of the cluster` };
   if (ref.namespace !== sync.namespace)
-    return { code: 1058, text: `this RepoSync manages objects of namespace ${sync.namespace} alone` };
+    return { code: 1058, text: `this RepoSync manages only objects of namespace ${sync.namespace}` };
   return undefined;
 }

@@ -95,7 +95,7 @@ export function declare(source: ParsedSource, sync: SyncIdentity, served: KindLo
       errors.push(
         syncError(
           1056,
-          `${refText(one.ref)} is managed and lies in a namespace that is declared managed: disabled`,
+          `${refText(one.ref)} is managed and is in a namespace that is declared managed: disabled`,
           resources,
         ),
       );

@@ -22,5 +22,5 @@ function parseItem(item: string): ObjectRef {
   if (fields.length === 3 && second !== '' && third !== '') return { group, kind: second, namespace: '', name: third };
   if (fields.length === 5 && second === 'namespaces' && third !== '' && fourth !== '' && fifth !== '')
     return { group, kind: fourth, namespace: third, name: fifth };
-  throw new Error(`${JSON.stringify(item)} is no group/kind/name and no group/namespaces/namespace/kind/name`);
+  throw new Error(`${JSON.stringify(item)} is neither group/kind/name nor group/namespaces/namespace/kind/name`);
 }

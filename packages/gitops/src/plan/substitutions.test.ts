@@ -90,12 +90,12 @@ for (const [text, problem] of [
   });
 
 for (const [text, problem] of [
-  ['{}', /no list/],
-  ['- 1', /item 0 is no map/],
+  ['{}', /not a list/],
+  ['- 1', /item 0 is not a map/],
   ['- {}', /no sourceRef/],
   ['[', /./],
   ['- {sourceRef: {kind: Service}}', /needs a kind and a name/],
-  ['- {sourceRef: {kind: Service, name: 1}}', /sourceRef.name is no text/],
+  ['- {sourceRef: {kind: Service, name: 1}}', /sourceRef.name is not a string/],
   ['- {sourceRef: {kind: ConfigMap, name: target}, sourcePath: $.a, targetPath: $.b}', /refers to the object itself/],
   ['- {sourceRef: {kind: Service, name: a}, targetPath: $.b}', /does not begin with \$/],
   [item('$.a[*]', '$.b'), /cannot be read at "\[\*\]"/],

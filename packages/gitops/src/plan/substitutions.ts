@@ -61,14 +61,14 @@ export function parseSubstitutions(
   const parsed = parseYaml(text);
   const [duplicate] = parsed.duplicates();
   if (duplicate !== undefined) throw new Error(`field ${duplicate} is there twice`);
-  if (!Array.isArray(parsed.value)) throw new Error('it is no list');
+  if (!Array.isArray(parsed.value)) throw new Error('it is not a list');
   if (parsed.value.length > MAX_SUBSTITUTIONS)
-    throw new Error(`it has ${parsed.value.length} items; ${MAX_SUBSTITUTIONS} are taken`);
+    throw new Error(`it has ${parsed.value.length} items; at most ${MAX_SUBSTITUTIONS} are allowed`);
   return parsed.value.map((item: unknown, at): Substitution => {
-    if (!isJsonObject(item)) throw new Error(`item ${at} is no map`);
+    if (!isJsonObject(item)) throw new Error(`item ${at} is not a map`);
     const word = (from: Record<string, unknown>, field: string, where: string): string => {
       const value = getOwn(from, field) ?? '';
-      if (typeof value !== 'string') throw new Error(`${where}.${field} is no text`);
+      if (typeof value !== 'string') throw new Error(`${where}.${field} is not a string`);
       return value;
     };
     const given = getOwn(item, 'sourceRef');
@@ -178,7 +178,7 @@ export function substitute(
     let after: unknown = structuredClone(value);
     if (token !== undefined) {
       if (typeof before !== 'string')
-        throw new SubstitutionError(`token is specified, but target field (${targetPath.text}) is no text`);
+        throw new SubstitutionError(`token is specified, but target field (${targetPath.text}) is not a string`);
       after = before.replaceAll(token, () => (typeof value === 'string' ? value : JSON.stringify(value)));
     }
     if (typeof key === 'number') (parent as unknown[])[key] = after;

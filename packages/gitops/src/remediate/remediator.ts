@@ -172,7 +172,7 @@ class WatchingRemediator implements Remediator {
         const one = this.#declared.get(id);
         if (!one) return [];
         return [
-          syncError(2005, `something else keeps changing ${refText(one.ref)}: it is put back again and again`, [
+          syncError(2005, `something else keeps changing ${refText(one.ref)}: it is reverted again and again`, [
             errorResource(one.ref, { version: one.type.version, path: one.path }),
           ]),
         ];
@@ -230,9 +230,9 @@ class WatchingRemediator implements Remediator {
       if (one)
         this.#failures.set(
           id,
-          apiSyncError(error, `failed to put back ${refText(one.ref)}`, [errorResource(one.ref, one.type)]),
+          apiSyncError(error, `failed to revert ${refText(one.ref)}`, [errorResource(one.ref, one.type)]),
         );
-      log.warn('drift could not be put back', {
+      log.warn('drift could not be reverted', {
         object: id,
         error: error instanceof Error ? error.message : String(error),
       });
@@ -280,7 +280,7 @@ class WatchingRemediator implements Remediator {
       return;
     }
     if (live && !(await isDrifted(one, live, { by, target, signal }))) return this.#fight.calm(id);
-    log.info('drift is put back', { object: id, was: live ? 'changed' : 'deleted' });
+    log.info('drift is reverted', { object: id, was: live ? 'changed' : 'deleted' });
     if (!live) this.#options.onDeleted(one);
     if (live) await applyOne(one, live, { by, target, signal });
     else await applyWhole(one, live, { by, target, signal }, { force: false });

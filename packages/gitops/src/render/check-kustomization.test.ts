@@ -72,8 +72,8 @@ const REFUSED: readonly [what: string, kustomization: string, text: RegExp, more
     `a: &a [x]\n${'bcdefghij'.replace(/./g, (c) => `${c}: &${c} [${`*${String.fromCharCode(c.charCodeAt(0) - 1)},`.repeat(9)}]\n`)}`,
     /cannot be read/,
   ],
-  ['no text', 'resources: [{a: b}]', /is no text/],
-  ['no map', '[]', /no kustomization/],
+  ['no text', 'resources: [{a: b}]', /is not a string/],
+  ['no map', '[]', /not a kustomization/],
   [
     'a plugin that fetches',
     'transformers: [t.yaml]',

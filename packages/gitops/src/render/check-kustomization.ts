@@ -104,7 +104,7 @@ class Check {
       if (CHARTS.includes(field))
         throw refusal(
           path,
-          `${path} wants Helm charts (${field}), which are not rendered by kustomize here: use sourceType helm`,
+          `${path} needs Helm charts (${field}), which are not rendered by kustomize here: use sourceType helm`,
         );
       const isOfPlugins = PLUGINS.includes(field);
       if (isOfPlugins || OBJECTS.includes(field)) {
@@ -122,7 +122,7 @@ class Check {
     entry: unknown,
     { path, dir, field, isPlugin }: { path: string; dir: string; field: string; isPlugin: boolean },
   ): string | undefined {
-    if (typeof entry !== 'string') throw refusal(path, `${path}: an entry of ${field} is no text`);
+    if (typeof entry !== 'string') throw refusal(path, `${path}: an entry of ${field} is not a string`);
     if (isPlugin && PLUGINS.includes(field) && entry.includes('\n')) {
       refuseRemote(parsed(Buffer.from(entry), path), path, field);
       return undefined;
@@ -131,7 +131,7 @@ class Check {
     if (entry.includes('://') || /^https?:/i.test(entry))
       throw refusal(
         path,
-        `${path}: ${field} names ${entry}: nothing is fetched for a kustomization; bring it into the source`,
+        `${path}: ${field} names ${entry}: nothing is fetched for a kustomization; add it to the source`,
       );
     if (entry === '' || entry.startsWith('/') || to === '..' || to.startsWith('../'))
       throw refusal(path, `${path}: ${field} names ${JSON.stringify(entry)}, which leads out of the source`);
@@ -151,7 +151,7 @@ class Check {
 
   #parse(path: string): Record<string, unknown> {
     const value = parsed(this.#files.get(path)!, path) ?? {};
-    if (typeof value !== 'object' || Array.isArray(value)) throw refusal(path, `${path} is no kustomization`);
+    if (typeof value !== 'object' || Array.isArray(value)) throw refusal(path, `${path} is not a kustomization`);
     return value as Record<string, unknown>;
   }
 }
@@ -181,7 +181,7 @@ function refuseRemote(value: unknown, path: string, field: string): void {
     if (typeof one === 'string' && REMOTE.test(one))
       throw refusal(
         path,
-        `${path}: ${field} names ${one.trim()}: nothing is fetched for a kustomization; bring it into the source`,
+        `${path}: ${field} names ${one.trim()}: nothing is fetched for a kustomization; add it to the source`,
       );
     if (typeof one !== 'object' || one === null) continue;
     for (const [key, inner] of Object.entries(one)) if (key !== 'literals') waiting.push(inner);

@@ -38,7 +38,7 @@ export async function kustomize(
   const command = commandOf();
   if (!command)
     throw refuse(
-      `${path} wants kustomize, and the host of this process has neither kustomize nor kubectl in its PATH: install one, or commit what it makes`,
+      `${path} needs kustomize, and this host has neither kustomize nor kubectl in its PATH: install one, or commit the rendered files`,
     );
   await mkdir(directory, { recursive: true, mode: 0o700 });
   // What a killed process left.

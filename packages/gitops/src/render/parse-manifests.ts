@@ -71,7 +71,9 @@ export function parseManifests(
     }
   }
   if (objects.length > MAX_OBJECTS) {
-    errors.push(syncError(2009, `the source declares ${objects.length} objects; ${MAX_OBJECTS} are taken: split it`));
+    errors.push(
+      syncError(2009, `the source declares ${objects.length} objects; at most ${MAX_OBJECTS} are allowed: split it`),
+    );
     return { objects: [], errors, isWhole: false };
   }
   return {
@@ -96,7 +98,7 @@ function objectsOf(text: string): UnstructuredObject[] {
 
 function flatten(value: unknown): UnstructuredObject[] {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new Error('it holds something that is no object');
+    throw new Error('it holds something that is not an object');
   const object = value as Partial<UnstructuredObject>;
   for (const field of ['apiVersion', 'kind'] as const)
     if (typeof object[field] !== 'string' || object[field] === '') throw new Error(`an object has no ${field}`);

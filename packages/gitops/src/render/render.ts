@@ -35,7 +35,7 @@ export async function render(tree: ChangedTree, options: RenderOptions): Promise
     throw new SyncFailure([
       syncError(
         1068,
-        `${below} lies below the directory that is synced, which has no kustomization of its own: add one there, or sync the directory of this one`,
+        `${below} is below the directory that is synced, which has no kustomization of its own: add one there, or sync the directory of this one`,
         [{ sourcePath: below }],
       ),
     ]);

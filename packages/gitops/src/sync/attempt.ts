@@ -245,14 +245,14 @@ export function refuseToEmpty(previous: readonly ObjectRef[], { enabled, disable
     throw new SyncFailure([
       syncError(
         2006,
-        `the commit would remove all ${namespaces} namespaces that this sync manages: nothing is changed. Remove all but one first if that is meant`,
+        `the commit would remove all ${namespaces} namespaces that this sync manages: nothing is changed. Remove all but one first if that is intended`,
       ),
     ]);
   if (previous.length >= MANY && all.length === 0 && errors.length === 0)
     throw new SyncFailure([
       syncError(
         2006,
-        `the commit declares nothing and would remove all ${previous.length} objects: nothing is changed. Keep one object, or delete the sync with deletion-propagation-policy Foreground, if that is meant`,
+        `the commit declares nothing and would remove all ${previous.length} objects: nothing is changed. Keep one object, or delete the sync with deletion-propagation-policy Foreground, if that is intended`,
       ),
     ]);
 }
@@ -275,7 +275,7 @@ async function letGo(
     } catch (error) {
       signal.throwIfAborted();
       errors.push(
-        apiSyncError(error, `failed to let go ${refText(ref)}`, [errorResource(ref, { version: type.version, path })]),
+        apiSyncError(error, `failed to release ${refText(ref)}`, [errorResource(ref, { version: type.version, path })]),
       );
     }
   }

@@ -37,9 +37,9 @@ const GIT_AUTH = new Set(['none', 'ssh', 'token', 'cookiefile']);
 /** Why the others are not done here, and what serves instead. */
 const NO_GIT_AUTH: Readonly<Record<string, string>> = {
   githubapp:
-    'tokens of a GitHub App are not asked for here; use token with one that was issued, or ssh with a deploy key',
-  gcenode: 'the metadata server of Google Cloud is not asked here; use token, ssh or cookiefile',
-  gcpserviceaccount: 'tokens of Google service accounts are not asked for here; use token, ssh or cookiefile',
+    'tokens of a GitHub App are not supported here; use token with one that was issued, or ssh with a deploy key',
+  gcenode: 'the metadata server of Google Cloud is not used here; use token, ssh or cookiefile',
+  gcpserviceaccount: 'tokens of Google service accounts are not supported here; use token, ssh or cookiefile',
 };
 const TYPES = ['git', 'oci', 'helm'] as const;
 

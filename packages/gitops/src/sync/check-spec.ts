@@ -37,7 +37,7 @@ export function planOf(object: DeepReadonly<Sync>, sync: SyncIdentity): SyncPlan
     if (text === undefined || text === '') return otherwise;
     const value = millisecondsOf(text);
     if (!(value >= 0) || (value < least && value !== 0))
-      wrong.push(`${name} ${JSON.stringify(text)} is no duration that can be meant`);
+      wrong.push(`${name} ${JSON.stringify(text)} is not a valid duration`);
     return value > 0 ? value : otherwise;
   };
   checkPlace(sync, wrong);

@@ -70,7 +70,7 @@ export async function releaseObjects(options: FinalizeOptions): Promise<SyncErro
       if (patch) await target.merge(type, keyOfRef(ref), patch, signal);
     } catch (error) {
       signal.throwIfAborted();
-      errors.push(apiSyncError(error, `failed to let go ${refText(ref)}`, [errorResource(ref)]));
+      errors.push(apiSyncError(error, `failed to release ${refText(ref)}`, [errorResource(ref)]));
     }
   }
   return errors;

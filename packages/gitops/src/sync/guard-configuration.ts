@@ -78,7 +78,7 @@ export function createGuardConfigurator({ client, informers, clock, log, ...opti
       const wanted = guardHooks(options.versions(), webhooks, { ...address, scope });
       if (deepEqual(webhooks, wanted)) return DONE;
       if (written && !deepEqual(webhooks, written))
-        log.warn('the webhooks of the guard were altered, and are put right', {
+        log.warn('the webhooks of the guard were changed, and are restored', {
           error: syncError(2014, GUARD_NAME).errorMessage.split('\n')[0] ?? '',
         });
       await client.update(GUARD_CONFIGURATIONS, { ...found, webhooks: wanted }, { signal });

@@ -145,7 +145,7 @@ export class SyncReport {
   deletedWithDependents({ ref, dependents }: Pick<Declared, 'ref' | 'dependents'>): void {
     const read = readDependents(dependents);
     if (!read) return;
-    const message = `${refText(ref)} was deleted while declared objects depend on it, and is made anew: ${dependentsOf(read)}`;
+    const message = `${refText(ref)} was deleted while declared objects depend on it, and is created again: ${dependentsOf(read)}`;
     this.event('Warning', 'DeletedWithDependents', message);
   }
 

@@ -41,7 +41,8 @@ export function peerRequestRefusal(
   const problem = kubeletClientProblem(request, usages);
   if (problem !== undefined) return { reason: 'NotAPeerRequest', message: problem };
   const node = request.commonName.slice(NODE_PREFIX.length);
-  if (!NODE_NAME.test(node)) return { reason: 'NotAPeerRequest', message: `${JSON.stringify(node)} is no node name` };
+  if (!NODE_NAME.test(node))
+    return { reason: 'NotAPeerRequest', message: `${JSON.stringify(node)} is not a node name` };
   const another = (who: string): Refusal => ({
     reason: 'RequesterIsAnotherNode',
     message: `${who} may not have a certificate of node ${node}`,
@@ -49,7 +50,7 @@ export function peerRequestRefusal(
   if (username.startsWith(NODE_PREFIX) && groups.includes(NODES_GROUP))
     return username === request.commonName ? undefined : another(username);
   if (username !== agentUser)
-    return { reason: 'RequesterIsNoAgent', message: `${username} is no node and not ${agentUser}` };
+    return { reason: 'RequesterIsNoAgent', message: `${username} is neither a node nor ${agentUser}` };
   const claims = extra[NODE_CLAIM] ?? [];
   const [claimed] = claims;
   if (claimed === undefined)

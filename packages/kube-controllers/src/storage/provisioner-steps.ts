@@ -109,7 +109,7 @@ export class ProvisionerSteps extends ControllerSteps {
       const pool = node && poolOf(node);
       if (pool === undefined) throw new PoolCallError('NoSpace', `node ${selected} serves no pool of volumes`);
       if (from && from.pool !== pool)
-        throw new PoolCallError('NoSpace', `the source lies in pool ${from.pool}, and node ${selected} serves ${pool}`);
+        throw new PoolCallError('NoSpace', `the source is in pool ${from.pool}, and node ${selected} serves ${pool}`);
       return pool;
     }
     if (from) return from.pool;

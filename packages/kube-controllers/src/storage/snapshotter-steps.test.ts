@@ -95,7 +95,7 @@ testTable({ types: [...Object.values(core), ...Object.values(kinds)], make, act 
       disk('b', 'pool-n2'),
       poolNode('n1'),
     ],
-    error: /have to lie in one pool/,
+    error: /must be in one pool/,
   },
   {
     name: 'a content whose snapshot does not let it go yet stays',

@@ -130,7 +130,7 @@ export class SnapshotterSteps extends ControllerSteps {
     const leader = company.filter((one) => !isDone(one.content)).sort(byHandle)[0];
     if (!first || leader?.content.metadata.uid !== content.metadata.uid) return DONE;
     if (company.some(({ pool }) => pool !== first.pool))
-      throw new PoolCallError('Invalid', 'volumes that are taken at one point in time have to lie in one pool');
+      throw new PoolCallError('Invalid', 'volumes of one group snapshot must be in one pool');
     const marked: Member[] = [];
     for (const one of company) {
       const isMarked = isDone(one.content) || one.content.metadata.annotations?.[BEING_CREATED] === 'yes';

@@ -22,7 +22,7 @@ export async function resolveDataSource(
     const found: DeepReadonly<DataSource> | undefined = await orAbsent(
       client.get(DATA_SOURCES, { namespace: at.namespace, name: at.name }),
     );
-    if (!found) throw new MissingPart(`DataSource ${at.namespace}/${at.name} is not there`);
+    if (!found) throw new MissingPart(`DataSource ${at.namespace}/${at.name} does not exist`);
     const { pvc, snapshot, dataSource } = found.spec.source;
     const next = pvc ?? snapshot ?? dataSource;
     if (!next) throw new MissingPart(`DataSource ${at.namespace}/${at.name} names no claim and no snapshot`);

@@ -199,6 +199,6 @@ describe('kubevirtCrd()', () => {
     );
   });
   it('refuses what is none of its kinds', () => {
-    assert.throws(() => kubevirtCrd({ ...infoOf('VirtualMachine'), kind: 'Pod' }, 0), /is no kind of kubevirt.io/);
+    assert.throws(() => kubevirtCrd({ ...infoOf('VirtualMachine'), kind: 'Pod' }, 0), /is not a kind of kubevirt.io/);
   });
 });

@@ -89,7 +89,7 @@ export function kubevirtCrds(now: number): readonly CustomResourceDefinition[] {
  */
 export function kubevirtCrd(info: ResourceInfo, now: number): CustomResourceDefinition {
   const table = KINDS.find((candidate) => info.group === groupOf(candidate) && candidate.kind === info.kind);
-  if (table === undefined) throw new Error(`${info.group}/${info.kind} is no kind of ${KUBEVIRT_GROUP}`);
+  if (table === undefined) throw new Error(`${info.group}/${info.kind} is not a kind of ${KUBEVIRT_GROUP}`);
   return establishedDefinition(
     {
       group: info.group,

@@ -74,10 +74,10 @@ test('directories are named by UID only, and must be ours alone', async () => {
     assert.throws(() => vmDirectoryOf(dir, bad));
   const made = await openVmDirectory(dir, UID);
   await chmod(made, 0o755);
-  await assert.rejects(openVmDirectory(dir, UID), /not a directory of ours/);
+  await assert.rejects(openVmDirectory(dir, UID), /not a directory owned by this user/);
   await rm(made, { recursive: true });
   await symlink('/etc', made);
-  await assert.rejects(openVmDirectory(dir, UID), /not a directory of ours/);
+  await assert.rejects(openVmDirectory(dir, UID), /not a directory owned by this user/);
 });
 
 // S-072

@@ -22,7 +22,7 @@ export async function openVmDirectory(root: string, uid: string): Promise<string
   });
   const found = await lstat(path);
   if (!found.isDirectory() || found.uid !== process.getuid?.() || (found.mode & 0o077) !== 0)
-    throw new Error(`${path} is not a directory of ours with mode 0700; it is not used`);
+    throw new Error(`${path} is not a directory owned by this user with mode 0700; it is not used`);
   return path;
 }
 

@@ -42,7 +42,7 @@ export async function getImage(
 ): Promise<CheckedResponse> {
   const first = URL.parse(source.url);
   if (!first || (first.protocol !== 'http:' && first.protocol !== 'https:'))
-    throw new FillError('Source', `${source.url} is no URL of http or https`);
+    throw new FillError('Source', `${source.url} is not a URL of http or https`);
   const origin = first.origin;
   const own = new Set((await resolved(first, resolve)).map(addressRange).filter((range) => !CLOSED.includes(range)));
   // The host's own services are meant only where they are named.
@@ -93,7 +93,7 @@ async function send(target: URL, options: Parameters<typeof checkedRequest>[1]):
   } catch (error) {
     options.signal.throwIfAborted();
     if (error instanceof ForbiddenAddress)
-      throw new FillError('Source', `${target.host} leads to an address that images are not taken from`);
+      throw new FillError('Source', `${target.host} has an address that images are not fetched from`);
     throw new FillError('Source', `cannot reach ${target.host}: ${textOf(error)}`, { cause: error });
   }
 }

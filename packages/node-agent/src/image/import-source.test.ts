@@ -20,7 +20,7 @@ test('what is no disk image is refused in one line that says what to do instead'
     [dir, /is a directory; name the disk image in it$/],
     [at('disk.img.gz'), /is packed with gzip; unpack it first: gunzip -k .*disk\.img\.gz$/],
     [at('page.html'), /is a text file and no disk image/],
-    ['/dev/null', /is no file/],
+    ['/dev/null', /is not a file/],
   ];
   for (const [source, message] of refused)
     await assert.rejects(checkDiskSource(source), (error: Error) => {

@@ -25,7 +25,7 @@ export async function checkDiskSource(source: string): Promise<void> {
   try {
     const found = await file.stat();
     if (found.isDirectory()) throw new Error(`${source} is a directory; name the disk image in it`);
-    if (!found.isFile() && !found.isBlockDevice()) throw new Error(`${source} is no file; name a disk image`);
+    if (!found.isFile() && !found.isBlockDevice()) throw new Error(`${source} is not a file; name a disk image`);
     const head = new Uint8Array(HEAD_BYTES);
     const { bytesRead } = await file.read(head, 0, HEAD_BYTES, 0);
     const start = head.subarray(0, bytesRead);

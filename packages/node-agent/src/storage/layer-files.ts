@@ -150,7 +150,7 @@ export async function copyFiles(from: string, to: string): Promise<void> {
   if (!entries) return;
   let bytes = 0;
   for (const entry of entries) {
-    if (!entry.isFile() && !entry.isDirectory()) throw new PoolError('Invalid', `${entry.name} is no regular file`);
+    if (!entry.isFile() && !entry.isDirectory()) throw new PoolError('Invalid', `${entry.name} is not a regular file`);
     if (entry.isFile()) bytes += (await stat(join(entry.parentPath, entry.name))).size;
   }
   if (bytes > MAX_FILES_BYTES) throw new PoolError('Invalid', `the files of the volume take more than 16 MiB`);

@@ -32,7 +32,7 @@ export async function createSnapshots(context: PoolContext, request: CreateSnaps
   }
   if (known.length === 0) await takeAll();
   else if (known.length < wanted.length)
-    throw new PoolError('Invalid', 'some of the snapshots were taken before: they cannot be of one point in time');
+    throw new PoolError('Invalid', 'some of the snapshots were taken earlier: they cannot be of one point in time');
   return {
     snapshots: wanted.map(({ handle }) => {
       const { bytes, createdAt } = store.state.snapshots[handle] as Snapshot;

@@ -91,7 +91,7 @@ export async function create(context: CommandContext): Promise<number> {
       signal,
     );
     if (manifest.spec.dataVolumeTemplates === undefined)
-      note(`the disk of ${name} is made anew from its image at each start (--disk SIZE makes one that lasts)`);
+      note(`the disk of ${name} is a fresh copy of its image at each start (--disk SIZE makes a persistent one)`);
     const at = (): string => `${((systemClock.monotonic() - begun) / 1000).toFixed(1)} s`;
     const quiet = format !== 'text';
     if (!quiet) print(`${textOf(key)} created${flags['wait'] === true ? `  ${at()}` : ''}`);
@@ -218,10 +218,10 @@ function userDataFor(
     throw new UsageError(`--cloud-init: ${fileProblem(path, error)}`);
   }
   const data = withKeys(text, given);
-  if (data === undefined) note(`${path} is no #cloud-config: no SSH key is put into it`);
+  if (data === undefined) note(`${path} is not a #cloud-config: no SSH key is put into it`);
   if (new TextEncoder().encode(data ?? text).length > MAX_USER_DATA)
     throw new UsageError(
-      `--cloud-init: ${path} is longer than ${MAX_USER_DATA} bytes with the keys, which is the most that stands in a machine; put it into a Secret and name that: cloudInitNoCloud.secretRef`,
+      `--cloud-init: ${path} is longer than ${MAX_USER_DATA} bytes with the keys, the most that a machine may contain; put it into a Secret and refer to that: cloudInitNoCloud.secretRef`,
     );
   return data ?? text;
 }
@@ -247,7 +247,7 @@ async function checkImage(
   if (dir === undefined) {
     if (choice.kind !== 'file') return nothing;
     throw new CommandError(
-      `${choice.path} is a file of this host, and the cluster is another one: put it into an image of a registry, or name the data directory of a control plane here (--data-dir DIR)`,
+      `${choice.path} is a file of this host, and the cluster is on another one: push it to a registry, or name the data directory of a control plane on this host (--data-dir DIR)`,
     );
   }
   ensurePrivateDir(dir.root);
@@ -282,7 +282,7 @@ async function provideCatalogued(
   image: CatalogueImage,
 ): Promise<void> {
   if ((await fetchedImages(client, signal)).has(sourceNameOf(image))) return;
-  note(`fetching ${image.name}, once for all machines (coracle images refresh ${image.name} fetches it anew)`);
+  note(`fetching ${image.name}, once for all machines (coracle images refresh ${image.name} fetches it again)`);
   await fetchImage(image, defaultOrigin(image), { client, signal, progress });
 }
 
@@ -313,5 +313,5 @@ const goesOn = ({ namespace, name }: ObjectKey): CommandError =>
 
 const nameTaken = ({ namespace, name }: ObjectKey): CommandError =>
   new CommandError(
-    `there is a machine ${namespace}/${name} already (coracle ssh ${name} -n ${namespace}; to begin anew: coracle delete ${name} -n ${namespace})`,
+    `machine ${namespace}/${name} already exists (coracle ssh ${name} -n ${namespace}; to start over: coracle delete ${name} -n ${namespace})`,
   );

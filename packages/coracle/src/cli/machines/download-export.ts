@@ -167,7 +167,7 @@ export async function checkFree(path: string, isForced: boolean): Promise<void> 
     () => true,
     () => false,
   );
-  if (isThere && !isForced) throw new CommandError(`${path} is there already: --force replaces it`);
+  if (isThere && !isForced) throw new CommandError(`${path} already exists: --force replaces it`);
 }
 
 /** The file is whole when it appears, and nothing is left where it does not. Throws CommandError. */

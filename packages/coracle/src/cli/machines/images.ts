@@ -24,7 +24,7 @@ import { ensureControlPlane, localDataDir } from './start-control-plane.ts';
 export async function images(context: CommandContext): Promise<number> {
   const [first, ...more] = context.words;
   if (first === 'refresh') return refresh(context, more);
-  if (more.length > 0) throw new UsageError('images takes at most one word, of which the names begin, or refresh NAME');
+  if (more.length > 0) throw new UsageError('images takes at most one PREFIX, or refresh NAME');
   for (const flag of ['from', 'checksums', 'vendor'])
     if (context.flags[flag] !== undefined) throw new UsageError(`--${flag} goes with coracle images refresh NAME`);
   return listAll(context, first ?? '');

@@ -14,7 +14,7 @@ const machine = (row: Omit<Command, 'group' | 'completes'>): Command => ({
 });
 
 const WAIT: Readonly<Record<string, FlagSpec>> = {
-  wait: switchFlag('return when it is there'),
+  wait: switchFlag('wait until it is done'),
   timeout: valueFlag('SECONDS', 'how long to wait (default: 300)'),
 };
 const DOWNLOAD: Readonly<Record<string, FlagSpec>> = {
@@ -64,7 +64,7 @@ export const MACHINE_COMMANDS: readonly Command[] = [
         }),
         disk: valueFlag(
           'SIZE',
-          'a disk that lasts, of this size; without it the disk is made anew from the image at each start',
+          'a persistent disk of this size; without it each start begins with a fresh copy of the image',
         ),
         cpus: valueFlag('N', 'processors (default: 1)'),
         memory: valueFlag('SIZE', 'memory, such as 512Mi or 2Gi (default: what the image needs, else 1Gi)'),
@@ -75,7 +75,7 @@ export const MACHINE_COMMANDS: readonly Command[] = [
         ),
         preference: valueFlag('NAME', "preference; none for none (default: the image's)", { completes: 'preferences' }),
       }),
-      ...under('Who gets in', {
+      ...under('Access', {
         publish: valueFlag(
           'HOST:GUEST',
           'port of 127.0.0.1 that leads to one of the guest, now and after each start; may be given again (needs up --allow-host-ports)',
@@ -84,14 +84,14 @@ export const MACHINE_COMMANDS: readonly Command[] = [
         user: valueFlag('NAME', "user that cloud-init gives the keys to (default: the image's, else yours)"),
         'ssh-key': valueFlag(
           'KEY',
-          'public key, or a file of them; may be given again; none for none (default: ~/.ssh/id_ed25519.pub and its kin)',
+          'public key, or a file of them; may be given again; none for none (default: ~/.ssh/id_ed25519.pub and the like)',
           { multiple: true },
         ),
         'cloud-init': valueFlag('FILE', 'user data for cloud-init; keys are put into a #cloud-config'),
       }),
       'dry-run': switchFlag('make nothing; print the manifest'),
       output: valueFlag('FORMAT', 'yaml or json: print the machine', { short: 'o' }),
-      wait: switchFlag('wait until it runs and answers ssh; tells each phase and its time'),
+      wait: switchFlag('wait until it runs and answers ssh; prints each phase and how long it took'),
       timeout: valueFlag('SECONDS', 'how long to wait (default: 300)'),
       json: JSON_OUT,
       explain: EXPLAIN,
@@ -117,14 +117,14 @@ export const MACHINE_COMMANDS: readonly Command[] = [
     words: 'SOURCE... TARGET',
     examples: ['coracle cp notes.txt web:', 'coracle cp -r root@web:/var/log ./logs'],
     flags: {
-      recursive: switchFlag('directories, with what is in them', { short: 'r' }),
+      recursive: switchFlag('copy directories with their contents', { short: 'r' }),
       ...GUEST,
     },
     load: async () => (await import('./cp.ts')).cp,
   }),
   machine({
     name: 'port-forward',
-    summary: 'Have ports of a guest at ports of this host, as long as the command runs',
+    summary: 'Forward ports of this host to ports of a guest while the command runs',
     words: `${NAME} [LOCAL:]PORT...`,
     examples: [
       'coracle port-forward web 8080:80',
@@ -135,21 +135,21 @@ export const MACHINE_COMMANDS: readonly Command[] = [
       address: valueFlag('IP', 'address of this host to listen on (default: 127.0.0.1)'),
       wait: valueFlag(
         'SECONDS',
-        'with --stdio, for servers that speak first: connect again until one does, for so long',
+        'with --stdio, for servers that speak first: reconnect for up to this long until one does',
       ),
-      stdio: switchFlag('join the port to standard input and output, as ProxyCommand of ssh wants it'),
+      stdio: switchFlag('connect the port to standard input and output, for ProxyCommand of ssh'),
     },
     load: async () => (await import('./port-forward.ts')).portForward,
   }),
   machine({
     name: 'vnc',
-    summary: 'Have the screen of a machine at a port of this host, for any VNC viewer, as long as the command runs',
+    summary: 'Serve the screen of a machine at a port of this host, for any VNC viewer, while the command runs',
     words: NAME,
     examples: ['coracle vnc web', 'coracle vnc web --port 5901 --preserve-session'],
     flags: {
       port: valueFlag('N', 'port of this host (default: any that is free)'),
       address: valueFlag('IP', 'address of this host to listen on (default: 127.0.0.1)'),
-      'preserve-session': switchFlag('leave a viewer alone that has the screen already'),
+      'preserve-session': switchFlag('do not disconnect a viewer that is already connected'),
     },
     load: async () => (await import('./vnc.ts')).vnc,
   }),
@@ -159,7 +159,7 @@ export const MACHINE_COMMANDS: readonly Command[] = [
     words: `${NAME} FILE`,
     examples: ['coracle screenshot web screen.png', 'coracle screenshot web.shop screen.png --move-cursor'],
     flags: {
-      'move-cursor': switchFlag('move the pointer first, which wakes a screen that went dark'),
+      'move-cursor': switchFlag('move the pointer first, to wake a dark screen'),
     },
     load: async () => (await import('./screenshot.ts')).screenshot,
   }),
@@ -182,15 +182,18 @@ export const MACHINE_COMMANDS: readonly Command[] = [
     examples: ['coracle restart web --wait'],
     flags: { force: FORCE, ...WAIT },
   }),
-  power('pause', { summary: 'Hold the processors of machines', examples: ['coracle pause web'] }),
-  power('unpause', { summary: 'Let paused machines go on', examples: ['coracle unpause web'] }),
+  power('pause', {
+    summary: 'Pause machines: their processors stop, their memory stays',
+    examples: ['coracle pause web'],
+  }),
+  power('unpause', { summary: 'Resume paused machines', examples: ['coracle unpause web'] }),
   machine({
     name: 'list',
-    summary: 'Machines with state, address, node, and why they do not run',
+    summary: 'List machines with state, address and node, and why they do not run',
     words: `[${NAMES}]`,
     examples: ['coracle list', 'coracle list web db.shop', 'coracle list -A --json'],
     flags: {
-      quiet: switchFlag('names alone', { short: 'q' }),
+      quiet: switchFlag('print only names', { short: 'q' }),
       json: JSON_OUT,
       'all-namespaces': ALL_NAMESPACES,
     },
@@ -206,7 +209,7 @@ export const MACHINE_COMMANDS: readonly Command[] = [
   }),
   machine({
     name: 'expose',
-    summary: 'Give a machine a name and an address that stay: a Service before it',
+    summary: 'Make a Service for a machine: a name and an address that stay',
     words: NAME,
     examples: ['coracle expose web --port 80', 'coracle expose web --port 8080:80 --type NodePort --name front'],
     flags: {
@@ -227,14 +230,14 @@ export const MACHINE_COMMANDS: readonly Command[] = [
     words: NAME,
     examples: ['coracle logs web --tail 50', 'coracle logs web -f'],
     flags: {
-      follow: switchFlag('go on with what it writes from now on', { short: 'f' }),
+      follow: switchFlag('keep printing what it writes', { short: 'f' }),
       tail: valueFlag('N', 'the last N lines'),
     },
     load: async () => (await import('./logs.ts')).logs,
   }),
   machine({
     name: 'why',
-    summary: 'Say in plain words why a machine does not run, and what to do',
+    summary: 'Explain why a machine does not run, and what to do',
     words: NAME,
     examples: ['coracle why web'],
     flags: { json: JSON_OUT },
@@ -242,7 +245,7 @@ export const MACHINE_COMMANDS: readonly Command[] = [
   }),
   machine({
     name: 'top',
-    summary: 'What machines take of processors and memory now',
+    summary: 'Show the CPU and memory usage of machines',
     words: `[${NAMES}]`,
     examples: ['coracle top', 'coracle top web.shop', 'coracle top -A --json'],
     flags: { json: JSON_OUT, 'all-namespaces': ALL_NAMESPACES },
@@ -309,7 +312,7 @@ export const MACHINE_COMMANDS: readonly Command[] = [
   },
   {
     name: 'images',
-    summary: 'Images that create knows by name, those of the local store; refresh: fetch one as it is now',
+    summary: 'List the images that create knows by name and those in the local store; refresh: fetch one again',
     words: '[PREFIX] | refresh NAME...',
     choices: ['refresh'],
     completes: 'images',

@@ -40,7 +40,7 @@ export async function memoryDump(context: CommandContext): Promise<number> {
     if (output !== undefined) await checkFree(resolve(output), flags['force'] === true);
     if (action === 'remove') {
       await ask(call, 'removememorydump', {}, context.signal);
-      context.print(`${textOf(call.key)}: the claim of the memory dump is let go`);
+      context.print(`${textOf(call.key)}: the claim of the memory dump is released`);
       return 0;
     }
     if (action === 'get') await dump(context, call, size);

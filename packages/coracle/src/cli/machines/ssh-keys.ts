@@ -39,7 +39,7 @@ export async function publicKeys(
   });
   if (!made.ok)
     throw new CommandError(
-      `there is no key in ~/.ssh, and none could be made: ${made.message} (--ssh-key none does without)`,
+      `there is no key in ~/.ssh, and none could be made: ${made.message} (--ssh-key none: no key)`,
     );
   context.note(`made a key for coracle ssh: ${own}`);
   return keysOf(`${own}.pub`);

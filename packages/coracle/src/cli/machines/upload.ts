@@ -116,8 +116,8 @@ async function ensureTarget(
   const { spec, status } = await client.get(DATA_VOLUMES, { namespace, name }, { signal });
   const anew = `another name, or: kubectl delete dv ${name} -n ${namespace}`;
   if (!spec?.source?.upload)
-    throw new CommandError(`there is a disk ${namespace}/${name} already, which is filled from elsewhere (${anew})`);
-  if (status?.phase === 'Succeeded') throw new CommandError(`there is a disk ${namespace}/${name} already (${anew})`);
+    throw new CommandError(`disk ${namespace}/${name} already exists, and is filled from another source (${anew})`);
+  if (status?.phase === 'Succeeded') throw new CommandError(`disk ${namespace}/${name} already exists (${anew})`);
   return 'waits for it';
 }
 

@@ -63,7 +63,7 @@ test('what a machine waits for is said, and the next step', () => {
     [
       instance('Scheduled', condition('Synchronized', 'False', 'ImagePullBackOff', 'quay.io/x')),
       /^waits$/,
-      /reaches its registry/,
+      /can reach its registry/,
     ],
     [
       { vm: {}, vmi: { status: { phase: 'Running', volumeStatus: [NO_CLAIM] } } },

@@ -197,12 +197,12 @@ function ofRunning({ warnings }: MachineFacts, vmi: VirtualMachineInstance, here
           state: 'is paused',
           runs: false,
           reason: conditionOf(vmi, 'DiskFull')?.message ?? 'the disk of its node is full',
-          next: 'free space on the node; it goes on by itself then',
+          next: 'free space on the node; it then resumes by itself',
         }
       : {
           state: 'is paused',
           runs: false,
-          reason: paused.message ?? paused.reason ?? 'somebody paused it',
+          reason: paused.message ?? paused.reason ?? 'a user paused it',
           next: `coracle unpause ${here}`,
         };
   const ready = conditionOf(vmi, 'Ready');
@@ -260,7 +260,7 @@ function nextOf({ reason, message = '' }: Condition, namespace: string): Pick<Wh
       return {
         next: message.includes('localhost/')
           ? 'images that are here: coracle image list; to add one: coracle image import NAME FILE'
-          : 'look at the reference, and whether this host reaches its registry',
+          : 'check the reference, and whether this host can reach its registry',
       };
     case 'FailedPvcNotFound':
       return { next: `claims there are: kubectl get pvc -n ${namespace}` };

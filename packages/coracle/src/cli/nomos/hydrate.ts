@@ -13,7 +13,7 @@ export async function hydrate(context: CommandContext): Promise<number> {
   const count = noteErrors(context, clusters);
   if (unknownKinds.length > 0)
     throw new CommandError(
-      `objects of ${unknownKinds.join(', ')} are left out: without a server nobody knows these kinds; leave --no-api-server-check out, or put their definitions into the source`,
+      `objects of ${unknownKinds.join(', ')} are left out: these kinds are not known without a server; omit --no-api-server-check, or add their definitions to the source`,
     );
   if (count === 0) return 0;
   context.note(`error: ${count} ${count === 1 ? 'problem' : 'problems'} found; what is refused is left out`);

@@ -67,8 +67,8 @@ export const NOMOS_COMMANDS: readonly Command[] = [
       contexts: CONTEXTS,
       timeout: TIMEOUT,
       poll: valueFlag('DURATION', 'show it again and again; 0 = once (default: 0)'),
-      namespace: valueFlag('NAME', 'syncs of this namespace alone'),
-      name: valueFlag('NAME', 'syncs of this name alone'),
+      namespace: valueFlag('NAME', 'only syncs of this namespace'),
+      name: valueFlag('NAME', 'only syncs of this name'),
       resources: switchFlag('show the objects of what is synced (default: true)'),
       history: switchFlag('show the last attempts of each sync'),
       format: valueFlag('FORMAT', 'text or json (default: text)'),
@@ -78,7 +78,7 @@ export const NOMOS_COMMANDS: readonly Command[] = [
   },
   {
     name: 'migrate',
-    summary: 'Say whether a cluster has the legacy mode of Config Sync, which is to be migrated by upstream’s nomos',
+    summary: 'Check whether a cluster has the legacy mode of Config Sync, which upstream’s nomos migrates',
     flags: {
       contexts: { ...CONTEXTS, summary: "contexts, separated by commas; 'all' (default: the current one)" },
       'connect-timeout': { ...TIMEOUT, summary: 'how long one cluster may take (default: 3s)' },

@@ -94,7 +94,7 @@ async function effectOnInstance(
   },
   { client, signal }: { readonly client: Client; readonly signal: AbortSignal },
 ): Promise<EffectOnMachine> {
-  if (!layers) return { effect: 'none', why: 'its instance type or preference is not there' };
+  if (!layers) return { effect: 'none', why: 'its instance type or preference does not exist' };
   const { uid, namespace = '' } = after.metadata;
   const revisions = (await client.list(CONTROLLER_REVISIONS, { namespace, signal })).items.filter((revision) =>
     isControlledBy(revision, uid),

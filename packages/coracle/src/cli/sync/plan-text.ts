@@ -27,7 +27,7 @@ const WORDS: Readonly<Record<ForecastAction, string>> = {
   change: 'to change',
   adopt: 'to adopt',
   prune: 'to prune',
-  'let-go': 'to let go',
+  'let-go': 'to orphan',
   keep: 'kept though not declared',
   fail: 'refused',
   none: 'unchanged',

@@ -12,7 +12,7 @@ export const SYNC_COMMANDS: readonly Command[] = [
         'NAME',
         'name that cluster selectors go by, as the controllers were given it (default: the cluster has none)',
       ),
-      path: valueFlag('DIR', 'files of this host instead of the source; the sync need not be there then'),
+      path: valueFlag('DIR', 'files of this host instead of the source; the sync need not exist then'),
       namespace: valueFlag('NAME', 'namespace of a RepoSync', { short: 'n' }),
       output: OUTPUT,
       ...SERVER,

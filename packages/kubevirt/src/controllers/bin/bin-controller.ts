@@ -70,7 +70,7 @@ export function createBinController(options: BinControllerOptions): Controller {
             const { namespace, name } = content.spec.virtualMachine;
             passLog.warn('deleted virtual machine released before its time', { ns: namespace, vm: name, reason });
             const record = steps.recordOf(content);
-            const message = `Released before its time: ${reason}`;
+            const message = `Released before its retention expired: ${reason}`;
             if (record) steps.events.event(record, 'Warning', 'ReleasedEarly', message);
           },
         }).catch((error: unknown) => {

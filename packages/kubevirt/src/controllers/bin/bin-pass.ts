@@ -98,6 +98,6 @@ export async function writeStatus({ content, client, signal }: BinPass, change: 
 
 /** The plan of an undelete under way. */
 export function planOf({ status }: Content): DeepReadonly<UndeletePlan> {
-  if (!status?.plan) throw new BinProblem('the record says nothing of what is to come back');
+  if (!status?.plan) throw new BinProblem('the record is incomplete: it does not say what to restore');
   return status.plan;
 }

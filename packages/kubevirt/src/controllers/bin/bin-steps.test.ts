@@ -79,7 +79,7 @@ testSteps({ make, act }, [
     objects: [content(kept(YESTERDAY)), RECORD],
     outcome: DONE,
     writes: [REMOVE],
-    events: ['Normal Expired The time to bring it back is over; its storage is released'],
+    events: ['Normal Expired Its retention has expired; its storage is released'],
   },
   {
     name: 'a request for a content that is being released comes too late',

@@ -35,7 +35,7 @@ export const ROOM_KEY: ObjectKey = { namespace: '', name: 'ROOM' };
 export const WAIT_MS = 250;
 
 /** The answer to requests that come too late. */
-export const RELEASING = 'its time is over, or the bin was emptied: what is left of it is being released';
+export const RELEASING = 'its retention has expired, or the bin was emptied: its storage is being released';
 
 /** Timers are set for no longer. */
 const LONGEST_MS = 3_600_000;
@@ -136,7 +136,7 @@ export class BinSteps extends ControllerSteps<BinControllerOptions> {
     // A request that came at the last moment holds.
     const latest = record && (await orAbsent(this.client.get(DELETED_VIRTUAL_MACHINES, keyOf(record), { signal })));
     if (latest?.metadata.resourceVersion !== record?.metadata.resourceVersion) return requeueAfter(WAIT_MS);
-    this.#tell(pass, 'Normal', 'Expired', 'The time to bring it back is over; its storage is released');
+    this.#tell(pass, 'Normal', 'Expired', 'Its retention has expired; its storage is released');
     await removeContent(this.client, content, signal);
     return DONE;
   }

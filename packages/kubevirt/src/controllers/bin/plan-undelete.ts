@@ -32,12 +32,12 @@ export async function planUndelete(
   const found = await orAbsent(client.get(NAMESPACES, { namespace: '', name: namespace }, { signal }));
   if (found && isDeleting(found)) throw new NotYet(`namespace ${namespace} is being deleted`);
   if (!found)
-    throw new BinProblem(`namespace ${namespace} is not there; make it: kubectl create namespace ${namespace}`);
+    throw new BinProblem(`namespace ${namespace} does not exist; make it: kubectl create namespace ${namespace}`);
   const there = await orAbsent(client.get(VIRTUAL_MACHINES, { namespace, name }, { signal }));
   if (there && isDeleting(there)) throw new NotYet(`virtual machine ${namespace}/${name} is still being deleted`);
   if (there)
     throw new BinProblem(
-      `virtual machine ${namespace}/${name} is there already; bring the deleted one back under another name: --name NEW`,
+      `virtual machine ${namespace}/${name} already exists; bring the deleted one back under another name: --name NEW`,
     );
   const draft: UndeletePlan = {
     request: request.id,
@@ -71,10 +71,10 @@ async function nameFor(
   if (isDeleting(found) || (await isDoomed(pass, found))) throw new NotYet(`${what} is still being deleted`);
   if (found.metadata.uid === kept.metadata.uid) return undefined;
   if (!mayRename)
-    throw new BinProblem(`${what} is there already, and is another; bring the machine back with --name NEW`);
+    throw new BinProblem(`${what} already exists and is a different object; bring the machine back with --name NEW`);
   const newName = otherName(plan, name);
   if (await current(pass, kept, { namespace, name: newName }))
-    throw new BinProblem(`${what} is there already, and so is ${newName}; choose another --name`);
+    throw new BinProblem(`${what} already exists, and so does ${newName}; choose another --name`);
   return { kind: kept.kind, name, newName };
 }
 
@@ -96,7 +96,7 @@ function refuseSharedUuid(machine: VirtualMachine, vmsWith: (uuid: string) => re
   const machines = vmsWith(uuid).map(machineOfVm);
   if (machines.length > 0)
     throw new BinProblem(
-      `${sharedText({ uuid, machines }, machine.metadata.namespace ?? '')} by now; bring this one back with another: --new-identity`,
+      `${sharedText({ uuid, machines }, machine.metadata.namespace ?? '')}; restore this one with a new identity: --new-identity`,
     );
 }
 
@@ -109,7 +109,7 @@ async function refuseLostVolumes(pass: BinPass): Promise<void> {
     if (pool === undefined || handle === undefined) {
       if (!(await volumeNow(pass, name)))
         throw new BinProblem(
-          `the disk of claim ${claim} is lost: its storage, which is not ours, deleted volume ${name}`,
+          `the disk of claim ${claim} is lost: its storage, which Coracle does not manage, deleted volume ${name}`,
         );
       continue;
     }
@@ -124,6 +124,6 @@ async function refuseLostVolumes(pass: BinPass): Promise<void> {
       pools.set(pool, facts);
     }
     if (!facts.volumes.some((each) => each.handle === handle))
-      throw new BinProblem(`the disk of claim ${claim} is lost: pool ${pool} does not hold it any more`);
+      throw new BinProblem(`the disk of claim ${claim} is lost: pool ${pool} no longer has it`);
   }
 }

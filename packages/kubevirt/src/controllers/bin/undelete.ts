@@ -64,7 +64,7 @@ async function machineNow(pass: BinPass): Promise<VirtualMachine | undefined> {
   const found = await orAbsent(pass.client.get(VIRTUAL_MACHINES, machineKey(pass), { signal: pass.signal }));
   if (found && !isFrom(found, pass.content))
     throw new BinProblem(
-      `virtual machine ${found.metadata.namespace}/${found.metadata.name} is there already; --name NEW`,
+      `virtual machine ${found.metadata.namespace}/${found.metadata.name} already exists; --name NEW`,
     );
   return found;
 }
@@ -120,7 +120,7 @@ async function makeDependent(pass: BinPass, kept: ReadonlyObject): Promise<void>
   const found = await current(pass, kept, { namespace: plan.namespace, name });
   if (found && isDeleting(found)) throw new NotYet(`${kept.kind} ${plan.namespace}/${name} is still being deleted`);
   if (found && isFrom(found, content)) return;
-  if (found) throw new BinProblem(`${kept.kind} ${plan.namespace}/${name} is there already, and is another`);
+  if (found) throw new BinProblem(`${kept.kind} ${plan.namespace}/${name} already exists and is a different object`);
   if (kept.kind === 'DataVolume' && !(await servesDataVolumes(pass))) return;
   await make(() => client.create(typeOf(kept), restoredDependent(content, plan, kept), { signal }));
 }

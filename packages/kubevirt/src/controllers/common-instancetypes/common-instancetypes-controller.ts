@@ -109,7 +109,7 @@ export function createCommonInstancetypesController({
       kubevirt as KubeVirt,
       'Warning',
       'CommonInstancetypeEdited',
-      `left alone, because somebody made or edited them: ${text}`,
+      `not changed, because a user created or edited them: ${text}`,
     );
   }
 }

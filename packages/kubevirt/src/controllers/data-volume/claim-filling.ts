@@ -117,7 +117,7 @@ export class ClaimFilling {
     });
     const className = classNameOf(claim);
     const storageClass = this.classes.get({ namespace: '', name: className });
-    if (!storageClass) return waiting(`StorageClass "${className}" is not there`);
+    if (!storageClass) return waiting(`StorageClass "${className}" does not exist`);
     if (storageClass.provisioner !== POOL_DRIVER)
       return waiting(
         `StorageClass "${className}" is served by ${storageClass.provisioner}: only volumes of ${POOL_DRIVER} are filled here`,

@@ -26,7 +26,7 @@ export async function findCloneSource(client: Client, source: Named): Promise<Cl
   const what = `${source.namespace}/${source.name}`;
   if (source.type === 'snapshot') return findSnapshot(client, source, what);
   const claim = await orAbsent(client.get(PERSISTENT_VOLUME_CLAIMS, keyOf(source)));
-  if (!claim) throw new MissingPart(`the source PVC ${what} is not there`);
+  if (!claim) throw new MissingPart(`the source PVC ${what} does not exist`);
   if (isDeleting(claim)) throw new MissingPart(`the source PVC ${what} is being deleted`);
   if (claim.status?.phase !== 'Bound') throw new MissingPart(`the source PVC ${what} is not bound`);
   const volume = await orAbsent(client.get(PERSISTENT_VOLUMES, { namespace: '', name: claim.spec?.volumeName ?? '' }));
@@ -37,7 +37,7 @@ export async function findCloneSource(client: Client, source: Named): Promise<Cl
 
 async function findSnapshot(client: Client, source: Named, what: string): Promise<CloneSource> {
   const snapshot = await orAbsent(client.get(VOLUME_SNAPSHOTS, keyOf(source)));
-  if (!snapshot) throw new MissingPart(`the source VolumeSnapshot ${what} is not there`);
+  if (!snapshot) throw new MissingPart(`the source VolumeSnapshot ${what} does not exist`);
   const { boundVolumeSnapshotContentName: name, readyToUse } = snapshot.status ?? {};
   if (!name || readyToUse !== true) throw new MissingPart(`the source VolumeSnapshot ${what} is not ready`);
   const content = await orAbsent(client.get(VOLUME_SNAPSHOT_CONTENTS, { namespace: '', name }));

@@ -27,7 +27,7 @@ export interface FillSourceReader {
 export function createFillSourceReader(client: Client, exportServer?: string): FillSourceReader {
   const secret = async (namespace: string, name: string): Promise<ReadonlyMap<string, string>> => {
     const found = await orAbsent(client.get(SECRETS, { namespace, name }));
-    if (!found) throw new MissingPart(`Secret ${name} is not there`);
+    if (!found) throw new MissingPart(`Secret ${name} does not exist`);
     return new Map(
       Object.entries(found.data ?? {}).map(([key, text]) => [key, new TextDecoder().decode(decoded(String(text)))]),
     );
@@ -44,7 +44,7 @@ export function createFillSourceReader(client: Client, exportServer?: string): F
   const certificates = async (namespace: string, name: string | undefined): Promise<string | undefined> => {
     if (!name) return undefined;
     const found = await orAbsent(client.get(CONFIG_MAPS, { namespace, name }));
-    if (!found) throw new MissingPart(`ConfigMap ${name} is not there`);
+    if (!found) throw new MissingPart(`ConfigMap ${name} does not exist`);
     const text = Object.values(found.data ?? {}).join('\n');
     if (!text.includes('-----BEGIN CERTIFICATE-----'))
       throw new MissingPart(`ConfigMap ${name} holds no certificate in PEM`);

@@ -69,7 +69,7 @@ export class PoolPlaces {
       const pool = this.nodes.get({ namespace: '', name: selected })?.metadata.labels?.[POOL_LABEL];
       if (pool === undefined) throw new MissingPart(`node ${selected} serves no pool of volumes`);
       if (clone && clone.pool !== pool)
-        throw new MissingPart(`the source lies in pool ${clone.pool}, and node ${selected} serves ${pool}`);
+        throw new MissingPart(`the source is in pool ${clone.pool}, and node ${selected} serves ${pool}`);
       return pool;
     }
     if (clone) return clone.pool;

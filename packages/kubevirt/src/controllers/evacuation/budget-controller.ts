@@ -80,7 +80,7 @@ export function createBudgetController({
         vmi,
         'Warning',
         'FailedCreate',
-        `Error creating a PodDisruptionBudget: ${error.message}. The instance runs on, and evictions of its Pod are still answered by the admission; nothing holds the Pod where that is not asked`,
+        `Error creating a PodDisruptionBudget: ${error.message}. The instance keeps running, and admission still refuses evictions of its Pod; nothing protects the Pod where admission is not called`,
       );
       return requeueAfter(REFUSED_MS);
     }

@@ -133,7 +133,7 @@ function givenVolume(path: string, { pvc, storage }: Spec): Finding[] {
 function httpCauses(path: string, http: NonNullable<NonNullable<Spec['source']>['http']>): Finding[] {
   const url = URL.parse(http.url);
   if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:'))
-    return [invalid(`${path}.url`, `Invalid source URL: ${http.url.slice(0, 200)} is no URL of http or https`)];
+    return [invalid(`${path}.url`, `Invalid source URL: ${http.url.slice(0, 200)} is not a URL of http or https`)];
   if (url.username !== '' || url.password !== '')
     return [invalid(`${path}.url`, 'credentials do not belong into a URL: secretRef names a Secret with them')];
   if (http.checksum && !parseChecksum(http.checksum))
@@ -172,7 +172,7 @@ function registryCauses(
     return [
       invalid(
         `${path}.platform.architecture`,
-        `images are pulled for ${architecture}, the architecture of guests here, and ${platform.architecture} is asked for`,
+        `images are pulled for ${architecture}, the architecture of guests here, and ${platform.architecture} was requested`,
       ),
     ];
   return [];

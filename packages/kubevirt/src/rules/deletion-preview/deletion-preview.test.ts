@@ -133,7 +133,7 @@ test('finalizers say who takes them off, and which nobody here does', () => {
     ]).map(({ kind, name, finalizer, waitsFor }) => `${kind}/${name} ${finalizer}: ${waitsFor}`),
     [
       'PersistentVolumeClaim/b kubernetes.io/pvc-protection: the control plane, when no Pod uses the claim',
-      'PersistentVolumeClaim/b example.com/hold: whoever put it there: it is none of Kubernetes or KubeVirt',
+      'PersistentVolumeClaim/b example.com/hold: the component that added it: it is not a finalizer of Kubernetes or KubeVirt',
     ],
   );
 });

@@ -154,7 +154,7 @@ const FINALIZERS: Readonly<Record<string, string>> = {
   'kubernetes.io/pvc-protection': 'the control plane, when no Pod uses the claim',
   'kubernetes.io/pv-protection': 'the control plane, when no claim is bound to the volume',
   foregroundDeletion: 'the garbage collector, when the dependents are gone',
-  orphan: 'the garbage collector, when the dependents are let go',
+  orphan: 'the garbage collector, when the dependents are orphaned',
 };
 
 /** What would keep the machine, and what goes with it, after their deletion has begun. */
@@ -164,7 +164,7 @@ export function finalizerRows(objects: readonly Pick<NamespaceObject, 'kind' | '
       kind,
       name,
       finalizer,
-      waitsFor: FINALIZERS[finalizer] ?? 'whoever put it there: it is none of Kubernetes or KubeVirt',
+      waitsFor: FINALIZERS[finalizer] ?? 'the component that added it: it is not a finalizer of Kubernetes or KubeVirt',
     })),
   );
 }

@@ -50,7 +50,7 @@ export function askedHostPorts(annotations: Readonly<Record<string, string>> | u
     const port = Number(number ?? 0);
     const hostPort = host === undefined ? undefined : Number(host);
     if (port < 1 || port > 65_535 || (hostPort ?? 0) > 65_535)
-      problems.push(`${HOST_PORTS_ANNOTATION}: ${JSON.stringify(part.slice(0, MAX_SHOWN))} is no port`);
+      problems.push(`${HOST_PORTS_ANNOTATION}: ${JSON.stringify(part.slice(0, MAX_SHOWN))} is not a port`);
     else {
       const name = protocol.toLowerCase() === 'udp' ? 'udp' : 'tcp';
       ports.set(`${name}/${hostPort === undefined ? port : `${hostPort}:`}`, {

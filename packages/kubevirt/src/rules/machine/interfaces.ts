@@ -113,7 +113,7 @@ function searchesOf({ metadata, spec }: PlanContext['vmi'], plan: MachinePlan): 
     if (bytes + size <= MAX_SEARCH_BYTES) {
       bytes += size;
       kept.push(plainText('dnsConfig.searches', domain, MAX_SEARCH_BYTES));
-    } else plan.unsupported.push(`search domain ${domain.slice(0, 253)}: there is no room for it in a message of DHCP`);
+    } else plan.unsupported.push(`search domain ${domain.slice(0, 253)}: it does not fit into a DHCP message`);
   }
   return kept;
 }

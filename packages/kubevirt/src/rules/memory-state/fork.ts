@@ -21,7 +21,7 @@ export function parseForkInto(text: string): readonly string[] | string {
   const names = text.split(',');
   if (names.length > MAX_FORKS) return `a fork makes ${MAX_FORKS} virtual machines at most, not ${names.length}`;
   const bad = names.find((name) => !NAME.test(name));
-  if (bad !== undefined) return `${JSON.stringify(bad.slice(0, 64))} is no name of a virtual machine`;
+  if (bad !== undefined) return `${JSON.stringify(bad.slice(0, 64))} is not a valid name for a virtual machine`;
   return new Set(names).size === names.length ? names : 'a name is given twice';
 }
 

@@ -85,7 +85,7 @@ export function watchDisk(launcher: LauncherState, guest: Guest): { stop(): void
       'IOerror',
       why === 'limit'
         ? `VM paused: its disks and logs have reached the Pod's limit of ephemeral-storage; restart it with a higher limit, or free space within it`
-        : `VM paused: no room is left in ${environment.vmsDirectory} on node ${environment.nodeName}; it goes on when there is room again`,
+        : `VM paused: no space left in ${environment.vmsDirectory} on node ${environment.nodeName}; it resumes when there is space again`,
     );
     launcher.log.warn('guest paused for its disks', { why });
   };
@@ -94,7 +94,7 @@ export function watchDisk(launcher: LauncherState, guest: Guest): { stop(): void
     // Not one that its user has paused or started meanwhile.
     if (guest.state.runState === 'paused') await guest.qmp().execute('cont');
     await guest.refresh();
-    launcher.log.info('guest goes on, there is room for its disks');
+    launcher.log.info('guest resumed: there is space for its disks');
   };
   const plan = (): void => {
     if (isStopped) return;

@@ -61,7 +61,7 @@ export function unfreezeTimeout(body: Uint8Array): number {
   if (text === undefined || text === null || text === '' || text === '0') return 0;
   const parts = typeof text === 'string' ? [...text.matchAll(/(\d+(?:\.\d+)?)(h|ms|us|µs|ns|m|s)/g)] : [];
   if (parts.length === 0 || parts.map(([part]) => part).join('') !== text) {
-    throw badRequest(`unfreezeTimeout is no duration: ${JSON.stringify(text)}`);
+    throw badRequest(`unfreezeTimeout is not a duration: ${JSON.stringify(text)}`);
   }
   return parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * UNITS[unit!]!, 0);
 }

@@ -329,7 +329,7 @@ class AttachedGuest implements Guest {
   }
 
   close(): void {
-    this.#linked.abort(new DOMException('the agent lets go of the guest', 'AbortError'));
+    this.#linked.abort(new DOMException('the agent releases the guest', 'AbortError'));
     this.#followAgent(false);
     this.#linked.release();
     this.#connection = undefined;

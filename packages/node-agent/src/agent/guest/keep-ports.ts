@@ -134,7 +134,7 @@ async function wantedPorts(
   ];
   if (ports.length === 0) return { asked: [], problems, givenBack: false };
   if (!environment.allowsHostPorts) {
-    const refusal = `node ${environment.nodeName} gives guests no ports by number: it was started without --allow-host-ports`;
+    const refusal = `node ${environment.nodeName} does not forward ports under their own number: it was started without --allow-host-ports`;
     return { asked: [], problems: [...problems, refusal], givenBack: false };
   }
   const taken = await listeners();

@@ -78,7 +78,7 @@ async function takeCard(launcher: LauncherState, { guest, name }: DeviceTurn): P
   const card = record.plan.interfaces.find((one) => one.name === name);
   if (!card) return true;
   if (!card.place)
-    throw new Error('it lies in a slot from which no card can be unplugged; it goes with the next start');
+    throw new Error('it is in a slot from which no card can be unplugged; it is removed at the next start');
   const qmp = guest.qmp();
   // The guest is asked again each time: some overlook the first word.
   if (!(await removeDevice(qmp, card.id))) return false;

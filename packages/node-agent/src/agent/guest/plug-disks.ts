@@ -127,7 +127,11 @@ async function takeDisk(launcher: LauncherState, { guest, name }: DeviceTurn): P
     const { since } = launcher.plugging.get(name) ?? { since: clock.monotonic() };
     if (!launcher.plugging.has(name)) launcher.plugging.set(name, { since });
     else if (clock.monotonic() - since > SLOW_UNPLUG_MS)
-      note(launcher, name, `volume ${name}: the guest does not let go of its disk; it is asked again until it does`);
+      note(
+        launcher,
+        name,
+        `volume ${name}: the guest does not release its disk; the request is repeated until it does`,
+      );
     return false;
   }
   await dropNodes(qmp, nodeNumberOf(record.plan, name) ?? 0);

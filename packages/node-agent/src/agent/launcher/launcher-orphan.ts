@@ -32,7 +32,7 @@ export async function awaitOrphan(
     launcher.event(
       'Warning',
       'OrphanedGuest',
-      `a guest of this UID runs on the node (pid ${orphan.pid}) but its record is damaged or missing; it is left alone until the pod is deleted`,
+      `a guest of this UID runs on the node (pid ${orphan.pid}) but its record is damaged or missing; it is left running until the pod is deleted`,
     );
   while (orphan && (await isRunning(orphan))) {
     if (launcher.isDeleting()) {

@@ -311,7 +311,7 @@ function conditionsOf(
       'DiskFull',
       'True',
       'NoSpaceOnNode',
-      'the node has no room for the disks; the guest goes on when there is room again',
+      'the node has no space for the disks; the guest resumes when there is space again',
     );
   else conditions.delete('DiskFull');
   if (portProblems.length > 0)

@@ -51,7 +51,7 @@ async function save({ find, pool }: MemoryRequestOptions, request: ApiRequest): 
   const launcher = find(call.namespace, call.vmi);
   if (!launcher) throw notFound(VMI, call.vmi);
   // After a restart of the agent its guests are taken up one after the other: the caller asks again.
-  if (!launcher.guest) throw notReady(`the guest of ${call.vmi} has not been taken up yet`);
+  if (!launcher.guest) throw notReady(`the guest of ${call.vmi} is not ready yet`);
   const volumes = pool?.();
   return launcher.saveMemory(launcher.guest, {
     call,

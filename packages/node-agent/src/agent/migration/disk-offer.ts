@@ -109,7 +109,7 @@ export async function offerProblem(hello: Hello, prepared: PreparedVm): Promise<
     if (!offer || !file) return `disk ${disk.name}: only one of the two nodes has it`;
     const local = dirname(resolve(prepared.directory, file.file)) === resolve(prepared.directory);
     if (local !== (offer.move !== 'shared')) return `disk ${disk.name}: it is local to one of the two nodes only`;
-    if (offer.move === 'copy' && !isImage(file.file)) return `disk ${disk.name}: it is no image here`;
+    if (offer.move === 'copy' && !isImage(file.file)) return `disk ${disk.name}: it is not an image here`;
     if (local && (offer.move === 'mirror' || offer.move === 'same') && !present.has(basename(file.file)))
       return `disk ${disk.name}: it was not made`;
     // An overlay on an image of the store: each node has its own copy, and the digests above say that it is the same.

@@ -97,7 +97,7 @@ async function receiveFrom(launcher: LauncherState, receiving: Receiving): Promi
     const { ports } = session;
     await tell(launcher, (vmi) => targetReady(vmi, uid, { address: environment.hostIP, ports }));
     control = await abortable(session.control, life.signal);
-    void control.closed.then(() => life.abort(new Error('the source node cannot be heard any more')));
+    void control.closed.then(() => life.abort(new Error('the connection to the source node was lost')));
     const { guest, stoppedAt } = await takeStream(launcher, { ...receiving, session, control, signal: life.signal });
     // From here on the source is stopped for good: whatever happens, the API decides.
     done = true;

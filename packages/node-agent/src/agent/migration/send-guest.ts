@@ -116,7 +116,7 @@ async function transfer(launcher: LauncherState, moving: Transfer): Promise<void
   const control: SourceControl = controlChannel(await dial(MEMORY_SERVICE, { channel: 'control', migration }));
   undo.control = control;
   const stop = createLinkedController(signal);
-  void control.closed.then(() => stop.abort(new Error('the target node cannot be heard any more')));
+  void control.closed.then(() => stop.abort(new Error('the connection to the target node was lost')));
   const events = followEvents(guest, clock);
   const onNoPostCopy = (why: string): void =>
     launcher.event(
@@ -127,7 +127,7 @@ async function transfer(launcher: LauncherState, moving: Transfer): Promise<void
   const heard = async <T extends TargetMessage['type']>(type: T): Promise<Extract<TargetMessage, { type: T }>> => {
     const message = await abortable(control.next(), signal);
     if (message?.type === 'released') throw new Error(`the target gave up: ${message.reason}`);
-    if (message?.type !== type) throw new Error('the target node cannot be heard any more');
+    if (message?.type !== type) throw new Error('the connection to the target node was lost');
     return message as Extract<TargetMessage, { type: T }>;
   };
   try {

@@ -37,7 +37,7 @@ export function createUnmanagedPodStatus(environment: AgentEnvironment): (pod: R
       pod,
       'Warning',
       'NotSupported',
-      'This node runs virtual machines only; a pod that is no virt-launcher stays Pending here.',
+      'This node runs virtual machines only; a pod that is not a virt-launcher stays Pending here.',
     );
   };
 }

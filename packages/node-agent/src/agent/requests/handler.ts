@@ -247,7 +247,7 @@ async function backUp({ launcher, guest, request }: Call): Promise<void> {
   } catch {
     throw badRequest('the body is not JSON');
   }
-  if (typeof body !== 'object' || body === null) throw badRequest('the body is no object');
+  if (typeof body !== 'object' || body === null) throw badRequest('the body is not an object');
   await launcher.backUp(guest, body as BackupRequest);
 }
 

@@ -57,7 +57,7 @@ async function connect(
     stream.reset();
   };
   const port = /^[1-9]\d{0,4}$/.test(text) ? Number(text) : 0;
-  if (port < 1 || port > 65_535) return fail(`${JSON.stringify(text)} is no port`);
+  if (port < 1 || port > 65_535) return fail(`${JSON.stringify(text)} is not a port`);
   let address: { readonly host: string; readonly port: number };
   try {
     address = await target.endpoint(port);

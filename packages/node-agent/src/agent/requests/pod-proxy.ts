@@ -23,7 +23,7 @@ export async function proxyToGuest(request: ApiRequest, target: ProxyTarget): Pr
   const { scheme } = target;
   const port = /^[1-9]\d{0,4}$/.test(target.port) ? Number(target.port) : 0;
   if (port < 1 || port > 65_535 || (scheme !== 'http' && scheme !== 'https')) {
-    throw badRequest(`${JSON.stringify(`${scheme}:${target.port}`)} is no place to send a request to`);
+    throw badRequest(`${JSON.stringify(`${scheme}:${target.port}`)} is not an address that requests may be sent to`);
   }
   const path = request.headers[PROXY_PATH_HEADER] ?? '';
   if (!path.startsWith('/')) throw badRequest(`the header ${PROXY_PATH_HEADER} has to be a path`);

@@ -90,7 +90,7 @@ export function createDeletionWebhook({ client, informers, isComponent }: Deleti
   return async (request) => {
     if (request.path !== DELETION_WEBHOOK_PATH) return reviewProblem(404, `no webhook is served at ${request.path}`);
     const review = readReview(request.body);
-    if (!review) return reviewProblem(400, 'the body is no AdmissionReview of admission.k8s.io/v1');
+    if (!review) return reviewProblem(400, 'the body is not an AdmissionReview of admission.k8s.io/v1');
     const { uid, resource, oldObject, operation, subResource = '' } = review;
     const isAsked = operation === 'DELETE' && subResource === '' && oldObject && isGuardedKind(resource);
     const target = isAsked && targetOf(review, oldObject, isComponent);

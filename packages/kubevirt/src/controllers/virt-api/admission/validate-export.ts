@@ -15,7 +15,7 @@ const SOURCES: Readonly<
 /** Sources of upstream that are not served, and what to do instead. */
 const NOT_SERVED: Readonly<Record<string, string>> = {
   VirtualMachineBackup:
-    'a VirtualMachineBackup is not exported here: its files lie in the claim that it was written to, and `coracle export` takes disks of snapshots',
+    'a VirtualMachineBackup is not exported here: its files are in the claim that it was written to, and `coracle export` takes disks of snapshots',
   VirtualMachineTemplate: 'templates are not exported here: make a machine of it, and export that',
 };
 

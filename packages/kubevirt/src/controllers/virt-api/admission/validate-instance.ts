@@ -37,7 +37,7 @@ export function validateInstanceUpdate(vmi: ReadonlyVmi, old: ReadonlyVmi, conte
     if (!deepEqual(reservedLabels(vmi.metadata), reservedLabels(old.metadata)))
       return [unsupportedValue('', RESERVED_CHANGED)];
     if (vmi.metadata.annotations?.[DUMP_CLAIM_ANNOTATION] !== old.metadata.annotations?.[DUMP_CLAIM_ANNOTATION])
-      return [unsupportedValue('metadata.annotations', `${DUMP_CLAIM_ANNOTATION} is written by the controller alone`)];
+      return [unsupportedValue('metadata.annotations', `${DUMP_CLAIM_ANNOTATION} is written only by the controller`)];
     return [];
   }
   const before = old.spec.domain;

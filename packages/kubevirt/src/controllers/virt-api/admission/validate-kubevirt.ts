@@ -39,7 +39,7 @@ export function validateKubeVirt({ metadata, spec }: ReadonlyKubeVirt): readonly
 }
 
 const ONE_PROGRAM = 'the components are one program';
-const NO_DEVICES = 'no device of the host is handed out';
+const NO_DEVICES = 'host devices are not passed through';
 
 /** Settings that nobody here follows, and why, or what does instead. */
 const UNFOLLOWED: readonly (readonly [path: string, why: string])[] = [
@@ -61,9 +61,9 @@ const UNFOLLOWED: readonly (readonly [path: string, why: string])[] = [
   ['configuration.ksmConfiguration', 'the host decides'],
   ['configuration.permittedHostDevices', NO_DEVICES],
   ['configuration.mediatedDevicesConfiguration', NO_DEVICES],
-  ['configuration.selinuxLauncherType', 'launchers are no containers'],
+  ['configuration.selinuxLauncherType', 'launchers are not containers'],
   ['configuration.ovmfPath', 'the firmware of the host is used'],
-  ['configuration.memBalloonStatsPeriod', 'guests are asked when somebody reads metrics'],
+  ['configuration.memBalloonStatsPeriod', 'guests are queried when metrics are read'],
   ['configuration.virtualMachineInstancesPerNode', 'a node takes as many guests as it has room for'],
 ];
 

@@ -85,7 +85,7 @@ function validateProbe(found: Findings, probe: Readonly<GuestProbe> | undefined,
   for (const handler of ['httpGet', 'tcpSocket'] as const) {
     const member = `.${handler}.host`;
     if (probe[handler]?.host)
-      found.invalid(member, `${field}${member} is not supported: a probe reaches the guest alone`);
+      found.invalid(member, `${field}${member} is not supported: a probe can reach only the guest`);
   }
   if (spec.networks?.some(({ pod }) => pod !== undefined)) return;
   for (const handler of ['httpGet', 'tcpSocket'] as const)

@@ -61,8 +61,8 @@ function validateStrategies(found: Findings, { spec }: ReadonlyPool): void {
     }
   const { maxUnavailable } = spec;
   if (typeof maxUnavailable === 'string' && !/^[0-9]{1,3}%$/.test(maxUnavailable))
-    found.invalid('.maxUnavailable', `spec.maxUnavailable "${maxUnavailable}" is no percentage`);
+    found.invalid('.maxUnavailable', `spec.maxUnavailable "${maxUnavailable}" is not a percentage`);
   const after = spec.autohealing?.minFailingToStartDuration;
   if (after !== undefined && parseGoDuration(after) === undefined)
-    found.invalid('.autohealing.minFailingToStartDuration', `"${after}" is no duration, such as 5m or 1h30m`);
+    found.invalid('.autohealing.minFailingToStartDuration', `"${after}" is not a duration, such as 5m or 1h30m`);
 }

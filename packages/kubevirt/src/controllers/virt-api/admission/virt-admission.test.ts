@@ -460,7 +460,7 @@ describe('rules about changes of an instance', () => {
     const object = vmiOf();
     object.metadata.annotations = { 'coracle.dev/memory-dump-claim': 'uid' };
     const error = await refusalOf(() => change(object));
-    assert.match(error.message, /memory-dump-claim is written by the controller alone/);
+    assert.match(error.message, /memory-dump-claim is written only by the controller/);
     await refusalOf(() => change(vmiOf(), user, object));
     await change(object, controller);
   });

@@ -53,9 +53,9 @@ export function createVirtApiWebhooks(options: VirtAdmissionOptions): ApiHandler
   return async (request) => {
     const known = [...MUTATING_WEBHOOKS, ...VALIDATING_WEBHOOKS].some(({ path }) => path === request.path);
     if (!known) return textResponse(404, `no webhook is served at ${request.path}`);
-    if (request.method !== 'POST') return textResponse(405, 'webhooks are asked by POST');
+    if (request.method !== 'POST') return textResponse(405, 'webhooks are called with POST');
     const review = readReview(request);
-    if (review === undefined) return textResponse(400, 'the body is no AdmissionReview of admission.k8s.io/v1');
+    if (review === undefined) return textResponse(400, 'the body is not an AdmissionReview of admission.k8s.io/v1');
     const response = await admit(request.path, review, options);
     return jsonResponse({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response });
   };

@@ -24,7 +24,7 @@ export const memoryDump: Handler = async (call) => {
   if (!config.isEnabled('HotplugVolumes') && !config.isEnabled('DeclarativeHotplugVolumes'))
     throw badRequest('Unable to memory dump because HotplugVolumes feature gate is not enabled.');
   const asked = readOptions(call.request.body)['claimName'];
-  if (asked !== undefined && typeof asked !== 'string') throw badRequest('claimName is no text');
+  if (asked !== undefined && typeof asked !== 'string') throw badRequest('claimName is not a string');
   const vm = await fetchVm(call);
   const known = vm.status?.memoryDumpRequest ?? undefined;
   const claimName = asked || known?.claimName;

@@ -114,7 +114,7 @@ function boardOf(
     config: () => clusterConfigOf(kubevirtOf(options.gates ?? [])),
     nodeHandler: (node) =>
       options.agent === undefined
-        ? Promise.reject(new Error(`node ${node} is not there`))
+        ? Promise.reject(new Error(`node ${node} does not exist`))
         : Promise.resolve((request) => {
             asked.push({ method: request.method, path: request.path });
             return options.agent!(request);
@@ -530,7 +530,7 @@ describe('requests for the node agent', () => {
   it('an agent out of reach is an internal error', async () => {
     const answer = await boardOf([running]).call('PUT', 'virtualmachineinstances/a/pause');
     assert.equal(answer.status, 500);
-    assert.match(messageIn(answer.text), /dialing virt-handler: node node is not there/);
+    assert.match(messageIn(answer.text), /dialing virt-handler: node node does not exist/);
   });
 });
 
@@ -591,7 +591,7 @@ describe('streams', () => {
       409,
       'VMI is paused',
     ],
-    ['a forward to no port', 'virtualmachineinstances/a/portforward/0', [running], 400, '0 is no port number'],
+    ['a forward to no port', 'virtualmachineinstances/a/portforward/0', [running], 400, '0 is not a port number'],
     [
       'a forward by another protocol',
       'virtualmachineinstances/a/portforward/22/sctp',

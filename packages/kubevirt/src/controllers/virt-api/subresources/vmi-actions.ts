@@ -185,7 +185,7 @@ const stream =
 
 function portForwardPath({ rest }: Call): string {
   const [port = '', protocol = 'tcp'] = rest;
-  if (!/^[1-9]\d{0,4}$/.test(port) || Number(port) > 65535) throw badRequest(`${port} is no port number`);
+  if (!/^[1-9]\d{0,4}$/.test(port) || Number(port) > 65535) throw badRequest(`${port} is not a port number`);
   if (protocol !== 'tcp' && protocol !== 'udp') throw badRequest(`protocol ${protocol} is neither tcp nor udp`);
   return `portforward/${port}/${protocol}`;
 }
