@@ -5,10 +5,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
 
 /** Files to a process: few enough that what one leaves in memory does not weigh on the others. */
 const BATCH_FILES = 24;
+
+const SUITES = JSON.stringify(import.meta.resolve('./suites.ts'));
 
 export interface Batches {
   /** Modules to run in place of the files. */
@@ -22,12 +23,12 @@ export function writeBatches(root: string, files: readonly string[]): Batches {
   const directory = mkdtempSync(join(tmpdir(), 'coracle-tests-'));
   const modules: string[] = [];
   for (let start = 0; start < files.length; start += BATCH_FILES) {
-    const suites = files.slice(start, start + BATCH_FILES).map((file) => {
-      const url = pathToFileURL(resolve(root, file)).href;
-      return `describe(${JSON.stringify(file)}, async () => void (await import(${JSON.stringify(url)})));`;
-    });
+    const suites = files.slice(start, start + BATCH_FILES).map((file) => [file, resolve(root, file)]);
     const path = join(directory, `batch-${String(modules.length + 1).padStart(2, '0')}.mjs`);
-    writeFileSync(path, ["import { describe } from 'node:test';", ...suites, ''].join('\n'));
+    writeFileSync(
+      path,
+      `import { runAsSuites } from ${SUITES};\nrunAsSuites(${JSON.stringify(suites, undefined, 2)});\n`,
+    );
     modules.push(path);
   }
   return { modules, remove: () => rmSync(directory, { recursive: true, force: true }) };
