@@ -124,7 +124,7 @@ test('verbosity of logs is not set by the API, and says so', async () => {
 
 // S-1293
 test('kinds of volumes that no guest here has are refused with their place', async () => {
-  const gates = ['DownwardMetrics', 'ContainerPathVolumes'];
+  const gates = ['DownwardMetrics', 'ContainerPathVolumes', 'Sidecar'];
   await cluster.board.send(
     'PATCH',
     '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt',
@@ -145,4 +145,12 @@ test('kinds of volumes that no guest here has are refused with their place', asy
       /volumes\[1\]\.containerPath .*no files that a guest could share/.test(texts)
     );
   });
+  const metadata = { annotations: { 'hooks.kubevirt.io/hookSidecars': '[]' } };
+  const spec = { domain: { memory: { guest: '64Mi' }, devices: {} } };
+  const { status, warnings } = await make('hooked', {}, { template: { metadata, spec } });
+  assert.equal(status, 201);
+  assert.match(
+    warnings,
+    /spec\.template\.metadata\.annotations\[hooks\.kubevirt\.io\/hookSidecars\]: no sidecars are run/,
+  );
 });

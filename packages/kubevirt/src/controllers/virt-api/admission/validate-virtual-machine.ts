@@ -146,12 +146,23 @@ export function guestWarnings(path: string, of: GuestTemplate | undefined | null
     ...(of?.metadata?.labels?.['logVerbosity'] === undefined
       ? []
       : [`${at('metadata')}.labels.logVerbosity: ${NO_VERBOSITY}`]),
+    ...Object.entries(UNSERVED_ANNOTATIONS)
+      .filter(([name]) => of?.metadata?.annotations?.[name] !== undefined)
+      .map(([name, text]) => `${at('metadata')}.annotations[${name}]: ${text}`),
   ];
 }
 /** Of one object; what is beyond is counted. */
 const MAX_WARNINGS = 20;
 const NO_VERBOSITY = 'has no effect here; the environment variable CORACLE_LOG sets the level of the program';
+/** Of upstream's that its feature gates let pass. */
+const UNSERVED_ANNOTATIONS: Readonly<Record<string, string>> = {
+  'hooks.kubevirt.io/hookSidecars': 'no sidecars are run here, and no hooks called',
+  'kubevirt.io/ignitiondata': 'guests get no data for Ignition here; cloud-init volumes are served',
+};
 type GuestTemplate = DeepReadonly<{
-  readonly metadata?: { readonly labels?: Readonly<Record<string, string>> };
+  readonly metadata?: {
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
   readonly spec?: VirtualMachineInstanceSpec;
 }>;
