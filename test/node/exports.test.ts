@@ -121,7 +121,7 @@ test('disks and memory leave as files', { timeout: 600_000, ...(why && { skip: w
   );
 
   const elf = join(data, 'm.elf');
-  await ok('memory-dump', 'get', 'm', '--claim', 'dump', '--create-claim', '1Gi', '--output', elf);
+  await ok('memory-dump', 'get', 'm', '--claim-name', 'dump', '--create-claim', '--output', elf);
   const magic = Buffer.alloc(4);
   readSync(openSync(elf, 'r'), magic);
   assert.equal(magic.toString('latin1'), '\x7fELF');

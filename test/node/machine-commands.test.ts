@@ -4,6 +4,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import type { Event } from '../../packages/apimachinery/src/types/types.ts';
 import { isInstalled } from '../../tools/setup/host-packages.ts';
 import { openWorkspace } from '../cli/workspace.ts';
 import { eventually } from '../testkit/eventually.ts';
@@ -17,6 +18,7 @@ const why =
 // S-1146: `coracle status` shows machines with state, address, node, uptime and what each takes on the disk, images, the space that
 //   disks take and what is left.
 // S-1145: `coracle cp`, `port-forward`, `logs`, `top`, `stop`, `start`, `restart` and `list` work on a running machine.
+// S-1629: The first machine of a control plane that `create` has started has no warning among its events.
 test('two commands to a shell, and the others on the same guest', {
   timeout: 170_000,
   ...(why && { skip: why }),
@@ -35,6 +37,16 @@ test('two commands to a shell, and the others on the same guest', {
   assert.match(
     made.stdout,
     /^default\/web created {2}\d+\.\d s\n[\s\S]*default\/web Running {2}\d+\.\d s\ndefault\/web answers ssh {2}\d+\.\d s\n$/,
+  );
+  const events = JSON.parse((await at.kubectl(['get', 'events', '-o', 'json'])).stdout).items as Event[];
+  assert.ok(
+    events.some(
+      ({ reason, involvedObject }) => `${involvedObject.kind} ${reason}` === 'VirtualMachineInstance Started',
+    ),
+  );
+  assert.deepEqual(
+    events.filter(({ type }) => type !== 'Normal').map(({ reason, message }) => [reason, message]),
+    [],
   );
   assert.equal(await ok('ssh', 'web', '--', 'id', '-un'), 'tiny\n');
   assert.equal(await ok('ssh', 'root@vm/web', '--', 'hostname;', 'id', '-un'), 'web\nroot\n');
@@ -65,6 +77,7 @@ test('two commands to a shell, and the others on the same guest', {
   assert.match(await ok('why', 'web'), /^default\/web runs/);
   await ok('pause', 'web');
   assert.match((await coracle('why', 'web')).stdout, /is paused: .*\nnext: coracle unpause web -n default\n/);
+  assert.match((await coracle('ssh', 'web', '--', 'true')).stderr, /default\/web is paused: .*\(coracle unpause web/);
   await ok('unpause', 'web');
 
   // Its disk is made anew, and with it the host key that ssh has seen.

@@ -37,7 +37,7 @@ import { chooseImage, type ImageChoice, isLocalReference } from './image-choice.
 import { needTypes } from './need-types.ts';
 import { fetchedImages, fetchImage, IMAGES_NAMESPACE, sourceNameOf } from './os-images.ts';
 import { publicKeys } from './ssh-keys.ts';
-import { ensureControlPlane, localDataDir } from './start-control-plane.ts';
+import { awaitFirstNode, ensureControlPlane, localDataDir } from './start-control-plane.ts';
 
 const DEFAULT_MEMORY = '1Gi';
 const DEFAULT_DISK = '10Gi';
@@ -85,6 +85,7 @@ export async function create(context: CommandContext): Promise<number> {
     await importFile();
     if (choice.kind === 'catalogue' && !isBuiltHere(choice.image))
       await provideCatalogued(context, client, choice.image);
+    if (dir) await awaitFirstNode(dir, client, { namespace: key.namespace, signal });
     const made = await createMachine(
       client,
       { ...manifest, metadata: { ...manifest.metadata, namespace: key.namespace } },

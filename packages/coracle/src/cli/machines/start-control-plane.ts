@@ -1,6 +1,11 @@
 /** A control plane for a command that needs one: that of the data directory, started when none runs. */
 
 import { existsSync, realpathSync } from 'node:fs';
+import { NODES, SERVICE_ACCOUNTS } from '@coracle/apimachinery/types/resource-types';
+import type { Node } from '@coracle/apimachinery/types/types';
+import { orAbsent } from '@coracle/client/api-failure';
+import type { Client } from '@coracle/client/client';
+import { systemClock } from '@coracle/runtime/clock/clock';
 import { kubeconfigPath } from '../../config/cluster.ts';
 import { type DataDir, dataDirAt, defaultDataDir } from '../../config/data-dir.ts';
 import { findRunning } from '../../config/running.ts';
@@ -49,6 +54,32 @@ export async function ensureControlPlane(
     if (await isFree(DEFAULT_PORT)) throw error;
     await start(0);
   });
+}
+
+/** A control plane that runs for longer has its nodes and the accounts of its namespaces, or will not have them soon. */
+const YOUNG_MS = 30_000;
+const LOOK_MS = 100;
+
+/**
+ * Waits while a control plane that was just started has no node that takes Pods, or no account for those of the namespace: a
+ * machine made before would be refused a Pod, and tried again, with warnings that nobody has to act on.
+ */
+export async function awaitFirstNode(
+  dir: DataDir,
+  client: Client,
+  { namespace, signal }: { readonly namespace: string; readonly signal: AbortSignal },
+): Promise<void> {
+  const running = await findRunning(dir);
+  const young = (): boolean => systemClock.now() - Date.parse(running?.startedAt ?? '') < YOUNG_MS;
+  while (young()) {
+    const [account, nodes] = await Promise.all([
+      orAbsent(client.get(SERVICE_ACCOUNTS, { namespace, name: 'default' }, { signal })),
+      client.list<Node>(NODES, { signal }),
+    ]);
+    const takesPods = nodes.items.some(({ spec }) => !spec?.taints?.length);
+    if (account && (takesPods || running?.nodes.length === 0)) return;
+    await systemClock.sleep(LOOK_MS, signal);
+  }
 }
 
 const isSame = (one: string, other: string): boolean => {

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type MachineFacts, whyOf } from './why-facts.ts';
+import { EVENTS, NODES, PODS } from '../../../../apimachinery/src/types/resource-types.ts';
+import { createClient } from '../../../../client/src/create-client.ts';
+import { createFakeApi } from '../../../../client/src/fake-api.fixture.ts';
+import { NEVER } from '../../../../runtime/src/http/seam.ts';
+import { type MachineFacts, readMachineFacts, whyOf } from './why-facts.ts';
 
 type Parts = {
   vm?: object;
@@ -130,4 +134,29 @@ test('that no other Pod could make room is left out of why no node takes a machi
     factsOf(instance('Scheduling', condition('PodScheduled', 'False', 'Unschedulable', message))),
   );
   assert.equal(reason, '0/1 nodes are available: 1 Insufficient memory.');
+});
+
+// S-1628: What was warned of while an earlier instance of a machine started or stopped is no reason why the present one does not run yet.
+test('warnings of an earlier instance are left out', async () => {
+  const api = createFakeApi([PODS, EVENTS, NODES]);
+  const warn = (name: string, lastTimestamp: string): void => {
+    const involvedObject = { kind: 'VirtualMachine', namespace: 'shop', name: 'web' };
+    const metadata = { namespace: 'shop', name };
+    const said = { type: 'Warning', reason: 'Deleted', message: name, lastTimestamp };
+    void api.put({ apiVersion: 'v1', kind: 'Event', metadata, involvedObject, ...said });
+  };
+  warn('earlier', '2026-01-01T10:00:00Z');
+  warn('now', '2026-01-01T11:00:01Z');
+  const at = (hour: string, phase?: string) =>
+    ({
+      metadata: { uid: hour, creationTimestamp: `2026-01-01T${hour}:00:00Z` },
+      spec: { template: {} },
+      status: { phase },
+    }) as never;
+  const said = async (phase: string): Promise<(string | undefined)[]> => {
+    const found = { key: { namespace: 'shop', name: 'web' }, vm: at('09'), vmi: at('11', phase) };
+    return (await readMachineFacts(createClient(api.handler), found, NEVER)).warnings.map(({ message }) => message);
+  };
+  assert.deepEqual(await said('Scheduling'), ['now']);
+  assert.deepEqual(await said('Failed'), ['now', 'earlier']);
 });

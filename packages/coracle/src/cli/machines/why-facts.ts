@@ -1,7 +1,7 @@
 /** Why a machine does not run, in plain words, with the next step: from what the cluster shows of it. */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import { conditionOf, isDeleting, isFinal } from '@coracle/apimachinery/meta/object-state';
+import { conditionOf, hasEnded, isDeleting, isFinal } from '@coracle/apimachinery/meta/object-state';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { EVENTS, NODES } from '@coracle/apimachinery/types/resource-types';
 import type { Event, Node, ReadonlyNode } from '@coracle/apimachinery/types/types';
@@ -72,7 +72,8 @@ export async function readMachineFacts(
     client.list<Node>(NODES, { signal }).catch(orNone),
     ...filled.map((disk) => client.get<DataVolume>(DATA_VOLUMES, { namespace, name: disk }, { signal }).catch(orNone)),
   ]);
-  const since = found.vm?.metadata.creationTimestamp ?? found.vmi?.metadata.creationTimestamp ?? '';
+  // What was said of an earlier instance does not explain this one.
+  const since = (hasEnded(found.vmi) ? found.vm : (found.vmi ?? found.vm))?.metadata.creationTimestamp ?? '';
   const events = [...own, ...ofPod]
     .filter(({ involvedObject }) => /^(Pod|VirtualMachine)/.test(involvedObject?.kind ?? ''))
     .filter((event) => timeOf(event) >= since)
