@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { openWorkspace, type Workspace } from '../cli/workspace.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { byKernel, importTinyGuest, tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';
@@ -52,6 +53,7 @@ test('what a machine writes is in its snapshot, and another machine reads it the
     kubectl(['wait', '--timeout=300s', what, `--for=jsonpath={${path}}=${value}`]);
   const says = (name: string, text: RegExp): Promise<string> =>
     eventually(`${text} of ${name}`, async () => {
+      await setTimeout(1000); // a kubectl costs as much as a guest that boots meanwhile
       const pod = ['logs', '-l', `vm.kubevirt.io/name=${name}`, '-c', 'guest-console-log', '--tail=-1'];
       const { stdout } = await at.kubectl(pod);
       return text.test(stdout) ? stdout : undefined;

@@ -64,6 +64,7 @@ export const GUEST_KERNEL_ARGS = [
   'nosmep',
   'hardened_usercopy=off',
   'randomize_kstack_offset=off',
+  'scsi_mod.scan=sync', // a driver has found its disks when it is loaded
   '8250.nr_uarts=1', // no search for serial lines that no machine has
   `initcall_blacklist=${UNUSED_INITCALLS.join(',')}`,
 ].join(' ');
