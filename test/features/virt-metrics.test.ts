@@ -9,7 +9,7 @@ import {
   type VirtualMachine,
 } from '../../packages/kubevirt/src/kinds/kinds.ts';
 import { guestMetrics } from '../../packages/node-agent/src/agent/guest/guest-metrics.ts';
-import { streamMetrics } from '../../packages/node-agent/src/agent/migration/stream-figures.ts';
+import { streamMetrics } from '../../packages/node-agent/src/agent/migration/stream-stats.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
 import { partly } from '../testkit/partly.ts';

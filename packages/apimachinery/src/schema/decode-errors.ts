@@ -2,7 +2,7 @@
  * What Go's JSON decoding would say about a value of a built-in kind: the first member whose JSON type does not fit its
  * Go type. Only types are validated here, no business rules.
  */
-import { hasOwnDecoder, wordedProblem } from './decode-walk.ts';
+import { hasOwnDecoder, problemText } from './decode-walk.ts';
 import type { OddNumbers } from './scan-json.ts';
 import { FORMS, type Forms, formOf, type Schema } from './schema.ts';
 
@@ -30,7 +30,7 @@ const asSentence = (problem: string | undefined, { kind, version }: ObjectKind):
 
 /** The same without the sentence around it: `json: cannot unmarshal string into ...`. */
 export function decodeProblem(schema: Schema, value: unknown, numbers?: OddNumbers): string | undefined {
-  return fitsOf(schema)(value) && !numbers?.size ? undefined : wordedProblem(schema, value, numbers);
+  return fitsOf(schema)(value) && !numbers?.size ? undefined : problemText(schema, value, numbers);
 }
 
 type Fits = (value: unknown) => boolean;
@@ -56,13 +56,13 @@ function compileFits(schema: Schema): Fits {
   if (isPlain && schema.type === 'string' && schema.format === undefined && !schema['x-kubernetes-int-or-string']) {
     return (value) => typeof value === 'string' || value == null;
   }
-  return (value) => wordedProblem(schema, value) === undefined;
+  return (value) => problemText(schema, value) === undefined;
 }
 
 function fitsForms(forms: Forms, schema: Schema): Fits {
   return (value) => {
     const form = formOf(forms, value);
-    return form === undefined ? wordedProblem(schema, value) === undefined : fitsOf(form)(value);
+    return form === undefined ? problemText(schema, value) === undefined : fitsOf(form)(value);
   };
 }
 

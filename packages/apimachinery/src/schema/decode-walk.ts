@@ -17,7 +17,7 @@ interface Place {
 }
 
 /** What Go says of the value, or undefined when it decodes. */
-export const wordedProblem = (schema: Schema, value: unknown, numbers?: OddNumbers): string | undefined =>
+export const problemText = (schema: Schema, value: unknown, numbers?: OddNumbers): string | undefined =>
   problemOf(schema, value, { struct: '', path: '', at: '', numbers });
 
 /** True for a Go type that does not decode as its schema says. */

@@ -131,7 +131,7 @@ function arrayCheck(schema: Schema, custom: boolean): Check | undefined {
       walk.depth = depth;
     }
     ofAll(value, walk);
-    if (keyed) tellRepeated(walk, duplicateItems(value, schema));
+    if (keyed) reportRepeated(walk, duplicateItems(value, schema));
   };
   const ofAll = (value: readonly unknown[], walk: Walk): void => {
     const count = value.length;
@@ -144,7 +144,7 @@ function arrayCheck(schema: Schema, custom: boolean): Check | undefined {
   return check;
 }
 
-function tellRepeated(walk: Walk, items: readonly DuplicateItem[]): void {
+function reportRepeated(walk: Walk, items: readonly DuplicateItem[]): void {
   for (const { index, shown } of items) {
     walk.errors.push({ type: 'FieldValueDuplicate', field: `${here(walk)}[${index}]`, value: shown });
   }
@@ -166,7 +166,7 @@ function objectCheck(schema: Schema, custom: boolean): Check | undefined {
     const object = value as Record<string, unknown>;
     const keys = Object.keys(object);
     countMembers(keys.length, walk);
-    if (closed) tellClosed(keys, walk);
+    if (closed) reportUnknown(keys, walk);
     const depth = walk.depth;
     for (const key of keys) {
       const check = members.get(key) ?? rest;
@@ -176,7 +176,7 @@ function objectCheck(schema: Schema, custom: boolean): Check | undefined {
       check(object[key], walk);
     }
     walk.depth = depth;
-    if (needed.length > 0) tellMissing(object, walk);
+    if (needed.length > 0) reportMissing(object, walk);
   };
   const countMembers = (count: number, walk: Walk): void => {
     if (minProperties !== undefined && count < minProperties) {
@@ -184,13 +184,13 @@ function objectCheck(schema: Schema, custom: boolean): Check | undefined {
     }
     if (maxProperties !== undefined && count > maxProperties) tooMany(walk, count, maxProperties);
   };
-  const tellClosed = (keys: readonly string[], walk: Walk): void => {
+  const reportUnknown = (keys: readonly string[], walk: Walk): void => {
     for (const key of keys) {
       if (members.has(key)) continue;
       fail(walk, 'FieldValueInvalid', key, `${here(walk)}.${key} in body is a forbidden property`);
     }
   };
-  const tellMissing = (object: Record<string, unknown>, walk: Walk): void => {
+  const reportMissing = (object: Record<string, unknown>, walk: Walk): void => {
     for (const key of needed) {
       if (Object.hasOwn(object, key)) continue;
       walk.errors.push({ type: 'FieldValueRequired', field: pathText(walk.keys, walk.depth, key) });

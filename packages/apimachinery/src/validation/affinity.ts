@@ -4,9 +4,9 @@ import type { FieldError } from '../meta/status.ts';
 import { isObject, listAt, objectAt, objectsAt, textAt, textsAt, valueAt } from '../types/read-value.ts';
 import {
   duplicate,
-  faults,
   forbidden,
   invalid,
+  invalidEach,
   required,
   unsupported,
   validateEach,
@@ -71,7 +71,7 @@ function validateNodeExpression(requirement: unknown, path: string): readonly Fi
   const errors = validateOperator(requirement, path, SINGLE);
   const key = textAt(requirement, 'key');
   const details = checkQualifiedName(key);
-  return details.length === 0 ? errors : [...errors, ...faults(`${path}.key`, key, details)];
+  return details.length === 0 ? errors : [...errors, ...invalidEach(`${path}.key`, key, details)];
 }
 
 const SINGLE = ['Gt', 'Lt'];
@@ -110,7 +110,7 @@ function validateNodeField(errors: FieldError[], requirement: unknown, path: str
     errors.push(invalid(`${path}.key`, key, 'not a valid field selector key'));
     return;
   }
-  validateEach(errors, values, (value, i) => faults(`${path}.values[${i}]`, value, checkSubdomain(String(value))));
+  validateEach(errors, values, (value, i) => invalidEach(`${path}.values[${i}]`, value, checkSubdomain(String(value))));
 }
 
 function validatePodAffinity(errors: FieldError[], affinity: unknown, path: string): void {
@@ -127,10 +127,12 @@ function validatePodAffinity(errors: FieldError[], affinity: unknown, path: stri
 function validatePodTerm(errors: FieldError[], term: unknown, path: string): void {
   validateLabelSelector(errors, valueAt(term, 'labelSelector'), `${path}.labelSelector`);
   validateLabelSelector(errors, valueAt(term, 'namespaceSelector'), `${path}.namespaceSelector`);
-  validateEach(errors, textsAt(term, 'namespaces'), (name) => faults(`${path}.namespace`, name, checkLabelName(name)));
+  validateEach(errors, textsAt(term, 'namespaces'), (name) =>
+    invalidEach(`${path}.namespace`, name, checkLabelName(name)),
+  );
   const key = textAt(term, 'topologyKey');
   if (key === '') errors.push(required(`${path}.topologyKey`, 'can not be empty'));
-  errors.push(...faults(`${path}.topologyKey`, key, checkQualifiedName(key)));
+  errors.push(...invalidEach(`${path}.topologyKey`, key, checkQualifiedName(key)));
 }
 
 /** Validates a label selector that stands at `path`; it may be absent (metav1validation.ValidateLabelSelector). */
@@ -141,11 +143,11 @@ export function validateLabelSelector(errors: FieldError[], selector: unknown, p
     const at = `${path}.matchExpressions[${i}]`;
     errors.push(...validateOperator(one, at));
     const key = textAt(one, 'key');
-    errors.push(...faults(`${at}.key`, key, checkQualifiedName(key)));
+    errors.push(...invalidEach(`${at}.key`, key, checkQualifiedName(key)));
     validateEach(errors, valuesOf(one), (value, j) => {
       const details = checkLabelValue(String(value));
       // There may be half a million: no path is written for what is right.
-      return details.length === 0 ? NONE : faults(`${at}.values[${j}]`, value, details);
+      return details.length === 0 ? NONE : invalidEach(`${at}.values[${j}]`, value, details);
     });
   });
 }

@@ -57,11 +57,11 @@ export const invalid = (field: string, value: unknown, detail: string): FieldErr
   detail,
 });
 /** What a check of names says of one value. */
-export const faults = (field: string, value: unknown, details: readonly string[]): FieldError[] =>
+export const invalidEach = (field: string, value: unknown, details: readonly string[]): FieldError[] =>
   details.map((detail) => invalid(field, value, detail));
 /** A text that has to be there, and what a check says of it. */
 export const requiredText = (field: string, text: string, check: (text: string) => readonly string[]): FieldError[] =>
-  text === '' ? [required(field)] : faults(field, text, check(text));
+  text === '' ? [required(field)] : invalidEach(field, text, check(text));
 export const tooMany = (field: string, count: number, max: number): FieldError => ({
   type: 'FieldValueTooMany',
   field,
@@ -134,13 +134,13 @@ export function uniqueNames(errors: FieldError[], items: readonly JsonObject[], 
     if (name === '') return [required(`${path}[${i}].name`)];
     if (seen.has(name)) return [duplicate(`${path}[${i}].name`, name)];
     seen.add(name);
-    return faults(`${path}[${i}].name`, name, checkLabelName(name));
+    return invalidEach(`${path}[${i}].name`, name, checkLabelName(name));
   });
 }
 
 /** Validates labels by which something is selected: a key or a value that is none is reported at the whole. */
 export const validateLabels = (errors: FieldError[], labels: JsonObject, at: string): void =>
   validateEach(errors, Object.keys(labels), (key) => [
-    ...faults(at, key, checkQualifiedName(key)),
-    ...faults(at, labels[key], checkLabelValue(String(labels[key]))),
+    ...invalidEach(at, key, checkQualifiedName(key)),
+    ...invalidEach(at, labels[key], checkLabelValue(String(labels[key]))),
   ]);

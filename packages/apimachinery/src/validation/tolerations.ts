@@ -2,7 +2,7 @@
 import { checkLabelValue, checkQualifiedName } from '../meta/name-rules.ts';
 import type { FieldError } from '../meta/status.ts';
 import { type JsonObject, textAt, valueAt } from '../types/read-value.ts';
-import { faults, invalid, oneOf } from './field-errors.ts';
+import { invalid, invalidEach, oneOf } from './field-errors.ts';
 
 const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 
@@ -16,7 +16,7 @@ export function validateToleration(toleration: JsonObject, path: string): FieldE
   if (key === '' && operator !== 'Exists') {
     const detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"';
     errors.push(invalid(`${path}.operator`, operator, detail));
-  } else if (key !== '') errors.push(...faults(`${path}.key`, key, checkQualifiedName(key)));
+  } else if (key !== '') errors.push(...invalidEach(`${path}.key`, key, checkQualifiedName(key)));
   if (valueAt(toleration, 'tolerationSeconds') != null && effect !== 'NoExecute') {
     errors.push(invalid(`${path}.effect`, effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"));
   }

@@ -2,7 +2,7 @@
 
 import { checkLabelName, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import { faults, invalid, required, tooLong } from '@coracle/apimachinery/validation/field-errors';
+import { invalid, invalidEach, required, tooLong } from '@coracle/apimachinery/validation/field-errors';
 
 const LONGEST_DOMAIN = 253;
 /** A domain, and a path that holds a name in a namespace. */
@@ -17,22 +17,22 @@ export function signerNameErrors(name: string, at: string): FieldError[] {
   }
   const labels = domain.split('.');
   const errors = domain.length > LONGEST_DOMAIN ? [tooLong(at, LONGEST_DOMAIN)] : [];
-  errors.push(...firstFaults(labels, checkLabelName, { at, part: domain }));
+  errors.push(...firstProblems(labels, checkLabelName, { at, part: domain }));
   if (labels.length < 2) {
     errors.push(invalid(at, domain, 'should be a domain with at least two segments separated by dots'));
   }
-  errors.push(...firstFaults(path.split('.'), checkSubdomain, { at, part: path }));
+  errors.push(...firstProblems(path.split('.'), checkSubdomain, { at, part: path }));
   return name.length > LONGEST_NAME ? [...errors, tooLong(at, LONGEST_NAME)] : errors;
 }
 
-function firstFaults(
+function firstProblems(
   labels: readonly string[],
   check: (label: string) => readonly string[],
   { at, part }: { readonly at: string; readonly part: string },
 ): FieldError[] {
   const wrong = labels.find((label) => check(label).length > 0);
   if (wrong === undefined) return [];
-  return faults(
+  return invalidEach(
     at,
     part,
     check(wrong).map((detail) => `validating label ${JSON.stringify(wrong)}: ${detail}`),

@@ -23,7 +23,7 @@ import { createRbac } from '../auth/rbac.ts';
 import { reconcilePolicy } from '../auth/reconcile-policy.ts';
 import { createReviewHandlers } from '../auth/reviews.ts';
 import { createSigningKey, createTokenIssuer, type TokenIssuer } from '../auth/service-account-tokens.ts';
-import { type AskTokenUser, createTokenAuthenticator, type FindTokenUser } from '../auth/token-authenticator.ts';
+import { createTokenAuthenticator, type FindTokenUser, type LookUpTokenUser } from '../auth/token-authenticator.ts';
 import { findUidIn, requestToken, secretTokenIn } from '../auth/token-request.ts';
 import type { ObjectStore } from '../cache/object-store.ts';
 import type { EndpointsOptions } from '../endpoints/create-endpoints.ts';
@@ -64,7 +64,7 @@ export interface AccessOptions {
   /** Issuer named in tokens; stays the same for the life of the data. */
   readonly issuer?: string;
   /** Whose tokens are believed beside those of service accounts and bootstrap tokens. */
-  readonly tokenUsers?: (services: TokenServices) => readonly (FindTokenUser | AskTokenUser)[];
+  readonly tokenUsers?: (services: TokenServices) => readonly (FindTokenUser | LookUpTokenUser)[];
   /** Who may come without a credential, looked at with each request; everybody when not given. */
   readonly anonymous?: NonNullable<Parameters<typeof createAuthenticator>[0]['anonymous']>;
   /** Who is asked what users may do, looked at before each decision; the Node authorizer and RBAC when not given. */

@@ -12,7 +12,7 @@ import type { UserInfo } from './identity.ts';
 import { readToken, validityProblem } from './jwt.ts';
 import { ClaimsRefused } from './jwt-claims.ts';
 import { createIssuerKeys } from './oidc-keys.ts';
-import type { AskTokenUser } from './token-authenticator.ts';
+import type { LookUpTokenUser } from './token-authenticator.ts';
 
 export interface JwtIssuer {
   /** https, as the `iss` of tokens has it. */
@@ -47,7 +47,7 @@ interface Cached {
 }
 
 /** Knows the tokens of one issuer; of all others it says nothing. */
-export function createJwtUsers(issuer: JwtIssuer, { connect, clock, log }: JwtServices): AskTokenUser {
+export function createJwtUsers(issuer: JwtIssuer, { connect, clock, log }: JwtServices): LookUpTokenUser {
   const { issuerUrl, discoveryUrl, ca, signingAlgorithms } = issuer;
   const keys = createIssuerKeys({
     issuerUrl,
@@ -97,8 +97,8 @@ export function createJwtUsers(issuer: JwtIssuer, { connect, clock, log }: JwtSe
 }
 
 /** Knows the tokens of several issuers, which may become others while the server runs. */
-export function createIssuersUsers(issuers: () => readonly JwtIssuer[], services: JwtServices): AskTokenUser {
-  let built: { readonly from: readonly JwtIssuer[]; readonly users: ReadonlyMap<unknown, AskTokenUser> } | undefined;
+export function createIssuersUsers(issuers: () => readonly JwtIssuer[], services: JwtServices): LookUpTokenUser {
+  let built: { readonly from: readonly JwtIssuer[]; readonly users: ReadonlyMap<unknown, LookUpTokenUser> } | undefined;
   return async (token, refused) => {
     const from = issuers();
     if (built?.from !== from) {

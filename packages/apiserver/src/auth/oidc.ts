@@ -3,7 +3,7 @@ import type { JsonObject } from '@coracle/apimachinery/meta/own-property';
 import type { UserInfo } from './identity.ts';
 import { groupsIn, requireClaim, usernameIn } from './jwt-claims.ts';
 import { createJwtUsers, type JwtIssuer, type JwtServices } from './jwt-users.ts';
-import type { AskTokenUser } from './token-authenticator.ts';
+import type { LookUpTokenUser } from './token-authenticator.ts';
 
 export interface OidcSettings {
   /** https, as the `iss` of tokens has it. */
@@ -34,7 +34,7 @@ export const oidcDefaults = ({ issuerUrl, usernameClaim = 'sub' }: { issuerUrl: 
 });
 
 /** Knows the tokens of one issuer; of all others it says nothing. */
-export const createOidcUsers = (settings: OidcSettings, services: JwtServices): AskTokenUser =>
+export const createOidcUsers = (settings: OidcSettings, services: JwtServices): LookUpTokenUser =>
   createJwtUsers(jwtIssuer(settings), services);
 
 /** The settings as an issuer like those of an AuthenticationConfiguration. */

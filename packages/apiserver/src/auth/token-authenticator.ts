@@ -14,12 +14,12 @@ export interface TokenAuthenticator {
 export type FindTokenUser = (token: string) => UserInfo | undefined;
 
 /** The same, of somebody else. Never rejects: who cannot be asked knows nobody. `refused`: as in TokenUse. */
-export type AskTokenUser = (token: string, refused?: (why: string) => void) => Promise<UserInfo | undefined>;
+export type LookUpTokenUser = (token: string, refused?: (why: string) => void) => Promise<UserInfo | undefined>;
 
 /** Service-account tokens first, then the others. */
 export function createTokenAuthenticator(
   issuer: Pick<TokenIssuer, 'verify' | 'issuer'>,
-  others: readonly (FindTokenUser | AskTokenUser)[],
+  others: readonly (FindTokenUser | LookUpTokenUser)[],
 ): TokenAuthenticator {
   const own = [issuer.issuer];
   return {

@@ -4,7 +4,7 @@ import type { AuthorizationAttributes, AuthorizationDecision, Authorizer, UserIn
 /** Asks in order (apiserver's authorizer/union), and waits only where one of them does. */
 export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer {
   return (user: UserInfo, attributes: AuthorizationAttributes) => {
-    let said: Said | undefined;
+    let said: Opinions | undefined;
     for (let i = 0; i < authorizers.length; i++) {
       const decision = authorizers[i]!(user, attributes);
       if (decision instanceof Promise) {
@@ -22,7 +22,7 @@ export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer 
 }
 
 /** What those had to say who had no opinion. */
-interface Said {
+interface Opinions {
   readonly reasons: string[];
   readonly errors: string[];
 }
@@ -34,7 +34,7 @@ async function askRest(
     user,
     attributes,
     said,
-  }: { readonly user: UserInfo; readonly attributes: AuthorizationAttributes; readonly said: Said },
+  }: { readonly user: UserInfo; readonly attributes: AuthorizationAttributes; readonly said: Opinions },
 ): Promise<AuthorizationDecision> {
   let decision = await pending;
   for (const authorize of rest) {
@@ -47,7 +47,7 @@ async function askRest(
 }
 
 /** Nearly always nobody says anything: nothing is made for it. */
-function noted(said: Said | undefined, { reason, error }: AuthorizationDecision): Said | undefined {
+function noted(said: Opinions | undefined, { reason, error }: AuthorizationDecision): Opinions | undefined {
   if (reason === '' && error === undefined) return said;
   const all = said ?? { reasons: [], errors: [] };
   if (reason !== '') all.reasons.push(reason);
@@ -57,7 +57,7 @@ function noted(said: Said | undefined, { reason, error }: AuthorizationDecision)
 
 const NO_OPINION: AuthorizationDecision = { allowed: false, reason: '' };
 
-function concluded(said: Said | undefined): AuthorizationDecision {
+function concluded(said: Opinions | undefined): AuthorizationDecision {
   if (!said) return NO_OPINION;
   const error = aggregated(said.errors);
   return { allowed: false, reason: said.reasons.join('\n'), ...(error !== undefined && { error }) };

@@ -4,7 +4,7 @@ import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
 import { BoundedMap } from './bounded-map.ts';
 import type { UserInfo } from './identity.ts';
-import type { AskTokenUser } from './token-authenticator.ts';
+import type { LookUpTokenUser } from './token-authenticator.ts';
 import { askWebhook, type WebhookAddress } from './webhook-question.ts';
 
 export interface TokenWebhook extends WebhookAddress {
@@ -31,7 +31,7 @@ interface Answer extends Result {
 export function createWebhookUsers(
   webhook: TokenWebhook,
   { audiences, clock, log }: { readonly audiences: readonly string[]; readonly clock: Clock; readonly log: Logger },
-): AskTokenUser {
+): LookUpTokenUser {
   const known = new BoundedMap<string, Answer>(CACHE_BOUND);
   const refused = new BoundedMap<string, Answer>(CACHE_BOUND);
   /** Requests of one user that come together ask once. Bounded by the requests that are answered at once. */

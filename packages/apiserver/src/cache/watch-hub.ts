@@ -77,9 +77,9 @@ export class WatchHub {
       for (const watch of [...(this.#byPrefix.get(prefix) ?? [])]) {
         if (watch.state === 'waiting') this.#replay(watch);
         else if (watch.state === 'behind') watch.miss(ofPrefix);
-        else if (watch.position < ofPrefix[0]!.revision) this.#tell(watch, ofPrefix);
+        else if (watch.position < ofPrefix[0]!.revision) this.#report(watch, ofPrefix);
         else
-          this.#tell(
+          this.#report(
             watch,
             ofPrefix.filter((change) => change.revision > watch.position),
           );
@@ -123,11 +123,11 @@ export class WatchHub {
       const { current, previous } = watch.missed[to]!;
       bytes += current.size + (previous?.size ?? 0);
     }
-    this.#tell(watch, watch.missed.slice(from, to));
+    this.#report(watch, watch.missed.slice(from, to));
     return to;
   }
 
-  #tell(watch: Watch, changes: readonly Change[]): void {
+  #report(watch: Watch, changes: readonly Change[]): void {
     const last = changes.at(-1);
     if (watch.stopped || !last) return;
     watch.position = last.revision;

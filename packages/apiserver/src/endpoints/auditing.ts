@@ -64,12 +64,12 @@ export function endAudit(
 function endingStream(stream: ByteStream, ended: () => void): ByteStream {
   return (sink) => {
     let reported = false;
-    const tell = (): void => {
+    const report = (): void => {
       if (reported) return;
       reported = true;
       ended();
     };
-    sink.signal.addEventListener('abort', tell, { once: true });
+    sink.signal.addEventListener('abort', report, { once: true });
     stream({
       write: (chunk) => sink.write(chunk),
       get buffered() {
@@ -78,12 +78,12 @@ function endingStream(stream: ByteStream, ended: () => void): ByteStream {
       drained: () => sink.drained(),
       end() {
         sink.end();
-        tell();
+        report();
       },
       ...(sink.fail && {
         fail() {
           sink.fail?.();
-          tell();
+          report();
         },
       }),
       signal: sink.signal,

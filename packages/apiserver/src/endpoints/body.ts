@@ -102,7 +102,7 @@ export interface DecodeMode {
   /** The result of a patch: of a document, or of an object (strategic), whose unknown fields are reported by name. */
   readonly ofPatch?: 'document' | 'object';
   /** Of the result of a patch: sentences about the patch itself, reported before those about the result. */
-  readonly faults?: () => string[];
+  readonly patchProblems?: () => string[];
   /** Makes the error of a document that does not decode, or is refused in strict mode. */
   readonly refuse: (problem: string) => ApiError;
   /** The body as JSON, where that is what was sent: what says no kind is reported as it was spelled. */
@@ -350,20 +350,20 @@ function reportFields(
 ): void {
   const { fieldValidation, info, unknown, parsed } = options;
   if (fieldValidation === 'Ignore') return;
-  const duplicates = options.faults ? [] : duplicatesOf(parsed, info);
-  const faults = options.faults?.() ?? [];
-  if (unknown.length === 0 && duplicates.length === 0 && faults.length === 0) return;
+  const duplicates = options.patchProblems ? [] : duplicatesOf(parsed, info);
+  const patchProblems = options.patchProblems?.() ?? [];
+  if (unknown.length === 0 && duplicates.length === 0 && patchProblems.length === 0) return;
   const reported = fieldValidation === 'Warn' ? unknown.slice(0, SHOWN_WARNINGS) : unknown;
   const mixed = mixedProblems(reported, { ...options, duplicates });
   const fields = mixed ?? inOrder(reported, options).map(unknownField);
   const repeated = mixed ? [] : parsed.yaml ? duplicates : duplicates.map(duplicateField);
   if (fieldValidation === 'Warn') {
-    for (const problem of [...faults, ...repeated, ...fields]) exchange.warn(problem);
+    for (const problem of [...patchProblems, ...repeated, ...fields]) exchange.warn(problem);
     return;
   }
   const inYaml = `yaml: unmarshal errors:\n${duplicates.map((line) => `  ${line}`).join('\n')}`;
   if (options.applied) throw options.refuse(`error strict decoding YAML: error converting YAML to JSON: ${inYaml}`);
-  const before = parsed.yaml && duplicates.length > 0 ? [inYaml] : [...faults, ...repeated];
+  const before = parsed.yaml && duplicates.length > 0 ? [inYaml] : [...patchProblems, ...repeated];
   const problems = [...before, ...fields];
   throw options.refuse(
     `${info.kind} in version "${info.version}" cannot be handled as a ${info.kind}: strict decoding error: ${problems.join(', ')}`,

@@ -23,10 +23,10 @@ export interface ListOutline {
   /** Goes before `items`: has converted what takes long to convert. */
   readonly prepare: (some: readonly StoredObject[]) => Promise<void> | undefined;
   /** The JSON of some items with a comma between two, and `before` and `after` around them. */
-  readonly items: (some: readonly StoredObject[], around: Around) => Uint8Array;
+  readonly items: (some: readonly StoredObject[], around: ListEnvelope) => Uint8Array;
 }
 
-export interface Around {
+export interface ListEnvelope {
   readonly before: string;
   readonly after: string;
 }

@@ -103,7 +103,7 @@ function patchedMembers(document: unknown): unknown {
 }
 
 /** Sentences about the patch itself, for warnings and strict mode. */
-export function patchFaults({ type, value, duplicates }: PatchDocument): string[] {
+export function patchProblems({ type, value, duplicates }: PatchDocument): string[] {
   const repeated = duplicates().map((path) => `duplicate field ${JSON.stringify(path)}`);
   if (type !== 'json') return repeated;
   return [...unknownMembers(value), ...repeated].map((fault) => `json patch ${fault}`);

@@ -11,7 +11,7 @@ import { matchName, matchNamespace } from '../registry/object-metadata.ts';
 import type { FieldChange, FieldManagement } from '../registry/write-contract.ts';
 import { admitDocument, type BodyInput } from './body.ts';
 import type { Exchange } from './exchange.ts';
-import { applyPatch, type PatchDocument, patchFaults, shownPatch } from './patch-document.ts';
+import { applyPatch, type PatchDocument, patchProblems, shownPatch } from './patch-document.ts';
 import type { WriteOptions } from './query.ts';
 
 /** What patching asks of its request. */
@@ -39,7 +39,7 @@ const patchedDocument = ({ info, current, patch, options }: Patching, value: unk
   fieldValidation: options.fieldValidation,
   dropStatus: false,
   ofPatch: patch.type === 'strategic' ? ('object' as const) : ('document' as const),
-  faults: () => patchFaults(patch),
+  patchProblems: () => patchProblems(patch),
   refuse(problem: string) {
     // The result itself was pruned on its way here.
     const shown = shownPatch(patch, () => applyPatch(info, { document: current, patch }));

@@ -17,7 +17,7 @@ import {
 } from '../compose/components.ts';
 import type { ServeWebhook } from '../compose/deletion-webhook.ts';
 import { giveMemoryBack } from '../compose/give-memory-back.ts';
-import { connectAs, serverMake } from '../compose/remote-components.ts';
+import { connectAs, identifyServer } from '../compose/remote-components.ts';
 import { webhookEndpoint } from '../compose/webhook-endpoint.ts';
 import { clusterFrom } from '../config/cluster.ts';
 import { type CommandContext, CommandError, textFlag, UsageError } from './command.ts';
@@ -42,7 +42,7 @@ export async function controllers(context: CommandContext): Promise<number> {
         'the kubeconfig names no certificate authority; the controllers need one to publish kube-root-ca.crt',
       );
     const rootCa = cluster.ca;
-    const { isOurs, lacks } = await serverMake(cluster.client, stop.signal);
+    const { isOurs, lacks } = await identifyServer(cluster.client, stop.signal);
     const external = !isOurs;
     if (lacks !== undefined) context.note(`warning: ${lacks}`);
     const serveWebhook = webhooksAt(context, log);

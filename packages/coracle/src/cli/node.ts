@@ -42,7 +42,7 @@ export async function node(context: CommandContext): Promise<number> {
   const keepVms = flags['stop-vms'] !== true;
   let agents: RunningAgents | undefined;
   // Guests that are being shut down are not left behind by somebody who presses Ctrl-C once more.
-  const stop = untilStopped(context.signal, keepVms ? {} : { onAgain: () => tellWaiting(context, agents) });
+  const stop = untilStopped(context.signal, keepVms ? {} : { onAgain: () => reportWaiting(context, agents) });
   // An agent ends when it has stopped its guests, not when it is asked to: only a start that is under way breaks off at once.
   const life = new AbortController();
   const breakOff = (): void => life.abort(stop.signal.reason);
@@ -107,7 +107,7 @@ export async function node(context: CommandContext): Promise<number> {
   }
 }
 
-function tellWaiting(context: CommandContext, agents: RunningAgents | undefined): void {
+function reportWaiting(context: CommandContext, agents: RunningAgents | undefined): void {
   const now = systemClock.now();
   const guests = (agents?.stopping() ?? []).map(({ namespace, name, leftMs }) => ({
     name: `${namespace}/${name}`,

@@ -12,7 +12,7 @@ export function untilStopped(
   const { onAgain } = options;
   const terminated = new AbortController();
   let stops = 0;
-  const tell = (): void => {
+  const report = (): void => {
     stops += 1;
     if (stops === 1) terminated.abort(new Error('terminated'));
     else onAgain?.();
@@ -21,8 +21,8 @@ export function untilStopped(
   // The context has a listener of its own for Ctrl-C, which hears the first one only.
   const signals = onAgain ? (['SIGTERM', 'SIGHUP', 'SIGINT'] as const) : (['SIGTERM', 'SIGHUP'] as const);
   const release = (): void => {
-    for (const name of signals) process.off(name, tell);
+    for (const name of signals) process.off(name, report);
   };
-  for (const name of signals) process.on(name, tell);
+  for (const name of signals) process.on(name, report);
   return { signal: AbortSignal.any([interrupted, terminated.signal]), release };
 }

@@ -227,9 +227,9 @@ async function foreground(context: CommandContext, options: Foreground): Promise
   endRest();
   // Ctrl-C stops everything; a bare SIGTERM (an upgrade, a supervisor) leaves guests running, as `down --keep-vms` does.
   const request = signal.aborted ? { keepVms: false, force: false } : takeStopRequest(dir);
-  const tell = (text: string): void => void (flags['json'] !== true && note(text));
-  if (signal.aborted) tell('stopping; guests are shut down');
-  hostStop = stopHost(host, { dir, request, note: tell, clock: systemClock, log });
+  const report = (text: string): void => void (flags['json'] !== true && note(text));
+  if (signal.aborted) report('stopping; guests are shut down');
+  hostStop = stopHost(host, { dir, request, note: report, clock: systemClock, log });
   await hostStop.done;
   authenticated.stop();
   authorizers?.stop();

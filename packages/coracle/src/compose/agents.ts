@@ -6,7 +6,7 @@ import type { Client } from '@coracle/client/client';
 import type { Agent } from '@coracle/node-agent/agent/agent';
 import { guestMetrics } from '@coracle/node-agent/agent/guest/guest-metrics';
 import type { StoppingGuest } from '@coracle/node-agent/agent/launcher/launcher-set';
-import { streamMetrics } from '@coracle/node-agent/agent/migration/stream-figures';
+import { streamMetrics } from '@coracle/node-agent/agent/migration/stream-stats';
 import type { PeerIdentity } from '@coracle/node-agent/network/peer';
 import type { Pool } from '@coracle/node-agent/storage/pool';
 import type { Clock } from '@coracle/runtime/clock/clock';

@@ -21,7 +21,7 @@ import type { KeyPairPem, PairStore } from '../config/pki.ts';
 import { AGENT_ACCOUNT } from './components.ts';
 import { createNodeSigningRequest, waitForSignature } from './node-signing-request.ts';
 import { keepPeerIdentity } from './peer-identity.ts';
-import { connectAs, connectBound, type RemoteCluster, serverMake } from './remote-components.ts';
+import { connectAs, connectBound, identifyServer, type RemoteCluster } from './remote-components.ts';
 
 export interface NodeIdentity {
   readonly client: Client;
@@ -53,7 +53,7 @@ const OLD_CONNECTION_MS = 60_000;
 
 /** Connects as the node where the cluster knows nodes as we do, else under the agents' service account. */
 export async function connectNode(cluster: RemoteCluster, options: NodeIdentityOptions): Promise<NodeIdentity> {
-  const { isOurs, lacks } = await serverMake(cluster.client, options.signal);
+  const { isOurs, lacks } = await identifyServer(cluster.client, options.signal);
   if (isOurs) return connectByCertificate(cluster, options);
   if (lacks !== undefined) options.log.warn(lacks);
   const { client, close } = await connectAs(cluster, AGENT_ACCOUNT, options);

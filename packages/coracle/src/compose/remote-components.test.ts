@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Client } from '../../../client/src/client.ts';
 import { NEVER } from '../../../runtime/src/http/seam.ts';
-import { serverMake } from './remote-components.ts';
+import { identifyServer } from './remote-components.ts';
 
-const of = (answer: unknown) => serverMake({ raw: async () => answer } as unknown as Client, NEVER);
+const of = (answer: unknown) => identifyServer({ raw: async () => answer } as unknown as Client, NEVER);
 
 // S-320: A server that is too old is refused in one line.
-test('serverMake() tells our servers from others, refuses those that are too old, and says what an old one lacks', async () => {
+test('identifyServer() tells our servers from others, refuses those that are too old, and says what an old one lacks', async () => {
   assert.deepEqual(await of({ gitVersion: 'v1.36.0+coracle.0.2' }), { isOurs: true });
   for (const gitVersion of ['v1.31.0', 'v1.36.2-gke.100', 'v1.33.4+k3s1', 'v2.0.0', '', 'main'])
     assert.deepEqual(await of({ gitVersion }), { isOurs: false }, gitVersion);

@@ -33,7 +33,7 @@ const LEAST_MINOR = 22;
 /** Tokens that name a node, by which agents get their certificates. */
 const MOVING_MINOR = 31;
 
-export interface ServerMake {
+export interface ServerIdentity {
   /** Else an external cluster. */
   readonly isOurs: boolean;
   /** What does not work there for its age, in one line. */
@@ -44,7 +44,7 @@ export interface ServerMake {
  * Whose server it is, by the version it gives. Rejects with one line when it is another one and too old. A version that
  * cannot be read is taken for new.
  */
-export async function serverMake(client: Client, signal: AbortSignal): Promise<ServerMake> {
+export async function identifyServer(client: Client, signal: AbortSignal): Promise<ServerIdentity> {
   const { gitVersion = '' } = ((await client.raw('GET', '/version', { signal })) ?? {}) as { gitVersion?: string };
   if (OUR_VERSION.test(gitVersion)) return { isOurs: true };
   const minor = Number(/^v1\.(\d+)\b/.exec(gitVersion)?.[1] ?? Number.POSITIVE_INFINITY);

@@ -7,7 +7,7 @@ import type { Clock } from '@coracle/runtime/clock/clock';
 import { declaredFieldsOf } from '../guard/declared-fields.ts';
 import type { ObjectRef, ResourceStatus, SyncError } from '../kinds/kinds.ts';
 import type { Declared } from '../plan/declared.ts';
-import { type ManagedBy, managedObject, managementMetadata, saidFields } from '../plan/managed-object.ts';
+import { liveDeclaredFields, type ManagedBy, managedObject, managementMetadata } from '../plan/managed-object.ts';
 import { keyOfRef, refId, refText } from '../plan/object-ref.ts';
 import { compareRefs, dependencies } from '../plan/order.ts';
 import { ownershipOf } from '../plan/ownership.ts';
@@ -19,7 +19,7 @@ import { managerName, type SyncIdentity, syncOfManager } from '../status/sync-id
 import { fillIn } from './fill-in.ts';
 import { healthOf } from './health.ts';
 import type { ServedKinds } from './kind-catalog.ts';
-import { type Acted, type Effect, type GraphTask, type Obstacle, runGraph } from './run-graph.ts';
+import { type Effect, type GraphTask, type Obstacle, runGraph, type TaskResult } from './run-graph.ts';
 import type { Target } from './target.ts';
 
 export interface ApplyOptions {
@@ -70,20 +70,20 @@ export async function applyObjects(options: ApplyOptions): Promise<ApplyOutcome>
     const sourceHash = (one.since ?? by.commit).slice(0, 7);
     statuses.set(refId(one.ref), { ...one.ref, sourceHash, strategy: 'Apply', ...more });
   };
-  const isThere = (one: Declared, stored: ReadonlyObject): Acted => {
+  const isThere = (one: Declared, stored: ReadonlyObject): TaskResult => {
     applied.set(refId(one.ref), stored.metadata.resourceVersion);
     const health = healthOf(stored);
     note(one, { status: health, actuation: 'Succeeded', reconcile: reconcileOf(health) });
     return 'done';
   };
 
-  const act = async (one: Declared): Promise<Acted> => {
+  const act = async (one: Declared): Promise<TaskResult> => {
     const id = refId(one.ref);
     const known = options.unchanged.get(id);
     if (known) return isThere(one, known);
     try {
       const live = await target.get(one.type, keyOfRef(one.ref), signal);
-      const rival = live && rivalOf(live, one, options);
+      const rival = live && conflictingManager(live, one, options);
       if (rival !== undefined) {
         lost.add(id);
         errors.push(conflictError(one, by.sync, rival));
@@ -144,7 +144,7 @@ const reconcileOf = (health: ResourceStatus['status']): NonNullable<ResourceStat
   health === 'Current' ? 'Succeeded' : health === 'InProgress' || health === 'Unknown' ? 'Pending' : 'Failed';
 
 /** The other manager that keeps this sync from an object; undefined when it may have it. */
-export function rivalOf(
+export function conflictingManager(
   live: KubeObject,
   { ref }: Pick<Declared, 'ref'>,
   { by, exists }: { readonly by: Pick<ManagedBy, 'sync'>; readonly exists: (sync: SyncIdentity) => boolean },
@@ -213,7 +213,7 @@ export async function applyWhole(
       return target.apply(one.type, at, signal, { force });
     };
     try {
-      const said = saidFields(live, by);
+      const said = liveDeclaredFields(live, by);
       const stored = await write(live, said);
       const fields = by.isGuarded ? declaredFieldsOf(stored, one.object) : undefined;
       return fields === said ? stored : await write(stored, fields);

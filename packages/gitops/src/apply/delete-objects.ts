@@ -15,7 +15,7 @@ import { APPLY_TIME_MUTATION, DEPENDS_ON } from '../status/metadata-keys.ts';
 import { apiSyncError, errorResource, syncError } from '../status/sync-error.ts';
 import type { SyncIdentity } from '../status/sync-identity.ts';
 import type { ServedKinds } from './kind-catalog.ts';
-import { type Acted, type Effect, type Obstacle, runGraph } from './run-graph.ts';
+import { type Effect, type Obstacle, runGraph, type TaskResult } from './run-graph.ts';
 import type { Target } from './target.ts';
 
 export interface DeleteOptions {
@@ -60,7 +60,7 @@ export async function deleteObjects(options: DeleteOptions): Promise<DeleteOutco
   const { victims, unread } = await findVictims(options, { errors, gone, note });
   const accepted = new Map<string, Victim>();
 
-  const act = async (victim: Victim): Promise<Acted> => {
+  const act = async (victim: Victim): Promise<TaskResult> => {
     try {
       if (!isDeleting(victim.live)) await target.delete(victim.type, victim.live, signal, options.propagation);
       accepted.set(refId(victim.ref), victim);

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { systemClock } from '../../../runtime/src/clock/clock.ts';
-import { type Acted, type Effect, type GraphTask, runGraph } from './run-graph.ts';
+import { type Effect, type GraphTask, runGraph, type TaskResult } from './run-graph.ts';
 
 interface Row {
   readonly needs?: readonly string[];
-  readonly acted?: Acted;
+  readonly acted?: TaskResult;
   readonly effect?: Effect;
 }
 
@@ -69,7 +69,7 @@ test('tasks that wait for each other are done at once, or not at all, and those 
 // S-905
 test('in any graph every task is done or passed over once, after all that it needs', async () => {
   const graph = fc.array(
-    fc.tuple(fc.array(fc.nat(9), { maxLength: 3 }), fc.constantFrom<Acted>('done', 'done', 'failed')),
+    fc.tuple(fc.array(fc.nat(9), { maxLength: 3 }), fc.constantFrom<TaskResult>('done', 'done', 'failed')),
     { minLength: 1, maxLength: 10 },
   );
   await fc.assert(

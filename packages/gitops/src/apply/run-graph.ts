@@ -4,7 +4,7 @@
  */
 import type { Clock } from '@coracle/runtime/clock/clock';
 
-export type Acted = 'done' | 'failed' | 'skipped';
+export type TaskResult = 'done' | 'failed' | 'skipped';
 export type Effect = 'ready' | 'waiting' | 'failed';
 /** Why a task was passed over. */
 export type Obstacle = 'failed' | 'skipped' | 'not-ready' | 'timeout' | 'cycle';
@@ -14,7 +14,7 @@ export interface GraphTask {
   /** Ids of tasks, or of `external` ones. */
   readonly needs: ReadonlySet<string>;
   /** Never rejects, but for the signal. */
-  act(): Promise<Acted>;
+  act(): Promise<TaskResult>;
   /** Whether what it did has taken effect; asked until it has, where something needs it. */
   effect(): Promise<Effect>;
 }

@@ -78,7 +78,7 @@ export function selectorOf(object: UnstructuredObject): LabelSelector | Problem 
 }
 
 /** Marks each of several that have one name with KNV1029; `others` keep their places. */
-export function refuseDoubles(objects: readonly ParsedObject[], kind: ConfigKind): ParsedObject[] {
+export function refuseDuplicates(objects: readonly ParsedObject[], kind: ConfigKind): ParsedObject[] {
   const counts = new Map<string, number>();
   const nameOf = (one: ParsedObject): string | undefined =>
     configKindOf(one.object) === kind && !one.problem ? (one.object.metadata.name ?? '') : undefined;

@@ -14,7 +14,7 @@ import {
   configKindOf,
   isNamespace,
   labelsOf,
-  refuseDoubles,
+  refuseDuplicates,
   refused,
   selectorOf,
 } from './config-kinds.ts';
@@ -56,7 +56,7 @@ interface TreeSelector {
  */
 export function placeInTree(source: ParsedSource, { dir, lookup, clusterName }: TreeOptions): ParsedSource {
   checkRepo(source.objects, dir);
-  const located = refuseDoubles(source.objects, 'NamespaceSelector').map((one) => {
+  const located = refuseDuplicates(source.objects, 'NamespaceSelector').map((one) => {
     const problem = one.problem ?? locationProblem(one, dir, lookup);
     return problem ? refused(one, problem.code, problem.text) : one;
   });

@@ -7,7 +7,7 @@ import {
   configKindOf,
   isNamespace,
   labelsOf,
-  refuseDoubles,
+  refuseDuplicates,
   refused,
   selectorOf,
 } from './config-kinds.ts';
@@ -23,7 +23,7 @@ type Selection = 'in' | 'out' | { readonly code: number; readonly text: string }
  * KNV1004, KNV1013, KNV1014, KNV1029, KNV1066.
  */
 export function selectForCluster(source: readonly ParsedObject[], clusterName: string): ParsedObject[] {
-  const objects = refuseDoubles(source.map(unselectable), 'ClusterSelector');
+  const objects = refuseDuplicates(source.map(unselectable), 'ClusterSelector');
   const cluster = objects.find(
     ({ object }) => configKindOf(object) === 'Cluster' && clusterName !== '' && object.metadata.name === clusterName,
   );

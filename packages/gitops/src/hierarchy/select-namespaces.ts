@@ -11,7 +11,7 @@ import {
   configKindOf,
   isNamespace,
   labelsOf,
-  refuseDoubles,
+  refuseDuplicates,
   refused,
   selectorOf,
 } from './config-kinds.ts';
@@ -49,7 +49,7 @@ export function selectNamespaces(
   lookup: KindLookup,
   live: () => readonly LiveNamespace[],
 ): Selected {
-  const objects = refuseDoubles(source, 'NamespaceSelector');
+  const objects = refuseDuplicates(source, 'NamespaceSelector');
   const declared = objects.filter(({ object, problem }) => isNamespace(object) && !problem);
   const placed: ParsedObject[] = [];
   const dynamic: LabelSelector[] = [];

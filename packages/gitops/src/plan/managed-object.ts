@@ -72,7 +72,7 @@ export function managedObject(
   one: Declared,
   by: ManagedBy,
   live?: ReadonlyObject,
-  fields: string | undefined = saidFields(live, by),
+  fields: string | undefined = liveDeclaredFields(live, by),
 ): UnstructuredObject {
   const { labels, annotations } = managementMetadata(one, by);
   const declared = withKeptParts(one.object, live);
@@ -94,5 +94,5 @@ export function managedObject(
 }
 
 /** What a live object says of its declared fields, where it is to say so. */
-export const saidFields = (live: ReadonlyObject | undefined, by: ManagedBy): string | undefined =>
+export const liveDeclaredFields = (live: ReadonlyObject | undefined, by: ManagedBy): string | undefined =>
   by.isGuarded ? live?.metadata.annotations?.[DECLARED_FIELDS] : undefined;

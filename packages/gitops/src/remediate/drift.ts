@@ -5,7 +5,7 @@ import type { Target } from '../apply/target.ts';
 import { declaredFieldsOf } from '../guard/declared-fields.ts';
 import { comparable } from '../plan/changed-fields.ts';
 import type { Declared } from '../plan/declared.ts';
-import { type ManagedBy, managedObject, managementMetadata, saidFields } from '../plan/managed-object.ts';
+import { liveDeclaredFields, type ManagedBy, managedObject, managementMetadata } from '../plan/managed-object.ts';
 import { MUTATION } from '../status/metadata-keys.ts';
 
 /** Asks the server what the object would become. Of one whose changes are ignored, only our own metadata count. */
@@ -21,6 +21,6 @@ export async function isDrifted(
     return lacks(live.metadata.labels, labels) || lacks(live.metadata.annotations, annotations);
   }
   const wanted = await target.apply(one.type, managedObject(one, by, live), signal, { dryRun: true });
-  if (by.isGuarded && declaredFieldsOf(wanted, one.object) !== saidFields(live, by)) return true;
+  if (by.isGuarded && declaredFieldsOf(wanted, one.object) !== liveDeclaredFields(live, by)) return true;
   return !deepEqual(comparable(live), comparable(wanted));
 }

@@ -13,7 +13,7 @@ import type { Change } from '@coracle/client/informer/store';
 import { createWorkQueue } from '@coracle/client/queue/work-queue';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
-import { applyOne, applyWhole, conflictError, rivalOf } from '../apply/apply-objects.ts';
+import { applyOne, applyWhole, conflictError, conflictingManager } from '../apply/apply-objects.ts';
 import type { Target } from '../apply/target.ts';
 import type { SyncError } from '../kinds/kinds.ts';
 import { comparable } from '../plan/changed-fields.ts';
@@ -274,7 +274,7 @@ class WatchingRemediator implements Remediator {
     const id = refId(one.ref);
     // Made anew once it is gone.
     if (live?.metadata.deletionTimestamp !== undefined) return;
-    const rival = live && rivalOf(live, one, { by, exists });
+    const rival = live && conflictingManager(live, one, { by, exists });
     if (rival !== undefined) {
       this.#conflicts.set(id, conflictError(one, sync, rival));
       return;

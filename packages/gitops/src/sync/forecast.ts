@@ -4,7 +4,7 @@
  */
 
 import type { KubeObject } from '@coracle/apimachinery/meta/object';
-import { conflictError, rivalOf } from '../apply/apply-objects.ts';
+import { conflictError, conflictingManager } from '../apply/apply-objects.ts';
 import { dependents, dependsOnOf } from '../apply/delete-objects.ts';
 import { fillIn } from '../apply/fill-in.ts';
 import type { ServedKinds } from '../apply/kind-catalog.ts';
@@ -94,7 +94,7 @@ async function applyForecast(one: Declared, options: ForecastOptions, errors: Sy
   let live: KubeObject | undefined;
   try {
     live = await target.get(one.type, keyOfRef(ref), signal);
-    const rival = live && rivalOf(live, one, { by, exists });
+    const rival = live && conflictingManager(live, one, { by, exists });
     if (rival !== undefined) {
       errors.push(conflictError(one, by.sync, rival));
       return { ...item, action: 'fail', why: `managed by ${rival}`, ...(live && { live }) };

@@ -70,7 +70,7 @@ export function createGitOpsController(options: GitOpsOptions): Runnable {
         isAside,
         versions: () => tasks.running().flatMap((task) => task.declaredVersions()),
       });
-    const unsubscribe = tellTasks(tasks, seen, { isAside, log });
+    const unsubscribe = notifyTasks(tasks, seen, { isAside, log });
     try {
       await Promise.all(
         [...Object.values(syncs), namespaces, managers, guards].map((informer) => informer.synced(signal)),
@@ -102,7 +102,7 @@ interface Seen {
 }
 
 /** Passes on to the tasks what they go by; returns what ends that. */
-function tellTasks(
+function notifyTasks(
   tasks: SyncTasks,
   { syncs, namespaces, managers, guards }: Seen,
   { isAside, log }: { readonly isAside: () => boolean; readonly log: Logger },

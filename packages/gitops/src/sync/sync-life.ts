@@ -25,11 +25,11 @@ import { AttemptPace } from './attempt-pace.ts';
 import { planOf, type SyncPlan } from './check-spec.ts';
 import { type EndStep, endSync } from './end-sync.ts';
 import { openSource } from './open-source.ts';
+import { withHealth } from './relevant-state.ts';
 import { SelectionWatch } from './selection-watch.ts';
 import { setUpSync } from './set-up.ts';
 import { type CommitOf, SyncReport } from './sync-report.ts';
 import { SyncSource } from './sync-source.ts';
-import { withHealth } from './what-counts.ts';
 
 export interface SyncLifeOptions {
   readonly sync: SyncIdentity;

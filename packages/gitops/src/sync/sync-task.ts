@@ -7,8 +7,8 @@ import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly, KubeObject } from '@coracle/apimachinery/meta/object';
 import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
 import type { Sync } from '../kinds/kinds.ts';
+import { relevantState } from './relevant-state.ts';
 import type { SyncLife, SyncLifeOptions } from './sync-life.ts';
-import { whatCounts } from './what-counts.ts';
 
 export interface SyncTask {
   /** The sync as it is now: what it was doing for an older spec is cut off. */
@@ -74,7 +74,7 @@ export function startSyncTask(options: SyncLifeOptions): SyncTask {
   return {
     ended,
     changed(object) {
-      const now = whatCounts(object);
+      const now = relevantState(object);
       if (now === newest) return;
       newest = now;
       interrupt();

@@ -214,7 +214,7 @@ export function createDisruptionController(environment: ControllerEnvironment): 
   };
 
   /** Granted evictions that came to nothing are reported once, as they are forgotten. */
-  const tellUndone = (budget: Budget, selected: readonly DeepReadonly<Pod>[], kept: object): void => {
+  const reportUndone = (budget: Budget, selected: readonly DeepReadonly<Pod>[], kept: object): void => {
     for (const name of Object.keys(budget.status?.disruptedPods ?? {})) {
       const pod = selected.find(({ metadata }) => metadata.name === name);
       if (!pod || pod.metadata.deletionTimestamp !== undefined || Object.hasOwn(kept, name)) continue;
@@ -258,7 +258,7 @@ export function createDisruptionController(environment: ControllerEnvironment): 
           ),
         );
       }
-      tellUndone(budget, selected, status.disruptedPods ?? {});
+      reportUndone(budget, selected, status.disruptedPods ?? {});
       const since = Object.values(status.disruptedPods ?? {}).map((time) => Date.parse(time));
       if (since.length === 0) return DONE;
       return requeueAfter(Math.max(1, Math.min(...since) + DELETION_TIMEOUT_MS - clock.now()));

@@ -76,7 +76,7 @@ export class VolumeSteps extends ControllerSteps {
     this.#events = createEventRecorder(client, { component: 'persistentvolume-controller', clock, log });
   }
 
-  #tell(object: Claim | Volume, event: ClaimEvent | undefined): void {
+  #report(object: Claim | Volume, event: ClaimEvent | undefined): void {
     if (event) this.#events.event(object as PersistentVolumeClaim, event.type, event.reason, event.message);
   }
 
@@ -128,19 +128,19 @@ export class VolumeSteps extends ControllerSteps {
         const asked = { [STORAGE_PROVISIONER]: step.provisioner, [STORAGE_PROVISIONER_BETA]: step.provisioner };
         const annotations = { ...claim.metadata.annotations, ...asked };
         const after = await this.#saveClaim(claim, { ...claim, metadata: { ...claim.metadata, annotations } }, signal);
-        if (after !== claim) this.#tell(claim, step.event);
+        if (after !== claim) this.#report(claim, step.event);
         await this.#saveClaim(after, unboundStatus(after, 'Pending'), signal);
         return;
       }
       case 'pending':
-        this.#tell(claim, step.event);
+        this.#report(claim, step.event);
         await this.#saveClaim(claim, unboundStatus(claim, 'Pending'), signal);
         return;
       case 'lost': {
         // The copy of the volumes lags behind: what it does not hold may just have been made.
         if (step.event.reason === 'ClaimLost' && (await this.#exists(claim.spec?.volumeName, signal))) return;
         const after = unboundStatus(claim, 'Lost');
-        if (claim.status?.phase !== 'Lost') this.#tell(claim, step.event);
+        if (claim.status?.phase !== 'Lost') this.#report(claim, step.event);
         await this.#saveClaim(claim, after, signal);
         return;
       }
@@ -161,7 +161,7 @@ export class VolumeSteps extends ControllerSteps {
     const step = volumeStep(volume, claim);
     switch (step.type) {
       case 'claim':
-        this.#tell(volume, step.event);
+        this.#report(volume, step.event);
         this.#enqueue(key!);
         return;
       case 'unbind': {
@@ -172,7 +172,7 @@ export class VolumeSteps extends ControllerSteps {
       case 'phase': {
         const after = withPhase(volume, step.phase, step.event?.message);
         if (after === volume) return;
-        this.#tell(volume, step.event);
+        this.#report(volume, step.event);
         await this.#saveVolume(volume, after, signal);
       }
     }

@@ -12,7 +12,7 @@ import { type FollowedObjects, followObjects } from './follow-objects.ts';
 import { guestMetrics, type MeasuredGuest } from './guest/guest-metrics.ts';
 import { findRecords } from './launcher/adopt.ts';
 import { LauncherSet, type StoppingGuest } from './launcher/launcher-set.ts';
-import { type SentGuest, streamMetrics } from './migration/stream-figures.ts';
+import { type SentGuest, streamMetrics } from './migration/stream-stats.ts';
 import { createClusterNetwork } from './network/cluster-network.ts';
 import { endSwitch } from './network/keep-switch.ts';
 import { leaveNode } from './registration/leave-node.ts';

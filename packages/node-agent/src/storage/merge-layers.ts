@@ -8,7 +8,7 @@ import type { KeyedLock } from './keyed-lock.ts';
 import { checkUnused, commitLayer, rebaseLayer } from './layer-files.ts';
 import { type MergePlan, mergePlans } from './merge-plan.ts';
 import { closeNodes, endMerges, mergeRunning } from './merge-running.ts';
-import { chainOf, type PoolContext, tellLayers } from './pool-context.ts';
+import { chainOf, type PoolContext, reportLayers } from './pool-context.ts';
 import { chainFrom, mergeDown } from './pool-state.ts';
 import { openLayers, type RunningDisk } from './running-disk.ts';
 
@@ -151,7 +151,7 @@ async function merge(context: PoolContext, plan: MergePlan, signal: AbortSignal)
       return layer ? { ...state, layers: { ...state.layers, [top]: { ...layer, parent: plan.base } } } : state;
     });
   }
-  for (const key of plan.keys) await tellLayers(context, key);
+  for (const key of plan.keys) await reportLayers(context, key);
 }
 
 function reachOnline(context: PoolContext, volume: string): RunningDisk {

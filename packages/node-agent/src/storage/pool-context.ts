@@ -58,7 +58,7 @@ export async function settleVolume(context: PoolContext, handle: string, check?:
     if (!taken) await dropLayer(disk, next);
   } else for (const id of [next, volume.top]) await untilUnused(context, id);
   await store.commit((state) => settleState(state, handle, taken));
-  if (disk) await tellLayers(context, handle);
+  if (disk) await reportLayers(context, handle);
 }
 
 /** A QEMU that was killed gives its locks back a moment after it counts as gone: this long they are waited for. */
@@ -90,7 +90,7 @@ export function settleState(state: PoolStore['state'], handle: string, taken: bo
 }
 
 /** Tells the guest's launcher which files the guest has open now. */
-export async function tellLayers(context: PoolContext, handle: string): Promise<void> {
+export async function reportLayers(context: PoolContext, handle: string): Promise<void> {
   const volume = context.store.state.volumes[handle];
   if (volume) await context.users.writer(handle)?.onLayers?.(filesOfChain(chainOf(context, volume.top)));
 }

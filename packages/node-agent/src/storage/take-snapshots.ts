@@ -6,7 +6,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CreateSnapshots, SnapshotsMade } from '@coracle/cluster-rules/storage/pool-calls';
 import { checkUnused, copyFiles, FILES, makeLayer, newLayerId } from './layer-files.ts';
-import { chainOf, type PoolContext, settleState, settleVolume, tellLayers } from './pool-context.ts';
+import { chainOf, type PoolContext, reportLayers, settleState, settleVolume } from './pool-context.ts';
 import { PoolError } from './pool-error.ts';
 import type { PoolState, Snapshot } from './pool-state.ts';
 import { dropLayer, openLayers, type RunningDisk, switchLayers } from './running-disk.ts';
@@ -111,7 +111,7 @@ export async function freezeVolumes(
   await store.commit((state) =>
     switches.reduce((sum, { handle }) => settleState(sum, handle, true), withNext(record(state, frozen), switches)),
   );
-  for (const { handle } of switches) await tellLayers(context, handle);
+  for (const { handle } of switches) await reportLayers(context, handle);
   return frozen;
 }
 

@@ -36,9 +36,9 @@ export function byteSocket(
     },
     onClose(listener) {
       // What the codes of RFC 6455 call a normal end, and one without a word.
-      const tell = (): void => listener(failed ? 1006 : 1000, '');
-      if (duplex.closed) queueMicrotask(tell);
-      else duplex.once('close', tell);
+      const report = (): void => listener(failed ? 1006 : 1000, '');
+      if (duplex.closed) queueMicrotask(report);
+      else duplex.once('close', report);
     },
   };
 }

@@ -9,7 +9,7 @@ import { validateListOptions } from '../../registry/list-options.ts';
 import { createSelection } from '../../registry/selection.ts';
 import { itemBytes, joinItems, prepareViews, viewObject } from '../../registry/versioned-view.ts';
 import type { Exchange } from '../exchange.ts';
-import { type Around, isLong, type ListOutline, longList } from '../long-list.ts';
+import { isLong, type ListEnvelope, type ListOutline, longList } from '../long-list.ts';
 import { acceptsGzip, COMPRESS_FROM_BYTES, checkPartial, goTypeOf, type Representation } from '../negotiation.ts';
 import { parseListOptions } from '../query.ts';
 import { JSON_GZIP_HEADERS, JSON_HEADERS, largeResponse, representationOf } from '../responses.ts';
@@ -210,5 +210,5 @@ function tableOutline(exchange: Exchange, { listed, representation: { version } 
   };
 }
 
-const jsonItems = (items: readonly unknown[], { before, after }: Around): Uint8Array =>
+const jsonItems = (items: readonly unknown[], { before, after }: ListEnvelope): Uint8Array =>
   encoder.encode(`${before}${JSON.stringify(items).slice(1, -1)}${after}`);

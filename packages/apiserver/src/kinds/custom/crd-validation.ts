@@ -12,7 +12,7 @@ import { defaultErrors } from './default-rules.ts';
 import rules from './definition-rules.json' with { type: 'json' };
 import { ruleErrors } from './rule-errors.ts';
 import { samePart, VERSION_PARTS, type VersionPart } from './same-parts.ts';
-import { schemaFaults } from './schema-rules.ts';
+import { schemaProblems } from './schema-rules.ts';
 import { anySchema, structuralErrors, structuralProblem } from './structural-rules.ts';
 import { rootKeywordErrors, selectableFieldErrors, validateColumn, validateSubresources } from './version-rules.ts';
 
@@ -200,7 +200,7 @@ function openApiErrors(
   const structural = problem === undefined ? structuralErrors(schema, path) : [];
   const readable = problem === undefined && structural.length === 0;
   const defaults = readable ? defaultErrors(schema, path) : [];
-  const { errors: shape, faulty } = schemaFaults(schema, path);
+  const { errors: shape, faulty } = schemaProblems(schema, path);
   const rules = readable && defaults.length === 0 ? ruleErrors(schema, { path, unchanged, faulty }) : [];
   for (const found of [structural, defaults, shape, rules]) for (const error of found) errors.push(error);
   return errors.length === 0 && problem !== undefined ? [invalid(path, '', problem)] : errors;

@@ -34,13 +34,13 @@ const MAP_TYPE = 'x-kubernetes-map-type';
 const RULES = 'x-kubernetes-validations';
 
 /** What was found wrong, and the nodes at or below which something was: their rules are not compiled. */
-export interface SchemaFaults {
+export interface SchemaProblems {
   readonly errors: FieldError[];
   readonly faulty: ReadonlySet<RawSchema>;
 }
 
 /** What is wrong with the schema that stands at `path`. */
-export function schemaFaults(schema: RawSchema, path: string): SchemaFaults {
+export function schemaProblems(schema: RawSchema, path: string): SchemaProblems {
   const errors: FieldError[] = [];
   const faulty = new Set<RawSchema>();
   const problem = structuralProblem(schema);

@@ -136,12 +136,12 @@ export class BinSteps extends ControllerSteps<BinControllerOptions> {
     // A request that came at the last moment holds.
     const latest = record && (await orAbsent(this.client.get(DELETED_VIRTUAL_MACHINES, keyOf(record), { signal })));
     if (latest?.metadata.resourceVersion !== record?.metadata.resourceVersion) return requeueAfter(WAIT_MS);
-    this.#tell(pass, 'Normal', 'Expired', 'Its retention has expired; its storage is released');
+    this.#report(pass, 'Normal', 'Expired', 'Its retention has expired; its storage is released');
     await removeContent(this.client, content, signal);
     return DONE;
   }
 
-  #tell({ record }: BinPass, type: 'Normal' | 'Warning', reason: string, message: string): void {
+  #report({ record }: BinPass, type: 'Normal' | 'Warning', reason: string, message: string): void {
     if (record) this.events.event(record, type, reason, message);
   }
 
@@ -192,7 +192,7 @@ export class BinSteps extends ControllerSteps<BinControllerOptions> {
   async failed(pass: BinPass, message: string): Promise<ReconcileResult> {
     const { content } = pass;
     const failedRequest = content.status?.plan?.request ?? (pass.record?.spec.undelete ?? content.spec.undelete)?.id;
-    this.#tell(pass, 'Warning', 'UndeleteFailed', message);
+    this.#report(pass, 'Warning', 'UndeleteFailed', message);
     const isUnderWay = content.status?.phase === 'Undeleting';
     await writeStatus(pass, { message, failedRequest, ...(isUnderWay && { phase: 'Reverting' }) });
     return DONE;

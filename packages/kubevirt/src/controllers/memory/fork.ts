@@ -72,7 +72,7 @@ export function createForker(options: {
     }
   };
 
-  const tellGivenUp = (snapshot: ReadonlySnapshot, name: string): void => {
+  const reportGivenUp = (snapshot: ReadonlySnapshot, name: string): void => {
     const key = { namespace: snapshot.metadata.namespace ?? '', name };
     const vm = vms.get(key);
     if (!vm || !isWaiting(snapshot, vm)) return;
@@ -120,7 +120,7 @@ export function createForker(options: {
       const done = await Promise.all(names.map((name) => machines.isDone(snapshot, name, signal)));
       if (done.every((is) => is)) return end(snapshot, signal);
       if (clock.now() - Date.parse(String(creationTimestamp)) < FORK_MS) return requeueAfter(LOOK_MS);
-      for (const name of names) tellGivenUp(snapshot, name);
+      for (const name of names) reportGivenUp(snapshot, name);
       return end(snapshot, signal);
     },
   };

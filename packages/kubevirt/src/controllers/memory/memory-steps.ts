@@ -257,7 +257,7 @@ export class MemorySteps extends ControllerSteps<MemoryControllerOptions> {
   }
 
   /** Condition `MemoryIncluded`, beside those of the snapshot controller. */
-  async #tell(snapshot: ReadonlySnapshot): Promise<void> {
+  async #report(snapshot: ReadonlySnapshot): Promise<void> {
     const outcome = memoryOutcome(snapshot);
     if (outcome === undefined || snapshot.status === undefined) return;
     const status = outcome === 'Saved' ? 'True' : 'False';
@@ -291,7 +291,7 @@ export class MemorySteps extends ControllerSteps<MemoryControllerOptions> {
     await this.#claims.release(snapshot, signal);
     const isFork = snapshot.metadata.annotations?.[FORK_INTO] !== undefined;
     const result = isFork ? await this.#fork.make(snapshot, outcome, textOf(snapshot).message, signal) : DONE;
-    await this.#tell(snapshot);
+    await this.#report(snapshot);
     return result;
   }
 

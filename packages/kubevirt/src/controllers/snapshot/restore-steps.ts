@@ -17,7 +17,7 @@ import {
   VIRTUAL_MACHINE_RESTORES,
   type VirtualMachineRestore,
 } from '../../kinds/kubevirt.ts';
-import { type Aspect, hasAspect, withCondition } from '../../rules/snapshot/conditions.ts';
+import { type ConditionValue, hasCondition, withCondition } from '../../rules/snapshot/conditions.ts';
 import { graceLeft, notReady } from '../../rules/snapshot/readiness-policy.ts';
 import { isMarked } from '../../rules/snapshot/restored-claim.ts';
 import { RESTORE_FINALIZER } from '../../rules/snapshot/snapshot-names.ts';
@@ -37,7 +37,7 @@ const RETRY_MS = 5000;
 const isComplete = ({ status }: ReadonlyRestore): boolean => status?.complete === true;
 
 const isProgressing = (restore: ReadonlyRestore): boolean =>
-  !isComplete(restore) && !hasAspect(restore.status, 'Failure');
+  !isComplete(restore) && !hasCondition(restore.status, 'Failure');
 
 /** Its target was deleted: it goes with it, and must not make another one. */
 const isOrphaned = ({ metadata }: ReadonlyRestore, target: ReadonlyVm | undefined): boolean =>
@@ -54,7 +54,7 @@ export class RestoreSteps extends ControllerSteps<SnapshotControllerOptions> {
   readonly vmis = this.#stores.vmis;
   readonly claims = this.#stores.claims;
 
-  #say(restore: VirtualMachineRestore, ...aspects: readonly Aspect[]): void {
+  #say(restore: VirtualMachineRestore, ...aspects: readonly ConditionValue[]): void {
     restore.status ??= {};
     for (const aspect of aspects)
       restore.status.conditions = [...withCondition(restore.status.conditions ?? [], aspect, this.clock.now())];

@@ -77,7 +77,7 @@ export async function dumpMemory(
         if (!(await changeInstance(pass, client, { claimName }))) return;
         break;
       case 'request':
-        tell(vm, step.request, events);
+        report(vm, step.request, events);
         if (step.request) vm.status.memoryDumpRequest = step.request;
         else delete vm.status.memoryDumpRequest;
         break;
@@ -87,7 +87,7 @@ export async function dumpMemory(
   }
 }
 
-function tell(vm: VirtualMachine, request: DumpRequest | undefined, events: EventRecorder): void {
+function report(vm: VirtualMachine, request: DumpRequest | undefined, events: EventRecorder): void {
   if (request?.phase === 'Completed')
     events.event(vm, 'Normal', 'MemoryDumpCompleted', `Memory dump to PVC ${request.claimName}: ${request.fileName}`);
   if (request?.phase === 'Failed')

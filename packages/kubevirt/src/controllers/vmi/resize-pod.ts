@@ -9,7 +9,7 @@ import type { Client } from '@coracle/client/client';
 import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { type CarrierFacts, carrierOf } from '../../rules/live-update/carrier.ts';
 import { isMoving, pendingChanges } from '../../rules/live-update/pending-changes.ts';
-import { COMPUTE, resizeOf, resizeTrouble, shrinkOf } from '../../rules/live-update/pod-resize.ts';
+import { COMPUTE, resizeOf, resizeProblem, shrinkOf } from '../../rules/live-update/pod-resize.ts';
 import type { PodSizing } from '../../rules/machine-defaults/cluster-config.ts';
 
 export interface ResizeFacts extends CarrierFacts {
@@ -39,7 +39,7 @@ export async function resizePod(
   const resources = (pending ? resizeOf : shrinkOf)(vmi, pod, facts.sizing);
   const node = pod.spec.nodeName ?? '';
   if (!resources) {
-    const trouble = pending ? resizeTrouble(pod) : undefined;
+    const trouble = pending ? resizeProblem(pod) : undefined;
     return { pending, ...(trouble && { waiting: `Node ${node} cannot make the change yet: ${trouble}` }) };
   }
   try {

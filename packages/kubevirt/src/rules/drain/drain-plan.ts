@@ -87,7 +87,7 @@ const OWN_BUDGET = 'kubevirt-disruption-budget-';
 /** Rows in the order of namespace and name. */
 export function drainPlan(input: DrainInput): DrainRow[] {
   const placed: { pod: ReadonlyPod; nodeName: string }[] = [];
-  const lanes = new Lanes(Math.max(1, input.migrations.parallelOutboundMigrationsPerNode));
+  const slots = new MigrationSlots(Math.max(1, input.migrations.parallelOutboundMigrationsPerNode));
   /** Where the Pod would be put, with what was promised before. */
   const place = (pod: ReadonlyPod): { target?: string; why?: string } => {
     const vmi = instanceOf(pod, input);
@@ -111,17 +111,17 @@ export function drainPlan(input: DrainInput): DrainRow[] {
         (a.metadata.namespace ?? '').localeCompare(b.metadata.namespace ?? '') ||
         (a.metadata.name ?? '').localeCompare(b.metadata.name ?? ''),
     )
-    .map((pod) => rowOf(pod, { input, place, lanes }));
+    .map((pod) => rowOf(pod, { input, place, slots }));
 }
 
-interface Scene {
+interface DrainFacts {
   readonly input: DrainInput;
   readonly place: (pod: ReadonlyPod) => { target?: string; why?: string };
-  readonly lanes: Lanes;
+  readonly slots: MigrationSlots;
 }
 
-function rowOf(pod: ReadonlyPod, scene: Scene): DrainRow {
-  const { input } = scene;
+function rowOf(pod: ReadonlyPod, drainFacts: DrainFacts): DrainRow {
+  const { input } = drainFacts;
   const namespace = pod.metadata.namespace ?? '';
   const budgets = budgetsOf(pod, input.budgets);
   const row = {
@@ -158,7 +158,7 @@ function rowOf(pod: ReadonlyPod, scene: Scene): DrainRow {
     const held = budgetBlocker(budgets);
     if (held !== undefined) return { ...row, outcome: 'blocked', blocker: held };
     if (!isRestarted(vmi, input.machines)) return { ...row, outcome: 'stops', seconds: grace };
-    const { target, why } = scene.place(pod);
+    const { target, why } = drainFacts.place(pod);
     const blocker = why === undefined ? undefined : `leaves, but will not start again yet: ${why}`;
     return { ...row, outcome: 'restarts', seconds: grace, target, blocker };
   }
@@ -182,13 +182,13 @@ function rowOf(pod: ReadonlyPod, scene: Scene): DrainRow {
   }
   // Where it is on its way already, nobody chooses again: its own target Pod would keep the next one away.
   const coming = targetPodOf(pod, input);
-  const { target, why } = coming ? { target: coming.spec.nodeName, why: unschedulable(coming) } : scene.place(pod);
+  const { target, why } = coming ? { target: coming.spec.nodeName, why: unschedulable(coming) } : drainFacts.place(pod);
   if (why !== undefined) {
     const job = coming?.metadata.annotations?.[MIGRATION_JOB_NAME_ANNOTATION];
     const blocker = `no node can take the target Pod${job ? ` of migration ${job}` : ''}: ${why}`;
     return { ...row, outcome: 'blocked', blocker };
   }
-  return { ...row, outcome: 'migrates', target, seconds: scene.lanes.add(migrationSeconds(vmi, input)) };
+  return { ...row, outcome: 'migrates', target, seconds: drainFacts.slots.add(migrationSeconds(vmi, input)) };
 }
 
 /** The Pod that a migration has made for the guest of `pod`: not older than it, and on no or another node. */
@@ -214,7 +214,7 @@ function unschedulable(pod: ReadonlyPod): string | undefined {
 }
 
 /** Seconds at which each migration of a node ends, when only so many run at once. */
-class Lanes {
+class MigrationSlots {
   readonly #ends: number[];
   constructor(count: number) {
     this.#ends = Array.from({ length: count }, () => 0);

@@ -8,7 +8,7 @@ import type { MachinePlan } from '../machine/machine-plan.ts';
 import { carrierOf } from './carrier.ts';
 import { nextPlug } from './next-plug.ts';
 import { pendingChanges } from './pending-changes.ts';
-import { coversInstance, isResizing, podResizeDecision, resizeOf, resizeTrouble, shrinkOf } from './pod-resize.ts';
+import { coversInstance, isResizing, podResizeDecision, resizeOf, resizeProblem, shrinkOf } from './pod-resize.ts';
 import { workloadUpdatePlan } from './workload-update-plan.ts';
 
 const RATIO = { cpuAllocationRatio: 10 };
@@ -99,8 +99,8 @@ describe('the size of the Pod', () => {
     const status = pod(large, small);
     const condition = { type: 'PodResizePending', status: 'True' as const, reason: 'Deferred', message: 'no room' };
     status.status!.conditions = [condition];
-    assert.equal(resizeTrouble(status), 'Deferred: no room');
-    assert.equal(resizeTrouble(pod(large)), undefined);
+    assert.equal(resizeProblem(status), 'Deferred: no room');
+    assert.equal(resizeProblem(pod(large)), undefined);
   });
 });
 

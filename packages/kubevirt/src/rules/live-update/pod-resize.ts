@@ -118,14 +118,14 @@ export function podResizeDecision(
     if (amount <= (before.get(name) ?? 0)) continue;
     const all = node.allocatable.get(name) ?? 0;
     const unit = (value: number): string => (name === 'cpu' ? `${value}m` : `${value}`);
-    const tell = (reason: 'Deferred' | 'Infeasible', free: number): PodResizeDecision => ({
+    const report = (reason: 'Deferred' | 'Infeasible', free: number): PodResizeDecision => ({
       type: 'wait',
       reason,
       message: `Node didn't have enough ${name}: the pod asks for ${unit(amount)}, ${unit(Math.max(0, free))} of ${unit(all)} can be had`,
     });
-    if (amount > all) return tell('Infeasible', all);
+    if (amount > all) return report('Infeasible', all);
     const free = all - (others.get(name) ?? 0);
-    if (amount > free) return tell('Deferred', free);
+    if (amount > free) return report('Deferred', free);
   }
   return { type: 'fits' };
 }
@@ -142,7 +142,7 @@ function givenTo(pod: ReadonlyPod): Amounts {
 const RESIZE_CONDITIONS: ReadonlySet<string> = new Set(['PodResizePending', 'PodResizeInProgress']);
 
 /** What a Pod says about a resize that has not come through, as one sentence. */
-export function resizeTrouble(pod: ReadonlyPod): string | undefined {
+export function resizeProblem(pod: ReadonlyPod): string | undefined {
   const conditions: readonly DeepReadonly<PodCondition>[] = pod.status?.conditions ?? [];
   const condition = conditions.find(
     ({ type, status, message }) => RESIZE_CONDITIONS.has(type) && status === 'True' && message,

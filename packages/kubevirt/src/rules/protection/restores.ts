@@ -4,7 +4,7 @@
  */
 
 import type { ReadonlyContent, ReadonlyRestore } from '../../kinds/kubevirt.ts';
-import { hasAspect } from '../snapshot/conditions.ts';
+import { hasCondition } from '../snapshot/conditions.ts';
 import { isMarked } from '../snapshot/restored-claim.ts';
 import { isInPlace } from '../snapshot/restored-volumes.ts';
 import { CAPTURED_FIELDS, copiedRevisionName } from '../snapshot/saved-machine.ts';
@@ -12,7 +12,7 @@ import type { DeletionTarget, GuardingMachine, ProtectionLookup } from './deleti
 
 /** Whether a restore has not ended, well or badly, and is not being deleted. */
 export const isUnderWay = ({ metadata, status }: ReadonlyRestore): boolean =>
-  metadata.deletionTimestamp === undefined && status?.complete !== true && !hasAspect(status, 'Failure');
+  metadata.deletionTimestamp === undefined && status?.complete !== true && !hasCondition(status, 'Failure');
 
 /** Whether a restore reads the object: its snapshot, the content, what the content names. */
 export function neededBy(

@@ -74,7 +74,7 @@ export const deletingStatus = (ssp: DeepReadonly<Ssp>, { at }: SspObserver): Sta
 
 /** What the operands give: Deployed when the policy works and the binding is there, both in the name of this object. */
 export function deployedStatus(ssp: DeepReadonly<Ssp>, operands: SspOperands, { version, at }: SspObserver): Status {
-  const troubles = [policyTrouble(operands.policy, ssp), bindingTrouble(operands.binding, ssp)].filter(
+  const troubles = [policyProblem(operands.policy, ssp), bindingProblem(operands.binding, ssp)].filter(
     (one) => one !== undefined,
   );
   const done = troubles.length === 0;
@@ -97,14 +97,14 @@ export function deployedStatus(ssp: DeepReadonly<Ssp>, operands: SspOperands, { 
 }
 
 /** What is wrong with one operand; `progress`: it will pass by itself. */
-interface Trouble {
+interface OperandProblem {
   readonly kind: string;
   readonly name: string;
   readonly message: string;
   readonly progress: boolean;
 }
 
-const isProgress = ({ progress }: Trouble): boolean => progress;
+const isProgress = ({ progress }: OperandProblem): boolean => progress;
 
 const NAMES = {
   policy: { kind: 'ValidatingAdmissionPolicy', name: 'kubevirt-vm-deletion-protection' },
@@ -112,14 +112,14 @@ const NAMES = {
 } as const;
 
 /** What either of them may lack. */
-function operandTrouble(object: Operand<KubeObject>, ssp: DeepReadonly<Ssp>): string | undefined {
+function operandProblem(object: Operand<KubeObject>, ssp: DeepReadonly<Ssp>): string | undefined {
   if (!object) return 'Resource is being created.';
   if (isDeleting(object)) return 'Resource is being deleted.';
   return isOfSsp(object.metadata, ssp) ? undefined : 'Resource is being taken over.';
 }
 
-function policyTrouble(policy: Operand<ValidatingAdmissionPolicy>, ssp: DeepReadonly<Ssp>): Trouble | undefined {
-  const general = operandTrouble(policy, ssp);
+function policyProblem(policy: Operand<ValidatingAdmissionPolicy>, ssp: DeepReadonly<Ssp>): OperandProblem | undefined {
+  const general = operandProblem(policy, ssp);
   if (general !== undefined) return { ...NAMES.policy, message: general, progress: true };
   // The API server of an external cluster checks types; Coracle's does not, so there is nothing to wait for.
   const warnings = policy?.status?.typeChecking?.expressionWarnings ?? [];
@@ -133,11 +133,11 @@ function policyTrouble(policy: Operand<ValidatingAdmissionPolicy>, ssp: DeepRead
   };
 }
 
-function bindingTrouble(
+function bindingProblem(
   binding: Operand<ValidatingAdmissionPolicyBinding>,
   ssp: DeepReadonly<Ssp>,
-): Trouble | undefined {
-  const message = operandTrouble(binding, ssp);
+): OperandProblem | undefined {
+  const message = operandProblem(binding, ssp);
   return message === undefined ? undefined : { ...NAMES.binding, message, progress: true };
 }
 
@@ -155,7 +155,7 @@ const leftOut: Said = { type: OPERANDS_LEFT_OUT, status: 'True', reason: 'NotSer
 /** One of the three over what was found: all is well, the one thing that is not, or how many. */
 function summary(
   type: 'Available' | 'Progressing' | 'Degraded',
-  troubles: readonly Trouble[],
+  troubles: readonly OperandProblem[],
   [well, many]: readonly [well: string, many: string],
 ): Said {
   const [first, second] = troubles;

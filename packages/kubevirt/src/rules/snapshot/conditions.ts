@@ -4,7 +4,7 @@ import { type DeepReadonly, formatTime } from '@coracle/apimachinery/meta/object
 import type { VmCondition } from '../../kinds/kubevirt.ts';
 
 /** One aspect as it is now. */
-export interface Aspect {
+export interface ConditionValue {
   readonly type: 'Ready' | 'Progressing' | 'Failure';
   readonly status: 'True' | 'False';
   readonly reason: string;
@@ -13,7 +13,7 @@ export interface Aspect {
 /** The conditions with this aspect; the list itself when that stands there already. */
 export function withCondition<T extends DeepReadonly<VmCondition>>(
   conditions: readonly T[],
-  { type, status, reason }: Aspect,
+  { type, status, reason }: ConditionValue,
   now: number,
 ): readonly T[] {
   const at = conditions.findIndex((each) => each.type === type);
@@ -24,7 +24,7 @@ export function withCondition<T extends DeepReadonly<VmCondition>>(
 }
 
 /** True when the aspect is there, whatever its status. */
-export const hasAspect = (
+export const hasCondition = (
   status: { readonly conditions?: readonly DeepReadonly<VmCondition>[] } | undefined,
-  type: Aspect['type'],
+  type: ConditionValue['type'],
 ): boolean => status?.conditions?.some((each) => each.type === type) === true;

@@ -8,7 +8,7 @@ import type {
   SnapshotContentStatus,
   SnapshotStatus,
 } from '../../kinds/kubevirt.ts';
-import { type Aspect, withCondition } from './conditions.ts';
+import { type ConditionValue, withCondition } from './conditions.ts';
 import { timeUntilDeadline } from './deadline.ts';
 import { snapshottableClaim, volumesOf } from './saved-volumes.ts';
 
@@ -78,10 +78,11 @@ export function snapshotStatus(
 ): SnapshotStatus {
   const { source, content, now } = facts;
   const next: SnapshotStatus = { readyToUse: false, ...(snapshot.status as SnapshotStatus | undefined) };
-  const say = (aspect: Aspect): void => {
+  const say = (aspect: ConditionValue): void => {
     next.conditions = [...withCondition(next.conditions ?? [], aspect, now)];
   };
-  const progressing = (status: Aspect['status'], reason: string): void => say({ type: 'Progressing', status, reason });
+  const progressing = (status: ConditionValue['status'], reason: string): void =>
+    say({ type: 'Progressing', status, reason });
 
   if (source !== undefined) next.sourceUID = source.uid;
   if (content?.status !== undefined) {

@@ -183,7 +183,7 @@ export async function askCommands(ask: AskGuestAgent): Promise<ReadonlySet<strin
 }
 
 /** All of it, as the subresource `guestosinfo` answers. */
-export async function askEverything(ask: AskGuestAgent): Promise<Fields> {
+export async function queryAll(ask: AskGuestAgent): Promise<Fields> {
   const agent = fieldsOf(await ask('guest-info'));
   const host = fieldsOf(await optional(ask, 'guest-get-host-name'));
   const zone = fieldsOf(await optional(ask, 'guest-get-timezone'));

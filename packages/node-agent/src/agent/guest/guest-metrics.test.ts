@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readLoad, readTraffic } from './guest-agent-facts.ts';
-import { parseVcpu } from './guest-figures.ts';
 import { guestMetrics, type MeasuredGuest } from './guest-metrics.ts';
+import { parseVcpu } from './guest-stats.ts';
 
 const way = (bytes: number) => ({ bytes, packets: 2, errors: 0, dropped: 1 });
 const GUEST: MeasuredGuest = {

@@ -1,20 +1,20 @@
 /** The figures of guests under upstream's names, labels and types (pkg/monitoring/metrics/virt-handler/domainstats). */
 import type { Labels, ValueFamily } from '@coracle/runtime/metrics/metric-family';
-import type { GuestFigures } from './guest-figures.ts';
+import type { GuestStats } from './guest-stats.ts';
 
 export interface MeasuredGuest {
   /** `node`, `namespace` and `name` of the instance, and its own labels. */
   readonly labels: Labels;
   /** What its cards are on, by the MAC address. */
   readonly cards: ReadonlyMap<string, { readonly name: string; readonly network: string }>;
-  readonly figures: GuestFigures;
+  readonly figures: GuestStats;
 }
 
 /** By the name of a family: what it says, and its value. Those that only grow end in `_total`. */
 type Values<T> = Readonly<Record<string, readonly [help: string, value: (of: T) => number | undefined]>>;
 
 /** One value a guest. */
-const GUEST: Values<GuestFigures> = {
+const GUEST: Values<GuestStats> = {
   cpu_usage_seconds_total: [
     'Total CPU time spent in all modes (sum of both vcpu and hypervisor usage).',
     ({ process }) => process && process.cpuNanos / 1e9,
@@ -84,10 +84,10 @@ const GUEST: Values<GuestFigures> = {
 };
 
 /** Of each state; a guest here is asked for one. */
-const RUNNING_VCPU: Values<GuestFigures['vcpus'][number]> = {
+const RUNNING_VCPU: Values<GuestStats['vcpus'][number]> = {
   vcpu_seconds_total: ['Total amount of time spent in each state by each vcpu.', ({ seconds }) => seconds],
 };
-const VCPU: Values<GuestFigures['vcpus'][number]> = {
+const VCPU: Values<GuestStats['vcpus'][number]> = {
   vcpu_wait_seconds_total: [
     'Amount of time spent by each vcpu while waiting on I/O.',
     ({ waitSeconds }) => waitSeconds,
@@ -98,7 +98,7 @@ const VCPU: Values<GuestFigures['vcpus'][number]> = {
   ],
 };
 
-const DISK: Values<GuestFigures['disks'][number]['stats']> = {
+const DISK: Values<GuestStats['disks'][number]['stats']> = {
   storage_iops_read_total: ['Total number of I/O read operations.', (stats) => stats.rd_operations],
   storage_iops_write_total: ['Total number of I/O write operations.', (stats) => stats.wr_operations],
   storage_read_traffic_bytes_total: ['Total number of bytes read from storage.', (stats) => stats.rd_bytes],
@@ -112,12 +112,12 @@ const DISK: Values<GuestFigures['disks'][number]['stats']> = {
   ],
 };
 
-const FILESYSTEM: Values<GuestFigures['filesystems'][number]> = {
+const FILESYSTEM: Values<GuestStats['filesystems'][number]> = {
   filesystem_capacity_bytes: ['Total VM filesystem capacity in bytes.', ({ totalBytes }) => totalBytes],
   filesystem_used_bytes: ['Used VM filesystem capacity in bytes.', ({ usedBytes }) => usedBytes],
 };
 
-const CARD: Values<GuestFigures['cards'][number]> = {
+const CARD: Values<GuestStats['cards'][number]> = {
   network_receive_bytes_total: ['Total network traffic received in bytes.', ({ rx }) => rx.bytes],
   network_transmit_bytes_total: ['Total network traffic transmitted in bytes.', ({ tx }) => tx.bytes],
   network_receive_packets_total: ['Total network traffic received packets.', ({ rx }) => rx.packets],
@@ -137,17 +137,17 @@ const CARD: Values<GuestFigures['cards'][number]> = {
 /** Each part that is measured, with the labels it goes by. */
 type Parts<T> = (guest: MeasuredGuest) => readonly (readonly [labels: Labels, part: T])[];
 
-const vcpus: Parts<GuestFigures['vcpus'][number]> = ({ figures }) =>
+const vcpus: Parts<GuestStats['vcpus'][number]> = ({ figures }) =>
   figures.vcpus.map((vcpu) => [{ id: String(vcpu.id) }, vcpu]);
-const disks: Parts<GuestFigures['disks'][number]['stats']> = ({ figures }) =>
+const disks: Parts<GuestStats['disks'][number]['stats']> = ({ figures }) =>
   figures.disks.map(({ name, stats }) => [{ drive: name }, stats]);
-const cards: Parts<GuestFigures['cards'][number]> = ({ figures, cards: known }) =>
+const cards: Parts<GuestStats['cards'][number]> = ({ figures, cards: known }) =>
   figures.cards.flatMap((traffic) => {
     const card = known.get(traffic.mac);
     return card ? [[{ interface: card.name, network: card.network }, traffic] as const] : [];
   });
 /** Of those with equal labels the last. */
-const filesystems: Parts<GuestFigures['filesystems'][number]> = ({ figures }) => {
+const filesystems: Parts<GuestStats['filesystems'][number]> = ({ figures }) => {
   const labelled = figures.filesystems.map((filesystem) => {
     const { diskName, mountPoint, fileSystemType } = filesystem;
     const labels = { disk_name: diskName, mount_point: mountPoint, file_system_type: fileSystemType };

@@ -16,8 +16,8 @@ import { joinNetworks } from '../network/join-networks.ts';
 import type { Guest } from './guest.ts';
 import {
   changeDevices,
-  type DeviceAct,
-  type DeviceTurn,
+  type DeviceStep,
+  type DeviceStepInput,
   devicesOf,
   ignoreRefusal,
   mayChangeDevices,
@@ -31,7 +31,7 @@ export async function updateCards(launcher: LauncherState, guest: Guest): Promis
   const wanted = new Set(segmentCards(vmi).map(({ nic }) => nic.name));
   const here = new Set(record.plan.interfaces.flatMap(({ name, segment }) => (segment ? [name] : [])));
   const settled =
-    (act: DeviceAct): DeviceAct =>
+    (act: DeviceStep): DeviceStep =>
     async (_, turn) => {
       const isDone = await act(launcher, turn);
       if (isDone) launcher.cardTrouble.delete(turn.name);
@@ -53,7 +53,7 @@ function note(launcher: LauncherState, name: string, trouble: string): void {
   launcher.machineEvent('Warning', 'FailedHotplug', text);
 }
 
-async function giveCard(launcher: LauncherState, { guest, vmi, name }: DeviceTurn): Promise<boolean> {
+async function giveCard(launcher: LauncherState, { guest, vmi, name }: DeviceStepInput): Promise<boolean> {
   const { environment } = launcher;
   const record = launcher.record as VmRecord;
   const wanted = machinePlan(vmi, environment.facts).interfaces.find((card) => card.name === name);
@@ -73,7 +73,7 @@ async function giveCard(launcher: LauncherState, { guest, vmi, name }: DeviceTur
   return keep(launcher, record, [...record.plan.interfaces, card]);
 }
 
-async function takeCard(launcher: LauncherState, { guest, name }: DeviceTurn): Promise<boolean> {
+async function takeCard(launcher: LauncherState, { guest, name }: DeviceStepInput): Promise<boolean> {
   const record = launcher.record as VmRecord;
   const card = record.plan.interfaces.find((one) => one.name === name);
   if (!card) return true;

@@ -24,7 +24,7 @@ import type { Guest } from './guest.ts';
 import { attachVolume, filesOfImage, volumesOfGuest } from './guest-volumes.ts';
 import {
   changeDevices,
-  type DeviceTurn,
+  type DeviceStepInput,
   devicesOf,
   ignoreRefusal,
   mayChangeDevices,
@@ -57,7 +57,7 @@ function note(launcher: LauncherState, name: string, trouble: string): void {
   launcher.changed();
 }
 
-async function giveDisk(launcher: LauncherState, { guest, vmi, name }: DeviceTurn): Promise<boolean> {
+async function giveDisk(launcher: LauncherState, { guest, vmi, name }: DeviceStepInput): Promise<boolean> {
   const { environment } = launcher;
   const { pool, nodeName } = environment;
   const record = launcher.record as VmRecord;
@@ -116,7 +116,7 @@ function openVolume(
   return volumeFile(request, plan, name, diskNode(nodeNumberOf(plan, name) ?? 0));
 }
 
-async function takeDisk(launcher: LauncherState, { guest, name }: DeviceTurn): Promise<boolean> {
+async function takeDisk(launcher: LauncherState, { guest, name }: DeviceStepInput): Promise<boolean> {
   const record = launcher.record as VmRecord;
   const disk = record.plan.disks.find((one) => one.name === name);
   if (!disk) return true;

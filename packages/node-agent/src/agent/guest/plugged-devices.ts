@@ -23,14 +23,14 @@ export function ignoreRefusal(error: unknown): void {
 }
 
 /** One device of a running guest that is given or taken. */
-export interface DeviceTurn {
+export interface DeviceStepInput {
   readonly guest: Guest;
   readonly vmi: ReadonlyVmi;
   readonly name: string;
 }
 
 /** Gives or takes it; false when it has to be tried again. */
-export type DeviceAct = (launcher: LauncherState, turn: DeviceTurn) => Promise<boolean>;
+export type DeviceStep = (launcher: LauncherState, turn: DeviceStepInput) => Promise<boolean>;
 
 /** True while the guest runs here and is connected, and neither moves, is saved nor goes. */
 export function mayChangeDevices(launcher: LauncherState, guest: Guest): boolean {
@@ -48,10 +48,10 @@ export async function changeDevices(
   {
     note,
     ...turn
-  }: Omit<DeviceTurn, 'name'> & {
+  }: Omit<DeviceStepInput, 'name'> & {
     readonly note: (launcher: LauncherState, name: string, trouble: string) => void;
   },
-  acts: readonly (readonly [act: DeviceAct, names: Iterable<string>])[],
+  acts: readonly (readonly [act: DeviceStep, names: Iterable<string>])[],
 ): Promise<boolean> {
   let isDone = true;
   for (const [act, names] of acts)

@@ -55,7 +55,7 @@ export async function finishGuest(launcher: LauncherState, result: VmResult): Pr
     finishedAt,
     imageIds: launcher.record?.imageIds ?? {},
   };
-  const tellPod = (): Promise<void> =>
+  const reportPod = (): Promise<void> =>
     launcher.untilDone('result not reported to the pod', async () => {
       if (!(await launcher.report(view))) throw new Error('the write failed');
     });
@@ -70,7 +70,7 @@ export async function finishGuest(launcher: LauncherState, result: VmResult): Pr
     while (!launcher.podGone && launcher.pod?.metadata.deletionTimestamp === undefined)
       await Promise.race([launcher.nextChange(), launcher.untilAborted()]);
   }
-  await tellPod();
+  await reportPod();
   launcher.endReported = true;
   await cleanUp(launcher, result);
   // The object is ours to remove once somebody has asked for it.
@@ -83,7 +83,7 @@ export async function finishGuest(launcher: LauncherState, result: VmResult): Pr
       return;
     }
     // An agent that has just started may see the Pod only now: nobody has reported to it yet.
-    await tellPod();
+    await reportPod();
     await Promise.race([change, launcher.untilAborted()]);
   }
 }

@@ -4,7 +4,7 @@ import type { ReadonlyVmi } from '@coracle/kubevirt/kinds/kubevirt';
 import type { Logger } from '@coracle/runtime/log/log';
 import type { AgentEnvironment } from '../environment.ts';
 import type { MeasuredGuest } from '../guest/guest-metrics.ts';
-import type { SentGuest } from '../migration/stream-figures.ts';
+import type { SentGuest } from '../migration/stream-stats.ts';
 import { Launcher } from './launcher.ts';
 import type { VmRecord } from './vm-record.ts';
 

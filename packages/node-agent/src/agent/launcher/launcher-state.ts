@@ -13,7 +13,7 @@ import { createLinkedController, type LinkedController } from '@coracle/runtime/
 import type { AgentEnvironment } from '../environment.ts';
 import type { Guest } from '../guest/guest.ts';
 import { MIGRATION_JOB_LABEL } from '../migration/migration-status.ts';
-import type { StreamFigures } from '../migration/stream-figures.ts';
+import type { StreamStats } from '../migration/stream-stats.ts';
 import type { KeptLogs } from '../requests/pod-logs.ts';
 import { writePodStatus } from './api-writes.ts';
 import { freshEphemeral, NO_EPHEMERAL_CONTAINERS } from './ephemeral-containers.ts';
@@ -48,7 +48,7 @@ export class LauncherState {
   #record: VmRecord | undefined;
   guest: Guest | undefined;
   /** How far the guest has come while it is sent to another node. */
-  stream: StreamFigures | undefined;
+  stream: StreamStats | undefined;
   /** The directory of the VM is this launcher's: from before the first file until all are gone. One launcher at a time. */
   holdsFiles: boolean;
   /** Set when the files of the guest go; held until its Pod is gone. */

@@ -13,11 +13,11 @@ import { networkLabel, objectLabels } from '@coracle/kubevirt/rules/metrics/samp
 import { backUpGuest } from '../backup/back-up-guest.ts';
 import type { AgentEnvironment } from '../environment.ts';
 import type { Guest } from '../guest/guest.ts';
-import { guestFigures } from '../guest/guest-figures.ts';
 import type { MeasuredGuest } from '../guest/guest-metrics.ts';
+import { guestStats } from '../guest/guest-stats.ts';
 import { snapshotsOfSave } from '../guest/guest-volumes.ts';
 import { type SaveOptions, saveMemory } from '../memory/save-memory.ts';
-import type { StreamFigures } from '../migration/stream-figures.ts';
+import type { StreamStats } from '../migration/stream-stats.ts';
 import type { KeptLogs } from '../requests/pod-logs.ts';
 import { isEphemeral } from './ephemeral-containers.ts';
 import { adoptGuest } from './launcher-adopt.ts';
@@ -66,7 +66,7 @@ export class Launcher {
     const { guest, record, vmi, environment } = this.#state;
     if (!guest?.state.connected || !record?.process || record.result) return undefined;
     const { plan, process, namespace, name } = record;
-    const figures = await guestFigures({ guest, plan, process }, environment.clock);
+    const figures = await guestStats({ guest, plan, process }, environment.clock);
     const own = objectLabels('kubernetes_vmi_label_', vmi?.metadata.labels);
     const cards = plan.interfaces.map((card) => {
       const network = vmi?.spec.networks?.find((one) => one.name === card.name);
@@ -74,7 +74,7 @@ export class Launcher {
     });
     return { labels: { node: environment.nodeName, namespace, name, ...own }, cards: new Map(cards), figures };
   }
-  get stream(): StreamFigures | undefined {
+  get stream(): StreamStats | undefined {
     return this.#state.stream;
   }
   get record(): VmRecord | undefined {

@@ -5,7 +5,7 @@ import { endProcess } from '../launcher/stop-vm.ts';
 import type { VmRecord } from '../launcher/vm-record.ts';
 import type { VmResult } from '../launcher/vm-result.ts';
 import { POST_COPY_LOST, postCopyDone, sourceFailed } from './migration-status.ts';
-import { tell } from './sender-record.ts';
+import { report } from './sender-record.ts';
 
 const POLL_MS = 50;
 /** QEMU hears of the last page before its source closes the line; without a source nothing comes any more. */
@@ -34,7 +34,7 @@ export async function awaitMemory(
     if (status === 'completed') {
       const now = clock.now();
       await launcher.untilDone('end of the migration not reported', () =>
-        tell(launcher, (vmi) => postCopyDone(vmi, migration.uid, now)),
+        report(launcher, (vmi) => postCopyDone(vmi, migration.uid, now)),
       );
       return undefined;
     }
@@ -55,7 +55,7 @@ export async function reportLost(launcher: LauncherState, guest: Guest, uid: str
   const now = environment.clock.now();
   const failure = { reason: POST_COPY_LOST, aborted: false, now };
   await launcher.untilDone('failure of the migration not reported', () =>
-    tell(launcher, (vmi) => sourceFailed(vmi, uid, failure)),
+    report(launcher, (vmi) => sourceFailed(vmi, uid, failure)),
   );
   launcher.event('Warning', 'Migrated', `VirtualMachineInstance migration uid ${uid} failed. reason:${POST_COPY_LOST}`);
   return { phase: 'Failed', reason: 'PostCopyFailed', message: POST_COPY_LOST, exitCode: 1 };

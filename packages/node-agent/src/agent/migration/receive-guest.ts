@@ -95,7 +95,7 @@ async function receiveFrom(launcher: LauncherState, receiving: Receiving): Promi
       signal: life.signal,
     });
     const { ports } = session;
-    await tell(launcher, (vmi) => targetReady(vmi, uid, { address: environment.hostIP, ports }));
+    await report(launcher, (vmi) => targetReady(vmi, uid, { address: environment.hostIP, ports }));
     control = await abortable(session.control, life.signal);
     void control.closed.then(() => life.abort(new Error('the connection to the source node was lost')));
     const { guest, stoppedAt } = await takeStream(launcher, { ...receiving, session, control, signal: life.signal });
@@ -224,7 +224,7 @@ async function takeStream(
     }
     await qmp.execute('migrate-incoming', { uri: `unix:${VM_FILES.migrateIn}` });
     session.allowStreams();
-    await tell(launcher, (newest) => targetDetected(newest, uid));
+    await report(launcher, (newest) => targetDetected(newest, uid));
     control.send({ type: 'ready', ...(obstacle !== undefined && { postCopyObstacle: obstacle }) });
     const watching = createLinkedController(signal);
     const end = events
@@ -257,7 +257,7 @@ async function takeStream(
 }
 
 /** Writes what the target has to say; it is tried once more where the API is slow, and no failure ends the migration. */
-async function tell(
+async function report(
   launcher: LauncherState,
   change: (vmi: VirtualMachineInstance) => Readonly<Record<string, unknown>>,
 ): Promise<void> {

@@ -24,7 +24,7 @@ import { type ChannelHeader, controlChannel, type TargetMessage, writeHeader } f
 import { copyName, copyPath, offeredDisks } from './disk-offer.ts';
 import { DISK_SERVICE, isUnderWay, MEMORY_SERVICE, type Outgoing, sourceStarted } from './migration-status.ts';
 import { followEvents } from './qmp-events.ts';
-import { enter, type SourceRecord, tell } from './sender-record.ts';
+import { enter, report, type SourceRecord } from './sender-record.ts';
 import { listen, type SendOutcome, type SourceControl, settle, type Undo } from './settle-sender.ts';
 import { streamGuest } from './stream-guest.ts';
 import { listenUnix, type UnixListener } from './unix-listener.ts';
@@ -168,7 +168,7 @@ async function transfer(launcher: LauncherState, moving: Transfer): Promise<void
       sharesAddress,
     });
     const now = clock.now();
-    await tell(launcher, (vmi) => sourceStarted(vmi, migration, now));
+    await report(launcher, (vmi) => sourceStarted(vmi, migration, now));
     for (const [name, service, channel] of [
       [VM_FILES.migrateOut, MEMORY_SERVICE, 'memory'],
       [VM_FILES.nbdOut, DISK_SERVICE, 'disk'],

@@ -54,12 +54,12 @@ export async function reportFailure(
   launcher.event('Warning', 'Migrated', `VirtualMachineInstance migration uid ${uid} failed. reason:${failure.reason}`);
   const now = launcher.environment.clock.now();
   await launcher.untilDone('failure of the migration not reported', () =>
-    tell(launcher, (vmi) => sourceFailed(vmi, uid, { ...failure, now })),
+    report(launcher, (vmi) => sourceFailed(vmi, uid, { ...failure, now })),
   );
 }
 
 /** Writes what the source has to say; to an instance that is gone nothing. Throws what the API says. */
-export async function tell(
+export async function report(
   launcher: LauncherState,
   change: (vmi: ReadonlyVmi) => Readonly<Record<string, unknown>>,
 ): Promise<void> {

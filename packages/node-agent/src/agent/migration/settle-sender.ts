@@ -17,9 +17,9 @@ import {
   enter,
   leaveMigration,
   recordFailure,
+  report,
   reportFailure,
   type SourceRecord,
-  tell,
 } from './sender-record.ts';
 
 export type SourceControl = ControlChannel<TargetMessage, SourceMessage>;
@@ -112,7 +112,7 @@ export async function settle(launcher: LauncherState, guest: Guest, settling: Se
     failure ??= { reason, aborted: false };
     return failure;
   };
-  if (failure?.aborted) await tell(launcher, (vmi) => sourceAborting(vmi, outgoing.uid)).catch(() => {});
+  if (failure?.aborted) await report(launcher, (vmi) => sourceAborting(vmi, outgoing.uid)).catch(() => {});
   if (!migration) {
     // QEMU got no command yet.
     control?.send({ type: 'cancel', reason: fail('not begun').reason });

@@ -8,8 +8,8 @@ import type { LocalDisk } from './disk-offer.ts';
 import { type Outgoing, sourceMode } from './migration-status.ts';
 import { mirrorJob, remoteNode, setCapabilities, tryPostCopy } from './qemu-migration.ts';
 import { type EventLog, isMigrationStatus } from './qmp-events.ts';
-import { enter, type SourceRecord, tell } from './sender-record.ts';
-import { type StreamFigures, streamFigures } from './stream-figures.ts';
+import { enter, report, type SourceRecord } from './sender-record.ts';
+import { type StreamStats, streamStats } from './stream-stats.ts';
 
 /** QEMU takes no "no limit": this many bytes a second are none. */
 const UNLIMITED = 10 ** 13;
@@ -148,7 +148,7 @@ async function holdStill(
   const { record, environment } = launcher;
   if (!record || !mustStandStill(record.plan, environment.facts, guest.state.pluggedBytes ?? 0)) return undefined;
   // Requested before, so that the guest need not wait for it.
-  await tell(launcher, (vmi) => sourceMode(vmi, outgoing.uid, 'Paused'));
+  await report(launcher, (vmi) => sourceMode(vmi, outgoing.uid, 'Paused'));
   const now = environment.clock.now();
   await guest.qmp().execute('stop');
   return now;
@@ -226,11 +226,11 @@ function monitor(
       if (step.act === 'pause') {
         paused = true;
         await guest.qmp().execute('stop');
-        await tell(launcher, (vmi) => sourceMode(vmi, outgoing.uid, 'Paused'));
+        await report(launcher, (vmi) => sourceMode(vmi, outgoing.uid, 'Paused'));
       }
       if (step.act === 'post-copy') {
         await enter(launcher, { ...(launcher.record?.migration as SourceRecord), postCopy: true });
-        await tell(launcher, (vmi) => sourceMode(vmi, outgoing.uid, 'PostCopy'));
+        await report(launcher, (vmi) => sourceMode(vmi, outgoing.uid, 'PostCopy'));
         if (over) return;
         // We stop it and not QEMU: what QEMU stopped by itself it may let run by itself when its stream breaks, and then
         // somebody else may run already.
@@ -271,11 +271,11 @@ function monitor(
 /** What QEMU counts, and how many bytes are still to go; nothing when it does not say. */
 async function figuresOf(
   guest: Guest,
-): Promise<{ readonly figures?: StreamFigures | undefined; readonly left?: number }> {
+): Promise<{ readonly figures?: StreamStats | undefined; readonly left?: number }> {
   try {
     const jobs = await guest.qmp().execute('query-block-jobs');
     const info = await guest.qmp().execute('query-migrate');
-    const figures = streamFigures(info, jobs);
+    const figures = streamStats(info, jobs);
     // Memory that QEMU knows nothing of yet is all still to go.
     return { figures, left: (figures?.remaining ?? 0) + (info.ram ? 0 : 2 ** 50) };
   } catch {

@@ -66,12 +66,12 @@ export function keepSwitch(options: SwitchOptions): SwitchKeeper {
   const directory = join(options.dataDir, SWITCH_FILES.directory);
   let isStarted = false;
   let socket: Socket | undefined;
-  const tell = (message: AgentMessage): void => {
+  const report = (message: AgentMessage): void => {
     if (socket) writeLine(socket, message);
   };
   const identify = (): void => {
     if (!peer || peerObstacle(peer) !== undefined) return;
-    tell({ type: 'identity', host: options.host, ...peer.pair(), ca: peer.ca });
+    report({ type: 'identity', host: options.host, ...peer.pair(), ca: peer.ca });
   };
   const serve = (opened: Socket): Promise<void> => {
     socket = opened;
@@ -83,7 +83,7 @@ export function keepSwitch(options: SwitchOptions): SwitchKeeper {
       else options.onPortProblem(said);
     });
     identify();
-    tell({ type: 'change', change: options.whole() });
+    report({ type: 'change', change: options.whole() });
     return new Promise((resolve) =>
       opened.once('close', () => {
         signal.removeEventListener('abort', stop);
@@ -116,7 +116,7 @@ export function keepSwitch(options: SwitchOptions): SwitchKeeper {
       isStarted = true;
       void run();
     },
-    send: (change) => tell({ type: 'change', change }),
+    send: (change) => report({ type: 'change', change }),
     identify,
   };
 }

@@ -8,7 +8,7 @@ import { createConnection, type Socket } from 'node:net';
 import { badRequest } from '@coracle/apimachinery/meta/status';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { MessageSocket } from '@coracle/runtime/http/seam';
-import { CONNECT_MS, createBrake, MAX_BUFFERED, passOn } from './guest-line.ts';
+import { CONNECT_MS, createBackpressure, MAX_BUFFERED, passOn } from './guest-line.ts';
 import type { ForwardTarget } from './pod-port-forward.ts';
 
 export const CHANNEL_PROTOCOL = 'v4.channel.k8s.io';
@@ -35,7 +35,7 @@ export function forwardChannels(
 ): void {
   const lines = new Map<number, Socket>();
   const early = new Map<number, Uint8Array[]>();
-  const brake = createBrake(socket);
+  const brake = createBackpressure(socket);
   let left = ports.length;
   let open = true;
   const say = (channel: number, bytes: Uint8Array): void => {

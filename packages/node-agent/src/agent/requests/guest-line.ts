@@ -38,7 +38,7 @@ export function passOn(
 }
 
 /** Stops the reading of a socket while one of its connections is behind: all of them share its bytes. */
-export interface Brake {
+export interface Backpressure {
   /** Writes to a guest; destroys the line of one that has stopped reading. */
   give(line: Socket, bytes: Uint8Array): void;
   /** The line has drained, or is gone. */
@@ -46,7 +46,7 @@ export interface Brake {
 }
 
 /** A brake for the connections of one socket. */
-export function createBrake(socket: MessageSocket): Brake {
+export function createBackpressure(socket: MessageSocket): Backpressure {
   const behind = new Set<Socket>();
   return {
     give(line, bytes) {

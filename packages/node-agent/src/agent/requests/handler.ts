@@ -23,7 +23,7 @@ import { QmpError } from '../../qmp/qmp-connection.ts';
 import type { Pool } from '../../storage/pool.ts';
 import { type FrozenGuest, freezeGuest, thawGuest, unfreezeTimeout } from '../guest/freeze.ts';
 import type { Guest } from '../guest/guest.ts';
-import { askEverything, askFilesystems, askUsers } from '../guest/guest-agent-facts.ts';
+import { askFilesystems, askUsers, queryAll } from '../guest/guest-agent-facts.ts';
 import { guestCondition } from '../guest/run-state.ts';
 import type { Launcher } from '../launcher/launcher.ts';
 import { memoryRequest } from '../memory/memory-requests.ts';
@@ -124,11 +124,11 @@ async function route(options: HandlerOptions, request: ApiRequest): Promise<ApiR
     case 'vnc/screenshot':
       return picture(call, options);
     case 'guestosinfo':
-      return tell(call, askEverything);
+      return report(call, queryAll);
     case 'userlist':
-      return tell(call, async (ask) => ({ metadata: {}, items: await askUsers(ask) }));
+      return report(call, async (ask) => ({ metadata: {}, items: await askUsers(ask) }));
     case 'filesystemlist':
-      return tell(call, async (ask) => ({ metadata: {}, items: await askFilesystems(ask) }));
+      return report(call, async (ask) => ({ metadata: {}, items: await askFilesystems(ask) }));
     case 'freeze':
       return put(call, () => freeze(call, options));
     case 'unfreeze':
@@ -229,7 +229,7 @@ async function picture({ guest, launcher, request }: Call, options: HandlerOptio
 const flag = (request: ApiRequest, name: string): boolean => new URLSearchParams(request.query).get(name) === 'true';
 
 /** Answers with what the guest agent says. */
-async function tell(call: Call, ask: (ask: AskGuestAgent) => Promise<object>): Promise<ApiResponse> {
+async function report(call: Call, ask: (ask: AskGuestAgent) => Promise<object>): Promise<ApiResponse> {
   if (call.request.method !== 'GET') throw methodNotSupported(VMI, call.request.method);
   return json(200, await agentOf(call).converse(ask));
 }

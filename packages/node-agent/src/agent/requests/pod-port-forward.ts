@@ -5,7 +5,7 @@
 import { createConnection } from 'node:net';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { MessageSocket } from '@coracle/runtime/http/seam';
-import { type Brake, CONNECT_MS, createBrake, passOn } from './guest-line.ts';
+import { type Backpressure, CONNECT_MS, createBackpressure, passOn } from './guest-line.ts';
 import { type SpdyStream, serveSpdy } from './spdy-session.ts';
 
 export interface ForwardTarget {
@@ -18,7 +18,7 @@ export interface ForwardTarget {
 export function forwardPorts(socket: MessageSocket, target: ForwardTarget, { clock }: { readonly clock: Clock }): void {
   /** By request id: error streams whose data stream has not come yet. */
   const waiting = new Map<string, SpdyStream>();
-  const brake = createBrake(socket);
+  const brake = createBackpressure(socket);
   serveSpdy(socket, (stream) => {
     const type = stream.headers.get('streamtype');
     const id = stream.headers.get('requestid') ?? '';
@@ -37,7 +37,7 @@ export function forwardPorts(socket: MessageSocket, target: ForwardTarget, { clo
 async function connect(
   stream: SpdyStream,
   errors: SpdyStream | undefined,
-  { socket, target, clock, brake }: { socket: MessageSocket; target: ForwardTarget; clock: Clock; brake: Brake },
+  { socket, target, clock, brake }: { socket: MessageSocket; target: ForwardTarget; clock: Clock; brake: Backpressure },
 ): Promise<void> {
   const text = stream.headers.get('port') ?? '';
   const early: Uint8Array[] = [];

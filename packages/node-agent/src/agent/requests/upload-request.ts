@@ -28,14 +28,18 @@ async function serve(
   fills: Pick<Fills, 'receive'>,
   { handle, bytes, socket }: { readonly handle: string; readonly bytes: number; readonly socket: MessageSocket },
 ): Promise<void> {
-  const tell = (reply: UploadReply): void => socket.send(new TextEncoder().encode(`${JSON.stringify(reply)}\n`));
+  const report = (reply: UploadReply): void => socket.send(new TextEncoder().encode(`${JSON.stringify(reply)}\n`));
   try {
-    await fills.receive(handle, { ...incoming(socket, bytes), received: () => tell({ state: 'received' }) });
-    tell({ state: 'done' });
+    await fills.receive(handle, { ...incoming(socket, bytes), received: () => report({ state: 'received' }) });
+    report({ state: 'done' });
   } catch (error) {
     const { message } = error as Error;
     const isRefusal = error instanceof PoolError && (error.reason === 'Conflict' || error.reason === 'NotFound');
-    tell({ state: 'failed', problem: isRefusal ? (error.reason as 'Conflict') : asFillError(error).problem, message });
+    report({
+      state: 'failed',
+      problem: isRefusal ? (error.reason as 'Conflict') : asFillError(error).problem,
+      message,
+    });
   }
   socket.close();
 }

@@ -19,17 +19,17 @@ import {
 } from '../ipv4-frame.ts';
 import { isLocal } from '../packet-rule.ts';
 import { createGuestPort, type GuestPort, type Line, type LineEnd } from './guest-port.ts';
-import { createNameAnswers, type NameAnswers, type QuestionAsker, type WorldResolver } from './name-answer.ts';
+import { createNameAnswers, type ExternalResolver, type NameAnswers, type QuestionAsker } from './name-answer.ts';
 import { DNS_PORT } from './name-server.ts';
 import { createNameTable, type NameTable } from './name-table.ts';
-import { chunks, tellAddresses } from './notes.ts';
+import { announceAddresses, chunks } from './notes.ts';
 import { isContinued } from './packet-policy.ts';
 import { createPodTable } from './pod-table.ts';
 import { refusalOf } from './refusal.ts';
 import { OF_SEGMENT, Segments } from './segments.ts';
 import { chooseTarget, type ServiceConnection } from './service-connections.ts';
 import { createServiceTable, type ServiceTable } from './service-table.ts';
-import type { EgressNews, GuestHello, GuestNews, LocalGuest, NetworkChange } from './switch-state.ts';
+import type { EgressChange, GuestChange, GuestHello, LocalGuest, NetworkChange } from './switch-state.ts';
 
 /** Until a guest that came from another node is spoken to, where that does not say to whom it speaks. */
 const HAND_OVER_MS = 1000;
@@ -48,7 +48,7 @@ interface Peer {
 type Owner = { readonly port: GuestPort } | { readonly peer: Peer };
 
 /** What switches tell each other of a guest that moved: to which Pods its connections to Services go. */
-interface ConnectionNews {
+interface ConnectionChange {
   readonly type: 'connections';
   readonly address: string;
   readonly connections: readonly ServiceConnection[];
@@ -77,7 +77,7 @@ export class ClusterSwitch {
   readonly segments = new Segments((node) => this.#peers.get(node)?.line);
 
   /** `now`: ms of a clock that only goes forward. */
-  constructor({ now, ...world }: { now: () => number; resolve: WorldResolver; ask: QuestionAsker }) {
+  constructor({ now, ...world }: { now: () => number; resolve: ExternalResolver; ask: QuestionAsker }) {
     this.#now = now;
     this.#services = createServiceTable(now);
     this.#names = createNameTable(now);
@@ -128,7 +128,7 @@ export class ClusterSwitch {
     for (const address of add) this.#carried.add(address);
     for (const address of remove) this.#carried.delete(address);
     const text = { add: add.map(textOf), remove: remove.map(textOf) };
-    for (const port of this.#ports.values()) tellAddresses(port.line, text);
+    for (const port of this.#ports.values()) announceAddresses(port.line, text);
   }
 
   /** A guest of this node, by its filter. */
@@ -138,7 +138,7 @@ export class ClusterSwitch {
     this.#owners.clear();
     // First what is forbidden: a filter lets pass what it knows nothing against.
     this.#tellEgress(port);
-    tellAddresses(line, { add: [...this.#carried].map(textOf), remove: [], whole: true });
+    announceAddresses(line, { add: [...this.#carried].map(textOf), remove: [], whole: true });
     const stream = createFrameStream((frame) => this.#fromGuest(port, frame));
     return this.#lineEnd(stream, () => {
       if (this.#ports.get(port.address) === port) this.#ports.delete(port.address);
@@ -334,7 +334,7 @@ export class ClusterSwitch {
     }
     const note = noteOf(frame);
     if (note !== undefined) {
-      this.#heard(peer, note as GuestNews | ConnectionNews);
+      this.#heard(peer, note as GuestChange | ConnectionChange);
       return undefined;
     }
     const packet = ipv4Of(frame);
@@ -344,7 +344,7 @@ export class ClusterSwitch {
     return owner && 'port' in owner ? this.#toGuest(owner.port, frame, packet, packet.source) : undefined;
   }
 
-  #heard(peer: Peer, note: GuestNews | ConnectionNews): void {
+  #heard(peer: Peer, note: GuestChange | ConnectionChange): void {
     if (note.type === 'connections') {
       const address = numberOf(note.address);
       if (!this.#pods.get(address)?.nodes.includes(peer.node)) return;
@@ -370,7 +370,7 @@ export class ClusterSwitch {
     const parts = [...chunks(port?.connections.list() ?? [])];
     for (const [n, { part }] of parts.entries()) {
       const more = n + 1 < parts.length && { more: true as const };
-      const news: ConnectionNews = { type: 'connections', address: textOf(address), connections: part, ...more };
+      const news: ConnectionChange = { type: 'connections', address: textOf(address), connections: part, ...more };
       peer.line.write(noteFrame(news));
     }
   }
@@ -379,7 +379,7 @@ export class ClusterSwitch {
   #tellPeer(peer: Peer, added?: readonly LocalGuest[]): void {
     const guests = added ?? [...this.#active].map(([address, since]) => ({ address: textOf(address), since }));
     for (const { part, isFirst } of chunks(guests)) {
-      const news: GuestNews = { type: 'guests', whole: isFirst && !added, guests: part };
+      const news: GuestChange = { type: 'guests', whole: isFirst && !added, guests: part };
       peer.line.write(noteFrame(news));
     }
   }
@@ -389,7 +389,7 @@ export class ClusterSwitch {
     const text = this.#pods.get(port.address)?.egressText ?? '';
     if (port.knownEgress === text) return;
     port.knownEgress = text;
-    const news: EgressNews = { type: 'egress', ...(text !== '' && { rules: JSON.parse(text) }) };
+    const news: EgressChange = { type: 'egress', ...(text !== '' && { rules: JSON.parse(text) }) };
     port.line.write(noteFrame(news));
   }
 }

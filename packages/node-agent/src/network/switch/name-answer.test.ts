@@ -13,8 +13,8 @@ import {
   stateOf,
 } from '../../../../../test/testkit/switch-guests.ts';
 import { makeFrame, numberOf, put16, UDP } from '../ipv4-frame.ts';
+import { askServers } from './external-resolver.ts';
 import type { NameResolvers, NetworkRule } from './switch-state.ts';
-import { askServers } from './world-resolver.ts';
 
 const query = (name: string): Uint8Array => {
   const bytes = [...name.split('.').flatMap((label) => [label.length, ...Buffer.from(label)]), 0, 0, 1, 0, 1];

@@ -5,15 +5,15 @@ import {
   answerQuery,
   clusterName,
   DNS_PORT,
+  type ExternalAnswer,
+  externalNameOf,
   type NameLookup,
   questionOf,
   reverseAddress,
-  type WorldAnswer,
-  worldNameOf,
 } from './name-server.ts';
 
 /** Resolves a name of the world as this host does; never rejects. */
-export type WorldResolver = (name: string) => Promise<WorldAnswer>;
+export type ExternalResolver = (name: string) => Promise<ExternalAnswer>;
 
 /** Asks the host's servers, where `host` says so, then others, one after the other. */
 export type QuestionAsker = (
@@ -42,7 +42,7 @@ export interface NameAnswers {
 /** Makes what answers by `lookup`; names of the cluster that stand for one of the world are resolved by `resolve`. */
 export function createNameAnswers(
   lookup: NameLookup,
-  { resolve, ask }: { readonly resolve: WorldResolver; readonly ask: QuestionAsker },
+  { resolve, ask }: { readonly resolve: ExternalResolver; readonly ask: QuestionAsker },
 ): NameAnswers {
   let turn = 0;
   let waiting = 0;
@@ -72,14 +72,14 @@ export function createNameAnswers(
         payload.set(message, 8);
         port.answer(makeFrame({ protocol: UDP, source: destination, destination: source, payload }));
       };
-      const sendOwn = (world?: WorldAnswer): void =>
+      const sendOwn = (world?: ExternalAnswer): void =>
         send(answerQuery(query, lookup, { turn: turn++, ...(world && { world }) }));
       const { resolvers } = port;
-      const name = worldNameOf(query, lookup);
+      const name = externalNameOf(query, lookup);
       if (resolvers && !(resolvers.cluster && isOfCluster(query)))
         wait(() => ask(query, { host: resolvers.host, servers }).catch(() => undefined), send);
       else if (name === undefined) sendOwn();
-      else wait(() => resolve(name).catch((): WorldAnswer => ({ addresses: [], code: SERVER_FAILED })), sendOwn);
+      else wait(() => resolve(name).catch((): ExternalAnswer => ({ addresses: [], code: SERVER_FAILED })), sendOwn);
     },
   };
 }

@@ -3,9 +3,16 @@ import { createSocket } from 'node:dgram';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { put16, u16 } from '../ipv4-frame.ts';
-import { answerQuery, clusterName, type NameRecord, questionOf, reverseAddress, worldNameOf } from './name-server.ts';
+import { resolveExternal } from './external-resolver.ts';
+import {
+  answerQuery,
+  clusterName,
+  externalNameOf,
+  type NameRecord,
+  questionOf,
+  reverseAddress,
+} from './name-server.ts';
 import { createNameTable } from './name-table.ts';
-import { resolveWorld } from './world-resolver.ts';
 
 const query = (name: string, type = 1): Uint8Array => {
   const labels = name.split('.').flatMap((label) => [label.length, ...Buffer.from(label)]);
@@ -73,11 +80,11 @@ test('a name that stands for another is answered with both, and a circle comes t
   const find = (name: string): NameRecord | undefined => aliases[name];
   const near = answerQuery(query('near.default.svc'), find);
   assert.deepEqual([codeOf(near), answersOf(near), [...near!.subarray(-4)]], [0, 2, [10, 96, 0, 7]]);
-  assert.equal(worldNameOf(query('near.default.svc'), find), undefined);
+  assert.equal(externalNameOf(query('near.default.svc'), find), undefined);
   const gone = answerQuery(query('gone.default.svc'), find);
   assert.deepEqual([codeOf(gone), answersOf(gone)], [3, 1]);
-  assert.equal(worldNameOf(query('far.default.svc'), find), 'example.com');
-  assert.equal(worldNameOf(query('far.default.svc', 28), find), undefined, 'there are no addresses of IPv6 to give');
+  assert.equal(externalNameOf(query('far.default.svc'), find), 'example.com');
+  assert.equal(externalNameOf(query('far.default.svc', 28), find), undefined, 'there are no addresses of IPv6 to give');
   const far = (addresses: string[], code: number): [number, number] => {
     const answer = answerQuery(query('far.default.svc'), find, { world: { addresses, code } });
     return [codeOf(answer), answersOf(answer)];
@@ -127,7 +134,7 @@ test('names lead to a guest also in the moment in which it moves', () => {
   assert.deepEqual(led(moves), [], 'another name is meant');
 });
 
-test('resolveWorld() says what a resolver answers, and how it did not', async (t) => {
+test('resolveExternal() says what a resolver answers, and how it did not', async (t) => {
   const server = createSocket('udp4');
   t.after(() => server.close());
   server.on('message', (message, { port, address }) => {
@@ -145,7 +152,7 @@ test('resolveWorld() says what a resolver answers, and how it did not', async (t
     server.send(answer, port, address);
   });
   await new Promise<void>((done) => server.bind(0, '127.0.0.1', done));
-  const ask = (name: string) => resolveWorld(name, [`127.0.0.1:${server.address().port}`]);
+  const ask = (name: string) => resolveExternal(name, [`127.0.0.1:${server.address().port}`]);
   assert.deepEqual(await ask('ok.test'), { addresses: ['192.0.2.9'], code: 0 });
   assert.deepEqual(await ask('no.test'), { addresses: [], code: 3 });
   assert.deepEqual(await ask('bad.test'), { addresses: [], code: 2 });

@@ -32,7 +32,7 @@ export interface NameRecord {
 }
 
 /** What a name of the world led to: addresses, or the code of the answer that there are none (RFC 1035, 4.1.1). */
-export interface WorldAnswer {
+export interface ExternalAnswer {
   readonly addresses: readonly string[];
   readonly code: number;
 }
@@ -142,7 +142,7 @@ function follow({ name: asked, type }: Question, lookup: NameLookup): Path | und
 }
 
 /** The name of the world that a query leads to by a name of the cluster, and whose addresses its answer needs. */
-export function worldNameOf(message: Uint8Array, lookup: NameLookup): string | undefined {
+export function externalNameOf(message: Uint8Array, lookup: NameLookup): string | undefined {
   const question = questionOf(message);
   return question && (question.type === TYPE.A || question.type === TYPE.ANY)
     ? follow(question, lookup)?.world
@@ -159,12 +159,12 @@ const nothing = (): Uint8Array =>
 
 /**
  * The answer to a query; undefined where the name is none of the cluster's. `turn` says which of several addresses comes
- * first; those that do not fit are left out. `world`: what `worldNameOf` led to.
+ * first; those that do not fit are left out. `world`: what `externalNameOf` led to.
  */
 export function answerQuery(
   message: Uint8Array,
   lookup: NameLookup,
-  { turn = 0, world }: { readonly turn?: number; readonly world?: WorldAnswer } = {},
+  { turn = 0, world }: { readonly turn?: number; readonly world?: ExternalAnswer } = {},
 ): Uint8Array | undefined {
   const question = questionOf(message);
   const path = question && follow(question, lookup);

@@ -1,7 +1,7 @@
 /** Notes of a switch that may say more than fits into one. */
 import { noteFrame } from '../frame-stream.ts';
 import type { Line } from './guest-port.ts';
-import type { AddressNews } from './switch-state.ts';
+import type { AddressChange } from './switch-state.ts';
 
 /** Addresses in one note, and guests: far below the longest frame. */
 const MAX_IN_NOTE = 1000;
@@ -13,16 +13,16 @@ export function* chunks<T>(list: readonly T[]): Generator<{ readonly part: reado
 }
 
 /** Tells a filter which addresses are its to bring to the switch. */
-export function tellAddresses(
+export function announceAddresses(
   line: Line,
   { add, remove, whole = false }: { add: readonly string[]; remove: readonly string[]; whole?: boolean },
 ): void {
   for (const { part, isFirst } of chunks(add)) {
-    const news: AddressNews = { type: 'addresses', whole: whole && isFirst, add: part, remove: [] };
+    const news: AddressChange = { type: 'addresses', whole: whole && isFirst, add: part, remove: [] };
     line.write(noteFrame(news));
   }
   for (const { part } of chunks(remove)) {
-    const news: AddressNews = { type: 'addresses', whole: false, add: [], remove: part };
+    const news: AddressChange = { type: 'addresses', whole: false, add: [], remove: part };
     if (part.length > 0) line.write(noteFrame(news));
   }
 }

@@ -8,7 +8,7 @@ import type { Line } from './guest-port.ts';
 import { clusterName, DNS_PORT, questionOf, reverseAddress } from './name-server.ts';
 import { isContinued, type PacketRuleSet, ruleSet } from './packet-policy.ts';
 import { GUESTS_SOCKET } from './switch-files.ts';
-import type { AddressNews, EgressNews, GuestHello } from './switch-state.ts';
+import type { AddressChange, EgressChange, GuestHello } from './switch-state.ts';
 
 const RETRY_MS = 500;
 /** A filter that has just begun does not know yet where its guest may go; a switch that stays away does not cut it off. */
@@ -37,12 +37,12 @@ export function keepSwitchLine(hello: GuestHello, guest: Line): SwitchLine {
   let isKnown = false;
   const begun = systemClock.monotonic();
 
-  const hear = (note: AddressNews | EgressNews): void => {
+  const hear = (note: AddressChange | EgressChange): void => {
     isKnown = true;
     if (note.type === 'egress') egress = note.rules && ruleSet(note.rules);
     else hearAddresses(note);
   };
-  const hearAddresses = ({ whole, add, remove }: AddressNews): void => {
+  const hearAddresses = ({ whole, add, remove }: AddressChange): void => {
     if (whole) carried.clear();
     for (const address of add) carried.add(numberOf(address));
     for (const address of remove) carried.delete(numberOf(address));
@@ -52,7 +52,7 @@ export function keepSwitchLine(hello: GuestHello, guest: Line): SwitchLine {
     const stream = createFrameStream((frame) => {
       const note = noteOf(frame);
       if (note === undefined) return guest;
-      hear(note as AddressNews | EgressNews);
+      hear(note as AddressChange | EgressChange);
       return undefined;
     });
     socket.on('data', (bytes: Buffer) => {

@@ -11,6 +11,7 @@ import { createFirstFrame, noteOf } from '../frame-stream.ts';
 import { readLines, writeLine } from '../json-lines.ts';
 import { createCardLines } from './card-lines.ts';
 import { ClusterSwitch } from './cluster-switch.ts';
+import { askServers, hostServers, resolveExternal } from './external-resolver.ts';
 import type { LineEnd } from './guest-port.ts';
 import type { QuestionAsker } from './name-answer.ts';
 import { dialHere, PeerLinks } from './peer-links.ts';
@@ -27,7 +28,6 @@ import {
   TABLES,
 } from './switch-state.ts';
 import { takeTable } from './take-table.ts';
-import { askServers, hostServers, resolveWorld } from './world-resolver.ts';
 
 /** With neither guests nor agent. */
 const ALONE_MS = 10_000;
@@ -38,7 +38,7 @@ const clock = systemClock;
 /** Asked anew each time which servers the host has: one on the road has another tomorrow. */
 const ask: QuestionAsker = (question, { host, servers }) =>
   askServers(question, [...(host ? hostServers() : []), ...servers]);
-const network = new ClusterSwitch({ now: () => clock.monotonic(), resolve: resolveWorld, ask });
+const network = new ClusterSwitch({ now: () => clock.monotonic(), resolve: resolveExternal, ask });
 // Its output is cut where it grows: `keep-switch.ts`.
 const report = (message: string): void => void process.stdout.write(`${message}\n`);
 const links = new PeerLinks({ network, clock, signal: life.signal, report });

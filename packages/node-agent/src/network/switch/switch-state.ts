@@ -168,7 +168,7 @@ export interface NameResolvers {
 }
 
 /** What the switch says to a filter: which addresses are its to carry. `whole`: all others are not. */
-export interface AddressNews {
+export interface AddressChange {
   readonly type: 'addresses';
   readonly whole: boolean;
   readonly add: readonly string[];
@@ -176,13 +176,13 @@ export interface AddressNews {
 }
 
 /** Where the guest may go outside the cluster: what its filter holds it to. Absent: everywhere. */
-export interface EgressNews {
+export interface EgressChange {
   readonly type: 'egress';
   readonly rules?: readonly PassRule[];
 }
 
 /** What switches say to each other: all guests that each has. */
-export interface GuestNews {
+export interface GuestChange {
   readonly type: 'guests';
   /** It has no others than these, and those of the notes that follow. */
   readonly whole: boolean;

@@ -13,8 +13,8 @@ import {
 import {
   addAll,
   duplicate,
-  faults,
   invalid,
+  invalidEach,
   oneOf,
   required,
   unsupported,
@@ -160,7 +160,7 @@ function annotationErrors(
   const errors =
     policy === ''
       ? [invalid(`${at}.key`, key, 'requires metadata.name be non-empty')]
-      : faults(`${at}.key`, name, checkQualifiedName(name));
+      : invalidEach(`${at}.key`, name, checkQualifiedName(name));
   const written = textAt(annotation, 'valueExpression');
   const expression = written.trim();
   if (expression === '') return [...errors, required(`${at}.valueExpression`, 'valueExpression is not specified')];

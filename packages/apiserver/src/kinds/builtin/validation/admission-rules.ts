@@ -18,7 +18,7 @@ import rules from './admission-rules.json' with { type: 'json' };
 import { type RuleCheck, validateByRules } from './table-rules.ts';
 
 /** An expression that does not compile. What only fails as a program is an internal error, as upstream has it. */
-const expressionFault = (field: string, expression: string, error: CelCompileError): FieldError =>
+const expressionError = (field: string, expression: string, error: CelCompileError): FieldError =>
   error.reason === 'program'
     ? { type: 'InternalError', field, detail: error.message }
     : invalid(field, expression, error.message);
@@ -35,7 +35,7 @@ export function checkExpression(
     return { errors: [], type: compileCel(expression, options).resultType };
   } catch (error) {
     if (!(error instanceof CelCompileError)) throw error;
-    return { errors: [expressionFault(field, expression, error)], type: undefined };
+    return { errors: [expressionError(field, expression, error)], type: undefined };
   }
 }
 

@@ -7,11 +7,11 @@ import { exceeds, quantityValue, readQuantity } from '@coracle/apimachinery/quan
 import { isObject, type JsonObject, listAt, objectAt, textAt, valueAt } from '@coracle/apimachinery/types/read-value';
 import { validateLabelSelector } from '@coracle/apimachinery/validation/affinity';
 import {
-  faults,
   forbidden,
   IMMUTABLE,
   immutable,
   invalid,
+  invalidEach,
   oneOf,
   required,
   unsupported,
@@ -53,7 +53,7 @@ export function positiveErrors(value: unknown, at: string): FieldError[] {
 
 /** The name of a class, where one is given. */
 export const classErrors = (name: string, at: string): FieldError[] =>
-  name === '' ? [] : faults(at, name, checkSubdomain(name));
+  name === '' ? [] : invalidEach(at, name, checkSubdomain(name));
 
 /** Validates what a claim asks for. */
 function validateClaimSpec(errors: FieldError[], spec: JsonObject, at: string): void {

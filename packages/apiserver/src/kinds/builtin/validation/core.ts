@@ -8,10 +8,10 @@ import { isUnqualifiedFinalizer, UNQUALIFIED_FINALIZER } from '@coracle/apimachi
 import { locateInJson } from '@coracle/apimachinery/schema/scan-json';
 import { isTrueAt, type JsonObject, objectAt, textAt, textsAt, valueAt } from '@coracle/apimachinery/types/read-value';
 import {
-  faults,
   forbidden,
   immutable,
   invalid,
+  invalidEach,
   required,
   validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
@@ -33,9 +33,9 @@ function contentErrors(secret: JsonObject): readonly FieldError[] {
   if (typeof encoded !== 'string') return [];
   const text = textOf(encoded);
   if (text === undefined) return [];
-  const fault =
+  const problem =
     locateInJson(text).error?.replace(PLACE, '') ?? (/^\s*[{n]/.test(text) ? undefined : 'must be a JSON object');
-  return fault === undefined ? [] : [invalid(`data[${key}]`, HIDDEN, fault)];
+  return problem === undefined ? [] : [invalid(`data[${key}]`, HIDDEN, problem)];
 }
 
 /** Undefined where it is no base64, which the schema tells of. */
@@ -59,7 +59,7 @@ function validateData(errors: FieldError[], object: JsonObject, field: string): 
     const value = data[key];
     if (typeof value === 'string') units += value.length;
     const details = checkDataKey(key);
-    return details.length === 0 ? NONE : faults(`${field}[${key}]`, key, details);
+    return details.length === 0 ? NONE : invalidEach(`${field}[${key}]`, key, details);
   });
   return units;
 }

@@ -9,20 +9,20 @@ import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { type JsonObject, listAt, objectsAt, textAt, textsAt } from '@coracle/apimachinery/types/read-value';
 import {
   duplicate,
-  faults,
   invalid,
+  invalidEach,
   required,
   validateEach,
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
 import rules from './network-rules.json' with { type: 'json' };
-import { IP_RULE, specialFault } from './strict-addresses.ts';
+import { IP_RULE, specialAddressProblem } from './strict-addresses.ts';
 import { byRules, type Rule, type RuleCheck, validateByRules } from './table-rules.ts';
 
 /** Addresses that are nobody's: none, and those of the link. */
 function specialErrors(ip: string, at: string): FieldError[] {
-  const fault = parseAddress(ip) ? specialFault(ip, { loopback: false }) : 'must be a valid IP address';
-  return fault === undefined ? [] : [invalid(at, ip, fault)];
+  const problem = parseAddress(ip) ? specialAddressProblem(ip, { loopback: false }) : 'must be a valid IP address';
+  return problem === undefined ? [] : [invalid(at, ip, problem)];
 }
 
 /** What a table says of a part. */
@@ -75,7 +75,7 @@ function addressErrors(address: string, type: string, at: string): FieldError[] 
     if (address === '') return [required(at)];
     const name = address.endsWith('.') ? address.slice(0, -1) : address;
     const details = checkSubdomain(name);
-    if (details.length > 0) return faults(at, address, details);
+    if (details.length > 0) return invalidEach(at, address, details);
     return name.includes('.')
       ? []
       : [invalid(at, name, 'should be a domain with at least two segments separated by dots')];
@@ -93,7 +93,7 @@ const slicePorts: RuleCheck = (errors, value, { at: path }) => {
   validateNested(errors, all.length > MAX_PORTS ? [] : all, (self, i) => {
     const at = `${path}[${i}]`;
     const name = textAt(self, 'name');
-    if (name !== '') errors.push(...faults(`${at}.name`, name, checkLabelName(name)));
+    if (name !== '') errors.push(...invalidEach(`${at}.name`, name, checkLabelName(name)));
     if (names.has(name)) errors.push(duplicate(`${at}.name`, name));
     names.add(name);
     validateByRules(errors, rules.protocols, { self, at, name: '' });

@@ -11,9 +11,9 @@ import {
 import { type JsonObject, objectAt, objectsAt, textAt } from '@coracle/apimachinery/types/read-value';
 import {
   duplicate,
-  faults,
   forbidden,
   invalid,
+  invalidEach,
   required,
   sortedKeys,
   validateEach,
@@ -45,7 +45,7 @@ export function validateLimitRange(object: JsonObject): readonly FieldError[] {
 }
 
 function checkType(type: string, field: string): FieldError[] {
-  const errors = faults(field, type, checkQualifiedName(type));
+  const errors = invalidEach(field, type, checkQualifiedName(type));
   if (errors.length > 0 || type.includes('/') || TYPES.includes(type)) return errors;
   return [invalid(field, type, 'must be a standard limit type or fully qualified')];
 }

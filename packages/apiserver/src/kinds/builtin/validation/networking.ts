@@ -5,7 +5,7 @@ import { type IpRange, parseIpRange } from '@coracle/apimachinery/types/service-
 import { IMMUTABLE, invalid, required, validateEach } from '@coracle/apimachinery/validation/field-errors';
 import { selector } from './admission-rules.ts';
 import rules from './network-rules.json' with { type: 'json' };
-import { legacyNetworkFault, networkFault } from './strict-addresses.ts';
+import { legacyNetworkProblem, networkProblem } from './strict-addresses.ts';
 import { byRules, type RuleCheck, validateByRules } from './table-rules.ts';
 
 /** The networks of a peer. Those that stood in the policy before may stay as they are. */
@@ -19,8 +19,8 @@ const blockOf =
       return;
     }
     const validateNetwork = (network: string, path: string): FieldError[] => {
-      const fault = before.has(network) ? undefined : legacyNetworkFault(network);
-      return fault === undefined ? [] : [invalid(path, network, fault)];
+      const problem = before.has(network) ? undefined : legacyNetworkProblem(network);
+      return problem === undefined ? [] : [invalid(path, network, problem)];
     };
     errors.push(...validateNetwork(cidr, `${at}.cidr`));
     const whole = parseIpRange(cidr);
@@ -86,8 +86,8 @@ export function validateServiceCidr(object: JsonObject, old?: JsonObject): reado
   if (ranges.length > 2) return [invalid(at, valueAt(object, 'spec'), 'may only hold up to 2 values')];
   if (before !== undefined) validateMoved(1);
   for (const [i, range] of ranges.entries()) {
-    const fault = networkFault(range);
-    if (fault !== undefined) errors.push(invalid(`${at}[${i}]`, range, fault));
+    const problem = networkProblem(range);
+    if (problem !== undefined) errors.push(invalid(`${at}[${i}]`, range, problem));
   }
   const [first, second] = ranges;
   if (errors.length === 0 && second !== undefined && first!.includes(':') === second.includes(':')) {

@@ -6,8 +6,8 @@ import { validateAffinity, validateTopologySpread } from '@coracle/apimachinery/
 import {
   addAll,
   duplicate,
-  faults,
   invalid,
+  invalidEach,
   required,
   validateEach,
   validateLabels,
@@ -38,7 +38,7 @@ const sysctls: RuleCheck = (errors, value, { at: path }) => {
 const searches: RuleCheck = (errors, value, { at }) =>
   validateEach(errors, textsAt(value), (search, i) => {
     const domain = search.replace(/\.$/, '');
-    return search === '.' ? [] : faults(`${at}[${i}]`, domain, checkSubdomainWithUnderscore(domain));
+    return search === '.' ? [] : invalidEach(`${at}[${i}]`, domain, checkSubdomainWithUnderscore(domain));
   });
 
 /** `dnsConfig`, which the policy `None` needs. */

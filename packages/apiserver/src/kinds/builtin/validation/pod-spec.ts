@@ -17,9 +17,9 @@ import {
 import {
   absent,
   duplicate,
-  faults,
   forbidden,
   invalid,
+  invalidEach,
   isPort,
   oneOf,
   PORT_RANGE,
@@ -123,7 +123,7 @@ function validatePorts(errors: FieldError[], container: JsonObject, path: string
     if (name !== '') {
       if (names.has(name)) errors.push(duplicate(`${at}.name`, name));
       names.add(name);
-      errors.push(...faults(`${at}.name`, name, checkPortName(name)));
+      errors.push(...invalidEach(`${at}.name`, name, checkPortName(name)));
     }
     return errors;
   });

@@ -15,14 +15,14 @@ import {
 } from '@coracle/apimachinery/types/read-value';
 import {
   duplicate,
-  faults,
   forbidden,
   IMMUTABLE,
   invalid,
+  invalidEach,
   validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
 import { validatePodSpec } from './pod-spec.ts';
-import { legacyAddressFault } from './strict-addresses.ts';
+import { legacyAddressProblem } from './strict-addresses.ts';
 
 const SYSTEM_CONDITIONS = new Set(['PodScheduled', 'Ready', 'Initialized']);
 
@@ -37,14 +37,14 @@ const validateConditions = (errors: FieldError[], pod: JsonObject): void =>
   validateEach(errors, objectsAt(pod, 'status', 'conditions'), (condition, i) => {
     const type = textAt(condition, 'type');
     if (SYSTEM_CONDITIONS.has(type)) return [];
-    return faults(`metadata.conditions[${i}].Condition`, type, checkQualifiedName(type));
+    return invalidEach(`metadata.conditions[${i}].Condition`, type, checkQualifiedName(type));
   });
 
 function nominationErrors(pod: JsonObject, old: JsonObject): FieldError[] {
   const field = 'nominatedNodeName';
   const node = textAt(pod, 'status', field);
   if (node === '' || node === textAt(old, 'status', field)) return [];
-  return faults(`status.${field}`, node, checkSubdomain(node));
+  return invalidEach(`status.${field}`, node, checkSubdomain(node));
 }
 
 /** The class is found out once, on create. */
@@ -61,8 +61,8 @@ function validateIps(errors: FieldError[], pod: JsonObject, old: JsonObject): vo
   const before = new Set(objectsAt(old, 'status', 'podIPs').map((entry) => textAt(entry, 'ip')));
   validateEach(errors, entries, (entry, i) => {
     const ip = textAt(entry, 'ip');
-    const fault = before.has(ip) ? undefined : legacyAddressFault(ip);
-    return fault === undefined ? [] : [invalid(`${path}[${i}]`, ip, fault)];
+    const problem = before.has(ip) ? undefined : legacyAddressProblem(ip);
+    return problem === undefined ? [] : [invalid(`${path}[${i}]`, ip, problem)];
   });
   const families = new Set(entries.map((entry) => textAt(entry, 'ip').includes(':')));
   if (entries.length < 2 || families.size === entries.length) return;
@@ -154,7 +154,7 @@ function validateGates(errors: FieldError[], pod: JsonObject): void {
   validateEach(errors, objectsAt(pod, 'spec', 'schedulingGates'), (gate, i) => {
     const name = textAt(gate, 'name');
     const field = `spec.schedulingGates[${i}]`;
-    const errors = faults(field, name, checkQualifiedName(name));
+    const errors = invalidEach(field, name, checkQualifiedName(name));
     if (seen.has(name)) errors.push(duplicate(field, name));
     seen.add(name);
     return errors;

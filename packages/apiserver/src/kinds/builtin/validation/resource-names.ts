@@ -2,7 +2,7 @@
 import { checkQualifiedName } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { readQuantity } from '@coracle/apimachinery/quantity/quantity';
-import { faults, invalid } from '@coracle/apimachinery/validation/field-errors';
+import { invalid, invalidEach } from '@coracle/apimachinery/validation/field-errors';
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(/\s+/));
 
@@ -34,7 +34,7 @@ export const mayOvercommit = (name: string): boolean => isNative(name) && !isHug
 
 /** Any resource. */
 export function checkResourceName(name: string, field: string): FieldError[] {
-  const errors = faults(field, name, checkQualifiedName(name));
+  const errors = invalidEach(field, name, checkQualifiedName(name));
   if (errors.length > 0 || name.includes('/') || STANDARD.has(name) || isQuotaHugePages(name)) return errors;
   return [invalid(field, name, 'must be a standard resource type or fully qualified')];
 }

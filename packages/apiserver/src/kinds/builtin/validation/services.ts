@@ -19,9 +19,9 @@ import {
 } from '@coracle/apimachinery/types/read-value';
 import {
   duplicate,
-  faults,
   forbidden,
   invalid,
+  invalidEach,
   isPort,
   oneOf,
   PORT_RANGE,
@@ -32,7 +32,7 @@ import {
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
 import rules from './service-rules.json' with { type: 'json' };
-import { legacyAddressFault, legacyNetworkFault, specialFault } from './strict-addresses.ts';
+import { legacyAddressProblem, legacyNetworkProblem, specialAddressProblem } from './strict-addresses.ts';
 import { type RuleCheck, validateByRules } from './table-rules.ts';
 
 const FAMILIES = ['IPv4', 'IPv6'];
@@ -74,7 +74,7 @@ const type: RuleCheck = (errors, spec, { at }) => {
 const externalName: RuleCheck = (errors, value, { at }) => {
   const name = String(value ?? '').replace(/\.$/, '');
   if (value === '.') errors.push(required(at));
-  else if (name !== '') errors.push(...faults(at, name, checkSubdomain(name)));
+  else if (name !== '') errors.push(...invalidEach(at, name, checkSubdomain(name)));
 };
 
 const ports: RuleCheck = (errors, value, { at: path }) => {
@@ -83,7 +83,7 @@ const ports: RuleCheck = (errors, value, { at: path }) => {
   validateNested(errors, all, (port, i) => {
     const [at, name] = [`${path}[${i}]`, textAt(port, 'name')];
     if (name === '' && all.length > 1) errors.push(required(`${at}.name`));
-    if (name !== '') errors.push(...faults(`${at}.name`, name, checkLabelName(name)));
+    if (name !== '') errors.push(...invalidEach(`${at}.name`, name, checkLabelName(name)));
     if (name !== '' && names.has(name)) errors.push(duplicate(`${at}.name`, name));
     names.add(name);
     validateByRules(errors, rules.port, { self: port, at, name, checks: { targetPort } });
@@ -92,7 +92,7 @@ const ports: RuleCheck = (errors, value, { at: path }) => {
 
 const targetPort: RuleCheck = (errors, target, { at }) => {
   if (typeof target === 'number' && !isPort(target)) errors.push(invalid(at, target, PORT_RANGE));
-  if (typeof target === 'string') errors.push(...faults(at, target, checkPortName(target)));
+  if (typeof target === 'string') errors.push(...invalidEach(at, target, checkPortName(target)));
 };
 
 /** Numbers that stand twice for one protocol, and node ports where there are none. */
@@ -142,7 +142,7 @@ const addresses: RuleCheck = (errors, spec, { old }) => {
   const before = new Set(textsAt(old, 'clusterIPs'));
   const known = errors.length;
   validateEach(errors, ips, (one, i) => {
-    const fault = (one === 'None' && i === 0) || before.has(one) ? undefined : legacyAddressFault(one);
+    const fault = (one === 'None' && i === 0) || before.has(one) ? undefined : legacyAddressProblem(one);
     return fault === undefined ? [] : [invalid(`${at}[${i}]`, one, fault)];
   });
   const isWrong = errors.length > known;
@@ -168,7 +168,7 @@ const ranges: RuleCheck = (errors, value, { at, old }) => {
   const known = new Set(textsAt(old).map((range) => range.trim()));
   validateEach(errors, textsAt(value), (text, i) => {
     const range = text.trim();
-    const fault = known.has(range) ? undefined : legacyNetworkFault(range);
+    const fault = known.has(range) ? undefined : legacyNetworkProblem(range);
     return fault === undefined ? [] : [invalid(`${at}[${i}]`, range, fault)];
   });
 };
@@ -184,13 +184,14 @@ const CHECKS: Readonly<Record<string, RuleCheck>> = {
     const before = new Set(textsAt(old));
     // One leads somewhere else than to a place of its own.
     validateEach(errors, textsAt(value), (ip, i) => {
-      const fault = (before.has(ip) ? undefined : legacyAddressFault(ip)) ?? specialFault(ip, { loopback: true });
+      const fault =
+        (before.has(ip) ? undefined : legacyAddressProblem(ip)) ?? specialAddressProblem(ip, { loopback: true });
       return fault === undefined ? [] : [invalid(`${at}[${i}]`, ip, fault)];
     });
   },
   balancerClass(errors, name, { at, self: spec }) {
     if (typeof name !== 'string' || textAt(spec, 'type') !== 'LoadBalancer') return;
-    errors.push(...faults(at, name, checkQualifiedName(name)));
+    errors.push(...invalidEach(at, name, checkQualifiedName(name)));
   },
 };
 
@@ -209,7 +210,7 @@ function validateBalancerStatus(errors: FieldError[], object: JsonObject, old: J
   const known = new Set(before.map((ingress) => textAt(ingress, 'ip')));
   const ip: RuleCheck = (errors, value, { at }) => {
     const address = String(value ?? '');
-    const fault = address === '' || known.has(address) ? undefined : legacyAddressFault(address);
+    const fault = address === '' || known.has(address) ? undefined : legacyAddressProblem(address);
     if (fault !== undefined) errors.push(invalid(at, address, fault));
   };
   validateNested(errors, ingresses, (self, i) =>

@@ -3,8 +3,8 @@ import { byteLength, checkQualifiedName } from '@coracle/apimachinery/meta/name-
 import { isObject, objectsAt, textAt, textsAt } from '@coracle/apimachinery/types/read-value';
 import {
   duplicate,
-  faults,
   invalid,
+  invalidEach,
   required,
   tooLong,
   validateEach,
@@ -42,7 +42,7 @@ const topologies: RuleCheck = (errors, value, { at: path }) => {
         seen.add(value);
         return isTwice ? [duplicate(`${at}[${j}].values[${k}]`, value)] : [];
       });
-      errors.push(...faults(`${at}[${j}].key`, key, checkQualifiedName(key)));
+      errors.push(...invalidEach(`${at}[${j}].key`, key, checkQualifiedName(key)));
       if (values.has(key)) errors.push(duplicate(`${at}[${j}].key`, key));
       values.set(key, JSON.stringify([...seen].sort()));
     });

@@ -19,26 +19,26 @@ export const DNS_NOT_IP = 'must be a DNS name, not an IP address';
 export const isIp = (text: string): boolean => parseAddress(text) !== undefined;
 
 /** What is wrong with the text of an address; undefined when nothing is. */
-export function addressFault(text: string): string | undefined {
+export function addressProblem(text: string): string | undefined {
   const address = parseAddress(text);
-  return legacyAddressFault(text) ?? (address && differs(text, formatAddress(address)));
+  return legacyAddressProblem(text) ?? (address && differs(text, formatAddress(address)));
 }
 
 /** What is wrong with the text of a network; undefined when nothing is. */
-export function networkFault(text: string): string | undefined {
+export function networkProblem(text: string): string | undefined {
   const range = parseIpRange(text);
-  return legacyNetworkFault(text) ?? (range && differs(text, formatIpRange(range)));
+  return legacyNetworkProblem(text) ?? (range && differs(text, formatIpRange(range)));
 }
 
 /** The same of a field that older releases were laxer about: it need not be in canonical form, but mean one thing. */
-export function legacyAddressFault(text: string): string | undefined {
+export function legacyAddressProblem(text: string): string | undefined {
   const address = parseAddress(text);
   if (!address) return isSloppyIpv4(text) ? 'must not have leading 0s' : IP_RULE;
   return isMapped(address) ? 'must not be an IPv4-mapped IPv6 address' : undefined;
 }
 
 /** The same of a field that older releases were laxer about: it need not be in canonical form, but mean one thing. */
-export function legacyNetworkFault(text: string): string | undefined {
+export function legacyNetworkProblem(text: string): string | undefined {
   const [ip = '', bits = '', ...more] = text.split('/');
   const address = parseAddress(ip);
   const width = ip.includes(':') ? 128 : 32;
@@ -59,7 +59,7 @@ const isSloppyIpv4 = (text: string): boolean =>
   /^[0-9]+(\.[0-9]+){3}$/.test(text) && text.split('.').every((part) => Number(part) <= 255);
 
 /** What is wrong with an address as one of somebody: it is none, or one of the link or, where it is asked, of the host. */
-export function specialFault(ip: string, { loopback }: { readonly loopback: boolean }): string | undefined {
+export function specialAddressProblem(ip: string, { loopback }: { readonly loopback: boolean }): string | undefined {
   const address = parseAddress(ip);
   if (address === undefined) return undefined;
   if (isUnspecified(address)) return `may not be unspecified (${ip})`;

@@ -31,7 +31,7 @@ import {
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
 import { BOOL, CelEvaluationError, type CelProgram, celBudget, compileCel, DYN, STRING } from '@coracle/cel/cel';
-import { addressFault, CIDR_RULE, DNS_NOT_IP, IP_RULE, isIp, networkFault } from './strict-addresses.ts';
+import { addressProblem, CIDR_RULE, DNS_NOT_IP, IP_RULE, isIp, networkProblem } from './strict-addresses.ts';
 
 /** One rule. Of `required` to `check` it has one, or it stands for the rules of a part. */
 export interface Rule {
@@ -141,11 +141,11 @@ const FORMATS: Readonly<Record<string, (text: string) => readonly string[]>> = {
     const problems = checkDns1035Label(text.toLowerCase());
     return problems.length === 0 ? [] : [`may have mixed case, but should otherwise match: ${problems.join(',')}`];
   },
-  address: (text) => detailOf(addressFault(text)),
+  address: (text) => detailOf(addressProblem(text)),
   'no-address': (text) => (isIp(text) ? [DNS_NOT_IP] : []),
   ip: (text) => (isIp(text) ? [] : [IP_RULE]),
   cidr: (text) => (isCidr(text) ? [] : [CIDR_RULE]),
-  network: (text) => detailOf(networkFault(text)),
+  network: (text) => detailOf(networkProblem(text)),
   'without-backsteps': backsteps,
   descending: (text) => [...(text.startsWith('/') ? ['must be a relative path'] : []), ...backsteps(text)],
   initiator: initiatorDetails,

@@ -6,8 +6,8 @@ import { type JsonObject, objectAt, objectsAt, textAt, textsAt, valueAt } from '
 import {
   addAll,
   duplicate,
-  faults,
   invalid,
+  invalidEach,
   isPort,
   PORT_RANGE,
   required,
@@ -26,7 +26,7 @@ const versions: RuleCheck = (errors, value, { at }) => {
   validateEach(errors, textsAt(value), (version, i) => {
     if (seen.has(version)) return [invalid(`${at}[${i}]`, version, 'duplicate version')];
     seen.add(version);
-    return faults(`${at}[${i}]`, version, checkDns1035Label(version));
+    return invalidEach(`${at}[${i}]`, version, checkDns1035Label(version));
   });
 };
 

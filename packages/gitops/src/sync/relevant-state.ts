@@ -8,7 +8,7 @@ import { refId } from '../plan/object-ref.ts';
 import { DELETE_WITH_DEPENDENTS, PROPAGATION_POLICY } from '../status/metadata-keys.ts';
 
 /** What of a sync makes a difference: it writes its status itself. */
-export const whatCounts = (object: DeepReadonly<Sync> | undefined): string =>
+export const relevantState = (object: DeepReadonly<Sync> | undefined): string =>
   JSON.stringify([
     object?.metadata.uid,
     object?.metadata.generation,

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { streamFigures, streamMetrics } from './stream-figures.ts';
+import { streamMetrics, streamStats } from './stream-stats.ts';
 
-test('streamFigures() adds memory and disks; streamMetrics() has upstream names', () => {
-  assert.equal(streamFigures({}, []), undefined);
+test('streamStats() adds memory and disks; streamMetrics() has upstream names', () => {
+  assert.equal(streamStats({}, []), undefined);
   const ram = {
     transferred: 100,
     remaining: 50,
@@ -12,7 +12,7 @@ test('streamFigures() adds memory and disks; streamMetrics() has upstream names'
     'dirty-pages-rate': 3,
     'page-size': 4096,
   };
-  const figures = streamFigures({ ram }, [{ len: 200, offset: 150 }])!;
+  const figures = streamStats({ ram }, [{ len: 200, offset: 150 }])!;
   assert.deepEqual(figures, {
     total: 1200,
     processed: 250,
@@ -20,7 +20,7 @@ test('streamFigures() adds memory and disks; streamMetrics() has upstream names'
     dirtyRate: 12_288,
     transferRate: 10_000_000,
   });
-  assert.equal(streamFigures({}, [{ len: 200, offset: 150 }])?.remaining, 50);
+  assert.equal(streamStats({}, [{ len: 200, offset: 150 }])?.remaining, 50);
   const labels = { node: 'n', namespace: 'ns', name: 'a' };
   const families = streamMetrics([{ labels, figures }]);
   assert.deepEqual(

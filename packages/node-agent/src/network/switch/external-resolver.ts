@@ -3,7 +3,7 @@ import { createSocket } from 'node:dgram';
 import { Resolver } from 'node:dns/promises';
 import { once } from 'node:events';
 import { isIP } from 'node:net';
-import { DNS_PORT, type WorldAnswer } from './name-server.ts';
+import { DNS_PORT, type ExternalAnswer } from './name-server.ts';
 
 const TIMEOUT_MS = 2000;
 const TRIES = 2;
@@ -11,7 +11,7 @@ const NO_SUCH_NAME = 3;
 const SERVER_FAILED = 2;
 
 /** Asks for IPv4 addresses; never rejects. `servers`: others than those of the host, `HOST:PORT`. */
-export async function resolveWorld(name: string, servers?: readonly string[]): Promise<WorldAnswer> {
+export async function resolveExternal(name: string, servers?: readonly string[]): Promise<ExternalAnswer> {
   // Anew for each question: a host on the road has another resolver tomorrow.
   const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: TRIES });
   if (servers) resolver.setServers(servers);

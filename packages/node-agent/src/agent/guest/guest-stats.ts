@@ -19,7 +19,7 @@ import {
   type GuestLoad,
 } from './guest-agent-facts.ts';
 
-export interface VcpuFigures {
+export interface VcpuStats {
   readonly id: number;
   readonly seconds: number;
   /** Ready to run, and not running. */
@@ -30,7 +30,7 @@ export interface VcpuFigures {
   readonly processors?: number;
 }
 
-export interface DiskFigures {
+export interface DiskStats {
   readonly name: string;
   readonly stats: BlockStats['stats'];
 }
@@ -38,14 +38,14 @@ export interface DiskFigures {
 /** Bytes and counts as the guest's balloon driver gives them; what it does not know is missing. */
 export type BalloonStats = Readonly<Record<string, number>>;
 
-export interface GuestFigures {
+export interface GuestStats {
   readonly process?: ProcessTimes;
   /** Bytes. */
   readonly memoryBytes: number;
   readonly balloonBytes?: number;
   readonly balloon: BalloonStats;
-  readonly vcpus: readonly VcpuFigures[];
-  readonly disks: readonly DiskFigures[];
+  readonly vcpus: readonly VcpuStats[];
+  readonly disks: readonly DiskStats[];
   readonly cards: readonly CardTraffic[];
   readonly filesystems: readonly GuestFilesystem[];
   readonly load?: GuestLoad;
@@ -66,7 +66,7 @@ interface Measured {
 }
 
 /** Measures a guest now. Never rejects. */
-export async function guestFigures({ guest, plan, process }: Measured, clock: Clock): Promise<GuestFigures> {
+export async function guestStats({ guest, plan, process }: Measured, clock: Clock): Promise<GuestStats> {
   const within = <T>(asked: Promise<T>, otherwise: T): Promise<T> =>
     new Promise((resolve) => {
       const cancel = clock.schedule(PATIENCE_MS, () => resolve(otherwise));
@@ -89,7 +89,7 @@ export async function guestFigures({ guest, plan, process }: Measured, clock: Cl
     inside,
   ]);
   const vcpus = await Promise.all(
-    threads.map(({ 'cpu-index': id, 'thread-id': thread }) => vcpuFigures(process.pid, { id, thread })),
+    threads.map(({ 'cpu-index': id, 'thread-id': thread }) => vcpuStats(process.pid, { id, thread })),
   );
   return {
     ...(times && { process: times }),
@@ -105,7 +105,7 @@ export async function guestFigures({ guest, plan, process }: Measured, clock: Cl
   };
 }
 
-type Inside = Pick<GuestFigures, 'cards' | 'filesystems' | 'load'>;
+type Inside = Pick<GuestStats, 'cards' | 'filesystems' | 'load'>;
 const NOTHING_INSIDE: Inside = { cards: [], filesystems: [] };
 
 async function askInside(ask: AskGuestAgent): Promise<Inside> {
@@ -132,10 +132,10 @@ async function balloonStats(guest: Guest): Promise<BalloonStats> {
   );
 }
 
-async function vcpuFigures(
+async function vcpuStats(
   pid: number,
   { id, thread }: { readonly id: number; readonly thread: number },
-): Promise<VcpuFigures | undefined> {
+): Promise<VcpuStats | undefined> {
   const file = (name: string): Promise<string> =>
     readFile(`/proc/${pid}/task/${thread}/${name}`, 'latin1').catch(() => '');
   const [stat, schedstat, sched, status] = await Promise.all(['stat', 'schedstat', 'sched', 'status'].map(file));
@@ -146,7 +146,7 @@ async function vcpuFigures(
 export function parseVcpu(
   id: number,
   files: Readonly<Record<'stat' | 'schedstat' | 'sched' | 'status', string>>,
-): VcpuFigures | undefined {
+): VcpuStats | undefined {
   const fields = files.stat.slice(files.stat.lastIndexOf(')') + 2).split(' ');
   const ticks = Number(fields[11]) + Number(fields[12]);
   if (Number.isNaN(ticks)) return undefined;

@@ -2,7 +2,7 @@
 import type { Labels, ValueFamily } from '@coracle/runtime/metrics/metric-family';
 import type { MigrationInfo } from '../../qmp/commands.ts';
 
-export interface StreamFigures {
+export interface StreamStats {
   /** Bytes, memory and disks. */
   readonly total: number;
   readonly processed: number;
@@ -18,7 +18,7 @@ interface BlockJob {
 }
 
 /** Reads the figures; undefined while QEMU knows nothing of the memory yet and no disk is on its way. */
-export function streamFigures({ ram }: MigrationInfo, disks: readonly BlockJob[]): StreamFigures | undefined {
+export function streamStats({ ram }: MigrationInfo, disks: readonly BlockJob[]): StreamStats | undefined {
   if (!ram && disks.length === 0) return undefined;
   const sum = (of: (disk: BlockJob) => number): number => disks.reduce((all, disk) => all + of(disk), 0);
   return {
@@ -31,7 +31,7 @@ export function streamFigures({ ram }: MigrationInfo, disks: readonly BlockJob[]
   };
 }
 
-const FAMILIES: readonly (readonly [keyof StreamFigures, string, ValueFamily['type'], string])[] = [
+const FAMILIES: readonly (readonly [keyof StreamStats, string, ValueFamily['type'], string])[] = [
   ['total', 'data_bytes_total', 'counter', 'The total Guest OS data to be migrated to the new VM.'],
   ['processed', 'data_processed_bytes', 'gauge', 'The total Guest OS data processed and migrated to the new VM.'],
   ['remaining', 'data_remaining_bytes', 'gauge', 'The remaining guest OS data to be migrated to the new VM.'],
@@ -42,7 +42,7 @@ const FAMILIES: readonly (readonly [keyof StreamFigures, string, ValueFamily['ty
 export interface SentGuest {
   /** `node`, `namespace` and `name` of the instance. */
   readonly labels: Labels;
-  readonly figures: StreamFigures;
+  readonly figures: StreamStats;
 }
 
 /** One sample of each for each guest that is being sent. */
