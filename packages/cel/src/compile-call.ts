@@ -9,7 +9,7 @@ import { type CostModel, OPAQUE_EQUALITY } from './cost-models.ts';
 import type { Implementation, Overload } from './declarations.ts';
 import { equals } from './equality.ts';
 import { CelCompileError, type CelEvaluationError, failureOf, isFailure, noOverload } from './errors.ts';
-import { compileRegex } from './libraries/regex-cache.ts';
+import { compileTest } from './libraries/regex-cache.ts';
 import { noFit } from './no-fit.ts';
 import type { Call } from './syntax.ts';
 import { type CelType, isDynamic } from './types.ts';
@@ -80,7 +80,7 @@ function hasKnownPattern(compiler: NodeCompiler, { target, args }: Call): boolea
   const known = pattern === undefined ? undefined : constantOf(compiler.environment, pattern);
   if (known === undefined || typeof known.value !== 'string') return false;
   try {
-    compileRegex(known.value);
+    compileTest(known.value);
   } catch (error) {
     if (compiler.environment.literalChecks) throw new CelCompileError('program', failureOf(error).message);
   }

@@ -1,5 +1,5 @@
 /** Literal arguments that can never work are refused when the expression is written, as Kubernetes does since 1.29. */
-import { compileRegex } from './libraries/regex-cache.ts';
+import { compileTest } from './libraries/regex-cache.ts';
 import type { Report } from './report.ts';
 import { type Call, children, type Expr } from './syntax.ts';
 import { parseDuration, parseTimestamp } from './time.ts';
@@ -17,7 +17,7 @@ export function validateLiterals(expr: Expr, report: Report): void {
 
 /** What reads the literal of a function. */
 const READERS: Readonly<Record<string, (text: string) => unknown>> = {
-  matches: compileRegex,
+  matches: compileTest,
   duration: parseDuration,
   timestamp: parseTimestamp,
 };

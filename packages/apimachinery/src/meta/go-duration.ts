@@ -19,11 +19,11 @@ const UNITS: Readonly<Record<string, bigint>> = {
 /** Nanoseconds, however many; undefined when the text is no duration. */
 export function readGoDuration(text: string): bigint | undefined {
   if (text.length > MAX_TEXT) return undefined;
-  const match = /^([+-]?)((?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+|0)$/.exec(text);
+  const match = /^([+-]?)((?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|[\u00b5\u03bc]s|ms|s|m|h))+|0)$/.exec(text);
   if (match === null) return undefined;
   let nanos = 0n;
   for (const [, whole = '', fraction = '', unit = ''] of match[2]!.matchAll(
-    /([0-9]*)\.?([0-9]*)(ns|us|µs|μs|ms|s|m|h)/g,
+    /([0-9]*)\.?([0-9]*)(ns|us|[\u00b5\u03bc]s|ms|s|m|h)/g,
   )) {
     const scale = UNITS[unit]!;
     nanos += BigInt(whole || '0') * scale;

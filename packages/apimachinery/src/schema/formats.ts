@@ -52,9 +52,9 @@ const readsAsDateTime: FormatCheck = (text) => {
 };
 
 const isDuration: FormatCheck = (text) =>
-  /^[-+]?(0|([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))*)$/.test(
+  /^[-+]?(0|([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|[\u00b5\u03bc]s|ms|s|m|h)(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|[\u00b5\u03bc]s|ms|s|m|h))*)$/.test(
     text,
-  ) || /^[0-9]+ ?(ns|us|µs|ms|s|sec|m|min|h|hr|hour|d|day|w|wk|week)s?$/.test(text);
+  ) || /^[0-9]+ ?(ns|us|\u00b5s|ms|s|sec|m|min|h|hr|hour|d|day|w|wk|week)s?$/.test(text);
 
 const isUri: FormatCheck = (text) => /^([a-zA-Z][a-zA-Z0-9+.-]*:|\/)/.test(text) && !/[\s\p{Cc}]/u.test(text);
 

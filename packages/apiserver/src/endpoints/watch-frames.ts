@@ -202,8 +202,11 @@ export function createFrameEncoder(
 }
 
 function valueEncoder({ info, representation }: { info: ResourceInfo; representation: Representation }): ValueEncoder {
-  const event = (type: FrameType, object: Readonly<UnstructuredObject>): StreamDocument =>
-    deepFreeze({ type, object: representation.as === 'partial' ? partialOf(object, representation.version) : object });
+  const event = (type: FrameType, object: Readonly<UnstructuredObject>): StreamDocument => {
+    const shown = representation.as === 'partial' ? partialOf(object, representation.version) : object;
+    // Nearly all are the stored object itself, which is frozen.
+    return Object.freeze({ type, object: Object.isFrozen(shown) ? shown : deepFreeze(shown) });
+  };
   // Most objects of a whole state are read by nobody else: of them no more than this reader wants is parsed.
   const initial =
     representation.as === 'partial'

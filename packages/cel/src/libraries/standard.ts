@@ -23,7 +23,7 @@ import {
 } from '../values.ts';
 import { utf8Bytes, utf8Text } from './bytes.ts';
 import { OPERATORS } from './operators.ts';
-import { compileRegex } from './regex-cache.ts';
+import { compileTest } from './regex-cache.ts';
 
 /** A text that is no value of the type; cel-go does not say why. */
 const unreadable = (type: string): never => fail(`type conversion error from 'string' to '${type}'`);
@@ -135,7 +135,7 @@ function size(value: unknown): number {
   return found;
 }
 
-const matches = (text: string, pattern: string): boolean => compileRegex(pattern).test(text);
+const matches = (text: string, pattern: string): boolean => compileTest(pattern).test(text);
 
 const DAY = 86_400_000;
 const startOfYear = (date: Date): number => {

@@ -59,7 +59,7 @@ export function unfreezeTimeout(body: Uint8Array): number {
     throw badRequest('Unable to unmarshal unfreezeTimeout in request');
   }
   if (text === undefined || text === null || text === '' || text === '0') return 0;
-  const parts = typeof text === 'string' ? [...text.matchAll(/(\d+(?:\.\d+)?)(h|ms|us|µs|ns|m|s)/g)] : [];
+  const parts = typeof text === 'string' ? [...text.matchAll(/(\d+(?:\.\d+)?)(h|ms|us|\u00b5s|ns|m|s)/g)] : [];
   if (parts.length === 0 || parts.map(([part]) => part).join('') !== text) {
     throw badRequest(`unfreezeTimeout is not a duration: ${JSON.stringify(text)}`);
   }
