@@ -14,6 +14,10 @@ import type { SnapshotStores } from './snapshot-stores.ts';
 
 /** Index of machines: `namespace/name` of their claims. */
 const BY_CLAIM = 'claim';
+/** Machines that start do not wait for these statuses; on a process that is busy all the time, they come so late at most. */
+const PATIENCE_MS = 3000;
+/** Machines whose statuses wait for that at the same time. */
+const WAITING = 16;
 
 export type VolumeStatusesOptions = Pick<ControllerEnvironment, 'client' | 'clock' | 'log'> & {
   readonly stores: SnapshotStores;
@@ -29,6 +33,26 @@ export function createVolumeStatusesController({ client, clock, log, stores }: V
     }),
   );
   const keysOf = (machines: readonly ReadonlyVm[]): ObjectKey[] => machines.map((vm) => keyOf(vm as VirtualMachine));
+  /** The machine and what its status should say of its volumes, where it does not say so. */
+  const outdated = (key: ObjectKey) => {
+    const vm = vms.get(key);
+    if (vm === undefined || isDeleting(vm)) return undefined;
+    // Whoever runs the machine speaks first: a status without conditions reads as one that is settled (kstatus).
+    if (!vm.status?.conditions?.length) return undefined;
+    const wanted = volumeSnapshotStatuses(vm, {
+      claim: (name) => claims.get({ namespace: key.namespace, name }),
+      snapshotClass: stores.snapshotClassOf,
+    });
+    return deepEqual(wanted, vm.status.volumeSnapshotStatuses ?? []) ? undefined : { vm, wanted };
+  };
+  let moment: Promise<void> | undefined;
+  /** One wait for all of them. */
+  const idle = (signal: AbortSignal): Promise<void> | undefined => {
+    moment ??= clock.whenIdle(PATIENCE_MS, signal)?.finally(() => {
+      moment = undefined;
+    });
+    return moment;
+  };
   return createController({
     name: 'volume-statuses',
     client,
@@ -46,16 +70,14 @@ export function createVolumeStatusesController({ client, clock, log, stores }: V
       source(storageClasses, () => keysOf(vms.list())),
       source(snapshotClasses, () => keysOf(vms.list())),
     ],
-    reconcile: async (key) => {
-      const vm = vms.get(key);
-      if (vm === undefined || isDeleting(vm)) return DONE;
-      // Whoever runs the machine speaks first: a status without conditions reads as one that is settled (kstatus).
-      if (!vm.status?.conditions?.length) return DONE;
-      const wanted = volumeSnapshotStatuses(vm, {
-        claim: (name) => claims.get({ namespace: key.namespace, name }),
-        snapshotClass: stores.snapshotClassOf,
-      });
-      if (deepEqual(wanted, vm.status?.volumeSnapshotStatuses ?? [])) return DONE;
+    concurrency: WAITING,
+    reconcile: async (key, { signal }) => {
+      if (outdated(key) === undefined) return DONE;
+      await idle(signal);
+      signal.throwIfAborted();
+      const found = outdated(key);
+      if (found === undefined) return DONE;
+      const { vm, wanted } = found;
       const before = vm as VirtualMachine;
       const { volumeSnapshotStatuses: _, ...status } = before.status ?? {};
       const after = {
