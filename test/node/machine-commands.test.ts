@@ -73,7 +73,7 @@ test('two commands to a shell, and the others on the same guest', {
   assert.match(status, /^default +web +Running +\d+\.\S+ .* [1-9][\d.]* [KM]iB$/m);
   assert.match(await ok('ip', 'web'), /^\d+\.\d+\.\d+\.\d+\n$/);
   const [usage] = JSON.parse(await ok('top', 'vm/web.default', '--json'));
-  assert.ok(usage.name === 'web' && usage.memoryBytes > 32 * 1024 * 1024, JSON.stringify(usage));
+  assert.ok(usage.name === 'web' && usage.memoryBytes > 32 * 1024 * 1024 && usage.readBytes > 0, JSON.stringify(usage));
   assert.match(await ok('why', 'web'), /^default\/web runs/);
   await ok('pause', 'web');
   assert.match((await coracle('why', 'web')).stdout, /is paused: .*\nnext: coracle unpause web -n default\n/);

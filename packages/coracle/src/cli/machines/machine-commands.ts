@@ -245,7 +245,7 @@ export const MACHINE_COMMANDS: readonly Command[] = [
   }),
   machine({
     name: 'top',
-    summary: 'Show the CPU and memory usage of machines',
+    summary: 'Show the CPU, memory, disk and network usage of machines',
     words: `[${NAMES}]`,
     examples: ['coracle top', 'coracle top web.shop', 'coracle top -A --json'],
     flags: { json: JSON_OUT, 'all-namespaces': ALL_NAMESPACES },

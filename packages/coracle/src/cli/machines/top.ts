@@ -1,4 +1,4 @@
-/** `coracle top`: what machines take of processors and memory now, as metrics.k8s.io has it. */
+/** `coracle top`: what machines use of processors and memory now, as metrics.k8s.io has it, and what they have moved since their start. */
 
 import { milliValue, parseQuantity, quantityValue } from '@coracle/apimachinery/quantity/quantity';
 import { PODS } from '@coracle/apimachinery/types/resource-types';
@@ -14,6 +14,7 @@ import { sizeText } from '../size-text.ts';
 import { textTable } from '../text-table.ts';
 import { equivalent, isExplained } from './equivalent.ts';
 import { type FoundMachine, findMachine, needInstance, textOf } from './find-machine.ts';
+import { guestTraffic } from './guest-traffic.ts';
 
 const LAUNCHERS = 'kubevirt.io=virt-launcher';
 const MACHINE_NAME = 'vm.kubevirt.io/name';
@@ -72,15 +73,29 @@ export async function top(context: CommandContext): Promise<number> {
   else
     print(
       textTable(
-        [...(scope.everywhere ? ['NAMESPACE'] : []), 'NAME', 'CPU', 'MEMORY', 'NODE'],
+        [
+          ...(scope.everywhere ? ['NAMESPACE'] : []),
+          'NAME',
+          'CPU',
+          'MEMORY',
+          'READ',
+          'WRITTEN',
+          'RECEIVED',
+          'SENT',
+          'NODE',
+        ],
         rows.map((row) => [
           ...(scope.everywhere ? [row.namespace] : []),
-          ...[row.name, `${row.milliCores}m`, sizeText(row.memoryBytes), row.node],
+          ...[row.name, `${row.milliCores}m`, sizeText(row.memoryBytes)],
+          ...[row.readBytes, row.writtenBytes, row.receivedBytes, row.sentBytes].map(movedText),
+          row.node,
         ]),
       ),
     );
   return 0;
 }
+
+const movedText = (bytes: number | undefined): string => (bytes === undefined ? '-' : sizeText(bytes));
 
 const inNamespace = (namespace: string | undefined): string[] => (namespace === undefined ? ['-A'] : ['-n', namespace]);
 
@@ -95,19 +110,21 @@ async function measured(
   const { items } = (await client.raw('GET', `${METRICS}/${path}`, { query, signal }).catch(explained)) as {
     readonly items: readonly PodMetrics[];
   };
+  const traffic = await guestTraffic(client, new Set(pods.flatMap(({ spec }) => spec.nodeName ?? [])), signal);
   const byKey = new Map(items.map((one) => [keyOf(one.metadata), one]));
   return pods
     .flatMap(({ metadata, spec }) => {
       const usages = byKey.get(keyOf(metadata))?.containers.map(({ usage }) => usage);
       if (!usages) return [];
       const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+      const key = { namespace: metadata.namespace ?? '', name: metadata.labels?.[MACHINE_NAME] ?? metadata.name ?? '' };
       return [
         {
-          namespace: metadata.namespace ?? '',
-          name: metadata.labels?.[MACHINE_NAME] ?? metadata.name ?? '',
+          ...key,
           node: spec.nodeName ?? '',
           milliCores: sum(usages.map(({ cpu }) => milliValue(parseQuantity(cpu)))),
           memoryBytes: sum(usages.map(({ memory }) => quantityValue(parseQuantity(memory)))),
+          ...traffic.get(textOf(key)),
         },
       ];
     })
