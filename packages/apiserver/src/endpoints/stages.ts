@@ -6,7 +6,7 @@
  *   audit-id > request-info > deadline > cors > authentication > audit > impersonation > arrival > flow-control >
  *   aggregation > authorisation > routing and verb
  *
- * ListEnvelope them: one place turns a failure into a Status, and `finish` adds cache headers, warnings and the audit id, and
+ * Around them: one place turns a failure into a Status, and `finish` adds cache headers, warnings and the audit id, and
  * compresses large bodies.
  */
 
