@@ -357,6 +357,10 @@ const ROWS: readonly Command[] = [
   },
 ];
 
-export const COMMANDS: readonly Command[] = ROWS.map((row) =>
-  Object.hasOwn(EXAMPLES, row.name) ? { ...row, examples: EXAMPLES[row.name]! } : row,
-);
+const withExamples = (row: Command): Command => ({
+  ...row,
+  ...(Object.hasOwn(EXAMPLES, row.name) && { examples: EXAMPLES[row.name]! }),
+  ...(row.subcommands && { subcommands: row.subcommands.map(withExamples) }),
+});
+
+export const COMMANDS: readonly Command[] = ROWS.map(withExamples);
