@@ -76,7 +76,9 @@ test('two commands to a shell, and the others on the same guest', {
   assert.ok(usage.name === 'web' && usage.memoryBytes > 32 * 1024 * 1024 && usage.readBytes > 0, JSON.stringify(usage));
   assert.match(await ok('why', 'web'), /^default\/web runs/);
   await ok('pause', 'web');
-  assert.match((await coracle('why', 'web')).stdout, /is paused: .*\nnext: coracle unpause web -n default\n/);
+  // Its state tells of it a moment later.
+  const paused = /is paused: .*\nnext: coracle unpause web -n default\n/;
+  await eventually('it is said to be paused', async () => paused.test((await coracle('why', 'web')).stdout));
   assert.match((await coracle('ssh', 'web', '--', 'true')).stderr, /default\/web is paused: .*\(coracle unpause web/);
   await ok('unpause', 'web');
 

@@ -52,6 +52,12 @@ export const CUSTOM_RESOURCES: readonly Group[] = [
     name: 'custom resources',
     steps: [
       { run: 'apply -f -', input: DEFINITION, out: `${CRD} created` },
+      // kubectl wait ends with an error at a status that has no conditions yet.
+      {
+        run: "get crd/crontabs.stable.example.com --watch -o jsonpath='{.status.conditions}'",
+        until: /"Established"/,
+        out: '<lines>',
+      },
       {
         run: 'wait crd/crontabs.stable.example.com --for=condition=Established --timeout=60s',
         out: `${CRD} condition met`,

@@ -86,6 +86,7 @@ metadata:
     steps: [
       { run: 'run p --image=i --restart=Never', out: 'pod/p created' },
       { run: 'wait pod/p --for=condition=PodScheduled=False --timeout=60s', out: 'pod/p condition met' },
+      { run: 'get events --watch', until: /FailedScheduling/, out: '<lines>' },
       {
         run: 'describe pod p',
         out: `Name:  p
