@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { VIRTUAL_MACHINE_INSTANCES } from '../../packages/kubevirt/src/kinds/kinds.ts';
+import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { calledInProcess } from '../../packages/runtime/src/http/in-process-peer.ts';
 import { NEVER, NO_BYTES } from '../../packages/runtime/src/http/seam.ts';
 import { eventually } from '../testkit/eventually.ts';
@@ -36,6 +36,7 @@ async function ask(method: string, action: string, { query = '', body = NO_BYTES
 test('a guest that runs the QEMU guest agent tells of itself, takes a freeze, and shows its screen', async (t) => {
   await board.createVmi(NAME, {
     terminationGracePeriodSeconds: 0,
+    readinessProbe: { guestAgentPing: {}, periodSeconds: 1, failureThreshold: 1 },
     domain: {
       devices: {
         disks: [
@@ -44,6 +45,7 @@ test('a guest that runs the QEMU guest agent tells of itself, takes a freeze, an
         ],
       },
       memory: { guest: '160Mi' },
+      clock: { timezone: 'Asia/Kolkata' },
     },
     volumes: [
       { name: 'root', containerDisk: { image: 'localhost/tiny' } },
@@ -71,6 +73,12 @@ test('a guest that runs the QEMU guest agent tells of itself, takes a freeze, an
       ['default', 'domain, guest-agent', 'eth0'],
     );
     assert.match(first?.ipAddress ?? '', /^100\./, 'the address of the VM, not the one behind it');
+  });
+
+  // S-1656
+  await t.test('its clock started in its zone, which this guest takes for UTC', async () => {
+    const ahead = Number(await byAgent(board, NAME, 'date +%s')) - Date.now() / 1000;
+    assert.ok(Math.abs(ahead - 5.5 * 3600) < 60, `${ahead} s`);
   });
 
   await t.test('subresources', async () => {
@@ -160,6 +168,17 @@ test('a guest that runs the QEMU guest agent tells of itself, takes a freeze, an
     const png = Buffer.from(picture.bytes);
     assert.equal(png.subarray(1, 4).toString(), 'PNG');
     assert.ok(png.readUInt32BE(16) >= 320 && png.readUInt32BE(20) >= 200);
+  });
+
+  // S-1270
+  await t.test('readiness by pings of the agent', async () => {
+    const isReady = ({ status }: VirtualMachineInstance): boolean =>
+      status?.conditions?.some((one) => one.type === 'Ready' && one.status === 'True') ?? false;
+    await board.until(NAME, 'ready', isReady);
+    await inGuest(board, NAME, 'killall -STOP qemu-ga');
+    await board.until(NAME, 'not ready', (vmi) => !isReady(vmi));
+    await inGuest(board, NAME, 'killall -CONT qemu-ga');
+    await board.until(NAME, 'ready again', isReady);
   });
 
   await board.client.delete(VIRTUAL_MACHINE_INSTANCES, { namespace: NAMESPACE, name: NAME });

@@ -239,6 +239,11 @@ test('PCI places never repeat and end with an error, not a clash', () => {
   assert.throws(() => full.next(), /more PCI devices than slots/);
 });
 
+// S-1656
+test('the clock of a guest that is not in UTC is the local time of its QEMU', () => {
+  assert.ok(argvOf({ devices: {}, clock: { timezone: 'Asia/Kolkata' } }).includes('base=localtime'));
+});
+
 test('a TPM is spoken to over its socket, and is there only where the machine has one', () => {
   assert.deepEqual(values(argvOf({}), '-tpmdev'), []);
   for (const [tpm, model] of [

@@ -121,7 +121,7 @@ function machineArgs(plan: MachinePlan, layout: MachineLayout): string[] {
   argv.push('-smp', smpText(plan));
   argv.push('-m', memoryText(plan));
   for (const { type, fields } of plan.smbios) argv.push('-smbios', `type=${type},${optionText(fields)}`);
-  argv.push('-rtc', optionText(Object.entries(plan.rtc)));
+  argv.push('-rtc', optionText(Object.entries({ ...plan.rtc, ...(plan.clock && { base: 'localtime' }) })));
   for (const { driver, property, value } of plan.globals)
     argv.push(
       '-global',

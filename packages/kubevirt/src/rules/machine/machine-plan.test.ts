@@ -247,6 +247,21 @@ test('machine, processor and memory', () => {
       (p) => p.cpu.features,
       [{ name: 'kvm-pv-eoi', value: 'off' }],
     ],
+    [
+      'a clock in a zone',
+      { clock: { timezone: 'Asia/Kolkata', timer: {} } },
+      FACTS,
+      (p) => [p.clock, p.unsupported],
+      [{ timezone: 'Asia/Kolkata' }, []],
+    ],
+    ['a clock ahead', { clock: { utc: { offsetSeconds: 90 } } }, FACTS, (p) => p.clock, { offsetSeconds: 90 }],
+    [
+      'a clock in no zone',
+      { clock: { timezone: 'Mars/Olympus' } },
+      FACTS,
+      (p) => [p.clock, p.unsupported.length],
+      [undefined, 1],
+    ],
     ['no ACPI', { features: { acpi: { enabled: false } } }, FACTS, (p) => p.machine.options, { acpi: 'off' }],
     [
       'watchdog',
@@ -349,7 +364,7 @@ test('domains of short names: of the cluster, of the subdomain, and of the spec'
   assert.equal(of({ dnsPolicy: 'ClusterFirst' }).resolvers, undefined);
   const long = of({ subdomain: 'x'.repeat(200) });
   assert.deepEqual(long.searches, cluster);
-  assert.match(long.unsupported, /no room/);
+  assert.match(long.unsupported, /does not fit/);
 });
 
 // S-112

@@ -187,6 +187,8 @@ export interface MachinePlan {
   /** Direct kernel boot. */
   kernelBoot?: { kernel: boolean; initrd: boolean; args?: string };
   rtc: Record<string, string>;
+  /** Where the clock starts, when not at UTC: so many seconds away, or in a zone of the tz database. */
+  clock?: { readonly offsetSeconds: number } | { readonly timezone: string };
   globals: { driver: string; property: string; value: string }[];
   disks: PlannedDisk[];
   interfaces: PlannedInterface[];

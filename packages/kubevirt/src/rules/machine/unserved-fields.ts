@@ -28,8 +28,6 @@ export const UNSERVED: Readonly<Record<string, string>> = {
   'domain.features.hyperv.tlbflush.direct': 'hyperv.tlbflush.direct has no effect on this node',
   'domain.features.hyperv.tlbflush.extended': 'hyperv.tlbflush.extended has no effect on this node',
   'domain.clock.timer.hpet.tickPolicy': 'clock.timer.hpet.tickPolicy has no effect on this node',
-  'domain.clock.utc.offsetSeconds': 'clock.utc.offsetSeconds is not supported; the clock is UTC',
-  'domain.clock.timezone': 'clock.timezone is not supported; the clock is UTC',
   'domain.ioThreads': 'a supplemental pool of I/O threads is not supported',
   'domain.devices.useVirtioTransitional': 'transitional virtio devices are not supported; guests get modern ones',
   'domain.devices.autoattachVSOCK': 'VSOCK is not supported',
@@ -93,6 +91,7 @@ export const SERVED: Readonly<Record<string, string>> = {
   'domain.memory': 'guest maxGuest reservedOverhead.addedOverhead',
   'domain.firmware':
     'uuid serial bootloader.bios.useSerial bootloader.efi.secureBoot bootloader.efi.persistent kernelBoot.kernelArgs kernelBoot.container.*',
+  'domain.clock': 'timezone utc.offsetSeconds',
   'domain.clock.timer':
     'hpet.present kvm.present pit.tickPolicy pit.present rtc.tickPolicy rtc.track rtc.present hyperv.present',
   'domain.features':

@@ -13,7 +13,14 @@ import type {
 import { isPlugRoom } from '../machine/plug-room.ts';
 
 /** Of the host or of the start, nothing a running guest sees. */
-const NOT_OF_THE_GUEST = new Set<keyof MachinePlan>(['sandbox', 'unsupported', 'startPaused', 'hostname', 'smbios']);
+const NOT_OF_THE_GUEST = new Set<keyof MachinePlan>([
+  'sandbox',
+  'unsupported',
+  'startPaused',
+  'hostname',
+  'smbios',
+  'clock',
+]);
 /** Of the start too, and seen by the guest: it comes with what it has. */
 const GOES_ALONG: ReadonlySet<keyof MachinePlan> = new Set(['heldBackBytes', 'generationId']);
 

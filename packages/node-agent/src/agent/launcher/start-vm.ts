@@ -11,12 +11,14 @@ import { podCard } from '@coracle/kubevirt/rules/machine/interfaces';
 import type { MachinePlan } from '@coracle/kubevirt/rules/machine/machine-plan';
 import { machinePlan } from '@coracle/kubevirt/rules/machine/plan';
 import { resumedPlan } from '@coracle/kubevirt/rules/memory-state/resume-plan';
+import { plainEnv } from '@coracle/runtime/process/run';
 import { spawnDetached } from '@coracle/runtime/process/spawn-detached';
 import { type PreparedVolumes, prepareVolumes } from '../../disk/prepare.ts';
 import { openVmDirectory } from '../../disk/vm-directory.ts';
 import type { ImageEvent } from '../../disk/volume-request.ts';
 import { claimAddress } from '../../network/address-pool.ts';
 import { qemuArgv, VM_FILES } from '../../qemu/argv.ts';
+import { clockZone } from '../../qemu/clock-zone.ts';
 import { startTpm, TPM_PROGRAM, tpmFacts, tpmSocket } from '../../tpm/swtpm.ts';
 import type { AgentEnvironment } from '../environment.ts';
 import { type Guest, openGuest } from '../guest/guest.ts';
@@ -175,8 +177,10 @@ export async function spawnVm(environment: AgentEnvironment, request: SpawnReque
     await startTpm({ ...tpm, ...(volumes.tpmState !== undefined && { lastingState: volumes.tpmState }) }).catch(
       spawnError,
     );
+  const zone = clockZone(plan, clock.now());
   const child = await spawnDetached(argv, {
     cwd: directory,
+    ...(zone !== undefined && { env: { ...plainEnv(), TZ: zone } }),
     outputFile: join(directory, VM_FILES.output),
     // A guest can make QEMU say things without end.
     maxOutputBytes: MAX_OUTPUT_BYTES,
