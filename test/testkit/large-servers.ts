@@ -153,7 +153,7 @@ export async function both({ method, path, body, type = 'application/json' }: As
     [locally.status, locally.headers['warning']],
     there.text.slice(0, 500),
   );
-  assert.deepEqual(plain(there.json), plain(locally.json));
+  if (changing(there.text) !== changing(locally.text)) assert.deepEqual(plain(there.json), plain(locally.json));
   return there;
 }
 
