@@ -21,6 +21,8 @@ import { needVm, withMachine } from './machines/find-machine.ts';
 import { outputFlag } from './output-flag.ts';
 
 const POLL_MS = 200;
+/** What lasts no longer is not worth a word. */
+const QUIET_MS = 1_000;
 const DEFAULT_TIMEOUT_S = 3600;
 
 /** `namespace NAME`, `ns/NAME`. */
@@ -114,7 +116,7 @@ async function whatIf({ flags, print, signal }: CommandContext, { client, type, 
 }
 
 async function run(
-  { flags, print, signal }: CommandContext,
+  { flags, print, progress, signal }: CommandContext,
   { client, type, found, wait, timeout }: Target & { readonly wait: boolean; readonly timeout: number },
 ): Promise<number> {
   const { key, object } = found;
@@ -129,7 +131,7 @@ async function run(
   if (!asJson)
     print(`${qualifiedResource({ ...type, resource: type.kind.toLowerCase() })} "${key.name}" deleted${from}`);
   // Who may not look cannot wait.
-  if (wait && object) await untilGone({ client, type, key, uid, timeout, signal });
+  if (wait && object) await untilGone({ client, type, key, uid, timeout, progress, signal });
   if (asJson)
     print(
       JSON.stringify({
@@ -160,6 +162,7 @@ async function untilGone({
   key,
   uid,
   timeout,
+  progress,
   signal,
 }: {
   readonly client: Client;
@@ -167,9 +170,10 @@ async function untilGone({
   readonly key: ObjectKey;
   readonly uid: string | undefined;
   readonly timeout: number;
+  readonly progress: CommandContext['progress'];
   readonly signal: AbortSignal;
 }): Promise<void> {
-  const deadline = systemClock.monotonic() + timeout * 1000;
+  const begun = systemClock.monotonic();
   for (;;) {
     let finalizers: readonly string[];
     try {
@@ -180,10 +184,12 @@ async function untilGone({
       if (isNotFound(error)) return;
       throw error;
     }
-    if (systemClock.monotonic() > deadline) {
-      const held = finalizers.length === 0 ? '' : `, held by ${finalizers.join(', ')}`;
+    const held = finalizers.length === 0 ? '' : `, held by ${finalizers.join(', ')}`;
+    const waited = systemClock.monotonic() - begun;
+    if (waited > timeout * 1000) {
       throw new CommandError(`${textOf(key)} is being deleted and still there after ${timeout} s${held}`);
     }
+    if (waited > QUIET_MS) progress(`waiting until ${textOf(key)} is gone${held}`);
     await systemClock.sleep(POLL_MS, signal);
   }
 }

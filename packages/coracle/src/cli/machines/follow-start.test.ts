@@ -5,7 +5,7 @@ import { createFakeApi } from '../../../../client/src/fake-api.fixture.ts';
 import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../../../kubevirt/src/kinds/kubevirt.ts';
 import { NEVER } from '../../../../runtime/src/http/seam.ts';
 import { findMachine } from './find-machine.ts';
-import { awaitRunning } from './follow-start.ts';
+import { awaitGone, awaitRunning } from './follow-start.ts';
 
 // S-1625: A command that needs a running guest says within moments that a machine is stopped, also when it begins while the
 //   machine is on its way there.
@@ -34,4 +34,25 @@ test('awaitRunning() ends when the machine comes to rest instead of at the end o
   const started = await look();
   set('Manual', 'Running', 'Running');
   assert.equal((await wait(started)).status?.phase, 'Running');
+});
+
+// S-1632: `stop --wait`, `restart --wait` and `delete` say after a second which machine they wait for, and past their time how to go on.
+test('awaitGone() says once whose guest it waits for', async () => {
+  const api = createFakeApi([VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES]);
+  const client = createClient(api.handler);
+  const key = { namespace: 'shop', name: 'web' };
+  const set = (phase: string): void =>
+    void api.put({ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstance', metadata: key, status: { phase } });
+  set('Running');
+  const { vmi } = await findMachine(client, [key], NEVER);
+  const notes: string[] = [];
+  const wait = () =>
+    awaitGone(
+      { client, key, signal: NEVER, note: (text) => void notes.push(text) },
+      { vmi, seconds: 1.5, action: 'stop' },
+    );
+  await assert.rejects(wait(), /shop\/web still runs after 1\.5 s \(.*coracle stop web -n shop --force\)/);
+  assert.deepEqual(notes, ['waiting until the guest of shop/web has shut down']);
+  set('Succeeded');
+  await wait();
 });

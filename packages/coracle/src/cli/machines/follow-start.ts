@@ -2,7 +2,7 @@
 
 import type { ObjectKey } from '@coracle/apimachinery/meta/object';
 import { conditionOf, hasEnded } from '@coracle/apimachinery/meta/object-state';
-import { isNotFound } from '@coracle/client/api-failure';
+import { isNotFound, orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import {
   VIRTUAL_MACHINE_INSTANCES,
@@ -18,6 +18,7 @@ import { readMachineFacts, whyNotRunning, whyOf } from './why-facts.ts';
 
 /** Looked at anew this often although nothing was heard of a change: a watch may have ended, or not be allowed. */
 const LOOK_MS = 500;
+const POLL_MS = 100;
 /** What lasts no longer is not worth a word. */
 const QUIET_MS = 1_000;
 
@@ -115,6 +116,28 @@ export async function followStart(
   } finally {
     life.abort(new DOMException('followed no more', 'AbortError'));
     life.release();
+  }
+}
+
+/** Waits until that instance has ended or gone, at most `seconds`. Throws CommandError with how to end its guest at once. */
+export async function awaitGone(
+  { client, key, note, signal }: Following,
+  { vmi, seconds, action }: { readonly vmi: FoundMachine['vmi']; readonly seconds: number; readonly action: string },
+): Promise<void> {
+  if (vmi === undefined) return;
+  const begun = systemClock.monotonic();
+  let isSaid = false;
+  for (;;) {
+    const now = await orAbsent(client.get(VIRTUAL_MACHINE_INSTANCES, key, { signal }));
+    if (now?.metadata.uid !== vmi.metadata.uid || hasEnded(now)) return;
+    const waited = systemClock.monotonic() - begun;
+    if (waited > seconds * 1000)
+      throw new CommandError(
+        `${textOf(key)} still runs after ${seconds} s (to end its guest at once: coracle ${action} ${key.name} -n ${key.namespace} --force)`,
+      );
+    if (waited > QUIET_MS && !isSaid) note(`waiting until the guest of ${textOf(key)} has shut down`);
+    isSaid ||= waited > QUIET_MS;
+    await systemClock.sleep(POLL_MS, signal);
   }
 }
 

@@ -1,18 +1,11 @@
 /** `coracle start`, `stop`, `restart`, `pause` and `unpause`: what virtctl's commands of these names ask for. */
 
-import type { ObjectKey } from '@coracle/apimachinery/meta/object';
-import { hasEnded } from '@coracle/apimachinery/meta/object-state';
-import { orAbsent } from '@coracle/client/api-failure';
-import type { Client } from '@coracle/client/client';
-import { VIRTUAL_MACHINE_INSTANCES } from '@coracle/kubevirt/kinds/kinds';
-import { systemClock } from '@coracle/runtime/clock/clock';
-import { type CommandContext, CommandError, numberFlag, textFlag, UsageError } from '../command.ts';
+import { type CommandContext, numberFlag, textFlag, UsageError } from '../command.ts';
 import { machineWords } from '../machine-target.ts';
 import { equivalent, isExplained } from './equivalent.ts';
 import { type MachineCall, needInstance, textOf, withMachine } from './find-machine.ts';
-import { followStart } from './follow-start.ts';
+import { awaitGone, followStart } from './follow-start.ts';
 
-const POLL_MS = 100;
 const DEFAULT_TIMEOUT_S = 300;
 const LONGEST_TIMEOUT_S = 86_400;
 /** Names in one call. */
@@ -41,7 +34,7 @@ export const power =
   };
 
 async function act(context: CommandContext, call: MachineCall, action: Action): Promise<void> {
-  const { flags, print, note, signal } = context;
+  const { flags, print, note, progress, signal } = context;
   const { key, client, vmi } = call;
   const body = bodyOf(context, action);
   if (isExplained(context)) {
@@ -56,7 +49,7 @@ async function act(context: CommandContext, call: MachineCall, action: Action): 
   const wait = flags['wait'] === true && !isInstance;
   if (wait) {
     const seconds = waitOf(context);
-    if (action !== 'start') await untilGone(client, key, { uid: vmi?.metadata.uid, seconds, signal, action });
+    if (action !== 'start') await awaitGone({ client, key, signal, note: progress }, { vmi, seconds, action });
     if (action !== 'stop') await followStart({ client, key, signal, note }, { seconds, onPhase: () => {} });
   }
   if (flags['json'] === true) print(JSON.stringify({ namespace: key.namespace, name: key.name, action }));
@@ -92,27 +85,4 @@ function explained({ key }: MachineCall, action: Action, body: Record<string, un
     ...(grace === undefined ? [] : [...(grace === 0 ? ['--force'] : []), `--grace-period=${String(grace)}`]),
   ];
   return ['virtctl', action, ...kind, key.name, '-n', key.namespace, ...flags];
-}
-
-async function untilGone(
-  client: Client,
-  key: ObjectKey,
-  wait: {
-    readonly uid: string | undefined;
-    readonly seconds: number;
-    readonly signal: AbortSignal;
-    readonly action: Action;
-  },
-): Promise<void> {
-  if (wait.uid === undefined) return;
-  const deadline = systemClock.monotonic() + wait.seconds * 1000;
-  for (;;) {
-    const vmi = await orAbsent(client.get(VIRTUAL_MACHINE_INSTANCES, key, { signal: wait.signal }));
-    if (vmi?.metadata.uid !== wait.uid || hasEnded(vmi)) return;
-    if (systemClock.monotonic() > deadline)
-      throw new CommandError(
-        `${textOf(key)} still runs after ${wait.seconds} s (to end its guest at once: coracle ${wait.action} ${key.name} -n ${key.namespace} --force)`,
-      );
-    await systemClock.sleep(POLL_MS, wait.signal);
-  }
 }
