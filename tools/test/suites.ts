@@ -6,8 +6,8 @@ import { pathToFileURL } from 'node:url';
 /**
  * Runs `files`, one after the other, each in a suite of its name.
  *
- * While tests are declared, node:test finds the suite that a test belongs to by a hook on every promise; that hook would double
- * what a request costs, and ends when all files are loaded. What a test leaves behind and fails later is then a failure of the
+ * While tests are declared, node:test finds the suite that a test belongs to by a hook on every promise; that hook would add a
+ * third or more to what a request costs, and ends when all files are loaded. What a test leaves behind and fails later is then a failure of the
  * process, no longer of that test; a file that runs alone says which one it was.
  */
 export function runAsSuites(files: readonly (readonly [name: string, path: string])[]): void {
