@@ -20,7 +20,7 @@ const why =
 // S-1145: `coracle cp`, `port-forward`, `logs`, `top`, `stop`, `start`, `restart` and `list` work on a running machine.
 // S-1629: The first machine of a control plane that `create` has started has no warning among its events.
 test('two commands to a shell, and the others on the same guest', {
-  timeout: 170_000,
+  timeout: 600_000,
   ...(why && { skip: why }),
 }, async (t) => {
   const at = openWorkspace(t);
@@ -99,7 +99,7 @@ test('two commands to a shell, and the others on the same guest', {
 // S-1147: `coracle create -p HOST:GUEST` gives a guest a port of 127.0.0.1, which comes back with each start; what is not had is said.
 // S-1148: `coracle create --disk SIZE` makes a disk that lasts: what a guest has written is there after a stop and a start.
 test('a published port and a disk that lasts are there again after a stop and a start', {
-  timeout: 170_000,
+  timeout: 600_000,
   ...(why && { skip: why }),
 }, async (t) => {
   const at = openWorkspace(t);

@@ -197,7 +197,7 @@ test('the host key lasts with the disk, one for each machine', { timeout: 280_00
 });
 
 // S-079
-test('kernel and initrd boot without a disk and read a SATA seed', { timeout: 60_000 }, async (t) => {
+test('kernel and initrd boot without a disk and read a SATA seed', { timeout: 180_000 }, async (t) => {
   const script = '#!/bin/sh\necho "script ran as $(id -un)"\n';
   const seed = await seedImage('kernel', 'instance-id: i-2\nlocal-hostname: yaml-name\n', script);
   const machine = await startMachine(t.signal, [

@@ -1,7 +1,7 @@
 /** A control plane for a command that needs one: that of the data directory, started when none runs. */
 
 import { existsSync, realpathSync } from 'node:fs';
-import { NODES, SERVICE_ACCOUNTS } from '@coracle/apimachinery/types/resource-types';
+import { NAMESPACES, NODES, SERVICE_ACCOUNTS } from '@coracle/apimachinery/types/resource-types';
 import type { Node } from '@coracle/apimachinery/types/types';
 import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
@@ -62,7 +62,8 @@ const LOOK_MS = 100;
 
 /**
  * Waits while a control plane that was just started has no node that takes Pods, or no account for those of the namespace: a
- * machine made before would be refused a Pod, and tried again, with warnings that nobody has to act on.
+ * machine made before would be refused a Pod, and tried again, with warnings that nobody has to act on. Not for a namespace
+ * that is absent: the creation reports that.
  */
 export async function awaitFirstNode(
   dir: DataDir,
@@ -72,10 +73,12 @@ export async function awaitFirstNode(
   const running = await findRunning(dir);
   const young = (): boolean => systemClock.now() - Date.parse(running?.startedAt ?? '') < YOUNG_MS;
   while (young()) {
-    const [account, nodes] = await Promise.all([
+    const [home, account, nodes] = await Promise.all([
+      orAbsent(client.get(NAMESPACES, { namespace: '', name: namespace }, { signal })),
       orAbsent(client.get(SERVICE_ACCOUNTS, { namespace, name: 'default' }, { signal })),
       client.list<Node>(NODES, { signal }),
     ]);
+    if (!home) return;
     const takesPods = nodes.items.some(({ spec }) => !spec?.taints?.length);
     if (account && (takesPods || running?.nodes.length === 0)) return;
     await systemClock.sleep(LOOK_MS, signal);

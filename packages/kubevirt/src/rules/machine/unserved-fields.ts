@@ -1,6 +1,7 @@
 /**
- * Every field of an instance's spec: what a guest here gets, and what the API takes and no guest gets, with the reason. Whoever asks for one of these hears of it at once, by a warning of the API, an event of the machine, of its set or
- * pool, and one of its instance. (A test walks the schema: a field that is added needs its place here.)
+ * Every field of an instance's spec: what a guest here gets, and what the API takes and no guest gets, with the reason.
+ * Whoever asks for one of these hears of it at once, by a warning of the API, an event of the machine, of its set or pool, and
+ * one of its instance. (A test walks the schema: a field that is added needs its place here.)
  */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
