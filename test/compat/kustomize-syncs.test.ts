@@ -87,7 +87,7 @@ suite('kustomize', { skip }, () => {
     await repository.git('rm', '--quiet', 'kustomization.yaml');
     await repository.commit({});
     await at.until('unbuilt', 'below', ({ status }) =>
-      /below\/kustomization\.yaml lies below/.test(status?.rendering?.errors?.[0]?.errorMessage ?? ''),
+      /below\/kustomization\.yaml is below/.test(status?.rendering?.errors?.[0]?.errorMessage ?? ''),
     );
     assert.deepEqual((await at.configMap('stays'))?.data, { k: '1' });
   });
