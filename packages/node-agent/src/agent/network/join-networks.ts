@@ -32,11 +32,16 @@ export async function joinNetworks(
     }
   };
   const joined: PlannedInterface[] = [];
+  const known = new Map<string, Awaited<ReturnType<typeof read>>>();
   for (const card of cards) {
-    const { segment } = card;
-    const said = segment ? await read(segment.definition) : {};
-    if ('problem' in said)
-      throw new NetworkError(`network-attachment-definition ${segment?.definition}: ${said.problem}`);
+    const definition = card.segment?.definition;
+    if (definition === undefined) {
+      joined.push(card);
+      continue;
+    }
+    const said = known.get(definition) ?? (await read(definition));
+    known.set(definition, said);
+    if ('problem' in said) throw new NetworkError(`network-attachment-definition ${definition}: ${said.problem}`);
     joined.push({ ...card, ...said });
   }
   return joined;

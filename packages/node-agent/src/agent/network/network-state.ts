@@ -125,9 +125,9 @@ interface ServingNode {
 /** What a Service and its endpoints say. */
 export function serviceEntries(service: ReadonlyService, slices: Slices, at: ServingNode): NetworkEntries {
   const { internalTrafficPolicy, trafficDistribution } = service.spec ?? {};
-  const local = localOf(slices, at.node);
-  const staysHere =
-    internalTrafficPolicy === 'Local' || (trafficDistribution === 'PreferSameNode' && readyOf(local).length > 0);
+  const asksForNode = internalTrafficPolicy === 'Local' || trafficDistribution === 'PreferSameNode';
+  const local = asksForNode ? localOf(slices, at.node) : slices;
+  const staysHere = asksForNode && (internalTrafficPolicy === 'Local' || readyOf(local).length > 0);
   return {
     services: servicesOf(service, staysHere ? local : slices),
     names: namesOf(service, slices),
