@@ -70,17 +70,17 @@ test('files of authentication and authorisation: refused in one line, else kept 
     ],
   );
   const unknown = await at.up('--authorization-mode', 'Node,Magic');
-  assert.deepEqual([unknown.code, unknown.stderr], [2, 'error: authorization-mode "Magic" is not a valid mode\n']);
+  assert.deepEqual([unknown.code, unknown.stderr], [1, 'error: authorization-mode "Magic" is not a valid mode\n']);
   const both = await at.up('--authentication-config', authentication, '--oidc-client-id', 'c');
   assert.deepEqual(
     [both.code, both.stderr],
-    [2, 'error: authentication-config file and oidc-* flags are mutually exclusive\n'],
+    [1, 'error: authentication-config file and oidc-* flags are mutually exclusive\n'],
   );
 
   const little = await at.up('--quota-backend-bytes', 'lots');
   assert.deepEqual(
     [little.code, little.stderr],
-    [2, 'error: --quota-backend-bytes takes an amount of bytes from 1Mi on, as 8Gi, not "lots"\n'],
+    [1, 'error: --quota-backend-bytes takes an amount of bytes from 1Mi on, as 8Gi, not "lots"\n'],
   );
 
   writeFileSync(authorization, authorizers('3s'));

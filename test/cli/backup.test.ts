@@ -71,9 +71,9 @@ test('a running control plane is backed up, and goes on elsewhere with a history
 test('wrong calls of backup are reported in one line', async (t) => {
   const { dir, run } = openWorkspace(t);
   for (const [argv, code, line] of [
-    [['backup'], 2, /backup takes: create DIR, verify DIR, or restore DIR/],
-    [['backup', 'make', 'x'], 2, /backup takes/],
-    [['backup', 'verify', dir, '--base', 'x'], 2, /--base and --without-keys are for create/],
+    [['backup'], 1, /backup takes: create DIR, verify DIR, or restore DIR/],
+    [['backup', 'make', 'x'], 1, /backup takes/],
+    [['backup', 'verify', dir, '--base', 'x'], 1, /--base and --without-keys are for create/],
     [['backup', 'verify', dir], 1, /is not a backup: it has no manifest.json/],
     [['backup', 'verify', join(dir, 'none')], 1, /none is not a directory/],
     [['backup', 'create', join(dir, 'b'), '--data-dir', join(dir, 'none')], 1, /holds no state of a control plane/],

@@ -144,7 +144,7 @@ test('a taken port is one line and exit code 1, and changes nothing in the data'
 });
 
 // S-087
-test('a wrong call is one line that says where help is, and exit code 2', async (t) => {
+test('a wrong call is one line that says where help is, and exit code 1', async (t) => {
   const at = openWorkspace(t);
   const file = join(at.dir, 'file');
   writeFileSync(file, '');
@@ -178,10 +178,10 @@ test('a wrong call is one line that says where help is, and exit code 2', async 
     [['version', 'x'], /version.*"x"/],
   ];
   const [first, ...others] = cases;
-  assert.match(refusal(await at.run(first![0]), 2), first![1]);
+  assert.match(refusal(await at.run(first![0]), 1), first![1]);
   const outcomes = await at.runEach(others.map(([argv]) => argv));
   for (const [i, [argv, wanted]] of others.entries())
-    await t.test(argv.join(' '), () => assert.match(refusal(outcomes[i]!, 2), wanted));
+    await t.test(argv.join(' '), () => assert.match(refusal(outcomes[i]!, 1), wanted));
   await t.test('nothing was made by any of them', () => {
     assert.deepEqual(readdirSync(at.home), []);
     assert.ok(!existsSync(at.data));
@@ -202,14 +202,14 @@ test('a wrong call is one line that says where help is, and exit code 2', async 
   });
 });
 
-// S-087: `--help` everywhere, completion for three shells, exit codes 0, 1 and 2.
+// S-087: `--help` everywhere, completion for three shells, exit codes 0 and 1.
 test('help, version, completion', async (t) => {
   const at = openWorkspace(t);
   const help = await at.run(['--help']);
   assert.equal(help.code, 0);
   for (const { name, hidden } of COMMANDS) if (!hidden) assert.match(help.stdout, new RegExp(`^  ${name} +\\S`, 'm'));
   const bare = await at.run([]);
-  assert.equal(bare.code, 2);
+  assert.equal(bare.code, 1);
   assert.match(bare.stdout + bare.stderr, /Usage: coracle COMMAND/);
   const helps = await at.runEach(COMMANDS.map(({ name }) => [name, '--help']));
   for (const [i, { name, flags, summary, hidden, subcommands }] of COMMANDS.entries()) {

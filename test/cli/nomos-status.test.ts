@@ -107,5 +107,5 @@ test('nomos status follows a sync, migrate finds nothing to do, bugreport holds 
   ]);
   assert.match(gone.stdout, /\n {2}N\/A\n {2}Error: {4}\S/);
   assert.deepEqual([fails.code, /^error: \S+: .*\n$/.test(fails.stderr)], [1, true]);
-  assert.deepEqual([wrong.code, wrong.stderr], [2, 'error: --format takes text or json, not "yaml"\n']);
+  assert.deepEqual([wrong.code, wrong.stderr], [1, 'error: --format takes text or json, not "yaml"\n']);
 });

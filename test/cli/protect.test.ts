@@ -81,7 +81,7 @@ spec: {source: {apiGroup: kubevirt.io, kind: VirtualMachine, name: saved}}
   await Promise.all(
     wrong.map(async ([argv, message]) => {
       const outcome = await at.run(argv);
-      assert.deepEqual([outcome.code, outcome.stdout], [2, ''], outcome.stderr);
+      assert.deepEqual([outcome.code, outcome.stdout], [1, ''], outcome.stderr);
       assert.match(outcome.stderr, message);
     }),
   );

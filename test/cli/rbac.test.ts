@@ -59,7 +59,7 @@ test('coracle rbac prints the tables the embedded server uses, and no more than 
     [['--controllers', 'none-such'], /^error: --controllers: "none-such" is not a controller/],
   ] as const) {
     const outcome = await at.run(['rbac', ...argv]);
-    assert.deepEqual([outcome.code, outcome.stdout], [2, ''], outcome.stderr);
+    assert.deepEqual([outcome.code, outcome.stdout], [1, ''], outcome.stderr);
     assert.match(outcome.stderr, message);
   }
 });

@@ -40,7 +40,7 @@ test('npm run demo -- --help prints help and starts nothing; a flag it does not 
   assert.deepEqual([help.code, help.stderr], [0, '']);
   assert.match(help.stdout, /--once/);
   const unknown = await demo('--frob');
-  assert.equal(unknown.code, 2);
+  assert.equal(unknown.code, 1);
   assert.match(unknown.stderr, /^error: .*--frob.*\n$/);
 });
 

@@ -52,7 +52,7 @@ interface DemoFlags {
 
 const flags = readFlags();
 const values: DemoFlags = flags ?? { once: false, help: false };
-process.exitCode = flags === undefined ? 2 : flags.help ? 0 : await main();
+process.exitCode = flags === undefined ? 1 : flags.help ? 0 : await main();
 
 /** Undefined, and one line, when the call is wrong; `--help` is answered. */
 function readFlags(): DemoFlags | undefined {

@@ -84,7 +84,7 @@ export interface Command {
   readonly load: () => Promise<(context: CommandContext) => Promise<number>>;
 }
 
-/** The call is wrong: one line, exit code 2. */
+/** The call is wrong: one line that says how it is right, exit code 1. */
 export class UsageError extends Error {}
 
 /** The command could not do its work: one line, exit code 1. */

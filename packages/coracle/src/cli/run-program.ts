@@ -19,7 +19,7 @@ export function programHelp(): string {
   return `Coracle runs KubeVirt virtual machines without a cluster.\n\nUsage: coracle COMMAND [flags]\n\n${groups.join('\n\n')}\n\nHelp of a command, with examples: coracle help COMMAND\n`;
 }
 
-/** Runs one command. Exit codes: 0 done, 1 could not, 2 wrong call. */
+/** Runs one command. Exit codes: 0 done, 1 could not, or a wrong call. */
 export async function runProgram(argv: readonly string[]): Promise<number> {
   const progress = createProgress((text) => void process.stderr.write(text), {
     clock: systemClock,
@@ -46,7 +46,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   const [name] = argv;
   if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
     print(programHelp());
-    return name === undefined ? 2 : 0;
+    return name === undefined ? 1 : 0;
   }
   const interrupted = new AbortController();
   const interrupt = (): void => interrupted.abort(new CommandError('interrupted'));
@@ -69,11 +69,8 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     const { signal } = interrupted;
     return await run({ flags, words, environment: process.env, print, note, progress: progress.show, signal });
   } catch (error) {
-    if (error instanceof UsageError) {
-      note(`error: ${oneLine(error.message)}`);
-      return 2;
-    }
-    if (process.env['CORACLE_DEBUG'] && error instanceof Error) note(error.stack ?? '');
+    if (process.env['CORACLE_DEBUG'] && error instanceof Error && !(error instanceof UsageError))
+      note(error.stack ?? '');
     const { failureText } = await import('./failure-text.ts');
     note(`error: ${oneLine(failureText(error, { flags: given, environment: process.env }))}`);
     return 1;

@@ -9,7 +9,7 @@ import type { FindTokenUser } from '@coracle/apiserver/auth/token-authenticator'
 import { systemClock } from '@coracle/runtime/clock/clock';
 import { isRunning, signalProcess } from '@coracle/runtime/process/identity';
 import { isProgram } from '@coracle/runtime/process/program';
-import { type Exit, spawnDetached } from '@coracle/runtime/process/spawn-detached';
+import { spawnDetached } from '@coracle/runtime/process/spawn-detached';
 import { aborted } from '@coracle/runtime/signal/abortable';
 import type { AuditSettings } from '../compose/audit-log.ts';
 import { giveMemoryBackAtRest } from '../compose/give-memory-back.ts';
@@ -50,8 +50,6 @@ const WARNING = 'warning: ';
 const PRUNE_AFTER_MS = 30_000;
 /** First start makes keys and may probe the host; past this something is wrong. */
 const START_MS = 60_000;
-/** A process that is gone is heard of within this time. */
-const EXIT_MS = 1_000;
 
 /** What the process in the background gets as it was given here. */
 const { 'data-dir': _, detach: __, json: ___, ...HANDED_ON } = UP_FLAGS;
@@ -296,10 +294,6 @@ async function detach(
       },
     },
   );
-  let exit: Exit | undefined;
-  void child.exited.then((how) => {
-    exit = how;
-  });
   const deadline = systemClock.monotonic() + START_MS;
   for (;;) {
     const running: Running | undefined = await findRunning(dir);
@@ -308,13 +302,7 @@ async function detach(
       context.print(readyLine(context, { dir, url: running.url, seconds: (systemClock.monotonic() - started) / 1000 }));
       return 0;
     }
-    if (!(await isRunning(child.identity))) {
-      // The child holds no reference to the event loop, so its exit is waited for with a timer.
-      for (let waited = 0; exit === undefined && waited < EXIT_MS; waited += POLL_MS)
-        await systemClock.sleep(POLL_MS, context.signal);
-      const message = lastError(dir.log, logStart);
-      throw exit?.code === 2 ? new UsageError(message) : new CommandError(message);
-    }
+    if (!(await isRunning(child.identity))) throw new CommandError(lastError(dir.log, logStart));
     if (systemClock.monotonic() > deadline)
       throw new CommandError(
         `not ready after ${START_MS / 1000} s, and still starting: coracle status shows it once it is ready (log: ${dir.log})`,
