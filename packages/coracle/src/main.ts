@@ -1,7 +1,8 @@
 /** The `coracle` program: finds the command, reads its words, turns failures into one line and an exit code. */
-import { enableCompileCache, registerHooks } from 'node:module';
+import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
+import './config/resolve-sources.ts';
 import { distrustCache } from './config/trusted-dir.ts';
 
 // Everything this program and its guests write is for its owner: state, images, disks, sockets, logs.
@@ -20,21 +21,6 @@ else {
   delete process.env['NODE_COMPILE_CACHE'];
   process.env['NODE_DISABLE_COMPILE_CACHE'] = '1';
 }
-// Where a file lies that another one names is said by its name alone, in its own package and in another one of ours. Left
-// to itself Node looks for links and for package.json files on the way to each of them: a third of the processor time of
-// loading a thousand sources, a twentieth of the start of a build.
-const isSource = import.meta.url.endsWith('.ts');
-const [ours, ending, format] = isSource ? ['../..', '.ts', 'module-typescript'] : ['.', '.js', 'module'];
-const root = new URL(ours, import.meta.url).href;
-const found = (url: string) => ({ url, format, shortCircuit: true });
-registerHooks({
-  resolve(name, context, next) {
-    if (!context.parentURL?.startsWith(root)) return next(name, context);
-    if (name.startsWith('.') && name.endsWith(ending)) return found(new URL(name, context.parentURL).href);
-    const [, owner, path] = (isSource && /^@coracle\/([^/]+)\/(.+)(?<!\.json)$/.exec(name)) || [];
-    return path === undefined ? next(name, context) : found(`${root}${owner}/src/${path}.ts`);
-  },
-});
 const { runProgram } = await import('./cli/run-program.ts');
 const code = await runProgram(process.argv.slice(2));
 process.exitCode ||= code; // set already where the output could not be written
