@@ -125,7 +125,9 @@ test('networkState() gives Services their ready endpoints, and names to what can
   ]);
   assert.deepEqual(state.peers, [{ node: 'two', host: '127.0.0.1', port: 4711 }]);
   const targets = [{ address: A, port: 8080 }];
-  assert.deepEqual(state.services, [{ address: '10.96.0.7', protocol: 'tcp', port: 80, sticky: true, targets }]);
+  assert.deepEqual(state.services, [
+    { address: '10.96.0.7', protocol: 'tcp', port: 80, affinitySeconds: 10_800, targets },
+  ]);
   assert.deepEqual(state.names, [
     { name: 'web.default.svc', addresses: ['10.96.0.7'], isOwn: true },
     { name: '_http._tcp.web.default.svc', addresses: [], services: [{ port: 80, target: 'web.default.svc' }] },
@@ -179,6 +181,48 @@ test('networkState() keeps connections on the node where a Service asks for it',
     ['127.0.0.1', A],
     ['127.32.0.1', A, B],
   ]);
+});
+
+// S-1670: `trafficDistribution: PreferSameZone` (and `PreferClose`) leads guests and node ports to endpoints of the zone of their
+//   node while there are some, `PreferSameNode` where its node has none; where a zone is not known, to all.
+test('networkState() keeps connections in a zone where a Service asks for it', () => {
+  const endpoint = (address: string, nodeName: string, zone?: string) => ({
+    addresses: [address],
+    nodeName,
+    conditions: { ready: true },
+    ...(zone && { zone }),
+  });
+  const reached = (
+    trafficDistribution: string,
+    endpoints: EndpointSlice['endpoints'],
+    labels: Readonly<Record<string, string>> = { 'topology.kubernetes.io/zone': 'north' },
+  ): string[] => {
+    const metadata = { name: 'web-x', namespace: 'default', labels: { 'kubernetes.io/service-name': 'web' } };
+    const spec: Service['spec'] = {
+      clusterIP: '10.96.0.7',
+      type: 'NodePort',
+      ports: [{ port: 80, nodePort: 30080 }],
+      trafficDistribution,
+    };
+    const { services, listeners } = networkState({
+      nodes: [partly<Node>({ metadata: { name: 'one', labels } })],
+      services: [partly<Service>({ metadata: { name: 'web', namespace: 'default' }, spec })],
+      slices: [partly<EndpointSlice>({ metadata, addressType: 'IPv4', endpoints, ports: [{ port: 8080 }] })],
+    });
+    const [inside = [], outside] = [services[0]?.targets, listeners[0]?.targets].map((targets) =>
+      targets?.map(({ address }) => address),
+    );
+    assert.deepEqual(inside, outside);
+    return inside;
+  };
+  const zones = [endpoint(A, 'two', 'north'), endpoint(B, 'three', 'south'), endpoint(C, 'one', 'north')];
+  assert.deepEqual(reached('PreferSameZone', zones), [A, C]);
+  assert.deepEqual(reached('PreferClose', zones), [A, C]);
+  assert.deepEqual(reached('PreferSameNode', zones), [C]);
+  assert.deepEqual(reached('PreferSameNode', zones.slice(0, 2)), [A]);
+  assert.deepEqual(reached('PreferSameZone', zones.slice(1, 2)), [B]);
+  assert.deepEqual(reached('PreferSameZone', [...zones, endpoint('100.64.0.9', 'four')]), [A, B, C, '100.64.0.9']);
+  assert.deepEqual(reached('PreferSameZone', zones, {}), [A, B, C]);
 });
 
 test('networkState() makes rules of NetworkPolicies: by labels, namespaces, blocks and ports, also by name', () => {

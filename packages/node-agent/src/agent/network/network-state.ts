@@ -84,16 +84,21 @@ function readyOf(slices: Slices): DeepReadonly<Endpoint>[] {
     : all.filter(({ conditions }) => conditions?.serving === true && conditions.terminating === true);
 }
 
+/** Upstream's default: three hours. */
+const AFFINITY_SECONDS = 10_800;
+const affinityOf = (spec: ReadonlyService['spec']): Pick<NetworkService, 'affinitySeconds'> =>
+  spec?.sessionAffinity === 'ClientIP'
+    ? { affinitySeconds: spec.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? AFFINITY_SECONDS }
+    : {};
+
 function servicesOf({ spec }: ReadonlyService, slices: Slices): NetworkService[] {
-  const { clusterIP = '', ports, sessionAffinity } = spec ?? {};
+  const { clusterIP = '', ports } = spec ?? {};
   if (clusterIP === '' || clusterIP === 'None' || clusterIP.includes(':')) return [];
   return (ports ?? []).flatMap(({ name = '', port, protocol = 'TCP' }) => {
     if (protocol === 'SCTP') return [];
     const targets = readyTargets(slices, name, protocol).map(({ address, port: at }) => ({ address, port: at }));
-    const sticky = sessionAffinity === 'ClientIP';
-    return [
-      { address: clusterIP, protocol: protocol === 'UDP' ? ('udp' as const) : ('tcp' as const), port, sticky, targets },
-    ];
+    const common = { protocol: protocol === 'UDP' ? ('udp' as const) : ('tcp' as const), ...affinityOf(spec) };
+    return [{ address: clusterIP, port, ...common, targets }];
   });
 }
 
@@ -115,54 +120,70 @@ export function publishedPort(
 export const isOuter = ({ spec }: ReadonlyService): boolean =>
   spec?.type === 'NodePort' || spec?.type === 'LoadBalancer';
 
-/** The node that a Service is served on: its name, and where it opens node ports. */
+/** The node that a Service is served on: its name and zone, and where it opens node ports. */
 interface ServingNode {
   readonly node: string;
+  readonly zone: string | undefined;
   readonly address: string;
   readonly published: Published;
 }
 
 /** What a Service and its endpoints say. */
 export function serviceEntries(service: ReadonlyService, slices: Slices, at: ServingNode): NetworkEntries {
-  const { internalTrafficPolicy, trafficDistribution } = service.spec ?? {};
-  const asksForNode = internalTrafficPolicy === 'Local' || trafficDistribution === 'PreferSameNode';
-  const local = asksForNode ? localOf(slices, at.node) : slices;
-  const staysHere = asksForNode && (internalTrafficPolicy === 'Local' || readyOf(local).length > 0);
+  const isLocal = service.spec?.internalTrafficPolicy === 'Local';
   return {
-    services: servicesOf(service, staysHere ? local : slices),
+    services: servicesOf(service, isLocal ? localOf(slices, at.node) : nearOf(service, slices, at)),
     names: namesOf(service, slices),
     listeners: isOuter(service) ? listenersOf(service, slices, at) : [],
   };
 }
 
+type Choice = (endpoint: DeepReadonly<Endpoint>) => boolean;
+
+const only = (slices: Slices, isChosen: Choice): Slices =>
+  slices.map((slice) => ({ ...slice, endpoints: (slice.endpoints ?? []).filter(isChosen) }));
 /** The endpoints of one node. */
-const localOf = (slices: Slices, node: string): Slices =>
-  slices.map((slice) => ({ ...slice, endpoints: (slice.endpoints ?? []).filter(({ nodeName }) => nodeName === node) }));
+const localOf = (slices: Slices, node: string): Slices => only(slices, ({ nodeName }) => nodeName === node);
 
 /**
- * Node ports on the address of the node, with `externalTrafficPolicy: Local` for its own Pods alone, and ports of load
+ * The endpoints that `trafficDistribution` prefers: those of the node, or else of its zone; all where it asks for none of
+ * these, none of these is ready, or the zone of one is not known.
+ */
+function nearOf({ spec }: ReadonlyService, slices: Slices, at: Pick<ServingNode, 'node' | 'zone'>): Slices {
+  if (!spec?.trafficDistribution) return slices;
+  const ready = readyOf(slices);
+  const isHere: Choice = ({ nodeName }) => nodeName === at.node;
+  const isOfZone: Choice = ({ zone }) => zone === at.zone;
+  const choices = [
+    ...(spec.trafficDistribution === 'PreferSameNode' ? [isHere] : []),
+    ...(at.zone !== undefined && ready.every(({ zone }) => zone !== undefined) ? [isOfZone] : []),
+  ];
+  const chosen = choices.find((choice) => ready.some(choice));
+  return chosen ? only(slices, chosen) : slices;
+}
+
+/**
+ * Node ports on the address of the node, with `externalTrafficPolicy: Local` for its own Pods alone or for those near it, and ports of load
  * balancers, which find the nodes that have some, on their address where it is one of this host's loopback.
  */
-function listenersOf(
-  { metadata, spec = {}, status }: ReadonlyService,
-  slices: Slices,
-  { node, address, published }: ServingNode,
-): NetworkListener[] {
+function listenersOf(service: ReadonlyService, slices: Slices, at: ServingNode): NetworkListener[] {
+  const { metadata, spec = {}, status } = service;
+  const { node, address, published } = at;
   const ingress = (status?.loadBalancer?.ingress ?? []).map(({ ip = '' }) => ip).filter((ip) => ip.startsWith('127.'));
   return (spec.ports ?? []).flatMap(({ name = '', port, nodePort, protocol = 'TCP' }): NetworkListener[] => {
     if (protocol === 'SCTP') return [];
     const targetsOf = (some: Slices): ListenerTarget[] =>
       readyTargets(some, name, protocol).map((target) => {
-        const at = published(protocol, target.address, target.port);
-        return { ...target, ...(at && { at }) };
+        const here = published(protocol, target.address, target.port);
+        return { ...target, ...(here && { at: here }) };
       });
-    const targets = targetsOf(slices);
-    const ofNode = spec.externalTrafficPolicy === 'Local' ? targetsOf(localOf(slices, node)) : targets;
+    const isLocal = spec.externalTrafficPolicy === 'Local';
+    const ofNode = targetsOf(isLocal ? localOf(slices, node) : nearOf(service, slices, at));
     const common = {
       protocol: protocol === 'UDP' ? ('udp' as const) : ('tcp' as const),
       service: `${metadata.namespace}/${metadata.name}`,
-      sticky: spec.sessionAffinity === 'ClientIP',
-      targets,
+      ...affinityOf(spec),
+      targets: targetsOf(slices),
     };
     return [
       ...(nodePort === undefined ? [] : [{ ...common, host: address, port: nodePort, targets: ofNode }]),

@@ -135,8 +135,10 @@ const placeText = (pod: DeepReadonly<Pod>): string =>
     pod.metadata.annotations?.[FORWARDED_PORTS_ANNOTATION],
     segmentsOf(pod),
   );
-const nodeText = ({ metadata, status }: DeepReadonly<Node>): string =>
-  textOf(metadata.annotations?.[POD_NETWORK_ANNOTATION], status?.nodeInfo?.bootID);
+const zoneOf = (node: DeepReadonly<Node> | undefined): string | undefined =>
+  node?.metadata.labels?.['topology.kubernetes.io/zone'];
+const nodeText = (node: DeepReadonly<Node>): string =>
+  textOf(node.metadata.annotations?.[POD_NETWORK_ANNOTATION], node.status?.nodeInfo?.bootID, zoneOf(node));
 
 function differs<T extends KubeObject>(change: Change<T>, text: (object: DeepReadonly<T>) => string): boolean {
   return change.type !== 'modified' || text(change.object) !== text(change.previous);
@@ -194,7 +196,8 @@ export function createNetworkView(
     const key = source.slice(SERVICE.length);
     const [namespace = '', name = ''] = key.split('/');
     const service = services.get({ namespace, name });
-    return service ? serviceEntries(service, slices.byIndex(BY_SERVICE, key), { node, address, published }) : {};
+    const zone = zoneOf(nodes.get({ namespace: '', name: node }));
+    return service ? serviceEntries(service, slices.byIndex(BY_SERVICE, key), { node, zone, address, published }) : {};
   };
 
   /** Policies are read as a whole: which Pods each is about is not known before. */
@@ -255,7 +258,8 @@ export function createNetworkView(
       if (!differs(change, nodeText)) return;
       dirty.add(PEERS);
       for (const service of services.list())
-        if (isOuter(service)) dirty.add(`${SERVICE}${service.metadata.namespace}/${service.metadata.name}`);
+        if (isOuter(service) || service.spec?.trafficDistribution)
+          dirty.add(`${SERVICE}${service.metadata.namespace}/${service.metadata.name}`);
     },
     serviceChanged: ({ object: { metadata } }) => void dirty.add(`${SERVICE}${metadata.namespace}/${metadata.name}`),
     sliceChanged({ object, previous }) {

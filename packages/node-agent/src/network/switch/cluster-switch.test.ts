@@ -60,7 +60,7 @@ test('guests of two nodes reach each other, and a node cannot speak for Pods of 
 test('a guest that moves is found where it came last, and its connections to Services go on', () => {
   const [one, two] = [newSwitch(), newSwitch()];
   const services: Entry<'services'>[] = [
-    { address: SERVICE, protocol: 'tcp', port: 80, sticky: false, targets: [{ address: A, port: 8080 }] },
+    { address: SERVICE, protocol: 'tcp', port: 80, targets: [{ address: A, port: 8080 }] },
   ];
   setState(one, stateOf('one', [since(A), since(C, 5)], { services }));
   setState(two, stateOf('two', [], { services }));
@@ -89,7 +89,7 @@ test('a Service spreads connections over its endpoints, keeps each, and refuses 
   const network = newSwitch();
   const withTargets = (targets: { address: string; port: number }[]): NetworkState =>
     stateOf('one', [since(A), since(B), since(C)], {
-      services: [{ address: SERVICE, protocol: 'tcp', port: 80, sticky: false, targets }],
+      services: [{ address: SERVICE, protocol: 'tcp', port: 80, targets }],
     });
   const [toB, toC] = [
     { address: B, port: 8080 },
@@ -122,7 +122,7 @@ test('nobody is refused in the moment in which the only guest of a Service moves
     address: SERVICE,
     protocol: 'tcp',
     port: 80,
-    sticky: false,
+
     targets,
   });
   const [ready, nobody] = [service({ address: B, port: 8080 }), service()];
@@ -146,7 +146,7 @@ test('nobody is refused in the moment in which the only guest of a Service moves
 test('a guest reaches itself by its own Pod address and by a Service of its own', () => {
   const network = newSwitch();
   const services: Entry<'services'>[] = [
-    { address: SERVICE, protocol: 'udp', port: 53, sticky: true, targets: [{ address: A, port: 5353 }] },
+    { address: SERVICE, protocol: 'udp', port: 53, affinitySeconds: 10_800, targets: [{ address: A, port: 5353 }] },
   ];
   setState(network, stateOf('one', [since(A)], { services }));
   const a = attach(network, A);
@@ -219,7 +219,7 @@ test('change() takes entries alone: what it does not name stays, and filters hea
     address,
     protocol: 'tcp',
     port,
-    sticky: false,
+
     targets: [{ address: to, port: 8080 }],
   });
   setState(

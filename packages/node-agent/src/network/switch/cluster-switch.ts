@@ -279,7 +279,8 @@ export class ClusterSwitch {
       // A connection stays where it is; a datagram, and a new connection, goes to who is ready.
       if (isReady || (protocol === TCP && !opensConnection(frame, packet))) return known;
     }
-    const target = service && chooseTarget(service, { address: textOf(port.address), port: found.source });
+    const target =
+      service && (port.connections.lastTarget(service) ?? chooseTarget(service, textOf(port.address), found.source));
     if (!target) return undefined;
     return port.connections.add({
       protocol,

@@ -51,7 +51,7 @@ test('names go to the cluster, the host and the servers of a machine as its poli
   // A loopback address, a Service: no guest reaches the first, and the node not the second.
   const servers = ['192.0.2.1', '192.0.2.2', '127.0.0.1', SERVICE, '2001:db8::1', '::1'];
   const own = '192.0.2.1,192.0.2.2,2001:db8::1';
-  const services = [{ address: SERVICE, protocol: 'tcp' as const, port: 80, sticky: false, targets: [] }];
+  const services = [{ address: SERVICE, protocol: 'tcp' as const, port: 80, targets: [] }];
   setState(network, stateOf('one', [since(A)], { names, services }));
   const first = { cluster: true, host: true, servers };
   assert.equal(await ask('web.default.svc.cluster.local', first), '');

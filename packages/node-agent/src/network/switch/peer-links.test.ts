@@ -49,7 +49,7 @@ test('a node port of one host leads to a guest of another, and to nothing else t
     host: address,
     port,
     service: 'default/web',
-    sticky: false,
+
     targets: [{ ...target, ...(at && { at }) }],
   });
   const probe = createServer();

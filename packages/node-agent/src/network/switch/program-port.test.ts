@@ -37,7 +37,7 @@ async function world(serve: (socket: Socket) => void, more: { readonly ingress?:
   const { port } = server.address() as { port: number };
   const network = newSwitch();
   const services: Entry<'services'>[] = [
-    { address: SERVICE, protocol: 'tcp', port: 443, sticky: false, targets: [{ address: B, port: 8443 }] },
+    { address: SERVICE, protocol: 'tcp', port: 443, targets: [{ address: B, port: 8443 }] },
   ];
   const state = stateOf('one', [since(A), since(B)], { services });
   const pods = state.pods.map((pod) => (pod.address === B ? { ...pod, ...more } : pod));

@@ -29,7 +29,7 @@ test('connections of one port of a guest are kept apart where the same Pod is be
         address,
         protocol: protocol === TCP ? 'tcp' : 'udp',
         port: 80,
-        sticky: false,
+
         targets: [{ address: B, port: 8080 }],
       }),
     );
@@ -73,7 +73,7 @@ test('connections of one port of a guest are kept apart where the same Pod is be
 //   by its end: it is sent again.
 test('a guest that moves hears nothing under a name that it does not know', () => {
   const services: Entry<'services'>[] = [
-    { address: SERVICE, protocol: 'tcp', port: 80, sticky: false, targets: [{ address: B, port: 8080 }] },
+    { address: SERVICE, protocol: 'tcp', port: 80, targets: [{ address: B, port: 8080 }] },
   ];
   let now = 0;
   const [one, two] = [newSwitch(), newSwitch(() => now)];
@@ -100,4 +100,56 @@ test('a guest that moves hears nothing under a name that it does not know', () =
   now = 1000;
   moved.send(TCP, SERVICE, [700, 80], 0x10);
   assert.equal(b.got.length, 2);
+});
+
+// S-1669: `sessionAffinity: ClientIP` keeps a guest at the endpoint of its last connection for `timeoutSeconds`, also when
+//   others come and after it has moved to another node; a port of the host keeps each client so.
+test('a guest stays with its endpoint for as long as the Service says', () => {
+  let now = 0;
+  const [one, two] = [newSwitch(() => now), newSwitch(() => now)];
+  join(one, two);
+  const others = Array.from({ length: 20 }, (_, n) => `100.64.7.${n}`);
+  const pods = [B, ...others].map((address) => ({ address, nodes: ['one'] }));
+  const tell = (targets: readonly string[], sinceTwo?: number): void => {
+    const services: Entry<'services'>[] = [
+      {
+        address: SERVICE,
+        protocol: 'tcp',
+        port: 80,
+        affinitySeconds: 10,
+        targets: targets.map((address) => ({ address, port: 8080 })),
+      },
+    ];
+    const guests = [since(B), ...others.map((address) => since(address))];
+    const all = [...pods, { address: C, nodes: ['one', 'two'] }];
+    setState(one, stateOf('one', [...guests, since(C)], { services, pods: all }));
+    setState(two, stateOf('two', sinceTwo === undefined ? [] : [since(C, sinceTwo)], { services, pods: all }));
+  };
+  tell([B]);
+  const c = attach(one, C);
+  const ends = [B, ...others].map((address) => attach(one, address));
+  /** To whom a new connection goes: its place among the endpoints. */
+  const reached = (guest: typeof c, from: number): number => {
+    for (const end of ends) end.got.length = 0;
+    guest.send(TCP, SERVICE, [from, 80]);
+    return ends.findIndex(({ got }) => got.length > 0);
+  };
+  assert.equal(reached(c, 1000), 0);
+  tell([B, ...others]);
+  for (let n = 1; n <= 5; n++) {
+    now += 10_000;
+    assert.equal(reached(c, 1000 + n), 0, 'each connection begins the time anew');
+  }
+  const moved = attach(two, C);
+  tell([B, ...others], 9);
+  now += 10_000;
+  assert.equal(reached(moved, 2000), 0);
+  now += 10_001;
+  const next = reached(moved, 2001);
+  assert.ok(next > 0, `${next}`);
+  tell(
+    others.filter((address) => address !== others[next - 1]),
+    9,
+  );
+  assert.notEqual(reached(moved, 2002), next, 'an endpoint that is gone holds nobody');
 });

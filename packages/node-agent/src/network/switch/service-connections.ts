@@ -3,7 +3,8 @@
  * under the Service's address. A guest may use one port of its own for a Service and for a Pod behind it: the Pod sees
  * another port for the later of the two, or it would take both for one connection. Pure but for the clock that it is given.
  */
-import { TCP } from '../ipv4-frame.ts';
+import { numberOf, TCP, textOf, UDP } from '../ipv4-frame.ts';
+import { createClientAffinity } from './client-affinity.ts';
 import type { NetworkService, ServiceTarget } from './switch-state.ts';
 
 /** Of one guest, to Services and straight to Pods each; the oldest goes when there are too many. */
@@ -36,6 +37,8 @@ export interface ServiceConnections {
   straight(flow: Flow, opens: boolean): ServiceConnection | undefined;
   /** The connection of a packet from a Pod to the port that it sees, if it came by a Service or sees another port. */
   from(protocol: number, seenPort: number, address: number, port: number): ServiceConnection | undefined;
+  /** The endpoint that the guest stays with, where the Service asks for that. */
+  lastTarget(service: NetworkService): ServiceTarget | undefined;
   /** Returns it with the port that the Pod is to see. */
   add(connection: ServiceConnection): ServiceConnection;
   /** For the node that the guest moves to. */
@@ -47,6 +50,7 @@ const keyOf = (protocol: number, ownPort: number, address: number, port: number)
 
 const keyOfFlow = ({ protocol, ownPort, address, port }: Flow): string => keyOf(protocol, ownPort, address, port);
 const seenPortOf = ({ ownPort, seenPort = ownPort }: ServiceConnection): number => seenPort;
+const keyOfService = (protocol: number, address: number, port: number): string => `${protocol}/${address}/${port}`;
 const isStraight = ({ address, port, target }: ServiceConnection): boolean =>
   address === target.address && port === target.port;
 
@@ -58,6 +62,7 @@ export function createServiceConnections(now: () => number): ServiceConnections 
   const inward = new Map<string, string>();
   /** Straight to Pods, which see the guest's own port: in the order in which they were opened. */
   const straight = new Map<string, ServiceConnection>();
+  const affinity = createClientAffinity(now);
   /** Of `outward`, those straight to Pods. */
   let replaced = 0;
   const keyOfSeen = (connection: ServiceConnection, seenPort = seenPortOf(connection)): string =>
@@ -104,7 +109,9 @@ export function createServiceConnections(now: () => number): ServiceConnections 
     const connection = withFreePort(wanted);
     outward.set(key, { connection, at: now() });
     inward.set(keyOfSeen(connection), key);
+    const { protocol, address, port, target } = connection;
     if (isStraight(connection)) replaced++;
+    else affinity.note(keyOfService(protocol, address, port), { address: textOf(target.address), port: target.port });
     if (outward.size > MAX_CONNECTIONS) forget(outward.keys().next().value as string);
     return connection;
   };
@@ -126,6 +133,11 @@ export function createServiceConnections(now: () => number): ServiceConnections 
       const key = inward.get(keyOf(protocol, seenPort, address, port));
       return key === undefined ? undefined : use(key);
     },
+    lastTarget: (service) =>
+      affinity.find(
+        keyOfService(service.protocol === 'tcp' ? TCP : UDP, numberOf(service.address), service.port),
+        service,
+      ),
     add(connection) {
       if (!isStraight(connection) || connection.seenPort !== undefined) return add(connection);
       noteStraight(connection);
@@ -148,14 +160,15 @@ function hashOf(text: string): number {
  * Which endpoint of a Service a connection goes to: the same on every node, so that one whose guest has moved goes on, and
  * the same for most when endpoints come and go (rendezvous hashing). Undefined where none is ready.
  */
-export function chooseTarget(
-  service: NetworkService,
-  client: { readonly address: string; readonly port: number },
-): ServiceTarget | undefined {
-  const who = service.sticky ? client.address : `${client.address}:${client.port}`;
-  let best: ServiceTarget | undefined;
+export function chooseTarget<T extends ServiceTarget>(
+  { targets, affinitySeconds }: { readonly targets: readonly T[]; readonly affinitySeconds?: number },
+  address: string,
+  port?: number,
+): T | undefined {
+  const who = affinitySeconds !== undefined ? address : `${address}:${port}`;
+  let best: T | undefined;
   let most = -1;
-  for (const target of service.targets) {
+  for (const target of targets) {
     const weight = hashOf(`${who}>${target.address}:${target.port}`);
     if (weight <= most) continue;
     most = weight;

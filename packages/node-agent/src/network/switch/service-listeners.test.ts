@@ -57,7 +57,7 @@ test('a port of a Service serves its endpoints in turn, passes over one that is 
     host: '127.64.77.2',
     port,
     service: 'default/web',
-    sticky: false,
+
     targets: [target(one, 1), target(two, 2), target(undefined, 3)],
   };
   listeners.set([listener]);
@@ -65,6 +65,13 @@ test('a port of a Service serves its endpoints in turn, passes over one that is 
   const answers = new Set<string>();
   for (let i = 0; i < 6; i++) answers.add(await said(port));
   assert.deepEqual([...answers].sort(), ['one', 'two']);
+  const again = [target(two, 2), target(one, 1)];
+  listeners.set([{ ...listener, affinitySeconds: 60, targets: [target(one, 1)] }]);
+  assert.equal(await said(port), 'one');
+  for (const targets of [again, again.toReversed()]) {
+    listeners.set([{ ...listener, affinitySeconds: 60, targets }]);
+    assert.deepEqual([await said(port), await said(port)], ['one', 'one'], 'it stays where it was');
+  }
   listeners.set([{ ...listener, targets: [] }]);
   assert.equal(await said(port), 'ECONNRESET');
   listeners.set([]);
@@ -93,7 +100,9 @@ test('a port of a Service by UDP brings answers back to who asked', async () => 
   const port = await freePort();
   const at = { host: '127.64.77.1', port: server.address().port };
   const targets = [{ address: '100.64.0.1', port: 53, node: 'n', at }];
-  listeners.set([{ protocol: 'udp', host: '127.64.77.2', port, service: 'default/dns', sticky: true, targets }]);
+  listeners.set([
+    { protocol: 'udp', host: '127.64.77.2', port, service: 'default/dns', affinitySeconds: 10_800, targets },
+  ]);
   const client = createSocket('udp4');
   const answers: string[] = [];
   client.on('message', (message) => void answers.push(String(message)));

@@ -9,6 +9,8 @@ import { createServer, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import { joinStreams } from '../join-streams.ts';
+import { type ClientAffinity, createClientAffinity } from './client-affinity.ts';
+import { chooseTarget } from './service-connections.ts';
 import type { ListenerTarget, NetworkListener } from './switch-state.ts';
 
 const RETRY_MS = 3000;
@@ -37,18 +39,18 @@ export interface ServiceListenersOptions {
 interface OpenPort {
   listener: NetworkListener;
   turn: number;
+  readonly affinity: ClientAffinity;
   close(): void;
 }
 
 const keyOf = ({ protocol, host, port }: NetworkListener): string => `${protocol}/${host}/${port}`;
 
-/** Targets in the order in which they are tried: the next in turn first; of a sticky Service the same for each client. */
+/** Targets in the order in which they are tried: the one that the client stays with first, or the next in turn. */
 function inTurn(open: OpenPort, client: string): ListenerTarget[] {
-  const { targets, sticky } = open.listener;
-  if (targets.length === 0) return [];
-  let first = open.turn++;
-  if (sticky) first = [...client].reduce((sum, char) => (Math.imul(sum, 31) + char.charCodeAt(0)) >>> 0, 7);
-  const at = first % targets.length;
+  const { targets, affinitySeconds } = open.listener;
+  const stays = affinitySeconds !== undefined && targets.length > 0;
+  const last = stays ? (open.affinity.find(client, open.listener) ?? chooseTarget(open.listener, client)) : undefined;
+  const at = last ? targets.indexOf(last) : open.turn++ % targets.length;
   return [...targets.slice(at), ...targets.slice(0, at)];
 }
 
@@ -72,7 +74,7 @@ export function createServiceListeners(options: ServiceListenersOptions): Servic
       }
       for (const [key, listener] of wanted) {
         if (ports.has(key)) continue;
-        const open: OpenPort = { listener, turn: 0, close: () => {} };
+        const open: OpenPort = { listener, turn: 0, affinity: createClientAffinity(clock.monotonic), close: () => {} };
         ports.set(key, open);
         keepPort(open, options, clock);
       }
@@ -104,9 +106,11 @@ function keepPort(open: OpenPort, options: ServiceListenersOptions, clock: Clock
 
 function listenTcp(open: OpenPort, { dial }: ServiceListenersOptions, failed: (error: Error) => void): () => void {
   const serve = async (socket: Socket): Promise<void> => {
-    for (const target of inTurn(open, socket.remoteAddress ?? '').slice(0, MAX_TRIES)) {
+    const client = socket.remoteAddress ?? '';
+    for (const target of inTurn(open, client).slice(0, MAX_TRIES)) {
       const far = await dial(target).catch(() => undefined);
       if (!far) continue;
+      open.affinity.note(client, target);
       if (socket.destroyed) far.destroy();
       else joinStreams(socket, far);
       return;
@@ -137,8 +141,10 @@ function listenUdp(open: OpenPort, clock: Clock, failed: (error: Error) => void)
       clients.delete(name);
     };
     if (!client) {
-      const target = inTurn(open, address).find(({ at }) => at !== undefined)?.at;
+      const found = inTurn(open, address).find(({ at }) => at !== undefined);
+      const target = found?.at;
       if (!target || clients.size >= MAX_CLIENTS) return;
+      open.affinity.note(address, found);
       const far = createSocket('udp4');
       far.on('error', forget);
       far.on('message', (answer) => near.send(answer, port, address));

@@ -36,8 +36,8 @@ export interface NetworkService {
   readonly address: string;
   readonly protocol: 'tcp' | 'udp';
   readonly port: number;
-  /** `sessionAffinity: ClientIP`. */
-  readonly sticky: boolean;
+  /** `sessionAffinity: ClientIP`: so long after a connection the next one of a client goes to the same endpoint. */
+  readonly affinitySeconds?: number;
   /** Endpoints that are ready. */
   readonly targets: readonly ServiceTarget[];
 }
@@ -64,7 +64,7 @@ export interface NetworkListener {
   readonly port: number;
   /** `NAMESPACE/NAME` */
   readonly service: string;
-  readonly sticky: boolean;
+  readonly affinitySeconds?: number;
   readonly targets: readonly ListenerTarget[];
 }
 
