@@ -17,7 +17,6 @@ test('an annotation that shows something of the body is written at the levels th
       code: 200,
       responseBody: undefined,
       impersonatedUser: undefined,
-      impersonationConstraint: '',
       annotations: new Map([['a', '1']]),
       annotationDetails: new Map([['patch', '[]']]),
     });

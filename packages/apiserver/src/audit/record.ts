@@ -26,8 +26,6 @@ export interface RecordEnd {
   /** The answer as JSON; undefined where there is none to show (a stream, another encoding). */
   readonly responseBody: unknown;
   readonly impersonatedUser: UserInfo | undefined;
-  /** The right that allowed it; '' = the legacy one, which is not named. */
-  readonly impersonationConstraint: string;
   readonly annotations: ReadonlyMap<string, string> | undefined;
   /** Annotations that show something of the body: they are left out where the body is. */
   readonly annotationDetails: ReadonlyMap<string, string> | undefined;
@@ -82,7 +80,7 @@ export class AuditRecord {
   #emit(stage: AuditStage, more: Json): void {
     const { decision, auditId, request, verb, user, objectRef, receivedAt } = this.#start;
     if (decision.omitStages.has(stage)) return;
-    const { impersonatedUser, authenticationMetadata, annotations, ...rest } = more;
+    const { impersonatedUser, annotations, ...rest } = more;
     this.#options.write({
       kind: 'Event',
       apiVersion: 'audit.k8s.io/v1',
@@ -93,7 +91,6 @@ export class AuditRecord {
       verb,
       user: user ? userJson(user) : {},
       ...(impersonatedUser !== undefined && { impersonatedUser }),
-      ...(authenticationMetadata !== undefined && { authenticationMetadata }),
       sourceIPs: sourceAddresses(request),
       ...(request.headers['user-agent'] && { userAgent: request.headers['user-agent'].slice(0, MAX_USER_AGENT) }),
       ...(objectRef && { objectRef }),
@@ -104,7 +101,7 @@ export class AuditRecord {
     });
   }
 
-  #ending({ code, responseBody, impersonatedUser, impersonationConstraint, ...end }: RecordEnd): Json {
+  #ending({ code, responseBody, impersonatedUser, ...end }: RecordEnd): Json {
     const { decision, verb, objectRef } = this.#start;
     const contents = decision.level === 'Request' || decision.level === 'RequestResponse';
     const annotations = new Map([...(end.annotations ?? []), ...((contents && end.annotationDetails) || [])]);
@@ -113,7 +110,6 @@ export class AuditRecord {
     const shown = (value: unknown): unknown => (decision.omitManagedFields ? withoutManagedFields(value) : value);
     return {
       ...(impersonatedUser && { impersonatedUser: userJson(impersonatedUser) }),
-      ...(impersonationConstraint !== '' && { authenticationMetadata: { impersonationConstraint } }),
       responseStatus: statusJson(code, responseBody, objectRef?.['resource'] === 'secrets' && !contents),
       ...(contents && body !== undefined && { requestObject: shown(body) }),
       ...(this.wantsResponse && objectRef && responseBody !== undefined && !this.#started

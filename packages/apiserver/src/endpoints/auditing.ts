@@ -40,7 +40,6 @@ export function endAudit(
     code: status,
     responseBody: typeof body === 'function' || !(audit.wantsResponse || status >= 400) ? undefined : jsonOf(response),
     impersonatedUser: exchange.user !== exchange.authenticated ? exchange.user : undefined,
-    impersonationConstraint: exchange.impersonationConstraint,
     annotations: exchange.annotations,
     annotationDetails: exchange.annotationDetails,
   };

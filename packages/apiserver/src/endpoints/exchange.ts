@@ -129,8 +129,6 @@ export class Exchange {
   authenticated: UserInfo | undefined;
   /** Stage `authentication`, then `impersonation`. */
   user!: UserInfo;
-  /** Stage `impersonation`: the right by which the user became another, where it was a constrained one. */
-  impersonationConstraint = '';
   /** Stage `audit`; undefined where nobody audits or the policy wants nothing of this request. */
   audit: AuditRecord | undefined;
   /** Stage `cors`: headers for a page of an allowed origin. */

@@ -127,9 +127,8 @@ const impersonation: Stage = {
   run(exchange) {
     const naming = impersonatedUser(exchange);
     if (naming === undefined) return undefined;
-    return naming.then(({ user, constraint }) => {
+    return naming.then((user) => {
       exchange.user = user;
-      exchange.impersonationConstraint = constraint;
       return undefined;
     });
   },
