@@ -270,38 +270,31 @@ test('refused applies', async (t) => {
 
 // S-165: Ownership written down in one version of a kind is read in that version.
 test('ownership written down in one version is read in that version', async () => {
-  const path = (version: string, name = 'two-versions') =>
-    `/apis/autoscaling/${version}/namespaces/default/horizontalpodautoscalers/${name}`;
-  const scaleTargetRef = { kind: 'Deployment', name: 'd', apiVersion: 'apps/v1' };
-  const apply = (version: string, manager: string, spec: object, force = false) =>
-    server.request('PATCH', `${path(version)}?fieldManager=${manager}&force=${force}`, {
+  const [core, other] = ['v1', 'events.k8s.io/v1'];
+  const path = (version: string) =>
+    `/${version === core ? 'api' : 'apis'}/${version}/namespaces/default/events/two-versions`;
+  const apply = (apiVersion: string, manager: string, fields: object, force = false) =>
+    server.request('PATCH', `${path(apiVersion)}?fieldManager=${manager}&force=${force}`, {
       headers: { 'content-type': 'application/apply-patch+yaml' },
-      body: {
-        apiVersion: `autoscaling/${version}`,
-        kind: 'HorizontalPodAutoscaler',
-        metadata: { name: 'two-versions' },
-        spec,
-      },
+      body: { apiVersion, kind: 'Event', metadata: { name: 'two-versions' }, ...fields },
     });
-  const old = { scaleTargetRef, minReplicas: 1, maxReplicas: 3, targetCPUUtilizationPercentage: 50 };
-  assert.equal((await apply('v1', 'one', old)).status, 201);
-  const cpu = (averageUtilization: number) => ({
-    scaleTargetRef,
-    maxReplicas: 3,
-    metrics: [{ type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization } } }],
-  });
-  assert.equal((await apply('v2', 'two', cpu(50))).status, 200, 'the same, in other words');
-  const refused = await apply('v2', 'two', cpu(60));
+  const regarding = { kind: 'Pod', namespace: 'default', name: 'p' };
+  const reporter = { reportingController: 'example.com/tester', reportingInstance: 't', action: 'Do', reason: 'Test' };
+  const event = { eventTime: '2026-01-02T03:04:05.000006Z', type: 'Normal', ...reporter, regarding, note: 'hello' };
+  assert.equal((await apply(other, 'one', event)).status, 201);
+  const same = await apply(core, 'two', { involvedObject: regarding, message: 'hello' });
+  assert.equal(same.status, 200, 'the same, in other words');
+  const refused = await apply(core, 'two', { involvedObject: regarding, message: 'goodbye' });
   assert.equal(refused.status, 409);
   assert.deepEqual(
     refused.json.details.causes.map(({ field }: { field: string }) => field),
-    ['.spec.targetCPUUtilizationPercentage'],
+    ['.note'],
   );
-  const forced = await apply('v2', 'two', cpu(60), true);
+  const forced = await apply(core, 'two', { involvedObject: regarding, message: 'goodbye' }, true);
   assert.equal(forced.status, 200);
   const one = forced.json.metadata.managedFields.find(({ manager }: { manager: string }) => manager === 'one');
-  assert.deepEqual(Object.keys(one.fieldsV1['f:spec']).sort(), ['f:maxReplicas', 'f:minReplicas', 'f:scaleTargetRef']);
-  assert.equal((await server.request('GET', path('v1'))).json.spec.targetCPUUtilizationPercentage, 60);
+  assert.ok(one.fieldsV1['f:regarding'] && !one.fieldsV1['f:note'], JSON.stringify(one.fieldsV1));
+  assert.equal((await server.request('GET', path(other))).json.note, 'goodbye');
 });
 
 test('empty maps of built-in kinds are owned by who applies them, and not there', async () => {

@@ -140,8 +140,12 @@ test('a v1 autoscaler is a v2 autoscaler with one CPU metric', async () => {
 
 // S-132
 test('what v1 cannot say goes through it unharmed', async () => {
+  const cpu = (averageUtilization: number) => ({
+    type: 'Resource',
+    resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization } },
+  });
   const metrics = [
-    { type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 70 } } },
+    cpu(70),
     { type: 'Pods', pods: { metric: { name: 'rps' }, target: { type: 'AverageValue', averageValue: '10' } } },
   ];
   const policies = [{ type: 'Percent', value: 50, periodSeconds: 15 }];
@@ -155,13 +159,12 @@ test('what v1 cannot say goes through it unharmed', async () => {
   assert.equal((await server.request('POST', HPA('v2'), { body })).status, 201);
   const old = await server.request('GET', `${HPA('v1')}/two`);
   assert.equal(old.json.spec.targetCPUUtilizationPercentage, 70);
-  const annotation = old.json.metadata.annotations['autoscaling.alpha.kubernetes.io/metrics'];
-  assert.deepEqual(JSON.parse(annotation), [{ type: 'Pods', pods: { metricName: 'rps', targetAverageValue: '10' } }]);
   old.json.spec.maxReplicas = 4;
+  old.json.spec.targetCPUUtilizationPercentage = 60;
   assert.equal((await server.request('PUT', `${HPA('v1')}/two`, { body: old.json })).status, 200);
   const { json } = await server.request('GET', `${HPA('v2')}/two`);
   assert.equal(json.spec.maxReplicas, 4);
-  assert.deepEqual(json.spec.metrics, metrics);
+  assert.deepEqual(json.spec.metrics, [cpu(60), metrics[1]]);
   assert.deepEqual(json.spec.behavior.scaleDown, behavior.scaleDown);
   assert.deepEqual(json.metadata.annotations, { mine: 'yes' });
 });

@@ -8,12 +8,7 @@ import { type InProcessServer, startServer } from '../testkit/in-process-server.
 
 let server: InProcessServer;
 before(async () => {
-  server = await startServer({
-    components: () => [
-      { name: 'controller-manager', status: 'True', message: 'ok' },
-      { name: 'scheduler', status: 'False', message: 'ended' },
-    ],
-  });
+  server = await startServer();
   await establish(server, definition({ name: 'gadget' }));
 });
 after(() => server.stop());
@@ -139,38 +134,6 @@ for (const [probe, more] of [
     assert.equal((await server.request('POST', `/${probe}`)).text, 'ok');
   });
 }
-
-// S-234: Component statuses tell of the store, of the scheduler and of the controllers that run beside the server.
-// Compat Reading, P2, yes: ComponentStatus, made up when it is asked for
-test('component statuses: the store, as upstream lists its etcd, and what runs beside the server', async () => {
-  const { json } = await server.request('GET', '/api/v1/componentstatuses');
-  assert.equal(json.kind, 'ComponentStatusList');
-  const names = json.items.map((item: { metadata: { name: string } }) => item.metadata.name);
-  assert.deepEqual(names, ['controller-manager', 'scheduler', 'etcd-0']);
-  const conditions = [
-    { type: 'Healthy', status: 'True', message: 'ok' },
-    { type: 'Healthy', status: 'False', message: 'ended' },
-    { type: 'Healthy', status: 'True', message: 'ok' },
-  ];
-  for (const [i, name] of names.entries()) {
-    const one = await server.request('GET', `/api/v1/componentstatuses/${name}`);
-    assert.deepEqual(one.json.conditions, [conditions[i]]);
-  }
-  const table = await get('/api/v1/componentstatuses', shape('Table'));
-  assert.deepEqual(
-    table.json.rows.map(({ cells }: { cells: unknown }) => cells),
-    [
-      ['controller-manager', 'Healthy', 'ok', ''],
-      ['scheduler', 'Unhealthy', 'ended', ''],
-      ['etcd-0', 'Healthy', 'ok', ''],
-    ],
-  );
-  const chosen = await server.request('GET', '/api/v1/componentstatuses?fieldSelector=metadata.name!=etcd-0');
-  assert.equal(chosen.json.items.length, 2);
-  assert.equal((await server.request('GET', '/api/v1/componentstatuses/etcd-1')).status, 404);
-  const none = await server.request('GET', '/api/v1/componentstatuses?fieldSelector=metadata.name=other');
-  assert.deepEqual(none.json.items, []);
-});
 
 const PROXIED: readonly (readonly [path: string, status: number, message: RegExp])[] = [
   ['/api/v1/namespaces/default/services/none/proxy/', 404, /^services "none" not found$/],

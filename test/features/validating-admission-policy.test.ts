@@ -342,41 +342,28 @@ test('namespaces are validated by their own labels, with no namespaceObject', as
 });
 
 test('Equivalent converts to the version of the rule, Exact does not match', async () => {
-  const scaler = {
-    apiVersion: 'autoscaling/v2',
-    kind: 'HorizontalPodAutoscaler',
+  const event = {
+    apiVersion: 'v1',
+    kind: 'Event',
     metadata: { name: 'h' },
-    spec: {
-      maxReplicas: 3,
-      scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'd' },
-      metrics: [
-        { type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 50 } } },
-      ],
-    },
+    involvedObject: { kind: 'Pod', namespace: 'default', name: 'p' },
+    message: 'hello',
   };
-  const rules = [
-    {
-      apiGroups: ['autoscaling'],
-      apiVersions: ['v1'],
-      resources: ['horizontalpodautoscalers'],
-      operations: ['CREATE'],
-    },
-  ];
+  const rules = [{ apiGroups: ['events.k8s.io'], apiVersions: ['v1'], resources: ['events'], operations: ['CREATE'] }];
   const validations = [
     {
-      expression:
-        "object.spec.targetCPUUtilizationPercentage != 50 || request.kind.version != 'v1' || request.requestKind.version != 'v2'",
-      message: 'seen as v1',
+      expression: "object.note != 'hello' || request.kind.group != 'events.k8s.io' || request.requestKind.group != ''",
+      message: 'seen as events.k8s.io',
     },
   ];
-  const path = '/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers';
+  const path = '/api/v1/namespaces/default/events';
   await policy({ rules, validations });
-  const { json } = await server.request('POST', path, { body: scaler });
-  assert.match(json.message, /seen as v1$/);
+  const { json } = await server.request('POST', path, { body: event });
+  assert.match(json.message, /seen as events.k8s.io$/);
   await server.request('PATCH', `${GROUP}/validatingadmissionpolicies/p`, {
     body: { spec: { matchConstraints: { matchPolicy: 'Exact' } } },
   });
-  assert.equal((await server.request('POST', path, { body: scaler })).status, 201);
+  assert.equal((await server.request('POST', path, { body: event })).status, 201);
 });
 
 // S-158

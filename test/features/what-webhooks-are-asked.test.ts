@@ -132,40 +132,28 @@ test('a deleted collection stops at the first denial, in list order', async () =
 });
 
 test('Equivalent shows the object in the version of the rule, Exact looks away', async () => {
-  const rules = [
-    {
-      apiGroups: ['autoscaling'],
-      apiVersions: ['v1'],
-      resources: ['horizontalpodautoscalers'],
-      operations: ['CREATE'],
-    },
-  ];
-  const scaler = (name: string) => ({
-    apiVersion: 'autoscaling/v2',
-    kind: 'HorizontalPodAutoscaler',
+  const rules = [{ apiGroups: ['events.k8s.io'], apiVersions: ['v1'], resources: ['events'], operations: ['CREATE'] }];
+  const event = (name: string) => ({
+    apiVersion: 'v1',
+    kind: 'Event',
     metadata: { name },
-    spec: {
-      maxReplicas: 3,
-      scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'd' },
-      metrics: [
-        { type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 50 } } },
-      ],
-    },
+    involvedObject: { kind: 'Pod', namespace: 'default', name: 'p' },
+    message: 'hello',
   });
-  const path = '/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers';
+  const path = '/api/v1/namespaces/default/events';
   await configure('Mutating', 'm', { path: '/label', rules });
-  const made: Review = await suite.server.create(path, scaler('one'));
+  const made: Review = await suite.server.create(path, event('one'));
   const { request } = suite.hooks.calls[0]!.body;
-  assert.equal(request.object.apiVersion, 'autoscaling/v1');
-  assert.equal(request.object.spec.targetCPUUtilizationPercentage, 50);
-  assert.deepEqual([request.kind.version, request.requestKind.version], ['v1', 'v2']);
-  assert.deepEqual([request.resource.version, request.requestResource.version], ['v1', 'v2']);
-  assert.equal(made.apiVersion, 'autoscaling/v2');
+  assert.equal(request.object.apiVersion, 'events.k8s.io/v1');
+  assert.equal(request.object.note, 'hello');
+  assert.deepEqual([request.kind.group, request.requestKind.group], ['events.k8s.io', '']);
+  assert.deepEqual([request.resource.group, request.requestResource.group], ['events.k8s.io', '']);
+  assert.equal(made.apiVersion, 'v1');
   assert.deepEqual(made.metadata.labels, { hooked: 'yes' });
-  assert.equal(made.spec.metrics[0].resource.target.averageUtilization, 50);
+  assert.equal(made.message, 'hello');
   await suite.server.request('DELETE', `${GROUP}/mutatingwebhookconfigurations/m`);
   await configure('Mutating', 'm', { path: '/label', rules, matchPolicy: 'Exact' });
-  await suite.server.create(path, scaler('two'));
+  await suite.server.create(path, event('two'));
   assert.equal(suite.hooks.calls.length, 1);
 });
 

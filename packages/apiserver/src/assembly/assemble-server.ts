@@ -64,14 +64,7 @@ export interface ServerExtension {
 /** Settings of endpoints that are passed on as they are. */
 type PassedOn = Pick<
   EndpointsOptions,
-  | 'compressor'
-  | 'readElsewhere'
-  | 'runStage'
-  | 'writeElsewhere'
-  | 'corsAllowedOrigins'
-  | 'hostNames'
-  | 'components'
-  | 'maxInFlight'
+  'compressor' | 'readElsewhere' | 'runStage' | 'writeElsewhere' | 'corsAllowedOrigins' | 'hostNames' | 'maxInFlight'
 >;
 
 /** What a server is made of, beside its store and its access. */
@@ -196,7 +189,6 @@ const passedOn = (options: PassedOn): PassedOn => ({
   ...(options.writeElsewhere && { writeElsewhere: options.writeElsewhere }),
   ...(options.corsAllowedOrigins && { corsAllowedOrigins: options.corsAllowedOrigins }),
   ...(options.hostNames && { hostNames: options.hostNames }),
-  ...(options.components && { components: options.components }),
   ...(options.maxInFlight !== undefined && { maxInFlight: options.maxInFlight }),
 });
 

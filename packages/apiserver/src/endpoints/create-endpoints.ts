@@ -24,7 +24,6 @@ import { createStagesElsewhere } from '../registry/stages-elsewhere.ts';
 import type { FieldManagement, Registry } from '../registry/write-contract.ts';
 import type { AggregatedApi } from './aggregated-api.ts';
 import { JSON_AND_YAML } from './body.ts';
-import type { ComponentHealth } from './component-health.ts';
 import { createCorsPolicy } from './cors.ts';
 import { createDiscovery } from './discovery-routes.ts';
 import type { WriteElsewhere } from './document-forms.ts';
@@ -96,8 +95,6 @@ export interface EndpointsOptions {
   readonly hostNames?: readonly string[];
   /** Requests answered at once, those of exempt priority levels aside; 600 when not given. */
   readonly maxInFlight?: number;
-  /** How the components beside the server are, asked when a ComponentStatus is; none are listed without. */
-  readonly components?: () => readonly ComponentHealth[];
   /** Where the durations of admission are counted; absent = nowhere. */
   readonly admissionMetrics?: AdmissionMetrics;
   /** Kinds of which a collection is deleted whole or not at all. */
@@ -172,7 +169,6 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
     compressor: options.compressor,
     packedLists: options.compressor && createPackedLists({ compressor: options.compressor, clock }),
     joinedLists: createJoinedLists(clock),
-    components: options.components ?? (() => []),
     clock,
     log,
     metrics,

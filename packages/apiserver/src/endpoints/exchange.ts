@@ -19,7 +19,6 @@ import { growsLarge, isLargeBody } from '../registry/large-write.ts';
 import type { ResourceSource } from '../registry/resource-catalog.ts';
 import type { Registry } from '../registry/write-contract.ts';
 import type { AggregatedApi } from './aggregated-api.ts';
-import type { ComponentHealth } from './component-health.ts';
 import type { CorsPolicy } from './cors.ts';
 import type { WriteElsewhere } from './document-forms.ts';
 import { ONE_SEAT, type Work } from './flow-control/work-estimate.ts';
@@ -100,8 +99,6 @@ export interface Server {
   readonly joinedLists: JoinedLists;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Beside the store: for ComponentStatus. */
-  readonly components: () => readonly ComponentHealth[];
   readonly metrics: RequestMetrics;
   readonly watches: OpenWatches;
   readonly frames: FrameCache;

@@ -15,7 +15,6 @@ import { admitConnection, isConnection } from './connect-admission.ts';
 import type { Exchange } from './exchange.ts';
 import { pageNotFound } from './responses.ts';
 import { bindingVerb } from './verbs/binding.ts';
-import { componentStatusVerb } from './verbs/component-status.ts';
 import { createVerb } from './verbs/create.ts';
 import { deleteVerb } from './verbs/delete.ts';
 import { deleteCollectionVerb } from './verbs/delete-collection.ts';
@@ -106,7 +105,7 @@ function routeMain(exchange: Exchange): Verb {
   if (verb === 'create' && info.group === '' && info.resource === 'bindings') return bindingVerb;
   const found = VERBS.get(verb);
   if (!found || misplaced || !resource.verbs.includes(verb)) throw refusedMethod(resource, verb);
-  return info.group === '' && info.resource === 'componentstatuses' ? componentStatusVerb : found;
+  return found;
 }
 
 function routeSubresource(exchange: Exchange): Verb {

@@ -388,19 +388,19 @@ export async function runComponent({
 /** The same, run anew whenever its informers do not sync; `onTrouble` hears of it, and of the end of it. */
 export async function keepRunning(
   options: ComponentRunOptions,
-  onTrouble: (trouble: string | undefined) => void = () => {},
+  onWorking: (canWork: boolean) => void = () => {},
 ): Promise<void> {
   const { component, log, signal, turn = nextTurn } = options;
   // Forty of them start at once, and that the API answers need not wait for them.
   await turn(signal);
   while (!signal.aborted) {
     try {
-      await runComponent({ ...options, onSynced: () => onTrouble(undefined) });
+      await runComponent({ ...options, onSynced: () => onWorking(true) });
       return;
     } catch (error) {
       if (!(error instanceof NotSyncedError)) throw error;
       log.error('controller cannot work', { controller: component.name, error: error.message });
-      onTrouble(error.message);
+      onWorking(false);
     }
   }
 }

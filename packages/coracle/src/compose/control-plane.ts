@@ -27,7 +27,6 @@ import { createWebhookAuthorizer } from '@coracle/apiserver/auth/webhook-authori
 import { createWebhookUsers, type TokenWebhook } from '@coracle/apiserver/auth/webhook-tokens';
 import type { ByteLimits } from '@coracle/apiserver/cache/namespace-bytes';
 import type { ObjectStore } from '@coracle/apiserver/cache/object-store';
-import type { ComponentHealth } from '@coracle/apiserver/endpoints/component-health';
 import type { WriteElsewhere } from '@coracle/apiserver/endpoints/document-forms';
 import { createFlowControl } from '@coracle/apiserver/endpoints/flow-control/flow-control';
 import { swagger2 } from '@coracle/apiserver/endpoints/openapi-v2-document';
@@ -96,8 +95,8 @@ export interface ControlPlaneOptions {
   readonly connectNode?: (nodeName: string, client: Client) => Promise<ApiHandler>;
   /** What the nodes of this process have to say in `/metrics`. */
   readonly nodeMetrics?: () => Promise<readonly MetricFamily[]>;
-  /** How the controllers of this process are, for ComponentStatus. */
-  readonly components?: () => readonly ComponentHealth[];
+  /** Whether the controllers of this process run and can work. */
+  readonly controllersReady?: () => boolean;
   /** What nodes may do beside what the Node authorizer gives them. */
   readonly agentRules?: readonly PolicyRule[];
   /** Compresses large answers, where the host can. */
@@ -260,8 +259,7 @@ function extension(
   const virtMetrics = createVirtMetrics(store, {
     clock,
     version: options.version,
-    controllersReady: () =>
-      options.components?.().some(({ name, status }) => name === 'controller-manager' && status === 'True') === true,
+    controllersReady: () => options.controllersReady?.() ?? false,
   });
   const kruise = createKruiseProtection({ store, evidence });
   const bin = createRecycleBin({ store, resources, authorize, clock });

@@ -31,7 +31,7 @@ import { createUploadTokens } from '../upload-proxy/upload-tokens.ts';
 import { nodeNames, type RunningAgents, startAgents } from './agents.ts';
 import { type AuditSettings, openAuditLog } from './audit-log.ts';
 import { createClientsFirst } from './clients-first.ts';
-import { type ComponentRuns, createComponentRuns } from './component-health.ts';
+import { type ComponentRuns, createComponentRuns } from './component-runs.ts';
 import {
   type Component,
   type ComponentFacts,
@@ -148,7 +148,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       advertise: { address: address.advertise, port: tls.port },
       connectNode: nodes.connect,
       nodeMetrics: () => nodeMetrics(),
-      components: () => components.health(),
+      controllersReady: () => components.controllersReady(),
       readElsewhere: bodies.read,
       runStage: bodies.runStage,
       writeElsewhere: bodies.write,
@@ -315,8 +315,8 @@ function startComponents(
   },
 ): Promise<void>[] {
   return chosen.map((component) => {
-    const run = keepRunning({ ...common, component, client: plane.clientFor(component.account) }, (trouble) =>
-      components.note(component.name, trouble),
+    const run = keepRunning({ ...common, component, client: plane.clientFor(component.account) }, (canWork) =>
+      components.note(component.name, canWork),
     );
     return components.follow(component.name, run);
   });

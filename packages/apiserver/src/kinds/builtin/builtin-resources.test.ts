@@ -59,7 +59,7 @@ test('strategies', () => {
   assert.equal(core('pods').strategy.statusSubresource, true);
   assert.equal(core('secrets').strategy.statusSubresource, false);
   assert.equal(of('networking.k8s.io', 'servicecidrs').strategy.statusMetadata, 'reset');
-  assert.equal(of('autoscaling', 'horizontalpodautoscalers').storageVersion, 'autoscaling/v2');
+  assert.equal(of('events.k8s.io', 'events').storageVersion, 'v1');
 });
 
 // Compat Reading, P0, yes: field selectors of each kind, and of custom kinds

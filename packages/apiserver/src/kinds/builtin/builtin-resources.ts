@@ -36,7 +36,6 @@ const VERBS: Readonly<Record<string, string>> = {
 const VERSIONS: Readonly<
   Record<string, Pick<ResourceInfo, 'storageVersion' | 'storedAs' | 'view' | 'deprecationWarning'>>
 > = {
-  '/v1/componentstatuses': { deprecationWarning: 'v1 ComponentStatus is deprecated in v1.19+' },
   '/v1/endpoints': {
     deprecationWarning: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
   },

@@ -340,15 +340,11 @@ test('lists in one cell are cut as upstream cuts them', () => {
 test('cells of flow control, policies and components', () => {
   const flow = 'flowcontrol.apiserver.k8s.io/v1';
   const admission = 'admissionregistration.k8s.io/v1';
-  const healthy = (status: string) => ({ conditions: [{ type: 'Healthy', status }] });
   const selected = (selector: object | undefined) => ({ spec: { policyName: 'p', paramRef: { selector } } });
   const exempt = { spec: { type: 'Exempt', exempt: { nominalConcurrencyShares: 0 } } };
   const matchExpressions = [{ key: 'k', operator: 'In', values: ['v', 'w'] }];
   const cases: [string, string, object, string, unknown][] = [
     [flow, 'prioritylevelconfigurations', exempt, 'NominalConcurrencyShares', '<none>'],
-    ['v1', 'componentstatuses', healthy('True'), 'Status', 'Healthy'],
-    ['v1', 'componentstatuses', healthy('Unknown'), 'Status', 'Unhealthy'],
-    ['v1', 'componentstatuses', {}, 'Status', 'Unknown'],
     [admission, 'validatingadmissionpolicybindings', selected(undefined), 'ParamRef', '<unset>'],
     [
       admission,

@@ -167,13 +167,6 @@ const quotaHalf =
       .map(([name, hard]) => `${name}: ${String(valueAt(quota, 'status', 'used', name) ?? '0')}/${String(hard)}`)
       .join(', ');
 
-function componentStatus(object: JsonObject, field: 'status' | 'message' | 'error'): string {
-  const healthy = objectsAt(object, 'conditions').find((condition) => condition['type'] === 'Healthy');
-  if (field !== 'status') return textAt(healthy, field);
-  if (healthy === undefined) return 'Unknown';
-  return textAt(healthy, 'status') === 'True' ? 'Healthy' : 'Unhealthy';
-}
-
 export const CORE_CELLS: GroupCells = {
   pods: POD_CELLS,
   nodes: NODE_CELLS,
@@ -187,9 +180,4 @@ export const CORE_CELLS: GroupCells = {
   persistentvolumes: VOLUME_CELLS,
   persistentvolumeclaims: CLAIM_CELLS,
   resourcequotas: { Request: quotaHalf(false), Limit: quotaHalf(true), Age: age },
-  componentstatuses: {
-    Status: (object) => componentStatus(object, 'status'),
-    Message: (object) => componentStatus(object, 'message'),
-    Error: (object) => componentStatus(object, 'error'),
-  },
 };

@@ -1,168 +1,81 @@
 /**
- * HorizontalPodAutoscalers of autoscaling/v1 as a view of the stored v2 objects. v1 knows one CPU target; whatever else
- * v2 holds travels in annotations, in the spelling of the old alpha API (autoscaling/v1 conversion.go).
+ * HorizontalPodAutoscalers of autoscaling/v1, which `kubectl autoscale` of older releases writes, as a view of the stored
+ * v2 objects. v1 knows one CPU target; what else v2 holds travels in one annotation, so that a write through v1 keeps it.
  */
-import { getOwn, isJsonObject } from '@coracle/apimachinery/meta/own-property';
-import { type JsonObject, objectAt, objectsAt, textAt, valueAt } from '@coracle/apimachinery/types/read-value';
+import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
+import { type JsonObject, objectsAt, textAt, valueAt } from '@coracle/apimachinery/types/read-value';
 import type { StoredView } from '@coracle/apimachinery/types/resource';
 import type { MutableObject } from '../defaults/preset.ts';
-import sources from './metric-sources.json' with { type: 'json' };
 
-const PREFIX = 'autoscaling.alpha.kubernetes.io/';
-/** Annotation of a v1 object: the metrics that v1 has no field for. */
-export const METRICS = `${PREFIX}metrics`;
-const CURRENT_METRICS = `${PREFIX}current-metrics`;
-const CONDITIONS = `${PREFIX}conditions`;
-const BEHAVIOR = `${PREFIX}behavior`;
+/** JSON of the members of a v2 object, by its parts `spec` and `status`, that v1 has no field for. */
+export const V2_PARTS = 'coracle.dev/autoscaling-v2';
 
-/** v2 path -> v1 name, by metric source. `$` stands for `target` (spec) or `current` (status). */
-interface SourceNames {
-  readonly member: string;
-  readonly spec: Readonly<Record<string, string>>;
-  readonly status: Readonly<Record<string, string>>;
-}
-
-const SOURCES: Readonly<Record<string, SourceNames>> = sources;
-
-type Part = 'spec' | 'status';
-const amount: Record<Part, string> = { spec: 'target', status: 'current' };
-
-function toOldMetric(metric: JsonObject, part: Part): MutableObject {
-  const source = SOURCES[textAt(metric, 'type')];
-  if (source === undefined) return { ...metric };
-  const from = objectAt(metric, source.member);
-  const old: MutableObject = {};
-  for (const [path, name] of Object.entries(source[part])) {
-    const value = valueAt(from, ...path.replace('$', amount[part]).split('.'));
-    if (value !== undefined) old[name] = value;
-  }
-  return { type: metric['type'], [source.member]: old };
-}
-
-function fromOldMetric(metric: JsonObject, part: Part): MutableObject {
-  const source = SOURCES[textAt(metric, 'type')];
-  if (source === undefined) return { ...metric };
-  const from = objectAt(metric, source.member);
-  const next: MutableObject = {};
-  for (const [path, name] of Object.entries(source[part])) {
-    const value = getOwn(from as Record<string, unknown>, name);
-    if (value === undefined) continue;
-    const [head = '', tail] = path.replace('$', amount[part]).split('.');
-    if (tail === undefined) next[head] = value;
-    else next[head] = { ...(next[head] as object | undefined), [tail]: value };
-  }
-  if (part === 'spec') {
-    const target = (next['target'] ?? {}) as MutableObject;
-    const type =
-      target['averageUtilization'] !== undefined
-        ? 'Utilization'
-        : target['value'] !== undefined
-          ? 'Value'
-          : 'AverageValue';
-    next['target'] = { type, ...target };
-  }
-  return { type: metric['type'], [source.member]: next };
-}
+type Parts = Readonly<Record<string, MutableObject>>;
 
 const isCpu = (metric: JsonObject): boolean =>
   textAt(metric, 'type') === 'Resource' && textAt(metric, 'resource', 'name') === 'cpu';
 
-function fromStored(object: Readonly<Record<string, unknown>>): MutableObject {
-  const { spec: stored = {}, status: storedStatus, metadata, ...rest } = object as Record<string, MutableObject>;
-  const { metrics: _metrics, behavior, ...spec } = stored;
-  const annotations: Record<string, string> = {};
-  const others: MutableObject[] = [];
-  let cpuSeen = false;
-  for (const metric of objectsAt(stored, 'metrics')) {
-    const utilization = valueAt(metric, 'resource', 'target', 'averageUtilization');
-    if (!cpuSeen && isCpu(metric) && typeof utilization === 'number') {
-      spec['targetCPUUtilizationPercentage'] = utilization;
-      cpuSeen = true;
-    } else others.push(toOldMetric(metric, 'spec'));
-  }
-  if (others.length > 0) annotations[METRICS] = JSON.stringify(others);
-  if (behavior !== undefined) annotations[BEHAVIOR] = JSON.stringify(behavior);
-  let status: MutableObject | undefined;
-  if (isJsonObject(storedStatus)) {
-    const { currentMetrics, conditions, ...kept } = storedStatus;
-    // What each version writes though it is nothing.
-    status = { currentReplicas: 0, ...kept };
-    const used = objectsAt({ currentMetrics }, 'currentMetrics')
-      .filter(isCpu)
-      .map((metric) => valueAt(metric, 'resource', 'current', 'averageUtilization'))
-      .find((value) => typeof value === 'number');
-    if (used !== undefined) status['currentCPUUtilizationPercentage'] = used;
-    const current = objectsAt({ currentMetrics }, 'currentMetrics');
-    if (current.length > 0) {
-      annotations[CURRENT_METRICS] = JSON.stringify(current.map((metric) => toOldMetric(metric, 'status')));
-    }
-    if (Array.isArray(conditions) && conditions.length > 0) annotations[CONDITIONS] = JSON.stringify(conditions);
-  }
-  return {
-    ...rest,
-    metadata:
-      Object.keys(annotations).length === 0
-        ? metadata
-        : { ...metadata, annotations: { ...(metadata?.['annotations'] as object | undefined), ...annotations } },
-    spec,
-    ...(status && { status }),
-  };
-}
+/** How much of its CPU the Pods shall use, or use, in percent. */
+const cpuOf = (metrics: unknown, amount: 'target' | 'current'): unknown =>
+  objectsAt({ metrics }, 'metrics')
+    .filter(isCpu)
+    .map((metric) => valueAt(metric, 'resource', amount, 'averageUtilization'))
+    .find((value) => typeof value === 'number');
 
-/** The list or object in an annotation; what does not parse is left out, as nobody but us writes it. */
-function parsed(text: unknown): unknown {
-  if (typeof text !== 'string') return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-const objects = (value: unknown): JsonObject[] => (Array.isArray(value) ? value.filter(isJsonObject) : []);
-
-function toStored(object: Readonly<Record<string, unknown>>): MutableObject {
-  const { spec: given = {}, status: givenStatus, metadata = {}, ...rest } = object as Record<string, MutableObject>;
-  const { targetCPUUtilizationPercentage: cpu, ...spec } = given;
-  const { annotations: all, ...kept } = metadata;
-  const {
-    [METRICS]: others,
-    [CURRENT_METRICS]: current,
-    [CONDITIONS]: conditions,
-    ...annotations
-  } = (all ?? {}) as Record<string, string>;
-  const behavior = parsed(annotations[BEHAVIOR]);
-  delete annotations[BEHAVIOR];
-  const metrics: MutableObject[] = [];
-  if (typeof cpu === 'number') metrics.push(cpuMetric(cpu));
-  metrics.push(...objects(parsed(others)).map((metric) => fromOldMetric(metric, 'spec')));
-  if (metrics.length === 0) metrics.push(cpuMetric(80));
-  spec['metrics'] = metrics;
-  if (isJsonObject(behavior)) spec['behavior'] = behavior;
-  let status: MutableObject | undefined;
-  if (isJsonObject(givenStatus)) {
-    const { currentCPUUtilizationPercentage: used, ...plain } = givenStatus;
-    status = plain;
-    if (plain['currentReplicas'] === 0) delete status['currentReplicas'];
-    const list = objects(parsed(current)).map((metric) => fromOldMetric(metric, 'status'));
-    if (list.length === 0 && typeof used === 'number') {
-      list.push({ type: 'Resource', resource: { name: 'cpu', current: { averageUtilization: used } } });
-    }
-    status['currentMetrics'] = list.length > 0 ? list : null;
-    const found = objects(parsed(conditions));
-    if (found.length > 0) status['conditions'] = found;
-  }
-  return {
-    ...rest,
-    metadata: { ...kept, ...(Object.keys(annotations).length > 0 && { annotations }) },
-    spec,
-    ...(status && { status }),
-  };
-}
-
-const cpuMetric = (averageUtilization: number): MutableObject => ({
+const targetOf = (averageUtilization: unknown): MutableObject => ({
   type: 'Resource',
   resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization } },
 });
+
+function fromStored(object: Readonly<Record<string, unknown>>): MutableObject {
+  const { spec: stored = {}, status: storedStatus, metadata, ...rest } = object as Parts & { metadata: MutableObject };
+  const { metrics, behavior, ...spec } = stored;
+  const { currentMetrics, conditions, ...status } = storedStatus ?? {};
+  const target = cpuOf(metrics, 'target');
+  if (target !== undefined) spec['targetCPUUtilizationPercentage'] = target;
+  const used = cpuOf(currentMetrics, 'current');
+  if (used !== undefined) status['currentCPUUtilizationPercentage'] = used;
+  const isPlain = behavior === undefined && objectsAt({ metrics }, 'metrics').length === 1 && target !== undefined;
+  const parts = {
+    ...(!isPlain && { spec: { metrics, behavior } }),
+    ...((currentMetrics != null || conditions !== undefined) && { status: { currentMetrics, conditions } }),
+  };
+  const annotations = { ...(metadata['annotations'] as object | undefined), [V2_PARTS]: JSON.stringify(parts) };
+  return {
+    ...rest,
+    metadata: Object.keys(parts).length === 0 ? metadata : { ...metadata, annotations },
+    spec,
+    // v1 writes the count, though it is nothing.
+    ...(storedStatus && { status: { currentReplicas: 0, ...status } }),
+  };
+}
+
+/** What does not parse is left out, as nobody but this view writes it. */
+function parsed(text: unknown): Parts {
+  try {
+    const value: unknown = JSON.parse(String(text));
+    return isJsonObject(value) ? (value as Parts) : {};
+  } catch {
+    return {};
+  }
+}
+
+function toStored(object: Readonly<Record<string, unknown>>): MutableObject {
+  const { spec: given = {}, status: givenStatus, metadata = {}, ...rest } = object as Record<string, MutableObject>;
+  const { annotations: all, ...kept } = metadata;
+  const { [V2_PARTS]: text, ...annotations } = (all ?? {}) as Record<string, string>;
+  const parts = parsed(text);
+  const { targetCPUUtilizationPercentage: cpu, ...spec } = given;
+  const others = objectsAt(parts['spec'], 'metrics').filter((metric) => cpuOf([metric], 'target') === undefined);
+  const target = cpu !== undefined || others.length === 0 ? [targetOf(cpu ?? 80)] : [];
+  const { currentCPUUtilizationPercentage: _, ...status } = givenStatus ?? {};
+  if (status['currentReplicas'] === 0) delete status['currentReplicas'];
+  return {
+    ...rest,
+    metadata: { ...kept, ...(Object.keys(annotations).length > 0 && { annotations }) },
+    spec: { ...spec, ...parts['spec'], metrics: [...target, ...others] },
+    ...(givenStatus && { status: { currentMetrics: null, ...status, ...parts['status'] } }),
+  };
+}
 
 export const autoscalerView: StoredView = { fromStored, toStored };
