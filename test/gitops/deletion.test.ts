@@ -14,12 +14,14 @@ import {
   SERVICE_ACCOUNTS,
 } from '../../packages/apimachinery/src/types/resource-types.ts';
 import { isNotFound } from '../../packages/client/src/api-failure.ts';
+import { discover } from '../../packages/client/src/discovery/discover.ts';
 import {
   CONFIG_SYNC_NAMESPACE,
   REPO_SYNCS,
   RESOURCE_GROUPS,
   ROOT_SYNCS,
 } from '../../packages/gitops/src/kinds/kinds.ts';
+import { syncsToWaitFor } from '../../packages/gitops/src/sync/ordered-syncs.ts';
 import { VIRTUAL_MACHINES } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { createRepository, type GitRepository, type GitServer, serveRepository } from '../testkit/git-repository.ts';
@@ -618,6 +620,27 @@ test('a namespace that is deleted waits for the order of a RepoSync in it, and o
     await at.gone(NAMESPACES, row.namespace);
     await isGone(row);
   }
+});
+
+// S-1657: A namespace that is deleted waits for no RootSync whose objects in it are gone, though its inventory names them
+//   still: who deletes a RootSync that declares the namespace waits for neither's time to run out.
+test('a namespace that is deleted waits for a RootSync as long as any object of it is there, and no longer', async (t) => {
+  const row = await start('RootSync', 'Foreground');
+  t.after(() => end(row));
+  const { signal } = new AbortController();
+  const waited = async () =>
+    syncsToWaitFor(at.client, row.namespace, { discovery: await discover(at.client, signal), deletedForMs: 0, signal });
+  await at.cluster.restart(async () => {
+    assert.equal(await waited(), undefined, 'it is not being deleted');
+    await remove(row);
+    for (const name of ['a', 'b']) {
+      assert.deepEqual([...((await waited())?.remaining ?? [])], [['rootsyncs.configsync.gke.io', 1]]);
+      await at.client.delete(CONFIG_MAPS, { namespace: row.namespace, name });
+    }
+    assert.deepEqual((await at.inventory(row.at))?.filter(({ namespace }) => namespace === row.namespace).length, 2);
+    assert.equal(await waited(), undefined, 'all of its objects are gone');
+  });
+  await isGone(row);
 });
 
 // S-954

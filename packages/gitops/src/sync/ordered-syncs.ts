@@ -11,6 +11,7 @@ import {
   CONFIG_SYNC_GROUP,
   CONFIG_SYNC_NAMESPACE,
   FOREGROUND,
+  type ObjectRef,
   PROPAGATION_POLICY,
   RECONCILER_FINALIZER,
   REPO_SYNCS,
@@ -42,8 +43,9 @@ const ORDERED_MS = 35_000;
 
 /**
  * Deletes the RepoSyncs of a terminating namespace before anything else in it, and says which syncs it waits for: those,
- * and RootSyncs that are being deleted and manage objects in it, as long as their policy is Foreground and they have not
- * ended. Undefined when there is nothing to wait for, or no longer. Rejects with ApiError.
+ * and RootSyncs that are being deleted, as long as their policy is Foreground, they have not ended, and any of their objects
+ * is left in it: one that declares the namespace waits in turn for its end. Undefined when there is nothing to wait for, or
+ * no longer. Rejects with ApiError.
  */
 export async function syncsToWaitFor(
   client: Client,
@@ -64,7 +66,7 @@ export async function syncsToWaitFor(
       if (!isNotFound(error)) throw error;
     }
   }
-  const roots = await rootsOf(client, namespace, signal);
+  const roots = await rootsOf(client, namespace, { discovery, deletedForMs, signal });
   const waited = own.length + roots.length;
   if (waited === 0) return undefined;
   return {
@@ -84,16 +86,38 @@ const isOrdered = ({ metadata }: Sync): boolean =>
   metadata.annotations?.[PROPAGATION_POLICY] === FOREGROUND &&
   (metadata.finalizers ?? []).includes(RECONCILER_FINALIZER);
 
-/** RootSyncs that are being deleted, with objects in the namespace. */
-async function rootsOf(client: Client, namespace: string, signal: AbortSignal): Promise<Sync[]> {
+/** RootSyncs that are being deleted, and objects of which are left in the namespace: what they name may be gone by now. */
+async function rootsOf(client: Client, namespace: string, options: OrderedDeletionOptions): Promise<Sync[]> {
+  const { signal } = options;
   const { items } = await client.list(ROOT_SYNCS, { namespace: CONFIG_SYNC_NAMESPACE, signal });
   const going = items.filter((one) => isDeleting(one) && isOrdered(one));
   if (going.length === 0) return [];
   const inventories = await client.list(RESOURCE_GROUPS, { namespace: CONFIG_SYNC_NAMESPACE, signal });
-  const here = new Set(
-    inventories.items
-      .filter(({ spec }) => spec?.resources?.some((ref) => ref.namespace === namespace))
-      .map(({ metadata }) => metadata.labels?.['configsync.gke.io/sync-name']),
-  );
-  return going.filter(({ metadata }) => here.has(metadata.name));
+  const waited: Sync[] = [];
+  for (const one of going) {
+    const refs = inventories.items
+      .filter(({ metadata }) => metadata.labels?.['configsync.gke.io/sync-name'] === one.metadata.name)
+      .flatMap(({ spec }) => spec?.resources?.filter((ref) => ref.namespace === namespace) ?? []);
+    if (await isAnyLeft(client, refs, options)) waited.push(one);
+  }
+  return waited;
+}
+
+/** Whether any of these objects of one namespace is there. What may be served and cannot be listed counts as there. */
+async function isAnyLeft(
+  client: Client,
+  refs: readonly ObjectRef[],
+  { discovery, signal }: OrderedDeletionOptions,
+): Promise<boolean> {
+  for (const [kind, named] of Map.groupBy(refs, (ref) => `${ref.kind}.${ref.group}`)) {
+    const { group, namespace } = named[0]!;
+    const found = discovery.resources.find(({ type, preferred }) => preferred && `${type.kind}.${type.group}` === kind);
+    const isServed = found ?? discovery.failures.some(({ groupVersion }) => groupVersion.startsWith(`${group}/`));
+    if (!isServed) continue;
+    if (!found?.verbs.includes('list')) return true;
+    const { items } = await client.list(found.type, { namespace, metadataOnly: true, signal });
+    const names = new Set(named.map(({ name }) => name));
+    if (items.some(({ metadata }) => names.has(metadata.name ?? ''))) return true;
+  }
+  return false;
 }
