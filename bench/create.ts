@@ -1,5 +1,5 @@
 /**
- * `coracle create --image tiny --wait`, a whole program, from its start to its end: the first word of the guest's SSH server. Next
+ * `coracle create --image tiny --wait` by its launcher, as users call it, from its start to its end: the first word of the guest's SSH server. Next
  * to it the same QEMU by hand, with a port of the host instead of the agent's network. Needs QEMU and a tiny guest built before.
  */
 import { spawn } from 'node:child_process';
@@ -15,7 +15,7 @@ import { endProcess, importGuest, nodeIsReady, type StartedGuest, startByHand, w
 import { type BenchContext, type Outcome, Runs } from './figure.ts';
 
 const RUNS = 3;
-const MAIN = resolve(import.meta.dirname, '../packages/coracle/src/main.ts');
+const LAUNCHER = resolve(import.meta.dirname, '../coracle');
 const ANSWER_MS = 60_000;
 const ATTEMPT_MS = 500;
 const PAUSE_MS = 10;
@@ -67,8 +67,10 @@ export async function benchCreate({ say }: BenchContext): Promise<Outcome> {
 /** Milliseconds from the start of the command: to the machine made, running, and answering ssh, which is its end. */
 async function create(dir: string, name: string): Promise<Record<string, number>> {
   const began = performance.now();
-  const child = spawn(process.execPath, [MAIN, 'create', name, '--image', 'tiny', '--wait', '--data-dir', dir], {
+  const child = spawn(LAUNCHER, ['create', name, '--image', 'tiny', '--wait', '--data-dir', dir], {
     stdio: ['ignore', 'pipe', 'pipe'],
+    // It takes the Node that it finds there.
+    env: { ...process.env, PATH: `${dirname(process.execPath)}:${process.env['PATH']}` },
   });
   const times: Record<string, number> = {};
   let text = '';

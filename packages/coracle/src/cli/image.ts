@@ -1,44 +1,63 @@
 /** `coracle image`: the local image store. */
 import { resolve } from 'node:path';
-import { openImageStore } from '@coracle/node-agent/image/image-store';
+import { type ImageStore, openImageStore } from '@coracle/node-agent/image/image-store';
 import { isUrl, urlMessage } from '@coracle/node-agent/image/import-source';
-import { importImage, listImages, removeImage } from '@coracle/node-agent/image/local-images';
+import {
+  type ImageSummary,
+  type ImportOptions,
+  importImage,
+  listImages,
+  removeImage,
+} from '@coracle/node-agent/image/local-images';
 import { storedEntries } from '@coracle/node-agent/image/store-entries';
 import { systemClock } from '@coracle/runtime/clock/clock';
-import { dataDirAt, defaultDataDir, ensurePrivateDir } from '../config/data-dir.ts';
+import { type DataDir, dataDirAt, defaultDataDir, ensurePrivateDir } from '../config/data-dir.ts';
 import { type CommandContext, CommandError, textFlag, UsageError } from './command.ts';
 import { sizeText } from './size-text.ts';
 
 const USAGE = 'image takes: import NAME FILE, list, or rm NAME (see: coracle image --help)';
 
-/** An import that takes a second says how far it is from then on. */
-export function importProgress({ progress }: CommandContext, what: string): (percent: number) => void {
+function openStore(dir: DataDir): Promise<ImageStore> {
+  ensurePrivateDir(dir.root);
+  return openImageStore(dir.images, { clock: systemClock });
+}
+
+/** Puts files of this host into the store as `name`. One that takes a second says how far it is from then on, of `what`. */
+export async function importFiles(
+  { progress, signal }: Pick<CommandContext, 'progress' | 'signal'>,
+  dir: DataDir,
+  files: { readonly name: string; readonly what: string; readonly disk?: string } & Pick<
+    ImportOptions,
+    'kernel' | 'initrd'
+  >,
+): Promise<ImageSummary> {
+  const { name, what, disk, ...boot } = files;
   const from = systemClock.monotonic() + 1000;
-  return (percent) => systemClock.monotonic() > from && progress(`importing ${what}: ${percent} %`);
+  const onPercent = (percent: number): void => {
+    if (systemClock.monotonic() > from) progress(`importing ${what}: ${percent} %`);
+  };
+  return importImage(await openStore(dir), name, disk, { ...boot, onPercent, signal });
 }
 
 /** `coracle image`. */
 export async function image(context: CommandContext): Promise<number> {
-  const { flags, words, environment, print, signal } = context;
+  const { flags, words, environment, print } = context;
   const dir = dataDirAt(textFlag(flags, 'data-dir') ?? defaultDataDir(environment));
   const asJson = flags['json'] === true;
   const [verb, name, file, ...rest] = words;
   if (rest.length > 0) throw new UsageError(USAGE);
-  const open = () => {
-    ensurePrivateDir(dir.root);
-    return openImageStore(dir.images, { clock: systemClock });
-  };
   switch (verb) {
     case 'import': {
       const kernel = textFlag(flags, 'kernel');
       const initrd = textFlag(flags, 'initrd');
       if (!name || (!file && !kernel && !initrd)) throw new UsageError(USAGE);
       if (file !== undefined && isUrl(file)) throw new CommandError(urlMessage(file));
-      const made = await importImage(await open(), name, file === undefined ? undefined : resolve(file), {
+      const made = await importFiles(context, dir, {
+        name,
+        what: name,
+        ...(file !== undefined && { disk: resolve(file) }),
         ...(kernel && { kernel: resolve(kernel) }),
         ...(initrd && { initrd: resolve(initrd) }),
-        onPercent: importProgress(context, name),
-        signal,
       });
       print(asJson ? JSON.stringify(made) : `${made.reference}  ${made.digest}  ${sizeText(made.size)}`);
       return 0;
@@ -63,7 +82,7 @@ export async function image(context: CommandContext): Promise<number> {
     }
     case 'rm': {
       if (!name || file) throw new UsageError(USAGE);
-      if (!(await removeImage(await open(), name)))
+      if (!(await removeImage(await openStore(dir), name)))
         throw new CommandError(`no image named ${name} (see: coracle image list)`);
       print(asJson ? JSON.stringify({ removed: name }) : `removed ${name}`);
       return 0;

@@ -9,12 +9,11 @@ import { ApiError } from '@coracle/apimachinery/meta/status';
 import { isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { VIRTUAL_MACHINES, type VirtualMachine, type VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
-import { openImageStore } from '@coracle/node-agent/image/image-store';
-import { importImage, listImages } from '@coracle/node-agent/image/local-images';
+import { storedEntries } from '@coracle/node-agent/image/store-entries';
 import { systemClock } from '@coracle/runtime/clock/clock';
 import { stringify } from 'yaml';
 import { clusterFrom } from '../../config/cluster.ts';
-import { type DataDir, ensurePrivateDir } from '../../config/data-dir.ts';
+import type { DataDir } from '../../config/data-dir.ts';
 import {
   type CommandContext,
   CommandError,
@@ -24,7 +23,6 @@ import {
   textFlag,
   UsageError,
 } from '../command.ts';
-import { importProgress } from '../image.ts';
 import { machineTargets } from '../machine-target.ts';
 import { cloudConfig, machineManifest, type RootDisk, readPublished, readSize, withKeys } from './create-manifest.ts';
 import { needDataVolumes } from './data-volume-support.ts';
@@ -32,10 +30,9 @@ import { isExplained } from './equivalent.ts';
 import { textOf } from './find-machine.ts';
 import { followStart } from './follow-start.ts';
 import { awaitGuestPort } from './guest-port.ts';
-import { type CatalogueImage, defaultOrigin, isBuiltHere } from './image-catalogue.ts';
+import { type CatalogueImage, defaultOrigin, IMAGES_NAMESPACE, isBuiltHere, sourceNameOf } from './image-catalogue.ts';
 import { chooseImage, type ImageChoice, isLocalReference } from './image-choice.ts';
 import { needTypes } from './need-types.ts';
-import { fetchedImages, fetchImage, IMAGES_NAMESPACE, sourceNameOf } from './os-images.ts';
 import { publicKeys } from './ssh-keys.ts';
 import { awaitFirstNode, ensureControlPlane, localDataDir } from './start-control-plane.ts';
 
@@ -237,7 +234,6 @@ async function checkImage(
   context: CommandContext,
   what: { readonly choice: ImageChoice; readonly manifest: VirtualMachine; readonly dir: DataDir | undefined },
 ): Promise<() => Promise<void>> {
-  const { signal } = context;
   const nothing = async (): Promise<void> => {};
   const { choice, manifest, dir } = what;
   const { dataVolumeTemplates, template } = manifest.spec;
@@ -251,17 +247,16 @@ async function checkImage(
       `${choice.path} is a file of this host, and the cluster is on another one: push it to a registry, or name the data directory of a control plane on this host (--data-dir DIR)`,
     );
   }
-  ensurePrivateDir(dir.root);
-  const store = await openImageStore(dir.images, { clock: systemClock });
   if (choice.kind === 'file') {
     const path = resolve(choice.path);
     if (!existsSync(path)) throw new CommandError(`there is no file ${path}`);
     return async () => {
-      await importImage(store, image, path, { signal, onPercent: importProgress(context, path) });
+      const { importFiles } = await import('../image.ts');
+      await importFiles(context, dir, { name: image, what: path, disk: path });
     };
   }
-  const here = await listImages(store);
-  if (!here.some(({ reference }) => reference.replace(/:latest$/, '') === image.replace(/:latest$/, '')))
+  const here = await storedEntries(dir.images);
+  if (!here.some(({ entry: { reference } }) => reference.replace(/:latest$/, '') === image.replace(/:latest$/, '')))
     throw new CommandError(
       `${image} is not in the local store (coracle image list); put it there: coracle image import ${image.replace('localhost/', '')} FILE${
         choice.kind === 'catalogue' ? ', the files of: sh tools/setup/run.sh tools/guest/build.ts --out DIR' : ''
@@ -282,6 +277,7 @@ async function provideCatalogued(
   client: Client,
   image: CatalogueImage,
 ): Promise<void> {
+  const { fetchedImages, fetchImage } = await import('./os-images.ts');
   if ((await fetchedImages(client, signal)).has(sourceNameOf(image))) return;
   note(`fetching ${image.name}, once for all machines (coracle images refresh ${image.name} fetches it again)`);
   await fetchImage(image, defaultOrigin(image), { client, signal, progress });

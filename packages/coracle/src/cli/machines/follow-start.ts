@@ -14,7 +14,6 @@ import { systemClock } from '@coracle/runtime/clock/clock';
 import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
 import { CommandError } from '../command.ts';
 import { type FoundMachine, textOf } from './find-machine.ts';
-import { readMachineFacts, whyNotRunning, whyOf } from './why-facts.ts';
 
 /** Looked at anew this often although nothing was heard of a change: a watch may have ended, or not be allowed. */
 const LOOK_MS = 500;
@@ -65,6 +64,7 @@ export async function awaitRunning(
 ): Promise<VirtualMachineInstance> {
   if (now.vmi?.status?.phase === 'Running') {
     if (conditionOf(now.vmi, 'Paused')?.status !== 'True') return now.vmi;
+    const { whyNotRunning } = await import('./why-facts.ts');
     throw new CommandError(`${textOf(now.key)} ${await whyNotRunning(following.client, now, following.signal)}`);
   }
   if (isOff(now)) throw stopped(now.key);
@@ -103,6 +103,7 @@ export async function followStart(
       const waited = systemClock.monotonic() - begun;
       if (endsWhenOff && waited > QUIET_MS && isOff(found)) throw stopped(key);
       if (waited > QUIET_MS || current === 'Failed') {
+        const { readMachineFacts, whyOf } = await import('./why-facts.ts');
         const { state, reason, next } = whyOf(await readMachineFacts(client, found, signal));
         const text = reason === undefined ? undefined : `${state}: ${reason}${next ? ` (${next})` : ''}`;
         if (systemClock.monotonic() > deadline)

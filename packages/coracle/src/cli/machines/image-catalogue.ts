@@ -24,6 +24,12 @@ export interface CatalogueImage {
   readonly size?: string;
 }
 
+/** Upstream's namespace of images for everybody. */
+export const IMAGES_NAMESPACE = 'kubevirt-os-images';
+
+/** Name of the DataSource of an image: `debian-13`. */
+export const sourceNameOf = ({ name }: Pick<CatalogueImage, 'name'>): string => name.replace(/[:.]/g, '-');
+
 const DISKS = 'quay.io/containerdisks';
 
 const debian = (version: string, codename: string): CatalogueImage => ({

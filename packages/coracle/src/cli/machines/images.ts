@@ -16,8 +16,9 @@ import {
   IMAGE_CATALOGUE,
   type ImageOrigin,
   isBuiltHere,
+  sourceNameOf,
 } from './image-catalogue.ts';
-import { fetchedImages, fetchImage, sourceNameOf } from './os-images.ts';
+import { fetchedImages, fetchImage } from './os-images.ts';
 import { ensureControlPlane, localDataDir } from './start-control-plane.ts';
 
 /** `coracle images [PREFIX]`, and `coracle images refresh NAME...`. */

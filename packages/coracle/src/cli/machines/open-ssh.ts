@@ -1,43 +1,21 @@
 /** What ssh and scp need of a machine: that it runs, that its SSH server answers, and where its host key is kept. */
 
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { dataDirAt, defaultDataDir, ensurePrivateDir } from '../../config/data-dir.ts';
+import { ensurePrivateDir } from '../../config/data-dir.ts';
 import { MAIN_FILE } from '../../config/program-files.ts';
 import { type CommandContext, CommandError, listFlag, numberFlag, textFlag } from '../command.ts';
 import type { MachineCall } from './find-machine.ts';
 import { awaitRunning } from './follow-start.ts';
 import { cloudInitUser, hasLastingRoot } from './login-user.ts';
 import { sshArguments } from './ssh-arguments.ts';
+import { ownKeyPath, ownKeys, sshDirectory } from './ssh-keys.ts';
 
 const SSH_PORT = 22;
 const DEFAULT_TIMEOUT_S = 120;
 const LONGEST_TIMEOUT_S = 3_600;
 /** Files of host keys that are kept, the last used ones. */
 const MAX_KNOWN = 256;
-/** In the order in which ssh itself looks for them. */
-export const KEY_NAMES = ['id_ed25519', 'id_ecdsa', 'id_rsa'] as const;
-
-/** Where a key pair of our own lies, for users who have none. */
-export const ownKeyPath = (context: Pick<CommandContext, 'flags' | 'environment'>): string =>
-  join(sshDirectory(context), 'id_ed25519');
-
-/** `DIR/ssh`, made when it is not there. */
-export function sshDirectory({ flags, environment }: Pick<CommandContext, 'flags' | 'environment'>): string {
-  const { root } = dataDirAt(textFlag(flags, 'data-dir') ?? defaultDataDir(environment));
-  ensurePrivateDir(root);
-  const directory = join(root, 'ssh');
-  ensurePrivateDir(directory);
-  return directory;
-}
-
-/** The user's own key files of that ending that are there. */
-export function ownKeys({ environment }: Pick<CommandContext, 'environment'>, ending: '' | '.pub'): string[] {
-  const home = environment['HOME'] || homedir();
-  return KEY_NAMES.map((name) => join(home, '.ssh', `${name}${ending}`)).filter((path) => existsSync(path));
-}
-
 /**
  * Waits until the machine runs, at most `--timeout` seconds, for which the way to its port waits for an answer too; resolves to the arguments that ssh and
  * scp have in common. Throws CommandError that says why it cannot be reached.

@@ -22,10 +22,7 @@ import { diskState } from '@coracle/kubevirt/rules/data-volume/readiness';
 import { systemClock } from '@coracle/runtime/clock/clock';
 import { CommandError } from '../command.ts';
 import { checksumIn } from './checksum-list.ts';
-import type { CatalogueImage, ImageOrigin } from './image-catalogue.ts';
-
-/** Upstream's namespace of images for everybody. */
-export const IMAGES_NAMESPACE = 'kubevirt-os-images';
+import { type CatalogueImage, IMAGES_NAMESPACE, type ImageOrigin, sourceNameOf } from './image-catalogue.ts';
 
 /** What a fetch works with. */
 export interface Fetching {
@@ -46,9 +43,6 @@ const MAX_LIST = 1024 * 1024;
 const LIST_MS = 30_000;
 /** Imports of one image that stay: the newest, and the one before it. */
 const KEPT = 2;
-
-/** Name of the DataSource of an image: `debian-13`. */
-export const sourceNameOf = ({ name }: Pick<CatalogueImage, 'name'>): string => name.replace(/[:.]/g, '-');
 
 /**
  * Names of the DataSources that are Ready, by the claim that they lead to. Machines can be made of those without anything being

@@ -1,16 +1,37 @@
-/** Public keys that a new machine is given: the user's own, those named, or a pair of ours where the user has none. */
+/** Where key pairs lie, and the public keys that a new machine is given: the user's own, those named, or a pair of ours where the user has none. */
 
 import { existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { plainEnv, run } from '@coracle/runtime/process/run';
-import { type CommandContext, CommandError, fileProblem, listFlag, UsageError } from '../command.ts';
-import { ownKeyPath, ownKeys } from './open-ssh.ts';
+import { dataDirAt, defaultDataDir, ensurePrivateDir } from '../../config/data-dir.ts';
+import { type CommandContext, CommandError, fileProblem, listFlag, textFlag, UsageError } from '../command.ts';
 
 /** One line of an authorized_keys file without options, and no line break: it goes into the guest as it is. */
 const PUBLIC_KEY = /^(?:ssh|ecdsa|sk)-[a-z0-9@.-]+ [A-Za-z0-9+/=]+(?: [^\r\n]*)?$/;
 const MAX_KEYS = 64;
 const KEYGEN_MS = 30_000;
+/** In the order in which ssh itself looks for them. */
+const KEY_NAMES = ['id_ed25519', 'id_ecdsa', 'id_rsa'] as const;
+
+/** Where a key pair of our own lies, for users who have none. */
+export const ownKeyPath = (context: Pick<CommandContext, 'flags' | 'environment'>): string =>
+  join(sshDirectory(context), 'id_ed25519');
+
+/** `DIR/ssh`, made when it is not there. */
+export function sshDirectory({ flags, environment }: Pick<CommandContext, 'flags' | 'environment'>): string {
+  const { root } = dataDirAt(textFlag(flags, 'data-dir') ?? defaultDataDir(environment));
+  ensurePrivateDir(root);
+  const directory = join(root, 'ssh');
+  ensurePrivateDir(directory);
+  return directory;
+}
+
+/** The user's own key files of that ending that are there. */
+export function ownKeys({ environment }: Pick<CommandContext, 'environment'>, ending: '' | '.pub'): string[] {
+  const home = environment['HOME'] || homedir();
+  return KEY_NAMES.map((name) => join(home, '.ssh', `${name}${ending}`)).filter((path) => existsSync(path));
+}
 
 /**
  * `--ssh-key FILE` or the key itself, any number; `none` for no key; else the user's first key of `~/.ssh`. Where there is none a
