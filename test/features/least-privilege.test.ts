@@ -348,18 +348,15 @@ const NODE_WITHOUT_PODS: ReadonlySet<string> = new Set([
   ...['update', 'patch'].map((verb) => `${verb} /nodes/status`),
   ...['create', 'update', 'patch'].flatMap((verb) => [`${verb} /events`, `${verb} events.k8s.io/events`]),
   'get /events',
-  'create /pods',
   'delete /pods',
   ...['update', 'patch'].map((verb) => `${verb} /pods/status`),
   'create /pods/eviction',
   'get /endpoints',
   ...['create', 'get', 'list', 'watch'].map((verb) => `${verb} certificates.k8s.io/certificatesigningrequests`),
-  'create storage.k8s.io/csinodes',
   ...['get', 'list', 'watch'].flatMap((verb) => [
     `${verb} storage.k8s.io/csidrivers`,
     `${verb} node.k8s.io/runtimeclasses`,
   ]),
-  'create resource.k8s.io/resourceslices',
   ...['get', 'patch'].map((verb) => `${verb} kubevirt.io/virtualmachineinstances`),
   'list kubevirt.io/kubevirts',
   // Which networks there are beside that of Pods: of which it serves those that its Pods are on.

@@ -76,11 +76,7 @@ before(async () => {
           capacity: { storage: '1Gi' },
           accessModes: ['ReadWriteOnce'],
           claimRef: { namespace: 'default', name },
-          csi: {
-            driver: 'd',
-            volumeHandle: name,
-            nodePublishSecretRef: { name: `csi-${name}`, namespace: 'default' },
-          },
+          csi: { driver: 'd', volumeHandle: name },
         },
       }),
     );
@@ -147,13 +143,11 @@ test('a node reads what Pods bound to it refer to; another node is refused, with
     assert.equal(status, 403, path);
     assert.ok(json.message.endsWith(`: ${NOT_RELATED}`), json.message);
   }
-  // Behind the claim's volume; it is not there, which only who may read it learns.
-  assert.equal((await ask(N1, `GET ${CORE}/secrets/csi-claim`)).status, 404);
-  assert.equal((await ask(N1, `GET ${CORE}/secrets/csi-other`)).status, 403);
   assert.equal((await ask(N1, `GET ${CORE}/secrets?fieldSelector=metadata.name%3Dvolume`)).status, 200);
 });
 
 // S-184: A node reads what Pods bound to it refer to, as long as they do, and writes nothing that is not its own.
+// S-1667: A node creates no Pods, and has nothing to do with CSI drivers and devices.
 test('what no Pod of the node refers to is 403, whether it exists or not', async () => {
   const reasons: Readonly<Record<string, string>> = {
     [`GET ${CORE}/secrets/other`]: "no relationship found between node 'n1' and this object",
@@ -175,7 +169,11 @@ test('what no Pod of the node refers to is 403, whether it exists or not', async
       'can only access node lease with the same name as the requesting node',
     [`GET /apis/coordination.k8s.io/v1/namespaces/default/leases/n1`]:
       'can only access leases in the "kube-node-lease" system namespace',
-    'GET /apis/storage.k8s.io/v1/csinodes/n2': 'can only access CSINode with the same name as the requesting node',
+    'GET /apis/storage.k8s.io/v1/csinodes/n1': 'no agent of a node serves CSI drivers or devices',
+    'GET /apis/storage.k8s.io/v1/volumeattachments/a': 'no agent of a node serves CSI drivers or devices',
+    [`GET /apis/resource.k8s.io/v1/namespaces/default/resourceclaims/a`]:
+      'no agent of a node serves CSI drivers or devices',
+    'DELETE /apis/resource.k8s.io/v1/resourceslices': 'no agent of a node serves CSI drivers or devices',
   };
   for (const [line, reason] of Object.entries(reasons)) {
     const { status, json } = await ask(N1, line);
@@ -243,16 +241,6 @@ test('NodeRestriction refuses writes to what is not the node’s own', async () 
       'pods "unbound" is forbidden: node "n1" can only delete pods with spec.nodeName set to itself',
     ],
     [
-      `POST ${CORE}/pods`,
-      {
-        apiVersion: 'v1',
-        kind: 'Pod',
-        metadata: { name: 'own' },
-        spec: { nodeName: 'n1', containers: [{ name: 'c', image: 'i' }] },
-      },
-      'pods "own" is forbidden: pod does not have "kubernetes.io/config.mirror" annotation, node "n1" can only create mirror pods',
-    ],
-    [
       `POST ${CORE}/pods/unbound/eviction`,
       { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'unbound' } },
       'pods "unbound" is forbidden: node n1 can only evict pods with spec.nodeName set to itself',
@@ -267,6 +255,10 @@ test('NodeRestriction refuses writes to what is not the node’s own', async () 
     const { status, json } = await ask(N1, line, body);
     assert.deepEqual([status, json?.message], [403, message], line);
   }
+  const own = { metadata: { name: 'own' }, spec: { nodeName: 'n1', containers: [{ name: 'c', image: 'i' }] } };
+  const mirror = { annotations: { 'kubernetes.io/config.mirror': 'm' } };
+  for (const pod of [own, { ...own, metadata: { ...own.metadata, ...mirror } }])
+    assert.equal((await ask(N1, `POST ${CORE}/pods`, { apiVersion: 'v1', kind: 'Pod', ...pod })).status, 403);
   assert.equal(
     (await ask(N1, 'PATCH /api/v1/nodes/n1', { metadata: { labels: { 'kubevirt.io/a': 'b' } } })).status,
     200,

@@ -7,7 +7,6 @@ import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 
 const CORE = '/api/v1/namespaces/default';
 const NODE = ['system:node:node1', 'system:nodes'] as const;
-const DRIVER = 'com.example.csi.mydriver';
 let plane: TestPlane;
 
 before(async () => {
@@ -16,30 +15,8 @@ before(async () => {
     plane.admin(`POST ${path}`, { apiVersion: 'v1', kind, metadata: { name }, ...more });
   for (const name of ['default', 'other']) await make(`${CORE}/serviceaccounts`, 'ServiceAccount', name);
   await make('/api/v1/nodes', 'Node', 'node1');
-  const request = { accessModes: ['ReadOnlyMany'], resources: { requests: { storage: '1' } } };
-  for (const [name, source] of [
-    ['mypv', { csi: { driver: DRIVER, volumeHandle: 'handle' } }],
-    ['mypv-azurefile', { azureFile: { shareName: 'share', secretName: 'secret' } }],
-  ] as const) {
-    const claim = name.replace('pv', 'pvc');
-    await make(`${CORE}/persistentvolumeclaims`, 'PersistentVolumeClaim', claim, {
-      spec: { ...request, volumeName: name },
-    });
-    await make('/api/v1/persistentvolumes', 'PersistentVolume', name, {
-      spec: {
-        accessModes: ['ReadOnlyMany'],
-        capacity: { storage: '1' },
-        claimRef: { namespace: 'default', name: claim },
-        ...source,
-      },
-    });
-  }
 });
 after(() => plane.stop());
-
-const TEMPLATE = {
-  spec: { accessModes: ['ReadOnlyMany'], resources: { requests: { storage: '1' } }, volumeName: 'mypv' },
-};
 
 /** What a node gets that asks for tokens of these audiences; '' where it gets one. */
 async function asked(audiences: readonly string[], volume?: object, account = 'default'): Promise<string> {
@@ -67,67 +44,23 @@ async function asked(audiences: readonly string[], volume?: object, account = 'd
 const FORBIDDEN = '403 serviceaccounts "default" is forbidden: ';
 const notNamed = (audience: string): string =>
   `${FORBIDDEN}audience "${audience}" not found in pod spec volume, system:node:node1 is not authorized to request tokens for this audience`;
-const noDriver = (audience: string): string =>
-  `${FORBIDDEN}error validating audience "${audience}": csidriver.storage.k8s.io "${DRIVER}" not found`;
 const projected = (audience: string) => ({
   projected: { sources: [{ serviceAccountToken: { audience, path: 'path' } }] },
 });
 
-const CASES: readonly [title: string, driver: string, audience: string, volume: object | undefined, answer: string][] =
-  [
-    ['a projected token for the API', '', '', projected(''), ''],
-    ['a projected token for somebody else', '', 'vault', projected('vault'), ''],
-    ['another one than the projected', '', 'bank', projected('vault'), notNamed('bank')],
-    ['no volume', DRIVER, 'a', undefined, notNamed('a')],
-    ['a driver that is not there', '', 'a', { csi: { driver: DRIVER } }, noDriver('a')],
-    ['a driver', DRIVER, 'a', { csi: { driver: DRIVER } }, ''],
-    ['a claim whose driver is not there', '', 'a', { persistentVolumeClaim: { claimName: 'mypvc' } }, noDriver('a')],
-    [
-      'a claim that is not there',
-      DRIVER,
-      'a',
-      { persistentVolumeClaim: { claimName: 'mypvc1' } },
-      `${FORBIDDEN}error validating audience "a": persistentvolumeclaim "mypvc1" not found`,
-    ],
-    ['a claim', DRIVER, 'a', { persistentVolumeClaim: { claimName: 'mypvc' } }, ''],
-    ['a claim of a driver with others', DRIVER, 'b', { persistentVolumeClaim: { claimName: 'mypvc' } }, notNamed('b')],
-    ['an ephemeral volume without a driver', '', 'a', { ephemeral: { volumeClaimTemplate: TEMPLATE } }, noDriver('a')],
-    ['an ephemeral volume', DRIVER, 'a', { ephemeral: { volumeClaimTemplate: TEMPLATE } }, ''],
-    [
-      'a claim of a kind that moved to a driver',
-      'file.csi.azure.com',
-      'a',
-      { persistentVolumeClaim: { claimName: 'mypvc-azurefile' } },
-      '',
-    ],
-    [
-      'a volume of a kind that moved to a driver',
-      'file.csi.azure.com',
-      'a',
-      { azureFile: { shareName: 'default', secretName: 's' } },
-      '',
-    ],
-  ];
+const CASES: readonly [title: string, audience: string, volume: object | undefined, answer: string][] = [
+  ['a projected token for the API', '', projected(''), ''],
+  ['a projected token for somebody else', 'vault', projected('vault'), ''],
+  ['another one than the projected', 'bank', projected('vault'), notNamed('bank')],
+  ['no volume', 'a', undefined, notNamed('a')],
+];
 
 // S-346: A node gets tokens for the audiences its Pods' volumes name, and certificates in its own name.
-// Compat Authorisation, P1, yes: tokens that nodes ask for: audiences named by volumes, CSI drivers or RBAC; kubelet
+// Compat Authorisation, P1, yes: tokens that nodes ask for: audiences named by projected volumes or RBAC; kubelet
 //   certificates in the node's own name
 test('a node asks for the audiences that volumes of its Pods name', async (t) => {
-  for (const [title, driver, audience, volume, answer] of CASES)
-    await t.test(title, async () => {
-      if (driver)
-        await plane.admin('POST /apis/storage.k8s.io/v1/csidrivers', {
-          apiVersion: 'storage.k8s.io/v1',
-          kind: 'CSIDriver',
-          metadata: { name: driver },
-          spec: { tokenRequests: [{ audience: 'a' }] },
-        });
-      try {
-        assert.equal(await asked([audience], volume), answer);
-      } finally {
-        if (driver) await plane.admin(`DELETE /apis/storage.k8s.io/v1/csidrivers/${driver}`);
-      }
-    });
+  for (const [title, audience, volume, answer] of CASES)
+    await t.test(title, async () => assert.equal(await asked([audience], volume), answer));
   assert.equal(await asked(['a', 'b']), `${FORBIDDEN}node may only request 0 or 1 audiences`);
 });
 

@@ -163,7 +163,7 @@ test('refused patches', async (t) => {
       'strategic-merge-patch+json',
       { metadata: { labels: 'invalid' } },
       422,
-      /^ "" is invalid: patch: Invalid value: "map\[metadata:map\[labels:invalid\]\]": cannot restore map from string$/,
+      /^ "" is invalid: patch: Invalid value: "map\[metadata:map\[labels:invalid\]\]": json: cannot unmarshal string into .*$/,
     ],
     [
       'unknown field after a strategic patch',

@@ -1,5 +1,5 @@
 /**
- * NodeRestriction (plugin/pkg/admission/noderestriction): what a node may write is its own Node, Lease and CSINode, the
+ * NodeRestriction (plugin/pkg/admission/noderestriction): what a node may write is its own Node and Lease, the
  * status of the Pods bound to it, tokens bound to those, and requests of certificates in its own name. The Node
  * authorizer has let the request pass by its kind; here its contents are looked at. Users that are no nodes are none of
  * its business.
@@ -11,17 +11,16 @@ import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { type ApiError, forbidden, notFound } from '@coracle/apimachinery/meta/status';
+import type { Authorizer } from '../auth/identity.ts';
 import { nodeIdentity } from '../auth/node-authorizer.ts';
 import type { ObjectStore } from '../cache/object-store.ts';
-import { nodeNameOf, podReferences } from '../kinds/builtin/pod-references.ts';
-import { type AudienceOptions, checkTokenAudience } from './node-token-audience.ts';
+import { nodeNameOf } from '../kinds/builtin/pod-references.ts';
+import { checkTokenAudience } from './node-token-audience.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
 
-const MIRROR = 'kubernetes.io/config.mirror';
 const NODE_LEASES = 'kube-node-lease';
 const RESTRICTED_LABELS = 'node-restriction.kubernetes.io';
 const PODS = { group: '', resource: 'pods' };
-const NODES = { group: '', resource: 'nodes' };
 
 /** kubelet's own labels in the namespaces of Kubernetes (kubelet/pkg/apis/well_known_labels.go). */
 const KUBELET_LABELS = new Set([
@@ -50,8 +49,6 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['/persistentvolumeclaims', checkClaim],
   ['/serviceaccounts', checkTokenRequest],
   ['coordination.k8s.io/leases', checkLease],
-  ['storage.k8s.io/csinodes', checkCsiNode],
-  ['resource.k8s.io/resourceslices', checkSlice],
   ['certificates.k8s.io/certificatesigningrequests', checkSigningRequest],
 ]);
 
@@ -64,7 +61,7 @@ const refusal = ({ info, name }: AdmissionAttributes, why: string): ApiError => 
 const quoted = (text: string): string => JSON.stringify(text);
 
 /** The plug-in over this store's Pods, Nodes and volumes. */
-export function nodeRestriction(options: AudienceOptions): AdmissionPlugin {
+export function nodeRestriction({ store, authorize }: { store: Store; authorize: Authorizer }): AdmissionPlugin {
   return {
     name: 'NodeRestriction',
     matches: (operation, info) => GROUPS.get(info.resource) === info.group && operation !== 'CONNECT',
@@ -73,9 +70,9 @@ export function nodeRestriction(options: AudienceOptions): AdmissionPlugin {
       if (node === undefined) return;
       if (node === '')
         throw refusal(attributes, `could not determine node from user ${quoted(attributes.user.username)}`);
-      CHECKS.get(`${attributes.info.group}/${attributes.info.resource}`)!(node, attributes, options.store);
-      const pod = boundPod(attributes, options.store);
-      return pod && checkTokenAudience(attributes, pod, options);
+      CHECKS.get(`${attributes.info.group}/${attributes.info.resource}`)!(node, attributes, store);
+      const pod = boundPod(attributes, store);
+      return pod && checkTokenAudience(attributes, pod, authorize);
     },
   };
 }
@@ -83,13 +80,9 @@ export function nodeRestriction(options: AudienceOptions): AdmissionPlugin {
 function checkPods(node: string, attributes: AdmissionAttributes, store: Store): void {
   const { subresource, operation } = attributes;
   if (subresource === 'status') checkPodStatus(node, attributes);
-  else if (subresource === '' && operation === 'CREATE') checkMirrorPod(node, attributes, store);
   else if (subresource === '') {
     if (operation !== 'DELETE')
-      throw refusal(
-        attributes,
-        `unexpected operation ${quoted(operation)}, node ${quoted(node)} can only create and delete mirror pods`,
-      );
+      throw refusal(attributes, `unexpected operation ${quoted(operation)}, node ${quoted(node)} can only delete pods`);
     if (nodeNameOf(podOf(attributes, store)) !== node)
       throw refusal(attributes, `node ${quoted(node)} can only delete pods with spec.nodeName set to itself`);
   } else if (subresource === 'eviction') {
@@ -112,40 +105,6 @@ function podOf({ oldObject, namespace, name, object }: AdmissionAttributes, stor
   return found.object;
 }
 
-function checkMirrorPod(node: string, attributes: AdmissionAttributes, store: Store): void {
-  const pod = attributes.object!;
-  const who = `node ${quoted(node)}`;
-  const refuse = (why: string): never => {
-    throw refusal(attributes, why);
-  };
-  if (pod.metadata.annotations?.[MIRROR] === undefined)
-    refuse(`pod does not have ${quoted(MIRROR)} annotation, ${who} can only create mirror pods`);
-  if (nodeNameOf(pod) !== node) refuse(`${who} can only create pods with spec.nodeName set to itself`);
-  const owners = pod.metadata.ownerReferences ?? [];
-  const [owner] = owners;
-  if (owners.length > 1) refuse(`${who} can only create pods with a single owner reference set to itself`);
-  if (owner?.apiVersion !== 'v1' || owner.kind !== 'Node' || owner.name !== node)
-    throw refusal(attributes, `${who} can only create pods with an owner reference set to itself`);
-  if (!owner.controller) refuse(`${who} can only create pods with a controller owner reference set to itself`);
-  if (owner.blockOwnerDeletion) refuse(`${who} must not set blockOwnerDeletion on an owner reference`);
-  const found = store.peek({ prefix: '/nodes', namespace: '', name: node });
-  if (!found) throw notFound(NODES, node);
-  if (found.object.metadata.uid !== owner.uid)
-    refuse(`node ${node} UID mismatch: expected ${owner.uid} got ${found.object.metadata.uid}`);
-  // No Pod of its own making lets a node read what it could not.
-  const refs = podReferences(pod);
-  if (refs.serviceaccounts.size > 0) refuse(`${who} can not create pods that reference a service account`);
-  if (refs.secrets.size > 0) refuse(`${who} can not create pods that reference secrets`);
-  if (refs.configmaps.size > 0) refuse(`${who} can not create pods that reference configmaps`);
-  if (refs.trustBundles) refuse(`${who} can not create pods that reference clustertrustbundles`);
-  if (refs.persistentvolumeclaims.size > 0) refuse(`${who} can not create pods that reference persistentvolumeclaims`);
-  if (refs.resourceclaims.size > 0) refuse(`${who} can not create pods that reference resourceclaims`);
-}
-
-interface PodStatusParts {
-  status?: { resourceClaimStatuses?: unknown };
-}
-
 function checkPodStatus(node: string, attributes: AdmissionAttributes): void {
   const { operation, object, oldObject } = attributes;
   if (operation !== 'UPDATE') throw refusal(attributes, `unexpected operation ${quoted(operation)}`);
@@ -156,9 +115,6 @@ function checkPodStatus(node: string, attributes: AdmissionAttributes): void {
     );
   if (!deepEqual(object!.metadata.labels ?? {}, oldObject!.metadata.labels ?? {}))
     throw refusal(attributes, `node ${quoted(node)} cannot update labels through pod status`);
-  const claims = (pod: unknown): unknown => (pod as PodStatusParts).status?.resourceClaimStatuses ?? [];
-  if (!deepEqual(claims(object), claims(oldObject)))
-    throw refusal(attributes, `node ${quoted(node)} cannot update resource claim statues`);
 }
 
 interface NodeParts {
@@ -267,21 +223,6 @@ function checkLease(node: string, attributes: AdmissionAttributes): void {
     throw refusal(attributes, `can only access leases in the "${NODE_LEASES}" system namespace`);
   if (ownName(attributes) !== node)
     throw refusal(attributes, 'can only access node lease with the same name as the requesting node');
-}
-
-function checkCsiNode(node: string, attributes: AdmissionAttributes): void {
-  if (ownName(attributes) !== node)
-    throw refusal(attributes, 'can only access CSINode with the same name as the requesting node');
-}
-
-function checkSlice(node: string, attributes: AdmissionAttributes): void {
-  const { operation, object, oldObject } = attributes;
-  const named = (slice: unknown): string | undefined =>
-    (slice as { spec?: { nodeName?: string } } | undefined)?.spec?.nodeName;
-  if (operation === 'CREATE' && named(object) !== node)
-    throw refusal(attributes, 'can only create ResourceSlice with the same NodeName as the requesting node');
-  if (operation === 'DELETE' && named(oldObject) !== node)
-    throw refusal(attributes, 'can only delete ResourceSlice with the same NodeName as the requesting node');
 }
 
 /** Certificates of kubelets are asked for by the node they name. What else is in them the signer validates. */

@@ -15,7 +15,6 @@ import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
 const ACCOUNTS_PREFIX = '/serviceaccounts';
 const PODS = { group: '', resource: 'pods' };
 const MOUNT_PATH = '/var/run/secrets/kubernetes.io/serviceaccount';
-const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 /** Of the one lifetime that is renewed well before its end. */
 const TOKEN_SECONDS = 3607;
 /** A new namespace gets its `default` account a moment after it was made: a Pod that comes first waits this long. */
@@ -36,7 +35,6 @@ export function serviceAccount(store: Pick<ObjectStore, 'peek' | 'watch' | 'revi
       const pod = attributes.object!;
       if (!isJsonObject(pod['spec'])) return;
       const spec = pod['spec'] as PodSpec;
-      if (pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined) return refuseMirror(attributes, spec);
       spec.serviceAccountName ||= spec.serviceAccount || 'default';
       const name = spec.serviceAccountName;
       const found = find(attributes.namespace, name);
@@ -86,18 +84,6 @@ function appearance(
     });
     signal.addEventListener('abort', onAbort, { once: true });
   });
-}
-
-/** A mirror of a Pod that no API object asked for may reach for nothing that only the API can give. */
-function refuseMirror({ name }: AdmissionAttributes, spec: PodSpec): void {
-  if (spec.serviceAccountName) throw forbidden(PODS, name, 'a mirror pod may not reference service accounts');
-  for (const volume of spec.volumes ?? []) {
-    if (volume['secret']) throw forbidden(PODS, name, 'a mirror pod may not reference secrets');
-    const { sources } = (volume['projected'] ?? {}) as { sources?: { serviceAccountToken?: unknown }[] | null };
-    if (sources?.some((source) => source.serviceAccountToken)) {
-      throw forbidden(PODS, name, 'a mirror pod may not use ServiceAccountToken volume projections');
-    }
-  }
 }
 
 function useAccount(spec: PodSpec, account: Readonly<UnstructuredObject>): void {

@@ -107,7 +107,6 @@ export async function openAccess(
     setup: options.authorizers ?? (() => DEFAULT_AUTHORIZERS),
     node: createNodeAuthorizer({
       graph,
-      store,
       rules: NODE_RULES,
       ...options.nodeRights?.({ graph, store }),
     }),

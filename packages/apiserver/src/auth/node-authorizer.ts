@@ -1,11 +1,11 @@
 /**
  * The Node authorizer (plugin/pkg/auth/authorizer/node): a node reads the Secrets, ConfigMaps, claims and volumes of the
- * Pods bound to it, and its own Node, Lease and CSINode. It has no opinion of anybody else, and what it does not allow
+ * Pods bound to it, and its own Node and Lease; it creates no Pods, and has nothing to do with CSI drivers and devices,
+ * which no agent of a node serves. It has no opinion of anybody else, and what it does not allow
  * RBAC may. Whose objects a node writes is checked by the NodeRestriction admission plug-in.
  */
 
 import type { PolicyRule } from '@coracle/apimachinery/types/types';
-import type { ObjectStore } from '../cache/object-store.ts';
 import type { AuthorizationAttributes, AuthorizationDecision, UserInfo } from './identity.ts';
 import type { NodeGraph, ReferredResource } from './node-graph.ts';
 import { allowsPath, allowsResource } from './rbac.ts';
@@ -34,8 +34,6 @@ export type NodeDecision = (node: string, attributes: ResourceAttributes) => Aut
 
 export interface NodeAuthorizerOptions {
   readonly graph: NodeGraph;
-  /** For objects that name their node: VolumeAttachments, ResourceSlices. */
-  readonly store: Pick<ObjectStore, 'get'>;
   /** What every node may do (the rules of ClusterRole system:node). */
   readonly rules: readonly PolicyRule[];
   /** By `group/resource`: what nodes may do with kinds that this server does not know of itself. */
@@ -47,13 +45,17 @@ export interface NodeAuthorizerOptions {
 /** The authorizer; its decision on users that are no nodes is "no opinion". */
 export function createNodeAuthorizer({
   graph,
-  store,
   rules,
   more = {},
   beside = () => NO_OPINION,
 }: NodeAuthorizerOptions): (user: UserInfo, attributes: AuthorizationAttributes) => AuthorizationDecision {
-  const relations = new Relations(graph, store);
-  const decisions: Decisions = { ...OWN_OBJECTS, ...relatedObjects(relations), '/pods': podDecision(relations) };
+  const relations = new Relations(graph);
+  const decisions: Decisions = {
+    ...NOT_OF_NODES,
+    ...OWN_OBJECTS,
+    ...relatedObjects(relations),
+    '/pods': podDecision(relations),
+  };
 
   const everyNode: NodeDecision = (_, attributes) =>
     rules.some((rule) => allowsResource(rule, attributes)) ? ALLOW : NO_OPINION;
@@ -73,14 +75,12 @@ export function createNodeAuthorizer({
 /** By `group/resource`: what is asked about the object, not about the kind. */
 type Decisions = Readonly<Record<string, NodeDecision>>;
 
-/** What ties a node to an object: one of its Pods, or what the object says of its node. */
+/** What ties a node to an object: one of its Pods. */
 class Relations {
   readonly #graph: NodeGraph;
-  readonly #store: Pick<ObjectStore, 'get'>;
 
-  constructor(graph: NodeGraph, store: Pick<ObjectStore, 'get'>) {
+  constructor(graph: NodeGraph) {
     this.#graph = graph;
-    this.#store = store;
   }
 
   /** A Pod of the node refers to the object. */
@@ -94,14 +94,6 @@ class Relations {
 
   runsPod(node: string, a: ResourceAttributes): AuthorizationDecision {
     return related(node, this.#graph.runsPod(node, a.namespace, a.name));
-  }
-
-  /** The object says in its spec that it is the node's. */
-  namesNode(node: string, prefix: string, a: ResourceAttributes): AuthorizationDecision {
-    return ifNamed(a, () => {
-      const found = this.#store.get({ prefix, namespace: '', name: a.name });
-      return related(node, (found?.object['spec'] as { nodeName?: string } | undefined)?.nodeName === node);
-    });
   }
 }
 
@@ -122,7 +114,17 @@ const readNamespaced = (a: ResourceAttributes, ask: () => AuthorizationDecision)
   return ask();
 };
 
-/** What a node has only to do with because of its Pods, or because the object names it. */
+/** Of CSI drivers and devices, which no agent of a node serves, though the rules of every node name them. */
+const NOT_OF_NODES: Decisions = Object.fromEntries(
+  [
+    'storage.k8s.io/csinodes',
+    'storage.k8s.io/volumeattachments',
+    'resource.k8s.io/resourceclaims',
+    'resource.k8s.io/resourceslices',
+  ].map((kind) => [kind, () => no('no agent of a node serves CSI drivers or devices')]),
+);
+
+/** What a node has only to do with because of its Pods. */
 const relatedObjects = (relations: Relations): Decisions => ({
   '/secrets': (node, a) => readNamespaced(a, () => relations.refers(node, 'secrets', a)),
   '/configmaps': (node, a) => readNamespaced(a, () => relations.refers(node, 'configmaps', a)),
@@ -132,37 +134,12 @@ const relatedObjects = (relations: Relations): Decisions => ({
     return relations.refers(node, 'persistentvolumeclaims', a);
   },
   '/persistentvolumes': (node, a) => getOnly(a, () => relations.usesVolume(node, a)),
-  'resource.k8s.io/resourceclaims': (node, a) => getOnly(a, () => relations.refers(node, 'resourceclaims', a)),
-  'storage.k8s.io/volumeattachments': (node, a) =>
-    getOnly(a, () => relations.namesNode(node, 'storage.k8s.io/volumeattachments', a)),
   '/serviceaccounts'(node, a) {
     // Credential providers of kubelets look at the account of the Pod an image is pulled for (KEP-4412).
     if (a.subresource === '' && a.verb === 'get') return relations.refers(node, 'serviceaccounts', a);
     if (a.verb !== 'create' || a.name === '') return no('can only create tokens for individual service accounts');
     if (a.subresource !== 'token') return no('can only create token subresource of serviceaccount');
     return relations.refers(node, 'serviceaccounts', a);
-  },
-  'resource.k8s.io/resourceslices'(node, a) {
-    if (a.subresource !== '') return no('cannot authorize ResourceSlice subresources');
-    switch (a.verb) {
-      case 'create':
-        return ALLOW;
-      case 'get':
-      case 'update':
-      case 'patch':
-      case 'delete':
-        return relations.namesNode(node, 'resource.k8s.io/resourceslices', a);
-      case 'watch':
-      case 'list':
-      case 'deletecollection':
-        return selects(a, 'spec.nodeName', node) || selects(a, 'nodeName', node)
-          ? ALLOW
-          : no('can only list/watch/deletecollection resourceslices with nodeName field selector');
-      default:
-        return no(
-          'only the following verbs are allowed for a ResourceSlice: get, watch, list, create, update, patch, delete, deletecollection',
-        );
-    }
   },
 });
 
@@ -173,13 +150,6 @@ const OWN_OBJECTS: Decisions = {
     if (a.namespace !== NODE_LEASES) return no(`can only access leases in the "${NODE_LEASES}" system namespace`);
     if (a.verb !== 'create' && a.name !== node)
       return no('can only access node lease with the same name as the requesting node');
-    return ALLOW;
-  },
-  'storage.k8s.io/csinodes'(node, a) {
-    if (!OWN_OBJECT_VERBS.has(a.verb)) return no('can only get, create, update, patch, or delete a CSINode');
-    if (a.subresource !== '') return no('cannot authorize CSINode subresources');
-    if (a.verb !== 'create' && a.name !== node)
-      return no('can only access CSINode with the same name as the requesting node');
     return ALLOW;
   },
   '/nodes'(node, a) {
@@ -208,7 +178,6 @@ const podDecision =
       case 'watch':
         if (selects(a, 'spec.nodeName', node)) return ALLOW;
         return a.name === '' ? no('can only list/watch pods with spec.nodeName field selector') : own();
-      case 'create':
       case 'delete':
         return ALLOW;
       default:

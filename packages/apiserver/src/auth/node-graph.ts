@@ -9,22 +9,11 @@ import { holdingOf } from '@coracle/apimachinery/types/volume-claims';
 import type { ObjectStore, StoredObject } from '../cache/object-store.ts';
 import { nodeNameOf, podReferences } from '../kinds/builtin/pod-references.ts';
 
-export type ReferredResource =
-  | 'secrets'
-  | 'configmaps'
-  | 'persistentvolumeclaims'
-  | 'serviceaccounts'
-  | 'resourceclaims';
-const REFERRED: readonly ReferredResource[] = [
-  'secrets',
-  'configmaps',
-  'persistentvolumeclaims',
-  'serviceaccounts',
-  'resourceclaims',
-];
+const REFERRED = ['secrets', 'configmaps', 'persistentvolumeclaims', 'serviceaccounts'] as const;
+export type ReferredResource = (typeof REFERRED)[number];
 
 export interface NodeGraph {
-  /** Whether a Pod bound to the node refers to the object, a Secret also through the volume of a claim. */
+  /** Whether a Pod bound to the node refers to the object. */
   refers(node: string, resource: ReferredResource, namespace: string, name: string): boolean;
   /** Whether a Pod bound to the node, in that namespace, says that such an object controls it. */
   controls(node: string, owner: { group: string; kind: string; namespace: string; name: string }): boolean;
@@ -37,14 +26,12 @@ export interface NodeGraph {
 const PODS = '/pods';
 const CLAIMS = '/persistentvolumeclaims';
 const VOLUMES = '/persistentvolumes';
-const MIRROR = 'kubernetes.io/config.mirror';
 
 interface ClaimRef {
   namespace?: string;
   name?: string;
   uid?: string;
 }
-type SecretRef = ClaimRef | undefined;
 
 interface VolumeSpec extends Record<string, unknown> {
   claimRef?: ClaimRef;
@@ -95,25 +82,8 @@ export function createNodeGraph(store: Pick<ObjectStore, 'get' | 'list' | 'watch
   const volumeOf = (name: string): VolumeSpec | undefined =>
     store.get({ prefix: VOLUMES, namespace: '', name })?.object['spec'] as VolumeSpec | undefined;
 
-  /** Secrets that mounting a volume takes live in its claim's namespace or in one the volume names. */
-  const throughVolume = (node: string, namespace: string, name: string): boolean => {
-    for (const key of nodes.get(node)?.keys() ?? []) {
-      if (!key.startsWith('persistentvolumeclaims\n')) continue;
-      const [claimNamespace = '', claimName = ''] = key.slice('persistentvolumeclaims\n'.length).split('/');
-      const claim = store.get({ prefix: CLAIMS, namespace: claimNamespace, name: claimName });
-      const volumeName = (claim?.object['spec'] as { volumeName?: string } | undefined)?.volumeName;
-      const volume = volumeName ? volumeOf(volumeName) : undefined;
-      // A claim names a volume as it likes; the volume says whose it is.
-      if (!claim || !volume || !isFor(volume, claim.object)) continue;
-      if (volumeSecrets(volume).some((ref) => ref.namespace === namespace && ref.name === name)) return true;
-    }
-    return false;
-  };
-
   return {
-    refers: (node, resource, namespace, name) =>
-      direct(node, resource, `${namespace}/${name}`) ||
-      (resource === 'secrets' && throughVolume(node, namespace, name)),
+    refers: (node, resource, namespace, name) => direct(node, resource, `${namespace}/${name}`),
     controls: (node, { group, kind, namespace, name }) =>
       nodes.get(node)?.has(`controller ${group}/${kind}\n${namespace}/${name}`) ?? false,
     runsPod(node, namespace, name) {
@@ -139,8 +109,7 @@ interface Counted {
 
 function countedOf(pod: Readonly<UnstructuredObject>): Counted | undefined {
   const node = nodeNameOf(pod);
-  // A node could make mirror Pods that refer to what it wants to read.
-  if (node === '' || pod.metadata.annotations?.[MIRROR] !== undefined) return undefined;
+  if (node === '') return undefined;
   const refs = podReferences(pod);
   const keys = REFERRED.flatMap((resource) =>
     [...refs[resource]].map((name) => `${resource}\n${pod.metadata.namespace}/${name}`),
@@ -149,21 +118,4 @@ function countedOf(pod: Readonly<UnstructuredObject>): Counted | undefined {
     if (controller === true)
       keys.push(`controller ${parseApiVersion(apiVersion).group}/${kind}\n${pod.metadata.namespace}/${name}`);
   return { node, keys };
-}
-
-/** Secrets a kubelet needs to mount the volume (VisitPVSecretNames, those visible to kubelets). */
-function volumeSecrets(spec: VolumeSpec): { namespace: string; name: string }[] {
-  const claimNamespace = spec.claimRef?.namespace ?? '';
-  const azure = spec['azureFile'] as { secretName?: string; secretNamespace?: string } | undefined;
-  const csi = spec['csi'] as Record<string, SecretRef> | undefined;
-  const refs: SecretRef[] = [
-    azure?.secretName ? { name: azure.secretName, namespace: azure.secretNamespace ?? claimNamespace } : undefined,
-    csi?.['nodePublishSecretRef'],
-    csi?.['nodeStageSecretRef'],
-    csi?.['nodeExpandSecretRef'],
-    ...['cephfs', 'cinder', 'flexVolume', 'rbd', 'scaleIO', 'iscsi', 'storageos'].map(
-      (source) => (spec[source] as { secretRef?: ClaimRef } | undefined)?.secretRef,
-    ),
-  ];
-  return refs.flatMap((ref) => (ref?.name ? [{ namespace: ref.namespace || claimNamespace, name: ref.name }] : []));
 }

@@ -4,7 +4,6 @@ import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { apiVersionOf } from '@coracle/apimachinery/meta/gvk';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { type ApiError, badRequest, conflict, invalid } from '@coracle/apimachinery/meta/status';
-import { restoreProblem } from '@coracle/apimachinery/patch/restore-problem';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import { dropsStatus } from '../registry/create.ts';
 import { matchName, matchNamespace } from '../registry/object-metadata.ts';
@@ -43,7 +42,7 @@ const patchedDocument = ({ info, current, patch, options }: Patching, value: unk
   refuse(problem: string) {
     // The result itself was pruned on its way here.
     const shown = shownPatch(patch, () => applyPatch(info, { document: current, patch }));
-    return refusedPatch(info, { patch, value, problem, shown });
+    return refusedPatch(info, { problem, shown });
   },
 });
 
@@ -54,22 +53,10 @@ function matched(exchange: PatchInput, object: UnstructuredObject): Unstructured
 }
 
 /** A result that is no object of its kind, without the sentence that a body of that kind would get. */
-function refusedPatch(
-  info: ResourceInfo,
-  refused: {
-    readonly patch: PatchDocument;
-    readonly value: unknown;
-    readonly problem: string;
-    readonly shown: string;
-  },
-): ApiError {
-  const { patch, value, problem, shown } = refused;
+function refusedPatch(info: ResourceInfo, { problem, shown }: { problem: string; shown: string }): ApiError {
   const sentence = `${info.kind} in version "${info.version}" cannot be handled as a ${info.kind}: `;
-  const bare = problem.startsWith(sentence) ? problem.slice(sentence.length) : problem;
-  const restored = patch.type === 'strategic' ? restoreProblem(info.schema, value) : undefined;
-  return invalid({ group: '', kind: '' }, '', [
-    { type: 'FieldValueInvalid', field: 'patch', value: shown, detail: restored ?? bare },
-  ]);
+  const detail = problem.startsWith(sentence) ? problem.slice(sentence.length) : problem;
+  return invalid({ group: '', kind: '' }, '', [{ type: 'FieldValueInvalid', field: 'patch', value: shown, detail }]);
 }
 
 interface Applying extends Omit<FieldChange, 'live'> {
