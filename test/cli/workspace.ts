@@ -31,9 +31,9 @@ export interface Workspace {
   /** Data directory given to `--data-dir`. */
   readonly data: string;
   readonly kubeconfig: string;
-  /** Runs `coracle ARGV` to its end. */
+  /** Runs `coracle ARGV` to its end; in a process of its own only where that makes a difference. */
   run(argv: readonly string[], env?: Readonly<Record<string, string>>): Promise<Outcome>;
-  /** Runs the command line for each in one process, which is much cheaper: of commands that end without leaving anything. */
+  /** Runs the command line for each in one process: of commands that end without leaving anything. */
   runEach(argvs: readonly (readonly string[])[]): Promise<Outcome[]>;
   /** Starts `coracle ARGV` and leaves it running. */
   start(argv: readonly string[], env?: Readonly<Record<string, string>>): Started;
@@ -65,7 +65,9 @@ export function openWorkspace(t: TestContext): Workspace {
   const own = { PATH: pathOf(), HOME: home, NODE_COMPILE_CACHE: COMPILED };
   const start: Workspace['start'] = (argv, env = {}) =>
     startProgram(process.execPath, [join(root, 'packages/coracle/src/main.ts'), ...argv], { ...own, ...env });
-  const run: Workspace['run'] = (argv, env) => bounded(start(argv, env));
+  const together = startCommands(dir, own);
+  const run: Workspace['run'] = (argv, env) =>
+    env || OWN_PROCESS.test(argv.join(' ')) || together.isBusy() ? bounded(start(argv, env)) : together.run(argv);
   const kubeconfig = join(data, 'kubeconfig');
   return {
     dir,
@@ -75,10 +77,9 @@ export function openWorkspace(t: TestContext): Workspace {
     start,
     run,
     async runEach(argvs) {
-      const program = join(root, 'test/cli/run-each.ts');
-      const ended = await bounded(startProgram(process.execPath, [program], own, JSON.stringify(argvs)));
-      if (ended.code !== 0) throw new Error(ended.stderr);
-      return JSON.parse(ended.stdout) as Outcome[];
+      const outcomes: Outcome[] = [];
+      for (const argv of argvs) outcomes.push(await together.run(argv));
+      return outcomes;
     },
     up: (...more) =>
       run(['up', '--data-dir', data, '--port', '0', '--nodes', '0', '--detach', '--no-merge-kubeconfig', ...more]),
@@ -89,6 +90,68 @@ export function openWorkspace(t: TestContext): Workspace {
 
 /** The program's cache of compiled sources, shared by all tests: a home of its own for each would compile them anew. */
 const COMPILED = process.env['NODE_COMPILE_CACHE'] ?? join(homedir(), '.cache/coracle/compile');
+
+/** Commands that wait for signals, give their own input and output to another program, or read theirs. */
+const OWN_PROCESS = /^(up|node|controllers|console|ssh|cp|port-forward|logs)\b|(^| )-( |$)/;
+
+interface Commands {
+  /** One runs. */
+  isBusy(): boolean;
+  /** Runs one, when no other runs. */
+  run(argv: readonly string[]): Promise<Outcome>;
+}
+
+function startTogether(dir: string, env: Readonly<Record<string, string>>): ChildProcess {
+  const child = spawn(process.execPath, [join(root, 'test/cli/run-commands.ts'), dir], { env: { ...env } });
+  child.stdin.on('error', () => {}); // its end is heard by its output
+  child.stdout.setEncoding('utf8');
+  return child;
+}
+
+/** A process that runs commands one after the other: most of what a command costs is loading it. It starts with the first. */
+function startCommands(dir: string, env: Readonly<Record<string, string>>): Commands {
+  let child: ChildProcess | undefined;
+  let isBusy = false;
+  const ask = (argv: readonly string[]): Promise<Outcome> =>
+    new Promise((resolve, reject) => {
+      child ??= startTogether(dir, env);
+      const { stdin, stdout, stderr } = child;
+      let said = '';
+      let complained = '';
+      const hear = (chunk: string): void => {
+        said += chunk;
+        if (said.endsWith('\n')) over(() => resolve(JSON.parse(said) as Outcome));
+      };
+      const complain = (chunk: Buffer): void => {
+        complained += chunk.toString();
+      };
+      const fail = (): void => {
+        child = undefined;
+        over(() => reject(new Error(`coracle ${argv.join(' ')} ended its process: ${complained}`)));
+      };
+      const timer = setTimeout(() => child?.kill('SIGKILL'), COMMAND_MS);
+      const over = (act: () => void): void => {
+        clearTimeout(timer);
+        stdout!.off('data', hear).off('close', fail);
+        stderr!.off('data', complain);
+        act();
+      };
+      stdout!.on('data', hear).once('close', fail);
+      stderr!.on('data', complain);
+      stdin!.write(`${JSON.stringify(argv)}\n`);
+    });
+  return {
+    isBusy: () => isBusy,
+    async run(argv) {
+      isBusy = true;
+      try {
+        return await ask(argv);
+      } finally {
+        isBusy = false;
+      }
+    },
+  };
+}
 
 const pathOf = (): string => process.env['PATH'] ?? '/usr/bin:/bin';
 

@@ -1,19 +1,19 @@
-/** Runs the command line once for each list of words on its standard input, and writes what each said. See `workspace.ts`. */
-import { text } from 'node:stream/consumers';
+/** Runs the command line for the list of words on each line of its standard input, and writes what each said. See `workspace.ts`. */
+import { createInterface } from 'node:readline';
 import { runProgram } from '../../packages/coracle/src/cli/run-program.ts';
-import type { Outcome } from './workspace.ts';
 
-const outcomes: Outcome[] = [];
+process.umask(0o077);
 // Each run listens to the errors of both.
 for (const stream of [process.stdout, process.stderr]) stream.setMaxListeners(0);
 const write = process.stdout.write.bind(process.stdout);
-for (const argv of JSON.parse(await text(process.stdin)) as string[][]) {
+for await (const line of createInterface({ input: process.stdin })) {
   const said = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const)
     process[name].write = (chunk: string | Uint8Array) => {
       said[name] += chunk.toString();
       return true;
     };
-  outcomes.push({ code: await runProgram(argv), ...said });
+  const code = await runProgram(JSON.parse(line) as string[]);
+  write(`${JSON.stringify({ code: process.exitCode || code, ...said })}\n`);
+  process.exitCode = undefined;
 }
-write(JSON.stringify(outcomes));
