@@ -63,9 +63,19 @@ const ready = (name: string, volume: string) =>
   board.until(name, `has ${volume}`, (vmi) => stateOf(vmi, volume)?.phase === 'Ready');
 const gone = (name: string, volume: string) =>
   board.until(name, `has no ${volume}`, (vmi) => stateOf(vmi, volume) === undefined);
-/** What the guest says, asked again until it fits. */
+/** What the guest says, asked again until it fits; a failure shows its last answer. */
 const says = (name: string, command: string, expected: RegExp) =>
-  eventually(`${command}: ${expected}`, async () => expected.test(await inGuest(board, name, command)));
+  eventually(`${command}: ${expected}`, async () => {
+    assert.match(await inGuest(board, name, command), expected);
+    return true;
+  });
+/** Writes on the disk and reads it. A guest looks for a disk at its leisure: before that a shell makes a file of that name. */
+const writes = (name: string, text: string) =>
+  says(
+    name,
+    `test -b /dev/sda && echo ${text} >/dev/sda; sync; head -c ${text.length} /dev/sda`,
+    new RegExp(`\\n${text}`),
+  );
 
 // S-1255: What a guest writes on a disk that was plugged is there when it is plugged again, after a restart of the agent,
 //   and after a restart of the machine, which keeps the disks of its template and their PCI places.
@@ -79,7 +89,7 @@ test('a disk is plugged, written to, unplugged, plugged again and read; agent an
   const plugged = await ready('writer', 'data');
   assert.equal(stateOf(plugged, 'data')?.target, 'sda');
   await says('writer', 'cat /sys/block/sda/size', /^32768\r?$/m);
-  await says('writer', 'echo written-here >/dev/sda; sync; head -c 12 /dev/sda', /\nwritten-here/);
+  await writes('writer', 'written-here');
   assert.ok((await board.record(plugged)).volumes?.['data']);
 
   await put('writer', 'removevolume', { name: 'data' });
@@ -197,7 +207,7 @@ test('a volume of another guest is waited for; one that was snapshotted while it
   await gone('first', 'taken');
   await ready('second', 'taken');
 
-  await says('second', 'echo before >/dev/sda; sync; head -c 6 /dev/sda', /\nbefore/);
+  await writes('second', 'before');
   await board.client.create(
     VOLUME_SNAPSHOTS,
     partly<VolumeSnapshot>({
@@ -211,7 +221,7 @@ test('a volume of another guest is waited for; one that was snapshotted while it
     const { status } = await board.client.get(VOLUME_SNAPSHOTS, { namespace: NAMESPACE, name: 'then' });
     return status?.readyToUse === true;
   });
-  await says('second', 'echo behind >/dev/sda; sync; head -c 6 /dev/sda', /\nbehind/);
+  await writes('second', 'behind');
   await put('second', 'removevolume', { name: 'taken' });
   await gone('second', 'taken');
   await add('first', 'taken');
