@@ -20,9 +20,11 @@ const onStep = (reached: string): void => {
 };
 const pool = await openPool({ directory: join(directory, 'claims'), clock, log, signal, onStep });
 const images = await openImageStore(join(directory, 'images'), { clock, log });
-const fills = createFills({ pool, images, clock, log, signal, onStep, stallMs: 1000 });
 const call = JSON.parse(text) as FillVolume & { readonly source: { readonly file?: string } };
 const wantedBytes = Number(/^bytes:(\d+)$/.exec(step)?.[1] ?? Number.POSITIVE_INFINITY);
+// Who is killed while the server stands still must not give up on it before.
+const stallMs = Number.isFinite(wantedBytes) ? 60_000 : 1000;
+const fills = createFills({ pool, images, clock, log, signal, onStep, stallMs });
 async function* chunksOf(file: string): AsyncGenerator<Uint8Array> {
   let sent = 0;
   for await (const chunk of createReadStream(file)) {
