@@ -4,6 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
 import { findProcesses, identify, isRunning } from '../../packages/runtime/src/process/identity.ts';
 
@@ -67,7 +68,7 @@ export function openWorkspace(t: TestContext): Workspace {
     startProgram(process.execPath, [join(root, 'packages/coracle/src/main.ts'), ...argv], { ...own, ...env });
   const together = startCommands(dir, own);
   const run: Workspace['run'] = (argv, env) =>
-    env || OWN_PROCESS.test(argv.join(' ')) || together.isBusy() ? bounded(start(argv, env)) : together.run(argv);
+    env || OWN_PROCESS.test(argv.join(' ')) ? bounded(start(argv, env)) : together(argv);
   const kubeconfig = join(data, 'kubeconfig');
   return {
     dir,
@@ -76,15 +77,14 @@ export function openWorkspace(t: TestContext): Workspace {
     kubeconfig,
     start,
     run,
-    async runEach(argvs) {
-      const outcomes: Outcome[] = [];
-      for (const argv of argvs) outcomes.push(await together.run(argv));
-      return outcomes;
-    },
+    runEach: (argvs) => Promise.all(argvs.map(together)),
     up: (...more) =>
       run(['up', '--data-dir', data, '--port', '0', '--nodes', '0', '--detach', '--no-merge-kubeconfig', ...more]),
     kubectl: (argv, input) =>
-      bounded(startProgram('kubectl', argv, { PATH: pathOf(), HOME: home, KUBECONFIG: kubeconfig }, input)),
+      // It does not live long enough to need its memory back.
+      bounded(
+        startProgram('kubectl', argv, { PATH: pathOf(), HOME: home, KUBECONFIG: kubeconfig, GOGC: 'off' }, input),
+      ),
   };
 }
 
@@ -94,62 +94,35 @@ const COMPILED = process.env['NODE_COMPILE_CACHE'] ?? join(homedir(), '.cache/co
 /** Commands that wait for signals, give their own input and output to another program, or read theirs. */
 const OWN_PROCESS = /^(up|node|controllers|console|ssh|cp|port-forward|logs)\b|(^| )-( |$)/;
 
-interface Commands {
-  /** One runs. */
-  isBusy(): boolean;
-  /** Runs one, when no other runs. */
-  run(argv: readonly string[]): Promise<Outcome>;
-}
-
-function startTogether(dir: string, env: Readonly<Record<string, string>>): ChildProcess {
-  const child = spawn(process.execPath, [join(root, 'test/cli/run-commands.ts'), dir], { env: { ...env } });
-  child.stdin.on('error', () => {}); // its end is heard by its output
-  child.stdout.setEncoding('utf8');
-  return child;
-}
-
-/** A process that runs commands one after the other: most of what a command costs is loading it. It starts with the first. */
-function startCommands(dir: string, env: Readonly<Record<string, string>>): Commands {
+/** Starts a process, with the first command, that runs all of them: most of what one costs is loading it. */
+function startCommands(
+  dir: string,
+  env: Readonly<Record<string, string>>,
+): (argv: readonly string[]) => Promise<Outcome> {
+  const asked: PromiseWithResolvers<Outcome>[] = [];
   let child: ChildProcess | undefined;
-  let isBusy = false;
-  const ask = (argv: readonly string[]): Promise<Outcome> =>
-    new Promise((resolve, reject) => {
-      child ??= startTogether(dir, env);
-      const { stdin, stdout, stderr } = child;
-      let said = '';
-      let complained = '';
-      const hear = (chunk: string): void => {
-        said += chunk;
-        if (said.endsWith('\n')) over(() => resolve(JSON.parse(said) as Outcome));
-      };
-      const complain = (chunk: Buffer): void => {
-        complained += chunk.toString();
-      };
-      const fail = (): void => {
-        child = undefined;
-        over(() => reject(new Error(`coracle ${argv.join(' ')} ended its process: ${complained}`)));
-      };
-      const timer = setTimeout(() => child?.kill('SIGKILL'), COMMAND_MS);
-      const over = (act: () => void): void => {
-        clearTimeout(timer);
-        stdout!.off('data', hear).off('close', fail);
-        stderr!.off('data', complain);
-        act();
-      };
-      stdout!.on('data', hear).once('close', fail);
-      stderr!.on('data', complain);
-      stdin!.write(`${JSON.stringify(argv)}\n`);
+  const begin = (): ChildProcess => {
+    const begun = spawn(process.execPath, [join(root, 'test/cli/run-commands.ts'), dir], { env: { ...env } });
+    let complaint = '';
+    begun.stderr.on('data', (chunk: Buffer) => {
+      complaint += chunk.toString();
     });
-  return {
-    isBusy: () => isBusy,
-    async run(argv) {
-      isBusy = true;
-      try {
-        return await ask(argv);
-      } finally {
-        isBusy = false;
-      }
-    },
+    begun.stdin.on('error', () => {}); // its end is heard below
+    createInterface({ input: begun.stdout }).on('line', (line) => {
+      const [id, outcome] = JSON.parse(line) as [id: number, outcome: Outcome];
+      asked[id]?.resolve(outcome);
+    });
+    begun.once('close', () => {
+      child = undefined;
+      for (const { resolve } of asked) resolve({ code: null, stdout: '', stderr: complaint });
+    });
+    return begun;
+  };
+  return (argv) => {
+    const answer = Promise.withResolvers<Outcome>();
+    child ??= begin();
+    child.stdin!.write(`${JSON.stringify([asked.push(answer) - 1, argv])}\n`);
+    return answer.promise;
   };
 }
 
