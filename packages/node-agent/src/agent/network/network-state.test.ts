@@ -186,16 +186,18 @@ test('networkState() keeps connections on the node where a Service asks for it',
 // S-1670: `trafficDistribution: PreferSameZone` (and `PreferClose`) leads guests and node ports to endpoints of the zone of their
 //   node while there are some, `PreferSameNode` where its node has none; where a zone is not known, to all.
 test('networkState() keeps connections in a zone where a Service asks for it', () => {
-  const endpoint = (address: string, nodeName: string, zone?: string) => ({
+  const endpoint = (address: string, nodeName: string) => ({
     addresses: [address],
     nodeName,
     conditions: { ready: true },
-    ...(zone && { zone }),
   });
+  const node = ([name, zone]: readonly string[]): Node =>
+    partly<Node>({ metadata: { name, labels: { 'topology.kubernetes.io/zone': zone } } });
+  const ZONES = { one: 'north', two: 'north', three: 'south' };
   const reached = (
     trafficDistribution: string,
     endpoints: EndpointSlice['endpoints'],
-    labels: Readonly<Record<string, string>> = { 'topology.kubernetes.io/zone': 'north' },
+    zones: Readonly<Record<string, string>> = ZONES,
   ): string[] => {
     const metadata = { name: 'web-x', namespace: 'default', labels: { 'kubernetes.io/service-name': 'web' } };
     const spec: Service['spec'] = {
@@ -205,7 +207,7 @@ test('networkState() keeps connections in a zone where a Service asks for it', (
       trafficDistribution,
     };
     const { services, listeners } = networkState({
-      nodes: [partly<Node>({ metadata: { name: 'one', labels } })],
+      nodes: Object.entries(zones).map(node),
       services: [partly<Service>({ metadata: { name: 'web', namespace: 'default' }, spec })],
       slices: [partly<EndpointSlice>({ metadata, addressType: 'IPv4', endpoints, ports: [{ port: 8080 }] })],
     });
@@ -215,14 +217,14 @@ test('networkState() keeps connections in a zone where a Service asks for it', (
     assert.deepEqual(inside, outside);
     return inside;
   };
-  const zones = [endpoint(A, 'two', 'north'), endpoint(B, 'three', 'south'), endpoint(C, 'one', 'north')];
-  assert.deepEqual(reached('PreferSameZone', zones), [A, C]);
-  assert.deepEqual(reached('PreferClose', zones), [A, C]);
-  assert.deepEqual(reached('PreferSameNode', zones), [C]);
-  assert.deepEqual(reached('PreferSameNode', zones.slice(0, 2)), [A]);
-  assert.deepEqual(reached('PreferSameZone', zones.slice(1, 2)), [B]);
-  assert.deepEqual(reached('PreferSameZone', [...zones, endpoint('100.64.0.9', 'four')]), [A, B, C, '100.64.0.9']);
-  assert.deepEqual(reached('PreferSameZone', zones, {}), [A, B, C]);
+  const all = [endpoint(A, 'two'), endpoint(B, 'three'), endpoint(C, 'one')];
+  assert.deepEqual(reached('PreferSameZone', all), [A, C]);
+  assert.deepEqual(reached('PreferClose', all), [A, C]);
+  assert.deepEqual(reached('PreferSameNode', all), [C]);
+  assert.deepEqual(reached('PreferSameNode', all.slice(0, 2)), [A]);
+  assert.deepEqual(reached('PreferSameZone', all.slice(1, 2)), [B]);
+  assert.deepEqual(reached('PreferSameZone', [...all, endpoint('100.64.0.9', 'four')]), [A, B, C, '100.64.0.9']);
+  assert.deepEqual(reached('PreferSameZone', all, {}), [A, B, C]);
 });
 
 test('networkState() makes rules of NetworkPolicies: by labels, namespaces, blocks and ports, also by name', () => {

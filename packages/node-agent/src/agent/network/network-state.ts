@@ -120,10 +120,11 @@ export function publishedPort(
 export const isOuter = ({ spec }: ReadonlyService): boolean =>
   spec?.type === 'NodePort' || spec?.type === 'LoadBalancer';
 
-/** The node that a Service is served on: its name and zone, and where it opens node ports. */
+/** The node that a Service is served on: its name, and where it opens node ports. */
 interface ServingNode {
   readonly node: string;
-  readonly zone: string | undefined;
+  /** The zone of a node, where that is known. */
+  readonly zoneOf: (node: string) => string | undefined;
   readonly address: string;
   readonly published: Published;
 }
@@ -149,14 +150,15 @@ const localOf = (slices: Slices, node: string): Slices => only(slices, ({ nodeNa
  * The endpoints that `trafficDistribution` prefers: those of the node, or else of its zone; all where it asks for none of
  * these, none of these is ready, or the zone of one is not known.
  */
-function nearOf({ spec }: ReadonlyService, slices: Slices, at: Pick<ServingNode, 'node' | 'zone'>): Slices {
+function nearOf({ spec }: ReadonlyService, slices: Slices, { node, zoneOf }: ServingNode): Slices {
   if (!spec?.trafficDistribution) return slices;
   const ready = readyOf(slices);
-  const isHere: Choice = ({ nodeName }) => nodeName === at.node;
-  const isOfZone: Choice = ({ zone }) => zone === at.zone;
+  const isHere: Choice = ({ nodeName }) => nodeName === node;
+  const zoneAt: (endpoint: DeepReadonly<Endpoint>) => string | undefined = ({ nodeName = '' }) => zoneOf(nodeName);
+  const isOfZone: Choice = (endpoint) => zoneAt(endpoint) === zoneOf(node);
   const choices = [
     ...(spec.trafficDistribution === 'PreferSameNode' ? [isHere] : []),
-    ...(at.zone !== undefined && ready.every(({ zone }) => zone !== undefined) ? [isOfZone] : []),
+    ...(ready.every((endpoint) => zoneAt(endpoint) !== undefined) ? [isOfZone] : []),
   ];
   const chosen = choices.find((choice) => ready.some(choice));
   return chosen ? only(slices, chosen) : slices;

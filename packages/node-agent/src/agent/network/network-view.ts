@@ -135,10 +135,10 @@ const placeText = (pod: DeepReadonly<Pod>): string =>
     pod.metadata.annotations?.[FORWARDED_PORTS_ANNOTATION],
     segmentsOf(pod),
   );
-const zoneOf = (node: DeepReadonly<Node> | undefined): string | undefined =>
+const zoneLabel = (node: DeepReadonly<Node> | undefined): string | undefined =>
   node?.metadata.labels?.['topology.kubernetes.io/zone'];
 const nodeText = (node: DeepReadonly<Node>): string =>
-  textOf(node.metadata.annotations?.[POD_NETWORK_ANNOTATION], node.status?.nodeInfo?.bootID, zoneOf(node));
+  textOf(node.metadata.annotations?.[POD_NETWORK_ANNOTATION], node.status?.nodeInfo?.bootID, zoneLabel(node));
 
 function differs<T extends KubeObject>(change: Change<T>, text: (object: DeepReadonly<T>) => string): boolean {
   return change.type !== 'modified' || text(change.object) !== text(change.previous);
@@ -171,6 +171,7 @@ export function createNetworkView(
   let rules: PolicyRules = { rules: [], of: new Map() };
 
   const bootOf = (name: string): string | undefined => nodes.get({ namespace: '', name })?.status?.nodeInfo?.bootID;
+  const zoneOf = (name: string): string | undefined => zoneLabel(nodes.get({ namespace: '', name }));
   const isOfHost = (name: string): boolean => name === node || (bootOf(name) ?? '-') === bootOf(node);
   const published = (protocol: string, at: string, port: number) =>
     publishedPort(
@@ -196,8 +197,9 @@ export function createNetworkView(
     const key = source.slice(SERVICE.length);
     const [namespace = '', name = ''] = key.split('/');
     const service = services.get({ namespace, name });
-    const zone = zoneOf(nodes.get({ namespace: '', name: node }));
-    return service ? serviceEntries(service, slices.byIndex(BY_SERVICE, key), { node, zone, address, published }) : {};
+    return service
+      ? serviceEntries(service, slices.byIndex(BY_SERVICE, key), { node, zoneOf, address, published })
+      : {};
   };
 
   /** Policies are read as a whole: which Pods each is about is not known before. */
