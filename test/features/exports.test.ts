@@ -121,6 +121,7 @@ async function get(
 
 // S-1380: A claim is exported as `virtctl vmexport` asks for it: raw and gzip are byte for byte what a guest would read, under
 //   the links, names and manifests of upstream.
+// S-1673: A download of a raw disk that broke off goes on where it ended: `Range: bytes=N-` (`curl -C -`).
 // Compat KubeVirt's API, P2, yes: VirtualMachineExport (export.kubevirt.io/v1, v1beta1): claims, stopped machines and snapshots; raw, gzip, dir, tar.gz; manifests; token, ttl
 test('a claim is downloaded as raw and as gzip', async () => {
   await disk('disk');
@@ -145,6 +146,29 @@ test('a claim is downloaded as raw and as gzip', async () => {
   assert.equal(sha(gunzipSync(packed.body)), sha(content));
   const head = await get(linkOf(row, 'disk', 'raw'), { token, method: 'HEAD' });
   assert.deepEqual([head.status, head.headers['content-length'], head.body.length], [200, String(16 * MIB), 0]);
+  const part = async (range: string, more: Readonly<Record<string, string>> = {}): Promise<unknown[]> => {
+    const answer = await get(linkOf(row, 'disk', 'raw'), { token, headers: { range, ...more } });
+    const { status, headers, body } = answer;
+    return [status, headers['content-range'], headers['content-length'], sha(body)];
+  };
+  const of = (from: number, to = 16 * MIB): string => sha(content.subarray(from, to));
+  const [middle, all] = [9 * MIB + 3, 16 * MIB];
+  const expected = [206, `bytes ${middle}-${all - 1}/${all}`, `${all - middle}`, of(middle)];
+  assert.deepEqual(await part(`bytes=${middle}-`), expected, 'a download goes on');
+  assert.deepEqual(await part(`bytes=${middle}-${middle + 9}`), [
+    206,
+    `bytes ${middle}-${middle + 9}/${all}`,
+    '10',
+    of(middle, middle + 10),
+  ]);
+  assert.deepEqual((await part(`bytes=${all}-`)).slice(0, 2), [416, `bytes */${all}`]);
+  for (const [range, more] of [
+    ['bytes=-5'],
+    ['bytes=0-1,5-6'],
+    ['bytes=5-4'],
+    ['bytes=5-', { 'if-range': '"x"' }],
+  ] as const)
+    assert.deepEqual(await part(range, more), [200, undefined, `${all}`, of(0)], range);
   const secret = await get(manifestOf(row, 'auth-header-secret'), { token });
   assert.deepEqual(JSON.parse(secret.body.toString()).items, [
     {

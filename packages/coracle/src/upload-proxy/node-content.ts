@@ -36,19 +36,21 @@ export async function listContent(place: Place): Promise<VolumeContent['files']>
   return (JSON.parse(text) as VolumeContent).files;
 }
 
-/** The bytes of a file: all of them, or it throws. Throws Refusal before there are any. */
+/** The bytes of a file from `from` until before `to`: all of them, or it throws. Throws Refusal before there are any. */
 export async function* readContent(
   place: Place,
-  { name, bytes }: VolumeContent['files'][number],
+  name: string,
+  { from, to }: { readonly from: number; readonly to: number },
 ): AsyncGenerator<Buffer> {
-  const answer = await ask(place, `file=${encodeURIComponent(name)}`);
+  const answer = await ask(place, `file=${encodeURIComponent(name)}&from=${from}`);
   if (answer.status !== 200) throw refusalOf(answer.status, await textOf(answer));
-  let got = 0;
+  let at = from;
   for await (const chunk of streamOf(answer.body)) {
-    got += (chunk as Buffer).length;
-    yield chunk as Buffer;
+    yield (chunk as Buffer).subarray(0, to - at);
+    at += (chunk as Buffer).length;
+    if (at >= to) return;
   }
-  if (got !== bytes) throw new Error(`the node broke off after ${got} of ${bytes} bytes`);
+  if (at !== to) throw new Error(`the node broke off at ${at} of ${to} bytes`);
 }
 
 function streamOf(body: ApiResponse['body']): PassThrough {

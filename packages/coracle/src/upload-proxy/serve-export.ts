@@ -3,7 +3,7 @@
  * an export that is ready, and its manifests, to who has its token. Bytes come from the node as fast as the client takes them.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { constants, createGzip } from 'node:zlib';
@@ -169,30 +169,46 @@ async function sendVolume(
   const place = { agent, handle: volume.handle, signal };
   const files = await listContent(place);
   type File = VolumeContent['files'][number];
-  const send = async (bytes: AsyncIterable<Uint8Array>, length?: number): Promise<void> => {
-    const isHead = request.method === 'HEAD';
+  const isHead = request.method === 'HEAD';
+  const begin = async (bytes: AsyncIterable<Uint8Array>, status: number, headers: OutgoingHttpHeaders) => {
     // What the node refuses, it refuses before the first byte.
     const begun = isHead ? bytes : await withFirst(bytes);
-    response.writeHead(200, {
-      'content-type': length === undefined ? 'application/gzip' : 'application/octet-stream',
-      ...(length !== undefined && { 'content-length': length }),
-    });
-    if (isHead) return void response.end();
-    const from = Readable.from(begun, { objectMode: false });
-    if (length !== undefined) return pipeline(from, response, { signal });
+    response.writeHead(status, headers);
+    if (isHead) response.end();
+    return isHead ? undefined : Readable.from(begun, { objectMode: false });
+  };
+  const sendPacked = async (bytes: AsyncIterable<Uint8Array>): Promise<void> => {
+    const from = await begin(bytes, 200, { 'content-type': 'application/gzip' });
     const gzip = createGzip({ level: constants.Z_BEST_SPEED, chunkSize: GZIP_CHUNK_BYTES });
-    return pipeline(from, gzip, response, { signal });
+    if (from) await pipeline(from, gzip, response, { signal });
+  };
+  const sendPlain = async ({ name, bytes }: File): Promise<void> => {
+    const part = partOf(request.headers, bytes);
+    const { from, to } = part ?? { from: 0, to: bytes };
+    if (from >= bytes && part) {
+      response.writeHead(416, { 'content-range': `bytes */${bytes}` });
+      return void response.end();
+    }
+    const stream = await begin(readContent(place, name, { from, to }), part ? 206 : 200, {
+      'content-type': 'application/octet-stream',
+      'content-length': to - from,
+      'accept-ranges': 'bytes',
+      ...(part && { 'content-range': `bytes ${from}-${to - 1}/${bytes}` }),
+    });
+    if (stream) await pipeline(stream, response, { signal });
   };
   const one = (found: File | undefined): File => {
     if (!found) throw new Refusal(404, 'the export has no such file');
     return found;
   };
-  const read = (found: File): AsyncIterable<Uint8Array> => readContent(place, found);
+  const read = ({ name: of, bytes }: File): AsyncIterable<Uint8Array> => readContent(place, of, { from: 0, to: bytes });
   const disk = (): File => one(files.find((each) => each.name === DISK_FILE));
-  if (file === 'disk.img') return send(read(disk()), disk().bytes);
-  if (file === 'disk.img.gz') return send(read(disk()));
+  if (file === 'disk.img') return sendPlain(disk());
+  if (file === 'disk.img.gz') return sendPacked(read(disk()));
   if (file === 'disk.tar.gz')
-    return send(tarOf(files.map((each) => ({ name: `./${each.name}`, bytes: each.bytes, chunks: () => read(each) }))));
+    return sendPacked(
+      tarOf(files.map((each) => ({ name: `./${each.name}`, bytes: each.bytes, chunks: () => read(each) }))),
+    );
   if (name === '') {
     const rows = files.map((each) => `<a href="${encodeURIComponent(each.name)}">${escapeHtml(each.name)}</a>\n`);
     const text = Buffer.from(`<pre>\n${rows.join('')}</pre>\n`);
@@ -200,8 +216,18 @@ async function sendVolume(
     return void response.end(request.method === 'HEAD' ? undefined : text);
   }
   // A name that is compared, never a path that is opened.
-  const found = one(files.find((each) => encodeURIComponent(each.name) === name));
-  return send(read(found), found.bytes);
+  return sendPlain(one(files.find((each) => encodeURIComponent(each.name) === name)));
+}
+
+/** The one part that is asked for (RFC 9110, 14.2). Several, the last bytes, and what depends on a validator, which there is none of, are answered by the whole. */
+function partOf(
+  headers: IncomingHttpHeaders,
+  bytes: number,
+): { readonly from: number; readonly to: number } | undefined {
+  const [, first, last] = /^bytes=(\d{1,15})-(\d{0,15})$/.exec(headers.range ?? '') ?? [];
+  if (first === undefined || headers['if-range'] !== undefined) return undefined;
+  const [from, to] = [Number(first), last ? Math.min(bytes, Number(last) + 1) : bytes];
+  return from < to || from >= bytes ? { from, to } : undefined;
 }
 
 /** The same bytes, of which the first are here already. */

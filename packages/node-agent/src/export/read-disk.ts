@@ -24,8 +24,8 @@ const POLL_MS = 10;
 
 export interface OpenDisk {
   readonly bytes: number;
-  /** The whole of it, from the start. */
-  chunks(): AsyncIterable<Uint8Array>;
+  /** All of it from there on. */
+  chunks(from: number): AsyncIterable<Uint8Array>;
   close(): Promise<void>;
 }
 
@@ -76,8 +76,8 @@ export async function openDisk(
   return {
     bytes: size,
     close,
-    async *chunks() {
-      for (let at = 0; at < size; at += CHUNK_BYTES) {
+    async *chunks(from) {
+      for (let at = from; at < size; at += CHUNK_BYTES) {
         signal.throwIfAborted();
         yield await read(at, Math.min(CHUNK_BYTES, size - at));
       }

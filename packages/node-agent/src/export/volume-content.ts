@@ -24,7 +24,8 @@ const PARTIAL = 'partial';
 
 export interface OpenFile {
   readonly bytes: number;
-  chunks(): AsyncIterable<Uint8Array>;
+  /** All of it from there on. */
+  chunks(from: number): AsyncIterable<Uint8Array>;
   close(): Promise<void>;
 }
 
@@ -125,8 +126,8 @@ async function openRegular(path: string): Promise<OpenFile> {
   return {
     bytes: size,
     close: () => file.close(),
-    async *chunks() {
-      for (let at = 0; at < size; ) {
+    async *chunks(from) {
+      for (let at = from; at < size; ) {
         const { bytesRead, buffer } = await file.read(Buffer.alloc(Math.min(CHUNK_BYTES, size - at)), { position: at });
         if (bytesRead === 0) throw new Error('the file has become shorter');
         at += bytesRead;

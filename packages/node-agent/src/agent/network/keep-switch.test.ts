@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { createConnection, type Socket } from 'node:net';
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createConnection, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -8,8 +8,10 @@ import { eventually } from '../../../../../test/testkit/eventually.ts';
 import { systemClock } from '../../../../runtime/src/clock/clock.ts';
 import { silentLogger } from '../../../../runtime/src/log/log.ts';
 import { isRunning, type ProcessIdentity } from '../../../../runtime/src/process/identity.ts';
-import { createFrameStream, noteFrame, noteOf } from '../../network/frame-stream.ts';
+import { createFrameStream, noteFrame, noteOf, withLength } from '../../network/frame-stream.ts';
+import { ipv4Of, makeFrame, numberOf, put16, TCP } from '../../network/ipv4-frame.ts';
 import type { GuestHello, NetworkChange, NetworkPod } from '../../network/switch/switch-state.ts';
+import { ACK, makeSegment, RST, SYN, segmentOf } from '../../network/switch/tcp-connection.ts';
 import { endSwitch, keepSwitch } from './keep-switch.ts';
 
 const HELLO: GuestHello = {
@@ -21,9 +23,10 @@ const HELLO: GuestHello = {
   mac: '02:00:00:00:00:01',
 };
 
-/** A filter that notes which addresses it is to bring. */
-async function filter(dataDir: string): Promise<{ socket: Socket; addresses: string[] }> {
+/** A filter that notes which addresses it is to bring, and what its guest gets. */
+async function filter(dataDir: string): Promise<{ socket: Socket; addresses: string[]; frames: Uint8Array[] }> {
   const addresses: string[] = [];
+  const frames: Uint8Array[] = [];
   const socket = await eventually('a switch', async () => {
     const made = createConnection({ path: join(dataDir, 'network/guests.sock') });
     return new Promise<Socket | undefined>((resolve) => {
@@ -33,12 +36,13 @@ async function filter(dataDir: string): Promise<{ socket: Socket; addresses: str
   });
   const stream = createFrameStream((frame): undefined => {
     const note = noteOf(frame) as { add?: string[] } | undefined;
+    if (!note) frames.push(frame.slice());
     addresses.push(...(note?.add ?? []));
   });
   socket.on('data', (bytes: Buffer) => void stream.take(bytes));
   socket.on('error', () => {});
   socket.write(noteFrame(HELLO));
-  return { socket, addresses };
+  return { socket, addresses, frames };
 }
 
 // S-1454: The switch of a node ends by itself when its guests and its agent have gone, also when they had cards on segments.
@@ -97,4 +101,52 @@ test('a switch that ends is started again, and one that runs goes on without its
     first.abort();
     await endSwitch(dataDir, { clock: systemClock, signal: AbortSignal.timeout(5000) });
   }
+});
+
+// S-1674: A guest whose connection to a program of the node, as the server of exports, goes with the switch hears of it at once.
+test('a switch that is ended resets the connections of guests to programs', async (t) => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'coracle-switch-'));
+  t.after(() => rm(dataDir, { recursive: true, force: true }));
+  await mkdir(join(dataDir, 'network'));
+  const server = createServer(() => {}).listen(join(dataDir, 'network/exports.sock'));
+  const life = new AbortController();
+  t.after(() => {
+    life.abort();
+    server.close();
+  });
+  const program = { address: '100.64.0.9', port: 8443 };
+  const pods = [HELLO.address, program.address].map((address) => ({ address, nodes: ['n'] }));
+  const guests = pods.map(({ address }) => ({ address, since: 1 }));
+  const tables = { pods: { set: pods }, guests: { set: guests }, programs: { set: [program] } };
+  keepSwitch({
+    dataDir,
+    host: '127.0.0.1',
+    whole: () => ({ node: 'n', whole: true, ...tables }),
+    onListening: () => {},
+    onPortProblem: () => {},
+    clock: systemClock,
+    log: silentLogger,
+    signal: life.signal,
+  }).start();
+  const { socket, frames } = await filter(dataDir);
+  t.after(() => socket.destroy());
+  const send = (flags: number, sequence: number, confirmed: number): void => {
+    const segment = { sequence, confirmed, flags, window: 1000, options: new Uint8Array(), data: new Uint8Array() };
+    const payload = makeSegment(segment);
+    put16(payload, 0, 40_000);
+    put16(payload, 2, program.port);
+    const ends = { source: numberOf(HELLO.inside), destination: numberOf(program.address) };
+    socket.write(withLength(makeFrame({ protocol: TCP, ...ends, payload })));
+  };
+  const heard = (flags: number) =>
+    frames.map((frame) => segmentOf(frame, ipv4Of(frame)!)!).find((segment) => segment.flags === flags);
+  const opened = await eventually('an answer', () => {
+    send(SYN, 7000, 0);
+    return heard(SYN | ACK);
+  });
+  send(ACK, 7001, opened.sequence + 1);
+  life.abort();
+  await endSwitch(dataDir, { clock: systemClock, signal: new AbortController().signal });
+  const reset = await eventually('a reset', () => heard(RST | ACK));
+  assert.deepEqual([reset.sequence, reset.confirmed], [opened.sequence + 1, 7001]);
 });

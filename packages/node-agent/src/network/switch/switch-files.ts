@@ -19,7 +19,7 @@ export const SWITCH_FILES = {
 export const GUESTS_SOCKET = `../../${SWITCH_FILES.directory}/${SWITCH_FILES.guests}`;
 
 /** Changes with what is said over these sockets: an agent ends a switch of another version and starts its own. */
-export const SWITCH_VERSION = 5;
+export const SWITCH_VERSION = 6;
 
 /** One line of JSON each, from the agent. */
 export type AgentMessage =

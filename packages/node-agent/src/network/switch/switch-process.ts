@@ -32,6 +32,8 @@ import { takeTable } from './take-table.ts';
 /** With neither guests nor agent. */
 const ALONE_MS = 10_000;
 const MAX_GUESTS = 4096;
+/** Until what was written last has left. */
+const LAST_WORDS_MS = 50;
 
 const life = new AbortController();
 const clock = systemClock;
@@ -157,6 +159,12 @@ function listen(name: string, serve: (socket: Socket) => void): void {
   server.maxConnections = MAX_GUESTS;
   server.listen(name);
 }
+
+/** Guests hear of it that their connections to programs end here: whoever only waits for bytes would wait for ever. */
+process.once('SIGTERM', () => {
+  for (const end of programs.values()) end();
+  clock.schedule(LAST_WORDS_MS, () => process.exit(0));
+});
 
 process.umask(0o177);
 listen(SWITCH_FILES.guests, serveGuest);
