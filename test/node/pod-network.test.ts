@@ -1,8 +1,10 @@
 // test:full: three guests, one that moves, and what each says to the others before, meanwhile and after
 /** Guests talk to each other: by the addresses of their Pods, by names and by Services, on two nodes, and while one moves. */
 import assert from 'node:assert/strict';
+import { createConnection } from 'node:net';
+import { text as textOf } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
-import { SERVICES } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { NODES, SERVICES } from '../../packages/apimachinery/src/types/resource-types.ts';
 import type { Service, ServiceSpec } from '../../packages/apimachinery/src/types/types.ts';
 import {
   VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
@@ -15,13 +17,14 @@ import { kernelSpec, NAMESPACE } from './board.ts';
 import { type MigrationBoard, startMigrationBoard } from './migration-board.ts';
 import { type Shell, shell } from './shell.ts';
 
+const ADDRESSES: Readonly<Record<string, string>> = { one: '127.0.0.1', two: '127.0.0.2' };
 const WAIT_MS = 60_000;
 const eventually = <T>(what: string, read: () => Promise<T>): Promise<NonNullable<T>> =>
   waitFor(what, read, WAIT_MS) as Promise<NonNullable<T>>;
 
 let board: MigrationBoard;
 before(async () => {
-  board = await startMigrationBoard({ controller: true, addresses: { one: '127.0.0.1', two: '127.0.0.2' } });
+  board = await startMigrationBoard({ controller: true, addresses: ADDRESSES });
 });
 after(() => board?.close());
 
@@ -41,7 +44,7 @@ async function guest(name: string, change: Record<string, unknown> = {}): Promis
   await board.client.create(VIRTUAL_MACHINE_INSTANCES, {
     apiVersion: 'kubevirt.io/v1',
     kind: 'VirtualMachineInstance',
-    metadata: { name, namespace: NAMESPACE, labels: { guest: name } },
+    metadata: { name, namespace: NAMESPACE, labels: { guest: name, talks: 'yes' } },
     spec: { ...spec, domain: { ...(spec['domain'] as object), devices } },
   } as unknown as VirtualMachineInstance);
   const vmi = await board.until(name, 'running', ({ status }) => status?.phase === 'Running');
@@ -103,6 +106,8 @@ const linesOf = async ({ sh }: TalkingGuest, file: string): Promise<number> => N
 //   to it and from it, by a Service and straight to its Pod.
 // S-1185: A node port answers on the address of each node, wherever the Pods are, and a load balancer has an address of the loopback network and
 //   answers there: with Pods that are ready.
+// S-1671: `internalTrafficPolicy: Local`, `externalTrafficPolicy: Local`, `PreferSameNode` and `PreferSameZone` hold between guests of
+//   two nodes, and follow the zones that nodes are given.
 // S-1325
 // S-1328: In a guest the name of a Service of its namespace is enough (`curl http://web`), as `NAME.NAMESPACE` is for others;
 //   a guest with a subdomain finds its neighbours by their host names. Addresses of the cluster lead back to names.
@@ -154,6 +159,8 @@ test('two guests ping, resolve and fetch from each other across two nodes before
       ),
     );
 
+  await policies(a, b, { here, there: there ?? '' });
+
   // Two connections that stay: straight to the Pod, and by a Service.
   const stream = (await board.client.get(SERVICES, { namespace: NAMESPACE, name: 'stream' })).spec?.clusterIP;
   await b.sh.run('tail -f /dev/null | nc -l -p 9001 > /run/straight &');
@@ -183,6 +190,60 @@ test('two guests ping, resolve and fetch from each other across two nodes before
   await talks(a, b, clusterIP);
   await talks(b, a, back.spec?.clusterIP ?? '');
 });
+
+/** Services that keep connections on a node, or in a zone. Each guest says on which node it began. */
+async function policies(
+  a: TalkingGuest,
+  b: TalkingGuest,
+  { here, there }: { readonly here: string; readonly there: string },
+): Promise<void> {
+  for (const [{ sh }, node] of [
+    [a, here],
+    [b, there],
+  ] as const)
+    await sh.run(`(while :; do echo on-${node} | nc -l -p 7000; done) > /dev/null 2>&1 &`);
+  const ports = [{ port: 7000 }];
+  const near = (name: string, spec: ServiceSpec): Promise<Service> => service(name, { ports, ...spec });
+  const both = { talks: 'yes' };
+  await near('inner', { selector: { guest: 'b' }, internalTrafficPolicy: 'Local' });
+  await near('same-node', { selector: both, trafficDistribution: 'PreferSameNode' });
+  await near('same-zone', { selector: both, trafficDistribution: 'PreferSameZone' });
+  const outer = await near('outer-local', {
+    type: 'NodePort',
+    selector: { guest: 'b' },
+    externalTrafficPolicy: 'Local',
+  });
+  /** Where five connections of a guest go, one after the other. */
+  const reached = async ({ sh }: TalkingGuest, name: string): Promise<string> => {
+    const said = await sh.run(`for n in 1 2 3 4 5; do nc -w 10 ${name} 7000 < /dev/null 2>&1; done`);
+    return [...new Set(said.match(/on-\w+|refused/g))].sort().join(' ');
+  };
+  const reaches = (from: TalkingGuest, name: string, wanted: string): Promise<unknown> =>
+    eventually(`${from.name} reaches ${wanted} by ${name}`, async () => (await reached(from, name)) === wanted);
+  await reaches(b, 'inner', `on-${there}`);
+  await reaches(a, 'inner', 'refused');
+  await reaches(a, 'same-node', `on-${here}`);
+  await reaches(b, 'same-node', `on-${there}`);
+  const zone = (node: string, name: string | null): Promise<unknown> =>
+    board.client.patch(
+      NODES,
+      { namespace: '', name: node },
+      {
+        type: 'merge',
+        body: { metadata: { labels: { 'topology.kubernetes.io/zone': name } } },
+      },
+    );
+  await Promise.all([zone(here, 'north'), zone(there, 'south')]);
+  await reaches(a, 'same-zone', `on-${here}`);
+  await reaches(b, 'same-zone', `on-${there}`);
+  const nodePort = outer.spec?.ports?.[0]?.nodePort ?? 0;
+  const at = (node: string) =>
+    textOf(createConnection({ host: ADDRESSES[node]!, port: nodePort })).catch(
+      ({ code }: NodeJS.ErrnoException) => code,
+    );
+  await eventually('the node of b answers', async () => (await at(there)) === `on-${there}\n`);
+  await eventually('the other node does not', async () => (await at(here)) === 'ECONNRESET');
+}
 
 /** A line that fetches; `wget -T` of this busybox ends in a segmentation fault. */
 const page = (at: string): string => `timeout 10 wget -q -O - http://${at}/heartbeat`;
