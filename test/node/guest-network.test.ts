@@ -59,6 +59,7 @@ async function serviceAt(host: string, port = 0) {
   };
 }
 
+// S-1672
 // S-382: A guest reaches neither services of the host's loopback nor forwarded ports of other guests, whatever routes
 //   it makes; without its packet filter it reaches nothing.
 test('a guest reaches neither services of this host’s loopback nor ports of other guests, and the world as before', async (t) => {
@@ -67,7 +68,14 @@ test('a guest reaches neither services of this host’s loopback nor ports of ot
     domain: {
       ...(kernelSpec()['domain'] as object),
       devices: {
-        interfaces: [{ name: 'default', masquerade: {}, ports: [{ port: 8080 }, { port: 5353, protocol: 'UDP' }] }],
+        interfaces: [
+          {
+            name: 'default',
+            masquerade: {},
+            ports: [{ port: 8080 }, { port: 5353, protocol: 'UDP' }],
+            dhcpOptions: { ntpServers: ['192.0.2.1'], privateOptions: [{ option: 224, value: 'here' }] },
+          },
+        ],
       },
     },
   });
@@ -82,6 +90,13 @@ test('a guest reaches neither services of this host’s loopback nor ports of ot
   const vmi = await board.until('prisoner', 'running', isRunning);
   const run = await shellOf('prisoner');
 
+  // Its address is from there too.
+  const script = `'#!/bin/sh\\n[ $1 = bound ] && echo $ip $router $dns $ntpsrv $opt224'`;
+  await run(`printf ${script} > /run/leased; chmod +x /run/leased`);
+  assert.match(
+    await run('udhcpc -i eth0 -f -n -q -O ntpsrv -O 224 -s /run/leased'),
+    /10\.0\.2\.2 10\.0\.2\.1 10\.0\.2\.3 192\.0\.2\.1 68657265/,
+  );
   await run('echo 1 > /proc/sys/net/ipv4/conf/all/route_localnet; ip addr del 127.0.0.1/8 dev lo');
   await run('for n in 127.64.0.0/10 127.0.0.0/24; do ip route add $n via 10.0.2.1; done');
   // The gateway, any alias of it, the resolver, and the loopback range itself; by TCP and by UDP.

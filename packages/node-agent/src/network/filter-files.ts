@@ -1,4 +1,5 @@
 /** Names by which QEMU, the packet filter and the agent find each other in the directory of a VM. */
+import type { DhcpOptions } from './dhcp-answer.ts';
 import type { FilteredNetwork } from './packet-rule.ts';
 import type { GuestHello } from './switch/switch-state.ts';
 
@@ -19,6 +20,8 @@ export interface FilterConfig {
   readonly cards: readonly FilteredCard[];
   /** Card `net-0` is on the network of Pods too: what it says to the switch of the node. */
   readonly hello?: GuestHello;
+  /** What that card gets by DHCP, where that is more than libslirp knows. */
+  readonly dhcp?: DhcpOptions;
   /** Logs that QEMU writes, names in the directory of the VM: kept short while no agent is there to do it. */
   readonly logs?: readonly string[];
 }

@@ -9,11 +9,11 @@ import { join } from 'node:path';
 import { systemClock } from '@coracle/runtime/clock/clock';
 import { keepLogShort } from '../disk/cut-log.ts';
 import { boundedLine } from './bounded-line.ts';
+import { answerDhcp } from './dhcp-answer.ts';
 import { FILTER_FILES, type FilterConfig, type FilteredCard } from './filter-files.ts';
-import { createFrameStream } from './frame-stream.ts';
+import { createFrameStream, withLength } from './frame-stream.ts';
 import { packetRule } from './packet-rule.ts';
 import { keepSwitchLine } from './switch/switch-line.ts';
-import type { GuestHello } from './switch/switch-state.ts';
 import { createUdpPeers } from './udp-peers.ts';
 
 const connected = (path: string): Promise<Socket> =>
@@ -25,7 +25,10 @@ const connected = (path: string): Promise<Socket> =>
     socket.once('close', () => process.exit(0));
   });
 
-async function filterCard({ netdev, network, udp }: FilteredCard, hello: GuestHello | undefined): Promise<void> {
+async function filterCard(
+  { netdev, network, udp }: FilteredCard,
+  { hello, dhcp: options }: Pick<FilterConfig, 'hello' | 'dhcp'>,
+): Promise<void> {
   const rule = packetRule(network);
   const peers = createUdpPeers(() => systemClock.monotonic());
   const [taken, given] = await Promise.all([
@@ -41,8 +44,14 @@ async function filterCard({ netdev, network, udp }: FilteredCard, hello: GuestHe
     seen.on('data', (bytes) => void stream.take(bytes as Buffer));
   }
   const world = boundedLine(given);
-  const cluster = hello && keepSwitchLine(hello, boundedLine(await connected(FILTER_FILES.brought(netdev))));
+  const guest = hello && boundedLine(await connected(FILTER_FILES.brought(netdev)));
+  const cluster = guest && keepSwitchLine(hello, guest);
   const stream = createFrameStream((frame) => {
+    const answer = options && hello && answerDhcp(frame, { network, hello, options });
+    if (answer) {
+      guest?.write(withLength(answer));
+      return undefined;
+    }
     if (cluster?.carries(frame)) return cluster;
     return rule.mayPass(frame, peers.answers) && (cluster?.mayLeave(frame) ?? true) ? world : undefined;
   });
@@ -51,8 +60,9 @@ async function filterCard({ netdev, network, udp }: FilteredCard, hello: GuestHe
   });
 }
 
-const { cards, logs = [], hello } = JSON.parse(readFileSync(FILTER_FILES.config, 'utf8')) as FilterConfig;
-await Promise.all(cards.map((card, index) => filterCard(card, index === 0 ? hello : undefined)));
+const config = JSON.parse(readFileSync(FILTER_FILES.config, 'utf8')) as FilterConfig;
+const { cards, logs = [] } = config;
+await Promise.all(cards.map((card, index) => filterCard(card, index === 0 ? config : {})));
 const life = { clock: systemClock, signal: new AbortController().signal };
 for (const name of logs) keepLogShort(join(process.cwd(), name), life);
 // The directory goes with the VM: nothing of ours holds it.

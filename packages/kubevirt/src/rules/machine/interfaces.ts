@@ -1,7 +1,13 @@
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { Interface, Network } from '../../kinds/network.ts';
 import { segmentOf } from '../launcher/network-attachments.ts';
-import { type ForwardedPort, type MachinePlan, PlanError, type Resolvers } from './machine-plan.ts';
+import {
+  type ForwardedPort,
+  type MachinePlan,
+  PlanError,
+  type PlannedInterface,
+  type Resolvers,
+} from './machine-plan.ts';
 import { plainText } from './plain-text.ts';
 import type { PlanContext } from './plan-context.ts';
 import { freePlace } from './plug-room.ts';
@@ -21,8 +27,10 @@ const DRIVERS: Readonly<Record<string, string>> = {
 const EXPRESS = new Set(['virtio-net-pci', 'e1000e', 'igb']);
 /** The field of a BOOTP packet, with its closing NUL. */
 const MAX_BOOT_FILE = 127;
-/** A DHCP option. */
-const MAX_TFTP = 255;
+/** What a DHCP option holds. */
+const MAX_OPTION = 255;
+/** Time servers and private options: what is left of a packet beside all others at their longest. Not more than an option of servers holds. */
+const MAX_FURTHER = 252;
 /** What is left for domains in a message of DHCP beside all else that stands in it, without their compression. */
 const MAX_SEARCH_BYTES = 200;
 const CLUSTER_DOMAIN = 'cluster.local';
@@ -72,13 +80,25 @@ export function configureInterfaces({ vmi, facts }: PlanContext, plan: MachinePl
           bootFile: plainText(`interface ${nic.name}: bootFileName`, nic.dhcpOptions.bootFileName, MAX_BOOT_FILE),
         }),
         ...(nic.dhcpOptions?.tftpServerName !== undefined && {
-          tftpServer: plainText(`interface ${nic.name}: tftpServerName`, nic.dhcpOptions.tftpServerName, MAX_TFTP),
+          tftpServer: plainText(`interface ${nic.name}: tftpServerName`, nic.dhcpOptions.tftpServerName, MAX_OPTION),
         }),
         ...(searches.length > 0 && { searches }),
+        ...furtherOptions(nic),
       },
       ...(resolvers && { resolvers }),
     });
   }
+}
+
+/** Time servers and private options. */
+function furtherOptions({ name, dhcpOptions }: ReadonlyInterface): PlannedInterface['dhcp'] {
+  const { ntpServers = [], privateOptions = [] } = dhcpOptions ?? {};
+  let bytes = 4 * ntpServers.length;
+  for (const { option, value } of privateOptions)
+    bytes += 2 + plainText(`interface ${name}: private option ${option}`, value, MAX_OPTION).length;
+  if (bytes > MAX_FURTHER)
+    throw new PlanError(`interface ${name}: ntpServers and privateOptions have more than ${MAX_FURTHER} bytes`);
+  return { ...(ntpServers.length > 0 && { ntpServers }), ...(privateOptions.length > 0 && { privateOptions }) };
 }
 
 /** The card on the network of Pods: behind address translation, with ports that are forwarded. */

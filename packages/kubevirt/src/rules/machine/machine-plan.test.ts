@@ -388,6 +388,14 @@ test('what QEMU would choke on is refused by the name of its field', () => {
     [{ chassis: { serial: 'x'.repeat(9000) } }, /chassis\.serial is longer/],
     [dhcp({ bootFileName: 'x'.repeat(128) }), /interface pod: bootFileName is longer than 127 bytes/],
     [dhcp({ tftpServerName: 'x'.repeat(256) }), /interface pod: tftpServerName is longer than 255 bytes/],
+    [
+      dhcp({ ntpServers: Array(64).fill('192.0.2.1') }),
+      /interface pod: ntpServers and privateOptions have more than 252/,
+    ],
+    [
+      dhcp({ privateOptions: [{ option: 224, value: 'x'.repeat(256) }] }),
+      /private option 224 is longer than 255 bytes/,
+    ],
     [dhcp({ tftpServerName: 'a\0' }), /tftpServerName holds a NUL/],
   ];
   for (const [domain, message] of cases)

@@ -117,6 +117,8 @@ export interface PlannedInterface {
     readonly tftpServer?: string;
     /** Domains that short names are looked for in. */
     readonly searches?: readonly string[];
+    readonly ntpServers?: readonly string[];
+    readonly privateOptions?: readonly { readonly option: number; readonly value: string }[];
   };
   /** Who answers for names; absent: the cluster for its own, and the host for all others. */
   readonly resolvers?: Resolvers;

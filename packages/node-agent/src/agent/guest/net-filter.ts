@@ -105,6 +105,12 @@ function helloOf(plan: MachinePlan, address: string): GuestHello {
   };
 }
 
+/** What libslirp does not know it cannot say: then the filter answers. */
+function dhcpOf(plan: MachinePlan): Pick<FilterConfig, 'dhcp'> {
+  const { dhcp } = podCard(plan) ?? {};
+  return dhcp?.ntpServers || dhcp?.privateOptions ? { dhcp: { hostname: plan.hostname, ...dhcp } } : {};
+}
+
 /** The filter that an earlier agent started, if it lives. One of another version is ended. */
 async function runningFilter(guest: Guest, options: NetFilterOptions): Promise<Ended | undefined> {
   const path = join(options.directory, FILTER_FILES.process);
@@ -131,6 +137,7 @@ async function startFilter(
     version: FILTER_VERSION,
     cards,
     hello: helloOf(plan, address),
+    ...dhcpOf(plan),
     ...(plan.serial?.log && { logs: [VM_FILES.serialLog] }),
   };
   await writeFileAtomic(join(directory, FILTER_FILES.config), JSON.stringify(config));

@@ -362,7 +362,6 @@ describe('rules about virtual machines', () => {
     const at = 'spec.template.spec';
     assert.deepEqual(warned.warnings, [
       `${at}.domain.devices.interfaces[0].acpiIndex: interface pod: acpiIndex is not supported`,
-      `${at}.domain.devices.interfaces[0].dhcpOptions.ntpServers: interface pod: DHCP names no time servers`,
       `${at}.dnsConfig.options: dnsConfig.options are not passed on by DHCP`,
       `${at}.domain.devices.interfaces[1].dhcpOptions: interface second: nobody answers DHCP on a multus network`,
       `${at}.domain.devices.interfaces[3].sriov: interface third: SR-IOV is not supported; it is left out`,
