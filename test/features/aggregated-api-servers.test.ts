@@ -23,6 +23,7 @@ import {
 } from '../../packages/runtime/src/http/seam.ts';
 import { startTlsServer, type TlsServer } from '../../packages/runtime/src/http/tls-server.ts';
 import { silentLogger } from '../../packages/runtime/src/log/log.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 const GROUP = 'wardle.example.com';
@@ -350,14 +351,19 @@ test('discovery and OpenAPI show the group', async () => {
   const last = (await send('/apis')).json.groups.map(({ name }: { name: string }) => name);
   assert.ok(last.includes(GROUP));
 
-  const index = (await send('/openapi/v3')).json.paths;
-  const { serverRelativeURL } = index[`apis/${GROUP}/v1alpha1`];
+  // Both documents are read beside the rest; one that there was no time for, with the next look.
+  const { serverRelativeURL } = await eventually(
+    'the OpenAPI v3 document',
+    async () => (await send('/openapi/v3')).json.paths[`apis/${GROUP}/v1alpha1`],
+  );
   const page = await send(serverRelativeURL);
   assert.equal(page.status, 200, page.text.slice(0, 200));
   assert.ok(page.json.components.schemas['com.example.wardle.v1alpha1.Flunder']);
   assert.equal(page.headers['cache-control'], 'public, immutable');
-  const swagger = (await send('/openapi/v2')).json;
-  assert.ok(swagger.paths[`/apis/${GROUP}/v1alpha1/namespaces/{namespace}/flunders`]);
+  const swagger = await eventually('the OpenAPI v2 document', async () => {
+    const { json } = await send('/openapi/v2');
+    return json.paths[`/apis/${GROUP}/v1alpha1/namespaces/{namespace}/flunders`] !== undefined && json;
+  });
   assert.ok(swagger.definitions['com.example.wardle.v1alpha1.Flunder']);
   assert.ok(swagger.definitions['io.k8s.api.core.v1.Pod'], 'ours stay');
 });

@@ -26,7 +26,7 @@ const hookOf = (more: object = {}) => ({
   type: 'Webhook',
   name: 'hook',
   webhook: {
-    timeout: '3s',
+    timeout: '30s',
     subjectAccessReviewVersion: 'v1',
     failurePolicy: 'NoOpinion',
     cacheAuthorizedRequests: false,
@@ -106,7 +106,7 @@ test('what nobody before allows is asked, and its answer counts', async () => {
   const pods = await plane.ask('GET /api/v1/pods?fieldSelector=spec.nodeName%3Dn1', jane);
   assert.equal(pods.status, 200, JSON.stringify(pods.json));
   const [{ path, body }] = hook.calls as [WebhookServer['calls'][0]];
-  assert.equal(path, '/authorize?timeout=3s');
+  assert.equal(path, '/authorize?timeout=30s');
   assert.deepEqual(
     [body.apiVersion, body.spec.user, body.spec.groups],
     ['authorization.k8s.io/v1', 'jane', ['staff', 'system:authenticated']],

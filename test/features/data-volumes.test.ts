@@ -64,7 +64,7 @@ const FORMS: readonly (readonly [string, () => Promise<Uint8Array>])[] = [
     'xz',
     async () => {
       await writeFile(at('plain'), image);
-      await tool('xz', '-f', '-k', at('plain'));
+      await tool('xz', '-0', '-f', '-k', at('plain'));
       return readFile(at('plain.xz'));
     },
   ],

@@ -457,7 +457,7 @@ test('what cannot be exported is refused', async () => {
 
 // S-1386: An export is removed when its time is over, and what was made for it goes along.
 test('an export ends with its ttl', async () => {
-  await offer('short', 'PersistentVolumeClaim', 'disk', { ttlDuration: '2s' });
+  await offer('short', 'PersistentVolumeClaim', 'disk', { ttlDuration: '6s' });
   const row = await settled('short');
   await plane.settled(`${EXPORTS}/short`, (one) => one['metadata'] === undefined);
   await plane.settled(`${SECRETS}/${row['status'].tokenSecretRef}`, (one) => one['metadata'] === undefined);

@@ -196,7 +196,8 @@ async function refresh(
   const limit = within(clock, PROBE_TIMEOUT_MS, signal);
   try {
     const documents = await fetchRemoteDocuments({ remote, handler: connect(remote.target), signal: limit.signal });
-    subject.readAt = Math.max(now, 1);
+    // What there was no time for is asked for again with the next look.
+    subject.readAt = limit.signal.aborted ? 0 : Math.max(now, 1);
     return { documents, stale: false };
   } catch (error) {
     if (!signal.aborted) log.warn('discovery of a remote API failed', { name: remote.name, error: String(error) });
