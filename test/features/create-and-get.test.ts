@@ -94,7 +94,7 @@ test('a refused create says why, in upstream words', async (t) => {
       { body: { apiVersion: 'apps/v1', kind: 'ConfigMap', metadata: { name: 'a' } } },
       400,
       'BadRequest',
-      /^ConfigMap in version "v1" cannot be handled as a ConfigMap: no kind "ConfigMap" is registered for version "apps\/v1" in scheme /,
+      /^ConfigMap in version "v1" cannot be handled as a ConfigMap: it is of kind ConfigMap of apps\/v1, not ConfigMap of v1$/,
     ],
     [
       'bad name',

@@ -181,7 +181,7 @@ test('a body must say its kind and its version, which is asked of built-in kinds
   refused(
     await create({ apiVersion, ...bare }),
     400,
-    /^the object provided is unrecognized \(must be of type Widget\): Object 'Kind' is missing in '\{"apiVersion":.*\}' \(\{"apiVersion":"example.com\/v1" ?.*\)$/,
+    /^the object provided is unrecognized \(must be of type Widget\): Object 'Kind' is missing$/,
   );
   refused(
     await create({ kind, ...bare }),
@@ -196,19 +196,19 @@ test('a body must say its kind and its version, which is asked of built-in kinds
     });
   const unrecognized = 'the object provided is unrecognized (must be of type Widget): ';
   const reported: [string, string][] = [
-    [' {"a": 1}', `${unrecognized}Object 'Kind' is missing in ' {"a": 1}' (207b2261223a20317d)`],
-    ['null', `${unrecognized}Object 'Kind' is missing in 'null' (6e756c6c)`],
+    [' {"a": 1}', `${unrecognized}Object 'Kind' is missing`],
+    ['null', `${unrecognized}Object 'Kind' is missing`],
     [
       '[]',
-      `${unrecognized}couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type object (5b5d)`,
+      `${unrecognized}couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type object`,
     ],
     [
       '{"kind":1}',
-      `${unrecognized}couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .kind of type string ({"kind":1})`,
+      `${unrecognized}couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .kind of type string`,
     ],
     [
       '{"kind":"Widget"} x',
-      `${unrecognized}couldn't get version/kind; json parse error: invalid character 'x' after top-level value ({"kind":"Widget"} x)`,
+      `${unrecognized}couldn't get version/kind; json parse error: invalid character 'x' after top-level value`,
     ],
   ];
   for (const [body, message] of reported) assert.equal((await sent(body)).json.message, message, body);

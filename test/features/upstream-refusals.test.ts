@@ -19,10 +19,10 @@ const shape = (as: string, version = 'v1'): string => `application/json;as=${as}
 const get = (path: string, accept: string) => server.request('GET', path, { headers: { accept } });
 
 const WRONG_NUMBER: readonly (readonly [path: string, as: string, message: string])[] = [
-  [CONFIG_MAPS, 'PartialObjectMetadata', 'the requested object is a list (*core.ConfigMapList)'],
-  [GADGETS, 'PartialObjectMetadata', 'the requested object is a list (*unstructured.UnstructuredList)'],
-  [`${CONFIG_MAPS}/one`, 'PartialObjectMetadataList', 'the requested object is not a list (*core.ConfigMap)'],
-  ['/apis/apps/v1/deployments', 'PartialObjectMetadata', 'the requested object is a list (*apps.DeploymentList)'],
+  [CONFIG_MAPS, 'PartialObjectMetadata', 'the requested object is a list'],
+  [GADGETS, 'PartialObjectMetadata', 'the requested object is a list'],
+  [`${CONFIG_MAPS}/one`, 'PartialObjectMetadataList', 'the requested object is not a list'],
+  ['/apis/apps/v1/deployments', 'PartialObjectMetadata', 'the requested object is a list'],
 ];
 for (const [path, as, message] of WRONG_NUMBER) {
   // Compat Reading, P1, yes: metadata of one asked of a list, or the other way round: 406

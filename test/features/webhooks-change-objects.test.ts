@@ -23,20 +23,12 @@ const BLOTS: Readonly<Record<string, readonly [readonly object[], string]>> = {
   ],
 };
 
-const SCHEME = 'k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30';
 /** What a webhook makes of the kind of a ConfigMap of that name, and what its client hears. */
 const KINDS: Readonly<Record<string, readonly [op: object, message: string | undefined, reason?: string]>> = {
   bare: [{ op: 'remove', path: '/kind' }, undefined],
   unversioned: [{ op: 'remove', path: '/apiVersion' }, undefined],
-  unheard: [
-    { op: 'replace', path: '/kind', value: 'Nothing' },
-    `Internal error occurred: no kind "Nothing" is registered for version "v1" in scheme "${SCHEME}"`,
-    'InternalError',
-  ],
-  secret: [
-    { op: 'replace', path: '/kind', value: 'Secret' },
-    'converting (v1.Secret) to (core.ConfigMap): unknown conversion',
-  ],
+  unheard: [{ op: 'replace', path: '/kind', value: 'Nothing' }, 'it is of kind Nothing of v1, not ConfigMap of v1'],
+  secret: [{ op: 'replace', path: '/kind', value: 'Secret' }, 'it is of kind Secret of v1, not ConfigMap of v1'],
   numbered: [
     { op: 'replace', path: '/kind', value: 7 },
     "Internal error occurred: couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .kind of type string",

@@ -35,28 +35,17 @@ test('pages of a named origin may call, others may not', async () => {
   await without.stop();
 });
 
-const BODIES: readonly (readonly [body: string, message: string])[] = [
-  ['{"a":1,', 'unexpected end of JSON input ({"a":1,)'],
-  ['', 'unexpected end of JSON input (<empty>)'],
-  ['[1', 'unexpected end of JSON input (5b31)'],
-];
-for (const [body, message] of BODIES) {
-  // Compat Status, P1, yes: a body that does not parse: `the object provided is unrecognized ...` with its beginning
-  test(`a body that does not parse is quoted: ${JSON.stringify(body)}`, async () => {
+for (const body of ['{"a":1,', '', '[1']) {
+  // Compat Status, P1, yes: a body that does not parse: `the object provided is unrecognized ...`
+  test(`a body that does not parse is refused: ${JSON.stringify(body)}`, async () => {
     const answer = await server.request('POST', CONFIG_MAPS, { body, headers: { 'content-type': 'application/json' } });
     assert.equal(answer.status, 400);
     assert.equal(
       answer.json.message,
-      `the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; json parse error: ${message}`,
+      "the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; json parse error: unexpected end of JSON input",
     );
   });
 }
-
-test('a long body that does not parse is cut', async () => {
-  const body = `{"x":"${'y'.repeat(100)}`;
-  const answer = await server.request('POST', CONFIG_MAPS, { body });
-  assert.ok(answer.json.message.endsWith(`(${body.slice(0, 30)} ...)`), answer.json.message);
-});
 
 // Compat HTTP, P0, yes: legacy `/api/v1/watch/...` paths
 test('watches by the old path are watches', async () => {

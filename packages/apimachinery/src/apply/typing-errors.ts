@@ -1,10 +1,9 @@
 /**
  * What of an object cannot be typed by its kind, worded as structured-merge-diff words it (typed/validate.go): fields the
  * kind does not have, values of the wrong type, items of keyed lists and sets without an identity of their own. Upstream
- * refuses such a configuration before it merges anything, whatever `fieldValidation` says; what a value looks like in a
- * message is how Go prints it.
+ * refuses such a configuration before it merges anything, whatever `fieldValidation` says.
  */
-import { goPlain, goTypeOf } from '../meta/go-print.ts';
+import { jsonKind } from '../meta/go-text.ts';
 import { isJsonObject } from '../meta/own-property.ts';
 import { ApiError } from '../meta/status.ts';
 import type { Schema } from '../schema/schema.ts';
@@ -119,30 +118,31 @@ function hasProperties(properties: Schema['properties']): boolean {
 }
 
 function problemOf(schema: Schema, value: unknown): string | undefined {
+  const wanted = wantedFor(schema, value);
+  return wanted && `expected ${wanted}, got ${jsonKind(value)}`;
+}
+
+/** What a value should be that does not fit; undefined for one that does. */
+function wantedFor(schema: Schema, value: unknown): string | undefined {
   const isScalar = typeof value !== 'object';
   switch (schema.type) {
     case 'array':
-      return Array.isArray(value) ? undefined : `expected list, got &{${goPlain(value)}}`;
+      return Array.isArray(value) ? undefined : 'list';
     case 'object':
-      return isJsonObject(value) ? undefined : `expected map, got &{${goPlain(value)}}`;
+      return isJsonObject(value) ? undefined : 'map';
     case 'integer':
     case 'number':
-      return typeof value === 'number' || typeof value === 'bigint'
-        ? undefined
-        : `expected numeric (int or float), got ${goTypeOf(value)}`;
+      return typeof value === 'number' || typeof value === 'bigint' ? undefined : 'numeric (int or float)';
     case 'boolean':
-      return typeof value === 'boolean' ? undefined : `expected boolean, got &{${goPlain(value)}}`;
+      return typeof value === 'boolean' ? undefined : 'boolean';
     case 'string':
-      if (!isPlainText(schema)) return isScalar ? undefined : `expected any scalar, got &{${goPlain(value)}}`;
-      return typeof value === 'string' ? undefined : `expected string, got &{${goPlain(value)}}`;
+      if (!isPlainText(schema)) return isScalar ? undefined : 'any scalar';
+      return typeof value === 'string' ? undefined : 'string';
     default:
       // Quantities and the like of the built-in types are texts upstream; a definition without a type takes anything.
-      return isScalar || schema['x-coracle-name'] === undefined ? undefined : anyScalar(schema, value);
+      return isScalar || !schema['x-coracle-name'] || !schema['x-kubernetes-int-or-string'] ? undefined : 'any scalar';
   }
 }
-
-const anyScalar = (schema: Schema, value: unknown): string | undefined =>
-  schema['x-kubernetes-int-or-string'] ? `expected any scalar, got &{${goPlain(value)}}` : undefined;
 
 /** Texts with a format of their own are any scalar to upstream's merge. */
 const isPlainText = (schema: Schema): boolean =>

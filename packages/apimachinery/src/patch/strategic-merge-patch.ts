@@ -7,7 +7,7 @@
  * that only the server has by their old neighbours (see element-order.ts).
  */
 import { cloneJson } from '../meta/deep-clone.ts';
-import { goPlain, goText, goTypeOf } from '../meta/go-print.ts';
+import { jsonKind } from '../meta/go-text.ts';
 import { isJsonObject, type JsonObject, setOwn } from '../meta/own-property.ts';
 import { ApiError, badRequest } from '../meta/status.ts';
 import type { Schema } from '../schema/schema.ts';
@@ -33,12 +33,11 @@ export function applyStrategicMergePatch(schema: Schema, document: unknown, patc
 /** Upstream's errors without a code of their own are 500 without a reason. */
 const refused = (message: string): ApiError => new ApiError({ code: 500, message });
 
-const badType = (expected: string, actual: unknown): ApiError =>
-  refused(`expected a ${expected}, but received a ${goTypeOf(actual) ?? '%!s(<nil>)'}`);
-const unknownDirective = (directive: unknown, map: JsonObject): ApiError =>
-  refused(`unknown patch type: ${goText(directive)} in map: ${goPlain(map)}`);
+const badType = (expected: 'object' | 'array', actual: unknown): ApiError =>
+  refused(`expected ${expected}, but received ${actual === null ? 'null' : jsonKind(actual)}`);
+const unknownDirective = (directive: unknown): ApiError => refused(`unknown patch type: ${JSON.stringify(directive)}`);
 const withoutMergeKey = (map: unknown, key: string): ApiError =>
-  refused(`map: ${goPlain(map)} does not contain declared merge key: ${key}`);
+  refused(`map: ${JSON.stringify(map)} does not contain declared merge key: ${key}`);
 const listOfLists = (): ApiError =>
   new ApiError({
     code: 422,
@@ -55,7 +54,7 @@ function mergeObject(schema: Schema | undefined, original: JsonObject, patch: Js
     const { [DIRECTIVE]: directive, ...rest } = patch;
     if (directive === 'replace') return rest;
     if (directive === 'delete') return {};
-    throw unknownDirective(directive, patch);
+    throw unknownDirective(directive);
   }
   retainKeys(original, patch);
   for (const key of Object.keys(patch)) if (key.startsWith(SET_ORDER)) mergeOrdered(schema, original, patch, key);
@@ -83,14 +82,16 @@ function mergeMember(
     setOwn(original, key, strategy === 'replace' ? patched : mergeObject(member, current, patched));
   } else if (Array.isArray(current) && Array.isArray(patched)) {
     setOwn(original, key, mergeLists(listMeta(schema, key), [current, patched], deletes));
-  } else if (!deletes || (current !== undefined && goTypeOf(current) === goTypeOf(patched))) {
-    const isKept = goTypeOf(current) === goTypeOf(patched);
-    if (!isKept) dropNulls(patched);
+  } else if (!deletes || isOfKind(current, patched)) {
+    if (!isOfKind(current, patched)) dropNulls(patched);
     const value = withoutDirectives(patched);
     if (value === undefined) delete original[key];
     else setOwn(original, key, value);
   }
 }
+
+const isOfKind = (current: unknown, patched: unknown): boolean =>
+  current !== null && jsonKind(current) === jsonKind(patched);
 
 /** `$retainKeys`: members of the live object that it does not list go; the patch must not set any other. */
 function retainKeys(original: JsonObject, patch: JsonObject): void {
@@ -111,7 +112,7 @@ function mergeOrdered(schema: Schema | undefined, original: JsonObject, patch: J
   const key = directive.slice(SET_ORDER.length);
   const order = patch[directive];
   delete patch[directive];
-  if (!Array.isArray(order)) throw badType('[]interface {}', order);
+  if (!Array.isArray(order)) throw badType('array', order);
   const current = listIn(original, key);
   const patched = listIn(patch, key);
   const meta = listMeta(schema, key);
@@ -125,10 +126,10 @@ function mergeOrdered(schema: Schema | undefined, original: JsonObject, patch: J
         ? (withoutDirectives(patched) as unknown[])
         : mergeLists(meta, [current, patched], false);
   if (mergeKey !== '') for (const item of merged) keyOf(item, mergeKey);
-  const isMaps = elementType([current ?? [], patched ?? []]) === 'map[string]interface {}';
+  const isMaps = elementType([current ?? [], patched ?? []]) === 'object';
   if (isMaps) {
     for (const item of [...order, ...(current ?? [])]) {
-      if (!isJsonObject(item)) throw badType('map[string]interface {}', item);
+      if (!isJsonObject(item)) throw badType('object', item);
       keyOf(item, mergeKey);
     }
   }
@@ -140,13 +141,13 @@ function mergeOrdered(schema: Schema | undefined, original: JsonObject, patch: J
 function listIn(object: JsonObject, key: string): unknown[] | undefined {
   if (!Object.hasOwn(object, key)) return undefined;
   const value = object[key];
-  if (!Array.isArray(value)) throw badType('[]interface {}', value);
+  if (!Array.isArray(value)) throw badType('array', value);
   return value;
 }
 
 /** The merge key of an item that must have one. */
 function keyOf(item: unknown, mergeKey: string): unknown {
-  if (!isJsonObject(item)) throw badType('map[string]interface {}', item);
+  if (!isJsonObject(item)) throw badType('object', item);
   const value = Object.hasOwn(item, mergeKey) ? item[mergeKey] : undefined;
   if (value === undefined) throw withoutMergeKey(item, mergeKey);
   return value;
@@ -160,8 +161,7 @@ function checkOrder(patched: readonly unknown[], order: readonly unknown[], merg
     if (isJsonObject(item)) throw unreadable('maps without a merge key cannot be put into an order');
     return identityText(item);
   };
-  if (mergeKey !== '')
-    for (const item of patched) if (!isJsonObject(item)) throw badType('map[string]interface {}', item);
+  if (mergeKey !== '') for (const item of patched) if (!isJsonObject(item)) throw badType('object', item);
   const kept = mergeKey === '' ? patched : patched.filter((item) => (item as JsonObject)[DIRECTIVE] !== 'delete');
   let [at, place] = [0, 0];
   while (at < kept.length && place < order.length) {
@@ -178,7 +178,7 @@ function checkOrder(patched: readonly unknown[], order: readonly unknown[], merg
 
 const misordered = (patched: readonly unknown[], order: readonly unknown[]): ApiError =>
   refused(
-    `The order in patch list:\n${goPlain(patched)}\n doesn't match ${SET_ORDER.slice(0, -1)} list:\n${goPlain(order)}\n`,
+    `The order in patch list ${JSON.stringify(patched)} doesn't match ${SET_ORDER.slice(0, -1)} list ${JSON.stringify(order)}`,
   );
 
 /** The one type that all elements have. */
@@ -186,13 +186,13 @@ function elementType(lists: readonly (readonly unknown[])[]): string {
   let found: string | undefined;
   for (const list of lists) {
     for (const item of list) {
-      const type = goTypeOf(item);
+      const type = item === null ? undefined : jsonKind(item);
       if (found === undefined) {
         if (type === undefined) throw unreadable('a list must not hold null');
         if (Array.isArray(item)) throw listOfLists();
         found = type;
       } else if (type !== found) {
-        throw refused(`list element types are not identical: ${goPlain(lists)}`);
+        throw refused(`list element types are not identical: ${JSON.stringify(lists)}`);
       }
     }
   }
@@ -204,11 +204,11 @@ function mergeLists(meta: ListMeta, [current, patched]: readonly [unknown[], unk
   if (meta.strategy !== 'merge' && !deletes) return patched;
   if (current.length === 0 && patched.length === 0) return current;
   const { mergeKey } = meta;
-  if (elementType([current, patched]) !== 'map[string]interface {}') {
+  if (elementType([current, patched]) !== 'object') {
     const given = new Set(patched);
     if (deletes) return current.filter((item) => !given.has(item));
     const merged = [...new Set([...current, ...patched])];
-    if (mergeKey !== '') throw badType('map[string]interface {}', merged[0]);
+    if (mergeKey !== '') throw badType('object', merged[0]);
     return orderElements(merged, { wanted: patched, before: current, mergeKey: '' });
   }
   if (mergeKey === '') throw refused(`cannot merge lists without merge key for ${meta.kind}`);
@@ -251,7 +251,7 @@ function applyItemDirectives(
     else if (directive === 'delete') removed.add(identityText(keyOf(item, mergeKey)));
     else if (directive === 'replace') isReplaced = true;
     else if (directive === 'merge') throw refused('merging lists cannot yet be specified in the patch');
-    else throw unknownDirective(directive, item);
+    else throw unknownDirective(directive);
   }
   // What replaces is the list from now on: nothing is left that its items could be merged into.
   if (isReplaced) return { kept: plain, plain: [] };

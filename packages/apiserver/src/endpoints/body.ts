@@ -19,7 +19,7 @@ import type { Schema } from '@coracle/apimachinery/schema/schema';
 import { settleNumbers } from '@coracle/apimachinery/schema/settle-numbers';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
-import { isVersionOf, unknownConversion, unregisteredKind } from '../kinds/builtin/foreign-kind.ts';
+import { foreignKind, isVersionOf } from '../kinds/builtin/foreign-kind.ts';
 import { normalizeInput } from '../registry/normalize-input.ts';
 import type { SentBody } from '../registry/write-contract.ts';
 import type { Exchange } from './exchange.ts';
@@ -105,8 +105,6 @@ export interface DecodeMode {
   readonly patchProblems?: () => string[];
   /** Makes the error of a document that does not decode, or is refused in strict mode. */
   readonly refuse: (problem: string) => ApiError;
-  /** The body as JSON, where that is what was sent: what says no kind is reported as it was spelled. */
-  readonly sent?: Uint8Array;
 }
 
 /**
@@ -139,7 +137,7 @@ export function sentBody(
 
 /** As `decodeObjectBody`, here and now. */
 export const decodeBody = (exchange: BodyInput, options: BodyOptions): UnstructuredObject =>
-  admitDocument(exchange, documentOptions(exchange, options, parseObject(exchange, options.info)));
+  admitDocument(exchange, documentOptions(options, parseObject(exchange, options.info)));
 
 interface BodyOptions {
   readonly info: ResourceInfo;
@@ -149,17 +147,10 @@ interface BodyOptions {
   readonly older?: ResourceInfo | undefined;
 }
 
-function documentOptions(
-  exchange: BodyInput,
-  { older, info, ...options }: BodyOptions,
-  parsed: ParsedJson,
-): DocumentOptions {
+function documentOptions({ older, info, ...options }: BodyOptions, parsed: ParsedJson): DocumentOptions {
   const isOlder = older && isJsonObject(parsed.value) && parsed.value['apiVersion'] === apiVersionOf(older);
-  return { parsed, ...options, info: isOlder ? older : info, ...sentOf(exchange, parsed), refuse: badRequest };
+  return { parsed, ...options, info: isOlder ? older : info, refuse: badRequest };
 }
-
-const sentOf = ({ request }: BodyInput, { yaml }: ParsedJson): Pick<DecodeMode, 'sent'> =>
-  yaml ? {} : { sent: request.body };
 
 /** Reads a large body that is no object of the resource, for whoever asks `parseBody` for it. */
 export async function readDocument(exchange: Exchange): Promise<void> {
@@ -188,45 +179,16 @@ function parseObject(exchange: BodyInput, info: ResourceInfo): ParsedJson {
   try {
     return parseBody(exchange, info);
   } catch (error) {
-    throw unrecognized(error, exchange, info);
+    if (!(error instanceof ApiError) || !error.message.startsWith('json parse error')) throw error;
+    throw badRequest(unrecognized(info, `couldn't get version/kind; ${error.message.replace(JSON_PLACE, '')}`));
   }
-}
-
-function unrecognized(error: unknown, exchange: BodyInput, info: ResourceInfo): unknown {
-  if (!(error instanceof ApiError) || !error.message.startsWith('json parse error')) return error;
-  return badRequest(unrecognizedText(info, error.message.replace(JSON_PLACE, ''), exchange.request.body));
 }
 
 /** Where the parser stopped, which Go does not tell. */
 const JSON_PLACE = / \(line [0-9]+, column [0-9]+\)$/;
 
-function unrecognizedText({ kind }: ResourceInfo, problem: string, body: Uint8Array): string {
-  const why = `couldn't get version/kind; ${problem} (${summaryOf(body)})`;
-  return `the object provided is unrecognized (must be of type ${kind}): ${why}`;
-}
-
-/** Of a custom resource the metadata is a document of its own to Go, whose members are not reported as the object's. */
-const asDecoded = ({ strategy }: ResourceInfo, problem: string): string =>
-  strategy.custom
-    ? problem.replace('Go struct field metadata of', 'Go value of').replace(/(Go struct field \w+)\.metadata\./, '$1.')
-    : problem;
-
-/** The first bytes of a body, as text when it looks like JSON. */
-function summaryOf(body: Uint8Array): string {
-  if (body.length === 0) return '<empty>';
-  const head = body.subarray(0, SUMMARY_BYTES);
-  const text =
-    head[0] === OPENING_BRACE
-      ? new TextDecoder().decode(head)
-      : Array.from(head, (byte) => byte.toString(16).padStart(2, '0')).join('');
-  return body.length > SUMMARY_BYTES ? `${text} ...` : text;
-}
-
-const SUMMARY_BYTES = 30;
-/** Upstream shows a body without a kind whole. */
-const SHOWN_BODY = 1024;
-const shortened = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most)} ...` : text);
-const OPENING_BRACE = 0x7b;
+const unrecognized = ({ kind }: ResourceInfo, problem: string): string =>
+  `the object provided is unrecognized (must be of type ${kind}): ${problem}`;
 
 /** Checks and normalises a parsed document. The document is changed in place. */
 export function admitDocument(exchange: Pick<BodyInput, 'warn'>, options: DocumentOptions): UnstructuredObject {
@@ -241,7 +203,7 @@ function checkDocument(options: DocumentOptions): UnstructuredObject {
   const object = documentObject(options);
   const { info, refuse, parsed } = options;
   const undecodable = decodeErrors(info.decodeSchema ?? info.schema, object, info, parsed.numbers);
-  if (undecodable !== undefined) throw refuse(asDecoded(info, undecodable));
+  if (undecodable !== undefined) throw refuse(undecodable);
   refuseEmbedded(options, object);
   if (parsed.numbers !== undefined) settleNumbers(info.schema, object, parsed.numbers);
   return object;
@@ -261,9 +223,8 @@ function documentObject(options: DocumentOptions): UnstructuredObject {
   // Go reads null into a struct as nothing: an object that says nothing.
   const document = parsed.value === null && !info.strategy.custom ? {} : parsed.value;
   if (!isJsonObject(document)) {
-    if (document === null && options.sent !== undefined) throw refuse(withoutKind(info, options.sent));
-    const problem = `json parse error: ${wrongType(document, 'object')}`;
-    throw refuse(unrecognizedText(info, problem, options.sent ?? encodeText(document)));
+    if (document === null) throw refuse(unrecognized(info, NO_KIND));
+    throw refuse(unrecognized(info, `couldn't get version/kind; json parse error: ${wrongType(document, 'object')}`));
   }
   const object = document as UnstructuredObject;
   checkTypeMeta(info, object, options);
@@ -279,26 +240,23 @@ function normalizeDocument(
   reportFields(exchange, { ...options, unknown });
 }
 
-const encodeText = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
-
 function checkTypeMeta(info: ResourceInfo, object: UnstructuredObject, mode: DecodeMode): void {
   const { refuse, ofPatch } = mode;
   const apiVersion = apiVersionOf(info);
-  const body = (): Uint8Array => mode.sent ?? encodeText(object);
   for (const key of Object.keys(object)) {
     const value = object[key];
     if ((key !== 'apiVersion' && key !== 'kind') || typeof value === 'string' || value === null) continue;
-    const why = `json parse error: ${wrongType(value, 'string', `.${key}`)}`;
-    throw refuse(ofPatch === undefined ? unrecognizedText(info, why, body()) : `couldn't get version/kind; ${why}`);
+    const why = `couldn't get version/kind; json parse error: ${wrongType(value, 'string', `.${key}`)}`;
+    throw refuse(ofPatch === undefined ? unrecognized(info, why) : why);
   }
   // Custom resources must say what they are, built-in ones need not: nothing else tells an unstructured object's kind.
   const mustTell = info.strategy.custom && ofPatch === undefined && !mode.applied;
-  if (mustTell && !object.kind) throw refuse(withoutKind(info, body()));
+  if (mustTell && !object.kind) throw refuse(unrecognized(info, NO_KIND));
   if (!mustTell) object.apiVersion ||= apiVersion;
   object.kind ||= info.kind;
   const isOther = object.apiVersion !== apiVersion || object.kind !== info.kind;
   if (ofPatch !== undefined && isOther && !info.strategy.custom) {
-    if (ofPatch === 'document') throw refuse(notOfKind(info, object));
+    if (ofPatch === 'document') throw refuse(foreignKind(info, object));
     // A strategic patch makes an object of the type it began with, whatever it calls it.
     Object.assign(object, { apiVersion, kind: info.kind });
   }
@@ -316,24 +274,16 @@ function checkTypeMeta(info: ResourceInfo, object: UnstructuredObject, mode: Dec
   }
 }
 
-function withoutKind({ kind }: ResourceInfo, body: Uint8Array): string {
-  const text = new TextDecoder().decode(body);
-  const why = `Object 'Kind' is missing in '${shortened(text, SHOWN_BODY)}' (${summaryOf(body)})`;
-  return `the object provided is unrecognized (must be of type ${kind}): ${why}`;
-}
+const NO_KIND = "Object 'Kind' is missing";
 
 /** A body for a built-in kind must be one of its versions, or it cannot be converted. Throws ApiError 400. */
 function requireKind(info: ResourceInfo, object: UnstructuredObject): void {
   if (isVersionOf(info, object)) return;
   const { version } = parseApiVersion(object.apiVersion);
   throw badRequest(
-    `${object.kind} in version "${version}" cannot be handled as a ${info.kind}: ${notOfKind(info, object)}`,
+    `${object.kind} in version "${version}" cannot be handled as a ${info.kind}: ${foreignKind(info, object)}`,
   );
 }
-
-/** Why a patched document is not read as its kind any more: it names another one, or one that is unknown. */
-const notOfKind = (info: ResourceInfo, object: UnstructuredObject): string =>
-  unregisteredKind(object) ?? unknownConversion(info, object);
 
 /** More than this many warnings of unknown fields do not fit into the header, however short they are. */
 const SHOWN_WARNINGS = 1000;

@@ -45,7 +45,7 @@ function documentOf(
 ): Readonly<Record<string, unknown>> {
   const { as, version } = representation;
   const isList = answer.type === 'list';
-  checkPartial(representation, { list: isList, goType: isList ? `*${answer.kind}` : `*${String(answer.object.kind)}` });
+  checkPartial(representation, isList);
   const objects = isList ? answer.objects : [answer.object];
   switch (as) {
     case 'table': {

@@ -1,7 +1,6 @@
 /** Accept: which shape (object, Table, PartialObjectMetadata) in which encoding a client will read. */
 
 import { ApiError } from '@coracle/apimachinery/meta/status';
-import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import { PROTOBUF } from '../kinds/protobuf/documents.ts';
 
 /** How a response is written. */
@@ -109,27 +108,14 @@ function jsonInstead(
 
 /**
  * Throws ApiError 406 when metadata was asked for in the wrong number: of one object while the answer is a list, or the
- * other way round. `goType` is what upstream calls the type of the answer.
+ * other way round.
  */
-export function checkPartial(
-  { as, list = false }: Representation,
-  answer: { readonly list: boolean; readonly goType: string },
-): void {
-  if (as !== 'partial' || list === answer.list) return;
-  const message = answer.list
-    ? `you requested PartialObjectMetadata, but the requested object is a list (${answer.goType})`
-    : `you requested PartialObjectMetadataList, but the requested object is not a list (${answer.goType})`;
+export function checkPartial({ as, list = false }: Representation, isList: boolean): void {
+  if (as !== 'partial' || list === isList) return;
+  const message = isList
+    ? 'you requested PartialObjectMetadata, but the requested object is a list'
+    : 'you requested PartialObjectMetadataList, but the requested object is not a list';
   throw new ApiError({ code: 406, reason: 'NotAcceptable', message });
-}
-
-/** The type of an answer as upstream prints it: `*core.PodList`, `*unstructured.Unstructured`. */
-export function goTypeOf(
-  { group, kind, strategy }: Pick<ResourceInfo, 'group' | 'kind' | 'strategy'>,
-  list: boolean,
-): string {
-  if (strategy.custom) return list ? '*unstructured.UnstructuredList' : '*unstructured.Unstructured';
-  const [name = ''] = group === '' ? ['core'] : group.split('.');
-  return `*${name}.${kind}${list ? 'List' : ''}`;
 }
 
 /** The clauses of an Accept header, best first. */

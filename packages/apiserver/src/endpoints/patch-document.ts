@@ -1,6 +1,5 @@
 /** The body of a PATCH: which kind of patch it is, parsed and bounded, and how it is applied to a document. */
 
-import { goPlain } from '@coracle/apimachinery/meta/go-print';
 import { goJson, wrongType } from '@coracle/apimachinery/meta/go-text';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import { type ApiError, badRequest, invalid } from '@coracle/apimachinery/meta/status';
@@ -92,9 +91,9 @@ function patchDocument(type: PatchDocument['type'], text: string, parsed: Parsed
   return { type, value, text: text.slice(0, SHOWN_TEXT), duplicates: () => parsed.duplicates(), yaml };
 }
 
-/** What an error about a result shows: a strategic patch as Go prints a map, else the patched document. */
+/** What an error about a result shows: a strategic patch, else the patched document. */
 export const shownPatch = ({ type, value }: PatchDocument, patched: () => unknown): string =>
-  type === 'strategic' ? goPlain(value).slice(0, SHOWN_TEXT) : goJson(patchedMembers(patched())).slice(0, SHOWN_TEXT);
+  goJson(type === 'strategic' ? value : patchedMembers(patched())).slice(0, SHOWN_TEXT);
 
 /** The library that patches keeps the document in a map: its members come out sorted. */
 function patchedMembers(document: unknown): unknown {

@@ -15,7 +15,6 @@ import type { Exchange } from './exchange.ts';
 import {
   ACCEPTED_MEDIA_TYPES,
   checkPartial,
-  goTypeOf,
   negotiate,
   PRODUCED_BY_LISTS,
   type Representation,
@@ -116,7 +115,7 @@ export function shownObject(
   representation: Representation,
 ): Readonly<Record<string, unknown>> {
   if (representation.as === 'object') return object;
-  checkPartial(representation, { list: false, goType: goTypeOf(exchange.resource, false) });
+  checkPartial(representation, false);
   return representation.as === 'partial'
     ? partialOf(object, representation.version)
     : objectTable(exchange, object, representation);

@@ -7,7 +7,7 @@ import { ApiError, internalError } from '@coracle/apimachinery/meta/status';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import { bodyKind } from '../../kinds/builtin/body-kinds.ts';
 import { builtinResources } from '../../kinds/builtin/builtin-resources.ts';
-import { isOfKind, isVersionOf, unknownConversion, unregisteredKind } from '../../kinds/builtin/foreign-kind.ts';
+import { foreignKind, isOfKind, isVersionOf } from '../../kinds/builtin/foreign-kind.ts';
 import { kindOf } from './served-kinds.ts';
 
 export interface MutatedKind {
@@ -45,10 +45,8 @@ export function mutatedKind(
     }
   }
   if (isOfKind(expected, object)) return { shape, version: matched };
-  const unregistered = unregisteredKind(object);
-  if (unregistered !== undefined) throw internalError(unregistered);
   const other = isVersionOf(expected, object) && builtinResources().find((one) => isOfKind(one, object));
-  if (!other) throw unconverted(unknownConversion(expected, object));
+  if (!other) throw unconverted(foreignKind(expected, object));
   return { shape: other, version: other };
 }
 

@@ -10,7 +10,7 @@ import { createSelection } from '../../registry/selection.ts';
 import { itemBytes, joinItems, prepareViews, viewObject } from '../../registry/versioned-view.ts';
 import type { Exchange } from '../exchange.ts';
 import { isLong, type ListEnvelope, type ListOutline, longList } from '../long-list.ts';
-import { acceptsGzip, COMPRESS_FROM_BYTES, checkPartial, goTypeOf, type Representation } from '../negotiation.ts';
+import { acceptsGzip, COMPRESS_FROM_BYTES, checkPartial, type Representation } from '../negotiation.ts';
 import { parseListOptions } from '../query.ts';
 import { JSON_GZIP_HEADERS, JSON_HEADERS, largeResponse, representationOf } from '../responses.ts';
 import { isLeftOnDisk, streamedList } from '../streamed-list.ts';
@@ -136,7 +136,7 @@ export function listResponse(exchange: Exchange, { listed, representation }: Pag
     const body = exchange.server.joinedLists.parts({ info, items: listed.items, ...envelope(info, listed) });
     return { status: 200, headers: JSON_HEADERS, body };
   }
-  if (representation.as !== 'object') checkPartial(representation, { list: true, goType: goTypeOf(info, true) });
+  if (representation.as !== 'object') checkPartial(representation, true);
   const outline = outlineOf(exchange, { listed, representation });
   const items = representation.as === 'table' ? inOrder(info, listed.items) : listed.items;
   if (isLong(items)) {

@@ -1,4 +1,4 @@
-/** What upstream's decoders say of an object that is not of the kind it stands for. */
+/** An object that is not of the kind it stands for. */
 import { apiVersionOf, type GroupVersionKind, parseApiVersion } from '@coracle/apimachinery/meta/gvk';
 import { builtinTypeName } from '@coracle/apimachinery/types/builtin-types';
 
@@ -10,18 +10,9 @@ interface TypeMeta {
 const knows = ({ apiVersion, kind }: TypeMeta): boolean =>
   builtinTypeName({ ...parseApiVersion(apiVersion), kind }) !== undefined;
 
-/** Why an object of a kind that nobody has registered is not read; undefined for one that is registered. */
-export const unregisteredKind = (given: TypeMeta): string | undefined =>
-  knows(given)
-    ? undefined
-    : `no kind ${JSON.stringify(given.kind)} is registered for version ${JSON.stringify(given.apiVersion)} in scheme "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"`;
-
-/** Why an object of another registered kind does not become one of `wanted`. */
-export function unknownConversion(wanted: GroupVersionKind, given: TypeMeta): string {
-  const internal = wanted.group === '' ? 'core' : wanted.group.split('.', 1)[0];
-  const { version } = parseApiVersion(given.apiVersion);
-  return `converting (${version}.${given.kind}) to (${internal}.${wanted.kind}): unknown conversion`;
-}
+/** Why an object of another kind or version is not read as one of `wanted`. */
+export const foreignKind = (wanted: GroupVersionKind, { apiVersion, kind }: TypeMeta): string =>
+  `it is of kind ${kind} of ${apiVersion}, not ${wanted.kind} of ${apiVersionOf(wanted)}`;
 
 /** True for a registered version of the kind. */
 export const isVersionOf = (wanted: GroupVersionKind, given: TypeMeta): boolean =>

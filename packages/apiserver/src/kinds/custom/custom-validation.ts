@@ -3,7 +3,7 @@
  * (ratcheting), so that a definition can become stricter while objects live.
  */
 
-import { goPlain, goTypeOf } from '@coracle/apimachinery/meta/go-print';
+import { jsonKind } from '@coracle/apimachinery/meta/go-text';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import type { FieldError, FieldErrorType } from '@coracle/apimachinery/meta/status';
 import { embeddedErrors, hasEmbedded } from '@coracle/apimachinery/schema/embedded-resource';
@@ -95,7 +95,7 @@ function replicaErrors(object: JsonObject, path: string): FieldError[] {
   const wrong = (value: unknown, detail: string): FieldError[] => [
     { type: 'FieldValueInvalid', field: path, value, detail },
   ];
-  const problem = accessorProblem(object, path, 'int64');
+  const problem = accessorProblem(object, path, 'integer');
   if (problem !== undefined) return wrong(0, problem);
   const count = stepsOf(path).reduce<unknown>((at, step) => (isJsonObject(at) ? at[step] : undefined), object) ?? 0;
   // What a double cannot hold is a bigint here (`wideIntegers`), and no count of replicas either way.
@@ -106,20 +106,16 @@ function replicaErrors(object: JsonObject, path: string): FieldError[] {
 
 const stepsOf = (path: string): string[] => path.replace(/^\./, '').split('.');
 
-/** Why the value at a path can not be had as a `wanted` (unstructured.NestedInt64, NestedString); undefined when it can. */
-function accessorProblem(object: JsonObject, path: string, wanted: 'int64' | 'string'): string | undefined {
+/** Why the value at a path can not be had as a `wanted`; undefined when it can. */
+function accessorProblem(object: JsonObject, path: string, wanted: 'integer' | 'string'): string | undefined {
   const steps = stepsOf(path);
   let at: unknown = object;
   for (const [i, step] of steps.entries()) {
     if (at === null || at === undefined) return undefined;
-    if (!isJsonObject(at)) {
-      const where = steps.slice(0, i + 1).join('.');
-      return `.${where} accessor error: ${goPlain(at)} is of the type ${goTypeOf(at)}, expected map[string]interface{}`;
-    }
+    if (!isJsonObject(at)) return `.${steps.slice(0, i).join('.')}: expected map, got ${jsonKind(at)}`;
     if (!Object.hasOwn(at, step)) return undefined;
     at = at[step];
   }
-  const type = goTypeOf(at) ?? '<nil>';
-  if (type === wanted) return undefined;
-  return `.${steps.join('.')} accessor error: ${goPlain(at)} is of the type ${type}, expected ${wanted}`;
+  const fits = wanted === 'string' ? typeof at === 'string' : typeof at === 'bigint' || Number.isInteger(at);
+  return fits ? undefined : `.${steps.join('.')}: expected ${wanted}, got ${at === null ? 'null' : jsonKind(at)}`;
 }
