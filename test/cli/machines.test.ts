@@ -1,7 +1,7 @@
 /** The commands about machines, as far as they go without a guest; test/node/machine-commands.test.ts has the rest. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
 import { findCommand, readArguments } from '../../packages/coracle/src/cli/command.ts';
@@ -16,6 +16,8 @@ const refused = ({ code, stdout, stderr }: Outcome, want: number): string => {
   return stderr;
 };
 
+// S-1675: A machine is given the first key of the SSH agent where `~/.ssh` has none. A manifest that is printed without a key, or of an
+//   image that `create` would put into the local store, is printed with a note that says so.
 // S-1141: `coracle create --dry-run` prints a VirtualMachine in KubeVirt's own terms, with the user's own key, and makes nothing.
 test('create --dry-run prints the manifest, and starts nothing', async (t) => {
   const at = openWorkspace(t);
@@ -45,11 +47,36 @@ test('create --dry-run prints the manifest, and starts nothing', async (t) => {
   const local = await create('l', '--image', './x.qcow2', '--disk', '20Gi', '-n', 'shop', '--dry-run', '--json');
   const { registry } = JSON.parse(local.stdout).spec.dataVolumeTemplates[0].spec.source;
   assert.deepEqual(registry, { url: 'docker://localhost/vm/shop/l' });
+  assert.match(local.stderr, /for this manifest alone: coracle image import vm\/shop\/l \.\/x\.qcow2\n$/);
   const typed = await create('t', '--image', 'tiny', '--instancetype', 'u1.small', '--ssh-key', 'none', '--explain');
   assert.match(typed.stdout, /^kubectl create -f - <<'EOF'\napiVersion: kubevirt\.io\/v1\n[\s\S]*\nEOF\n$/);
   assert.match(typed.stdout, /instancetype:\n {4}name: u1\.small/);
   assert.doesNotMatch(typed.stdout, /memory/);
   assert.ok(!existsSync(join(at.data, 'running.json')), 'nothing was started');
+
+  // Without a file the agent's first key; without an agent none, which is said.
+  rmSync(join(at.home, '.ssh/id_ed25519.pub'));
+  const bin = join(at.dir, 'bin');
+  mkdirSync(bin);
+  const certificate = 'ssh-ed25519-cert-v01@openssh.com AAAA mine';
+  writeFileSync(
+    join(bin, 'ssh-add'),
+    `#!/bin/sh\n[ "$SSH_AUTH_SOCK" = /agent ] && printf '${certificate}\\n${KEY}\\n'\n`,
+    {
+      mode: 0o755,
+    },
+  );
+  const PATH = `${bin}${delimiter}${process.env['PATH'] ?? ''}`;
+  const argv = argvOf(['web', '--image', 'tiny', '--dry-run', '-o', 'json']);
+  const keysOf = async (socket: string) => {
+    const { stdout, stderr } = await at.run(argv, { PATH, SSH_AUTH_SOCK: socket });
+    const [, disk] = JSON.parse(stdout).spec.template.spec.volumes;
+    return [parse(disk.cloudInitNoCloud.userData).ssh_authorized_keys, stderr];
+  };
+  assert.deepEqual(await keysOf('/agent'), [[KEY], '']);
+  const [none, said] = await keysOf('/none');
+  assert.deepEqual(none, []);
+  assert.match(said, /^no SSH key is in the manifest: there is none in ~\/\.ssh/);
 
   const wrong: [argv: string[], message: RegExp][] = [
     [['web'], /create takes an image: --image/],

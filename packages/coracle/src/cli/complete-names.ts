@@ -32,7 +32,7 @@ async function namesOf(
   { flags, environment, signal }: Pick<CommandContext, 'flags' | 'environment' | 'signal'>,
 ): Promise<readonly string[]> {
   if (kind === 'images') {
-    const { images } = dataDirAt(defaultDataDir(environment));
+    const { images } = dataDirAt(textFlag(flags, 'data-dir') ?? defaultDataDir(environment));
     const { IMAGE_CATALOGUE } = await import('./machines/image-catalogue.ts');
     const here = await listImages({ entries: () => storedEntries(images) });
     return [...IMAGE_CATALOGUE.map(({ name }) => name), ...here.map(({ reference }) => reference)];

@@ -26,7 +26,7 @@ import {
 import { machineTargets } from '../machine-target.ts';
 import { cloudConfig, machineManifest, type RootDisk, readPublished, readSize, withKeys } from './create-manifest.ts';
 import { needDataVolumes } from './data-volume-support.ts';
-import { isExplained } from './equivalent.ts';
+import { isExplained, shellWord } from './equivalent.ts';
 import { textOf } from './find-machine.ts';
 import { followStart } from './follow-start.ts';
 import { awaitGuestPort } from './guest-port.ts';
@@ -63,6 +63,10 @@ export async function create(context: CommandContext): Promise<number> {
   const seconds = numberFlag(flags, 'timeout', { min: 1, max: LONGEST_TIMEOUT_S, or: DEFAULT_TIMEOUT_S });
   const manifest = await manifestFor(context, { name, choice, mayMake: !dryRun });
   if (dryRun) {
+    if (choice.kind === 'file')
+      note(
+        `coracle create puts the image into the local store too; for this manifest alone: coracle image import ${localName(manifest)} ${shellWord(choice.path)}`,
+      );
     const written = format === 'json' ? JSON.stringify(manifest, undefined, 2) : stringify(manifest, { lineWidth: 0 });
     print(isExplained(context) ? `kubectl create -f - <<'EOF'\n${written.trimEnd()}\nEOF` : written);
     return 0;
@@ -117,6 +121,10 @@ export async function create(context: CommandContext): Promise<number> {
   }
 }
 
+/** What the file of a machine is called in the local store. */
+const localName = ({ metadata }: Pick<VirtualMachine, 'metadata'>): string =>
+  `vm/${metadata.namespace ?? 'default'}/${metadata.name}`;
+
 /** `NAME` or `vm/NAME`. Throws UsageError for what can be no name, before anything is started for it. */
 function readName(word: string): string {
   const name = machineTargets(word, { given: '', ofContext: '' })[0]?.name ?? word;
@@ -152,7 +160,7 @@ async function manifestFor(
   return machineManifest({
     name,
     namespace,
-    root: rootDisk(context, choice, `vm/${namespace ?? 'default'}/${name}`),
+    root: rootDisk(context, choice, localName({ metadata: { name, ...(namespace && { namespace }) } })),
     cpus: cpus === undefined ? undefined : numberFlag(flags, 'cpus', { min: 1, max: 512, or: 1 }),
     memory:
       memory !== undefined

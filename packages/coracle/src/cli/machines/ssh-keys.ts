@@ -11,6 +11,9 @@ import { type CommandContext, CommandError, fileProblem, listFlag, textFlag, Usa
 const PUBLIC_KEY = /^(?:ssh|ecdsa|sk)-[a-z0-9@.-]+ [A-Za-z0-9+/=]+(?: [^\r\n]*)?$/;
 const MAX_KEYS = 64;
 const KEYGEN_MS = 30_000;
+/** An agent that asks its user for leave to list keys is not waited for. */
+const AGENT_MS = 5_000;
+const CERTIFICATE = /^\S+-cert-v\d+@/;
 /** In the order in which ssh itself looks for them. */
 const KEY_NAMES = ['id_ed25519', 'id_ecdsa', 'id_rsa'] as const;
 
@@ -34,7 +37,7 @@ export function ownKeys({ environment }: Pick<CommandContext, 'environment'>, en
 }
 
 /**
- * `--ssh-key FILE` or the key itself, any number; `none` for no key; else the user's first key of `~/.ssh`. Where there is none a
+ * `--ssh-key FILE` or the key itself, any number; `none` for no key; else the user's first key of `~/.ssh`, or of the SSH agent. Where there is none a
  * pair is made in the data directory, which `coracle ssh` shows then. Throws UsageError for what is no public key.
  */
 export async function publicKeys(
@@ -49,10 +52,18 @@ export async function publicKeys(
   }
   if (given.length > 0)
     return given.flatMap((text) => (PUBLIC_KEY.test(text) ? [text] : keysOf(expandHome(context, text))));
-  const own = ownKeyPath(context);
-  const [first] = [...ownKeys(context, '.pub'), ...(existsSync(`${own}.pub`) ? [`${own}.pub`] : [])];
+  const [first] = ownKeys(context, '.pub');
   if (first !== undefined) return keysOf(first);
-  if (!mayMake) return [];
+  const ofAgent = await agentKey(context);
+  if (ofAgent !== undefined) return [ofAgent];
+  const own = ownKeyPath(context);
+  if (existsSync(`${own}.pub`)) return keysOf(`${own}.pub`);
+  if (!mayMake) {
+    context.note(
+      'no SSH key is in the manifest: there is none in ~/.ssh (coracle create itself makes one, --ssh-key FILE names one)',
+    );
+    return [];
+  }
   const made = await run(['ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-C', 'coracle', '-f', own], {
     signal: context.signal,
     timeoutMs: KEYGEN_MS,
@@ -64,6 +75,19 @@ export async function publicKeys(
     );
   context.note(`made a key for coracle ssh: ${own}`);
   return keysOf(`${own}.pub`);
+}
+
+/** The first key of the user's SSH agent, if there is one. */
+async function agentKey({ environment, signal }: CommandContext): Promise<string | undefined> {
+  const socket = environment['SSH_AUTH_SOCK'];
+  if (!socket) return undefined;
+  const listed = await run(['ssh-add', '-L'], {
+    signal,
+    timeoutMs: AGENT_MS,
+    env: { ...plainEnv(), SSH_AUTH_SOCK: socket },
+  });
+  const lines = listed.ok ? new TextDecoder().decode(listed.stdout).split('\n') : [];
+  return lines.find((line) => PUBLIC_KEY.test(line) && !CERTIFICATE.test(line));
 }
 
 const expandHome = ({ environment }: Pick<CommandContext, 'environment'>, path: string): string =>
