@@ -46,8 +46,10 @@ const chosen = all.filter((file) =>
     ? isLong(file) === full
     : wanted.some((prefix) => file.startsWith(prefix)) && (!full || isLong(file)),
 );
+/** Those of `test/gitops` spend half of their time loading the server, but for the long ones. */
 const heavy = (file: string): boolean =>
-  /^(test\/(node|compat|faults|gitops|history|fuzz|tour|cli)|tools\/guest)\//.test(file);
+  /^(test\/(node|compat|faults|history|fuzz|tour|cli)|tools\/guest)\//.test(file) ||
+  (full && file.startsWith('test/gitops/'));
 
 /**
  * Seconds that heavy files took, as `--record` wrote them: those that take longest begin first, for begun last one would run
