@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
 /** Files to a process: few enough that what one leaves in memory does not weigh on the others. */
-const BATCH_FILES = 24;
+const BATCH_FILES = 48;
 
 const SUITES = JSON.stringify(import.meta.resolve('./suites.ts'));
 
