@@ -233,7 +233,7 @@ test('help, version, completion', async (t) => {
     writeFileSync(path, script.stdout);
     assert.deepEqual(await runProgram('bash', ['-n', path]), { code: 0, stdout: '', stderr: '' });
     const names = `case "$*" in
-      'complete-names machines') echo web wood ;; 'complete-names machines -n shop') echo till ;;
+      'complete-names machines') echo web wood ;; 'complete-names machines -n shop' | 'complete-names machines --namespace=shop') echo till ;;
       'complete-names deleted') echo gone ;; 'complete-names nodes') echo rack1 ;; 'complete-names namespaces') echo shop ;;
       'complete-names images') echo tiny debian:12 debian:13 ;; 'complete-names instancetypes') echo u1.small ;;
     esac`;
@@ -253,6 +253,7 @@ test('help, version, completion', async (t) => {
       ['coracle ssh root@we', 'web', ['root', '@', 'we']],
       ['coracle stop web vm/wo', 'vm/wood'],
       ['coracle ssh -n shop ', 'till'],
+      ['coracle ssh --namespace=shop ', 'till'],
       ['coracle ssh -n s', 'shop'],
       ['coracle cp web:', '', ['web', ':']],
       ['coracle undelete ', 'gone'],
@@ -276,25 +277,35 @@ test('help, version, completion', async (t) => {
       cases.map(([line, replies]) => [line, replies]),
     );
   });
+  // S-1676: A namespace that a line names as `--namespace=NAME` counts for completion too; machines of other namespaces complete as `NAME.NAMESPACE`.
   // S-1464: zsh and fish, where they are on the host, complete names of the namespace that the line names, and no flag of another
   //   command.
   await t.test('fish completes as it is asked', async (inner) => {
     if (!isProgram('fish')) return inner.skip('there is no fish');
     const path = join(at.dir, 'coracle.fish');
     writeFileSync(path, (await at.run(['completion', 'fish'])).stdout);
-    const asks = ['stop w', 'ssh -n shop ', 'create x --image deb', 'stop --', 'nod', 'completion ', 'create x -n s'];
+    const asks = [
+      'stop w',
+      'ssh -n shop ',
+      'ssh --namespace=shop ',
+      'create x --image deb',
+      'stop --',
+      'nod',
+      'completion ',
+      'create x -n s',
+    ];
     const program = [
       // Words of the test alone, by a function in the place of the program.
-      `function coracle; switch "$argv[2] $argv[3] $argv[4]"; case 'machines -n shop'; echo till; case 'machines*'; printf 'web\nwood\n'; case 'images*'; echo debian:13; case 'namespaces*'; echo shop; end; end`,
+      `function coracle; switch "$argv[2] $argv[3] $argv[4]"; case 'machines -n shop' 'machines --namespace=shop *'; echo till; case 'machines*'; printf 'web\nwood\n'; case 'images*'; echo debian:13; case 'namespaces*'; echo shop; end; end`,
       `source ${path}`,
       ...asks.map((line) => `echo (complete -C 'coracle ${line}' | string replace -r '\t.*' '')`),
     ].join('\n');
     const { stdout, stderr } = await runProgram('fish', ['--no-config', '-c', program], { HOME: at.home });
     assert.equal(stderr, '');
-    const [machines, scoped, images, flags, ...more] = lines(stdout);
+    const [machines, scoped, again, images, flags, ...more] = lines(stdout);
     assert.deepEqual(
-      [machines, scoped, images, ...more],
-      ['web wood', 'till', 'debian:13', 'node', 'bash fish zsh', 'shop'],
+      [machines, scoped, again, images, ...more],
+      ['web wood', 'till', 'till', 'debian:13', 'node', 'bash fish zsh', 'shop'],
     );
     assert.deepEqual(flags?.split(' ').includes('--force'), true);
     for (const other of ['--image', '--preference']) assert.ok(!flags?.split(' ').includes(other), other);
@@ -311,11 +322,12 @@ test('help, version, completion', async (t) => {
     const program = [
       `compdef() { }; compset() { }; _files() { added+=(FILES) }`,
       `compadd() { [[ $1 == -- ]] && shift; added+=(\${(M)@:#$PREFIX*}) }`,
-      `coracle() { case "$2 $3 $4" in 'machines -n shop') echo till ;; machines*) echo web wood ;; namespaces*) echo shop ;; esac }`,
+      `coracle() { case "$2 $3 $4" in 'machines -n shop' | 'machines --namespace=shop '*) echo till ;; machines*) echo web wood ;; namespaces*) echo shop ;; esac }`,
       `. ${path}`,
       ...[
         'coracle stop w',
         'coracle ssh -n shop ',
+        'coracle ssh --namespace=shop ',
         'coracle ssh -n ',
         'coracle stop --gr',
         'coracle create x --cloud-init ',
@@ -323,7 +335,7 @@ test('help, version, completion', async (t) => {
     ].join('\n');
     const { stdout, stderr } = await runProgram('zsh', ['-f', '-c', program], { HOME: at.home });
     assert.equal(stderr, '');
-    assert.deepEqual(lines(stdout), ['web wood', 'till', 'shop', '--grace-period', 'FILES']);
+    assert.deepEqual(lines(stdout), ['web wood', 'till', 'till', 'shop', '--grace-period', 'FILES']);
   });
   await t.test('zsh and fish name every command and flag', async () => {
     const zsh = (await at.run(['completion', 'zsh'])).stdout;

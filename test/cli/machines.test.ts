@@ -234,7 +234,9 @@ test('typos are answered with a suggestion, help with examples, --explain with t
     /no machine shop\/wbe; did you mean web\? \(coracle list -A shows all\)/,
   );
   const known = await at.run(['complete-names', 'machines'], { KUBECONFIG: at.kubeconfig });
-  assert.deepEqual([known.code, known.stdout], [0, '']);
+  assert.deepEqual([known.code, known.stdout], [0, 'web.shop\n']);
+  const inShop = await coracle('complete-names', 'machines', '-n', 'shop');
+  assert.deepEqual([inShop.code, inShop.stdout], [0, 'web\n']);
   const catalogue = await at.run(['complete-names', 'images']);
   assert.ok(catalogue.stdout.split('\n').includes('debian:13'));
   const images = await coracle('images', 'deb');

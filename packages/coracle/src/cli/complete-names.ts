@@ -1,4 +1,4 @@
-/** `coracle complete-names KIND`: names for completion scripts, one a line. What cannot be asked completes nothing. */
+/** `coracle complete-names KIND`: names for completion scripts, one a line; machines of other namespaces as `NAME.NAMESPACE`. What cannot be asked completes nothing. */
 
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { KubeObject } from '@coracle/apimachinery/meta/object';
@@ -41,14 +41,23 @@ async function namesOf(
   const cluster = await clusterFrom({ flags, environment });
   const { client } = cluster;
   const namespace = textFlag(flags, 'namespace') ?? cluster.namespace;
+  const listed = async (where: { readonly namespace?: string }): Promise<string[]> => {
+    const { items } = await client.list(TYPES[kind], { ...where, metadataOnly: true, signal });
+    const isOther = (of?: string): boolean => TYPES[kind].namespaced && of !== namespace;
+    return items.map(({ metadata: { name = '', namespace: of } }) => (isOther(of) ? `${name}.${of}` : name));
+  };
   try {
-    const names =
-      kind === 'deleted'
-        ? (await binItems(client, { namespace, command: 'undelete', signal })).map(({ name }) => name)
-        : (
-            await client.list(TYPES[kind], { ...(TYPES[kind].namespaced && { namespace }), metadataOnly: true, signal })
-          ).items.map(({ metadata }) => metadata.name ?? '');
-    return [...new Set(names)];
+    if (kind === 'deleted') {
+      const items = await binItems(client, { namespace, command: 'undelete', signal });
+      return [...new Set(items.map(({ name }) => name))];
+    }
+    // Machines of all namespaces, where the line names none and they may be listed.
+    const everywhere = kind === 'machines' && textFlag(flags, 'namespace') === undefined;
+    const own = TYPES[kind].namespaced ? { namespace } : {};
+    return await listed(everywhere ? {} : own).catch((error: unknown) => {
+      if (everywhere) return listed(own);
+      throw error;
+    });
   } finally {
     await cluster.close();
   }

@@ -70,8 +70,11 @@ const SCRIPTS: Readonly<Record<string, (commands: Commands) => string>> = {
     COMPREPLY=($(compgen -W "${namesOf(commands)}" -- "$word"))
     return
   fi
-  for ((i = 2; i < \${#given[@]} - 2; i++)); do
-    case \${given[i]} in -n|--namespace|--kubeconfig|--data-dir) scope+=("\${given[i]}" "\${given[i+1]}") ;; esac
+  for ((i = 2; i < \${#given[@]} - 1; i++)); do
+    case \${given[i]} in
+      --namespace=*|--kubeconfig=*|--data-dir=*) scope+=("\${given[i]}") ;;
+      -n|--namespace|--kubeconfig|--data-dir) [ $((i + 2)) -eq \${#given[@]} ] || scope+=("\${given[i]}" "\${given[i+1]}") ;;
+    esac
   done
   _coracle_names() {
     COMPREPLY+=($(compgen -P "$2" -W "$(coracle complete-names "$1" \${scope[@]+"\${scope[@]}"} 2>/dev/null)" -- "$3" || true))
@@ -115,8 +118,11 @@ _coracle() {
   if (( CURRENT == 2 )) || [[ $words[2] == help ]]; then compadd ${namesOf(commands)}; return; fi
   local -a scope
   local i
-  for ((i = 3; i < CURRENT - 1; i++)); do
-    case $words[i] in -n|--namespace|--kubeconfig|--data-dir) scope+=("$words[i]" "$words[i+1]") ;; esac
+  for ((i = 3; i < CURRENT; i++)); do
+    case $words[i] in
+      --namespace=*|--kubeconfig=*|--data-dir=*) scope+=("$words[i]") ;;
+      -n|--namespace|--kubeconfig|--data-dir) (( i + 1 == CURRENT )) || scope+=("$words[i]" "$words[i+1]") ;;
+    esac
   done
   case $words[CURRENT-1] in
 ${completingFlags(commands)
@@ -158,8 +164,9 @@ end
 function __coracle_names
   set -l given (commandline -opc)
   set -l scope
-  for i in (seq 3 (math (count $given) - 1))
-    contains -- $given[$i] -n --namespace --kubeconfig --data-dir; and set -a scope $given[$i] $given[(math $i + 1)]
+  for i in (seq 3 (count $given))
+    string match -qr '^--(namespace|kubeconfig|data-dir)=' -- $given[$i]; and set -a scope $given[$i]
+    test $i -lt (count $given); and contains -- $given[$i] -n --namespace --kubeconfig --data-dir; and set -a scope $given[$i] $given[(math $i + 1)]
   end
   coracle complete-names $argv[1] $scope 2>/dev/null
 end
