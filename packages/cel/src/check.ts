@@ -1,6 +1,6 @@
 /** The type checker: resolves names and overloads and writes types into the tree. Messages are cel-go's. */
 import type { Environment, Overload } from './declarations.ts';
-import { Report } from './report.ts';
+import { readSource, SourceError } from './report.ts';
 import {
   type Bind,
   type Call,
@@ -17,7 +17,6 @@ import {
   BOOL,
   type CelType,
   DYN,
-  ERROR,
   formatType,
   INT,
   isDynamic,
@@ -40,24 +39,22 @@ export interface CheckedExpression {
   readonly references: ReadonlySet<string>;
 }
 
-/** @throws CelCompileError with every type error */
+/** @throws CelCompileError with the first type error and its place */
 export function checkExpression(
   root: Expr,
   source: string,
   environment: Environment,
   variables: Readonly<Record<string, CelType>>,
 ): CheckedExpression {
-  const report = new Report(source);
-  const checker = new Checker(environment, variables, report);
-  checker.check(root);
-  report.throwIfAny();
-  checker.close();
-  if (environment.literalChecks) {
-    validateLiterals(root, report);
-    if (environment.homogeneous) validateAggregates(root, report);
-    validateFormats(root, report);
-  }
-  report.throwIfAny();
+  const checker = new Checker(environment, variables);
+  readSource(source, () => {
+    checker.check(root);
+    checker.close();
+    if (!environment.literalChecks) return;
+    validateLiterals(root);
+    if (environment.homogeneous) validateAggregates(root);
+    validateFormats(root);
+  });
   return { root, type: root.type!, references: checker.references };
 }
 
@@ -65,15 +62,13 @@ class Checker {
   readonly references = new Set<string>();
   readonly #environment: Environment;
   readonly #variables: Readonly<Record<string, CelType>>;
-  readonly #report: Report;
   readonly #substitution = new Substitution();
   readonly #locals: { readonly name: string; readonly type: CelType }[] = [];
   readonly #nodes: Expr[] = [];
 
-  constructor(environment: Environment, variables: Readonly<Record<string, CelType>>, report: Report) {
+  constructor(environment: Environment, variables: Readonly<Record<string, CelType>>) {
     this.#environment = environment;
     this.#variables = variables;
-    this.#report = report;
   }
 
   check(expr: Expr): CelType {
@@ -127,8 +122,8 @@ class Checker {
     return this.#local(expr.name) ?? this.#global(expr) ?? this.#undeclared(expr.at, expr.name);
   }
 
-  #undeclared(at: number, name: string): CelType {
-    return this.#error(at, `undeclared reference to '${name}' (in container '')`);
+  #undeclared(at: number, name: string): never {
+    throw new SourceError(at, `undeclared reference to '${name}' (in container '')`);
   }
 
   /** A variable, or a type as a value. */
@@ -176,7 +171,7 @@ class Checker {
     switch (target.kind) {
       case 'object': {
         const field = target.field?.(expr.field) ?? target.field?.(`__${expr.field}__`);
-        if (field === undefined) return this.#error(expr.at, `undefined field '${expr.field}'`);
+        if (field === undefined) throw new SourceError(expr.at, `undefined field '${expr.field}'`);
         expr.resolved = field;
         return field.type;
       }
@@ -187,32 +182,25 @@ class Checker {
         return DYN;
       case 'dyn':
       case 'any':
-      case 'error':
         return DYN;
       default:
-        this.#report.add(expr.at, `type '${formatType(target)}' does not support field selection`);
-        return DYN;
+        throw new SourceError(expr.at, `type '${formatType(target)}' does not support field selection`);
     }
   }
 
   #call(expr: Call): CelType {
     const { functions } = this.#environment;
-    const types = expr.args.map((arg) => this.check(arg));
-    if (expr.target !== undefined) {
-      const owner = qualifiedName(expr.target);
-      const qualified = `${owner}.${expr.name}`.replace(/^\./, '');
-      // `sets.contains(a, b)` is a function with a dot in its name.
-      if (owner !== undefined && functions.has(qualified)) {
-        expr.name = qualified;
-        expr.target = undefined;
-      } else {
-        types.unshift(this.check(expr.target));
-      }
+    const owner = expr.target && qualifiedName(expr.target);
+    const qualified = `${owner}.${expr.name}`.replace(/^\./, '');
+    // `sets.contains(a, b)` is a function with a dot in its name.
+    if (owner !== undefined && functions.has(qualified)) {
+      expr.name = qualified;
+      expr.target = undefined;
     }
     const overloads = functions.get(expr.name.replace(/^\./, ''));
-    if (overloads === undefined) {
-      return this.#undeclared(expr.at, expr.name);
-    }
+    if (overloads === undefined) return this.#undeclared(expr.at, expr.name);
+    const types = expr.args.map((arg) => this.check(arg));
+    if (expr.target !== undefined) types.unshift(this.check(expr.target));
     if (expr.name === '_&&_' || expr.name === '_||_') {
       expr.overloads = overloads;
       return this.#logical(expr.args);
@@ -220,14 +208,13 @@ class Checker {
     return this.#overload(expr, overloads, types);
   }
 
-  /** Every operand must be a `bool`; each that is not is reported. */
+  /** Every operand must be a `bool`. */
   #logical(args: readonly Expr[]): CelType {
-    const wrong = args.filter(({ type }) => !this.#substitution.assign(BOOL, type!));
-    for (const { at, type } of wrong) this.#mismatch(at, BOOL, type!);
-    return wrong.length === 0 ? BOOL : ERROR;
+    for (const { at, type } of args) if (!this.#substitution.assign(BOOL, type!)) this.#mismatch(at, BOOL, type!);
+    return BOOL;
   }
 
-  /** Notes the overloads that take these types, the receiver first; the type of the result. Reports when there is none. */
+  /** Notes the overloads that take these types, the receiver first; the type of the result. */
   #overload(expr: Call, overloads: readonly Overload[], types: readonly CelType[]): CelType {
     const member = expr.target !== undefined;
     const matching: Overload[] = [];
@@ -247,7 +234,7 @@ class Checker {
     if (result !== undefined) return result;
     const names = types.map((type) => formatType(this.#substitution.apply(type, true)));
     const applied = member ? `${names[0]}.(${names.slice(1).join(', ')})` : `(${names.join(', ')})`;
-    return this.#error(
+    throw new SourceError(
       expr.at,
       `found no matching overload for '${expr.name.replace(/^\./, '')}' applied to '${applied}'`,
     );
@@ -290,7 +277,7 @@ class Checker {
     const struct = this.#environment.struct(name);
     if (struct === undefined) {
       const known = this.#environment.types.has(name);
-      return this.#error(
+      throw new SourceError(
         expr.at,
         known ? `'${name}' is not a message type` : `undeclared reference to '${expr.name}' (in container '')`,
       );
@@ -300,14 +287,10 @@ class Checker {
       let type = this.check(field.value);
       if (field.optional) type = this.#unwrap(field.value.at, type);
       const declared = struct.field(field.name);
-      if (declared === undefined) {
-        this.#error(field.at, `undefined field '${field.name}'`);
-      } else if (!this.#substitution.assign(declared, type)) {
-        const found = formatType(type);
-        this.#error(
-          field.at,
-          `expected type of field '${field.name}' is '${formatType(declared)}' but provided type is '${found}'`,
-        );
+      if (declared === undefined) throw new SourceError(field.at, `undefined field '${field.name}'`);
+      if (!this.#substitution.assign(declared, type)) {
+        const wanted = `expected type of field '${field.name}' is '${formatType(declared)}'`;
+        throw new SourceError(field.at, `${wanted} but provided type is '${formatType(type)}'`);
       }
     }
     return struct.type;
@@ -339,14 +322,12 @@ class Checker {
         this.#substitution.assign(range, DYN);
         return [DYN, DYN];
       case 'dyn':
-      case 'error':
         return [DYN, DYN];
       default:
-        this.#report.add(
+        throw new SourceError(
           expr.range.at,
           `expression of type '${formatType(range)}' cannot be range of a comprehension (must be list, map, or dynamic)`,
         );
-        return [ERROR, ERROR];
     }
   }
 
@@ -379,12 +360,7 @@ class Checker {
     return this.#withLocals([[expr.name, init]], () => this.check(expr.body));
   }
 
-  #mismatch(at: number, expected: CelType, found: CelType): CelType {
-    return this.#error(at, `expected type '${formatType(expected)}' but found '${formatType(found)}'`);
-  }
-
-  #error(at: number, message: string): CelType {
-    this.#report.add(at, message);
-    return ERROR;
+  #mismatch(at: number, expected: CelType, found: CelType): never {
+    throw new SourceError(at, `expected type '${formatType(expected)}' but found '${formatType(found)}'`);
   }
 }

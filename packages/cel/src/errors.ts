@@ -9,7 +9,7 @@ export class CelCompileError extends Error {
    * `program`: it is well typed and something constant in it fails, `program instantiation failed: `.
    */
   readonly reason: 'compile' | 'program' | 'result';
-  /** Without the prefix: cel-go's own report, one `ERROR: <input>:LINE:COLUMN: ...` for each error. */
+  /** Without the prefix: as cel-go reports it, `ERROR: <input>:LINE:COLUMN: ...` and the line with a mark below the place. */
   readonly issues: string;
 
   constructor(reason: 'compile' | 'program' | 'result', issues: string) {

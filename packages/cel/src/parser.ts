@@ -1,7 +1,7 @@
 /** Parses an expression into a syntax tree; macros are expanded on the way (`macros.ts`). */
 import type { Environment } from './declarations.ts';
 import { expandMacro } from './macros.ts';
-import { NOWHERE, Report, SourceError } from './report.ts';
+import { NOWHERE, readSource, SourceError } from './report.ts';
 import { call, children, type Expr, literal, logical, RESERVED } from './syntax.ts';
 import { type Token, tokenize } from './tokens.ts';
 import { BOOL, BYTES, DOUBLE, INT, NULL, STRING, UINT } from './types.ts';
@@ -20,8 +20,8 @@ const LEVELS: readonly (readonly string[])[] = [
 ];
 
 /** @throws CelCompileError with the first syntax error and its place */
-export function parseExpression(source: string, environment: Environment): Expr {
-  try {
+export const parseExpression = (source: string, environment: Environment): Expr =>
+  readSource(source, () => {
     const size = source.length > MAX_SOURCE ? [...source].length : source.length;
     if (size > MAX_SOURCE) {
       throw new SourceError(NOWHERE, `expression code point size exceeds limit: size: ${size}, limit ${MAX_SOURCE}`);
@@ -29,14 +29,7 @@ export function parseExpression(source: string, environment: Environment): Expr 
     const expr = new Parser(tokenize(source), environment).whole();
     if (isDeeperThan(expr, MAX_DEPTH)) throw new SourceError(NOWHERE, 'max recursion depth exceeded');
     return expr;
-  } catch (error) {
-    if (!(error instanceof SourceError)) throw error;
-    const report = new Report(source);
-    report.add(error.at, error.message);
-    report.throwIfAny();
-    throw error;
-  }
-}
+  });
 
 /** A long chain (`1 + 1 + ...`) is a deep tree, and everything after the parser recurses. */
 function isDeeperThan(root: Expr, limit: number): boolean {

@@ -22,8 +22,7 @@ export type CelKind =
   | 'optional'
   | 'opaque'
   | 'wrapper'
-  | 'param'
-  | 'error';
+  | 'param';
 
 export interface CelField {
   /** The property of the JSON object, before escaping. */
@@ -66,7 +65,6 @@ export const DURATION: CelType = simple('duration', 'duration');
 export const NULL: CelType = simple('null', 'null');
 export const DYN: CelType = simple('dyn', 'dyn');
 export const ANY: CelType = simple('any', 'any');
-export const ERROR: CelType = simple('error', '!error!');
 
 export const listOf = (element: CelType): CelType => ({ kind: 'list', name: 'list', params: [element] });
 export const mapOf = (key: CelType, value: CelType): CelType => ({ kind: 'map', name: 'map', params: [key, value] });
@@ -156,5 +154,4 @@ export function sameType(a: CelType, b: CelType): boolean {
 }
 
 /** Types that turn checking off. */
-export const isDynamic = (type: CelType): boolean =>
-  type.kind === 'dyn' || type.kind === 'any' || type.kind === 'error';
+export const isDynamic = (type: CelType): boolean => type.kind === 'dyn' || type.kind === 'any';

@@ -4,17 +4,17 @@
  */
 import { CelEvaluationError } from './errors.ts';
 import { CLAUSES, replaceClauses, type Verb } from './libraries/format-clauses.ts';
-import { type Report, SourceError } from './report.ts';
+import { SourceError } from './report.ts';
 import { type Call, children, type Expr } from './syntax.ts';
 import { fullTypeName } from './types.ts';
 
-/** Adds an error for each format that can never work. Expects a checked expression. */
-export function validateFormats(expr: Expr, report: Report): void {
-  if (expr.op === 'call') validateCall(expr, report);
-  for (const child of children(expr)) validateFormats(child, report);
+/** Expects a checked expression. Throws SourceError for a format that can never work. */
+export function validateFormats(expr: Expr): void {
+  if (expr.op === 'call') validateCall(expr);
+  for (const child of children(expr)) validateFormats(child);
 }
 
-function validateCall({ name, target, args, at }: Call, report: Report): void {
+function validateCall({ name, target, args, at }: Call): void {
   const [list] = args;
   if (name !== 'format' || target?.op !== 'literal' || typeof target.value !== 'string' || list?.op !== 'list') return;
   const { items } = list;
@@ -25,13 +25,12 @@ function validateCall({ name, target, args, at }: Call, report: Report): void {
       used++;
       return '';
     });
-    if (used < items.length) {
-      report.add(at, `too many arguments supplied to string.format (expected ${used}, got ${items.length})`);
-    }
   } catch (error) {
-    if (error instanceof SourceError) report.add(error.at, error.message);
-    else if (error instanceof CelEvaluationError) report.add(at, error.message);
-    else throw error;
+    if (error instanceof CelEvaluationError) throw new SourceError(at, error.message);
+    throw error;
+  }
+  if (used < items.length) {
+    throw new SourceError(at, `too many arguments supplied to string.format (expected ${used}, got ${items.length})`);
   }
 }
 

@@ -1,6 +1,6 @@
 /** Literal arguments that can never work are refused when the expression is written, as Kubernetes does since 1.29. */
 import { compileTest } from './libraries/regex-cache.ts';
-import type { Report } from './report.ts';
+import { SourceError } from './report.ts';
 import { type Call, children, type Expr } from './syntax.ts';
 import { parseDuration, parseTimestamp } from './time.ts';
 import { isInt } from './values.ts';
@@ -9,10 +9,10 @@ import { isInt } from './values.ts';
 const FIRST_SECOND = -62_135_596_800;
 const LAST_SECOND = 253_402_300_799;
 
-/** Adds an error for each literal pattern, duration or timestamp that is not valid. */
-export function validateLiterals(expr: Expr, report: Report): void {
-  if (expr.op === 'call') validateCall(expr, report);
-  for (const child of children(expr)) validateLiterals(child, report);
+/** Throws SourceError for a literal pattern, duration or timestamp that is not valid. */
+export function validateLiterals(expr: Expr): void {
+  if (expr.op === 'call') validateCall(expr);
+  for (const child of children(expr)) validateLiterals(child);
 }
 
 /** What reads the literal of a function. */
@@ -22,7 +22,7 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   timestamp: parseTimestamp,
 };
 
-function validateCall({ name, target, args: [arg] }: Call, report: Report): void {
+function validateCall({ name, target, args: [arg] }: Call): void {
   // Upstream looks at the first in brackets: of `matches(text, pattern)` that is the text.
   if (arg?.op !== 'literal' || !Object.hasOwn(READERS, name) || (target !== undefined && name !== 'matches')) return;
   const { value } = arg;
@@ -33,7 +33,7 @@ function validateCall({ name, target, args: [arg] }: Call, report: Report): void
       : seconds
         ? value < FIRST_SECOND || value > LAST_SECOND
         : value === null && name !== 'matches';
-  if (wrong) report.add(arg.at, `invalid ${name} argument`);
+  if (wrong) throw new SourceError(arg.at, `invalid ${name} argument`);
 }
 
 function isReadable(read: (text: string) => unknown, text: string): boolean {

@@ -183,7 +183,6 @@ export function matchesType(type: CelType, value: unknown): boolean {
     case 'dyn':
     case 'any':
     case 'param':
-    case 'error':
       return true;
     case 'bool':
       return typeof value === 'boolean';
