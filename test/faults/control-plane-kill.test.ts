@@ -9,6 +9,7 @@ import { ApiError } from '../../packages/apimachinery/src/meta/status.ts';
 import { CONFIG_MAPS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import type { ConfigMap } from '../../packages/apimachinery/src/types/types.ts';
 import { adminOf, startProcess } from '../testkit/control-plane-process.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { seed } from '../testkit/seed.ts';
 
 const ROUNDS = Number(process.env['CORACLE_ROUNDS'] ?? 50);
@@ -62,12 +63,8 @@ test(`kill -9 at random moments, ${ROUNDS} rounds: no acknowledged write is lost
       const watching = watch(admin.client, { from, signal: stop.signal, seen });
       if (round === ROUNDS) {
         // The last round only catches up.
-        for (
-          let i = 0;
-          i < 100 && (seen.at(-1)?.revision ?? 0) < Math.max(...[...acked.values()].map((a) => a.revision));
-          i++
-        )
-          await sleep(20);
+        const newest = Math.max(...[...acked.values()].map(({ revision }) => revision));
+        await eventually('the watcher has caught up', () => (seen.at(-1)?.revision ?? 0) >= newest);
         stop.abort();
         await watching;
         await admin.close();
