@@ -125,6 +125,7 @@ test('typos are answered with a suggestion, help with examples, --explain with t
     [['stop', 'vm/web', '-n', 'shop', '--force'], 'virtctl stop web -n shop --force --grace-period=0'],
     [['pause', 'web', '-n', 'shop'], 'virtctl pause vm web -n shop'],
     [['ssh', 'root@web.shop', '--', 'ls', '-l'], "virtctl ssh -l root vm/web/shop --command 'ls -l'"],
+    [['ssh', '-l', 'root', 'web', '-n', 'shop', 'uname', '-n'], "virtctl ssh -l root vm/web/shop --command 'uname -n'"],
     [['ssh', 'web.shop', '-i', 'key'], 'virtctl ssh -l fedora -i key vm/web/shop'],
     [['cp', '-r', 'a', 'web.shop:b'], 'virtctl scp --recursive a fedora@vm/web/shop:b'],
     [
@@ -237,6 +238,16 @@ test('typos are answered with a suggestion, help with examples, --explain with t
   assert.deepEqual([known.code, known.stdout], [0, 'web.shop\n']);
   const inShop = await coracle('complete-names', 'machines', '-n', 'shop');
   assert.deepEqual([inShop.code, inShop.stdout], [0, 'web\n']);
+  // S-1678: An image that is put into a directory without a control plane, while the kubeconfig leads to that of another, is
+  //   there with a note that names the flag.
+  const disk = join(at.dir, 'x.raw');
+  writeFileSync(disk, new Uint8Array(1024 * 1024));
+  const astray = await at.run(['image', 'import', 'x', disk], { KUBECONFIG: at.kubeconfig });
+  assert.deepEqual([astray.code, astray.stdout.slice(0, 18)], [0, 'localhost/x:latest']);
+  assert.match(
+    astray.stderr,
+    /^it is in \S+, where no control plane runs, and \S+ leads to another one: --data-dir DIR/,
+  );
   const catalogue = await at.run(['complete-names', 'images']);
   assert.ok(catalogue.stdout.split('\n').includes('debian:13'));
   const images = await coracle('images', 'deb');

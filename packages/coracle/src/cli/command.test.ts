@@ -45,6 +45,23 @@ for (const argv of [['--on=maybe'], ['--name'], ['--limit', '5'], ['--', '--limi
     assert.throws(() => readArguments(SUB, argv), UsageError);
   });
 
+// S-1677: `coracle ssh NAME COMMAND -f` gives the command its flags, as ssh does; those before it are coracle's own.
+test('readArguments() leaves what stands behind the first word of another program to that', () => {
+  const passing: Command = { ...SUB, words: 'NAME [COMMAND...]', passesOn: true };
+  for (const [line, words, flags] of [
+    ['web uname -n', ['web', 'uname', '-n'], {}],
+    ['--name x web --on ls --on --name', ['web', 'ls', '--on', '--name'], { name: 'x', on: true }],
+    ['web --limit ls -l', ['web', 'ls', '-l'], { limit: '1000' }],
+    ['web -- ls --on', ['web', 'ls', '--on'], {}],
+    ['web echo -- x', ['web', 'echo', '--', 'x'], {}],
+    ['web --on', ['web'], { on: true }],
+  ] as const) {
+    const read = readArguments(passing, line.split(' '));
+    assert.deepEqual([read.words, { ...read.flags }], [words, flags], line);
+  }
+  assert.throws(() => readArguments(passing, ['web', '--off']), UsageError);
+});
+
 test('flagArguments() says flags again, with paths as they are from here', () => {
   const flags: Command['flags'] = {
     on: switchFlag(''),

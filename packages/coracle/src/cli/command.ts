@@ -78,6 +78,8 @@ export interface Command {
   /** Whole calls, for help. */
   readonly examples?: readonly string[];
   readonly flags: Readonly<Record<string, FlagSpec>>;
+  /** Its words from the second on are another program's, with the flags among them, as of ssh. */
+  readonly passesOn?: true;
   /** Of a group (`commandGroup`): the commands that its first word names. */
   readonly subcommands?: readonly Command[];
   /** Loaded only when the command runs. Resolves to the exit code. */
@@ -134,13 +136,30 @@ function goStyle(command: Command, argv: readonly string[]): { args: string[]; s
   return { args: [...args, ...argv.slice(end)], set };
 }
 
+/** With `--` before the second word, where what is from there on is another program's. */
+function passedOn({ flags, passesOn }: Command, argv: readonly string[]): readonly string[] {
+  if (!passesOn) return argv;
+  const takesValue = (word: string): boolean =>
+    Object.entries(flags).some(
+      ([name, { type, short, bare }]) =>
+        type === 'string' && bare === undefined && (word === `--${name}` || (short && word === `-${short}`)),
+    );
+  let words = 0;
+  for (let at = 0; at < argv.length && argv[at] !== '--'; at++) {
+    const word = argv[at]!;
+    if (takesValue(word)) at++;
+    else if (!word.startsWith('-') && ++words === 2) return [...argv.slice(0, at), '--', ...argv.slice(at)];
+  }
+  return argv;
+}
+
 /** Reads a command's flags and words. Throws UsageError. */
 export function readArguments(command: Command, argv: readonly string[]): { flags: FlagValues; words: string[] } {
   const options: NonNullable<ParseArgsConfig['options']> = { help: { type: 'boolean', short: 'h' } };
   for (const [name, flag] of Object.entries(command.flags))
     options[name] = { type: flag.type, multiple: flag.multiple ?? false, ...(flag.short && { short: flag.short }) };
   try {
-    const { args, set } = goStyle(command, argv);
+    const { args, set } = goStyle(command, passedOn(command, argv));
     const { values, positionals } = parseArgs({ args, options, allowPositionals: true, strict: true });
     if (positionals.length > 0 && command.words === undefined && values['help'] !== true)
       throw new Error(`${command.name} takes flags only, not "${positionals[0]}"`);

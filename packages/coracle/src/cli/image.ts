@@ -11,8 +11,11 @@ import {
 } from '@coracle/node-agent/image/local-images';
 import { storedEntries } from '@coracle/node-agent/image/store-entries';
 import { systemClock } from '@coracle/runtime/clock/clock';
+import { kubeconfigPath } from '../config/cluster.ts';
 import { type DataDir, dataDirAt, defaultDataDir, ensurePrivateDir } from '../config/data-dir.ts';
+import { findRunning } from '../config/running.ts';
 import { type CommandContext, CommandError, textFlag, UsageError } from './command.ts';
+import { localDataDir } from './machines/start-control-plane.ts';
 import { sizeText } from './size-text.ts';
 
 const USAGE = 'image takes: import NAME FILE, list, or rm NAME (see: coracle image --help)';
@@ -60,6 +63,11 @@ export async function image(context: CommandContext): Promise<number> {
         ...(initrd && { initrd: resolve(initrd) }),
       });
       print(asJson ? JSON.stringify(made) : `${made.reference}  ${made.digest}  ${sizeText(made.size)}`);
+      // Two data directories: who forgets the flag would look for the image in vain.
+      if (textFlag(flags, 'data-dir') === undefined && !localDataDir(context) && !(await findRunning(dir)))
+        context.note(
+          `it is in ${dir.root}, where no control plane runs, and ${kubeconfigPath(context)} leads to another one: --data-dir DIR names the directory of that`,
+        );
       return 0;
     }
     case 'list': {

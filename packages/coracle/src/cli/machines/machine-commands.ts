@@ -102,13 +102,10 @@ export const MACHINE_COMMANDS: readonly Command[] = [
   machine({
     name: 'ssh',
     summary: 'A shell, or a command, in a guest: with the ssh of this host, through the API',
-    words: `[USER@]${NAME} [-- COMMAND...]`,
-    examples: [
-      'coracle ssh web',
-      'coracle ssh root@web -- systemctl status nginx',
-      'coracle ssh web -o ForwardAgent=yes',
-    ],
+    words: `[USER@]${NAME} [COMMAND...]`,
+    examples: ['coracle ssh web', 'coracle ssh root@web journalctl -n 20', 'coracle ssh web -o ForwardAgent=yes'],
     flags: { ...GUEST },
+    passesOn: true,
     load: async () => (await import('./ssh.ts')).ssh,
   }),
   machine({

@@ -1,4 +1,4 @@
-/** `coracle ssh NAME [-- COMMAND]`: the host's ssh, through the API to a guest. */
+/** `coracle ssh NAME [COMMAND]`: the host's ssh, through the API to a guest. */
 
 import { runForeground } from '@coracle/runtime/process/run-foreground';
 import { type CommandContext, UsageError } from '../command.ts';
