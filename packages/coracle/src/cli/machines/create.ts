@@ -80,12 +80,12 @@ export async function create(context: CommandContext): Promise<number> {
   try {
     const { client } = cluster;
     const key = { namespace: manifest.metadata.namespace ?? cluster.namespace, name };
-    await needFreeName(client, key, signal);
+    const isFetched = choice.kind === 'catalogue' && !isBuiltHere(choice.image);
+    if (isFetched || choice.kind === 'file') await needFreeName(client, key, signal);
     await needTypes(client, manifest.spec, { namespace: key.namespace, signal });
     if (manifest.spec.dataVolumeTemplates) await needDataVolumes(client);
     await importFile();
-    if (choice.kind === 'catalogue' && !isBuiltHere(choice.image))
-      await provideCatalogued(context, client, choice.image);
+    if (isFetched) await provideCatalogued(context, client, choice.image);
     if (dir) await awaitFirstNode(dir, client, { namespace: key.namespace, signal });
     const made = await createMachine(
       client,
