@@ -6,7 +6,7 @@
 
 import type { Pause } from '../meta/pause.ts';
 import { badRequest } from '../meta/status.ts';
-import { type FieldProblem, JsonReader, locateInJson, type OddNumbers } from './scan-json.ts';
+import { JsonReader, locateInJson, type OddNumbers } from './scan-json.ts';
 import { parseWide } from './wide-integers.ts';
 
 export interface ParsedJson {
@@ -16,11 +16,6 @@ export interface ParsedJson {
    * YAML what its reader says of them (`line 3: key "x" already set in map`).
    */
   duplicates(): string[];
-  /**
-   * The unknown fields given and the duplicates outside of them, in document order, as Go's strict decoder meets them.
-   * Absent for YAML, and for a document that is read in pieces: its text is not kept.
-   */
-  problems?(unknown: readonly string[]): readonly FieldProblem[];
   /** What was asked for by `validatedByType`; absent when there are none. */
   readonly numbers?: OddNumbers;
   readonly yaml?: boolean;
@@ -104,7 +99,6 @@ function examined(
   return {
     value: exact,
     duplicates: () => (clean ? [...NONE] : locateInJson(text).duplicates),
-    problems: (unknown) => locateInJson(text, { unknown: new Set(unknown) }).problems,
     ...(numbers !== undefined && numbers.size > 0 && { numbers }),
   };
 }

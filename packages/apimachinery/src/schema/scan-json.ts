@@ -6,12 +6,6 @@
 import { setOwn } from '../meta/own-property.ts';
 import { readNumber } from './wide-integers.ts';
 
-/** A member that is wrong: one of the unknown fields asked about, or one that was given before. */
-export interface FieldProblem {
-  readonly path: string;
-  readonly repeated: boolean;
-}
-
 /** A number that a document spells otherwise than JavaScript would: `1.0`, `1e3`, `9007199254740993`. */
 export interface OddNumber {
   readonly text: string;
@@ -26,8 +20,6 @@ export interface JsonFindings {
   readonly duplicates: string[];
   /** When asked for: the first of them, at most MAX_ODD_NUMBERS. */
   readonly numbers: OddNumbers;
-  /** When asked about unknown fields: these and the duplicates outside of them, in document order. */
-  readonly problems: readonly FieldProblem[];
   readonly inexact?: { readonly text: string; readonly path: string };
   readonly error?: string;
 }
@@ -47,7 +39,6 @@ export function locateInJson(
   options: {
     readonly wideIntegers?: boolean | undefined;
     readonly oddNumbers?: boolean;
-    readonly unknown?: ReadonlySet<string>;
   } = {},
 ): JsonFindings {
   const reader = new JsonReader(text, { build: false, ...options });
@@ -77,15 +68,11 @@ export class JsonReader {
   readonly #build: boolean;
   readonly #wide: boolean;
   readonly #numbers: Map<string, OddNumber> | undefined;
-  readonly #unknown: ReadonlySet<string> | undefined;
   readonly #duplicates: string[] = [];
-  readonly #problems: FieldProblem[] = [];
   readonly #stack: Frame[] = [];
   #inexact: { text: string; path: string } | undefined;
   #error: string | undefined;
   #at = 0;
-  /** How deep the unknown field lies whose value is being read: nothing in there is looked at. */
-  #unknownDepth = Number.POSITIVE_INFINITY;
   #expected: Expected = 'value';
   #root: unknown;
 
@@ -95,16 +82,13 @@ export class JsonReader {
       build,
       wideIntegers = false,
       oddNumbers = false,
-      unknown,
     }: {
       readonly build: boolean;
       readonly wideIntegers?: boolean | undefined;
       readonly oddNumbers?: boolean | undefined;
-      readonly unknown?: ReadonlySet<string>;
     },
   ) {
     this.#text = text;
-    this.#unknown = unknown;
     this.#build = build;
     this.#wide = wideIntegers;
     this.#numbers = oddNumbers ? new Map() : undefined;
@@ -118,7 +102,6 @@ export class JsonReader {
   findings(): JsonFindings {
     return {
       duplicates: this.#duplicates,
-      problems: this.#problems,
       numbers: this.#numbers ?? NONE,
       ...(this.#inexact && { inexact: this.#inexact }),
       ...(this.#error !== undefined && { error: this.#error }),
@@ -224,27 +207,12 @@ export class JsonReader {
     const key = this.#string(true);
     frame.key = key;
     const isRepeated = frame.seen === undefined ? Object.hasOwn(frame.value, key) : frame.seen.has(key);
-    if (this.#unknown !== undefined) this.#validateRules(this.#unknown, isRepeated);
     if (isRepeated) this.#repeated(frame);
     frame.seen?.add(key);
     this.#blank();
     if (this.#text[this.#at] !== ':') this.#fail('after object key');
     this.#at++;
     this.#expected = 'value';
-  }
-
-  /** What Go's strict decoder says of the member in hand: an unknown field is no duplicate, and opaque. */
-  #validateRules(unknown: ReadonlySet<string>, repeated: boolean): void {
-    const depth = this.#stack.length;
-    if (depth > this.#unknownDepth) return;
-    this.#unknownDepth = Number.POSITIVE_INFINITY;
-    const path = this.#path();
-    if (unknown.has(path)) {
-      this.#unknownDepth = depth;
-      if (!repeated) this.#problems.push({ path, repeated: false });
-    } else if (repeated && !this.#stack.at(-1)!.reported?.has(this.#stack.at(-1)!.key)) {
-      this.#problems.push({ path, repeated: true });
-    }
   }
 
   #repeated(frame: Frame): void {

@@ -290,10 +290,7 @@ const SHOWN_WARNINGS = 1000;
 
 type ReportOptions = DecodeMode & { readonly parsed: ParsedJson; readonly info: ResourceInfo };
 
-/**
- * Unknown fields and duplicates: dropped silently, with a warning each, or refused all together. Duplicates come first
- * in YAML and for custom kinds; the decoder of the built-in ones meets both in the order of the document.
- */
+/** Duplicates, then unknown fields: dropped silently, with a warning each, or refused all together. */
 function reportFields(
   exchange: Pick<BodyInput, 'warn'>,
   options: ReportOptions & { readonly unknown: readonly string[] },
@@ -304,9 +301,8 @@ function reportFields(
   const patchProblems = options.patchProblems?.() ?? [];
   if (unknown.length === 0 && duplicates.length === 0 && patchProblems.length === 0) return;
   const reported = fieldValidation === 'Warn' ? unknown.slice(0, SHOWN_WARNINGS) : unknown;
-  const mixed = mixedProblems(reported, { ...options, duplicates });
-  const fields = mixed ?? inOrder(reported, options).map(unknownField);
-  const repeated = mixed ? [] : parsed.yaml ? duplicates : duplicates.map(duplicateField);
+  const fields = reported.map((path) => `unknown field ${JSON.stringify(path)}`);
+  const repeated = parsed.yaml ? duplicates : duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`);
   if (fieldValidation === 'Warn') {
     for (const problem of [...patchProblems, ...repeated, ...fields]) exchange.warn(problem);
     return;
@@ -318,23 +314,6 @@ function reportFields(
   throw options.refuse(
     `${info.kind} in version "${info.version}" cannot be handled as a ${info.kind}: strict decoding error: ${problems.join(', ')}`,
   );
-}
-
-const unknownField = (path: string): string => `unknown field ${JSON.stringify(path)}`;
-const duplicateField = (path: string): string => `duplicate field ${JSON.stringify(path)}`;
-
-/** As many as Go's strict decoder tells of. */
-const MIXED_PROBLEMS = 100;
-
-/** Of a built-in kind in JSON, both kinds of sentences as its decoder meets them; undefined where they stand apart. */
-function mixedProblems(
-  unknown: readonly string[],
-  { info, parsed, duplicates }: ReportOptions & { readonly duplicates: readonly string[] },
-): string[] | undefined {
-  if (info.strategy.custom || duplicates.length === 0 || unknown.length === 0) return undefined;
-  const problems = parsed.problems?.(unknown).filter(({ path, repeated }) => !repeated || !isOpaque(info.schema, path));
-  const reported = problems?.map(({ path, repeated }) => (repeated ? duplicateField : unknownField)(path));
-  return reported && [...new Set(reported)].slice(0, MIXED_PROBLEMS);
 }
 
 /** What is given twice and looked at: of content of any form in a built-in kind, Go keeps the bytes. */
@@ -356,22 +335,6 @@ function isOpaque(schema: Schema, path: string): boolean {
     else node = typeof node.additionalProperties === 'object' ? node.additionalProperties : undefined;
   }
   return false;
-}
-
-/** Unknown fields as reported: what was YAML or a patched document went through maps, whose members are sorted. */
-function inOrder(unknown: readonly string[], { info, parsed, ofPatch }: ReportOptions): readonly string[] {
-  if (ofPatch === 'object') return [...unknown].sort();
-  if (info.strategy.custom || !(parsed.yaml || ofPatch === 'document')) return unknown;
-  return [...unknown].sort(byPath);
-}
-
-/** By the members on the way, and by number in a list. */
-function byPath(a: string, b: string): number {
-  const [left, right] = [a.split(SEGMENT), b.split(SEGMENT)];
-  const at = left.findIndex((part, i) => part !== right[i]);
-  const [x, y] = [left[at] ?? '', right[at] ?? ''];
-  const order = Number.parseInt(x, 10) - Number.parseInt(y, 10);
-  return order || (x < y ? -1 : x > y ? 1 : left.length - right.length);
 }
 
 const SEGMENT = /\.|\[|\]\.?/;
