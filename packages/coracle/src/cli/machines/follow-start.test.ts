@@ -3,9 +3,10 @@ import { test } from 'node:test';
 import { createClient } from '../../../../client/src/create-client.ts';
 import { createFakeApi } from '../../../../client/src/fake-api.fixture.ts';
 import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../../../kubevirt/src/kinds/kubevirt.ts';
+import { systemClock } from '../../../../runtime/src/clock/clock.ts';
 import { NEVER } from '../../../../runtime/src/http/seam.ts';
 import { findMachine } from './find-machine.ts';
-import { awaitGone, awaitRunning } from './follow-start.ts';
+import { awaitGone, awaitNext, awaitRunning } from './follow-start.ts';
 
 // S-1625: A command that needs a running guest says within moments that a machine is stopped, also when it begins while the
 //   machine is on its way there.
@@ -34,6 +35,43 @@ test('awaitRunning() ends when the machine comes to rest instead of at the end o
   const started = await look();
   set('Manual', 'Running', 'Running');
   assert.equal((await wait(started)).status?.phase, 'Running');
+});
+
+// S-1679: `coracle logs -f` goes on with the guest that a restart brings, and ends when the machine is stopped.
+test('awaitNext() waits for the instance behind the one that ends', async () => {
+  const api = createFakeApi([VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES]);
+  const client = createClient(api.handler);
+  const key = { namespace: 'shop', name: 'web' };
+  const apiVersion = 'kubevirt.io/v1';
+  const machine = (runStrategy: string, printableStatus: string): void => {
+    const spec = { runStrategy, template: { spec: {} } };
+    api.put({ apiVersion, kind: 'VirtualMachine', metadata: key, spec, status: { printableStatus } });
+  };
+  const instance = (uid: string, phase: string): void =>
+    void api.put({
+      apiVersion,
+      kind: 'VirtualMachineInstance',
+      metadata: { ...key, uid },
+      spec: {},
+      status: { phase },
+    });
+  machine('Always', 'Running');
+  instance('one', 'Running');
+  const before = await findMachine(client, [key], NEVER);
+  const notes: string[] = [];
+  const following = { client, key, signal: NEVER, note: (text: string) => void notes.push(text) };
+  const next = awaitNext(following, before);
+  await systemClock.sleep(300, NEVER);
+  assert.deepEqual(notes, [], 'the old one runs still');
+  instance('two', 'Running');
+  assert.equal((await next)?.vmi?.metadata.uid, 'two');
+  assert.deepEqual(notes, ['shop/web was started anew']);
+  machine('Halted', 'Stopped');
+  instance('two', 'Succeeded');
+  assert.equal(await awaitNext(following, before), undefined);
+  assert.match(notes[1] ?? '', /^shop\/web is stopped/);
+  assert.equal(await awaitNext(following, { ...before, vm: undefined }), undefined);
+  assert.equal(notes.length, 2);
 });
 
 // S-1632: `stop --wait`, `restart --wait` and `delete` say after a second which machine they wait for, and past their time how to go on.

@@ -20,6 +20,10 @@ const LOOK_MS = 500;
 const POLL_MS = 100;
 /** What lasts no longer is not worth a word. */
 const QUIET_MS = 1_000;
+/** An instance that still runs so long after its end was seen has not ended. */
+const SAME_MS = 60_000;
+/** What starts for longer is followed no more. */
+const LONGEST_S = 3_600;
 
 /** Whom to follow, and where to say what is waited for. */
 export interface Following {
@@ -69,6 +73,30 @@ export async function awaitRunning(
   }
   if (isOff(now)) throw stopped(now.key);
   return followStart(following, { seconds, onPhase: () => {}, endsWhenOff: true });
+}
+
+/**
+ * The machine once another instance of it runs than the one of `before`, whose guest has ended or is about to; undefined when there
+ * will be none, which is noted.
+ */
+export async function awaitNext(following: Following, before: FoundMachine): Promise<FoundMachine | undefined> {
+  const { key, signal, note } = following;
+  const { vm } = before;
+  if (!vm) return undefined; // nobody starts a bare instance again
+  const until = systemClock.monotonic() + SAME_MS;
+  try {
+    while (systemClock.monotonic() < until) {
+      const vmi = await awaitRunning(following, { key, vm, vmi: undefined }, LONGEST_S);
+      if (vmi.metadata.uid !== before.vmi?.metadata.uid) {
+        note(`${textOf(key)} was started anew`);
+        return { key, vm, vmi };
+      }
+      await systemClock.sleep(POLL_MS, signal);
+    }
+  } catch (error) {
+    if (!signal.aborted) note((error as Error).message);
+  }
+  return undefined;
 }
 
 /**

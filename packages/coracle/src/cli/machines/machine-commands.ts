@@ -227,7 +227,7 @@ export const MACHINE_COMMANDS: readonly Command[] = [
     words: NAME,
     examples: ['coracle logs web --tail 50', 'coracle logs web -f'],
     flags: {
-      follow: switchFlag('keep printing what it writes', { short: 'f' }),
+      follow: switchFlag('keep printing what it writes, through restarts, until it is stopped', { short: 'f' }),
       tail: valueFlag('N', 'the last N lines'),
     },
     load: async () => (await import('./logs.ts')).logs,
