@@ -146,7 +146,7 @@ test('a broken qcow2', async () => {
 
 // S-1110: What unpacks to more than the claim has room for is broken off there: gzip, zstd and xz.
 test('bombs', async () => {
-  const zeros = Buffer.alloc(256 * MIB);
+  const zeros = Buffer.alloc(128 * MIB);
   await refused(gzipSync(zeros), /unpacks to more/);
   await refused(zstdCompressSync(zeros), /unpacks to more/);
   const path = join(directory, 'zeros');
