@@ -72,7 +72,3 @@ function unescapeValue(text: string): string {
 
 /** Escapes a value for use in a field selector. */
 export const escapeFieldValue = (value: string): string => value.replace(/[\\,=]/g, (c) => `\\${c}`);
-
-/** The text form of requirements. */
-export const formatFieldSelector = (requirements: readonly FieldRequirement[]): string =>
-  requirements.map((r) => `${r.field}${r.op}${escapeFieldValue(r.value)}`).join(',');

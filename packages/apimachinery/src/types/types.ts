@@ -9,7 +9,6 @@ export type * from './basic-types.ts';
 export type * from './kinds.generated.ts';
 
 export type TaintEffect = Taint['effect'];
-export type PodPhase = NonNullable<PodStatus['phase']>;
 
 /** A Pod as it may be before it is validated: what is asked of it may be missing. */
 export interface PodParts extends KubeObject {

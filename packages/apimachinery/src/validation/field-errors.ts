@@ -97,13 +97,6 @@ export function immutable({ object, old, path, detail = IMMUTABLE }: Kept): Fiel
   return deepEqual(now, valueAt(old, ...steps)) ? [] : [invalid(path, now, detail)];
 }
 
-/** The same of what may be gone. */
-export function validateImmutable(errors: FieldError[], { object, old, path, detail = IMMUTABLE }: Kept): void {
-  const steps = path.split('.');
-  const now = valueAt(object, ...steps);
-  if (!deepEqual(now, valueAt(old, ...steps))) errors.push(invalid(path, now ?? null, detail));
-}
-
 /** An error when a text field is set to something outside a list. */
 export function oneOf(
   object: unknown,

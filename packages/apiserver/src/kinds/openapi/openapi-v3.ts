@@ -221,15 +221,3 @@ async function hashedParts(infos: readonly ResourceInfo[], pause: Pause): Promis
   }
   return parts;
 }
-
-/** `/openapi/v3`: where each document is, and by which hash it may be kept. */
-export async function openApiV3Index(infos: readonly ResourceInfo[]): Promise<OpenApiObject> {
-  const entries = [...openApiV3Paths(infos)].map(
-    async ([path, members]): Promise<[string, OpenApiObject]> => [
-      path,
-      { serverRelativeURL: `/openapi/v3/${path}?hash=${await openApiV3Hash(members)}` },
-    ],
-  );
-  const paths = await Promise.all(entries);
-  return { paths: Object.fromEntries(paths.sort(([a], [b]) => (a < b ? -1 : 1))) };
-}

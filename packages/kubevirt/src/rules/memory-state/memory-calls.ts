@@ -36,5 +36,3 @@ export interface DeleteMemory {
 export interface MemoryStates {
   readonly states: readonly { readonly state: string; readonly namespace: string; readonly bytes: number }[];
 }
-
-export const MEMORY_CALLS = ['save', 'delete', 'list'] as const;
