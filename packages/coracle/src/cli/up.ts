@@ -14,7 +14,7 @@ import { aborted } from '@coracle/runtime/signal/abortable';
 import type { AuditSettings } from '../compose/audit-log.ts';
 import { giveMemoryBackAtRest } from '../compose/give-memory-back.ts';
 import { type DataDir, dataDirAt, defaultDataDir, ensurePrivateDir } from '../config/data-dir.ts';
-import { editUserKubeconfig, mergeKubeconfig, unmergeKubeconfig, userKubeconfigPath } from '../config/kubeconfig.ts';
+import { userKubeconfigPath } from '../config/kubeconfig.ts';
 import { MAIN_FILE } from '../config/program-files.ts';
 import { awaitedText, findRunning, publishRunning, type Running, withdrawRunning } from '../config/running.ts';
 import { serviceRange } from '../config/service-range.ts';
@@ -36,6 +36,7 @@ import {
   UsageError,
 } from './command.ts';
 import { fullDisk } from './full-disk.ts';
+import { joinKubeconfig, leaveKubeconfig, WARNING } from './join-kubeconfig.ts';
 import { oidcChoice, oidcSettings } from './oidc-choice.ts';
 import { originPatternProblem } from './origin-pattern.ts';
 import { processLog } from './process-log.ts';
@@ -45,7 +46,6 @@ import { untilStopped } from './until-stopped.ts';
 import { DEFAULT_PORT, UP_FLAGS } from './up-flags.ts';
 
 const POLL_MS = 10;
-const WARNING = 'warning: ';
 /** When the start, and what clients do right after it, are over. */
 const PRUNE_AFTER_MS = 30_000;
 /** First start makes keys and may probe the host; past this something is wrong. */
@@ -199,8 +199,7 @@ async function foreground(context: CommandContext, options: Foreground): Promise
   const kubeconfig = userKubeconfigPath(environment);
   // $KUBECONFIG may be the admin's own file, which is written whole and must not be emptied at the end.
   const merge = options.merge && !isSameFile(kubeconfig, dir.kubeconfig);
-  if (merge)
-    changeUserKubeconfig(note, () => editUserKubeconfig(kubeconfig, (text) => mergeKubeconfig(text, host.access)));
+  if (merge) await joinKubeconfig(note, kubeconfig, host.access);
   // Before it is known to run: who waits for that reads the warnings then.
   const full = await fullDisk(dir.root);
   if (full !== undefined) note(`${WARNING}${full}`);
@@ -231,8 +230,7 @@ async function foreground(context: CommandContext, options: Foreground): Promise
   await hostStop.done;
   authenticated.stop();
   authorizers?.stop();
-  if (merge)
-    changeUserKubeconfig(note, () => editUserKubeconfig(kubeconfig, (text) => unmergeKubeconfig(text, host.access)));
+  if (merge) leaveKubeconfig(note, kubeconfig, host.access);
   withdrawRunning(dir);
   stop.release();
   return 0;
@@ -241,15 +239,6 @@ async function foreground(context: CommandContext, options: Foreground): Promise
 /** What it means that others reach the port: nobody gets further than a name and a right of their own takes them. */
 const openWarning = ({ listen }: ServingAddress, url: string): string =>
   `the API and its nodes are open to the network on ${listen} (${url}): anyone who reaches it may try to log in`;
-
-/** The user's own kubeconfig is a convenience: trouble with it is reported, and stops nothing. */
-function changeUserKubeconfig(note: (text: string) => void, change: () => void): void {
-  try {
-    change();
-  } catch (error) {
-    note(`${WARNING}the user's kubeconfig was not changed: ${(error as Error).message}`);
-  }
-}
 
 function isSameFile(one: string, other: string): boolean {
   try {

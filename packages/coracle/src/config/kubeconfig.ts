@@ -120,14 +120,21 @@ export function mergeKubeconfig(text: string, access: ClusterAccess): string {
 /** Takes the cluster, user and context out again; the rest, and a current context of another name, stay. Entries that by now lead to another server are somebody else's and stay too. */
 export function unmergeKubeconfig(text: string, { name, server }: Pick<ClusterAccess, 'name' | 'server'>): string {
   const document = open(text);
-  const clusters = document.get('clusters');
-  const entry = yaml().isSeq(clusters) ? (clusters as YAMLSeq).items.find((item) => nameOf(item) === name) : undefined;
-  if (!yaml().isMap(entry) || entry.getIn(['cluster', 'server']) !== server) return text;
+  if (serverIn(document, name) !== server) return text;
   drop(document, 'clusters', name);
   drop(document, 'users', `${name}-admin`);
   drop(document, 'contexts', name);
   if (document.get('current-context') === name) document.set('current-context', '');
   return document.toString({ lineWidth: 0 });
+}
+
+/** Where the cluster of that name leads to; undefined for none. Throws when the text is not a kubeconfig. */
+export const serverOf = (text: string, name: string): unknown => serverIn(open(text), name);
+
+function serverIn(document: Document, name: string): unknown {
+  const clusters = document.get('clusters');
+  const entry = yaml().isSeq(clusters) ? (clusters as YAMLSeq).items.find((item) => nameOf(item) === name) : undefined;
+  return yaml().isMap(entry) ? entry.getIn(['cluster', 'server']) : undefined;
 }
 
 function open(text: string): Document {
