@@ -27,8 +27,8 @@ export interface GuestBuildOptions {
   readonly log?: ((line: string) => void) | undefined;
 }
 
-/** Debian packages the host needs, to build the guest (qemu-utils) and to run its test (the others). */
-export const GUEST_BUILD_PACKAGES: readonly string[] = ['qemu-utils', 'qemu-system-x86', 'xorriso'];
+/** Debian packages the host needs, to build the guest (qemu-utils) and to run its test (the other). */
+export const GUEST_BUILD_PACKAGES: readonly string[] = ['qemu-utils', 'qemu-system-x86'];
 
 /** Beginnings of parts of the kernel that nobody uses here: self tests, keys, and the tables of tracing. */
 const UNUSED_INITCALLS = [

@@ -1,11 +1,12 @@
 // Boots the built guest for real, on the emulated CPU, and looks at it from outside: serial line, HTTP, QMP.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createConnection, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { isoImage } from '../../packages/node-agent/src/disk/iso-image.ts';
 import { isInstalled } from '../setup/host-packages.ts';
 import { ensureGuest, type GuestBuild } from './build-guest.ts';
 import { run } from './process.ts';
@@ -226,12 +227,13 @@ test('kernel and initrd boot without a disk and read a SATA seed', { timeout: 18
 });
 
 async function seedImage(name: string, metaData: string | object, userData: string): Promise<string> {
-  const folder = join(dir, `${name}.d`);
-  await mkdir(folder);
-  await writeFile(join(folder, 'meta-data'), typeof metaData === 'string' ? metaData : JSON.stringify(metaData));
-  await writeFile(join(folder, 'user-data'), userData);
+  const text = typeof metaData === 'string' ? metaData : JSON.stringify(metaData);
+  const files = new Map([
+    ['meta-data', text],
+    ['user-data', userData],
+  ]);
   const image = join(dir, `${name}.iso`);
-  await run('xorriso', ['-as', 'mkisofs', '-o', image, '-V', 'cidata', '-J', '-r', folder]);
+  await writeFile(image, isoImage({ label: 'cidata', files, fileMode: 0o600, date: new Date() }));
   return image;
 }
 

@@ -10,13 +10,14 @@ import { delimiter, isAbsolute, join } from 'node:path';
 export const QEMU_PROGRAMS: Readonly<Record<string, string>> = {
   'qemu-system-x86_64': 'qemu-system-x86',
   'qemu-img': 'qemu-utils',
-  xorriso: 'xorriso',
 };
 /** Guests with a TPM, or that boot by UEFI, want them; others do without. A file stands for a package without programs. */
 export const FIRMWARE_PROGRAMS: Readonly<Record<string, string>> = {
   swtpm: 'swtpm',
   '/usr/share/OVMF/OVMF_CODE_4M.fd': 'ovmf',
 };
+/** Tests read ISO images with it. */
+export const ISO_READER: Readonly<Record<string, string>> = { xorriso: 'xorriso' };
 export const KUBECTL_PROGRAM: Readonly<Record<string, string>> = { kubectl: 'kubernetes-client' };
 
 /** True when PATH has an executable of that name; of an absolute path, when there is such a file. */

@@ -17,7 +17,13 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { distrustCache } from '../../packages/coracle/src/config/trusted-dir.ts';
 import { seed } from '../../test/testkit/seed.ts';
 import { ensureClientBinaries } from '../setup/client-binaries.ts';
-import { ensurePrograms, FIRMWARE_PROGRAMS, KUBECTL_PROGRAM, QEMU_PROGRAMS } from '../setup/host-packages.ts';
+import {
+  ensurePrograms,
+  FIRMWARE_PROGRAMS,
+  ISO_READER,
+  KUBECTL_PROGRAM,
+  QEMU_PROGRAMS,
+} from '../setup/host-packages.ts';
 import { writeBatches } from './batches.ts';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
@@ -139,7 +145,8 @@ function summarize(): void {
 /** What the heavy tests drive: QEMU, kubectl, helm, the tiny guest. Where it cannot be had, those tests skip and say why. */
 async function setUp(): Promise<void> {
   const note = (line: string): void => void process.stderr.write(`${line}\n`);
-  const missing = ensurePrograms({ ...QEMU_PROGRAMS, ...FIRMWARE_PROGRAMS, ...KUBECTL_PROGRAM }, note);
+  const programs = { ...QEMU_PROGRAMS, ...FIRMWARE_PROGRAMS, ...KUBECTL_PROGRAM, ...ISO_READER };
+  const missing = ensurePrograms(programs, note);
   if (chosen.some((file) => file.startsWith('test/compat/'))) await ensureClientBinaries(note);
   if (missing.some((name) => Object.values(QEMU_PROGRAMS).includes(name))) return;
   const { ensureGuest } = await import('../guest/build-guest.ts');

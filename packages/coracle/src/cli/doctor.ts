@@ -39,7 +39,6 @@ export async function doctor({ flags, environment, print, signal }: CommandConte
     acceleration: acceleration(signal),
     QEMU: tool(['qemu-system-x86_64', '--version'], { missing: fail, install: 'qemu-system-x86', signal }),
     'qemu-img': tool(['qemu-img', '--version'], { missing: fail, install: 'qemu-utils', signal }),
-    xorriso: tool(['xorriso', '--version'], { missing: warn, install: 'xorriso', signal }),
     'UEFI firmware': firmware(),
     'TPM emulator': tool(['swtpm', '--version'], { missing: warn, install: 'swtpm', signal }),
     kubectl: tool(['kubectl', 'version', '--client'], { missing: warn, install: 'kubectl', signal }),
@@ -192,7 +191,7 @@ export function uuidFinding(shared: readonly SharedUuid[], machines: number): Fi
 }
 
 const versionOf = (output: string): string =>
-  /(?:version:?,?\s+v?|xorriso\s+)(\d[\w.]*)/i.exec(output)?.[1] ?? output.split('\n')[0]!.trim();
+  /version:?,?\s+v?(\d[\w.]*)/i.exec(output)?.[1] ?? output.split('\n')[0]!.trim();
 
 /** Why, without the tool's own chatter: up to the first line's second colon. */
 const firstClause = (why: string): string => why.split('\n')[0]!.split(': ').slice(0, 2).join(': ');

@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { CLOUD_INIT_INSTANCE, cloudInitInstanceId } from '../../../kubevirt/src/rules/identity/cloud-init-instance.ts';
 import type { MachinePlan } from '../../../kubevirt/src/rules/machine/machine-plan.ts';
+import { systemClock } from '../../../runtime/src/clock/clock.ts';
 import { configDriveFiles, noCloudFiles } from './cloud-init.ts';
 import { cloudInitVolume } from './cloud-init-volume.ts';
 import type { VolumeRequest } from './volume-request.ts';
@@ -22,7 +23,7 @@ test('cloudInitVolume() names the instance by its firmware UUID, and a clone tha
       spec: { domain: { devices: {} } },
     };
     const { signal } = new AbortController();
-    const request = { vmi, directory, signal } as unknown as VolumeRequest;
+    const request = { vmi, directory, clock: systemClock, signal } as unknown as VolumeRequest;
     const plan = { uuid: UUID, hostname: 'a', interfaces: [], disks: [] } as unknown as MachinePlan;
     const file = `${flavour}.iso`;
     await cloudInitVolume(request, plan, { name: 'seed', file, flavour, source: { userData: 'x' } });

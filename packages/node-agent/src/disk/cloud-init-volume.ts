@@ -24,7 +24,7 @@ export async function cloudInitVolume(
     readonly source: DeepReadonly<CloudInitSource>;
   },
 ): Promise<DiskFile> {
-  const { vmi, directory, signal } = request;
+  const { vmi, directory, clock, signal } = request;
   const { source, name } = volume;
   const userData = await contentOf(request, name, {
     text: source.userData,
@@ -56,6 +56,7 @@ export async function cloudInitVolume(
     directory,
     label: volume.flavour === 'noCloud' ? 'cidata' : 'config-2',
     files: volume.flavour === 'noCloud' ? noCloudFiles(data) : configDriveFiles(data),
+    clock,
     signal,
   });
   return { file: volume.file, format: 'raw' };

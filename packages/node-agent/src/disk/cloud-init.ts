@@ -1,5 +1,5 @@
 /** The files of cloud-init volumes. Pure; a constant list of names, contents passed through as they are. */
-import type { IsoFiles } from './iso.ts';
+import type { IsoFiles } from './iso-image.ts';
 
 export interface CloudInitData {
   /** What cloud-init knows the machine by: the firmware UUID, as a rule. */

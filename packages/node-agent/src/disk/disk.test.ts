@@ -7,6 +7,7 @@ import fc from 'fast-check';
 import { partly } from '../../../../test/testkit/partly.ts';
 import type { Pod } from '../../../apimachinery/src/types/types.ts';
 import type { VirtualMachineInstance } from '../../../kubevirt/src/kinds/kinds.ts';
+import { systemClock } from '../../../runtime/src/clock/clock.ts';
 import { hostDisk } from './blank-volumes.ts';
 import { type CloudInitData, configDriveFiles, noCloudFiles } from './cloud-init.ts';
 import { credentialsOf } from './image-volumes.ts';
@@ -61,7 +62,7 @@ test('file names that climb, and labels that are none, make no image', async () 
     assert.equal(isSafePath(name), false, name);
   assert.equal(isSafePath('openstack/latest/x_1.json'), true);
   const make = (path: string, label: string): Promise<void> =>
-    createIso('x.iso', { directory: dir, label, files: new Map([[path, 'x']]), signal });
+    createIso('x.iso', { directory: dir, label, files: new Map([[path, 'x']]), clock: systemClock, signal });
   await assert.rejects(make('../../escape', 'ok'), /cannot be a file name/);
   await assert.rejects(make('fine', '-o/etc/passwd'), /volume label/);
   assert.deepEqual(await readdir(dir), []);

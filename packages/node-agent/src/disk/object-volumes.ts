@@ -24,6 +24,7 @@ export async function objectVolume(
   if (!content) return undefined;
   await createIso(file, {
     directory: request.directory,
+    clock: request.clock,
     signal: request.signal,
     fileMode: MODE,
     ...content,
