@@ -74,8 +74,9 @@ async function everyRoute(): Promise<{ routes: Route[]; schemas: Map<string, Doc
 
 /** Processor time that one step of the event loop may take. */
 const STEP_MS = 50;
-/** A bomb that took longer is sent again: the first time pays for compiling. */
+/** A bomb that took longer is sent again: the first time pays for compiling. So is one that a busy machine had no time for. */
 const TRIES = 5;
+const GAVE_UP = 504;
 
 // S-212
 // Compat What makes it fast, P1, yes: no body, whatever is in it, ends the server or keeps others waiting for long
@@ -121,7 +122,7 @@ test('bombs: refused or taken in steps of at most 50 ms, never a 500, never the 
   assert.deepEqual(server.failures, []);
 });
 
-/** Sends it, looks whether the server lives, and returns what its longest step took. */
+/** Sends it, looks whether the server lives, and returns what its longest step took; endless where the server gave up. */
 async function throwBomb(bomb: Body): Promise<number> {
   const { name, type, bytes, headers, target: own, method, first } = bomb;
   const { send, probe } = server;
@@ -148,14 +149,15 @@ async function throwBomb(bomb: Body): Promise<number> {
     ...(method !== 'GET' && { body: bytes }),
   });
   const { cpu } = await probe();
-  assert.ok(status >= 200 && (status < 500 || UPSTREAM_500.test(text)), `${name}: ${status} ${text.slice(0, 300)}`);
+  const isAnswer = status >= 200 && (status < 500 || status === GAVE_UP || UPSTREAM_500.test(text));
+  assert.ok(isAnswer, `${name}: ${status} ${text.slice(0, 300)}`);
   assert.ok(
     status < 300 || text.length < 4 * bytes.length + 1_000_000,
     `${name}: an answer of ${text.length} characters`,
   );
   const { status: alive } = await send({ method: 'GET', target: '/readyz' });
   assert.equal(alive, 200, `${name} ended the server: ${server.stderr().slice(-2000)}`);
-  return cpu;
+  return status === GAVE_UP ? Number.POSITIVE_INFINITY : cpu;
 }
 
 // S-212
