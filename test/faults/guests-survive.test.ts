@@ -55,7 +55,7 @@ test('guests run on through kill -9 of the control plane; a killed guest starts 
   const heartbeat = (): Promise<number> =>
     eventually('a heartbeat', async () => {
       const response = await fetch(`http://${address}:${usualHostPort(8080)}/heartbeat`, {
-        signal: AbortSignal.timeout(2000),
+        signal: AbortSignal.timeout(10_000),
       });
       return response.ok ? Number(await response.text()) : undefined;
     });

@@ -44,7 +44,7 @@ async function runningGuest(t: TestContext): Promise<{ at: Workspace; address: s
 
 async function heartbeat(address: string): Promise<number | undefined> {
   const response = await fetch(`http://${address}:${usualHostPort(8080)}/heartbeat`, {
-    signal: AbortSignal.timeout(2000),
+    signal: AbortSignal.timeout(10_000),
   });
   return response.ok ? Number(await response.text()) : undefined;
 }
@@ -206,7 +206,7 @@ test('down never abandons a guest that ignores ACPI: asked again it joins the wa
   // In the foreground: Ctrl-C, once more, a SIGTERM. None of them ends the process.
   await deafGuest(at, 'deaf-too');
   const noted = async (pattern: RegExp): Promise<void> =>
-    void (await eventually(String(pattern), async () => (pattern.test(up.stderr()) ? true : undefined), 10_000));
+    void (await eventually(String(pattern), () => pattern.test(up.stderr())));
   up.child.kill('SIGINT');
   await noted(/stopping; guests are shut down/);
   up.child.kill('SIGINT');

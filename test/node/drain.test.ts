@@ -87,7 +87,7 @@ test('kubectl drain: guests move, start anew, or wait for somebody, and every dr
   const heartbeat = (address: string): Promise<number> =>
     eventually(`a heartbeat at ${address}`, async () => {
       const response = await fetch(`http://${address}:${usualHostPort(8080)}/heartbeat`, {
-        signal: AbortSignal.timeout(2000),
+        signal: AbortSignal.timeout(10_000),
       });
       return response.ok ? Number(await response.text()) : undefined;
     });

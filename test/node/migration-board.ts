@@ -388,18 +388,10 @@ export async function heartbeat(
   port: () => Promise<number> = async () => usualHostPort(8080),
 ): Promise<number> {
   const address = hostAddressOf(vmi.status?.interfaces?.[0]?.ipAddress ?? '');
-  const deadline = systemClock.monotonic() + 60_000;
-  for (;;) {
-    try {
-      const response = await fetch(`http://${address}:${await port()}/heartbeat`, {
-        signal: AbortSignal.timeout(1000),
-      });
-      const text = await response.text();
-      if (response.ok && text.trim() !== '') return Number(text);
-    } catch {
-      // Booting, or between two nodes.
-    }
-    if (systemClock.monotonic() > deadline) throw new Error(`no heartbeat at ${address}`);
-    await systemClock.sleep(50, NEVER);
-  }
+  // Booting, or between two nodes, it does not answer.
+  const text = await eventually(`a heartbeat at ${address}`, async () => {
+    const response = await fetch(`http://${address}:${await port()}/heartbeat`, { signal: AbortSignal.timeout(3000) });
+    return response.ok && (await response.text()).trim();
+  });
+  return Number(text);
 }

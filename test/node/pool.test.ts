@@ -113,7 +113,7 @@ const graph = (disk: VolumeDisk): object => ({
 async function contentOf(disk: VolumeDisk, name: string): Promise<Buffer> {
   const file = join(board.directory, `${name}.raw`);
   const argv = ['qemu-img', 'convert', '-O', 'raw', `json:${JSON.stringify(graph(disk))}`, file];
-  const result = await run(argv, { signal: NEVER, timeoutMs: 20_000 });
+  const result = await run(argv, { signal: NEVER, timeoutMs: 60_000 });
   assert.ok(result.ok, result.ok ? '' : result.message);
   return readFile(file);
 }

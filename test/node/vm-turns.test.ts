@@ -83,7 +83,7 @@ test('a guest that shut down while no agent watched is Succeeded, and stays off 
   await board.restartAgent(() =>
     eventually('the guest is down', async () => {
       const answer = await fetch(`http://${address}:${usualHostPort(8080)}/`, {
-        signal: AbortSignal.timeout(500),
+        signal: AbortSignal.timeout(10_000),
       }).catch(() => undefined);
       return answer === undefined;
     }),
