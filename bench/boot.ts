@@ -158,7 +158,15 @@ async function firstByte(directory: () => string | undefined): Promise<number> {
 /** In a copy of the directory, so that the agent's guest and its files are left alone: milliseconds to what `until` waits for. */
 export async function startByHand(
   vm: StartedGuest,
-  { qemus, until }: { readonly qemus: Set<number>; readonly until: (directory: () => string) => Promise<number> },
+  {
+    qemus,
+    until,
+    prepare,
+  }: {
+    readonly qemus: Set<number>;
+    readonly until: (directory: () => string) => Promise<number>;
+    readonly prepare?: (directory: string) => void;
+  },
 ): Promise<number> {
   const directory = `${vm.directory}-by-hand`;
   const made = new Set([SERIAL_LOG, 'qemu.pid']);
@@ -166,6 +174,7 @@ export async function startByHand(
     recursive: true,
     filter: (path) => !made.has(basename(path)) && !statSync(path).isSocket(),
   });
+  prepare?.(directory);
   const [program, ...argv] = vm.argv
     .filter((word) => word !== '-S')
     .map((word) => word.replaceAll(vm.directory, directory));
