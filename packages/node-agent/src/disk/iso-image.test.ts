@@ -101,6 +101,38 @@ test('every file is found by the name that Linux reads, whole, with its mode and
   );
 });
 
+// S-1663
+test('directories stand in the tables of their paths in the order in which they are searched', () => {
+  fc.assert(
+    fc.property(someFiles, (files) => {
+      const image = made(files);
+      for (const at of [16 * SECTOR, 17 * SECTOR]) {
+        const from = image.readUInt32LE(at + 140) * SECTOR;
+        const rows: { readonly parent: number; readonly id: Buffer }[] = [];
+        for (let next = from; next < from + image.readUInt32LE(at + 132); ) {
+          const length = image[next]!;
+          rows.push({ parent: image.readUInt16LE(next + 6), id: image.subarray(next + 8, next + 8 + length) });
+          next += 8 + length + (length % 2);
+        }
+        const sorted = rows.toSorted((one, other) => one.parent - other.parent || Buffer.compare(one.id, other.id));
+        assert.deepEqual(rows, sorted);
+      }
+    }),
+    {
+      numRuns: 30,
+      examples: [
+        [
+          new Map([
+            ['b/z/f', ''],
+            ['b/a/f', ''],
+            ['a/f', ''],
+          ]),
+        ],
+      ],
+    },
+  );
+});
+
 test('the smallest image is large enough for programs that read 64 KiB to find its label', () => {
   const image = made(new Map());
   assert.ok(image.length > 300 * 1024 && image.length % SECTOR === 0);

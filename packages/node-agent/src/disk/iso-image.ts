@@ -65,10 +65,10 @@ const padded = (bytes: Buffer, to: number): Buffer => Buffer.concat([bytes], Mat
 /** The bytes of the image, whole sectors. */
 export function isoImage({ label, files, fileMode, date }: IsoImage): Buffer {
   const root = treeOf(files);
-  const directories = breadthFirst(root);
+  const trees = ([0, 1] as const).map((tree) => breadthFirst(root, tree)) as [Directory[], Directory[]];
   const write = (tree: Tree, directory: Directory): readonly [Buffer, Buffer] =>
     directoryBytes(directory, { tree, fileMode, date });
-  const tables = ([0, 1] as const).map((tree) => pathTable(directories, tree, 'LE').length);
+  const tables = ([0, 1] as const).map((tree) => pathTable(trees[tree], tree, 'LE').length);
   let next = FIRST + 3;
   const tableAt = tables.map((size) => {
     const at = next;
@@ -76,13 +76,13 @@ export function isoImage({ label, files, fileMode, date }: IsoImage): Buffer {
     return at;
   });
   for (const tree of [0, 1] as const)
-    for (const directory of directories) {
+    for (const directory of trees[tree]) {
       const [records, more] = write(tree, directory);
       directory.extents[tree] = { at: next, size: records.length };
       next += sectors(records.length + more.length);
     }
   const contents: Buffer[] = [];
-  for (const { entries } of directories)
+  for (const { entries } of trees[0])
     for (const entry of entries.values())
       if (!isDirectory(entry)) {
         entry.at = next;
@@ -105,9 +105,9 @@ export function isoImage({ label, files, fileMode, date }: IsoImage): Buffer {
     Buffer.alloc(FIRST * SECTOR),
     ...[descriptor(0), descriptor(1), terminator],
     ...([0, 1] as const).flatMap((tree) =>
-      (['LE', 'BE'] as const).map((order) => padded(pathTable(directories, tree, order), SECTOR)),
+      (['LE', 'BE'] as const).map((order) => padded(pathTable(trees[tree], tree, order), SECTOR)),
     ),
-    ...([0, 1] as const).flatMap((tree) => directories.flatMap((directory) => write(tree, directory))),
+    ...([0, 1] as const).flatMap((tree) => trees[tree].flatMap((directory) => write(tree, directory))),
     ...contents,
     Buffer.alloc(PADDING * SECTOR),
   ]);
@@ -140,10 +140,11 @@ function treeOf(files: IsoFiles): Directory {
   return root;
 }
 
-/** In the order of path tables. */
-function breadthFirst(root: Directory): Directory[] {
+/** In the order of the path tables of a tree: by level, by the directory that they are in, and by the bytes of their names. */
+function breadthFirst(root: Directory, tree: Tree): Directory[] {
   const found = [root];
-  for (const { entries } of found) for (const entry of entries.values()) if (isDirectory(entry)) found.push(entry);
+  for (const directory of found)
+    for (const [, entry] of identifiers(directory, tree)) if (isDirectory(entry)) found.push(entry);
   return found;
 }
 
