@@ -182,14 +182,15 @@ async function sendVolume(
     const gzip = createGzip({ level: constants.Z_BEST_SPEED, chunkSize: GZIP_CHUNK_BYTES });
     if (from) await pipeline(from, gzip, response, { signal });
   };
-  const sendPlain = async ({ name, bytes }: File): Promise<void> => {
+  const sendPlain = async (found: File): Promise<void> => {
+    const { bytes } = found;
     const part = partOf(request.headers, bytes);
     const { from, to } = part ?? { from: 0, to: bytes };
     if (from >= bytes && part) {
       response.writeHead(416, { 'content-range': `bytes */${bytes}` });
       return void response.end();
     }
-    const stream = await begin(readContent(place, name, { from, to }), part ? 206 : 200, {
+    const stream = await begin(readContent(place, found, { from, to }), part ? 206 : 200, {
       'content-type': 'application/octet-stream',
       'content-length': to - from,
       'accept-ranges': 'bytes',
@@ -201,7 +202,7 @@ async function sendVolume(
     if (!found) throw new Refusal(404, 'the export has no such file');
     return found;
   };
-  const read = ({ name: of, bytes }: File): AsyncIterable<Uint8Array> => readContent(place, of, { from: 0, to: bytes });
+  const read = (each: File): AsyncIterable<Uint8Array> => readContent(place, each, { from: 0, to: each.bytes });
   const disk = (): File => one(files.find((each) => each.name === DISK_FILE));
   if (file === 'disk.img') return sendPlain(disk());
   if (file === 'disk.img.gz') return sendPacked(read(disk()));
