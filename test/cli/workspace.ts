@@ -122,7 +122,7 @@ function startCommands(
     const answer = Promise.withResolvers<Outcome>();
     child ??= begin();
     child.stdin!.write(`${JSON.stringify([asked.push(answer) - 1, argv])}\n`);
-    return answer.promise;
+    return bounded({ child, ended: answer.promise });
   };
 }
 
@@ -135,7 +135,7 @@ export const runProgram = (
   env: Readonly<Record<string, string>> = { PATH: pathOf() },
 ): Promise<Outcome> => bounded(startProgram(file, argv, env));
 
-async function bounded({ child, ended }: Started): Promise<Outcome> {
+async function bounded({ child, ended }: Pick<Started, 'child' | 'ended'>): Promise<Outcome> {
   const timer = setTimeout(() => child.kill('SIGKILL'), COMMAND_MS);
   try {
     return await ended;

@@ -385,7 +385,7 @@ export async function runComponent({
   }
 }
 
-/** The same, run anew whenever its informers do not sync; `onTrouble` hears of it, and of the end of it. */
+/** The same, run anew whenever its informers do not sync; `onWorking` is called with whether they have. */
 export async function keepRunning(
   options: ComponentRunOptions,
   onWorking: (canWork: boolean) => void = () => {},

@@ -65,7 +65,7 @@ export async function create(context: CommandContext): Promise<number> {
   if (dryRun) {
     if (choice.kind === 'file')
       note(
-        `coracle create puts the image into the local store too; for this manifest alone: coracle image import ${localName(manifest)} ${shellWord(choice.path)}`,
+        `coracle create puts the image into the local store too; for this manifest alone: coracle image import ${localName(name, manifest.metadata.namespace)} ${shellWord(choice.path)}`,
       );
     const written = format === 'json' ? JSON.stringify(manifest, undefined, 2) : stringify(manifest, { lineWidth: 0 });
     print(isExplained(context) ? `kubectl create -f - <<'EOF'\n${written.trimEnd()}\nEOF` : written);
@@ -122,8 +122,7 @@ export async function create(context: CommandContext): Promise<number> {
 }
 
 /** What the file of a machine is called in the local store. */
-const localName = ({ metadata }: Pick<VirtualMachine, 'metadata'>): string =>
-  `vm/${metadata.namespace ?? 'default'}/${metadata.name}`;
+const localName = (name: string, namespace = 'default'): string => `vm/${namespace}/${name}`;
 
 /** `NAME` or `vm/NAME`. Throws UsageError for what can be no name, before anything is started for it. */
 function readName(word: string): string {
@@ -160,7 +159,7 @@ async function manifestFor(
   return machineManifest({
     name,
     namespace,
-    root: rootDisk(context, choice, localName({ metadata: { name, ...(namespace && { namespace }) } })),
+    root: rootDisk(context, choice, localName(name, namespace)),
     cpus: cpus === undefined ? undefined : numberFlag(flags, 'cpus', { min: 1, max: 512, or: 1 }),
     memory:
       memory !== undefined

@@ -16,6 +16,7 @@ const DEFAULT_TIMEOUT_S = 120;
 const LONGEST_TIMEOUT_S = 3_600;
 /** Files of host keys that are kept, the last used ones. */
 const MAX_KNOWN = 256;
+
 /**
  * Waits until the machine runs, at most `--timeout` seconds, for which the way to its port waits for an answer too; resolves to the arguments that ssh and
  * scp have in common. Throws CommandError that says why it cannot be reached.
