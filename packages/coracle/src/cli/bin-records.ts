@@ -19,6 +19,8 @@ export interface BinItem {
   readonly kind: 'record' | 'content';
   /** Name of the record or the content. */
   readonly id: string;
+  /** Name of the content, which holds the storage. */
+  readonly content: string;
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
@@ -58,6 +60,7 @@ export async function binItems(
       ({ metadata, spec, status = {} }): BinItem => ({
         kind: 'record',
         id: metadata.name ?? '',
+        content: spec.content,
         namespace: metadata.namespace ?? '',
         ...spec.virtualMachine,
         deletedAt: spec.deletedAt,
@@ -75,6 +78,7 @@ export async function binItems(
         ({ metadata, spec, status = {} }): BinItem => ({
           kind: 'content',
           id: metadata.name ?? '',
+          content: metadata.name ?? '',
           ...spec.virtualMachine,
           deletedAt: spec.deletedAt,
           deletedBy: spec.deletedBy,

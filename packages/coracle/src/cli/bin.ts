@@ -1,14 +1,22 @@
 /** `coracle bin`: what is kept of deleted machines, and the end of it. */
 
 import { orAbsent } from '@coracle/client/api-failure';
+import type { Client } from '@coracle/client/client';
 import { DELETED_VIRTUAL_MACHINE_CONTENTS, DELETED_VIRTUAL_MACHINES } from '@coracle/kubevirt/kinds/coracle/kinds';
+import { systemClock } from '@coracle/runtime/clock/clock';
 import { clusterFrom } from '../config/cluster.ts';
 import { type BinItem, binItems, deletedOf } from './bin-records.ts';
-import { type CommandContext, UsageError } from './command.ts';
+import { type CommandContext, CommandError, UsageError } from './command.ts';
 import { machineWord } from './machine-target.ts';
 import { namespaceScope } from './namespace-scope.ts';
 import { nothingText } from './nothing-text.ts';
 import { textTable } from './text-table.ts';
+
+const POLL_MS = 100;
+/** What lasts no longer is not worth a word. */
+const QUIET_MS = 1_000;
+/** Files of many gigabytes are gone in seconds. */
+const RELEASE_MS = 60_000;
 
 /** `coracle bin list` and `coracle bin empty [vm NAME]`. */
 export async function bin(context: CommandContext): Promise<number> {
@@ -89,7 +97,7 @@ function sizeText(bytes: number): string {
   return `${at === 0 ? value : value.toFixed(1)} ${units[at]}`;
 }
 
-/** Releases the storage of one machine, or of all that the flags name. */
+/** Releases the storage of one machine, or of all that the flags name, and waits until it is gone. */
 async function empty(context: CommandContext): Promise<number> {
   const { flags, words, print, signal } = context;
   const word = words.length === 0 ? undefined : machineWord(words, 'bin empty');
@@ -103,6 +111,7 @@ async function empty(context: CommandContext): Promise<number> {
           : client.delete(DELETED_VIRTUAL_MACHINE_CONTENTS, { namespace: '', name: id }, { signal });
       await orAbsent(deleting);
     }
+    await untilReleased(context, client, chosen);
     if (flags['json'] === true) print(JSON.stringify({ released: chosen.length, usedBytes: bytesOf(chosen) }));
     else
       print(
@@ -111,5 +120,30 @@ async function empty(context: CommandContext): Promise<number> {
     return 0;
   } finally {
     await cluster.close();
+  }
+}
+
+/** Who may not list contents waits for the records alone. */
+async function untilReleased(
+  { progress, signal }: CommandContext,
+  client: Client,
+  chosen: readonly BinItem[],
+): Promise<void> {
+  const contents = new Set(chosen.map(({ content }) => content));
+  const [namespace, ...others] = new Set(chosen.map((item) => item.namespace));
+  const where = namespace === undefined || others.length > 0 ? {} : { namespace };
+  const begun = systemClock.monotonic();
+  for (;;) {
+    const items = await binItems(client, { ...where, command: 'bin empty', signal });
+    const left = items.filter(({ content }) => contents.has(content));
+    if (left.length === 0) return;
+    const waited = systemClock.monotonic() - begun;
+    const names = [...new Set(left.map(({ namespace, name }) => `${namespace}/${name}`))].join(', ');
+    if (waited > RELEASE_MS)
+      throw new CommandError(
+        `${names} ${left.length === 1 ? 'is' : 'are'} still there after ${RELEASE_MS / 1000} s (see: coracle bin list -A)`,
+      );
+    if (waited > QUIET_MS) progress(`waiting until the storage of ${names} is released`);
+    await systemClock.sleep(POLL_MS, signal);
   }
 }
