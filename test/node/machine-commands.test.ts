@@ -18,6 +18,7 @@ const why =
 // S-1146: `coracle status` shows machines with state, address, node, uptime and what each takes on the disk, images, the space that
 //   disks take and what is left.
 // S-1145: `coracle cp`, `port-forward`, `logs`, `top`, `stop`, `start`, `restart` and `list` work on a running machine.
+// S-1686: `coracle cp` into a guest whose disk is full says so, that the copy is not complete, and what to do.
 // S-1629: The first machine of a control plane that `create` has started has no warning among its events.
 test('two commands to a shell, and the others on the same guest', {
   timeout: 600_000,
@@ -58,6 +59,12 @@ test('two commands to a shell, and the others on the same guest', {
   await ok('cp', file, 'web:copied');
   await ok('cp', 'web:copied', join(at.dir, 'back'));
   assert.deepEqual(readFileSync(join(at.dir, 'back')), readFileSync(file));
+  await ok('ssh', 'web', '--', 'cat', '/dev/zero', '>', 'ballast', '2>/dev/null', '||', 'true');
+  const full = await coracle('cp', file, 'web:again');
+  assert.equal(full.code, 1);
+  assert.match(full.stderr, /^error: no space is left for again in default\/web \(\d+ MiB in all\): the copy is not /m);
+  await ok('ssh', 'web', '--', 'rm', 'ballast');
+  await ok('cp', file, 'web:again');
 
   const forward = at.start(['port-forward', '--data-dir', at.data, 'web', ':8080']);
   const [, address] = /^(\S+) is port 8080 of default\/web$/.exec(await forward.line(/is port 8080/)) ?? [];

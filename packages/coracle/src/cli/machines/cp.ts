@@ -1,12 +1,22 @@
 /** `coracle cp SOURCE... TARGET`: the host's scp, through the API to a guest. */
 
+import { posix } from 'node:path';
+import { run } from '@coracle/runtime/process/run';
 import { runForeground } from '@coracle/runtime/process/run-foreground';
-import { type CommandContext, UsageError } from '../command.ts';
+import { type CommandContext, CommandError, UsageError } from '../command.ts';
+import { sizeText } from '../size-text.ts';
 import { equivalent, isExplained } from './equivalent.ts';
-import { withMachine } from './find-machine.ts';
+import { type MachineCall, textOf, withMachine } from './find-machine.ts';
 import { hostOf, openSsh, virtctlLogin } from './open-ssh.ts';
 
 const USAGE = 'cp takes files, one side of them in a machine: cp FILE... NAME:PATH, or cp NAME:PATH... FILE';
+
+/** Its exit code where it reached the machine, which 255 says that it did not. */
+const SCP_FAILED = 1;
+const ROOM_MS = 20_000;
+const KIB = 1024;
+/** A file system with less has refused a block of scp's. */
+const FULL_BYTES = 256 * KIB;
 
 interface Place {
   readonly machine: string | undefined;
@@ -50,8 +60,34 @@ export async function cp(context: CommandContext): Promise<number> {
       ]);
     }
     const options = await openSsh(context, call, first.user);
-    return runForeground(['scp', ...recursive, ...options, '--', ...wordsFor(hostOf(call))], { env: environment });
+    const argv = ['scp', ...recursive, ...options, '--', ...wordsFor(hostOf(call))];
+    const code = await runForeground(argv, { env: environment });
+    if (code === SCP_FAILED && target?.machine !== undefined)
+      await needRoom(context, call, { options, path: target.path });
+    return code;
   });
+}
+
+/** Of a guest whose disk is full scp says "Failure" alone: its SSH server is asked. Throws CommandError. */
+async function needRoom(
+  { environment, signal }: CommandContext,
+  call: MachineCall,
+  { options, path }: { readonly options: readonly string[]; readonly path: string },
+): Promise<void> {
+  if (/[\r\n]/.test(path)) return; // a line is a command of sftp
+  const there = path.replace(/^~(?=\/|$)/, '.') || '.';
+  const places = [there, posix.dirname(there)].map((place) => `-df "${place.replace(/["\\]/g, '\\$&')}"\n`);
+  const asked = await run(['sftp', '-q', '-b', '-', ...options, '--', hostOf(call)], {
+    signal,
+    timeoutMs: ROOM_MS,
+    env: { ...(environment as Record<string, string>), LC_ALL: 'C' },
+    input: new TextEncoder().encode(places.join('')),
+  });
+  const [, size, free] = /^ *(\d+) +\d+ +(\d+) +\d+ +\d+%/m.exec(new TextDecoder().decode(asked.stdout)) ?? [];
+  if (free === undefined || Number(free) * KIB >= FULL_BYTES) return;
+  throw new CommandError(
+    `no space is left for ${path || '.'} in ${textOf(call.key)} (${sizeText(Number(size) * KIB)} in all): the copy is not complete; free some there, and copy again`,
+  );
 }
 
 /** A file whose name has a colon is none of a machine. */
