@@ -52,7 +52,6 @@ test('create --dry-run prints the manifest, and starts nothing', async (t) => {
   assert.match(typed.stdout, /^kubectl create -f - <<'EOF'\napiVersion: kubevirt\.io\/v1\n[\s\S]*\nEOF\n$/);
   assert.match(typed.stdout, /instancetype:\n {4}name: u1\.small/);
   assert.doesNotMatch(typed.stdout, /memory/);
-  assert.ok(!existsSync(join(at.data, 'running.json')), 'nothing was started');
 
   // Without a file the agent's first key; without an agent none, which is said.
   rmSync(join(at.home, '.ssh/id_ed25519.pub'));
@@ -77,6 +76,7 @@ test('create --dry-run prints the manifest, and starts nothing', async (t) => {
   const [none, said] = await keysOf('/none');
   assert.deepEqual(none, []);
   assert.match(said, /^no SSH key is in the manifest: there is none in ~\/\.ssh/);
+  assert.ok(!existsSync(at.data), 'nothing was made');
 
   const wrong: [argv: string[], message: RegExp][] = [
     [['web'], /create takes an image: --image/],

@@ -17,13 +17,16 @@ const CERTIFICATE = /^\S+-cert-v\d+@/;
 /** In the order in which ssh itself looks for them. */
 const KEY_NAMES = ['id_ed25519', 'id_ecdsa', 'id_rsa'] as const;
 
-/** Where a key pair of our own lies, for users who have none. */
+const rootOf = ({ flags, environment }: Pick<CommandContext, 'flags' | 'environment'>): string =>
+  dataDirAt(textFlag(flags, 'data-dir') ?? defaultDataDir(environment)).root;
+
+/** Where a key pair of our own lies, for users who have none. Makes nothing. */
 export const ownKeyPath = (context: Pick<CommandContext, 'flags' | 'environment'>): string =>
-  join(sshDirectory(context), 'id_ed25519');
+  join(rootOf(context), 'ssh/id_ed25519');
 
 /** `DIR/ssh`, made when it is not there. */
-export function sshDirectory({ flags, environment }: Pick<CommandContext, 'flags' | 'environment'>): string {
-  const { root } = dataDirAt(textFlag(flags, 'data-dir') ?? defaultDataDir(environment));
+export function sshDirectory(context: Pick<CommandContext, 'flags' | 'environment'>): string {
+  const root = rootOf(context);
   ensurePrivateDir(root);
   const directory = join(root, 'ssh');
   ensurePrivateDir(directory);
@@ -64,6 +67,7 @@ export async function publicKeys(
     );
     return [];
   }
+  sshDirectory(context);
   const made = await run(['ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-C', 'coracle', '-f', own], {
     signal: context.signal,
     timeoutMs: KEYGEN_MS,
