@@ -143,6 +143,22 @@ test('two control planes in one kubeconfig: the second takes the name, and the e
   assert.deepEqual(read(path).contexts, []);
 });
 
+// S-1687: `down` of a control plane whose context replaced that of another one puts it back while the other one runs.
+test('two control planes in one kubeconfig: the end of the second gives the name back to the first', async (t) => {
+  const at = openWorkspace(t);
+  const other = join(at.dir, 'other');
+  const path = join(at.home, '.kube/config');
+  assert.equal((await at.run(up(at.data))).code, 0);
+  const first = read(path);
+  assert.equal((await at.run(up(other))).code, 0);
+  assert.notDeepEqual(read(path), first);
+  assert.equal((await at.run(['down', '--data-dir', other])).code, 0);
+  assert.deepEqual(read(path), first);
+  assert.equal((await at.kubectl(['--kubeconfig', path, 'get', '--raw', '/readyz'])).stdout, 'ok');
+  assert.equal((await at.run(['down', '--data-dir', at.data])).code, 0);
+  assert.deepEqual(read(path).contexts, []);
+});
+
 // S-092: The default data directory follows XDG.
 test('the default data directory follows XDG', async (t) => {
   const at = openWorkspace(t);

@@ -2,9 +2,10 @@
 import { isIP } from 'node:net';
 import {
   type ClusterAccess,
+  type ContextEntries,
+  contextEntries,
   editUserKubeconfig,
   mergeKubeconfig,
-  serverOf,
   unmergeKubeconfig,
 } from '../config/kubeconfig.ts';
 import { listenError } from './listen-error.ts';
@@ -14,22 +15,27 @@ export const WARNING = 'warning: ';
 
 type Note = (text: string) => void;
 
-/** Puts the cluster into the file, and warns where its context led to another control plane that runs. */
-export async function joinKubeconfig(note: Note, path: string, access: ClusterAccess): Promise<void> {
-  let before: unknown;
+/**
+ * Puts the cluster into the file, and warns where its context led to another control plane that runs. Resolves to what takes it out
+ * again, and puts back what it replaced where that still runs.
+ */
+export async function joinKubeconfig(note: Note, path: string, access: ClusterAccess): Promise<() => Promise<void>> {
+  let before: ContextEntries | undefined;
   change(note, path, (text) => {
-    before = serverOf(text, access.name);
+    before = contextEntries(text, access.name);
     return mergeKubeconfig(text, access);
   });
-  if (before !== access.server && (await isListening(before)))
+  const another = before && before.server !== access.server ? before : undefined;
+  const stillRuns = (): Promise<boolean> => isListening(another?.server);
+  if (await stillRuns())
     note(
-      `${WARNING}context ${access.name} of ${path} led to ${before}, which still runs: its commands take --data-dir DIR from now on (--cluster-name NAME gives this one a context of its own)`,
+      `${WARNING}context ${access.name} of ${path} led to ${another?.server}, which still runs: its commands take --data-dir DIR from now on (--cluster-name NAME gives this one a context of its own)`,
     );
+  return async () => {
+    const back = (await stillRuns()) ? another : undefined;
+    change(note, path, (text) => unmergeKubeconfig(text, access, back));
+  };
 }
-
-/** Takes it out again. */
-export const leaveKubeconfig = (note: Note, path: string, access: ClusterAccess): void =>
-  change(note, path, (text) => unmergeKubeconfig(text, access));
 
 function change(note: Note, path: string, edit: (text: string) => string): void {
   try {

@@ -36,7 +36,7 @@ import {
   UsageError,
 } from './command.ts';
 import { fullDisk } from './full-disk.ts';
-import { joinKubeconfig, leaveKubeconfig, WARNING } from './join-kubeconfig.ts';
+import { joinKubeconfig, WARNING } from './join-kubeconfig.ts';
 import { oidcChoice, oidcSettings } from './oidc-choice.ts';
 import { originPatternProblem } from './origin-pattern.ts';
 import { processLog } from './process-log.ts';
@@ -199,7 +199,7 @@ async function foreground(context: CommandContext, options: Foreground): Promise
   const kubeconfig = userKubeconfigPath(environment);
   // $KUBECONFIG may be the admin's own file, which is written whole and must not be emptied at the end.
   const merge = options.merge && !isSameFile(kubeconfig, dir.kubeconfig);
-  if (merge) await joinKubeconfig(note, kubeconfig, host.access);
+  const leaveKubeconfig = merge ? await joinKubeconfig(note, kubeconfig, host.access) : undefined;
   // Before it is known to run: who waits for that reads the warnings then.
   const full = await fullDisk(dir.root);
   if (full !== undefined) note(`${WARNING}${full}`);
@@ -230,7 +230,7 @@ async function foreground(context: CommandContext, options: Foreground): Promise
   await hostStop.done;
   authenticated.stop();
   authorizers?.stop();
-  if (merge) leaveKubeconfig(note, kubeconfig, host.access);
+  await leaveKubeconfig?.();
   withdrawRunning(dir);
   stop.release();
   return 0;

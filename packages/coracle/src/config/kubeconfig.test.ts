@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
 import {
+  contextEntries,
   editUserKubeconfig,
   mergeKubeconfig,
   parseRendered,
@@ -82,6 +83,14 @@ test('unmergeKubeconfig() leaves the entries of another control plane that took 
   const merged = mergeKubeconfig(FOREIGN, access);
   assert.equal(unmergeKubeconfig(merged, { name: 'coracle', server: 'https://127.0.0.1:1' }), merged);
   assert.equal(unmergeKubeconfig('', access), '');
+});
+
+test('unmergeKubeconfig() puts back what it replaced', () => {
+  const first = mergeKubeconfig(FOREIGN, { ...access, server: 'https://127.0.0.1:1', user: { token: 'T' } });
+  const replaced = contextEntries(first, 'coracle');
+  assert.equal(replaced.server, 'https://127.0.0.1:1');
+  assert.deepEqual(parse(unmergeKubeconfig(mergeKubeconfig(first, access), access, replaced)), parse(first));
+  assert.deepEqual(contextEntries(FOREIGN, 'coracle'), { server: undefined, entries: [] });
 });
 
 test('mergeKubeconfig() refuses what is no kubeconfig', () => {

@@ -106,6 +106,28 @@ function scalar(text: string): string {
   return isPlain && !isWord ? text : JSON.stringify(text);
 }
 
+/** The lists of a kubeconfig, and what an entry of ours is called in each. */
+const places = (name: string): readonly (readonly [field: string, name: string])[] => [
+  ['clusters', name],
+  ['users', `${name}-admin`],
+  ['contexts', name],
+];
+
+/** What a context of that name leads to, and the entries that make it up, those that are there. */
+export interface ContextEntries {
+  readonly server: unknown;
+  readonly entries: readonly (readonly [field: string, name: string, entry: unknown])[];
+}
+
+/** Throws when the text is not a kubeconfig. */
+export function contextEntries(text: string, name: string): ContextEntries {
+  const document = open(text);
+  const entries = places(name).map(
+    ([field, entry]) => [field, entry, entryOf(document, field, entry)?.toJSON()] as const,
+  );
+  return { server: serverIn(document, name), entries: entries.filter(([, , entry]) => entry !== undefined) };
+}
+
 /** Puts the cluster, user and context into a kubeconfig text ('' for none); an existing current context stays. Throws when the text is not a kubeconfig. */
 export function mergeKubeconfig(text: string, access: ClusterAccess): string {
   const document = open(text);
@@ -117,24 +139,30 @@ export function mergeKubeconfig(text: string, access: ClusterAccess): string {
   return document.toString({ lineWidth: 0 });
 }
 
-/** Takes the cluster, user and context out again; the rest, and a current context of another name, stay. Entries that by now lead to another server are somebody else's and stay too. */
-export function unmergeKubeconfig(text: string, { name, server }: Pick<ClusterAccess, 'name' | 'server'>): string {
+/**
+ * Takes the cluster, user and context out again, and puts back what they replaced, if that is given; the rest, and a current context
+ * of another name, stay. Entries that by now lead to another server are somebody else's and stay too.
+ */
+export function unmergeKubeconfig(
+  text: string,
+  { name, server }: Pick<ClusterAccess, 'name' | 'server'>,
+  replaced?: ContextEntries,
+): string {
   const document = open(text);
   if (serverIn(document, name) !== server) return text;
-  drop(document, 'clusters', name);
-  drop(document, 'users', `${name}-admin`);
-  drop(document, 'contexts', name);
-  if (document.get('current-context') === name) document.set('current-context', '');
+  for (const [field, entry] of places(name)) drop(document, field, entry);
+  for (const [field, entry, value] of replaced?.entries ?? []) put(document, field, entry, value);
+  if (!replaced && document.get('current-context') === name) document.set('current-context', '');
   return document.toString({ lineWidth: 0 });
 }
 
-/** Where the cluster of that name leads to; undefined for none. Throws when the text is not a kubeconfig. */
-export const serverOf = (text: string, name: string): unknown => serverIn(open(text), name);
+const serverIn = (document: Document, name: string): unknown =>
+  entryOf(document, 'clusters', name)?.getIn(['cluster', 'server']);
 
-function serverIn(document: Document, name: string): unknown {
-  const clusters = document.get('clusters');
-  const entry = yaml().isSeq(clusters) ? (clusters as YAMLSeq).items.find((item) => nameOf(item) === name) : undefined;
-  return yaml().isMap(entry) ? entry.getIn(['cluster', 'server']) : undefined;
+function entryOf(document: Document, field: string, name: string): YAMLMap | undefined {
+  const list = document.get(field);
+  const entry = yaml().isSeq(list) ? (list as YAMLSeq).items.find((item) => nameOf(item) === name) : undefined;
+  return entry as YAMLMap | undefined;
 }
 
 function open(text: string): Document {
