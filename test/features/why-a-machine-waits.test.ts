@@ -10,7 +10,7 @@ import {
 } from '../../packages/apimachinery/src/types/resource-types.ts';
 import type { Pod } from '../../packages/apimachinery/src/types/types.ts';
 import { isNotFound } from '../../packages/client/src/api-failure.ts';
-import { DATA_SOURCES, DATA_VOLUMES, type DataVolume } from '../../packages/kubevirt/src/kinds/cdi/kinds.ts';
+import { DATA_SOURCES, DATA_VOLUMES, type DataVolume } from '../../packages/kubevirt/src/kinds/kinds.ts';
 import { VIRTUAL_MACHINES, type VirtualMachine } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';

@@ -11,7 +11,7 @@ import {
 } from '../../packages/apimachinery/src/types/resource-types.ts';
 import type { StorageClass } from '../../packages/apimachinery/src/types/types.ts';
 import { orAbsent } from '../../packages/client/src/api-failure.ts';
-import { DATA_VOLUMES } from '../../packages/kubevirt/src/kinds/cdi/kinds.ts';
+import { DATA_VOLUMES } from '../../packages/kubevirt/src/kinds/kinds.ts';
 import {
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,

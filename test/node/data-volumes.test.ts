@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '../../packages/apimachinery/src/types/resource-types.ts';
-import { DATA_VOLUMES } from '../../packages/kubevirt/src/kinds/cdi/kinds.ts';
+import { DATA_VOLUMES } from '../../packages/kubevirt/src/kinds/kinds.ts';
 import { VIRTUAL_MACHINES, type VirtualMachine } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { ensureGuest } from '../../tools/guest/build-guest.ts';
 import { eventually } from '../testkit/eventually.ts';

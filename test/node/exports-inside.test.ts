@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { CONFIG_MAPS, PODS, SECRETS } from '../../packages/apimachinery/src/types/resource-types.ts';
-import { DATA_VOLUMES } from '../../packages/kubevirt/src/kinds/cdi/kinds.ts';
+import { DATA_VOLUMES } from '../../packages/kubevirt/src/kinds/kinds.ts';
 import { VIRTUAL_MACHINE_EXPORTS, VIRTUAL_MACHINES } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import {
   FORWARDED_PORTS_ANNOTATION,

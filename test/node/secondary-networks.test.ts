@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { PODS } from '../../packages/apimachinery/src/types/resource-types.ts';
+import { NETWORK_ATTACHMENT_DEFINITIONS } from '../../packages/kubevirt/src/kinds/kinds.ts';
 import {
   VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
   VIRTUAL_MACHINES,
@@ -10,7 +11,6 @@ import {
   type VirtualMachineInstance,
   type VirtualMachineInstanceMigration,
 } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
-import { NETWORK_ATTACHMENT_DEFINITIONS } from '../../packages/kubevirt/src/kinds/network-attachment.ts';
 import { eventually as waitFor } from '../testkit/eventually.ts';
 import { partly } from '../testkit/partly.ts';
 import { kernelSpec, NAMESPACE } from './board.ts';

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { controllerReference } from '../../packages/apimachinery/src/meta/controller-reference.ts';
 import { PERSISTENT_VOLUME_CLAIMS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import { isNotFound } from '../../packages/client/src/api-failure.ts';
-import { DELETED_VIRTUAL_MACHINES } from '../../packages/kubevirt/src/kinds/coracle/kinds.ts';
+import { DELETED_VIRTUAL_MACHINES } from '../../packages/kubevirt/src/kinds/kinds.ts';
 import { VIRTUAL_MACHINES, type VirtualMachine } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { key } from '../testkit/saved-machines.ts';

@@ -9,6 +9,8 @@ import { fileURLToPath } from 'node:url';
 import table from '../../packages/apimachinery/src/types/types.generated.json' with { type: 'json' };
 import resources from '../../packages/apiserver/src/kinds/builtin/resources.generated.json' with { type: 'json' };
 import enumValues from '../../packages/apiserver/src/kinds/openapi/texts/enum-values.json' with { type: 'json' };
+import { constantOf } from './constant-name.ts';
+import { declareKubevirtTypes, KUBEVIRT_TYPES } from './declare-kubevirt-types.ts';
 import declared from './declared-types.json' with { type: 'json' };
 
 /** Longer lists (signals) say no more than `string` does. */
@@ -156,19 +158,10 @@ export function declareResources(): string {
   return `${RESOURCES_HEAD}\n${lines.join('')}`;
 }
 
-/** `NetworkPolicy`, `networkpolicies` -> `NETWORK_POLICIES`. */
-function constantOf(kind: string, plural: string): string {
-  const words = kind
-    .replace(/([a-z])([A-Z])/g, '$1 $2')
-    .replace(/([A-Z])([A-Z][a-z])/g, '$1 $2')
-    .split(' ');
-  words.pop();
-  return [...words, plural.slice(words.join('').length)].join('_').toUpperCase();
-}
-
 const WRITTEN: Readonly<Record<string, () => string>> = {
   'packages/apimachinery/src/types/kinds.generated.ts': declareTypes,
   'packages/apimachinery/src/types/resource-types.generated.ts': declareResources,
+  [KUBEVIRT_TYPES]: declareKubevirtTypes,
 };
 
 /** What is wrong with the files at `root`: nothing, or that one is not what would be written now. */

@@ -7,6 +7,8 @@ export interface DefinedKind {
   readonly kind: string;
   /** The kind in lower case with an s when absent. */
   readonly plural?: string;
+  /** The kind in lower case when absent. */
+  readonly singular?: string;
   readonly shortNames?: readonly string[];
   readonly categories?: readonly string[];
   /** Namespaced when absent. */
@@ -25,7 +27,7 @@ export function establishedDefinition(defined: DefinedKind, now: number): Custom
   const plural = defined.plural ?? `${kind.toLowerCase()}s`;
   const names = {
     plural,
-    singular: kind.toLowerCase(),
+    singular: defined.singular ?? kind.toLowerCase(),
     ...(defined.shortNames && { shortNames: [...defined.shortNames] }),
     kind,
     listKind: `${kind}List`,

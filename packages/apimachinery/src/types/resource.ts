@@ -1,6 +1,6 @@
 /**
  * One served resource as data: everything the server must know about a kind to serve it. Built-in kinds come from the
- * generated table (`api/kinds/builtin`), KubeVirt kinds from TypeBox (`kubevirt/kinds`), custom resources from
+ * generated table (`api/kinds/builtin`), KubeVirt kinds from tables (`kubevirt/kinds`), custom resources from
  * their CustomResourceDefinition: the server treats the three alike.
  */
 import type { Schema } from '../schema/schema.ts';

@@ -8,7 +8,7 @@ import {
   type BinStatus,
   DELETED_VIRTUAL_MACHINE_CONTENTS,
   DELETED_VIRTUAL_MACHINES,
-} from '@coracle/kubevirt/kinds/coracle/kinds';
+} from '@coracle/kubevirt/kinds/kinds';
 import type { Cluster } from '../config/cluster.ts';
 import { type CommandContext, CommandError, textFlag } from './command.ts';
 import { machineTargets } from './machine-target.ts';

@@ -2,7 +2,7 @@
 
 import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
-import { DELETED_VIRTUAL_MACHINE_CONTENTS, DELETED_VIRTUAL_MACHINES } from '@coracle/kubevirt/kinds/coracle/kinds';
+import { DELETED_VIRTUAL_MACHINE_CONTENTS, DELETED_VIRTUAL_MACHINES } from '@coracle/kubevirt/kinds/kinds';
 import { systemClock } from '@coracle/runtime/clock/clock';
 import { clusterFrom } from '../config/cluster.ts';
 import { type BinItem, binItems, deletedOf } from './bin-records.ts';

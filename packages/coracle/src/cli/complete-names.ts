@@ -3,8 +3,8 @@
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { KubeObject } from '@coracle/apimachinery/meta/object';
 import { NAMESPACES, NODES } from '@coracle/apimachinery/types/resource-types';
-import { DELETED_VIRTUAL_MACHINES } from '@coracle/kubevirt/kinds/coracle/kinds';
 import {
+  DELETED_VIRTUAL_MACHINES,
   VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES,
   VIRTUAL_MACHINE_CLUSTER_PREFERENCES,
   VIRTUAL_MACHINES,

@@ -7,7 +7,7 @@ import {
   DELETED_VIRTUAL_MACHINE_CONTENTS,
   DELETED_VIRTUAL_MACHINES,
   type UndeleteRequest,
-} from '@coracle/kubevirt/kinds/coracle/kinds';
+} from '@coracle/kubevirt/kinds/kinds';
 import { VIRTUAL_MACHINES } from '@coracle/kubevirt/kinds/kubevirt';
 import { UNDELETED_FROM } from '@coracle/kubevirt/rules/bin/bin-names';
 import { systemClock } from '@coracle/runtime/clock/clock';

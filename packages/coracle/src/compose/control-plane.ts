@@ -43,11 +43,7 @@ import { volumeSnapshotCrds } from '@coracle/cluster-rules/volume-snapshot/defin
 import { configSyncCrds } from '@coracle/gitops/kinds/definitions';
 import { CONFIG_SYNC_NAMESPACE } from '@coracle/gitops/kinds/kinds';
 import { VIRT_API_ACCOUNT } from '@coracle/kubevirt/controllers/virt-api/virt-api';
-import { cdiCrds } from '@coracle/kubevirt/kinds/cdi/definitions';
-import { coracleCrds } from '@coracle/kubevirt/kinds/coracle/definitions';
-import { kubevirtCrds, kubevirtResources } from '@coracle/kubevirt/kinds/kubevirt';
-import { networkAttachmentCrd } from '@coracle/kubevirt/kinds/network-attachment';
-import { sspCrd } from '@coracle/kubevirt/kinds/ssp/definition';
+import { kubevirtCrds, kubevirtResources, otherCrds } from '@coracle/kubevirt/kinds/kubevirt';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Compressor } from '@coracle/runtime/http/gzip-blocks';
 import type { ApiHandler } from '@coracle/runtime/http/seam';
@@ -312,13 +308,8 @@ function extension(
 
 /** Definitions of the kinds that are served, and the namespace of syncs. */
 const firstObjects = (now: number): UnstructuredObject[] =>
-  [
-    ...[kubevirtCrds, volumeSnapshotCrds, configSyncCrds, cdiCrds, coracleCrds].flatMap((definitions) =>
-      definitions(now),
-    ),
-    sspCrd(now),
-    networkAttachmentCrd(now),
-  ]
+  [kubevirtCrds, volumeSnapshotCrds, configSyncCrds, otherCrds]
+    .flatMap((definitions) => definitions(now))
     .map(asObserved)
     .concat({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: CONFIG_SYNC_NAMESPACE } });
 

@@ -17,7 +17,7 @@ import {
   type DataImportCron,
   type DataSource,
   type DataVolumeSpec,
-} from '@coracle/kubevirt/kinds/cdi/kinds';
+} from '@coracle/kubevirt/kinds/kinds';
 import type { VirtualMachine } from '@coracle/kubevirt/kinds/kubevirt';
 import { MAX_REFERENCES } from '@coracle/kubevirt/rules/data-volume/data-source-status';
 import { sourceOfDataVolume } from '@coracle/kubevirt/rules/data-volume/data-volume-source';

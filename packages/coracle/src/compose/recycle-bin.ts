@@ -18,7 +18,7 @@ import {
   DELETED_VIRTUAL_MACHINE_CONTENTS,
   DELETED_VIRTUAL_MACHINES,
   type DeletedVirtualMachine,
-} from '@coracle/kubevirt/kinds/coracle/kinds';
+} from '@coracle/kubevirt/kinds/kinds';
 import type { ReadonlyVm } from '@coracle/kubevirt/kinds/kubevirt';
 import { MAX_RECORD_BYTES, MAX_RECORDS } from '@coracle/kubevirt/rules/bin/bin-bounds';
 import { UNDELETE_VERB, UNDELETED_FROM } from '@coracle/kubevirt/rules/bin/bin-names';

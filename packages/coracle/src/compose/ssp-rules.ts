@@ -5,7 +5,7 @@ import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { AdmissionPlugin } from '@coracle/apiserver/admission/plugin';
 import { denial } from '@coracle/apiserver/admission/webhook/webhook-failure';
 import type { ObjectStore } from '@coracle/apiserver/cache/object-store';
-import { SSP_GROUP, type Ssp } from '@coracle/kubevirt/kinds/ssp/kinds';
+import { SSP_GROUP, type Ssp } from '@coracle/kubevirt/kinds/kinds';
 import { otherSsp, SSP_WEBHOOK, sspProblem } from '@coracle/kubevirt/rules/protection/ssp-rules';
 
 /** Makes the plug-in. */

@@ -2,7 +2,7 @@
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
-import { DATA_SOURCES, type DataSource } from '../kinds/cdi/kinds.ts';
+import { DATA_SOURCES, type DataSource } from '../kinds/kinds.ts';
 import { MAX_REFERENCES } from '../rules/data-volume/data-source-status.ts';
 import type { DataVolumeSource } from '../rules/data-volume/data-volume-source.ts';
 

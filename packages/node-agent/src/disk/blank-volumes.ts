@@ -3,7 +3,7 @@ import { realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { quantityToBytes } from '@coracle/apimachinery/quantity/quantity';
-import type { Volume } from '@coracle/kubevirt/kinds/volumes';
+import type { Volume } from '@coracle/kubevirt/kinds/kinds';
 import type { DiskFile } from '../qemu/argv.ts';
 import { createEmpty } from './empty-image.ts';
 import { createRawImage, rawImageSize } from './raw-image.ts';

@@ -1,7 +1,7 @@
 /** Gathers what a cloud-init volume holds and writes its ISO image. */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { CloudInitSource } from '@coracle/kubevirt/kinds/volumes';
+import type { CloudInitSource } from '@coracle/kubevirt/kinds/kinds';
 import { publicKeysOf } from '@coracle/kubevirt/rules/access-credentials/agent-credentials';
 import { cloudInitInstanceId } from '@coracle/kubevirt/rules/identity/cloud-init-instance';
 import type { MachinePlan } from '@coracle/kubevirt/rules/machine/machine-plan';

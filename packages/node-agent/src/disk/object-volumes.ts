@@ -1,7 +1,7 @@
 /** Volumes whose files come from API objects: configMap, secret, downwardAPI, serviceAccount, sysprep. */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Volume } from '@coracle/kubevirt/kinds/volumes';
+import type { Volume } from '@coracle/kubevirt/kinds/kinds';
 import type { DiskFile } from '../qemu/argv.ts';
 import { type ObjectData, readConfigMap, readSecret } from './api-objects.ts';
 import { createIso } from './iso.ts';

@@ -16,7 +16,7 @@ import {
   DATA_VOLUMES,
   type DataImportCron,
   type DataVolume,
-} from '@coracle/kubevirt/kinds/cdi/kinds';
+} from '@coracle/kubevirt/kinds/kinds';
 import { BIND_IMMEDIATELY } from '@coracle/kubevirt/rules/data-volume/claim-of-data-volume';
 import { diskState } from '@coracle/kubevirt/rules/data-volume/readiness';
 import { systemClock } from '@coracle/runtime/clock/clock';

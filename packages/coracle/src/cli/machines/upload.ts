@@ -7,7 +7,7 @@ import type { ObjectKey } from '@coracle/apimachinery/meta/object';
 import { conditionOf } from '@coracle/apimachinery/meta/object-state';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import type { Client } from '@coracle/client/client';
-import { CDI_CONFIGS, DATA_VOLUMES, type DataVolume } from '@coracle/kubevirt/kinds/cdi/kinds';
+import { CDI_CONFIGS, DATA_VOLUMES, type DataVolume } from '@coracle/kubevirt/kinds/kinds';
 import { UPLOAD_GROUP } from '@coracle/kubevirt/rules/data-volume/cdi-roles';
 import { imageFormat } from '@coracle/node-agent/fill/image-format';
 import { systemClock } from '@coracle/runtime/clock/clock';

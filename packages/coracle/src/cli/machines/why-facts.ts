@@ -7,8 +7,8 @@ import { EVENTS, NODES } from '@coracle/apimachinery/types/resource-types';
 import type { Event, Node, ReadonlyNode } from '@coracle/apimachinery/types/types';
 import { isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
-import { DATA_VOLUMES, type DataVolume, type ReadonlyDataVolume } from '@coracle/kubevirt/kinds/cdi/kinds';
 import type { VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
+import { DATA_VOLUMES, type DataVolume, type ReadonlyDataVolume } from '@coracle/kubevirt/kinds/kinds';
 import type { FoundMachine } from './find-machine.ts';
 import { launcherPod } from './launcher-pod.ts';
 

@@ -6,10 +6,7 @@ import { builtinResources } from '@coracle/apiserver/kinds/builtin/builtin-resou
 import { volumeSnapshotCrds } from '@coracle/cluster-rules/volume-snapshot/definitions';
 import { configSyncCrds } from '@coracle/gitops/kinds/definitions';
 import type { KindLookup } from '@coracle/gitops/plan/declare';
-import { cdiCrds } from '@coracle/kubevirt/kinds/cdi/definitions';
-import { kubevirtResources } from '@coracle/kubevirt/kinds/kubevirt';
-import { networkAttachmentCrd } from '@coracle/kubevirt/kinds/network-attachment';
-import { sspCrd } from '@coracle/kubevirt/kinds/ssp/definition';
+import { kubevirtResources, otherCrds } from '@coracle/kubevirt/kinds/kubevirt';
 
 /** Looks them up. */
 export function offlineKinds(): KindLookup {
@@ -17,13 +14,7 @@ export function offlineKinds(): KindLookup {
   const add = (type: ResourceType<KubeObject>): void => void kinds.set(`${apiVersionOf(type)}/${type.kind}`, type);
   for (const { group, version, resource, kind, namespaced } of [...builtinResources(), ...kubevirtResources()])
     add({ group, version, resource, kind, namespaced });
-  for (const { spec } of [
-    ...configSyncCrds(0),
-    sspCrd(0),
-    networkAttachmentCrd(0),
-    ...cdiCrds(0),
-    ...volumeSnapshotCrds(0),
-  ])
+  for (const { spec } of [...configSyncCrds(0), ...otherCrds(0), ...volumeSnapshotCrds(0)])
     for (const { name } of spec.versions)
       add({
         group: spec.group,

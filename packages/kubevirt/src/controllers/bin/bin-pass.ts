@@ -21,7 +21,7 @@ import {
   type DeletedVirtualMachine,
   type DeletedVirtualMachineContent,
   type UndeletePlan,
-} from '../../kinds/coracle/kinds.ts';
+} from '../../kinds/kinds.ts';
 
 export type Content = DeepReadonly<DeletedVirtualMachineContent>;
 export type RecordOf = DeepReadonly<DeletedVirtualMachine>;

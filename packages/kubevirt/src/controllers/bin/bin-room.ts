@@ -6,7 +6,7 @@ import type { Client } from '@coracle/client/client';
 import { commit } from '@coracle/client/commit/commit';
 import type { PoolFacts } from '@coracle/cluster-rules/storage/pool-calls';
 import type { Logger } from '@coracle/runtime/log/log';
-import { DELETED_VIRTUAL_MACHINE_CONTENTS, type DeletedVirtualMachineContent } from '../../kinds/coracle/kinds.ts';
+import { DELETED_VIRTUAL_MACHINE_CONTENTS, type DeletedVirtualMachineContent } from '../../kinds/kinds.ts';
 import { type BinEntry, type Eviction, evictions } from '../../rules/bin/bin-bounds.ts';
 import { heldHandles } from '../../rules/bin/bin-names.ts';
 import { type CallPool, type Content, poolReason } from './bin-pass.ts';

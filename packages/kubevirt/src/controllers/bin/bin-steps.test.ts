@@ -5,7 +5,7 @@ import {
   DELETED_VIRTUAL_MACHINE_CONTENTS,
   DELETED_VIRTUAL_MACHINES,
   type DeletedVirtualMachineContent,
-} from '../../kinds/coracle/kinds.ts';
+} from '../../kinds/kinds.ts';
 import { machine, testSteps } from '../step.fixture.ts';
 import type { BinPass } from './bin-pass.ts';
 import { BinSteps, RELEASING } from './bin-steps.ts';

@@ -13,7 +13,7 @@ import {
   DELETED_VIRTUAL_MACHINES,
   type DeletedVirtualMachine,
   type UndeleteRequest,
-} from '../../kinds/coracle/kinds.ts';
+} from '../../kinds/kinds.ts';
 import { KUBEVIRTS, VIRTUAL_MACHINES } from '../../kinds/kubevirt.ts';
 import { undeleteWindowOf } from '../../rules/bin/bin-settings.ts';
 import { vmUuids } from '../../rules/identity/shared-uuids.ts';

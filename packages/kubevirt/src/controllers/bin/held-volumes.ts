@@ -2,7 +2,7 @@
 
 import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
-import { DELETED_VIRTUAL_MACHINE_CONTENTS } from '../../kinds/coracle/kinds.ts';
+import { DELETED_VIRTUAL_MACHINE_CONTENTS } from '../../kinds/kinds.ts';
 import { holdLabel } from '../../rules/bin/bin-names.ts';
 
 /**

@@ -8,7 +8,7 @@ import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { NAMESPACES } from '@coracle/apimachinery/types/resource-types';
 import { orAbsent } from '@coracle/client/api-failure';
 import type { PoolFacts } from '@coracle/cluster-rules/storage/pool-calls';
-import type { PlannedName, UndeletePlan, UndeleteRequest } from '../../kinds/coracle/kinds.ts';
+import type { PlannedName, UndeletePlan, UndeleteRequest } from '../../kinds/kinds.ts';
 import { type ReadonlyVm, VIRTUAL_MACHINES, type VirtualMachine } from '../../kinds/kubevirt.ts';
 import { keptDependents, otherName, restoredMachine } from '../../rules/bin/restored-objects.ts';
 import { effectiveUuid, machineOfVm, sharedText } from '../../rules/identity/shared-uuids.ts';

@@ -11,7 +11,7 @@ import {
   DELETED_VIRTUAL_MACHINE_CONTENTS,
   type DeletedVirtualMachineContent,
   type HeldVolume,
-} from '../../kinds/coracle/kinds.ts';
+} from '../../kinds/kinds.ts';
 import { BIN_FINALIZER, heldHandles, holdLabel } from '../../rules/bin/bin-names.ts';
 import { type BinPass, type Content, NotYet, poolReason, volumeNow } from './bin-pass.ts';
 

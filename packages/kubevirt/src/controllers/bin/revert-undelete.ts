@@ -12,7 +12,7 @@ import {
   DELETED_VIRTUAL_MACHINE_CONTENTS,
   type DeletedVirtualMachineContent,
   type HeldVolume,
-} from '../../kinds/coracle/kinds.ts';
+} from '../../kinds/kinds.ts';
 import { holdLabel } from '../../rules/bin/bin-names.ts';
 import { claimReference, isFrom, keptDependents, newNameOf } from '../../rules/bin/restored-objects.ts';
 import { type BinPass, current, NotYet, planOf, typeOf, volumeNow, writeStatus } from './bin-pass.ts';

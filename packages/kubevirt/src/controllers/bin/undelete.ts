@@ -15,7 +15,7 @@ import {
   DELETED_VIRTUAL_MACHINE_CONTENTS,
   type DeletedVirtualMachineContent,
   type HeldVolume,
-} from '../../kinds/coracle/kinds.ts';
+} from '../../kinds/kinds.ts';
 import { VIRTUAL_MACHINES, type VirtualMachine } from '../../kinds/kubevirt.ts';
 import { heldHandles, holdLabel } from '../../rules/bin/bin-names.ts';
 import {

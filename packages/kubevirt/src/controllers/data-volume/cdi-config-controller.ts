@@ -3,7 +3,7 @@ import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { commit } from '@coracle/client/commit/commit';
 import { type Controller, createController, DONE, ownKeys } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
-import { CDI_CONFIGS, CDI_GROUP, CDI_VERSION, type CdiConfig } from '../../kinds/cdi/kinds.ts';
+import { CDI_CONFIGS, CDI_GROUP, CDI_VERSION, type CdiConfig } from '../../kinds/kinds.ts';
 
 export interface CdiConfigOptions extends ControllerEnvironment {
   /** Where uploads are taken; none is named without. */

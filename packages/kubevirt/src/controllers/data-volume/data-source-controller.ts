@@ -7,7 +7,7 @@ import { type Controller, createController, DONE, ownKeys, source } from '@corac
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import type { Informer } from '@coracle/client/informer/informer';
 import { VOLUME_SNAPSHOTS } from '@coracle/cluster-rules/volume-snapshot/kinds';
-import { DATA_SOURCES, DATA_VOLUMES, type DataSource } from '../../kinds/cdi/kinds.ts';
+import { DATA_SOURCES, DATA_VOLUMES, type DataSource } from '../../kinds/kinds.ts';
 import { dataSourceStatus, endOfDataSource } from '../../rules/data-volume/data-source-status.ts';
 
 /** Makes the controller; nothing happens before `start`. */

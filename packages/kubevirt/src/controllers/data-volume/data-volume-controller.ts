@@ -20,7 +20,7 @@ import {
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import { POOL_LABEL } from '@coracle/cluster-rules/storage/pool-names';
 import { isUploadTarget } from '@coracle/cluster-rules/storage/provision-plan';
-import { CDI_GROUP, DATA_VOLUMES, type DataVolume } from '../../kinds/cdi/kinds.ts';
+import { CDI_GROUP, DATA_VOLUMES, type DataVolume } from '../../kinds/kinds.ts';
 import { dataVolumeEvents } from '../../rules/data-volume/data-volume-events.ts';
 import { dataVolumeStatus } from '../../rules/data-volume/data-volume-status.ts';
 import { RUNNING_MESSAGE, withUploadAnnotations } from '../../rules/data-volume/upload-annotations.ts';

@@ -2,7 +2,7 @@ import { PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES } from '../../../../apimachin
 import type { PersistentVolumeClaim } from '../../../../apimachinery/src/types/types.ts';
 import type { ControllerEnvironment } from '../../../../client/src/controller/environment.ts';
 import { stored } from '../../../../client/src/run-step.fixture.ts';
-import { DATA_VOLUMES, type DataVolume } from '../../kinds/cdi/kinds.ts';
+import { DATA_VOLUMES, type DataVolume } from '../../kinds/kinds.ts';
 import { ALLOW_ADOPTION, PREPOPULATED } from '../../rules/data-volume/claim-of-data-volume.ts';
 import { testSteps } from '../step.fixture.ts';
 import { DataVolumeSteps } from './data-volume-steps.ts';

@@ -6,7 +6,7 @@ import type { PersistentVolumeClaim, ReadonlyClaim } from '@coracle/apimachinery
 import { commit } from '@coracle/client/commit/commit';
 import { defaultClassOf } from '@coracle/cluster-rules/storage/default-class';
 import { isLeftToPopulator } from '@coracle/cluster-rules/storage/provision-plan';
-import { DATA_VOLUMES, type ReadonlyDataVolume, STORAGE_PROFILES } from '../../kinds/cdi/kinds.ts';
+import { DATA_VOLUMES, type ReadonlyDataVolume, STORAGE_PROFILES } from '../../kinds/kinds.ts';
 import {
   ALLOW_ADOPTION,
   BIND_IMMEDIATELY,

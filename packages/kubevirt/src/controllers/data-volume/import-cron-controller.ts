@@ -30,7 +30,7 @@ import {
   type DataImportCronStatus,
   type DataSource,
   type DataVolume,
-} from '../../kinds/cdi/kinds.ts';
+} from '../../kinds/kinds.ts';
 import { BIND_IMMEDIATELY } from '../../rules/data-volume/claim-of-data-volume.ts';
 import { parseCron } from '../../rules/data-volume/cron-schedule.ts';
 import { importCronConditions, importName, outdatedImports } from '../../rules/data-volume/import-cron.ts';

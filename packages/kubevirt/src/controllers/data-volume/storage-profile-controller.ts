@@ -5,7 +5,7 @@ import { orAbsent, orThere } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { type Controller, createController, DONE, ownKeys } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
-import { CDI_GROUP, CDI_VERSION, STORAGE_PROFILES, type StorageProfile } from '../../kinds/cdi/kinds.ts';
+import { CDI_GROUP, CDI_VERSION, STORAGE_PROFILES, type StorageProfile } from '../../kinds/kinds.ts';
 import { propertySetsOf } from '../../rules/data-volume/storage-profile.ts';
 
 /** Makes the controller; its keys are names of classes. */

@@ -11,7 +11,7 @@ import {
 import type { ReadonlyClaim, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { InformerSet } from '@coracle/client/informer/informer-set';
 import { placeOf } from '@coracle/cluster-rules/storage/provision-plan';
-import { DATA_VOLUMES } from '../../kinds/cdi/kinds.ts';
+import { DATA_VOLUMES } from '../../kinds/kinds.ts';
 import {
   type ReadonlyExport,
   VIRTUAL_MACHINE_EXPORTS,

@@ -3,12 +3,12 @@ import type { Pod } from '../../../../apimachinery/src/types/types.ts';
 import { DONE } from '../../../../client/src/controller/controller.ts';
 import type { ControllerEnvironment } from '../../../../client/src/controller/environment.ts';
 import { NOW, stored } from '../../../../client/src/run-step.fixture.ts';
+import type { MigrationPhase } from '../../kinds/kinds.ts';
 import {
   VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
   type VirtualMachineInstance,
   type VirtualMachineInstanceMigration,
 } from '../../kinds/kubevirt.ts';
-import type { MigrationPhase } from '../../kinds/migration.ts';
 import { MIGRATION_JOB_LABEL, MIGRATION_TARGET_NODE_LABEL } from '../../rules/launcher/launcher-labels.ts';
 import { instance, launcher, settings, testSteps } from '../step.fixture.ts';
 import { MigrationSteps, type Pass } from './migration-steps.ts';

@@ -1,8 +1,8 @@
 /** What the rules of migrations read off their objects. */
 
 import { hasEnded } from '@coracle/apimachinery/meta/object-state';
+import type { MigrationPhase } from '../../kinds/kinds.ts';
 import type { ReadonlyMigration, ReadonlyVmi } from '../../kinds/kubevirt.ts';
-import type { MigrationPhase } from '../../kinds/migration.ts';
 
 /** '' is upstream's unset phase. */
 export type Phase = MigrationPhase | '';

@@ -1,7 +1,7 @@
 import { CONTROLLER_REVISIONS } from '../../../../apimachinery/src/types/resource-types.ts';
 import type { ControllerEnvironment } from '../../../../client/src/controller/environment.ts';
 import { NOW, stored } from '../../../../client/src/run-step.fixture.ts';
-import { DATA_VOLUMES } from '../../kinds/cdi/kinds.ts';
+import { DATA_VOLUMES } from '../../kinds/kinds.ts';
 import {
   type PoolSpec,
   VIRTUAL_MACHINE_POOLS,

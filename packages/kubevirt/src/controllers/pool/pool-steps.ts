@@ -10,7 +10,7 @@ import { createEventRecorder } from '@coracle/client/events/recorder';
 import { createExpectations } from '@coracle/client/expectations/expectations';
 import { hasFinalizer, removeFinalizer } from '@coracle/client/finalizer/finalizer';
 import { createInformer } from '@coracle/client/informer/informer';
-import { DATA_VOLUMES } from '../../kinds/cdi/kinds.ts';
+import { DATA_VOLUMES } from '../../kinds/kinds.ts';
 import {
   type PoolSpec,
   type ReadonlyPool,

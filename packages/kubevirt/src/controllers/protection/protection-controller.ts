@@ -14,7 +14,7 @@ import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { orAbsent } from '@coracle/client/api-failure';
 import { createController, DONE, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
-import { SSP_GROUP, SSPS, type Ssp } from '../../kinds/ssp/kinds.ts';
+import { SSP_GROUP, SSPS, type Ssp } from '../../kinds/kinds.ts';
 import { isOfSsp, sspKeyOf } from '../../rules/protection/operand-metadata.ts';
 import { isPaused } from '../../rules/protection/ssp-status.ts';
 import {

@@ -21,7 +21,7 @@ import {
 } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
 import { addFinalizer, hasFinalizer, removeFinalizer } from '@coracle/client/finalizer/finalizer';
-import { SSP_GROUP, SSPS, type Ssp, type SspStatus } from '../../kinds/ssp/kinds.ts';
+import { SSP_GROUP, SSPS, type Ssp, type SspStatus } from '../../kinds/kinds.ts';
 import { isOfSsp, type OperandOwner } from '../../rules/protection/operand-metadata.ts';
 import {
   beginningStatus,

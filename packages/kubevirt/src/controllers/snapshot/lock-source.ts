@@ -5,7 +5,7 @@ import { isNotFound, orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { commit } from '@coracle/client/commit/commit';
 import { addFinalizer, removeFinalizer } from '@coracle/client/finalizer/finalizer';
-import { DATA_VOLUMES } from '../../kinds/cdi/kinds.ts';
+import { DATA_VOLUMES } from '../../kinds/kinds.ts';
 import { type ReadonlySnapshot, type ReadonlyVm, VIRTUAL_MACHINES, type VirtualMachine } from '../../kinds/kubevirt.ts';
 import { backendStorageClaimOf, needsBackendStorage } from '../../rules/backend-storage/backend-storage.ts';
 import { ownerDataVolume } from '../../rules/data-volume/owner-data-volume.ts';

@@ -6,7 +6,7 @@ import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import { orAbsent, orThere } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { commit } from '@coracle/client/commit/commit';
-import { DATA_VOLUMES, type DataVolume } from '../../kinds/cdi/kinds.ts';
+import { DATA_VOLUMES, type DataVolume } from '../../kinds/kinds.ts';
 import type { VirtualMachine, VolumeRestore } from '../../kinds/kubevirt.ts';
 import { POPULATED_FOR_ANNOTATION, RESTORE_NAME_ANNOTATION } from '../../rules/snapshot/restored-claim.ts';
 import { hasTemplate, replacedDataVolumes } from '../../rules/snapshot/restored-machine.ts';

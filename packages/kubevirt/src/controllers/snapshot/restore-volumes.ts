@@ -9,7 +9,7 @@ import type { PersistentVolumeClaim, ReadonlyClaim } from '@coracle/apimachinery
 import { orAbsent, orThere } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { VOLUME_SNAPSHOTS } from '@coracle/cluster-rules/volume-snapshot/kinds';
-import { DATA_VOLUMES } from '../../kinds/cdi/kinds.ts';
+import { DATA_VOLUMES } from '../../kinds/kinds.ts';
 import type { VolumeRestore } from '../../kinds/kubevirt.ts';
 import { ownerDataVolume } from '../../rules/data-volume/owner-data-volume.ts';
 import { isMarked, RESTORE_NAME_ANNOTATION, restoredClaim } from '../../rules/snapshot/restored-claim.ts';

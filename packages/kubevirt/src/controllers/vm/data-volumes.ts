@@ -13,13 +13,7 @@ import type { EventRecorder } from '@coracle/client/events/recorder';
 import type { Informer } from '@coracle/client/informer/informer';
 import type { InformerSet } from '@coracle/client/informer/informer-set';
 import type { Clock } from '@coracle/runtime/clock/clock';
-import {
-  CDI_GROUP,
-  CDI_VERSION,
-  DATA_VOLUMES,
-  type DataVolume,
-  type ReadonlyDataVolume,
-} from '../../kinds/cdi/kinds.ts';
+import { CDI_GROUP, CDI_VERSION, DATA_VOLUMES, type DataVolume, type ReadonlyDataVolume } from '../../kinds/kinds.ts';
 import type { VirtualMachine } from '../../kinds/kubevirt.ts';
 import { KEPT_FOR } from '../../rules/data-volume/claim-of-data-volume.ts';
 import {

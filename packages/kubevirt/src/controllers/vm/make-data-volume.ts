@@ -5,7 +5,7 @@ import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-t
 import { orAbsent, orThere } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { EventRecorder } from '@coracle/client/events/recorder';
-import { CDI_GROUP, CDI_VERSION, DATA_VOLUMES, type DataVolumeSpec } from '../../kinds/cdi/kinds.ts';
+import { CDI_GROUP, CDI_VERSION, DATA_VOLUMES, type DataVolumeSpec } from '../../kinds/kinds.ts';
 import type { VirtualMachine } from '../../kinds/kubevirt.ts';
 import { ALLOW_ADOPTION } from '../../rules/data-volume/claim-of-data-volume.ts';
 import { sourceOfDataVolume } from '../../rules/data-volume/data-volume-source.ts';

@@ -2,7 +2,7 @@
 
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import type { PolicyRule } from '@coracle/apimachinery/types/types';
-import { CORACLE_GROUP, DELETED_VIRTUAL_MACHINES } from '../../kinds/coracle/kinds.ts';
+import { CORACLE_GROUP, DELETED_VIRTUAL_MACHINES } from '../../kinds/kinds.ts';
 import { UNDELETE_VERB } from './bin-names.ts';
 
 interface BinRole {

@@ -19,7 +19,7 @@ import {
   type DeletedVirtualMachine,
   type DeletedVirtualMachineContent,
   type HeldVolume,
-} from '../../kinds/coracle/kinds.ts';
+} from '../../kinds/kinds.ts';
 import type { ReadonlyVm } from '../../kinds/kubevirt.ts';
 import { backendStorageClaimOfVm, STATE_LABEL } from '../backend-storage/backend-storage.ts';
 import { withRevisionNames } from '../instancetype/revision-names.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { KubeObject } from '../../../../apimachinery/src/meta/object.ts';
-import type { DeletedVirtualMachineContent } from '../../kinds/coracle/kinds.ts';
+import type { DeletedVirtualMachineContent } from '../../kinds/kinds.ts';
 import { restoredDependent, restoredMachine } from './restored-objects.ts';
 
 /** As a RootSync has written it, with what others put beside. */

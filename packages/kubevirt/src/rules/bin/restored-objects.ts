@@ -16,7 +16,7 @@ import type {
 import type { PersistentVolume, PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import { BOUND_BY_CONTROLLER } from '@coracle/cluster-rules/storage/claim-step';
 import { PROVISIONER_FINALIZER } from '@coracle/cluster-rules/storage/provision-plan';
-import type { DeletedVirtualMachineContent, HeldVolume, UndeletePlan } from '../../kinds/coracle/kinds.ts';
+import type { DeletedVirtualMachineContent, HeldVolume, UndeletePlan } from '../../kinds/kinds.ts';
 import type { ReadonlyVm, VirtualMachine } from '../../kinds/kubevirt.ts';
 import { STATE_LABEL } from '../backend-storage/backend-storage.ts';
 import { decideIdentity, IDENTITY_ORIGIN, withIdentity } from '../identity/decide-identity.ts';

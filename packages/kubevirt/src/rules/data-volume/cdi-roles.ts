@@ -1,6 +1,6 @@
 /** CDI's roles for users, as far as its kinds are served here; they are joined to admin, edit and view. */
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
-import { CDI_GROUP } from '../../kinds/cdi/kinds.ts';
+import { CDI_GROUP } from '../../kinds/kinds.ts';
 
 const RESOURCES = `${CDI_GROUP} : datavolumes datasources dataimportcrons`;
 

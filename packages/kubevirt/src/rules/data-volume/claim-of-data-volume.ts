@@ -3,7 +3,7 @@ import { controllerReference } from '@coracle/apimachinery/meta/controller-refer
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import { UPLOAD_TARGET, USE_POPULATOR } from '@coracle/cluster-rules/storage/provision-plan';
-import type { ClaimPropertySet, ReadonlyDataVolume } from '../../kinds/cdi/kinds.ts';
+import type { ClaimPropertySet, ReadonlyDataVolume } from '../../kinds/kinds.ts';
 
 const CONTENT_TYPE = 'cdi.kubevirt.io/storage.contentType';
 /** On a DataVolume: its claim is made where there is room, and waits for no Pod. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { partly } from '../../../../../test/testkit/partly.ts';
-import type { DataSource, DataVolumePhase } from '../../kinds/cdi/kinds.ts';
+import type { DataSource, DataVolumePhase } from '../../kinds/kinds.ts';
 import { type DataSourceTargets, dataSourceStatus } from './data-source-status.ts';
 
 const NOW = Date.parse('2026-11-27T01:00:00Z');

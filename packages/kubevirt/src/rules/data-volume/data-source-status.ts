@@ -3,7 +3,7 @@ import { type DeepReadonly, formatTime, type ObjectKey } from '@coracle/apimachi
 import { conditionOf } from '@coracle/apimachinery/meta/object-state';
 import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import type { VolumeSnapshot } from '@coracle/cluster-rules/volume-snapshot/kinds';
-import type { CdiCondition, DataSource, DataVolume } from '../../kinds/cdi/kinds.ts';
+import type { CdiCondition, DataSource, DataVolume } from '../../kinds/kinds.ts';
 
 /** DataSources that lead to one another are followed so far. */
 export const MAX_REFERENCES = 3;

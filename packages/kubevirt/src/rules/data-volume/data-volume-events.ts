@@ -1,7 +1,7 @@
 /** What is reported of a DataVolume when its status changes, in CDI's words. */
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { conditionOf } from '@coracle/apimachinery/meta/object-state';
-import type { DataVolumeStatus } from '../../kinds/cdi/kinds.ts';
+import type { DataVolumeStatus } from '../../kinds/kinds.ts';
 import type { DataVolumeOutcome, Work } from './data-volume-status.ts';
 
 export interface DataVolumeEvent {

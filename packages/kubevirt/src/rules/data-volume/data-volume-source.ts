@@ -1,6 +1,6 @@
 /** Where the content of a DataVolume comes from, of `spec.source` or `spec.sourceRef`. */
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { DataVolumeSpec } from '../../kinds/cdi/kinds.ts';
+import type { DataVolumeSpec } from '../../kinds/kinds.ts';
 import type { Work } from './data-volume-status.ts';
 
 type Spec = DeepReadonly<DataVolumeSpec>;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
-import type { DataVolumeStatus } from '../../kinds/cdi/kinds.ts';
+import type { DataVolumeStatus } from '../../kinds/kinds.ts';
 import { dataVolumeEvents } from './data-volume-events.ts';
 import { type DataVolumeOutcome, dataVolumeStatus, nextAttemptAt, transferText } from './data-volume-status.ts';
 import { allowsStart, diskState } from './readiness.ts';

@@ -3,7 +3,7 @@ import { type DeepReadonly, formatTime } from '@coracle/apimachinery/meta/object
 import { conditionOf } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyClaim } from '@coracle/apimachinery/types/types';
 import type { FillReport } from '@coracle/cluster-rules/storage/pool-calls';
-import type { CdiCondition, DataVolumePhase, DataVolumeStatus } from '../../kinds/cdi/kinds.ts';
+import type { CdiCondition, DataVolumePhase, DataVolumeStatus } from '../../kinds/kinds.ts';
 
 type Running = Extract<FillReport, { state: 'running' }>;
 

@@ -1,7 +1,7 @@
 /** DataImportCrons as pure functions: names of imports, which of them go, conditions, and what is refused. */
 import { type DeepReadonly, formatTime } from '@coracle/apimachinery/meta/object';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import type { CdiCondition, DataImportCron, DataImportCronStatus, ReadonlyDataVolume } from '../../kinds/cdi/kinds.ts';
+import type { CdiCondition, DataImportCron, DataImportCronStatus, ReadonlyDataVolume } from '../../kinds/kinds.ts';
 import { parseCron } from './cron-schedule.ts';
 
 type Spec = DeepReadonly<DataImportCron['spec']>;

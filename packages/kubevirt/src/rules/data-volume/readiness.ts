@@ -1,6 +1,6 @@
 /** What the DataVolumes of a machine mean for it: whether it may start, and the word for people meanwhile. */
 import { conditionOf } from '@coracle/apimachinery/meta/object-state';
-import type { ReadonlyDataVolume } from '../../kinds/cdi/kinds.ts';
+import type { ReadonlyDataVolume } from '../../kinds/kinds.ts';
 import type { ReadonlyVm } from '../../kinds/kubevirt.ts';
 
 /** Of instances, and of the machines that have them. */

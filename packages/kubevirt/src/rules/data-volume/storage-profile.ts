@@ -2,7 +2,7 @@
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { StorageClass } from '@coracle/apimachinery/types/types';
 import { POOL_DRIVER } from '@coracle/cluster-rules/storage/pool-names';
-import type { ClaimPropertySet, StorageProfile } from '../../kinds/cdi/kinds.ts';
+import type { ClaimPropertySet, StorageProfile } from '../../kinds/kinds.ts';
 
 /** A disk of a pool can be had by every node that serves it: guests move, whatever they boot from. */
 const KNOWN: Readonly<Record<string, readonly ClaimPropertySet[]>> = {

@@ -6,7 +6,7 @@ import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { isQuantity, quantityToBytes } from '@coracle/apimachinery/quantity/quantity';
 import { parseChecksum } from '@coracle/cluster-rules/storage/checksum';
-import type { DataVolumeSpec } from '../../kinds/cdi/kinds.ts';
+import type { DataVolumeSpec } from '../../kinds/kinds.ts';
 import { sourceOfDataVolume } from './data-volume-source.ts';
 
 type Spec = DeepReadonly<DataVolumeSpec>;

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Pod } from '../../../../apimachinery/src/types/types.ts';
+import type { EvictionStrategy } from '../../kinds/kinds.ts';
 import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
-import { EVICTION_STRATEGIES, type EvictionStrategy } from '../../kinds/vmi-spec.ts';
+import { valuesOf } from '../../kinds/structural-schema.ts';
 import { evictedPodOf, evictionDecision, evictionStrategyOf } from './eviction-decision.ts';
 
 const vmiWith = (facts: { migratable?: string; mark?: string; strategy?: EvictionStrategy }): VirtualMachineInstance =>
@@ -85,6 +86,8 @@ describe('evictionDecision()', () => {
     assert.deepEqual(evictionDecision({ vmi, strategy: 'LiveMigrate', nodeName: 'node-1' }), refuse(NOT_MIGRATABLE));
   });
 });
+
+const EVICTION_STRATEGIES = valuesOf<EvictionStrategy>('VirtualMachineInstanceSpec', 'evictionStrategy');
 
 describe('evictionStrategyOf()', () => {
   for (const own of [undefined, ...EVICTION_STRATEGIES])

@@ -2,7 +2,7 @@
 import { parseGoDuration } from '@coracle/apimachinery/meta/go-duration';
 import { type DeepReadonly, formatTime, keyOf } from '@coracle/apimachinery/meta/object';
 import type { ReadonlyClaim } from '@coracle/apimachinery/types/types';
-import type { ExportLink, ExportStatus } from '../../kinds/export.ts';
+import type { ExportLink, ExportStatus } from '../../kinds/kinds.ts';
 import type { ReadonlyExport, VirtualMachineExport } from '../../kinds/kubevirt.ts';
 import {
   exportHost,

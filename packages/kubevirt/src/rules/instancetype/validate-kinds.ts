@@ -2,7 +2,8 @@
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import { CPU_TOPOLOGIES, type InstancetypeSpec, type PreferenceSpec, SPREAD_ACROSS } from '../../kinds/kubevirt.ts';
+import type { InstancetypeSpec, PreferenceSpec } from '../../kinds/kinds.ts';
+import { valuesOf } from '../../kinds/structural-schema.ts';
 import { preferredTopology, REPLACED_TOPOLOGIES, spreadOptions } from './cpu-topology.ts';
 
 const invalid = (field: string, detail: string): FieldError => ({ type: 'FieldValueInvalid', field, detail });
@@ -30,11 +31,11 @@ export function instancetypeWarnings(spec: DeepReadonly<InstancetypeSpec>): stri
 export function validatePreferenceSpec(spec: DeepReadonly<PreferenceSpec>): FieldError[] {
   const causes: FieldError[] = [];
   const topology = spec.cpu?.preferredCPUTopology;
-  if (topology != null && !(CPU_TOPOLOGIES as readonly string[]).includes(topology))
+  if (topology != null && !valuesOf('PreferenceSpec', 'cpu', 'preferredCPUTopology').includes(topology))
     causes.push(invalid('spec.cpu.preferredCPUTopology', `unknown preferredCPUTopology ${topology}`));
   if (topology == null || preferredTopology(spec) !== 'spread') return causes;
   const { ratio, across } = spreadOptions(spec);
-  if (!(SPREAD_ACROSS as readonly string[]).includes(across)) {
+  if (!valuesOf('PreferenceSpec', 'cpu', 'spreadOptions', 'across').includes(across)) {
     causes.push(invalid('spec.cpu.spreadOptions.across', `across ${across} is not supported`));
   } else if (across === 'CoresThreads' && ratio !== 2) {
     const text = 'only a ratio of 2 (1 core 2 threads) is allowed when spreading vCPUs over cores and threads';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { partly } from '../../../../../test/testkit/partly.ts';
+import type { Interface, Network } from '../../kinds/kinds.ts';
 import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
-import type { Interface, Network } from '../../kinds/network.ts';
 import {
   definitionsOf,
   NETWORKS_ANNOTATION,

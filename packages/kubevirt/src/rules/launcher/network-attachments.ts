@@ -5,9 +5,8 @@
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
+import type { Interface, Network, NetworkAttachmentDefinition } from '../../kinds/kinds.ts';
 import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
-import type { Interface, Network } from '../../kinds/network.ts';
-import type { NetworkAttachmentDefinition } from '../../kinds/network-attachment.ts';
 import { sha256Hex } from './sha-256.ts';
 
 /** Annotation of a Pod: the networks that it is to be on. */

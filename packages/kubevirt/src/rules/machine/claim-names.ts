@@ -1,5 +1,5 @@
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachineInstanceSpec } from '../../kinds/vmi-spec.ts';
+import type { VirtualMachineInstanceSpec } from '../../kinds/kinds.ts';
 
 /** Names of the claims that the volumes of an instance, or of a template of some, are. */
 export const claimNames = (spec: DeepReadonly<Pick<VirtualMachineInstanceSpec, 'volumes'>> | undefined): string[] =>

@@ -1,6 +1,5 @@
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Disk } from '../../kinds/devices.ts';
-import type { Volume } from '../../kinds/volumes.ts';
+import type { Disk, Volume } from '../../kinds/kinds.ts';
 import { queuesFor } from './cpu.ts';
 import { type DiskBus, type MachinePlan, PlanError, type PlannedDisk } from './machine-plan.ts';
 import type { PlanContext } from './plan-context.ts';

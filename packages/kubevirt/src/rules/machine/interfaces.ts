@@ -1,5 +1,5 @@
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Interface, Network } from '../../kinds/network.ts';
+import type { Interface, Network } from '../../kinds/kinds.ts';
 import { segmentOf } from '../launcher/network-attachments.ts';
 import {
   type ForwardedPort,

@@ -3,7 +3,7 @@
  * their own, so that a device that is plugged, and is there from the start the next time, moves none of the others.
  */
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Volume } from '../../kinds/volumes.ts';
+import type { Volume } from '../../kinds/kinds.ts';
 import { queuesFor } from './cpu.ts';
 import type { DevicePlace, DeviceSpec, MachinePlan, PlannedDisk } from './machine-plan.ts';
 

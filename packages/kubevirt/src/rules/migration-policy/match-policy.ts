@@ -2,8 +2,7 @@
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { MigrationPolicy } from '../../kinds/kinds.ts';
-import type { MigrationOptions } from '../../kinds/migration-options.ts';
+import type { MigrationOptions, MigrationPolicy } from '../../kinds/kinds.ts';
 
 type Policy = DeepReadonly<MigrationPolicy>;
 type Labels = Readonly<Record<string, string>>;

@@ -1,8 +1,8 @@
 /** The cluster's settings of live migrations, every knob with a value (pkg/virt-config, defaults of `migrations`). */
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
+import type { MigrationConfiguration, MigrationOptions } from '../../kinds/kinds.ts';
 import type { ReadonlyKubeVirt } from '../../kinds/kubevirt.ts';
-import type { MigrationConfiguration, MigrationOptions } from '../../kinds/migration-options.ts';
 
 export interface MigrationSettings {
   readonly parallelMigrationsPerCluster: number;

@@ -2,7 +2,7 @@
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { quantityValue, readQuantity } from '@coracle/apimachinery/quantity/quantity';
-import type { MigrationOptions } from '../../kinds/migration-options.ts';
+import type { MigrationOptions } from '../../kinds/kinds.ts';
 
 export interface MigrationLimits {
   /** Bytes a second; 0 = no limit. */

@@ -13,6 +13,7 @@ import {
   SERVICE_ACCOUNTS,
 } from '@coracle/apimachinery/types/resource-types';
 import { VOLUME_SNAPSHOTS } from '@coracle/cluster-rules/volume-snapshot/kinds';
+import { NETWORK_ATTACHMENT_DEFINITIONS } from '../../kinds/kinds.ts';
 import {
   VIRTUAL_MACHINE_BACKUP_TRACKERS,
   VIRTUAL_MACHINE_BACKUPS,
@@ -28,7 +29,6 @@ import {
   VIRTUAL_MACHINE_SNAPSHOTS,
   VIRTUAL_MACHINES,
 } from '../../kinds/kubevirt.ts';
-import { NETWORK_ATTACHMENT_DEFINITIONS } from '../../kinds/network-attachment.ts';
 import type { GraphKind } from './graph-node.ts';
 
 const custom = (group: string, version: string, resource: string, kind: string): ResourceType<KubeObject> => ({

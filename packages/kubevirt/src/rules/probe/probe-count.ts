@@ -1,6 +1,6 @@
 /** How outcomes of a probe become a result (pkg/kubelet/prober/worker.go): pure. */
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { GuestProbe } from '../../kinds/vmi-spec.ts';
+import type { GuestProbe } from '../../kinds/kinds.ts';
 
 export interface ProbeSettings {
   readonly initialDelayMs: number;

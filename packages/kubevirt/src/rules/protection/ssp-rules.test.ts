@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Ssp } from '../../kinds/ssp/kinds.ts';
+import type { Ssp } from '../../kinds/kinds.ts';
 import { otherSsp, sspProblem } from './ssp-rules.ts';
 
 const commonTemplates = { namespace: 'kubevirt' };

@@ -4,7 +4,7 @@
  */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Ssp } from '../../kinds/ssp/kinds.ts';
+import type { Ssp } from '../../kinds/kinds.ts';
 
 /** Named in refusals. */
 export const SSP_WEBHOOK = 'validation.v1beta3.ssp.kubevirt.io';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DeepReadonly } from '../../../../apimachinery/src/meta/object.ts';
-import type { Ssp, SspStatus } from '../../kinds/ssp/kinds.ts';
+import type { Ssp, SspStatus } from '../../kinds/kinds.ts';
 import { DELETION_POLICY, DELETION_POLICY_BINDING } from './deletion-policy.ts';
 import { operandMetadata } from './operand-metadata.ts';
 import { beginningStatus, deletingStatus, deployedStatus, isBeginning, isPaused, pausedStatus } from './ssp-status.ts';

@@ -7,7 +7,7 @@ import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly, KubeObject, ObjectMeta } from '@coracle/apimachinery/meta/object';
 import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding } from '@coracle/apimachinery/types/types';
-import type { Ssp, SspCondition, SspPhase, SspStatus } from '../../kinds/ssp/kinds.ts';
+import type { Ssp, SspCondition, SspPhase, SspStatus } from '../../kinds/kinds.ts';
 import { isOfSsp } from './operand-metadata.ts';
 
 type Status = DeepReadonly<SspStatus>;

@@ -10,8 +10,7 @@ import {
   quantityFromBytes,
   quantityValue,
 } from '@coracle/apimachinery/quantity/quantity';
-import type { ReadonlyVmi } from '@coracle/kubevirt/kinds/kinds';
-import type { VirtualMachineInstanceStatus, VmCondition } from '@coracle/kubevirt/kinds/status';
+import type { ReadonlyVmi, VirtualMachineInstanceStatus, VmCondition } from '@coracle/kubevirt/kinds/kinds';
 import { unsupportedReason } from '@coracle/kubevirt/rules/access-credentials/agent-credentials';
 import { POD_INTERFACE } from '@coracle/kubevirt/rules/launcher/network-attachments';
 import { podAddressOf } from '@coracle/kubevirt/rules/launcher/pod-address';

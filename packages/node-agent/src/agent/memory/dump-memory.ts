@@ -6,7 +6,7 @@
 import { chmod, mkdir, open, rename, rm, statfs } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { formatTime } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachineInstanceStatus } from '@coracle/kubevirt/kinds/status';
+import type { VirtualMachineInstanceStatus } from '@coracle/kubevirt/kinds/kinds';
 import { DUMP_CLAIM_ANNOTATION, DUMP_PHASES } from '@coracle/kubevirt/rules/memory-dump/memory-dump';
 import { MEMORY_DUMPS } from '../../export/volume-content.ts';
 import { syncDirectory } from '../../image/atomic-file.ts';

@@ -1,8 +1,7 @@
 /** What the two ends write into the status of a VMI: pure. Each returns a merge patch; empty means nothing to write. */
 
 import { type DeepReadonly, formatTime } from '@coracle/apimachinery/meta/object';
-import type { VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
-import type { MigrationState } from '@coracle/kubevirt/kinds/status';
+import type { MigrationState, VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
 
 type Vmi = DeepReadonly<VirtualMachineInstance>;
 type Change = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 /** Whether a guest's cards may join the networks beside that of Pods: each has a definition, of a type that is served. */
 import { isNotFound } from '@coracle/client/api-failure';
-import { NETWORK_ATTACHMENT_DEFINITIONS } from '@coracle/kubevirt/kinds/network-attachment';
+import { NETWORK_ATTACHMENT_DEFINITIONS } from '@coracle/kubevirt/kinds/kinds';
 import { readDefinition } from '@coracle/kubevirt/rules/launcher/network-attachments';
 import type { PlannedInterface } from '@coracle/kubevirt/rules/machine/machine-plan';
 import type { AgentEnvironment } from '../environment.ts';

@@ -1,7 +1,7 @@
 /** The port of an exporter Pod: it leads to the server of exports, where the cluster itself says that is, and nowhere else. */
 import { isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
-import { CDI_CONFIGS } from '@coracle/kubevirt/kinds/cdi/kinds';
+import { CDI_CONFIGS } from '@coracle/kubevirt/kinds/kinds';
 import { EXPORTER_PORT } from '@coracle/kubevirt/rules/export/exporter-pod';
 import type { ForwardTarget } from './pod-port-forward.ts';
 

@@ -4,13 +4,19 @@ import { checkLabelName, checkSubdomain } from '@coracle/apimachinery/meta/name-
 import { type FieldError, fieldErrorBody } from '@coracle/apimachinery/meta/status';
 import { validateAffinity, validateTopologySpread } from '@coracle/apimachinery/validation/affinity';
 import { validateToleration } from '@coracle/apimachinery/validation/tolerations';
-import type { AccessCredential, GuestProbe, VirtualMachineInstanceSpec } from '../../../kinds/kubevirt.ts';
-import { EVICTION_STRATEGIES } from '../../../kinds/kubevirt.ts';
+import type {
+  AccessCredential,
+  EvictionStrategy,
+  GuestProbe,
+  VirtualMachineInstanceSpec,
+} from '../../../kinds/kinds.ts';
+import { valuesOf } from '../../../kinds/structural-schema.ts';
 import { countPresent, Findings } from './causes.ts';
 import { looseAddress } from './formats.ts';
 
 type Spec = Readonly<VirtualMachineInstanceSpec>;
 
+const EVICTION_STRATEGIES = valuesOf<EvictionStrategy>('VirtualMachineInstanceSpec', 'evictionStrategy');
 const DNS_POLICIES = ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None', ''];
 const MAX_NAMESERVERS = 3;
 const MAX_SEARCHES = 6;

@@ -11,9 +11,8 @@ import {
   VIRTUAL_MACHINE_SNAPSHOTS,
   VIRTUAL_MACHINES,
   type VirtualMachineRestore,
-  VOLUME_OWNERSHIP_POLICIES,
-  VOLUME_RESTORE_POLICIES,
 } from '../../../kinds/kubevirt.ts';
+import { valuesOf } from '../../../kinds/structural-schema.ts';
 import { needsBackendStorage } from '../../../rules/backend-storage/backend-storage.ts';
 import type { AdmissionContext } from './admission-context.ts';
 import { type Cause, Findings, WebhookRefusal } from './causes.ts';
@@ -81,8 +80,8 @@ function validatePolicies(
     if (policy !== undefined && !policies.includes(policy))
       found.invalid(member, `volume ${what} policy "${policy}" doesn't exist`);
   };
-  known('.volumeRestorePolicy', 'restore', volumeRestorePolicy, VOLUME_RESTORE_POLICIES);
-  known('.volumeOwnershipPolicy', 'ownership', volumeOwnershipPolicy, VOLUME_OWNERSHIP_POLICIES);
+  known('.volumeRestorePolicy', 'restore', volumeRestorePolicy, valuesOf('RestoreSpec', 'volumeRestorePolicy'));
+  known('.volumeOwnershipPolicy', 'ownership', volumeOwnershipPolicy, valuesOf('RestoreSpec', 'volumeOwnershipPolicy'));
 }
 
 /** What a machine keeps in its TPM and its EFI variables is its own: it does not go to another machine. */

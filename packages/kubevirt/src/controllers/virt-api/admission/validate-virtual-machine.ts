@@ -5,12 +5,8 @@ import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import {
-  type ReadonlyVm,
-  RUN_STRATEGIES,
-  type VirtualMachine,
-  type VirtualMachineInstanceSpec,
-} from '../../../kinds/kubevirt.ts';
+import type { ReadonlyVm, RunStrategy, VirtualMachine, VirtualMachineInstanceSpec } from '../../../kinds/kinds.ts';
+import { valuesOf } from '../../../kinds/structural-schema.ts';
 import type { ExpandedTemplate } from '../../../rules/instancetype/expand-template.ts';
 import { NO_VOLUME_MIGRATION, unservedFields } from '../../../rules/machine/unserved-fields.ts';
 import {
@@ -88,7 +84,7 @@ function validateRunStrategy(found: Findings, { spec }: ReadonlyVm): void {
   }
   if (running === undefined && runStrategy === undefined)
     found.invalid('spec.running', 'One of Running or RunStrategy must be specified');
-  if (runStrategy !== undefined && !RUN_STRATEGIES.includes(runStrategy))
+  if (runStrategy !== undefined && !valuesOf<RunStrategy>('VirtualMachineSpec', 'runStrategy').includes(runStrategy))
     found.invalid('spec.runStrategy', `Invalid RunStrategy (${runStrategy as string})`);
 }
 
