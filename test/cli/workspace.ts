@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
 import { findProcesses, identify, isRunning } from '../../packages/runtime/src/process/identity.ts';
+import { COMMANDS_FILE, COMPILED, MAIN_FILE } from '../testkit/program.ts';
 
 export const root: string = resolve(import.meta.dirname, '../..');
 
@@ -65,7 +66,7 @@ export function openWorkspace(t: TestContext): Workspace {
   });
   const own = { PATH: pathOf(), HOME: home, NODE_COMPILE_CACHE: COMPILED };
   const start: Workspace['start'] = (argv, env = {}) =>
-    startProgram(process.execPath, [join(root, 'packages/coracle/src/main.ts'), ...argv], { ...own, ...env });
+    startProgram(process.execPath, [MAIN_FILE, ...argv], { ...own, ...env });
   const together = startCommands(dir, own);
   const run: Workspace['run'] = (argv, env) =>
     env || OWN_PROCESS.test(argv.join(' ')) ? bounded(start(argv, env)) : together(argv);
@@ -88,9 +89,6 @@ export function openWorkspace(t: TestContext): Workspace {
   };
 }
 
-/** The program's cache of compiled sources, shared by all tests: a home of its own for each would compile them anew. */
-const COMPILED = process.env['NODE_COMPILE_CACHE'] ?? join(homedir(), '.cache/coracle/compile');
-
 /** Commands that wait for signals, give their own input and output to another program, or read theirs. */
 const OWN_PROCESS = /^(up|node|controllers|console|ssh|cp|port-forward|logs)\b|(^| )-( |$)/;
 
@@ -102,7 +100,7 @@ function startCommands(
   const asked: PromiseWithResolvers<Outcome>[] = [];
   let child: ChildProcess | undefined;
   const begin = (): ChildProcess => {
-    const begun = spawn(process.execPath, [join(root, 'test/cli/run-commands.ts'), dir], { env: { ...env } });
+    const begun = spawn(process.execPath, [COMMANDS_FILE, dir], { env: { ...env } });
     let complaint = '';
     begun.stderr.on('data', (chunk: Buffer) => {
       complaint += chunk.toString();

@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import type { Client } from '../../packages/client/src/client.ts';
 import { runProgram } from '../cli/workspace.ts';
 import { adminOf, type ControlPlaneProcess, startProcess } from '../testkit/control-plane-process.ts';
+import { SOURCES_MAIN as main } from '../testkit/program.ts';
 import { importTinyGuest } from '../testkit/tiny-guest.ts';
 
 /** One process of the fleet. */
@@ -43,7 +44,6 @@ const NODES = 3;
 const MAX_SAID = 20_000;
 /** Ends of processes that are remembered. */
 const MAX_ENDS = 6;
-const main = resolve(import.meta.dirname, '../../packages/coracle/src/main.ts');
 const nodeArguments = ['--import', resolve(import.meta.dirname, 'migration-failpoints.ts')];
 
 /** Everything goes under `dir`. */
@@ -64,7 +64,7 @@ export function createFleet(dir: string): Fleet {
       await admin?.close();
     },
     async start() {
-      plane = await startProcess(data, { nodes: own, ...(plane && { port: plane.port }), env, nodeArguments });
+      plane = await startProcess(data, { nodes: own, ...(plane && { port: plane.port }), env, nodeArguments, main });
       server.pid = plane.pid;
       admin = adminOf(data);
     },

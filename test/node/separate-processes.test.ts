@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { NODES } from '../../packages/apimachinery/src/types/resource-types.ts';
 import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../packages/kubevirt/src/kinds/kubevirt.ts';
 import { adminOf, startProcess } from '../testkit/control-plane-process.ts';
 import { eventually } from '../testkit/eventually.ts';
+import { COMPILED, MAIN_FILE } from '../testkit/program.ts';
 import { byKernel, importTinyGuest, tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';
 
-const root = resolve(import.meta.dirname, '../..');
 const why = whyNoGuests();
 const KEY = { namespace: 'default', name: 'apart' };
 /** Not the default: virt-api can only reach the agent where its Node says. */
@@ -18,7 +18,8 @@ const ADDRESS = '127.0.0.3';
 
 /** Starts a `coracle` command that runs on, and resolves when it has said `ready`. */
 function runOn(argv: readonly string[], ready: RegExp): Promise<ChildProcess> {
-  const child = spawn(process.execPath, [join(root, 'packages/coracle/src/main.ts'), ...argv], {
+  const child = spawn(process.execPath, [MAIN_FILE, ...argv], {
+    env: { ...process.env, NODE_COMPILE_CACHE: COMPILED },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   return new Promise((started, fail) => {

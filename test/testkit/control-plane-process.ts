@@ -9,6 +9,7 @@ import { createClient } from '../../packages/client/src/create-client.ts';
 import { createHttpsTransport } from '../../packages/runtime/src/http/https-transport.ts';
 import type { ApiHandler } from '../../packages/runtime/src/http/seam.ts';
 import { eventually } from './eventually.ts';
+import { COMPILED, MAIN_FILE } from './program.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 
@@ -58,15 +59,10 @@ export function startProcess(
   ];
   const child: ChildProcess = spawn(
     process.execPath,
-    [
-      ...LAUNCHER_ARGUMENTS,
-      ...(options.nodeArguments ?? []),
-      options.main ?? join(root, 'packages/coracle/src/main.ts'),
-      ...argv,
-    ],
+    [...LAUNCHER_ARGUMENTS, ...(options.nodeArguments ?? []), options.main ?? MAIN_FILE, ...argv],
     {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, ...options.env },
+      env: { ...process.env, NODE_COMPILE_CACHE: COMPILED, ...options.env },
     },
   );
   const ended = new Promise<void>((done) => child.once('exit', () => done()));

@@ -42,15 +42,16 @@ const lateYaml: Plugin = {
   },
 };
 
-/** What a build is made of and where it goes; `target` is emptied. Rejects with what esbuild says. */
+/** What a build is made of and where it goes, with `more` programs; `target` is emptied. Rejects with what esbuild says. */
 export async function bundle(
   root: string,
   target: string,
+  more: Readonly<Record<string, string>> = {},
 ): Promise<{ readonly files: number; readonly bytes: number }> {
   rmSync(target, { recursive: true, force: true });
   const { metafile } = await build({
     absWorkingDir: root,
-    entryPoints: PROGRAMS,
+    entryPoints: { ...PROGRAMS, ...more },
     outdir: join(target, 'lib'),
     chunkNames: '[name]-[hash]',
     bundle: true,

@@ -7,8 +7,8 @@
  * Arguments pick files, long ones too: `npm test -- packages/cel test/features/patch.test.ts`. Two runs make the same choices,
  * unless CORACLE_SEED says otherwise (`test/testkit/seed.ts`).
  */
-import { globSync, readFileSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { run } from 'node:test';
@@ -16,6 +16,7 @@ import { spec } from 'node:test/reporters';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { distrustCache } from '../../packages/coracle/src/config/trusted-dir.ts';
 import { seed } from '../../test/testkit/seed.ts';
+import { bundle } from '../build/bundle.ts';
 import { ensureClientBinaries } from '../setup/client-binaries.ts';
 import {
   ensurePrograms,
@@ -142,6 +143,14 @@ function summarize(): void {
   writeFileSync(DURATIONS, `${JSON.stringify(Object.fromEntries(all.sort()), undefined, 2)}\n`);
 }
 
+/** Builds the program for the tests that start it (`test/testkit/program.ts`); gives the folder to remove. */
+async function buildProgram(): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'coracle-built-'));
+  await bundle(root, folder, { 'run-commands': 'test/cli/run-commands.ts' });
+  process.env['CORACLE_TEST_BUILD'] = folder;
+  return folder;
+}
+
 /** What the heavy tests drive: QEMU, kubectl, helm, the tiny guest. Where it cannot be had, those tests skip and say why. */
 async function setUp(): Promise<void> {
   const note = (line: string): void => void process.stderr.write(`${line}\n`);
@@ -160,6 +169,7 @@ if (chosen.length === 0) {
   process.exitCode = 1;
 } else {
   if (chosen.some(heavy)) await setUp();
+  const built = chosen.some(heavy) ? await buildProgram() : undefined;
   const light = chosen.filter((file) => !heavy(file));
   const batches = writeBatches(
     root,
@@ -181,6 +191,7 @@ if (chosen.length === 0) {
     process.exitCode = passed.every(Boolean) ? 0 : 1;
   } finally {
     batches.remove();
+    if (built !== undefined) rmSync(built, { recursive: true, force: true });
     summarize();
   }
 }
