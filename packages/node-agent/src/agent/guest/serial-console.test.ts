@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFile, mkdtemp, rm, stat } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
@@ -66,6 +67,23 @@ test('the log of a guest that never stops talking stays within two megabytes, an
   assert.ok(most > MIB, 'something was kept');
   assert.ok(most < 3 * MIB, `${most} bytes on disk`);
   assert.equal(console.tail().length, 64 * 1024);
+});
+
+// S-077
+test('a log that fills while its end is copied to a slow disk is cut again, though the guest is silent by then', async (t) => {
+  const { directory, console, print } = await serialLine(t);
+  const log = join(directory, VM_FILES.serialLog);
+  const sizeOf = async (): Promise<number> => (await stat(log)).size;
+  // A copy into a pipe waits for a reader.
+  execFileSync('mkfifo', [`${log}.1`]);
+  await print('x'.repeat(MIB));
+  await eventually('the log is emptied', async () => (await sizeOf()) === 0);
+  await print(`${'x'.repeat(MIB)}end`);
+  await eventually('all is read', () => new TextDecoder().decode(console.tail()).endsWith('end'));
+  assert.ok((await sizeOf()) > MIB);
+  const reader = spawn('sh', ['-c', 'while :; do cat "$0" > /dev/null; done', `${log}.1`], { detached: true });
+  t.after(() => process.kill(-reader.pid!, 'SIGKILL'));
+  await eventually('the log is cut again', async () => (await sizeOf()) < MIB);
 });
 
 // S-398: One client has the serial console: the next takes it over, and gets what comes, or the backlog first.

@@ -54,16 +54,14 @@ export function openSerialConsole(
   const rotate = async (): Promise<void> => {
     if (rotating || !options.log) return;
     rotating = true;
-    // What comes while the log is cut counts for the next time.
-    sinceRotation = 0;
-    try {
-      const left = await cutLog(logFile);
-      sinceRotation += left;
-    } catch {
+    // What comes while the log is cut counts for the next time, which is at once where the disk is slower than the guest.
+    do {
+      sinceRotation = 0;
       // No room or no file: tried again with the next megabyte.
-    } finally {
-      rotating = false;
-    }
+      const left = await cutLog(logFile).catch(() => 0);
+      sinceRotation += left;
+    } while (sinceRotation >= MAX_LOG_BYTES);
+    rotating = false;
   };
 
   const onData = (chunk: Buffer): void => {
