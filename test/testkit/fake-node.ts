@@ -204,7 +204,10 @@ export async function startFakeNode({ name, client, admin, signal, labels }: Fak
       lastTransitionTime: now(),
       lastProbeTime: null,
     };
-    await patchVmi(vmi, { phase: 'Running', conditions: [...kept, migratable] });
+    // By these a machine's controller knows that it did start: its next start is not put off.
+    const stamp = { phase: 'Running', phaseTransitionTimestamp: now() };
+    const phaseTransitionTimestamps = [...(vmi.status.phaseTransitionTimestamps ?? []), stamp];
+    await patchVmi(vmi, { phase: 'Running', phaseTransitionTimestamps, conditions: [...kept, migratable] });
   };
 
   /** Gives a guest here what its instance is to have, once its Pod has been given that. */

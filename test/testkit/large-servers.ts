@@ -45,6 +45,13 @@ export function useLargeServers(): void {
     here = await startServer({ defaultAdmission: true, bodyDecoders, clock });
     for (const server of [elsewhere, here]) {
       await server.create('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', DEFINITION);
+      await server.create('/api/v1/namespaces/default/serviceaccounts', {
+        apiVersion: 'v1',
+        kind: 'ServiceAccount',
+        metadata: { name: 'default' },
+        // The volume of a token has another name in each server.
+        automountServiceAccountToken: false,
+      });
       await served(server);
     }
   });
