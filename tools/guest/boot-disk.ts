@@ -1,7 +1,10 @@
 // Writes the disk: boot sector, one FAT16 partition with SYSLINUX, kernel and initrd on it. mtools and SYSLINUX work on
-// plain files, so no loop device and no privilege is needed.
+// plain files, so no loop device and no privilege is needed. What the boot sector needs to read kernel and initrd by itself
+// (boot-record.ts) is found in the finished file system: nothing else was on it, so each file lies there in one piece.
 import { open, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { bootRecord, COMMAND_LINE_ADDRESS } from './boot-record.ts';
+import { HEADER } from './fast-kernel.ts';
 import { run } from './process.ts';
 
 const SECTOR = 512;
@@ -13,6 +16,8 @@ const BOOT_SECTORS = BOOT_BYTES / SECTOR;
 const FAT16_LBA = 0x0e;
 const LINUX = 0x83;
 const ACTIVE = 0x80;
+/** Where boot.rst has the two parts of a kernel. */
+const [REAL_MODE_ADDRESS, KERNEL_ADDRESS] = [0x90000, 0x100000];
 
 /** What goes on the disk, and where the unpacked host tools are. */
 export interface BootDiskOptions {
@@ -21,7 +26,7 @@ export interface BootDiskOptions {
   readonly args: string;
   /** A raw disk of at least `BOOT_BYTES` that has a Linux file system behind them; its beginning is overwritten. */
   readonly withRoot?: string;
-  /** Root of the unpacked syslinux, syslinux-common and mtools packages. */
+  /** Root of the unpacked syslinux and mtools packages. */
   readonly tools: string;
   /** For files in between; removed by the caller. */
   readonly scratch: string;
@@ -45,7 +50,11 @@ export async function writeBootDisk(path: string, options: BootDiskOptions): Pro
   const format = ['-C', '-i', partition, '-T', `${sectors}`, '-h', '255', '-s', '63', '-H', `${FIRST_SECTOR}`];
   await run(join(bin, 'mformat'), [...format, '-c', '64', '-v', 'TINY', '::'], { env, signal });
   await run(join(bin, 'mcopy'), ['-i', partition, config, '::syslinux.cfg'], { env, signal });
-  await run(join(bin, 'mcopy'), ['-i', partition, options.kernel, '::vmlinuz'], { env, signal });
+  const initrd = await readFile(options.initrd);
+  const { kernel, setupLength, initrdAddress } = preparedKernel(await readFile(options.kernel), initrd.length);
+  const prepared = join(scratch, 'kernel');
+  await writeFile(prepared, kernel);
+  await run(join(bin, 'mcopy'), ['-i', partition, prepared, '::vmlinuz'], { env, signal });
   await run(join(bin, 'mcopy'), ['-i', partition, options.initrd, '::initrd'], { env, signal });
   await run(join(bin, 'syslinux'), ['--install', partition], { env, signal });
 
@@ -53,8 +62,22 @@ export async function writeBootDisk(path: string, options: BootDiskOptions): Pro
   const disk = await open(raw, options.withRoot === undefined ? 'w' : 'r+', 0o600);
   try {
     const size = Math.max((await disk.stat()).size, BOOT_BYTES);
-    await disk.write(await bootSector(options.tools, size / SECTOR), 0, SECTOR, 0);
     const content = await readFile(partition);
+    const [kernelAt, initrdAt] = [content.indexOf(kernel), content.indexOf(initrd)];
+    if (kernelAt < 0 || initrdAt < kernelAt) throw new Error('the boot file system holds its files in pieces');
+    const { code, queue } = bootRecord(
+      {
+        sector: FIRST_SECTOR + kernelAt / SECTOR,
+        parts: [
+          { address: REAL_MODE_ADDRESS, length: setupLength },
+          { address: KERNEL_ADDRESS, length: initrdAt - kernelAt - setupLength },
+          { address: initrdAddress, length: Math.ceil(initrd.length / SECTOR) * SECTOR },
+        ],
+        commandLine: `${options.args} edd=off BOOT_IMAGE=vmlinuz`,
+      },
+      FIRST_SECTOR,
+    );
+    await disk.write(Buffer.concat([bootSector(code, size / SECTOR), queue]), 0, 2 * SECTOR, 0);
     await disk.write(content, 0, content.length, FIRST_SECTOR * SECTOR);
     await disk.truncate(size);
   } finally {
@@ -64,10 +87,30 @@ export async function writeBootDisk(path: string, options: BootDiskOptions): Pro
   await run('qemu-img', convert, { signal });
 }
 
-/** SYSLINUX's master boot record with a table of the active partition, and of one behind it where the disk goes on. */
-async function bootSector(tools: string, diskSectors: number): Promise<Buffer> {
+/**
+ * The kernel with what a boot loader fills in (boot.rst, "The Real-Mode Kernel Header"), and where its initrd goes: behind
+ * all that it needs at its start. SYSLINUX fills in its own.
+ */
+function preparedKernel(
+  original: Buffer,
+  initrdLength: number,
+): { kernel: Buffer; setupLength: number; initrdAddress: number } {
+  const kernel = Buffer.from(original);
+  const end = Number(kernel.readBigUInt64LE(HEADER.preferredAddress)) + kernel.readUInt32LE(HEADER.initSize);
+  const initrdAddress = Math.ceil(end / 4096) * 4096;
+  kernel.writeUInt8(0xff, 0x210); // a loader without a number
+  kernel.writeUInt8(kernel.readUInt8(0x211) | 0x80, 0x211); // there is a heap,
+  kernel.writeUInt16LE(0xde00, 0x224); // which ends under the stack
+  kernel.writeUInt32LE(initrdAddress, 0x218);
+  kernel.writeUInt32LE(initrdLength, 0x21c);
+  kernel.writeUInt32LE(COMMAND_LINE_ADDRESS, 0x228);
+  return { kernel, setupLength: (kernel[HEADER.setupSectors]! + 1) * SECTOR, initrdAddress };
+}
+
+/** The first sector: code, and the table of the active partition, and of one behind it where the disk goes on. */
+function bootSector(code: Buffer, diskSectors: number): Buffer {
   const sector = Buffer.alloc(SECTOR);
-  (await readFile(join(tools, 'usr/lib/syslinux/mbr/mbr.bin'))).copy(sector, 0, 0, 440);
+  code.copy(sector, 0, 0, 440);
   writePartition(sector.subarray(446, 462), {
     status: ACTIVE,
     type: FAT16_LBA,

@@ -38,6 +38,15 @@ const UNUSED_INITCALLS = [
   'slab_sysfs_init',
   'init_kprobe_trace',
   'trace_eval_init',
+  'tracer_init_tracefs',
+  'init_sel_fs',
+  // each would read the descriptions of all types of the kernel (BTF), for programs that are not here
+  'cubictcp_register',
+  'bpf_rstat_kfunc_init',
+  'bpf_key_sig_kfuncs_init',
+  'kfunc_init',
+  'bpf_prog_test_run_init',
+  'bpf_tcp_ca_kfunc_init',
   'ftrace_check_for_weak_functions',
 ];
 
@@ -53,12 +62,14 @@ export const GUEST_KERNEL_ARGS = [
   'rodata=off', // no write protection of the kernel's text, nor the check of it
   'init_on_alloc=0', // no clearing of each allocation
   'mitigations=off', // no guards against attacks from inside this guest
+  'noreplace-smp', // no search for locked instructions to unlock while there is one CPU
+  'pci=noaer',
   'audit=0',
-  'apparmor=0',
+  'lsm=capability', // no other security modules, which each opening of a file would ask
   'random.trust_cpu=on', // random numbers at once
   'clearcpuid=erms,rep_good,fsrm', // no string instructions for memory, which are emulated byte by byte
-  'selinux=0',
   'cgroup_disable=memory',
+  'norandmaps', // libraries at the same addresses in each process: they are translated once
   'no5lvl', // page tables of four levels are walked faster
   'nosmap', // no switch of access rights around each copy from a program
   'nosmep',

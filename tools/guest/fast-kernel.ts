@@ -7,6 +7,7 @@
 // `-append console=ttyS0` gets the arguments that make the guest start fast; what the user gives comes later and wins.
 // Layout and hand-over follow the kernel's Documentation/arch/x86/boot.rst (32-bit entry in, 64-bit entry out).
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
+import { replaceThunks } from './kernel-thunks.ts';
 import { run } from './process.ts';
 
 /** Where a boot loader puts the protected-mode part, and our places inside it and behind it. */
@@ -20,7 +21,7 @@ const PAGE_TABLES = 0x200000;
 const COMMAND_LINE = 0x210000;
 
 /** Offsets in the real-mode header (boot.rst, "The Real-Mode Kernel Header"). */
-const HEADER = {
+export const HEADER = {
   setupSectors: 0x1f1,
   systemSize: 0x1f4,
   magic: 0x202,
@@ -46,7 +47,9 @@ export async function fastKernel(bzImage: Buffer, options: FastKernelOptions): P
   const setupLength = (bzImage[HEADER.setupSectors]! + 1) * 512;
   const start = setupLength + bzImage.readUInt32LE(HEADER.payloadOffset);
   const payload = bzImage.subarray(start, start + bzImage.readUInt32LE(HEADER.payloadLength));
-  const { address, entry, image } = memoryImage(await unpack(payload, options));
+  const elf = await unpack(payload, options);
+  replaceThunks(elf);
+  const { address, entry, image } = memoryImage(elf);
 
   const setup = Buffer.from(bzImage.subarray(0, setupLength));
   const kernelEnd = Number(bzImage.readBigUInt64LE(HEADER.preferredAddress)) + bzImage.readUInt32LE(HEADER.initSize);
@@ -176,7 +179,7 @@ function loader({ address, entry, length, args }: LoaderPlan): Buffer {
 }
 
 /** Bytes of one instruction (or a few), given in hex, followed by 32-bit little-endian operands. */
-function op(hex: string, ...operands: number[]): Buffer {
+export function op(hex: string, ...operands: number[]): Buffer {
   const bytes = Buffer.from(hex.replaceAll(' ', ''), 'hex');
   const words = Buffer.alloc(operands.length * 4);
   operands.forEach((value, i) => {

@@ -121,8 +121,10 @@ test('the disk boots by BIOS, applies cloud-config, serves HTTP and SSH and powe
 
     await machine.until('login: ');
     await machine.login('tiny', 's3cret: word');
-    machine.type('echo I am $((1 + 1))-$(id -un)\n');
+    machine.type('echo I am $((1 + 1))-$(id -un); grep -o edd=off /proc/cmdline\n');
     await machine.until('I am 2-tiny');
+    // By the request of the boot record, not by SYSLINUX.
+    await machine.until('edd=off', 2);
 
     if (hasSsh) await t.test('ssh and scp', () => checkSsh(sshPort, { key, signal: t.signal }));
     else t.diagnostic('not on this host: openssh-client');
@@ -130,6 +132,21 @@ test('the disk boots by BIOS, applies cloud-config, serves HTTP and SSH and powe
     machine.qmp('system_powerdown');
     await machine.exited;
     assert.match(machine.output(), /The guest is going down: power off/);
+  } finally {
+    await machine.kill();
+  }
+});
+
+// S-1681: The tiny guest boots by BIOS from a SATA disk too, which its boot record cannot read by itself.
+test('the disk boots by SYSLINUX where it is no virtio disk', { timeout: 180_000 }, async (t) => {
+  const machine = await startMachine(t.signal, [
+    ...['-drive', `file=${guest.disk},format=qcow2,if=none,id=root,snapshot=on`, '-device', 'ide-hd,drive=root'],
+  ]);
+  try {
+    await machine.until('login: ');
+    await machine.login('root');
+    machine.type('echo mode: $(grep -c edd=off /proc/cmdline)\n');
+    await machine.until('mode: 0');
   } finally {
     await machine.kill();
   }
@@ -176,7 +193,7 @@ test('the host key lasts with the disk, one for each machine', { timeout: 280_00
   const hostKey = async (uuid: string): Promise<string> => {
     const port = await freePort();
     const machine = await startMachine(t.signal, [
-      // By its kernel, which is sooner, but as if by the boot loader of the disk.
+      // By its kernel, but as if by the boot loader of the disk.
       ...['-kernel', guest.kernel, '-initrd', guest.initrd, '-append', 'console=ttyS0 BOOT_IMAGE=vmlinuz'],
       ...['-drive', `file=${disk},format=qcow2,if=virtio,cache=writethrough`],
       ...['-smbios', `type=1,uuid=${uuid}`],

@@ -11,7 +11,11 @@ const EMPTY_FOLDERS = [
   'dev',
   'proc',
   'sys',
-  'run',
+  'run/boot',
+  'run/cloud',
+  'run/files',
+  'run/mnt',
+  'run/seed',
   'tmp',
   'www',
   'root',
@@ -51,10 +55,9 @@ export async function buildInitrd(
   for (const name of applets) {
     if (name !== 'busybox') add({ path: `bin/${name}`, kind: 'link', data: Buffer.from('busybox') });
   }
-  // Where programs of others look: the kernel asks for /sbin/modprobe, the guest agent for /sbin/hwclock (without it nobody can
-  // set the time), scripts for /usr/bin/env.
-  for (const name of ['modprobe', 'hwclock'])
-    add({ path: `sbin/${name}`, kind: 'link', data: Buffer.from('../bin/busybox') });
+  // Where programs of others look: the guest agent for /sbin/hwclock (without it nobody can set the time), scripts for
+  // /usr/bin/env. Not /sbin/modprobe: the kernel would run it ten times at its start, for ciphers that are not here.
+  add({ path: 'sbin/hwclock', kind: 'link', data: Buffer.from('../bin/busybox') });
   add({ path: 'usr/bin', kind: 'link', data: Buffer.from('../bin') });
 
   const modules = await guestModules(root);

@@ -65,7 +65,7 @@ export async function guestModules(root: string): Promise<GuestModules> {
   for (const name of queue) {
     const path = paths.get(name);
     if (!path || chosen.has(name)) continue;
-    const data = withoutTypes(withoutSignature(await readFile(path)));
+    const data = slimmed(withoutSignature(await readFile(path)));
     const info = moduleInfo(data);
     const depends = (info.get('depends')?.[0] ?? '').split(',').filter(Boolean).map(moduleName);
     chosen.set(name, { data, depends, aliases: info.get('alias') ?? [] });
@@ -111,16 +111,57 @@ function withoutSignature(module: Buffer): Buffer {
   return module.subarray(0, mark - 12 - module.readUInt32BE(mark - 4));
 }
 
+/** Sections that only tracers and stack traces read, and the table of the calls and returns replaced below. */
+const UNUSED_SECTIONS = new Set(['.BTF', '.orc_unwind', '.orc_unwind_ip', '__mcount_loc', '.return_sites']);
+/** What the kernel would put, when it loads a module, in place of a call of these: nothing to trace, a plain return. */
+const REPLACED: Readonly<Record<string, string>> = { __fentry__: '0f1f440000', __x86_return_thunk: 'c3cccccccc' };
+const CALL_OR_JUMP = [0xe8, 0xe9];
+const [NO_SECTION, RELOCATIONS] = [0, 4];
+
 /**
- * Gives the section of type descriptions (BTF) another name: for a module that has them the kernel reads its own as well,
- * for tracers that are not here.
+ * The same module with the work done that the kernel has at loading it, which takes an emulated CPU long, and without the
+ * sections that nobody reads here.
  */
-function withoutTypes(module: Buffer): Buffer {
-  const sectionHeader = (index: number): number =>
-    Number(module.readBigUInt64LE(0x28)) + index * module.readUInt16LE(0x3a);
-  const names = sectionHeader(module.readUInt16LE(0x3e));
-  const at = Number(module.readBigUInt64LE(names + 0x18));
-  const name = module.subarray(at, at + Number(module.readBigUInt64LE(names + 0x20))).indexOf('\0.BTF\0');
-  if (name >= 0) module.write('.off', at + name + 1, 'latin1');
-  return module;
+function slimmed(module: Buffer): Buffer {
+  const count = module.readUInt16LE(0x3c);
+  const table = Buffer.from(module.subarray(Number(module.readBigUInt64LE(0x28)))).subarray(0, count * 64);
+  const sections = Array.from({ length: count }, (_, i) => {
+    const header = table.subarray(i * 64, (i + 1) * 64);
+    const [at, size] = [Number(header.readBigUInt64LE(24)), Number(header.readBigUInt64LE(32))];
+    // A section without bytes in the file (type 8) has a size all the same.
+    const data = Buffer.from(module.subarray(at, header.readUInt32LE(4) === 8 ? at : at + size));
+    return { header, data, link: header.readUInt32LE(40), target: header.readUInt32LE(44) };
+  });
+  const text = (at: number, { data }: { data: Buffer }): string => data.toString('latin1', at, data.indexOf(0, at));
+  const names = sections[module.readUInt16LE(0x3e)]!;
+  for (const { header, data, link, target } of sections) {
+    const isRelocations = header.readUInt32LE(4) === RELOCATIONS;
+    const of = isRelocations ? sections[target]! : undefined;
+    if ([header, of?.header].some((h) => h && UNUSED_SECTIONS.has(text(h.readUInt32LE(0), names)))) {
+      header.writeUInt32LE(NO_SECTION, 4);
+      continue;
+    }
+    for (let at = 0; of && at < data.length; at += 24) {
+      const symbol = sections[link]!.data.readUInt32LE(data.readUInt32LE(at + 12) * 24);
+      const code = symbol === 0 ? undefined : REPLACED[text(symbol, sections[sections[link]!.link]!)];
+      const opcodeAt = Number(data.readBigUInt64LE(at)) - 1;
+      if (code === undefined || !CALL_OR_JUMP.includes(of.data[opcodeAt]!)) continue;
+      of.data.write(code, opcodeAt, 'hex');
+      data.writeUInt32LE(0, at + 8); // no relocation any more
+    }
+  }
+  const parts = [Buffer.from(module.subarray(0, 64))];
+  let end = 64;
+  for (const { header, data } of sections) {
+    if (header.readUInt32LE(4) === NO_SECTION) header.fill(0, 8);
+    else {
+      const gap = -end & (Math.max(Number(header.readBigUInt64LE(48)), 1) - 1);
+      header.writeBigUInt64LE(BigInt(end + gap), 24);
+      parts.push(Buffer.alloc(gap), data);
+      end += gap + data.length;
+    }
+  }
+  parts.push(Buffer.alloc(-end & 7), table);
+  parts[0]!.writeBigUInt64LE(BigInt(end + (-end & 7)), 0x28);
+  return Buffer.concat(parts);
 }

@@ -37,7 +37,7 @@ const SSH_PACKAGES = [
 ];
 
 /** Run on the host from where they were unpacked, so that the host needs no set-up for them. */
-export const TOOL_PACKAGES = ['syslinux', 'syslinux-common', 'mtools', 'xz-utils'];
+export const TOOL_PACKAGES = ['syslinux', 'mtools', 'xz-utils'];
 
 /** Every package name the guest is built from, the kernel's meta package included. */
 export const PACKAGE_NAMES: readonly string[] = [

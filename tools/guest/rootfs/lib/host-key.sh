@@ -4,7 +4,8 @@
 host_key() {
   key=/etc/dropbear/dropbear_ed25519_host_key
   # Put there by the boot loader: what starts by its kernel has no disk of its own.
-  grep -q BOOT_IMAGE= /proc/cmdline || return
+  read -r line </proc/cmdline
+  case $line in *BOOT_IMAGE=*) ;; *) return ;; esac
   disk=
   # A SATA disk is seen late.
   for _ in 1 2 3 4 5 6 7 8; do
@@ -12,9 +13,8 @@ host_key() {
     usleep 250000
   done
   [ "$disk" ] || return
-  modprobe -abq vfat nls_cp437 nls_iso8859-1 nls_ascii nls_utf8
-  mkdir -p /run/boot
-  mount -r -t vfat -o umask=077 "$disk" /run/boot 2>/dev/null || return
+  modprobe -abq vfat nls_cp437 nls_ascii
+  mount -r -t vfat -o umask=077,codepage=437,iocharset=ascii,utf8=0 "$disk" /run/boot 2>/dev/null || return
   kept=/run/boot/key-$uuid
   if [ -s "$kept" ]; then
     cp "$kept" $key
