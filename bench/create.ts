@@ -1,15 +1,16 @@
 /**
- * `coracle create --image tiny --wait` by its launcher, as users call it, from its start to its end: the first word of the
- * guest's SSH server. Next to it the same QEMU by hand, on a disk as new as that one's was, with a port of the host instead of
+ * `coracle create --image tiny --wait` by the launcher of a build, which is what users install, from its start to its end: the
+ * first word of the guest's SSH server. Next to it the same QEMU by hand, on a disk as new as that one's was, with a port of the host instead of
  * the agent's network. Needs QEMU and a tiny guest built before.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { globSync, readFileSync, rmSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { VIRTUAL_MACHINES } from '../packages/kubevirt/src/kinds/kubevirt.ts';
 import { adminOf } from '../test/testkit/control-plane-process.ts';
+import { bundle } from '../tools/build/bundle.ts';
 import { ensureGuest } from '../tools/guest/build-guest.ts';
 import { newDataDir, removeDataDir, startPlane } from './api/plane.ts';
 import { endProcess, importGuest, nodeIsReady, type StartedGuest, startByHand, whatIsMissing } from './boot.ts';
@@ -17,7 +18,6 @@ import { type BenchContext, type Outcome, Runs } from './figure.ts';
 
 /** On a machine that others use too, one boot of a guest takes up to half as long again as the next. */
 const RUNS = 7;
-const LAUNCHER = resolve(import.meta.dirname, '../coracle');
 const ANSWER_MS = 60_000;
 const ATTEMPT_MS = 500;
 const PAUSE_MS = 10;
@@ -31,16 +31,20 @@ export async function benchCreate({ say }: BenchContext): Promise<Outcome> {
   let stop: () => Promise<void> = async () => {};
   try {
     importGuest(dir, guest, 'coracle/tiny');
-    const plane = await startPlane(dir, { nodes: 1 });
+    const program = join(dir, 'built');
+    await bundle(join(import.meta.dirname, '..'), program);
+    const launcher = join(program, 'coracle');
+    const built = { main: join(program, 'lib/main.js'), cache: join(dir, 'cache') };
+    const plane = await startPlane(dir, { nodes: 1, built });
     stop = () => plane.process.kill('SIGKILL');
     const admin = adminOf(dir);
     if (!(await nodeIsReady(admin.client))) return { state: 'skipped', reason: 'the node did not become ready' };
     // Its code is compiled, its key made and the image unpacked once, as on a machine where it has run before.
-    await create(dir, 'first');
+    await create(launcher, dir, 'first');
     const runs = new Runs();
     for (let run = 0; run < RUNS; run++) {
       const name = `create-${run}`;
-      const phases = await create(dir, name);
+      const phases = await create(launcher, dir, name);
       const vm = guestOf(dir, name);
       qemus.add(vm.pid);
       // One guest at a time: two would share the processors.
@@ -70,12 +74,16 @@ export async function benchCreate({ say }: BenchContext): Promise<Outcome> {
 }
 
 /** Milliseconds from the start of the command: to the machine made, running, and answering ssh, which is its end. */
-async function create(dir: string, name: string): Promise<Record<string, number>> {
+async function create(launcher: string, dir: string, name: string): Promise<Record<string, number>> {
   const began = performance.now();
-  const child = spawn(LAUNCHER, ['create', name, '--image', 'tiny', '--wait', '--data-dir', dir], {
+  const child = spawn(launcher, ['create', name, '--image', 'tiny', '--wait', '--data-dir', dir], {
     stdio: ['ignore', 'pipe', 'pipe'],
     // It takes the Node that it finds there.
-    env: { ...process.env, PATH: `${dirname(process.execPath)}:${process.env['PATH']}` },
+    env: {
+      ...process.env,
+      NODE_COMPILE_CACHE: join(dir, 'cache'),
+      PATH: `${dirname(process.execPath)}:${process.env['PATH']}`,
+    },
   });
   const times: Record<string, number> = {};
   let text = '';

@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeObject } from '../packages/apimachinery/src/meta/object.ts';
 import { CONFIG_MAPS } from '../packages/apimachinery/src/types/resource-types.ts';
 import type { Client } from '../packages/client/src/client.ts';
+import { ENGINE_FLAGS } from '../packages/coracle/src/config/program-files.ts';
 import { CONFIG_SYNC_NAMESPACE, ROOT_SYNCS, type Sync } from '../packages/gitops/src/kinds/kinds.ts';
 import { adminOf } from '../test/testkit/control-plane-process.ts';
 import { createRepository, type GitRepository, serveRepository } from '../test/testkit/git-repository.ts';
@@ -196,10 +197,9 @@ async function measure({ runs, repository, repo, client, pid, plane }: Measured)
 /** `coracle controllers` with this one alone, as it runs against a cluster. */
 async function startComponent(dir: string): Promise<{ readonly pid: number; stop(): Promise<void> }> {
   const root = resolve(import.meta.dirname, '..');
-  const flags = /^exec "\$node_bin" (.*) "\$main/m.exec(readFileSync(join(root, 'coracle'), 'utf8'))![1]!.split(' ');
   const child = spawn(
     process.execPath,
-    [...flags, join(root, 'packages/coracle/src/main.ts'), 'controllers', '--controllers', 'gitops'],
+    [...ENGINE_FLAGS, join(root, 'packages/coracle/src/main.ts'), 'controllers', '--controllers', 'gitops'],
     { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, ...LAUNCHER, KUBECONFIG: join(dir, 'kubeconfig') } },
   );
   const ended = new Promise<void>((done) => child.once('exit', () => done()));

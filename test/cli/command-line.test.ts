@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import { parse } from 'yaml';
 import { CONFIG_MAPS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import { COMMANDS } from '../../packages/coracle/src/cli/commands.ts';
+import { ENGINE_FLAGS } from '../../packages/coracle/src/config/program-files.ts';
 import { isProgram } from '../../packages/runtime/src/process/program.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
 import { holderOf, lines, openWorkspace, READY, refusal, root, runProgram } from './workspace.ts';
@@ -353,6 +354,11 @@ test('help, version, completion', async (t) => {
     symlinkSync(join(root, 'coracle'), join(link, 'coracle'));
     const linked = await runProgram(join(link, 'coracle'), ['version']);
     assert.deepEqual(linked, { code: 0, stdout: `coracle ${version}\n`, stderr: '' });
+    const script = readFileSync(join(root, 'coracle'), 'utf8');
+    assert.ok(
+      script.includes(`'${ENGINE_FLAGS.join(' ')}'`),
+      'a program that stays has the same flags when it was detached',
+    );
     const bare = join(at.dir, 'bare');
     mkdirSync(join(bare, 'tools/setup'), { recursive: true });
     for (const file of ['coracle', 'tools/setup/find-node.sh', 'tools/setup/private-cache.sh'])

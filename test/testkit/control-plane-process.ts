@@ -1,22 +1,16 @@
 /** A control plane as its own process, to be killed and started again on the same data. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { parse } from 'yaml';
 import { NAMESPACES, SERVICE_ACCOUNTS } from '../../packages/apimachinery/src/types/resource-types.ts';
 import type { Client } from '../../packages/client/src/client.ts';
 import { createClient } from '../../packages/client/src/create-client.ts';
+import { ENGINE_FLAGS } from '../../packages/coracle/src/config/program-files.ts';
 import { createHttpsTransport } from '../../packages/runtime/src/http/https-transport.ts';
 import type { ApiHandler } from '../../packages/runtime/src/http/seam.ts';
 import { eventually } from './eventually.ts';
 import { COMPILED, MAIN_FILE } from './program.ts';
-
-const root = resolve(import.meta.dirname, '../..');
-
-/** What the launcher tells Node: the heap of a process that is tested, and so its pauses, are those of the product. */
-const LAUNCHER_ARGUMENTS = /^exec "\$node_bin" (.*) "\$main/m
-  .exec(readFileSync(join(root, 'coracle'), 'utf8'))![1]!
-  .split(' ');
 
 export interface ControlPlaneProcess {
   readonly pid: number;
@@ -59,7 +53,8 @@ export function startProcess(
   ];
   const child: ChildProcess = spawn(
     process.execPath,
-    [...LAUNCHER_ARGUMENTS, ...(options.nodeArguments ?? []), options.main ?? MAIN_FILE, ...argv],
+    // The heap of a process that is tested, and so its pauses, are those of the product.
+    [...ENGINE_FLAGS, ...(options.nodeArguments ?? []), options.main ?? MAIN_FILE, ...argv],
     {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, NODE_COMPILE_CACHE: COMPILED, ...options.env },

@@ -15,7 +15,7 @@ import type { AuditSettings } from '../compose/audit-log.ts';
 import { giveMemoryBackAtRest } from '../compose/give-memory-back.ts';
 import { type DataDir, dataDirAt, defaultDataDir, ensurePrivateDir } from '../config/data-dir.ts';
 import { userKubeconfigPath } from '../config/kubeconfig.ts';
-import { MAIN_FILE } from '../config/program-files.ts';
+import { ENGINE_FLAGS, MAIN_FILE } from '../config/program-files.ts';
 import { awaitedText, findRunning, publishRunning, type Running, withdrawRunning } from '../config/running.ts';
 import { serviceRange } from '../config/service-range.ts';
 import { LOOPBACK, type ServingAddress, servingAddress } from '../config/serving-address.ts';
@@ -272,7 +272,15 @@ async function detach(
   ensurePrivateDir(dir.root);
   const logStart = sizeOf(dir.log);
   const child = await spawnDetached(
-    [process.execPath, ...process.execArgv, MAIN_FILE, 'up', '--data-dir', dir.root, ...argv],
+    [
+      process.execPath,
+      ...new Set([...process.execArgv, ...ENGINE_FLAGS]),
+      MAIN_FILE,
+      'up',
+      '--data-dir',
+      dir.root,
+      ...argv,
+    ],
     {
       cwd: dir.root,
       outputFile: dir.log,

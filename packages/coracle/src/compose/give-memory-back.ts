@@ -21,8 +21,10 @@ export function giveMemoryBack(): void {
   collect({ type: 'major', flavor: 'last-resort' });
 }
 
-/** How long a process has to do nothing, in milliseconds. */
+/** How long a process has to do nothing after its start, in milliseconds. */
 const REST_MS = 2000;
+/** So many times as long later: a machine that was just made boots, and needs the processors more. */
+const RESTS = 5;
 /** From look to look where there is nothing to give back. */
 const LOOK_MS = 15_000;
 /** Share of the time, 0 to 1, in which the event loop does something at most at rest. */
@@ -42,7 +44,7 @@ export interface RestOptions {
   readonly giveBack?: () => void;
 }
 
-/** From now on gives memory back whenever nobody has asked anything for a while. Returns the stop. */
+/** From now on gives memory back whenever nobody has asked anything for a while, after the start soon. Returns the stop. */
 export function giveMemoryBackAtRest({
   clock,
   load = loadSinceLast(),
@@ -50,15 +52,17 @@ export function giveMemoryBackAtRest({
   giveBack = giveMemoryBack,
 }: RestOptions): () => void {
   let left = 0;
+  let rests = 0;
   let cancel: () => void;
   const plan = (ms: number): void => {
     cancel = clock.schedule(ms, () => {
-      const isQuiet = load() < QUIET_BELOW;
+      rests = load() < QUIET_BELOW && ms === REST_MS ? rests + 1 : 0;
       const bytes = heap();
       const isWorth = bytes - left >= WORTH && bytes <= MOST;
-      if (isWorth && isQuiet && ms === REST_MS) {
+      if (isWorth && rests >= (left === 0 ? 1 : RESTS)) {
         giveBack();
         left = heap();
+        rests = 0;
       }
       plan(isWorth ? REST_MS : LOOK_MS);
     });

@@ -3,7 +3,7 @@
  * WebSocket. Responses stream; nothing is retried here.
  */
 import type { IncomingHttpHeaders } from 'node:http2';
-import { type SecureContextOptions, checkServerIdentity as verifyName } from 'node:tls';
+import { createSecureContext, type SecureContext, checkServerIdentity as verifyName } from 'node:tls';
 import { type Clock, systemClock } from '../clock/clock.ts';
 import { createHttp1Exchange, type Http1Exchange } from './http1-exchange.ts';
 import { createHttp2Exchange } from './http2-exchange.ts';
@@ -52,8 +52,13 @@ export function createHttpsTransport(options: HttpsTransportOptions): HttpsTrans
     throw new TypeError(`Cannot use server "${options.server}": the URL must begin with https://`);
   const prefix = base.pathname.replace(/\/+$/, '');
   const explain = (error: Error, request: ApiRequest): Error => explainFailure(error, request, base.origin);
+  let tls: TlsOptions | undefined;
   const how = {
-    tls: tlsOptionsOf(options),
+    // Reading the certificates takes longer than a handshake with them: once, and at the first request, which can fail.
+    get tls() {
+      tls ??= plain ? {} : tlsOptionsOf(options);
+      return tls;
+    },
     flatten,
     explain,
     clock,
@@ -119,7 +124,8 @@ export function createHttpsTransport(options: HttpsTransportOptions): HttpsTrans
   });
 }
 
-type TlsOptions = SecureContextOptions & {
+type TlsOptions = {
+  secureContext?: SecureContext;
   servername?: string;
   rejectUnauthorized?: boolean;
   checkServerIdentity?: typeof verifyName;
@@ -129,9 +135,11 @@ type TlsOptions = SecureContextOptions & {
 function tlsOptionsOf(options: HttpsTransportOptions): TlsOptions {
   const { ca, certificate, key, serverName, insecureSkipTlsVerify } = options;
   return {
-    ...(ca !== undefined && { ca }),
-    ...(certificate !== undefined && { cert: certificate }),
-    ...(key !== undefined && { key }),
+    secureContext: createSecureContext({
+      ...(ca !== undefined && { ca }),
+      ...(certificate !== undefined && { cert: certificate }),
+      ...(key !== undefined && { key }),
+    }),
     ...(serverName !== undefined && { servername: serverName }),
     ...(insecureSkipTlsVerify && { rejectUnauthorized: false }),
     ...(serverName !== undefined && {

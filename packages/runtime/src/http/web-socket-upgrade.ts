@@ -9,10 +9,7 @@ import { messageSocketOf } from './web-socket.ts';
 
 export interface WebSocketUpgradeOptions {
   /** What to trust, show and check. */
-  readonly tls: Pick<
-    ConnectionOptions,
-    'ca' | 'cert' | 'key' | 'servername' | 'rejectUnauthorized' | 'checkServerIdentity'
-  >;
+  readonly tls: Pick<ConnectionOptions, 'secureContext' | 'servername' | 'rejectUnauthorized' | 'checkServerIdentity'>;
   readonly flatten: (headers: IncomingMessage['headers']) => Record<string, string>;
   /** Says which request failed. */
   readonly explain: (error: Error, request: ApiRequest) => Error;
@@ -34,7 +31,7 @@ const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 
 /** Makes the upgrade; nothing is loaded or opened before the first request. */
 export function createWebSocketUpgrade(options: WebSocketUpgradeOptions): WebSocketUpgrade {
-  const { tls, flatten, explain, clock, connectTimeoutMs } = options;
+  const { flatten, explain, clock, connectTimeoutMs } = options;
   const sockets = new Set<WebSocket>();
   let closed = false;
 
@@ -56,7 +53,7 @@ export function createWebSocketUpgrade(options: WebSocketUpgradeOptions): WebSoc
     if (closed) throw new Error(`Cannot send ${request.method} ${request.path}: the transport is closed`);
 
     const socket = new library.WebSocket(url, protocols, {
-      ...tls,
+      ...options.tls,
       headers,
       perMessageDeflate: false,
       maxPayload: MAX_MESSAGE_BYTES,
