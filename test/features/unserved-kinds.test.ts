@@ -119,6 +119,12 @@ test('a Service whose fields are not followed says so', async () => {
   );
   assert.equal(changed.status, 200, JSON.stringify(changed.json));
   assert.match(changed.warnings, /spec\.externalIPs is not served.*spec\.loadBalancerSourceRanges has no effect/);
+  const zones = async (mode: string): Promise<string> => {
+    const metadata = { annotations: { 'service.kubernetes.io/topology-mode': mode } };
+    return (await board.send('PATCH', `${path}/s`, { metadata }, 'application/merge-patch+json')).warnings;
+  };
+  assert.match(await zones('Auto'), /topology-mode has no effect: .*spec\.trafficDistribution: PreferSameZone keeps/);
+  assert.doesNotMatch(await zones('Disabled'), /topology-mode/);
 });
 
 // S-1651: A new Pod of containers is answered with a warning while no node runs any; that of a launcher is not.

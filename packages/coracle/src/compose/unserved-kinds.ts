@@ -5,7 +5,7 @@
 
 import { controllerOf } from '@coracle/apimachinery/meta/controller-reference';
 import { formatTime, type UnstructuredObject } from '@coracle/apimachinery/meta/object';
-import { textsAt } from '@coracle/apimachinery/types/read-value';
+import { textAt, textsAt } from '@coracle/apimachinery/types/read-value';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import type { Node } from '@coracle/apimachinery/types/types';
 import type { AdmissionPlugin } from '@coracle/apiserver/admission/plugin';
@@ -47,13 +47,15 @@ const NODES = '/nodes';
 /** Of a node that is an agent of ours: it says of a Pod of containers, by an event of its own, that it runs none. */
 const OUR_RUNTIME = 'qemu://';
 const SERVICES = '/services';
-/** Fields of Services. */
+/** Fields of Services, and one annotation. */
 const UNSERVED_FIELDS: Readonly<Record<string, string>> = {
   externalIPs:
     'spec.externalIPs is not served: nothing here answers at these addresses; a Service answers at its cluster IP, its node ports and the address in its status',
   loadBalancerSourceRanges:
     'spec.loadBalancerSourceRanges has no effect: the address of a load balancer here is one of the loopback network, which only this host reaches',
 };
+const TOPOLOGY_MODE = 'service.kubernetes.io/topology-mode';
+const NO_TOPOLOGY_MODE = `annotation ${TOPOLOGY_MODE} has no effect: its share of each zone is not worked out here; spec.trafficDistribution: PreferSameZone keeps connections in their zone`;
 const UNSERVED = new Set([...WORKLOADS, AUTOSCALERS, INGRESSES, PODS, SERVICES]);
 const REASON = 'NotServed';
 const COMPONENT = 'coracle';
@@ -70,7 +72,9 @@ export function unservedKinds({ store, clock, events }: UnservedKindsOptions): A
     const name = nameOf(info);
     if (name === SERVICES) {
       const asked = Object.entries(UNSERVED_FIELDS).filter(([field]) => textsAt(object, 'spec', field).length > 0);
-      return asked.map(([, text]) => text).join('. ') || undefined;
+      const texts = asked.map(([, text]) => text);
+      if (/^[Aa]uto$/.test(textAt(object.metadata, 'annotations', TOPOLOGY_MODE))) texts.push(NO_TOPOLOGY_MODE);
+      return texts.join('. ') || undefined;
     }
     if (name === PODS) {
       const runsContainers = ({ object }: StoredObject): boolean =>
