@@ -1,13 +1,14 @@
 /** Exports as `virtctl vmexport` downloads them: its requests, with real bytes, from a real pool. */
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { request as https, type RequestOptions } from 'node:https';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { parseAllDocuments } from 'yaml';
 import { NEVER } from '../../packages/runtime/src/http/seam.ts';
+import { isProgram } from '../../packages/runtime/src/process/program.ts';
 import { run } from '../../packages/runtime/src/process/run.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { type FillPlane, startFillPlane } from '../testkit/fill-plane.ts';
@@ -186,6 +187,48 @@ test('a claim is downloaded as raw and as gzip', async () => {
   assert.equal(manifestOf(row, 'all'), undefined);
   assert.equal((await plane.admin(`GET ${EXPORTS.replace('/v1/', '/v1beta1/')}/of-claim`)).status.phase, 'Ready');
   assert.deepEqual(await readdir(join(plane.directory, 'tmp')), [], 'nothing is left of the readers');
+});
+
+// S-1690: A raw disk has an ETag: with `If-Range` a download goes on to the same bytes, and where the disk has changed since it is sent
+//   anew, which `curl -C -` takes for an error; old bytes and new ones are never joined.
+test('curl goes on with a disk that has not changed, and refuses one that has', async (t) => {
+  if (!['curl', 'qemu-io'].every((name) => isProgram(name))) return t.skip('needs curl and qemu-io');
+  await disk('resumed');
+  await offer('of-resumed', 'PersistentVolumeClaim', 'resumed');
+  const row = await settled('of-resumed');
+  const token = await tokenOf(row);
+  const url = linkOf(row, 'resumed', 'raw');
+  const whole = await get(url, { token });
+  const etag = String(whole.headers['etag']);
+  assert.match(etag, /^"[0-9a-f]{32}"$/);
+  const [ca, file] = [join(plane.directory, 'ca.pem'), join(plane.directory, 'resumed.img')];
+  await writeFile(ca, plane.uploads.ca);
+  const half = whole.body.subarray(0, 5 * MIB + 7);
+  const headers = [`If-Range: ${etag}`, `x-kubevirt-export-token: ${token}`].flatMap((header) => ['-H', header]);
+  const goOn = async () => {
+    await writeFile(file, half);
+    return run(['curl', '-sSf', '-C', '-', ...headers, '--cacert', ca, '-o', file, url], {
+      signal: NEVER,
+      timeoutMs: 60_000,
+    });
+  };
+  const first = await goOn();
+  assert.ok(first.ok, first.ok ? '' : first.message);
+  assert.equal(sha(await readFile(file)), sha(whole.body));
+
+  const { file: image, format } = plane.realPool.diskOf(await plane.handleOf('resumed'));
+  const wrote = await run(['qemu-io', '-f', format, '-c', 'write -P 7 0 64k', image], {
+    signal: NEVER,
+    timeoutMs: 60_000,
+  });
+  assert.ok(wrote.ok, wrote.ok ? '' : wrote.message);
+  const second = await goOn();
+  assert.equal(second.ok ? 0 : second.code, 33, 'no part of the new one');
+  assert.equal(sha(await readFile(file)), sha(half), 'what is there stays');
+  const anew = await get(url, { token, headers: { range: 'bytes=5-', 'if-range': etag } });
+  assert.deepEqual([anew.status, anew.body.length], [200, whole.body.length]);
+  assert.equal(anew.body[0], 7);
+  assert.notEqual(anew.headers['etag'], etag);
 });
 
 // S-1583: The server shows who asks for the host of an internal link a certificate for that name, while the export is ready.

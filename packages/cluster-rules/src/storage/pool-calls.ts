@@ -76,7 +76,14 @@ export const CONTENT_PATH = '/storage/v1/content/';
 
 export interface VolumeContent {
   /** `disk.img` is the disk as a guest sees it; the others are files that lie in the volume. In the order of their names. */
-  readonly files: readonly { readonly name: string; readonly bytes: number }[];
+  readonly files: readonly VolumeFile[];
+}
+
+export interface VolumeFile {
+  readonly name: string;
+  readonly bytes: number;
+  /** Another one where the bytes may be others: hexadecimal digits. Agents of an earlier version say none. */
+  readonly version?: string;
 }
 
 /** Name of the disk among the files of a volume. */

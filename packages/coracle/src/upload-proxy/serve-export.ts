@@ -8,7 +8,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { constants, createGzip } from 'node:zlib';
 import type { ObjectKey } from '@coracle/apimachinery/meta/object';
-import { DISK_FILE, type VolumeContent } from '@coracle/cluster-rules/storage/pool-calls';
+import { DISK_FILE, type VolumeFile } from '@coracle/cluster-rules/storage/pool-calls';
 import type { PoolAccess } from '@coracle/kubevirt/controllers/data-volume/pool-access';
 import type { ExportContent } from '@coracle/kubevirt/controllers/export/export-content';
 import type { ExportTarget, ExportTargets } from '@coracle/kubevirt/controllers/export/export-targets';
@@ -168,42 +168,54 @@ async function sendVolume(
   });
   const place = { agent, handle: volume.handle, signal };
   const files = await listContent(place);
-  type File = VolumeContent['files'][number];
   const isHead = request.method === 'HEAD';
-  const begin = async (bytes: AsyncIterable<Uint8Array>, status: number, headers: OutgoingHttpHeaders) => {
+  /** From the first byte on no guest has the volume: what its version was of is what is read. */
+  const needVersion = async ({ name, version }: VolumeFile): Promise<void> => {
+    if ((await listContent(place)).find((each) => each.name === name)?.version !== version)
+      throw new Refusal(503, 'the disk has changed at this moment; ask again');
+  };
+  const begin = async (
+    bytes: AsyncIterable<Uint8Array>,
+    { status, headers, of }: { status: number; headers: OutgoingHttpHeaders; of?: VolumeFile },
+  ) => {
     // What the node refuses, it refuses before the first byte.
     const begun = isHead ? bytes : await withFirst(bytes);
+    if (of && !isHead) await needVersion(of);
     response.writeHead(status, headers);
     if (isHead) response.end();
     return isHead ? undefined : Readable.from(begun, { objectMode: false });
   };
   const sendPacked = async (bytes: AsyncIterable<Uint8Array>): Promise<void> => {
-    const from = await begin(bytes, 200, { 'content-type': 'application/gzip' });
+    const from = await begin(bytes, { status: 200, headers: { 'content-type': 'application/gzip' } });
     const gzip = createGzip({ level: constants.Z_BEST_SPEED, chunkSize: GZIP_CHUNK_BYTES });
     if (from) await pipeline(from, gzip, response, { signal });
   };
-  const sendPlain = async (found: File): Promise<void> => {
-    const { bytes } = found;
-    const part = partOf(request.headers, bytes);
+  const sendPlain = async (found: VolumeFile): Promise<void> => {
+    const { bytes, version } = found;
+    const etag = version === undefined ? undefined : `"${version}"`;
+    const part = partOf(request.headers, { bytes, etag });
     const { from, to } = part ?? { from: 0, to: bytes };
     if (from >= bytes && part) {
       response.writeHead(416, { 'content-range': `bytes */${bytes}` });
       return void response.end();
     }
-    const stream = await begin(readContent(place, found, { from, to }), part ? 206 : 200, {
+    const headers = {
       'content-type': 'application/octet-stream',
       'content-length': to - from,
       'accept-ranges': 'bytes',
+      ...(etag !== undefined && { etag }),
       ...(part && { 'content-range': `bytes ${from}-${to - 1}/${bytes}` }),
-    });
+    };
+    const content = readContent(place, found, { from, to });
+    const stream = await begin(content, { status: part ? 206 : 200, headers, of: found });
     if (stream) await pipeline(stream, response, { signal });
   };
-  const one = (found: File | undefined): File => {
+  const one = (found: VolumeFile | undefined): VolumeFile => {
     if (!found) throw new Refusal(404, 'the export has no such file');
     return found;
   };
-  const read = (each: File): AsyncIterable<Uint8Array> => readContent(place, each, { from: 0, to: each.bytes });
-  const disk = (): File => one(files.find((each) => each.name === DISK_FILE));
+  const read = (each: VolumeFile): AsyncIterable<Uint8Array> => readContent(place, each, { from: 0, to: each.bytes });
+  const disk = (): VolumeFile => one(files.find((each) => each.name === DISK_FILE));
   if (file === 'disk.img') return sendPlain(disk());
   if (file === 'disk.img.gz') return sendPacked(read(disk()));
   if (file === 'disk.tar.gz')
@@ -220,13 +232,14 @@ async function sendVolume(
   return sendPlain(one(files.find((each) => encodeURIComponent(each.name) === name)));
 }
 
-/** The one part that is asked for (RFC 9110, 14.2). Several, the last bytes, and what depends on a validator, which there is none of, are answered by the whole. */
+/** The one part that is asked for (RFC 9110, 14.2). Several, the last bytes, and a part of what has changed since are answered by the whole. */
 function partOf(
   headers: IncomingHttpHeaders,
-  bytes: number,
+  { bytes, etag }: { readonly bytes: number; readonly etag: string | undefined },
 ): { readonly from: number; readonly to: number } | undefined {
   const [, first, last] = /^bytes=(\d{1,15})-(\d{0,15})$/.exec(headers.range ?? '') ?? [];
-  if (first === undefined || headers['if-range'] !== undefined) return undefined;
+  const condition = headers['if-range'];
+  if (first === undefined || (condition !== undefined && condition !== etag)) return undefined;
   const [from, to] = [Number(first), last ? Math.min(bytes, Number(last) + 1) : bytes];
   return from < to || from >= bytes ? { from, to } : undefined;
 }

@@ -1,9 +1,9 @@
 /** What a volume holds, for who downloads it: the disk, and the files that lie beside it. */
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { constants, type Dirent } from 'node:fs';
 import { open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DISK_FILE, type VolumeContent } from '@coracle/cluster-rules/storage/pool-calls';
+import { DISK_FILE, type VolumeContent, type VolumeFile } from '@coracle/cluster-rules/storage/pool-calls';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
 import type { Pool, VolumeDisk } from '../storage/pool.ts';
@@ -45,7 +45,9 @@ export function createVolumeReader(pool: Pool, clock: Clock): VolumeReader {
     const dumps = await regularFiles(join(pool.directory, handle, MEMORY_DUMPS));
     // A claim for dumps has a disk too, which nobody ever wrote to.
     const isShown = dumps.length === 0 || !(await isBlank(disk));
-    return { files: [...(isShown ? [{ name: DISK_FILE, bytes: disk.size }] : []), ...dumps] };
+    if (!isShown) return { files: dumps };
+    const version = await versionOf(filesOfDisk(disk));
+    return { files: [{ name: DISK_FILE, bytes: disk.size, version }, ...dumps] };
   };
   const openOne = async (handle: string, name: string, signal: AbortSignal): Promise<OpenFile> => {
     if (name !== DISK_FILE) {
@@ -113,11 +115,23 @@ async function isBlank(disk: VolumeDisk): Promise<boolean> {
 /** What an image of qcow2 with nothing in it may take: header and tables, no cluster of data. */
 const EMPTY_QCOW2_BYTES = 4 * 65536;
 
-async function regularFiles(directory: string): Promise<{ name: string; bytes: number }[]> {
+/** Of the files that make up one: whoever writes to one of them, or puts another in its place, changes it. */
+async function versionOf(paths: readonly string[]): Promise<string> {
+  const facts = await Promise.all(paths.map((path) => stat(path, { bigint: true })));
+  const text = facts.map(({ dev, ino, size, ctimeNs }) => [dev, ino, size, ctimeNs].join(' ')).join('\n');
+  return createHash('sha256').update(text).digest('hex').slice(0, 32);
+}
+
+async function regularFiles(directory: string): Promise<VolumeFile[]> {
   const entries = await readdir(directory, { withFileTypes: true }).catch((): Dirent[] => []);
   const names = entries.filter((entry) => entry.isFile() && entry.name !== PARTIAL).map(({ name }) => name);
   const found = names.sort().slice(0, MAX_FILES);
-  return Promise.all(found.map(async (name) => ({ name, bytes: (await stat(join(directory, name))).size })));
+  return Promise.all(
+    found.map(async (name) => {
+      const path = join(directory, name);
+      return { name, bytes: (await stat(path)).size, version: await versionOf([path]) };
+    }),
+  );
 }
 
 async function openRegular(path: string): Promise<OpenFile> {
