@@ -5,6 +5,7 @@ import { cloneJson } from './deep-clone.ts';
 import { deepEqual } from './deep-equal.ts';
 import { checkLabelValue, checkName, checkQualifiedName, checkSubdomain } from './name-rules.ts';
 import { conditionOf, hasEnded, isConditionTrue, isDeleting } from './object-state.ts';
+import { ApiError, internalError } from './status.ts';
 import { validateObjectMeta } from './validate-object-meta.ts';
 
 const json = (): fc.Arbitrary<unknown> =>
@@ -154,4 +155,11 @@ test('the state of an object is read off its conditions, its phase and its metad
   assert.equal(hasEnded(undefined), false);
   assert.equal(isDeleting({ metadata: { deletionTimestamp: '2030-01-01T00:00:00Z' } }), true);
   assert.equal(isDeleting({ metadata: {} }), false);
+});
+
+// S-1689: A request that is refused because the disk of the state is full is refused so (507) by who passes it on too: stop, restart.
+test('internalError() leaves what a full disk refuses as it is', () => {
+  const full = new ApiError({ code: 507, reason: 'InsufficientStorage', message: 'full' });
+  assert.equal(internalError('stop: full', full), full);
+  assert.equal(internalError('stop: x', new Error('x')).message, 'Internal error occurred: stop: x');
 });

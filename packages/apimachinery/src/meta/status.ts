@@ -130,15 +130,17 @@ export const methodNotAllowed = (): ApiError =>
 export const expired = (message: string): ApiError => new ApiError({ code: 410, reason: 'Expired', message });
 
 export const internalError = (message: string, cause?: unknown): ApiError =>
-  new ApiError(
-    {
-      code: 500,
-      reason: 'InternalError',
-      message: `Internal error occurred: ${message}`,
-      details: { causes: [{ message }] },
-    },
-    { cause },
-  );
+  cause instanceof ApiError && cause.reason === 'InsufficientStorage'
+    ? cause // what a full disk refuses is no internal error of whoever passes it on
+    : new ApiError(
+        {
+          code: 500,
+          reason: 'InternalError',
+          message: `Internal error occurred: ${message}`,
+          details: { causes: [{ message }] },
+        },
+        { cause },
+      );
 
 export const tooLargeResourceVersion = (wanted: number, current: number): ApiError =>
   new ApiError({

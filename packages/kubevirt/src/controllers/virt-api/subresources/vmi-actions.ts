@@ -244,7 +244,7 @@ async function agentMessage(answer: ApiResponse, signal: AbortSignal): Promise<s
   const text = decoder.decode(bytes.subarray(0, MAX_AGENT_MESSAGE));
   try {
     const parsed = JSON.parse(text) as { message?: unknown };
-    if (typeof parsed?.message === 'string') return parsed.message;
+    if (typeof parsed?.message === 'string') return parsed.message.replace(/^Internal error occurred: /, '');
   } catch {
     // Not JSON: plain text then.
   }
