@@ -1,6 +1,6 @@
 /** The commands about machines, as far as they go without a guest; test/node/machine-commands.test.ts has the rest. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
@@ -18,6 +18,7 @@ const refused = ({ code, stdout, stderr }: Outcome, want: number): string => {
 
 // S-1675: A machine is given the first key of the SSH agent where `~/.ssh` has none. A manifest that is printed without a key, or of an
 //   image that `create` would put into the local store, is printed with a note that says so.
+// S-1688
 // S-1141: `coracle create --dry-run` prints a VirtualMachine in KubeVirt's own terms, with the user's own key, and makes nothing.
 test('create --dry-run prints the manifest, and starts nothing', async (t) => {
   const at = openWorkspace(t);
@@ -86,7 +87,22 @@ test('create --dry-run prints the manifest, and starts nothing', async (t) => {
     [['web', '--image', 'ftp://host/x'], /http and https URLs/],
     [['web', '--image', 'tiny', '--memory', '512'], /--memory takes a size with its unit/],
     [['web', '--image', 'tiny', '--memory', '1Gi', '--instancetype', 'u1.small'], /an instance type says how much/],
-    [['web', '--image', 'tiny', '--ssh-key', '/nowhere'], /--ssh-key takes a public key or a file of them: /],
+    [
+      ['web', '--image', 'tiny', '--ssh-key', '/nowhere'],
+      /--ssh-key takes a public key or a file of them .*\/nowhere: no such file or directory$/m,
+    ],
+    [['web', '--image', 'tiny', '--ssh-key', '/'], /--ssh-key takes .*: \/ is a directory$/m],
+    [['web', '--image', 'tiny', '--ssh-key', '/dev/zero'], /--ssh-key takes .*: \/dev\/zero: larger than 1 MiB$/m],
+    [
+      ['web', '--image', 'tiny', '--ssh-key', 'ssh-ed25519 AAAAC3Nz me'],
+      /--ssh-key takes a public key or a file of them/,
+    ],
+    [['web', '--image', 'tiny', '--ssh-key', ''], /--ssh-key is empty/],
+    [['web', '--image', 'tiny', '--ssh-key', 'none', '--cloud-init', '/'], /--cloud-init: \/ is a directory$/m],
+    [
+      ['web', '--image', 'tiny', '--ssh-key', 'none', '--cloud-init', '/dev/zero'],
+      /--cloud-init: \/dev\/zero: larger than 1 MiB$/m,
+    ],
     [['web', '--image', 'tiny', '--imgae', 'x'], /Unknown option '--imgae'; did you mean --image\?/],
     [['web', '--image', 'tiny', '-p', '22'], /-p takes HOST:GUEST, such as 2222:22/],
     [['web', '--image', 'tiny', '-p', '2222:22', '-p', '2222:80'], /-p gives port 2222 of this host twice/],
@@ -328,6 +344,17 @@ async function refusesWithoutGuest(at: ReturnType<typeof openWorkspace>): Promis
     );
     await assert.rejects(call(name, 'vm/of', '-n', 'shop', ...more), /no machine shop\/of; did you mean off\?/, name);
   }
+  // S-1688: A key or a file of cloud-init that cannot be used is reported in one line: one that is missing, a directory, larger than
+  //   1 MiB, cut off, or readable by others where ssh would pass over it.
+  const openKey = join(at.dir, 'open key');
+  writeFileSync(openKey, 'x');
+  chmodSync(openKey, 0o644);
+  for (const [file, why] of [
+    ['/nowhere', /--identity takes a file of a key: \/nowhere: no such file or directory$/],
+    ['/', /--identity takes a file of a key: \/ is a directory$/],
+    [openKey, /--identity: others may read .*open key, and ssh takes no such key \(chmod 600 '.*open key'\)$/],
+  ] as const)
+    await assert.rejects(call('ssh', 'off.shop', '-i', file), why);
   await assert.rejects(call('memory-dump', 'get', 'off.shop', '--claim-name', 'd', '--create-claim'), /is stopped/);
   assert.match(await call('list', 'off.shop', 'vm/web.shop'), /^NAME +STATE .*\noff +Stopped .*\nweb +\w/);
   await assert.rejects(call('list', 'of.shop'), /no machine default\/of\.shop, nor shop\/of/);

@@ -165,7 +165,7 @@ export function readArguments(command: Command, argv: readonly string[]): { flag
       throw new Error(`${command.name} takes flags only, not "${positionals[0]}"`);
     // An empty value is a shell variable that was not set; taken as it is, `--data-dir ""` would mean the current directory.
     for (const [name, value] of Object.entries(values))
-      if (value === '' && !command.flags[name]?.mayBeEmpty) throw new Error(`--${name} is empty`);
+      if ([value].flat().includes('') && !command.flags[name]?.mayBeEmpty) throw new Error(`--${name} is empty`);
     return { flags: { ...values, ...Object.fromEntries(set) } as FlagValues, words: positionals };
   } catch (error) {
     const first = (error as Error).message.split(/[.?]\s/)[0]!.replace(/\.$/, '');
@@ -255,5 +255,9 @@ export const oneLine = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error)).replace(/\s*\n[\s|.^]*/g, ' ').trim();
 
 /** `PATH: what is wrong with it`, without the code and the call of the system. */
-export const fileProblem = (path: string, error: unknown): string =>
-  `${path}: ${oneLine(error).replace(/^E[A-Z]+: |, (?:open|stat|read|mkdir|access)(?: '.*')?$/g, '')}`;
+export const fileProblem = (path: string, error: unknown): string => {
+  const text = oneLine(error).replace(/^E[A-Z]+: |, (?:open|stat|read|mkdir|access)(?: '.*')?$/g, '');
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  if (code === 'EISDIR') return `${path} is a directory`;
+  return code === 'EEXIST' && syscall === 'mkdir' ? `${path} is a file, no directory` : `${path}: ${text}`;
+};

@@ -33,4 +33,11 @@ test('a failure of the way to the cluster names the kubeconfig', () => {
 test('a file that cannot be read is named once, without the words of the system', () => {
   const error = new Error("ENOENT: no such file or directory, open '/x'");
   assert.equal(fileProblem('/x', error), '/x: no such file or directory');
+  const directory = Object.assign(new Error('EISDIR: illegal operation on a directory, read'), { code: 'EISDIR' });
+  assert.equal(fileProblem('/x', directory), '/x is a directory');
+  const file = Object.assign(new Error("EEXIST: file already exists, mkdir '/x'"), {
+    code: 'EEXIST',
+    syscall: 'mkdir',
+  });
+  assert.equal(fileProblem('/x', file), '/x is a file, no directory');
 });

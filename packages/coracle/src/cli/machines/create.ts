@@ -1,6 +1,6 @@
 /** `coracle create NAME --image IMAGE`: a machine, from a control plane that is started for it where none runs. */
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { resolve } from 'node:path';
 import { checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
@@ -23,6 +23,7 @@ import {
   textFlag,
   UsageError,
 } from '../command.ts';
+import { readInputFile } from '../input-file.ts';
 import { machineTargets } from '../machine-target.ts';
 import { cloudConfig, machineManifest, type RootDisk, readPublished, readSize, withKeys } from './create-manifest.ts';
 import { needDataVolumes } from './data-volume-support.ts';
@@ -218,7 +219,7 @@ function userDataFor(
   if (path === undefined) return cloudConfig(given);
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = readInputFile(path);
   } catch (error) {
     throw new UsageError(`--cloud-init: ${fileProblem(path, error)}`);
   }

@@ -1,10 +1,19 @@
 /** What ssh and scp need of a machine: that it runs, that its SSH server answers, and where its host key is kept. */
 
-import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ensurePrivateDir } from '../../config/data-dir.ts';
 import { MAIN_FILE } from '../../config/program-files.ts';
-import { type CommandContext, CommandError, listFlag, numberFlag, textFlag } from '../command.ts';
+import {
+  type CommandContext,
+  CommandError,
+  fileProblem,
+  listFlag,
+  numberFlag,
+  textFlag,
+  UsageError,
+} from '../command.ts';
+import { shellWord } from './equivalent.ts';
 import type { MachineCall } from './find-machine.ts';
 import { awaitRunning } from './follow-start.ts';
 import { cloudInitUser, hasLastingRoot } from './login-user.ts';
@@ -28,22 +37,40 @@ export async function openSsh(
 ): Promise<readonly string[]> {
   const { flags, note, signal } = context;
   const { key, client } = call;
+  const identity = identityFile(context);
   const seconds = numberFlag(flags, 'timeout', { min: 1, max: LONGEST_TIMEOUT_S, or: DEFAULT_TIMEOUT_S });
   const port = numberFlag(flags, 'port', { min: 1, max: 65_535, or: SSH_PORT });
   const vmi = await awaitRunning({ client, key, signal, note }, call, seconds);
   const lasts = hasLastingRoot(call.vm?.spec.template.spec ?? vmi.spec);
   const machine = call.vm?.metadata.uid ?? vmi.metadata.uid ?? '';
   const alias = lasts ? machine : (vmi.metadata.uid ?? '');
-  const identity = textFlag(flags, 'identity');
   const own = ownKeyPath(context);
   return sshArguments({
     user: user ?? textFlag(flags, 'login') ?? cloudInitUser(call.vm?.spec.template.spec ?? vmi.spec),
     hostKeyAlias: alias,
     knownHosts: knownHostsFile(join(sshDirectory(context), 'known-hosts'), { machine, alias }),
     proxy: proxyCommand(context, call, { port, seconds }),
-    identities: identity !== undefined ? [resolve(identity)] : existsSync(own) ? [own, ...ownKeys(context, '')] : [],
+    identities: identity !== undefined ? [identity] : existsSync(own) ? [own, ...ownKeys(context, '')] : [],
     more: listFlag(flags, 'option'),
   });
+}
+
+/** The key that `--identity` names. Throws UsageError for one that ssh would pass over, and ask for passwords instead. */
+function identityFile({ flags }: CommandContext): string | undefined {
+  const given = textFlag(flags, 'identity');
+  if (given === undefined) return undefined;
+  try {
+    accessSync(given, constants.R_OK);
+  } catch (error) {
+    throw new UsageError(`--identity takes a file of a key: ${fileProblem(given, error)}`);
+  }
+  const file = statSync(given);
+  if (file.isDirectory()) throw new UsageError(`--identity takes a file of a key: ${given} is a directory`);
+  if ((file.mode & 0o077) !== 0 && file.uid === process.getuid?.() && !given.endsWith('.pub'))
+    throw new UsageError(
+      `--identity: others may read ${given}, and ssh takes no such key (chmod 600 ${shellWord(given)})`,
+    );
+  return resolve(given);
 }
 
 /** This program, as the way to the port: with the same cluster, whatever directory ssh starts it in. */

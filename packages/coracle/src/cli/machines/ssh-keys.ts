@@ -1,11 +1,12 @@
 /** Where key pairs lie, and the public keys that a new machine is given: the user's own, those named, or a pair of ours where the user has none. */
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { plainEnv, run } from '@coracle/runtime/process/run';
 import { dataDirAt, defaultDataDir, ensurePrivateDir } from '../../config/data-dir.ts';
 import { type CommandContext, CommandError, fileProblem, listFlag, textFlag, UsageError } from '../command.ts';
+import { readInputFile } from '../input-file.ts';
 
 /** One line of an authorized_keys file without options, and no line break: it goes into the guest as it is. */
 const PUBLIC_KEY = /^(?:ssh|ecdsa|sk)-[a-z0-9@.-]+ [A-Za-z0-9+/=]+(?: [^\r\n]*)?$/;
@@ -54,7 +55,7 @@ export async function publicKeys(
     return [];
   }
   if (given.length > 0)
-    return given.flatMap((text) => (PUBLIC_KEY.test(text) ? [text] : keysOf(expandHome(context, text))));
+    return given.flatMap((text) => (isPublicKey(text) ? [text] : keysOf(expandHome(context, text))));
   const [first] = ownKeys(context, '.pub');
   if (first !== undefined) return keysOf(first);
   const ofAgent = await agentKey(context);
@@ -91,24 +92,34 @@ async function agentKey({ environment, signal }: CommandContext): Promise<string
     env: { ...plainEnv(), SSH_AUTH_SOCK: socket },
   });
   const lines = listed.ok ? new TextDecoder().decode(listed.stdout).split('\n') : [];
-  return lines.find((line) => PUBLIC_KEY.test(line) && !CERTIFICATE.test(line));
+  return lines.find((line) => isPublicKey(line) && !CERTIFICATE.test(line));
 }
 
 const expandHome = ({ environment }: Pick<CommandContext, 'environment'>, path: string): string =>
   path.startsWith('~/') ? join(environment['HOME'] || homedir(), path.slice(2)) : path;
 
+/** Its data repeat its type, behind four bytes of length: what was cut off or pasted badly does not. */
+function isPublicKey(line: string): boolean {
+  if (!PUBLIC_KEY.test(line)) return false;
+  const [type = '', data = ''] = line.split(' ');
+  return Buffer.from(data, 'base64').toString('latin1', 4).startsWith(`${type}\0`);
+}
+
 /** The keys of a file, comments left out. */
 function keysOf(path: string): string[] {
+  const wrong = (why: string): UsageError =>
+    new UsageError(`--ssh-key takes a public key or a file of them (none: no key): ${why}`);
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = readInputFile(path);
   } catch (error) {
-    throw new UsageError(`--ssh-key takes a public key or a file of them: ${fileProblem(path, error)}`);
+    throw wrong(fileProblem(path, error));
   }
   const lines = text.split('\n').map((line) => line.trim());
   const keys = lines.filter((line) => line !== '' && !line.startsWith('#'));
-  if (text.includes('PRIVATE KEY')) throw new UsageError(`${path} is a private key: name its public one (${path}.pub)`);
-  if (keys.length === 0 || !keys.every((key) => PUBLIC_KEY.test(key)))
-    throw new UsageError(`${path} holds no public keys as ssh-keygen writes them`);
+  if (text.includes('PRIVATE KEY'))
+    throw wrong(`${path} is a private key${path.endsWith('.pub') ? '' : `, and its public one is ${path}.pub`}`);
+  if (keys.length === 0 || !keys.every(isPublicKey))
+    throw wrong(`${path} has no public keys as ssh-keygen writes them`);
   return keys;
 }
