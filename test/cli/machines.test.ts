@@ -216,6 +216,8 @@ test('typos are answered with a suggestion, help with examples, --explain with t
     const { code, stderr } = await started.ended;
     assert.equal(code, 1);
     assert.match(stderr, /^error: interrupted: default\/left is made, .*coracle delete left -n default\)$/m);
+    // S-1691: `coracle logs` of a machine that has not started says so, and why.
+    assert.match(refused(await coracle('logs', 'left'), 1), /default\/left has no log yet: it \w/);
     assert.equal((await coracle('delete', 'left')).code, 0);
   });
   // S-1421: `coracle list` says why a machine is stopped that its run strategy wants to run.

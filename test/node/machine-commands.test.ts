@@ -97,6 +97,7 @@ test('two commands to a shell, and the others on the same guest', {
   );
   assert.match((await coracle('why', 'web')).stdout, /is stopped.*\nnext: coracle start web -n default\n/);
   await ok('start', 'web', '--wait');
+  assert.equal((await coracle('start', 'web')).stderr, 'error: default/web: VM is already running\n');
   assert.equal(await ok('ssh', 'web', '--', 'cat', 'copied', '2>/dev/null', '||', 'echo', 'anew'), 'anew\n');
   await ok('delete', 'web');
   await eventually('no machine is left', async () => /no machines/.test(await ok('list')));

@@ -12,8 +12,7 @@ const INSTANCE_KINDS: ReadonlySet<string> = new Set(
 
 /** The one machine that a command's words name, `KIND NAME` as `KIND/NAME`. Throws UsageError for none and for more. */
 export function machineWord(words: readonly string[], command: string): string {
-  const [first, second, ...more] = words;
-  const word = second === undefined ? first : `${first}/${second}`;
+  const [word, ...more] = machineWords(words);
   if (word === undefined || more.length > 0)
     throw new UsageError(`${command} takes one machine (see: coracle ${command.split(' ')[0]} --help)`);
   machineTargets(word, { given: undefined, ofContext: '' });

@@ -61,7 +61,8 @@ export async function importImage(
       if (source === undefined) return undefined;
       const target = join(scratch, kind);
       const input = await open(source, 'r').catch((error: NodeJS.ErrnoException) => {
-        throw new Error(`cannot read ${kind} ${source}: ${error.message}`, { cause: error });
+        const why = error.message.replace(/^E[A-Z]+: |, open '.*'$/g, '');
+        throw new Error(`cannot read ${kind} ${source}: ${why}`, { cause: error });
       });
       const { size } = await input.stat();
       const chunks = input.createReadStream({ highWaterMark: 1024 * 1024 });

@@ -77,6 +77,9 @@ test('sizes need their unit, and mean what people write', () => {
     assert.equal(readSize(text!, 'memory'), quantity);
   for (const text of ['2', '2x', 'Gi', '-1Gi', '0Gi', ''])
     assert.throws(() => readSize(text, 'memory'), /--memory takes a size with its unit/);
+  for (const text of ['8192Ti', '9008T', '99999999Gi'])
+    assert.throws(() => readSize(text, 'disk'), /--disk takes less than 8192Ti, not "\d+\w+"$/);
+  assert.equal(readSize('8191Ti', 'disk'), '8191Ti');
 });
 
 test('keys are written into user data, and what was there stays', () => {

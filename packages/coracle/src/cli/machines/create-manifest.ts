@@ -149,6 +149,8 @@ export function readSize(text: string, flag: string): string {
   if (number === undefined || Number(number) === 0)
     throw new UsageError(`--${flag} takes a size with its unit, such as 512Mi or 2Gi, not "${text}"`);
   const letter = unit.toUpperCase();
+  if (Number(number) * (binary ? 1024 : 1000) ** ('KMGT'.indexOf(letter) + 1) > Number.MAX_SAFE_INTEGER)
+    throw new UsageError(`--${flag} takes less than 8192Ti, not "${text}"`);
   return `${number}${binary ? `${letter}i` : letter === 'K' ? 'k' : letter}`;
 }
 

@@ -156,7 +156,8 @@ async function manifestFor(
     throw new UsageError('an instance type says how much a machine has: give --instancetype, or --cpus and --memory');
   const preference = textFlag(flags, 'preference') ?? known?.preference;
   const user = textFlag(flags, 'user') ?? known?.user ?? localUser();
-  if (!USER.test(user)) throw new UsageError(`--user takes a name of a user, not "${user}"`);
+  if (!USER.test(user))
+    throw new UsageError(`--user takes a user name (small letters, digits, "_" and "-"), not "${user}"`);
   return machineManifest({
     name,
     namespace,

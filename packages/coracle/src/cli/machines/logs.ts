@@ -32,6 +32,8 @@ export async function logs(context: CommandContext): Promise<number> {
         ...(follow ? ['-f'] : []),
         ...(tail === undefined ? [] : [`--tail=${tail}`]),
       ]);
+    if (!follow && pod.status?.phase === 'Pending')
+      throw new CommandError(`${textOf(key)} has no log yet: it ${await whyNotRunning(client, call, signal)}`);
     await copyLog(call, name, { follow, tail }, signal);
     // Whoever follows a machine follows it through its restarts, until it is off or gone.
     for (let now: FoundMachine | undefined = call; follow && now && process.stdout.writable; ) {

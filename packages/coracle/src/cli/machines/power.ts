@@ -1,6 +1,6 @@
 /** `coracle start`, `stop`, `restart`, `pause` and `unpause`: what virtctl's commands of these names ask for. */
 
-import { type CommandContext, numberFlag, textFlag, UsageError } from '../command.ts';
+import { type CommandContext, CommandError, numberFlag, textFlag, UsageError } from '../command.ts';
 import { machineWords } from '../machine-target.ts';
 import { equivalent, isExplained } from './equivalent.ts';
 import { type MachineCall, needInstance, textOf, withMachine } from './find-machine.ts';
@@ -45,7 +45,10 @@ async function act(context: CommandContext, call: MachineCall, action: Action): 
   if (isInstance || action === 'restart') needInstance(call);
   const kind = isInstance ? 'virtualmachineinstances' : 'virtualmachines';
   const at = `namespaces/${encodeURIComponent(key.namespace)}/${kind}/${encodeURIComponent(key.name)}/${action}`;
-  await client.raw('PUT', `/apis/subresources.kubevirt.io/v1/${at}`, { body, signal });
+  await client.raw('PUT', `/apis/subresources.kubevirt.io/v1/${at}`, { body, signal }).catch((error: unknown) => {
+    const [, why] = /^Operation cannot be fulfilled on \S+ "\S+": (.*)$/.exec((error as Error).message) ?? [];
+    throw why === undefined ? error : new CommandError(`${textOf(key)}: ${why}`);
+  });
   const wait = flags['wait'] === true && !isInstance;
   if (wait) {
     const seconds = waitOf(context);
