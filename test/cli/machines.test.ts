@@ -18,7 +18,8 @@ const refused = ({ code, stdout, stderr }: Outcome, want: number): string => {
 
 // S-1675: A machine is given the first key of the SSH agent where `~/.ssh` has none. A manifest that is printed without a key, or of an
 //   image that `create` would put into the local store, is printed with a note that says so.
-// S-1688
+// S-1688: A key or a file of cloud-init that cannot be used is reported in one line: one that is missing, a directory, larger than
+//   1 MiB, cut off, or readable by others where ssh would pass over it.
 // S-1141: `coracle create --dry-run` prints a VirtualMachine in KubeVirt's own terms, with the user's own key, and makes nothing.
 test('create --dry-run prints the manifest, and starts nothing', async (t) => {
   const at = openWorkspace(t);
@@ -207,6 +208,7 @@ test('typos are answered with a suggestion, help with examples, --explain with t
       /no instance type default\/own \(kubectl get vminstancetype -n default\)/,
     );
   });
+  // S-1691: `coracle logs` of a machine that has not started says so, and why.
   // S-1424: Ctrl-C while `coracle create --wait` waits says that the machine is there all the same, and how to undo it.
   await t.test('create that is interrupted says what it leaves', async () => {
     const given = ['--ssh-key', KEY, '--wait', '--data-dir', at.data];
@@ -216,7 +218,6 @@ test('typos are answered with a suggestion, help with examples, --explain with t
     const { code, stderr } = await started.ended;
     assert.equal(code, 1);
     assert.match(stderr, /^error: interrupted: default\/left is made, .*coracle delete left -n default\)$/m);
-    // S-1691: `coracle logs` of a machine that has not started says so, and why.
     assert.match(refused(await coracle('logs', 'left'), 1), /default\/left has no log yet: it \w/);
     assert.equal((await coracle('delete', 'left')).code, 0);
   });
@@ -346,8 +347,6 @@ async function refusesWithoutGuest(at: ReturnType<typeof openWorkspace>): Promis
     );
     await assert.rejects(call(name, 'vm/of', '-n', 'shop', ...more), /no machine shop\/of; did you mean off\?/, name);
   }
-  // S-1688: A key or a file of cloud-init that cannot be used is reported in one line: one that is missing, a directory, larger than
-  //   1 MiB, cut off, or readable by others where ssh would pass over it.
   const openKey = join(at.dir, 'open key');
   writeFileSync(openKey, 'x');
   chmodSync(openKey, 0o644);
