@@ -7,6 +7,7 @@ import { whileLeading } from '@coracle/client/leader/leader-lease';
 import { createGitOpsController } from '@coracle/gitops/sync/gitops-controller';
 import { systemClock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
+import { giveMemoryBack } from '@coracle/runtime/process/give-memory-back';
 import {
   COMPONENT_NAMESPACE,
   chooseComponents,
@@ -16,7 +17,6 @@ import {
   runComponent,
 } from '../compose/components.ts';
 import type { ServeWebhook } from '../compose/deletion-webhook.ts';
-import { giveMemoryBack } from '../compose/give-memory-back.ts';
 import { connectAs, identifyServer } from '../compose/remote-components.ts';
 import { webhookEndpoint } from '../compose/webhook-endpoint.ts';
 import { clusterFrom } from '../config/cluster.ts';
