@@ -7,7 +7,6 @@ import { createInformer, type Informer } from '@coracle/client/informer/informer
 import type { Change } from '@coracle/client/informer/store';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
-import { createLinkedController, type LinkedController } from '@coracle/runtime/signal/linked-controller';
 
 export interface GarbageMonitors {
   /** Starts and stops informers so that they match what is served. */
@@ -30,7 +29,7 @@ export interface GarbageMonitorOptions {
 interface Monitor {
   readonly type: ResourceType<KubeObject>;
   readonly informer: Informer<KubeObject>;
-  readonly stop: LinkedController;
+  readonly stop: AbortController;
   readonly since: number;
 }
 
@@ -44,23 +43,32 @@ export function createGarbageMonitors(options: GarbageMonitorOptions): GarbageMo
   const { client, clock, log, onChange, onGone } = options;
   const monitors = new Map<string, Monitor>();
   const running = new Set<Promise<void>>();
+  let followed: AbortSignal | undefined;
+  /** One listener for all of them: who adds one to a signal looks through all that it has. */
+  const follow = (signal: AbortSignal): void => {
+    if (followed === signal) return;
+    followed = signal;
+    signal.addEventListener('abort', () => {
+      for (const { stop } of monitors.values()) stop.abort(signal.reason);
+    });
+  };
 
-  const begin = (id: string, type: ResourceType<KubeObject>, signal: AbortSignal): void => {
+  const begin = (id: string, type: ResourceType<KubeObject>): void => {
     const informer = createInformer(client, type, { metadataOnly: true, clock, log });
     informer.onChange((change) => onChange(type, change));
-    const stop = createLinkedController(signal);
+    const stop = new AbortController();
     monitors.set(id, { type, informer, stop, since: clock.monotonic() });
     const run: Promise<void> = informer.start(stop.signal).finally(() => running.delete(run));
     running.add(run);
   };
   const end = (id: string, monitor: Monitor): void => {
     monitors.delete(id);
-    monitor.stop.release();
     monitor.stop.abort(new DOMException('resource is served no more', 'AbortError'));
   };
 
   return {
     sync(discovery, signal) {
+      follow(signal);
       const wanted = new Map<string, ResourceType<KubeObject>>();
       for (const type of preferredWith(discovery, ['list', 'watch', 'delete'])) {
         const id = qualifiedResource(type);
@@ -75,7 +83,7 @@ export function createGarbageMonitors(options: GarbageMonitorOptions): GarbageMo
         // Also when another version takes over: what was deleted between the two informers, neither would tell.
         onGone(monitor.type);
       }
-      for (const [id, type] of wanted) if (!monitors.has(id)) begin(id, type, signal);
+      for (const [id, type] of wanted) if (!monitors.has(id)) begin(id, type);
     },
     ready() {
       const now = clock.monotonic();
