@@ -98,7 +98,13 @@ export function createStartRecord(options: {
     if (layers === undefined) return known;
     try {
       const guestUuid = instance.spec.domain?.firmware?.uuid;
-      const before = { spec: withGuestUuid(started, guestUuid), layers: layersThen(vm, started) };
+      const before = {
+        spec: withGuestUuid(started, guestUuid),
+        // Two copies are decoded for it, and where the words are the same nobody asks.
+        get layers() {
+          return layersThen(vm, started);
+        },
+      };
       return decide(before, { spec: withGuestUuid(withRevisionNames(vm), guestUuid), layers }, config(), instance.spec);
     } catch (error) {
       if (error instanceof DefaultsError) return known;

@@ -31,6 +31,8 @@ export const legacyFirmwareUuid = (vmName: string): string => uuidV5(LEGACY_NAME
  * around it are the same UUID, as libvirt and QEMU read it. What is no UUID is compared as its text in lower case.
  */
 export function canonicalUuid(text: string): string {
+  // Nearly all are, and each event of a machine asks.
+  if (/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/.test(text)) return text;
   const plain = text.trim().toLowerCase();
   const hex = plain
     .replace(/^urn:uuid:/, '')
