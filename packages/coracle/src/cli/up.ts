@@ -12,7 +12,7 @@ import { isProgram } from '@coracle/runtime/process/program';
 import { spawnDetached } from '@coracle/runtime/process/spawn-detached';
 import { aborted } from '@coracle/runtime/signal/abortable';
 import type { AuditSettings } from '../compose/audit-log.ts';
-import { giveMemoryBackAtRest } from '../compose/memory-at-rest.ts';
+import { giveMemoryBackAtRest } from '../compose/give-memory-back.ts';
 import { type DataDir, dataDirAt, defaultDataDir, ensurePrivateDir } from '../config/data-dir.ts';
 import { userKubeconfigPath } from '../config/kubeconfig.ts';
 import { ENGINE_FLAGS, MAIN_FILE } from '../config/program-files.ts';

@@ -17,7 +17,7 @@ export const MAIN_FILE = at('../main.ts', './main.js');
 export const LAUNCHER_FILE = at('../../../../coracle', '../coracle');
 /**
  * Flags of the engine for a program that stays, as the launcher gives them: the young generation is as large as makes creates
- * cheap, and is given back when nobody asks (`compose/memory-at-rest.ts`); an old generation that is collected when it has
+ * cheap, and is given back when nobody asks (`compose/give-memory-back.ts`); an old generation that is collected when it has
  * grown by 150 %, not to four times its size, is less memory under load.
  */
 export const ENGINE_FLAGS = ['--max-semi-space-size=16', '--heap-growing-percent=150'];

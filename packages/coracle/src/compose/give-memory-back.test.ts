@@ -1,7 +1,25 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
-import { giveMemoryBackAtRest } from './memory-at-rest.ts';
+import { giveMemoryBack } from '../../../runtime/src/process/give-memory-back.ts';
+import { giveMemoryBackAtRest } from './give-memory-back.ts';
+
+const forgotten = (): WeakRef<object> => new WeakRef({ large: new Array(1000).fill('x') });
+
+// S-992
+test('what nobody refers to is gone, each time; what is used stays', async () => {
+  const used = { large: 'y' };
+  const kept = new WeakRef<object>(used);
+  for (let time = 0; time < 2; time++) {
+    const lost = forgotten();
+    // A reference that was made in this turn counts until its end.
+    await nextTurn();
+    giveMemoryBack();
+    assert.equal(lost.deref(), undefined);
+    assert.equal(kept.deref(), used);
+  }
+});
 
 const LARGE = 200;
 /** Seconds after the start; what the loop did since the last look; MiB of the heap; memory is given back, to 40 MiB. */
