@@ -125,7 +125,7 @@ test('kubectl says what is wrong, where, and how to correct it', {
     );
     assert.match(
       (await patch('--type=merge', '-p', '{"data":{"a":1}}')).stderr,
-      /cannot unmarshal number into Go struct field ConfigMap\.data of type string/,
+      /data\.\w+: expected string, got number/,
     );
     assert.match((await at.kubectl(['get', 'virtualmachin'])).stderr, /doesn't have a resource type "virtualmachin"/);
     assert.match((await at.kubectl(['get', 'vm', 'none'])).stderr, /virtualmachines\.kubevirt\.io "none" not found/);

@@ -244,7 +244,7 @@ test('a patch that cannot be read is a failure of the webhook', async () => {
   assert.equal(refused.status, 500);
   assert.equal(
     refused.json.message,
-    'Internal error occurred: failed calling webhook "no-patch.example.com": received undecodable patch in webhook response: json: cannot unmarshal object into Go value of type array',
+    'Internal error occurred: failed calling webhook "no-patch.example.com": received undecodable patch in webhook response: expected array, got object',
   );
   await server.request('DELETE', `${GROUP}/mutatingwebhookconfigurations`);
   await webhooks('Mutating', ['/no-patch', { rules, failurePolicy: 'Ignore' }]);

@@ -140,7 +140,7 @@ test('expressions make the user of a token, and conditions refuse one', async ()
       { sub: 7 },
       `oidc: error evaluating username claim expression: expression ''staff:' + claims.sub' resulted in error: no such overload`,
     ],
-    [{ teams: [1] }, 'oidc: parse groups claim "teams": json: cannot unmarshal array into Go value of type string'],
+    [{ teams: [1] }, 'oidc: parse groups claim "teams": expected string, got array'],
   ];
   for (const [more, why] of wrong) {
     const asking = await staff!.bearer({ ...claims, ...more });

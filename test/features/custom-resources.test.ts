@@ -200,11 +200,11 @@ test('a body must say its kind and its version, which is asked of built-in kinds
     ['null', `${unrecognized}Object 'Kind' is missing`],
     [
       '[]',
-      `${unrecognized}couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type object`,
+      `${unrecognized}couldn't get version/kind; json parse error: expected object, got array`,
     ],
     [
       '{"kind":1}',
-      `${unrecognized}couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .kind of type string`,
+      `${unrecognized}couldn't get version/kind; json parse error: kind: expected string, got number`,
     ],
     [
       '{"kind":"Widget"} x',
@@ -279,7 +279,7 @@ test('the scale subresource reads and writes the paths of the definition', async
   refused(
     await put({ name: 'scaled' }, { replicas: '4' }),
     400,
-    /cannot unmarshal string into Go struct field ScaleSpec\.spec\.replicas of type int32$/,
+    /spec\.replicas: expected int32, got string$/,
   );
   assert.equal((await put({ name: 'scaled' })).json.spec.replicas, 4, 'the version may be left out');
 });

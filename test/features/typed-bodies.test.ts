@@ -95,7 +95,7 @@ test('integers are validated by their spelling where the type is known', async (
   assert.equal(status, 400);
   assert.equal(
     json.message,
-    'Deployment in version "v1" cannot be handled as a Deployment: json: cannot unmarshal number 1.0 into Go struct field DeploymentSpec.spec.replicas of type int32',
+    'Deployment in version "v1" cannot be handled as a Deployment: spec.replicas: expected int32, got number 1.0',
   );
 });
 

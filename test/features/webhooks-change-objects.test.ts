@@ -31,7 +31,7 @@ const KINDS: Readonly<Record<string, readonly [op: object, message: string | und
   secret: [{ op: 'replace', path: '/kind', value: 'Secret' }, 'it is of kind Secret of v1, not ConfigMap of v1'],
   numbered: [
     { op: 'replace', path: '/kind', value: 7 },
-    "Internal error occurred: couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .kind of type string",
+    "Internal error occurred: couldn't get version/kind; json parse error: kind: expected string, got number",
     'InternalError',
   ],
 };

@@ -69,12 +69,12 @@ test('failures are worded as upstream words them', async () => {
         "failed to call webhook: couldn't get version/kind; json parse error: invalid character '<' looking for beginning of value",
       ),
     ],
-    [{ path: '/list' }, /json parse error: json: cannot unmarshal array into Go value of type object$/],
+    [{ path: '/list' }, /json parse error: expected object, got array$/],
     [
       { path: '/mostly' },
       fail(
         'mostly',
-        'failed to call webhook: json: cannot unmarshal string into Go struct field AdmissionResponse.response.allowed of type bool',
+        'failed to call webhook: response.allowed: expected bool, got string',
       ),
     ],
     [{ path: '/one-warning' }, /AdmissionResponse\.response\.warnings of type \[\]string$/],

@@ -35,7 +35,7 @@ export function goQuote(text: string): string {
 /** A list of texts as Go prints it with %q. */
 export const goQuoteAll = (list: readonly string[]): string => `[${list.map(goQuote).join(' ')}]`;
 
-/** The kind of a value as Go's decoder names it. */
+/** The JSON type of a value, as errors name it. */
 export function jsonKind(value: unknown): string {
   if (Array.isArray(value)) return 'array';
   return typeof value === 'boolean' ? 'bool' : typeof value === 'bigint' ? 'number' : typeof value;
@@ -43,7 +43,10 @@ export function jsonKind(value: unknown): string {
 
 /** What is wrong with a value of another JSON type than `type`: of a whole document, or of the member `field`. */
 export const wrongType = (value: unknown, type: string, field = ''): string =>
-  `json: cannot unmarshal ${jsonKind(value)} into Go ${field === '' ? 'value' : `struct field ${field}`} of type ${type}`;
+  wrongTypeText(type, jsonKind(value), field);
+
+export const wrongTypeText = (expected: string, got: string, field: string): string =>
+  `${field === '' ? '' : `${field}: `}expected ${expected}, got ${got}`;
 
 /** True for a number that Go reads from JSON as an int64; others are float64. */
 export const isInt64 = (value: number): boolean => Number.isInteger(value) && Math.abs(value) < 2 ** 63;

@@ -28,7 +28,7 @@ export function decodeErrors(
 const asSentence = (problem: string | undefined, { kind, version }: ObjectKind): string | undefined =>
   problem && `${kind} in version "${version}" cannot be handled as a ${kind}: ${problem}`;
 
-/** The same without the sentence around it: `json: cannot unmarshal string into ...`. */
+/** The same without the sentence around it: `spec.replicas: expected int32, got string`. */
 export function decodeProblem(schema: Schema, value: unknown, numbers?: OddNumbers): string | undefined {
   return fitsOf(schema)(value) && !numbers?.size ? undefined : problemText(schema, value, numbers);
 }

@@ -1,6 +1,6 @@
-/** Go's decoder in words: the first member of a value that does not fit its Go type, and which that is. */
+/** In words what does not decode: the first member of a value that does not fit its type, what is expected, and what was sent. */
 import { isBase64 } from '../meta/base64.ts';
-import { jsonKind } from '../meta/go-text.ts';
+import { jsonKind, wrongTypeText } from '../meta/go-text.ts';
 import { isJsonObject } from '../meta/own-property.ts';
 import { isQuantity, parseQuantity } from '../quantity/quantity.ts';
 import { parseGoTime } from './go-time.ts';
@@ -8,17 +8,15 @@ import type { OddNumbers } from './scan-json.ts';
 import { FORMS, formOf, goTypeName, isQuantitySchema, type Schema, UNSIGNED } from './schema.ts';
 import { INT64_LENGTH } from './wide-integers.ts';
 
-/** Where we are: the Go struct that holds the field, its path in Go without indices, and its path in the document. */
+/** Where we are: the path in the document. */
 interface Place {
-  readonly struct: string;
-  readonly path: string;
   readonly at: string;
   readonly numbers: OddNumbers | undefined;
 }
 
-/** What Go says of the value, or undefined when it decodes. */
+/** What is wrong with the value, or undefined when it decodes. */
 export const problemText = (schema: Schema, value: unknown, numbers?: OddNumbers): string | undefined =>
-  problemOf(schema, value, { struct: '', path: '', at: '', numbers });
+  problemOf(schema, value, { at: '', numbers });
 
 /** True for a Go type that does not decode as its schema says. */
 export const hasOwnDecoder = (schema: Schema): boolean => ownDecoder(schema) !== undefined;
@@ -49,7 +47,7 @@ const OWN_DECODERS: ReadonlyMap<string, Decode> = new Map<string, Decode>([
 
 const BY_TYPE: Readonly<Record<NonNullable<Schema['type']>, Decode>> = {
   string: textProblem,
-  boolean: (value, place, schema) => (typeof value === 'boolean' ? undefined : mismatch(value, place, schema)),
+  boolean: (value, place) => (typeof value === 'boolean' ? undefined : mismatch(value, place, 'bool')),
   integer: integerProblem,
   number: numberProblem,
   array: listProblem,
@@ -93,22 +91,19 @@ function formProblem(value: unknown, place: Place, schema: Schema): string | und
 }
 
 function intOrStringProblem(value: unknown, place: Place): string | undefined {
-  if (typeof value === 'string') return undefined;
-  if (!isNumber(value)) return sentence(jsonKind(value), 'int32', place);
-  const token = tokenOf(value, place);
-  return isInteger(token, RANGES.int32) ? undefined : sentence(`number ${token}`, 'int32', place);
+  return typeof value === 'string' ? undefined : integerOf('int32', value, place);
 }
 
 function timeProblem(kind: 'time' | 'micro'): Decode {
   return (value, place) => {
-    if (typeof value !== 'string') return sentence(jsonKind(value), 'string', place);
+    if (typeof value !== 'string') return mismatch(value, place, 'string');
     const time = parseGoTime(value, kind);
     return typeof time === 'string' ? time : undefined;
   };
 }
 
 function textProblem(value: unknown, place: Place, schema: Schema): string | undefined {
-  if (typeof value !== 'string') return mismatch(value, place, schema);
+  if (typeof value !== 'string') return mismatch(value, place, 'string');
   if (schema.format === 'date-time') return timeProblem('time')(value, place, schema);
   // Line breaks inside base64 do not count.
   const isBad = schema.format === 'byte' && !isBase64(/[\r\n]/.test(value) ? value.replace(/[\r\n]/g, '') : value);
@@ -116,20 +111,19 @@ function textProblem(value: unknown, place: Place, schema: Schema): string | und
 }
 
 function integerProblem(value: unknown, place: Place, schema: Schema): string | undefined {
-  if (!isNumber(value)) return mismatch(value, place, schema);
-  const token = tokenOf(value, place);
-  const range = schema[UNSIGNED] ? RANGES.uint32 : schema.format === 'int32' ? RANGES.int32 : RANGES.int64;
-  return isInteger(token, range) ? undefined : sentence(`number ${token}`, goType(schema), place);
+  return integerOf(schema[UNSIGNED] ? 'uint32' : schema.format === 'int32' ? 'int32' : 'int64', value, place);
 }
 
-function numberProblem(value: unknown, place: Place, schema: Schema): string | undefined {
-  if (!isNumber(value)) return mismatch(value, place, schema);
-  const isTooLarge = value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY;
-  return isTooLarge ? sentence(`number ${tokenOf(value, place)}`, 'float64', place) : undefined;
+const integerOf = (type: keyof typeof RANGES, value: unknown, place: Place): string | undefined =>
+  isNumber(value) && isInteger(tokenOf(value, place), RANGES[type]) ? undefined : mismatch(value, place, type);
+
+function numberProblem(value: unknown, place: Place): string | undefined {
+  // One that is too large for a float64 is read as infinite.
+  return isNumber(value) && Number.isFinite(Number(value)) ? undefined : mismatch(value, place, 'float64');
 }
 
 function listProblem(value: unknown, place: Place, schema: Schema): string | undefined {
-  if (!Array.isArray(value)) return mismatch(value, place, schema);
+  if (!Array.isArray(value)) return mismatch(value, place, 'array');
   if (schema.items === undefined) return undefined;
   for (let i = 0; i < value.length; i++) {
     const problem = problemOf(schema.items, value[i], { ...place, at: `${place.at}[${i}]` });
@@ -139,18 +133,14 @@ function listProblem(value: unknown, place: Place, schema: Schema): string | und
 }
 
 function objectProblem(value: unknown, place: Place, schema: Schema): string | undefined {
-  if (!isJsonObject(value)) return mismatch(value, place, schema);
+  if (!isJsonObject(value)) return mismatch(value, place, 'object');
   const { properties, additionalProperties } = schema;
-  const struct = goTypeName(schema) ?? place.struct;
-  const inside = (name: string, path: string): string => (path === '' ? name : `${path}.${name}`);
   for (const key of Object.keys(value)) {
-    const at = inside(key, place.at);
-    let problem: string | undefined;
-    if (properties !== undefined && Object.hasOwn(properties, key)) {
-      problem = problemOf(properties[key]!, value[key], { ...place, struct, path: inside(key, place.path), at });
-    } else if (typeof additionalProperties === 'object') {
-      problem = problemOf(additionalProperties, value[key], { ...place, at });
-    }
+    const isProperty = properties !== undefined && Object.hasOwn(properties, key);
+    const member = isProperty ? properties[key] : additionalProperties;
+    if (typeof member !== 'object') continue;
+    const at = place.at === '' ? key : `${place.at}.${key}`;
+    const problem = problemOf(member, value[key], { ...place, at });
     if (problem !== undefined) return problem;
   }
   return undefined;
@@ -178,32 +168,8 @@ const isNumber = (value: unknown): value is number | bigint => typeof value === 
 /** A number as the document spells it. */
 const tokenOf = (value: number | bigint, { at, numbers }: Place): string => numbers?.get(at)?.text ?? String(value);
 
-const mismatch = (value: unknown, place: Place, schema: Schema): string =>
-  sentence(jsonKind(value), goType(schema), place);
-
-function sentence(kind: string, type: string, { path, struct }: Place): string {
-  if (path === '') return `json: cannot unmarshal ${kind} into Go value of type ${type}`;
-  return `json: cannot unmarshal ${kind} into Go struct field ${struct === '' ? '' : `${struct}.`}${path} of type ${type}`;
-}
-
-/** `[]v1.Container`, `map[string]string`, `int32`. */
-function goType(schema: Schema): string {
-  const name = schema['x-coracle-name'];
-  if (name !== undefined) return name.split('.').slice(-2).join('.');
-  switch (schema.type) {
-    case 'array':
-      return `[]${schema.items ? goType(schema.items) : 'interface {}'}`;
-    case 'object':
-      return `map[string]${typeof schema.additionalProperties === 'object' ? goType(schema.additionalProperties) : 'interface {}'}`;
-    case 'integer':
-      return schema[UNSIGNED] ? 'uint32' : schema.format === 'int32' ? 'int32' : 'int64';
-    case 'number':
-      return 'float64';
-    case 'boolean':
-      return 'bool';
-    case 'string':
-      return schema.format === 'byte' ? '[]uint8' : 'string';
-    default:
-      return 'interface {}';
-  }
+/** Numbers are shown as they are: many have the right type and are too large, or not whole. */
+function mismatch(value: unknown, place: Place, expected: string): string {
+  const got = isNumber(value) ? `number ${tokenOf(value, place)}` : jsonKind(value);
+  return wrongTypeText(expected, got, place.at);
 }

@@ -28,9 +28,7 @@ const CASES: readonly (readonly [object, readonly string[]])[] = [
   ],
   [
     { one: { apiVersion: 'v1', kind: 'Pod', metadata: { labels: { a: 1 } } } },
-    [
-      'one.metadata: Invalid value: {"labels":{"a":1}}: json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string',
-    ],
+    ['one.metadata: Invalid value: {"labels":{"a":1}}: labels: expected string, got number'],
   ],
   [
     { one: { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a/b' } } },

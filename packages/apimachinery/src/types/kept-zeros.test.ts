@@ -123,7 +123,7 @@ test('schemas of a definition that may be something else are decoded as well', (
   assert.match(problemOf({ additionalProperties: 1 })!, /: boolean or JSON schema expected$/);
   assert.match(
     problemOf({ items: { not: { nullable: 'no' } } })!,
-    /string into Go struct field JSONSchemaProps\.spec\.versions\.schema\.openAPIV3Schema\.items\.not\.nullable of type bool$/,
+    /spec\.versions\[0\]\.schema\.openAPIV3Schema\.items\.not\.nullable: expected bool, got string$/,
   );
 });
 

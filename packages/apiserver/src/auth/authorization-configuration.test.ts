@@ -145,7 +145,7 @@ const REFUSED: readonly (readonly [name: string, document: unknown, message: str
     configuration(hook({ retries: 1 })),
     'failed to load AuthorizationConfiguration from file: strict decoding error: unknown field "authorizers[0].webhook.retries"',
   ],
-  ['a field of another type', configuration(hook({ timeout: 3 })), /^failed to load .*cannot unmarshal number into/],
+  ['a field of another type', configuration(hook({ timeout: 3 })), /^failed to load .*expected string, got number 3/],
   [
     'another kind',
     { ...configuration(), kind: 'Other' },

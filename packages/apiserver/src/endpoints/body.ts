@@ -246,7 +246,7 @@ function checkTypeMeta(info: ResourceInfo, object: UnstructuredObject, mode: Dec
   for (const key of Object.keys(object)) {
     const value = object[key];
     if ((key !== 'apiVersion' && key !== 'kind') || typeof value === 'string' || value === null) continue;
-    const why = `couldn't get version/kind; json parse error: ${wrongType(value, 'string', `.${key}`)}`;
+    const why = `couldn't get version/kind; json parse error: ${wrongType(value, 'string', key)}`;
     throw refuse(ofPatch === undefined ? unrecognized(info, why) : why);
   }
   // Custom resources must say what they are, built-in ones need not: nothing else tells an unstructured object's kind.

@@ -78,7 +78,7 @@ function unreadable(type: PatchDocument['type'], error: unknown): unknown {
 
 function notAnObject(type: PatchDocument['type'], value: unknown): ApiError {
   if (value === null) return badRequest('Invalid JSON Patch');
-  const problem = wrongType(value, 'map[string]interface {}');
+  const problem = wrongType(value, 'object');
   if (type === 'apply') return badRequest(`${YAML_ERROR}: error unmarshaling JSON: while decoding JSON: ${problem}`);
   return badRequest(type === 'merge' ? `error decoding patch: ${problem}` : problem);
 }

@@ -61,7 +61,7 @@ export function withScale(
   const replicas = isJsonObject(spec) ? (getOwn(spec, 'replicas') ?? 0) : 0;
   if (replicas === NO_REPLICAS) throw badRequest(`the spec replicas field "${paths.specReplicasPath}" cannot be empty`);
   if (typeof replicas !== 'number' || !Number.isInteger(replicas) || Math.abs(replicas) > MAX_INT32) {
-    const problem = wrongType(replicas, 'int32', 'ScaleSpec.spec.replicas');
+    const problem = wrongType(replicas, 'int32', 'spec.replicas');
     throw badRequest(`Scale in version "v1" cannot be handled as a Scale: ${problem}`);
   }
   // Of a definition's count its own rules speak, and say so as well.

@@ -41,7 +41,7 @@ export function mutatedKind(
     if (value === undefined || value === null || value === '') {
       object[key] = key === 'kind' ? expected.kind : apiVersionOf(expected);
     } else if (typeof value !== 'string') {
-      throw internalError(`couldn't get version/kind; json parse error: ${wrongType(value, 'string', `.${key}`)}`);
+      throw internalError(`couldn't get version/kind; json parse error: ${wrongType(value, 'string', key)}`);
     }
   }
   if (isOfKind(expected, object)) return { shape, version: matched };

@@ -20,7 +20,7 @@ export function parseAnswer(text: string): JsonObject {
   }
   for (const member of ['apiVersion', 'kind']) {
     if (isText(value[member] ?? '')) continue;
-    throw new Error(`couldn't get version/kind; json parse error: ${wrongType(value[member], 'string', `.${member}`)}`);
+    throw new Error(`couldn't get version/kind; json parse error: ${wrongType(value[member], 'string', member)}`);
   }
   const problem = responseProblem(value['response']);
   if (problem !== undefined) throw new Error(problem);
@@ -52,11 +52,11 @@ const MEMBERS: Readonly<Record<string, readonly [type: string, is: (value: unkno
 
 function responseProblem(response: unknown): string | undefined {
   if (response === undefined || response === null) return undefined;
-  if (!isJsonObject(response)) return wrongType(response, 'object', 'AdmissionReview.response');
+  if (!isJsonObject(response)) return wrongType(response, 'object', 'response');
   for (const [member, value] of Object.entries(response)) {
     const [type, is] = (Object.hasOwn(MEMBERS, member) && MEMBERS[member]) || [];
     if (type === undefined || value === undefined || value === null) continue;
-    if (!is!(value)) return wrongType(value, type, `AdmissionResponse.response.${member}`);
+    if (!is!(value)) return wrongType(value, type, `response.${member}`);
     if (member === 'patch' && !isBase64(value as string)) return 'illegal base64 data';
   }
   return undefined;

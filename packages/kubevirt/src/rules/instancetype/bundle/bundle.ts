@@ -2,12 +2,38 @@
 import {
   INSTANCETYPE_GROUP,
   INSTANCETYPE_VERSION,
+  type InstancetypeSpec,
+  type PreferenceSpec,
   type VirtualMachineInstancetype,
   type VirtualMachinePreference,
 } from '../../../kinds/kubevirt.ts';
 import type { SourceKind } from '../matcher.ts';
-import { type BundledInstancetype, bundledInstancetypes } from './instancetypes.ts';
-import { type BundledPreference, bundledPreferences } from './preferences.ts';
+import common from './common-instancetypes.json' with { type: 'json' };
+
+interface Series {
+  readonly displayName: string;
+  readonly description: string;
+  readonly class: string;
+  readonly icon: string;
+}
+
+interface Bundle {
+  /** What the instance types of a series, `u1`, have in common. */
+  readonly series: Readonly<Record<string, Series>>;
+  readonly instancetypes: readonly { readonly name: string; readonly spec: InstancetypeSpec }[];
+  readonly preferences: readonly Preference[];
+}
+
+interface Preference {
+  readonly name: string;
+  readonly displayName: string;
+  readonly icon: string;
+  readonly tags: readonly string[];
+  readonly os: string;
+  readonly spec: PreferenceSpec;
+}
+
+const BUNDLE = common as Bundle;
 
 const API_VERSION = `${INSTANCETYPE_GROUP}/${INSTANCETYPE_VERSION}`;
 const VENDOR = 'kubevirt.io';
@@ -23,19 +49,24 @@ function prefixed(labels: Labels): Record<string, string> {
 
 const flag = (value: unknown): string | undefined => (value ? 'true' : undefined);
 
-function instancetypeObject(of: BundledInstancetype, namespace: string | undefined): VirtualMachineInstancetype {
-  const { cpu, memory } = of.spec;
+function instancetypeObject(
+  { name, spec }: Bundle['instancetypes'][number],
+  namespace: string | undefined,
+): VirtualMachineInstancetype {
+  const { cpu, memory } = spec;
+  const [series = '', size] = name.split('.');
+  const of = BUNDLE.series[series]!;
   return {
     apiVersion: API_VERSION,
     kind: namespace === undefined ? 'VirtualMachineClusterInstancetype' : 'VirtualMachineInstancetype',
     metadata: {
-      name: of.name,
+      name,
       ...(namespace !== undefined && { namespace }),
       labels: prefixed({
         class: of.class,
         cpu: String(cpu.guest),
         memory: String(memory.guest),
-        size: of.size,
+        size,
         vendor: VENDOR,
         version: SERIES_VERSION,
         'icon-pf': of.icon,
@@ -47,11 +78,11 @@ function instancetypeObject(of: BundledInstancetype, namespace: string | undefin
       }),
       annotations: prefixed({ displayName: of.displayName, description: of.description }),
     },
-    spec: of.spec,
+    spec: structuredClone(spec),
   };
 }
 
-function preferenceObject(of: BundledPreference, namespace: string | undefined): VirtualMachinePreference {
+function preferenceObject(of: Preference, namespace: string | undefined): VirtualMachinePreference {
   const { preferredArchitecture, requirements } = of.spec;
   return {
     apiVersion: API_VERSION,
@@ -74,7 +105,7 @@ function preferenceObject(of: BundledPreference, namespace: string | undefined):
         tags: ['hidden', 'kubevirt', ...of.tags].join(),
       },
     },
-    spec: of.spec,
+    spec: structuredClone(of.spec),
   };
 }
 
@@ -84,7 +115,7 @@ function preferenceObject(of: BundledPreference, namespace: string | undefined):
  */
 export function commonInstancetypes(namespace?: string): SourceKind[] {
   return [
-    ...bundledInstancetypes().map((of) => instancetypeObject(of, namespace)),
-    ...bundledPreferences().map((of) => preferenceObject(of, namespace)),
+    ...BUNDLE.instancetypes.map((of) => instancetypeObject(of, namespace)),
+    ...BUNDLE.preferences.map((of) => preferenceObject(of, namespace)),
   ];
 }
