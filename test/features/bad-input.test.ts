@@ -151,20 +151,23 @@ test('every mistake is reported at once, not one at a time', async () => {
 // S-003
 test('values of a wrong type: 400 that names the field and both types', async () => {
   const cases: [Json, RegExp][] = [
-    [
-      machine({ runStrategy: ['Halted'] }),
-      /spec\.runStrategy: expected string, got array/,
-    ],
+    [machine({ runStrategy: ['Halted'] }), /spec\.runStrategy: expected string, got array/],
     [machine({ running: 'yes', runStrategy: undefined }), /spec\.running: expected bool, got string/],
     [machine({ template: template({ volumes: 'root' }) }), /spec\.volumes: expected array, got string/],
-    [machine({ template: { spec: { domain: { devices: {}, cpu: { cores: 'two' } } } } }), /cpu\.cores of type/],
-    [machine({ template: { spec: { domain: { devices: {}, cpu: { cores: 1.5 } } } } }), /cpu\.cores of type/],
+    [
+      machine({ template: { spec: { domain: { devices: {}, cpu: { cores: 'two' } } } } }),
+      /cpu\.cores: expected uint32, got string/,
+    ],
+    [
+      machine({ template: { spec: { domain: { devices: {}, cpu: { cores: 1.5 } } } } }),
+      /cpu\.cores: expected uint32, got number 1\.5/,
+    ],
     [
       machine({ template: { spec: { domain: { devices: {}, cpu: { cores: -1 } } } } }),
       /cpu\.cores: expected uint32, got number -1/,
     ],
     [{ ...machine({}), metadata: 'bad' }, /metadata: expected object, got string$/],
-    [{ ...machine({}), metadata: { name: ['bad'] } }, /metadata\.name of type string$/],
+    [{ ...machine({}), metadata: { name: ['bad'] } }, /name: expected string, got array$/],
     [{ ...machine({}), spec: [] }, /spec/],
   ];
   for (const [manifest, wanted] of cases) {

@@ -115,7 +115,7 @@ test('preconditions and options are checked', async (t) => {
       'type of a precondition',
       { preconditions: { uid: 5 } },
       400,
-      /^preconditions\.uid: expected string, got number$/,
+      /^preconditions\.uid: expected string, got number 5$/,
     ],
     [
       'kind',

@@ -78,13 +78,10 @@ test('a strategic merge patch merges containers by name', async () => {
 
 test('a configuration that is no YAML map is refused in the words of the decoder', async (t) => {
   const path = `${await fresh('applied')}?fieldManager=one`;
-  const unmarshal = 'error unmarshaling JSON: while decoding JSON: json: cannot unmarshal';
+  const unmarshal = 'error unmarshaling JSON: while decoding JSON: expected object, got';
   const cases: [string, RegExp][] = [
-    [
-      '"text"',
-      new RegExp(`^error decoding YAML: ${unmarshal} string into Go value of type map\\[string\\]interface {}$`),
-    ],
-    ['[]', new RegExp(`^error decoding YAML: ${unmarshal} array into Go`)],
+    ['"text"', new RegExp(`^error decoding YAML: ${unmarshal} string$`)],
+    ['[]', new RegExp(`^error decoding YAML: ${unmarshal} array$`)],
     ['a: [1', /^error decoding YAML: error converting YAML to JSON: yaml: line /],
     ['null', /^invalid object type: /],
   ];
@@ -113,14 +110,7 @@ test('refused patches', async (t) => {
     ['renaming', path, 'merge-patch+json', { metadata: { name: 'other' } }, 400, /does not match the name on the URL/],
     ['media type', path, 'json', {}, 415, /application\/json-patch\+json/],
     ['no list', path, 'json-patch+json', {}, 400, /./],
-    [
-      'no object',
-      path,
-      'merge-patch+json',
-      [],
-      400,
-      /^error decoding patch: expected object, got array$/,
-    ],
+    ['no object', path, 'merge-patch+json', [], 400, /^error decoding patch: expected object, got array$/],
     ['null', path, 'merge-patch+json', 'null', 400, /^Invalid JSON Patch$/],
     ['no JSON', path, 'strategic-merge-patch+json', '{', 400, /^unexpected end of JSON input$/],
     ['no JSON either', path, 'json-patch+json', '{', 400, /^error decoding patch: unexpected end of JSON input$/],

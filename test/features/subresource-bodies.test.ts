@@ -172,7 +172,7 @@ test('what a webhook puts into them is pruned, and must decode', async () => {
   assert.equal(status, 500);
   assert.equal(
     json.message,
-    'Internal error occurred: target.name: expected string, got number',
+    'Internal error occurred: target.name: expected string, got number 7',
   );
 });
 

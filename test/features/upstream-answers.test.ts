@@ -163,7 +163,7 @@ test('the metadata of an object inside is decoded with the whole', async () => {
   assert.equal(status, 400);
   assert.equal(
     json.message,
-    'Gadget in version "v1" cannot be handled as a Gadget: spec.template.metadata: Invalid value: {"labels":{"a":1}}: labels: expected string, got number',
+    'Gadget in version "v1" cannot be handled as a Gadget: spec.template.metadata: Invalid value: {"labels":{"a":1}}: labels.a: expected string, got number 1',
   );
 });
 

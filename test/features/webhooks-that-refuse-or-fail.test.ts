@@ -77,7 +77,7 @@ test('failures are worded as upstream words them', async () => {
         'failed to call webhook: response.allowed: expected bool, got string',
       ),
     ],
-    [{ path: '/one-warning' }, /AdmissionResponse\.response\.warnings of type \[\]string$/],
+    [{ path: '/one-warning' }, /response\.warnings: expected array, got string$/],
     [{ path: '/no-base64' }, fail('no-base64', 'failed to call webhook: illegal base64 data')],
     [
       { path: '/no-ca', client: { url: suite.hooks.url('/allow'), caBundle: 'Cg==' } },

@@ -83,7 +83,7 @@ export const CREATE: readonly Group[] = [
       {
         run: 'create -f -',
         input: `${POD_HEAD}spec: {containers: [{name: 1, image: x}]}`,
-        err: 'Error from server (BadRequest): error when creating "STDIN": Pod in version "v1" cannot be handled as a Pod: spec.containers.name: expected string, got number',
+        err: 'Error from server (BadRequest): error when creating "STDIN": Pod in version "v1" cannot be handled as a Pod: spec.containers[0].name: expected string, got number 1',
         code: 1,
       },
       {

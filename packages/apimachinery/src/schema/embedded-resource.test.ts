@@ -28,7 +28,7 @@ const CASES: readonly (readonly [object, readonly string[]])[] = [
   ],
   [
     { one: { apiVersion: 'v1', kind: 'Pod', metadata: { labels: { a: 1 } } } },
-    ['one.metadata: Invalid value: {"labels":{"a":1}}: labels: expected string, got number'],
+    ['one.metadata: Invalid value: {"labels":{"a":1}}: labels.a: expected string, got number 1'],
   ],
   [
     { one: { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a/b' } } },

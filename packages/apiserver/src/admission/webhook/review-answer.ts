@@ -1,9 +1,10 @@
 /** The document a webhook answers with: an AdmissionReview, whose members are of the types they have to be. */
 
-import { isBase64 } from '@coracle/apimachinery/meta/base64';
 import { wrongType } from '@coracle/apimachinery/meta/go-text';
 import { isJsonObject, type JsonObject } from '@coracle/apimachinery/meta/own-property';
+import { decodeProblem } from '@coracle/apimachinery/schema/decode-errors';
 import { parseJson } from '@coracle/apimachinery/schema/parse-json';
+import type { Schema } from '@coracle/apimachinery/schema/schema';
 
 /** Reads the document. Throws Error with what is wrong with it. */
 export function parseAnswer(text: string): JsonObject {
@@ -18,11 +19,7 @@ export function parseAnswer(text: string): JsonObject {
   if (!isJsonObject(value)) {
     throw new Error(`couldn't get version/kind; json parse error: ${wrongType(value, 'object')}`);
   }
-  for (const member of ['apiVersion', 'kind']) {
-    if (isText(value[member] ?? '')) continue;
-    throw new Error(`couldn't get version/kind; json parse error: ${wrongType(value[member], 'string', member)}`);
-  }
-  const problem = responseProblem(value['response']);
+  const problem = decodeProblem(REVIEW, value);
   if (problem !== undefined) throw new Error(problem);
   return value;
 }
@@ -37,27 +34,25 @@ function parseProblem(text: string): string | undefined {
   }
 }
 
-const isText = (value: unknown): boolean => typeof value === 'string';
+const text: Schema = { type: 'string' };
 
 /** The members of a response that have to be of a type, where they are given. */
-const MEMBERS: Readonly<Record<string, readonly [type: string, is: (value: unknown) => boolean]>> = {
-  allowed: ['bool', (value) => typeof value === 'boolean'],
-  uid: ['string', isText],
-  patchType: ['string', isText],
-  patch: ['string', isText],
-  status: ['object', isJsonObject],
-  warnings: ['[]string', (value) => Array.isArray(value) && value.every(isText)],
-  auditAnnotations: ['map[string]string', (value) => isJsonObject(value) && Object.values(value).every(isText)],
+const REVIEW: Schema = {
+  type: 'object',
+  properties: {
+    apiVersion: text,
+    kind: text,
+    response: {
+      type: 'object',
+      properties: {
+        allowed: { type: 'boolean' },
+        uid: text,
+        patchType: text,
+        patch: { type: 'string', format: 'byte' },
+        status: { type: 'object' },
+        warnings: { type: 'array', items: text },
+        auditAnnotations: { type: 'object', additionalProperties: text },
+      },
+    },
+  },
 };
-
-function responseProblem(response: unknown): string | undefined {
-  if (response === undefined || response === null) return undefined;
-  if (!isJsonObject(response)) return wrongType(response, 'object', 'response');
-  for (const [member, value] of Object.entries(response)) {
-    const [type, is] = (Object.hasOwn(MEMBERS, member) && MEMBERS[member]) || [];
-    if (type === undefined || value === undefined || value === null) continue;
-    if (!is!(value)) return wrongType(value, type, `response.${member}`);
-    if (member === 'patch' && !isBase64(value as string)) return 'illegal base64 data';
-  }
-  return undefined;
-}

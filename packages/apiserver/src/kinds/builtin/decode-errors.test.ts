@@ -6,17 +6,17 @@ import { builtinSchema } from '../../../../apimachinery/src/types/builtin-types.
 
 const POD = { group: '', version: 'v1', kind: 'Pod' };
 const CASES: readonly [what: string, body: string, problem: string | undefined][] = [
-  ['a text', '{"metadata":{"uid":1}}', 'metadata.uid: expected string, got number'],
+  ['a text', '{"metadata":{"uid":1}}', 'metadata.uid: expected string, got number 1'],
   [
     'items',
     '{"spec":{"containers":[{"securityContext":{"capabilities":{"add":[true]}}}]}}',
-    'spec.containers.securityContext.capabilities.add: expected string, got bool',
+    'spec.containers[0].securityContext.capabilities.add[0]: expected string, got bool',
   ],
   ['a map', '{"spec":{"overhead":[]}}', 'spec.overhead: expected object, got array'],
   [
     'deep inside',
     '{"spec":{"ephemeralContainers":[{"livenessProbe":{"httpGet":{"scheme":{}}}}]}}',
-    'spec.ephemeralContainers.livenessProbe.httpGet.scheme: expected string, got object',
+    'spec.ephemeralContainers[0].livenessProbe.httpGet.scheme: expected string, got object',
   ],
   ['the first of several', '{"spec":{"hostNetwork":"no","nodeName":1}}', 'spec.hostNetwork: expected bool, got string'],
   [
@@ -27,7 +27,7 @@ const CASES: readonly [what: string, body: string, problem: string | undefined][
   [
     'a time is a text',
     '{"metadata":{"creationTimestamp":1}}',
-    'metadata.creationTimestamp: expected string, got number',
+    'metadata.creationTimestamp: expected string, got number 1',
   ],
   [
     'an integer is validated by its spelling',
@@ -46,7 +46,11 @@ const CASES: readonly [what: string, body: string, problem: string | undefined][
   ],
   ['minus nought is an integer', '{"spec":{"priority":-0}}', undefined],
   ['a number stands for its text in a Quantity', '{"spec":{"overhead":{"cpu":1.50}}}', undefined],
-  ['no number is too large for a text', '{"spec":{"nodeName":1e400}}', 'spec.nodeName: expected string, got number'],
+  [
+    'no number is too large for a text',
+    '{"spec":{"nodeName":1e400}}',
+    'spec.nodeName: expected string, got number 1e400',
+  ],
 ];
 
 for (const [what, body, problem] of CASES) {
