@@ -2,12 +2,9 @@
  * Measures the expansion of a virtual machine against a captured instance type and preference (u1.medium and fedora):
  * prints one JSON line, microseconds. Usage: node bench/expand.ts [iterations]
  */
-import type { VirtualMachine } from '../packages/kubevirt/src/kinds/kubevirt.ts';
+import type { InstancetypeSpec, PreferenceSpec, VirtualMachine } from '../packages/kubevirt/src/kinds/kubevirt.ts';
 import { commonInstancetypes } from '../packages/kubevirt/src/rules/instancetype/bundle/bundle.ts';
-import {
-  instancetypeOfRevision,
-  preferenceOfRevision,
-} from '../packages/kubevirt/src/rules/instancetype/decode-revision.ts';
+import { decodeRevision } from '../packages/kubevirt/src/rules/instancetype/decode-revision.ts';
 import { applyInstancetype, expandVirtualMachine } from '../packages/kubevirt/src/rules/instancetype/expand.ts';
 import { buildRevision } from '../packages/kubevirt/src/rules/instancetype/revision.ts';
 import { clusterConfigOf } from '../packages/kubevirt/src/rules/machine-defaults/cluster-config.ts';
@@ -41,7 +38,11 @@ const vm: VirtualMachine = {
 const objects = commonInstancetypes();
 const captured = (name: string) => buildRevision(vm, objects.find(({ metadata }) => metadata.name === name)!);
 const [type, preference] = [captured('u1.medium'), captured('fedora')];
-const layers = { instancetype: instancetypeOfRevision(type), preference: preferenceOfRevision(preference) };
+const decodeLayers = () => ({
+  instancetype: decodeRevision(type).spec as InstancetypeSpec,
+  preference: decodeRevision(preference).spec as PreferenceSpec,
+});
+const layers = decodeLayers();
 const config = clusterConfigOf(undefined);
 
 function measure(run: () => unknown): { mean: number; bestBatch: number; worstBatch: number } {
@@ -64,13 +65,7 @@ const expand = measure(() => expandVirtualMachine(vm, layers, config));
 console.log(
   JSON.stringify({
     expand,
-    decodeAndExpand: measure(() =>
-      expandVirtualMachine(
-        vm,
-        { instancetype: instancetypeOfRevision(type), preference: preferenceOfRevision(preference) },
-        config,
-      ),
-    ),
+    decodeAndExpand: measure(() => expandVirtualMachine(vm, decodeLayers(), config)),
     applyOnly: measure(() => applyInstancetype({ ...layers, spec: vm.spec.template.spec! })),
     target: TARGET_MICROSECONDS,
     met: expand.mean < TARGET_MICROSECONDS,

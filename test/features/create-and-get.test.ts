@@ -110,7 +110,13 @@ test('a refused create says why, in upstream words', async (t) => {
       'Invalid',
       /metadata.name: Required value: name or generateName is required/,
     ],
-    ['wrong type', { body: { ...configMap('a'), data: { k: 1 } } }, 400, 'BadRequest', /data\.k: expected string, got number 1/],
+    [
+      'wrong type',
+      { body: { ...configMap('a'), data: { k: 1 } } },
+      400,
+      'BadRequest',
+      /data\.k: expected string, got number 1/,
+    ],
     ['no JSON', { body: '{' }, 400, 'BadRequest', /unexpected end of JSON input/],
     [
       'unknown media type',

@@ -198,14 +198,8 @@ test('a body must say its kind and its version, which is asked of built-in kinds
   const reported: [string, string][] = [
     [' {"a": 1}', `${unrecognized}Object 'Kind' is missing`],
     ['null', `${unrecognized}Object 'Kind' is missing`],
-    [
-      '[]',
-      `${unrecognized}couldn't get version/kind; json parse error: expected object, got array`,
-    ],
-    [
-      '{"kind":1}',
-      `${unrecognized}couldn't get version/kind; json parse error: kind: expected string, got number`,
-    ],
+    ['[]', `${unrecognized}couldn't get version/kind; json parse error: expected object, got array`],
+    ['{"kind":1}', `${unrecognized}couldn't get version/kind; json parse error: kind: expected string, got number`],
     [
       '{"kind":"Widget"} x',
       `${unrecognized}couldn't get version/kind; json parse error: invalid character 'x' after top-level value`,
@@ -276,11 +270,7 @@ test('the scale subresource reads and writes the paths of the definition', async
     /^the name of the object \(scaled based on URL\) was undeterminable: name must be provided$/,
   );
   refused(await put({ name: 'scaled', uid: 'x' }), 409, /Precondition failed: UID in precondition: x/);
-  refused(
-    await put({ name: 'scaled' }, { replicas: '4' }),
-    400,
-    /spec\.replicas: expected int32, got string$/,
-  );
+  refused(await put({ name: 'scaled' }, { replicas: '4' }), 400, /spec\.replicas: expected int32, got string$/);
   assert.equal((await put({ name: 'scaled' })).json.spec.replicas, 4, 'the version may be left out');
 });
 

@@ -105,12 +105,7 @@ test('preconditions and options are checked', async (t) => {
     ],
     ['policy', { propagationPolicy: 'Sometimes' }, 422, /propagationPolicy: Unsupported value/],
     ['both', { propagationPolicy: 'Orphan', orphanDependents: true }, 422, /cannot be both set/],
-    [
-      'type',
-      { gracePeriodSeconds: 'soon' },
-      400,
-      /^gracePeriodSeconds: expected int64, got string$/,
-    ],
+    ['type', { gracePeriodSeconds: 'soon' }, 400, /^gracePeriodSeconds: expected int64, got string$/],
     [
       'type of a precondition',
       { preconditions: { uid: 5 } },
@@ -123,12 +118,7 @@ test('preconditions and options are checked', async (t) => {
       400,
       /^no kind "ListOptions" is registered for version "v1" in scheme "k8s\.io\/.*\/scheme\/register\.go:27"$/,
     ],
-    [
-      'list',
-      [],
-      400,
-      /^couldn't get version\/kind; json parse error: expected object, got array$/,
-    ],
+    ['list', [], 400, /^couldn't get version\/kind; json parse error: expected object, got array$/],
     ['of any group', { kind: 'DeleteOptions', apiVersion: 'apps/v1', dryRun: ['All'] }, 200, /^undefined$/],
     ['dryRun', { dryRun: ['All'] }, 200, /^undefined$/],
   ];

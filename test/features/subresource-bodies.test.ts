@@ -70,19 +70,13 @@ test('what is not of its kind is refused in the words of the decoder', async () 
       'POST',
       `${POD}/binding`,
       { metadata, target: 'n' },
-      of(
-        'Binding',
-        'Binding: target: expected object, got string',
-      ),
+      of('Binding', 'Binding: target: expected object, got string'),
     ],
     [
       'PUT',
       SCALE,
       '{"metadata":{"name":"d"},"spec":{"replicas":1.0}}',
-      of(
-        'Scale',
-        'Scale: spec.replicas: expected int32, got number 1.0',
-      ),
+      of('Scale', 'Scale: spec.replicas: expected int32, got number 1.0'),
     ],
     [
       'POST',
@@ -121,10 +115,7 @@ test('a patched Scale is decoded as strictly as a patched object', async () => {
   }
   const { status, json } = await suite.server.request('PATCH', SCALE, { body: { spec: { replicas: 'many' } } });
   assert.equal(status, 422);
-  assert.match(
-    json.message,
-    /spec\.replicas: expected int32, got string$/,
-  );
+  assert.match(json.message, /spec\.replicas: expected int32, got string$/);
 });
 
 test('an applied Scale is typed', async () => {
@@ -170,10 +161,7 @@ test('what a webhook puts into them is pruned, and must decode', async () => {
   await suite.configure('Mutating', 'n', { path: '/mistype', rules });
   const { status, json } = await bind();
   assert.equal(status, 500);
-  assert.equal(
-    json.message,
-    'Internal error occurred: target.name: expected string, got number 7',
-  );
+  assert.equal(json.message, 'Internal error occurred: target.name: expected string, got number 7');
 });
 
 test('an Eviction of the beta version is shown to webhooks in v1', async () => {

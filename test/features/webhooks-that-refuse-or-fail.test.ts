@@ -70,13 +70,7 @@ test('failures are worded as upstream words them', async () => {
       ),
     ],
     [{ path: '/list' }, /json parse error: expected object, got array$/],
-    [
-      { path: '/mostly' },
-      fail(
-        'mostly',
-        'failed to call webhook: response.allowed: expected bool, got string',
-      ),
-    ],
+    [{ path: '/mostly' }, fail('mostly', 'failed to call webhook: response.allowed: expected bool, got string')],
     [{ path: '/one-warning' }, /response\.warnings: expected array, got string$/],
     [{ path: '/no-base64' }, fail('no-base64', 'failed to call webhook: illegal base64 data')],
     [

@@ -1,4 +1,3 @@
-import { childSchemas } from './resolve-definitions.ts';
 import type { Schema } from './schema.ts';
 
 /**
@@ -58,4 +57,13 @@ export function createTreeSearch(isSought: (schema: Schema) => boolean): (schema
     return found;
   };
   return search;
+}
+
+/** The child schemas of a node, by the keyword that holds them. For walks; keep a visited set. */
+export function* childSchemas(schema: Schema): Generator<Schema> {
+  if (schema.properties) for (const key of Object.keys(schema.properties)) yield schema.properties[key]!;
+  if (schema.items) yield schema.items;
+  if (typeof schema.additionalProperties === 'object') yield schema.additionalProperties;
+  for (const list of ['allOf', 'anyOf', 'oneOf'] as const) yield* schema[list] ?? [];
+  if (schema.not) yield schema.not;
 }

@@ -9,7 +9,7 @@ import { applyDefaults, dropNulls } from './defaults.ts';
 import { formatCheck } from './formats.ts';
 import { OBJECT_META_SCHEMA } from './object-meta-schema.ts';
 import { pruneUnknown } from './prune.ts';
-import { resolveDefinitions } from './resolve-definitions.ts';
+import { resolveDefinitions } from './resolve-definitions.fixture.ts';
 import type { Schema } from './schema.ts';
 import { validateSchema } from './validate.ts';
 

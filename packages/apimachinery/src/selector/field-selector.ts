@@ -69,6 +69,3 @@ function unescapeValue(text: string): string {
   }
   return out;
 }
-
-/** Escapes a value for use in a field selector. */
-export const escapeFieldValue = (value: string): string => value.replace(/[\\,=]/g, (c) => `\\${c}`);

@@ -171,8 +171,7 @@ export interface StoreStats {
   readonly queued: number;
   /** Bytes of current objects in memory; the others are on the disk. */
   readonly heldBytes: number;
-  /** Changes retained for watches and old lists, and the bytes of the superseded states they hold. */
-  readonly historyChanges: number;
+  /** Bytes of the superseded states that changes retained for watches and old lists hold. */
   readonly historyBytes: number;
   readonly compactions: number;
   readonly failedCompactions: number;

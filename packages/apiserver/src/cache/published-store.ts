@@ -438,7 +438,6 @@ export class PublishedStore implements ObjectStore {
       failedWrites: this.#failedWrites,
       queued: this.#queue.size,
       heldBytes: this.#memory.disk?.held.bytes ?? 0,
-      historyChanges: this.#history.size,
       historyBytes: this.#history.bytes,
       compactions: this.#compactor.done,
       failedCompactions: this.#compactor.failed,

@@ -30,7 +30,7 @@ import type { WriteElsewhere } from './document-forms.ts';
 import { createDocuments } from './documents.ts';
 import type { BodyDecoder, CreateOnlyHandler, Server, SubresourceHandler } from './exchange.ts';
 import type { createFlowControl } from './flow-control/flow-control.ts';
-import { createHealthChecks, type HealthCheck } from './health.ts';
+import { createHealthChecks } from './health.ts';
 import { createJoinedLists } from './joined-lists.ts';
 import { createOpenWatches } from './open-watches.ts';
 import type { MakeSwagger } from './openapi-routes.ts';
@@ -83,8 +83,6 @@ export interface EndpointsOptions {
   readonly fields?: FieldManagement;
   /** Compresses large answers; without it they go out as they are. */
   readonly compressor?: Compressor;
-  /** More checks for healthz and readyz. */
-  readonly healthChecks?: ReadonlyMap<string, HealthCheck>;
   /** More paths that are no resources (`/openid/v1/jwks`), by exact path; authorised as such. */
   readonly paths?: ReadonlyMap<string, (request: ApiRequest) => ApiResponse | Promise<ApiResponse>>;
   /** Writes down who did what; nothing is audited without. */
@@ -145,7 +143,6 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
     storeFault: () => store.fault(),
     ready: () => ready,
     draining: () => draining,
-    more: options.healthChecks ?? new Map(),
   });
   const server: Server = {
     registry,

@@ -34,7 +34,6 @@ export function createHealthChecks(parts: {
   readonly storeFault: HealthCheck;
   readonly ready: () => boolean;
   readonly draining: () => boolean;
-  readonly more: ReadonlyMap<string, HealthCheck>;
 }): HealthChecks {
   const starting: HealthCheck = () => (parts.ready() ? undefined : 'still starting');
   // What upstream's start-up hooks are called; ours have run once the server is ready.
@@ -48,7 +47,6 @@ export function createHealthChecks(parts: {
     ['etcd', parts.storeFault],
     ['autoregister-completion', starting],
     ...hooks,
-    ...parts.more,
     ['informer-sync', starting],
     ['shutdown', () => (parts.draining() ? 'process is shutting down' : undefined)],
   ]);
@@ -58,7 +56,6 @@ export function createHealthChecks(parts: {
       ['etcd', parts.storeFault],
       ['autoregister-completion', starting],
       ...hooks,
-      ...parts.more,
     ]),
     // Liveness is about the process: neither a full disk nor a long start goes away by a restart.
     livez: new Map<string, HealthCheck>([

@@ -28,7 +28,6 @@ export interface LeadershipOptions {
   readonly identity: string;
   /** Hears once, each time another one is found to lead, who that is. */
   readonly onWaiting?: (holder: string) => void;
-  readonly onLeading?: () => void;
 }
 
 /** Rights on the Lease of that name; its namespace is the one the rules are given for. */
@@ -83,7 +82,6 @@ export async function whileLeading(
     }
     if (held) {
       named.info('leading');
-      options.onLeading?.();
       try {
         await lead(options, held, run);
       } catch (error) {

@@ -1,7 +1,6 @@
 /** The kinds as TypeScript types, and their names as clients use them: those of the tables, and names for parts of them. */
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type {
-  BinStatus,
   DataVolume,
   DataVolumeStatus,
   KubeVirt,
@@ -29,7 +28,6 @@ export * from './kinds.generated.ts';
 export const KUBEVIRT_GROUP = 'kubevirt.io';
 export const INSTANCETYPE_GROUP = 'instancetype.kubevirt.io';
 export const INSTANCETYPE_VERSION = 'v1beta1';
-export const MIGRATIONS_GROUP = 'migrations.kubevirt.io';
 export const SNAPSHOT_GROUP = 'snapshot.kubevirt.io';
 export const SNAPSHOT_VERSION = 'v1beta1';
 export const CLONE_GROUP = 'clone.kubevirt.io';
@@ -41,7 +39,6 @@ export const CDI_VERSION = 'v1beta1';
 export const CORACLE_GROUP = 'coracle.dev';
 export const CORACLE_VERSION = 'v1alpha1';
 export const SSP_GROUP = 'ssp.kubevirt.io';
-export const NETWORK_ATTACHMENT_GROUP = 'k8s.cni.cncf.io';
 
 /** As stores and caches hand them out: nobody changes them. */
 export type ReadonlyVm = DeepReadonly<VirtualMachine>;
@@ -65,5 +62,4 @@ export type CpuTopologyName = NonNullable<CpuPreferences['preferredCPUTopology']
 export type SpreadAcross = NonNullable<NonNullable<CpuPreferences['spreadOptions']>['across']>;
 export type Indication = NonNullable<SnapshotStatus['sourceIndications']>[number]['indication'];
 export type DataVolumePhase = NonNullable<DataVolumeStatus['phase']>;
-export type BinPhase = NonNullable<BinStatus['phase']>;
 export type SspPhase = NonNullable<SspStatus['phase']>;

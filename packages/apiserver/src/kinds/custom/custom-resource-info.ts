@@ -6,8 +6,8 @@ import { defaultedFields } from '@coracle/apimachinery/schema/defaulted-fields';
 import { hasEmbedded } from '@coracle/apimachinery/schema/embedded-resource';
 import { CUSTOM_ROOT_SCHEMA } from '@coracle/apimachinery/schema/object-meta-schema';
 import { hasMapLists } from '@coracle/apimachinery/schema/ratcheting';
-import { childSchemas } from '@coracle/apimachinery/schema/resolve-definitions';
 import type { Schema } from '@coracle/apimachinery/schema/schema';
+import { childSchemas } from '@coracle/apimachinery/schema/schema-reach';
 import type {
   PrinterColumn,
   RemoteConversion,

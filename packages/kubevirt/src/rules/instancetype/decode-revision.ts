@@ -8,12 +8,7 @@ import { decodeBase64 } from '@coracle/apimachinery/meta/base64';
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { DeepReadonly, ObjectMeta } from '@coracle/apimachinery/meta/object';
 import type { ControllerRevision } from '@coracle/apimachinery/types/types';
-import {
-  INSTANCETYPE_GROUP,
-  INSTANCETYPE_VERSION,
-  type InstancetypeSpec,
-  type PreferenceSpec,
-} from '../../kinds/kubevirt.ts';
+import { INSTANCETYPE_GROUP, INSTANCETYPE_VERSION } from '../../kinds/kinds.ts';
 import type { MatcherField, SourceKind } from './matcher.ts';
 
 /** A revision that holds nothing we can read. */
@@ -46,23 +41,6 @@ export function decodeRevision(revision: DeepReadonly<ControllerRevision>): Capt
   const data = revision.data as DeepReadonly<Json> | undefined;
   if (data === undefined) throw new RevisionError('failed to decode object in ControllerRevision: there is no data');
   return decodeOldest(data) ?? decodeObject(data);
-}
-
-/** The instance type of a revision. @throws RevisionError when it holds none */
-export function instancetypeOfRevision(revision: DeepReadonly<ControllerRevision>): InstancetypeSpec {
-  return specOf(revision, 'instancetype') as InstancetypeSpec;
-}
-
-/** The preference of a revision. @throws RevisionError when it holds none */
-export function preferenceOfRevision(revision: DeepReadonly<ControllerRevision>): PreferenceSpec {
-  return specOf(revision, 'preference') as PreferenceSpec;
-}
-
-function specOf(revision: DeepReadonly<ControllerRevision>, field: MatcherField): SourceKind['spec'] {
-  const captured = decodeRevision(revision);
-  if (captured.field !== field)
-    throw new RevisionError(`unexpected type in ControllerRevision: *${INSTANCETYPE_VERSION}.${captured.kind}`);
-  return captured.spec;
 }
 
 function decodeObject(data: DeepReadonly<Json>): CapturedSource {

@@ -20,7 +20,7 @@ import {
 import { clusterConfigOf } from '../machine-defaults/cluster-config.ts';
 import { commonInstancetypes } from './bundle/bundle.ts';
 import { spreadConflict } from './cpu-topology.ts';
-import { instancetypeOfRevision, preferenceOfRevision } from './decode-revision.ts';
+import { decodeRevision } from './decode-revision.ts';
 import { applyInstancetype, expandVirtualMachine, type Layers } from './expand.ts';
 import type { SourceKind } from './matcher.ts';
 import { buildRevision } from './revision.ts';
@@ -190,8 +190,8 @@ describe('expansion', () => {
         const vm = machineOf(spec);
         const capture = (source: SourceKind) => JSON.parse(JSON.stringify(buildRevision(vm, source)));
         const captured: Layers = {
-          instancetype: chosen.type && instancetypeOfRevision(capture(chosen.type)),
-          preference: chosen.preference && preferenceOfRevision(capture(chosen.preference)),
+          instancetype: chosen.type && (decodeRevision(capture(chosen.type)).spec as InstancetypeSpec),
+          preference: chosen.preference && (decodeRevision(capture(chosen.preference)).spec as PreferenceSpec),
         };
         assert.deepEqual(expandVirtualMachine(vm, captured, config), expandVirtualMachine(vm, specsOf(chosen), config));
       }),

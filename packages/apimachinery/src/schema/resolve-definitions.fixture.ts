@@ -1,7 +1,6 @@
 /**
  * Turns a swagger-like table of definitions (`$ref: '#/definitions/NAME'`) into shared Schema nodes. The graph may be
- * cyclic. Nodes resolve their children when first read, because a server start touches a few of the 700 types only;
- * after that they are ordinary members.
+ * cyclic: nodes resolve their children when first read, after that they are ordinary members. So tests write down types.
  */
 import type { Schema } from './schema.ts';
 
@@ -11,7 +10,6 @@ type Node = Record<string, unknown>;
 const REF = '#/definitions/';
 /** Keys of the table that are facts about the property, not about its schema. */
 const SITE_ONLY = new Set(['$ref', 'protobuf', 'protobufInline']);
-const LISTS = ['allOf', 'anyOf', 'oneOf'] as const;
 
 /**
  * Resolves all definitions. Every named node carries `x-coracle-name`; a `$ref` whose site has further keys gives a node
@@ -133,13 +131,4 @@ function lazy(node: Node, key: string, compute: () => unknown): void {
       return value;
     },
   });
-}
-
-/** The child schemas of a node, by the keyword that holds them. For walks; keep a visited set. */
-export function* childSchemas(schema: Schema): Generator<Schema> {
-  if (schema.properties) for (const key of Object.keys(schema.properties)) yield schema.properties[key]!;
-  if (schema.items) yield schema.items;
-  if (typeof schema.additionalProperties === 'object') yield schema.additionalProperties;
-  for (const list of LISTS) yield* schema[list] ?? [];
-  if (schema.not) yield schema.not;
 }
