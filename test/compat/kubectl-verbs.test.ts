@@ -223,6 +223,8 @@ suite('a guest', { skip: skip || (whyNoGuests() ?? false) }, () => {
 
     const service = await run(kubectl, `expose ${pod} --name=web --port=80 --target-port=8080`);
     assert.equal(service.code, 0, textOf(service));
+    // `kubectl wait` ends at once while there is no such object.
+    await eventually('endpoints of the Service', async () => (await run(kubectl, 'get endpoints web')).code === 0);
     const endpoints = await run(
       kubectl,
       'wait --for=jsonpath={.subsets[0].addresses[0].targetRef.kind}=Pod endpoints/web --timeout=60s',
