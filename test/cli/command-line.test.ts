@@ -169,7 +169,7 @@ test('a wrong call is one line that says where help is, and exit code 1', async 
     [['completion'], /bash, zsh, fish/],
     [['completion', 'constructor'], /bash, zsh, fish/],
     [['console'], /takes one machine/],
-    [['console', 'a', 'b'], /NAME/],
+    [['console', 'a', 'b'], /takes one machine/],
     [['console', 'pod/a'], /vm\/NAME, vmi\/NAME or NAME\.NAMESPACE/],
     [['drain', 'vm/a'], /is a machine.*virtctl migrate/],
     [['drain', 'pod/a'], /NODE or node\/NODE/],

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import { openWorkspace, root } from './workspace.ts';
+import { LAUNCHER_FILE as program } from '../testkit/program.ts';
+import { openWorkspace } from './workspace.ts';
 
 // S-203: `systemd` prints a unit whose stop fits its budget.
 test('coracle systemd prints a unit whose stop fits its budget', async (t) => {
   const at = openWorkspace(t);
-  const program = join(root, 'coracle');
   const up = await at.run(['systemd', '--data-dir', '/srv/100% a', '--budget', '300']);
   assert.equal(up.code, 0, up.stderr);
   assert.match(up.stdout, /^\[Unit\]\n/);

@@ -12,7 +12,9 @@ export const SOURCES_MAIN: string = join(root, 'packages/coracle/src/main.ts');
 const build = process.env['CORACLE_TEST_BUILD'];
 /** What Node is given to run the command line. */
 export const MAIN_FILE: string = build === undefined ? SOURCES_MAIN : join(build, 'lib/main.js');
-/** The same for many commands in one process: see `test/cli/run-commands.ts`. */
+/** The script that users call, of the same program. */
+export const LAUNCHER_FILE: string = join(build ?? root, 'coracle');
+/** The command line for many commands in one process: see `test/cli/run-commands.ts`. */
 export const COMMANDS_FILE: string =
   build === undefined ? join(root, 'test/cli/run-commands.ts') : join(build, 'lib/run-commands.js');
 /** The program's compiled code, shared by all tests: a home of its own for each would compile it anew. */

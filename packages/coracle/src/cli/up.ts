@@ -290,7 +290,10 @@ async function detach(
         CORACLE_LOG: context.environment['CORACLE_LOG'] ?? 'info',
       },
     },
-  );
+  ).catch((error: unknown) => {
+    // Over before it could be looked at: it has said why.
+    throw sizeOf(dir.log) > logStart ? new CommandError(lastError(dir.log, logStart)) : error;
+  });
   const deadline = systemClock.monotonic() + START_MS;
   for (;;) {
     const running: Running | undefined = await findRunning(dir);
