@@ -32,8 +32,8 @@ test('signals end a foreground up with exit code 0; a killed one leaves what it 
   const compiled = join(at.dir, 'compiled');
   const killed = at.start([...argv, '--no-merge-kubeconfig'], { NODE_COMPILE_CACHE: compiled });
   await killed.line(READY);
-  // It writes just after its ready line.
-  await eventually('what it compiled', () => readdirSync(compiled, { recursive: true }).length >= 500);
+  // It writes just after its ready line: a build some 170 files, the sources three times as many.
+  await eventually('what it compiled', () => readdirSync(compiled, { recursive: true }).length >= 100);
   killed.child.kill('SIGKILL');
   await killed.ended;
   assert.ok(existsSync(join(at.data, 'running.json')));
