@@ -21,6 +21,7 @@ import { validateInstanceSpec } from './validate-instance-spec.ts';
 import { validateMetadata } from './validate-metadata.ts';
 
 export const RUNNING_DEPRECATED = 'spec.running is deprecated, please use spec.runStrategy instead.';
+const RUN_STRATEGIES = valuesOf<RunStrategy>('VirtualMachineSpec', 'runStrategy');
 
 /**
  * Validates a virtual machine as the validating webhook does: instance type, preference (`expand`) and defaults are applied
@@ -84,7 +85,7 @@ function validateRunStrategy(found: Findings, { spec }: ReadonlyVm): void {
   }
   if (running === undefined && runStrategy === undefined)
     found.invalid('spec.running', 'One of Running or RunStrategy must be specified');
-  if (runStrategy !== undefined && !valuesOf<RunStrategy>('VirtualMachineSpec', 'runStrategy').includes(runStrategy))
+  if (runStrategy !== undefined && !RUN_STRATEGIES.includes(runStrategy))
     found.invalid('spec.runStrategy', `Invalid RunStrategy (${runStrategy as string})`);
 }
 
