@@ -19,6 +19,8 @@ export interface Step {
   readonly env?: Readonly<Record<string, string>>;
   /** First minor version of kubectl that can do this. */
   readonly from?: number;
+  /** Only in `npm run test:full`: another way to print or ask for what a step beside it has had from the server. */
+  readonly full?: true;
   /** Runs beside these steps. They begin when `after` stands on its output, at once without it. */
   readonly meanwhile?: readonly Step[];
   readonly after?: RegExp;

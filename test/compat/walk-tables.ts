@@ -50,13 +50,13 @@ async function namespaceOf(name: string): Promise<string> {
 
 const contextOf = (kubectl: Kubectl, namespace: string): StepContext => ({ kubectl, namespace, env, cwd: folder });
 
-/** Each group is a test, in a namespace of its own, two at a time. */
-export function walkTables(groups: readonly Group[]): void {
+/** Each group is a test, in a namespace of its own, two at a time; with the steps of the full tests, or without. */
+export function walkTables(groups: readonly Group[], { full }: { readonly full: boolean }): void {
   suite('tables', { skip, concurrency: 2 }, () => {
     for (const group of groups) {
       test(group.name, async (t) => {
         const context = contextOf(newest!, await namespaceOf(group.name.replaceAll(' ', '-')));
-        for (const step of group.steps) {
+        for (const step of group.steps.filter((each) => full || !each.full)) {
           const tooOld = newest!.minor < (step.from ?? 0) && `kubectl 1.${step.from} is the first that can`;
           await t.test(step.run, { skip: tooOld }, () => runStep(step, context));
         }

@@ -10,7 +10,7 @@ export const ACCESS: readonly Group[] = [
         from: 28,
         out: 'ATTRIBUTE  VALUE\nUsername  kubernetes-admin\nGroups  [system:masters system:authenticated]\n<lines>',
       },
-      { run: 'auth can-i create pods', out: 'yes' },
+      { run: 'auth can-i create pods', full: true, out: 'yes' },
       { run: 'auth can-i create pods --as=jane', out: 'no', code: 1 },
       {
         run: 'get pods --as=jane',
@@ -29,7 +29,7 @@ export const ACCESS: readonly Group[] = [
         out: 'rolebinding.rbac.authorization.k8s.io/rb created',
       },
       { run: 'auth can-i list pods --as=system:serviceaccount:{ns}:robot', out: 'yes' },
-      { run: 'auth can-i delete pods --as=system:serviceaccount:{ns}:robot', out: 'no', code: 1 },
+      { run: 'auth can-i delete pods --as=system:serviceaccount:{ns}:robot', full: true, out: 'no', code: 1 },
       {
         run: 'auth can-i --list --as=system:serviceaccount:{ns}:robot',
         out: 'Resources  Non-Resource URLs  Resource Names  Verbs\n<lines>pods  []  []  [get list]\n<lines>',
@@ -37,6 +37,7 @@ export const ACCESS: readonly Group[] = [
       { run: 'get pods --as=system:serviceaccount:{ns}:robot', err: 'No resources found in {ns} namespace.' },
       {
         run: 'get cm --as=system:serviceaccount:{ns}:robot --as-group=devs',
+        full: true,
         err: 'Error from server (Forbidden): configmaps is forbidden: User "system:serviceaccount:{ns}:robot" cannot list resource "configmaps" in API group "" in the namespace "{ns}"',
         code: 1,
       },

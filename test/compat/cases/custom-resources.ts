@@ -87,8 +87,8 @@ export const CUSTOM_RESOURCES: readonly Group[] = [
         code: 1,
       },
       { run: 'apply --server-side -f -', input: CRON_TAB, out: 'crontab.stable.example.com/my serverside-applied' },
-      { run: 'label ct my a=b', out: 'crontab.stable.example.com/my labeled' },
-      { run: 'get ct -l a=b -o name', out: 'crontab.stable.example.com/my' },
+      { run: 'label ct my a=b', full: true, out: 'crontab.stable.example.com/my labeled' },
+      { run: 'get ct -l a=b -o name', full: true, out: 'crontab.stable.example.com/my' },
       {
         run: 'api-resources --api-group=stable.example.com',
         out: 'NAME  SHORTNAMES  APIVERSION  NAMESPACED  KIND\ncrontabs  ct  stable.example.com/v1  true  CronTab',
@@ -100,7 +100,7 @@ export const CUSTOM_RESOURCES: readonly Group[] = [
         out: 'customresourcedefinition.apiextensions.k8s.io "crontabs.stable.example.com" deleted<from>',
         err: '<lines>',
       },
-      { run: 'get crontabs.stable.example.com', err: '<lines>', code: 1 },
+      { run: 'get crontabs.stable.example.com', full: true, err: '<lines>', code: 1 },
       {
         run: 'delete crd virtualmachines.kubevirt.io',
         err: '<lines>Error from server (Forbidden): customresourcedefinitions.apiextensions.k8s.io "virtualmachines.kubevirt.io" is forbidden: the kind is built into this server and cannot be taken away',

@@ -23,6 +23,7 @@ statefulsets  sts  apps/v1  true  StatefulSet`,
       },
       {
         run: 'api-resources --api-group=kubevirt.io -o name',
+        full: true,
         out: `kubevirts.kubevirt.io
 virtualmachineinstancemigrations.kubevirt.io
 virtualmachineinstancepresets.kubevirt.io
@@ -40,6 +41,7 @@ virtualmachinepreferences  vmpref,vmprefs,vmp,vmps  instancetype.kubevirt.io/v1b
       },
       {
         run: 'api-resources --namespaced=false --api-group=storage.k8s.io --verbs=list,watch -o name',
+        full: true,
         out: `csidrivers.storage.k8s.io
 csinodes.storage.k8s.io
 storageclasses.storage.k8s.io
@@ -60,6 +62,7 @@ FIELD: spec <PodSpec>
       },
       {
         run: 'explain deployment.spec.replicas',
+        full: true,
         out: `GROUP:  apps
 KIND:  Deployment
 VERSION:  v1
@@ -70,6 +73,7 @@ FIELD: replicas <integer>
       },
       {
         run: 'explain configmap.data',
+        full: true,
         out: 'KIND:  ConfigMap\nVERSION:  v1\n\nFIELD: data <map[string]string>\n<lines>DESCRIPTION:\n    The values, by key.<lines>',
       },
       {
@@ -78,24 +82,31 @@ FIELD: replicas <integer>
       },
       {
         run: 'explain vmi',
+        full: true,
         out: 'GROUP:  kubevirt.io\nKIND:  VirtualMachineInstance\nVERSION:  v1\n<lines>FIELDS:\n<lines>  spec  <...>\n<lines>',
       },
-      { run: 'explain pods --recursive', out: 'KIND:  Pod\n<lines>      containerPort  <integer> -required-\n<lines>' },
+      {
+        run: 'explain pods --recursive',
+        full: true,
+        out: 'KIND:  Pod\n<lines>      containerPort  <integer> -required-\n<lines>',
+      },
       {
         run: 'explain pod.spec.nope',
+        full: true,
         out: 'KIND:  Pod\nVERSION:  v1',
         err: 'error: field "nope" does not exist',
         code: 1,
       },
-      { run: 'explain nope', err: 'the server doesn\'t have a resource type "nope"', code: 1 },
+      { run: 'explain nope', full: true, err: 'the server doesn\'t have a resource type "nope"', code: 1 },
       {
         run: 'cluster-info',
         out: "Kubernetes control plane is running at https://127.0.0.1:<n>\n\nTo further debug and diagnose cluster problems, use 'kubectl cluster-info dump'.",
       },
       { run: 'get --raw /readyz', out: 'ok' },
-      { run: 'get --raw /version', out: '{"major":"1","minor":"36",<...>' },
+      { run: 'get --raw /version', full: true, out: '{"major":"1","minor":"36",<...>' },
       {
         run: 'get --raw /api/v1/namespaces/{ns}',
+        full: true,
         out: '{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"{ns}",<...>',
       },
       {
@@ -103,7 +114,7 @@ FIELD: replicas <integer>
         err: 'Error from server (NotFound): the server could not find the requested resource',
         code: 1,
       },
-      { run: 'get nope', err: 'error: the server doesn\'t have a resource type "nope"', code: 1 },
+      { run: 'get nope', full: true, err: 'error: the server doesn\'t have a resource type "nope"', code: 1 },
       { run: 'top node', err: 'error: metrics not available yet', code: 1 },
       { run: 'top pod', err: 'No resources found in {ns} namespace.' },
     ],

@@ -10,7 +10,7 @@ export const REMOVE: readonly Group[] = [
       { run: 'delete cm c --dry-run=server', out: 'configmap "c" deleted<from> (server dry run)' },
       { run: 'delete cm c', out: 'configmap "c" deleted<from>' },
       { run: 'delete cm c', err: 'Error from server (NotFound): configmaps "c" not found', code: 1 },
-      { run: 'delete cm c --ignore-not-found' },
+      { run: 'delete cm c --ignore-not-found', full: true },
       { run: 'apply -f -', input: CONFIG_MAP, out: 'configmap/c created' },
       { run: 'delete -f -', input: CONFIG_MAP, out: 'configmap "c" deleted<from>' },
       {
