@@ -1,13 +1,12 @@
 /** Answers in protobuf: objects, lists and watch frames as pure functions over JSON values. */
 
-import type { Schema } from '@coracle/apimachinery/schema/schema';
 import protobuf from 'protobufjs/minimal.js';
 import { envelopeAround, wrapEnvelope } from './envelope.ts';
 import { planOf } from './message-plan.ts';
+import { writeMessage } from './messages.ts';
 import { STRING, tag } from './value-codecs.ts';
 import { BYTES } from './wire-input.ts';
 import { wireSchemaOf } from './wire-schemas.ts';
-import { writeMessage } from './write-message.ts';
 
 export const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 
@@ -18,9 +17,10 @@ type Document = Readonly<Record<string, unknown>>;
  * Scale, PartialObjectMetadata(List). Undefined for the others (custom resources, Table).
  */
 export function encodeProtobuf(document: Document): Uint8Array | undefined {
-  const { apiVersion, kind } = typeOf(document);
-  const schema = wireSchemaOf({ apiVersion, kind });
-  return schema && wrapEnvelope({ apiVersion, kind, message: writeMembers(schema, document) });
+  const apiVersion = String(document['apiVersion'] ?? '');
+  const kind = String(document['kind'] ?? '');
+  const message = encodeMessage({ apiVersion, kind }, document);
+  return message && wrapEnvelope({ apiVersion, kind, message });
 }
 
 /**
@@ -29,18 +29,20 @@ export function encodeProtobuf(document: Document): Uint8Array | undefined {
  */
 export function encodeMessage(type: DocumentType, members: Document): Uint8Array | undefined {
   const schema = wireSchemaOf(type);
-  return schema && writeMembers(schema, members);
+  if (schema === undefined) return undefined;
+  const writer = protobuf.Writer.create();
+  writeMessage(writer, planOf(schema), members);
+  return writer.finish();
 }
 
 /** The parts of a message of that type, enveloped. */
 export function envelopeParts(type: DocumentType, parts: readonly Uint8Array[]): Uint8Array[] {
-  let length = 0;
-  for (const part of parts) length += part.length;
+  const length = parts.reduce((sum, part) => sum + part.length, 0);
   const { before, after } = envelopeAround({ apiVersion: type.apiVersion, kind: type.kind, length });
   return [before, ...parts, after];
 }
 
-export interface DocumentType {
+interface DocumentType {
   readonly apiVersion: string;
   readonly kind: string;
 }
@@ -66,14 +68,3 @@ export function encodeWatchFrame(type: string, object: Uint8Array): Uint8Array {
   frame.set(object, 4 + head.length + raw.length);
   return frame;
 }
-
-function writeMembers(schema: Schema, document: Document): Uint8Array {
-  const writer = protobuf.Writer.create();
-  writeMessage(writer, planOf(schema), document);
-  return writer.finish();
-}
-
-const typeOf = (document: Document): { apiVersion: string; kind: string } => ({
-  apiVersion: String(document['apiVersion'] ?? ''),
-  kind: String(document['kind'] ?? ''),
-});

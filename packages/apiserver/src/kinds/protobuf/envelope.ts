@@ -2,6 +2,7 @@
  * What stands around a message: `k8s` and a zero byte, then runtime.Unknown{typeMeta=1{apiVersion=1, kind=2}, raw=2,
  * contentEncoding=3, contentType=4}.
  */
+import { joinBytes } from '@coracle/apimachinery/meta/join-bytes';
 import protobuf from 'protobufjs/minimal.js';
 import { STRING, tag } from './value-codecs.ts';
 import { BYTES, WireInput } from './wire-input.ts';
@@ -11,7 +12,7 @@ const MAGIC = Uint8Array.of(0x6b, 0x38, 0x73, 0x00);
 export const startsEnvelope = (bytes: Uint8Array): boolean =>
   bytes.length >= MAGIC.length && MAGIC.every((byte, i) => bytes[i] === byte);
 
-export interface Envelope {
+interface Envelope {
   /** '' when the sender left it out. */
   readonly apiVersion: string;
   readonly kind: string;
@@ -26,33 +27,27 @@ export function unwrapEnvelope(bytes: Uint8Array): Envelope {
   const input = new WireInput(bytes.subarray(MAGIC.length));
   const envelope = { apiVersion: '', kind: '', message: new Uint8Array(0) as Uint8Array };
   let encoding = '';
-  input.fields(bytes.length - MAGIC.length, (number, wire) => {
-    const limit = bytes.length - MAGIC.length;
-    if (number < 1 || number > 3) return input.skip(wire, limit);
-    input.expectWire(wire, BYTES);
-    const end = input.valueEnd(limit);
-    if (number === 1) readTypeMeta(input, { end, envelope });
-    else if (number === 2) envelope.message = input.bytes(end);
-    else encoding = input.string(end);
+  /** Calls `take` for each field up to `end` that is known, with where its bytes end. */
+  const known = (end: number, last: number, take: (number: number, valueEnd: number) => void): void =>
+    input.fields(end, (number, wire) => {
+      if (number > last) return input.skip(wire, end);
+      input.expectWire(wire, BYTES);
+      take(number, input.valueEnd(end));
+    });
+  known(bytes.length - MAGIC.length, 3, (number, end) => {
+    if (number === 2) envelope.message = input.bytes(end);
+    else if (number === 3) encoding = input.string(end);
+    else {
+      known(end, 2, (field, textEnd) => {
+        envelope[field === 1 ? 'apiVersion' : 'kind'] = input.string(textEnd);
+      });
+    }
   });
   if (encoding !== '') throw new Error(`content encoding ${JSON.stringify(encoding)} is not supported`);
   return envelope;
 }
 
-function readTypeMeta(
-  input: WireInput,
-  { end, envelope }: { readonly end: number; readonly envelope: { apiVersion: string; kind: string } },
-): void {
-  input.fields(end, (number, wire) => {
-    if (number !== 1 && number !== 2) return input.skip(wire, end);
-    input.expectWire(wire, BYTES);
-    const text = input.string(input.valueEnd(end));
-    if (number === 1) envelope.apiVersion = text;
-    else envelope.kind = text;
-  });
-}
-
-/** What stands before and behind a message of `length` bytes that is sent in parts. */
+/** What stands before and behind a message of `length` bytes. */
 export function envelopeAround({ apiVersion, kind, length }: Omit<Envelope, 'message'> & { readonly length: number }): {
   readonly before: Uint8Array;
   readonly after: Uint8Array;
@@ -64,26 +59,14 @@ export function envelopeAround({ apiVersion, kind, length }: Omit<Envelope, 'mes
   before.uint32(tag(2, BYTES));
   STRING.write(before, kind);
   before.ldelim().uint32(tag(2, BYTES)).uint32(length);
-  const after = protobuf.Writer.create();
-  after.uint32(tag(3, BYTES)).bytes(EMPTY).uint32(tag(4, BYTES)).bytes(EMPTY);
-  return { before: before.finish(), after: after.finish() };
+  return { before: before.finish(), after: AFTER };
 }
+
+/** Go writes encoding and type of the content always, set or not: here two empty texts. */
+const AFTER = Uint8Array.of(tag(3, BYTES), 0, tag(4, BYTES), 0);
 
 /** The enveloped message, ready to be sent. */
 export function wrapEnvelope({ apiVersion, kind, message }: Envelope): Uint8Array {
-  const writer = protobuf.Writer.create();
-  writer.uint32(tag(1, BYTES)).fork().uint32(tag(1, BYTES));
-  STRING.write(writer, apiVersion);
-  writer.uint32(tag(2, BYTES));
-  STRING.write(writer, kind);
-  writer.ldelim().uint32(tag(2, BYTES)).bytes(message);
-  // Go writes these two always, set or not.
-  writer.uint32(tag(3, BYTES)).bytes(EMPTY).uint32(tag(4, BYTES)).bytes(EMPTY);
-  const body = writer.finish();
-  const bytes = new Uint8Array(MAGIC.length + body.length);
-  bytes.set(MAGIC);
-  bytes.set(body, MAGIC.length);
-  return bytes;
+  const { before, after } = envelopeAround({ apiVersion, kind, length: message.length });
+  return joinBytes([before, message, after]);
 }
-
-const EMPTY = new Uint8Array(0);

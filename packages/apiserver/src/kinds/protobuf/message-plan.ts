@@ -5,15 +5,23 @@ import type { Schema } from '@coracle/apimachinery/schema/schema';
 import { rangeOf } from '@coracle/apimachinery/schema/settle-numbers';
 import { builtinSchema } from '@coracle/apimachinery/types/builtin-types';
 import { keepsZero } from '@coracle/apimachinery/types/kept-zeros';
-import type protobuf from 'protobufjs/minimal.js';
 import { unwrapEnvelope } from './envelope.ts';
-import { readMessage } from './read-message.ts';
+import { codecOfFields, readMessage, writeMessage } from './messages.ts';
 import { specialCodec } from './special-codecs.ts';
-import { BASE64, BOOL, type Codec, DOUBLE, INT32, INT64, STRING, wideInt64 } from './value-codecs.ts';
+import {
+  BASE64,
+  BOOL,
+  type Codec,
+  DOUBLE,
+  INT32,
+  INT64,
+  type MessagePlan,
+  STRING,
+  type WireField,
+  wideInt64,
+} from './value-codecs.ts';
 import { BYTES, type WireInput } from './wire-input.ts';
-import type { MessagePlan, WireField } from './wire-plan.ts';
 import { wireSchemaOf } from './wire-schemas.ts';
-import { writeMessage } from './write-message.ts';
 
 const plans = new WeakMap<Schema, MessagePlan>();
 
@@ -42,9 +50,8 @@ function compile(schema: Schema): MessagePlan {
       node.set(number, inner);
       node = inner;
     }
-    const wrapped = WRAPPED_LISTS.has(`${schema['x-coracle-name']}.${property}`);
     const name = `${schema['x-coracle-name']}.${property}`;
-    node.set(path.at(-1)!, fieldOf(property, member, { keepZero: keep(property), wrapped, wide: wideCodec(name) }));
+    node.set(path.at(-1)!, fieldOf(name, property, { schema: member, keepZero: keep(property) }));
   };
   for (const [property, number] of Object.entries(schema['x-coracle-proto'] ?? {})) add(property, [number]);
   for (const [property, path] of Object.entries(schema['x-coracle-proto-inline'] ?? {})) add(property, path);
@@ -70,20 +77,22 @@ function wideCodec(field: string): Codec | undefined {
 const WRAPPED_LISTS: ReadonlySet<string> = new Set(['io.k8s.apimachinery.pkg.apis.meta.v1.APIResource.verbs']);
 
 function fieldOf(
+  name: string,
   property: string,
-  schema: Schema,
-  {
-    keepZero,
-    wrapped,
-    wide,
-  }: { readonly keepZero: boolean; readonly wrapped: boolean; readonly wide: Codec | undefined },
+  { schema, keepZero }: { readonly schema: Schema; readonly keepZero: boolean },
 ): WireField {
+  const wide = wideCodec(name);
   if (wide !== undefined && isInt64(schema)) return { kind: 'one', property, codec: wide, keepZero };
   if (wide !== undefined && schema.items && isInt64(schema.items)) return { kind: 'list', property, codec: wide };
-  if (!isSpecial(schema) && !wrapped) {
+  if (!isSpecial(schema) && !WRAPPED_LISTS.has(name)) {
     if (schema.type === 'array') return { kind: 'list', property, codec: codecOf(schema.items ?? {}) };
     if (typeof schema.additionalProperties === 'object') {
-      return { kind: 'map', property, codec: codecOf(schema.additionalProperties) };
+      const codec = codecOf(schema.additionalProperties);
+      const entry: MessagePlan = new Map([
+        [1, { kind: 'one', property: 'key', codec: STRING, keepZero: true }],
+        [2, { kind: 'one', property: 'value', codec, keepZero: true }],
+      ]);
+      return { kind: 'map', property, codec, entry };
     }
   }
   return { kind: 'one', property, codec: codecOf(schema), keepZero };
@@ -142,16 +151,9 @@ const messageCodec = (schema: Schema): Codec => ({
 });
 
 /** A list as one value: Go's named slice types (ExtraValue, Verbs) are messages {items=1}. */
-const wrappedList = (item: Codec): Codec => {
-  const plan: MessagePlan = new Map([[1, { kind: 'list', property: 'items', codec: item }]]);
-  return {
-    wire: BYTES,
-    read: (input, end) => readMessage(input, { plan, end, target: {} })['items'] ?? [],
-    write(writer: protobuf.Writer, value) {
-      writer.fork();
-      writeMessage(writer, plan, { items: value });
-      writer.ldelim();
-    },
+const wrappedList = (item: Codec): Codec =>
+  codecOfFields(new Map([[1, { kind: 'list', property: 'items', codec: item }]]), {
+    read: ({ items = [] }) => items,
+    write: (items) => ({ items }),
     empty: () => [],
-  };
-};
+  });

@@ -6,7 +6,7 @@ import type { ParsedJson } from '@coracle/apimachinery/schema/parse-json';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import { unwrapEnvelope } from './envelope.ts';
 import { planOf } from './message-plan.ts';
-import { readMessage } from './read-message.ts';
+import { readMessage } from './messages.ts';
 import { WireInput } from './wire-input.ts';
 import { wireSchemaOf } from './wire-schemas.ts';
 
@@ -46,9 +46,6 @@ function decode(bytes: Uint8Array, info: Target | undefined): JsonObject {
   const schema = wireSchemaOf({ apiVersion, kind });
   if (schema === undefined) throw badRequest(`no kind "${kind}" is registered for version "${apiVersion}"`);
   const { message } = envelope;
-  return readMessage(new WireInput(message), {
-    plan: planOf(schema),
-    end: message.length,
-    target: { kind, apiVersion },
-  });
+  const target = { kind, apiVersion };
+  return readMessage(new WireInput(message), { plan: planOf(schema), end: message.length, target });
 }

@@ -20,6 +20,18 @@ export interface Codec {
   empty(): unknown;
 }
 
+/** Fields by number, in ascending order: Go writes them so. */
+export type MessagePlan = ReadonlyMap<number, WireField>;
+
+/** One field of a message. */
+export type WireField =
+  | { readonly kind: 'one'; readonly property: string; readonly codec: Codec; readonly keepZero: boolean }
+  | { readonly kind: 'list'; readonly property: string; readonly codec: Codec }
+  /** `entry` is {key=1, value=2}; keys are strings everywhere in the API. */
+  | { readonly kind: 'map'; readonly property: string; readonly codec: Codec; readonly entry: MessagePlan }
+  /** A Go struct that JSON inlines: its fields are properties of the object around it. */
+  | { readonly kind: 'inline'; readonly plan: MessagePlan };
+
 const encoder = new TextEncoder();
 
 export const STRING: Codec = {
@@ -29,6 +41,14 @@ export const STRING: Codec = {
   write: (writer, value) => void writer.bytes(encoder.encode(typeof value === 'string' ? value : '')),
   zero: '',
   empty: () => '',
+};
+
+/** Bytes that are no value of JSON yet. */
+export const BYTE_STRING: Codec = {
+  wire: BYTES,
+  read: (input, end) => input.bytes(end),
+  write: (writer, value) => void writer.bytes(value as Uint8Array),
+  empty: () => new Uint8Array(0),
 };
 
 export const BASE64: Codec = {
@@ -68,7 +88,12 @@ export const INT64: Codec = {
     if (typeof value === 'number') return value;
     throw new Error(`integer ${value} is beyond ±9007199254740991`);
   },
-  write: writeInt64,
+  write(writer, value) {
+    if (typeof value !== 'bigint') return void writer.int64(numberOf(value));
+    const bits = BigInt.asUintN(64, value);
+    // What the library takes for a 64-bit number where there is no class for them.
+    writer.int64({ low: Number(bits & 0xffffffffn), high: Number(bits >> 32n), unsigned: false } as never);
+  },
   zero: 0,
   empty: () => 0,
 };
@@ -81,16 +106,6 @@ export const wideInt64 = (isKept: (value: bigint) => boolean): Codec => ({
     return typeof value === 'number' || isKept(value) ? value : Number(value);
   },
 });
-
-function writeInt64(writer: protobuf.Writer, value: unknown): void {
-  if (typeof value !== 'bigint') {
-    writer.int64(numberOf(value));
-    return;
-  }
-  const bits = BigInt.asUintN(64, value);
-  // What the library takes for a 64-bit number where there is no class for them.
-  writer.int64({ low: Number(bits & 0xffffffffn), high: Number(bits >> 32n), unsigned: false } as never);
-}
 
 export const BOOL: Codec = {
   wire: VARINT,

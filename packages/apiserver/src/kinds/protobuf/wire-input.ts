@@ -2,7 +2,7 @@
 import protobuf from 'protobufjs/minimal.js';
 
 /** Deepest nesting of messages: far below the stack's end, far above what the API nests. */
-export const MAX_MESSAGE_DEPTH = 400;
+const MAX_MESSAGE_DEPTH = 400;
 
 export const VARINT = 0;
 export const FIXED64 = 1;
