@@ -3,8 +3,7 @@ import { apiVersionOf, type GroupVersionKind } from '@coracle/apimachinery/meta/
 import type { Schema } from '@coracle/apimachinery/schema/schema';
 import { builtinSchema, builtinTypeName } from '@coracle/apimachinery/types/builtin-types';
 import type { PrinterColumn, ResourceInfo, SubresourceInfo } from '@coracle/apimachinery/types/resource';
-import { cellsOf } from './columns/cells.ts';
-import { rowsOf } from './columns/rows.ts';
+import { cellsOf, rowsOf } from './columns/cells.ts';
 import table from './resources.generated.json' with { type: 'json' };
 import { selectableFieldsOf } from './selectable-fields.ts';
 import { strategyOf } from './strategies/strategy-of.ts';

@@ -1,22 +1,23 @@
 /** What the cell tables of this folder share: the cell type and the formats used by several kinds. */
-import { isObject, type JsonObject, objectsAt, textAt, textsAt, valueAt } from '@coracle/apimachinery/types/read-value';
+import {
+  isObject,
+  type JsonObject,
+  objectAt,
+  objectsAt,
+  textAt,
+  textsAt,
+} from '@coracle/apimachinery/types/read-value';
 
 export type Cell = (object: JsonObject, now: number) => string | number | boolean | null;
 
 /** Cells of one kind by column name. */
 export type Cells = Readonly<Record<string, Cell>>;
 
-/** Cells of a group's resources, by plural name. */
-export type GroupCells = Readonly<Record<string, Cells>>;
+/** Cells of resources, by plural name, behind their group where it is not the core group. */
+export type KindCells = Readonly<Record<string, Cells>>;
 
 export const NONE = '<none>';
 export const UNSET = '<unset>';
-
-/** A text field, or `empty` when it is absent or ''. */
-export const text =
-  (path: string, empty = ''): Cell =>
-  (object) =>
-    textAt(object, ...path.split('.')) || empty;
 
 /** `a=b,c=d` sorted by key, `<none>` when empty (labels.FormatLabels). */
 export function formatLabels(labels: unknown): string {
@@ -27,38 +28,27 @@ export function formatLabels(labels: unknown): string {
   return pairs.length === 0 ? NONE : pairs.join(',');
 }
 
-/** The string form of a LabelSelector, '' when it selects everything or nothing. */
-export function selectorText(selector: unknown): string {
-  const labels = valueAt(selector, 'matchLabels');
-  const parts: [string, string][] = isObject(labels)
-    ? Object.entries(labels).map(([key, value]) => [key, `${key}=${String(value)}`])
-    : [];
+/** A LabelSelector as text, `<none>` when it selects everything or nothing (metav1.FormatLabelSelector). */
+export function formatSelector(selector: unknown): string {
+  const parts = Object.entries(objectAt(selector, 'matchLabels')).map(([key, value]) => [
+    key,
+    `${key}=${String(value)}`,
+  ]);
   for (const requirement of objectsAt(selector, 'matchExpressions')) {
     const key = textAt(requirement, 'key');
     const values = `(${[...textsAt(requirement, 'values')].sort().join(',')})`;
-    switch (requirement['operator']) {
-      case 'In':
-        parts.push([key, `${key} in ${values}`]);
-        break;
-      case 'NotIn':
-        parts.push([key, `${key} notin ${values}`]);
-        break;
-      case 'Exists':
-        parts.push([key, key]);
-        break;
-      case 'DoesNotExist':
-        parts.push([key, `!${key}`]);
-        break;
-    }
+    const texts: Readonly<Record<string, string>> = {
+      In: `${key} in ${values}`,
+      NotIn: `${key} notin ${values}`,
+      Exists: key,
+      DoesNotExist: `!${key}`,
+    };
+    const text = texts[textAt(requirement, 'operator')];
+    if (text !== undefined) parts.push([key, text]);
   }
-  return parts
-    .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
-    .map(([, part]) => part)
-    .join(',');
+  const sorted = parts.sort(([a = ''], [b = '']) => (a < b ? -1 : a > b ? 1 : 0));
+  return sorted.map(([, part]) => part).join(',') || NONE;
 }
-
-/** `selectorText`, `<none>` when empty (metav1.FormatLabelSelector). */
-export const formatSelector = (selector: unknown): string => selectorText(selector) || NONE;
 
 /** The first items, then ` + 2 more...`. */
 export function firstFew(items: readonly string[], options: { readonly max: number; readonly empty: string }): string {
@@ -67,16 +57,12 @@ export function firstFew(items: readonly string[], options: { readonly max: numb
   return items.length > options.max ? `${shown} + ${items.length - options.max} more...` : shown;
 }
 
-const ACCESS_MODES: readonly (readonly [string, string])[] = [
-  ['ReadWriteOnce', 'RWO'],
-  ['ReadOnlyMany', 'ROX'],
-  ['ReadWriteMany', 'RWX'],
-  ['ReadWriteOncePod', 'RWOP'],
-];
+const ACCESS_MODES = { ReadWriteOnce: 'RWO', ReadOnlyMany: 'ROX', ReadWriteMany: 'RWX', ReadWriteOncePod: 'RWOP' };
 
 /** `RWO,RWX`: always in the same order. */
 export const accessModes = (modes: readonly unknown[]): string =>
-  ACCESS_MODES.filter(([mode]) => modes.includes(mode))
+  Object.entries(ACCESS_MODES)
+    .filter(([mode]) => modes.includes(mode))
     .map(([, short]) => short)
     .join(',');
 

@@ -1,37 +1,60 @@
-/** The cell functions of every built-in resource that has columns of its own. */
-import type { Cells, GroupCells } from './cell.ts';
-import {
-  ADMISSION_CELLS,
-  CERTIFICATE_CELLS,
-  COORDINATION_CELLS,
-  DISCOVERY_CELLS,
-  FLOWCONTROL_CELLS,
-  NETWORKING_CELLS,
-  RBAC_CELLS,
-  REGISTRATION_CELLS,
-  SCHEDULING_CELLS,
-  STORAGE_CELLS,
-} from './cluster.ts';
+/**
+ * The cells of every built-in resource that has columns of its own, and what a Table says of rows beside them. In
+ * `cells.json` stand those that show one field: its path, and what is shown where it is not there or empty ('' if nothing is
+ * named). A list shows its length.
+ */
+import { age } from '@coracle/apimachinery/types/age';
+import { type JsonObject, numberAt, textAt, valueAt } from '@coracle/apimachinery/types/read-value';
+import type { TableRows } from '@coracle/apimachinery/types/resource';
+import type { Cell, Cells, KindCells } from './cell.ts';
+import fields from './cells.json' with { type: 'json' };
+import { CLUSTER_CELLS } from './cluster.ts';
 import { CORE_CELLS } from './core.ts';
-import { EVENT_CELLS } from './event.ts';
-import { APPS_CELLS, POLICY_CELLS } from './workloads.ts';
 
-const BY_GROUP: Readonly<Record<string, GroupCells>> = {
-  '': CORE_CELLS,
-  'admissionregistration.k8s.io': ADMISSION_CELLS,
-  'apiregistration.k8s.io': REGISTRATION_CELLS,
-  apps: APPS_CELLS,
-  'certificates.k8s.io': CERTIFICATE_CELLS,
-  'coordination.k8s.io': COORDINATION_CELLS,
-  'discovery.k8s.io': DISCOVERY_CELLS,
-  'events.k8s.io': { events: EVENT_CELLS },
-  'flowcontrol.apiserver.k8s.io': FLOWCONTROL_CELLS,
-  'networking.k8s.io': NETWORKING_CELLS,
-  policy: POLICY_CELLS,
-  'rbac.authorization.k8s.io': RBAC_CELLS,
-  'scheduling.k8s.io': SCHEDULING_CELLS,
-  'storage.k8s.io': STORAGE_CELLS,
-};
+type Field = string | readonly [path: string, absent: string | number | boolean];
+
+const FIELDS = fields as unknown as Readonly<Record<string, Readonly<Record<string, Field>>>>;
+const CODE: KindCells = { ...CORE_CELLS, ...CLUSTER_CELLS };
+
+const kindOf = (group: string, resource: string): string => (group === '' ? resource : `${group}/${resource}`);
 
 /** Cells by column name; undefined when the resource shows only Name and Created At. */
-export const cellsOf = (group: string, resource: string): Cells | undefined => BY_GROUP[group]?.[resource];
+export function cellsOf(group: string, resource: string): Cells | undefined {
+  const kind = kindOf(group, resource);
+  if (!Object.hasOwn(FIELDS, kind)) return undefined;
+  const shown = Object.entries(FIELDS[kind]!).map(([name, field]) => [name, fieldCell(field)] as const);
+  return { Age: age, ...Object.fromEntries(shown), ...CODE[kind] };
+}
+
+function fieldCell(field: Field): Cell {
+  const [path, absent] = typeof field === 'string' ? [field, ''] : field;
+  const steps = path.split('.');
+  return (object) => {
+    const value = valueAt(object, ...steps);
+    if (Array.isArray(value)) return value.length;
+    if (typeof value === 'number' || typeof value === 'bigint') return Number(value);
+    return (typeof value === 'string' && value !== '') || typeof value === 'boolean' ? value : absent;
+  };
+}
+
+const completed = (reason: string, message: string) => [{ type: 'Completed', status: 'True', reason, message }];
+
+const ENDED: Readonly<Record<string, ReturnType<typeof completed>>> = {
+  Succeeded: completed('Succeeded', 'The pod has completed successfully.'),
+  Failed: completed('Failed', 'The pod failed.'),
+};
+
+/** As requests are matched: by precedence, then by name. */
+function byPrecedence(a: JsonObject, b: JsonObject): number {
+  const ahead = numberAt(a, 'spec', 'matchingPrecedence') - numberAt(b, 'spec', 'matchingPrecedence');
+  if (ahead !== 0) return ahead;
+  return textAt(a, 'metadata', 'name') < textAt(b, 'metadata', 'name') ? -1 : 1;
+}
+
+const ROWS: Readonly<Record<string, TableRows>> = {
+  pods: { conditions: (pod) => ENDED[textAt(pod, 'status', 'phase')] },
+  'flowcontrol.apiserver.k8s.io/flowschemas': { compare: byPrecedence },
+};
+
+/** Which rows of a kind have come to an end, and in which order they stand; nothing of nearly all kinds. */
+export const rowsOf = (group: string, resource: string): TableRows | undefined => ROWS[kindOf(group, resource)];

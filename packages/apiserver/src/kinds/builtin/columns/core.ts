@@ -1,6 +1,5 @@
 /** Cells of the core group. */
 
-import { age } from '@coracle/apimachinery/types/age';
 import {
   isObject,
   type JsonObject,
@@ -12,24 +11,14 @@ import {
   textsAt,
   valueAt,
 } from '@coracle/apimachinery/types/read-value';
-import {
-  accessModes,
-  type Cell,
-  type Cells,
-  firstFew,
-  formatLabels,
-  type GroupCells,
-  NONE,
-  text,
-  UNSET,
-} from './cell.ts';
+import { accessModes, type Cell, conditionOf, firstFew, formatLabels, type KindCells, NONE } from './cell.ts';
 import { EVENT_CELLS } from './event.ts';
 import { POD_CELLS } from './pod.ts';
 
 const ROLE_PREFIX = 'node-role.kubernetes.io/';
 
 function nodeStatus(node: JsonObject): string {
-  const ready = objectsAt(node, 'status', 'conditions').find((condition) => condition['type'] === 'Ready');
+  const ready = conditionOf(node, 'Ready');
   const words = [ready === undefined ? 'Unknown' : ready['status'] === 'True' ? 'Ready' : 'NotReady'];
   if (valueAt(node, 'spec', 'unschedulable') === true) words.push('SchedulingDisabled');
   return words.join(',');
@@ -52,20 +41,8 @@ const nodeAddress =
       'address',
     ) || NONE;
 
-const NODE_CELLS: Cells = {
-  Status: nodeStatus,
-  Roles: nodeRoles,
-  Age: age,
-  Version: text('status.nodeInfo.kubeletVersion'),
-  'Internal-IP': nodeAddress('InternalIP'),
-  'External-IP': nodeAddress('ExternalIP'),
-  'OS-Image': text('status.nodeInfo.osImage', '<unknown>'),
-  'Kernel-Version': text('status.nodeInfo.kernelVersion', '<unknown>'),
-  'Container-Runtime': text('status.nodeInfo.containerRuntimeVersion', '<unknown>'),
-};
-
 /** Sorted addresses of a load balancer, '' when it has none yet. */
-export function loadBalancerAddresses(object: JsonObject): string {
+function loadBalancerAddresses(object: JsonObject): string {
   const addresses = objectsAt(object, 'status', 'loadBalancer', 'ingress').map(
     (ingress) => textAt(ingress, 'ip') || textAt(ingress, 'hostname'),
   );
@@ -97,16 +74,6 @@ function servicePorts(service: JsonObject): string {
   return ports.join(',') || NONE;
 }
 
-const SERVICE_CELLS: Cells = {
-  Type: text('spec.type'),
-  'Cluster-IP': (service) =>
-    textsAt(service, 'spec', 'clusterIPs')[0] ?? (textAt(service, 'spec', 'clusterIP') || NONE),
-  'External-IP': externalIp,
-  'Port(s)': servicePorts,
-  Age: age,
-  Selector: (service) => formatLabels(valueAt(service, 'spec', 'selector')),
-};
-
 const hostPort = (ip: string, port: number): string => (ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`);
 
 function endpoints(object: JsonObject): string {
@@ -130,33 +97,6 @@ const phaseOrTerminating: Cell = (object) =>
 
 const isBound = (claim: JsonObject): boolean => textAt(claim, 'spec', 'volumeName') !== '';
 
-const CLAIM_CELLS: Cells = {
-  Status: phaseOrTerminating,
-  Volume: text('spec.volumeName'),
-  Capacity: (claim) => (isBound(claim) ? textAt(claim, 'status', 'capacity', 'storage') || '0' : ''),
-  'Access Modes': (claim) => (isBound(claim) ? accessModes(listAt(claim, 'status', 'accessModes')) : ''),
-  StorageClass: storageClass,
-  VolumeAttributesClass: text('spec.volumeAttributesClassName', UNSET),
-  Age: age,
-  VolumeMode: text('spec.volumeMode', UNSET),
-};
-
-const VOLUME_CELLS: Cells = {
-  Capacity: (volume) => textAt(volume, 'spec', 'capacity', 'storage') || '0',
-  'Access Modes': (volume) => accessModes(listAt(volume, 'spec', 'accessModes')),
-  'Reclaim Policy': text('spec.persistentVolumeReclaimPolicy'),
-  Status: phaseOrTerminating,
-  Claim: (volume) => {
-    const claim = valueAt(volume, 'spec', 'claimRef');
-    return isObject(claim) ? `${textAt(claim, 'namespace')}/${textAt(claim, 'name')}` : '';
-  },
-  StorageClass: storageClass,
-  VolumeAttributesClass: text('spec.volumeAttributesClassName', UNSET),
-  Reason: text('status.reason'),
-  Age: age,
-  VolumeMode: text('spec.volumeMode', UNSET),
-};
-
 /** One half of a quota: the `limits.*` entries or all others, as `pods: 1/10, services: 0/5`. */
 const quotaHalf =
   (limits: boolean): Cell =>
@@ -167,17 +107,39 @@ const quotaHalf =
       .map(([name, hard]) => `${name}: ${String(valueAt(quota, 'status', 'used', name) ?? '0')}/${String(hard)}`)
       .join(', ');
 
-export const CORE_CELLS: GroupCells = {
-  pods: POD_CELLS,
-  nodes: NODE_CELLS,
-  services: SERVICE_CELLS,
+export const CORE_CELLS: KindCells = {
+  configmaps: { Data: (object) => entryCount(object, 'data', 'binaryData') },
+  endpoints: { Endpoints: endpoints },
   events: EVENT_CELLS,
-  namespaces: { Status: text('status.phase'), Age: age },
-  configmaps: { Data: (object) => entryCount(object, 'data', 'binaryData'), Age: age },
-  secrets: { Type: text('type'), Data: (object) => entryCount(object, 'data'), Age: age },
-  serviceaccounts: { Age: age },
-  endpoints: { Endpoints: endpoints, Age: age },
-  persistentvolumes: VOLUME_CELLS,
-  persistentvolumeclaims: CLAIM_CELLS,
-  resourcequotas: { Request: quotaHalf(false), Limit: quotaHalf(true), Age: age },
+  nodes: {
+    Status: nodeStatus,
+    Roles: nodeRoles,
+    'Internal-IP': nodeAddress('InternalIP'),
+    'External-IP': nodeAddress('ExternalIP'),
+  },
+  persistentvolumeclaims: {
+    Status: phaseOrTerminating,
+    Capacity: (claim) => (isBound(claim) ? textAt(claim, 'status', 'capacity', 'storage') || '0' : ''),
+    'Access Modes': (claim) => (isBound(claim) ? accessModes(listAt(claim, 'status', 'accessModes')) : ''),
+    StorageClass: storageClass,
+  },
+  persistentvolumes: {
+    'Access Modes': (volume) => accessModes(listAt(volume, 'spec', 'accessModes')),
+    Status: phaseOrTerminating,
+    Claim: (volume) => {
+      const claim = valueAt(volume, 'spec', 'claimRef');
+      return isObject(claim) ? `${textAt(claim, 'namespace')}/${textAt(claim, 'name')}` : '';
+    },
+    StorageClass: storageClass,
+  },
+  pods: POD_CELLS,
+  resourcequotas: { Request: quotaHalf(false), Limit: quotaHalf(true) },
+  secrets: { Data: (object) => entryCount(object, 'data') },
+  services: {
+    'Cluster-IP': (service) =>
+      textsAt(service, 'spec', 'clusterIPs')[0] ?? (textAt(service, 'spec', 'clusterIP') || NONE),
+    'External-IP': externalIp,
+    'Port(s)': servicePorts,
+    Selector: (service) => formatLabels(valueAt(service, 'spec', 'selector')),
+  },
 };

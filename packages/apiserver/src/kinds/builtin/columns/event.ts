@@ -29,11 +29,9 @@ function source(event: JsonObject): string {
   return instance === '' ? component : `${component}, ${instance}`;
 }
 
-/** `Name` is here because events show it last and only when wide; other kinds leave it to the printer. */
+/** `Name` is in `cells.json` because events show it last and only when wide; other kinds leave it to the printer. */
 export const EVENT_CELLS: Cells = {
   'Last Seen': lastSeen,
-  Type: (event) => textAt(event, 'type'),
-  Reason: (event) => textAt(event, 'reason'),
   Object: (event) => {
     const kind = textAt(target(event), 'kind').toLowerCase();
     const name = textAt(target(event), 'name');
@@ -47,5 +45,4 @@ export const EVENT_CELLS: Cells = {
     isObject(valueAt(event, 'series'))
       ? numberAt(event, 'series', 'count')
       : numberAt(event, 'count') || numberAt(event, 'deprecatedCount') || 1,
-  Name: (event) => textAt(event, 'metadata', 'name'),
 };

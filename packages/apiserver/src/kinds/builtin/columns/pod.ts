@@ -1,7 +1,7 @@
 /** The Pod columns: what `kubectl get pods` says about a Pod is decided here (printers/internalversion, printPod). */
 
 import { isFinal } from '@coracle/apimachinery/meta/object-state';
-import { age, ageSince } from '@coracle/apimachinery/types/age';
+import { ageSince } from '@coracle/apimachinery/types/age';
 import {
   isTrueAt,
   type JsonObject,
@@ -16,92 +16,58 @@ interface PodSummary {
   readonly ready: number;
   readonly total: number;
   readonly reason: string;
-  readonly restarts: number;
-  /** Epoch milliseconds of the newest termination that was followed by a restart; 0 when none. */
-  readonly lastRestart: number;
+  /** The statuses of those whose restarts count. */
+  readonly counted: readonly JsonObject[];
 }
 
-/** Counts of one group of container statuses. */
-class Restarts {
-  count = 0;
-  last = 0;
-  add(status: JsonObject): void {
-    this.count += numberAt(status, 'restartCount');
-    const finished = Date.parse(textAt(status, 'lastState', 'terminated', 'finishedAt'));
-    if (finished > this.last) this.last = finished;
-  }
-}
-
-export function summarizePod(pod: JsonObject): PodSummary {
+function summarizePod(pod: JsonObject): PodSummary {
   const phase = textAt(pod, 'status', 'phase');
-  let reason = textAt(pod, 'status', 'reason') || phase;
-  if (conditionOf(pod, 'PodScheduled')?.['reason'] === 'SchedulingGated') reason = 'SchedulingGated';
-
   const initContainers = objectsAt(pod, 'spec', 'initContainers');
   const sidecars = new Set(
     initContainers.filter((c) => textAt(c, 'restartPolicy') === 'Always').map((c) => textAt(c, 'name')),
   );
-  const init = initProgress(pod, { sidecars, initCount: initContainers.length });
-  let { restarts, ready } = init;
-  if (init.reason !== undefined) reason = init.reason;
-
-  if (init.reason === undefined || isConditionTrue(pod, 'Initialized')) {
-    const main = mainProgress(pod, { reason, restarts: init.sidecarRestarts });
+  const isSidecar = (status: JsonObject): boolean => sidecars.has(textAt(status, 'name'));
+  const isStarted = (status: JsonObject): boolean => isSidecar(status) && isTrueAt(status, 'started');
+  const statuses = objectsAt(pod, 'status', 'initContainerStatuses');
+  // The init container that the Pod is at: the first that has not ended well, and is no sidecar that has started.
+  const at = statuses.findIndex((status) => !hasSucceeded(status) && !isStarted(status));
+  const reached = at < 0 ? statuses : statuses.slice(0, at + 1);
+  let ready = reached.filter((one) => isStarted(one) && !hasSucceeded(one) && isTrueAt(one, 'ready')).length;
+  let counted: readonly JsonObject[] = reached;
+  let reason = textAt(pod, 'status', 'reason') || phase;
+  if (conditionOf(pod, 'PodScheduled')?.['reason'] === 'SchedulingGated') reason = 'SchedulingGated';
+  if (at >= 0) reason = `Init:${initReason(statuses[at]!) || `${at}/${initContainers.length}`}`;
+  if (at < 0 || isConditionTrue(pod, 'Initialized')) {
+    const main = mainProgress(pod, reason);
     reason = main.reason;
-    restarts = main.restarts;
     ready += main.ready;
+    counted = [...reached.filter(isSidecar), ...objectsAt(pod, 'status', 'containerStatuses')];
   }
-
   if (valueAt(pod, 'metadata', 'deletionTimestamp') != null) {
     if (textAt(pod, 'status', 'reason') === 'NodeLost') reason = 'Unknown';
     else if (!isFinal(phase)) reason = 'Terminating';
   }
-  return {
-    ready,
-    total: objectsAt(pod, 'spec', 'containers').length + sidecars.size,
-    reason,
-    restarts: restarts.count,
-    lastRestart: restarts.last,
-  };
+  return { ready, total: objectsAt(pod, 'spec', 'containers').length + sidecars.size, reason, counted };
 }
 
-/** Walks the init containers up to the first that is not done; `reason` is set while the Pod initialises. */
-function initProgress(
-  pod: JsonObject,
-  { sidecars, initCount }: { sidecars: ReadonlySet<string>; initCount: number },
-): { reason?: string; ready: number; restarts: Restarts; sidecarRestarts: Restarts } {
-  const restarts = new Restarts();
-  const sidecarRestarts = new Restarts();
-  let ready = 0;
-  for (const [i, status] of objectsAt(pod, 'status', 'initContainerStatuses').entries()) {
-    restarts.add(status);
-    const sidecar = sidecars.has(textAt(status, 'name'));
-    if (sidecar) sidecarRestarts.add(status);
-    const terminated = valueAt(status, 'state', 'terminated');
-    const waiting = textAt(status, 'state', 'waiting', 'reason');
-    if (terminated != null && numberAt(terminated, 'exitCode') === 0) continue;
-    if (sidecar && isTrueAt(status, 'started')) {
-      if (isTrueAt(status, 'ready')) ready++;
-      continue;
-    }
-    if (terminated != null) return { reason: `Init:${terminatedReason(terminated)}`, ready, restarts, sidecarRestarts };
-    if (waiting !== '' && waiting !== 'PodInitializing') {
-      return { reason: `Init:${waiting}`, ready, restarts, sidecarRestarts };
-    }
-    return { reason: `Init:${i}/${initCount}`, ready, restarts, sidecarRestarts };
-  }
-  return { ready, restarts, sidecarRestarts };
+function hasSucceeded(status: JsonObject): boolean {
+  const terminated = valueAt(status, 'state', 'terminated');
+  return terminated != null && numberAt(terminated, 'exitCode') === 0;
+}
+
+/** Why an init container does not go on; '' while it does. */
+function initReason(status: JsonObject): string {
+  const terminated = valueAt(status, 'state', 'terminated');
+  if (terminated != null) return terminatedReason(terminated);
+  const waiting = textAt(status, 'state', 'waiting', 'reason');
+  return waiting === 'PodInitializing' ? '' : waiting;
 }
 
 /** The last container that has something to say wins, so walk from the end and let the first overwrite. */
-function mainProgress(
-  pod: JsonObject,
-  start: { reason: string; restarts: Restarts },
-): { reason: string; ready: number; restarts: Restarts } {
-  let { reason } = start;
+function mainProgress(pod: JsonObject, before: string): { reason: string; ready: number } {
+  let reason = before;
   let ready = 0;
-  for (const status of [...objectsAt(pod, 'status', 'containerStatuses')].reverse()) {
-    start.restarts.add(status);
+  for (const status of objectsAt(pod, 'status', 'containerStatuses').toReversed()) {
     const waiting = textAt(status, 'state', 'waiting', 'reason');
     const terminated = valueAt(status, 'state', 'terminated');
     if (waiting !== '') reason = waiting;
@@ -109,7 +75,7 @@ function mainProgress(
     else if (isTrueAt(status, 'ready') && valueAt(status, 'state', 'running') != null) ready++;
   }
   if (reason === 'Completed' && ready > 0) reason = isConditionTrue(pod, 'Ready') ? 'Running' : 'NotReady';
-  return { reason, ready, restarts: start.restarts };
+  return { reason, ready };
 }
 
 function terminatedReason(terminated: unknown): string {
@@ -117,6 +83,19 @@ function terminatedReason(terminated: unknown): string {
   if (reason !== '') return reason;
   const signal = numberAt(terminated, 'signal');
   return signal === 0 ? `ExitCode:${numberAt(terminated, 'exitCode')}` : `Signal:${signal}`;
+}
+
+/** How often containers were restarted, and how long ago the newest ended that was. */
+function restarts(pod: JsonObject, now: number): string {
+  const { counted } = summarizePod(pod);
+  const count = counted.reduce((sum, status) => sum + numberAt(status, 'restartCount'), 0);
+  let last = 0;
+  for (const status of counted) {
+    const ended = Date.parse(textAt(status, 'lastState', 'terminated', 'finishedAt'));
+    if (ended > last) last = ended;
+  }
+  if (count === 0 || last === 0) return String(count);
+  return `${count} (${ageSince(new Date(last).toISOString(), now)} ago)`;
 }
 
 function readinessGates(pod: JsonObject): string {
@@ -132,14 +111,7 @@ export const POD_CELLS: Cells = {
     return `${ready}/${total}`;
   },
   Status: (pod) => summarizePod(pod).reason,
-  Restarts: (pod, now) => {
-    const { restarts, lastRestart } = summarizePod(pod);
-    if (restarts === 0 || lastRestart === 0) return String(restarts);
-    return `${restarts} (${ageSince(new Date(lastRestart).toISOString(), now)} ago)`;
-  },
-  Age: age,
+  Restarts: restarts,
   IP: (pod) => textAt(objectsAt(pod, 'status', 'podIPs')[0], 'ip') || textAt(pod, 'status', 'podIP') || NONE,
-  Node: (pod) => textAt(pod, 'spec', 'nodeName') || NONE,
-  'Nominated Node': (pod) => textAt(pod, 'status', 'nominatedNodeName') || NONE,
   'Readiness Gates': readinessGates,
 };
