@@ -59,7 +59,7 @@ export const readJsonPath = (object: unknown, path: string): unknown => findJson
  * Checks and compiles a path, with or without braces and leading `$`.
  * @throws JsonPathError
  */
-export function compileJsonPath(path: string): readonly Step[] {
+function compileJsonPath(path: string): readonly Step[] {
   const known = compiled.get(path);
   if (known !== undefined) return known;
   const steps = new PathReader(path).read();
@@ -76,18 +76,6 @@ const member =
 const everything: Step = (value) =>
   Array.isArray(value) ? value : isJsonObject(value) ? Object.values(value) : NOTHING;
 
-const index =
-  (at: number): Step =>
-  (value) => {
-    const item: unknown = Array.isArray(value) ? value.at(at) : undefined;
-    return item === undefined ? NOTHING : [item];
-  };
-
-const slice =
-  (from: number | undefined, to: number | undefined): Step =>
-  (value) =>
-    Array.isArray(value) ? value.slice(from, to) : NOTHING;
-
 /** The value and all that it holds, but for what holds nothing itself. */
 const descend: Step = (value) => {
   const found: unknown[] = [];
@@ -101,18 +89,6 @@ const descend: Step = (value) => {
   }
   return found;
 };
-
-const union =
-  (steps: readonly Step[]): Step =>
-  (value) =>
-    steps.flatMap((step) => step(value));
-
-type Test = (value: unknown) => boolean;
-
-const filter =
-  (test: Test): Step =>
-  (value) =>
-    Array.isArray(value) ? value.filter(test) : NOTHING;
 
 const SLICE = /^(-?\d*):(-?\d*)$/;
 const FILTER = /^\?\(\s*@([^=!<>]*?)\s*(?:(==|!=|<=|>=|<|>)\s*(.+?)\s*)?\)$/s;
@@ -135,8 +111,7 @@ class PathReader {
     const steps: Step[] = [];
     if (this.#text !== '' && this.#text[0] !== '.' && this.#text[0] !== '[') this.#fail('it must begin with a dot');
     while (this.#at < this.#text.length) {
-      if (this.#text[this.#at] === '[') steps.push(this.#bracket());
-      else steps.push(...this.#dot());
+      steps.push(...(this.#text[this.#at] === '[' ? [this.#inside(this.#untilClosed())] : this.#dot()));
     }
     return steps;
   }
@@ -165,26 +140,33 @@ class PathReader {
     return [member(name)];
   }
 
-  #bracket(): Step {
-    return this.#inside(this.#untilClosed());
-  }
-
   #inside(inside: string): Step {
     const quoted = unquote(inside);
     if (quoted !== undefined) return member(quoted);
     if (inside === '*') return everything;
-    if (/^-?\d+$/.test(inside)) return index(Number(inside));
+    if (/^-?\d+$/.test(inside)) {
+      return (value) => {
+        const item: unknown = Array.isArray(value) ? value.at(Number(inside)) : undefined;
+        return item === undefined ? NOTHING : [item];
+      };
+    }
     const range = SLICE.exec(inside);
-    if (range !== null) return slice(bound(range[1]), bound(range[2]));
+    if (range !== null) {
+      const [from, to] = range.slice(1).map((bound) => (bound ? Number(bound) : undefined));
+      return (value) => (Array.isArray(value) ? value.slice(from, to) : NOTHING);
+    }
     const condition = FILTER.exec(inside);
-    const parts = condition === null ? inside.split(',') : [];
-    if (parts.length > 1) return union(parts.map((part) => this.#inside(part.trim())));
-    if (condition === null) return this.#fail(`[${inside}] is not supported`);
-    const [, path = '', operator, literal = ''] = condition;
-    return filter(this.#test({ path, operator, literal }));
+    if (condition !== null) {
+      const test = this.#test(condition);
+      return (value) => (Array.isArray(value) ? value.filter(test) : NOTHING);
+    }
+    const parts = inside.split(',');
+    if (parts.length === 1) return this.#fail(`[${inside}] is not supported`);
+    const steps = parts.map((part) => this.#inside(part.trim()));
+    return (value) => steps.flatMap((step) => step(value));
   }
 
-  #test({ path, operator, literal }: { path: string; operator: string | undefined; literal: string }): Test {
+  #test([, path = '', operator, literal = '']: RegExpExecArray): (value: unknown) => boolean {
     const read = (value: unknown): unknown => readJsonPath(value, path);
     compileJsonPath(path);
     if (operator === undefined) return (value) => read(value) !== undefined;
@@ -215,25 +197,14 @@ class PathReader {
   }
 }
 
-const bound = (text: string | undefined): number | undefined => (text ? Number(text) : undefined);
+/** One quoted text: `'a','b'` is two. */
+const QUOTED = /^(["'])((?:\\.|(?!\1)[^\\])*)\1$/s;
 
-function unquote(text: string): string | undefined {
-  const quote = text[0];
-  if (text.length < 2 || (quote !== '"' && quote !== "'") || text.at(-1) !== quote) return undefined;
-  if (isQuoteInside(text, quote)) return undefined;
-  return text.slice(1, -1).replaceAll(/\\(.)/g, '$1');
-}
+const unquote = (text: string): string | undefined => QUOTED.exec(text)?.[2]?.replaceAll(/\\(.)/g, '$1');
 
-/** `'a','b'` is two names, not one. */
-function isQuoteInside(text: string, quote: string): boolean {
-  for (let at = 1; at < text.length - 1; at++) {
-    if (text[at] === '\\') at++;
-    else if (text[at] === quote) return true;
-  }
-  return false;
-}
+type Literal = string | number | boolean;
 
-function parseLiteral(text: string): string | number | boolean | undefined {
+function parseLiteral(text: string): Literal | undefined {
   const quoted = unquote(text);
   if (quoted !== undefined) return quoted;
   if (text === 'true' || text === 'false') return text === 'true';
@@ -241,27 +212,20 @@ function parseLiteral(text: string): string | number | boolean | undefined {
   return text === '' || Number.isNaN(number) ? undefined : number;
 }
 
-/** Values of different types are never equal and never ordered. */
-function compare(value: unknown, operator: string, expected: string | number | boolean): boolean {
-  if (value === undefined) return false;
+/** Values of different types are never equal and never ordered; nor are two booleans. */
+function compare(value: unknown, operator: string, expected: Literal): boolean {
   if (operator === '==') return value === expected;
-  if (operator === '!=') return value !== expected;
-  if (typeof value === 'string' && typeof expected === 'string')
-    return ordered(value < expected, value === expected, operator);
-  if (typeof value === 'number' && typeof expected === 'number')
-    return ordered(value < expected, value === expected, operator);
-  return false;
-}
-
-function ordered(less: boolean, equal: boolean, operator: string): boolean {
+  if (operator === '!=') return value !== undefined && value !== expected;
+  if (typeof value !== typeof expected || typeof value === 'boolean') return false;
+  const given = value as string | number;
   switch (operator) {
     case '<':
-      return less;
+      return given < expected;
     case '<=':
-      return less || equal;
+      return given <= expected;
     case '>':
-      return !less && !equal;
+      return given > expected;
     default:
-      return !less;
+      return given >= expected;
   }
 }
