@@ -1,15 +1,5 @@
 /** Defaults of storage, rbac, networking and the other cluster-level groups that are more than values. */
-import { ensureObject, type MutableObject, member, members, preset } from './preset.ts';
-
-export function setDeviceDefaults(spec: MutableObject | undefined): void {
-  for (const request of members(member(spec, 'devices'), 'requests')) {
-    const exactly = member(request, 'exactly');
-    for (const wanted of exactly === undefined ? members(request, 'firstAvailable') : [exactly]) {
-      preset(wanted, { allocationMode: 'ExactCount' });
-      if (wanted['allocationMode'] === 'ExactCount' && !wanted['count']) wanted['count'] = 1;
-    }
-  }
-}
+import { type MutableObject, member, members, preset } from './preset.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 
@@ -24,6 +14,16 @@ export function setBindingDefaults(binding: MutableObject): void {
   }
 }
 
+function setDeviceDefaults(spec: MutableObject | undefined): void {
+  for (const request of members(member(spec, 'devices'), 'requests')) {
+    const exactly = member(request, 'exactly');
+    for (const wanted of exactly === undefined ? members(request, 'firstAvailable') : [exactly]) {
+      preset(wanted, { allocationMode: 'ExactCount' });
+      if (wanted['allocationMode'] === 'ExactCount' && !wanted['count']) wanted['count'] = 1;
+    }
+  }
+}
+
 export const setClaimOfDevicesDefaults = (claim: MutableObject): void => setDeviceDefaults(member(claim, 'spec'));
 export const setDeviceTemplateDefaults = (template: MutableObject): void =>
   setDeviceDefaults(member(member(template, 'spec'), 'spec'));
@@ -32,11 +32,4 @@ export function setNetworkPolicyDefaults(policy: MutableObject): void {
   const spec = member(policy, 'spec');
   const hasEgress = Array.isArray(spec?.['egress']) && spec['egress'].length > 0;
   if (spec !== undefined) preset(spec, { policyTypes: hasEgress ? ['Ingress', 'Egress'] : ['Ingress'] });
-}
-
-export function setPriorityLevelDefaults(level: MutableObject): void {
-  const spec = ensureObject(level, 'spec');
-  if (spec?.['type'] !== 'Exempt') return;
-  const exempt = ensureObject(spec, 'exempt');
-  if (exempt !== undefined) preset(exempt, { nominalConcurrencyShares: 0, lendablePercent: 0 });
 }

@@ -2,11 +2,9 @@
 import { encodeBase64 } from '@coracle/apimachinery/meta/base64';
 import { setOwn } from '@coracle/apimachinery/meta/own-property';
 import { listAt, textAt } from '@coracle/apimachinery/types/read-value';
-import { setPodOnlyDefaults, setPodSpecDefaults, setSourceDefaults } from './pod-spec.ts';
+import { setPodOnlyDefaults, setPodSpecDefaults } from './pod-spec.ts';
 import { ensureObject, type MutableObject, member, members, preset } from './preset.ts';
 import { qosClassOf } from './qos.ts';
-
-const CLIENT_IP_SECONDS = 10_800;
 
 export function setPodDefaults(pod: MutableObject): void {
   const spec = ensureObject(pod, 'spec');
@@ -56,36 +54,19 @@ export function setTemplateDefaults(holder: MutableObject | undefined): void {
 }
 
 export function setServiceDefaults(service: MutableObject): void {
-  const spec = ensureObject(service, 'spec');
+  const spec = member(service, 'spec');
   if (spec === undefined) return;
-  preset(spec, { sessionAffinity: 'None', type: 'ClusterIP' });
-  const type = spec['type'];
   if (spec['sessionAffinity'] === 'None') delete spec['sessionAffinityConfig'];
-  if (spec['sessionAffinity'] === 'ClientIP') {
-    const config = ensureObject(spec, 'sessionAffinityConfig');
-    const clientIP = config === undefined ? undefined : ensureObject(config, 'clientIP');
-    if (clientIP !== undefined) preset(clientIP, { timeoutSeconds: CLIENT_IP_SECONDS });
-  }
   for (const port of members(spec, 'ports')) {
-    preset(port, { protocol: 'TCP' });
     if (port['targetPort'] === '' || port['targetPort'] === 0) delete port['targetPort'];
     preset(port, { targetPort: port['port'] ?? 0 });
   }
-  const exposed = type === 'NodePort' || type === 'LoadBalancer';
-  const hasExternalIps = Array.isArray(spec['externalIPs']) && spec['externalIPs'].length > 0;
-  if (exposed || (type === 'ClusterIP' && hasExternalIps)) preset(spec, { externalTrafficPolicy: 'Cluster' });
-  if (type === 'LoadBalancer') preset(spec, { allocateLoadBalancerNodePorts: true });
-  if (type !== 'ExternalName') {
-    preset(spec, { internalTrafficPolicy: 'Cluster', ipFamilies: ['IPv4'], ipFamilyPolicy: 'SingleStack' });
-  }
-  if (typeof spec['clusterIP'] === 'string' && spec['clusterIP'] !== '') {
-    preset(spec, { clusterIPs: [spec['clusterIP']] });
-  }
-  const status = ensureObject(service, 'status');
-  if (status === undefined) return;
-  preset(status, { loadBalancer: {} });
+  const { type, clusterIP } = spec;
+  if (type === 'ClusterIP' && listAt(spec, 'externalIPs').length > 0)
+    preset(spec, { externalTrafficPolicy: 'Cluster' });
+  if (typeof clusterIP === 'string' && clusterIP !== '') preset(spec, { clusterIPs: [clusterIP] });
   if (type !== 'LoadBalancer') return;
-  for (const ingress of members(member(status, 'loadBalancer'), 'ingress')) {
+  for (const ingress of members(member(member(service, 'status'), 'loadBalancer'), 'ingress')) {
     if (ingress['ip']) preset(ingress, { ipMode: 'VIP' });
   }
 }
@@ -119,11 +100,6 @@ export function setSecretDefaults(secret: MutableObject): void {
     }
   }
   delete secret['stringData'];
-}
-
-export function setVolumeDefaults(volume: MutableObject): void {
-  const spec = member(volume, 'spec');
-  if (spec !== undefined) setSourceDefaults(spec);
 }
 
 export function setReplicationControllerDefaults(controller: MutableObject): void {

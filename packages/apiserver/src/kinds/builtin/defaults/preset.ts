@@ -3,7 +3,8 @@ import { isObject } from '@coracle/apimachinery/types/read-value';
 
 export type MutableObject = Record<string, unknown>;
 
-const isUnset = (object: MutableObject, key: string): boolean =>
+/** True for a field that a default is for. */
+export const isUnset = (object: MutableObject, key: string): boolean =>
   !Object.hasOwn(object, key) || object[key] === undefined || object[key] === null;
 
 /** Sets each value whose field is unset. Values must be scalars or fresh: they become part of the object. */

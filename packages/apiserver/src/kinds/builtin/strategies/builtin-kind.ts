@@ -1,11 +1,20 @@
 /** What a built-in kind says of itself. */
+import type { JsonObject } from '@coracle/apimachinery/types/read-value';
 import type { KindStrategy, UpdateStrategy } from '@coracle/apimachinery/types/strategy';
 import type { Validate } from '@coracle/apimachinery/validation/field-errors';
 
-/** `validate` is asked about creates, and with the old object about updates. */
-export interface BuiltinKind
-  extends Omit<KindStrategy, 'statusSubresource' | 'validate' | 'validateUpdate' | 'subresources'> {
+type Replaced =
+  | 'statusSubresource'
+  | 'subresources'
+  | 'validate'
+  | 'validateUpdate'
+  | 'warningsOnCreate'
+  | 'warningsOnUpdate';
+
+/** `validate` and `warnings` are asked about creates, and with the old object about updates. */
+export interface BuiltinKind extends Omit<KindStrategy, Replaced> {
   readonly validate?: Validate;
+  readonly warnings?: (object: JsonObject, old?: JsonObject) => Iterable<string>;
   readonly subresources?: Readonly<Record<string, BuiltinSubresource>>;
 }
 

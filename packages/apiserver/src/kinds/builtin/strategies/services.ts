@@ -17,8 +17,7 @@ import type { BuiltinKind } from './builtin-kind.ts';
 export const SERVICE: BuiltinKind = {
   setDefaults: setServiceDefaults,
   validate: validateService,
-  warningsOnCreate: serviceWarnings,
-  warningsOnUpdate: serviceWarnings,
+  warnings: serviceWarnings,
   commitWith: commitAddresses,
 };
 

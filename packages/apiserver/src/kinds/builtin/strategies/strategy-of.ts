@@ -6,12 +6,9 @@ import type { Validate } from '@coracle/apimachinery/validation/field-errors';
 import { presetsOf } from '../defaults/kind-defaults.ts';
 import { holdsQuantity, quantityErrors } from '../defaults/quantities.ts';
 import type { BuiltinKind, BuiltinSubresource, Kinds } from './builtin-kind.ts';
-import { CORE } from './core.ts';
 import facts from './kind-facts.json' with { type: 'json' };
-import { OTHER_GROUPS } from './other-groups.ts';
+import { KINDS } from './kinds.ts';
 
-/** The hooks of kinds, and what is said of them in a word. */
-const HOOKS: Kinds = { ...CORE, ...OTHER_GROUPS };
 const FACTS = facts as Kinds;
 
 /** `schema` is asked for when the first object comes. */
@@ -23,7 +20,8 @@ export function strategyOf(resource: {
 }): ResourceStrategy {
   const { schema } = resource;
   const name = resource.group === '' ? resource.resource : `${resource.group}/${resource.resource}`;
-  const { setDefaults, validate, subresources = {}, ...kind }: BuiltinKind = { ...FACTS[name], ...HOOKS[name] };
+  const said: BuiltinKind = { ...FACTS[name], ...KINDS[name] };
+  const { setDefaults, validate, warnings, subresources = {}, ...kind } = said;
   const validateAmounts = (rules: Validate | undefined): Validate => {
     return (object, old) => {
       const errors = rules?.(object, old) ?? [];
@@ -47,6 +45,10 @@ export function strategyOf(resource: {
     },
     validate: validateWhole,
     validateUpdate: validateWhole,
+    ...(warnings && {
+      warningsOnCreate: (object) => [...warnings(object)],
+      warningsOnUpdate: (object, old) => [...warnings(object, old)],
+    }),
     subresources: Object.fromEntries(Object.entries(subresources).map(([name, one]) => [name, endpointOf(one)])),
   });
 }

@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { OTHER_GROUPS } from '../strategies/other-groups.ts';
+import { KINDS } from '../strategies/kinds.ts';
 
 const RULE = { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['*'] };
 const BASE = { matchConstraints: { resourceRules: [RULE] }, reinvocationPolicy: 'Never' };
 const TRUE = [{ expression: 'true' }];
 
 const errorsOf = (kind: string, spec: object, metadata: object = { name: 'p' }) =>
-  OTHER_GROUPS[`admissionregistration.k8s.io/${kind}`]!.validate!({ metadata, spec }).map(
-    ({ type, field, value, detail }) => [type, field, ...(value === undefined ? [] : [value]), detail],
-  );
+  KINDS[`admissionregistration.k8s.io/${kind}`]!.validate!({ metadata, spec }).map(({ type, field, value, detail }) => [
+    type,
+    field,
+    ...(value === undefined ? [] : [value]),
+    detail,
+  ]);
 
 const variable = (expression: string) => [{ name: 'a', expression }];
 

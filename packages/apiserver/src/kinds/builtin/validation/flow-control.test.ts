@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MANDATORY_LEVELS, MANDATORY_SCHEMAS } from '../flow-control-objects.ts';
-import { OTHER_GROUPS } from '../strategies/other-groups.ts';
+import { KINDS } from '../strategies/kinds.ts';
 
 const said = (resource: string, object: object, old?: object): string[] => {
-  const errors = OTHER_GROUPS[`flowcontrol.apiserver.k8s.io/${resource}`]!.validate!({ ...object }, old && { ...old });
+  const errors = KINDS[`flowcontrol.apiserver.k8s.io/${resource}`]!.validate!({ ...object }, old && { ...old });
   return errors.map(({ field, detail = '' }) => `${field}: ${detail}`);
 };
 const subject = { kind: 'User', user: { name: 'x' } };

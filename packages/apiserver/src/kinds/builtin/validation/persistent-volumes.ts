@@ -18,7 +18,7 @@ import {
   unsupported,
   validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
-import { successorOf } from '../warnings/node-labels.ts';
+import { successorOf } from '../warnings/core.ts';
 import { positiveErrors, validateAccessModes } from './claims.ts';
 import { type RuleCheck, validateByRules } from './table-rules.ts';
 import rules from './volume-rules.json' with { type: 'json' };
