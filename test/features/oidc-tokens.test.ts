@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { encodeBase64Url } from '../../packages/apimachinery/src/meta/base64.ts';
+import { OIDC_FLAGS } from '../../packages/coracle/src/cli/access-flags.ts';
 import { oidcChoice, oidcSettings } from '../../packages/coracle/src/cli/oidc-choice.ts';
-import { OIDC_FLAGS } from '../../packages/coracle/src/cli/oidc-flags.ts';
 import { createOutbound } from '../../packages/coracle/src/compose/outbound.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { handedOn } from '../testkit/handed-on.ts';

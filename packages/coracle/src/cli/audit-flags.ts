@@ -1,20 +1,17 @@
 /** The audit flags of `coracle up`, named as kube-apiserver's. */
 import { resolve } from 'node:path';
 import type { AuditSettings } from '../compose/audit-log.ts';
-import { type FlagSpec, type FlagValues, numberFlag, textFlag, UsageError, valueFlag } from './command.ts';
+import { type FlagValues, flagTable, numberFlag, textFlag, UsageError } from './command.ts';
 
 const MAX_SIZE_MIB = 100;
 const MAX_BACKUPS = 10;
 
-export const AUDIT_FLAGS: Readonly<Record<string, FlagSpec>> = {
-  'audit-log-path': valueFlag('FILE', 'write audit events to this file, one JSON line each (default: none)'),
-  'audit-policy-file': valueFlag(
-    'FILE',
-    'audit.k8s.io/v1 Policy; without it every request but probes, and no contents',
-  ),
-  'audit-log-maxsize': valueFlag('MIB', `rotate the file at this size (default: ${MAX_SIZE_MIB})`),
-  'audit-log-maxbackup': valueFlag('N', `keep this many rotated files; 0 keeps all (default: ${MAX_BACKUPS})`),
-};
+export const AUDIT_FLAGS = flagTable({
+  'audit-log-path FILE': 'write audit events to this file, one JSON line each (default: none)',
+  'audit-policy-file FILE': 'audit.k8s.io/v1 Policy; without it every request but probes, and no contents',
+  'audit-log-maxsize MIB': `rotate the file at this size (default: ${MAX_SIZE_MIB})`,
+  'audit-log-maxbackup N': `keep this many rotated files; 0 keeps all (default: ${MAX_BACKUPS})`,
+});
 
 /** Undefined when nothing is audited. Throws UsageError. */
 export function auditSettings(flags: FlagValues): AuditSettings | undefined {

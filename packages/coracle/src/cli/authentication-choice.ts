@@ -1,7 +1,7 @@
 /** Whose tokens are believed and who may come without one, from the flags of `coracle up`; `open-authentication.ts` reads. */
 import { resolve } from 'node:path';
+import { OIDC_FLAGS } from './access-flags.ts';
 import { type FlagValues, textFlag, UsageError } from './command.ts';
-import { OIDC_FLAGS } from './oidc-flags.ts';
 
 export const CONFIG_FLAG = 'authentication-config';
 export const ANONYMOUS_FLAG = 'anonymous-auth';

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { ConfiguredAuthorizer } from '@coracle/apiserver/auth/authorization-configuration';
 import { AUTHORIZATION_MODES } from '@coracle/apiserver/auth/authorization-modes';
 import type { AuthorizationWebhook } from '@coracle/apiserver/auth/webhook-authorizer';
-import { AUTHORIZATION_FLAGS } from './authorization-flags.ts';
+import { AUTHORIZATION_FLAGS } from './access-flags.ts';
 import { type FlagValues, textFlag, UsageError } from './command.ts';
 import { durationFlag } from './duration-flag.ts';
 

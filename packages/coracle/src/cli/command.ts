@@ -35,6 +35,20 @@ export const switchFlag = (summary: string, more: Pick<FlagSpec, 'short' | 'grou
   ...more,
 });
 
+/**
+ * Flags as help shows them, each with its summary: `NAME VALUE` takes a value, `NAME VALUE...` one each time it is given,
+ * and `NAME` alone none.
+ */
+export const flagTable = (summaries: Readonly<Record<string, string>>): Command['flags'] =>
+  Object.fromEntries(
+    Object.entries(summaries).map(([shown, summary]) => {
+      const [, name = '', value, again] = /^(\S+?)(?: (\S+?)(\.{3})?)?$/.exec(shown) ?? [];
+      const flag =
+        value === undefined ? switchFlag(summary) : valueFlag(value, summary, again ? { multiple: true } : {});
+      return [name, flag];
+    }),
+  );
+
 export type FlagValues = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
 export interface CommandContext {

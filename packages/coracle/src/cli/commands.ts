@@ -15,7 +15,7 @@ import { EXAMPLES } from './examples.ts';
 import { MACHINE_COMMANDS } from './machines/machine-commands.ts';
 import { NOMOS_COMMANDS } from './nomos/nomos-commands.ts';
 import { SYNC_COMMANDS } from './sync/sync-commands.ts';
-import { ALLOW_HOST_PORTS, CLUSTER_NAME, CONTROLLERS, HOST_DISK, UP_FLAGS } from './up-flags.ts';
+import { CLUSTER_NAME, CONTROLLERS, GUEST_FLAGS, UP_FLAGS } from './up-flags.ts';
 
 const MANIFEST = valueFlag('FILE', 'YAML or JSON documents; - is standard input', { short: 'f' });
 
@@ -199,8 +199,7 @@ const ROWS: readonly Command[] = [
         'IP',
         'address of this host that the node API is served on and the Node names (default: 127.0.0.1)',
       ),
-      'host-disk': HOST_DISK,
-      'allow-host-ports': ALLOW_HOST_PORTS,
+      ...GUEST_FLAGS,
       'stop-vms': switchFlag(
         'shut guests down when the agent stops; without it they keep running and are adopted later',
       ),

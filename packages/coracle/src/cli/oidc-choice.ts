@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type OidcSettings, oidcDefaults } from '@coracle/apiserver/auth/oidc';
 import { SIGNING_ALGORITHMS } from '@coracle/apiserver/auth/oidc-keys';
+import { OIDC_FLAGS } from './access-flags.ts';
 import { CommandError, type FlagValues, listFlag, textFlag, UsageError } from './command.ts';
-import { OIDC_FLAGS } from './oidc-flags.ts';
 
 /** What was chosen; the CA is still a path. */
 export interface OidcChoice extends Omit<OidcSettings, 'ca'> {
