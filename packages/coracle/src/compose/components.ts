@@ -130,6 +130,7 @@ export interface ComponentFacts {
 }
 
 type Row = Omit<Component, 'account'>;
+
 /** Each with the service account of its name. */
 const withAccounts = (rows: readonly Row[]): readonly Component[] =>
   rows.map((row) => ({ ...row, account: `coracle-${row.name.replace(/-controller$/, '')}` }));
@@ -160,7 +161,11 @@ const poolsOf = (environment: ControllerEnvironment, facts: ComponentFacts): Poo
     connect: nodesOf(environment, facts),
     clock: environment.clock,
   });
-const NO_AGENTS: AskAgent = (nodeName) => Promise.reject(new Error(`node ${nodeName} cannot be reached from here`));
+/** Asks or reaches no node: where no way to them is known. */
+export const NO_NODES = (name: string): Promise<never> =>
+  Promise.reject(new Error(`node ${name} cannot be reached from here`));
+
+const idle = (name: string): Runnable => ({ name, start: aborted });
 
 /** Every component a control plane runs, in no order. */
 export const COMPONENTS = withAccounts([
@@ -204,11 +209,11 @@ export const COMPONENTS = withAccounts([
     rules: exportControllerRules,
     // Bytes come from pools, which only the holder of the cluster's keys reaches; on another cluster KubeVirt does this.
     needsKeys: true,
-    create: (environment, { connectNode, uploadProxy }) => {
-      const { clock, informers, client } = environment;
-      if (!uploadProxy || !connectNode) return { name: 'export', start: (signal) => aborted(signal) };
+    create: (environment, facts) => {
+      const { connectNode, uploadProxy } = facts;
+      if (!uploadProxy || !connectNode) return idle('export');
       const targets = createExportTargets();
-      const pools = createPools({ nodes: informers.of(NODES), connect: (name) => connectNode(name, client), clock });
+      const pools = poolsOf(environment, facts);
       const controller = createExportController({ ...environment, targets, server: uploadProxy });
       uploadProxy.serveExports({ targets, pools, content: controller.content });
       return controller;
@@ -233,12 +238,12 @@ export const COMPONENTS = withAccounts([
     rules: memoryControllerRules,
     // Agents of other clusters are not asked.
     needsKeys: true,
-    create: (environment, { askAgent = NO_AGENTS }) => createMemoryController({ ...environment, askAgent }),
+    create: (environment, { askAgent = NO_NODES }) => createMemoryController({ ...environment, askAgent }),
   },
   {
     name: 'backup',
     rules: backupControllerRules,
-    create: (environment, { askAgent = NO_AGENTS }) => createBackupControllers({ ...environment, askAgent }),
+    create: (environment, { askAgent = NO_NODES }) => createBackupControllers({ ...environment, askAgent }),
   },
   { name: 'workload-update', rules: workloadUpdateControllerRules, create: createWorkloadUpdateController },
   { name: 'clone', rules: cloneControllerRules, create: createCloneController },
@@ -249,8 +254,7 @@ export const COMPONENTS = withAccounts([
     name: 'gitops',
     rules: gitopsRules,
     localRules: [{ namespace: CONFIG_SYNC_NAMESPACE, rules: gitopsNamespaceRules }],
-    create: (environment, { createGitOps }) =>
-      createGitOps?.(environment) ?? { name: 'gitops', start: (signal) => aborted(signal) },
+    create: (environment, { createGitOps }) => createGitOps?.(environment) ?? idle('gitops'),
   },
   { name: 'scheduler', rules: schedulerRules, create: createScheduler },
   ...kubeControllers.map(
@@ -261,7 +265,7 @@ export const COMPONENTS = withAccounts([
         create({ ...environment, rootCa, goesFirst: syncsToWaitFor, isKept: isHeldByMachine }),
     }),
   ),
-  ...storageControllers.map(({ name, rules, create }) => ({ name, rules, create })),
+  ...storageControllers,
   ...poolControllers.map(
     ({ name, rules, create }): Row => ({
       name,
@@ -328,7 +332,7 @@ export function chooseComponents(
     .filter((word) => word !== '');
   const known = new Set([...COMPONENTS, ...EXTERNAL_COMPONENTS].map((component) => component.name));
   for (const word of words) {
-    const name = word.startsWith('-') ? word.slice(1) : word;
+    const name = word.replace(/^-/, '');
     if (word !== '*' && !known.has(name))
       throw new Error(`--controllers: "${name}" is not a controller; there are ${[...known].join(', ')}`);
   }
@@ -357,15 +361,8 @@ export interface ComponentRunOptions {
  * Runs one component with informers of its own until the signal aborts; resolves when it has stopped.
  * @throws NotSyncedError when its informers do not sync: it has stopped, and may be run anew
  */
-export async function runComponent({
-  component,
-  client,
-  facts,
-  clock,
-  log,
-  signal,
-  onSynced,
-}: ComponentRunOptions): Promise<void> {
+export async function runComponent(options: ComponentRunOptions): Promise<void> {
+  const { component, client, facts, clock, log, signal, onSynced } = options;
   const own = log.with({ controller: component.name });
   const informers = createInformerSet(client, { clock, log: own });
   const runnable = component.create({ client, informers, clock, log: own }, facts);

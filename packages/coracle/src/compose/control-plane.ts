@@ -12,30 +12,22 @@ import { resourceQuota } from '@coracle/apiserver/admission/resource-quota';
 import { webhookPlugins } from '@coracle/apiserver/admission/webhook/webhook-plugins';
 import { createAggregator } from '@coracle/apiserver/aggregation/aggregator';
 import type { ServerCore, ServerExtension } from '@coracle/apiserver/assembly/assemble-server';
-import { createApiServer } from '@coracle/apiserver/assembly/create-api-server';
+import { type ApiServerOptions, createApiServer } from '@coracle/apiserver/assembly/create-api-server';
 import { type AuditSink, createAuditor } from '@coracle/apiserver/audit/auditor';
 import type { AuditPolicy } from '@coracle/apiserver/audit/policy';
 import type { AuthenticationSetup } from '@coracle/apiserver/auth/authentication-configuration';
-import type { AuthorizerSetup } from '@coracle/apiserver/auth/authorizer-chain';
-import type { PolicyBinding } from '@coracle/apiserver/auth/bootstrap-policy';
-import type { FrontProxyOptions } from '@coracle/apiserver/auth/front-proxy';
+import type { PolicyBinding, PolicyRole } from '@coracle/apiserver/auth/bootstrap-policy';
 import { createIssuersUsers } from '@coracle/apiserver/auth/jwt-users';
 import { createOidcUsers, type OidcSettings } from '@coracle/apiserver/auth/oidc';
 import type { TokenIssuer } from '@coracle/apiserver/auth/service-account-tokens';
 import type { FindTokenUser } from '@coracle/apiserver/auth/token-authenticator';
 import { createWebhookAuthorizer } from '@coracle/apiserver/auth/webhook-authorizer';
 import { createWebhookUsers, type TokenWebhook } from '@coracle/apiserver/auth/webhook-tokens';
-import type { ByteLimits } from '@coracle/apiserver/cache/namespace-bytes';
 import type { ObjectStore } from '@coracle/apiserver/cache/object-store';
-import type { WriteElsewhere } from '@coracle/apiserver/endpoints/document-forms';
 import { createFlowControl } from '@coracle/apiserver/endpoints/flow-control/flow-control';
 import { swagger2 } from '@coracle/apiserver/endpoints/openapi-v2-document';
-import type { ReadElsewhere } from '@coracle/apiserver/endpoints/read-elsewhere';
 import { PROTOBUF } from '@coracle/apiserver/kinds/protobuf/documents';
 import { protobufBody } from '@coracle/apiserver/kinds/protobuf/request-body';
-import type { ConnectOutbound } from '@coracle/apiserver/outbound/outbound';
-import type { RunStage } from '@coracle/apiserver/registry/stage-job';
-import type { Backend } from '@coracle/apiserver/storage/backend';
 import type { Client } from '@coracle/client/client';
 import type { AskAgent } from '@coracle/client/controller/ask-agent';
 import { createClient } from '@coracle/client/create-client';
@@ -44,10 +36,7 @@ import { configSyncCrds } from '@coracle/gitops/kinds/definitions';
 import { CONFIG_SYNC_NAMESPACE } from '@coracle/gitops/kinds/kinds';
 import { VIRT_API_ACCOUNT } from '@coracle/kubevirt/controllers/virt-api/virt-api';
 import { kubevirtCrds, kubevirtResources, otherCrds } from '@coracle/kubevirt/kinds/kubevirt';
-import type { Clock } from '@coracle/runtime/clock/clock';
-import type { Compressor } from '@coracle/runtime/http/gzip-blocks';
 import type { ApiHandler } from '@coracle/runtime/http/seam';
-import type { Logger } from '@coracle/runtime/log/log';
 import type { MetricFamily } from '@coracle/runtime/metrics/metric-family';
 import { createMetricsApi, METRICS_READER } from '../resource-metrics/metrics-api.ts';
 import { createNodeUsage } from '../resource-metrics/node-usage.ts';
@@ -55,7 +44,7 @@ import { createUploadTokenApi } from '../upload-proxy/upload-token-api.ts';
 import { createUploadTokens } from '../upload-proxy/upload-tokens.ts';
 import { createAskAgent } from './ask-agent.ts';
 import { policyOf } from './component-policy.ts';
-import { AGENT_ACCOUNT, COMPONENT_NAMESPACE, COMPONENTS } from './components.ts';
+import { AGENT_ACCOUNT, COMPONENT_NAMESPACE, COMPONENTS, NO_NODES } from './components.ts';
 import { declaredFieldsGuard } from './declared-fields-guard.ts';
 import { deletesWhole } from './deletion-protection.ts';
 import { createKruiseProtection } from './kruise-protection.ts';
@@ -67,26 +56,20 @@ import { makeStorageClasses } from './storage-classes.ts';
 import { createVirtApi, virtPolicy } from './virt-api.ts';
 import { createVirtMetrics } from './virt-metrics.ts';
 
-export interface ControlPlaneOptions {
-  readonly backend: Backend;
-  readonly clock: Clock;
-  readonly log: Logger;
+/** What an API server cannot be left to choose here. */
+type Needed = 'backend' | 'clock' | 'log' | 'signingKey' | 'issuer' | 'signal';
+/** Made from the options below, or always the same. */
+type Made = 'version' | 'resources' | 'parts' | 'extend' | 'tokenUsers' | 'anonymous' | 'nodeRights';
+
+export interface ControlPlaneOptions
+  extends Omit<ApiServerOptions, Needed | Made>,
+    Required<Pick<ApiServerOptions, Needed>> {
   /** Coracle's own version. */
   readonly version: string;
   /** What `/version` tells of this program. */
   readonly build?: VersionFacts;
   /** Architecture of the host, as Go names it; amd64 when not given. */
   readonly architecture?: string;
-  /** PKCS #8 PEM that service-account tokens are signed with. */
-  readonly signingKey: string;
-  /** Issuer named in tokens; stays the same for the life of the data. */
-  readonly issuer: string;
-  /** Address and port of the API as guests and clients reach it. */
-  readonly advertise?: { readonly address: string; readonly port: number };
-  /** Range that Services get cluster IPs from; `DEFAULT_SERVICE_CIDR` when not given. */
-  readonly serviceCidr?: string;
-  /** Bytes of objects that are taken; the defaults when not given. */
-  readonly byteLimits?: ByteLimits;
   /** Reaches a node's own API, for consoles and guest commands. Throws when the node cannot be reached. */
   readonly connectNode?: (nodeName: string, client: Client) => Promise<ApiHandler>;
   /** What the nodes of this process have to say in `/metrics`. */
@@ -95,20 +78,6 @@ export interface ControlPlaneOptions {
   readonly controllersReady?: () => boolean;
   /** What nodes may do beside what the Node authorizer gives them. */
   readonly agentRules?: readonly PolicyRule[];
-  /** Compresses large answers, where the host can. */
-  readonly compressor?: Compressor;
-  /** Reads large bodies on another thread, where the host has one. */
-  readonly readElsewhere?: ReadElsewhere;
-  /** Does the stages of large writes on another thread; without it they are done on this one. */
-  readonly runStage?: RunStage;
-  /** Writes large answers that are no JSON on another thread; without it they are written on this one. */
-  readonly writeElsewhere?: WriteElsewhere;
-  /** How the host calls webhooks and aggregated APIs; without it every such call fails with a sentence. */
-  readonly connectOutbound?: (store: Pick<ObjectStore, 'get' | 'list'>) => ConnectOutbound;
-  /** Regular expressions of the origins whose web pages may call; none when absent. */
-  readonly corsAllowedOrigins?: readonly string[];
-  /** DNS names of the serving certificate; requests may name any host when absent. */
-  readonly hostNames?: readonly string[];
   /** Users by tokens from a file. */
   readonly staticTokens?: FindTokenUser;
   /** The OpenID Connect issuer whose ID tokens are believed; none without. */
@@ -117,15 +86,8 @@ export interface ControlPlaneOptions {
   readonly tokenWebhook?: TokenWebhook;
   /** Issuers of tokens and who may come without one, looked at with each request; everybody may when not given. */
   readonly authentication?: () => AuthenticationSetup;
-  /** Who is asked what users may do, looked at before each decision; the Node authorizer and RBAC when not given. */
-  readonly authorizers?: () => readonly AuthorizerSetup[];
-  /** Proxies that may say who the user is. */
-  readonly frontProxy?: FrontProxyOptions & { readonly ca: string };
-  /** PEM of the CA of client certificates, for extension API servers. */
-  readonly clientCa?: string;
   /** What is audited, and where it is written; nothing without. */
   readonly audit?: { readonly policy: AuditPolicy; readonly sink: AuditSink };
-  readonly signal: AbortSignal;
 }
 
 export interface ControlPlane {
@@ -154,25 +116,16 @@ const NODE_BINDING: PolicyBinding = {
   subjects: [{ kind: 'Group', name: 'system:nodes' }],
 };
 
-type HandlerAs = ServerCore['handlerAs'];
-
-const clientAs = (handlerAs: HandlerAs, user: Parameters<HandlerAs>[0], userAgent: string): Client =>
-  createClient(handlerAs(user), { userAgent });
-
 /** No token: it would die with the account, and who deletes its namespace waits for these very clients to finish that. */
-const clientOfComponent = (handlerAs: HandlerAs, account: string): Client =>
-  clientAs(
-    handlerAs,
-    {
-      name: `system:serviceaccount:${COMPONENT_NAMESPACE}:${account}`,
-      groups: ['system:serviceaccounts', `system:serviceaccounts:${COMPONENT_NAMESPACE}`],
-    },
-    account,
-  );
+function clientOfComponent(handlerAs: ServerCore['handlerAs'], account: string): Client {
+  const name = `system:serviceaccount:${COMPONENT_NAMESPACE}:${account}`;
+  const groups = ['system:serviceaccounts', `system:serviceaccounts:${COMPONENT_NAMESPACE}`];
+  return createClient(handlerAs({ name, groups }), { userAgent: account });
+}
 
 /** Starts the control plane on a backend; resolves when it is ready to serve. Rejects with StorageError when the state cannot be opened. */
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
-  const { clock, log, connectNode, authentication, staticTokens, oidc, tokenWebhook } = options;
+  const { clock, log, connectNode = NO_NODES, authentication, staticTokens, oidc, tokenWebhook } = options;
   const virtResources = kubevirtResources();
   const server = await createApiServer({
     ...options,
@@ -209,25 +162,19 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     handler: server.handler,
     store: server.store,
     clientFor: (account) => clientOfComponent(handlerAs, account),
-    adminClient: async () => clientAs(handlerAs, ADMIN, 'coracle-admin'),
-    askAgent: createAskAgent((name) =>
-      connectNode
-        ? connectNode(name, virtClient)
-        : Promise.reject(new Error(`node ${name} cannot be reached from here`)),
-    ),
+    adminClient: async () => createClient(handlerAs(ADMIN), { userAgent: 'coracle-admin' }),
+    askAgent: createAskAgent((name) => connectNode(name, virtClient)),
     clientForNode: (name) =>
-      clientAs(handlerAs, { name: `system:node:${name}`, groups: ['system:nodes'] }, AGENT_ACCOUNT),
+      createClient(handlerAs({ name: `system:node:${name}`, groups: ['system:nodes'] }), { userAgent: AGENT_ACCOUNT }),
     signLegacyToken: server.signLegacyToken,
     close: server.close,
   };
 }
 
 /** What makes of an API server one of virtual machines: KubeVirt's API, protection, the bin, kinds and roles of its own. */
-function extension(
-  { store, resources, authorize, handlerAs }: ServerCore,
-  options: ControlPlaneOptions,
-): ServerExtension {
-  const { clock, log, connectNode } = options;
+function extension(core: ServerCore, options: ControlPlaneOptions): ServerExtension {
+  const { store, resources, authorize, handlerAs, clock, log } = core;
+  const { connectNode } = options;
   const closing = new AbortController();
   const evidence = createRefusalEvidence({
     store,
@@ -237,26 +184,11 @@ function extension(
     signal: closing.signal,
   });
   const virtClient = clientOfComponent(handlerAs, VIRT_API_ACCOUNT);
-  const virtApi = createVirtApi({
-    version: options.version,
-    ...(options.build && { build: options.build }),
-    architecture: options.architecture ?? 'amd64',
-    clock,
-    log,
-    authorize,
-    store,
-    resources,
-    revisions: resources.lookup('apps', 'v1', 'controllerrevisions')!,
-    events: resources.lookup('', 'v1', 'events')!,
-    client: virtClient,
-    evidence,
-    ...(connectNode && { connectNode }),
-  });
-  const virtMetrics = createVirtMetrics(store, {
-    clock,
-    version: options.version,
-    controllersReady: () => options.controllersReady?.() ?? false,
-  });
+  const connect = connectNode && ((name: string) => connectNode(name, virtClient));
+  const { architecture = 'amd64' } = options;
+  const virtApi = createVirtApi({ ...options, ...core, architecture, client: virtClient, evidence });
+  const { version, controllersReady = () => false } = options;
+  const virtMetrics = createVirtMetrics(store, { clock, version, controllersReady });
   const kruise = createKruiseProtection({ store, evidence });
   const bin = createRecycleBin({ store, resources, authorize, clock });
   return {
@@ -268,24 +200,19 @@ function extension(
         store,
         createUploadTokens(options.signingKey, () => clock.now()),
       ),
-      ...(connectNode
+      ...(connect
         ? [
             createMetricsApi({
               store,
               nodes: resources.lookup('', 'v1', 'nodes')!,
               pods: resources.lookup('', 'v1', 'pods')!,
-              usage: createNodeUsage({
-                connect: (name) => connectNode(name, virtClient),
-                clock,
-                log,
-                signal: closing.signal,
-              }),
+              usage: createNodeUsage({ connect, clock, log, signal: closing.signal }),
               clock,
             }),
           ]
         : []),
     ],
-    ...(connectNode && { connectNode: (name: string) => connectNode(name, virtClient) }),
+    ...(connect && { connectNode: connect }),
     deletesWhole,
     metrics: async () => [
       ...virtMetrics(),
@@ -337,12 +264,7 @@ function componentRights(agentRules: readonly PolicyRule[]): Pick<ServerExtensio
     { account: VIRT_API_ACCOUNT, rules: virt.rules },
     { account: EVIDENCE_ACCOUNT, rules: evidenceRules },
   ]);
-  const nodes = {
-    kind: 'ClusterRole' as const,
-    name: NODE_ROLE,
-    exact: true,
-    rules: agentRules,
-  };
+  const nodes: PolicyRole = { kind: 'ClusterRole', name: NODE_ROLE, exact: true, rules: agentRules };
   return {
     roles: [...virt.roles, ...components.roles, nodes, METRICS_READER],
     bindings: [...virt.bindings, ...components.bindings, NODE_BINDING],

@@ -3,21 +3,13 @@
 import { existsSync } from 'node:fs';
 import { DEFAULT_SERVICE_CIDR } from '@coracle/apimachinery/types/service-cidrs';
 import { ISSUER } from '@coracle/apiserver/assembly/access';
-import type { AuthenticationSetup } from '@coracle/apiserver/auth/authentication-configuration';
-import type { AuthorizerSetup } from '@coracle/apiserver/auth/authorizer-chain';
-import type { OidcSettings } from '@coracle/apiserver/auth/oidc';
-import type { FindTokenUser } from '@coracle/apiserver/auth/token-authenticator';
-import type { TokenWebhook } from '@coracle/apiserver/auth/webhook-tokens';
-import type { ByteLimits } from '@coracle/apiserver/cache/namespace-bytes';
 import { StorageError } from '@coracle/apiserver/storage/backend';
 import { createSqliteBackend } from '@coracle/apiserver/storage/sqlite-backend';
 import { createGitOpsMetrics } from '@coracle/gitops/status/sync-metrics';
 import { createGitOpsController } from '@coracle/gitops/sync/gitops-controller';
-import type { StoppingGuest } from '@coracle/node-agent/agent/launcher/launcher-set';
 import { NODE_VM_RULES } from '@coracle/node-agent/agent/rbac';
-import type { Clock } from '@coracle/runtime/clock/clock';
+import type { ApiHandler } from '@coracle/runtime/http/seam';
 import { startTlsServer, type TlsServer } from '@coracle/runtime/http/tls-server';
-import type { Logger } from '@coracle/runtime/log/log';
 import type { MetricFamily } from '@coracle/runtime/metrics/metric-family';
 import { buildFacts } from '../config/build-facts.ts';
 import { type DataDir, ensurePrivateDir } from '../config/data-dir.ts';
@@ -28,7 +20,7 @@ import { VERSION } from '../config/version.ts';
 import { readFileIfAny, writePrivateFile } from '../config/write-file.ts';
 import { startUploadProxy, type UploadProxy } from '../upload-proxy/upload-proxy.ts';
 import { createUploadTokens } from '../upload-proxy/upload-tokens.ts';
-import { nodeNames, type RunningAgents, startAgents } from './agents.ts';
+import { type AgentsOptions, nodeNames, type RunningAgents, startAgents } from './agents.ts';
 import { type AuditSettings, openAuditLog } from './audit-log.ts';
 import { createClientsFirst } from './clients-first.ts';
 import { type ComponentRuns, createComponentRuns } from './component-runs.ts';
@@ -40,7 +32,7 @@ import {
   keepRunning,
 } from './components.ts';
 import { compressor } from './compressor.ts';
-import { type ControlPlane, startControlPlane } from './control-plane.ts';
+import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from './control-plane.ts';
 import { type HostCertificates, issueCertificates, SERVER_NAMES } from './host-certificates.ts';
 import { createLargeWork } from './large-work.ts';
 import { createNodeConnector, type NodeConnector } from './node-connection.ts';
@@ -48,7 +40,21 @@ import { nodesLeft } from './nodes-left.ts';
 import { createOutbound, type Outbound } from './outbound.ts';
 import { clearUnservedNodes, type UnservedNodes } from './unserved-nodes.ts';
 
-export interface HostOptions {
+export interface HostOptions
+  extends Pick<AgentsOptions, 'hostDiskRoots' | 'allowsHostPorts'>,
+    Pick<
+      ControlPlaneOptions,
+      | 'clock'
+      | 'log'
+      | 'serviceCidr'
+      | 'byteLimits'
+      | 'corsAllowedOrigins'
+      | 'staticTokens'
+      | 'oidc'
+      | 'tokenWebhook'
+      | 'authentication'
+      | 'authorizers'
+    > {
   readonly dir: DataDir;
   readonly port: number;
   /** Port that images are uploaded to, on the same address; a free one when 0, or not given. */
@@ -56,37 +62,15 @@ export interface HostOptions {
   /** Where the API is served, and the nodes of this process too; loopback when not given. */
   readonly address?: ServingAddress;
   readonly nodes: number;
-  /** Directories below which hostDisk volumes may lie. */
-  readonly hostDiskRoots?: readonly string[];
-  /** Guests may have ports of their address under their own number. */
-  readonly allowsHostPorts?: boolean;
-  /** Regular expressions of the origins whose web pages may call the API; none when absent. */
-  readonly corsAllowedOrigins?: readonly string[];
-  /** Range that Services get cluster IPs from; `DEFAULT_SERVICE_CIDR` when not given. */
-  readonly serviceCidr?: string;
-  /** Bytes of objects that are taken; the defaults when not given. */
-  readonly byteLimits?: ByteLimits;
-  /** Users by tokens from a file. */
-  readonly staticTokens?: FindTokenUser;
-  /** The OpenID Connect issuer whose ID tokens are believed. */
-  readonly oidc?: OidcSettings;
-  /** Asked about tokens that nobody else knows. */
-  readonly tokenWebhook?: TokenWebhook;
-  /** Who is asked what users may do, looked at before each decision; the Node authorizer and RBAC when not given. */
-  readonly authorizers?: () => readonly AuthorizerSetup[];
-  /** Issuers of tokens and the rule for requests without a credential, looked at with each request. */
-  readonly authentication?: () => AuthenticationSetup;
   /** Where audit events go; none are written without. */
   readonly audit?: AuditSettings;
   /** What cluster selectors go by; the cluster has no name when absent. */
   readonly clusterName?: string;
   /** As --controllers. */
   readonly controllers: string;
-  readonly clock: Clock;
-  readonly log: Logger;
 }
 
-export interface Host {
+export interface Host extends Pick<RunningAgents, 'close' | 'stopping' | 'forceStop'> {
   readonly url: string;
   readonly nodes: readonly string[];
   /** Those of them that were not asked for: guests of theirs are here. */
@@ -96,11 +80,14 @@ export interface Host {
   /** Resolves when the nodes have registered; rejects when they cannot. */
   readonly nodesReady: Promise<void>;
   readonly access: ClusterAccess;
-  close(options: { readonly keepVms: boolean }): Promise<void>;
-  /** The guests that `close` waits for. */
-  stopping(): readonly StoppingGuest[];
-  /** Ends all guests at once, for a `close` that is not to wait. */
-  forceStop(): Promise<void>;
+}
+
+/** What all parts of a host are started with. */
+interface HostBase extends HostOptions {
+  readonly address: ServingAddress;
+  readonly serviceCidr: string;
+  readonly pki: Pki;
+  readonly certificates: HostCertificates;
 }
 
 const DRAIN_MS = 5_000;
@@ -115,9 +102,10 @@ export async function startHost(options: HostOptions): Promise<Host> {
   // Controllers stop before the nodes: a VM that is shut down must not be started anew meanwhile.
   const controllersStop = new AbortController();
   const pki = await openPki(dir.pki, clock);
-  const { serving, admin, virtApi, frontProxy } = await issueCertificates(pki, { address, serviceCidr });
+  const certificates = await issueCertificates(pki, { address, serviceCidr });
+  const base: HostBase = { ...options, address, serviceCidr, pki, certificates };
 
-  const nodes = createNodeConnector(virtApi);
+  const nodes = createNodeConnector(certificates.virtApi);
   let outbound: Outbound | undefined;
   const bodies = createLargeWork();
   const components = createComponentRuns();
@@ -126,25 +114,18 @@ export async function startHost(options: HostOptions): Promise<Host> {
 
   const audit = options.audit && openAuditLog(options.audit, { clock, log });
   // The port is taken before the state is opened, so that a taken port changes nothing.
-  let serve: Parameters<typeof startTlsServer>[0]['handler'] = async () => ({
-    status: 503,
-    headers: { 'retry-after': '1' },
-  });
-  const tls = await listen(options, {
-    host: address.listen,
-    handler: clientsFirst.before((request) => serve(request)),
-    serving,
-    ca: pki.ca,
-    frontProxyCa: frontProxy.ca,
-  });
-  const uploads = await listenForUploads(options, { host: address.listen, serving, pki }).catch(async (error) => {
+  let serve: ApiHandler = async () => ({ status: 503, headers: { 'retry-after': '1' } });
+  const tls = await listen(
+    base,
+    clientsFirst.before((request) => serve(request)),
+  );
+  const uploads = await listenForUploads(base).catch(async (error) => {
     await tls.close();
     throw error;
   });
   try {
     const plane = await startControlPlane({
-      ...planeSettings(options, { pki, frontProxy, address }),
-      serviceCidr,
+      ...planeSettings(base),
       advertise: { address: address.advertise, port: tls.port },
       connectNode: nodes.connect,
       nodeMetrics: () => nodeMetrics(),
@@ -153,7 +134,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       runStage: bodies.runStage,
       writeElsewhere: bodies.write,
       connectOutbound: (store) => {
-        outbound = createOutbound({ store, frontProxy: frontProxy.client });
+        outbound = createOutbound({ store, frontProxy: certificates.frontProxy.client });
         return outbound.connect;
       },
       ...(audit && { audit }),
@@ -161,13 +142,13 @@ export async function startHost(options: HostOptions): Promise<Host> {
     });
     serve = plane.handler;
 
-    const { names, left, unserved } = await settleNodes(options, plane, stop.signal);
+    const { names, left, unserved } = await settleNodes(base, plane, stop.signal);
     const gitops = createGitOpsMetrics();
     const running = startComponents(chosen, {
       plane,
       components,
       facts: {
-        ...componentFacts(options, { plane, pki, nodes, gitops }),
+        ...componentFacts(base, { plane, nodes, gitops }),
         uploadProxy: {
           url: `https://${inUrl(address.advertise)}:${uploads.port}`,
           ca: pki.ca,
@@ -180,11 +161,11 @@ export async function startHost(options: HostOptions): Promise<Host> {
       signal: controllersStop.signal,
       turn: clientsFirst.turn,
     });
-    const agents = startNodes(options, { names, plane, pki, address, signal: stop.signal });
+    const agents = startNodes(base, { names, plane, signal: stop.signal });
     nodeMetrics = async () => [...(await agents.metrics()), ...gitops.families()];
 
     const url = `https://${inUrl(address.advertise)}:${tls.port}`;
-    const access: ClusterAccess = { name: 'coracle', server: url, ca: pki.ca, user: admin };
+    const access: ClusterAccess = { name: 'coracle', server: url, ca: pki.ca, user: certificates.admin };
     keepKubeconfig(dir, access);
     return {
       url,
@@ -221,19 +202,11 @@ export async function startHost(options: HostOptions): Promise<Host> {
 }
 
 /** What of the control plane does not change with what runs beside it. */
-function planeSettings(
-  options: HostOptions,
-  {
-    pki,
-    frontProxy,
-    address,
-  }: Pick<HostCertificates, 'frontProxy'> & { readonly pki: Pki; readonly address: ServingAddress },
-) {
-  const { dir, clock, log } = options;
+function planeSettings({ dir, address, pki, certificates: { frontProxy }, audit: _, ...options }: HostBase) {
+  const { clock, log } = options;
   return {
+    ...options,
     backend: createSqliteBackend({ directory: dir.state, clock, log }),
-    clock,
-    log,
     version: VERSION,
     build: buildFacts(),
     signingKey: pki.signingKey,
@@ -243,22 +216,11 @@ function planeSettings(
     hostNames: [...SERVER_NAMES, ...address.dnsNames],
     clientCa: pki.ca,
     frontProxy: { ca: frontProxy.ca, allowedNames: [FRONT_PROXY_NAME] },
-    ...(options.corsAllowedOrigins && { corsAllowedOrigins: options.corsAllowedOrigins }),
-    ...(options.byteLimits && { byteLimits: options.byteLimits }),
-    ...(options.staticTokens && { staticTokens: options.staticTokens }),
-    ...(options.oidc && { oidc: options.oidc }),
-    ...(options.tokenWebhook && { tokenWebhook: options.tokenWebhook }),
-    ...(options.authorizers && { authorizers: options.authorizers }),
-    ...(options.authentication && { authentication: options.authentication }),
   };
 }
 
 /** Which nodes are served here: those asked for, and those that guests are left of. Of the others nothing is to run. */
-async function settleNodes(
-  { dir, nodes, clock, log }: HostOptions,
-  plane: ControlPlane,
-  signal: AbortSignal,
-): Promise<{ readonly names: readonly string[]; readonly left: readonly string[]; readonly unserved: UnservedNodes }> {
+async function settleNodes({ dir, nodes, clock, log }: HostBase, plane: ControlPlane, signal: AbortSignal) {
   const asked = nodeNames(nodes);
   const left = await nodesLeft(dir.nodes, asked);
   const names = [...asked, ...left];
@@ -275,29 +237,23 @@ async function settleNodes(
 }
 
 const componentFacts = (
-  { dir, clusterName }: HostOptions,
-  {
-    plane,
-    pki,
-    nodes,
-    gitops,
-  }: {
+  { dir, clusterName, pki }: HostBase,
+  parts: {
     readonly plane: ControlPlane;
-    readonly pki: Pki;
     readonly nodes: NodeConnector;
     readonly gitops: ReturnType<typeof createGitOpsMetrics>;
   },
 ): ComponentFacts => ({
   rootCa: pki.ca,
   version: VERSION,
-  keys: { sign: pki.sign, signToken: plane.signLegacyToken },
-  askAgent: plane.askAgent,
-  connectNode: nodes.connect,
+  keys: { sign: pki.sign, signToken: parts.plane.signLegacyToken },
+  askAgent: parts.plane.askAgent,
+  connectNode: parts.nodes.connect,
   createGitOps: (environment) =>
     createGitOpsController({
       ...environment,
       directory: dir.gitops,
-      metrics: gitops,
+      metrics: parts.gitops,
       ...(clusterName !== undefined && { clusterName }),
     }),
 });
@@ -324,21 +280,10 @@ function startComponents(
 
 /** Starts the agents of this host's nodes. */
 function startNodes(
-  { dir, clock, log, hostDiskRoots, allowsHostPorts }: HostOptions,
-  {
-    names,
-    plane,
-    pki,
-    address,
-    signal,
-  }: {
-    readonly names: readonly string[];
-    readonly plane: ControlPlane;
-    readonly pki: Pki;
-    readonly address: ServingAddress;
-    readonly signal: AbortSignal;
-  },
+  { dir, pki, address, clock, log, hostDiskRoots, allowsHostPorts }: HostBase,
+  parts: { readonly names: readonly string[]; readonly plane: ControlPlane; readonly signal: AbortSignal },
 ): RunningAgents {
+  const { names, plane, signal } = parts;
   const agents = startAgents({
     names,
     clientFor: plane.clientForNode,
@@ -367,52 +312,35 @@ function keepKubeconfig(dir: DataDir, access: ClusterAccess): void {
   if (readFileIfAny(dir.kubeconfig) !== text) writePrivateFile(dir.kubeconfig, text);
 }
 
-async function listen(
-  options: HostOptions,
-  {
-    host,
-    handler,
-    serving,
-    ca,
-    frontProxyCa,
-  }: {
-    readonly host: string;
-    readonly handler: Parameters<typeof startTlsServer>[0]['handler'];
-    readonly serving: { certificate: string; key: string };
-    readonly ca: string;
-    readonly frontProxyCa: string;
-  },
-): Promise<TlsServer> {
+async function listen(base: HostBase, handler: ApiHandler): Promise<TlsServer> {
+  const { address, port, log } = base;
+  const { serving, frontProxy } = base.certificates;
+  const { ca } = base.pki;
+  // With the CA behind it, so that a node that joins can know it by its hash.
+  const certificate = `${serving.certificate.trimEnd()}\n${ca}`;
   try {
     return await startTlsServer({
       handler,
-      host,
-      port: options.port,
-      // With the CA behind it, so that a node that joins can know it by its hash.
-      tls: { certificate: `${serving.certificate.trimEnd()}\n${ca}`, key: serving.key, clientCa: ca, frontProxyCa },
+      host: address.listen,
+      port,
+      tls: { certificate, key: serving.key, clientCa: ca, frontProxyCa: frontProxy.ca },
       bodiesWhenAsked: true,
-      log: options.log,
+      log,
     });
   } catch (error) {
-    throw explainPort(error, { host, port: options.port, flag: '--port' });
+    throw explainPort(error, { host: address.listen, port, flag: '--port' });
   }
 }
 
-async function listenForUploads(
-  { uploadPort: port = 0, clock, log }: HostOptions,
-  {
-    host,
-    serving,
-    pki,
-  }: { readonly host: string; readonly serving: { certificate: string; key: string }; readonly pki: Pki },
-): Promise<UploadProxy> {
+async function listenForUploads(base: HostBase): Promise<UploadProxy> {
+  const { uploadPort: port = 0, address, pki, clock, log } = base;
+  const host = address.listen;
   const tokens = await createUploadTokens(pki.signingKey, () => clock.now());
   try {
     return await startUploadProxy({
       host,
       port,
-      certificate: serving.certificate,
-      key: serving.key,
+      ...base.certificates.serving,
       pairFor: (host) => pki.issue({ commonName: 'export', dnsNames: [host], usage: 'server', days: 1 }),
       tokens,
       clock,

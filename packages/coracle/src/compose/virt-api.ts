@@ -8,14 +8,13 @@ import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly, ReadonlyObject, UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import type { VersionFacts } from '@coracle/apimachinery/meta/version-info';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
-import type { ClusterRole, ClusterRoleBinding, PolicyRule } from '@coracle/apimachinery/types/types';
+import type { ClusterRole, ClusterRoleBinding } from '@coracle/apimachinery/types/types';
 import type { AdmissionAttributes, AdmissionPlugin } from '@coracle/apiserver/admission/plugin';
+import type { ServerCore } from '@coracle/apiserver/assembly/assemble-server';
 import type { PolicyBinding, PolicyRole } from '@coracle/apiserver/auth/bootstrap-policy';
-import type { Authorizer, UserInfo } from '@coracle/apiserver/auth/identity';
+import type { UserInfo } from '@coracle/apiserver/auth/identity';
 import { nodeIdentity } from '@coracle/apiserver/auth/node-authorizer';
 import type { ObjectStore } from '@coracle/apiserver/cache/object-store';
-import type { AggregatedApi } from '@coracle/apiserver/endpoints/aggregated-api';
-import type { ResourceSource } from '@coracle/apiserver/registry/resource-catalog';
 import type { Client } from '@coracle/client/client';
 import {
   createConnectionCounts,
@@ -25,7 +24,6 @@ import {
   kubevirtClusterRoleBindings,
   kubevirtClusterRoles,
   type Mutated,
-  type SubresourceApi,
   VIRT_API_ACCOUNT,
   type VirtAdmission,
   type VirtAdmissionRequest,
@@ -38,11 +36,8 @@ import { CDI_ROLES } from '@coracle/kubevirt/rules/data-volume/cdi-roles';
 import { onlyAddsUuid } from '@coracle/kubevirt/rules/identity/decide-identity';
 import { type ClusterConfig, clusterConfigOf } from '@coracle/kubevirt/rules/machine-defaults/cluster-config';
 import { UNPROTECT_ROLE, UNPROTECT_RULES } from '@coracle/kubevirt/rules/protection/unprotect-permission';
-import type { Clock } from '@coracle/runtime/clock/clock';
 import type { ApiHandler } from '@coracle/runtime/http/seam';
-import type { Logger } from '@coracle/runtime/log/log';
-import type { ValueFamily } from '@coracle/runtime/metrics/metric-family';
-import { COMPONENT_NAMESPACE } from './components.ts';
+import { COMPONENT_NAMESPACE, NO_NODES } from './components.ts';
 import { dataVolumeRules } from './data-volume-rules.ts';
 import { deleteWhenStopped } from './delete-when-stopped.ts';
 import { createDeletionProtection } from './deletion-protection.ts';
@@ -57,35 +52,16 @@ import { unprotectRights } from './unprotect-rights.ts';
 import { unservedKinds } from './unserved-kinds.ts';
 import { createUuidClaims } from './uuid-claims.ts';
 
-export interface VirtApiOptions {
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly store: ObjectStore;
-  readonly authorize: Authorizer;
+export interface VirtApiOptions extends Omit<ServerCore, 'handlerAs'> {
   /** Acts as virt-api. Every call fails until the server is put together. */
   readonly client: Client;
   readonly connectNode?: (nodeName: string, client: Client) => Promise<ApiHandler>;
   readonly version: string;
   readonly build?: VersionFacts;
-  /** ControllerRevisions: what is captured at admission is stored together with the virtual machine. */
-  readonly revisions: ResourceInfo;
-  readonly resources: Pick<ResourceSource, 'lookup'>;
-  /** Events of the core group. */
-  readonly events: ResourceInfo;
   /** Takes in what protection refuses. */
   readonly evidence: RefusalEvidence;
   /** Architecture of the host, as Go names it: what guests get when they name none. */
   readonly architecture: string;
-}
-
-export interface VirtApi {
-  readonly admission: readonly AdmissionPlugin[];
-  readonly subresources: AggregatedApi;
-  /** Objects that must exist from the start: the KubeVirt object. */
-  readonly objects: readonly UnstructuredObject[];
-  /** What `/metrics` says of streams to guests. */
-  metrics(): readonly ValueFamily[];
-  stop(): void;
 }
 
 const KUBEVIRTS_PREFIX = 'kubevirt.io/kubevirts';
@@ -94,12 +70,10 @@ const presetsIn = (store: ObjectStore, namespace: string): readonly DeepReadonly
   store
     .list(PRESETS_PREFIX, { namespace })
     .items.map(({ object }) => object as unknown as DeepReadonly<VirtualMachineInstancePreset>);
-const NO_NODES = (name: string): Promise<never> =>
-  Promise.reject(new Error(`node ${name} cannot be reached from here`));
 
-/** Puts KubeVirt's API together. */
-export function createVirtApi(options: VirtApiOptions): VirtApi {
-  const { store, clock, log, client, connectNode } = options;
+/** Puts KubeVirt's API together: its plug-ins, its subresources, the objects that must exist, and metrics of streams to guests. */
+export function createVirtApi(options: VirtApiOptions) {
+  const { store, resources, clock, log, client, connectNode = NO_NODES, authorize, architecture, evidence } = options;
   let config: ClusterConfig | undefined;
   const watch = store.watch(KUBEVIRTS_PREFIX, store.revision(), () => {
     config = undefined;
@@ -113,7 +87,7 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
     user.username.startsWith(`system:serviceaccount:${COMPONENT_NAMESPACE}:coracle-`);
   const uuids = createUuidClaims(store, clock);
   const protection = watchProtectionSettings(store);
-  const deletions = createDeletionProtection({ store, isComponent: isTrusted, evidence: options.evidence });
+  const deletions = createDeletionProtection({ store, isComponent: isTrusted, evidence });
   const admission = virtAdmission({
     client,
     claimUuid: uuids.claim,
@@ -125,37 +99,38 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
     isNode: (user) => !!nodeIdentity(user),
   });
   const connections = createConnectionCounts(clock);
-  const api: SubresourceApi = createSubresourceApi({
+  const api = createSubresourceApi({
     client,
     connections,
     config: configNow,
-    nodeHandler: (name) => (connectNode ? connectNode(name, client) : NO_NODES(name)),
+    nodeHandler: (name) => connectNode(name, client),
     readAs: (user) => graphReader(options, user),
-    authorize: options.authorize,
+    authorize,
     clock,
     log,
     version: options.version,
-    build: { ...options.build, platform: `linux/${options.architecture}` },
+    build: { ...options.build, platform: `linux/${architecture}` },
   });
   return {
     admission: [
       deletions.plugin,
-      pluginOf(admission, options.revisions, isTrusted),
+      // What is captured at admission is stored together with the virtual machine.
+      pluginOf(admission, resources.lookup('apps', 'v1', 'controllerrevisions')!, isTrusted),
       nodeVmis,
       launcherPods(isTrusted),
-      savedMemoryRights({ store, authorize: options.authorize, isTrusted }),
-      deleteWhenStopped({ store, settings: protection.now, evidence: options.evidence }),
+      savedMemoryRights({ store, authorize, isTrusted }),
+      deleteWhenStopped({ store, settings: protection.now, evidence }),
       sspRules(store),
-      dataVolumeRules({ store, authorize: options.authorize, isTrusted, architecture: options.architecture }),
-      unprotectRights({ settings: protection.now, authorize: options.authorize, evidence: options.evidence }),
-      unservedKinds({ store, clock, events: options.events }),
+      dataVolumeRules({ store, authorize, isTrusted, architecture }),
+      unprotectRights({ settings: protection.now, authorize, evidence }),
+      unservedKinds({ store, clock, events: resources.lookup('', 'v1', 'events')! }),
     ],
     subresources: api,
     objects: [
       defaultKubeVirt({
         version: options.version,
         now: clock.now(),
-        architecture: options.architecture,
+        architecture,
         useEmulation: true,
       }) as unknown as UnstructuredObject,
     ],
@@ -186,15 +161,13 @@ function pluginOf(
       const take = ({ object: mutated, warnings }: Mutated): void => {
         for (const warning of warnings) attributes.warn(warning);
         if (mutated === object) return;
-        if (attributes.oldObject && takesBack(object, mutated as UnstructuredObject)) {
+        const { oldObject } = attributes;
+        if (oldObject && takesBack(object, mutated as UnstructuredObject)) {
           attributes.takenBack = true;
-          keepOwners(mutated as UnstructuredObject, attributes.oldObject);
+          keepOwners(mutated as UnstructuredObject, oldObject);
         }
-        if (attributes.oldObject && info.resource === 'virtualmachines' && isTrusted(attributes.user))
-          attributes.sameGeneration = onlyAddsUuid(
-            attributes.oldObject as unknown as VirtualMachine,
-            mutated as VirtualMachine,
-          );
+        if (oldObject && info.resource === 'virtualmachines' && isTrusted(attributes.user))
+          attributes.sameGeneration = onlyAddsUuid(oldObject as unknown as VirtualMachine, mutated as VirtualMachine);
         for (const key of Object.keys(object)) if (!Object.hasOwn(mutated, key)) delete object[key];
         Object.assign(object, mutated);
       };
@@ -247,22 +220,16 @@ const requestOf = (attributes: AdmissionAttributes, object: ReadonlyObject): Vir
 });
 
 /** KubeVirt's roles for users, and what virt-api itself may do. */
-export function virtPolicy(): {
-  roles: readonly PolicyRole[];
-  bindings: readonly PolicyBinding[];
-  rules: readonly PolicyRule[];
-} {
-  return {
-    roles: [
-      ...kubevirtClusterRoles.map(roleOf),
-      { kind: 'ClusterRole', name: UNPROTECT_ROLE, exact: true, rules: UNPROTECT_RULES },
-      ...BIN_ROLES,
-      ...CDI_ROLES,
-    ],
-    bindings: kubevirtClusterRoleBindings(COMPONENT_NAMESPACE).map(bindingOf),
-    rules: virtApiRules,
-  };
-}
+export const virtPolicy = () => ({
+  roles: [
+    ...kubevirtClusterRoles.map(roleOf),
+    { kind: 'ClusterRole', name: UNPROTECT_ROLE, exact: true, rules: UNPROTECT_RULES } satisfies PolicyRole,
+    ...BIN_ROLES,
+    ...CDI_ROLES,
+  ],
+  bindings: kubevirtClusterRoleBindings(COMPONENT_NAMESPACE).map(bindingOf),
+  rules: virtApiRules,
+});
 
 const roleOf = (role: ClusterRole): PolicyRole => ({
   kind: 'ClusterRole',
