@@ -20,8 +20,6 @@ export interface Clock {
   whenIdle(ms: number, signal: AbortSignal): Promise<void> | undefined;
 }
 
-type TimerHandle = ReturnType<typeof setTimeout> & { unref?: () => void };
-
 const LONG_TURN_MS = 5;
 /** When somebody first asked in this turn. */
 let turnBegan: number | undefined;
@@ -46,7 +44,8 @@ export const systemClock: Clock = {
     });
   },
   schedule(ms, fire) {
-    const timer = setTimeout(fire, ms) as TimerHandle;
+    const timer = setTimeout(fire, ms);
+    // A browser's is a number.
     timer.unref?.();
     return () => clearTimeout(timer);
   },

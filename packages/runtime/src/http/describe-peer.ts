@@ -1,7 +1,7 @@
 /** The far end of a TLS connection: its address and the client certificate it showed. */
 import { createHash, type X509Certificate } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';
-import type { Peer } from './seam.ts';
+import type { Peer, PeerCertificate } from './seam.ts';
 
 /** A property, not a map by socket: HTTP/2 shows its socket through a proxy, which is another object. */
 const PEER = Symbol('peer');
@@ -24,19 +24,18 @@ function describePeer(socket: TLSSocket, frontProxyCa: X509Certificate | undefin
   if (address === '') return undefined;
   const certificate = socket.getPeerX509Certificate?.();
   if (!certificate) return { address };
-  return { address, certificate: describeCertificate(certificate, { verified: socket.authorized, frontProxyCa }) };
+  return { address, certificate: { verified: socket.authorized, ...describeCertificate(certificate, frontProxyCa) } };
 }
 
 function describeCertificate(
   certificate: X509Certificate,
-  { verified, frontProxyCa }: { readonly verified: boolean; readonly frontProxyCa: X509Certificate | undefined },
-): NonNullable<Peer['certificate']> {
+  frontProxyCa: X509Certificate | undefined,
+): Omit<PeerCertificate, 'verified'> {
   // Node prints one RDN attribute a line; a subject may hold several O.
   const lines = (certificate.subject ?? '').split('\n');
   const values = (key: string): string[] =>
     lines.filter((l) => l.startsWith(`${key}=`)).map((l) => l.slice(key.length + 1));
   return {
-    verified,
     commonName: values('CN')[0] ?? '',
     organizations: values('O'),
     fingerprint: createHash('sha256').update(certificate.raw).digest('hex'),

@@ -9,7 +9,8 @@ import type { Duplex } from 'node:stream';
 import type { Clock } from '../clock/clock.ts';
 import { byteSocket } from './byte-socket.ts';
 import { joinSockets } from './join-sockets.ts';
-import type { ApiRequest, ApiResponse, ByteSink, ByteStream } from './seam.ts';
+import type { ApiRequest, ApiResponse } from './seam.ts';
+import { streamBody } from './stream-body.ts';
 
 /** Path with query, and what is sent as headers. */
 export interface Http1Request {
@@ -82,11 +83,12 @@ export function createHttp1Exchange(base: URL, options: Http1ExchangeOptions): H
         const release = (): void => request.signal.removeEventListener('abort', abort);
         outgoing.once('response', (message) => {
           message.once('close', release);
+          message.on('error', () => {});
           resolve({
             status: message.statusCode ?? 502,
             headers: flatten(message.headers),
             ...(message.headers['set-cookie'] && { cookies: message.headers['set-cookie'] }),
-            body: messageBody(message),
+            body: streamBody(message, { stop: () => void message.destroy(), isWhole: () => message.complete }),
           });
         });
         outgoing.on('error', (error) => {
@@ -157,26 +159,5 @@ export function createHttp1Exchange(base: URL, options: Http1ExchangeOptions): H
       single.destroy();
       for (const socket of upgraded) socket.destroy();
     },
-  };
-}
-
-/** Moves a body into a sink; reading pauses while the sink is behind. */
-function messageBody(message: IncomingMessage): ByteStream {
-  return (sink: ByteSink) => {
-    const stop = (): void => void message.destroy();
-    sink.signal.addEventListener('abort', stop, { once: true });
-    message.on('data', (chunk: Buffer) => {
-      if (sink.write(chunk)) return;
-      message.pause();
-      void sink.drained().then(() => message.resume());
-    });
-    message.once('close', () => {
-      sink.signal.removeEventListener('abort', stop);
-      if (message.complete || !sink.fail) sink.end();
-      else sink.fail();
-    });
-    message.once('end', () => sink.end());
-    message.on('error', () => {});
-    if (sink.signal.aborted) stop();
   };
 }

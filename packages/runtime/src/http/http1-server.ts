@@ -58,10 +58,7 @@ export function createHttp1Server(front: Front, upgradeHandler: ApiHandler, limi
 /** Answers one request; `waits`: its client sends the body only after a 100 Continue. */
 function serveHttp1(front: Front, request: IncomingMessage, response: ServerResponse, waits: boolean): void {
   const { limit, budget } = front;
-  if (request.httpVersionMajor !== 1) {
-    refuseVersion(request.socket);
-    return;
-  }
+  if (request.httpVersionMajor !== 1) return void refuseVersion(request.socket);
   const peer = peerOf(request.socket);
   if (!peer) return void request.socket.destroy();
   const connection = front.connectionOf(request.socket);

@@ -12,7 +12,8 @@ import {
   type SecureClientSessionOptions,
 } from 'node:http2';
 import type { Clock } from '../clock/clock.ts';
-import type { ApiRequest, ApiResponse, ByteSink, ByteStream } from './seam.ts';
+import type { ApiRequest, ApiResponse } from './seam.ts';
+import { streamBody } from './stream-body.ts';
 
 export interface Http2ExchangeOptions {
   /** What to trust, show and check. */
@@ -108,10 +109,7 @@ export function createHttp2Exchange(origin: string, options: Http2ExchangeOption
 /** Opens a session; it stands in `sessions` until it breaks or closes. */
 function openSession(origin: string, sessions: Set<Session>, options: Http2ExchangeOptions): Session {
   const { tls, clock, connectTimeoutMs } = options;
-  const http2 = connect(origin, {
-    ...tls,
-    settings: { enablePush: false, initialWindowSize: WINDOW_BYTES },
-  });
+  const http2 = connect(origin, { ...tls, settings: { enablePush: false, initialWindowSize: WINDOW_BYTES } });
   const session: Session = { http2, streams: 0, retired: false };
   sessions.add(session);
   const drop = (): void => {
@@ -171,28 +169,11 @@ function toResponse(
     status: Number(received[constants.HTTP2_HEADER_STATUS]),
     headers: flatten(received),
     ...(received['set-cookie'] && { cookies: received['set-cookie'] }),
-    body: streamBody(stream),
-  };
-}
-
-/** Moves a body into a sink; reading pauses while the sink is behind, so a slow reader slows the server down. */
-function streamBody(stream: ClientHttp2Stream): ByteStream {
-  return (sink: ByteSink) => {
-    const stop = (): void => {
-      if (!stream.closed) stream.close(constants.NGHTTP2_CANCEL);
-    };
-    sink.signal.addEventListener('abort', stop, { once: true });
-    stream.on('data', (chunk: Buffer) => {
-      if (sink.write(chunk)) return;
-      stream.pause();
-      void sink.drained().then(() => stream.resume());
-    });
-    stream.once('end', () => sink.end());
-    stream.once('close', () => {
-      sink.signal.removeEventListener('abort', stop);
-      if (stream.rstCode === constants.NGHTTP2_NO_ERROR || !sink.fail) sink.end();
-      else sink.fail();
-    });
-    if (sink.signal.aborted) stop();
+    body: streamBody(stream, {
+      stop() {
+        if (!stream.closed) stream.close(constants.NGHTTP2_CANCEL);
+      },
+      isWhole: () => stream.rstCode === constants.NGHTTP2_NO_ERROR,
+    }),
   };
 }

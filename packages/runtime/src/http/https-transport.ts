@@ -70,9 +70,7 @@ export function createHttpsTransport(options: HttpsTransportOptions): HttpsTrans
 
   const headersOf = async (request: ApiRequest): Promise<Record<string, string | string[]>> => {
     const headers = withRepeated(request);
-    if (token !== undefined && headers['authorization'] === undefined) {
-      headers['authorization'] = `Bearer ${typeof token === 'string' ? token : await token()}`;
-    }
+    if (token !== undefined) headers['authorization'] ??= `Bearer ${typeof token === 'string' ? token : await token()}`;
     return headers;
   };
 

@@ -50,10 +50,7 @@ export function serveUpgrades(http1: Server, options: UpgradeOptions): void {
   };
 
   http1.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    if (request.httpVersionMajor !== 1) {
-      refuseVersion(socket);
-      return;
-    }
+    if (request.httpVersionMajor !== 1) return refuseVersion(socket);
     const peer = peerOf(socket);
     if (!peer) return void socket.destroy();
     const connection = connectionOf(socket);
@@ -80,8 +77,7 @@ export function serveUpgrades(http1: Server, options: UpgradeOptions): void {
         if (socket.destroyed) return;
         const { protocol, accept } = reply.upgrade;
         socket.write(switchingHead(protocol, reply.headers));
-        accept(byteSocket(socket, { protocol, head }));
-        return;
+        return accept(byteSocket(socket, { protocol, head }));
       }
       if (reply.upgrade && !reply.upgrade.raw && wire.upgradable) {
         const { protocol, accept } = reply.upgrade;
@@ -100,21 +96,6 @@ export function serveUpgrades(http1: Server, options: UpgradeOptions): void {
   });
 }
 
-const REASONS: Record<number, string> = {
-  200: 'OK',
-  400: 'Bad Request',
-  401: 'Unauthorized',
-  403: 'Forbidden',
-  404: 'Not Found',
-  408: 'Request Timeout',
-  409: 'Conflict',
-  421: 'Misdirected Request',
-  431: 'Request Header Fields Too Large',
-  500: 'Internal Server Error',
-  503: 'Service Unavailable',
-  505: 'HTTP Version Not Supported',
-};
-
 /** An answer may have come from another server, with a length and a connection of its own. */
 const headerLines = (headers: ApiResponse['headers']): string[] =>
   Object.entries(headers)
@@ -123,8 +104,12 @@ const headerLines = (headers: ApiResponse['headers']): string[] =>
 
 /** The answer behind which the connection speaks `protocol`. */
 function switchingHead(protocol: string, headers: ApiResponse['headers']): string {
-  const lines = ['HTTP/1.1 101 Switching Protocols', 'Connection: Upgrade', `Upgrade: ${protocol}`];
-  lines.push(...headerLines(headers));
+  const lines = [
+    'HTTP/1.1 101 Switching Protocols',
+    'Connection: Upgrade',
+    `Upgrade: ${protocol}`,
+    ...headerLines(headers),
+  ];
   return `${lines.join('\r\n')}\r\n\r\n`;
 }
 
@@ -133,12 +118,14 @@ export function writeRefusal(socket: Duplex, reply: ApiResponse): void {
   const status = reply.status === 101 ? 400 : reply.status;
   const body =
     reply.body instanceof Uint8Array ? reply.body : Array.isArray(reply.body) ? Buffer.concat(reply.body) : NO_BYTES;
+  // Not by an import: see http1-server.
+  const { STATUS_CODES } = process.getBuiltinModule('node:http');
   const lines = [
-    `HTTP/1.1 ${status} ${REASONS[status] ?? 'Error'}`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}`,
     `Content-Length: ${body.length}`,
     'Connection: close',
+    ...headerLines(reply.headers),
   ];
-  lines.push(...headerLines(reply.headers));
   socket.end(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), body]));
   (socket as Socket).destroySoon?.();
 }

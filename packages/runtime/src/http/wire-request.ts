@@ -48,16 +48,14 @@ export class WireRequest implements ApiRequest {
       incoming &&
       ((owner) => {
         this.receive = undefined;
-        return incoming.receive(owner, (body) => this.#arrived(body));
+        return incoming.receive(owner, (body) => {
+          this.body = body;
+        });
       });
     this.identify = fields.identify;
     this.peer = fields.peer;
     this.upgradable = fields.upgradable;
     this.upgradeTo = fields.upgradeTo;
-  }
-
-  #arrived(body: Uint8Array): void {
-    this.body = body;
   }
 
   get signal(): AbortSignal {

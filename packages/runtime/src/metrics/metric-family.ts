@@ -35,18 +35,15 @@ export type MetricFamily = ValueFamily | HistogramFamily;
 export function familyText(family: MetricFamily): string {
   const { name, help, type } = family;
   const lines = [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`];
-  if (family.type === 'histogram') {
-    for (const { labels, durations } of family.samples) addHistogram(lines, family, { labels, durations });
-  } else {
-    for (const { labels, value } of family.samples) lines.push(`${name}${labelText(pairs(labels))} ${value}`);
-  }
+  if (family.type === 'histogram') for (const sample of family.samples) addHistogram(lines, family, sample);
+  else for (const { labels, value } of family.samples) lines.push(`${name}${labelText(pairs(labels))} ${value}`);
   return `${lines.join('\n')}\n`;
 }
 
 function addHistogram(
   lines: string[],
   { name, bounds }: HistogramFamily,
-  { labels, durations }: { readonly labels: Labels; readonly durations: Durations },
+  { labels, durations }: HistogramFamily['samples'][number],
 ): void {
   const common = pairs(labels);
   const bucket = (le: string, value: number): number =>

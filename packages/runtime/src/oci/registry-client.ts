@@ -3,12 +3,10 @@
  * what it asks goes through `registry-exchange.ts`.
  */
 import { createHash } from 'node:crypto';
-import type { Clock } from '../clock/clock.ts';
-import type { CheckedResponse, Resolve } from './checked-request.ts';
-import type { ImageReference } from './reference.ts';
-import { isDigest } from './reference.ts';
+import type { CheckedResponse } from './checked-request.ts';
+import { type ImageReference, isDigest } from './reference.ts';
 import { RegistryError } from './registry-error.ts';
-import { createRegistryExchange } from './registry-exchange.ts';
+import { createRegistryExchange, type RegistryExchangeOptions } from './registry-exchange.ts';
 
 export interface Credentials {
   readonly username: string;
@@ -40,13 +38,12 @@ export interface RegistryClient {
   ): Promise<{ readonly offset: number; readonly body: AsyncIterable<Uint8Array> }>;
 }
 
-const INDEX_TYPES = [
-  'application/vnd.oci.image.index.v1+json',
-  'application/vnd.docker.distribution.manifest.list.v2+json',
-];
+/** Of manifests, and of the indexes that name them by architecture. */
 const MANIFEST_TYPES = [
   'application/vnd.oci.image.manifest.v1+json',
   'application/vnd.docker.distribution.manifest.v2+json',
+  'application/vnd.oci.image.index.v1+json',
+  'application/vnd.docker.distribution.manifest.list.v2+json',
 ];
 const MAX_MANIFEST = 4 * 1024 * 1024;
 const MAX_TOKEN_ANSWER = 1024 * 1024;
@@ -76,17 +73,11 @@ export function parseChallenge(header: string): { scheme: string; parameters: Ma
   return { scheme, parameters };
 }
 
-export interface RegistryClientOptions {
+export interface RegistryClientOptions extends RegistryExchangeOptions {
   readonly architecture: string;
-  readonly clock: Clock;
   readonly credentials?: Credentials;
-  readonly userAgent?: string;
-  /** PEM of the authority of the registry. */
-  readonly ca?: string;
   /** What to do about a registry that asks for credentials. */
   readonly credentialsHint?: string;
-  /** Default: the host's resolver. */
-  readonly resolve?: Resolve;
 }
 
 /** Makes a client for one repository. `architecture` is Go's name (amd64, arm64). */
@@ -96,11 +87,7 @@ export function createRegistryClient(ref: ImageReference, options: RegistryClien
 
   /** Fetches one manifest document and checks it against the digest we asked for. */
   const fetchManifest = async (name: string, signal: AbortSignal): Promise<{ digest: string; document: unknown }> => {
-    const response = await request(
-      `manifests/${name}`,
-      { accept: [...MANIFEST_TYPES, ...INDEX_TYPES].join(', ') },
-      signal,
-    );
+    const response = await request(`manifests/${name}`, { accept: MANIFEST_TYPES.join(', ') }, signal);
     const text = await boundedText(response, MAX_MANIFEST);
     const digest = `sha256:${createHash('sha256').update(text).digest('hex')}`;
     if (isDigest(name) && digest !== name)
@@ -126,20 +113,11 @@ export function createRegistryClient(ref: ImageReference, options: RegistryClien
 }
 
 /** The requests of a client: with the token or credential that the registry asks for, once it has asked. */
-function authorizedRequests(
-  ref: ImageReference,
-  where: string,
-  options: RegistryClientOptions,
-): {
-  /** Throws RegistryError for all but what was asked for. */
-  request(path: string, headers: Record<string, string>, signal: AbortSignal): Promise<CheckedResponse>;
-  credentialShown(): boolean;
-} {
+function authorizedRequests(ref: ImageReference, where: string, options: RegistryClientOptions) {
   const origin = registryOrigin(ref.registry, options.ca !== undefined);
   const hint = options.credentialsHint ?? CREDENTIALS_WANTED;
   const exchange = createRegistryExchange(origin, where, options);
   let authorization: string | undefined;
-
   let credentialShown = false;
   const basic = (): string | undefined => {
     if (!options.credentials) return undefined;
@@ -171,6 +149,7 @@ function authorizedRequests(
     return token;
   };
 
+  /** Throws RegistryError for all but what was asked for. */
   const request = async (
     path: string,
     headers: Record<string, string>,

@@ -18,15 +18,8 @@ export async function bootId(): Promise<string> {
 }
 
 /** State letter and start time of a pid, or undefined when there is no such process. */
-export async function readStat(pid: number): Promise<{ state: string; startTime: string } | undefined> {
-  let text: string;
-  try {
-    text = await readFile(`/proc/${pid}/stat`, 'latin1');
-  } catch {
-    return undefined;
-  }
-  return parseStat(text);
-}
+export const readStat = (pid: number): Promise<ReturnType<typeof parseStat>> =>
+  readFile(`/proc/${pid}/stat`, 'latin1').then(parseStat, () => undefined);
 
 /** Parses /proc/PID/stat. The command name is in parentheses and may itself hold parentheses and spaces. */
 export function parseStat(text: string): { state: string; startTime: string } | undefined {
@@ -55,8 +48,7 @@ export async function isRunning(identity: ProcessIdentity): Promise<boolean> {
 export async function signalProcess(identity: ProcessIdentity, signal: 'SIGTERM' | 'SIGKILL'): Promise<boolean> {
   if (!(await isRunning(identity))) return false;
   try {
-    process.kill(identity.pid, signal);
-    return true;
+    return process.kill(identity.pid, signal);
   } catch {
     return false;
   }
@@ -86,9 +78,7 @@ export async function findProcesses(matches: (argv: readonly string[]) => boolea
     );
     return look;
   });
-  const found: number[] = [];
-  for (const [pid, argv] of await next) if (matches(argv)) found.push(pid);
-  return found;
+  return [...(await next)].flatMap(([pid, argv]) => (matches(argv) ? [pid] : []));
 }
 
 /** Argument vectors by pid: as many as the system has processes, and let go with the look. */

@@ -21,7 +21,8 @@ export interface RunOptions {
   readonly onStdout?: (chunk: Uint8Array) => void | Promise<void>;
 }
 
-export type RunFailure = 'spawn' | 'exit' | 'signal' | 'timeout' | 'aborted' | 'output';
+type Stopped = 'timeout' | 'aborted' | 'output';
+export type RunFailure = 'spawn' | 'exit' | 'signal' | Stopped;
 
 export type RunResult =
   | { readonly ok: true; readonly stdout: Uint8Array; readonly stderr: string }
@@ -53,16 +54,15 @@ export function run(argv: readonly string[], options: RunOptions): Promise<RunRe
   const tool = argv[0] ?? '';
   const maxStdout = options.maxStdout ?? MAX_STDOUT;
   const none = new Uint8Array(0);
-  const refuse = (reason: RunFailure, message: string): RunResult => ({
+  const refuse = async (reason: RunFailure, message: string): Promise<RunResult> => ({
     ok: false,
     reason,
     message,
     stdout: none,
     stderr: '',
   });
-  if (options.signal.aborted) return Promise.resolve(refuse('aborted', `${tool}: not started: cancelled`));
-  if (argv.some((word) => word.includes('\0')))
-    return Promise.resolve(refuse('spawn', `${tool}: an argument holds a NUL byte`));
+  if (options.signal.aborted) return refuse('aborted', `${tool}: not started: cancelled`);
+  if (argv.some((word) => word.includes('\0'))) return refuse('spawn', `${tool}: an argument holds a NUL byte`);
 
   return new Promise((resolve) => {
     const child = spawn(tool, argv.slice(1), {
@@ -75,7 +75,7 @@ export function run(argv: readonly string[], options: RunOptions): Promise<RunRe
     const stdout: Buffer[] = [];
     let stdoutBytes = 0;
     let stderr = '';
-    let why: 'timeout' | 'aborted' | 'output' | undefined;
+    let why: Stopped | undefined;
     let sinkError: unknown;
     let cancelKill = (): void => {};
 
@@ -87,7 +87,7 @@ export function run(argv: readonly string[], options: RunOptions): Promise<RunRe
         child.kill(name);
       }
     };
-    const stop = (reason: 'timeout' | 'aborted' | 'output'): void => {
+    const stop = (reason: Stopped): void => {
       if (why) return;
       why = reason;
       signalGroup('SIGTERM');
@@ -139,18 +139,13 @@ export function run(argv: readonly string[], options: RunOptions): Promise<RunRe
       const out = Buffer.concat(stdout);
       if (!why && code === 0) return settle({ ok: true, stdout: out, stderr });
       const said = stderr.trim().slice(-2000);
-      const what =
-        why === 'timeout'
-          ? `took longer than ${options.timeoutMs} ms`
-          : why === 'aborted'
-            ? 'cancelled'
-            : why === 'output'
-              ? sinkError instanceof Error
-                ? sinkError.message
-                : `wrote more than ${maxStdout} bytes`
-              : signal
-                ? `ended by ${signal}`
-                : `exit code ${code}`;
+      const stopped = {
+        timeout: `took longer than ${options.timeoutMs} ms`,
+        aborted: 'cancelled',
+        output: sinkError instanceof Error ? sinkError.message : `wrote more than ${maxStdout} bytes`,
+      };
+      const ended = signal ? `ended by ${signal}` : `exit code ${code}`;
+      const what = why ? stopped[why] : ended;
       settle({
         ok: false,
         reason: why ?? (signal ? 'signal' : 'exit'),
