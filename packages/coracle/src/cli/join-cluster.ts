@@ -2,17 +2,17 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
-import { certificateValidity } from '@coracle/apimachinery/certificates/certificate-validity';
 import { createClient } from '@coracle/client/create-client';
 import { systemClock } from '@coracle/runtime/clock/clock';
 import { createHttpsTransport } from '@coracle/runtime/http/https-transport';
 import { publicKeyHash, readPeerChain } from '@coracle/runtime/http/peer-chain';
+import { lifeLeft } from '../compose/node-signing-request.ts';
 import type { RemoteCluster } from '../compose/remote-components.ts';
 import type { DataDir } from '../config/data-dir.ts';
 import type { PairStore } from '../config/pki.ts';
 import { VERSION } from '../config/version.ts';
 import { readFileIfAny, writePrivateFile } from '../config/write-file.ts';
-import { type CommandContext, CommandError, textFlag, UsageError } from './command.ts';
+import { type CommandContext, CommandError, failingAs, textFlag, UsageError } from './command.ts';
 
 /** What is written once the node has joined. It holds no secret. */
 interface Joined {
@@ -50,9 +50,10 @@ export async function joinCluster(
   if (!/^https:\/\//.test(server) || !URL.canParse(server))
     throw new UsageError(`--server takes an https:// address, not "${server}"`);
   const token = readToken(flags);
-  const ca = await findCa(server, { flags, before, signal });
+  const ca = await findCa(server, { flags, signal }, before);
   const name = textFlag(flags, 'name') ?? before?.name;
-  const isKnown = name !== undefined && hasLife(pairs, name);
+  const held = name === undefined ? undefined : pairs.read(`node-${name}-client`);
+  const isKnown = held !== undefined && lifeLeft(held, systemClock.now()) > 0;
   if (token === undefined && !isKnown)
     throw new UsageError(
       'node join needs --token T: this directory holds no certificate of the node that is still good',
@@ -81,11 +82,8 @@ function readToken(flags: CommandContext['flags']): string | undefined {
 
 async function findCa(
   server: string,
-  {
-    flags,
-    before,
-    signal,
-  }: { readonly flags: CommandContext['flags']; readonly before: Joined | undefined; readonly signal: AbortSignal },
+  { flags, signal }: Pick<CommandContext, 'flags' | 'signal'>,
+  before: Joined | undefined,
 ): Promise<string> {
   const file = textFlag(flags, 'ca');
   const hash = textFlag(flags, 'ca-hash');
@@ -126,19 +124,5 @@ function readJoined(path: string): Joined | undefined {
   }
 }
 
-function readGiven(file: string, flag: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new CommandError(`${flag}: ${(error as Error).message}`);
-  }
-}
-
-function hasLife(pairs: PairStore, nodeName: string): boolean {
-  try {
-    const held = pairs.read(`node-${nodeName}-client`);
-    return held !== undefined && certificateValidity(held.certificate).notAfter > systemClock.now();
-  } catch {
-    return false;
-  }
-}
+const readGiven = (file: string, flag: string): string =>
+  failingAs(CommandError, `${flag}: `, () => readFileSync(file, 'utf8'));

@@ -24,34 +24,20 @@ export function policyOf(components: readonly Pick<Component, 'account' | 'rules
   roles: PolicyRole[];
   bindings: PolicyBinding[];
 } {
-  const name = roleName;
   return {
-    roles: components.flatMap(({ account, rules, localRules = [] }): PolicyRole[] => [
-      { kind: 'ClusterRole', name: name(account), exact: true, rules: rules },
-      ...localRules.map(
-        (local): PolicyRole => ({
-          kind: 'Role',
-          namespace: local.namespace,
-          name: name(account),
-          exact: true,
-          rules: local.rules,
-        }),
-      ),
-    ]),
-    bindings: components.flatMap(({ account, localRules = [] }): PolicyBinding[] => {
-      const subjects = [{ kind: 'ServiceAccount', name: account, namespace: COMPONENT_NAMESPACE }] as const;
-      const role = name(account);
+    roles: components.flatMap(({ account, rules, localRules = [] }): PolicyRole[] => {
+      const own = { name: roleName(account), exact: true };
       return [
-        { kind: 'ClusterRoleBinding', name: role, roleKind: 'ClusterRole', role, subjects },
+        { kind: 'ClusterRole', ...own, rules },
+        ...localRules.map((local): PolicyRole => ({ kind: 'Role', ...own, ...local })),
+      ];
+    }),
+    bindings: components.flatMap(({ account, localRules = [] }): PolicyBinding[] => {
+      const own = { name: roleName(account), role: roleName(account), subjects: [subject(account)] };
+      return [
+        { kind: 'ClusterRoleBinding', roleKind: 'ClusterRole', ...own },
         ...localRules.map(
-          ({ namespace }): PolicyBinding => ({
-            kind: 'RoleBinding',
-            namespace,
-            name: role,
-            roleKind: 'Role',
-            role,
-            subjects,
-          }),
+          ({ namespace }): PolicyBinding => ({ kind: 'RoleBinding', roleKind: 'Role', namespace, ...own }),
         ),
       ];
     }),
@@ -60,17 +46,14 @@ export function policyOf(components: readonly Pick<Component, 'account' | 'rules
 
 /** What `coracle controllers` needs on a cluster of somebody else's. */
 export function controllerManifests(components: readonly Component[]): Manifest[] {
-  const { roles, bindings } = policyOf(components);
   return [
     ...[
       COMPONENT_NAMESPACE,
       ...components.flatMap(({ localRules = [] }) => localRules.map((one) => one.namespace)),
     ].map(namespaceNamed),
     ...[...components.map(({ account }) => account), STARTER_ACCOUNT].map(account),
-    ...roles.filter(({ kind }) => kind === 'ClusterRole').map(({ name, rules }) => clusterRole(name, rules)),
-    ...bindings
-      .filter(({ kind }) => kind === 'ClusterRoleBinding')
-      .map(({ name, subjects }) => clusterRoleBinding(name, subjects[0]!.name)),
+    ...components.map(({ account, rules }) => role(roleName(account), rules)),
+    ...components.map(({ account }) => binding(roleName(account), account)),
     ...components.flatMap(({ account, namespaceRules = [], localRules = [], fills = [] }) => [
       ...localRole(roleName(account), account, [...leaderRules(account), ...namespaceRules]),
       ...localRules.flatMap((local) => localRole(roleName(account), account, local.rules, local.namespace)),
@@ -92,8 +75,8 @@ export function controllerManifests(components: readonly Component[]): Manifest[
 export const agentManifests = (): Manifest[] => [
   namespaceNamed(COMPONENT_NAMESPACE),
   account(AGENT_ACCOUNT),
-  clusterRole(AGENT_ROLE, NODE_AGENT_RULES),
-  clusterRoleBinding(AGENT_ROLE, AGENT_ACCOUNT),
+  role(AGENT_ROLE, NODE_AGENT_RULES),
+  binding(AGENT_ROLE, AGENT_ACCOUNT),
   ...instanceStatusPolicy(PART_OF),
   ...launcherPodsPolicy(PART_OF),
 ];
@@ -106,39 +89,26 @@ const account = (name: string): Manifest => ({
   kind: 'ServiceAccount',
   metadata: { name, namespace: COMPONENT_NAMESPACE, labels: PART_OF },
 });
-const subject = (name: string) => ({ kind: 'ServiceAccount', name, namespace: COMPONENT_NAMESPACE });
-const clusterRole = (name: string, rules: readonly PolicyRule[]): Manifest => ({
+const subject = (name: string) => ({ kind: 'ServiceAccount', name, namespace: COMPONENT_NAMESPACE }) as const;
+/** A role of the cluster, or of one namespace, and below its binding. */
+const role = (name: string, rules: readonly PolicyRule[], namespace?: string): Manifest => ({
   apiVersion: `${RBAC}/v1`,
-  kind: 'ClusterRole',
-  metadata: { name, labels: PART_OF },
+  kind: namespace === undefined ? 'ClusterRole' : 'Role',
+  metadata: { name, ...(namespace !== undefined && { namespace }), labels: PART_OF },
   rules,
 });
-const clusterRoleBinding = (name: string, holder: string): Manifest => ({
+const binding = (name: string, holder: string, namespace?: string): Manifest => ({
   apiVersion: `${RBAC}/v1`,
-  kind: 'ClusterRoleBinding',
-  metadata: { name, labels: PART_OF },
-  roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name },
+  kind: namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding',
+  metadata: { name, ...(namespace !== undefined && { namespace }), labels: PART_OF },
+  roleRef: { apiGroup: RBAC, kind: namespace === undefined ? 'ClusterRole' : 'Role', name },
   subjects: [subject(holder)],
 });
-/** A role in one namespace, the components' own when none is given, and its binding. */
-const localRole = (
-  name: string,
-  holder: string,
-  rules: readonly PolicyRule[],
-  namespace = COMPONENT_NAMESPACE,
-): Manifest[] => {
-  const metadata = { name, namespace, labels: PART_OF };
-  return [
-    { apiVersion: `${RBAC}/v1`, kind: 'Role', metadata, rules },
-    {
-      apiVersion: `${RBAC}/v1`,
-      kind: 'RoleBinding',
-      metadata,
-      roleRef: { apiGroup: RBAC, kind: 'Role', name },
-      subjects: [subject(holder)],
-    },
-  ];
-};
+/** Both in one namespace, the components' own when none is given. */
+const localRole = (name: string, holder: string, rules: readonly PolicyRule[], namespace = COMPONENT_NAMESPACE) => [
+  role(name, rules, namespace),
+  binding(name, holder, namespace),
+];
 /** Without `data`, so that to apply it again takes nothing away. */
 const empty = (kind: 'Secret' | 'ConfigMap', name: string): Manifest => ({
   apiVersion: 'v1',

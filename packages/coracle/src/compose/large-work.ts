@@ -23,14 +23,6 @@ const MAX_HEAP_MB = 1024;
 const MAX_DOCUMENTS = 64;
 const MAX_BYTES = 64 * 1024 * 1024;
 
-export interface LargeWork {
-  readonly read: ReadElsewhere;
-  readonly runStage: RunStage;
-  readonly write: WriteElsewhere;
-  /** Ends the threads; what they were reading is refused. */
-  close(): Promise<void>;
-}
-
 export interface LargeWorkOptions {
   /** How long one document may take, in milliseconds. */
   readonly patience?: number;
@@ -52,7 +44,9 @@ interface Job {
   readonly reject: (why: unknown) => void;
 }
 
-type Done = Extract<ThreadAnswer, { readonly type: 'read' | 'stage' | 'write' }>;
+type Done = Extract<ThreadAnswer, { readonly type: ThreadTask['type'] }>;
+type DoneOf<T extends ThreadTask> = Extract<Done, { readonly type: T['type'] }>;
+const isDone = <T extends ThreadTask>(answer: Done, task: T): answer is DoneOf<T> => answer.type === task.type;
 
 /**
  * Starts nothing yet. Owners take turns. Most documents are read in a moment, one at a time; one that takes longer moves, with
@@ -60,7 +54,7 @@ type Done = Extract<ThreadAnswer, { readonly type: 'read' | 'stage' | 'write' }>
  * takes too long or too much memory is refused with 400. One that comes when too many wait, or too many of its owner, is
  * refused with 429.
  */
-export function createLargeWork(options: LargeWorkOptions = {}): LargeWork {
+export function createLargeWork(options: LargeWorkOptions = {}) {
   const { patience = PATIENCE_MS, idle: idleMs = IDLE_MS } = options;
   const quickMs = Math.min(options.quick ?? QUICK_MS, patience);
   const room = new Room(options.maxDocuments ?? MAX_DOCUMENTS, options.maxBytes ?? MAX_BYTES);
@@ -87,32 +81,29 @@ export function createLargeWork(options: LargeWorkOptions = {}): LargeWork {
       lane.next();
     },
   });
-  const ask = (task: ThreadTask, bytes: number, client: WriteClient | undefined): Promise<Done> => {
+  const ask = <T extends ThreadTask>(task: T, bytes: number, client: WriteClient | undefined) => {
     const { owner = '', signal } = client ?? {};
-    return new Promise((resolve, reject) => {
-      const job: Job = { task, bytes, owner, isOver: false, resolve, reject };
+    return new Promise<DoneOf<T>>((resolve, reject) => {
+      const take = (answer: Done): void => {
+        if (isDone(answer, task)) resolve(answer);
+        else reject(new TypeError('an answer to another question'));
+      };
+      const job: Job = { task, bytes, owner, isOver: false, resolve: take, reject };
       if (signal?.aborted) return reject(signal.reason);
       if (!room.enter(job)) return reject(tooMany());
       signal?.addEventListener('abort', () => settle(job, () => reject(signal.reason)), { once: true });
       quick.push(job);
     });
   };
+  const read: ReadElsewhere = (body, client) => ask({ type: 'read', body }, body.bytes.length, client);
+  const runStage: RunStage = async (job, client) => (await ask({ type: 'stage', job }, bytesOf(job), client)).result;
+  const write: WriteElsewhere = async (work, client) =>
+    (await ask({ type: 'write', work }, work.json.length, client)).bytes;
   return {
-    async read(body, client) {
-      const done = await ask({ type: 'read', body }, body.bytes.length, client);
-      if (done.type !== 'read') throw new TypeError('an answer to another question');
-      return done;
-    },
-    async runStage(job, client) {
-      const done = await ask({ type: 'stage', job }, bytesOf(job), client);
-      if (done.type !== 'stage') throw new TypeError('an answer to another question');
-      return done.result;
-    },
-    async write(work, client) {
-      const done = await ask({ type: 'write', work }, work.json.length, client);
-      if (done.type !== 'write') throw new TypeError('an answer to another question');
-      return done.bytes;
-    },
+    read,
+    runStage,
+    write,
+    /** Ends the threads; what they were reading is refused. */
     async close() {
       const stopped = new Error('the server stops');
       await Promise.all([quick.close(stopped), slow.close(stopped)]);

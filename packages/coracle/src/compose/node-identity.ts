@@ -5,31 +5,34 @@
  * other by certificates of their own (`peer-identity.ts`).
  */
 
-import { certificateValidity } from '@coracle/apimachinery/certificates/certificate-validity';
 import { KUBELET_CLIENT_SIGNER } from '@coracle/apimachinery/certificates/kubelet-request';
-import { ApiError } from '@coracle/apimachinery/meta/status';
 import { CERTIFICATE_SIGNING_REQUESTS, CONFIG_MAPS } from '@coracle/apimachinery/types/resource-types';
 import type { CertificateSigningRequest } from '@coracle/apimachinery/types/types';
+import { isApiError, orExpected } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { createClient } from '@coracle/client/create-client';
 import { createRenewedHandler } from '@coracle/client/transport/renewed-handler';
 import type { PeerIdentity } from '@coracle/node-agent/network/peer';
 import type { Clock } from '@coracle/runtime/clock/clock';
-import { createHttpsTransport } from '@coracle/runtime/http/https-transport';
 import type { Logger } from '@coracle/runtime/log/log';
 import type { KeyPairPem, PairStore } from '../config/pki.ts';
 import { AGENT_ACCOUNT } from './components.ts';
-import { createNodeSigningRequest, waitForSignature } from './node-signing-request.ts';
+import { createNodeSigningRequest, lifeLeft, RENEW_AT, waitForSignature } from './node-signing-request.ts';
 import { keepPeerIdentity } from './peer-identity.ts';
-import { connectAs, connectBound, identifyServer, type RemoteCluster } from './remote-components.ts';
+import {
+  connectAs,
+  connectBound,
+  identifyServer,
+  type RemoteCluster,
+  type RemoteConnection,
+  transportTo,
+} from './remote-components.ts';
 
-export interface NodeIdentity {
-  readonly client: Client;
+export interface NodeIdentity extends RemoteConnection {
   /** What the node proves its name to other nodes with. */
   readonly peer?: PeerIdentity;
   /** Where the server is not ours: PEM of the authorities of the certificates that it shows to its nodes. */
   readonly serverCa?: string;
-  close(): Promise<void>;
 }
 
 export interface NodeIdentityOptions {
@@ -46,8 +49,6 @@ export interface NodeIdentityOptions {
 const WAITING_AFTER_MS = 3000;
 const SIGNED_WITHIN_MS = 60_000;
 const RETRY_MS = 30_000;
-/** Asked for anew when this part of its life is left. */
-const RENEW_AT = 0.3;
 /** Connections with the certificate before are given this long to end by themselves. */
 const OLD_CONNECTION_MS = 60_000;
 
@@ -94,14 +95,12 @@ async function publishedClientCa(client: Client, { log, signal }: NodeIdentityOp
 async function connectByCertificate(cluster: RemoteCluster, options: NodeIdentityOptions): Promise<NodeIdentity> {
   const { nodeName, pairs, clock, log } = options;
   const name = `node-${nodeName}-client`;
-  const connect = (pair: KeyPairPem) =>
-    createHttpsTransport({ server: cluster.server, ...(cluster.ca && { ca: cluster.ca }), ...pair });
   let held = pairs.read(name);
-  if (!held || lifeLeft(held, clock.now()) <= 0) {
+  if (!held || lifeLeft(held, clock.now()) === 0) {
     held = await askForCertificate(cluster.client, options);
     pairs.write(name, held);
   }
-  let access = { handler: connect(held) };
+  let access = { handler: transportTo(cluster, held) };
   const timers = new Set<() => void>();
   const later = (ms: number, act: () => void): void => {
     const cancel = clock.schedule(ms, () => {
@@ -120,7 +119,7 @@ async function connectByCertificate(cluster: RemoteCluster, options: NodeIdentit
         held = await askForCertificate(isKnown ? ownClient : cluster.client, options);
         pairs.write(name, held);
         const old = access.handler;
-        access = { handler: connect(held) };
+        access = { handler: transportTo(cluster, held) };
         later(OLD_CONNECTION_MS, () => void old.close());
       } catch (error) {
         if (!options.signal.aborted)
@@ -145,8 +144,7 @@ async function connectByCertificate(cluster: RemoteCluster, options: NodeIdentit
   const look = (): void =>
     later(RETRY_MS, () => {
       const left = lifeLeft(held!, clock.now());
-      const isDue = left <= lifeOf(held!) * RENEW_AT;
-      if (isDue && !options.signal.aborted) void renew(left > 0).then(look);
+      if (left <= RENEW_AT && !options.signal.aborted) void renew(left > 0).then(look);
       else look();
     });
   look();
@@ -160,35 +158,13 @@ async function connectByCertificate(cluster: RemoteCluster, options: NodeIdentit
   };
 }
 
-/** Milliseconds; negative when it is over or unreadable. */
-function lifeLeft({ certificate }: KeyPairPem, now: number): number {
-  try {
-    return certificateValidity(certificate).notAfter - now;
-  } catch {
-    return -1;
-  }
-}
-
-/** Milliseconds from the beginning of a certificate to its end; 0 when it cannot be read. */
-function lifeOf({ certificate }: KeyPairPem): number {
-  try {
-    const { notBefore, notAfter } = certificateValidity(certificate);
-    return notAfter - notBefore;
-  } catch {
-    return 0;
-  }
-}
-
 /** Asks for a client certificate of the node and waits until it is signed. Rejects with one line. */
 async function askForCertificate(
   client: Client,
   { nodeName, clock, signal, onWaiting = () => {} }: NodeIdentityOptions,
 ): Promise<KeyPairPem> {
-  const { object, key } = await createNodeSigningRequest({
-    nodeName,
-    signerName: KUBELET_CLIENT_SIGNER,
-    generateName: 'csr-',
-  });
+  const named = { signerName: KUBELET_CLIENT_SIGNER, generateName: 'csr-' };
+  const { object, key } = await createNodeSigningRequest(nodeName, named);
   const made = await client.create(CERTIFICATE_SIGNING_REQUESTS, object, { signal }).catch((error: Error) => {
     throw new Error(`this kubeconfig cannot ask for a certificate of node ${nodeName}: ${error.message}`);
   });
@@ -215,13 +191,10 @@ async function approve(client: Client, made: CertificateSigningRequest, signal: 
     reason: 'NodeStarted',
     message: 'Approved by the user who started the node agent.',
   };
-  try {
-    const decided = {
-      ...made,
-      status: { ...made.status, conditions: [...(made.status?.conditions ?? []), condition] },
-    };
-    await client.update(CERTIFICATE_SIGNING_REQUESTS, decided, { subresource: 'approval', signal });
-  } catch (error) {
-    if (!(error instanceof ApiError && (error.code === 403 || error.code === 409))) throw error;
-  }
+  const status = { ...made.status, conditions: [...(made.status?.conditions ?? []), condition] };
+  const how = { subresource: 'approval', signal } as const;
+  await orExpected(
+    client.update(CERTIFICATE_SIGNING_REQUESTS, { ...made, status }, how),
+    (error) => isApiError(error, 403) || isApiError(error, 409),
+  );
 }

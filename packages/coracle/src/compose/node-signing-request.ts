@@ -1,11 +1,15 @@
 /** How a node agent asks for a certificate, whoever signs it: a request in the node's name, and the wait for its signature. */
+import { certificateValidity } from '@coracle/apimachinery/certificates/certificate-validity';
 import { decodeBase64, encodeBase64 } from '@coracle/apimachinery/meta/base64';
 import type { KubeObject } from '@coracle/apimachinery/meta/object';
 import { CERTIFICATE_SIGNING_REQUESTS } from '@coracle/apimachinery/types/resource-types';
 import type { CertificateSigningRequest } from '@coracle/apimachinery/types/types';
 import type { Client } from '@coracle/client/client';
 import type { Clock } from '@coracle/runtime/clock/clock';
+import type { KeyPairPem } from '../config/pki.ts';
 
+/** Asked for anew when this part of a certificate's life is left. */
+export const RENEW_AT = 0.3;
 /** A day's work for whoever steals it, and renewed long before. */
 const CERTIFICATE_SECONDS = 86_400;
 const POLL_MS = 200;
@@ -14,29 +18,38 @@ const POLL_MS = 200;
  * Makes a key and a CertificateSigningRequest for it, named as kubelets are (API doc of
  * `kubernetes.io/kube-apiserver-client-kubelet`). The key, PEM, stays with the caller; the request is not sent yet.
  */
-export async function createNodeSigningRequest(request: {
-  readonly nodeName: string;
-  readonly signerName: string;
-  readonly generateName: string;
-}): Promise<{ readonly object: CertificateSigningRequest; readonly key: string }> {
+export async function createNodeSigningRequest(
+  nodeName: string,
+  { signerName, generateName }: { readonly signerName: string; readonly generateName: string },
+): Promise<{ readonly object: CertificateSigningRequest; readonly key: string }> {
   // Loaded when it is wanted: an agent that holds a good certificate starts without it.
   const { createSigningRequest } = await import('@coracle/apiserver/auth/certificate-authority');
-  const made = await createSigningRequest({
-    commonName: `system:node:${request.nodeName}`,
+  const { request, key } = await createSigningRequest({
+    commonName: `system:node:${nodeName}`,
     organizations: ['system:nodes'],
   });
   const object = {
     apiVersion: 'certificates.k8s.io/v1',
     kind: 'CertificateSigningRequest',
-    metadata: { generateName: request.generateName },
+    metadata: { generateName },
     spec: {
-      request: encodeBase64(new TextEncoder().encode(made.request)),
-      signerName: request.signerName,
+      request: encodeBase64(new TextEncoder().encode(request)),
+      signerName,
       usages: ['digital signature', 'client auth'],
       expirationSeconds: CERTIFICATE_SECONDS,
     },
   } as KubeObject as CertificateSigningRequest;
-  return { object, key: made.key };
+  return { object, key };
+}
+
+/** The part of a certificate's life that is left, 0 to 1; 0 as well when it cannot be read. */
+export function lifeLeft({ certificate }: KeyPairPem, now: number): number {
+  try {
+    const { notBefore, notAfter } = certificateValidity(certificate);
+    return Math.max(0, (notAfter - now) / (notAfter - notBefore));
+  } catch {
+    return 0;
+  }
 }
 
 export type Signature =

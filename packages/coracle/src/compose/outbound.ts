@@ -7,6 +7,7 @@ import type { ObjectStore } from '@coracle/apiserver/cache/object-store';
 import type { ConnectOutbound, OutboundTarget } from '@coracle/apiserver/outbound/outbound';
 import { type ServiceAddress, serviceAddresses, serviceHost } from '@coracle/apiserver/outbound/service-address';
 import { createHttpsTransport, type HttpsTransport } from '@coracle/runtime/http/https-transport';
+import { inUrl } from '../config/serving-address.ts';
 
 /** Far ends with kept connections; the one that was called longest ago goes first. */
 const MAX_TRANSPORTS = 128;
@@ -18,23 +19,18 @@ export interface OutboundOptions {
   readonly frontProxy?: { readonly certificate: string; readonly key: string };
 }
 
-export interface Outbound {
-  readonly connect: ConnectOutbound;
-  /** Ends all connections. */
-  close(): void;
-}
+export type Outbound = ReturnType<typeof createOutbound>;
 
 /** Makes the host's outbound side. */
-export function createOutbound({ store, frontProxy }: OutboundOptions): Outbound {
+export function createOutbound({ store, frontProxy }: OutboundOptions) {
   const transports = new Map<string, HttpsTransport>();
   let turn = 0;
 
-  const transportTo = (server: string, target: OutboundTarget, serverName: string | undefined): HttpsTransport => {
+  const transportTo = (server: string, target: OutboundTarget, serverName?: string): HttpsTransport => {
     const key = [server, serverName, target.insecureSkipTlsVerify, target.frontProxy, target.caBundle].join('\n');
-    let transport = transports.get(key);
-    if (transport) transports.delete(key);
-    else {
-      transport = createHttpsTransport({
+    const transport =
+      transports.get(key) ??
+      createHttpsTransport({
         server,
         http1: true,
         ...(target.caBundle !== undefined && { ca: target.caBundle }),
@@ -42,25 +38,18 @@ export function createOutbound({ store, frontProxy }: OutboundOptions): Outbound
         ...(target.insecureSkipTlsVerify && { insecureSkipTlsVerify: true }),
         ...(target.frontProxy && frontProxy),
       });
-    }
+    transports.delete(key);
     transports.set(key, transport);
-    if (transports.size > MAX_TRANSPORTS) {
-      // Not closed: calls may be under way on it. Its idle connections end by themselves.
-      for (const oldest of transports.keys()) {
-        transports.delete(oldest);
-        break;
-      }
-    }
+    // Not closed: calls may be under way on it. Its idle connections end by themselves.
+    if (transports.size > MAX_TRANSPORTS) transports.delete(transports.keys().next().value!);
     return transport;
   };
 
   return {
-    connect: (target) => async (request) => {
+    connect: ((target) => async (request) => {
       const { address } = target;
       try {
-        if ('url' in address) {
-          return await transportTo(new URL(address.url).origin, target, undefined)(request);
-        }
+        if ('url' in address) return await transportTo(new URL(address.url).origin, target)(request);
         const addresses = serviceAddresses(store, address.service);
         // Each in turn: one that is down fails every nth call only.
         const to = addresses[turn++ % addresses.length] as ServiceAddress;
@@ -69,7 +58,8 @@ export function createOutbound({ store, frontProxy }: OutboundOptions): Outbound
         if (request.signal.aborted) throw request.signal.reason;
         throw new Error(reasonOf(error), { cause: error });
       }
-    },
+    }) satisfies ConnectOutbound,
+    /** Ends all connections. */
     close() {
       for (const transport of transports.values()) transport.close();
       transports.clear();
@@ -77,7 +67,7 @@ export function createOutbound({ store, frontProxy }: OutboundOptions): Outbound
   };
 }
 
-const urlOf = ({ host, port }: ServiceAddress): string => `https://${host.includes(':') ? `[${host}]` : host}:${port}`;
+const urlOf = ({ host, port }: ServiceAddress): string => `https://${inUrl(host)}:${port}`;
 
 const UNTRUSTED: ReadonlySet<string> = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',

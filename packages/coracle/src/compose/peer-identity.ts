@@ -7,9 +7,8 @@
  * signed > kept. Each minute anew. Until it has one the agent says why, and guests stay where they are.
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { certificateValidity } from '@coracle/apimachinery/certificates/certificate-validity';
 import { CERTIFICATE_SIGNING_REQUESTS, CONFIG_MAPS, NODES } from '@coracle/apimachinery/types/resource-types';
-import { isNotFound } from '@coracle/client/api-failure';
+import { isNotFound, orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { PEER_AUTHORITY, PEER_BUNDLE, PEER_SIGNER } from '@coracle/kube-controllers/certificates/peer-authority';
 import type { PeerIdentity } from '@coracle/node-agent/network/peer';
@@ -19,18 +18,15 @@ import { createDeferred } from '@coracle/runtime/signal/deferred';
 import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
 import type { KeyPairPem, PairStore } from '../config/pki.ts';
 import { COMPONENT_NAMESPACE } from './components.ts';
-import { createNodeSigningRequest, waitForSignature } from './node-signing-request.ts';
-import type { BoundNode } from './remote-components.ts';
+import { createNodeSigningRequest, lifeLeft, RENEW_AT, waitForSignature } from './node-signing-request.ts';
+import type { BoundNode, RemoteConnection } from './remote-components.ts';
 
 export interface PeerIdentityOptions {
   readonly nodeName: string;
   /** Acts as the agent. */
   readonly client: Client;
   /** A client whose token names the node, for one request. */
-  readonly connectBound: (
-    node: BoundNode,
-    signal: AbortSignal,
-  ) => Promise<{ readonly client: Client; close(): Promise<void> }>;
+  readonly connectBound: (node: BoundNode, signal: AbortSignal) => Promise<RemoteConnection>;
   readonly pairs: PairStore;
   readonly clock: Clock;
   readonly log: Logger;
@@ -45,8 +41,6 @@ export interface KeptPeerIdentity {
   close(): Promise<void>;
 }
 
-/** Asked for anew when this part of its life is left. */
-const RENEW_AT = 0.3;
 const LOOK_MS = 60_000;
 /** A signature is waited for this long at a time; the request stays, and is looked at again. */
 const SIGNED_WITHIN_MS = 10_000;
@@ -77,10 +71,7 @@ export function keepPeerIdentity(options: PeerIdentityOptions): KeptPeerIdentity
   let why = 'it has not requested one yet';
   let reported: string | undefined = why;
 
-  const obstacle = (): string | undefined => {
-    if (held && isKnown && lifeOf(held, clock.now()) > 0) return undefined;
-    return why;
-  };
+  const obstacle = (): string | undefined => (held && isKnown && lifeLeft(held, clock.now()) > 0 ? undefined : why);
   const notice = (): void => {
     const now = obstacle();
     if (now === reported) return;
@@ -89,10 +80,7 @@ export function keepPeerIdentity(options: PeerIdentityOptions): KeptPeerIdentity
   };
   const readBundle = async (): Promise<void> => {
     const key = { namespace: COMPONENT_NAMESPACE, name: PEER_AUTHORITY };
-    const found = await client.get(CONFIG_MAPS, key, { signal }).catch((error: unknown) => {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    });
+    const found = await orAbsent(client.get(CONFIG_MAPS, key, { signal }));
     bundle = found?.data?.[PEER_BUNDLE] ?? '';
     isKnown = held !== undefined && isSignedBy(held, bundle);
     notice();
@@ -104,7 +92,7 @@ export function keepPeerIdentity(options: PeerIdentityOptions): KeptPeerIdentity
   };
   const look = async (): Promise<void> => {
     await readBundle();
-    if (held && isKnown && lifeOf(held, clock.now()) > RENEW_AT) return;
+    if (held && isKnown && lifeLeft(held, clock.now()) > RENEW_AT) return;
     if (refused && refused.until > clock.monotonic()) throw refused.error;
     asked ??= await ask(options, signal);
     const certificate = await signed(options, asked.name, signal).catch((error: unknown) => {
@@ -169,16 +157,6 @@ export function keepPeerIdentity(options: PeerIdentityOptions): KeptPeerIdentity
   };
 }
 
-/** The part of a certificate's life that is left, 0 to 1; 0 as well when it cannot be read. */
-function lifeOf({ certificate }: KeyPairPem, now: number): number {
-  try {
-    const { notBefore, notAfter } = certificateValidity(certificate);
-    return Math.max(0, (notAfter - now) / (notAfter - notBefore));
-  } catch {
-    return 0;
-  }
-}
-
 /** Whether the certificate is of one of these authorities, and the key is its own: a crash may have left a new one beside it. */
 function isSignedBy({ certificate, key }: KeyPairPem, bundle: string): boolean {
   try {
@@ -196,15 +174,10 @@ async function ask(
   { nodeName, client, connectBound }: PeerIdentityOptions,
   signal: AbortSignal,
 ): Promise<{ readonly name: string; readonly key: string }> {
-  const node = await client.get(NODES, { namespace: '', name: nodeName }, { signal }).catch((error: unknown) => {
-    if (isNotFound(error)) throw new TooEarly('the node has not registered yet');
-    throw error;
-  });
-  const { object, key } = await createNodeSigningRequest({
-    nodeName,
-    signerName: PEER_SIGNER,
-    generateName: 'coracle-peer-',
-  });
+  const node = await orAbsent(client.get(NODES, { namespace: '', name: nodeName }, { signal }));
+  if (!node) throw new TooEarly('the node has not registered yet');
+  const named = { signerName: PEER_SIGNER, generateName: 'coracle-peer-' };
+  const { object, key } = await createNodeSigningRequest(nodeName, named);
   const bound = await connectBound({ name: nodeName, uid: node.metadata.uid ?? '' }, signal);
   try {
     const made = await bound.client.create(CERTIFICATE_SIGNING_REQUESTS, object, { signal });

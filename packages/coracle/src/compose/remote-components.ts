@@ -1,15 +1,16 @@
 /** The components against a cluster reached over HTTPS, each with a token of its own service account. */
 
 import type { KubeObject } from '@coracle/apimachinery/meta/object';
-import { ApiError } from '@coracle/apimachinery/meta/status';
 import { SERVICE_ACCOUNTS } from '@coracle/apimachinery/types/resource-types';
+import { isApiError, isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { createClient } from '@coracle/client/create-client';
 import { createRenewedHandler } from '@coracle/client/transport/renewed-handler';
 import type { Clock } from '@coracle/runtime/clock/clock';
-import { createHttpsTransport } from '@coracle/runtime/http/https-transport';
+import { createHttpsTransport, type HttpsTransport } from '@coracle/runtime/http/https-transport';
 import type { Logger } from '@coracle/runtime/log/log';
-import { COMPONENT_TOKEN_SECONDS, createTokenSource, type MintedToken, type TokenSource } from './component-token.ts';
+import type { KeyPairPem } from '../config/pki.ts';
+import { COMPONENT_TOKEN_SECONDS, createTokenSource, type MintedToken } from './component-token.ts';
 import { AGENT_ACCOUNT, COMPONENT_NAMESPACE } from './components.ts';
 
 export interface RemoteCluster {
@@ -20,11 +21,15 @@ export interface RemoteCluster {
   readonly client: Client;
 }
 
-export interface RemoteIdentity {
+/** A connection under a name of its own. */
+export interface RemoteConnection {
   readonly client: Client;
-  readonly tokens: TokenSource;
   close(): Promise<void>;
 }
+
+/** Connects to the cluster, with that certificate (PEM) if one is given. */
+export const transportTo = ({ server, ca }: RemoteCluster, pair?: KeyPairPem): HttpsTransport =>
+  createHttpsTransport({ server, ...(ca && { ca }), ...pair });
 
 const OUR_VERSION = /\+coracle\b/;
 
@@ -33,18 +38,14 @@ const LEAST_MINOR = 22;
 /** Tokens that name a node, by which agents get their certificates. */
 const MOVING_MINOR = 31;
 
-export interface ServerIdentity {
-  /** Else an external cluster. */
-  readonly isOurs: boolean;
-  /** What does not work there for its age, in one line. */
-  readonly lacks?: string;
-}
-
 /**
- * Whose server it is, by the version it gives. Rejects with one line when it is another one and too old. A version that
- * cannot be read is taken for new.
+ * Whose server it is, by the version it gives: ours, or that of an external cluster. `lacks`: what does not work there for
+ * its age, in one line. Rejects with one line when it is another one and too old. A version that cannot be read is taken for new.
  */
-export async function identifyServer(client: Client, signal: AbortSignal): Promise<ServerIdentity> {
+export async function identifyServer(
+  client: Client,
+  signal: AbortSignal,
+): Promise<{ readonly isOurs: boolean; readonly lacks?: string }> {
   const { gitVersion = '' } = ((await client.raw('GET', '/version', { signal })) ?? {}) as { gitVersion?: string };
   if (OUR_VERSION.test(gitVersion)) return { isOurs: true };
   const minor = Number(/^v1\.(\d+)\b/.exec(gitVersion)?.[1] ?? Number.POSITIVE_INFINITY);
@@ -86,11 +87,11 @@ export function mintThrough(
       )) as unknown as { status: { token: string; expirationTimestamp: string } };
       return { token: answer.status.token, expires: Date.parse(answer.status.expirationTimestamp) };
     } catch (error) {
-      if (error instanceof ApiError && error.code === 404)
+      if (isNotFound(error))
         throw new Error(
           `the cluster has no service account ${COMPONENT_NAMESPACE}/${account}: is Coracle installed there?`,
         );
-      if (error instanceof ApiError && error.code === 403)
+      if (isApiError(error, 403))
         throw new Error(
           `this kubeconfig may not create tokens for ${COMPONENT_NAMESPACE}/${account}: ${error.message}`,
         );
@@ -104,9 +105,9 @@ export async function connectAs(
   cluster: RemoteCluster,
   account: string,
   options: { readonly clock: Clock; readonly log: Logger },
-): Promise<RemoteIdentity> {
+): Promise<RemoteConnection> {
   const tokens = await createTokenSource(mintThrough(cluster.client, account), options);
-  const transport = createHttpsTransport({ server: cluster.server, ...(cluster.ca && { ca: cluster.ca }) });
+  const transport = transportTo(cluster);
   let held = { handler: transport, token: tokens.current() };
   const newest = (token: string) => {
     if (token !== held.token) held = { handler: transport, token };
@@ -118,7 +119,6 @@ export async function connectAs(
   });
   return {
     client: createClient(handler, { userAgent: account }),
-    tokens,
     async close() {
       tokens.stop();
       await transport.close();
@@ -131,9 +131,9 @@ export async function connectBound(
   cluster: RemoteCluster,
   node: BoundNode,
   signal: AbortSignal,
-): Promise<{ readonly client: Client; close(): Promise<void> }> {
+): Promise<RemoteConnection> {
   const { token } = await mintThrough(cluster.client, AGENT_ACCOUNT, { bound: node, signal })();
-  const handler = createHttpsTransport({ server: cluster.server, ...(cluster.ca && { ca: cluster.ca }) });
+  const handler = transportTo(cluster);
   return {
     client: createClient(handler, { userAgent: AGENT_ACCOUNT, token }),
     close: async () => void (await handler.close()),

@@ -87,16 +87,19 @@ export function parseRendered(text: string): Readonly<Record<string, unknown>> |
   };
   // Whatever the lines above made of a text of another origin: only what is written the same way again is taken.
   if (renderKubeconfig(access) !== text) return undefined;
+  const lists = entriesOf(access).map(([field, , entry]) => [field, [entry]] as const);
+  return { apiVersion: 'v1', kind: 'Config', ...Object.fromEntries(lists), 'current-context': access.name };
+}
+
+/** The lists of a kubeconfig, and what an entry of ours is called and is in each. */
+function entriesOf(access: ClusterAccess) {
   const { name } = access;
   const user = `${name}-admin`;
-  return {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name, cluster: clusterEntry(access) }],
-    users: [{ name: user, user: userEntry(access) }],
-    contexts: [{ name, context: { cluster: name, user } }],
-    'current-context': name,
-  };
+  return [
+    ['clusters', name, { name, cluster: clusterEntry(access) }],
+    ['users', user, { name: user, user: userEntry(access) }],
+    ['contexts', name, { name, context: { cluster: name, user } }],
+  ] as const;
 }
 
 /** A YAML scalar that is text for every reader: plain where no reader could take it for something else, else quoted. */
@@ -106,7 +109,7 @@ function scalar(text: string): string {
   return isPlain && !isWord ? text : JSON.stringify(text);
 }
 
-/** The lists of a kubeconfig, and what an entry of ours is called in each. */
+/** The same without what the entries are. */
 const places = (name: string): readonly (readonly [field: string, name: string])[] => [
   ['clusters', name],
   ['users', `${name}-admin`],
@@ -131,10 +134,7 @@ export function contextEntries(text: string, name: string): ContextEntries {
 /** Puts the cluster, user and context into a kubeconfig text ('' for none); an existing current context stays. Throws when the text is not a kubeconfig. */
 export function mergeKubeconfig(text: string, access: ClusterAccess): string {
   const document = open(text);
-  const user = `${access.name}-admin`;
-  put(document, 'clusters', access.name, { name: access.name, cluster: clusterEntry(access) });
-  put(document, 'users', user, { name: user, user: userEntry(access) });
-  put(document, 'contexts', access.name, { name: access.name, context: { cluster: access.name, user } });
+  for (const [field, name, entry] of entriesOf(access)) put(document, field, name, entry);
   if (!document.get('current-context')) document.set('current-context', access.name);
   return document.toString({ lineWidth: 0 });
 }

@@ -3,13 +3,12 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { CertificateAuthority, IssueOptions, KeyPairPem } from '@coracle/apiserver/auth/certificate-authority';
-import type { Clock } from '@coracle/runtime/clock/clock';
-
-export type { KeyPairPem } from '@coracle/apiserver/auth/certificate-authority';
-
 import { createSigningKey } from '@coracle/apiserver/auth/service-account-tokens';
+import type { Clock } from '@coracle/runtime/clock/clock';
 import { ensurePrivateDir } from './data-dir.ts';
 import { readFileIfAny, writePrivateFile } from './write-file.ts';
+
+export type { KeyPairPem };
 
 /** Pairs on disk, by name. */
 export interface PairStore {
@@ -30,19 +29,12 @@ export interface Pki {
   issue: CertificateAuthority['issue'];
   /** Signs somebody's request (PEM) with the CA, as it stands. */
   sign: CertificateAuthority['sign'];
-  /** What this server shows to the API servers behind it, made when first asked for. */
-  frontProxy(): Promise<FrontProxyPki>;
-}
-
-/**
- * The identity of the front proxy. Its CA is its own: whoever trusts it believes any user name a certificate of it
- * brings, so it signs nothing but the proxy's certificate.
- */
-export interface FrontProxyPki {
-  /** PEM of the CA that extension API servers check the proxy against (`--requestheader-client-ca-file`). */
-  readonly ca: string;
-  /** Common name `FRONT_PROXY_NAME`. */
-  readonly client: KeyPairPem;
+  /**
+   * What this server shows to the API servers behind it, made when first asked for: a pair for `FRONT_PROXY_NAME`, and the PEM of
+   * the CA that they check it against (`--requestheader-client-ca-file`). That signs nothing else: whoever trusts it believes
+   * any user name a certificate of it brings.
+   */
+  frontProxy(): Promise<{ readonly ca: string; readonly client: KeyPairPem }>;
 }
 
 /** The only name that `--requestheader-allowed-names` has to list. */
@@ -60,7 +52,7 @@ const SLACK_MS = 3_600_000;
 export async function openPki(directory: string, clock: Clock): Promise<Pki> {
   const issuing = () => import('@coracle/apiserver/auth/certificate-authority');
   if (!existsSync(join(directory, 'ca.crt')))
-    await beginPki(directory, { make: async () => (await issuing()).createAuthority(clock) });
+    await beginPki(directory, async () => (await issuing()).createAuthority(clock));
   ensurePrivateDir(directory);
   const path = (name: string): string => join(directory, name);
   const read = (name: string): KeyPairPem | undefined => {
@@ -123,7 +115,7 @@ function lost(file: string, directory: string): never {
  * Makes the keys of a directory that has none, all of them or nothing: two processes that start at the same moment must
  * not leave the key of one beside the certificate of the other. Who comes second finds the first one's.
  */
-async function beginPki(directory: string, { make }: { readonly make: () => Promise<KeyPairPem> }): Promise<void> {
+async function beginPki(directory: string, make: () => Promise<KeyPairPem>): Promise<void> {
   ensurePrivateDir(dirname(directory));
   const begun = mkdtempSync(`${directory}.new-`);
   try {
