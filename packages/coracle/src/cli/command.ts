@@ -183,10 +183,10 @@ export function readArguments(command: Command, argv: readonly string[]): { flag
     return { flags: { ...values, ...Object.fromEntries(set) } as FlagValues, words: positionals };
   } catch (error) {
     const first = (error as Error).message.split(/[.?]\s/)[0]!.replace(/\.$/, '');
-    const [, withoutValue] =
-      /^Option '(?:-\w, )?--?([\w-]+)(?: <value>)?' argument (?:missing|is ambiguous)$/.exec(first) ?? [];
-    const message =
-      withoutValue === undefined ? first : `${withoutValue.length > 1 ? '--' : '-'}${withoutValue} takes a value`;
+    const message = first.replace(
+      /^Option '(?:-\w, )?--?([\w-]+)(?: <value>)?' argument (?:missing|is ambiguous)$/,
+      (_, flag: string) => `${flag.length > 1 ? '--' : '-'}${flag} takes a value`,
+    );
     const [, unknown] = /^Unknown option '--([\w-]+)'/.exec(message) ?? [];
     const meant = unknown === undefined ? undefined : nearest(unknown, Object.keys(command.flags));
     throw new UsageError(
@@ -267,6 +267,15 @@ export const listFlag = (flags: FlagValues, name: string): readonly string[] => 
 /** A message in one line: what a compiler has to say takes several, with a mark below the place. */
 export const oneLine = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error)).replace(/\s*\n[\s|.^]*/g, ' ').trim();
+
+/** What `act` returns; what it throws is thrown as `Failure`, in one line behind `prefix`. */
+export function failingAs<T>(Failure: typeof UsageError | typeof CommandError, prefix: string, act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    throw new Failure(`${prefix}${oneLine(error)}`);
+  }
+}
 
 /** `PATH: what is wrong with it`, without the code and the call of the system. */
 export const fileProblem = (path: string, error: unknown): string => {

@@ -20,18 +20,14 @@ import type { ServeWebhook } from '../compose/deletion-webhook.ts';
 import { connectAs, identifyServer } from '../compose/remote-components.ts';
 import { webhookEndpoint } from '../compose/webhook-endpoint.ts';
 import { clusterFrom } from '../config/cluster.ts';
-import { type CommandContext, CommandError, textFlag, UsageError } from './command.ts';
+import { type CommandContext, CommandError, failingAs, textFlag, UsageError } from './command.ts';
 import { processLog } from './process-log.ts';
 import { untilStopped } from './until-stopped.ts';
 
 /** Runs until Ctrl-C or SIGTERM. On an external cluster several may be started: one of them runs each controller. */
 export async function controllers(context: CommandContext): Promise<number> {
   const list = textFlag(context.flags, 'controllers') ?? '*';
-  try {
-    chooseComponents(list);
-  } catch (error) {
-    throw new UsageError((error as Error).message);
-  }
+  failingAs(UsageError, '', () => chooseComponents(list));
   const log = processLog(context.environment, systemClock);
   const cluster = await clusterFrom(context);
   const stop = untilStopped(context.signal);

@@ -19,10 +19,6 @@ interface Outcome {
   readonly remedy?: string;
 }
 
-interface Finding extends Outcome {
-  readonly check: string;
-}
-
 const pass = (detail: string): Outcome => ({ verdict: 'PASS', detail });
 const warn = (detail: string, remedy?: string): Outcome => ({ verdict: 'WARN', detail, ...(remedy && { remedy }) });
 const fail = (detail: string, remedy?: string): Outcome => ({ ...warn(detail, remedy), verdict: 'FAIL' });
@@ -45,9 +41,9 @@ export async function doctor({ flags, environment, print, signal }: CommandConte
     disk: disk(dir.root),
     port: port(dir),
     'low ports': lowPorts(),
-    [FIRMWARE_UUIDS]: firmwareUuids(dir, environment),
+    'firmware UUIDs': firmwareUuids(dir, environment),
   };
-  const findings: Finding[] = await Promise.all(
+  const findings = await Promise.all(
     Object.entries(checks).map(async ([check, outcome]) => ({ check, ...(await outcome) })),
   );
   if (flags['json'] === true) print(JSON.stringify(findings));
@@ -151,8 +147,6 @@ async function port(dir: ReturnType<typeof dataDirAt>): Promise<Outcome> {
     : warn(`${DEFAULT_PORT} is taken`, 'start with --port N, or --port 0');
 }
 
-const FIRMWARE_UUIDS = 'firmware UUIDs';
-
 /** Machines of the running server that share a firmware UUID. */
 async function firmwareUuids(
   dir: ReturnType<typeof dataDirAt>,
@@ -174,20 +168,17 @@ async function firmwareUuids(
 /** Shared UUIDs that are listed; `coracle identity audit` lists all. */
 const MOST_UUIDS = 10;
 
-export function uuidFinding(shared: readonly SharedUuid[], machines: number): Finding {
-  const check = FIRMWARE_UUIDS;
-  if (shared.length === 0) return { check, ...pass(`no two of ${machines} virtual machines have the same`) };
+function uuidFinding(shared: readonly SharedUuid[], machines: number): Outcome {
+  if (shared.length === 0) return pass(`no two of ${machines} virtual machines have the same`);
   const listed = shared
     .slice(0, MOST_UUIDS)
     .map(({ uuid, machines: all }) => `${uuid} is that of ${all.map(machineText).join(' and ')}`);
   const rest = shared.length - listed.length;
   if (rest > 0) listed.push(`${rest} more (coracle identity audit)`);
-  return {
-    check,
-    verdict: 'WARN',
-    detail: listed.join('; '),
-    remedy: `give all but one of each another: kubectl patch vm NAME -n NAMESPACE --type merge -p '{"spec":{"template":{"spec":{"domain":{"firmware":{"uuid":"'$(cat /proc/sys/kernel/random/uuid)'"}}}}}}', then restart it; its guest may need to be licensed again`,
-  };
+  return warn(
+    listed.join('; '),
+    `give all but one of each another: kubectl patch vm NAME -n NAMESPACE --type merge -p '{"spec":{"template":{"spec":{"domain":{"firmware":{"uuid":"'$(cat /proc/sys/kernel/random/uuid)'"}}}}}}', then restart it; its guest may need to be licensed again`,
+  );
 }
 
 const versionOf = (output: string): string =>

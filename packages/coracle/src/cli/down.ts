@@ -42,7 +42,7 @@ export async function down(context: CommandContext): Promise<number> {
   const running = await findRunning(dir);
   if (running) await stopProcess(running, wait);
   // One that was killed could not take its context out of the user's kubeconfig.
-  else forgetContext({ own: dir.kubeconfig, user: userKubeconfigPath(environment) });
+  else forgetContext(dir.kubeconfig, userKubeconfigPath(environment));
   const ended = await stopGuests(wait);
   if (asJson)
     print(
@@ -53,7 +53,8 @@ export async function down(context: CommandContext): Promise<number> {
         ...(ended.kept.length > 0 && { guestsRunning: ended.kept }),
       }),
     );
-  else print(outcome({ running, keepVms, dir, ...ended }));
+  else if (running) print(`stopped${keepVms ? ' (VMs keep running)' : ''}`);
+  else print(outcome(dir, ended));
   return 0;
 }
 
@@ -68,19 +69,12 @@ interface Wait {
   readonly deadline: number;
 }
 
-function outcome(end: {
-  readonly running: Running | undefined;
-  readonly keepVms: boolean;
-  readonly dir: DataDir;
-  readonly stopped: readonly string[];
-  readonly kept: readonly string[];
-}): string {
-  if (end.kept.length > 0 && !end.running)
-    return `no control plane runs in ${end.dir.root}; guests that keep running: ${end.kept.join(', ')}`;
-  if (end.running) return `stopped${end.keepVms ? ' (VMs keep running)' : ''}`;
-  return end.stopped.length === 0
-    ? `nothing runs in ${end.dir.root}`
-    : `stopped what ran without a control plane: ${end.stopped.join(', ')}`;
+/** What there was to stop where no control plane ran. */
+function outcome({ root }: DataDir, { stopped, kept }: Awaited<ReturnType<typeof stopGuests>>): string {
+  if (kept.length > 0) return `no control plane runs in ${root}; guests that keep running: ${kept.join(', ')}`;
+  return stopped.length === 0
+    ? `nothing runs in ${root}`
+    : `stopped what ran without a control plane: ${stopped.join(', ')}`;
 }
 
 /** Tells the control plane to stop and waits until it has. Throws CommandError that says what it waits for. */
@@ -151,10 +145,8 @@ async function stopGuests(wait: Wait): Promise<{ readonly stopped: string[]; rea
   const stopping = stopGuestsOnDisk(guests, { force, clock: systemClock, log: silentLogger, signal: linked.signal });
   const waitingFor = (): string => {
     const now = systemClock.now();
-    return awaitedText(
-      stopping.waiting().map(({ name, leftMs }) => ({ name, until: now + leftMs })),
-      now,
-    );
+    const guests = stopping.waiting().map(({ name, leftMs }) => ({ name, until: now + leftMs }));
+    return awaitedText(guests, now);
   };
   const telling = systemClock.schedule(force ? QUIET_MS : 0, () => note(`waiting for ${waitingFor()}`));
   try {
@@ -173,16 +165,16 @@ async function stopGuests(wait: Wait): Promise<{ readonly stopped: string[]; rea
 }
 
 /** Takes the context of this data directory's control plane out of the user's kubeconfig, if it is there and both can be read. */
-function forgetContext({ own, user }: { readonly own: string; readonly user: string }): void {
+function forgetContext(own: string, user: string): void {
   if (!existsSync(own) || !existsSync(user) || realpathSync(own) === realpathSync(user)) return;
   try {
     const { clusters } = parse(readFileSync(own, 'utf8')) as {
       clusters: [{ name: string; cluster: { server: string } }];
     };
     const [{ name, cluster }] = clusters;
-    if (unmergeKubeconfig(readFileSync(user, 'utf8'), { name, server: cluster.server }) === readFileSync(user, 'utf8'))
-      return;
-    editUserKubeconfig(user, (text) => unmergeKubeconfig(text, { name, server: cluster.server }));
+    const forget = (text: string): string => unmergeKubeconfig(text, { name, server: cluster.server });
+    const text = readFileSync(user, 'utf8');
+    if (forget(text) !== text) editUserKubeconfig(user, forget);
   } catch {
     // A kubeconfig that cannot be read or is being written is left as it is.
   }

@@ -1,5 +1,6 @@
 /** How a drain is shown: a table that is drawn again on a terminal, lines of what changed elsewhere. */
 import type { DrainRow } from '@coracle/kubevirt/rules/drain/drain-plan';
+import { textTable } from './text-table.ts';
 
 export interface ShownRow {
   readonly row: DrainRow;
@@ -25,16 +26,8 @@ export function drainTable(rows: readonly ShownRow[]): string {
     row.blocker ?? '',
   ]);
   const used = HEADS.map((_, at) => at === 0 || cells.some((line) => line[at] !== ''));
-  const lines = [HEADS, ...cells].map((line) => line.filter((_, at) => used[at]));
-  const widths = lines[0]!.map((_, at) => Math.max(...lines.map((line) => line[at]!.length)));
-  return lines
-    .map((line) =>
-      line
-        .map((cell, at) => cell.padEnd(widths[at]!))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
+  const shown = (line: readonly string[]): string[] => line.filter((_, at) => used[at]);
+  return textTable(shown(HEADS), cells.map(shown));
 }
 
 function expected({ outcome, seconds }: DrainRow): string {
@@ -42,25 +35,19 @@ function expected({ outcome, seconds }: DrainRow): string {
   return outcome === 'migrates' ? `about ${seconds}s` : `up to ${seconds}s`;
 }
 
-export interface DrainDisplay {
-  show(rows: readonly ShownRow[]): void;
-  /** The last line: text for people, or the summary as JSON. */
-  end(text: string | undefined, summary: object): void;
-}
-
-/** Makes one for this output. */
+/** Shows a drain as it goes on. */
 export function createDrainDisplay(options: {
   readonly print: (text: string) => void;
   readonly asJson: boolean;
   readonly isTerminal: boolean;
-}): DrainDisplay {
+}) {
   const { print, asJson, isTerminal } = options;
   /** Machine -> what was said of it last. */
   const said = new Map<string, string>();
   let drawn = 0;
   let last = '';
   return {
-    show(rows) {
+    show(rows: readonly ShownRow[]): void {
       if (!asJson && isTerminal) {
         const table = drainTable(rows);
         if (table === last) return;
@@ -80,7 +67,8 @@ export function createDrainDisplay(options: {
         print(text);
       }
     },
-    end(text, summary) {
+    /** The last line: text for people, or the summary as JSON. */
+    end(text: string | undefined, summary: object): void {
       if (asJson) print(JSON.stringify(summary));
       else if (text !== undefined) print(text);
     },

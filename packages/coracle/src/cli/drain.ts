@@ -5,7 +5,7 @@ import { hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Eviction, Pod } from '@coracle/apimachinery/types/types';
-import { isNotFound } from '@coracle/client/api-failure';
+import { isApiError, isNotFound, orAbsent, orExpected } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import {
   KUBEVIRTS,
@@ -42,12 +42,8 @@ export async function drain(context: CommandContext): Promise<number> {
   }
   await using cluster = await clusterFrom(context);
   const { client } = cluster;
-  try {
-    await client.get(NODES, { namespace: '', name: nodeName });
-  } catch (error) {
-    if (isNotFound(error)) throw new CommandError(`there is no node "${nodeName}" (kubectl get nodes)`);
-    throw error;
-  }
+  if (!(await orAbsent(client.get(NODES, { namespace: '', name: nodeName }))))
+    throw new CommandError(`there is no node "${nodeName}" (kubectl get nodes)`);
   return flags['what-if'] === true
     ? await rehearse(context, { client, nodeName })
     : await run(context, { client, nodeName, timeout });
@@ -76,10 +72,7 @@ async function planOf(client: Client, nodeName: string): Promise<DrainRow[]> {
     client.list(NAMESPACES),
     client.list(KUBEVIRTS),
     // They only make the estimate better: who may drain need not see them.
-    client.list(MIGRATION_POLICIES).catch((error: unknown) => {
-      if (error instanceof ApiError && (error.code === 403 || error.code === 404)) return { items: [] };
-      throw error;
-    }),
+    orExpected(client.list(MIGRATION_POLICIES), isNotFound, (error) => isApiError(error, 403)),
   ]);
   const labels = new Map(namespaces.items.map(({ metadata }) => [metadata.name, metadata.labels]));
   const kubevirt = kubevirts.items[0];
@@ -92,7 +85,7 @@ async function planOf(client: Client, nodeName: string): Promise<DrainRow[]> {
     budgets: budgets.items,
     clusterStrategy: clusterConfigOf(kubevirt).evictionStrategy,
     migrations: migrationSettings(kubevirt),
-    policies: policies.items,
+    policies: policies?.items ?? [],
     namespaceLabels: (name) => labels.get(name),
     ...(kubevirt && { nodeSelectors: kubevirt.spec?.configuration?.developerConfiguration?.nodeSelectors ?? {} }),
   });
@@ -128,17 +121,9 @@ async function rehearse(
   return held.length === 0 ? 0 : 1;
 }
 
-type Answer =
-  | { readonly type: 'granted' }
-  | { readonly type: 'gone' }
-  | { readonly type: 'refused'; readonly message: string };
+type Answer = { readonly type: 'granted' | 'gone' } | { readonly type: 'refused'; readonly message: string };
 
-async function evict(
-  client: Client,
-  row: { readonly namespace: string; readonly pod: string },
-  { dryRun = false }: { readonly dryRun?: boolean } = {},
-): Promise<Answer> {
-  const { namespace, pod: name } = row;
+async function evict(client: Client, { namespace, pod: name }: DrainRow, { dryRun = false } = {}): Promise<Answer> {
   const body: Eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } };
   try {
     await client.create(EVICTIONS, body, { subresource: 'eviction', dryRun });
@@ -209,12 +194,8 @@ async function run(
 
 /** True also for a node that is gone: what was on it goes as well. */
 async function isCordoned(client: Client, name: string): Promise<boolean> {
-  try {
-    return (await client.get(NODES, { namespace: '', name })).spec?.unschedulable === true;
-  } catch (error) {
-    if (isNotFound(error)) return true;
-    throw error;
-  }
+  const node = await orAbsent(client.get(NODES, { namespace: '', name }));
+  return !node || node.spec?.unschedulable === true;
 }
 
 async function podsOn(client: Client, nodeName: string): Promise<Map<string, Pod>> {
@@ -225,8 +206,7 @@ async function podsOn(client: Client, nodeName: string): Promise<Map<string, Pod
 /** Evicts what is due, and says how far it is. */
 async function follow(client: Client, one: Tracked, pod: Pod | undefined): Promise<void> {
   const { row } = one;
-  const ended = hasEnded(pod);
-  if (!pod || ended) {
+  if (!pod || hasEnded(pod)) {
     one.done = true;
     one.state = await whereNow(client, row);
     one.row = { ...row, blocker: undefined };
@@ -247,10 +227,9 @@ async function follow(client: Client, one: Tracked, pod: Pod | undefined): Promi
     one.granted = true;
     one.state = 'evicted';
   } else if (answer.type === 'refused') {
-    const moves = row.outcome === 'migrates';
     one.state = await progressOf(client, one);
     // For what moves the refusal is the order to move it; for the rest it is what holds it.
-    if (!moves) one.row = { ...row, blocker: row.blocker ?? answer.message };
+    if (row.outcome !== 'migrates') one.row = { ...row, blocker: row.blocker ?? answer.message };
   }
 }
 
@@ -270,15 +249,9 @@ async function progressOf(client: Client, { row, state }: Tracked): Promise<stri
 /** Where the machine is after its Pod has gone. */
 async function whereNow(client: Client, row: DrainRow): Promise<string> {
   if (row.instance === undefined) return 'gone';
-  try {
-    const key = { namespace: row.namespace, name: row.instance };
-    const { status } = await client.get(VIRTUAL_MACHINE_INSTANCES, key);
-    const node = status?.nodeName;
-    return status?.phase === 'Running' && node
-      ? `runs on ${node}`
-      : `gone (${(status?.phase ?? 'Pending').toLowerCase()})`;
-  } catch (error) {
-    if (isNotFound(error)) return 'gone';
-    throw error;
-  }
+  const key = { namespace: row.namespace, name: row.instance };
+  const instance = await orAbsent(client.get(VIRTUAL_MACHINE_INSTANCES, key));
+  if (!instance) return 'gone';
+  const { phase = 'Pending', nodeName } = instance.status ?? {};
+  return phase === 'Running' && nodeName ? `runs on ${nodeName}` : `gone (${phase.toLowerCase()})`;
 }

@@ -22,6 +22,7 @@ import { clusterFrom } from '../config/cluster.ts';
 import { VERSION } from '../config/version.ts';
 import { type CommandContext, CommandError, textFlag, UsageError } from './command.ts';
 import { readManifests } from './manifests.ts';
+import { textTable } from './text-table.ts';
 
 /** A machine as the webhooks leave it, and what its matchers stand for. */
 interface Admitted {
@@ -155,11 +156,8 @@ function fixedClient(objects: readonly KubeObject[], namespace: string): Client 
 }
 
 function tableOf(fields: readonly ExplainedField[]): string {
-  const rows = fields.map(({ path, value, layer }) => [path, inline(value), layer] as const);
-  const widths = [0, 1].map((at) => Math.max(5, ...rows.map((row) => row[at]!.length)));
-  return [['FIELD', 'VALUE', 'SET BY'] as const, ...rows]
-    .map(([path, value, layer]) => `${path.padEnd(widths[0]!)}  ${value.padEnd(widths[1]!)}  ${layer}`)
-    .join('\n');
+  const rows = fields.map(({ path, value, layer }) => [path, inline(value), layer]);
+  return textTable(['FIELD', 'VALUE', 'SET BY'], rows);
 }
 
 const MAX_VALUE = 48;

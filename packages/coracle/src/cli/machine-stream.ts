@@ -1,8 +1,7 @@
 /** What a running machine gives out (console, screen, a port of the guest), by the subresource API, or by its node where that is missing. */
 
 import type { ObjectKey } from '@coracle/apimachinery/meta/object';
-import { isNotFound } from '@coracle/client/api-failure';
-import type { Client } from '@coracle/client/client';
+import { orAbsent } from '@coracle/client/api-failure';
 import { wholeBody } from '@coracle/client/transport/response-body';
 import { VIRTUAL_MACHINE_INSTANCES } from '@coracle/kubevirt/kinds/kinds';
 import { createMessagePair } from '@coracle/runtime/http/message-pair';
@@ -11,6 +10,8 @@ import type { Cluster } from '../config/cluster.ts';
 import { CommandError } from './command.ts';
 
 const PROTOCOL = 'plain.kubevirt.io';
+
+type Reached = Pick<Cluster, 'handler' | 'client'>;
 
 /** What is opened of a machine, and for how long. */
 export interface StreamRequest {
@@ -23,7 +24,7 @@ export interface StreamRequest {
 
 /** Opens the stream. Throws CommandError with what the server says of it. */
 export async function openMachineStream(
-  cluster: Pick<Cluster, 'handler' | 'client'>,
+  cluster: Reached,
   key: ObjectKey,
   request: StreamRequest,
 ): Promise<MessageSocket> {
@@ -34,7 +35,7 @@ export async function openMachineStream(
 
 /** As `openMachineStream`, for a socket of the caller's own: the stream is joined to what the answer is called with. */
 export async function askForStream(
-  cluster: Pick<Cluster, 'handler' | 'client'>,
+  cluster: Reached,
   key: ObjectKey,
   request: StreamRequest,
 ): Promise<(socket: MessageSocket) => void> {
@@ -48,11 +49,7 @@ export async function askForStream(
 }
 
 /** What a GET of a subresource answers, whole. Throws CommandError with what the server says of a failure. */
-export async function readSubresource(
-  cluster: Pick<Cluster, 'handler' | 'client'>,
-  key: ObjectKey,
-  request: StreamRequest,
-): Promise<Uint8Array> {
+export async function readSubresource(cluster: Reached, key: ObjectKey, request: StreamRequest): Promise<Uint8Array> {
   const response = await ask(cluster, key, request);
   if (response.status !== 200) throw new CommandError(await refusal(response, request.signal));
   return wholeBody(response, request.signal);
@@ -60,13 +57,13 @@ export async function readSubresource(
 
 /** Asks the subresource API; with headers of an upgrade, for a stream. */
 async function ask(
-  cluster: Pick<Cluster, 'handler' | 'client'>,
+  { handler, client }: Reached,
   { namespace, name }: ObjectKey,
   { subresource, query = '', signal, headers }: StreamRequest & { readonly headers?: Readonly<Record<string, string>> },
 ): Promise<ApiResponse> {
   const at = `namespaces/${encodeURIComponent(namespace)}/virtualmachineinstances/${encodeURIComponent(name)}/${subresource}`;
   const get = (path: string) =>
-    cluster.handler({
+    handler({
       method: 'GET',
       path,
       query,
@@ -78,20 +75,11 @@ async function ask(
     });
   const response = await get(`/apis/subresources.kubevirt.io/v1/${at}`);
   // A cluster without virt-api does not know the group: there the way leads through the node.
-  if (response.status !== 404 || (await servesSubresources(cluster.client))) return response;
-  const { status } = await cluster.client.get(VIRTUAL_MACHINE_INSTANCES, { namespace, name });
+  const servesGroup = () => orAbsent(client.raw('GET', '/apis/subresources.kubevirt.io').then(() => true));
+  if (response.status !== 404 || (await servesGroup())) return response;
+  const { status } = await client.get(VIRTUAL_MACHINE_INSTANCES, { namespace, name });
   if (!status?.nodeName) throw new CommandError(`${namespace}/${name} is on no node yet`);
   return get(`/api/v1/nodes/${encodeURIComponent(status.nodeName)}/proxy/v1/${at}`);
-}
-
-async function servesSubresources(client: Client): Promise<boolean> {
-  try {
-    await client.raw('GET', '/apis/subresources.kubevirt.io');
-    return true;
-  } catch (error) {
-    if (isNotFound(error)) return false;
-    throw error;
-  }
 }
 
 /** Bytes of a refusal that are looked at. */

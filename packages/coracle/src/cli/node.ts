@@ -2,7 +2,7 @@
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 import { NODES } from '@coracle/apimachinery/types/resource-types';
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { knownAgentId, servedByAnother, takenMessage } from '@coracle/node-agent/agent/registration/agent-id';
 import { systemClock } from '@coracle/runtime/clock/clock';
@@ -75,7 +75,7 @@ export async function node(context: CommandContext): Promise<number> {
       signal: life.signal,
       onWaiting: (line) => context.note(line),
     });
-    await refuseTaken(identity.client, { name, directory: join(dir.nodes, name) });
+    await refuseTaken(identity.client, name, join(dir.nodes, name));
     joined?.remember({ name, address });
     agents = startAgents({
       names: [name],
@@ -117,16 +117,10 @@ function reportWaiting(context: CommandContext, agents: RunningAgents | undefine
 }
 
 /** Two agents of one name would end each other's guests: the second one is not started. */
-async function refuseTaken(
-  client: Client,
-  { name, directory }: { readonly name: string; readonly directory: string },
-): Promise<void> {
-  try {
-    const node = await client.get(NODES, { namespace: '', name });
-    if (servedByAnother(node, await knownAgentId(directory))) throw new CommandError(`${takenMessage(name)} (--name)`);
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-  }
+async function refuseTaken(client: Client, name: string, directory: string): Promise<void> {
+  const node = await orAbsent(client.get(NODES, { namespace: '', name }));
+  if (node && servedByAnother(node, await knownAgentId(directory)))
+    throw new CommandError(`${takenMessage(name)} (--name)`);
 }
 
 /** At most three of the addresses that others may reach this host by. */

@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { type OidcSettings, oidcDefaults } from '@coracle/apiserver/auth/oidc';
 import { SIGNING_ALGORITHMS } from '@coracle/apiserver/auth/oidc-keys';
 import { OIDC_FLAGS } from './access-flags.ts';
-import { CommandError, type FlagValues, listFlag, textFlag, UsageError } from './command.ts';
+import { CommandError, type FlagValues, failingAs, listFlag, textFlag, UsageError } from './command.ts';
 
 /** What was chosen; the CA is still a path. */
 export interface OidcChoice extends Omit<OidcSettings, 'ca'> {
@@ -57,9 +57,5 @@ function requiredClaim(text: string): [name: string, value: string] {
 /** The choice with its CA read. Throws CommandError of one line. */
 export function oidcSettings({ caFile, ...choice }: OidcChoice): OidcSettings {
   if (caFile === undefined) return choice;
-  try {
-    return { ...choice, ca: readFileSync(caFile, 'utf8') };
-  } catch (error) {
-    throw new CommandError(`--oidc-ca-file: ${(error as Error).message}`);
-  }
+  return { ...choice, ca: failingAs(CommandError, '--oidc-ca-file: ', () => readFileSync(caFile, 'utf8')) };
 }

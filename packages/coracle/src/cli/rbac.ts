@@ -3,7 +3,7 @@ import { stringify } from 'yaml';
 import { agentManifests, controllerManifests, STARTER_ACCOUNT } from '../compose/component-policy.ts';
 import { AGENT_ACCOUNT, COMPONENT_NAMESPACE, chooseComponents } from '../compose/components.ts';
 import type { Manifest } from '../compose/policy-manifest.ts';
-import { type CommandContext, textFlag, UsageError } from './command.ts';
+import { type CommandContext, failingAs, textFlag, UsageError } from './command.ts';
 
 /** Prints; whoever applies it must hold these rights. */
 export async function rbac({ words, flags, print, note }: CommandContext): Promise<number> {
@@ -15,11 +15,8 @@ export async function rbac({ words, flags, print, note }: CommandContext): Promi
   const manifests: Manifest[] = [];
   const starters: string[] = [];
   if (what !== 'node') {
-    try {
-      manifests.push(...controllerManifests(chooseComponents(list ?? '*', { external: true })));
-    } catch (error) {
-      throw new UsageError((error as Error).message);
-    }
+    const chosen = failingAs(UsageError, '', () => chooseComponents(list ?? '*', { external: true }));
+    manifests.push(...controllerManifests(chosen));
     starters.push(STARTER_ACCOUNT);
   }
   if (what !== 'controllers') {

@@ -2,7 +2,6 @@
 
 import { statfs } from 'node:fs/promises';
 import { isConditionTrue } from '@coracle/apimachinery/meta/object-state';
-
 import { NODES } from '@coracle/apimachinery/types/resource-types';
 import { findGuestsOnDisk, nameOfGuest } from '@coracle/node-agent/agent/launcher/guests-on-disk';
 import { openImageStore } from '@coracle/node-agent/image/image-store';
@@ -22,7 +21,8 @@ import { sizeText } from './size-text.ts';
 export async function status(context: CommandContext): Promise<number> {
   const { flags, environment, print } = context;
   const dir = dataDirAt(textFlag(flags, 'data-dir') ?? defaultDataDir(environment));
-  const asJson = flags['json'] === true;
+  const answer = (json: object, lines: readonly string[]): void =>
+    print(flags['json'] === true ? JSON.stringify(json) : lines.join('\n'));
   const running = await findRunning(dir);
   const guests = (await findGuestsOnDisk(dir.nodes)).map((guest) => ({
     name: nameOfGuest(guest),
@@ -32,104 +32,78 @@ export async function status(context: CommandContext): Promise<number> {
     // A record that cannot be read is acted upon by no agent.
     isServed: guest.record !== undefined && guest.agent !== undefined,
   }));
+  const listed = (some: typeof guests) => some.length > 0 && { guests: some.map(({ isServed: _, ...guest }) => guest) };
   if (!running) {
-    print(
-      asJson
-        ? JSON.stringify({
-            running: false,
-            dataDir: dir.root,
-            ...(guests.length > 0 && { guests: guests.map(({ isServed: _, ...guest }) => guest) }),
-          })
-        : [`not running in ${dir.root} (start: coracle up --detach)`, ...guests.map(guestLine)].join('\n'),
-    );
+    answer({ running: false, dataDir: dir.root, ...listed(guests) }, [
+      `not running in ${dir.root} (start: coracle up --detach)`,
+      ...guests.map(guestLine),
+    ]);
     return 1;
   }
+  const { process, url, version, startedAt, stopping } = running;
   const unserved = guests.filter(({ isServed }) => !isServed);
-  if (running.stopping) {
+  if (stopping) {
     // Its API closes at any moment.
-    print(
-      asJson
-        ? JSON.stringify({
-            running: true,
-            pid: running.process.pid,
-            dataDir: dir.root,
-            stopping: running.stopping,
-            ...(unserved.length > 0 && { guests: unserved.map(({ isServed: _, ...guest }) => guest) }),
-          })
-        : [
-            `control plane  ${running.url}  (pid ${running.process.pid})`,
-            stoppingLine(running.stopping),
-            ...unserved.map(guestLine),
-          ].join('\n'),
-    );
+    answer({ running: true, pid: process.pid, dataDir: dir.root, stopping, ...listed(unserved) }, [
+      `control plane  ${url}  (pid ${process.pid})`,
+      stoppingLine(stopping),
+      ...unserved.map(guestLine),
+    ]);
     return 0;
   }
-  const facts = await readFacts(context, dir);
-  const { nodes, machines, images, used, space, full } = facts;
+  const { nodes, machines, images, used, space, full } = await readFacts(context, dir);
   const active = machines.filter(({ runsSince }) => runsSince !== undefined);
-  if (asJson)
-    print(
-      JSON.stringify({
-        running: true,
-        pid: running.process.pid,
-        url: running.url,
-        version: running.version,
-        startedAt: running.startedAt,
-        dataDir: dir.root,
-        nodes: { ready: nodes.ready, total: nodes.total },
-        virtualMachines: { running: active.length, total: machines.length },
-        machines,
-        images,
-        diskBytes: used,
-        ...(space && { space }),
-        ...(full !== undefined && { diskPressure: full }),
-        ...(unserved.length > 0 && { guests: unserved.map(({ isServed: _, ...guest }) => guest) }),
-      }),
-    );
-  else
-    print(
-      [
-        `control plane  ${running.url}  (pid ${running.process.pid}, version ${running.version}, since ${running.startedAt})`,
-        `data           ${dir.root}${space ? `  (${sizeText(space.freeBytes)} of ${sizeText(space.totalBytes)} free)` : ''}`,
-        `nodes          ${nodes.ready} of ${nodes.total} ready`,
-        `images         ${images.count}, ${sizeText(images.bytes)}`,
-        `disks          ${sizeText(used)}`,
-        `machines       ${active.length} running, ${machines.length} defined`,
-        ...(full === undefined ? [] : [`disk           ${full}`]),
-        ...unserved.map(guestLine),
-        ...(machines.length === 0
-          ? []
-          : ['', machineTable(machines, { withNamespace: true, colour: hasColour(context) })]),
-      ].join('\n'),
-    );
+  const json = {
+    running: true,
+    pid: process.pid,
+    url,
+    version,
+    startedAt,
+    dataDir: dir.root,
+    nodes,
+    virtualMachines: { running: active.length, total: machines.length },
+    machines,
+    images,
+    diskBytes: used,
+    ...(space && { space }),
+    ...(full !== undefined && { diskPressure: full }),
+    ...listed(unserved),
+  };
+  answer(json, [
+    `control plane  ${url}  (pid ${process.pid}, version ${version}, since ${startedAt})`,
+    `data           ${dir.root}${space ? `  (${sizeText(space.freeBytes)} of ${sizeText(space.totalBytes)} free)` : ''}`,
+    `nodes          ${nodes.ready} of ${nodes.total} ready`,
+    `images         ${images.count}, ${sizeText(images.bytes)}`,
+    `disks          ${sizeText(used)}`,
+    `machines       ${active.length} running, ${machines.length} defined`,
+    ...(full === undefined ? [] : [`disk           ${full}`]),
+    ...unserved.map(guestLine),
+    ...(machines.length === 0 ? [] : ['', machineTable(machines, { withNamespace: true, colour: hasColour(context) })]),
+  ]);
   return 0;
 }
 
 /** What the API and the disk say of a control plane that runs. */
 async function readFacts({ environment, signal }: CommandContext, dir: DataDir) {
-  const cluster = await clusterFrom({ flags: { 'data-dir': dir.root }, environment });
-  try {
-    const onDisk = spaceOnDisk(dir, cluster.client, signal);
-    const [nodes, machines, images, { bytes: used }, space, full] = await Promise.all([
-      cluster.client.list(NODES, { signal }),
-      onDisk.then(({ bytesOf }) => readMachines(cluster.client, { namespace: undefined, signal, bytesOf })),
-      listImages(await openImageStore(dir.images, { clock: systemClock })),
-      onDisk,
-      diskSpace(dir.root),
-      fullDisk(dir.root),
-    ]);
-    const ready = nodes.items.filter((node) => isConditionTrue(node, 'Ready'));
-    return {
-      nodes: { ready: ready.length, total: nodes.items.length },
-      machines,
-      images: { count: images.length, bytes: images.reduce((sum, { size }) => sum + size, 0) },
-      used,
-      space,
-      full,
-    };
-  } finally {
-    await cluster.close();
-  }
+  await using cluster = await clusterFrom({ flags: { 'data-dir': dir.root }, environment });
+  const { client } = cluster;
+  const onDisk = spaceOnDisk(dir, client, signal);
+  const [{ items: nodes }, machines, images, { bytes: used }, space, full] = await Promise.all([
+    client.list(NODES, { signal }),
+    onDisk.then(({ bytesOf }) => readMachines(client, { namespace: undefined, signal, bytesOf })),
+    listImages(await openImageStore(dir.images, { clock: systemClock })),
+    onDisk,
+    diskSpace(dir.root),
+    fullDisk(dir.root),
+  ]);
+  return {
+    nodes: { ready: nodes.filter((node) => isConditionTrue(node, 'Ready')).length, total: nodes.length },
+    machines,
+    images: { count: images.length, bytes: images.reduce((sum, { size }) => sum + size, 0) },
+    used,
+    space,
+    full,
+  };
 }
 
 /** Undefined where it cannot be asked. */

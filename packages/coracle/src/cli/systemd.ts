@@ -28,11 +28,26 @@ export async function systemd(context: CommandContext): Promise<number> {
   if (what === 'up' && drains)
     throw new UsageError('--drain is for coracle systemd node: no guest migrates once its control plane has stopped');
   const address = readAddress(context, what);
-  context.print(
-    what === 'up'
-      ? upUnit({ program: LAUNCHER_FILE, dir, budget, address })
-      : nodeUnit({ program: LAUNCHER_FILE, dir, budget, address, ...drainParts(context, drains) }),
-  );
+  const call = (...words: readonly string[]): string[] => [LAUNCHER_FILE, ...words];
+  if (what === 'up')
+    context.print(
+      unit({
+        description: 'Coracle: control plane and virtual machines',
+        start: call('up', '--data-dir', dir, '--no-merge-kubeconfig', ...address),
+        // Guests are shut down, each within its own grace period; after a reboot their run strategies start them again.
+        stop: [call('down', '--data-dir', dir, '--timeout', String(budget))],
+        budget,
+      }),
+    );
+  else
+    context.print(
+      unit({
+        description: 'Coracle: node agent and its virtual machines',
+        start: call('node', 'join', '--data-dir', dir, '--stop-vms', ...address),
+        stop: drains ? [call(...drainWords(context), '--timeout', String(Math.floor(budget * SHUTDOWN_SHARE)))] : [],
+        budget,
+      }),
+    );
   return 0;
 }
 
@@ -46,47 +61,12 @@ function readAddress({ flags }: CommandContext, what: string): readonly string[]
   return [`--${own}`, value];
 }
 
-function drainParts({ flags }: CommandContext, drains: boolean): { drain?: { name: string; kubeconfig: string } } {
-  if (!drains) return {};
+/** The drain of the node by the user whom the flags name. Throws UsageError. */
+function drainWords({ flags }: CommandContext): readonly string[] {
   const kubeconfig = textFlag(flags, 'kubeconfig');
   if (kubeconfig === undefined)
     throw new UsageError('--drain needs --kubeconfig FILE of a user who may cordon nodes and evict pods');
-  return { drain: { name: textFlag(flags, 'name') ?? nodeNames(1)[0]!, kubeconfig: resolve(kubeconfig) } };
-}
-
-interface Unit {
-  readonly program: string;
-  readonly dir: string;
-  /** Seconds. */
-  readonly budget: number;
-  /** More words for the command. */
-  readonly address: readonly string[];
-}
-
-function upUnit({ program, dir, budget, address }: Unit): string {
-  return unit({
-    description: 'Coracle: control plane and virtual machines',
-    start: [program, 'up', '--data-dir', dir, '--no-merge-kubeconfig', ...address],
-    // Guests are shut down, each within its own grace period; after a reboot their run strategies start them again.
-    stop: [[program, 'down', '--data-dir', dir, '--timeout', String(budget)]],
-    budget,
-  });
-}
-
-function nodeUnit({
-  program,
-  dir,
-  budget,
-  address,
-  drain,
-}: Unit & { drain?: { name: string; kubeconfig: string } }): string {
-  const limit = Math.floor(budget * SHUTDOWN_SHARE);
-  return unit({
-    description: 'Coracle: node agent and its virtual machines',
-    start: [program, 'node', 'join', '--data-dir', dir, '--stop-vms', ...address],
-    stop: drain ? [[program, 'drain', drain.name, '--kubeconfig', drain.kubeconfig, '--timeout', String(limit)]] : [],
-    budget,
-  });
+  return ['drain', textFlag(flags, 'name') ?? nodeNames(1)[0]!, '--kubeconfig', resolve(kubeconfig)];
 }
 
 function unit(parts: {

@@ -1,17 +1,15 @@
 /** `coracle up`: the control plane and its nodes in one process, in the foreground or detached. */
 
-import { closeSync, fstatSync, openSync, readFileSync, readSync, realpathSync, statfsSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readFileSync, readSync, realpathSync, statfsSync, statSync } from 'node:fs';
 import { flushCompileCache, getCompileCacheDir } from 'node:module';
 import { delimiter, dirname, resolve } from 'node:path';
 import { DEFAULT_SERVICE_CIDR } from '@coracle/apimachinery/types/service-cidrs';
 import { parseStaticTokens } from '@coracle/apiserver/auth/static-tokens';
-import type { FindTokenUser } from '@coracle/apiserver/auth/token-authenticator';
 import { systemClock } from '@coracle/runtime/clock/clock';
 import { isRunning, signalProcess } from '@coracle/runtime/process/identity';
 import { isProgram } from '@coracle/runtime/process/program';
 import { spawnDetached } from '@coracle/runtime/process/spawn-detached';
 import { aborted } from '@coracle/runtime/signal/abortable';
-import type { AuditSettings } from '../compose/audit-log.ts';
 import { giveMemoryBackAtRest } from '../compose/give-memory-back.ts';
 import { type DataDir, dataDirAt, defaultDataDir, ensurePrivateDir } from '../config/data-dir.ts';
 import { userKubeconfigPath } from '../config/kubeconfig.ts';
@@ -29,6 +27,7 @@ import {
   type CommandContext,
   CommandError,
   type FlagValues,
+  failingAs,
   flagArguments,
   listFlag,
   numberFlag,
@@ -76,8 +75,9 @@ export async function up(context: CommandContext): Promise<number> {
 /** What the flags ask for. Throws UsageError. */
 function readChoice(flags: FlagValues) {
   const clusterName = textFlag(flags, 'cluster-name');
-  const audit: AuditSettings | undefined = auditSettings(flags);
+  const audit = auditSettings(flags);
   const tokens = textFlag(flags, 'token-auth-file');
+  const range = textFlag(flags, 'service-cluster-ip-range') ?? DEFAULT_SERVICE_CIDR;
   return {
     /** What the host takes as it is. */
     host: {
@@ -90,7 +90,7 @@ function readChoice(flags: FlagValues) {
       hostDiskRoots: listFlag(flags, 'host-disk').map((path) => resolve(path)),
       allowsHostPorts: flags['allow-host-ports'] === true,
       corsAllowedOrigins: originPatterns(listFlag(flags, 'cors-allowed-origins')),
-      serviceCidr: readServiceRange(textFlag(flags, 'service-cluster-ip-range') ?? DEFAULT_SERVICE_CIDR),
+      serviceCidr: failingAs(UsageError, '--service-cluster-ip-range ', () => serviceRange(range)),
       byteLimits: byteLimits(flags),
       ...(audit && { audit }),
     },
@@ -113,15 +113,6 @@ function readAddress(text: string): ServingAddress {
   }
 }
 
-/** Throws UsageError. */
-function readServiceRange(text: string): string {
-  try {
-    return serviceRange(text);
-  } catch (error) {
-    throw new UsageError(`--service-cluster-ip-range ${(error as Error).message}`);
-  }
-}
-
 /** Throws UsageError when one is no regular expression, or does not say where the name of a host begins and ends. */
 function originPatterns(patterns: readonly string[]): readonly string[] {
   for (const pattern of patterns) {
@@ -132,26 +123,21 @@ function originPatterns(patterns: readonly string[]): readonly string[] {
 }
 
 /** Throws CommandError of one line. */
-function readTokenFile(path: string): FindTokenUser {
-  try {
-    return parseStaticTokens(readFileSync(path, 'utf8'));
-  } catch (error) {
-    throw new CommandError(`--token-auth-file: ${path}: ${(error as Error).message}`);
-  }
+const readTokenFile = (path: string) =>
+  failingAs(CommandError, `--token-auth-file: ${path}: `, () => parseStaticTokens(readFileSync(path, 'utf8')));
+
+interface Start {
+  readonly dir: DataDir;
+  /** Monotonic. */
+  readonly started: number;
 }
 
-type Foreground = ReturnType<typeof readChoice> & { readonly dir: DataDir; readonly started: number };
-
-async function foreground(context: CommandContext, options: Foreground): Promise<number> {
+async function foreground(context: CommandContext, options: Start & ReturnType<typeof readChoice>): Promise<number> {
   const { environment, print, note, signal, flags } = context;
   const { dir } = options;
   const log = processLog(environment, systemClock, { boundedFile: dir.log });
   const { chooseComponents } = await import('../compose/components.ts');
-  try {
-    chooseComponents(options.host.controllers);
-  } catch (error) {
-    throw new UsageError((error as Error).message);
-  }
+  failingAs(UsageError, '', () => chooseComponents(options.host.controllers));
   const [{ startHost }, { ISSUER }] = await Promise.all([
     import('../compose/host.ts'),
     import('@coracle/apiserver/assembly/access'),
@@ -160,11 +146,10 @@ async function foreground(context: CommandContext, options: Foreground): Promise
   const { openAuthorizers } = await import('./open-authorizers.ts');
   const { authentication = {}, authorization } = options;
   const authorizers = authorization && (await openAuthorizers(authorization, { clock: systemClock, log }));
-  const allowsAll =
-    authorization !== undefined && 'modes' in authorization && authorization.modes.includes('AlwaysAllow');
+  const allowsAll = authorization && 'modes' in authorization && authorization.modes.includes('AlwaysAllow');
   const authenticated = openAuthentication(authentication, {
     disallowedIssuers: [ISSUER],
-    allowsAll,
+    allowsAll: allowsAll === true,
     clock: systemClock,
     log,
   });
@@ -209,7 +194,7 @@ async function foreground(context: CommandContext, options: Foreground): Promise
     nodes: host.nodes,
     startedAt: new Date(systemClock.now()).toISOString(),
   });
-  print(readyLine(context, { dir, url: host.url, seconds: (systemClock.monotonic() - options.started) / 1000 }));
+  print(readyLine(context, options, host.url));
   // Node writes it at the end, and a process that is killed has none: the next start would compile everything again.
   flushCompileCache();
   const compileCache = getCompileCacheDir();
@@ -248,27 +233,17 @@ function isSameFile(one: string, other: string): boolean {
   }
 }
 
-function readyLine(
-  { flags }: CommandContext,
-  at: { readonly dir: DataDir; readonly url: string; readonly seconds: number },
-): string {
-  const { dir, url, seconds } = at;
-  if (flags['json'] === true)
-    return JSON.stringify({
-      ready: true,
-      seconds: Number(seconds.toFixed(3)),
-      url,
-      kubeconfig: dir.kubeconfig,
-      dataDir: dir.root,
-    });
-  return `ready in ${seconds.toFixed(1)}s  ${url}  kubeconfig ${dir.kubeconfig}`;
+/** What is said once it is ready. */
+function readyLine({ flags }: CommandContext, { dir, started }: Start, url: string): string {
+  const seconds = (systemClock.monotonic() - started) / 1000;
+  const { kubeconfig, root: dataDir } = dir;
+  return flags['json'] === true
+    ? JSON.stringify({ ready: true, seconds: Number(seconds.toFixed(3)), url, kubeconfig, dataDir })
+    : `ready in ${seconds.toFixed(1)}s  ${url}  kubeconfig ${kubeconfig}`;
 }
 
-async function detach(
-  context: CommandContext,
-  options: { readonly dir: DataDir; readonly argv: readonly string[]; readonly started: number },
-): Promise<number> {
-  const { dir, argv, started } = options;
+async function detach(context: CommandContext, start: Start & { readonly argv: readonly string[] }): Promise<number> {
+  const { dir, argv } = start;
   ensurePrivateDir(dir.root);
   const logStart = sizeOf(dir.log);
   const child = await spawnDetached(
@@ -299,7 +274,7 @@ async function detach(
     const running: Running | undefined = await findRunning(dir);
     if (running?.process.pid === child.identity.pid) {
       for (const line of linesSince(dir.log, logStart)) if (line.startsWith(WARNING)) context.note(line);
-      context.print(readyLine(context, { dir, url: running.url, seconds: (systemClock.monotonic() - started) / 1000 }));
+      context.print(readyLine(context, start, running.url));
       return 0;
     }
     if (!(await isRunning(child.identity))) throw new CommandError(lastError(dir.log, logStart));
@@ -355,18 +330,7 @@ function ownKubeconfig({ KUBECONFIG }: CommandContext['environment']): Record<st
   return { KUBECONFIG: paths.join(delimiter) };
 }
 
-function sizeOf(path: string): number {
-  try {
-    const file = openSync(path, 'r');
-    try {
-      return fstatSync(file).size;
-    } finally {
-      closeSync(file);
-    }
-  } catch {
-    return 0;
-  }
-}
+const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
 /** What the child wrote since `from`, the last 16 KiB of it. */
 function linesSince(path: string, from: number): string[] {
@@ -379,10 +343,8 @@ function linesSince(path: string, from: number): string[] {
 
 /** The error line the child ended with. */
 function lastError(path: string, from: number): string {
-  const line = linesSince(path, from)
-    .findLast((text) => text.startsWith('error: '))
-    ?.slice('error: '.length);
-  if (line !== undefined) return line;
+  const line = linesSince(path, from).findLast((text) => text.startsWith('error: '));
+  if (line !== undefined) return line.slice('error: '.length);
   // A disk without room takes no log either.
   if (sizeOf(path) === from && statfsSync(path).bavail === 0)
     return `no space is left on the disk of ${dirname(path)}; free some there and start again (nothing is lost)`;
