@@ -23,39 +23,32 @@ import {
   listOf,
   mapOf,
   optionalOf,
+  runtimeName,
   sameType,
   typeOf,
   withoutBounds,
 } from './types.ts';
 import { moreGeneral, Substitution } from './unify.ts';
-import { validateAggregates } from './validate-aggregates.ts';
-import { validateFormats } from './validate-formats.ts';
-import { validateLiterals } from './validate-literals.ts';
-import { CelTypeValue, runtimeName } from './values.ts';
+import { validateExpression } from './validate.ts';
+import { CelTypeValue } from './values.ts';
 
-export interface CheckedExpression {
-  readonly root: Expr;
-  readonly type: CelType;
-  readonly references: ReadonlySet<string>;
-}
-
-/** @throws CelCompileError with the first type error and its place */
+/**
+ * The type of an expression, and the variables that it mentions.
+ * @throws CelCompileError with the first type error and its place
+ */
 export function checkExpression(
   root: Expr,
   source: string,
   environment: Environment,
   variables: Readonly<Record<string, CelType>>,
-): CheckedExpression {
+): { readonly type: CelType; readonly references: ReadonlySet<string> } {
   const checker = new Checker(environment, variables);
   readSource(source, () => {
     checker.check(root);
     checker.close();
-    if (!environment.literalChecks) return;
-    validateLiterals(root);
-    if (environment.homogeneous) validateAggregates(root);
-    validateFormats(root);
+    if (environment.literalChecks) validateExpression(root, environment.homogeneous);
   });
-  return { root, type: root.type!, references: checker.references };
+  return { type: root.type!, references: checker.references };
 }
 
 class Checker {
@@ -107,8 +100,7 @@ class Checker {
   }
 
   #local(name: string): CelType | undefined {
-    for (let i = this.#locals.length - 1; i >= 0; i--) if (this.#locals[i]!.name === name) return this.#locals[i]!.type;
-    return undefined;
+    return this.#locals.findLast((local) => local.name === name)?.type;
   }
 
   #withLocals<T>(locals: readonly (readonly [string, CelType])[], run: () => T): T {
@@ -234,10 +226,8 @@ class Checker {
     if (result !== undefined) return result;
     const names = types.map((type) => formatType(this.#substitution.apply(type, true)));
     const applied = member ? `${names[0]}.(${names.slice(1).join(', ')})` : `(${names.join(', ')})`;
-    throw new SourceError(
-      expr.at,
-      `found no matching overload for '${expr.name.replace(/^\./, '')}' applied to '${applied}'`,
-    );
+    const name = expr.name.replace(/^\./, '');
+    throw new SourceError(expr.at, `found no matching overload for '${name}' applied to '${applied}'`);
   }
 
   #list(expr: ListLiteral): CelType {
@@ -266,7 +256,7 @@ class Checker {
     return type;
   }
 
-  /** What members of both types are. Whether they may differ at all is asked of a whole text (`validate-aggregates.ts`). */
+  /** What members of both types are. Whether they may differ at all is asked of a whole text (`validate.ts`). */
   #join(previous: CelType | undefined, current: CelType): CelType {
     if (previous === undefined) return current;
     return this.#substitution.assign(previous, current) ? moreGeneral(previous, current) : DYN;
@@ -276,11 +266,8 @@ class Checker {
     const name = expr.name.replace(/^\./, '');
     const struct = this.#environment.struct(name);
     if (struct === undefined) {
-      const known = this.#environment.types.has(name);
-      throw new SourceError(
-        expr.at,
-        known ? `'${name}' is not a message type` : `undeclared reference to '${expr.name}' (in container '')`,
-      );
+      if (!this.#environment.types.has(name)) return this.#undeclared(expr.at, expr.name);
+      throw new SourceError(expr.at, `'${name}' is not a message type`);
     }
     expr.name = name;
     for (const field of expr.fields) {
@@ -307,7 +294,7 @@ class Checker {
         this.#logical([expr.test]);
       }
       const body = expr.body === undefined ? undefined : this.check(expr.body);
-      return this.#foldType(expr, { variable: types[0]!, key: first, body });
+      return this.#foldType(expr, [types[0]!, first, body]);
     });
   }
 
@@ -323,18 +310,16 @@ class Checker {
         return [DYN, DYN];
       case 'dyn':
         return [DYN, DYN];
-      default:
-        throw new SourceError(
-          expr.range.at,
-          `expression of type '${formatType(range)}' cannot be range of a comprehension (must be list, map, or dynamic)`,
-        );
+      default: {
+        const found = `expression of type '${formatType(range)}'`;
+        const message = `${found} cannot be range of a comprehension (must be list, map, or dynamic)`;
+        throw new SourceError(expr.range.at, message);
+      }
     }
   }
 
-  #foldType(
-    expr: Fold,
-    { variable, key, body }: { readonly variable: CelType; readonly key: CelType; readonly body: CelType | undefined },
-  ): CelType {
+  /** By the types of the first name, of a key and of the body. */
+  #foldType(expr: Fold, [variable, key, body]: readonly [CelType, CelType, CelType | undefined]): CelType {
     switch (expr.kind) {
       case 'all':
       case 'exists':

@@ -42,6 +42,15 @@ export function fail(message: string): never {
   throw new CelEvaluationError(message);
 }
 
+/** Whether a text can be read: `read` neither throws nor gives undefined. */
+export function isReadable(read: (text: string) => unknown, text: string): boolean {
+  try {
+    return read(text) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
 /** Whether an evaluation came out as a failure: inside of an expression a failure is a value like any other. */
 export const isFailure = (value: unknown): value is CelEvaluationError => value instanceof CelEvaluationError;
 
@@ -65,20 +74,20 @@ export class CelTypeNameError extends CelEvaluationError {}
 /** No function of that name takes these values. */
 export const noOverload = (): CelEvaluationError => new CelEvaluationError('no such overload');
 
+const BUDGET_MESSAGES = {
+  call: 'operation cancelled: actual cost limit exceeded',
+  total: 'validation failed due to running out of cost budget, no further validation rules will be run',
+};
+
 /**
- * The expression costs too much. `call`: this one evaluation went over the limit of one call, message
- * `operation cancelled: actual cost limit exceeded`. `total`: what is left of the shared budget does not suffice, message
- * `validation failed due to running out of cost budget, no further validation rules will be run`.
+ * The expression costs too much. `call`: this one evaluation went over the limit of one call. `total`: what is left of the
+ * shared budget does not suffice.
  */
 export class CelBudgetError extends Error {
   readonly scope: 'call' | 'total';
 
   constructor(scope: 'call' | 'total') {
-    super(
-      scope === 'call'
-        ? 'operation cancelled: actual cost limit exceeded'
-        : 'validation failed due to running out of cost budget, no further validation rules will be run',
-    );
+    super(BUDGET_MESSAGES[scope]);
     this.name = 'CelBudgetError';
     this.scope = scope;
   }

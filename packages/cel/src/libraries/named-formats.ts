@@ -6,10 +6,11 @@ import {
   checkName,
   checkQualifiedName,
 } from '@coracle/apimachinery/meta/name-rules';
-import { actualSize, type CostModel, constant, scaleRange, TRAVERSAL } from '../cost-models.ts';
+import { actualSize, type CostModel, ONE, scaleRange, TRAVERSAL } from '../cost-models.ts';
 import { type Overload, overload } from '../declarations.ts';
+import { isReadable } from '../errors.ts';
 import { parseDate, parseTimestamp } from '../time.ts';
-import { CelOpaque, CelOptional, NONE } from '../values.ts';
+import { CelOpaque, CelOptional, celOptional, NONE } from '../values.ts';
 import { urlProblem } from './url.ts';
 
 const NAME = 'kubernetes.NamedFormat';
@@ -20,24 +21,11 @@ type Boxed = CelOpaque<Check>;
 const masked = (text: string): string => (text.length > 1 && text.endsWith('-') ? `${text.slice(0, -2)}a` : text);
 const problem = (valid: boolean, message: string): readonly string[] => (valid ? [] : [message]);
 
+/** Go's decoder skips line ends and insists on padding. */
 function isBase64(text: string): boolean {
-  try {
-    // Go's decoder skips line ends and insists on padding.
-    const bare = text.replace(/[\r\n]/g, '');
-    decodeBase64(bare);
-    return bare !== '' && bare.length % 4 === 0 && !/\s/.test(bare);
-  } catch {
-    return false;
-  }
+  const bare = text.replace(/[\r\n]/g, '');
+  return bare !== '' && bare.length % 4 === 0 && !/\s/.test(bare) && isReadable(decodeBase64, bare);
 }
-
-const parses = (parse: (text: string) => unknown, text: string): boolean => {
-  try {
-    return parse(text) !== undefined;
-  } catch {
-    return false;
-  }
-};
 
 const FORMATS: Readonly<Record<string, Check>> = {
   dns1123Label: (text) => checkName(text, 'label'),
@@ -52,8 +40,8 @@ const FORMATS: Readonly<Record<string, Check>> = {
   uuid: (text) =>
     problem(/^[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$/.test(text), 'does not match the UUID format'),
   byte: (text) => problem(isBase64(text), 'invalid base64'),
-  date: (text) => problem(parses(parseDate, text), 'invalid date'),
-  datetime: (text) => problem(parses(parseTimestamp, text), 'invalid datetime'),
+  date: (text) => problem(isReadable(parseDate, text), 'invalid date'),
+  datetime: (text) => problem(isReadable(parseTimestamp, text), 'invalid datetime'),
 };
 
 const boxed = new Map(Object.entries(FORMATS).map(([name, check]) => [name, new CelOpaque(NAME, check)]));
@@ -63,7 +51,6 @@ function validate(format: Boxed, text: string): CelOptional {
   return problems.length === 0 ? NONE : new CelOptional([...problems]);
 }
 
-const ONE = constant(1);
 /** The length of the pattern that a format is counted by. */
 const PATTERN_LENGTHS: Readonly<Record<string, number>> = {
   dns1123Subdomain: 60,
@@ -92,14 +79,6 @@ const VALIDATE: CostModel = {
 
 export const NAMED_FORMATS: readonly Overload[] = [
   ...[...boxed].map(([name, format]) => overload(`format.${name}`, `(): ${NAME}`, () => format, ONE)),
-  overload(
-    'format.named',
-    `(string): optional(${NAME})`,
-    (name: string) => {
-      const format = boxed.get(name);
-      return format === undefined ? NONE : new CelOptional(format);
-    },
-    ONE,
-  ),
+  overload('format.named', `(string): optional(${NAME})`, (name: string) => celOptional(boxed.get(name)), ONE),
   overload('validate', `${NAME}.(string): optional(list(string))`, validate, VALIDATE),
 ];

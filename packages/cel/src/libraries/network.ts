@@ -11,10 +11,10 @@ import {
   isUnspecified,
   parseAddress,
 } from '@coracle/apimachinery/meta/ip-address';
-import { constant, containsModel, TRAVERSE_ONLY, TRAVERSE_TWICE } from '../cost-models.ts';
+import { containsModel, ONE, TRAVERSE_ONLY, TRAVERSE_TWICE } from '../cost-models.ts';
 import { type Overload, overload } from '../declarations.ts';
 import { defineEquality } from '../equality.ts';
-import { fail } from '../errors.ts';
+import { fail, isReadable } from '../errors.ts';
 import { CelOpaque } from '../values.ts';
 
 const IP = 'net.IP';
@@ -67,23 +67,11 @@ function cidr(text: string): Network {
   return { address, prefix };
 }
 
-const succeeds =
-  (parse: (text: string) => unknown) =>
-  (text: string): boolean => {
-    try {
-      parse(text);
-      return true;
-    } catch {
-      return false;
-    }
-  };
-
-const isAddressText = succeeds(ip);
-
 const width = ({ family }: Address): number => (family === 4 ? 32 : 128);
-const mask = (network: Network): bigint =>
-  (network.address.bits >> BigInt(width(network.address) - network.prefix)) <<
-  BigInt(width(network.address) - network.prefix);
+function mask({ address, prefix }: Network): bigint {
+  const free = BigInt(width(address) - prefix);
+  return (address.bits >> free) << free;
+}
 
 function contains(network: Network, address: Address): boolean {
   if (network.address.family !== address.family) return false;
@@ -93,12 +81,9 @@ function contains(network: Network, address: Address): boolean {
 const containsNetwork = (outer: Network, inner: Network): boolean =>
   inner.prefix >= outer.prefix && contains(outer, inner.address);
 
-const holds = (a: BoxedCidr, b: BoxedIp): boolean => contains(a.value, b.value);
 // Upstream does not say what is wrong with the address.
-const holdsText = (a: BoxedCidr, b: string): boolean =>
-  isAddressText(b) ? contains(a.value, ip(b)) : fail('no such overload');
-const holdsNetwork = (a: BoxedCidr, b: BoxedCidr): boolean => containsNetwork(a.value, b.value);
-const holdsNetworkText = (a: BoxedCidr, b: string): boolean => containsNetwork(a.value, cidr(b));
+const containsText = (network: Network, text: string): boolean =>
+  isReadable(ip, text) ? contains(network, ip(text)) : fail('no such overload');
 
 const TESTS: Readonly<Record<string, (address: Address) => boolean>> = {
   isUnspecified,
@@ -111,11 +96,10 @@ const TESTS: Readonly<Record<string, (address: Address) => boolean>> = {
 };
 
 const cidrText = ({ address, prefix }: Network): string => `${formatAddress(address)}/${prefix}`;
-const ONE = constant(1);
 
 export const NETWORK: readonly Overload[] = [
   overload('ip', `(string): ${IP}`, (text: string) => boxIp(ip(text)), TRAVERSE_ONLY),
-  overload('isIP', '(string): bool', succeeds(ip), TRAVERSE_ONLY),
+  overload('isIP', '(string): bool', (text: string) => isReadable(ip, text), TRAVERSE_ONLY),
   overload('ip.isCanonical', '(string): bool', (text: string) => formatAddress(ip(text)) === text, TRAVERSE_TWICE),
   overload('family', `${IP}.(): int`, ({ value }: BoxedIp) => value.family, ONE),
   ...Object.entries(TESTS).map(([name, test]) =>
@@ -123,11 +107,31 @@ export const NETWORK: readonly Overload[] = [
   ),
   overload('string', `(${IP}): string`, ({ value }: BoxedIp) => formatAddress(value), ONE),
   overload('cidr', `(string): ${CIDR}`, (text: string) => boxCidr(cidr(text)), TRAVERSE_ONLY),
-  overload('isCIDR', '(string): bool', succeeds(cidr), TRAVERSE_ONLY),
-  overload('containsIP', `${CIDR}.(${IP}): bool`, holds, containsModel(false, false)),
-  overload('containsIP', `${CIDR}.(string): bool`, holdsText, containsModel(false, true)),
-  overload('containsCIDR', `${CIDR}.(${CIDR}): bool`, holdsNetwork, containsModel(true, false)),
-  overload('containsCIDR', `${CIDR}.(string): bool`, holdsNetworkText, containsModel(true, true)),
+  overload('isCIDR', '(string): bool', (text: string) => isReadable(cidr, text), TRAVERSE_ONLY),
+  overload(
+    'containsIP',
+    `${CIDR}.(${IP}): bool`,
+    (a: BoxedCidr, b: BoxedIp) => contains(a.value, b.value),
+    containsModel(false, false),
+  ),
+  overload(
+    'containsIP',
+    `${CIDR}.(string): bool`,
+    (a: BoxedCidr, b: string) => containsText(a.value, b),
+    containsModel(false, true),
+  ),
+  overload(
+    'containsCIDR',
+    `${CIDR}.(${CIDR}): bool`,
+    (a: BoxedCidr, b: BoxedCidr) => containsNetwork(a.value, b.value),
+    containsModel(true, false),
+  ),
+  overload(
+    'containsCIDR',
+    `${CIDR}.(string): bool`,
+    (a: BoxedCidr, b: string) => containsNetwork(a.value, cidr(b)),
+    containsModel(true, true),
+  ),
   overload('ip', `${CIDR}.(): ${IP}`, ({ value }: BoxedCidr) => boxIp(value.address), ONE),
   overload(
     'masked',

@@ -2,12 +2,13 @@
 import {
   addQuantity,
   compareQuantity,
+  isQuantity,
   parseQuantity,
   type Quantity,
   quantityFromBytes,
   subtractQuantity,
 } from '@coracle/apimachinery/quantity/quantity';
-import { constant, TRAVERSE_ONLY } from '../cost-models.ts';
+import { ONE, TRAVERSE_ONLY } from '../cost-models.ts';
 import { type Overload, overload } from '../declarations.ts';
 import { defineEquality } from '../equality.ts';
 import { CelEvaluationError } from '../errors.ts';
@@ -71,15 +72,6 @@ const add = (a: Amount, b: Amount): Boxed => box({ ...addQuantity(a, b), exact: 
 const subtract = (a: Amount, b: Amount): Boxed =>
   box({ ...subtractQuantity(a, b), exact: exactSum(a.exact, b.exact, -1n) });
 
-function isQuantity(text: string): boolean {
-  try {
-    parseQuantity(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 function integer({ value: { exact } }: Boxed): bigint | undefined {
   if (exact === undefined || exact.scale < 0) return undefined;
   const units = exact.value * 10n ** BigInt(Math.min(exact.scale, 40));
@@ -98,7 +90,6 @@ const ofInt = (value: number | bigint): Amount => ({
   format: 'DecimalSI',
   exact: { value: BigInt(value), scale: 0 },
 });
-const ONE = constant(1);
 
 export const QUANTITY: readonly Overload[] = [
   overload('quantity', `(string): ${NAME}`, parse, TRAVERSE_ONLY),
