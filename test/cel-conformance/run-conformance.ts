@@ -4,7 +4,6 @@ import {
   type CelType,
   celBudget,
   compileIn,
-  formatType,
   listOf,
   makeEnvironment,
   mapOf,
@@ -17,7 +16,7 @@ import { OPTIONALS } from '../../packages/cel/src/libraries/optionals.ts';
 import { STANDARD } from '../../packages/cel/src/libraries/standard.ts';
 import { mapReplace } from '../../packages/cel/src/map-access.ts';
 import { parseDuration, parseTimestamp } from '../../packages/cel/src/time.ts';
-import { opaqueType, typeOf, wrapperOf } from '../../packages/cel/src/types.ts';
+import { formatType, opaqueType, typeOf, wrapperOf } from '../../packages/cel/src/types.ts';
 import { CelDouble, CelMap, CelTypeValue, CelUint, fromJson, intFromBigInt } from '../../packages/cel/src/values.ts';
 
 type Json = Record<string, unknown>;

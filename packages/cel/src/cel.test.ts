@@ -15,14 +15,13 @@ import {
   celTypeOfSchema,
   compileCel,
   DYN,
-  formatType,
-  INT,
   mapOf,
   NULL,
   objectOf,
   optionalOf,
   STRING,
 } from './cel.ts';
+import { formatType, INT } from './types.ts';
 
 const SCHEMA: Schema = {
   type: 'object',

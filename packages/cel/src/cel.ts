@@ -15,7 +15,7 @@ import { checkExpression } from './check.ts';
 import { compileExpression } from './compile.ts';
 import type { Frame } from './compile-frame.ts';
 import { estimateCost } from './cost.ts';
-import type { Environment, Overload, StructType } from './declarations.ts';
+import type { Environment, Overload } from './declarations.ts';
 import { CelBudgetError, CelCompileError, failureOf, isFailure } from './errors.ts';
 import { celToJson } from './json.ts';
 import { AUTHORIZER_LIBRARY } from './libraries/authorizer.ts';
@@ -24,7 +24,7 @@ import { MUTATION_LIBRARY, mutationStruct } from './libraries/mutation.ts';
 import { OPTIONALS } from './libraries/optionals.ts';
 import { STANDARD } from './libraries/standard.ts';
 import { parseExpression } from './parser.ts';
-import { selectsField } from './selects.ts';
+import { selectsField } from './syntax.ts';
 import {
   BOOL,
   BYTES,
@@ -80,22 +80,9 @@ export function kubernetesEnvironment(libraries: readonly OptionalLibrary[]): En
 
 /** An environment of these functions, with every syntax but `cel.bind` and mixed literals. */
 export function makeEnvironment(overloads: readonly Overload[], opaque: readonly string[]): Environment {
-  const functions = new Map<string, Overload[]>();
-  for (const entry of overloads) {
-    const list = functions.get(entry.name);
-    if (list === undefined) functions.set(entry.name, [entry]);
-    else list.push(entry);
-  }
-  const types = new Map(TYPES);
-  for (const name of opaque) types.set(name, opaqueType(name));
-  return {
-    functions,
-    types,
-    struct: (): StructType | undefined => undefined,
-    bindings: false,
-    homogeneous: true,
-    literalChecks: true,
-  };
+  const functions = Map.groupBy(overloads, ({ name }) => name);
+  const types = new Map([...TYPES, ...opaque.map((name) => [name, opaqueType(name)] as const)]);
+  return { functions, types, struct: () => undefined, bindings: false, homogeneous: true, literalChecks: true };
 }
 
 export { CelBudgetError, CelCompileError, CelEvaluationError, CelTypeNameError } from './errors.ts';
@@ -104,29 +91,8 @@ export type { CelAuthorizer, CelAuthorizerAttributes, CelAuthorizerDecision } fr
 export { AUTHORIZER, authorizerValue, REQUEST_RESOURCE, resourceCheckValue } from './libraries/authorizer.ts';
 export { JSON_PATCH, MUTATION_OBJECT } from './libraries/mutation.ts';
 export { celTypeOfSchema } from './schema-type.ts';
-export type { CelField, CelKind, CelType } from './types.ts';
-export {
-  ANY,
-  BOOL,
-  BYTES,
-  DOUBLE,
-  DURATION,
-  DYN,
-  escapeProperty,
-  formatType,
-  fullTypeName,
-  INT,
-  listOf,
-  mapOf,
-  NULL,
-  objectOf,
-  opaqueType,
-  optionalOf,
-  STRING,
-  sameType,
-  TIMESTAMP,
-  UINT,
-} from './types.ts';
+export type { CelType } from './types.ts';
+export { ANY, BOOL, DYN, listOf, mapOf, NULL, objectOf, opaqueType, optionalOf, STRING } from './types.ts';
 export { celOptional } from './values.ts';
 
 /**
@@ -184,18 +150,15 @@ export function compileCel(expression: string, options: CelCompileOptions): CelP
 
 /** The same in an environment of one's own (the conformance data needs the plain CEL one). */
 export function compileIn(environment: Environment, expression: string, options: CelCompileOptions): CelProgram {
-  const parsed = parseExpression(expression, environment);
-  const checked = checkExpression(parsed, expression, environment, options.variables);
+  const root = parseExpression(expression, environment);
+  const { type: resultType, references } = checkExpression(root, expression, environment, options.variables);
   const { resultTypes } = options;
-  const known =
-    resultTypes === undefined || resultTypes.some((type) => type.kind === 'any' || sameType(type, checked.type));
-  if (!known) {
+  if (resultTypes?.every((type) => type.kind !== 'any' && !sameType(type, resultType))) {
     const names = resultTypes.map(fullTypeName);
     const wanted = names.length === 1 ? names[0] : `one of [${names.join(' ')}]`;
-    throw new CelCompileError('result', `must evaluate to ${wanted} but got ${fullTypeName(checked.type)}`);
+    throw new CelCompileError('result', `must evaluate to ${wanted} but got ${fullTypeName(resultType)}`);
   }
-  const { code, slots, bound } = compileExpression(checked.root, environment, options.variables);
-  const { root, type: resultType, references } = checked;
+  const { code, slots, bound } = compileExpression(root, environment, options.variables);
   let estimated: number | undefined;
   const run = (bindings: Readonly<Record<string, unknown>>, budget: CelBudget): unknown => {
     const values: unknown[] = new Array(slots);

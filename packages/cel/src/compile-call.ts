@@ -5,15 +5,14 @@
 
 import { constantOf, isConstantSet } from './compile-constant.ts';
 import { type Code, type Frame, type NodeCompiler, spend } from './compile-frame.ts';
-import { type CostModel, OPAQUE_EQUALITY } from './cost-models.ts';
+import { type CostModel, ONE } from './cost-models.ts';
 import type { Implementation, Overload } from './declarations.ts';
 import { equals } from './equality.ts';
 import { CelCompileError, type CelEvaluationError, failureOf, isFailure, noOverload } from './errors.ts';
 import { compileTest } from './libraries/regex-cache.ts';
-import { noFit } from './no-fit.ts';
 import type { Call } from './syntax.ts';
 import { type CelType, isDynamic } from './types.ts';
-import { CelOpaque, CelOptional, fromJson, isPlainObject, matchesType, NONE } from './values.ts';
+import { CelOpaque, CelOptional, fromJson, isPlainObject, matchesType, NONE, noFit } from './values.ts';
 
 type ListType = NonNullable<CelType['listType']>;
 
@@ -112,7 +111,7 @@ function equality(expr: Call, left: Code, right: Code): Code {
     const a = left(frame);
     const b = right(frame);
     if (typeof a !== 'object' && typeof a !== 'string') frame.cost += 1;
-    else spend(frame, (negate || !(a instanceof CelOpaque) ? model : OPAQUE_EQUALITY).run([a, b], undefined));
+    else spend(frame, (negate || !(a instanceof CelOpaque) ? model : ONE).run([a, b], undefined));
     if (isFailure(a)) return a;
     return isFailure(b) ? b : test(a, b) !== negate;
   };
@@ -252,7 +251,5 @@ function dispatch(expr: Call, refusal: typeof noFit): Implementation {
   };
 }
 
-function fits(overload: Overload, values: readonly unknown[]): boolean {
-  for (let i = 0; i < values.length; i++) if (!matchesType(overload.args[i]!, values[i])) return false;
-  return true;
-}
+const fits = ({ args }: Overload, values: readonly unknown[]): boolean =>
+  values.every((value, i) => matchesType(args[i]!, value));

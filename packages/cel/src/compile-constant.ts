@@ -5,22 +5,10 @@
 import type { Environment } from './declarations.ts';
 import { CelCompileError, failureOf } from './errors.ts';
 import { mapReplace } from './map-access.ts';
-import { noFit } from './no-fit.ts';
 import type { Call, Expr, MapLiteral } from './syntax.ts';
-import { CelDouble, CelMap, CelUint, matchesType } from './values.ts';
+import { CelDouble, CelMap, CelUint, matchesType, noFit } from './values.ts';
 
-export const CONVERSIONS: ReadonlySet<string> = new Set([
-  'bool',
-  'bytes',
-  'double',
-  'duration',
-  'dyn',
-  'int',
-  'string',
-  'timestamp',
-  'type',
-  'uint',
-]);
+const CONVERSIONS = new Set('bool bytes double duration dyn int string timestamp type uint'.split(' '));
 
 interface Constant {
   readonly value: unknown;
@@ -39,13 +27,8 @@ export function constantOf(environment: Environment, expr: Expr): Constant | und
     case 'select':
       return expr.qualified?.constant;
     case 'list': {
-      const list: unknown[] = [];
-      for (const { value, optional } of expr.items) {
-        const item = optional ? undefined : constantOf(environment, value);
-        if (item === undefined) return undefined;
-        list.push(item.value);
-      }
-      return { value: list };
+      const list = expr.items.map(({ value, optional }) => (optional ? undefined : constantOf(environment, value)));
+      return list.every((item) => item !== undefined) ? { value: list.map(({ value }) => value) } : undefined;
     }
     case 'map':
       return constantMap(environment, expr);
@@ -91,8 +74,9 @@ function constantCall(environment: Environment, expr: Call): Constant | undefine
 export function isConstantSet(environment: Environment, expr: Call): boolean {
   if (expr.name !== '@in' || expr.overloads!.length !== 1) return false;
   const list = constantOf(environment, expr.args[1]!)?.value;
-  return Array.isArray(list) && list.every(isSetElement);
+  return Array.isArray(list) && list.every(isKey);
 }
 
-const isSetElement = (value: unknown): boolean =>
+/** Whether anything can be found by a value. */
+export const isKey = (value: unknown): boolean =>
   (typeof value !== 'object' && value !== undefined) || value instanceof CelDouble || value instanceof CelUint;

@@ -4,11 +4,11 @@
  */
 
 import { constantOf } from './compile-constant.ts';
-import type { Code, Frame, NodeCompiler } from './compile-frame.ts';
-import { spend } from './compile-frame.ts';
+import { type Code, type Frame, type NodeCompiler, spend } from './compile-frame.ts';
+import { elementWrap } from './compile-path.ts';
 import { LIST_COST } from './cost-models.ts';
-import { CelEvaluationError, failureOf, isFailure, noOverload } from './errors.ts';
-import { mapFind, mapReplace } from './map-access.ts';
+import { CelEvaluationError, isFailure, noOverload } from './errors.ts';
+import { mapFind, mapKeys, mapReplace } from './map-access.ts';
 import type { Fold } from './syntax.ts';
 import { CelMap, fromJson, isPlainObject, runtimeTypeName } from './values.ts';
 
@@ -17,12 +17,10 @@ type Turns = (frame: Frame, turn: () => boolean) => CelEvaluationError | undefin
 
 export function compileFold(compiler: NodeCompiler, expr: Fold): Code {
   const range = compiler.compile(expr.range);
-  const type = expr.range.type;
-  const wrap = type?.kind === 'list' ? type.params[0]?.wrap : type?.kind === 'map' ? type.params[1]?.wrap : undefined;
   return compiler.withLocals([...expr.names], false, (slots) => {
     const test = expr.test === undefined ? undefined : compiler.compile(expr.test);
     const body = expr.body === undefined ? undefined : compiler.compile(expr.body);
-    const turns = loop(range, slots, wrap ?? fromJson);
+    const turns = loop(range, slots, elementWrap(expr.range.type) ?? fromJson);
     switch (expr.kind) {
       case 'all':
         return quantifier(turns, test!, false);
@@ -54,11 +52,8 @@ function loop(range: Code, slots: readonly number[], wrap: (raw: unknown) => unk
     const { values } = frame;
     if (Array.isArray(target)) {
       for (let i = 0; i < target.length; i++) {
-        if (second === undefined) values[first!] = wrap(target[i]);
-        else {
-          values[first!] = i;
-          values[second] = wrap(target[i]);
-        }
+        values[first!] = i;
+        values[second ?? first!] = wrap(target[i]);
         if (!turn()) return undefined;
       }
     } else if (isPlainObject(target)) {
@@ -124,16 +119,11 @@ function exactlyOne(turns: Turns, test: Code): Code {
   };
 }
 
-interface Collector<T> {
-  readonly turns: Turns;
-  readonly test: Code | undefined;
-  readonly start: () => T;
-  /** Puts the value of a turn into the accumulator, which is the failure once there is one. Gives the accumulator. */
-  readonly put: (frame: Frame, into: T | CelEvaluationError) => T | CelEvaluationError;
-}
+/** Puts the value of a turn into the accumulator, which is the failure once there is one. Gives the accumulator. */
+type Put<T> = (frame: Frame, into: T | CelEvaluationError) => T | CelEvaluationError;
 
 /** An element that does not pass costs its test only; a test that fails makes the accumulator a failure. */
-function collector<T>({ turns, test, start, put }: Collector<T>): Code {
+function collector<T>(turns: Turns, test: Code | undefined, start: () => T, put: Put<T>): Code {
   return (frame) => {
     let result: T | CelEvaluationError = start();
     const nothing = turns(frame, () => {
@@ -148,13 +138,13 @@ function collector<T>({ turns, test, start, put }: Collector<T>): Code {
   };
 }
 
-/** What it costs to join a value to a list: the accumulator, the list of one, the joining. */
-function collect(turns: Turns, test: Code | undefined, body: Code, joining: number): Code {
-  return collector<unknown[]>({
+/** `joining`: what it costs to join a value to a list: the accumulator, the list of one, the joining. */
+const collect = (turns: Turns, test: Code | undefined, body: Code, joining: number): Code =>
+  collector<unknown[]>(
     turns,
     test,
-    start: () => [],
-    put(frame, list) {
+    () => [],
+    (frame, list) => {
       const value = body(frame);
       spend(frame, joining);
       if (isFailure(list)) return list;
@@ -162,59 +152,40 @@ function collect(turns: Turns, test: Code | undefined, body: Code, joining: numb
       list.push(value);
       return list;
     },
-  });
-}
+  );
 
-function collectEntries(turns: Turns, test: Code | undefined, key: number, body: Code): Code {
-  return collector<CelMap>({
-    turns,
-    test,
-    start: () => new CelMap(),
-    put(frame, map) {
-      spend(frame, 1);
-      // The accumulator is the first argument: nothing else is looked at when it is a failure.
-      if (isFailure(map)) return map;
-      const value = body(frame);
-      spend(frame, 2);
-      return isFailure(value) ? value : inserted(map, () => insertNew(map, frame.values[key], value));
-    },
-  });
-}
+const newMap = (): CelMap => new CelMap();
 
-function collectMaps(turns: Turns, test: Code | undefined, body: Code): Code {
-  return collector<CelMap>({
-    turns,
-    test,
-    start: () => new CelMap(),
-    put(frame, map) {
-      const value = body(frame);
-      spend(frame, 2);
-      if (isFailure(map)) return map;
-      return isFailure(value) ? value : inserted(map, () => insertAll(map, value));
-    },
+const collectEntries = (turns: Turns, test: Code | undefined, key: number, body: Code): Code =>
+  collector(turns, test, newMap, (frame, map) => {
+    spend(frame, 1);
+    // The accumulator is the first argument: nothing else is looked at when it is a failure.
+    if (isFailure(map)) return map;
+    const value = body(frame);
+    spend(frame, 2);
+    return isFailure(value) ? value : insertNew(map, frame.values[key], value);
   });
-}
 
-function inserted(map: CelMap, insert: () => void): CelMap | CelEvaluationError {
-  try {
-    insert();
-    return map;
-  } catch (error) {
-    return failureOf(error);
+const collectMaps = (turns: Turns, test: Code | undefined, body: Code): Code =>
+  collector(turns, test, newMap, (frame, map) => {
+    const value = body(frame);
+    spend(frame, 2);
+    if (isFailure(map)) return map;
+    return isFailure(value) ? value : insertAll(map, value);
+  });
+
+function insertAll(map: CelMap, entries: unknown): CelMap | CelEvaluationError {
+  if (!(entries instanceof CelMap) && !isPlainObject(entries)) return noOverload();
+  for (const key of mapKeys(entries)) {
+    const result = insertNew(map, key, mapFind(entries, key));
+    if (isFailure(result)) return result;
   }
+  return map;
 }
 
-function insertAll(map: CelMap, entries: unknown): void {
-  if (entries instanceof CelMap) {
-    for (const [key, value] of entries.entries.values()) insertNew(map, key, value);
-  } else if (isPlainObject(entries)) {
-    for (const key of Object.keys(entries)) insertNew(map, key, fromJson(entries[key]));
-  } else {
-    throw noOverload();
-  }
-}
-
-function insertNew(map: CelMap, key: unknown, value: unknown): void {
-  if (mapFind(map, key) !== undefined) throw new CelEvaluationError(`insert failed: key ${String(key)} already exists`);
+function insertNew(map: CelMap, key: unknown, value: unknown): CelMap | CelEvaluationError {
+  if (mapFind(map, key) !== undefined)
+    return new CelEvaluationError(`insert failed: key ${String(key)} already exists`);
   mapReplace(map, key, value);
+  return map;
 }

@@ -4,13 +4,13 @@
  * `has`; every step costs 1, a step that may be missing only where it finds something.
  */
 
-import { constantOf } from './compile-constant.ts';
+import { constantOf, isKey } from './compile-constant.ts';
 import type { Code, Frame, NodeCompiler } from './compile-frame.ts';
 import { CelCompileError, CelEvaluationError, failureOf, isFailure, noOverload } from './errors.ts';
 import { index, isSet, noSuchKey, optionalIndex, select } from './map-access.ts';
 import type { Call, Expr, Select } from './syntax.ts';
 import type { CelField, CelType } from './types.ts';
-import { CelDouble, CelOptional, CelUint, fromJson, isPlainObject, NONE, runtimeTypeName } from './values.ts';
+import { CelOptional, fromJson, isPlainObject, NONE, runtimeTypeName } from './values.ts';
 
 /** What a path begins with costs this. */
 type Charge = 0 | 1;
@@ -68,7 +68,7 @@ function field(compiler: NodeCompiler, expr: Select, charge: Charge): Code {
     return optionalStep(operand, () => name, { wrap, nullIsAbsent });
   }
   if (expr.resolved !== undefined) return objectField(operand, expr.resolved, expr.field);
-  const wrap = expr.operand.type?.kind === 'map' ? expr.operand.type.params[1]?.wrap : undefined;
+  const wrap = elementWrap(expr.operand.type);
   return (frame) => {
     const target = operand(frame);
     if (isFailure(target)) return target;
@@ -132,8 +132,7 @@ function optionalStep(operand: Code, key: Code, step: Step): Code {
     const inner = target instanceof CelOptional ? target.value : target;
     if (inner === undefined) return NONE;
     const at = key(frame);
-    if (isFailure(at)) return at;
-    return stepInto(frame, inner, at, step);
+    return isFailure(at) ? at : stepInto(frame, inner, at, step);
   };
 }
 
@@ -176,15 +175,14 @@ function element(compiler: NodeCompiler, expr: Call, charge: Charge): Code {
   };
 }
 
-function optionalElement(compiler: NodeCompiler, expr: Call, charge: Charge): Code {
-  const { type } = expr.args[0]!;
-  const key = expr.args[1]!;
-  return optionalStep(origin(compiler, expr.args[0]!, charge), uncharged(compiler, key), {
-    wrap: elementWrap(type?.kind === 'optional' ? type.params[0] : type),
-  });
+function optionalElement(compiler: NodeCompiler, { args: [target, key] }: Call, charge: Charge): Code {
+  const { type } = target!;
+  const wrap = elementWrap(type?.kind === 'optional' ? type.params[0] : type);
+  return optionalStep(origin(compiler, target!, charge), uncharged(compiler, key!), { wrap });
 }
 
-const elementWrap = (type: CelType | undefined): ((raw: unknown) => unknown) | undefined =>
+/** What makes a CEL value of an item of a list, or of a value of a map. */
+export const elementWrap = (type: CelType | undefined): ((raw: unknown) => unknown) | undefined =>
   type?.kind === 'list' || type?.kind === 'map' ? type.params.at(-1)?.wrap : undefined;
 
 function choice(compiler: NodeCompiler, expr: Call): Code {
@@ -198,10 +196,6 @@ function choice(compiler: NodeCompiler, expr: Call): Code {
     return isFailure(chosen) ? chosen : noOverload();
   };
 }
-
-/** Whether anything can be found by a value. */
-const isKey = (value: unknown): boolean =>
-  (typeof value !== 'object' && value !== undefined) || value instanceof CelDouble || value instanceof CelUint;
 
 const badKey = (key: unknown): CelEvaluationError =>
   new CelEvaluationError(`invalid qualifier type: ${runtimeTypeName(key)}`);

@@ -1,13 +1,13 @@
 /**
  * Turns a checked tree into closures. Each closure evaluates its node in a frame and counts the cost as cel-go's cost
  * tracker does: 1 for a name and for each step of a path, 10, 30 and 40 for making a list, a map, an object. What a call or
- * a literal costs is counted when a part of it fails, too.
+ * a literal costs is counted when a part of it fails, too; a literal's is counted first.
  */
 
 import { compileCall } from './compile-call.ts';
 import { constantOf } from './compile-constant.ts';
 import { compileFold } from './compile-fold.ts';
-import type { Binding, Code, Frame, NodeCompiler } from './compile-frame.ts';
+import type { Binding, Code, NodeCompiler } from './compile-frame.ts';
 import { compilePath, isPath } from './compile-path.ts';
 import { LIST_COST, MAP_COST, STRUCT_COST } from './cost-models.ts';
 import type { Environment } from './declarations.ts';
@@ -17,19 +17,12 @@ import type { Bind, Expr, Ident, ListLiteral, MapLiteral, StructLiteral } from '
 import type { CelType } from './types.ts';
 import { CelMap, CelOptional, CelStruct, fromJson } from './values.ts';
 
-export interface CompiledExpression {
-  readonly code: Code;
-  /** Length of `Frame.values`. */
-  readonly slots: number;
-  readonly bound: readonly Binding[];
-}
-
-/** Compiles a checked expression. */
+/** Compiles a checked expression; `slots` is the length of its `Frame.values`, `bound` what goes into the first of them. */
 export function compileExpression(
   root: Expr,
   environment: Environment,
   variables: Readonly<Record<string, CelType>>,
-): CompiledExpression {
+): Pick<Compiler, 'slots' | 'bound'> & { readonly code: Code } {
   const compiler = new Compiler(environment, variables);
   const code = compiler.compile(root);
   return { code, slots: compiler.slots, bound: compiler.bound };
@@ -50,13 +43,11 @@ class Compiler implements NodeCompiler {
   compile(expr: Expr): Code {
     if (isPath(expr)) return compilePath(this, expr, 1);
     switch (expr.op) {
-      case 'literal': {
-        const { value } = expr;
-        return () => value;
-      }
+      case 'literal':
+        return always(expr);
       case 'ident':
       case 'select':
-        return namedConstant(expr.op === 'ident' ? expr : expr.qualified!);
+        return always((expr.op === 'ident' ? expr : expr.qualified!).constant!);
       case 'call':
         return compileCall(this, expr);
       case 'list':
@@ -104,59 +95,57 @@ class Compiler implements NodeCompiler {
     return slot;
   }
 
+  /** What an entry of a literal gives; undefined for an optional one that is none. */
+  #entry({ value, optional }: { readonly value: Expr; readonly optional: boolean }): Code {
+    const code = this.compile(value);
+    return optional ? (frame) => presentValue(code(frame)) : code;
+  }
+
   #list(expr: ListLiteral): Code {
-    const items = expr.items.map(({ value, optional }) => ({ code: this.compile(value), optional }));
+    const items = expr.items.map((item) => this.#entry(item));
     const folded = constantOf(this.environment, expr);
-    if (folded !== undefined) return () => folded.value;
+    if (folded !== undefined) return always(folded);
     return (frame) => {
-      const list: unknown[] = [];
-      for (const { code, optional } of items) {
-        const value = code(frame);
-        const kept = optional ? presentValue(value) : value;
-        if (isFailure(kept)) return failedLiteral(frame, LIST_COST, kept);
-        if (kept !== undefined) list.push(kept);
-      }
       frame.cost += LIST_COST;
+      const list: unknown[] = [];
+      for (const item of items) {
+        const value = item(frame);
+        if (isFailure(value)) return value;
+        if (value !== undefined) list.push(value);
+      }
       return list;
     };
   }
 
   #map(expr: MapLiteral): Code {
-    const entries = expr.entries.map(({ key, value, optional }) => ({
-      key: this.compile(key),
-      value: this.compile(value),
-      optional,
-    }));
+    const entries = expr.entries.map((entry) => ({ key: this.compile(entry.key), value: this.#entry(entry) }));
     const folded = constantOf(this.environment, expr);
-    if (folded !== undefined) return () => folded.value;
+    if (folded !== undefined) return always(folded);
     return (frame) => {
+      frame.cost += MAP_COST;
       const map = new CelMap();
       for (const entry of entries) {
         const key = entry.key(frame);
-        if (isFailure(key)) return failedLiteral(frame, MAP_COST, key);
+        if (isFailure(key)) return key;
         const value = entry.value(frame);
-        const kept = entry.optional ? presentValue(value) : value;
-        if (isFailure(kept)) return failedLiteral(frame, MAP_COST, kept);
+        if (isFailure(value)) return value;
         // The last of equal keys wins.
-        if (kept !== undefined) mapReplace(map, key, kept);
+        if (value !== undefined) mapReplace(map, key, value);
       }
-      frame.cost += MAP_COST;
       return map;
     };
   }
 
-  #struct(expr: StructLiteral): Code {
-    const fields = expr.fields.map(({ name, value, optional }) => ({ name, code: this.compile(value), optional }));
-    const { name } = expr;
+  #struct({ name, fields }: StructLiteral): Code {
+    const entries = fields.map((field) => ({ name: field.name, code: this.#entry(field) }));
     return (frame) => {
-      const values = new Map<string, unknown>();
-      for (const field of fields) {
-        const value = field.code(frame);
-        const kept = field.optional ? presentValue(value) : value;
-        if (isFailure(kept)) return failedLiteral(frame, STRUCT_COST, kept);
-        if (kept !== undefined) values.set(field.name, kept);
-      }
       frame.cost += STRUCT_COST;
+      const values = new Map<string, unknown>();
+      for (const entry of entries) {
+        const value = entry.code(frame);
+        if (isFailure(value)) return value;
+        if (value !== undefined) values.set(entry.name, value);
+      }
       return new CelStruct(name, values);
     };
   }
@@ -173,17 +162,11 @@ class Compiler implements NodeCompiler {
   }
 }
 
-/** A name that is a type or a constant: it costs nothing. */
-function namedConstant(expr: Ident): Code {
-  const { value } = expr.constant!;
-  return () => value;
-}
-
-/** A literal costs the same when it could not be made. */
-function failedLiteral(frame: Frame, cost: number, failure: CelEvaluationError): CelEvaluationError {
-  frame.cost += cost;
-  return failure;
-}
+/** A constant: it costs nothing. */
+const always =
+  ({ value }: { readonly value: unknown }): Code =>
+  () =>
+    value;
 
 /** What makes a CEL value of a bound value. */
 function bindingWrap(type: CelType): (raw: unknown) => unknown {

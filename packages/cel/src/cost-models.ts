@@ -62,10 +62,8 @@ export function actualSize(value: unknown): number {
 
 export const constant = (cost: number): CostModel => ({ run: () => cost, estimate: () => ({ cost: fixed(cost) }) });
 
-const one = { cost: fixed(1) };
-
-/** `==` of two values of a library. */
-export const OPAQUE_EQUALITY = constant(1);
+/** A look into a value of a library, or `==` of two. */
+export const ONE = constant(1);
 
 /**
  * A call that looks at so much of one argument, whatever is in it. `size` bounds the result; `byName` as in `CostModel`, and
@@ -90,15 +88,13 @@ export const PREFIX = walkModel(TRAVERSAL, { arg: 1, byName: false });
 export const TRAVERSE_TWICE = walkModel(2 * TRAVERSAL);
 /** `split`: at worst one element for each character. */
 export const SPLIT = walkModel(2 * TRAVERSAL, {
-  size: ({ sizes, literals: [, , limit] }) => ({
-    min: 0,
-    max: isInt(limit) ? (limit < 0 ? UNBOUNDED : Number(limit)) : sizes[0]!.max,
-  }),
+  size({ sizes: [text], literals: [, , limit] }) {
+    if (!isInt(limit)) return { min: 0, max: text!.max };
+    return { min: 0, max: limit < 0 ? UNBOUNDED : Number(limit) };
+  },
 });
 /** `replace`. */
-export const REPLACE = walkModel(2 * TRAVERSAL, {
-  size: ({ sizes }) => replacedSize(sizes[0]!, sizes[1]!, sizes[2]!),
-});
+export const REPLACE = walkModel(2 * TRAVERSAL, { size: ({ sizes: [a, b, c] }) => replacedSize(a!, b!, c!) });
 /** `bytes(string)`: at most four bytes for a character. */
 export const STRING_TO_BYTES = walkModel(TRAVERSAL, {
   byName: false,
@@ -120,19 +116,12 @@ export const QUOTE = walkModel(TRAVERSAL, {
 });
 
 function replacedSize(text: Range, from: Range, to: Range): Range {
-  const longest =
-    from.min === 0
-      ? cap(text.max + cap((text.max + 1) * to.max))
-      : to.max <= from.min
-        ? text.max
-        : cap(Math.ceil(text.max / from.min) * to.max);
-  const shortest =
-    from.max === 0
-      ? cap(text.min + (text.min + 1) * to.min)
-      : from.max <= to.min
-        ? text.min
-        : cap(Math.ceil(text.min / from.max) * to.min);
-  return { min: shortest, max: longest };
+  const longest = to.max <= from.min ? text.max : cap(Math.ceil(text.max / from.min) * to.max);
+  const shortest = from.max <= to.min ? text.min : cap(Math.ceil(text.min / from.max) * to.min);
+  return {
+    min: from.max === 0 ? cap(text.min + (text.min + 1) * to.min) : shortest,
+    max: from.min === 0 ? cap(text.max + cap((text.max + 1) * to.max)) : longest,
+  };
 }
 
 /** `join`. */
@@ -160,7 +149,7 @@ const regexEstimate = ({ sizes }: CallSizes): Range =>
 export const REGEX: CostModel = { run: regexCost, estimate: (call) => ({ cost: regexEstimate(call) }) };
 
 /** `matches(text, pattern)`: cel-go estimates only the member form. */
-export const REGEX_AT_RUN: CostModel = { run: regexCost, estimate: () => one };
+export const REGEX_AT_RUN: CostModel = { run: regexCost, estimate: ONE.estimate };
 
 /** `find`, `findAll`. */
 export const FIND: CostModel = {
@@ -179,8 +168,7 @@ export const CONTAINS: CostModel = {
 
 /** `==`, `<`, ... : up to the shorter operand. */
 export const COMPARISON: CostModel = {
-  run(args) {
-    const [a, b] = args;
+  run([a, b]) {
     if (typeof a !== 'object' && typeof a !== 'string') return 1;
     return share(Math.min(actualSize(a), actualSize(b)), TRAVERSAL);
   },
@@ -227,10 +215,8 @@ function walk(value: unknown): number {
   if (typeof value === 'string') return Math.floor(Buffer.byteLength(value) * TRAVERSAL);
   if (value instanceof Uint8Array) return Math.floor(value.length * TRAVERSAL);
   if (Array.isArray(value)) return value.reduce((sum: number, item) => sum + walk(item), 0);
-  if (value instanceof CelMap)
-    return [...value.entries.values()].reduce((sum, [key, item]) => sum + walk(key) + walk(item), 0);
-  if (isPlainObject(value)) return Object.entries(value).reduce((sum, [key, item]) => sum + walk(key) + walk(item), 0);
-  return 1;
+  const entries = value instanceof CelMap ? [...value.entries.values()] : isPlainObject(value) && Object.entries(value);
+  return entries ? entries.reduce((sum, [key, item]) => sum + walk(key) + walk(item), 0) : 1;
 }
 
 /** Sets: every element against every other, `times` over. */

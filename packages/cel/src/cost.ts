@@ -7,12 +7,13 @@ import {
   LIST_COST,
   MAP_COST,
   multiplyRange,
+  ONE,
   type Range,
   STRUCT_COST,
   UNBOUNDED,
   unionRange,
 } from './cost-models.ts';
-import type { Bind, Call, Expr, Fold } from './syntax.ts';
+import { type Bind, type Call, children, type Expr, type Fold, type Ident } from './syntax.ts';
 import type { CelType } from './types.ts';
 import { codePoints } from './values.ts';
 
@@ -55,22 +56,19 @@ class Estimator {
       case 'call':
         return this.#call(expr);
       case 'list': {
-        const cost = this.#sum(expr.items.map((item) => item.value));
-        const value = expr.items.map((item) => this.size(item.value));
-        this.#known.set(expr, { size: fixed(expr.items.length), value: unionAll(value) });
+        const cost = this.#sum(children(expr));
+        this.#known.set(expr, { size: fixed(expr.items.length), value: this.#union(expr.items.map(entryValue)) });
         return addRange(cost, fixed(LIST_COST));
       }
       case 'map': {
-        const cost = this.#sum(expr.entries.flatMap((entry) => [entry.key, entry.value]));
-        this.#known.set(expr, {
-          size: fixed(expr.entries.length),
-          key: unionAll(expr.entries.map((entry) => this.size(entry.key))),
-          value: unionAll(expr.entries.map((entry) => this.size(entry.value))),
-        });
+        const { entries } = expr;
+        const cost = this.#sum(children(expr));
+        const key = this.#union(entries.map((entry) => entry.key));
+        this.#known.set(expr, { size: fixed(entries.length), key, value: this.#union(entries.map(entryValue)) });
         return addRange(cost, fixed(MAP_COST));
       }
       case 'struct':
-        return addRange(this.#sum(expr.fields.map((field) => field.value)), fixed(STRUCT_COST));
+        return addRange(this.#sum(children(expr)), fixed(STRUCT_COST));
       case 'fold':
         return this.#fold(expr);
       case 'bind':
@@ -80,6 +78,11 @@ class Estimator {
 
   #sum(parts: readonly Expr[]): Range {
     return parts.reduce((sum, part) => addRange(sum, this.cost(part)), fixed(0));
+  }
+
+  /** What the sizes of the members of a literal lie within. */
+  #union(members: readonly Expr[]): Range {
+    return members.length === 0 ? fixed(0) : members.map((member) => this.size(member)).reduce(unionRange);
   }
 
   /** The size of a value that was costed before. */
@@ -93,14 +96,17 @@ class Estimator {
     const known = this.#known.get(expr);
     if (known !== undefined) return known;
     if (expr.op === 'literal') return { size: literalSize(expr.value) };
-    if (expr.op === 'ident' && expr.constant !== undefined) return this.#bareName;
-    if (expr.op === 'select' && expr.qualified?.constant !== undefined) return this.#bareName;
-    if (expr.op === 'ident') return this.#locals.findLast(({ name }) => name === expr.name)?.known ?? {};
-    return {};
+    const name = expr.op === 'select' ? expr.qualified : expr;
+    if (name?.op === 'ident' && name.constant !== undefined) return this.#bareName;
+    return (expr.op === 'ident' ? this.#localOf(expr) : undefined) ?? {};
+  }
+
+  #localOf(ident: Ident): Known | undefined {
+    return this.#locals.findLast(({ name }) => name === ident.name)?.known;
   }
 
   #call(expr: Call): Range {
-    const args = expr.target === undefined ? expr.args : [expr.target, ...expr.args];
+    const args = children(expr);
     const costs = args.map((arg) => this.cost(arg));
     const sum = costs.reduce(addRange, fixed(0));
     switch (expr.name) {
@@ -115,11 +121,10 @@ class Estimator {
       case '_[_]':
         this.#known.set(expr, { size: this.#knownOf(args[0]!).value ?? declaredSize(expr.type!) });
         return addRange(sum, fixed(1));
-      case '_==_':
-        if (isOpaque(args[0]!) && isOpaque(args[1]!)) return addRange(sum, fixed(1));
-        return addRange(sum, this.#function(expr, args));
-      default:
-        return addRange(sum, this.#function(expr, args));
+      default: {
+        const isGlance = expr.name === '_==_' && args.every(isOpaque);
+        return addRange(sum, isGlance ? fixed(1) : this.#function(expr, args));
+      }
     }
   }
 
@@ -135,14 +140,12 @@ class Estimator {
 
   /** Whether a value is read from a variable: only there the declared bounds of what is inside are known. */
   #isDeclared(expr: Expr): boolean {
-    if (expr.op === 'ident') return this.#locals.findLast(({ name }) => name === expr.name)?.known.declared ?? true;
+    if (expr.op === 'ident') return this.#localOf(expr)?.declared ?? true;
     if (expr.op === 'select') return expr.qualified !== undefined || (!expr.optional && this.#isDeclared(expr.operand));
     return expr.op === 'call' && expr.name === '_[_]' && this.#isDeclared(expr.args[0]!);
   }
 
   #function(expr: Call, args: readonly Expr[]): Range {
-    let cost: Range | undefined;
-    let size: Range | undefined;
     const sizes: CallSizes = {
       sizes: args.map((arg) => this.size(arg)),
       elements: args.map((arg) => elementSize(arg.type!, this.#isDeclared(arg))),
@@ -150,16 +153,13 @@ class Estimator {
       member: expr.target !== undefined,
       list: args[0]?.type?.kind === 'list',
     };
-    for (const overload of expr.overloads ?? []) {
-      const estimate = overload.cost === undefined ? { cost: fixed(1) } : overload.cost.estimate(sizes);
-      cost = cost === undefined ? estimate.cost : unionRange(cost, estimate.cost);
-      const bound = 'size' in estimate ? estimate.size : undefined;
-      if (bound !== undefined) size = size === undefined ? bound : unionRange(size, bound);
-    }
+    const estimates = (expr.overloads ?? []).map(({ cost = ONE }) => cost.estimate(sizes));
+    const bounds = estimates.map(({ size }) => size).filter((size) => size !== undefined);
     const [a, b] = args.map((arg) => this.#knownOf(arg));
     const value = expr.name === '_+_' ? bothOrNone(a?.value, b?.value) : undefined;
-    this.#known.set(expr, { size: size ?? declaredSize(expr.type!), value });
-    return cost ?? fixed(1);
+    const size = bounds.length > 0 ? bounds.reduce(unionRange) : declaredSize(expr.type!);
+    this.#known.set(expr, { size, value });
+    return estimates.length > 0 ? estimates.map(({ cost }) => cost).reduce(unionRange) : fixed(1);
   }
 
   #fold(expr: Fold): Range {
@@ -168,15 +168,11 @@ class Estimator {
     const known = this.#knownOf(expr.range);
     const isMap = expr.range.type!.kind === 'map';
     const declared = this.#isDeclared(expr.range);
-    const key: Known = { size: known.key, declared };
-    const value: Known = { size: known.value, declared };
-    const locals = expr.names.length === 2 ? [key, value] : [isMap ? key : value];
-    locals.forEach((local, i) => {
-      this.#locals.push({ name: expr.names[i]!, known: local });
-    });
+    const sizes = expr.names.length === 2 ? [known.key, known.value] : [isMap ? known.key : known.value];
+    for (const [i, name] of expr.names.entries()) this.#locals.push({ name, known: { size: sizes[i], declared } });
     const test = expr.test === undefined ? undefined : this.cost(expr.test);
     const body = expr.body === undefined ? undefined : this.cost(expr.body);
-    this.#locals.length -= locals.length;
+    this.#locals.length -= expr.names.length;
     const collects = !['all', 'exists', 'existsOne'].includes(expr.kind);
     this.#known.set(expr, collects ? { size: count } : { size: fixed(1) });
     const { init, turn } = foldCosts(expr, test, body);
@@ -211,33 +207,27 @@ function foldCosts(expr: Fold, test: Range | undefined, body: Range | undefined)
       return { init: fixed(2), turn: addRange(test!, whole(1, 2)) };
     case 'filter':
       return { init: fixed(LIST_COST + 1), turn: addRange(test!, whole(1, LIST_COST + 3)) };
-    case 'map':
-    case 'transformList': {
-      const step = addRange(body!, fixed(LIST_COST + 2));
+    default: {
+      const step = addRange(body!, fixed(JOINING[expr.kind]));
+      const isList = expr.kind === 'map' || expr.kind === 'transformList';
       return {
-        init: fixed(LIST_COST + 1),
-        turn: test === undefined ? step : addRange(test, unionRange(fixed(1), step)),
-      };
-    }
-    case 'transformMap':
-    case 'transformMapEntry': {
-      const step = addRange(body!, fixed(expr.kind === 'transformMap' ? 3 : 2));
-      return {
-        init: fixed(MAP_COST + 1),
+        init: fixed((isList ? LIST_COST : MAP_COST) + 1),
         turn: test === undefined ? step : addRange(test, unionRange(fixed(1), step)),
       };
     }
   }
 }
 
-const unionAll = (ranges: readonly Range[]): Range => (ranges.length === 0 ? fixed(0) : ranges.reduce(unionRange));
+/** What it costs to join a value to the accumulator. */
+const JOINING = { map: LIST_COST + 2, transformList: LIST_COST + 2, transformMap: 3, transformMapEntry: 2 };
+
+const entryValue = ({ value }: { readonly value: Expr }): Expr => value;
 const bothOrNone = (a: Range | undefined, b: Range | undefined): Range | undefined =>
   a === undefined || b === undefined ? undefined : unionRange(a, b);
 
-function literalSize(value: unknown): Range | undefined {
+function literalSize(value: unknown): Range {
   if (typeof value === 'string') return fixed(codePoints(value));
-  if (value instanceof Uint8Array) return fixed(value.length);
-  return fixed(1);
+  return fixed(value instanceof Uint8Array ? value.length : 1);
 }
 
 /** Declared data has a bound; scalars made in the expression have size 1. */

@@ -58,24 +58,13 @@ export interface Environment {
   readonly literalChecks: boolean;
 }
 
-const NAMED: Readonly<Record<string, CelType>> = {
-  bool: BOOL,
-  int: INT,
-  uint: UINT,
-  double: DOUBLE,
-  string: STRING,
-  bytes: BYTES,
-  timestamp: TIMESTAMP,
-  duration: DURATION,
-  null_type: NULL,
-  dyn: DYN,
-  any: ANY,
-};
+const PLAIN = [BOOL, INT, UINT, DOUBLE, STRING, BYTES, TIMESTAMP, DURATION, DYN, ANY];
+const NAMED = new Map<string, CelType>([['null_type', NULL], ...PLAIN.map((type) => [type.name, type] as const)]);
 
 /** Reads `list(A)`, `map(string, dyn)`, `net.IP`; a single capital is a type parameter. */
 export function parseType(text: string): CelType {
   const open = text.indexOf('(');
-  if (open === -1) return NAMED[text] ?? (/^[A-Z]$/.test(text) ? paramType(text) : opaqueType(text));
+  if (open === -1) return NAMED.get(text) ?? (/^[A-Z]$/.test(text) ? paramType(text) : opaqueType(text));
   const inner = splitArguments(text.slice(open + 1, -1)).map(parseType);
   switch (text.slice(0, open)) {
     case 'list':

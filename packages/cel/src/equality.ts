@@ -16,22 +16,18 @@ import {
   isPlainObject,
 } from './values.ts';
 
-/** How libraries compare their own values; absent: by `===`. */
-export type OpaqueEquals = (a: unknown, b: unknown) => boolean;
-const opaqueEquality = new Map<string, OpaqueEquals>();
+const opaqueEquality = new Map<string, (a: unknown, b: unknown) => boolean>();
 
-/** Called once for each type while its library is loaded. */
-export function defineEquality(typeName: string, equals: OpaqueEquals): void {
+/** How a library compares its own values; absent: by `===`. Called once for each type while its library is loaded. */
+export function defineEquality(typeName: string, equals: (a: unknown, b: unknown) => boolean): void {
   opaqueEquality.set(typeName, equals);
 }
 
 /** `a == b`. Values of different kinds are unequal, never an error. */
 export function equals(a: unknown, b: unknown): boolean {
   if (a === b) return true;
-  if (typeof a !== 'object' && typeof b !== 'object') {
-    // Both are primitive: a raw number that is no int can only be equal to itself.
-    return false;
-  }
+  // Where both are primitive, a raw number that is no int can only be equal to itself.
+  if (typeof a !== 'object' && typeof b !== 'object') return false;
   if (a === null || b === null) return false;
   if (isNumber(a) && isNumber(b)) return compareNumbers(a, b) === 0;
   if (Array.isArray(a)) return Array.isArray(b) && equalLists(a, b);
@@ -40,8 +36,8 @@ export function equals(a: unknown, b: unknown): boolean {
 }
 
 const isNumber = (value: unknown): boolean => isInt(value) || value instanceof CelDouble || value instanceof CelUint;
-const isMap = (value: unknown): value is CelMap | Readonly<Record<string, unknown>> =>
-  value instanceof CelMap || isPlainObject(value);
+type AnyMap = CelMap | Readonly<Record<string, unknown>>;
+const isMap = (value: unknown): value is AnyMap => value instanceof CelMap || isPlainObject(value);
 
 function equalLists(a: readonly unknown[], b: readonly unknown[]): boolean {
   if (a.length !== b.length) return false;
@@ -49,10 +45,7 @@ function equalLists(a: readonly unknown[], b: readonly unknown[]): boolean {
   return true;
 }
 
-function equalMaps(
-  a: CelMap | Readonly<Record<string, unknown>>,
-  b: CelMap | Readonly<Record<string, unknown>>,
-): boolean {
+function equalMaps(a: AnyMap, b: AnyMap): boolean {
   const keys = mapKeys(a);
   if (keys.length !== mapKeys(b).length) return false;
   return keys.every((key) => {
@@ -83,7 +76,7 @@ function equalBoxes(a: unknown, b: unknown): boolean {
 }
 
 /** Negative, zero, positive; NaN when a number is no number. */
-export function compareNumbers(a: unknown, b: unknown): number {
+function compareNumbers(a: unknown, b: unknown): number {
   if (typeof a === 'number' && typeof b === 'number') return a < b ? -1 : a > b ? 1 : 0;
   let left = plainNumber(a);
   let right = plainNumber(b);
@@ -102,7 +95,7 @@ const plainNumber = (value: unknown): number | bigint =>
   value instanceof CelDouble || value instanceof CelUint ? value.value : (value as number | bigint);
 
 /** Order of strings by code point: UTF-16 order differs beyond the basic plane. */
-export function compareStrings(a: string, b: string): number {
+function compareStrings(a: string, b: string): number {
   if (a === b) return 0;
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i++) {

@@ -1,7 +1,7 @@
 /** Macros: calls that become other syntax before anything is checked. */
 import type { Environment } from './declarations.ts';
 import { SourceError } from './report.ts';
-import type { Bind, Expr, Fold, FoldKind } from './syntax.ts';
+import { type Bind, type Expr, type Fold, type FoldKind, call as makeCall } from './syntax.ts';
 
 export interface MacroCall {
   readonly at: number;
@@ -33,17 +33,10 @@ function has({ at, args }: MacroCall): Expr {
   throw new SourceError(arg.at, 'invalid argument to has() macro');
 }
 
-const FOLDS: Readonly<Record<string, FoldKind>> = {
-  all: 'all',
-  exists: 'exists',
-  exists_one: 'existsOne',
-  map: 'map',
-  filter: 'filter',
-};
+const QUANTIFIERS = { all: 'all', exists: 'exists', exists_one: 'existsOne' } as const;
+const FOLDS: Readonly<Record<string, FoldKind>> = { ...QUANTIFIERS, map: 'map', filter: 'filter' };
 const TWO_NAME_FOLDS: Readonly<Record<string, FoldKind>> = {
-  all: 'all',
-  exists: 'exists',
-  exists_one: 'existsOne',
+  ...QUANTIFIERS,
   existsOne: 'existsOne',
   transformList: 'transformList',
   transformMap: 'transformMap',
@@ -99,17 +92,13 @@ function optionalMap({ at, target, args, name: macro }: MacroCall): Expr {
   // Bound once: repeating the target would double a chain of these with every link. A name is repeated, as upstream does.
   const repeated = target!.op === 'ident';
   const input: Expr = repeated ? target! : { op: 'ident', at, name: OPTIONAL_INPUT };
-  const value: Expr = { op: 'call', at, name: 'value', target: copyOf(input), args: [] };
+  const value = makeCall(at, 'value', [], { ...input });
   const bound: Bind = { op: 'bind', at, name, init: value, body: args[1]! };
-  const found: Expr =
-    macro === 'optMap' ? { op: 'call', at, name: 'optional.of', target: undefined, args: [bound] } : bound;
-  const none: Expr = { op: 'call', at, name: 'optional.none', target: undefined, args: [] };
-  const present: Expr = { op: 'call', at, name: 'hasValue', target: input, args: [] };
-  const choice: Expr = { op: 'call', at, name: '_?_:_', target: undefined, args: [present, found, none] };
+  const found = macro === 'optMap' ? makeCall(at, 'optional.of', [bound]) : bound;
+  const present = makeCall(at, 'hasValue', [], input);
+  const choice = makeCall(at, '_?_:_', [present, found, makeCall(at, 'optional.none', [])]);
   return repeated ? choice : { op: 'bind', at, name: OPTIONAL_INPUT, init: target!, body: choice };
 }
-
-const copyOf = (expr: Expr): Expr => ({ ...expr });
 
 function bind(call: MacroCall): Expr | undefined {
   const { at, target, args } = call;
@@ -126,16 +115,8 @@ function sortBy({ at, target, args }: MacroCall): Expr {
   const name = nameOf(args[0]!, NO_NAME);
   refuseAccumulator(args[0]!, name);
   const input: Expr = { op: 'ident', at, name: SORT_INPUT };
-  const keys: Fold = {
-    op: 'fold',
-    at,
-    kind: 'map',
-    range: input,
-    names: [name],
-    test: undefined,
-    body: args[1],
-  };
-  const sort: Expr = { op: 'call', at, name: '@sortByAssociatedKeys', target: input, args: [keys] };
+  const keys: Fold = { op: 'fold', at, kind: 'map', range: input, names: [name], test: undefined, body: args[1] };
+  const sort = makeCall(at, '@sortByAssociatedKeys', [keys], input);
   return { op: 'bind', at, name: SORT_INPUT, init: target!, body: sort };
 }
 

@@ -15,7 +15,7 @@ import {
 } from './values.ts';
 
 /** One value for equal keys: 1, 1u and 1.0 are one key. Undefined: no key can be equal. */
-export function canonicalKey(key: unknown): unknown {
+function canonicalKey(key: unknown): unknown {
   if (key instanceof CelUint) return intFromBigInt(key.value);
   if (key instanceof CelDouble) {
     if (!Number.isInteger(key.value)) return undefined;

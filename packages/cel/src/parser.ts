@@ -2,9 +2,9 @@
 import type { Environment } from './declarations.ts';
 import { expandMacro } from './macros.ts';
 import { NOWHERE, readSource, SourceError } from './report.ts';
-import { call, children, type Expr, literal, logical, RESERVED } from './syntax.ts';
+import { call, children, type Expr, literal, logical } from './syntax.ts';
 import { type Token, tokenize } from './tokens.ts';
-import { BOOL, BYTES, DOUBLE, INT, NULL, STRING, UINT } from './types.ts';
+import { BOOL, BYTES, DOUBLE, INT, NULL, RESERVED, STRING, UINT } from './types.ts';
 import { CelDouble, CelUint, intFromBigInt, MAX_INT, MAX_UINT, MIN_INT } from './values.ts';
 
 /** Deepest nesting of a text, and depth of its tree: cel-go's limits. */

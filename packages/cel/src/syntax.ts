@@ -46,42 +46,31 @@ export interface Call extends Node {
   overloads?: readonly Overload[];
 }
 
+interface Entry {
+  readonly value: Expr;
+  /** `?value`. */
+  readonly optional: boolean;
+}
+
 export interface ListLiteral extends Node {
   readonly op: 'list';
-  readonly items: readonly { readonly value: Expr; readonly optional: boolean }[];
+  readonly items: readonly Entry[];
 }
 
 export interface MapLiteral extends Node {
   readonly op: 'map';
-  readonly entries: readonly {
-    readonly at: number;
-    readonly key: Expr;
-    readonly value: Expr;
-    readonly optional: boolean;
-  }[];
+  readonly entries: readonly (Entry & { readonly at: number; readonly key: Expr })[];
 }
 
 export interface StructLiteral extends Node {
   readonly op: 'struct';
   /** Changed by the checker to the full name. */
   name: string;
-  readonly fields: readonly {
-    readonly at: number;
-    readonly name: string;
-    readonly value: Expr;
-    readonly optional: boolean;
-  }[];
+  readonly fields: readonly (Entry & { readonly at: number; readonly name: string })[];
 }
 
-export type FoldKind =
-  | 'all'
-  | 'exists'
-  | 'existsOne'
-  | 'map'
-  | 'filter'
-  | 'transformList'
-  | 'transformMap'
-  | 'transformMapEntry';
+type Quantifier = 'all' | 'exists' | 'existsOne';
+export type FoldKind = Quantifier | 'map' | 'filter' | 'transformList' | 'transformMap' | 'transformMapEntry';
 
 /** A macro over a list or a map: one loop, without the accumulator that cel-go spells out. */
 export interface Fold extends Node {
@@ -137,13 +126,6 @@ export function children(expr: Expr): readonly Expr[] {
   }
 }
 
-/** Words that are no names of variables, although the grammar takes them for names. */
-export const RESERVED: ReadonlySet<string> = new Set(
-  'as break const continue else false for function if import in let loop namespace null package return true var void while'.split(
-    ' ',
-  ),
-);
-
 export const literal = (at: number, literalType: CelType, value: unknown): Expr => ({
   op: 'literal',
   at,
@@ -152,7 +134,7 @@ export const literal = (at: number, literalType: CelType, value: unknown): Expr 
 });
 
 /** A call of a function or an operator. */
-export const call = (at: number, name: string, args: readonly Expr[], target?: Expr): Expr => ({
+export const call = (at: number, name: string, args: readonly Expr[], target?: Expr): Call => ({
   op: 'call',
   at,
   name,
@@ -168,4 +150,12 @@ export function logical(sign: '||' | '&&', terms: readonly Expr[], ats: readonly
     return call(ats[middle]!, `_${sign}_`, [balance(low, middle), balance(middle + 1, high)]);
   };
   return balance(0, terms.length - 1);
+}
+
+/** True for `operand.field`, `operand.?field` and `has(operand.field)` anywhere in the expression; an index is no field. */
+export function selectsField(expr: Expr, operand: string, field: string): boolean {
+  if (expr.op === 'select' && expr.field === field && expr.operand.op === 'ident' && expr.operand.name === operand) {
+    return true;
+  }
+  return children(expr).some((part) => selectsField(part, operand, field));
 }

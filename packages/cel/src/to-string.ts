@@ -13,7 +13,7 @@ export function stringOf(value: unknown): string {
 }
 
 /** Go's shortest form ('g'): exponents from 1e+21 on and below 1e-4, at least two digits in the exponent. */
-export function formatDouble(value: number): string {
+function formatDouble(value: number): string {
   if (Number.isNaN(value)) return 'NaN';
   if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf';
   if (Object.is(value, -0)) return '-0';

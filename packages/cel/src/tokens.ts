@@ -1,7 +1,7 @@
 /** Cuts an expression into tokens. */
 import { SourceError } from './report.ts';
 
-export type TokenKind =
+type TokenKind =
   | 'int'
   | 'uint'
   | 'double'
@@ -44,13 +44,13 @@ const PATTERNS: readonly (readonly [TokenKind, RegExp])[] = [
 ];
 const STRING_START = /[bBrR]{0,2}["']/y;
 /** Tried where a string begins: its prefix looks like a name. */
-const STRING_PATTERNS = [['string', RAW_STRING] as const, ['string', STRING] as const, ...PATTERNS];
+const STRING_PATTERNS: typeof PATTERNS = [['string', RAW_STRING], ['string', STRING], ...PATTERNS];
 
 /** All tokens; the last has kind `end`, or `invalid` where a character begins no token or a literal cannot be read. */
 export function tokenize(source: string): Token[] {
   const tokens: Token[] = [];
   let at = 0;
-  const match = (pattern: RegExp): string | undefined => {
+  const match: Match = (pattern) => {
     pattern.lastIndex = at;
     return pattern.test(source) ? source.slice(at, pattern.lastIndex) : undefined;
   };
@@ -71,7 +71,10 @@ export function tokenize(source: string): Token[] {
   return tokens;
 }
 
-function nextToken(source: string, at: number, match: (pattern: RegExp) => string | undefined): Token {
+/** The text that a pattern finds where we are. */
+type Match = (pattern: RegExp) => string | undefined;
+
+function nextToken(source: string, at: number, match: Match): Token {
   for (const [kind, pattern] of match(STRING_START) === undefined ? PATTERNS : STRING_PATTERNS) {
     const text = match(pattern);
     if (text === undefined) continue;

@@ -3,26 +3,9 @@
  * how a raw JSON value of it becomes a CEL value.
  */
 
-export type CelKind =
-  | 'bool'
-  | 'int'
-  | 'uint'
-  | 'double'
-  | 'string'
-  | 'bytes'
-  | 'timestamp'
-  | 'duration'
-  | 'null'
-  | 'dyn'
-  | 'any'
-  | 'type'
-  | 'list'
-  | 'map'
-  | 'object'
-  | 'optional'
-  | 'opaque'
-  | 'wrapper'
-  | 'param';
+type ScalarKind = 'bool' | 'int' | 'uint' | 'double' | 'string' | 'bytes' | 'timestamp' | 'duration' | 'null';
+type NestedKind = 'type' | 'list' | 'map' | 'object' | 'optional' | 'wrapper';
+export type CelKind = ScalarKind | NestedKind | 'dyn' | 'any' | 'opaque' | 'param';
 
 export interface CelField {
   /** The property of the JSON object, before escaping. */
@@ -52,19 +35,19 @@ export interface CelType {
   readonly listType?: { readonly kind: 'set' | 'map'; readonly keys: readonly string[] };
 }
 
-const simple = (kind: CelKind, name: string): CelType => ({ kind, name, params: [] });
+const simple = (kind: CelKind, name: string = kind): CelType => ({ kind, name, params: [] });
 
-export const BOOL: CelType = simple('bool', 'bool');
-export const INT: CelType = simple('int', 'int');
-export const UINT: CelType = simple('uint', 'uint');
-export const DOUBLE: CelType = simple('double', 'double');
-export const STRING: CelType = simple('string', 'string');
-export const BYTES: CelType = simple('bytes', 'bytes');
-export const TIMESTAMP: CelType = simple('timestamp', 'timestamp');
-export const DURATION: CelType = simple('duration', 'duration');
-export const NULL: CelType = simple('null', 'null');
-export const DYN: CelType = simple('dyn', 'dyn');
-export const ANY: CelType = simple('any', 'any');
+export const BOOL: CelType = simple('bool');
+export const INT: CelType = simple('int');
+export const UINT: CelType = simple('uint');
+export const DOUBLE: CelType = simple('double');
+export const STRING: CelType = simple('string');
+export const BYTES: CelType = simple('bytes');
+export const TIMESTAMP: CelType = simple('timestamp');
+export const DURATION: CelType = simple('duration');
+export const NULL: CelType = simple('null');
+export const DYN: CelType = simple('dyn');
+export const ANY: CelType = simple('any');
 
 export const listOf = (element: CelType): CelType => ({ kind: 'list', name: 'list', params: [element] });
 export const mapOf = (key: CelType, value: CelType): CelType => ({ kind: 'map', name: 'map', params: [key, value] });
@@ -106,16 +89,16 @@ export function withoutBounds(type: CelType): CelType {
   };
 }
 
-const KEYWORDS = new Set(
-  'true false null in as break const continue else for function if import let loop package namespace return var void while'.split(
+/** Words that are no names of variables, although the grammar takes them for names. */
+export const RESERVED: ReadonlySet<string> = new Set(
+  'as break const continue else false for function if import in let loop namespace null package return true var void while'.split(
     ' ',
   ),
 );
 
 /** How an expression spells a property (`a-b` -> `a__dash__b`, `for` -> `__for__`); undefined when it cannot be named. */
 export function escapeProperty(property: string): string | undefined {
-  // Upstream's reserved words are those of the CEL grammar; `as` and the rest may follow in a later grammar.
-  if (KEYWORDS.has(property)) return `__${property}__`;
+  if (RESERVED.has(property)) return `__${property}__`;
   if (!/^[a-zA-Z_./-][a-zA-Z0-9_./-]*$/.test(property)) return undefined;
   return property
     .replaceAll('__', '__underscores__')
@@ -139,11 +122,13 @@ const FULL_NAMES: Partial<Record<CelKind, string>> = {
   any: 'google.protobuf.Any',
 };
 
+/** What `type(x)` prints of a value of the type. */
+export const runtimeName = (type: CelType): string => FULL_NAMES[type.kind] ?? type.name;
+
 /** The same as cel-go's Type.String has it: what a result is called that is of a wrong type. */
 export function fullTypeName(type: CelType): string {
-  const name = FULL_NAMES[type.kind] ?? type.name;
   if (type.params.length === 0 || type.kind === 'wrapper') return FULL_NAMES[type.kind] ?? formatType(type);
-  return `${name}(${type.params.map(fullTypeName).join(', ')})`;
+  return `${runtimeName(type)}(${type.params.map(fullTypeName).join(', ')})`;
 }
 
 /** Equal in kind, name and parameters; what is known about sizes does not count. */

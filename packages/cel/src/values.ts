@@ -3,8 +3,8 @@
  * data is used as it is. An int is a JS number while that is exact and a bigint beyond; every other number is boxed. A raw
  * JSON number that is no int therefore needs `fromJson` where it is read; nothing else does.
  */
-import { CelEvaluationError } from './errors.ts';
-import type { CelType } from './types.ts';
+import { CelEvaluationError, noOverload } from './errors.ts';
+import { type CelType, runtimeName } from './types.ts';
 
 /** A 64-bit floating point number. */
 export class CelDouble {
@@ -93,8 +93,8 @@ export const MIN_INT = -(1n << 63n);
 export const MAX_INT = (1n << 63n) - 1n;
 export const MAX_UINT = (1n << 64n) - 1n;
 const SECOND = 1_000_000_000n;
-export const MIN_TIMESTAMP = -62_135_596_800n * SECOND;
-export const MAX_TIMESTAMP = 253_402_300_799n * SECOND + 999_999_999n;
+const MIN_TIMESTAMP = -62_135_596_800n * SECOND;
+const MAX_TIMESTAMP = 253_402_300_799n * SECOND + 999_999_999n;
 
 export const isInt = (value: unknown): value is number | bigint =>
   typeof value === 'number' || typeof value === 'bigint';
@@ -117,24 +117,17 @@ export function checkedUint(value: bigint): CelUint {
 
 /** A raw JSON value as a CEL value. */
 export function fromJson(value: unknown): unknown {
-  if (typeof value === 'number' && !Number.isSafeInteger(value)) return wideNumber(value);
-  return value;
-}
-
-function wideNumber(value: number): unknown {
+  if (typeof value !== 'number' || Number.isSafeInteger(value)) return value;
   // Go's decoder keeps what fits an int64 as one; anything with a fraction or beyond is a float.
   if (Number.isInteger(value) && value >= -(2 ** 63) && value < 2 ** 63) return BigInt(value);
   return new CelDouble(value);
 }
 
 /** A raw JSON number where the schema says `number`. */
-export const doubleFromJson = (raw: unknown): unknown =>
-  typeof raw === 'number' || typeof raw === 'bigint' ? new CelDouble(Number(raw)) : raw;
-
-export type PlainObject = Readonly<Record<string, unknown>>;
+export const doubleFromJson = (raw: unknown): unknown => (isInt(raw) ? new CelDouble(Number(raw)) : raw);
 
 /** An object of bound data: a map from strings. */
-export function isPlainObject(value: unknown): value is PlainObject {
+export function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
   if (typeof value !== 'object' || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
@@ -165,15 +158,6 @@ export function runtimeTypeName(value: unknown): string {
   return 'map';
 }
 
-const RUNTIME_NAMES: Readonly<Partial<Record<CelType['kind'], string>>> = {
-  null: 'null_type',
-  timestamp: 'google.protobuf.Timestamp',
-  duration: 'google.protobuf.Duration',
-};
-
-/** The runtime name of a static type. */
-export const runtimeName = (type: CelType): string => RUNTIME_NAMES[type.kind] ?? type.name;
-
 /**
  * Whether a value may be passed where a type is declared. As cel-go's dispatch, of lists and maps it looks at the first
  * element only.
@@ -187,13 +171,9 @@ export function matchesType(type: CelType, value: unknown): boolean {
     case 'bool':
       return typeof value === 'boolean';
     case 'int':
-      return typeof value === 'number' || typeof value === 'bigint';
+      return isInt(value);
     case 'string':
       return typeof value === 'string';
-    case 'uint':
-      return value instanceof CelUint;
-    case 'double':
-      return value instanceof CelDouble;
     case 'list':
       return Array.isArray(value) && (value.length === 0 || matchesType(type.params[0]!, fromJson(value[0])));
     case 'map':
@@ -241,3 +221,9 @@ export function codePoints(text: string): number {
   }
   return count;
 }
+
+/** What is said when no function of a name takes the values: operators are not named, functions with the types of the values. */
+export const noFit = (name: string, values: readonly unknown[]): CelEvaluationError =>
+  /^[^\W_]/.test(name)
+    ? new CelEvaluationError(`no such overload: ${name}(${values.map(runtimeTypeName).join(', ')})`)
+    : noOverload();

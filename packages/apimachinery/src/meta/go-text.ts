@@ -3,7 +3,8 @@
  * json.Marshal, which keeps `<`, `>` and `&` out of its strings, for all else.
  */
 
-const SHORT: Readonly<Record<string, string>> = {
+/** Characters that Go escapes by a letter. */
+export const GO_ESCAPES: Readonly<Record<string, string>> = {
   '\x07': '\\a',
   '\b': '\\b',
   '\f': '\\f',
@@ -22,7 +23,7 @@ const NOT_PLAIN = /["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu;
 export function goQuote(text: string): string {
   if (PLAIN.test(text) && !/["\\]/.test(text)) return `"${text}"`;
   const escaped = text.replace(NOT_PLAIN, (char) => {
-    const short = SHORT[char];
+    const short = GO_ESCAPES[char];
     if (short !== undefined) return short;
     const point = char.codePointAt(0)!;
     const hex = point.toString(16);

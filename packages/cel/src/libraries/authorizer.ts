@@ -10,6 +10,7 @@ import {
   constant,
   fixed,
   LIST_COST,
+  ONE,
   type Range,
   STRUCT_COST,
   scaleRange,
@@ -96,7 +97,6 @@ const check = (box: Boxed, verb: string): unknown =>
 
 type Decision = CelOpaque<CelAuthorizerDecision>;
 
-const ONE = constant(1);
 const CHECK = constant(350_000);
 
 /** A selector is read, and a list made of at worst one requirement for every two characters. */

@@ -15,8 +15,7 @@ import {
 import { type Overload, overload } from '../declarations.ts';
 import { compare, equals } from '../equality.ts';
 import { fail } from '../errors.ts';
-import { noFit } from '../no-fit.ts';
-import { CelDouble, CelDuration, CelUint, fromJson, isInt, runtimeTypeName } from '../values.ts';
+import { CelDouble, CelDuration, CelUint, fromJson, isInt, noFit, runtimeTypeName } from '../values.ts';
 import { OPERATORS } from './operators.ts';
 
 type List = readonly unknown[];
@@ -167,8 +166,7 @@ const squareOf = (keys: number): CostModel => ({
 });
 const SQUARE = squareOf(0);
 const RANGE: CostModel = {
-  after: true,
-  run: (_, result) => NEW_LIST + actualSize(result),
+  ...COPY,
   estimate({ literals }) {
     const size = fixed(position(literals[0]) ?? UNBOUNDED);
     return { cost: addRange(size, fixed(NEW_LIST)), size };
@@ -188,7 +186,8 @@ export const LISTS: readonly Overload[] = [
   overload('lists.range', '(int): list(int)', range, RANGE),
 ];
 
-const containsAll = (list: List, part: List): boolean => part.every((item) => indexOf(list, fromJson(item)) !== -1);
+const holds = (list: List, item: unknown): boolean => indexOf(list, fromJson(item)) !== -1;
+const containsAll = (list: List, part: List): boolean => part.every((item) => holds(list, item));
 
 const ONCE = productModel(1);
 /** Each set is looked for in the other. */
@@ -197,10 +196,5 @@ const TWICE = productModel(2);
 export const SETS: readonly Overload[] = [
   overload('sets.contains', '(list(A), list(A)): bool', containsAll, ONCE),
   overload('sets.equivalent', '(list(A), list(A)): bool', (a, b) => containsAll(a, b) && containsAll(b, a), TWICE),
-  overload(
-    'sets.intersects',
-    '(list(A), list(A)): bool',
-    (a: List, b: List) => a.some((item) => indexOf(b, fromJson(item)) !== -1),
-    ONCE,
-  ),
+  overload('sets.intersects', '(list(A), list(A)): bool', (a: List, b: List) => a.some((item) => holds(b, item)), ONCE),
 ];

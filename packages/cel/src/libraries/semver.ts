@@ -1,6 +1,6 @@
 /** Semantic versions (2.0.0), strict unless normalising is asked for. */
 import { goQuote } from '@coracle/apimachinery/meta/go-text';
-import { constant, TRAVERSE_ONLY } from '../cost-models.ts';
+import { ONE, TRAVERSE_ONLY } from '../cost-models.ts';
 import { type Overload, overload } from '../declarations.ts';
 import { defineEquality } from '../equality.ts';
 import { CelEvaluationError } from '../errors.ts';
@@ -76,7 +76,6 @@ function compareIdentifiers(a: string, b: string): number {
 defineEquality(NAME, (a, b) => compareVersions(a as Version, b as Version) === 0);
 
 const order = (a: Boxed, b: Boxed): number => compareVersions(a.value, b.value);
-const ONE = constant(1);
 const part = (position: 0 | 1 | 2) => (version: Boxed) => intFromBigInt(version.value.core[position]);
 
 export const SEMVER: readonly Overload[] = [

@@ -11,7 +11,6 @@ import {
   CelOptional,
   CelStruct,
   CelTimestamp,
-  CelTypeValue,
   CelUint,
   fromJson,
   isInt,
@@ -60,19 +59,12 @@ function text(value: unknown): string {
   if (value instanceof CelMap) return mapText([...value.entries.values()]);
   if (value instanceof Uint8Array) return utf8Text(value);
   if (isPlainObject(value)) return mapText(Object.entries(value));
-  if (
-    value === null ||
-    typeof value !== 'object' ||
-    value instanceof CelDouble ||
-    value instanceof CelUint ||
-    value instanceof CelTimestamp ||
-    value instanceof CelDuration ||
-    value instanceof CelTypeValue
-  ) {
-    return stringOf(value);
-  }
-  return misfit('s', value);
+  return isMute(value) ? misfit('s', value) : stringOf(value);
 }
+
+/** What has no text. */
+const isMute = (value: unknown): boolean =>
+  value instanceof CelOptional || value instanceof CelOpaque || value instanceof CelStruct;
 
 const listText = (list: readonly unknown[]): string => `[${list.map((item) => inner(fromJson(item))).join(', ')}]`;
 
@@ -97,10 +89,9 @@ function inner(value: unknown): string {
   if (value instanceof Uint8Array) return `b${goQuote(utf8Text(value))}`;
   if (value instanceof CelTimestamp) return `timestamp("${formatTimestamp(value)}")`;
   if (value instanceof CelDuration) return `duration("${formatDuration(value)}")`;
-  if (value instanceof CelOptional || value instanceof CelOpaque || value instanceof CelStruct) {
-    return fail(`error during formatting: no formatting function for ${runtimeTypeName(value)}`);
-  }
-  return text(value);
+  return isMute(value)
+    ? fail(`error during formatting: no formatting function for ${runtimeTypeName(value)}`)
+    : text(value);
 }
 
 const SPECIAL: Readonly<Record<string, number>> = {

@@ -1,13 +1,12 @@
 /** The strings extension, version 2. Positions count code points. */
+import { GO_ESCAPES } from '@coracle/apimachinery/meta/go-text';
 import { JOIN, QUOTE, REPLACE, SPLIT, TRAVERSE, TRAVERSE_ONLY, WALK } from '../cost-models.ts';
 import { type Overload, overload } from '../declarations.ts';
-import { CelEvaluationError, noOverload } from '../errors.ts';
+import { fail, noOverload } from '../errors.ts';
 import { codePoints } from '../values.ts';
 import { formatString } from './string-format.ts';
 
-const outOfRange = (position: number | bigint): never => {
-  throw new CelEvaluationError(`index out of range: ${position}`);
-};
+const outOfRange = (position: number | bigint): never => fail(`index out of range: ${position}`);
 
 /** UTF-16 offset of a code point. @throws CelEvaluationError beyond the end */
 function offset(text: string, position: number | bigint): number {
@@ -20,8 +19,7 @@ function offset(text: string, position: number | bigint): number {
 }
 
 function charAt(text: string, position: number | bigint): string {
-  const at = offset(text, position);
-  const code = text.codePointAt(at);
+  const code = text.codePointAt(offset(text, position));
   return code === undefined ? '' : String.fromCodePoint(code);
 }
 
@@ -44,9 +42,7 @@ function lastIndexOf(text: string, part: string, from?: number | bigint): number
 
 function substring(text: string, start: number | bigint, end?: number | bigint): string {
   const size = codePoints(text);
-  if (end !== undefined && start > end) {
-    throw new CelEvaluationError(`invalid substring range. start: ${start}, end: ${end}`);
-  }
+  if (end !== undefined && start > end) fail(`invalid substring range. start: ${start}, end: ${end}`);
   if (start < 0 || start > size) outOfRange(start);
   if (end === undefined) return text.slice(offset(text, start));
   if (end < 0 || end > size) outOfRange(end);
@@ -57,7 +53,7 @@ function substring(text: string, start: number | bigint, end?: number | bigint):
 const MAX_RESULT = 32 * 1024 * 1024;
 
 function checkLength(length: number): void {
-  if (length > MAX_RESULT) throw new CelEvaluationError(`the result is longer than ${MAX_RESULT} characters`);
+  if (length > MAX_RESULT) fail(`the result is longer than ${MAX_RESULT} characters`);
 }
 
 /** The first `count` replacements, all when it is negative. */
@@ -65,19 +61,10 @@ function replace(text: string, from: string, to: string, count: number | bigint 
   checkLength(text.length + Math.ceil((text.length + 1) / Math.max(from.length, 1)) * to.length);
   if (count < 0 && from !== '') return text.replaceAll(from, () => to);
   const limit = count < 0 ? Number.POSITIVE_INFINITY : Number(count);
-  if (from === '') {
-    const parts = ['', ...text];
-    return parts.map((char, i) => char + (i < limit ? to : '')).join('');
-  }
+  if (from === '') return ['', ...text].map((char, i) => char + (i < limit ? to : '')).join('');
   const parts = text.split(from);
   const done = Math.min(parts.length - 1, limit);
-  return (
-    parts.slice(0, done + 1).join(to) +
-    parts
-      .slice(done + 1)
-      .map((part) => from + part)
-      .join('')
-  );
+  return parts.map((part, i) => (i === 0 ? part : (i <= done ? to : from) + part)).join('');
 }
 
 /** At most `count` parts, all when it is negative, none when it is 0. */
@@ -101,19 +88,8 @@ const upper = (text: string): string => text.replace(/[a-z]/g, (char) => char.to
 const SPACE = '[\\t\\n\\v\\f\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]+';
 const EDGES = new RegExp(`^${SPACE}|${SPACE}$`, 'g');
 
-const ESCAPES: Readonly<Record<string, string>> = {
-  '\x07': '\\a',
-  '\b': '\\b',
-  '\f': '\\f',
-  '\n': '\\n',
-  '\r': '\\r',
-  '\t': '\\t',
-  '\v': '\\v',
-  '\\': '\\\\',
-  '"': '\\"',
-};
-
-const quote = (text: string): string => `"${[...text.toWellFormed()].map((char) => ESCAPES[char] ?? char).join('')}"`;
+const quote = (text: string): string =>
+  `"${[...text.toWellFormed()].map((char) => GO_ESCAPES[char] ?? char).join('')}"`;
 
 export const STRINGS: readonly Overload[] = [
   overload('charAt', 'string.(int): string', charAt),

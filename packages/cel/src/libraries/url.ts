@@ -1,7 +1,7 @@
 /** URLs: absolute ones, and absolute paths, as Go's ParseRequestURI reads them. */
 import { goQuote } from '@coracle/apimachinery/meta/go-text';
 import { parseAddress } from '@coracle/apimachinery/meta/ip-address';
-import { constant, TRAVERSE_ONLY } from '../cost-models.ts';
+import { ONE, TRAVERSE_ONLY } from '../cost-models.ts';
 import { type Overload, overload } from '../declarations.ts';
 import { defineEquality } from '../equality.ts';
 import { CelEvaluationError } from '../errors.ts';
@@ -79,8 +79,6 @@ function queryOf({ value }: Boxed): Record<string, string[]> {
   }
   return result;
 }
-
-const ONE = constant(1);
 
 export const URLS: readonly Overload[] = [
   overload('url', `(string): ${NAME}`, parse, TRAVERSE_ONLY),
