@@ -25,18 +25,18 @@ export async function encodeJsonInPieces(value: unknown, pause: Pause): Promise<
   return joinBytes(chunks);
 }
 
+interface Place {
+  readonly depth: number;
+  readonly state: State;
+}
+
 interface State {
   readonly parts: string[];
   count: number;
   readonly pause: Pause;
 }
 
-async function write(
-  value: unknown,
-  keys: readonly string[],
-  at: { readonly depth: number; readonly state: State },
-): Promise<void> {
-  const { depth, state } = at;
+async function write(value: unknown, keys: readonly string[], { depth, state }: Place): Promise<void> {
   const { parts } = state;
   if (depth === MAX_DEPTH) {
     parts.push(JSON.stringify(value));

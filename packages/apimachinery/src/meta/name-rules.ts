@@ -30,78 +30,60 @@ export const byteLength = (text: string): number => {
   return text.length;
 };
 
-/** RFC 1123 subdomain, at most 253 bytes: most object names. */
-export function checkSubdomain(name: string): string[] {
-  const errors = subdomainShape(name);
-  return byteLength(name) > 253 ? [tooManyCharacters(253), ...errors] : errors;
-}
-
-function subdomainShape(name: string): string[] {
-  const errors: string[] = [];
-  if (!matchesSubdomain(name)) {
-    errors.push(
-      regexError(
-        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
-        SUBDOMAIN,
-        'example.com',
-      ),
-    );
-  }
+/** What is wrong with a name of at most `most` bytes; `rule` says so when it is not good. */
+function problemsOf(name: string, most: number, isGood: boolean, rule: string): string[] {
+  const errors = byteLength(name) > most ? [tooManyCharacters(most)] : [];
+  if (!isGood) errors.push(rule);
   return errors;
 }
+
+// Rules are spelled out once: a body may hold a hundred thousand mistakes.
+const SUBDOMAIN_RULE = regexError(
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
+  SUBDOMAIN,
+  'example.com',
+);
+
+/** RFC 1123 subdomain, at most 253 bytes: most object names. */
+export const checkSubdomain = (name: string): string[] => problemsOf(name, 253, matchesSubdomain(name), SUBDOMAIN_RULE);
 
 const UNDERSCORED = '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?';
 const UNDERSCORED_CHARS = /^_?[a-z0-9]([-_a-z0-9]*)$/;
+const UNDERSCORED_RULE = regexError(
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+  `${UNDERSCORED}(\\.${UNDERSCORED})*`,
+  'example.com',
+);
 
 /** A subdomain whose parts may hold underscores and begin with one: search paths of DNS. */
 export function checkSubdomainWithUnderscore(name: string): string[] {
-  const errors = byteLength(name) > 253 ? [tooManyCharacters(253)] : [];
   const isPart = (part: string): boolean => UNDERSCORED_CHARS.test(part) && LOWER_ALNUM.test(part[part.length - 1]!);
-  if (!name.split('.').every(isPart)) {
-    errors.push(
-      regexError(
-        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
-        `${UNDERSCORED}(\\.${UNDERSCORED})*`,
-        'example.com',
-      ),
-    );
-  }
-  return errors;
+  return problemsOf(name, 253, name.split('.').every(isPart), UNDERSCORED_RULE);
 }
+
+const LABEL_RULE = regexError(
+  "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character",
+  LABEL,
+  'my-name',
+  '123-abc',
+);
 
 /** RFC 1123 label, at most 63 bytes: namespaces, services. */
 export function checkLabelName(name: string): string[] {
-  const errors = byteLength(name) > 63 ? [tooManyCharacters(63)] : [];
-  if (!matchesLabel(name)) {
-    errors.push(
-      matchesSubdomain(name)
-        ? 'must not contain dots'
-        : regexError(
-            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character",
-            LABEL,
-            'my-name',
-            '123-abc',
-          ),
-    );
-  }
-  return errors;
+  const isGood = matchesLabel(name);
+  return problemsOf(name, 63, isGood, !isGood && matchesSubdomain(name) ? 'must not contain dots' : LABEL_RULE);
 }
 
+const DNS1035_RULE = regexError(
+  "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
+  DNS1035,
+  'my-name',
+  'abc-123',
+);
+
 /** RFC 1035 label: like an RFC 1123 label, but starting with a letter. */
-export function checkDns1035Label(name: string): string[] {
-  const errors = byteLength(name) > 63 ? [tooManyCharacters(63)] : [];
-  if (!matchesLabel(name) || !/^[a-z]/.test(name)) {
-    errors.push(
-      regexError(
-        "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
-        DNS1035,
-        'my-name',
-        'abc-123',
-      ),
-    );
-  }
-  return errors;
-}
+export const checkDns1035Label = (name: string): string[] =>
+  problemsOf(name, 63, matchesLabel(name) && /^[a-z]/.test(name), DNS1035_RULE);
 
 /** Anything that can stand as one segment of a URL path: RBAC objects. */
 export function checkPathSegment(name: string): string[] {
@@ -109,7 +91,6 @@ export function checkPathSegment(name: string): string[] {
   return ['/', '%'].filter((c) => name.includes(c)).map((c) => `may not contain '${c}'`);
 }
 
-// Spelled out once: a body may hold a hundred thousand of them.
 const QUALIFIED_RULE = regexError(
   "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
   QUALIFIED,
@@ -136,7 +117,7 @@ export function checkQualifiedName(value: string): string[] {
 
 const checkPrefix = (prefix: string): string[] => [
   ...(byteLength(prefix) > 253 ? [tooLong(253)] : []),
-  ...subdomainShape(prefix),
+  ...(matchesSubdomain(prefix) ? [] : [SUBDOMAIN_RULE]),
 ];
 
 const LABEL_VALUE_RULE = regexError(
@@ -179,7 +160,8 @@ export function checkDomainPath(text: string): string[] {
   return errors;
 }
 
-export type NameRule = 'subdomain' | 'label' | 'path-segment';
+const NAME_RULES = { subdomain: checkSubdomain, label: checkLabelName, 'path-segment': checkPathSegment };
+export type NameRule = keyof typeof NAME_RULES;
 
 /**
  * Checks a name by a kind's rule. `prefix` = the text is a generateName: a trailing dash is then fine, because more
@@ -187,12 +169,5 @@ export type NameRule = 'subdomain' | 'label' | 'path-segment';
  */
 export function checkName(name: string, rule: NameRule, options: { prefix?: boolean } = {}): string[] {
   const text = options.prefix && name.length > 1 && name.endsWith('-') ? `${name.slice(0, -2)}a` : name;
-  switch (rule) {
-    case 'subdomain':
-      return checkSubdomain(text);
-    case 'label':
-      return checkLabelName(text);
-    case 'path-segment':
-      return checkPathSegment(text);
-  }
+  return NAME_RULES[rule](text);
 }

@@ -3,6 +3,7 @@
  * apimachinery's api/errors; see the table of the API conventions, "Response Status Kind".
  */
 import { goValue } from './go-text.ts';
+import { qualifiedResource as text } from './gvk.ts';
 import type { ObjectList } from './object.ts';
 
 export interface StatusCause {
@@ -63,121 +64,64 @@ export interface GroupResource {
   readonly resource: string;
 }
 
-const text = (gr: GroupResource): string => (gr.group === '' ? gr.resource : `${gr.resource}.${gr.group}`);
 const detailsOf = (gr: GroupResource, name?: string): StatusDetails => ({
   ...(name !== undefined && name !== '' && { name }),
   ...(gr.group !== '' && { group: gr.group }),
   kind: gr.resource,
 });
 
+const failure = (code: number, reason: string, message: string, details?: StatusDetails): ApiError =>
+  new ApiError({ code, reason, message, ...(details && { details }) });
+
 export const notFound = (gr: GroupResource, name: string): ApiError =>
-  new ApiError({
-    code: 404,
-    reason: 'NotFound',
-    message: `${text(gr)} "${name}" not found`,
-    details: detailsOf(gr, name),
-  });
+  failure(404, 'NotFound', `${text(gr)} "${name}" not found`, detailsOf(gr, name));
 
 export const alreadyExists = (gr: GroupResource, name: string, prefix = ''): ApiError =>
-  new ApiError({
-    code: 409,
-    reason: 'AlreadyExists',
-    message: `${prefix}${text(gr)} "${name}" already exists`,
-    details: detailsOf(gr, name),
-  });
+  failure(409, 'AlreadyExists', `${prefix}${text(gr)} "${name}" already exists`, detailsOf(gr, name));
 
 export const STALE_RESOURCE_VERSION =
   'the object has been modified; please apply your changes to the latest version and try again';
 
 export const conflict = (gr: GroupResource, name: string, why: string = STALE_RESOURCE_VERSION): ApiError =>
-  new ApiError({
-    code: 409,
-    reason: 'Conflict',
-    message: `Operation cannot be fulfilled on ${text(gr)} "${name}": ${why}`,
-    details: detailsOf(gr, name),
+  failure(409, 'Conflict', `Operation cannot be fulfilled on ${text(gr)} "${name}": ${why}`, detailsOf(gr, name));
+
+export function forbidden(gr: GroupResource, name: string, why: string, causes?: StatusCause[]): ApiError {
+  const what = name === '' ? text(gr) : `${text(gr)} "${name}"`;
+  return failure(403, 'Forbidden', `${what} is forbidden: ${why}`, {
+    ...detailsOf(gr, name),
+    ...(causes && { causes }),
   });
+}
 
-export const forbidden = (gr: GroupResource, name: string, why: string, causes?: StatusCause[]): ApiError =>
-  new ApiError({
-    code: 403,
-    reason: 'Forbidden',
-    message: name === '' ? `${text(gr)} is forbidden: ${why}` : `${text(gr)} "${name}" is forbidden: ${why}`,
-    details: { ...detailsOf(gr, name), ...(causes && { causes }) },
-  });
+export const badRequest = (message: string): ApiError => failure(400, 'BadRequest', message);
 
-export const badRequest = (message: string): ApiError => new ApiError({ code: 400, reason: 'BadRequest', message });
-
-export const unauthorized = (): ApiError =>
-  new ApiError({ code: 401, reason: 'Unauthorized', message: 'Unauthorized' });
+export const unauthorized = (): ApiError => failure(401, 'Unauthorized', 'Unauthorized');
 
 export const methodNotSupported = (gr: GroupResource, verb: string): ApiError =>
-  new ApiError({
-    code: 405,
-    reason: 'MethodNotAllowed',
-    message: `${verb} is not supported on resources of kind "${text(gr)}"`,
-    details: detailsOf(gr),
-  });
+  failure(405, 'MethodNotAllowed', `${verb} is not supported on resources of kind "${text(gr)}"`, detailsOf(gr));
 
 /** What upstream's router says where a path has no such method; custom resources use `methodNotSupported`. */
 export const methodNotAllowed = (): ApiError =>
-  new ApiError({
-    code: 405,
-    reason: 'MethodNotAllowed',
-    message: 'the server does not allow this method on the requested resource',
-    details: {},
-  });
+  failure(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
 
-export const expired = (message: string): ApiError => new ApiError({ code: 410, reason: 'Expired', message });
+export const expired = (message: string): ApiError => failure(410, 'Expired', message);
 
-export const internalError = (message: string, cause?: unknown): ApiError =>
-  cause instanceof ApiError && cause.reason === 'InsufficientStorage'
-    ? cause // what a full disk refuses is no internal error of whoever passes it on
-    : new ApiError(
-        {
-          code: 500,
-          reason: 'InternalError',
-          message: `Internal error occurred: ${message}`,
-          details: { causes: [{ message }] },
-        },
-        { cause },
-      );
-
-export const tooLargeResourceVersion = (wanted: number, current: number): ApiError =>
-  new ApiError({
-    code: 504,
-    reason: 'Timeout',
-    message: `Timeout: Too large resource version: ${wanted}, current: ${current}`,
-    details: {
-      causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
-      retryAfterSeconds: 1,
-    },
-  });
-
-/** Error types of one field, as they stand in `causes[].reason`. */
-export type FieldErrorType =
-  | 'FieldValueRequired'
-  | 'FieldValueInvalid'
-  | 'FieldValueNotSupported'
-  | 'FieldValueForbidden'
-  | 'FieldValueDuplicate'
-  | 'FieldValueTooLong'
-  | 'FieldValueTooMany'
-  | 'FieldValueTooFew'
-  | 'FieldValueTooShort'
-  | 'FieldValueNotFound'
-  | 'FieldValueTypeInvalid'
-  | 'InternalError';
-
-/** One wrong field. `value` is shown quoted; leave it out for Required, Forbidden and TooLong. */
-export interface FieldError {
-  readonly type: FieldErrorType;
-  /** `spec.containers[0].name`, `metadata.labels[key]`. */
-  readonly field: string;
-  readonly detail?: string;
-  readonly value?: unknown;
+export function internalError(text: string, cause?: unknown): ApiError {
+  // What a full disk refuses is no internal error of whoever passes it on.
+  if (cause instanceof ApiError && cause.reason === 'InsufficientStorage') return cause;
+  const message = `Internal error occurred: ${text}`;
+  const details = { causes: [{ message: text }] };
+  return new ApiError({ code: 500, reason: 'InternalError', message, details }, { cause });
 }
 
-const PREFIX: Record<FieldErrorType, string> = {
+export const tooLargeResourceVersion = (wanted: number, current: number): ApiError =>
+  failure(504, 'Timeout', `Timeout: Too large resource version: ${wanted}, current: ${current}`, {
+    causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+    retryAfterSeconds: 1,
+  });
+
+/** By the type of an error of one field, as it stands in `causes[].reason`: what its message begins with. */
+const PREFIX = {
   FieldValueRequired: 'Required value',
   FieldValueInvalid: 'Invalid value',
   FieldValueNotSupported: 'Unsupported value',
@@ -191,6 +135,16 @@ const PREFIX: Record<FieldErrorType, string> = {
   FieldValueTypeInvalid: 'Invalid value',
   InternalError: 'Internal error',
 };
+export type FieldErrorType = keyof typeof PREFIX;
+
+/** One wrong field. `value` is shown quoted; leave it out for Required, Forbidden and TooLong. */
+export interface FieldError {
+  readonly type: FieldErrorType;
+  /** `spec.containers[0].name`, `metadata.labels[key]`. */
+  readonly field: string;
+  readonly detail?: string;
+  readonly value?: unknown;
+}
 
 const VALUELESS = new Set<FieldErrorType>([
   'FieldValueRequired',
@@ -210,8 +164,7 @@ export function fieldErrorBody(error: FieldError): string {
 /** 422 Invalid for a Kind (`details.kind` is the Kind here, not the resource). */
 export function invalid(gk: { group: string; kind: string }, name: string, errors: readonly FieldError[]): ApiError {
   const reported = reportedErrors(errors);
-  const lines = reported.map((e) => `${e.field}: ${e.body}`);
-  const unique = [...new Set(lines)];
+  const unique = [...new Set(reported.map(({ field, message }) => `${field}: ${message}`))];
   if (reported.length < errors.length) unique.push(`and ${errors.length - reported.length} more`);
   const list = unique.length === 1 ? unique[0] : `[${unique.join(', ')}]`;
   const kind = gk.group === '' ? gk.kind : `${gk.kind}.${gk.group}`;
@@ -223,7 +176,7 @@ export function invalid(gk: { group: string; kind: string }, name: string, error
       ...(name !== '' && { name }),
       ...(gk.group !== '' && { group: gk.group }),
       ...(gk.kind !== '' && { kind: gk.kind }),
-      causes: reported.map((e) => ({ reason: e.type, message: e.body, field: e.field })),
+      causes: reported,
     },
   });
 }
@@ -232,14 +185,14 @@ export function invalid(gk: { group: string; kind: string }, name: string, error
 const REPORTED_ERRORS = 1000;
 const REPORTED_LENGTH = 512 * 1024;
 
-function reportedErrors(errors: readonly FieldError[]): { type: FieldError['type']; field: string; body: string }[] {
-  const reported: { type: FieldError['type']; field: string; body: string }[] = [];
+function reportedErrors(errors: readonly FieldError[]): Required<StatusCause>[] {
+  const reported: Required<StatusCause>[] = [];
   let length = 0;
   for (const error of errors) {
     if (reported.length === REPORTED_ERRORS || length > REPORTED_LENGTH) break;
-    const body = fieldErrorBody(error);
-    length += body.length + error.field.length;
-    reported.push({ type: error.type, field: error.field, body });
+    const message = fieldErrorBody(error);
+    length += message.length + error.field.length;
+    reported.push({ reason: error.type, message, field: error.field });
   }
   return reported;
 }

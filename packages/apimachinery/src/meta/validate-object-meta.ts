@@ -27,9 +27,7 @@ interface MetaOptions {
  */
 export function validateObjectMeta(meta: Readonly<ObjectMeta>, options: MetaOptions): FieldError[] {
   const errors: FieldError[] = [];
-  const invalid = (field: string, value: unknown, detail: string): void => {
-    errors.push({ type: 'FieldValueInvalid', field, value, detail });
-  };
+  const invalid = invalidIn(errors);
   if (meta.generateName) {
     for (const text of checkName(meta.generateName, options.names, { prefix: true })) {
       invalid('metadata.generateName', meta.generateName, text);
@@ -49,49 +47,43 @@ export function validateObjectMeta(meta: Readonly<ObjectMeta>, options: MetaOpti
   if (meta.generation !== undefined && meta.generation < 0) {
     invalid('metadata.generation', meta.generation, 'must be greater than or equal to 0');
   }
-  if (meta.labels) validateLabelMap(meta.labels, 'metadata.labels', errors);
+  if (meta.labels) validateLabels(meta.labels, 'metadata.labels', errors);
   if (meta.annotations) checkAnnotations(meta.annotations, 'metadata.annotations', errors);
   if (meta.ownerReferences) ownerErrors(meta.ownerReferences, errors);
   if (meta.finalizers) finalizerErrors(meta.finalizers, errors);
-  // Custom resources are warned instead: `unqualifiedFinalizers`.
-  if (options.custom === false && meta.finalizers) {
-    for (const value of meta.finalizers) {
-      if (isUnqualifiedFinalizer(value)) invalid('metadata.finalizers', value, UNQUALIFIED_FINALIZER);
-    }
+  // Custom resources are warned instead.
+  if (options.custom === false) {
+    for (const value of unqualifiedFinalizers(meta)) invalid('metadata.finalizers', value, UNQUALIFIED_FINALIZER);
   }
-  if (meta.managedFields) managedFieldsErrors(meta.managedFields, errors);
-  return errors;
-}
-
-/** Label keys and values; `field` is the path of the map. */
-export function validateLabels(labels: Readonly<Record<string, string>> | undefined, field: string): FieldError[] {
-  const errors: FieldError[] = [];
-  if (labels) validateLabelMap(labels, field, errors);
+  if (meta.managedFields) managedFieldsMistakes(meta.managedFields, errors);
   return errors;
 }
 
 /** Adds to one list: spread as arguments, some hundred thousand mistakes would not fit on the stack. */
-export function validateLabelMap(labels: Readonly<Record<string, string>>, field: string, errors: FieldError[]): void {
+const invalidIn =
+  (errors: FieldError[]) =>
+  (field: string, value: unknown, detail: string): void => {
+    errors.push({ type: 'FieldValueInvalid', field, value, detail });
+  };
+
+/** Label keys and values; `field` is the path of the map. */
+function validateLabels(labels: Readonly<Record<string, string>>, field: string, errors: FieldError[]): void {
+  const invalid = invalidIn(errors);
   for (const key of Object.keys(labels)) {
     const value = labels[key]!;
-    for (const detail of checkQualifiedName(key)) errors.push({ type: 'FieldValueInvalid', field, value: key, detail });
-    for (const detail of checkLabelValue(value)) errors.push({ type: 'FieldValueInvalid', field, value, detail });
+    for (const detail of checkQualifiedName(key)) invalid(field, key, detail);
+    for (const detail of checkLabelValue(value)) invalid(field, value, detail);
   }
 }
 
 /** Adds what is wrong with annotations, one by one: keys (case does not matter) and the total size. */
-export function checkAnnotations(
-  annotations: Readonly<Record<string, string>>,
-  field: string,
-  errors: FieldError[],
-): void {
+function checkAnnotations(annotations: Readonly<Record<string, string>>, field: string, errors: FieldError[]): void {
+  const invalid = invalidIn(errors);
   let bytes = 0;
   for (const key of Object.keys(annotations)) {
     const value = annotations[key]!;
     bytes += byteLength(key) + byteLength(value);
-    for (const detail of checkQualifiedName(key.toLowerCase())) {
-      errors.push({ type: 'FieldValueInvalid', field, value: key, detail });
-    }
+    for (const detail of checkQualifiedName(key.toLowerCase())) invalid(field, key, detail);
   }
   if (bytes > ANNOTATIONS_LIMIT) {
     errors.push({ type: 'FieldValueTooLong', field, detail: `may not be more than ${ANNOTATIONS_LIMIT} bytes` });
@@ -100,9 +92,7 @@ export function checkAnnotations(
 
 function ownerErrors(owners: readonly OwnerReference[], errors: FieldError[]): void {
   const field = 'metadata.ownerReferences';
-  const invalid = (at: string, value: unknown, detail: string): void => {
-    errors.push({ type: 'FieldValueInvalid', field: at, value, detail });
-  };
+  const invalid = invalidIn(errors);
   let controller = '';
   for (const owner of owners) {
     const { group, version } = parseApiVersion(owner.apiVersion ?? '');
@@ -137,26 +127,19 @@ export const unqualifiedFinalizers = (meta: Readonly<ObjectMeta>): string[] =>
 
 function finalizerErrors(finalizers: readonly string[], errors: FieldError[]): void {
   const field = 'metadata.finalizers';
-  for (const value of finalizers) {
-    for (const detail of checkQualifiedName(value)) errors.push({ type: 'FieldValueInvalid', field, value, detail });
-  }
+  const invalid = invalidIn(errors);
+  for (const value of finalizers) for (const detail of checkQualifiedName(value)) invalid(field, value, detail);
   if (finalizers.includes('orphan') && finalizers.includes('foregroundDeletion')) {
-    const detail = 'finalizer orphan and foregroundDeletion cannot be both set';
-    errors.push({ type: 'FieldValueInvalid', field, value: finalizers, detail });
+    invalid(field, finalizers, 'finalizer orphan and foregroundDeletion cannot be both set');
   }
 }
 
-/** What is wrong with entries of `metadata.managedFields`, each by itself. */
-export const managedFieldsMistakes = (entries: readonly ManagedFieldsEntry[]): readonly FieldError[] => {
-  const errors: FieldError[] = [];
-  managedFieldsErrors(entries, errors);
-  return errors;
-};
-
-function managedFieldsErrors(entries: readonly ManagedFieldsEntry[], errors: FieldError[]): void {
-  const invalid = (field: string, value: unknown, detail: string): void => {
-    errors.push({ type: 'FieldValueInvalid', field, value, detail });
-  };
+/** What is wrong with entries of `metadata.managedFields`, each by itself. What is found is added to `errors`. */
+export function managedFieldsMistakes(
+  entries: readonly ManagedFieldsEntry[],
+  errors: FieldError[] = [],
+): readonly FieldError[] {
+  const invalid = invalidIn(errors);
   for (const [i, entry] of entries.entries()) {
     const field = `metadata.managedFields[${i}]`;
     if (entry.operation !== 'Apply' && entry.operation !== 'Update') {
@@ -167,13 +150,11 @@ function managedFieldsErrors(entries: readonly ManagedFieldsEntry[], errors: Fie
     }
     for (const error of validateFieldManager(entry.manager ?? '', `${field}.manager`)) errors.push(error);
     if (entry.subresource && entry.subresource.length > 256) {
-      errors.push({
-        type: 'FieldValueTooLong',
-        field: `${field}.subresource`,
-        detail: 'may not be more than 256 bytes',
-      });
+      const detail = 'may not be more than 256 bytes';
+      errors.push({ type: 'FieldValueTooLong', field: `${field}.subresource`, detail });
     }
   }
+  return errors;
 }
 
 /** Wrong characters of one name that are reported: an answer tells no more mistakes, and a name may have a million. */

@@ -1,23 +1,7 @@
 /** The `/version` document (apimachinery version.Info). */
 
 /** The Kubernetes release whose behaviour is served; clients compare it, helm and kubectl parse it as semver. */
-export const KUBERNETES_MINOR = '36';
-
-export interface VersionInfo {
-  readonly major: string;
-  readonly minor: string;
-  readonly emulationMajor: string;
-  readonly emulationMinor: string;
-  readonly minCompatibilityMajor: string;
-  readonly minCompatibilityMinor: string;
-  readonly gitVersion: string;
-  readonly gitCommit: string;
-  readonly gitTreeState: string;
-  readonly buildDate: string;
-  readonly goVersion: string;
-  readonly compiler: string;
-  readonly platform: string;
-}
+const KUBERNETES_MINOR = '36';
 
 export interface VersionFacts {
   /** Commit this program was built from; forty hex digits when known. */
@@ -33,7 +17,7 @@ export interface VersionFacts {
 }
 
 /** The version document; facts that are not known are given as clients expect them from an unreleased build. */
-export function versionInfo(facts: VersionFacts = {}): VersionInfo {
+export function versionInfo(facts: VersionFacts = {}) {
   return {
     major: '1',
     minor: KUBERNETES_MINOR,
@@ -50,3 +34,5 @@ export function versionInfo(facts: VersionFacts = {}): VersionInfo {
     platform: facts.platform ?? 'linux/amd64',
   };
 }
+
+export type VersionInfo = Readonly<ReturnType<typeof versionInfo>>;
