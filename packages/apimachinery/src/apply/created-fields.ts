@@ -5,6 +5,7 @@
  */
 import type { JsonObject } from '../meta/own-property.ts';
 import { type Schema, ZEROS } from '../schema/schema.ts';
+import { oncePerSchema } from '../schema/schema-reach.ts';
 import { type Comparison, compareObjects } from './compare.ts';
 import { type FieldSet, recursiveDifference, union } from './field-set.ts';
 import { ignoredFields, stripIdentity } from './ownership.ts';
@@ -16,17 +17,8 @@ const MAX_SHAPE_TEXT = 4096;
 const shapes = new Map<string, FieldSet>();
 
 let lastNumber = 0;
-const numbers = new WeakMap<Schema, number>();
-
 /** A number for each schema, to be part of a key. */
-function numberOf(schema: Schema): number {
-  let number = numbers.get(schema);
-  if (number === undefined) {
-    number = ++lastNumber;
-    numbers.set(schema, number);
-  }
-  return number;
-}
+const numberOf = oncePerSchema(() => ++lastNumber);
 
 /** The fields of a new object (without managedFields) that come to be owned, those below `ignore` left out. */
 export function createdFields(
@@ -46,21 +38,15 @@ export function createdFields(
   return fields;
 }
 
-const emptyObjects = new WeakMap<Schema, JsonObject>();
-
 /** What Go writes of an object that nobody has set anything in. */
-function emptyObject(schema: Schema): JsonObject {
-  let empty = emptyObjects.get(schema);
-  if (empty === undefined) {
-    empty = {};
-    for (const [key, zero] of Object.entries(schema[ZEROS] ?? {})) {
-      const isStruct = typeof zero === 'object' && zero !== null;
-      empty[key] = isStruct ? emptyObject(schema.properties?.[key] ?? {}) : zero;
-    }
-    emptyObjects.set(schema, empty);
+const emptyObject = oncePerSchema((schema): JsonObject => {
+  const empty: JsonObject = {};
+  for (const [key, zero] of Object.entries(schema[ZEROS] ?? {})) {
+    const isStruct = typeof zero === 'object' && zero !== null;
+    empty[key] = isStruct ? emptyObject(schema.properties?.[key] ?? {}) : zero;
   }
   return empty;
-}
+});
 
 function wonBy({ added, modified }: Comparison, ignore: readonly (readonly string[])[] | undefined): FieldSet {
   const won = stripIdentity(union(modified, added));

@@ -5,7 +5,8 @@
 import { isJsonObject, type JsonObject, setOwn } from '../meta/own-property.ts';
 import { stableText } from '../schema/list-types.ts';
 import { OBJECT_META_SCHEMA } from '../schema/object-meta-schema.ts';
-import { goTypeName, type Schema } from '../schema/schema.ts';
+import { memberSchema as declaredMember, goTypeName, type Schema } from '../schema/schema.ts';
+import { oncePerSchema } from '../schema/schema-reach.ts';
 
 export type Shape = 'leaf' | 'map' | 'list';
 
@@ -36,8 +37,7 @@ const isBuiltin = (schema: Schema): boolean => schema['x-coracle-name']?.startsW
 /** The schema of one member; undefined where none is declared. */
 export function memberSchema(schema: Schema | undefined, key: string): Schema | undefined {
   if (schema?.['x-kubernetes-embedded-resource'] && Object.hasOwn(EMBEDDED, key)) return EMBEDDED[key];
-  if (schema?.properties && Object.hasOwn(schema.properties, key)) return schema.properties[key];
-  return typeof schema?.additionalProperties === 'object' ? schema.additionalProperties : undefined;
+  return schema && declaredMember(schema, key);
 }
 
 /** True for a field of a struct, false for a key of a map. */
@@ -174,15 +174,10 @@ export function stepText(element: string): string {
     .join(',')}]`;
 }
 
-const ROOTS = new WeakMap<Schema, Schema>();
+const withMetadata = oncePerSchema(
+  (schema): Schema => ({ ...schema, properties: { ...schema.properties, metadata: OBJECT_META_SCHEMA } }),
+);
 
 /** A kind's schema with the real shape of metadata: schemas of custom kinds do not spell it out. */
-export function rootSchema(schema: Schema): Schema {
-  if (schema.properties?.['metadata']?.['x-coracle-name'] !== undefined) return schema;
-  let root = ROOTS.get(schema);
-  if (root === undefined) {
-    root = { ...schema, properties: { ...schema.properties, metadata: OBJECT_META_SCHEMA } };
-    ROOTS.set(schema, root);
-  }
-  return root;
-}
+export const rootSchema = (schema: Schema): Schema =>
+  schema.properties?.['metadata']?.['x-coracle-name'] === undefined ? withMetadata(schema) : schema;

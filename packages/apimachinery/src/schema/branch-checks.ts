@@ -1,7 +1,7 @@
 /** allOf, anyOf, oneOf and not: the branches of a schema. Part of `validate.ts`. */
 import { goQuote } from '../meta/go-text.ts';
 import type { FieldError } from '../meta/status.ts';
-import type { Schema } from './schema.ts';
+import { memberSchema, type Schema } from './schema.ts';
 import { anonymous, type Check, here, typeName, type Walk } from './validation-walk.ts';
 
 /** The check of all four; undefined when the schema has none. `checkOf` gives the check of a branch. */
@@ -103,9 +103,8 @@ function matchCount(schema: Schema, value: unknown): number {
   }
   if (typeof value !== 'object') return count;
   count += 1;
-  const rest = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined;
   for (const [key, member] of Object.entries(value)) {
-    const own = schema.properties && Object.hasOwn(schema.properties, key) ? schema.properties[key] : rest;
+    const own = memberSchema(schema, key);
     if (own !== undefined) count += matchCount(own, member);
   }
   return count;

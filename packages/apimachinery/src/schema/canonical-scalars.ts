@@ -8,7 +8,7 @@ import { decodeBase64, encodeBase64, isBase64 } from '../meta/base64.ts';
 import { quantityText, resourceText } from '../quantity/quantity.ts';
 import { parseGoTime, secondsText } from './go-time.ts';
 import { goTypeName, type Schema } from './schema.ts';
-import { createReach } from './schema-reach.ts';
+import { createReach, oncePerSchema } from './schema-reach.ts';
 
 type Rewrite = (value: unknown) => unknown;
 type Walk = (value: unknown) => void;
@@ -19,32 +19,24 @@ const REWRITES = new Map<string, Rewrite>([
   ['MicroTime', (value) => rewriteTime(value, 6)],
 ]);
 const reachesScalar = createReach((schema) => rewriteOf(schema) !== undefined);
-const WALKS = new WeakMap<Schema, Walk>();
 const LEAVE: Walk = () => {};
 
 /**
  * Rewrites, in place, every Quantity, Time, MicroTime and base64 text below `value`; values that do not decode are left alone. One
  * closure per schema node, compiled on first use, that looks only where such a scalar may be: this runs on every write.
  */
-export function canonicalizeScalars(schema: Schema, value: unknown): void {
-  walkOf(schema)(value);
-}
+export const canonicalizeScalars = (schema: Schema, value: unknown): void => walkOf(schema)(value);
 
-function walkOf(schema: Schema): Walk {
-  let walk = WALKS.get(schema);
-  if (walk === undefined) {
-    walk = reachesScalar(schema) ? compile(schema) : LEAVE;
-    WALKS.set(schema, walk);
-  }
-  return walk;
-}
+const walkOf = oncePerSchema((schema) => (reachesScalar(schema) ? compile(schema) : LEAVE));
 
 /** Puts the canonical form of one member or item in its place. */
 type Place = (holder: Record<string | number, unknown>, key: string | number) => void;
 
 /** Amounts by name are a list of resources, as which upstream rounds them (SetDefaults_ResourceList). */
 function placeOfEach(schema: Schema): Place | undefined {
-  return rewriteOf(schema) === REWRITES.get('Quantity') ? placing(rewriteAmount) : placeOf(schema);
+  return rewriteOf(schema) === REWRITES.get('Quantity')
+    ? placing((value) => rewriteWith(resourceText, value))
+    : placeOf(schema);
 }
 
 /** Schemas may be cyclic, so what lies below a node is compiled when a value first reaches it. */
@@ -71,7 +63,7 @@ function compile(schema: Schema): Walk {
   });
   const rest = typeof schema.additionalProperties === 'object' ? placeOfEach(schema.additionalProperties) : undefined;
   const item = items && placeOf(items);
-  const walk: Walk = (value) => {
+  return (value) => {
     if (typeof value !== 'object' || value === null) return;
     if (Array.isArray(value)) {
       if (item === undefined) return;
@@ -85,7 +77,6 @@ function compile(schema: Schema): Walk {
       if (key !== '__proto__' && !(properties && Object.hasOwn(properties, key))) rest(object, key);
     }
   };
-  return walk;
 }
 
 function rewriteOf(schema: Schema): Rewrite | undefined {
@@ -101,10 +92,6 @@ function rewriteBytes(value: unknown): unknown {
   if (typeof value !== 'string') return value;
   const whole = /[\r\n]/.test(value) ? value.replace(/[\r\n]/g, '') : value;
   return LAST_LETTER.test(whole) && isBase64(whole) ? encodeBase64(decodeBase64(whole)) : whole;
-}
-
-function rewriteAmount(value: unknown): unknown {
-  return rewriteWith(resourceText, value);
 }
 
 function rewriteWith(textOf: (text: string) => string, value: unknown): unknown {

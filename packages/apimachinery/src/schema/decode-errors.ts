@@ -2,15 +2,11 @@
  * What Go's JSON decoding would say about a value of a built-in kind: the first member whose JSON type does not fit its
  * Go type. Only types are validated here, no business rules.
  */
+import type { GroupVersionKind } from '../meta/gvk.ts';
 import { hasOwnDecoder, problemText } from './decode-walk.ts';
 import type { OddNumbers } from './scan-json.ts';
 import { FORMS, type Forms, formOf, type Schema } from './schema.ts';
-
-export interface ObjectKind {
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
-}
+import { oncePerSchema } from './schema-reach.ts';
 
 /**
  * The message of the 400 BadRequest, or undefined when the value decodes. `numbers` are those that the document spells
@@ -19,14 +15,12 @@ export interface ObjectKind {
 export function decodeErrors(
   schema: Schema,
   value: unknown,
-  gvk: ObjectKind,
+  { version, kind }: GroupVersionKind,
   numbers?: OddNumbers,
 ): string | undefined {
-  return asSentence(decodeProblem(schema, value, numbers), gvk);
+  const problem = decodeProblem(schema, value, numbers);
+  return problem && `${kind} in version "${version}" cannot be handled as a ${kind}: ${problem}`;
 }
-
-const asSentence = (problem: string | undefined, { kind, version }: ObjectKind): string | undefined =>
-  problem && `${kind} in version "${version}" cannot be handled as a ${kind}: ${problem}`;
 
 /** The same without the sentence around it: `spec.replicas: expected int32, got string`. */
 export function decodeProblem(schema: Schema, value: unknown, numbers?: OddNumbers): string | undefined {
@@ -34,18 +28,9 @@ export function decodeProblem(schema: Schema, value: unknown, numbers?: OddNumbe
 }
 
 type Fits = (value: unknown) => boolean;
-const FITS = new WeakMap<Schema, Fits>();
 
 /** The decision alone, compiled: it runs on every write, the walk that words the problem only on bad ones. */
-function fitsOf(schema: Schema): Fits {
-  let fits = FITS.get(schema);
-  if (fits === undefined) {
-    // Members are looked up when first met: a cyclic schema would not end otherwise.
-    fits = compileFits(schema);
-    FITS.set(schema, fits);
-  }
-  return fits;
-}
+const fitsOf = oncePerSchema(compileFits);
 
 function compileFits(schema: Schema): Fits {
   if (schema[FORMS] !== undefined) return fitsForms(schema[FORMS], schema);
@@ -67,16 +52,15 @@ function fitsForms(forms: Forms, schema: Schema): Fits {
 }
 
 function fitsArray(schema: Schema): Fits {
-  const items = schema.items;
+  const { items } = schema;
   if (items === undefined) return (value) => Array.isArray(value) || value == null;
   let item: Fits | undefined;
-  const fits: Fits = (value) => {
+  return (value) => {
     if (!Array.isArray(value)) return value == null;
     item ??= fitsOf(items);
     for (const element of value) if (!item(element)) return false;
     return true;
   };
-  return fits;
 }
 
 function fitsObject(schema: Schema): Fits {
@@ -92,7 +76,7 @@ function fitsObject(schema: Schema): Fits {
     if (isProperty) members.set(key, fits);
     return fits;
   };
-  const fits: Fits = (value) => {
+  return (value) => {
     if (typeof value !== 'object' || value === null) return value == null;
     if (Array.isArray(value)) return false;
     const object = value as Record<string, unknown>;
@@ -102,5 +86,4 @@ function fitsObject(schema: Schema): Fits {
     }
     return true;
   };
-  return fits;
 }

@@ -5,13 +5,12 @@
 import { cloneJson } from '../meta/deep-clone.ts';
 import { setOwn } from '../meta/own-property.ts';
 import { OBJECT_META_SCHEMA } from './object-meta-schema.ts';
-import { FORMS, formOf, type Schema, ZEROS } from './schema.ts';
-import { createReach } from './schema-reach.ts';
+import { FORMS, formOf, memberSchema, restSchema, type Schema, ZEROS } from './schema.ts';
+import { createReach, oncePerSchema } from './schema-reach.ts';
 
 type JsonObject = Record<string, unknown>;
 type Apply = (value: unknown) => void;
 
-const DEFAULTERS = new WeakMap<Schema, Apply>();
 /** Whether a default lies at or below a node; most of a built-in type is skipped by that. */
 const reachesDefault = createReach((schema) => schema.default !== undefined || schema[ZEROS] !== undefined);
 
@@ -19,24 +18,15 @@ const reachesDefault = createReach((schema) => schema.default !== undefined || s
  * Fills in, in place and from the top down, what is absent (or null, where null is not allowed) and has a default, or a
  * zero that Go always writes.
  */
-export function applyDefaults(schema: Schema, value: unknown): void {
-  defaulterOf(schema)(value);
-}
+export const applyDefaults = (schema: Schema, value: unknown): void => defaulterOf(schema)(value);
 
-function defaulterOf(schema: Schema): Apply {
-  let apply = DEFAULTERS.get(schema);
-  if (apply === undefined) {
-    apply = reachesDefault(schema) ? compile(schema) : () => {};
-    DEFAULTERS.set(schema, apply);
-  }
-  return apply;
-}
+const defaulterOf = oncePerSchema((schema): Apply => (reachesDefault(schema) ? compile(schema) : () => {}));
 
 const lacks = (value: unknown, schema: Schema): boolean => value === undefined || (value === null && !schema.nullable);
 
 function compile(schema: Schema): Apply {
   const { items, properties } = schema;
-  const additional = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined;
+  const additional = restSchema(schema);
   const zeros = schema[ZEROS];
   const members = Object.keys(properties ?? {})
     .map((key) => {
@@ -57,7 +47,7 @@ function compile(schema: Schema): Apply {
     }
     return current;
   };
-  const apply: Apply = (value) => {
+  return (value) => {
     if (Array.isArray(value)) {
       if (element !== undefined)
         for (let i = 0; i < value.length; i++) defaulterOf(element)(elementOf(value, i, element));
@@ -73,7 +63,6 @@ function compile(schema: Schema): Apply {
       }
     }
   };
-  return apply;
 }
 
 function elementOf(list: unknown[], i: number, element: Schema): unknown {
@@ -135,7 +124,7 @@ function dropBuiltin(schema: Schema, value: unknown): void {
     }
     return;
   }
-  if (schema.properties === undefined && typeof schema.additionalProperties !== 'object') return;
+  if (schema.properties === undefined && restSchema(schema) === undefined) return;
   for (const key of Object.keys(value)) {
     const below = dropMember(schema, value as JsonObject, key);
     if (below !== undefined) dropBuiltin(below, (value as JsonObject)[key]);
@@ -144,15 +133,13 @@ function dropBuiltin(schema: Schema, value: unknown): void {
 
 /** Handles the member where it is null; else returns the schema to go on with below it, if there is one. */
 function dropMember(schema: Schema, object: JsonObject, key: string): Schema | undefined {
-  const { properties } = schema;
-  const rest = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined;
-  const property = properties && Object.hasOwn(properties, key) ? properties[key] : undefined;
   const member = object[key];
   if (typeof member !== 'object') return undefined;
-  if (member !== null) return property ?? rest;
-  if (property === undefined) {
-    if (rest !== undefined) setOwn(object, key, zeroOf(rest));
-  } else if (schema[ZEROS]?.[key] !== null) delete object[key];
+  const below = memberSchema(schema, key);
+  if (member !== null) return below;
+  if (schema.properties && Object.hasOwn(schema.properties, key)) {
+    if (schema[ZEROS]?.[key] !== null) delete object[key];
+  } else if (below !== undefined) setOwn(object, key, zeroOf(below));
   return undefined;
 }
 
@@ -188,8 +175,6 @@ function dropCustom(schema: Schema, value: unknown, { root = false, metadataOnly
   }
   const object = value as JsonObject;
   const embedded = root || schema['x-kubernetes-embedded-resource'] === true;
-  const rest = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined;
-  const properties = schema.properties;
   for (const key of Object.keys(object)) {
     const member = object[key];
     if (typeof member !== 'object') continue;
@@ -197,7 +182,7 @@ function dropCustom(schema: Schema, value: unknown, { root = false, metadataOnly
       dropBuiltin(OBJECT_META_SCHEMA, member);
       continue;
     }
-    const property = properties && Object.hasOwn(properties, key) ? properties[key] : rest;
+    const property = memberSchema(schema, key);
     if (property === undefined) continue;
     if (member !== null) dropCustom(property, member, { metadataOnly });
     else if (!metadataOnly && !property.nullable && (property.default === undefined || property.default === null))

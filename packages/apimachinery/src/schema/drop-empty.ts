@@ -2,7 +2,8 @@
  * What is empty in a built-in kind in the sense of Go's omitempty (`false`, 0, '', a list or map without anything in it)
  * and left out by it, so that nobody ever reads it back.
  */
-import { FORMS, formOf, OMITTED, type Schema } from './schema.ts';
+import { FORMS, formOf, OMITTED, restSchema, type Schema } from './schema.ts';
+import { oncePerSchema } from './schema-reach.ts';
 
 type JsonObject = Record<string, unknown>;
 
@@ -37,21 +38,14 @@ interface Plan {
   readonly members: ReadonlyMap<string, { readonly schema: Schema; readonly drops: boolean }>;
   readonly rest: Schema | undefined;
 }
-const PLANS = new WeakMap<Schema, Plan>();
-
-function planOf(schema: Schema): Plan {
-  let plan = PLANS.get(schema);
-  if (plan === undefined) {
-    const omitted = schema[OMITTED];
-    const members = Object.entries(schema.properties ?? {})
-      .filter(([key, member]) => mayHold(member) || omitted?.has(key))
-      .map(([key, member]) => [key, { schema: member, drops: omitted?.has(key) === true }] as const);
-    const rest = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined;
-    plan = { members: new Map(members), rest: rest && mayHold(rest) ? rest : undefined };
-    PLANS.set(schema, plan);
-  }
-  return plan;
-}
+const planOf = oncePerSchema((schema): Plan => {
+  const omitted = schema[OMITTED];
+  const members = Object.entries(schema.properties ?? {})
+    .filter(([key, member]) => mayHold(member) || omitted?.has(key))
+    .map(([key, member]) => [key, { schema: member, drops: omitted?.has(key) === true }] as const);
+  const rest = restSchema(schema);
+  return { members: new Map(members), rest: rest && mayHold(rest) ? rest : undefined };
+});
 
 const mayHold = (schema: Schema): boolean =>
   schema.type === 'array' || schema.type === 'object' || schema[FORMS] !== undefined;
@@ -65,8 +59,7 @@ function drop(schema: Schema, value: unknown): void {
   }
   if (Array.isArray(value)) {
     const { items } = schema;
-    if (items === undefined || !mayHold(items)) return;
-    for (const item of value) drop(items, item);
+    if (items !== undefined && mayHold(items)) for (const item of value) drop(items, item);
     return;
   }
   const plan = planOf(schema);

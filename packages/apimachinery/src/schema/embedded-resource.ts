@@ -8,11 +8,11 @@ import { validateObjectMeta } from '../meta/validate-object-meta.ts';
 import { decodeProblem } from './decode-errors.ts';
 import { OBJECT_META_SCHEMA } from './object-meta-schema.ts';
 import { pruneUnknown } from './prune.ts';
-import type { Schema } from './schema.ts';
+import { restSchema, type Schema } from './schema.ts';
 import { createTreeSearch } from './schema-reach.ts';
 
 /** Where a value stands; `whole` makes it an embedded resource whatever its schema says. */
-export interface EmbeddedPlace {
+interface EmbeddedPlace {
   readonly path: string;
   readonly whole: boolean;
 }
@@ -26,10 +26,9 @@ const below = (path: string, field: string): string => (path === '' ? field : `$
 function walk(
   value: unknown,
   schema: Schema,
-  place: EmbeddedPlace,
+  { path, whole }: EmbeddedPlace,
   visit: (object: Record<string, unknown>, path: string) => void,
 ): void {
-  const { path, whole } = place;
   if (!whole && !hasEmbedded(schema)) return;
   if (Array.isArray(value)) {
     if (schema.items === undefined) return;
@@ -38,7 +37,7 @@ function walk(
   }
   if (!isJsonObject(value)) return;
   if (whole || schema['x-kubernetes-embedded-resource']) visit(value, path);
-  const rest = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined;
+  const rest = restSchema(schema);
   for (const key of Object.keys(value)) {
     const property = getOwn(schema.properties ?? {}, key) as Schema | undefined;
     if (property !== undefined) walk(value[key], property, { path: below(path, key), whole: false }, visit);

@@ -4,7 +4,7 @@
  */
 
 import { type Schema, ZEROS } from './schema.ts';
-import { createReach } from './schema-reach.ts';
+import { createReach, oncePerSchema } from './schema-reach.ts';
 
 type JsonObject = Record<string, unknown>;
 type Walk = (value: unknown) => void;
@@ -20,21 +20,13 @@ const nullables = ({ properties, [ZEROS]: zeros }: Schema): string[] =>
 
 /** True for a kind in which there are such members: most have none. */
 export const mayBecomeNull = createReach((schema) => nullables(schema).length > 0);
-const WALKS = new WeakMap<Schema, Walk>();
 
 /** Puts, in place, null for what is empty and null when it was read back. Most kinds have no such member at all. */
 export function emptyToNull(schema: Schema, value: unknown): void {
   if (mayBecomeNull(schema)) walkOf(schema)(value);
 }
 
-function walkOf(schema: Schema): Walk {
-  let walk = WALKS.get(schema);
-  if (walk === undefined) {
-    walk = compile(schema);
-    WALKS.set(schema, walk);
-  }
-  return walk;
-}
+const walkOf = oncePerSchema(compile);
 
 function compile(schema: Schema): Walk {
   const { properties = {}, items, additionalProperties } = schema;

@@ -6,7 +6,7 @@ import { isBase64 } from '../meta/base64.ts';
 import { parseAddress } from '../meta/ip-address.ts';
 import { checkLabelName, checkSubdomain } from '../meta/name-rules.ts';
 
-export type FormatCheck = (text: string) => boolean;
+type FormatCheck = (text: string) => boolean;
 
 const UUID = (version: string, variant: string): RegExp =>
   new RegExp(`^[0-9a-f]{8}-?[0-9a-f]{4}-?${version}[0-9a-f]{3}-?${variant}[0-9a-f]{3}-?[0-9a-f]{12}$`, 'i');
@@ -14,9 +14,6 @@ const matches =
   (expression: RegExp): FormatCheck =>
   (text) =>
     expression.test(text);
-
-const isIPv4: FormatCheck = (text) => parseAddress(text)?.family === 4;
-const isIPv6: FormatCheck = (text) => parseAddress(text)?.family === 6;
 
 const isCidr: FormatCheck = (text) => {
   const [, address = '', bits] = /^([^/]+)\/(0|[1-9][0-9]{0,2})$/.exec(text) ?? [];
@@ -36,10 +33,9 @@ const isDate: FormatCheck = (text) => {
 /** Last of its kind that was found right: objects of one second carry the same time, each of them more than once. */
 let lastDateTime: string | undefined;
 const isDateTime: FormatCheck = (text) => {
-  if (text === lastDateTime) return true;
-  if (!readsAsDateTime(text)) return false;
-  lastDateTime = text;
-  return true;
+  const isOne = text === lastDateTime || readsAsDateTime(text);
+  if (isOne) lastDateTime = text;
+  return isOne;
 };
 
 const readsAsDateTime: FormatCheck = (text) => {
@@ -65,31 +61,24 @@ const isHostname: FormatCheck = (text) => {
 
 const isEmail: FormatCheck = (text) => /^([^<>@\s]+@[^<>@\s]+|[^<>@]*<[^<>@\s]+@[^<>@\s]+>)$/.test(text);
 
-const isbnDigits = (text: string): string => text.replace(/[- ]/g, '');
+/** Whether the digits of a text, each times its weight, sum up to a multiple of `by`. */
+const sumsUp = (digits: string, by: number, weighted: (digit: number, at: number) => number): boolean =>
+  [...digits].reduce((sum, digit, at) => sum + weighted(digit === 'X' ? 10 : Number(digit), at), 0) % by === 0;
+
 const isIsbn10: FormatCheck = (text) => {
-  const digits = isbnDigits(text);
-  if (!/^[0-9]{9}[0-9X]$/.test(digits)) return false;
-  let sum = 0;
-  for (let i = 0; i < 10; i++) sum += (10 - i) * (digits[i] === 'X' ? 10 : Number(digits[i]));
-  return sum % 11 === 0;
+  const digits = text.replace(/[- ]/g, '');
+  return /^[0-9]{9}[0-9X]$/.test(digits) && sumsUp(digits, 11, (digit, at) => (10 - at) * digit);
 };
 const isIsbn13: FormatCheck = (text) => {
-  const digits = isbnDigits(text);
-  if (!/^[0-9]{13}$/.test(digits)) return false;
-  let sum = 0;
-  for (let i = 0; i < 13; i++) sum += Number(digits[i]) * (i % 2 === 0 ? 1 : 3);
-  return sum % 10 === 0;
+  const digits = text.replace(/[- ]/g, '');
+  return /^[0-9]{13}$/.test(digits) && sumsUp(digits, 10, (digit, at) => digit * (at % 2 === 0 ? 1 : 3));
 };
 const isCreditCard: FormatCheck = (text) => {
   const digits = text.replace(/[^0-9]/g, '');
   if (digits.length < 12 || digits.length > 19) return false;
-  let sum = 0;
-  for (let i = 0; i < digits.length; i++) {
-    let d = Number(digits[digits.length - 1 - i]);
-    if (i % 2 === 1) d = d > 4 ? d * 2 - 9 : d * 2;
-    sum += d;
-  }
-  return sum % 10 === 0;
+  // Every second digit counts twice, from the right; of what has two digits then their sum counts.
+  const isDoubled = (at: number): boolean => (digits.length - at) % 2 === 0;
+  return sumsUp(digits, 10, (digit, at) => (isDoubled(at) ? digit * 2 - (digit > 4 ? 9 : 0) : digit));
 };
 
 const CHECKS: Readonly<Record<string, FormatCheck>> = {
@@ -97,8 +86,8 @@ const CHECKS: Readonly<Record<string, FormatCheck>> = {
   uri: isUri,
   email: isEmail,
   hostname: isHostname,
-  ipv4: isIPv4,
-  ipv6: isIPv6,
+  ipv4: (text) => parseAddress(text)?.family === 4,
+  ipv6: (text) => parseAddress(text)?.family === 6,
   cidr: isCidr,
   mac: matches(
     /^([0-9a-fA-F]{2}([:-][0-9a-fA-F]{2}){5}([:-][0-9a-fA-F]{2}){0,2}|[0-9a-fA-F]{4}(\.[0-9a-fA-F]{4}){2,3})$/,

@@ -2,26 +2,24 @@
 import { getOwn, isJsonObject } from '../meta/own-property.ts';
 import type { Schema } from './schema.ts';
 
-/** One repeated item: its place, and what stands for it in messages. */
-export interface DuplicateItem {
-  readonly index: number;
-  readonly shown: unknown;
-}
-
-/** Items of a set or map list that repeat an earlier one; each repeated identity is named once. */
-export function duplicateItems(list: readonly unknown[], schema: Schema): DuplicateItem[] {
-  const keys = schema['x-kubernetes-list-map-keys'];
+/**
+ * The places of items of a set or map list that repeat an earlier one, with what stands for them in messages; each repeated
+ * identity is named once.
+ */
+export function duplicateItems(
+  list: readonly unknown[],
+  schema: Schema,
+): { readonly index: number; readonly shown: unknown }[] {
+  const keys = schema['x-kubernetes-list-map-keys'] ?? [];
   const isMap = schema['x-kubernetes-list-type'] === 'map';
   const seen = new Map<string, boolean>();
-  const found: DuplicateItem[] = [];
+  const found: ReturnType<typeof duplicateItems> = [];
   for (let index = 0; index < list.length; index++) {
     const item = list[index];
     if (isMap && !isJsonObject(item)) continue;
-    const identity = isMap ? keysText(item as Record<string, unknown>, keys ?? []) : stableText(item);
+    const identity = isMap ? keysText(item as Record<string, unknown>, keys) : stableText(item);
     const reported = seen.get(identity);
-    if (reported === false) {
-      found.push({ index, shown: isMap ? keysOf(item as Record<string, unknown>, keys ?? []) : item });
-    }
+    if (reported === false) found.push({ index, shown: isMap ? keysOf(item as Record<string, unknown>, keys) : item });
     seen.set(identity, reported !== undefined);
   }
   return found;
@@ -38,12 +36,8 @@ export function keysText(item: Readonly<Record<string, unknown>>, keys: readonly
 }
 
 function keysOf(item: Record<string, unknown>, keys: readonly string[]): Record<string, unknown> {
-  const out: Record<string, unknown> = {};
-  for (const key of keys) {
-    const value = getOwn(item, key);
-    if (value !== undefined) out[key] = value;
-  }
-  return out;
+  const entries = keys.map((key) => [key, getOwn(item, key)] as const);
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
 }
 
 /** JSON with sorted members: equal values, and only those, give equal texts. */

@@ -3,7 +3,8 @@
  * schema's pruning rules. One closure per schema node, compiled on first use: this runs on every write.
  */
 import { OBJECT_META_SCHEMA } from './object-meta-schema.ts';
-import { FORMS, type Forms, formOf, type Schema } from './schema.ts';
+import { FORMS, type Forms, formOf, restSchema, type Schema } from './schema.ts';
+import { oncePerSchema } from './schema-reach.ts';
 
 interface Walk {
   /** The keys and indices that lead to the value in hand; only the first `depth` count. */
@@ -22,10 +23,14 @@ type Prune = (value: unknown, walk: Walk) => void;
  * sorted for custom kinds (metadata before all, metadata of embedded resources after all), the first hundred in document
  * order for built-in ones.
  */
-export function pruneUnknown(schema: Schema, value: unknown, options: PruneOptions): string[] {
-  const walk = walkFor(options);
-  planFor(schema, options)(value, walk);
-  return options.custom ? inOrder(walk) : walk.unknown;
+export function pruneUnknown(schema: Schema, value: unknown, { custom, part }: PruneOptions): string[] {
+  const limit = custom ? Number.POSITIVE_INFINITY : MAX_REPORTED;
+  const walk: Walk = { keys: [], depth: 0, unknown: [], ofRootMeta: [], ofEmbeddedMeta: [], limit };
+  if (!custom) builtinPlan(schema)(value, walk);
+  else if (part) customPlan(schema)(value, walk);
+  else customRootPlan(schema)(value, walk);
+  const { unknown, ofRootMeta, ofEmbeddedMeta } = walk;
+  return custom ? [...ofRootMeta.sort(), ...unknown.sort(), ...ofEmbeddedMeta.sort()] : unknown;
 }
 
 interface PruneOptions {
@@ -34,42 +39,10 @@ interface PruneOptions {
   readonly part?: boolean;
 }
 
-const inOrder = ({ unknown, ofRootMeta, ofEmbeddedMeta }: Walk): string[] => [
-  ...ofRootMeta.sort(),
-  ...unknown.sort(),
-  ...ofEmbeddedMeta.sort(),
-];
-
-const walkFor = ({ custom }: PruneOptions): Walk => ({
-  keys: [],
-  depth: 0,
-  unknown: [],
-  ofRootMeta: [],
-  ofEmbeddedMeta: [],
-  limit: custom ? Number.POSITIVE_INFINITY : MAX_REPORTED,
-});
-
-function planFor(schema: Schema, options: PruneOptions): Prune {
-  if (!options.custom) return builtinPlan(schema);
-  return options.part
-    ? cached(CUSTOM, schema, (s) => compileCustom(s, false))
-    : cached(CUSTOM_ROOTS, schema, (s) => compileCustom(s, true));
-}
-
-type Cache = WeakMap<Schema, Prune>;
-const BUILTIN: Cache = new WeakMap();
-const CUSTOM: Cache = new WeakMap();
-const CUSTOM_ROOTS: Cache = new WeakMap();
-const OPEN: Cache = new WeakMap();
-
-function cached(cache: Cache, schema: Schema, compile: (schema: Schema) => Prune): Prune {
-  let plan = cache.get(schema);
-  if (plan === undefined) {
-    plan = compile(schema);
-    cache.set(schema, plan);
-  }
-  return plan;
-}
+const builtinPlan = oncePerSchema(compileBuiltin);
+const customPlan = oncePerSchema((schema) => compileCustom(schema, false));
+const customRootPlan = oncePerSchema((schema) => compileCustom(schema, true));
+const openPlan = oncePerSchema((schema) => compileMembers(schema, { meta: false, open: true }));
 
 const keep: Prune = () => {};
 
@@ -105,24 +78,11 @@ function lazily(compile: () => Prune): () => Prune {
 
 type Members = Map<string, () => Prune>;
 
-function membersOf(schema: Schema, child: (schema: Schema) => Prune): Members {
-  const members: Members = new Map();
-  for (const key of Object.keys(schema.properties ?? {})) {
-    const property = schema.properties![key]!;
-    members.set(
-      key,
-      lazily(() => child(property)),
-    );
-  }
-  return members;
-}
+const membersOf = ({ properties = {} }: Schema, child: (schema: Schema) => Prune): Members =>
+  new Map(Object.entries(properties).map(([key, property]) => [key, lazily(() => child(property))]));
 
 const isScalar = (schema: Schema): boolean =>
   schema.type !== undefined && schema.type !== 'object' && schema.type !== 'array';
-
-function builtinPlan(schema: Schema): Prune {
-  return cached(BUILTIN, schema, compileBuiltin);
-}
 
 /** What is read by a decoder of its own: its unknown fields go, and are not reported. */
 const pruneForms =
@@ -138,51 +98,41 @@ function compileBuiltin(schema: Schema): Prune {
   if (isScalar(schema) || schema['x-kubernetes-preserve-unknown-fields']) return keep;
   if (schema.items) return pruneItems(lazily(() => builtinPlan(schema.items!)));
   const members = schema.properties && membersOf(schema, builtinPlan);
-  const additional = schema.additionalProperties;
-  const rest = typeof additional === 'object' ? lazily(() => builtinPlan(additional)) : undefined;
+  const rest = restSchema(schema);
   // RawExtension, JSON and FieldsV1 are objects of any content; a map of texts has nothing to lose either.
-  if (members === undefined && (typeof additional !== 'object' || isScalar(additional))) return keep;
-  return pruneMembers(members ?? new Map(), additional === true ? lazily(() => keep) : rest, false);
+  if (members === undefined && (rest === undefined || isScalar(rest))) return keep;
+  const plan = rest && lazily(() => builtinPlan(rest));
+  return pruneMembers(members ?? new Map(), schema.additionalProperties === true ? () => keep : plan, false);
 }
 
 function compileCustom(schema: Schema, root: boolean): Prune {
   const meta = root || schema['x-kubernetes-embedded-resource'] === true;
-  if (schema['x-kubernetes-preserve-unknown-fields']) return compileOpen(schema, meta);
-  // A value of another type than its schema's is pruned all the same: nothing in it is known.
-  const child = (s: Schema): Prune => cached(CUSTOM, s, (t) => compileCustom(t, false));
+  return compileMembers(schema, { meta, open: schema['x-kubernetes-preserve-unknown-fields'] === true });
+}
+
+/** `open`: below x-kubernetes-preserve-unknown-fields everything stays, but what is specified is pruned by its own schema. */
+function compileMembers(schema: Schema, { meta, open }: { readonly meta: boolean; readonly open: boolean }): Prune {
   const { items } = schema;
-  const members = membersOf(schema, child);
+  const members = membersOf(schema, customPlan);
   if (meta) addMeta(members);
-  return either(
-    pruneMembers(members, restOf(schema, child), false),
-    items ? pruneItems(lazily(() => child(items))) : ALL,
-  );
+  const pruneArray = items && pruneItems(lazily(() => (open ? openPlan : customPlan)(items)));
+  // A value of another type than its schema's is pruned all the same: nothing in it is known.
+  return either(pruneMembers(members, restOf(schema), open), pruneArray ?? (open ? undefined : ALL));
 }
 
 /** `additionalProperties: true` keeps the members of an object, but nothing is known of what is in them. */
-function restOf({ additionalProperties: rest }: Schema, child: (schema: Schema) => Prune): (() => Prune) | undefined {
+function restOf({ additionalProperties: rest }: Schema): (() => Prune) | undefined {
   if (rest === undefined) return undefined;
-  return typeof rest === 'object' ? lazily(() => child(rest)) : () => ALL;
-}
-
-/** Below x-kubernetes-preserve-unknown-fields everything stays, but what is specified is pruned by its own schema. */
-function compileOpen(schema: Schema, meta: boolean): Prune {
-  const child = (s: Schema): Prune => cached(CUSTOM, s, (t) => compileCustom(t, false));
-  const { items } = schema;
-  const members = membersOf(schema, child);
-  if (meta) addMeta(members);
-  const pruneObject = pruneMembers(members, restOf(schema, child), true);
-  return either(pruneObject, items && pruneItems(lazily(() => cached(OPEN, items, (s) => compileOpen(s, false)))));
+  return typeof rest === 'object' ? lazily(() => customPlan(rest)) : () => ALL;
 }
 
 /** One plan for objects, another for lists. */
-function either(pruneObject: Prune, pruneArray: Prune | undefined): Prune {
-  const prune: Prune = (value, walk) => {
+const either =
+  (pruneObject: Prune, pruneArray: Prune | undefined): Prune =>
+  (value, walk) => {
     if (Array.isArray(value)) pruneArray?.(value, walk);
     else pruneObject(value, walk);
   };
-  return prune;
-}
 
 /** apiVersion, kind and metadata belong to the root and to embedded resources whatever their schema says. */
 function addMeta(members: Members): void {
@@ -193,15 +143,13 @@ function addMeta(members: Members): void {
 
 const METADATA: Prune = (value, walk) => {
   const { unknown } = walk;
-  walk.unknown = metaList(walk);
+  walk.unknown = walk.depth === 1 ? walk.ofRootMeta : walk.ofEmbeddedMeta;
   builtinPlan(OBJECT_META_SCHEMA)(value, walk);
   walk.unknown = unknown;
 };
 
-const metaList = ({ depth, ofRootMeta, ofEmbeddedMeta }: Walk): string[] => (depth === 1 ? ofRootMeta : ofEmbeddedMeta);
-
 function pruneItems(item: () => Prune): Prune {
-  const prune: Prune = (value, walk) => {
+  return (value, walk) => {
     if (!Array.isArray(value)) return;
     const plan = item();
     if (plan === keep) return;
@@ -214,11 +162,10 @@ function pruneItems(item: () => Prune): Prune {
     }
     walk.depth = depth;
   };
-  return prune;
 }
 
 function pruneMembers(members: Members, rest: (() => Prune) | undefined, open: boolean): Prune {
-  const prune: Prune = (value, walk) => {
+  return (value, walk) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
     const object = value as Record<string, unknown>;
     const depth = walk.depth;
@@ -236,7 +183,6 @@ function pruneMembers(members: Members, rest: (() => Prune) | undefined, open: b
       walk.depth = depth;
     }
   };
-  return prune;
 }
 
 /** Nothing is known: objects are emptied, those in lists too. */

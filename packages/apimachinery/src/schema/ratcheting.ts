@@ -6,7 +6,7 @@
 import { deepEqual } from '../meta/deep-equal.ts';
 import { isJsonObject } from '../meta/own-property.ts';
 import { keysText } from './list-types.ts';
-import type { Schema } from './schema.ts';
+import { memberSchema, type Schema } from './schema.ts';
 import { createTreeSearch } from './schema-reach.ts';
 import type { Walk } from './validation-walk.ts';
 
@@ -47,10 +47,8 @@ export function counterpart(schema: Schema | undefined, { value, old, key, items
     if (!isMapList(schema) || !Array.isArray(old) || !Array.isArray(value)) return NO_COUNTERPART;
     return oldItem(schema, { item: value[key], old, items });
   }
-  if (!isJsonObject(old) || schema?.['x-kubernetes-map-type'] === 'atomic' || !Object.hasOwn(old, key)) {
-    return NO_COUNTERPART;
-  }
-  return old[key];
+  const isThere = isJsonObject(old) && schema?.['x-kubernetes-map-type'] !== 'atomic' && Object.hasOwn(old, key);
+  return isThere ? old[key] : NO_COUNTERPART;
 }
 
 const isMapList = (schema: Schema | undefined): schema is Schema => schema?.['x-kubernetes-list-type'] === 'map';
@@ -87,17 +85,15 @@ export function isSame(
   return (
     keys.length === Object.keys(old).length &&
     keys.every(
-      (key) => Object.hasOwn(old, key) && isSame(schemaBelow(schema, key), { value: value[key], old: old[key], items }),
+      (key) =>
+        Object.hasOwn(old, key) && isSame(memberSchema(schema, key), { value: value[key], old: old[key], items }),
     )
   );
 }
 
 /** The schema of a member or an item. */
-export function schemaBelow(schema: Schema | undefined, key: string | number): Schema | undefined {
-  if (typeof key === 'number') return schema?.items;
-  if (schema?.properties && Object.hasOwn(schema.properties, key)) return schema.properties[key];
-  return typeof schema?.additionalProperties === 'object' ? schema.additionalProperties : undefined;
-}
+const schemaBelow = (schema: Schema | undefined, key: string | number): Schema | undefined =>
+  typeof key === 'number' ? schema?.items : schema && memberSchema(schema, key);
 
 /** The question a second validation pass asks at each node: is this as it was in `old`? */
 export function unchangedSince(root: Schema, oldRoot: unknown): NonNullable<Walk['unchanged']> {

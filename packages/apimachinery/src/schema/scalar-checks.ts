@@ -48,12 +48,8 @@ export function typeCheck(schema: Schema): Check | undefined {
     if (accepts(value)) return;
     const found = typeName(value);
     if (found === 'array' && format !== undefined && !numeric) return;
-    if (format !== undefined && found !== 'string' && found !== 'array') {
-      const foundFormat = found === 'integer' ? 'int64' : found === 'number' ? 'float64' : '';
-      typeText(walk, format, foundFormat);
-    } else {
-      typeText(walk, wanted, found);
-    }
+    if (format === undefined || found === 'string' || found === 'array') typeText(walk, wanted, found);
+    else typeText(walk, format, found === 'integer' ? 'int64' : found === 'number' ? 'float64' : '');
   };
 }
 
@@ -67,7 +63,7 @@ function acceptsType(types: readonly string[]): (value: unknown) => boolean {
     case 'integer':
       return isWhole;
     case 'number':
-      return (v) => typeof v === 'number' || typeof v === 'bigint';
+      return isNumber;
     case 'array':
       return Array.isArray;
     default:
@@ -75,6 +71,7 @@ function acceptsType(types: readonly string[]): (value: unknown) => boolean {
   }
 }
 
+const isNumber = (v: unknown): v is number | bigint => typeof v === 'number' || typeof v === 'bigint';
 /** What Go reads as an int64; a number beyond it is a float64 there. */
 const isWhole = (v: unknown): boolean => typeof v === 'bigint' || (typeof v === 'number' && isInt64(v));
 
@@ -96,11 +93,8 @@ export function stringCheck(schema: Schema): Check | undefined {
     if (typeof value !== 'string') return;
     // One of the three is reported.
     if (maxLength !== undefined && value.length > maxLength && runes(value) > maxLength) {
-      walk.errors.push({
-        type: 'FieldValueTooLong',
-        field: here(walk),
-        detail: `may not be more than ${maxLength} ${maxLength === 1 ? 'byte' : 'bytes'}`,
-      });
+      const detail = `may not be more than ${maxLength} ${maxLength === 1 ? 'byte' : 'bytes'}`;
+      walk.errors.push({ type: 'FieldValueTooLong', field: here(walk), detail });
     } else if (minLength !== undefined && value.length < 2 * minLength && runes(value) < minLength) {
       invalid(walk, value, `should be at least ${minLength} chars long`);
     } else if (source !== undefined && !pattern?.test(value)) {
@@ -140,31 +134,25 @@ export function numberCheck(schema: Schema): Check | undefined {
   const reported = (walk: Walk, what: string): void =>
     anonymous(walk, `${what} value must be of type ${type} ${shown} in ${here(walk)}`);
   /** Integers are held against the integer part of a bound, when the bound itself is of the type. */
-  const compared = (
-    value: number | bigint,
-    bound: number,
-  ): { readonly bound: number; readonly text: string; isInt: boolean } => {
+  const compared = (value: number | bigint, bound: number) => {
     const isInt = fits(bound) && (typeof value === 'bigint' || isInt64(value));
     const used = isInt ? Math.trunc(bound) : bound;
     return { bound: used, text: isInt ? String(used) : goFloat(used), isInt };
   };
   return (given, walk) => {
-    if (typeof given !== 'number' && typeof given !== 'bigint') return;
+    if (!isNumber(given)) return;
     const value = Number(given);
     // A bigint fits an int64 by its nature; as a double the last of them would not.
     if (typeof given === 'bigint' ? format === 'int32' : !fits(value)) reported(walk, 'Checked');
     if (multipleOf !== undefined) {
       if (!fits(multipleOf)) reported(walk, 'MultipleOf');
       const { bound, text, isInt } = compared(given, multipleOf);
-      if (bound <= 0)
-        fail(
-          walk,
-          'FieldValueInvalid',
-          bound,
-          `factor MultipleOf declared for ${here(walk)} must be positive: ${text}`,
-        );
-      else if (isInt ? remainder(given, bound) !== 0 : !isMultiple(value, bound))
+      if (bound <= 0) {
+        const detail = `factor MultipleOf declared for ${here(walk)} must be positive: ${text}`;
+        fail(walk, 'FieldValueInvalid', bound, detail);
+      } else if (isInt ? remainder(given, bound) !== 0 : !isMultiple(value, bound)) {
         invalid(walk, value, `should be a multiple of ${text}`);
+      }
     }
     if (minimum !== undefined) {
       if (!fits(minimum)) reported(walk, 'Minimum boundary');

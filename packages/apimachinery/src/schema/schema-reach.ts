@@ -1,6 +1,22 @@
 import type { Schema } from './schema.ts';
 
 /**
+ * `make`, asked once for each schema: what it makes is kept for as long as the schema lives. Schemas may be cyclic, so `make`
+ * asks for what lies below a node when a value first reaches it.
+ */
+export function oncePerSchema<T>(make: (schema: Schema) => T): (schema: Schema) => T {
+  const known = new WeakMap<Schema, T>();
+  return (schema) => {
+    let made = known.get(schema);
+    if (made === undefined) {
+      made = make(schema);
+      known.set(schema, made);
+    }
+    return made;
+  };
+}
+
+/**
  * Makes the question whether a node that `isSought` lies at or below a schema, cycles included. An answer is kept for as
  * long as its schema lives; one "no" answers for every node below.
  */

@@ -92,6 +92,14 @@ export interface Schema {
   readonly 'x-coracle-proto-inline'?: Readonly<Record<string, readonly number[]>>;
 }
 
+/** The schema of the members of a map; undefined where there is none, or any member is allowed. */
+export const restSchema = ({ additionalProperties: rest }: Schema): Schema | undefined =>
+  typeof rest === 'object' ? rest : undefined;
+
+/** The schema of one member of an object; undefined where none is declared. */
+export const memberSchema = (schema: Schema, key: string): Schema | undefined =>
+  schema.properties && Object.hasOwn(schema.properties, key) ? schema.properties[key] : restSchema(schema);
+
 /** A CEL rule (apiextensions/v1 ValidationRule). */
 export interface ValidationRule {
   readonly rule: string;

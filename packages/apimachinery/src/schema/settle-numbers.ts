@@ -5,7 +5,7 @@
 import { isJsonObject, setOwn } from '../meta/own-property.ts';
 import { inexactNumber } from './read-json.ts';
 import type { OddNumber, OddNumbers } from './scan-json.ts';
-import { FORMS, type Schema } from './schema.ts';
+import { FORMS, memberSchema, type Schema } from './schema.ts';
 import fields from './wide-fields.json' with { type: 'json' };
 import { readNumber } from './wide-integers.ts';
 
@@ -91,10 +91,7 @@ function targetOf(
       node = form;
     }
     if (node['x-kubernetes-preserve-unknown-fields']) break;
-    let next: Schema | undefined;
-    if (typeof key === 'number') next = node.items;
-    else if (node.properties !== undefined && Object.hasOwn(node.properties, key)) next = node.properties[key];
-    else if (typeof node.additionalProperties === 'object') next = node.additionalProperties;
+    const next: Schema | undefined = typeof key === 'number' ? node.items : memberSchema(node, key);
     if (next === undefined) return undefined;
     // The items of a list go by its name.
     if (typeof key !== 'number') field = `${node['x-coracle-name'] ?? ''}.${key}`;
