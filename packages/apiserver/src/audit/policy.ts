@@ -1,6 +1,7 @@
 /** The audit policy (audit.k8s.io/v1 Policy, apiserver/pkg/audit/policy): the first rule that matches gives the level. */
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import type { UserInfo } from '../auth/identity.ts';
+import type { RequestInfo } from '../endpoints/request-info.ts';
 
 export type AuditLevel = 'None' | 'Metadata' | 'Request' | 'RequestResponse';
 export type AuditStage = 'RequestReceived' | 'ResponseStarted' | 'ResponseComplete' | 'Panic';
@@ -9,17 +10,7 @@ const LEVELS: readonly AuditLevel[] = ['None', 'Metadata', 'Request', 'RequestRe
 const STAGES: readonly AuditStage[] = ['RequestReceived', 'ResponseStarted', 'ResponseComplete', 'Panic'];
 
 /** What rules look at. */
-export interface AuditedRequest {
-  readonly user: UserInfo | undefined;
-  readonly isResource: boolean;
-  readonly verb: string;
-  readonly path: string;
-  readonly group: string;
-  readonly resource: string;
-  readonly subresource: string;
-  readonly namespace: string;
-  readonly name: string;
-}
+export type AuditedRequest = Omit<RequestInfo, 'version' | 'parts'> & { readonly user: UserInfo | undefined };
 
 export interface AuditDecision {
   readonly level: AuditLevel;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ApiRequest } from '../../../runtime/src/http/seam.ts';
+import { parseRequestInfo } from '../endpoints/request-info.ts';
 import type { AuditLevel } from './policy.ts';
 import { AuditRecord } from './record.ts';
 
@@ -11,9 +12,10 @@ test('an annotation that shows something of the body is written at the levels th
     const events: Record<string, unknown>[] = [];
     const request = { path: '/x', query: '', headers: {}, peer: { address: '127.0.0.1' } } as unknown as ApiRequest;
     const decision = { level, omitStages: new Set<never>(), omitManagedFields: false };
-    const start = { auditId: 'a', request, decision, receivedAt: 0, verb: 'update', user: undefined, objectRef: {} };
-    const record = new AuditRecord(start, { now: () => 0, write: (event) => events.push(event), readBody: () => ({}) });
-    record.responseComplete({
+    const info = parseRequestInfo({ method: 'PUT', path: '/api/v1/nodes/a', query: '' });
+    const start = { auditId: 'a', request, receivedAt: 0, info, user: undefined, readBody: () => ({}) };
+    const record = new AuditRecord(start, decision, { now: () => 0, write: (event) => events.push(event) });
+    record.write('ResponseComplete', {
       code: 200,
       responseBody: undefined,
       impersonatedUser: undefined,

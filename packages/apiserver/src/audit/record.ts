@@ -3,21 +3,21 @@ import { formatMicroTime } from '@coracle/apimachinery/meta/object';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import type { ApiRequest } from '@coracle/runtime/http/seam';
 import type { UserInfo } from '../auth/identity.ts';
+import type { RequestInfo } from '../endpoints/request-info.ts';
 import type { AuditDecision, AuditStage } from './policy.ts';
 
 type Json = Record<string, unknown>;
 
-/** What is fixed when the request has been authenticated. */
-export interface RecordStart {
+/** A request as far as it is known when its record begins. */
+export interface AuditStart {
   readonly auditId: string;
   readonly request: ApiRequest;
-  readonly decision: AuditDecision;
-  readonly receivedAt: number;
-  readonly verb: string;
   /** Absent when authentication failed. */
   readonly user: UserInfo | undefined;
-  /** Absent for what is no resource. */
-  readonly objectRef: Json | undefined;
+  readonly receivedAt: number;
+  readonly info: Omit<RequestInfo, 'parts'>;
+  /** The request body as a value; undefined when it does not parse. */
+  readonly readBody: () => unknown;
 }
 
 /** What became of it. */
@@ -31,93 +31,85 @@ export interface RecordEnd {
   readonly annotationDetails: ReadonlyMap<string, string> | undefined;
 }
 
-export interface AuditRecordOptions {
-  readonly now: () => number;
-  readonly write: (event: Json) => void;
-  /** The request body as a value; undefined when it does not parse. */
-  readonly readBody: () => unknown;
-}
-
 const MAX_USER_AGENT = 1024;
 
 export class AuditRecord {
-  readonly #start: RecordStart;
-  readonly #options: AuditRecordOptions;
-  #started = false;
+  readonly #start: AuditStart;
+  readonly #decision: AuditDecision;
+  /** Undefined for what is no resource. */
+  readonly #objectRef: Json | undefined;
+  readonly #out: { readonly now: () => number; readonly write: (event: Json) => void };
 
-  constructor(start: RecordStart, options: AuditRecordOptions) {
+  constructor(start: AuditStart, decision: AuditDecision, out: { now: () => number; write: (event: Json) => void }) {
     this.#start = start;
-    this.#options = options;
+    this.#decision = decision;
+    this.#objectRef = objectRefOf(start.info);
+    this.#out = out;
   }
 
   get wantsResponse(): boolean {
-    return this.#start.decision.level === 'RequestResponse';
+    return this.#decision.level === 'RequestResponse';
   }
 
-  received(): void {
-    this.#emit('RequestReceived', {});
-  }
-
-  /** Headers are out and a body follows that may take for ever. */
-  responseStarted(end: RecordEnd): void {
-    this.#started = true;
-    this.#emit('ResponseStarted', this.#ending(end));
-  }
-
-  responseComplete(end: RecordEnd): void {
-    this.#emit('ResponseComplete', this.#ending(end));
-  }
-
-  panicked(end: RecordEnd): void {
-    this.#emit('Panic', this.#ending(end));
-  }
-
-  /** Authentication failed: upstream writes one event, at the start of the response. */
-  refused(end: RecordEnd): void {
-    this.#emit('ResponseStarted', this.#ending(end));
-  }
-
-  #emit(stage: AuditStage, more: Json): void {
-    const { decision, auditId, request, verb, user, objectRef, receivedAt } = this.#start;
-    if (decision.omitStages.has(stage)) return;
-    const { impersonatedUser, annotations, ...rest } = more;
-    this.#options.write({
+  /**
+   * Writes the event of a stage, with what became of the request where that is known. Of a body that may take for ever
+   * there are two: ResponseStarted when the headers are out, which is the only one where authentication failed.
+   */
+  write(stage: AuditStage, end?: RecordEnd): void {
+    const { omitStages, level } = this.#decision;
+    if (omitStages.has(stage)) return;
+    const { auditId, request, info, user, receivedAt } = this.#start;
+    const { impersonatedUser, annotations, ...rest } = end ? this.#ending(end) : {};
+    this.#out.write({
       kind: 'Event',
       apiVersion: 'audit.k8s.io/v1',
-      level: decision.level,
+      level,
       auditID: auditId,
       stage,
       requestURI: request.query === '' ? request.path : `${request.path}?${request.query}`,
-      verb,
+      verb: info.verb,
       user: user ? userJson(user) : {},
       ...(impersonatedUser !== undefined && { impersonatedUser }),
       sourceIPs: sourceAddresses(request),
       ...(request.headers['user-agent'] && { userAgent: request.headers['user-agent'].slice(0, MAX_USER_AGENT) }),
-      ...(objectRef && { objectRef }),
+      ...(this.#objectRef && { objectRef: this.#objectRef }),
       ...rest,
       requestReceivedTimestamp: formatMicroTime(receivedAt),
-      stageTimestamp: formatMicroTime(this.#options.now()),
+      stageTimestamp: formatMicroTime(this.#out.now()),
       ...(annotations !== undefined && { annotations }),
     });
   }
 
   #ending({ code, responseBody, impersonatedUser, ...end }: RecordEnd): Json {
-    const { decision, verb, objectRef } = this.#start;
-    const contents = decision.level === 'Request' || decision.level === 'RequestResponse';
+    const { level, omitManagedFields } = this.#decision;
+    const objectRef = this.#objectRef;
+    const isCreate = this.#start.info.verb === 'create';
+    const contents = level === 'Request' || level === 'RequestResponse';
     const annotations = new Map([...(end.annotations ?? []), ...((contents && end.annotationDetails) || [])]);
-    const body = objectRef && (contents || verb === 'create') ? this.#options.readBody() : undefined;
-    if (verb === 'create' && objectRef) nameFrom(body, objectRef);
-    const shown = (value: unknown): unknown => (decision.omitManagedFields ? withoutManagedFields(value) : value);
+    const body = objectRef && (contents || isCreate) ? this.#start.readBody() : undefined;
+    if (isCreate && objectRef) nameFrom(body, objectRef);
+    const shown = (value: unknown): unknown => (omitManagedFields ? withoutManagedFields(value) : value);
     return {
       ...(impersonatedUser && { impersonatedUser: userJson(impersonatedUser) }),
       responseStatus: statusJson(code, responseBody, objectRef?.['resource'] === 'secrets' && !contents),
       ...(contents && body !== undefined && { requestObject: shown(body) }),
-      ...(this.wantsResponse && objectRef && responseBody !== undefined && !this.#started
-        ? { responseObject: shown(responseBody) }
-        : {}),
+      ...(this.wantsResponse && objectRef && responseBody !== undefined && { responseObject: shown(responseBody) }),
       ...(annotations.size > 0 && { annotations: Object.fromEntries(annotations) }),
     };
   }
+}
+
+function objectRefOf(info: AuditStart['info']): Json | undefined {
+  if (!info.isResource) return undefined;
+  const { resource, namespace, name, group, version, subresource } = info;
+  return {
+    resource,
+    ...(namespace !== '' && { namespace }),
+    ...(name !== '' && { name }),
+    ...(group !== '' && { apiGroup: group }),
+    apiVersion: version,
+    ...(subresource !== '' && { subresource }),
+  };
 }
 
 const userJson = ({ username, uid, groups, extra }: UserInfo): Json => ({

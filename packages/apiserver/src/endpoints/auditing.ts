@@ -43,19 +43,19 @@ export function endAudit(
     annotations: exchange.annotations,
     annotationDetails: exchange.annotationDetails,
   };
-  if (exchange.authenticated === undefined) audit.refused(end);
-  else if (panicked) audit.panicked(end);
+  if (exchange.authenticated === undefined) audit.write('ResponseStarted', end);
+  else if (panicked) audit.write('Panic', end);
   else if (typeof body === 'function') {
-    audit.responseStarted(end);
-    return { ...response, body: endingStream(body, () => audit.responseComplete(end)) };
+    audit.write('ResponseStarted', end);
+    return { ...response, body: endingStream(body, () => audit.write('ResponseComplete', end)) };
   } else if (upgrade) {
-    audit.responseStarted(end);
+    audit.write('ResponseStarted', end);
     const accept: typeof upgrade.accept = (socket) => {
-      socket.onClose(() => audit.responseComplete(end));
+      socket.onClose(() => audit.write('ResponseComplete', end));
       upgrade.accept(socket);
     };
     return { ...response, upgrade: { ...upgrade, accept } };
-  } else audit.responseComplete(end);
+  } else audit.write('ResponseComplete', end);
   return response;
 }
 
