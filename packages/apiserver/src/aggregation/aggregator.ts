@@ -71,9 +71,6 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   let monitor: ReturnType<typeof monitorRemotes> | undefined;
   let unregister = (): void => {};
 
-  // Also for what is answered in this process: an APIService with a service gives it to that.
-  const { remote } = index;
-  const remotes = (): readonly RemoteApi[] => index.remotes;
   const send = async (api: RemoteApi, request: ApiRequest): Promise<ApiResponse> => {
     try {
       serviceAddresses(store, api.service);
@@ -89,33 +86,28 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   };
 
   return {
-    remote,
+    // Also for what is answered in this process: an APIService with a service gives it to that.
+    remote: index.remote,
     proxy: async (api, request, by) =>
       api.available ? send(api, forwardedRequest(request, by)) : plainText('service unavailable'),
     ask: (api, request) => send(api, forwardedRequest(request, { user: AGGREGATOR_USER })),
     generation: () => index.generation() + (monitor?.generation() ?? 0),
     discovery: () => {
-      const apis = remotes();
-      const states = apis.map((api) => ({ api, state: monitor?.stateOf(api) }));
+      const isStale = (api: RemoteApi): boolean => monitor?.stateOf(api).stale !== false;
+      const resourcesOf = (api: RemoteApi) => monitor?.stateOf(api).documents?.resources ?? [];
       return {
-        remote: states.map(({ api: { group, version }, state }) => ({
-          group,
-          version,
-          resources: state?.documents?.resources ?? [],
-        })),
-        stale: new Set(
-          states.filter(({ state }) => state?.stale !== false).map(({ api }) => `${api.group}/${api.version}`),
-        ),
+        remote: index.remotes.map((api) => ({ group: api.group, version: api.version, resources: resourcesOf(api) })),
+        stale: new Set(index.remotes.filter(isStale).map(({ group, version }) => `${group}/${version}`)),
         priorityOf: index.priorityOf,
       };
     },
     openApi: () =>
-      remotes().flatMap((api) => {
+      index.remotes.flatMap((api) => {
         const hash = monitor?.stateOf(api).documents?.openApiHash;
         return hash === undefined ? [] : [{ path: discoveryPath(api).slice(1), hash, api }];
       }),
     swaggers: () =>
-      remotes().flatMap((api) => {
+      index.remotes.flatMap((api) => {
         const document = monitor?.stateOf(api).documents?.swagger;
         return document ? [{ path: discoveryPath(api), document }] : [];
       }),
@@ -132,10 +124,8 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   };
 }
 
-const encoder = new TextEncoder();
-
 const plainText = (text: string): ApiResponse => ({
   status: 503,
   headers: { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' },
-  body: encoder.encode(`${text}\n`),
+  body: new TextEncoder().encode(`${text}\n`),
 });

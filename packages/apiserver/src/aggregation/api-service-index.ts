@@ -27,29 +27,13 @@ export interface RemoteApi {
   readonly available: boolean;
 }
 
-export interface ApiServiceIndex {
-  /** The server of a group version, undefined when it is this one. */
-  remote(group: string, version: string): RemoteApi | undefined;
-  readonly remotes: readonly RemoteApi[];
-  priorityOf(group: string, version: string): GroupPriority | undefined;
-  /** Grows when anything changes that discovery shows. */
-  generation(): number;
-  /** Called after every change of an APIService; the returned function ends that. */
-  onChange(listener: () => void): () => void;
-  stop(): void;
-}
-
-interface Entry {
-  readonly key: string;
-  readonly priority: GroupPriority;
-  readonly remote: RemoteApi | undefined;
-}
+export type ApiServiceIndex = ReturnType<typeof createApiServiceIndex>;
 
 const keyOf = (group: string, version: string): string => `${group}/${version}`;
 const decoder = new TextDecoder();
 
 /** Reads what is there and follows it. */
-export function createApiServiceIndex(store: ObjectStore): ApiServiceIndex {
+export function createApiServiceIndex(store: ObjectStore) {
   const byName = new Map<string, Entry>();
   const byKey = new Map<string, Entry>();
   const listeners = new Set<() => void>();
@@ -81,13 +65,18 @@ export function createApiServiceIndex(store: ObjectStore): ApiServiceIndex {
   });
 
   return {
-    remote: (group, version) => (remotes.length === 0 ? undefined : byKey.get(keyOf(group, version))?.remote),
+    /** The server of a group version, undefined when it is this one. */
+    remote: (group: string, version: string): RemoteApi | undefined =>
+      remotes.length === 0 ? undefined : byKey.get(keyOf(group, version))?.remote,
     get remotes() {
       return remotes;
     },
-    priorityOf: (group, version) => byKey.get(keyOf(group, version))?.priority,
+    priorityOf: (group: string, version: string): GroupPriority | undefined =>
+      byKey.get(keyOf(group, version))?.priority,
+    /** Grows when anything changes that discovery shows. */
     generation: () => generation,
-    onChange(listener) {
+    /** Called after every change of an APIService; the returned function ends that. */
+    onChange(listener: () => void): () => void {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
@@ -95,21 +84,23 @@ export function createApiServiceIndex(store: ObjectStore): ApiServiceIndex {
   };
 }
 
-function entryOf(name: string, { spec, status }: ApiServiceObject): Entry {
-  const { group = '', version, service } = spec;
+type Entry = ReturnType<typeof entryOf>;
+
+function entryOf(name: string, { spec, status }: ApiServiceObject) {
+  const { group = '', version } = spec;
+  const { namespace = '', name: serviceName = '', port = 443 } = spec.service ?? {};
+  const service = { namespace, name: serviceName, port };
   const available = status?.conditions?.find(({ type }) => type === 'Available')?.status === 'True';
   return {
     key: keyOf(group, version),
     priority: { group: spec.groupPriorityMinimum ?? 0, version: spec.versionPriority ?? 0 },
-    remote: service && {
+    remote: spec.service && {
       name,
       group,
       version,
-      service: { namespace: service.namespace ?? '', name: service.name ?? '', port: service.port ?? 443 },
+      service,
       target: {
-        address: {
-          service: { namespace: service.namespace ?? '', name: service.name ?? '', port: service.port ?? 443 },
-        },
+        address: { service },
         ...(spec.caBundle && { caBundle: decoder.decode(decodeBase64(spec.caBundle)) }),
         ...(spec.insecureSkipTLSVerify && { insecureSkipTlsVerify: true }),
         frontProxy: true,

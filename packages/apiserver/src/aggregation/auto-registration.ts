@@ -10,11 +10,12 @@ import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import type { Logger } from '@coracle/runtime/log/log';
+import type { StoredObject, StoreKey } from '../cache/object-store.ts';
 import { localCondition } from '../kinds/builtin/preparations/api-services.ts';
 import { AUTO_MANAGED, apiServices } from '../registry/bootstrap-api-services.ts';
 import { createObject } from '../registry/create.ts';
 import type { ResourceSource } from '../registry/resource-catalog.ts';
-import { NO_ADMISSION } from '../registry/write-call.ts';
+import { ownWrite } from '../registry/write-call.ts';
 import type { Registry } from '../registry/write-contract.ts';
 import { API_SERVICES, type ApiServiceIndex, type ApiServiceObject } from './api-service-index.ts';
 
@@ -65,6 +66,18 @@ export function keepApiServices(options: AutoRegistrationOptions): () => void {
 }
 
 async function sync(options: AutoRegistrationOptions, atStart: boolean): Promise<void> {
+  const batch: Promise<unknown>[] = [];
+  for (const write of beginWrites(options, atStart)) {
+    batch.push(write);
+    if (batch.length >= TOGETHER) await Promise.all(batch.splice(0));
+  }
+  await Promise.all(batch);
+}
+
+const keyOf = (name: string): StoreKey => ({ prefix: API_SERVICES, namespace: '', name });
+
+/** Begins each write when it is asked for. */
+function* beginWrites(options: AutoRegistrationOptions, atStart: boolean): Generator<Promise<unknown>> {
   const { registry, resources, more } = options;
   const { store, clock } = registry;
   const info = resources.lookup('apiregistration.k8s.io', 'v1', 'apiservices');
@@ -72,70 +85,42 @@ async function sync(options: AutoRegistrationOptions, atStart: boolean): Promise
   const wanted = new Map(
     apiServices([...resources.all(), ...more], clock.now()).map((object) => [object.metadata.name!, object]),
   );
-  let writes: Promise<unknown>[] = [];
-  const written = async (): Promise<void> => {
-    const batch = writes;
-    writes = [];
-    await Promise.all(batch);
-  };
   for (const [name, object] of wanted) {
-    if (writes.length >= TOGETHER) await written();
-    const key = { prefix: API_SERVICES, namespace: '', name };
-    const existing = store.peek(key);
+    const existing = store.peek(keyOf(name));
     if (!existing) {
       if (!atStart && object.metadata.labels![AUTO_MANAGED] === 'onstart') continue;
-      writes.push(
-        createObject(registry, {
-          info,
-          subresource: '',
-          namespace: '',
-          name: '',
-          dryRun: false,
-          manager: 'kube-aggregator',
-          admission: NO_ADMISSION,
-          warn: () => {},
-          object,
-        }).catch((error: unknown) => {
-          if (!(error instanceof ApiError && error.reason === 'AlreadyExists')) throw error;
-        }),
-      );
-    } else if (isGiven(options, existing.object as ApiServiceObject)) {
-      // Another server answers.
-    } else if (isManaged(existing.object) && !isSame(existing.object, object)) {
-      writes.push(
-        store.write(key, (current) => {
-          if (!current || !isManaged(current.object) || isGiven(options, current.object as ApiServiceObject))
-            return { type: 'keep' };
-          const next = cloneJson(current.object) as UnstructuredObject;
-          next.metadata.labels = { ...next.metadata.labels, ...object.metadata.labels };
-          next['spec'] = object['spec'];
-          next['status'] = object['status'];
-          return { type: 'put', object: next };
-        }),
-      );
+      const created = createObject(registry, { ...ownWrite('kube-aggregator'), info, object });
+      yield created.catch((error: unknown) => {
+        if (!(error instanceof ApiError && error.reason === 'AlreadyExists')) throw error;
+      });
+    } else if (isOurs(options, existing) && !isSame(existing.object, object)) {
+      yield store.write(keyOf(name), (current) => {
+        if (!current || !isOurs(options, current)) return { type: 'keep' };
+        const next = cloneJson(current.object) as UnstructuredObject;
+        next.metadata.labels = { ...next.metadata.labels, ...object.metadata.labels };
+        next['spec'] = object['spec'];
+        next['status'] = object['status'];
+        return { type: 'put', object: next };
+      });
     }
   }
   for (const { name, object } of store.list(API_SERVICES).items) {
-    if (wanted.has(name) && (isManaged(object) || (object as ApiServiceObject).spec.service)) continue;
-    if (writes.length >= TOGETHER) await written();
-    if (!isManaged(object)) {
-      if (!(object as ApiServiceObject).spec.service) writes.push(markLocal(options, name));
-      continue;
-    }
-    writes.push(
-      store.write({ prefix: API_SERVICES, namespace: '', name }, (current) =>
-        current && isManaged(current.object)
-          ? { type: 'delete', object: cloneJson(current.object) as UnstructuredObject }
-          : { type: 'keep' },
-      ),
-    );
+    if (isManaged(object)) {
+      if (!wanted.has(name)) yield removeManaged(options, name);
+    } else if (!(object as ApiServiceObject).spec.service) yield markLocal(options, name);
   }
-  await written();
 }
+
+const removeManaged = ({ registry: { store } }: AutoRegistrationOptions, name: string): Promise<unknown> =>
+  store.write(keyOf(name), (current) =>
+    current && isManaged(current.object)
+      ? { type: 'delete', object: cloneJson(current.object) as UnstructuredObject }
+      : { type: 'keep' },
+  );
 
 /** One that a user made for a group version of this server: available, as all local ones are. */
 function markLocal({ registry: { store, clock } }: AutoRegistrationOptions, name: string): Promise<unknown> {
-  return store.write({ prefix: API_SERVICES, namespace: '', name }, (current) => {
+  return store.write(keyOf(name), (current) => {
     const held = current?.object as ApiServiceObject | undefined;
     if (!held || held.spec.service || held.status?.conditions?.[0]?.reason === 'Local') return { type: 'keep' };
     const next = cloneJson(held) as UnstructuredObject;
@@ -144,9 +129,12 @@ function markLocal({ registry: { store, clock } }: AutoRegistrationOptions, name
   });
 }
 
-/** True of a group version of this process that an object gives to another server. */
-const isGiven = ({ more }: AutoRegistrationOptions, { spec }: Readonly<ApiServiceObject>): boolean =>
-  spec.service !== undefined && more.some(({ group, version }) => group === spec.group && version === spec.version);
+/** False also for a group version of this process that an object gives to another server. */
+function isOurs({ more }: AutoRegistrationOptions, { object }: StoredObject): boolean {
+  const { spec } = object as ApiServiceObject;
+  const isGiven = spec.service && more.some(({ group, version }) => group === spec.group && version === spec.version);
+  return isManaged(object) && !isGiven;
+}
 
 const isManaged = ({ metadata }: Readonly<UnstructuredObject>): boolean =>
   metadata.labels?.[AUTO_MANAGED] !== undefined;

@@ -4,7 +4,7 @@ import type { Condition, EndpointPort, Endpoints, Service } from '@coracle/apima
 import { type ApiHandler, NEVER, NO_BYTES } from '@coracle/runtime/http/seam';
 import type { UserInfo } from '../auth/identity.ts';
 import type { ObjectStore } from '../cache/object-store.ts';
-import { isReady, slicesOf } from '../outbound/service-address.ts';
+import { isReady, serviceHost, slicesOf } from '../outbound/service-address.ts';
 import type { RemoteApi } from './api-service-index.ts';
 import { remoteUserHeaders } from './proxy-request.ts';
 
@@ -12,10 +12,6 @@ export type Availability = Pick<Condition, 'status' | 'reason' | 'message'>;
 
 /** Who the server is when it asks for itself. */
 export const AGGREGATOR_USER: UserInfo = { username: 'system:kube-aggregator', groups: ['system:masters'] };
-
-type ServiceParts = DeepReadonly<Service>;
-
-type EndpointsParts = DeepReadonly<Endpoints>;
 
 const no = (reason: string, message: string): Availability => ({ status: 'False', reason, message });
 
@@ -28,7 +24,7 @@ export function serviceAvailability(
   const where = `service/${name} in ${JSON.stringify(namespace)}`;
   const found = store.get({ prefix: '/services', namespace, name });
   if (!found) return no('ServiceNotFound', `${where} is not present`);
-  const { spec = {} } = found.object as ServiceParts;
+  const { spec = {} } = found.object as DeepReadonly<Service>;
   if ((spec.type ?? 'ClusterIP') !== 'ClusterIP') return undefined;
   const servicePort = spec.ports?.find((one) => one.port === port);
   if (!servicePort) return no('ServicePortError', `${where} is not listening on port ${port}`);
@@ -44,7 +40,7 @@ export function serviceAvailability(
   }
   const active =
     slices.some(({ endpoints, ports }) => endpoints?.some(isReady) && named(ports)) ||
-    (endpoints?.object as EndpointsParts | undefined)?.subsets?.some(
+    (endpoints?.object as DeepReadonly<Endpoints> | undefined)?.subsets?.some(
       ({ addresses = [], ports }) => addresses.length > 0 && named(ports),
     );
   if (active) return undefined;
@@ -94,12 +90,11 @@ export function aggregatorRequest(
   path: string,
   { signal, accept }: { readonly signal: AbortSignal; readonly accept?: string },
 ): Parameters<ApiHandler>[0] {
-  const pairs = [...remoteUserHeaders(AGGREGATOR_USER), ...(accept === undefined ? [] : [['accept', accept] as const])];
   return {
     method: 'GET',
     path,
     query: '',
-    headers: Object.fromEntries(pairs),
+    headers: { ...Object.fromEntries(remoteUserHeaders(AGGREGATOR_USER)), ...(accept !== undefined && { accept }) },
     body: NO_BYTES,
     peer: { address: '' },
     signal,
@@ -107,6 +102,7 @@ export function aggregatorRequest(
 }
 
 function hostOf(store: Pick<ObjectStore, 'get'>, { service: { namespace, name } }: RemoteApi): string {
-  const { clusterIP } = (store.get({ prefix: '/services', namespace, name })?.object as ServiceParts)?.spec ?? {};
-  return clusterIP === undefined || clusterIP === '' || clusterIP === 'None' ? `${name}.${namespace}.svc` : clusterIP;
+  const service = store.get({ prefix: '/services', namespace, name })?.object as DeepReadonly<Service> | undefined;
+  const { clusterIP = '' } = service?.spec ?? {};
+  return clusterIP === '' || clusterIP === 'None' ? serviceHost({ namespace, name }) : clusterIP;
 }

@@ -5,9 +5,8 @@
  */
 import { HOP_BY_HOP } from '@coracle/runtime/http/hop-by-hop';
 import { type ApiRequest, type ApiResponse, redirected } from '@coracle/runtime/http/seam';
+import { offeredProtocols } from '../auth/header-values.ts';
 import type { UserInfo } from '../auth/identity.ts';
-
-const BEARER_PROTOCOL = 'base64url.bearer.authorization.k8s.io.';
 
 const isPrivate = (name: string): boolean =>
   HOP_BY_HOP.has(name) ||
@@ -26,7 +25,7 @@ export function forwardedRequest(
   const pairs: [string, string][] = [];
   for (const [name, value] of Object.entries(request.headers)) {
     if (isPrivate(name) || name === 'x-forwarded-for' || (name === 'audit-id' && auditId !== undefined)) continue;
-    const kept = name === 'sec-websocket-protocol' ? withoutBearer(value) : value;
+    const kept = name === 'sec-websocket-protocol' ? offeredProtocols(value).join(', ') : value;
     if (kept !== '') pairs.push([name, kept]);
   }
   if (auditId !== undefined) pairs.push(['audit-id', auditId]);
@@ -41,34 +40,21 @@ export function forwardedRequest(
 
 /** X-Remote-User, -Uid, -Group (one each) and -Extra-*: names lower-case, as on HTTP/2. */
 export function remoteUserHeaders({ username, uid, groups, extra = {} }: UserInfo): [string, string][] {
-  return [
-    ['x-remote-user', username],
-    ...(uid ? ([['x-remote-uid', uid]] satisfies [string, string][]) : []),
-    ...groups.map((group): [string, string] => ['x-remote-group', group]),
-    ...Object.entries(extra).flatMap(([key, values]) =>
-      values.map((value): [string, string] => [`x-remote-extra-${escapeHeaderKey(key)}`, value]),
-    ),
-  ];
+  const headers: [string, string][] = [['x-remote-user', username]];
+  if (uid) headers.push(['x-remote-uid', uid]);
+  for (const group of groups) headers.push(['x-remote-group', group]);
+  for (const [key, values] of Object.entries(extra)) {
+    for (const value of values) headers.push([`x-remote-extra-${escapeHeaderKey(key)}`, value]);
+  }
+  return headers;
 }
-
-const encoder = new TextEncoder();
 
 /** Percent-encodes what may not stand in a header name, and the percent sign (client-go's headerKeyEscape). */
-function escapeHeaderKey(key: string): string {
-  let out = '';
-  for (const byte of encoder.encode(key)) {
-    const char = String.fromCharCode(byte);
-    out += /[A-Za-z0-9!#$&'*+.^_`|~-]/.test(char) ? char : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
-  }
-  return out.toLowerCase();
-}
-
-const withoutBearer = (protocols: string): string =>
-  protocols
-    .split(',')
-    .map((one) => one.trim())
-    .filter((one) => one !== '' && !one.startsWith(BEARER_PROTOCOL))
-    .join(', ');
+const escapeHeaderKey = (key: string): string =>
+  Array.from(new TextEncoder().encode(key), (byte) => {
+    const char = String.fromCharCode(byte).toLowerCase();
+    return /[a-z0-9!#$&'*+.^_`|~-]/.test(char) ? char : `%${byte.toString(16).padStart(2, '0')}`;
+  }).join('');
 
 /** The far end's answer as the client gets it: its own status, headers and body. */
 export function forwardedResponse(response: ApiResponse): ApiResponse {

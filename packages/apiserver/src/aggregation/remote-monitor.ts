@@ -21,21 +21,14 @@ const PROBE_TIMEOUT_MS = 5000;
 /** After a failed probe: the first wait, doubled each time up to the resync. */
 const FIRST_RETRY_MS = 250;
 
-export interface RemoteState {
+interface RemoteState {
   /** Undefined until the far end has answered once. */
   readonly documents: RemoteDocuments | undefined;
   /** The last attempt failed. */
   readonly stale: boolean;
 }
 
-export interface RemoteMonitor {
-  stateOf(remote: RemoteApi): RemoteState;
-  /** Grows when documents change or become stale. */
-  generation(): number;
-  stop(): void;
-}
-
-export interface RemoteMonitorOptions {
+interface RemoteMonitorOptions {
   readonly store: ObjectStore;
   readonly index: ApiServiceIndex;
   readonly connect: ConnectOutbound;
@@ -45,22 +38,21 @@ export interface RemoteMonitorOptions {
 
 const UNKNOWN: RemoteState = { documents: undefined, stale: true };
 
-class Subject {
-  state: RemoteState = UNKNOWN;
-  remote: RemoteApi;
-  failures = 0;
+/** One remote API that is looked after. */
+const newSubject = (remote: RemoteApi) => ({
+  remote,
+  state: UNKNOWN,
+  failures: 0,
   /** When its documents were read, by the monotonic clock; 0 = they have to be read again. */
-  readAt = 0;
-  running = false;
-  again = false;
-  cancel = (): void => {};
-  constructor(remote: RemoteApi) {
-    this.remote = remote;
-  }
-}
+  readAt: 0,
+  running: false,
+  again: false,
+  cancel: (): void => {},
+});
+type Subject = ReturnType<typeof newSubject>;
 
 /** Starts to look. */
-export function monitorRemotes(options: RemoteMonitorOptions): RemoteMonitor {
+export function monitorRemotes(options: RemoteMonitorOptions) {
   const { store, index, clock, log } = options;
   const subjects = new Map<string, Subject>();
   const stopped = new AbortController();
@@ -77,9 +69,10 @@ export function monitorRemotes(options: RemoteMonitorOptions): RemoteMonitor {
     try {
       do {
         subject.again = false;
-        const availability = await validateRules(options, subject.remote, stopped.signal);
-        subject.failures = availability.status === 'True' ? 0 : subject.failures + 1;
-        const state = await refresh(options, { subject, availability, signal: stopped.signal });
+        const availability = await probe(options, subject.remote, stopped.signal);
+        const isThere = availability.status === 'True';
+        subject.failures = isThere ? 0 : subject.failures + 1;
+        const state = isThere ? await refresh(options, subject, stopped.signal) : { ...subject.state, stale: true };
         if (state !== subject.state && !deepEqual(state, subject.state)) generation++;
         subject.state = state;
         await writeAvailability(options, subject.remote, availability);
@@ -101,7 +94,7 @@ export function monitorRemotes(options: RemoteMonitorOptions): RemoteMonitor {
       names.add(remote.name);
       const known = subjects.get(remote.name);
       const moved = !known || !sameServer(known.remote, remote);
-      const subject = known ?? new Subject(remote);
+      const subject = known ?? newSubject(remote);
       subject.remote = remote;
       subjects.set(remote.name, subject);
       if (moved) {
@@ -140,7 +133,8 @@ export function monitorRemotes(options: RemoteMonitorOptions): RemoteMonitor {
   const unsubscribe = index.onChange(follow);
 
   return {
-    stateOf: (remote) => subjects.get(remote.name)?.state ?? UNKNOWN,
+    stateOf: (remote: RemoteApi): RemoteState => subjects.get(remote.name)?.state ?? UNKNOWN,
+    /** Grows when documents change or become stale. */
     generation: () => generation,
     stop() {
       stopped.abort(new Error('the server stops'));
@@ -154,16 +148,16 @@ export function monitorRemotes(options: RemoteMonitorOptions): RemoteMonitor {
 const sameServer = (a: RemoteApi, b: RemoteApi): boolean =>
   deepEqual({ ...a, available: true }, { ...b, available: true });
 
-/** A signal that fires after `ms` of the server's clock, or with `signal`. */
-function within(clock: Clock, ms: number, signal: AbortSignal): { readonly signal: AbortSignal; done(): void } {
+/** A signal that fires when a probe has taken too long, or with `signal`. */
+function withinProbe(clock: Clock, signal: AbortSignal): { readonly signal: AbortSignal } & Disposable {
   const late = new AbortController();
-  const cancel = clock.schedule(ms, () =>
+  const cancel = clock.schedule(PROBE_TIMEOUT_MS, () =>
     late.abort(new Error('context deadline exceeded (Client.Timeout exceeded while awaiting headers)')),
   );
-  return { signal: AbortSignal.any([signal, late.signal]), done: cancel };
+  return { signal: AbortSignal.any([signal, late.signal]), [Symbol.dispose]: cancel };
 }
 
-async function validateRules(
+async function probe(
   { store, connect, clock }: RemoteMonitorOptions,
   remote: RemoteApi,
   signal: AbortSignal,
@@ -172,28 +166,21 @@ async function validateRules(
   if (early) return early;
   // As upstream: whether the far end is there is no secret, so its certificate is not checked here.
   const { caBundle: _, ...target } = remote.target;
-  const limit = within(clock, PROBE_TIMEOUT_MS, signal);
-  try {
-    const handler = connect({ ...target, insecureSkipTlsVerify: true });
-    return await probeAvailability(store, { remote, handler, signal: limit.signal });
-  } finally {
-    limit.done();
-  }
+  const handler = connect({ ...target, insecureSkipTlsVerify: true });
+  using limit = withinProbe(clock, signal);
+  return await probeAvailability(store, { remote, handler, signal: limit.signal });
 }
 
+/** The state of one that answers. */
 async function refresh(
   { connect, clock, log }: RemoteMonitorOptions,
-  {
-    subject,
-    availability,
-    signal,
-  }: { readonly subject: Subject; readonly availability: Availability; readonly signal: AbortSignal },
+  subject: Subject,
+  signal: AbortSignal,
 ): Promise<RemoteState> {
   const { remote, state } = subject;
-  if (availability.status !== 'True') return { ...state, stale: true };
   const now = clock.monotonic();
   if (!state.stale && subject.readAt > 0 && now - subject.readAt < REFRESH_MS) return state;
-  const limit = within(clock, PROBE_TIMEOUT_MS, signal);
+  using limit = withinProbe(clock, signal);
   try {
     const documents = await fetchRemoteDocuments({ remote, handler: connect(remote.target), signal: limit.signal });
     // What there was no time for is asked for again with the next look.
@@ -202,8 +189,6 @@ async function refresh(
   } catch (error) {
     if (!signal.aborted) log.warn('discovery of a remote API failed', { name: remote.name, error: String(error) });
     return { ...state, stale: true };
-  } finally {
-    limit.done();
   }
 }
 

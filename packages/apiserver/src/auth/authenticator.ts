@@ -10,12 +10,12 @@ import type { ApiRequest, PeerCertificate } from '@coracle/runtime/http/seam';
 import type { AnonymousRule } from './authentication-configuration.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { type FrontProxyOptions, proxiedUser } from './front-proxy.ts';
+import { BEARER_PROTOCOL } from './header-values.ts';
 import type { Authenticator, CredentialNotes, UserInfo } from './identity.ts';
 import type { TokenAuthenticator } from './token-authenticator.ts';
 
 export const ANONYMOUS: UserInfo = { username: 'system:anonymous', groups: ['system:unauthenticated'] };
 
-const BEARER_PROTOCOL = 'base64url.bearer.authorization.k8s.io.';
 /** Users made from certificates, by fingerprint, so that one connection's requests share one UserInfo. */
 const CERTIFICATE_USERS = 1024;
 

@@ -13,6 +13,16 @@ export function headerValues({ headers, rawHeaders }: Headers, name: string): st
   return values;
 }
 
+/** Begins the sub-protocol that carries the token of a WebSocket's client, in base64url. */
+export const BEARER_PROTOCOL = 'base64url.bearer.authorization.k8s.io.';
+
+/** The sub-protocols that a client offers, in its order, besides that which carries its token. */
+export const offeredProtocols = (header = ''): string[] =>
+  header
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '' && !one.startsWith(BEARER_PROTOCOL));
+
 /** Headers `<prefix><key>`, by key: lower-cased, then percent-decoded. */
 export function prefixedValues(request: Headers, prefix: string): Map<string, string[]> {
   const found = new Map<string, string[]>();

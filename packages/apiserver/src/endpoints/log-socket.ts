@@ -4,9 +4,9 @@
  */
 import { encodeBase64 } from '@coracle/apimachinery/meta/base64';
 import type { Clock } from '@coracle/runtime/clock/clock';
-import type { ApiRequest, ApiResponse, ByteSink, MessageSocket } from '@coracle/runtime/http/seam';
-import { NO_BYTES } from '@coracle/runtime/http/seam';
-import { offeredProtocols, socketSink } from './watch-socket.ts';
+import { type ApiRequest, type ApiResponse, NO_BYTES } from '@coracle/runtime/http/seam';
+import { offeredProtocols } from '../auth/header-values.ts';
+import { socketSink } from './watch-socket.ts';
 
 const BINARY = new Set(['', 'binary.k8s.io']);
 const BASE64 = 'base64.binary.k8s.io';
@@ -14,31 +14,23 @@ const BASE64 = 'base64.binary.k8s.io';
 /** The answer as messages; 403 when the client offers protocols and none of these. One that is no success stays as it is. */
 export function logOverSocket(request: ApiRequest, answer: ApiResponse, clock: Clock): ApiResponse {
   if (answer.status !== 200) return answer;
-  const offered = offeredProtocols(request);
+  const offered = offeredProtocols(request.headers['sec-websocket-protocol']);
   const protocol = (offered.length === 0 ? [''] : offered).find((one) => BINARY.has(one) || one === BASE64);
   if (protocol === undefined) return { status: 403, headers: {} };
-  const split = protocol === BASE64 ? inText : inBytes;
+  const split = (chunk: Uint8Array) => [protocol === BASE64 ? encodeBase64(chunk) : chunk];
   return {
     status: 101,
     headers: {},
     upgrade: {
       protocol,
-      accept(socket: MessageSocket) {
+      accept(socket) {
         socket.send(NO_BYTES);
-        pour(answer.body, socketSink(socket, { split, clock }));
+        const sink = socketSink(socket, { split, clock });
+        const { body = [] } = answer;
+        if (typeof body === 'function') return body(sink);
+        for (const chunk of body instanceof Uint8Array ? [body] : body) sink.write(chunk);
+        sink.end();
       },
     },
   };
-}
-
-const inBytes = (chunk: Uint8Array): Uint8Array[] => [chunk];
-const inText = (chunk: Uint8Array): string[] => [encodeBase64(chunk)];
-
-function pour(body: ApiResponse['body'], sink: ByteSink): void {
-  if (typeof body === 'function') {
-    body(sink);
-    return;
-  }
-  for (const chunk of body instanceof Uint8Array ? [body] : (body ?? [])) sink.write(chunk);
-  sink.end();
 }

@@ -1,9 +1,9 @@
 /** A watch over a WebSocket: each event is one message, text for JSON and binary for protobuf. For browsers. */
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { ApiRequest, ApiResponse, ByteSink, ByteStream, MessageSocket } from '@coracle/runtime/http/seam';
+import { offeredProtocols } from '../auth/header-values.ts';
 import type { Representation } from './negotiation.ts';
 
-const BEARER_PROTOCOL = 'base64url.bearer.authorization.k8s.io.';
 /** A reader this far behind makes the watch wait; the watch itself gives up on one that stays behind. */
 const BEHIND_BYTES = 256 * 1024;
 const BEHIND_CHECK_MS = 10;
@@ -23,23 +23,13 @@ export const socketResponse = (
   status: 101,
   headers: {},
   upgrade: {
-    protocol: onlyProtocol(request),
+    // The sub-protocol if the client offers just one; nobody asks for more of a watch.
+    protocol: onlyOne(offeredProtocols(request.headers['sec-websocket-protocol'])),
     accept: (socket) => stream(socketSink(socket, { split: encoding === 'protobuf' ? byLength : byLine, clock })),
   },
 });
 
-/** The sub-protocol if the client offers just one, besides that which carries its token; nobody asks for more of a watch. */
-function onlyProtocol(request: ApiRequest): string {
-  const offered = offeredProtocols(request);
-  return offered.length === 1 ? offered[0]! : '';
-}
-
-/** The sub-protocols that a client offers, in its order, besides that which carries its token. */
-export const offeredProtocols = ({ headers }: ApiRequest): string[] =>
-  (headers['sec-websocket-protocol'] ?? '')
-    .split(',')
-    .map((one) => one.trim())
-    .filter((one) => one !== '' && !one.startsWith(BEARER_PROTOCOL));
+const onlyOne = (offered: readonly string[]): string => (offered.length === 1 ? offered[0]! : '');
 
 type Split = (chunk: Uint8Array) => Iterable<Uint8Array | string>;
 

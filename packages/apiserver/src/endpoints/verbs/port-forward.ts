@@ -1,6 +1,7 @@
 /** How a client and this server agree on a way to forward ports; the node does the rest. */
 import { badRequest, internalError } from '@coracle/apimachinery/meta/status';
 import type { ApiRequest, ApiResponse } from '@coracle/runtime/http/seam';
+import { offeredProtocols } from '../../auth/header-values.ts';
 import type { Exchange } from '../exchange.ts';
 import { textResponse } from '../responses.ts';
 import { askNode, ownQuestion } from './ask-node.ts';
@@ -40,20 +41,12 @@ type Agreed =
       readonly ofNode?: string;
     };
 
-const listed = (header: string | undefined): readonly string[] =>
-  (header ?? '')
-    .split(',')
-    .map((one) => one.trim())
-    .filter((one) => one !== '');
-
 function overWebSocket({ upgradable, headers }: ApiRequest): Agreed {
   if (!upgradable) throw badRequest('Upgrade request required');
-  const offered = listed(headers['sec-websocket-protocol']);
-  if (!offered.includes(PORT_FORWARD)) {
-    if (offered.includes(CHANNELS)) return { upgrade: { protocol: CHANNELS }, ofNode: CHANNELS };
-    throw badRequest(`the WebSocket protocols spoken here are ${PORT_FORWARD} and ${CHANNELS}`);
-  }
-  return { upgrade: { protocol: PORT_FORWARD } };
+  const offered = offeredProtocols(headers['sec-websocket-protocol']);
+  if (offered.includes(PORT_FORWARD)) return { upgrade: { protocol: PORT_FORWARD } };
+  if (offered.includes(CHANNELS)) return { upgrade: { protocol: CHANNELS }, ofNode: CHANNELS };
+  throw badRequest(`the WebSocket protocols spoken here are ${PORT_FORWARD} and ${CHANNELS}`);
 }
 
 /** The handshake of httpstream: 403 when the two have no protocol in common. */
@@ -61,7 +54,7 @@ function overBytes({ upgradeTo = '', headers }: ApiRequest): Agreed {
   if (upgradeTo.toLowerCase() !== SPDY.toLowerCase()) {
     throw badRequest(`unable to upgrade: missing upgrade headers in request: "${upgradeTo}" is not ${SPDY}`);
   }
-  const offered = listed(headers[STREAM_VERSION]);
+  const offered = offeredProtocols(headers[STREAM_VERSION]);
   if (offered.length === 0) throw badRequest(`unable to upgrade: X-Stream-Protocol-Version is required`);
   if (!offered.includes(STREAM_PROTOCOL)) {
     const text = `unable to upgrade: unable to negotiate protocol: client supports [${offered.join(' ')}], server accepts [${STREAM_PROTOCOL}]`;

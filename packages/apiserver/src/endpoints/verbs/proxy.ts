@@ -1,7 +1,7 @@
 /**
  * `pods/{id}/proxy` and `services/{id}/proxy`: a request passed on to a web server in a Pod (apiserver's
- * UpgradeAwareHandler); `nodes/{id}/proxy`: to what runs Pods on the node. Nobody is dialled here, and no address out of an object is: the Pod's own node is asked, by the
- * Pod's name, and it knows where that Pod is reached.
+ * UpgradeAwareHandler); `nodes/{id}/proxy`: to what runs Pods on the node. No address out of an object is dialled: the
+ * Pod's own node is asked, by the Pod's name, and it knows where that Pod is reached.
  */
 
 import type { DeepReadonly, UnstructuredObject } from '@coracle/apimachinery/meta/object';
@@ -9,6 +9,7 @@ import { badRequest } from '@coracle/apimachinery/meta/status';
 import type { Node, PodParts } from '@coracle/apimachinery/types/types';
 import { endToEnd } from '@coracle/runtime/http/hop-by-hop';
 import type { ApiRequest, ApiResponse } from '@coracle/runtime/http/seam';
+import { offeredProtocols } from '../../auth/header-values.ts';
 import { bodyTooLarge, MAX_BODY_BYTES } from '../body.ts';
 import type { Exchange } from '../exchange.ts';
 import { askNode } from './ask-node.ts';
@@ -50,9 +51,8 @@ export async function proxyVerb(exchange: Exchange): Promise<ApiResponse> {
     return { ...answer, headers: { ...answer.headers, ...CONFINED } };
   }
   const headers = answeredHeaders(answer, { prefix, hosts: [...hosts, hostOf(request)] });
-  return answer.cookies
-    ? { ...answer, headers, cookies: answer.cookies.map((cookie) => confinedCookie(cookie, prefix)) }
-    : { ...answer, headers };
+  const cookies = answer.cookies?.map((cookie) => confinedCookie(cookie, prefix));
+  return { ...answer, headers, ...(cookies && { cookies }) };
 }
 
 /** Where a request goes. */
@@ -79,11 +79,9 @@ function podAt(exchange: Exchange, id: ProxyId): Destination {
   };
 }
 
-type NodeParts = DeepReadonly<Node>;
-
 /** Of a node only its agent answers, by the port that it names itself; other ports of the host are nobody's business. */
 function nodeAt(exchange: Exchange, { name, port }: ProxyId): Destination {
-  const { status } = storedObject(exchange, name).object as Readonly<UnstructuredObject> & NodeParts;
+  const { status } = storedObject(exchange, name).object as DeepReadonly<Node>;
   const own = status?.daemonEndpoints?.kubeletEndpoint?.Port;
   if (port !== '' && port !== String(own)) {
     throw unavailable(`error trying to reach service: node ${JSON.stringify(name)} serves nothing on port ${port}`);
@@ -126,19 +124,14 @@ const isOurs = (name: string, value: string): boolean =>
   name === 'expect' ||
   (name === 'authorization' && /^bearer\b/i.test(value));
 
-const BEARER_PROTOCOL = 'base64url.bearer.authorization.k8s.io.';
-
 function passedHeaders({ request, info }: Exchange): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(endToEnd(request.headers))) {
     if (!isOurs(name, value)) headers[name] = value;
   }
-  const protocols = headers['sec-websocket-protocol'];
-  if (protocols !== undefined) {
-    const kept = protocols.split(',').filter((one) => !one.trim().startsWith(BEARER_PROTOCOL));
-    headers['sec-websocket-protocol'] = kept.join(',').trim();
-    if (headers['sec-websocket-protocol'] === '') delete headers['sec-websocket-protocol'];
-  }
+  const protocols = offeredProtocols(headers['sec-websocket-protocol']);
+  if (protocols.length > 0) headers['sec-websocket-protocol'] = protocols.join(', ');
+  else delete headers['sec-websocket-protocol'];
   const before = headers['x-forwarded-for'];
   const { address } = request.peer;
   const host = hostOf(request);
