@@ -28,13 +28,11 @@ const GROUP = 'apiextensions.k8s.io';
 /** Converts objects to `apiVersion`, in order; those that have it already are given back. Rejects with ApiError 500. */
 export type Convert = (objects: readonly Readonly<JsonObject>[], apiVersion: string) => Promise<JsonObject[]>;
 
-export interface WebhookOptions {
-  readonly connect: ConnectOutbound;
-  readonly clock: Clock;
-}
-
 /** The converter of a definition whose strategy is Webhook; undefined for any other. */
-export function createWebhookConverter(crd: Crd, options: WebhookOptions): Convert | undefined {
+export function createWebhookConverter(
+  crd: Crd,
+  { connect, clock }: { readonly connect: ConnectOutbound; readonly clock: Clock },
+): Convert | undefined {
   const { conversion } = crd.spec;
   const config = conversion?.webhook?.clientConfig;
   if (conversion?.strategy !== 'Webhook' || config === undefined) return undefined;
@@ -44,8 +42,8 @@ export function createWebhookConverter(crd: Crd, options: WebhookOptions): Conve
   return async (objects, apiVersion) => {
     const sent = objects.filter((object) => object['apiVersion'] !== apiVersion);
     if (sent.length === 0) return objects as JsonObject[];
-    handler ??= options.connect(target);
-    const converted = await review(sent, { apiVersion, version, path, url, handler, clock: options.clock });
+    handler ??= connect(target);
+    const converted = await review(sent, { apiVersion, version, path, url, handler, clock });
     let next = 0;
     return objects.map((object) => (object['apiVersion'] === apiVersion ? object : converted[next++]!)) as JsonObject[];
   };
@@ -116,11 +114,7 @@ function identityProblem(original: Readonly<JsonObject>, converted: unknown, api
   }
   const before = (original['metadata'] ?? {}) as JsonObject;
   const after = isJsonObject(converted['metadata']) ? converted['metadata'] : {};
-  for (const [field, text] of [
-    ['name', 'name'],
-    ['namespace', 'namespace'],
-    ['uid', 'UID'],
-  ] as const) {
+  for (const [field, text] of Object.entries({ name: 'name', namespace: 'namespace', uid: 'UID' })) {
     const [wanted, found] = [before[field] ?? '', after[field] ?? ''];
     if (wanted !== found) return `must have the same ${text}: ${String(wanted)} != ${String(found)}`;
   }

@@ -21,7 +21,6 @@ import {
   asCrd,
   CLEANUP_FINALIZER,
   type Crd,
-  type CrdCondition,
   type CrdNames,
   conditionOf,
   hasSameSpec,
@@ -38,7 +37,7 @@ import type { ConnectOutbound } from '../outbound/outbound.ts';
 import { guaranteedUpdate } from '../registry/guaranteed-update.ts';
 import { isLargeObject } from '../registry/large-write.ts';
 import type { ResourceCatalog } from '../registry/resource-catalog.ts';
-import { NO_ADMISSION } from '../registry/write-call.ts';
+import { ownWrite } from '../registry/write-call.ts';
 import type { Registry } from '../registry/write-contract.ts';
 import { createWebhookConverter } from './conversion-webhook.ts';
 import { builtInDefinitions, DEFINITIONS, terminatingKinds } from './definition-admission.ts';
@@ -51,7 +50,6 @@ export interface ExtensionsOptions {
   readonly log: Logger;
 }
 
-/** Custom resources of one server. */
 export interface Extensions {
   /** For the admission chain; they know nothing to refuse before `start`. */
   readonly admission: readonly AdmissionPlugin[];
@@ -163,10 +161,6 @@ class DefinitionController {
     for (const cleanup of this.#cleanups.values()) cleanup.abort(this.#stopped.signal.reason);
   }
 
-  #isBuiltIn(name: string): boolean {
-    return this.#options.builtIn.has(name);
-  }
-
   #receive(changes: readonly Change[]): void {
     for (const { type, current } of changes) {
       const crd = asCrd(current.object);
@@ -225,7 +219,7 @@ class DefinitionController {
       this.#lookAtGroup(name);
       return;
     }
-    const isBuiltIn = this.#isBuiltIn(name);
+    const isBuiltIn = this.#options.builtIn.has(name);
     const loading = isBuiltIn ? undefined : stored.load(nextTurn);
     if (loading) await loading;
     // Nobody reads what is served from tables again: neither frozen nor kept.
@@ -233,12 +227,15 @@ class DefinitionController {
     if (isBuiltIn) stored.forget();
     const before = this.#served.get(name);
     const isSame = before !== undefined && hasSameSpec(before.crd, crd);
-    // The schemas of a large one are made with others served in between.
-    const isLarge = !isSame && !isBuiltIn && isLargeObject(stored.bytes);
-    const schemas = isSame ? before.schemas : isLarge ? await this.#schemasOf(crd) : undefined;
+    let schemas: CustomInfoOptions['schemas'] = isSame ? before.schemas : undefined;
+    // Those of a large one are made with others served in between. What cannot be made is reported when it is to be served.
+    if (!isSame && !isBuiltIn && isLargeObject(stored.bytes)) {
+      schemas = await largeVersionSchemas(crd.spec.versions, nextTurn).catch(() => undefined);
+    }
     // What became of it meanwhile is looked at next.
     if (this.#registry.store.get(keyOf(name)) !== stored) return;
-    const status = definitionStatus(crd, this.#takenBeside(name, crd.spec.group), this.#now());
+    const statusOf = (current: Crd) => definitionStatus(current, this.#takenBeside(name, crd.spec.group), this.#now());
+    const status = statusOf(crd);
     const established = conditionOf(status, 'Established')?.status === 'True';
     if (established && !isBuiltIn) {
       // A spec that is the same is compared in no time.
@@ -246,22 +243,11 @@ class DefinitionController {
     }
     if (!deepEqual(status, crd.status)) {
       const freed = !deepEqual(status.acceptedNames, crd.status?.acceptedNames);
-      await this.#writeStatus(name, (current) =>
-        definitionStatus(current, this.#takenBeside(name, crd.spec.group), this.#now()),
-      );
+      await this.#writeStatus(name, statusOf);
       if (freed) this.#lookAtGroup(name);
     }
     if (crd.metadata.deletionTimestamp !== undefined && crd.metadata.finalizers?.includes(CLEANUP_FINALIZER)) {
       this.#beginCleanup(name);
-    }
-  }
-
-  /** Undefined when they cannot be made: that is reported when they are to be served. */
-  async #schemasOf(crd: Crd): Promise<CustomInfoOptions['schemas']> {
-    try {
-      return await largeVersionSchemas(crd.spec.versions, nextTurn);
-    } catch {
-      return undefined;
     }
   }
 
@@ -337,8 +323,12 @@ class DefinitionController {
     if (stored === undefined) return;
     const crd = asCrd(stored.object);
     const say = (status: 'True' | 'False', reason: string, message: string): Promise<void> =>
-      this.#writeCondition(name, { type: 'Terminating', status, reason, message });
-    if (this.#isBuiltIn(name)) {
+      this.#writeStatus(name, (current) => {
+        const condition = { type: 'Terminating', status, reason, message };
+        const conditions = withCondition(current.status?.conditions ?? [], condition, this.#now());
+        return { ...current.status, conditions };
+      });
+    if (this.#options.builtIn.has(name)) {
       await say('False', 'OverlappingBuiltInResource', 'instances overlap with built-in resources in storage');
     } else if (conditionOf(crd.status, 'Established')?.status !== 'True') {
       await say('False', 'NeverEstablished', 'resource was never established');
@@ -348,12 +338,8 @@ class DefinitionController {
       try {
         if (info !== undefined) await deleteInstances(this.#registry, info, signal);
       } catch (error) {
-        if (!signal.aborted)
-          await say(
-            'True',
-            'InstanceDeletionFailed',
-            `could not issue all deletes: ${error instanceof Error ? error.message : String(error)}`,
-          );
+        const why = error instanceof Error ? error.message : String(error);
+        if (!signal.aborted) await say('True', 'InstanceDeletionFailed', `could not issue all deletes: ${why}`);
         throw error;
       }
       await say('False', 'InstanceDeletionCompleted', 'removed all instances');
@@ -363,13 +349,6 @@ class DefinitionController {
     await this.#update(name, '', (next) => {
       next.metadata.finalizers = (next.metadata.finalizers ?? []).filter((one) => one !== CLEANUP_FINALIZER);
     });
-  }
-
-  #writeCondition(name: string, condition: Omit<CrdCondition, 'lastTransitionTime'>): Promise<void> {
-    return this.#writeStatus(name, (crd) => ({
-      ...crd.status,
-      conditions: withCondition(crd.status?.conditions ?? [], condition, this.#now()),
-    }));
   }
 
   #writeStatus(name: string, statusOf: (crd: Crd) => object): Promise<void> {
@@ -382,14 +361,10 @@ class DefinitionController {
     const info = this.#options.resources.lookup(DEFINITIONS.group, 'v1', DEFINITIONS.resource);
     if (info === undefined) return;
     await guaranteedUpdate(this.#registry, {
+      ...ownWrite('kube-apiserver'),
       info,
       subresource,
-      namespace: '',
       name,
-      dryRun: false,
-      manager: 'kube-apiserver',
-      admission: NO_ADMISSION,
-      warn: () => {},
       pinned: false,
       patch: true,
       next(current) {

@@ -6,9 +6,10 @@
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { type ResourceInfo, storagePrefix } from '@coracle/apimachinery/types/resource';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
+import { abortable } from '@coracle/runtime/signal/abortable';
 import type { StoredObject } from '../cache/object-store.ts';
 import { deleteObject } from '../registry/delete.ts';
-import { NO_ADMISSION } from '../registry/write-call.ts';
+import { ownWrite } from '../registry/write-call.ts';
 import type { Registry } from '../registry/write-contract.ts';
 
 /** Deletes in flight at once. */
@@ -24,16 +25,15 @@ export async function deleteInstances(registry: Registry, info: ResourceInfo, si
     const { items, revision } = registry.store.list(prefix);
     // Creates that were decided and are not durable yet still come.
     if (items.length === 0 && registry.store.count(prefix) === 0) return;
-    await deleteAll(registry, { info, items });
+    await deleteAll(registry, info, items);
     if (registry.store.count(prefix) === 0) return;
-    await changeOf(registry, { prefix, from: revision, signal });
+    const { promise: change, resolve } = Promise.withResolvers<void>();
+    const watch = registry.store.watch(prefix, revision, () => resolve());
+    await abortable(change, signal).finally(() => watch.stop());
   }
 }
 
-async function deleteAll(
-  registry: Registry,
-  { info, items }: { readonly info: ResourceInfo; readonly items: readonly StoredObject[] },
-): Promise<void> {
+async function deleteAll(registry: Registry, info: ResourceInfo, items: readonly StoredObject[]): Promise<void> {
   const queue = items.values();
   let looked = 0;
   const worker = async (): Promise<void> => {
@@ -46,14 +46,10 @@ async function deleteAll(
       if (registry.clock.turnIsLong()) await nextTurn();
       try {
         await deleteObject(registry, {
+          ...ownWrite('kube-apiserver'),
           info,
-          subresource: '',
           namespace,
           name,
-          dryRun: false,
-          manager: 'kube-apiserver',
-          admission: NO_ADMISSION,
-          warn: () => {},
           options: uid === undefined ? {} : { preconditions: { uid } },
         });
       } catch (error) {
@@ -62,21 +58,4 @@ async function deleteAll(
     }
   };
   await Promise.all(Array.from({ length: CONCURRENCY }, worker));
-}
-
-/** Resolves at the next change under `prefix` after revision `from`. */
-function changeOf(
-  { store }: Registry,
-  { prefix, from, signal }: { readonly prefix: string; readonly from: number; readonly signal: AbortSignal },
-): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const done = (settle: () => void): void => {
-      watch.stop();
-      signal.removeEventListener('abort', onAbort);
-      settle();
-    };
-    const onAbort = (): void => done(() => reject(signal.reason as Error));
-    const watch = store.watch(prefix, from, () => done(resolve));
-    signal.addEventListener('abort', onAbort, { once: true });
-  });
 }

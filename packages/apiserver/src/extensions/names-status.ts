@@ -16,15 +16,15 @@ export interface TakenNames {
 
 /** Collects the names that definitions were given. */
 export function takenNames(accepted: Iterable<CrdNames | undefined>): TakenNames {
-  const resources = new Set<string>();
-  const kinds = new Set<string>();
-  for (const names of accepted) {
-    if (names === undefined) continue;
-    for (const name of [names.plural, names.singular, ...(names.shortNames ?? [])]) if (name) resources.add(name);
-    for (const kind of [names.kind, names.listKind]) if (kind) kinds.add(kind);
-  }
-  return { resources, kinds };
+  const all = [...accepted].filter((names) => names !== undefined);
+  return {
+    resources: present(all.flatMap(({ plural, singular, shortNames = [] }) => [plural, singular, ...shortNames])),
+    kinds: present(all.flatMap(({ kind, listKind }) => [kind, listKind])),
+  };
 }
+
+const present = (names: readonly (string | undefined)[]): ReadonlySet<string> =>
+  new Set(names.flatMap((name) => name || []));
 
 export interface DefinitionStatus {
   readonly conditions: readonly CrdCondition[];
@@ -43,22 +43,18 @@ export function definitionStatus(crd: Crd, taken: TakenNames, now: string): Defi
   const settled = deepEqual(withoutEmpty(crd.spec.names), withoutEmpty(crd.status?.acceptedNames));
   const before = conditionOf(crd.status, 'NamesAccepted');
   let conditions = crd.status?.conditions ?? [];
+  const put = (condition: Omit<CrdCondition, 'lastTransitionTime'>): void => {
+    conditions = withCondition(conditions, condition, now);
+  };
   if (!settled || before === undefined) {
-    conditions = withCondition(
-      conditions,
-      {
-        type: 'NamesAccepted',
-        status: problem === undefined ? 'True' : 'False',
-        ...(problem ?? { reason: 'NoConflicts', message: 'no conflicts found' }),
-      },
-      now,
-    );
+    const status = problem === undefined ? 'True' : 'False';
+    put({ type: 'NamesAccepted', status, ...(problem ?? { reason: 'NoConflicts', message: 'no conflicts found' }) });
   }
   if (conditionOf(crd.status, 'Established')?.status !== 'True') {
-    conditions = withCondition(conditions, { type: 'Established', ...establishment(crd, problem) }, now);
+    put({ type: 'Established', ...establishment(crd, problem) });
   }
   const approval = approvalCondition(crd);
-  if (approval !== undefined) conditions = withCondition(conditions, approval, now);
+  if (approval !== undefined) put(approval);
   const { generation } = crd.metadata;
   return {
     conditions,
@@ -100,11 +96,8 @@ function acceptNames(crd: Crd, taken: TakenNames): { readonly names: CrdNames; r
     const texts = [...new Set(used)].map((name) => `${JSON.stringify(name)} is already in use`);
     problem = { reason, message: texts.length === 1 ? texts[0]! : `[${texts.join(', ')}]` };
   };
-  const take = (
-    field: 'plural' | 'singular' | 'kind' | 'listKind',
-    used: ReadonlySet<string>,
-    reason: string,
-  ): void => {
+  type Field = 'plural' | 'singular' | 'kind' | 'listKind';
+  const take = (field: Field, used: ReadonlySet<string>, reason: string): void => {
     const name = wanted[field];
     if (name === undefined) return;
     if (name !== ours?.[field] && used.has(name)) conflict(reason, [name]);

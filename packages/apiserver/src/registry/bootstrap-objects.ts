@@ -15,7 +15,7 @@ import { createObject } from './create.ts';
 import { repairServiceAddresses } from './keep-service-addresses.ts';
 import { normalizeInput } from './normalize-input.ts';
 import type { ResourceSource } from './resource-catalog.ts';
-import { NO_ADMISSION } from './write-call.ts';
+import { ownWrite } from './write-call.ts';
 import type { Registry } from './write-contract.ts';
 
 /** Namespaces that always exist; all but kube-node-lease cannot be deleted. */
@@ -116,14 +116,9 @@ export async function ensure(
   normalizeInput(info, fresh);
   try {
     await createObject(registry, {
+      ...ownWrite('apiserver'),
       info,
-      subresource: '',
       namespace,
-      name: '',
-      dryRun: false,
-      manager: 'apiserver',
-      admission: NO_ADMISSION,
-      warn: () => {},
       object: fresh,
       trusted: true,
     });

@@ -13,6 +13,17 @@ export function runChecks(checks: readonly WriteCheck[]): void {
 /** Admission for writes the server makes itself (bootstrap objects). */
 export const NO_ADMISSION: AdmissionHooks = { mutate: () => {}, validate: () => {} };
 
+/** What all writes of the server's own have in common; `manager` owns what they set. */
+export const ownWrite = (manager: string) => ({
+  subresource: '',
+  namespace: '',
+  name: '',
+  dryRun: false,
+  manager,
+  admission: NO_ADMISSION,
+  warn: () => {},
+});
+
 /** Thrown inside a store decision when the object moved since it was read: the caller reads again and repeats. */
 export class ObjectMoved extends Error {
   constructor() {
