@@ -13,8 +13,6 @@ import type {
 } from '@coracle/apimachinery/types/types';
 import type { ObjectStore } from '../cache/object-store.ts';
 
-const SERVICES = '/services';
-const ENDPOINTS = '/endpoints';
 const SLICES = 'discovery.k8s.io/endpointslices';
 const SERVICE_NAME = 'kubernetes.io/service-name';
 
@@ -30,9 +28,6 @@ export interface ServiceAddress {
   readonly host: string;
   readonly port: number;
 }
-
-type ServiceParts = DeepReadonly<Service>;
-type EndpointsParts = DeepReadonly<Endpoints>;
 
 /** The EndpointSlices of a Service: where its Pods are. A slice is anybody's word. */
 export const slicesOf = (
@@ -58,40 +53,30 @@ export function serviceAddresses(
   store: Pick<ObjectStore, 'get' | 'list'>,
   { namespace, name, port }: ServiceReference,
 ): ServiceAddress[] {
-  const service = store.get({ prefix: SERVICES, namespace, name });
+  const service = store.get({ prefix: '/services', namespace, name });
   if (!service) throw new Error(`service ${JSON.stringify(name)} not found`);
-  const { spec = {} } = service.object as ServiceParts;
+  const { spec = {} } = service.object as DeepReadonly<Service>;
   if (spec.type === 'ExternalName') return [{ host: spec.externalName ?? '', port }];
   const wanted = spec.ports?.find((one) => one.port === port);
   if (!wanted) throw new Error(`no service port ${port} found for service ${JSON.stringify(name)}`);
-  const found = sliceAddresses(store, { namespace, name, wanted });
-  const addresses = found.length > 0 ? found : endpointsAddresses(store, { namespace, name, wanted });
+  const ofSlices = slicesOf(store, { namespace, name }).flatMap(({ endpoints, ports }) => {
+    const hosts = (endpoints ?? []).filter(isReady).flatMap(({ addresses = [] }) => addresses);
+    return addressesAt(targetPort(ports, wanted), hosts);
+  });
+  if (ofSlices.length > 0) return ofSlices;
+  const { subsets } = (store.get({ prefix: '/endpoints', namespace, name })?.object ?? {}) as DeepReadonly<Endpoints>;
+  const addresses = (subsets ?? []).flatMap(({ addresses: hosts = [], ports }) =>
+    addressesAt(
+      targetPort(ports, wanted),
+      hosts.map(({ ip }) => ip),
+    ),
+  );
   if (addresses.length === 0) throw new Error(`no endpoints available for service ${JSON.stringify(name)}`);
   return addresses;
 }
 
-interface Search {
-  readonly namespace: string;
-  readonly name: string;
-  readonly wanted: ServicePort;
-}
-
-function sliceAddresses(store: Pick<ObjectStore, 'list'>, { namespace, name, wanted }: Search): ServiceAddress[] {
-  return slicesOf(store, { namespace, name }).flatMap(({ endpoints, ports }) => {
-    const port = targetPort(ports, wanted);
-    const hosts =
-      port === undefined ? [] : (endpoints ?? []).filter(isReady).flatMap(({ addresses = [] }) => addresses);
-    return hosts.map((host) => ({ host, port: port! }));
-  });
-}
-
-function endpointsAddresses(store: Pick<ObjectStore, 'get'>, { namespace, name, wanted }: Search): ServiceAddress[] {
-  const endpoints = store.get({ prefix: ENDPOINTS, namespace, name })?.object as EndpointsParts | undefined;
-  return (endpoints?.subsets ?? []).flatMap(({ addresses = [], ports }) => {
-    const port = targetPort(ports, wanted);
-    return port === undefined ? [] : addresses.map(({ ip }) => ({ host: ip, port }));
-  });
-}
+const addressesAt = (port: number | undefined, hosts: readonly string[]): ServiceAddress[] =>
+  port === undefined ? [] : hosts.map((host) => ({ host, port }));
 
 /** Ports of endpoints go by the service port's name; endpoints that list none take the service's numeric target. */
 function targetPort(ports: readonly EndpointPort[] | null | undefined, wanted: ServicePort): number | undefined {

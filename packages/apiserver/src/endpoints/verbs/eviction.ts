@@ -89,15 +89,12 @@ async function evict(
   }
   const decision = budgetDecision(registry.store, pod);
   if (decision.type === 'take') await takeDisruption(exchange, call, decision.budget.name);
-  const pinned = decision.type === 'allowed' && decision.pinned && asked === undefined;
+  if (decision.type !== 'allowed' || !decision.pinned || asked !== undefined) return remove(asked);
   try {
     // A pod the budget does not count must still be as unready as it was when the budget was asked.
-    await remove(pinned ? pod.metadata.resourceVersion : asked);
+    await remove(pod.metadata.resourceVersion);
   } catch (error) {
-    if (pinned && decision.type === 'allowed' && error instanceof ApiError && error.reason === 'Conflict') {
-      throw stillProcessing(decision.budget);
-    }
-    throw error;
+    throw error instanceof ApiError && error.reason === 'Conflict' ? stillProcessing(decision.budget) : error;
   }
 }
 

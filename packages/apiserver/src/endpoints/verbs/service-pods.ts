@@ -12,18 +12,14 @@ import type { Exchange } from '../exchange.ts';
 import { storedObject } from './get.ts';
 import { type ProxyId, unavailable } from './proxy-id.ts';
 
-const PODS = '/pods';
-
-type ServiceParts = DeepReadonly<Service>;
-
-export interface PodPort {
+interface PodPort {
   readonly pod: Readonly<UnstructuredObject>;
   readonly port: number;
 }
 
 /** One of the Pods behind the Service, by chance. Throws ApiError 404 without the Service, 503 without a Pod. */
 export function podBehind(exchange: Exchange, { name, port }: ProxyId): PodPort {
-  const service = storedObject(exchange, name).object as Readonly<UnstructuredObject> & ServiceParts;
+  const service = storedObject(exchange, name).object as DeepReadonly<Service>;
   const { store } = exchange.server.registry;
   const { namespace } = exchange;
   const wanted = portName(service, { name, port });
@@ -34,7 +30,7 @@ export function podBehind(exchange: Exchange, { name, port }: ProxyId): PodPort 
     if (number === undefined) continue;
     for (const { addresses = [], targetRef } of (endpoints ?? []).filter(isReady)) {
       if (targetRef?.kind !== 'Pod' || targetRef.namespace !== namespace) continue;
-      const pod = store.get({ prefix: PODS, namespace, name: targetRef.name ?? '' })?.object;
+      const pod = store.get({ prefix: '/pods', namespace, name: targetRef.name ?? '' })?.object;
       if (pod && addressesOf(pod).some((ip) => addresses.includes(ip))) found.push({ pod, port: number });
     }
   }
@@ -48,7 +44,7 @@ export function podBehind(exchange: Exchange, { name, port }: ProxyId): PodPort 
 }
 
 /** Endpoints go by the name of the Service's port. Without one asked for it is the port without a name. */
-function portName({ spec = {} }: ServiceParts, { name, port }: Pick<ProxyId, 'name' | 'port'>): string {
+function portName({ spec = {} }: DeepReadonly<Service>, { name, port }: Pick<ProxyId, 'name' | 'port'>): string {
   if (!/^[+-]?\d+$/.test(port)) return port;
   if (port.length > 6) throw badRequest(`invalid service request ${JSON.stringify(`${name}:${port}`)}`);
   const found = spec.ports?.find((one) => one.port === Number(port));
